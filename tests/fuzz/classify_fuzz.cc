@@ -23,7 +23,7 @@
 namespace vitrine {
 namespace {
 
-// Images above this are planned and not decoded, so that a run is quick.
+// Larger images are planned but not decoded, so that a run is quick.
 constexpr int64_t kMostPixels = 1 << 12;
 
 const std::vector<ModelHandle>& Models() {
@@ -42,7 +42,7 @@ const std::vector<ModelHandle>& Models() {
   return models;
 }
 
-// Requires that `read` equals protobuf's result, and that the image is a view into the message.
+// Requires that `read` equals protobuf's result and that the image is a view of the message.
 void CheckRead(const absl::StatusOr<ReceivedClassify>& read, std::string_view bytes) {
   v1::ClassifyRequest expected;
   const bool parses = expected.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()));

@@ -22,7 +22,7 @@
 VITRINE_FUZZ_TARGETS(VITRINE_DECLARE)
 #undef VITRINE_DECLARE
 
-// The targets' mutators are linked and never called.
+// The mutators of the targets are linked but never called, and need this function.
 extern "C" size_t LLVMFuzzerMutate(uint8_t*, size_t size, size_t) {
   return size;
 }
@@ -42,7 +42,7 @@ struct Target {
 constexpr Target kTargets[] = {VITRINE_FUZZ_TARGETS(VITRINE_ROW)};
 #undef VITRINE_ROW
 
-// The current input, printed if the process crashes.
+// The input being run, printed if the process crashes.
 char current[4096] = "";
 void SayWhichInput(int number) {
   constexpr char kWords[] = "\nthe input is ";
@@ -70,7 +70,7 @@ TEST_P(FuzzCorpus, IsRefusedOrTaken) {
     snprintf(current, sizeof(current), "%s", file.c_str());
     std::ifstream in(file, std::ios::binary);
     const std::string bytes(std::istreambuf_iterator<char>(in), {});
-    // A heap buffer of exactly the input's size, as libFuzzer passes it.
+    // The heap buffer has exactly the input's size, like libFuzzer's.
     const std::vector<uint8_t> input(bytes.begin(), bytes.end());
     EXPECT_EQ(GetParam().run(input.data(), input.size()), 0) << file;
   }

@@ -20,11 +20,11 @@ namespace {
 
 using vitrine::Require;
 
-// Flag in the input's first byte, which selects the format: completes files where mutations would hardly ever give a
-// valid one.
+// Flag in the input's first byte, which also selects the format. It completes files that mutations would hardly ever
+// make valid.
 constexpr int kFill = 0x80;
 
-// A folder in memory that is removed at the end.
+// A folder in memory; the destructor removes it.
 class Folder {
  public:
   Folder() {
@@ -63,14 +63,14 @@ std::string_view Take(std::string_view& rest) {
   return taken;
 }
 
-// Returns `bytes` padded to a whole number of records, which mutations would hardly ever reach.
+// Returns `bytes` padded to a whole number of records; mutations would hardly ever reach one.
 std::string Filled(std::string_view bytes, size_t record) {
   std::string filled(bytes);
   filled.resize((bytes.size() + record - 1) / record * record);
   return filled;
 }
 
-// Returns an input for Write: the format and its files.
+// Returns an input for the target: the format and its files.
 std::string Input(int choice, const std::string& first, const std::string& second, const std::string& third = "") {
   std::string input(1, static_cast<char>(choice));
   for (const std::string& file : {second, third}) {
@@ -81,7 +81,7 @@ std::string Input(int choice, const std::string& first, const std::string& secon
   return input + first;
 }
 
-// Returns a valid data set of each format. The mutator starts from them if libFuzzer has no corpus.
+// Returns a valid data set of each format. The mutator starts from these if libFuzzer has no corpus.
 const std::vector<std::string>& Seeds() {
   using namespace std::string_literals;
   static const auto& seeds = *new std::vector<std::string>{
@@ -95,7 +95,7 @@ const std::vector<std::string>& Seeds() {
   return seeds;
 }
 
-// Writes the files of one format from the input; returns the spec for OpenDataset.
+// Writes the files of one format. Returns the spec for OpenDataset.
 std::string Write(int format, bool fill, std::string_view first, std::string_view second, std::string_view third) {
   const Folder& files = Files();
   switch (format % 5) {

@@ -18,7 +18,7 @@
 namespace vitrine {
 namespace {
 
-// The lines with the checksums that no mutation would hit.
+// Returns the lines with valid checksums, which no mutation would find.
 std::string WithChecksums(std::string_view text) {
   std::string journal;
   while (!text.empty()) {
@@ -30,7 +30,7 @@ std::string WithChecksums(std::string_view text) {
   return journal;
 }
 
-// A journal whose first line is whole, so that lines of images are read.
+// Returns a journal with a valid first line, so that lines of images are read.
 std::string Begun() {
   Evaluation e;
   for (const char* label : {"cat", "dog"}) {
@@ -46,7 +46,7 @@ void TryJournal(const std::string& text) {
   auto read = ParseJournal(text);
   if (!read.ok() || !read->begun) return;
   Require(read->valid_bytes <= text.size());
-  // Figures come out of whatever was taken.
+  // Any accepted journal must give metrics.
   Evaluation& e = read->evaluation;
   e.expected = e.settings.data_images;
   const EvaluationMetrics metrics = ComputeMetrics(e);

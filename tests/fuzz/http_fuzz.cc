@@ -28,13 +28,13 @@ void CheckHead(const vitrine::HttpHead& head) {
   for (const auto& [name, value] : head.headers) {
     Require(!name.empty() && EndsNoLine(name) && EndsNoLine(value) && head.Header(name).has_value());
   }
-  // A parser that reads only one of the two would see another end of the body.
+  // With both headers, two parsers could see different ends of the body.
   Require(!head.Header("Content-Length").has_value() || !head.Header("Transfer-Encoding").has_value());
   Require(head.ContentLength().value_or(0) >= 0);
   if (!head.AnnouncesBody()) Require(head.ContentLength().value_or(0) == 0);
 }
 
-// Reads a body with Content-Length or in chunks, and checks its limit.
+// Reads a body with Content-Length or in chunks, and checks the limit on its size.
 void ReadBody(vitrine::HttpRequestParser& parser, absl::string_view rest) {
   if (parser.is_done()) return;
   parser.ReadBody(kMostBody);

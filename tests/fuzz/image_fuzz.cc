@@ -32,10 +32,10 @@ using vitrine::Require;
 using vitrine::SmoothImage;
 using vitrine::WebpFile;
 
-// Small, so that a run is quick.
+// The limits are small, so that a run is quick.
 constexpr vitrine::ImageLimits kLimits = {.max_pixels = 1 << 14, .max_side = 1024, .max_scans = 20};
 
-// One of every kind. The mutator starts from them when libFuzzer has no corpus.
+// Returns an image of every kind. The mutator starts from these if libFuzzer has no corpus.
 const std::vector<std::string>& Seeds() {
   static const auto& seeds = *new std::vector<std::string>{
       JpegFile(SmoothImage(16, 12, 3), {.exif = ExifBlock(6)}),
@@ -61,7 +61,7 @@ const std::vector<std::string>& Seeds() {
   return seeds;
 }
 
-// Gives every chunk of a PNG its right checksum; without it no mutation would get past the first check.
+// Sets the right checksum in every chunk of a PNG. Otherwise no mutation would get past the first check.
 void RepairChecksums(uint8_t* data, size_t size) {
   for (size_t at = 8; at + 12 <= size;) {
     const size_t length = size_t{data[at]} << 24 | data[at + 1] << 16 | data[at + 2] << 8 | data[at + 3];
@@ -86,7 +86,7 @@ vitrine::v1::Preprocessing Model() {
   return model;
 }
 
-// Leaves out columns of most images that lie, and rows of those that stand.
+// Returns a model that crops columns of most landscape images and rows of most portrait ones.
 vitrine::v1::Preprocessing Cropping(vitrine::v1::Preprocessing::Decode decode) {
   vitrine::v1::Preprocessing model = Model();
   model.mutable_fixed()->set_height(5);
@@ -102,7 +102,8 @@ vitrine::v1::Preprocessing RoundedLikePillow(vitrine::v1::Preprocessing model) {
   return model;
 }
 
-// Row by row or by way of the whole image: the same bits or the same refusal.
+// Requires that DecodeInput (row by row) and DecodePlanned with Preprocess (the whole image) give equal bits or equal
+// errors.
 void CompareInputs(std::string_view bytes, vitrine::Size size) {
   using vitrine::v1::Preprocessing;
   static const auto& models =

@@ -20,13 +20,13 @@ using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 using google::protobuf::Reflection;
 
-constexpr size_t kGrowth = 64;  // bytes that a text may gain at once
+constexpr size_t kGrowth = 64;  // maximum growth of a text by one mutation, in bytes
 
 class Mutator {
  public:
   explicit Mutator(unsigned seed) : random_(seed) {}
 
-  // Changes one field of `message` or of one within it; mostly one that is set.
+  // Changes one field of `message` or of a message within it, usually one that is set.
   void Mutate(Message& message) {
     const auto& type = *message.GetDescriptor();
     if (type.field_count() == 0) return;
@@ -42,7 +42,7 @@ class Mutator {
  private:
   int Below(int bound) { return static_cast<int>(random_() % static_cast<unsigned>(bound)); }
 
-  // Adds an element, takes one away, or changes one.
+  // Adds, removes or changes an element.
   void MutateList(Message& message, const FieldDescriptor& field) {
     const Reflection& at = *message.GetReflection();
     const int size = at.FieldSize(message, &field);
@@ -84,7 +84,7 @@ class Mutator {
     }
   }
 
-  // Changes the value of the field, or of its element `i` if `i` is not negative.
+  // Changes the value of the field or, if `i` is not negative, of its element `i`.
   void MutateValue(Message& message, const FieldDescriptor& field, int i) {
     const Reflection& at = *message.GetReflection();
 #define VITRINE_MUTATE(CPPTYPE, TYPE, CHANGED)                                                \
@@ -123,7 +123,7 @@ class Mutator {
         } else {
           return static_cast<T>(static_cast<uint64_t>(value) + (Below(2) == 0 ? 1 : -1));
         }
-      default:  // libFuzzer also tries values that the program compared with
+      default:  // libFuzzer also tries values that the program has compared with
         LLVMFuzzerMutate(reinterpret_cast<uint8_t*>(&value), sizeof(value), sizeof(value));
         return value;
     }
@@ -143,7 +143,7 @@ class Mutator {
   std::minstd_rand random_;
 };
 
-// Says nothing of what it does not understand.
+// Ignores errors of the parser.
 class Silent : public google::protobuf::io::ErrorCollector {
   void AddError(int, int, const std::string&) override {}
 };

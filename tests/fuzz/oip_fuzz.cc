@@ -33,7 +33,7 @@ const ModelHandle& TheModel() {
   return model;
 }
 
-// Returns an executor's answer with made-up values.
+// Returns an executor's response with made-up values.
 v1::ClassifyResponse AnswerTo(const InferenceRequest& plan) {
   v1::ClassifyResponse answer;
   answer.set_request_id(plan.request.request_id());
@@ -79,13 +79,13 @@ std::optional<inference::ModelInferResponse> Answer(ReceivedInfer request) {
   return *std::move(answer);
 }
 
-// Requires that `read` equals protobuf's result, with the raw contents apart.
+// Requires that `read` equals protobuf's result, with the raw contents in a separate list.
 void CheckRead(const absl::StatusOr<ReceivedInfer>& read, std::string_view bytes) {
   inference::ModelInferRequest expected;
   const bool parses = expected.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()));
   if (!read.ok()) {
     Require(read.status().code() == absl::StatusCode::kInvalidArgument);
-    return Require(!parses || bytes.size() > (size_t{8} << 10));  // short messages are within every limit
+    return Require(!parses || bytes.size() > (size_t{8} << 10));  // a short message exceeds no limit
   }
   Require(parses && read->raw.size() == std::min<size_t>(expected.raw_input_contents_size(), kMostRawContents));
   for (size_t i = 0; i < read->raw.size(); ++i) {
@@ -93,7 +93,7 @@ void CheckRead(const absl::StatusOr<ReceivedInfer>& read, std::string_view bytes
   }
   expected.clear_raw_input_contents();
   Require(google::protobuf::util::MessageDifferencer::Equals(read->message, expected) ||
-          read->message.ByteSizeLong() == expected.ByteSizeLong());  // NaN differs from itself
+          read->message.ByteSizeLong() == expected.ByteSizeLong());  // NaN is not equal to itself
 }
 
 void TryBody(std::string_view body, std::optional<size_t> json_bytes) {
@@ -138,10 +138,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       vitrine::TryBody(body, std::nullopt);
       break;
     case vitrine::kSplitJson: {
-      // Binary data follow the first zero byte, which JSON cannot hold: a length would seldom meet a mutated end.
+      // The first zero byte separates the JSON, which cannot contain one, from binary data. A length would seldom match
+      // after a mutation.
       const size_t end = body.find('\0');
       if (end == std::string_view::npos) {
-        vitrine::TryBody(body, body.size() + data[0] / vitrine::kForms % 2);  // one more than there is
+        vitrine::TryBody(body, body.size() + data[0] / vitrine::kForms % 2);  // may be one more than there are
       } else {
         vitrine::TryBody(std::string(body.substr(0, end)).append(body.substr(end + 1)), end);
       }

@@ -24,7 +24,7 @@ AuthenticatedIdentity CallerOf(const v1::CallerAccess& entry) {
   return {};
 }
 
-// True if a role names the method or its service.
+// Returns true if a role names the method or its service.
 bool IsNamed(std::string_view method, const v1::AccessPolicy& policy) {
   const std::string_view service = method.substr(0, method.rfind('/') + 1);
   for (const v1::Role& role : policy.roles()) {

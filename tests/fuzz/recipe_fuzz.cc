@@ -26,7 +26,7 @@ void CheckRecipe(const v1::Recipe& recipe) {
   if (recipe.model().empty()) return;
   const auto config = ConfigOf(recipe);
   if (!config.ok()) return;
-  // The meta device gives shapes without memory.
+  // The meta device computes shapes without memory for tensors.
   const auto model = MakeModel(*config, recipe.seed(), at::kMeta);
   Require(model.ok() || model.status().code() == absl::StatusCode::kInvalidArgument);
 }

@@ -19,7 +19,7 @@
 namespace vitrine {
 namespace {
 
-// Brings versions into memory as the registry does, and counts the steps until nothing is left to do.
+// Loads versions like the registry, and requires that nothing is left to load after at most kVersions steps.
 void Settle(const ModelPlan& plan) {
   constexpr int kVersions = 6;
   std::vector<VersionFacts> versions;
@@ -49,7 +49,7 @@ void CheckPlan(const ModelPlan& plan) {
 
 extern "C" size_t LLVMFuzzerMutate(uint8_t* data, size_t size, size_t max_size);
 
-// The fields of either file, the other staying.
+// Mutates the fields of one file: ServingConfig if the input has no zero byte, else AdminState after that byte.
 extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t max_size, unsigned seed) {
   const std::string_view both(reinterpret_cast<const char*>(data), size);
   const size_t end = both.find('\0');

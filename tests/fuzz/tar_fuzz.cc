@@ -38,7 +38,7 @@ const std::vector<std::string>& Seeds() {
 
 }  // namespace
 
-// Gives every header its right checksum; without it no mutation would get past the first check.
+// Sets the right checksum in every header. Otherwise no mutation would get past the first check.
 extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t max_size, unsigned seed) {
   if (size < 512 || seed % 64 == 0) {
     const std::string& start = Seeds()[seed / 64 % Seeds().size()];

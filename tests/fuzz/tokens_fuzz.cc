@@ -12,7 +12,7 @@
 
 namespace {
 
-// True if the sentence contains a part of a word of the text at least as long as the shortest token.
+// Returns true if the sentence contains a part of a word of the text that is as long as the shortest token.
 bool Tells(std::string_view sentence, std::string_view text) {
   constexpr size_t kPart = vitrine::TokenTable::kShortestToken;
   for (size_t at = 0; at + kPart <= text.size(); ++at) {
@@ -34,8 +34,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     Require(!Tells(std::string_view(table.status().message().data(), table.status().message().size()), text));
     return 0;
   }
-  Require(table->size() <= size / 72);  // 72: shortest line, with a name of one letter
-  // A digest must not work as a token. The text itself could only be a token by a SHA-256 collision.
+  Require(table->size() <= size / 72);  // the shortest line has 72 bytes, with a name of one letter
+  // A digest must not work as a token. The text itself could be a token only by a SHA-256 collision.
   Require(!table->NameOf(text).has_value());
   for (size_t at = text.find("sha256:"); at != std::string_view::npos; at = text.find("sha256:", at + 1)) {
     Require(!table->NameOf(text.substr(at + 7, 64)).has_value());
