@@ -5,7 +5,7 @@
 
 static const char kClassify[] = "/vitrine.v1.Classifier/Classify";
 
-// Fills the dynamic table with the headers of a call, on a stream that is reset at once.
+// Fills the dynamic table with the headers of a call, on a stream that is then reset.
 static void OpenWithHeaders(Connection* connection) {
   uint8_t headers[512];
   PutFrame(connection, kSettings, 0, 0, NULL, 0);
@@ -27,7 +27,8 @@ static void FillReset(Connection* connection) {
   }
 }
 
-// Each connection has one way: those that the server takes as errors of the connection end it, and the next way comes.
+// Each connection provokes resets in one way. If the server treats that as a connection error, the connection ends, and
+// the next one uses the next way.
 static void FillProvokedReset(Connection* connection) {
   static const uint8_t kMessage[] = {0, 0, 0, 0, 0};
   connection->reads = connection->variant % 10 < 5;
@@ -64,7 +65,7 @@ static void FillContinuation(Connection* connection) {
 
 static void OpenSettings(Connection* connection) {
   OpenWithHeaders(connection);
-  if (connection->variant % 4 == 1)  // each change of the window goes through them
+  if (connection->variant % 4 == 1)  // the server must apply each change of the window to all these streams
     for (int i = 0; i < 90; ++i) Call(connection, TakeStream(connection), 0);
 }
 
@@ -104,7 +105,7 @@ static void FillEmptyHeaders(Connection* connection) {
   }
 }
 
-// Fifty binary headers of the dynamic table, in base64, a byte each.
+// Stores fifty binary headers (base64) in the dynamic table; each later use costs one byte.
 static void OpenBinary(Connection* connection) {
   uint8_t headers[4096];
   char name[] = "a0-bin";
@@ -130,7 +131,7 @@ static void FillBinary(Connection* connection) {
 }
 
 static void FillWindowUpdate(Connection* connection) {
-  const int way = connection->variant % 3;  // of the connection, of an open stream, of one that was closed
+  const int way = connection->variant % 3;  // window of the connection, of an open stream, or of a closed one
   while (RoomFor(connection, 32)) PutNumber(connection, kWindowUpdate, way == 0 ? 0 : way == 1 ? 3 : 1, 1);
 }
 
@@ -139,7 +140,8 @@ static void FillPriority(Connection* connection) {
   for (uint32_t i = 0; RoomFor(connection, 32); ++i) {
     const uint32_t stream = is_idle ? 1001 + i % 50000 * 2 : 3 + i % 90 * 2,
                    parent = is_idle ? 0 : 3 + (i + 1) % 90 * 2;
-    const uint8_t body[] = {0x80, 0, (uint8_t)(parent >> 8), (uint8_t)parent, 15};  // exclusive: moves the tree
+    // exclusive, which moves the whole tree
+    const uint8_t body[] = {0x80, 0, (uint8_t)(parent >> 8), (uint8_t)parent, 15};
     PutFrame(connection, kPriority, 0, stream, body, sizeof body);
   }
 }
@@ -150,7 +152,7 @@ static void OpenBomb(Connection* connection) {
   memset(value, 'a', sizeof value - 1);
   PutFrame(connection, kSettings, 0, 0, NULL, 0);
   size_t size = FirstHeaders(headers, kClassify, NULL);
-  size += PutField(headers + size, true, "x-big", value);  // the others leave the table
+  size += PutField(headers + size, true, "x-big", value);  // evicts the other entries from the table
   PutFrame(connection, kHeaders, kEndHeaders | kEndStream, TakeStream(connection), headers, size);
 }
 

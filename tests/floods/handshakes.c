@@ -5,7 +5,7 @@
 
 #include "flood.h"
 
-// 1 byte of the preface, and then of SETTINGS without end, a second.
+// Sends one byte per second: first of the preface, then of endless SETTINGS.
 static void FillSlowPreface(Connection* connection) {
   static const char kBytes[] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\6\4\0\0\0\0\0";
   Put(connection, kBytes + connection->next_stream++ % (sizeof kBytes - 1), 1);
@@ -19,7 +19,7 @@ static void OpenPreface(Connection* connection) {
   connection->next_stream = 0;
 }
 
-// Leaves before a byte, or with the preface sent and unread.
+// Disconnects before sending a byte, or after the preface without reading.
 static void FillAndLeave(Connection* connection) {
   if (connection->variant % 2 && connection->begin == 0 && connection->next_stream++ == 1) {
     PutPreface(connection);
@@ -47,7 +47,8 @@ static void PutPending(Connection* connection) {
   if (size > 0) Put(connection, bytes, (size_t)size);
 }
 
-// Two of three handshakes end when the server has signed: the hello is made once, so they cost the client nothing.
+// Two of three handshakes are abandoned after the server has signed. Their hello is made only once, so they cost the
+// client nothing.
 static bool IsWhole(const Connection* connection) {
   return connection->variant % 3 == 0;
 }

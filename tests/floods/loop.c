@@ -27,7 +27,7 @@ static void Close(Connection* connection) {
   if (connection->fd < 0) return;
   for (int i = 0; i < kMostStreams; ++i)
     counts.waiting -= connection->streams[i].id && connection->streams[i].has_headers;
-  const struct linger reset = {1, 0};  // no TIME_WAIT: ports would run out
+  const struct linger reset = {1, 0};  // avoids TIME_WAIT, with which ports would run out
   setsockopt(connection->fd, SOL_SOCKET, SO_LINGER, &reset, sizeof reset);
   close(connection->fd);
   connection->fd = -1;
@@ -43,7 +43,7 @@ static void CutOff(Connection* connection) {
   Close(connection);
 }
 
-// A server that is gone, or has no place, is asked again 10 ms later.
+// Called if the server is gone or rejects the connection. Tries again after 10 ms.
 static void Refused(Connection* connection, double now) {
   ++counts.refused;
   Close(connection);
@@ -90,7 +90,7 @@ static uint32_t NumberAt(const uint8_t* bytes) {
   return (uint32_t)bytes[0] << 24 | (uint32_t)bytes[1] << 16 | (uint32_t)bytes[2] << 8 | bytes[3];
 }
 
-// `body` has the first bytes of the frame's, `kept` of them.
+// `body`: the first `kept` bytes of the frame's body.
 static void Received(Connection* connection, uint8_t type, uint8_t flags, uint32_t stream, const uint8_t* body,
                      size_t kept, size_t length, double now) {
   if (type == kSettings && !(flags & kAck)) {
@@ -174,7 +174,7 @@ static void Send(Connection* connection, double now) {
   }
 }
 
-// Does what the connection is ready for. True if it may have more to do at once.
+// Does what the connection is ready for. Returns true if more may be possible at once.
 static bool Step(Connection* connection, double now) {
   if (connection->fd < 0) {
     if (now < connection->next_at) return false;
@@ -185,7 +185,7 @@ static bool Step(Connection* connection, double now) {
   if (connection->readable && connection->reads) Receive(connection, now);
   if (connection->fd < 0) return true;
   if (connection->writable) Send(connection, now);
-  // A server that has said GOAWAY and reads no more is left.
+  // Disconnects if the server has sent GOAWAY and does not end the connection itself.
   if (connection->fd >= 0 && connection->has_goaway && now > connection->goaway_at + 0.1) CutOff(connection);
   if (connection->fd < 0) return true;
   return (connection->readable && connection->reads) || (connection->writable && connection->next_at <= now);
@@ -214,7 +214,7 @@ void RunFlood(const Flood* chosen, bool shows_progress) {
   for (int i = 0; i < size; ++i) {
     connections[i].fd = -1;
     connections[i].number = connections[i].variant = i;
-    connections[i].out = malloc(kOutBytes);  // pages that nobody writes cost nothing
+    connections[i].out = malloc(kOutBytes);  // pages that are never written use no memory
   }
   started = Now();
   bool is_busy = true;
@@ -231,6 +231,6 @@ void RunFlood(const Flood* chosen, bool shows_progress) {
       shown = now;
     }
   }
-  // The server counts connections that are still open here as closed by the client.
+  // The server counts connections that are still open now as closed by the client.
   for (int i = 0; i < size; ++i) Close(&connections[i]);
 }
