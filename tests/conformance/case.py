@@ -14,7 +14,7 @@ class Case:
     section: str  # "9113 5.1": RFC and section
     name: str
     run: typing.Callable  # sends frames on the given connection; returns the expectation
-    begins: bool  # True if preface and SETTINGS are exchanged first
+    begins: bool  # True: preface and SETTINGS are exchanged before `run`
 
     @property
     def title(self):
@@ -22,7 +22,7 @@ class Case:
 
 
 def case(section, name, begins=True):
-    """Declares a function as a case."""
+    """Returns a decorator that registers a function as a case."""
 
     def declare(run):
         made = Case(section, name, run, begins)
@@ -35,8 +35,8 @@ def case(section, name, begins=True):
 
 
 class Connection(Http2Client):
-    """A connection to a target: PATH of a unary method that takes an empty message, and WATCH of one whose stream stays
-    open after the request is whole."""
+    """A connection to a target. PATH is a unary method that accepts an empty message. WATCH is a method whose stream stays
+    open after the request is complete."""
 
     PATH = "/grpc.health.v1.Health/Check"
     WATCH = "/grpc.health.v1.Health/Watch"
@@ -54,34 +54,34 @@ class Connection(Http2Client):
         self.headers(stream, self.fields(**others))
 
     def request(self, stream=1, extra=(), **others):
-        """Sends a whole request."""
+        """Sends a complete request."""
         self.headers(stream, self.fields(**others) + list(extra))
         self.data(stream, self.MESSAGE, True)
 
     def finish(self, stream=1):
-        """Sends the body of a request that was opened."""
+        """Sends the body of a request that open() has started."""
         self.data(stream, self.MESSAGE, True)
 
     def whole(self, block, stream=1):
-        """Sends a whole request with this header block."""
+        """Sends a complete request with this header block."""
         self.send_frame(HEADERS, END_HEADERS, stream, block)
         self.data(stream, self.MESSAGE, True)
 
     def answered(self, stream=1):
-        """Sends a whole request and waits for the end of its answer."""
+        """Sends a complete request and waits for the end of its answer."""
         self.request(stream)
         if not self.wait(lambda: self.stream(stream).closed):
             raise AssertionError("a request was not answered")
 
     def watch(self, stream=1):
-        """Sends a whole request whose answer stays open, and waits for its head. The stream is half-closed (remote)."""
+        """Sends a complete request whose answer stays open, and waits for the answer's headers. The stream is then half-closed (remote)."""
         self.request(stream, path=self.WATCH)
         self.wait(lambda: self.stream(stream).blocks or self.stream(stream).closed)
         if self.stream(stream).closed:
             raise NotImplementedError("this target has no stream that stays open")
 
     def block(self, *without, **others):
-        """A request's header block in literals, without the fields named."""
+        """Returns a request's header block as literals, without the fields in `without`."""
         return b"".join(literal(name, value) for name, value in self.fields(**others) if name not in without)
 
 
@@ -104,12 +104,12 @@ def describe(client, stream=None):
     return "; ".join(parts) or "nothing"
 
 
-# Expectations: check(client) returns why it is not met, or None.
+# Expectations. check(client) returns None if the expectation is met, else the reason.
 
 
 @dataclasses.dataclass
 class Goaway:
-    """The connection is ended: GOAWAY with one of these codes, then it is closed."""
+    """The server sends GOAWAY with one of these codes, then closes the connection."""
     codes: tuple
 
     def __init__(self, *codes):
@@ -129,7 +129,7 @@ class Goaway:
 
 @dataclasses.dataclass
 class Reset:
-    """The stream is ended with one of these codes, and the connection goes on."""
+    """The server resets the stream with one of these codes, and the connection stays open."""
     stream: int
     codes: tuple
 
@@ -150,8 +150,8 @@ class Reset:
 
 @dataclasses.dataclass
 class Malformed:
-    """A malformed request (RFC 9113, section 8.1.1): RST_STREAM PROTOCOL_ERROR, perhaps after an answer that is an
-    error; the connection goes on."""
+    """The request is malformed (RFC 9113, section 8.1.1): the server sends RST_STREAM with PROTOCOL_ERROR, perhaps after an
+    error as answer, and the connection stays open."""
     stream: int = 1
 
     def check(self, client):
@@ -169,7 +169,7 @@ class Malformed:
 
 @dataclasses.dataclass
 class Answered:
-    """The request is answered, and the connection goes on."""
+    """The request is answered, and the connection stays open."""
     stream: int = 1
     status: tuple = ("200",)
 
@@ -186,7 +186,7 @@ class Answered:
 
 @dataclasses.dataclass
 class Alive:
-    """The connection goes on: PING and a request are answered."""
+    """The connection stays open: PING and a request are answered."""
     stream: int = 101
 
     def check(self, client):
@@ -201,7 +201,7 @@ class Alive:
 
 @dataclasses.dataclass
 class Closed:
-    """The connection is closed, with or without GOAWAY or a refusal in HTTP/1."""
+    """The server closes the connection, with or without GOAWAY or an HTTP/1 error."""
 
     def check(self, client):
         return None if client.wait(lambda: client.closed, 15) else "the connection stays open"
@@ -212,7 +212,7 @@ class Closed:
 
 @dataclasses.dataclass
 class OneOf:
-    """Any of several expectations, where the RFC leaves a choice."""
+    """One of several expectations, because the RFC leaves a choice."""
     choices: tuple
 
     def __init__(self, *choices):
@@ -232,7 +232,7 @@ class OneOf:
 
 @dataclasses.dataclass
 class Holds:
-    """A condition that the case has looked at itself."""
+    """A condition that the case itself has checked."""
     held: bool
     what: str
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""vitrine-server against RFC 9113 and RFC 7541: every case on the port of callers, and all of them over its unix socket.
+"""Tests vitrine-server against RFC 9113 and RFC 7541: every case on the port for callers, and again on the unix socket.
 
     conformance_test.py [BUILD]      BUILD/bin has vitrine-server (default build)
 
-Wants hyperframe and hpack, of tests/requirements.txt."""
+Requires hyperframe and hpack from tests/requirements.txt."""
 
 import os
 import pathlib
@@ -16,7 +16,7 @@ from oip_server import Server  # noqa: E402
 
 import run  # noqa: E402
 
-FEWEST = 300  # cases that may not be skipped
+FEWEST = 300  # minimum number of cases that are not skipped
 
 
 def main():

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Deviations of nghttp2 1.52 (Debian 12) with our settings from the RFCs: the case, its behaviour, and the reason. Most
-are permitted, since RFC 9113 lets any error end the connection (5.4.1)."""
+"""Deviations of nghttp2 1.52 (Debian 12) with our settings from the RFCs: the case, the behaviour, and the reason. Most
+are permitted, because in RFC 9113 any error may end the connection (5.4.1)."""
 
 from case import *
 

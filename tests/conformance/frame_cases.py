@@ -43,7 +43,7 @@ for _name, _payload in [("as long as the payload", b"\x05abcd"), ("longer than t
 def _(c):
     c.open()
     room = c.settings.get(INITIAL_WINDOW_SIZE, 65535)
-    # A byte of the body in each frame: frames of padding alone are an attack. The message is a field nobody knows.
+    # Each frame has a byte of the body, because frames with only padding are an attack. The message has an unknown field.
     size = 2 * room // 257 + 2
     message = b"\x7a" + bytes([size % 128 + 128, size // 128 % 128 + 128, size // 16384]) + bytes(size)
     body = b"\0" + len(message).to_bytes(4, "big") + message
@@ -163,7 +163,7 @@ for _name, _number, _value, _code in [("ENABLE_PUSH is 2", ENABLE_PUSH, 2, PROTO
     @case("9113 6.5.2", _name)
     def _(c, pair=(_number, _value), code=_code):
         c.send_frame(SETTINGS, 0, 0, settings(pair))
-        return OneOf(Goaway(code), Alive()) if pair[0] == 8 else Goaway(code)  # RFC 8441, which the server need not know
+        return OneOf(Goaway(code), Alive()) if pair[0] == 8 else Goaway(code)  # RFC 8441, which a server need not support
 
 
 for _name, _number, _value in [("HEADER_TABLE_SIZE is 0", HEADER_TABLE_SIZE, 0), ("HEADER_TABLE_SIZE is the most", HEADER_TABLE_SIZE, 0xFFFFFFFF),
@@ -235,7 +235,7 @@ def _(c):
 
 @case("9113 6.7", "PINGs are answered in their order")
 def _(c):
-    sent = [bytes([number]) * 8 for number in range(2)]  # more are too many for a server that counts them
+    sent = [bytes([number]) * 8 for number in range(2)]  # a server that counts PINGs may reject more
     for payload in sent:
         c.send_frame(PING, 0, 0, payload)
     c.wait(lambda: len(c.pongs) == len(sent))
@@ -381,7 +381,7 @@ def _(c):
 
 @case("9113 6.9.1", "more DATA than the window of a stream", begins=False)
 def _(c):
-    # Empty messages of a stream whose answers are not taken, so that the server stops reading.
+    # Sends empty messages on a stream and reads no answers, so that the server stops reading.
     c.send(PREFACE + frame(SETTINGS, 0, 0, settings((INITIAL_WINDOW_SIZE, 0))))
     c.wait(lambda: c.settings)
     c.open(path="/vitrine.v1.Classifier/ClassifyStream")
@@ -518,4 +518,4 @@ def _(c):
     c.send_frame(HEADERS, 0, 1, c.block())
     for _ in range(200):
         c.send_frame(CONTINUATION, 0, 1, literal("x", "y"))
-    return Closed()  # CVE-2024-28182; a header list of this size is no fault by itself
+    return Closed()  # CVE-2024-28182; a header list of this size alone is no error

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""RFC 7541: what a decoder of header blocks takes, and what an encoder may send."""
+"""RFC 7541: header blocks that a decoder must accept or reject, and that an encoder may send."""
 
 from case import *
 
@@ -19,7 +19,7 @@ def _(c):
 
 
 for _index in range(15, 62):
-    if _index in (19, 38, 26, 35, 40, 45, 54, 57):  # each a name that a request may have
+    if _index in (19, 38, 26, 35, 40, 45, 54, 57):  # names that a request may have
         @case("7541 2.3.1", f"entry {_index} of the static table as a name")
         def _(c, index=_index):
             c.whole(c.block() + literal(index, "1" if index != 38 else "localhost"))
@@ -165,7 +165,7 @@ def _(c):
 @case("7541 5.1", "an integer with zeros that are not needed")
 def _(c):
     c.whole(c.block() + b"\x00" + b"\x7f\x80\x00" + b"x" * 127 + b"\x011")
-    return OneOf(Answered(), refused())  # section 5.1 lets a decoder refuse long ones
+    return OneOf(Answered(), refused())  # section 5.1 allows a decoder to reject long integers
 
 
 for _name, _block in [("of an index", b"\xff" + b"\xff" * 10 + b"\x01"), ("of a length", b"\x00\x7f" + b"\xff" * 10 + b"\x01"), ("of a size", b"\x3f" + b"\xff" * 10 + b"\x01"),
@@ -274,7 +274,7 @@ def _(c):
     return Malformed()
 
 
-# The server's encoder, whose work hpack decodes; a fault of it is found for every case.
+# The server's encoder. Every case decodes its header blocks with hpack and reports errors; these cases change its table.
 
 for _size in (0, 64, 100, 65536):
     @case("7541 4.2", f"the server keeps to a table of {_size} bytes", begins=False)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A client of HTTP/2 that sends exactly what it is given: frames made by hyperframe, header blocks, or bytes."""
+"""An HTTP/2 client that sends exactly what a test passes: frames made by hyperframe, header blocks, or bytes."""
 
 import select
 import socket
@@ -32,7 +32,7 @@ def code_name(code):
 
 
 def frame(kind, flags, stream, payload=b""):
-    """Returns the bytes of a frame, which need not be a valid one."""
+    """Returns the bytes of a frame, which may be invalid."""
     return (len(payload).to_bytes(3, "big") + bytes([kind, flags]) + stream.to_bytes(4, "big") + payload)
 
 
@@ -53,7 +53,7 @@ def connect(address, timeout=10):
 
 
 class Stream:
-    """The server's part of a stream."""
+    """What the server has sent on a stream."""
 
     def __init__(self):
         self.blocks = []  # header blocks, decoded: lists of (name, value)
@@ -61,7 +61,7 @@ class Stream:
         self.data = b""
         self.frames = []  # lengths of DATA frames
         self.ended = False
-        self.reset = None  # error code
+        self.reset = None  # error code of RST_STREAM
 
     @property
     def closed(self):
@@ -84,16 +84,16 @@ class Http2Client:
         self.decoder.max_allowed_table_size = table_size
         self.streams = {}
         self.settings = {}
-        self.frames = []  # (type, stream, flags) in their order
+        self.frames = []  # (type, stream, flags) of received frames, in order
         self.pongs = []
         self.settings_acks = 0
         self.goaway = None  # (last stream, code, debug data)
         self.closed = False  # the server closed the connection
-        self.was_reset = False  # by a TCP RST
+        self.was_reset = False  # the connection was closed by a TCP RST
         self.fault = None  # the server's first protocol violation
-        self.text = b""  # the received bytes if they are not HTTP/2
+        self.text = b""  # received bytes, if they are not HTTP/2
         self.acknowledges = True
-        self.patience = 5  # seconds that wait() waits
+        self.patience = 5  # maximum wait of wait(), in seconds
         self.window = 65535  # send window of the connection
         self.windows = {}  # stream -> WINDOW_UPDATE increments less bytes sent
         self._unsent = bytearray()
@@ -112,7 +112,7 @@ class Http2Client:
     def stream(self, number):
         return self.streams.setdefault(number, Stream())
 
-    # Sending. A server that has closed the connection makes these do nothing.
+    # Sending. If the server has closed the connection, these functions do nothing.
 
     def send(self, data):
         self._unsent += data
@@ -128,7 +128,7 @@ class Http2Client:
                 self._receive()
 
     def _drain(self):
-        """Reads what is left of a connection that cannot be written any more."""
+        """Reads the rest of a connection on which the client can no longer write."""
         end = time.monotonic() + 2
         while not self.closed and time.monotonic() < end:
             self._receive()
@@ -140,13 +140,13 @@ class Http2Client:
         self.send_frame(HEADERS, flags, stream, self.encoder.encode(fields))
 
     def data(self, stream, payload, end=False):
-        """Sends one DATA frame without regard to flow control."""
+        """Sends one DATA frame, ignoring flow control."""
         self.window -= len(payload)
         self.windows[stream] = self.windows.get(stream, 0) - len(payload)
         self.send_frame(DATA, END_STREAM if end else 0, stream, payload)
 
     def body(self, stream, payload, end=True, patience=10):
-        """Sends a body in DATA frames within flow control. Returns True if all of it was sent."""
+        """Sends a body in DATA frames, obeying flow control. Returns True if the whole body was sent."""
         view = memoryview(payload)
         while view:
             room = min(self.window, self.settings.get(INITIAL_WINDOW_SIZE, 65535) + self.windows.get(stream, 0), 16384)
@@ -171,7 +171,7 @@ class Http2Client:
     # Receiving.
 
     def poll(self, seconds):
-        """Reads once; False if nothing came for that long or the connection is closed."""
+        """Reads once. Returns False if nothing arrives in time or the connection is closed."""
         if self.closed or not select.select([self.socket], [], [], seconds)[0]:
             return False
         self._receive()
@@ -179,7 +179,7 @@ class Http2Client:
         return True
 
     def wait(self, until, seconds=None):
-        """Reads until `until()` holds; returns whether it does."""
+        """Reads until `until()` is true or time is up. Returns True if it is true."""
         end = time.monotonic() + (self.patience if seconds is None else seconds)
         while not until():
             left = end - time.monotonic()
@@ -189,7 +189,7 @@ class Http2Client:
         return True
 
     def ping(self, payload=b"are you?", seconds=5):
-        """Returns whether the server answers a PING."""
+        """Returns True if the server answers a PING."""
         before = self.pongs.count(payload)
         self.send(PingFrame(0, payload).serialize())
         return self.wait(lambda: self.pongs.count(payload) > before, seconds)
@@ -273,7 +273,7 @@ _huffman = hpack.huffman.HuffmanEncoder(hpack.huffman_constants.REQUEST_CODES, h
 
 
 def integer(value, prefix, first=0):
-    """An integer of HPACK (RFC 7541, section 5.1) behind the upper bits `first`."""
+    """Returns an HPACK integer (RFC 7541, section 5.1) after the upper bits `first`."""
     most = (1 << prefix) - 1
     if value < most:
         return bytes([first | value])
@@ -297,12 +297,12 @@ def indexed(index):
     return integer(index, 7, 0x80)
 
 
-# Kinds of literal fields: upper bits, and bits of the prefix.
+# Kinds of literal fields: upper bits, and number of prefix bits.
 INCREMENTAL, WITHOUT, NEVER = (0x40, 6), (0x00, 4), (0x10, 4)
 
 
 def literal(name, value, kind=WITHOUT, huffman=False):
-    """A literal field; `name` is a text, or an index."""
+    """Returns a literal field. `name` is text or an index."""
     first, prefix = kind
     if isinstance(name, int):
         return integer(name, prefix, first) + string(value, huffman)

@@ -23,7 +23,7 @@ import stream_cases  # noqa: F401
 
 
 def run_one(each, address):
-    """Returns "passed", "deviates", "skipped" or "failed", and why."""
+    """Returns "passed", "deviates", "skipped" or "failed", and the reason."""
     with case.Connection(address, begin=each.begins) as client:
         if each.begins and not client.wait(lambda: client.settings_acks and client.settings):
             if not client.settings_acks:
@@ -37,7 +37,7 @@ def run_one(each, address):
         other = deviations.DEVIATIONS.get(each.title)
         deviates = other is not None and other[0].check(client) is None
         if deviates:
-            client.patience = 0  # the server has answered the case's frames
+            client.patience = 0  # all answers to the case's frames have arrived
         fault = expected.check(client)
         if client.fault:
             return "failed", "the server breaks the protocol: " + client.fault
@@ -50,7 +50,7 @@ def run_one(each, address):
 
 
 def run_all(address, only="", junit=None, say=print):
-    """Runs the cases whose title has `only`; returns how many have each outcome."""
+    """Runs the cases whose title contains `only`. Returns the number of cases per outcome."""
     counts = dict.fromkeys(("passed", "deviates", "skipped", "failed"), 0)
     suite = xml.etree.ElementTree.Element("testsuite", name="conformance")
     for each in case.CASES:
@@ -58,7 +58,7 @@ def run_all(address, only="", junit=None, say=print):
             continue
         begun = time.monotonic()
         outcome, why = run_one(each, address)
-        if outcome == "failed":  # checks if the server itself is still alive
+        if outcome == "failed":  # checks that the server is still alive
             try:
                 with case.Connection(address) as client:
                     if not client.ping():

@@ -5,7 +5,7 @@ import time
 
 from case import *
 
-UNKNOWN = 0x16  # a type of frame that nobody has defined
+UNKNOWN = 0x16  # an undefined frame type
 
 
 @case("9113 3.4", "the server's first frame is SETTINGS")
@@ -21,7 +21,7 @@ def _(c):
 
 @case("9113 3.4", "preface byte by byte", begins=False)
 def _(c):
-    c.acknowledges = False  # or the acknowledgement would stand within the preface
+    c.acknowledges = False  # otherwise the acknowledgement would be sent within the preface
     for byte in PREFACE + frame(SETTINGS, 0, 0):
         c.send(bytes([byte]))
         time.sleep(0.002)
@@ -115,7 +115,7 @@ def _(c):
 @case("9113 4.2", "HEADERS of 16,384 bytes")
 def _(c):
     block = c.block()
-    c.send_frame(HEADERS, END_HEADERS | PADDED, 1, bytes([255]) + block + bytes(255))  # the most that padding alone makes
+    c.send_frame(HEADERS, END_HEADERS | PADDED, 1, bytes([255]) + block + bytes(255))  # the largest frame that padding makes possible
     c.finish()
     return Answered()
 

@@ -29,7 +29,7 @@ def _(c):
     return Goaway(PROTOCOL_ERROR)
 
 
-# Half-closed (remote): the request is whole, the answer is not.
+# Half-closed (remote): the request is complete, the answer is not.
 
 for _name, _sent in [("DATA", (DATA, 0, 1, b"test")), ("empty DATA", (DATA, END_STREAM, 1, b""))]:
     @case("9113 5.1", f"half-closed (remote): {_name}")
@@ -74,8 +74,8 @@ def _(c):
     return Alive()
 
 
-# Closed by RST_STREAM of the client: frames of its own after it. Some may be ignored where they crossed a reset of the
-# server; the client's own reset leaves no such doubt, but RFC 9113 lets a connection error be made of it.
+# Closed by the client's RST_STREAM, with more frames of the client after it. After a reset by the server, such frames may
+# have been on their way and may be ignored. After the client's own reset they are wrong; RFC 9113 allows a connection error.
 
 for _name, _sent in [("DATA", (DATA, END_STREAM, 1, b"test")), ("empty DATA", (DATA, 0, 1, b""))]:
     @case("9113 5.1", f"closed by the client's reset: {_name}")
@@ -126,7 +126,7 @@ def _(c):
     return Alive()
 
 
-# Closed by the ends of both sides.
+# Closed by END_STREAM of client and server.
 
 for _name, _sent in [("DATA", (DATA, END_STREAM, 1, b"test")), ("empty DATA", (DATA, 0, 1, b""))]:
     @case("9113 5.1", f"closed: {_name}")
@@ -217,7 +217,7 @@ def _(c):
     return Answered(2 * most + 1)
 
 
-# Priority: RFC 9113 has deprecated it, and the frames are taken.
+# Priority. RFC 9113 has deprecated it; the frames must be accepted.
 
 for _name, _payload in [("of weight 1", b"\0\0\0\0\0"), ("of weight 256", b"\0\0\0\0\xff"), ("on a stream", b"\0\0\0\3\x10"), ("on a stream alone", b"\x80\0\0\3\x10")]:
     @case("9113 5.3", f"PRIORITY {_name}")

@@ -62,7 +62,7 @@ def size_message(height, width):
 
 
 def noise_png(side):
-    """A grey picture of random pixels."""
+    """Returns a grey image of random pixels."""
     def chunk(kind, body):
         return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
     rows = b"".join(b"\0" + random.Random(side).randbytes(side) for _ in range(side))
@@ -71,7 +71,7 @@ def noise_png(side):
 
 
 def write_wide_model(path):
-    """Random weights of timm's vit_tiny_patch16_224 with many classes, and their labels."""
+    """Writes random weights of timm's vit_tiny_patch16_224 with many classes, and the labels."""
     width, tensors, block = 192, {"cls_token": (1, 1, 192), "pos_embed": (1, 197, 192)}, {}
     tensors |= {"patch_embed.proj.weight": (width, 3, 16, 16), "patch_embed.proj.bias": (width,)}
     for name, out, into in (("attn.qkv", 3, 1), ("attn.proj", 1, 1), ("mlp.fc1", 4, 1), ("mlp.fc2", 1, 4)):
@@ -105,7 +105,7 @@ def free_port():
 
 
 class Server:
-    """A server on core 0 with bounded address space; `flags` are its own."""
+    """A server on core 0 with limited address space. `flags`: the server's flags."""
 
     def __init__(self, run, flags=(), repository=None):
         self.address, self.metrics_address = (f"127.0.0.1:{free_port()}" for _ in range(2))
@@ -146,7 +146,7 @@ class Server:
             self.most = max(self.most, self.rss())
 
     def metrics(self):
-        """Values by name with labels; empty where there are none."""
+        """Returns the metrics' values by name with labels; empty if there are none."""
         try:
             with urllib.request.urlopen(f"http://{self.metrics_address}/metrics", timeout=10) as answer:
                 lines = answer.read().decode().splitlines()
@@ -155,7 +155,7 @@ class Server:
         return {line.rpartition(" ")[0]: float(line.rpartition(" ")[2]) for line in lines if line and line[0] != "#"}
 
     def closed(self):
-        """Connections that were closed, by reason."""
+        """Returns the number of closed connections by reason."""
         name = re.compile(r'vitrine_connections_closed_total\{.*reason="(\w+)"')
         found = {}
         for key, value in self.metrics().items():
@@ -164,7 +164,7 @@ class Server:
         return found
 
     def stop(self):
-        """The exit status if it had ended by itself, else None."""
+        """Stops the server. Returns its exit status if it had already ended, else None."""
         self.over.set()
         status = self.process.poll()
         if status is None:
@@ -203,7 +203,7 @@ class Run:
         return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
 
     def attack(self, server, name, *flags, honest_flags=()):
-        """Figures of a row: honest callers alone, and beside the flood."""
+        """Returns the figures of a row: honest callers alone, and together with the flood."""
         seconds = self.options.seconds
         base = read(self.honest(server, max(2, seconds / 3), flags=honest_flags))
         before, closed = server.rss(), server.closed()
@@ -274,7 +274,7 @@ class Run:
             if "waiting" in sent:
                 gauge = sum(value for key, value in server.metrics().items() if key.startswith("vitrine_answer_bytes"))
                 samples.append((sent["waiting"], gauge))
-        # Right where nothing was computed meanwhile: as many answers wait before and after.
+        # A sample is exact if equally many answers wait before and after it, so that none was added or sent between.
         off = [(gauge / (waiting * (size + 5)) - 1, past[0] == waiting == then[0]) for (waiting, gauge), past, then in
                zip(samples[3:], samples, samples[4:]) if waiting]
         is_steady = any(steady for _, steady in off)
@@ -303,7 +303,7 @@ class Run:
 
 
 def read(process):
-    """The last line of a tool, as JSON."""
+    """Waits until a tool has ended and returns its last line, parsed as JSON."""
     text = process.communicate()[0]
     if process.returncode != 0 or not text:
         sys.exit(f"{process.args} has ended with {process.returncode}")
@@ -361,7 +361,7 @@ def main():
             scenario = {"proxy": run.run_proxy, "unread": run.run_unread, "get-model": run.run_get_model}.get(name)
             rows.append(scenario() if scenario else run.run_flood(name))
             print(as_markdown(rows) if len(rows) == 1 else as_markdown(rows[-1:]).splitlines()[-1], flush=True)
-            if options.out:  # after each row: a run may be cut short
+            if options.out:  # after each row, because a run may be interrupted
                 with open(options.out + ".md", "w") as file:
                     file.write(as_markdown(rows))
                 with open(options.out + ".json", "w") as file:

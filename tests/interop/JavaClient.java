@@ -85,7 +85,7 @@ public final class JavaClient {
     return Payload.newBuilder().setBody(ByteString.copyFrom(new byte[size])).build();
   }
 
-  // Bytes that do not compress to less than a 64th, which the server would refuse.
+  // Returns bytes that compress to more than a 64th of their size; the server would reject less.
   static Payload mixed(int size) {
     final byte[] body = new byte[size];
     for (int i = 0; i + 1 < size; i += 4) {
@@ -119,7 +119,7 @@ public final class JavaClient {
     check(!from.hasNext(), "more than was asked for");
   }
 
-  /** What a streaming call gives. */
+  /** Results of a streaming call. */
   static final class Taken<T> implements StreamObserver<T> {
     final BlockingQueue<Object> come = new LinkedBlockingQueue<>();
 
@@ -291,7 +291,7 @@ public final class JavaClient {
         stream.onNext(StreamingOutputCallRequest.newBuilder().setPayload(zeros(27182))
             .addResponseParameters(ResponseParameters.newBuilder().setSize(31415).setIntervalUs(500000)).build());
       } catch (IllegalStateException late) {
-        // The call has ended already.
+        // The call has already ended.
       }
       is(taken.end(), Status.Code.DEADLINE_EXCEEDED);
     });

@@ -55,7 +55,7 @@ func soon() context.Context {
 
 func zeros(size int) *pb.Payload { return &pb.Payload{Body: make([]byte, size)} }
 
-// Bytes that do not compress to less than a 64th, which the server would refuse.
+// Returns bytes that compress to more than a 64th of their size; the server would reject less.
 func mixed(size int) *pb.Payload {
 	body := make([]byte, size)
 	for i := 0; i < size; i += 4 {

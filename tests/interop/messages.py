@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The messages of proto/, from the descriptor set that $INTEROP_PROTOS names, with any version of protobuf."""
+"""The messages of proto/, loaded from the descriptor set that $INTEROP_PROTOS names. Works with any version of protobuf."""
 
 import os
 
@@ -30,19 +30,19 @@ SENT, ASKED = (27182, 8, 1828, 45904), (31415, 9, 2653, 58979)
 
 
 class Unsupported(Exception):
-    """The client cannot do what the case asks."""
+    """Raised if the client does not support the case."""
 
 
 def zeros(size):
     return {"body": bytes(size)}
 
 
-# Payload of the compression cases instead of zeros, since the server rejects compression ratios above 64.
+# Payload of the compression cases. It replaces zeros, because the server rejects compression ratios above 64.
 MIXED = {"body": b"".join((number << 8).to_bytes(4, "big") for number in range(271828 // 4))}
 
 
 def large(payload=None, **others):
-    """The request of large_unary."""
+    """Returns the request of the case large_unary."""
     return SimpleRequest(response_size=314159, payload=payload or zeros(271828), **others)
 
 
@@ -56,7 +56,7 @@ def check(held, what):
 
 
 def run(cases, only):
-    """Runs the cases, prints a line for each, and returns how many failed."""
+    """Runs the cases, prints a line for each, and returns the number of failed cases."""
     failed = 0
     for name, case in cases:
         if only and name not in only:

@@ -21,7 +21,7 @@ CASES = ("empty_unary", "large_unary", "client_compressed_unary", "server_compre
          "server_streaming", "server_compressed_streaming", "ping_pong", "empty_stream", "custom_metadata", "status_code_and_message", "special_status_message",
          "unimplemented_method", "unimplemented_service", "cancel_after_begin", "cancel_after_first_response", "timeout_on_sleeping_server",
          "concurrent_large_unary")
-# The oldest grpcio of PyPI with a wheel for Python 3.11, and the protobuf of its day.
+# The oldest grpcio on PyPI with a wheel for Python 3.11, and the protobuf of that time.
 OLDEST = ("grpcio==1.49.1", "protobuf==4.21.12")
 NEWEST = ("grpcio==1.85.1", "protobuf==7.36.2")
 GRPCLIB = ("grpclib==0.4.9", "h2==4.4.1", "hpack==4.2.0", "hyperframe==6.1.0", "multidict==7.2.1", "protobuf==7.36.2")
@@ -34,11 +34,11 @@ JAVA_PACKAGES = ("openjdk-17-jdk-headless", "openjdk-17-jre-headless", "libgrpc-
 
 
 class Absent(Exception):
-    """The client cannot be had here."""
+    """Raised if the client is not available on this machine."""
 
 
 def python(packages, script):
-    """Returns the command of a client in an environment of its own with these packages."""
+    """Returns the command of a Python client, in a virtual environment with these packages."""
     cache = pathlib.Path(os.environ.get("VITRINE_DEPENDENCIES") or pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "vitrine")
     folder = cache / ("interop-" + packages[0].replace("==", "-"))
     if not (folder / "complete").exists():
@@ -59,7 +59,7 @@ def go(scratch):
     goroot = root / "usr/lib/go-1.19"
     if not (goroot / "bin/go").exists() or not (root / "usr/share/gocode/src/google.golang.org/grpc").exists():
         raise Absent("of Debian's packages some are not installed: " + " ".join(GO_PACKAGES))
-    if root != pathlib.Path("/"):  # links of the package point to /usr/share
+    if root != pathlib.Path("/"):  # symbolic links of the package point to /usr/share
         made = scratch / "goroot"
         made.mkdir()
         for name in ("VERSION", "bin"):
@@ -104,7 +104,7 @@ def java(scratch):
 
 
 def outcomes(command, address, cases, environment):
-    """Returns what a client says of each case: (ok, none or failed, words)."""
+    """Returns the client's result of each case: ("ok", "none" or "failed", message)."""
     try:
         done = subprocess.run([*command, address, *cases], capture_output=True, text=True, timeout=300, env=environment)
         told = done.stdout, done.stderr

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""No two files pin a Python package in two versions, and the list of advisories has every library at the wire."""
+"""Tests that all files pin the same version of a Python package, and that the list of advisories has every network library."""
 import datetime
 import json
 import pathlib

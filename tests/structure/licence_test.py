@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every source says its licence in its first line, or in its second after `#!`."""
+"""Tests that every source file states its licence in its first line, or in its second line after `#!`."""
 import unittest
 from pathlib import PurePath
 from typing import Optional
@@ -7,13 +7,13 @@ from typing import Optional
 from tree import SOURCE, files, text
 
 LICENCE = "SPDX-License-Identifier: Apache-2.0"
-# The comment of each kind; `.in` is a source that CMake fills in.
+# Start of a comment by kind of file; CMake fills in `.in` files.
 COMMENTS = {".cc": "//", ".h": "//", ".cu": "//", ".proto": "//", ".py": "#", ".cmake": "#", ".sh": "#", ".pc": "#", ".js": "//"}
 COMMENTS_BY_NAME = {"CMakeLists.txt": "#", "Dockerfile": "#"}
 
 
 def comment(path: PurePath, content: str) -> Optional[str]:
-    """None where it is no source: data, configuration, prose."""
+    """Returns None if the file is no source: data, configuration, prose."""
     if {"corpus", "golden"} & set(path.parts):
         return None
     kind = PurePath(path.name.removesuffix(".in")).suffix

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs that do without LibTorch are linked with none of it, the server with no gRPC; libvitrine_torch.so has no messages
-of its own."""
+"""Tests that programs that do not need LibTorch are not linked with it, and the server not with gRPC; and that
+libvitrine_torch.so has no copy of the messages."""
 import subprocess
 import sys
 import unittest
 from pathlib import Path
 
 BUILD = Path(sys.argv.pop(1))
-# gRPC, what only it brings, and libcurl.
+# gRPC, libraries that only gRPC needs, and libcurl.
 NOT_IN_THE_SERVER = ("libgrpc", "libgpr.", "libupb", "libcares", "libre2", "libaddress_sorting", "libabsl_random", "libcurl")
 
 

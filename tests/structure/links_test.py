@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every link between the documents of the tree leads somewhere, and every page of docs/ that a file names is there."""
+"""Tests that every link between documents has a target, and that every page of docs/ that a file names exists."""
 import os
 import pathlib
 import re
@@ -14,7 +14,7 @@ NAMED = re.compile(r"(?<![\w/-])docs/[a-z-]+(?:/[\w-]+)*\.md")
 
 
 def anchors(markdown: str) -> set[str]:
-    """Returns the headings' anchors, as GitHub and the site make them."""
+    """Returns the anchors that GitHub and the site make for the headings."""
     plain = (re.sub(r"[`*]", "", heading).lower() for heading in HEADING.findall(FENCE.sub("", markdown)))
     return {re.sub(r"\s", "-", re.sub(r"[^\w\s-]", "", heading).strip()) for heading in plain}
 

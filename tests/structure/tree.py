@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The files of the tree, with or without git: what .gitignore names is left out."""
+"""Lists the files of the tree, with or without git. Files that .gitignore names are left out."""
 import pathlib
 from typing import Iterator
 
@@ -26,7 +26,7 @@ def files(folder: pathlib.Path = SOURCE) -> Iterator[pathlib.PurePath]:
 
 
 def text(path: pathlib.PurePath) -> str:
-    """Empty where it is not text."""
+    """Returns the file's text; empty if the file is not text."""
     try:
         return (SOURCE / path).read_text()
     except UnicodeDecodeError:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The version is typed in VERSION alone: what can read it does, and script/set-version writes what cannot."""
+"""Tests that the version is in VERSION only. Other files read VERSION, or script/set-version writes them."""
 import re
 import unittest
 from pathlib import Path
