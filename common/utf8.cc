@@ -13,7 +13,7 @@ bool Continues(char byte) {
 // Returns the length of a character whose first byte is `lead`; 0 if there is none.
 size_t LengthOf(uint8_t lead) {
   if (lead < 0x80) return 1;
-  if (lead < 0xC2 || lead > 0xF4) return 0;  // overlong, or above U+10FFFF
+  if (lead < 0xC2 || lead > 0xF4) return 0;  // continuation byte, overlong form, or above U+10FFFF
   return lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
 }
 

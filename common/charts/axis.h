@@ -7,9 +7,9 @@
 
 namespace vitrine {
 
-// One axis of a chart: maps values to positions.
+// An axis of a chart, which maps values to positions.
 struct Axis {
-  double low = 0, high = 1;  // values at its ends; low < high
+  double low = 0, high = 1;  // values at the ends of the axis; low < high
   bool logarithmic = false;  // then low > 0
   double from = 0, to = 1;   // positions of the ends, in pixels; `to` may be below `from`
 
@@ -25,7 +25,7 @@ struct Axis {
 // if there is no value.
 Axis AxisOf(const std::vector<double>& values, bool logarithmic);
 
-// Returns the label of a tick: "0.01", "20", "5k", "1e-05".
+// Returns the label of a tick, for example "0.01", "20", "5k" or "1e-05".
 std::string TickText(double value);
 
 }  // namespace vitrine

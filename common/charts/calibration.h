@@ -30,7 +30,7 @@ class Calibration {
   // Returns the expected calibration error, 0 to 1: |accuracy - confidence| of each bin, averaged with the bin's number
   // of answers as weight.
   double ExpectedError() const;
-  // Returns mean confidence minus accuracy: above 0 if the classifier is overconfident.
+  // Returns mean confidence minus accuracy; above 0 if the classifier is overconfident.
   double Overconfidence() const;
   const std::vector<Bin>& bins() const { return bins_; }
 

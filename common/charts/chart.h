@@ -14,12 +14,12 @@ namespace vitrine {
 struct Chart {
   double width = 620, height = 330;
   std::string title = {}, x_axis = {}, y_axis = {};
-  std::string note = {};  // below the title, smaller; requires a `top` of at least 56
+  std::string note = {};  // drawn below the title in smaller letters; requires a `top` of at least 56
   Axis x = {}, y = {};    // their positions are set by Begin
-  double top = 54;        // space above the plot: title and one line of legend
-  double left = 64;       // space left of the plot: names of y
-  double foot = 50;       // space below the plot: names of x
-  double margin = 18;     // space right of the plot
+  double top = 54;        // pixels above the plot, for title and one line of legend
+  double left = 64;       // pixels left of the plot, for names of y
+  double foot = 50;       // pixels below the plot, for names of x
+  double margin = 18;     // pixels right of the plot
   // Category names at 0, 1, ... of an axis (y from the top). Begin sets the range of such an axis; it has no grid.
   std::vector<std::string> x_names = {}, y_names = {};
   bool slanted = false;  // true: names of x are slanted, for names wider than their space
@@ -56,9 +56,9 @@ struct LegendEntry {
 std::string DrawLegend(const std::vector<LegendEntry>& entries, Chart& chart, const std::string& heading = "");
 
 std::string SvgText(double x, double y, const std::string& text, const std::string& attributes);
-// `style` holds all attributes of the line except its ends.
+// `style`: all attributes of the line except its ends.
 std::string SvgLine(double x1, double y1, double x2, double y2, const std::string& style);
-// Returns the attribute for a stroke in a colour of the page.
+// Returns the SVG attribute for a stroke in a colour of the page.
 std::string Stroke(const std::string& name);
 // Returns the stroke of a series, 0 to 5: its colour and a dash pattern of its own, for greyscale printing.
 std::string SeriesStroke(int series);

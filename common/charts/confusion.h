@@ -45,7 +45,7 @@ class Confusion {
   std::vector<int64_t> of_answer_;
 };
 
-// Maximum number of classes drawn as a matrix.
+// Maximum number of classes for a drawn matrix.
 inline constexpr int kMostDrawnClasses = 40;
 
 // Returns the matrix as an SVG element for an HtmlPage. Rows are labels, columns are answers; shades are shares of the

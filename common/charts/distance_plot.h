@@ -10,13 +10,13 @@
 
 namespace vitrine {
 
-// Attention distance of each head of each layer.
+// Attention distance of each head in each layer.
 struct DistanceFigure {
   std::vector<int> layers = {};      // labels of the rows
   std::vector<int> heads = {};       // labels of the columns
   std::span<const float> distances;  // row-major, [layers, heads], in pixels of the input
   std::string title = {};
-  std::string note = {};  // below the title, smaller
+  std::string note = {};  // drawn below the title in smaller letters
   struct Reference {
     double distance = 0;
     std::string name;

@@ -13,7 +13,7 @@
 namespace vitrine {
 namespace {
 
-constexpr double kDotsHeight = 380;  // height of the plot
+constexpr double kDotsHeight = 380;  // height of the plot in pixels
 constexpr double kLeastGroup = 74, kSeriesWidth = 26, kLeastPlot = 420, kMostPlot = 2400;
 constexpr double kDotsGlyph = 6.6;
 constexpr int kColours = 6;  // colours series-0 to series-5 of chart.h

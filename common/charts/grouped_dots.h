@@ -12,14 +12,14 @@ namespace vitrine {
 // Repeated measurements of several series, with mean and standard deviation.
 struct DotsFigure {
   std::string title;
-  std::string note;                 // below the title, smaller
+  std::string note;                 // drawn below the title in smaller letters
   std::string x_name;               // below the groups
   std::string y_name;               // beside the axis
   std::vector<std::string> groups;  // from left to right
   std::vector<std::string> series;  // side by side within a group, each in its own colour; at least one
   std::string series_name;          // heading of the legend, which is drawn for two or more series
 
-  // Measurements of a series in a group.
+  // Measurements of one series in one group.
   struct Dots {
     size_t group = 0;
     size_t series = 0;

@@ -131,7 +131,7 @@ class RooflineDiagram {
     for (double distance = radius + 3; distance < radius + 150; distance += 6) {
       constexpr int kDirections = 16;
       for (int i = 0; i < kDirections; ++i) {
-        // Right, left, below, above, then the directions in between.
+        // Order of directions: right, left, below, above, then those in between.
         static constexpr std::array<int, kDirections> kOrder = {0, 8, 4, 12, 2, 14, 6, 10, 1, 15, 3, 13, 5, 11, 7, 9};
         const double angle = kOrder[static_cast<size_t>(i)] * 2 * M_PI / kDirections;
         const double cx = x + distance * std::cos(angle), cy = y + distance * std::sin(angle);

@@ -22,7 +22,7 @@ struct RooflinePoint {
 struct Roofline {
   std::string title;
   std::string subtitle;
-  std::string circumstances = {};  // conditions of the measurement, below the subtitle
+  std::string circumstances = {};  // conditions of the measurement, drawn below the subtitle
   bool doubtful = false;           // true: the conditions make the times unreliable and are shown in red
   std::string peak_of = "matrix product";
   double peak_gflops = 0;

@@ -16,7 +16,7 @@ struct ScatterFigure {
   struct Point {
     double x = 0, y = 0;
     double low = 0, high = 0;  // ends of the error bar; equal: no bar
-    std::string label = {};    // beside the point; may be empty
+    std::string label = {};    // drawn beside the point; may be empty
   };
   struct Series {
     std::string name = {};

@@ -15,7 +15,7 @@ namespace {
 constexpr size_t kLongestName = 18;
 constexpr double kCellGlyph = 6.6;
 
-// Cuts to at most kLongestName characters without splitting a UTF-8 character.
+// Cuts the name to at most kLongestName characters, never within a UTF-8 character.
 std::string Cut(const std::string& name) {
   size_t characters = 0, end = 0;
   for (size_t i = 0; i < name.size(); ++i) {

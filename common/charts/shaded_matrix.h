@@ -15,7 +15,7 @@ struct ShadedMatrix {
     std::string tip = {};
   };
   std::string title = {};
-  std::string note = {};  // below the title, smaller
+  std::string note = {};  // drawn below the title in smaller letters
   std::string row_axis = {};
   std::string column_axis = {};
   std::vector<std::string> rows = {};

@@ -20,9 +20,9 @@ struct CommandOption {
   bool TakesFile() const;  // returns true if the placeholder suggests a file
 };
 
-// A program or one of its commands.
+// The program or one of its commands.
 struct CommandNode {
-  std::vector<std::string> path = {};  // {"eval", "compare"}; empty: the program
+  std::vector<std::string> path = {};  // words of the command, {"eval", "compare"}; empty: the program itself
   std::string help = {};
   std::string footer = {};
   std::vector<CommandOption> options = {};

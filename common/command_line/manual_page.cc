@@ -82,7 +82,7 @@ std::string ManualPage(const std::string& program, const std::string& version, c
     if (!command->footer.empty()) absl::StrAppend(&page, ".PP\n", RoffText(command->footer, /*plain=*/true));
   }
   if (!root.footer.empty()) absl::StrAppend(&page, ".SH NOTES\n", RoffText(root.footer, /*plain=*/true));
-  page.pop_back();  // the caller prints the line break
+  page.pop_back();  // removed because the caller prints the line break
   return page;
 }
 

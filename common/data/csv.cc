@@ -146,7 +146,7 @@ std::optional<Columns> ColumnsOfImages(const CsvRow& row) {
   return std::nullopt;
 }
 
-// Rows and their columns.
+// Rows of the list, and which columns have paths and labels.
 struct Listed {
   std::vector<CsvRow> rows;
   Columns columns;
@@ -204,7 +204,7 @@ std::string CellOf(const nlohmann::json& value) {
   return value.is_number() || value.is_boolean() ? value.dump() : std::string();
 }
 
-// Parses one JSON object per line, as in HuggingFace's metadata.jsonl.
+// Parses one JSON object per line, like in HuggingFace's metadata.jsonl.
 absl::StatusOr<Listed> ReadJsonLines(const std::string& text) {
   Listed listed;
   int64_t number = 0;

@@ -29,7 +29,7 @@ Opened OpenFashionMnist(std::string_view directory, Split split) {
 
 struct Format {
   std::string_view name;
-  const char* path;    // meaning of the text after the colon
+  const char* path;    // placeholder of the text after the colon
   const char* layout;  // required files, in one line
   Opened (*open)(std::string_view path, Split split);
 };

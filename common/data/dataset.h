@@ -54,7 +54,7 @@ enum class Split { kTrain, kTest };
 // images when they are read. NOT_FOUND or INVALID_ARGUMENT names the expected files and the path.
 absl::StatusOr<std::unique_ptr<Dataset>> OpenDataset(std::string_view spec, Split split);
 
-// Returns one line per format for --help: "  mnist:DIR  what has to be there".
+// Returns one line per format for --help: "  mnist:DIR  required files".
 std::string DatasetFormats();
 
 // Returns true if both sets have the same images in the same order, which is the case for both splits of a folder

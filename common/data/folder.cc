@@ -43,7 +43,7 @@ void AddEntry(const fs::directory_entry& entry, FolderContent& content) {
         ++content.others[absl::AsciiStrToLower(ending)];
       }
       return;
-    case fs::file_type::none:  // for example a circular link
+    case fs::file_type::none:  // for example, a circular link
     case fs::file_type::not_found:
     case fs::file_type::unknown:
       (IsImageEnding(ending) ? content.images : content.broken_links).push_back(std::move(name));

@@ -27,7 +27,7 @@ bool IsHiddenName(std::string_view name);
 struct FolderContent {
   // Files with an image's extension. Broken links are included, so that reading them reports the name.
   std::vector<std::string> images = {};
-  std::vector<std::string> folders = {};       // including links to folders
+  std::vector<std::string> folders = {};       // links to folders are included
   std::vector<std::string> broken_links = {};  // broken links without an image's extension
   std::map<std::string, int64_t> others = {};  // number of other files per extension in lower case
 };

@@ -93,7 +93,7 @@ absl::StatusOr<std::map<int32_t, const LabelRow*>> RowsOf(const std::vector<Labe
     for (const LabelRow& row : rows) {
       if (data_names.Has(row.data) != exact) continue;
       const int32_t label = data_names.Find(row.data);
-      if (label < 0) continue;  // a map may have labels that this data set lacks
+      if (label < 0) continue;  // a map may have labels that are not in this data set
       const auto [known, added] = row_of.emplace(label, &row);
       if (added || exact || data_names.Has(known->second->data)) continue;
       return absl::InvalidArgumentError(absl::StrCat("lines ", known->second->line, " and ", row.line,

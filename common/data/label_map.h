@@ -11,11 +11,11 @@
 
 namespace vitrine {
 
-// A line of a --label-map file.
+// One line of a --label-map file.
 struct LabelRow {
   std::string data;   // label of the data set
   std::string model;  // label of the model, or its index
-  int64_t line = 0;   // line of the file, from 1
+  int64_t line = 0;   // line number in the file, from 1
 };
 
 // Parses two columns, separated by a tab or, if there is no tab, by a comma; quotes as in CSV. Empty lines and lines

@@ -27,7 +27,7 @@ std::string FeatureKindName(v1::FeatureKind kind);
 std::optional<v1::FeatureKind> FeatureKindOf(absl::string_view name);
 const std::vector<std::string>& FeatureKindNames();
 
-// Labels of attention drawings.
+// Labels for drawings of attention.
 
 // Returns for example "Attention rollout".
 std::string AttentionTitle(v1::AttentionKind kind);

@@ -8,11 +8,11 @@
 namespace vitrine {
 namespace {
 
-constexpr int kSteps = 255;  // odd, so that 0 has its own colour
+constexpr int kSteps = 255;  // odd, so that 0 is exactly the middle colour
 // Colours in CIELAB (D65) of 0 and of both ends; all are within sRGB.
 const cv::Vec3f kNeutral(97, 0, 0), kBlue(39, 12, -51), kRed(39, 60, 38);
 
-// Returns [1, kSteps] RGB, CV_8UC3.
+// Returns the diverging colours, [1, kSteps] RGB, CV_8UC3.
 cv::Mat MakeDiverging() {
   cv::Mat lab(1, kSteps, CV_32FC3);
   for (int i = 0; i < kSteps; ++i) {

@@ -10,7 +10,7 @@
 
 namespace vitrine {
 
-// Shared by all drawings.
+// Colours that all drawings use.
 
 inline const cv::Scalar kInk(40, 40, 40);       // titles
 inline const cv::Scalar kFaintInk(95, 95, 95);  // ticks and notes

@@ -8,7 +8,7 @@
 
 namespace vitrine {
 
-// Describes the model's input: "28x28 grey", "36 to 144 tokens of 4x4 RGB".
+// Describes the model's input: "28x28 grey" or "36 to 144 tokens of 4x4 RGB".
 std::string InputDescription(const v1::ModelConfig& config);
 
 }  // namespace vitrine

@@ -10,7 +10,7 @@ namespace vitrine {
 
 // Style of text in a figure. Text is drawn in OpenCV's Hershey font at four times the size and then reduced.
 struct Lettering {
-  int height = 12;                   // height of capitals, in pixels
+  int height = 12;                   // height of capital letters, in pixels
   cv::Scalar colour = {60, 60, 60};  // RGB
   enum class Anchor { kLeft, kCentre, kRight } anchor = Anchor::kLeft;
   bool upwards = false;  // true: reads from bottom to top; the anchor then applies vertically

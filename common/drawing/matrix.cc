@@ -51,7 +51,7 @@ ColourRange RangeFor(const MatrixFigure& figure) {
   return figure.range.value_or(RangeOf(figure.values, figure.diverging));
 }
 
-// Returns the first of 1, 2, 5, 10, 20, 50, ... that keeps labels apart.
+// Returns the smallest of the steps 1, 2, 5, 10, 20, 50, ... at which labels do not touch.
 int TickStep(int cell) {
   for (int decade = 1;; decade *= 10) {
     for (const int step : {decade, 2 * decade, 5 * decade}) {

@@ -19,7 +19,7 @@ constexpr int kBarWords = 9;    // height of capital letters
 constexpr int kWordsMargin = 4;
 const cv::Scalar kBarColour(170, 200, 232), kBarGround(238, 238, 238);
 
-// Draws the image in the middle of a square.
+// Draws the image centred in a square.
 void DrawImage(const Image& image, int side, cv::Mat& canvas) {
   const cv::Mat stored(image.height, image.width, image.channels == 1 ? CV_8UC1 : CV_8UC3,
                        const_cast<uint8_t*>(image.pixels.data()));  // read only

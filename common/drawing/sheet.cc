@@ -39,7 +39,7 @@ absl::Status Check(const SheetFigure& figure) {
   return absl::OkStatus();
 }
 
-// Returns the image as RGB, as high as the head allows.
+// Returns the image as RGB, reduced to the height of the head.
 cv::Mat SheetThumbnail(const Image& image) {
   const cv::Mat stored(image.height, image.width, image.channels == 1 ? CV_8UC1 : CV_8UC3,
                        const_cast<uint8_t*>(image.pixels.data()));  // read only

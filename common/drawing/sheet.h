@@ -15,8 +15,8 @@ namespace vitrine {
 // Several maps of one image side by side.
 struct SheetFigure {
   std::string title = {};
-  std::string note = {};                  // below the title, smaller
-  const Image* image = nullptr;           // shown small beside the title; may be null
+  std::string note = {};                  // drawn below the title in smaller letters
+  const Image* image = nullptr;           // drawn small beside the title; may be null
   std::vector<std::string> rows = {};     // captions such as "layer 0"
   std::vector<std::string> columns = {};  // captions such as "head 0"
   std::vector<Image> tiles = {};          // RGB, row-major, [rows, columns]; an empty image leaves its place free

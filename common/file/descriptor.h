@@ -23,7 +23,7 @@ class FileDescriptor {
 
   int get() const { return descriptor_; }
   bool valid() const { return descriptor_ >= 0; }
-  // Gives up ownership: the caller must close it.
+  // Releases the descriptor: the caller must close it.
   int Release() { return std::exchange(descriptor_, -1); }
 
  private:

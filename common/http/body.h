@@ -25,7 +25,7 @@ absl::Status NoRoomError();
 // with `needs_length`, neither Content-Length nor chunked encoding. TooLargeError: more than `max_bytes` announced.
 absl::Status CheckAnnouncedBody(const HttpRequest& request, int64_t max_bytes, bool needs_length);
 
-// A received body, to be passed to HttpHandling::WithBody on a worker thread.
+// A received body. It is passed to HttpHandling::WithBody on a worker thread.
 struct ReceivedBody {
   absl::StatusOr<std::string> bytes;
   BudgetShare share;  // its bytes in the budget of received bytes

@@ -8,7 +8,7 @@ namespace vitrine {
 enum class CloseReason {
   kClient,           // closed by the client
   kDone,             // last response sent after client or server asked to close
-  kIdle,             // no request for HttpServerOptions::idle_timeout
+  kIdle,             // no request within HttpServerOptions::idle_timeout
   kAge,              // connection older than HttpServerOptions::max_age
   kHeadTimeout,      // headers, TLS handshake or HTTP/2 preface did not arrive in time
   kSlowClient,       // client read the response or sent the body slower than HttpServerOptions::least_rate

@@ -250,7 +250,7 @@ void HttpConnection::Linger(CloseReason reason) {
 
 void HttpConnection::Close(CloseReason reason) {
   if (is_closed()) return;
-  if (is_shaking_) {  // the handshake thread uses the descriptor
+  if (is_shaking_) {  // the handshake thread still uses the descriptor
     close_when_shaken_ = reason;
     return;
   }

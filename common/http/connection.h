@@ -48,7 +48,7 @@ inline constexpr double kKeyUpdatePoints = 16;
 class HttpProtocol {
  public:
   virtual ~HttpProtocol() = default;
-  // The stream may be readable or writable. Must call HttpConnection::Await for the next event.
+  // Called when the stream may be readable or writable. Must call HttpConnection::Await to wait for the next event.
   virtual void OnReady(bool readable, bool writable, bool failed) = 0;
   // Called after another thread has sent something.
   virtual void OnWoken() = 0;
@@ -63,12 +63,12 @@ class HttpProtocol {
   virtual bool HasRequests() const = 0;
   // Returns true if the connection only waits for the client.
   virtual bool AwaitsClient() const { return !HasRequests(); }
-  // Returns the time since which the client has not read pending output; nullopt if there is none.
+  // Returns the time since which the client has not read output that is waiting; nullopt if there is none.
   virtual std::optional<EventLoop::Time> UnsentSince() const = 0;
   virtual HttpConnectionStatus Describe() const = 0;
 };
 
-// One client connection: socket, TLS, PROXY header, timeouts and abuse points. All functions run on the loop's thread.
+// A client connection: socket, TLS, PROXY header, timeouts and abuse points. All functions run on the loop's thread.
 class HttpConnection final : public Watched {
  public:
   using Time = EventLoop::Time;
@@ -149,7 +149,7 @@ class HttpConnection final : public Watched {
   CloseReason leaving_reason_ = CloseReason::kDone;
   size_t lingering_bytes_ = 0;
   TokenBucket points_;
-  double unsettled_points_ = 0;  // not yet charged to the account
+  double unsettled_points_ = 0;  // points not yet charged to the account
   absl::Time certificate_expires_ = absl::InfiniteFuture();
   // context against whose authorities the client's certificate was last checked
   std::shared_ptr<const TlsContext> trusted_by_;

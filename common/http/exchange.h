@@ -62,7 +62,7 @@ struct HttpRequest {
 class HttpReply {
  public:
   virtual ~HttpReply() = default;
-  // Calls `make` on this thread and sends the result.
+  // Calls `make` on this thread and sends its result.
   virtual void Send(absl::FunctionRef<HttpResponse()> make) = 0;
 };
 
@@ -90,7 +90,7 @@ class HttpStream {
   virtual void SetBodyAwaited(bool awaited) = 0;
   // Resets the stream with an HTTP/2 error code. Unsent parts are dropped.
   virtual void Reset(uint32_t code) = 0;
-  // Returns the bytes of parts not yet passed to the kernel.
+  // Returns the number of bytes of parts that the kernel does not have yet.
   virtual size_t unsent_bytes() const = 0;
 };
 
@@ -99,7 +99,7 @@ class HttpStream {
 class HttpStreamHandler {
  public:
   virtual ~HttpStreamHandler() = default;
-  // Receives bytes of the body.
+  // Called with bytes of the body.
   virtual void OnData(absl::string_view bytes) = 0;
   // Called when the body is complete.
   virtual void OnEnd() = 0;
@@ -120,9 +120,9 @@ struct HttpHandling {
   // Returns the handler of the stream. Runs on the connection's thread.
   using Open = std::function<std::shared_ptr<HttpStreamHandler>(std::shared_ptr<HttpStream> stream)>;
 
-  // Answers at once; the body is not read.
+  // Answers at once, without reading the body.
   static HttpHandling Answer(HttpResponse response) { return {.response = std::move(response)}; }
-  // Answers with the result of `make`, which runs on a worker thread; the body is not read.
+  // Answers with the result of `make`, which runs on a worker thread. The body is not read.
   static HttpHandling Make(std::function<HttpResponse()> make) { return {.make = std::move(make)}; }
   // Reads the body, then calls `with_body`.
   static HttpHandling Read(WithBody with_body) { return {.with_body = std::move(with_body)}; }

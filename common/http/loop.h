@@ -18,7 +18,7 @@
 
 namespace vitrine {
 
-// One thread of a server, with its connections.
+// One thread of a server and the connections that it handles.
 class HttpLoop {
  public:
   // An accepted connection.
@@ -68,7 +68,7 @@ class HttpLoop {
   // Used only by the thread:
   std::vector<char> scratch_;
   std::vector<std::shared_ptr<HttpConnection>> open_;
-  EventLoop::Time ends_ = EventLoop::Time::max();  // time at which remaining connections are closed on shutdown
+  EventLoop::Time ends_ = EventLoop::Time::max();  // time at which shutdown closes the remaining connections
   bool is_ending_ = false;
 
   std::thread thread_;

@@ -42,7 +42,7 @@ struct HttpAbuseLimits {
   int64_t connections = 0;
 };
 
-// Receives events of connections, for metrics. Called on any thread; must not block.
+// Receives events of connections, for metrics. The functions are called on any thread and must not block.
 class HttpObserver {
  public:
   virtual ~HttpObserver() = default;
@@ -93,7 +93,7 @@ struct HttpServerOptions {
   // Minimum interval between a client's PINGs (less a tenth) while it gets no response. A connection that pings more
   // often is closed.
   absl::Duration min_ping_interval = absl::Seconds(10);
-  // Answers methods other than GET and HEAD with 405, without calling the handler.
+  // true: methods other than GET and HEAD are answered with 405, without calling the handler.
   bool read_only = false;
   // Maximum size of a body for HttpHandling::Read.
   int64_t max_body_bytes = int64_t{16} << 20;
@@ -122,7 +122,7 @@ struct HttpServerOptions {
   HttpObserver* observer = nullptr;
 };
 
-// State of an open connection, for a table.
+// State of an open connection.
 struct HttpConnectionStatus {
   std::string peer;
   std::string protocol;  // "http/1.1" or "h2", with "+tls" appended if encrypted

@@ -14,14 +14,14 @@
 
 namespace vitrine {
 
-// Limits of a server, and of decoding in this process.
+// Limits of the server, and limit of decoding in this process.
 struct FitLimits {
   ImageLimits accepted = {};                      // for the image
   int64_t max_bytes = kMaxRequestBytes;           // for its file
   int64_t most_pixels_here = int64_t{256} << 20;  // an image with more pixels is an error, which bounds memory
 };
 
-// An image reduced to the limits.
+// An image that was reduced to fit the limits.
 struct FittedImage {
   std::string encoded;       // JPEG, upright, without metadata
   Size before, after;        // upright

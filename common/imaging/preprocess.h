@@ -42,13 +42,13 @@ class InputRows {
   std::vector<float> Take() { return std::move(values_); }
 
  private:
-  // Normalises row y from `resized_`.
+  // Normalises row y, which is in `resized_`.
   void Normalise(int y, int channels);
 
   const v1::Preprocessing& preprocessing_;
   const Geometry& geometry_;
   RowResizer resizer_;
-  std::vector<float> resized_;  // one row, channel by channel
+  std::vector<float> resized_;  // one resized row, channel by channel
   std::vector<float> values_;
 };
 

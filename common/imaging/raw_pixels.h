@@ -30,7 +30,7 @@ std::optional<std::vector<float>> PlanarFloats(std::string_view bytes, int chann
 // for floats.
 const float* FloatsInPlace(std::string_view bytes, ValueRange range);
 
-// Returns 8-bit values as [height, width, channels].
+// Returns bytes as [height, width, channels].
 std::vector<uint8_t> InterleavedBytes(std::string_view bytes, int channels, PixelOrder order);
 
 }  // namespace vitrine

@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Version 1 states "no limit" as the largest number of whole pages.
+// Version 1 represents "no limit" by the largest number of whole pages.
 constexpr int64_t kNoLimit = int64_t{1} << 60;
 
 std::vector<std::string> Lines(const fs::path& path) {
@@ -54,7 +54,8 @@ struct Hierarchy {
 // controller in version 1.
 std::optional<std::string> GroupOf(const fs::path& root, std::string_view controller) {
   for (const std::string& line : Lines(root / "proc/self/cgroup")) {
-    const std::vector<std::string> fields = absl::StrSplit(line, absl::MaxSplits(':', 2));  // id:controllers:path
+    // format: id:controllers:path
+    const std::vector<std::string> fields = absl::StrSplit(line, absl::MaxSplits(':', 2));
     if (fields.size() != 3) continue;
     const bool fits = controller.empty() ? fields[0] == "0" && fields[1].empty() : Lists(fields[1], controller);
     if (fits) return fields[2];
@@ -66,7 +67,7 @@ Hierarchy Find(const fs::path& root, std::string_view controller) {
   const std::optional<std::string> group = GroupOf(root, controller);
   if (!group.has_value()) return {};
   for (const std::string& line : Lines(root / "proc/self/mountinfo")) {
-    // id parent device root mount-point options [optional...] - type source super-options
+    // format: id parent device root mount-point options [optional...] - type source super-options
     const std::vector<std::string> halves = absl::StrSplit(line, absl::MaxSplits(" - ", 1));
     if (halves.size() != 2) continue;
     const std::vector<std::string> left = absl::StrSplit(halves[0], ' '), right = absl::StrSplit(halves[1], ' ');

@@ -13,13 +13,13 @@ namespace vitrine {
 struct ControlGroup {
   // CPU time in cores: quota / period of cpu.max (v2) or cpu.cfs_quota_us (v1).
   std::optional<double> cpus = std::nullopt;
-  // cpuset.cpus.effective (v2), cpuset.effective_cpus or cpuset.cpus (v1).
+  // Cores, from cpuset.cpus.effective (v2), cpuset.effective_cpus or cpuset.cpus (v1).
   std::optional<std::vector<int>> cores = std::nullopt;
   // True if no other group may use these cores. In version 2, cpuset.cpus.partition of the process's own group is then
   // "root" or "isolated". In version 1, cpuset.cpu_exclusive is 1 and the group is not the root. A cpuset that other
   // software keeps exclusive (the kubelet's static policy) looks like a shared one.
   bool exclusive = false;
-  // memory.max (v2) or memory.limit_in_bytes (v1).
+  // Memory limit, from memory.max (v2) or memory.limit_in_bytes (v1).
   std::optional<int64_t> memory_bytes = std::nullopt;
 };
 

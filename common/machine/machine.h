@@ -31,7 +31,7 @@ struct Machine {
 // bytes.
 Machine Combine(const ControlGroup& group, std::vector<int> affinity, int64_t host_memory);
 
-// Returns the resources of this process.
+// Finds the resources of this process. `root` is for tests.
 Machine FindMachine(const std::filesystem::path& root = "/");
 
 }  // namespace vitrine

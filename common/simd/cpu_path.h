@@ -11,7 +11,7 @@ namespace vitrine::cpu {
 enum class CpuPath {
   kPortable,    // plain C++ with vectors of four floats, for any CPU
   kAvx2,        // AVX2 and FMA
-  kAvx512,      // AVX-512 F, BW, DQ and VL
+  kAvx512,      // AVX-512 with F, BW, DQ and VL
   kAvx512Bf16,  // and AVX512_BF16, which rounds to bf16 in one instruction
   kAmx,         // and AVX512_VNNI and AMX: tiles of bf16 and of bytes
 };

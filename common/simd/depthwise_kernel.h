@@ -18,10 +18,10 @@ struct DepthwiseCall {
   int64_t rows;
   int64_t columns;
   int64_t channels;
-  const float* weights;  // [9, channels], neighbors row by row
+  const float* weights;  // [9, channels]: the neighbors row by row
   const float* bias;     // [channels]
   const float* zeros;    // [channels] zeros
-  const float* scale;    // [channels] or null
+  const float* scale;    // [channels]; null: no GELU
   const float* shift;    // [channels]; used if there is a scale
   float* y;
   int64_t y_stride;

@@ -62,7 +62,7 @@ TEST_F(ControlGroupTest, Version2TakesTheLeastOnTheWayUp) {
   EXPECT_FALSE(group.exclusive);
 }
 
-// As in docker run --cpus 0.5 --memory 256m on version 2: the container sees its own group as the root.
+// Simulates docker run --cpus 0.5 --memory 256m on version 2: the container sees its own group as the root.
 TEST_F(ControlGroupTest, InsideANamespaceTheMountIsTheGroup) {
   Self("0::/\n", kUnified);
   Write("sys/fs/cgroup/cpu.max", "50000 100000\n");

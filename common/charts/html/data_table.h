@@ -12,7 +12,7 @@ namespace vitrine {
 
 enum class OutputFormat { kTable, kJson, kCsv };
 
-// One value of a table, as JSON and as text.
+// A value in a table, as JSON and as text.
 struct Cell {
   nlohmann::ordered_json value;  // null: no value
   std::string text;
@@ -28,7 +28,7 @@ struct Cell {
 class DataTable {
  public:
   struct Column {
-    std::string name;     // in JSON and CSV: "parameters"
+    std::string name;     // name in JSON and CSV: "parameters"
     std::string heading;  // in text: "PARAMETERS"; empty: the aligned text omits the column
     bool right = false;   // true: right-aligned, for numbers
   };

@@ -20,7 +20,7 @@ absl::StatusOr<int64_t> CountRecords(const ReadOnlyFile& file, const RecordLayou
       file.path(), ": ", file.size(), " bytes are no whole number of records of ", layout.record(), " bytes"));
 }
 
-// Converts the planes at `planes` to an image.
+// Converts three planes, which start at `planes`, to an image.
 Image Interleave(const uint8_t* planes, const RecordLayout& layout) {
   Image image{.width = layout.width, .height = layout.height, .channels = 3, .pixels = {}};
   image.pixels.resize(3 * layout.plane());

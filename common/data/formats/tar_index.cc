@@ -62,7 +62,7 @@ bool ChecksumHolds(absl::string_view block) {
   return said == as_unsigned || said == as_signed;
 }
 
-// Contents of the headers of type x and L for the next member.
+// Contents of extension headers (types x and L), which apply to the next member.
 struct Extension {
   std::optional<std::string> name;
   std::optional<int64_t> bytes;

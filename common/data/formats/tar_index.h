@@ -11,7 +11,7 @@
 
 namespace vitrine {
 
-// Location of a regular file within a tar file.
+// Position of a regular file in a tar file.
 struct TarMember {
   std::string name;    // as stored, without leading "./"; never used as a path
   int64_t offset = 0;  // of the first byte, from the start of the tar file

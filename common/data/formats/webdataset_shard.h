@@ -11,7 +11,7 @@
 
 namespace vitrine {
 
-// A labelled image within a shard.
+// A labelled image in a shard.
 struct ShardSample {
   std::string key;
   int64_t offset = 0;  // start of the encoded image within the shard

@@ -13,7 +13,7 @@
 
 namespace vitrine {
 
-// A byte stream to a client over a non-blocking socket, plain or TLS. Thread-compatible.
+// A byte stream to a client, plain or TLS, over a non-blocking socket. Thread-compatible.
 class ByteStream {
  public:
   // Result of a call: the number of bytes, and what to do next: go on, wait for an event and repeat the call, or give
@@ -27,7 +27,7 @@ class ByteStream {
   // Call before all other functions; repeat until the result is kGoOn.
   virtual Result Handshake() = 0;
   virtual Result Read(char* bytes, size_t size) = 0;
-  // Writes a prefix of `first` followed by `second`, which must not both be empty.
+  // Writes as much as possible of `first` followed by `second`. At least one must not be empty.
   virtual Result Write(absl::string_view first, absl::string_view second) = 0;
   // Tells the client that no more data will follow.
   virtual void EndWriting() = 0;
@@ -42,7 +42,7 @@ class ByteStream {
   // Returns the names in the client's verified certificate in gRPC's order: alternative names, then the subject.
   // Returns none without a certificate.
   virtual std::vector<std::string> CertificateNames() const { return {}; }
-  // Returns the earliest expiry in the client's certificate chain; infinite without a certificate.
+  // Returns the earliest expiry time in the client's certificate chain; infinite if there is no certificate.
   virtual absl::Time CertificateExpires() const { return absl::InfiniteFuture(); }
   // Returns true if the authorities of that context trust the client's certificate, or if there is none.
   virtual bool IsTrustedBy(const TlsContext&) const { return true; }

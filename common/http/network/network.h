@@ -15,7 +15,7 @@ namespace vitrine {
 // An IP network. An IPv4 network also contains its addresses in the form mapped into IPv6.
 class Network {
  public:
-  // Parses "10.0.0.0/8", "fd00::/8" or one address. INVALID_ARGUMENT contains the text.
+  // Parses "10.0.0.0/8", "fd00::/8" or a single address. The message of INVALID_ARGUMENT contains the text.
   static absl::StatusOr<Network> Parse(const std::string& text);
   bool Contains(const sockaddr_storage& address) const;
 

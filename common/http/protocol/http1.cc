@@ -87,7 +87,7 @@ class Http1 final : public HttpProtocol {
 
   Phase phase_ = Phase::kHead;
   Time since_ = {};       // start of the phase; in kHead, arrival of the headers' first byte, or zero before it
-  std::string received_;  // bytes not yet parsed
+  std::string received_;  // bytes received and not yet parsed
   std::unique_ptr<HttpRequestParser> parser_;
   std::shared_ptr<HttpRequest> request_;  // null if the headers could not be parsed
   HttpHandling::WithBody with_body_;

@@ -29,7 +29,7 @@ constexpr size_t kSmallData = 64;
 double PointsOf(const nghttp2_frame_hd& head) {
   switch (head.type) {
     case NGHTTP2_HEADERS:
-    case NGHTTP2_RST_STREAM:  // charged in OnStreamClosed
+    case NGHTTP2_RST_STREAM:  // its cost is charged in OnStreamClosed
       return 0;
     case NGHTTP2_DATA:
       if (head.length == 0 && (head.flags & NGHTTP2_FLAG_END_STREAM) == 0) return 1;

@@ -92,7 +92,7 @@ class Http2Session final : public HttpProtocol {
   // Frames not yet taken by the kernel, and objects to release when they are.
   std::string out_;
   size_t out_sent_ = 0;
-  uint64_t out_total_ = 0;                                       // total bytes ever added to out_
+  uint64_t out_total_ = 0;                                       // number of bytes ever added to out_
   std::deque<std::pair<uint64_t, std::shared_ptr<void>>> held_;  // each with the out_total_ at which it is released
   std::vector<std::shared_ptr<void>> held_by_frame_;             // objects to release after the frame being created
   bool waits_for_writable_ = false;
@@ -109,7 +109,7 @@ class Http2Session final : public HttpProtocol {
   std::shared_ptr<Http2Stream> head_of_;  // stream of these headers; null if unwanted
   int64_t body_bytes_ = 0;                // body bytes received on all streams
   Leaving leaving_ = Leaving::kNo;
-  int32_t final_stream_ = 0;         // last stream that the final GOAWAY declares processed
+  int32_t final_stream_ = 0;         // last stream that the final GOAWAY reports as processed
   bool leaves_after_first_ = false;  // true: the client is asked to leave after its first request is answered
   Time announced_ = {};
   CloseReason leaving_reason_ = CloseReason::kDone;

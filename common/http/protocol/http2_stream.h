@@ -60,7 +60,7 @@ class Http2Stream final : public HttpStream, public std::enable_shared_from_this
 
   const int32_t id;
   std::shared_ptr<HttpRequest> request = std::make_shared<HttpRequest>();
-  std::shared_ptr<HttpStreamHandler> handler;  // null if the body is not wanted
+  std::shared_ptr<HttpStreamHandler> handler;  // null if the body is not read
   double points = 1;                           // points charged if the request is not answered; see HttpAbuseLimits
   bool is_head_too_large = false;
   bool has_remote_ended = false;  // true: the body is complete
@@ -75,7 +75,7 @@ class Http2Stream final : public HttpStream, public std::enable_shared_from_this
   std::optional<EventLoop::Time> taking_since;
   int64_t taken = 0;
   std::optional<EventLoop::Time> body_since;
-  int64_t connection_bytes = 0;  // body bytes of all streams before body_since
+  int64_t connection_bytes = 0;  // body bytes that the connection had received at body_since
 
  private:
   friend class Http2Mailbox;

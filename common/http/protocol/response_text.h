@@ -8,7 +8,8 @@
 
 namespace vitrine {
 
-// Returns status line and headers of the response to `request`, which may be null. `keep`: another request may follow.
+// Returns status line and headers of the response to `request`, which may be null. `keep`: true if the connection stays
+// open for another request.
 std::string ResponseHead(const HttpResponse& response, const HttpRequest* request, bool keep);
 
 }  // namespace vitrine

@@ -119,7 +119,7 @@ void Connect(Decoder& decoder, const char* bytes, size_t size, int max_scans) {
   decoder.progress.progress_monitor = OnProgress;
 }
 
-// Creates the decoder and reads the header. Returns false with the cause in decoder.message.
+// Creates the decoder and reads the header. Returns false and sets decoder.message on failure.
 bool Start(Decoder& decoder, const char* bytes, size_t size, int max_scans) {
   Connect(decoder, bytes, size, max_scans);
   if (setjmp(decoder.escape)) return false;

@@ -165,7 +165,7 @@ class SentComponents {
     }
   }
 
-  // Returns OK if every component of the frame was in a scan.
+  // Returns OK if every component of the frame has had a scan.
   absl::Status Check() const {
     for (size_t i = 0; i < ids_.size(); ++i) {
       if (!sent_.test(i)) {

@@ -173,7 +173,7 @@ absl::Status DecodeRows(spng_ctx* context, bool interlaced, const Plan& plan, Im
   for (int error = 0; error != SPNG_EOI;) {
     spng_row_info row = {};
     error = spng_get_row_info(context, &row);
-    if (error == SPNG_EOI) break;  // the last passes of a small interlaced image are empty
+    if (error == SPNG_EOI) break;  // in a small interlaced image the last passes are empty
     if (error != 0) return DamagedPng(error);
     uint8_t* out = image.pixels.data() + row.row_num * stride;
     error = plan.convert == nullptr ? spng_decode_row(context, out, stride)

@@ -35,7 +35,7 @@ uint32_t U32(std::string_view bytes, size_t at) {
 }
 
 struct Chunk {
-  std::string_view whole;    // length, type, content, checksum
+  std::string_view whole;    // the chunk's length, type, content and checksum
   std::string_view type;     // four letters
   std::string_view content;  // may be empty
 

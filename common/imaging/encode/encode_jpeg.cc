@@ -33,7 +33,7 @@ struct Encoder {
 
 void OnMessage(j_common_ptr, int) {}
 
-// Returns false with the cause in encoder.message.
+// Returns false and sets encoder.message on failure.
 bool Encode(Encoder& encoder, const Image& image, int quality) {
   encoder.jpeg.err = jpeg_std_error(&encoder.errors);
   encoder.errors.error_exit = Escape;

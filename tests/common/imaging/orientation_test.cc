@@ -97,7 +97,7 @@ TEST(ExifOrientation, AgreesWithLibexif) {
   }
 }
 
-// Pillow accepts these types too, although the standard allows only SHORT.
+// Pillow accepts all of these types, although the standard allows only SHORT.
 TEST(ExifOrientation, IsReadOfEveryWholeNumber) {
   const std::string block = ExifBlock(6);
   EXPECT_EQ(OrientationOf(std::string("Exif\0\0", 6) + block, ""), 6);
