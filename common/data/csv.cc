@@ -101,7 +101,7 @@ struct Columns {
   size_t path = 0, label = 1;
 };
 
-// Accepted column names, the most specific first; PlainName is compared, and plurals are accepted.
+// Accepted column names, the clearest first; PlainName is compared, and plurals are accepted.
 constexpr std::array kPathNames = {"path",       "file_path",  "image_path", "img_path", "file", "file_name",
                                    "image_file", "image_name", "image",      "img",      "name", "fname",
                                    "fn",         "picture",    "photo",      "uri"};
