@@ -6,8 +6,8 @@
 
 namespace vitrine {
 
-// Ends like a failed `new`; for C libraries that return null. Calls the new_handler, which ends our programs
-// (common/command_line/out_of_memory.h); throws std::bad_alloc in programs without one.
+// Does what a failed `new` does, for C libraries that return null: calls the new_handler, which ends our programs
+// (common/command_line/out_of_memory.h), or throws std::bad_alloc in programs without one.
 [[noreturn]] inline void FailAllocation() {
   if (const std::new_handler handler = std::get_new_handler()) handler();
   throw std::bad_alloc();

@@ -25,8 +25,8 @@ class Confusion {
   int64_t OfLabel(int label) const { return of_label_[static_cast<size_t>(label)]; }
   // number of answers with this class
   int64_t OfAnswer(int answer) const { return of_answer_[static_cast<size_t>(answer)]; }
-  // Recall is the share of a class' samples that are right, Precision the share of the answers with this class; 0 if
-  // there are none.
+  // Recall is the share of a class' samples that are answered right. Precision is the share of the answers with this
+  // class that are right. 0 if there are none.
   double Recall(int label) const;
   double Precision(int answer) const;
   double Accuracy() const;

@@ -23,7 +23,7 @@ struct CurveFigure {
   std::string x_axis = {};  // with its unit
   std::string y_axis = {};  // with its unit
   std::vector<Curve> curves = {};
-  bool logarithmic = false;  // of the y axis; the line is interrupted at values of 0 and below
+  bool logarithmic = false;  // true: the y axis is logarithmic; the line is interrupted at values of 0 and below
 };
 
 // Returns the chart as an SVG element: titles, axes with ticks and grid lines, curves, and a legend of the named

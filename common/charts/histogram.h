@@ -12,7 +12,7 @@ struct HistogramFigure {
   std::string title = {};
   std::string x_axis = {};  // with its unit
   std::string y_axis = {};
-  // of the x axis, with bins of equal ratio; values of 0 and below are counted in the first bin
+  // true: the x axis is logarithmic, with bins of equal ratio; values of 0 and below are counted in the first bin
   bool logarithmic = false;
   int bins = 40;  // at least 1
   // Ends of the x axis; if equal, they are derived from the values. Values outside are counted in the first or last

@@ -12,7 +12,7 @@ struct ScatterFigure {
   std::string title = {};
   std::string x_axis = {};   // with its unit
   std::string y_axis = {};   // with its unit
-  bool logarithmic = false;  // of the x axis; points at 0 and below are left out
+  bool logarithmic = false;  // true: the x axis is logarithmic; points at 0 and below are left out
   struct Point {
     double x = 0, y = 0;
     double low = 0, high = 0;  // ends of the error bar; equal: no bar

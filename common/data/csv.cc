@@ -152,8 +152,8 @@ struct Listed {
   Columns columns;
 };
 
-// Removes the header if there is one. INVALID_ARGUMENT lists the known names: the first row has no image's name and no
-// known column name, but the second row has an image's name.
+// Removes the header if there is one. INVALID_ARGUMENT lists the known names if the first row is a header without any
+// of them (only the second row has an image's name).
 absl::StatusOr<Listed> WithoutHeader(std::vector<CsvRow> rows) {
   Listed listed{.rows = std::move(rows), .columns = {}};
   if (listed.rows.empty()) return listed;

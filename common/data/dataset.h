@@ -57,8 +57,8 @@ absl::StatusOr<std::unique_ptr<Dataset>> OpenDataset(std::string_view spec, Spli
 // Returns one line per format for --help: "  mnist:DIR  required files".
 std::string DatasetFormats();
 
-// Returns true if both sets have the same images in the same order, which is the case for both splits of a folder
-// without splits. Compares sizes, names and labels, and the files of three images.
+// Returns true if both sets have the same images in the same order, for example as the two splits of a folder without
+// splits. Compares sizes, names and labels, and the files of three images.
 bool SameImages(const Dataset& a, const Dataset& b);
 
 class CorruptImages;

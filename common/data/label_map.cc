@@ -146,7 +146,7 @@ bool HasImageNetsClasses(const std::vector<std::string>& model) {
   return 2 * equal > names.size();
 }
 
-// Matches data labels that have no class yet by the WordNet ids of the data set or of the model. Returns true if any
+// Uses the WordNet ids of the data set or of the model to match data labels that have no class yet. Returns true if any
 // matched.
 bool MatchWnids(const std::vector<std::string>& data, const std::vector<std::string>& model, LabelMatch& match) {
   const auto is_wnid = [](const std::string& label) { return WnidClass(label).has_value(); };

@@ -48,7 +48,8 @@ class AddressLimits {
 
   explicit AddressLimits(const HttpAbuseLimits& limits) : limits_(limits) {}
 
-  // The account of a new connection, which keeps it while it is open, or the reason to close the connection at once.
+  // Result of Admit: the account of a new connection, which the connection keeps while it is open, or the reason to
+  // close it at once.
   struct Admission {
     std::shared_ptr<AddressAccount> account;  // null: the connection is rejected
     CloseReason refused = CloseReason::kConnectRate;

@@ -28,8 +28,8 @@ struct HttpAbuseLimits {
   // busy users stays below.
   double connection_burst = 20'000;
   double connection_rate = 10'000;
-  // Burst and points per second of all connections of an address. If the address has no points left, each of its new
-  // connections starts with a hundredth of connection_burst.
+  // Burst, and points per second, of all connections of an address together. If the address has no points left, each of
+  // its new connections starts with a hundredth of connection_burst.
   double address_burst = 80'000;
   double address_rate = 20'000;
   // New connections of an address: burst, and number per second. Connections above this are closed when accepted.

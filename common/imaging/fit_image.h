@@ -14,7 +14,7 @@
 
 namespace vitrine {
 
-// Limits of the server, and limit of decoding in this process.
+// Limits of the server, and a limit on decoding in this process.
 struct FitLimits {
   ImageLimits accepted = {};                      // for the image
   int64_t max_bytes = kMaxRequestBytes;           // for its file

@@ -159,7 +159,7 @@ TEST(Http2Server, AnAnswerBeforeTheBodyTellsTheClientToStop) {
   EXPECT_EQ(client.responses[id].headers[":status"], "403");
   EXPECT_EQ(client.responses[id].body, "no");
   EXPECT_EQ(client.responses[id].reset, NGHTTP2_NO_ERROR);
-  // Works only if the server returned the connection's flow-control window for the unread body.
+  // The last request works only if the server returned the connection's flow-control window for the unread bodies.
   for (int i = 0; i < 40; ++i) client.Await(client.Begin("/", std::string(1'000'000, 'x')));
   EXPECT_EQ(client.Get("/").headers.at(":status"), "403");
 }

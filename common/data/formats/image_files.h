@@ -14,7 +14,7 @@
 namespace vitrine {
 
 struct LabelledFile {
-  std::string path;  // path relative to the set's folder, which is also the image's name
+  std::string path;  // path relative to the set's folder; also the image's name
   int label = 0;
 };
 

@@ -408,7 +408,7 @@ void Http1::OnTick() {
 
 void Http1::StartLeaving(CloseReason reason) {
   leaving_ = reason;
-  // An idle HTTP/1 client cannot be notified. On server shutdown its next response tells it.
+  // An idle HTTP/1 client cannot be notified. On server shutdown, it learns about it from its next response.
   if (reason == CloseReason::kShutdown) return;
   if (phase_ == Phase::kHead && since_ == Time()) connection_.Close(reason);
 }

@@ -146,9 +146,7 @@ TEST_F(CsvList, BrokenListsNameTheLine) {
 }
 
 TEST_F(CsvList, TheDigestIsOfNamesAndLabels) {
-  // Computed by: printf 'a.png\t1
-  // b.png\t0
-  // ' | sha256sum
+  // Computed by: printf 'a.png\t1\nb.png\t0\n' | sha256sum
   EXPECT_EQ(DigestOf(**Open("b.png,cat\na.png,dog\n")),
             "ef58e1358604415b255677410d6c0db71d85da7d5b65c2e71db3732c7decfd70");
   EXPECT_NE(DigestOf(**Open("b.png,dog\na.png,cat\n")), DigestOf(**Open("b.png,cat\na.png,dog\n")));
@@ -158,9 +156,8 @@ TEST_F(CsvList, TheContentDigestIsOfTheBytesAsWell) {
   folder_.Write("a.png", "one");
   folder_.Write("b.png", "two");
   const std::string list = "b.png,cat\na.png,dog\n";
-  // Computed by: printf 'a.png\t1\t%s
-  // b.png\t0\t%s
-  // ' $(printf one | sha256sum | cut -c-64) $(printf two | ...) | sha256sum
+  // Computed by:
+  // printf 'a.png\t1\t%s\nb.png\t0\t%s\n' $(printf one | sha256sum | cut -c-64) $(printf two | ...) | sha256sum
   EXPECT_EQ(*ContentDigestOf(**Open(list), 2), "54bcec22cdd314a28a1cbe7bc4b2bd0086974e14005cae9452fec01f37d578bb");
   folder_.Write("b.png", "owt");
   EXPECT_NE(*ContentDigestOf(**Open(list)), "54bcec22cdd314a28a1cbe7bc4b2bd0086974e14005cae9452fec01f37d578bb")

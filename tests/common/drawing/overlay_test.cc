@@ -264,7 +264,8 @@ TEST(ComposeOverlay, GivesWayWhileItReducesAndPaints) {
   EXPECT_LT(gave.longest_share, 1.0 / 3);
 }
 
-// Images are smaller and larger than shown, and of that size; grey and colour; with a part that the map does not cover.
+// Tests images that are smaller than, larger than and as large as shown, in grey and colour, with a part outside the
+// map.
 TEST(ComposeOverlay, WhatIsShownCanBeMadeOnceForAllMaps) {
   const std::vector<float> values = {0, 1, 2, 3}, others = {3, 0, 0, 1};
   for (const auto& [width, height] : {std::pair{2000, 1100}, {90, 120}, {700, 500}}) {
