@@ -110,7 +110,7 @@ absl::StatusOr<PlannedImage> ReadForEvaluation(const Dataset& data, int64_t inde
   if (preprocessing.decode() == v1::Preprocessing::REDUCED) {
     absl::StatusOr<PlannedImage> reduced = ReadReduced(data, index, preprocessing, size);
     if (reduced.ok()) return reduced;
-    // The data set may replace a corrupt image, or will report it.
+    // The data set replaces a corrupt image or reports its error.
   }
   ASSIGN_OR_RETURN(image.image, data.image(index));
   ASSIGN_OR_RETURN(image.geometry, PlanEvaluation(preprocessing, {image.image.height, image.image.width}, size));
@@ -141,7 +141,7 @@ absl::StatusOr<Accuracy> Evaluate(const Model& model, const Dataset& data, std::
 
   Accuracy accuracy{.size = size};
   for (const absl::StatusOr<BatchScore>& score : scores) {
-    // Prefers the error of a failed batch to those of batches cancelled because of it.
+    // Returns the error of a failed batch, not of the batches that it cancelled.
     if (!score.ok() && !absl::IsCancelled(score.status())) return score.status();
   }
   for (const absl::StatusOr<BatchScore>& score : scores) {

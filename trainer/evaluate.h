@@ -24,7 +24,7 @@ struct Accuracy {
   double top1() const { return images == 0 ? 0 : static_cast<double>(correct) / static_cast<double>(images); }
 };
 
-// Plans the resize of an image to `size`: scaled to cover it, then cropped centrally. Without a size, uses the model's
+// Plans the resize of an image: scales it to cover `size`, then crops the centre. Without a size, uses the model's
 // resolution policy.
 absl::StatusOr<Geometry> PlanEvaluation(const v1::Preprocessing& preprocessing, Size image, std::optional<Size> size);
 

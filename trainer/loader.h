@@ -15,10 +15,10 @@
 
 namespace vitrine {
 
-// Prefetches the batches of one process, from a step on, on its own threads, and returns them in order: plan.accumulate
-// per step. A step's batches are consecutive in the epoch's order, so processes and accumulation change how a step is
-// divided, but not its samples. Batches do not depend on the number of threads. One consumer thread. The task must
-// outlive the loader; the destructor waits for batches in progress.
+// Prefetches the batches of one process on its own threads and returns them in order from a given step on,
+// plan.accumulate batches per step. A step's batches are consecutive in the epoch's order, so processes and
+// accumulation change how a step is divided, but not its samples. Batches do not depend on the number of threads. There
+// must be one consumer thread. The task must outlive the loader; the destructor waits for batches in progress.
 class BatchLoader {
  public:
   struct Options {

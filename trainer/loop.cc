@@ -37,7 +37,7 @@ struct StepTotals {
   double stops = 0;  // processes that were asked to stop
 };
 
-// A state resumes with its original settings.
+// Says to begin again, because a state can only be resumed with its original settings.
 constexpr char kBeginAgain[] =
     "; a lower optimizer.lr or clip_norm may help: begin again with it in a new folder (--work), without --resume";
 
@@ -174,7 +174,7 @@ absl::StatusOr<TrainResult> Run::ToTheEnd() {
   if (position_.unmeasured) RETURN_IF_ERROR(AfterStep());
   while (position_.step < plan_.total_steps && !stopping_) {
     const absl::Status stepped = Step(loader);
-    // The step that lost a process changed nothing, so the state before it is saved.
+    // A step that lost a process changed nothing, so this saves the state before the step.
     if (absl::IsUnavailable(stepped)) RETURN_IF_ERROR(Save());
     RETURN_IF_ERROR(stepped);
     const double norm = report_.gradient_norm, loss = report_.loss, lr = report_.lr;
@@ -182,7 +182,7 @@ absl::StatusOr<TrainResult> Run::ToTheEnd() {
     report_.gradient_norm = norm, report_.loss = loss, report_.lr = lr;
     for (Observer* observer : options_.observers) observer->OnStep(report_);
     if (options_.after_step) options_.after_step(position_);
-    // Several processes stop together, at the step after the first one was asked to.
+    // With several processes, all stop at the step after one of them was asked to stop.
     if (group_.size() == 1 && StopRequested()) stopping_ = true;
     RETURN_IF_ERROR(AfterStep());
   }
@@ -288,13 +288,13 @@ bool Run::MeasuresNow() const {
          epoch % recipe_.evaluate_every() == 0;
 }
 
-// Measures, ends the epoch and saves, each if due.
+// Measures, ends the epoch and saves, if each is due.
 absl::Status Run::AfterStep() {
   if (!position_.unmeasured) {
     const bool save = stopping_ || (options_.save_every_steps > 0 && position_.step % options_.save_every_steps == 0);
     return save ? Save() : absl::OkStatus();
   }
-  // Saves the steps before anything long starts; a run that is killed from here on repeats the measurement.
+  // Saves the state before the measurement, which takes long. A run that is killed during it measures again.
   RETURN_IF_ERROR(Save());
   std::string scores;
   if (MeasuresNow()) {
@@ -314,7 +314,7 @@ absl::Status Run::AfterStep() {
 }
 
 absl::StatusOr<std::string> Run::MeasureNow() {
-  // With several processes, measurements cannot be stopped: the others would treat a process that left as lost.
+  // With several processes, measurements cannot be stopped: the other processes would consider this one lost.
   const std::atomic<bool>* const stop = group_.size() == 1 ? options_.stop : nullptr;
   const absl::Time start = absl::Now();
   ASSIGN_OR_RETURN(const Score score, task_.MeasureOn(MeasuredSplit::kValidation, Measured(),
@@ -367,7 +367,7 @@ absl::StatusOr<TrainResult> Run::Result() {
                      .epochs = Epochs(),
                      .last_epoch = Epochs()};
   result.model = average_ ? average_->Release() : std::move(model_);
-  // Not if chosen on the test split: its best state would look better there than elsewhere.
+  // Without held-out samples the best state was chosen on the test split, and its score there would be too good.
   if (recipe_.validation_share() > 0 && position_.best) {
     if (Leads()) RETURN_IF_ERROR(LoadBest(options_.work_dir, *result.model));
     result.is_best = true;
@@ -408,7 +408,7 @@ absl::StatusOr<TrainResult> Train(const v1::Recipe& recipe, const Task& task, co
   if (recipe.ema_decay() > 0) {
     ASSIGN_OR_RETURN(average, task.MakeModel());
   }
-  SetComputeThreads(1);  // each replica is a thread
+  SetComputeThreads(1);  // each replica has its own thread
   Run run(recipe, task, options, plan, std::move(model), std::move(average));
   RETURN_IF_ERROR(run.Restore());
   RETURN_IF_ERROR(run.CheckStart());

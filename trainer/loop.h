@@ -25,19 +25,19 @@ struct TrainOptions {
   // Resumes from the state in work_dir, if any. Otherwise, a folder with a state is rejected.
   bool resume = false;
   // Replicas of the model, one thread each, that share every batch. A resumed run has the same bits as an uninterrupted
-  // one only with the same count on the same kind of processor; Train reports another count.
+  // one only with the same number of replicas on the same kind of processor; Train reports a changed number.
   int threads = 1;
   int loader_threads = 1;
   // Steps between writes of the state, besides the end of each epoch. 0: only at the ends.
   int64_t save_every_steps = 0;
   // Set to true to stop: after the current step the state is written and Train returns unfinished. With several
-  // processes, one is enough.
+  // processes, it is enough to set it in one of them.
   const std::atomic<bool>* stop = nullptr;
   std::vector<Observer*> observers = {};
   // Receives messages for the user, one line at a time.
   std::function<void(const std::string&)> say = [](const std::string&) {};
-  // The processes that train together; null: only this one. Only rank 0 writes to work_dir and has observers; all ranks
-  // must be able to read work_dir when they resume.
+  // Group of processes that train together; null: only this one. Rank 0 alone writes to work_dir and has observers; all
+  // ranks must be able to read work_dir when they resume.
   Communicator* communicator = nullptr;
   // Called after every step with the position. For tests.
   std::function<void(const RunPosition&)> after_step = nullptr;
@@ -47,13 +47,13 @@ struct TrainResult {
   std::unique_ptr<Module> model;  // weights to use: averaged if the recipe says so
   RunPosition position;
   bool finished = false;  // false: stopped before the last step; the state is in work_dir
-  bool is_best = false;   // the model has the best score on held-out samples, and is not the last step's
+  bool is_best = false;   // true: `model` has the best score on held-out samples, and is not the last step's
   std::string data_digest;
   int64_t epoch_samples = 0;  // samples of the epoch that position.loss_sum covers
   // Score of `model` on the test split, if the last step measured it.
   std::optional<Score> score = std::nullopt;
-  double epochs = 0;      // passes over the training split so far; at the best state if is_best
-  double last_epoch = 0;  // passes over it at the last step
+  double epochs = 0;      // passes over the training split so far; those of the best state if is_best
+  double last_epoch = 0;  // passes over the training split at the last step
 };
 
 // ABORTED if a measure is not finite or the loss exceeds absurd_loss: the run has diverged and must not be published.
@@ -63,11 +63,11 @@ absl::Status CheckNotDiverged(const Score& score);
 // Sets LibTorch's threads per operator. Train sets 1, since it runs one replica per thread.
 void SetComputeThreads(int threads);
 
-// Trains the task's model by the recipe. Deterministic from the recipe's seed on one kind of CPU with one thread count,
-// also when stopped and resumed. INVALID_ARGUMENT: the recipe is inconsistent with itself, the model or the data.
-// FAILED_PRECONDITION: the state is beyond the recipe's epochs, or belongs to another run. ABORTED: a loss or gradient
-// is not finite; the message names step, epoch and the file with the batch, and the last state stays on disk; or errors
-// of CheckNotDiverged. UNAVAILABLE: another process was lost.
+// Trains the task's model by the recipe. The result is a function of the recipe's seed, the kind of CPU and the number
+// of threads, even if the run is stopped and resumed. INVALID_ARGUMENT: the recipe is inconsistent with itself, the
+// model or the data. FAILED_PRECONDITION: the state is beyond the recipe's epochs, or belongs to another run. ABORTED:
+// CheckNotDiverged failed, or a loss or gradient is not finite. In the latter case the message names step, epoch and
+// the file with the batch, and the last state stays on disk. UNAVAILABLE: another process was lost.
 absl::StatusOr<TrainResult> Train(const v1::Recipe& recipe, const Task& task, const TrainOptions& options);
 
 }  // namespace vitrine

@@ -14,8 +14,8 @@ namespace vitrine {
 struct StartReport {
   int64_t step = 0;  // steps done by earlier runs; 0 for a new run
   int64_t total_steps = 0;
-  // True if the earlier run ended after step `step`, but before its measurement or the end of its epoch, which are
-  // repeated now and reported again.
+  // True if the earlier run ended after step `step`, but before the step's measurement or the end of its epoch. Both
+  // are repeated now and reported again.
   bool measures_again = false;
 };
 
@@ -31,9 +31,9 @@ struct StepReport {
   double epoch_loss = 0;          // mean over the epoch so far
   double epoch_accuracy = 0;      // on the augmented samples of the epoch so far, 0 to 1; NaN if not counted
   int64_t samples = 0;            // seen since the first step, over all processes
-  double samples_per_second = 0;  // by this process since it started or resumed, without measuring
+  double samples_per_second = 0;  // of this process since it started or resumed; excludes measuring time
   double wait_share = 0;          // share of time that the loop waited for data
-  absl::Duration waited = absl::ZeroDuration();  // for data, since this process started or resumed
+  absl::Duration waited = absl::ZeroDuration();  // time waited for data since this process started or resumed
   absl::Duration remaining;                      // estimated training time left
 };
 
@@ -43,7 +43,7 @@ struct ScoreReport {
   double epoch = 0;
   std::string split;  // "validation", "test" or "train"
   Score score;
-  bool best = false;  // the best of the run so far
+  bool best = false;  // true: the best score of the run so far
 };
 
 // Report at the end of every epoch, after its measurement.
@@ -52,8 +52,8 @@ struct EpochReport {
   std::string scores;  // "test top1 76.41 %", empty if nothing was measured
 };
 
-// Observer of a run: the progress bar, history.csv, event files, a metrics endpoint. Called on the training thread,
-// which waits: calls must be short.
+// Observer of a run: the progress bar, history.csv, event files, a metrics endpoint. Calls block the training thread,
+// so they must be short.
 class Observer {
  public:
   virtual ~Observer() = default;

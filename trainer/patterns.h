@@ -10,7 +10,7 @@
 namespace vitrine {
 
 // Returns a few synthetic images: gradients, a disc and noise. They replace images of the test split that must not be
-// published. The same on every machine. `channels` is 1 or 3.
+// published, and are the same on every machine. `channels` is 1 or 3.
 std::unique_ptr<Dataset> MakePatterns(Size size, int channels);
 
 }  // namespace vitrine

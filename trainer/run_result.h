@@ -15,8 +15,8 @@ namespace vitrine {
 //   {"recipe": name, "finished": true, "epochs": 2.0, "steps": 780, "samples": 99840, "seconds": 61.2,
 //    "parameters": 64288, "model": "last" or "best", "scores": {"test/accuracy": 0.998, "test/loss": 0.01},
 //    "train": {"loss": mean over the last epoch, "accuracy": of its augmented samples}}
-// The scores are "train/..." without a test split. Numbers round-trip; values that were not counted are absent.
-// FAILED_PRECONDITION if it cannot be written.
+// Without a test split, the scores are "train/...". Numbers round-trip; values that were not counted are absent.
+// FAILED_PRECONDITION if the file cannot be written.
 absl::Status WriteRunResult(const std::filesystem::path& work_dir, const v1::Recipe& recipe, const TrainResult& result,
                             const Score& test);
 

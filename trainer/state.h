@@ -27,7 +27,7 @@ struct RunPosition {
   int processes = 1;                          // in the run that wrote the state
   int64_t samples_per_step = 0;               // over all processes; defines the meaning of a step
   std::optional<double> best = std::nullopt;  // the first measure of the best score so far
-  int64_t best_step = 0;                      // step at which it was measured
+  int64_t best_step = 0;                      // step at which `best` was measured
   double epochs = 0;                          // epochs planned by the run that wrote the state
   // True if the measurement at `step`, or the end of its epoch, is still to come.
   bool unmeasured = false;
@@ -53,15 +53,15 @@ absl::Status CheckWorkFolder(const std::filesystem::path& work_dir, bool resume)
 absl::Status CheckRoomForState(const std::filesystem::path& work_dir, const RunParts& parts);
 
 // Writes weights, moments, position and recipe to StateFile(work_dir), through a temporary file and fsync: after a
-// crash, the old or the new state exists. The previous state is kept as state.previous.safetensors, if the file system
+// crash, the old or the new state exists. Keeps the previous state as state.previous.safetensors, if the file system
 // has hard links.
 absl::Status SaveState(const std::filesystem::path& work_dir, const RunParts& parts, const RunPosition& position);
 
-// Restores the state from SaveState bit by bit. FAILED_PRECONDITION says if the state is of another recipe (`epochs`,
-// the division of a step, measures and texts may differ), of other data, or damaged.
+// Restores the state from SaveState bit by bit. FAILED_PRECONDITION: the state is of another recipe (`epochs`, the
+// division of a step, measures and texts may differ) or of other data, or is damaged.
 absl::StatusOr<RunPosition> RestoreState(const std::filesystem::path& work_dir, const RunParts& parts);
 
-// Writes the weights with the best score beside the state: best.safetensors. As atomic as the state.
+// Atomically writes the weights with the best score to best.safetensors in work_dir.
 absl::Status SaveBest(const std::filesystem::path& work_dir, const Module& model);
 // FAILED_PRECONDITION if the file is missing, damaged, or of another model.
 absl::Status LoadBest(const std::filesystem::path& work_dir, const Module& model);

@@ -30,10 +30,10 @@ struct TrainingBatch {
   at::Tensor labels = {};
   // [samples, classes] fp32 if images are mixed; undefined otherwise.
   at::Tensor targets = {};
-  at::Tensor teacher_labels = {};  // [samples] int64, the teacher's answers, if there is a teacher
+  at::Tensor teacher_labels = {};  // [samples] int64: the teacher's answers; undefined without a teacher
 };
 
-// Returns every count-th sample from the part-th on, so that each share has every size of a sorted batch.
+// Returns every `count`-th sample, starting with sample `part`, so that each share has every size of a sorted batch.
 TrainingBatch ShareOf(const TrainingBatch& batch, int part, int count);
 
 struct BatchLoss {
@@ -50,7 +50,7 @@ struct Measure {
 struct Score {
   std::vector<Measure> measures;
   int64_t samples = 0;
-  std::string split = "test";  // or "train" if there is no other
+  std::string split = "test";  // "train" if there is no other split
   // True if a larger `measures.front()` is better.
   bool larger_is_better = true;
   // Limit of "loss", above which a training counts as diverged.
@@ -99,7 +99,7 @@ class Task {
   // Throws LibTorch's exceptions. `model` must come from MakeModel.
   virtual BatchLoss Loss(const Module& model, const TrainingBatch& batch, const ForwardContext& context) const = 0;
 
-  // Measures `model` as it will be used. kValidation is the test split if nothing is held out.
+  // Measures `model` as it will be used. If no samples are held out, kValidation is the test split.
   virtual absl::StatusOr<Score> MeasureOn(MeasuredSplit split, const Module& model,
                                           const MeasureOptions& options) const = 0;
 };

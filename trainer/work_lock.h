@@ -10,8 +10,8 @@
 
 namespace vitrine {
 
-// Locks a work folder for one training, so that two cannot mix their state, history and result. Held until destruction;
-// the kernel drops it if the process dies. Movable.
+// Lock of a work folder for one training, so that two trainings cannot mix their state, history and result. Held until
+// destruction; the kernel releases it if the process dies. Movable.
 class WorkLock {
  public:
   // Creates the folder if missing and locks its file `lock`, which names the holder. FAILED_PRECONDITION names the

@@ -16,7 +16,7 @@ double BetaFromDisc(double alpha, CounterRandom& random) {
 }
 
 // Joehnk 1964: X / (X + Y) for X = U^(1/alpha) and Y = V^(1/alpha) with X + Y <= 1. At alpha <= 1/2 at least pi/4 of
-// the pairs are accepted. In logarithms, since X and Y underflow for small alpha.
+// the pairs are accepted. Computes in logarithms, since X and Y underflow for small alpha.
 double BetaByRejection(double alpha, CounterRandom& random) {
   while (true) {
     // 1 - u is in (0, 1].

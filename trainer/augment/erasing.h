@@ -11,8 +11,9 @@
 namespace vitrine {
 
 // Random erasing (Zhong et al. 2020) as in timm: with the given probability, replaces the values of a rectangle by N(0,
-// 1). Its area is uniform, its aspect ratio between 0.3 and 1/0.3, uniform in the logarithm. A rectangle that does not
-// fit is redrawn, at most ten times. `values` is a normalised input [channels, size.height, size.width].
+// 1). The area of the rectangle is uniform. Its aspect ratio is between 0.3 and 1 / 0.3, uniform in the logarithm.
+// Redraws a rectangle that does not fit, at most ten times. `values` is a normalised input [channels, size.height,
+// size.width].
 void EraseAtRandom(const v1::RandomErasing& settings, Size size, std::span<float> values, CounterRandom& random);
 
 }  // namespace vitrine

@@ -70,7 +70,7 @@ Table FlattenedBy(const Histogram& counts) {
   return TableOf([&](int i) { return std::min<int64_t>(255, std::exchange(sum, sum + counts[i]) / step); });
 }
 
-// Computes from + factor (to - from), clamped to 0..255 and truncated. Single precision.
+// Computes from + factor (to - from) in single precision, clamped to 0..255 and truncated.
 uint8_t Blend(int from, int to, float factor) {
   const float value = static_cast<float>(from) + factor * static_cast<float>(to - from);
   return value <= 0 ? 0 : value >= 255 ? 255 : static_cast<uint8_t>(value);

@@ -10,23 +10,25 @@
 namespace vitrine {
 
 // Operations of RandAugment and colour jitter on 8-bit images, grey or RGB. Results equal Pillow's (ImageOps,
-// ImageEnhance, Image.transform with BICUBIC), which published recipes were trained with: values are truncated instead
-// of rounded, and its cubic filter has a = -1. All are pure and thread-safe; sizes do not change.
+// ImageEnhance, Image.transform with BICUBIC), because published recipes were trained with Pillow: it truncates values
+// instead of rounding them, and its cubic filter has a = -1. All functions are pure and thread-safe, and keep the
+// image's size.
 
 Image AutoContrast(Image image);  // stretches every channel to 0..255
 Image Equalize(Image image);      // flattens every channel's histogram
 Image Invert(Image image);
-Image Posterize(Image image, int bits);        // keeps the highest bits, 0 to 8
-Image Solarize(Image image, int threshold);    // inverts values from the threshold on
+Image Posterize(Image image, int bits);        // keeps the `bits` highest bits, 0 to 8
+Image Solarize(Image image, int threshold);    // inverts values of at least `threshold`
 Image SolarizeAdd(Image image, int addition);  // adds to values below 128
 
-// Factor 1 is the original image; above 1 the effect is reversed.
+// Factor 0 gives the image named on the right, factor 1 the original. A larger factor strengthens the original's
+// difference from the image of factor 0.
 Image Saturate(Image image, double factor);        // 0: grey
 Image Contrast(Image image, double factor);        // 0: the mean grey
 Image Brighten(Image image, double factor);        // 0: black
 Image Sharpen(const Image& image, double factor);  // 0: smoothed by a 3x3 kernel
 
-// Source of output pixel (x, y): (a x + b y + c, d x + e y + f), in pixels with centres at .5.
+// Maps output pixel (x, y) to its source (a x + b y + c, d x + e y + f). Unit: pixels, with centres at .5.
 struct AffineMapping {
   double a = 1, b = 0, c = 0, d = 0, e = 1, f = 0;
 
@@ -35,7 +37,7 @@ struct AffineMapping {
 
 using Colour = std::array<uint8_t, 3>;
 
-// Warps an image. Pixels from outside get colour `fill`; grey images use its first channel.
+// Warps an image. Pixels outside the source get colour `fill`; grey images use the first channel of `fill`.
 Image Warp(const Image& image, const AffineMapping& mapping, const Colour& fill);
 
 }  // namespace vitrine

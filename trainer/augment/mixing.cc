@@ -19,7 +19,7 @@ struct Draw {
   double centre_x = 0, centre_y = 0;  // centre of CutMix's rectangle, as fractions of the sides
 };
 
-// Draws the same number of random numbers before lambda for all settings.
+// Draws four random numbers before lambda, whatever the settings.
 Draw DrawFor(const v1::Mixing& mixing, CounterRandom& random) {
   Draw draw;
   const bool mixes = random.Uniform() < (mixing.has_probability() ? mixing.probability() : 1);
@@ -65,7 +65,7 @@ void SwapRectangle(const at::Tensor& first, const at::Tensor& second, Span rows,
   }
 }
 
-// Mixes the images [first, end), all of one size; returns the fraction that each image kept.
+// Mixes the images [first, end), which have the same size. Returns the share of an image in its own result.
 double MixRun(const Draw& draw, const ImageBatch& images, int64_t first, int64_t end) {
   const int64_t height = images[first].size(1), width = images[first].size(2);
   const Span rows = CutOf(height, draw.centre_y, draw.lambda), columns = CutOf(width, draw.centre_x, draw.lambda);

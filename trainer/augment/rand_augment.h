@@ -15,8 +15,8 @@ namespace vitrine {
 // An operation for RandAugment to choose.
 struct RandOperation {
   std::string_view name;
-  // Applies a magnitude of 0 to 10; larger is further from the original. `negative` reverses the direction, if there
-  // are two.
+  // Applies a magnitude of 0 to 10; larger is further from the original. `negative` reverses the direction of
+  // operations that have one.
   Image (*apply)(Image image, double magnitude, bool negative, const Colour& fill);
 };
 
@@ -37,9 +37,9 @@ std::span<const RandOperation> RandOperations();
 // draws five random numbers per operation.
 Image RandAugmented(Image image, const v1::RandAugment& settings, const Colour& fill, CounterRandom& random);
 
-// Changes brightness, contrast and saturation, in random order, each by a factor between 1 - strength and 1 + strength,
-// as torchvision's ColorJitter. Requires 0 <= strength <= 1.
-// NOTE: timm disables its jitter with RandAugment; here a recipe that sets both gets both.
+// Changes brightness, contrast and saturation in random order, each by a factor between 1 - strength and 1 + strength,
+// like torchvision's ColorJitter. Requires 0 <= strength <= 1.
+// NOTE: timm disables its jitter if RandAugment is on; here a recipe can use both.
 Image Jittered(Image image, double strength, CounterRandom& random);
 
 }  // namespace vitrine

@@ -12,12 +12,12 @@
 namespace vitrine {
 
 struct AugmentationSheetOptions {
-  int images = 8;  // rows, at least 1: from epoch 0 with the recipe's seed
+  int images = 8;  // rows, at least 1: the first images of epoch 0 with the recipe's seed
   int draws = 8;   // columns, at least 1, besides the original; column i is drawn in epoch i
 };
 
-// Returns a PNG that shows a recipe's augmentation: rows are images, columns are draws, made by the functions that
-// training uses. If images are mixed, every column is a batch. INVALID_ARGUMENT: an image that cannot be decoded, or
+// Returns a PNG that shows a recipe's augmentation. Rows are images, and columns are draws, made by the functions that
+// training uses. If the recipe mixes images, every column is a batch. INVALID_ARGUMENT if an image cannot be decoded or
 // has no size that the model accepts. Thread-safe.
 absl::StatusOr<std::string> AugmentationSheet(const Dataset& dataset, const v1::Recipe& recipe,
                                               const v1::Preprocessing& preprocessing,

@@ -34,16 +34,16 @@ View DrawView(const v1::Augmentation& augmentation, Size image, Size size, Count
 // Returns the mean colour of `preprocessing` in 8 bits.
 Colour MeanColour(const v1::Preprocessing& preprocessing);
 
-// Returns the part of the image in a view, at its original resolution, mirrored if the view is. Pixels outside the
-// image get colour `outside`.
+// Returns the window of a view at the image's resolution, mirrored if `view` says so. Pixels outside the image get
+// colour `outside`.
 Image CutWindow(const Image& image, const View& view, const Colour& outside);
 
 // Returns the image resized, in 8 bits.
 Image Scaled(const Image& image, Size size, v1::Interpolation interpolation,
              Rounding rounding = v1::Preprocessing::NONE);
 
-// Returns the model's input for a view, planar [channels, view.size.height, view.size.width], by the resize and
-// normalisation that serving uses. Pixels outside the image get the mean colour of `preprocessing`.
+// Returns the model's input for a view, planar [channels, view.size.height, view.size.width], with the resize and
+// normalisation of serving. Pixels outside the image get the mean colour of `preprocessing`.
 std::vector<float> RenderView(const Image& image, const View& view, const v1::Preprocessing& preprocessing);
 
 }  // namespace vitrine

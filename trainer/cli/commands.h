@@ -10,8 +10,7 @@
 #include "absl/status/status.h"
 #include "common/machine/machine.h"
 
-// Commands of vitrine-train that have a file of their own: their flags, which must outlive the parsing, and their
-// actions.
+// Flags and actions of the vitrine-train commands that have their own file. The flags must outlive the parsing.
 namespace vitrine {
 
 inline constexpr char kTrainProgram[] = "vitrine-train";
@@ -31,7 +30,7 @@ struct RunFlags {
 void AddRunFlags(CLI::App& run, RunFlags& flags);
 void AddRun(CLI::App& app, RunFlags& flags);
 
-// Trains, then publishes and reports as the flags say. Everything that can be checked is checked before the first step.
+// Trains, then publishes and reports as the flags say. Checks everything that can be checked before the first step.
 absl::Status RunRecipe(RunFlags flags);
 
 // Flags of `vitrine-train sweep GRID.textproto`.
@@ -40,14 +39,14 @@ struct SweepFlags {
   std::string format = "table";
   std::vector<std::string> pass;  // further flags of every run
   int jobs = 1;
-  int threads = 0;  // per run; 0: the cores divided by the jobs
+  int threads = 0;  // threads per run; 0: cores / jobs
   bool list = false;
 };
 
 void AddSweep(CLI::App& app, SweepFlags& flags);
 
-// Runs the cells that have no result yet and prints the table on stdout. Takes over SIGINT and SIGTERM, which are
-// passed to the runs. CANCELLED: the message tells how to continue; ABORTED: it names the runs that failed.
+// Runs the cells that have no result yet and prints the table on stdout. Catches SIGINT and SIGTERM and passes them to
+// the runs. CANCELLED: the message says how to continue. ABORTED: the message names the runs that failed.
 absl::Status RunSweep(const SweepFlags& flags);
 
 // Flags of `vitrine-train evaluate`.

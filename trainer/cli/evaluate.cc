@@ -75,8 +75,8 @@ absl::Status WritePredictions(const std::string& path, const Dataset& data, cons
   return absl::OkStatus();
 }
 
-// Returns the data with the model's classes, matched by name. INVALID_ARGUMENT, which begins with `mismatch`, if a
-// label has no class.
+// Returns the data with the model's classes, matched by name. INVALID_ARGUMENT if a label has no class; the message
+// begins with `mismatch`.
 absl::StatusOr<std::unique_ptr<Dataset>> WithClassesOf(const std::vector<std::string>& labels,
                                                        std::unique_ptr<Dataset> data, const std::string& mismatch) {
   absl::StatusOr<LabelMatch> match = MatchLabels(data->labels(), labels);
@@ -112,7 +112,7 @@ absl::Status EvaluateModel(const EvaluateFlags& flags) {
     ASSIGN_OR_RETURN(data, WithClassesOf(version.labels, std::move(data),
                                          absl::StrCat(flags.data, " has other classes than ", id.model)));
   }
-  SetComputeThreads(1);  // each batch is a thread
+  SetComputeThreads(1);  // each batch has its own thread
   std::vector<std::optional<Size>> sizes;
   for (size_t first = 0; first < flags.resolutions.size();) {
     const size_t comma = std::min(flags.resolutions.find(',', first), flags.resolutions.size());

@@ -47,7 +47,7 @@ void AddRecipe(CLI::App& command, RecipeFlags& flags) {
 }
 
 absl::Status Print(const RecipeFlags& flags) {
-  // Not validated: some recipes are incomplete without a start version.
+  // Does not validate, because some recipes are incomplete without a start version.
   ASSIGN_OR_RETURN(const v1::Recipe recipe, WrongCommandLine(OverriddenRecipe(flags.recipe, flags.overrides)));
   std::cout << PrintRecipe(recipe);
   return absl::OkStatus();
@@ -95,8 +95,8 @@ absl::Status List() {
   return absl::OkStatus();
 }
 
-// Makes the heap keep freed memory: every step allocates and frees tensors of many megabytes, and returning their pages
-// to the system each time costs a fifth of the training time.
+// Makes the heap keep freed memory: every step allocates and frees tensors of many megabytes. Returning their pages to
+// the system at every step costs a fifth of the training time.
 void KeepMemory() {
   mallopt(M_MMAP_MAX, 0);
   mallopt(M_TRIM_THRESHOLD, std::numeric_limits<int>::max());

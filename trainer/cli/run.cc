@@ -41,13 +41,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Upper bound of a version's bytes per parameter: fp32 weights, and the much smaller goldens.
+// Upper bound of a version's bytes per parameter: fp32 weights plus goldens, which are much smaller.
 constexpr int64_t kBytesPerParameter = 5;
 
 // Recipe, task and data of a run. The splits are null for models of sequences.
 struct Experiment {
   v1::Recipe recipe;
-  std::string data;  // as given, with its format; empty: the recipe makes its own
+  std::string data;  // value of --data with its format; empty: the recipe generates its data
   std::unique_ptr<Dataset> train, test;
   std::unique_ptr<Task> task;
 };
@@ -76,7 +76,7 @@ std::string HowToResume(const RunFlags& flags, const v1::Recipe& recipe) {
   std::string command = absl::StrCat(kTrainProgram, " run ", flags.recipe, " --work ", flags.work);
   if (!flags.data.empty()) absl::StrAppend(&command, " --data ", flags.data);
   for (const std::string& assignment : flags.overrides) absl::StrAppend(&command, " --set '", assignment, "'");
-  // Versions are pinned: the newest may be another by then.
+  // Names the pinned versions, since the newest version may be another one when the run continues.
   if (recipe.has_start()) absl::StrAppend(&command, " --start ", recipe.start().version());
   if (recipe.has_distillation()) absl::StrAppend(&command, " --teacher ", recipe.distillation().teacher());
   if (!flags.publish.empty()) absl::StrAppend(&command, " --publish ", flags.publish, " --name ", flags.name);
@@ -103,7 +103,8 @@ void ApplyShortFlags(RunFlags& flags) {
   if (!flags.teacher.empty()) flags.overrides.push_back("distillation.teacher=" + flags.teacher);
 }
 
-// Logs skipped data and images. DATA_LOSS lists all images that cannot be decoded, if there are too many.
+// Logs skipped data and images. DATA_LOSS if too many images cannot be decoded; the message lists them all. Warns if
+// both splits have the same images.
 absl::Status LogSkippedData(const v1::Recipe& recipe, const Experiment& experiment, const CorruptImages& corrupt,
                             Progress& progress) {
   const std::string& of_train = experiment.train->passed_over();
@@ -238,10 +239,10 @@ absl::Status Report(const RunFlags& flags, const Experiment& experiment, const T
   return absl::OkStatus();
 }
 
-// Returns the score of the result, which is the last point of every curve.
+// Returns the score of the result: the last point of every curve.
 absl::StatusOr<Score> FinalScore(const RunFlags& flags, const Experiment& experiment, const TrainResult& result,
                                  const std::vector<Observer*>& observers, Progress& progress) {
-  if (result.score) return *result.score;  // the observers have it, and it was checked
+  if (result.score) return *result.score;  // already checked and reported to the observers
   MeasureOptions options;
   options.threads = flags.threads;
   options.stop = InterruptedFlag();
@@ -276,14 +277,14 @@ absl::Status RunRecipe(RunFlags flags) {
   if (!flags.publish.empty()) {
     ASSIGN_OR_RETURN(const std::unique_ptr<Module> model, experiment.task->MakeModel());
     RETURN_IF_ERROR(CheckPublishable(flags.publish, flags.name, kBytesPerParameter * model->CountParameters()));
-    // Fails before training rather than after it.
+    // Fails before the training instead of after it.
     RETURN_IF_ERROR(
         MakeGoldens(experiment.recipe, dynamic_cast<const Model&>(*model), *experiment.test, GoldenImagesOf(flags))
             .status());
   }
   ASSIGN_OR_RETURN(const std::unique_ptr<Communicator> group, JoinGroup(rendezvous, experiment));
   const bool leads = group->rank() == 0;
-  // torchrun restarts the processes when one was lost.
+  // torchrun restarts all processes after it lost one.
   if (rendezvous && rendezvous->restarts > 0) flags.resume = true;
 
   TrainOptions options;
@@ -311,7 +312,7 @@ absl::Status RunRecipe(RunFlags flags) {
   progress.Finish();
   if (!leads) return absl::OkStatus();
   if (!result.finished) {
-    // Returned as a failure, so that the caller, such as a Kubernetes Job, does not take the run as finished.
+    // This is an error, so that the caller (for instance a Kubernetes Job) does not consider the run finished.
     return absl::CancelledError(absl::StrFormat("stopped after %.2f of %.2f epochs; continue with:\n  %s",
                                                 result.epochs, experiment.recipe.epochs(),
                                                 HowToResume(flags, experiment.recipe)));

@@ -81,7 +81,7 @@ at::Tensor SequenceAttention::Forward(const at::Tensor& x, const at::Tensor& mas
   std::optional<MapPosition> map;
   if (map_pos_) map = map_pos_->map();
   const Mixing mixing{.alpha = alpha_, .map_pos = map ? &*map : nullptr, .drop_weights = drop_weights_};
-  // NOTE: without queries parts[0] is the keys: k k^T.
+  // NOTE: without queries, parts[0] holds the keys, which gives k k^T.
   const at::Tensor mixed = MixValues(parts[0], keys, values, mask, mixing, place, context);
   return output_.Forward(mixed, context.bf16).view(x.sizes());
 }

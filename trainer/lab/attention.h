@@ -25,11 +25,12 @@ at::Tensor AttentionScores(const at::Tensor& q, const at::Tensor& k, double alph
 struct Mixing {
   double alpha = 1;
   const MapPosition* map_pos = nullptr;  // KV+Pos only
-  bool drop_weights = false;             // at the projection's rate if the attention rate is not set
+  // true: if the attention rate is not set, weights are dropped at the projection's rate
+  bool drop_weights = false;
 };
 
-// Multi-head attention. q [B, h, n, d_h], k and v [B, h, m, d_h] -> [B n, h d_h]. `mask` is 0 if a query may see a key
-// and -inf otherwise, broadcasts to [B, h, n, m], and is applied after map_pos; undefined: no mask.
+// Multi-head attention. q [B, h, n, d_h], k and v [B, h, m, d_h] -> [B n, h d_h]. `mask` broadcasts to [B, h, n, m] and
+// is added after map_pos: 0 if a query may see a key, -inf otherwise. An undefined `mask` hides no key.
 at::Tensor MixValues(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const at::Tensor& mask,
                      const Mixing& mixing, Place place, const ForwardContext& context);
 
@@ -49,7 +50,7 @@ class SequenceAttention : public Module {
   const int heads_;
   const double alpha_;
   const bool drop_weights_;
-  // width -> per head [q,] k, v; a head's q, k and v are adjacent, as the published synthetic tasks store them.
+  // width -> per head [q,] k, v; a head's q, k and v are adjacent, like in the weights of the published synthetic tasks
   Linear projection_;
   Linear output_;                            // width -> width
   std::optional<MapPositionLayer> map_pos_;  // KV_POS only

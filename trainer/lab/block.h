@@ -33,8 +33,8 @@ struct Source {
   int layer = 0;        // index of the cross-attention layer, for the tap
 };
 
-// Self-attention, in a decoder also cross-attention, and a feed-forward block, each with a residual and a norm placed
-// by the config.
+// Self-attention, in a decoder cross-attention, and a feed-forward block. Each has a residual and a norm placed by the
+// config.
 class SequenceBlock : public Module {
  public:
   SequenceBlock(const v1::SequenceConfig& config, bool decoder, Initializer& initializer);
@@ -58,8 +58,8 @@ class BlockStack : public Module {
  public:
   BlockStack(const v1::SequenceConfig& config, bool decoder, Initializer& initializer);
 
-  // As SequenceBlock. `first` is the position of the first block; layers and sites are consecutive. `source`'s layer is
-  // that of the first block too.
+  // Like SequenceBlock::Forward. `first` is the position of the first block and source->layer that of its
+  // cross-attention; later blocks have consecutive layers and sites.
   at::Tensor Forward(at::Tensor x, const at::Tensor& mask, const Source* source, Place first,
                      const ForwardContext& context) const;
 

@@ -45,7 +45,7 @@ class Encoder : public SequenceModel {
   // [B, n, d]
   at::Tensor Embed(const at::Tensor& source, const ForwardContext& context) const {
     if (features_) {
-      // NOTE: dropout applies to features before the linear layer, to tokens after their positions.
+      // NOTE: dropout applies to features before the linear layer, but to tokens after their positions are added.
       const at::Tensor x = drop_input_ ? Dropout(source, context.dropout.position, input_site_, context) : source;
       return positions_.Add(OnElements(*features_, x, context));
     }
@@ -55,7 +55,7 @@ class Encoder : public SequenceModel {
 
   const bool drop_input_;
   const int input_site_;
-  std::optional<DenseLayer> features_;  // either this or embedding_
+  std::optional<DenseLayer> features_;  // set if embedding_ is not
   std::optional<Embedding> embedding_;
   Positions positions_;
   BlockStack blocks_;

@@ -56,7 +56,7 @@ class EncoderDecoder : public SequenceModel {
     return drop_input_ ? Dropout(x, context.dropout.position, site, context) : x;
   }
 
-  // Returns -inf for keys that are padding; undefined if there are none.
+  // Returns a mask: -inf for keys that are padding, otherwise 0. Undefined if the config has no padding.
   at::Tensor PaddingMask(const at::Tensor& ids) const {
     if (!config().pair().has_padding()) return {};
     at::Tensor mask = at::zeros(ids.sizes(), at::TensorOptions().dtype(at::kFloat).device(ids.device()));

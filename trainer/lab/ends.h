@@ -14,7 +14,7 @@ namespace vitrine::sequences {
 // channels 2k and 2k + 1, or k and width / 2 + k if `halves`. Requires an even width.
 at::Tensor Sinusoids(int64_t length, int64_t width, bool halves);
 
-// Position encodings, added to the elements of a sequence; none for NONE.
+// Position encodings, added to the elements of a sequence. NONE adds nothing.
 class Positions : public Module {
  public:
   Positions(const v1::SequenceConfig& config, Initializer& initializer);
@@ -46,13 +46,14 @@ class Head : public Module {
  public:
   Head(const v1::SequenceConfig& config, Initializer& initializer);
 
-  // [B, n, width] -> [B, n, outputs]. `table` is the embedding's, for TIED. `site` is its dropout site.
+  // [B, n, width] -> [B, n, outputs]. `table` is the embedding's table, used by TIED. `site` is the head's dropout
+  // site.
   at::Tensor Forward(const at::Tensor& x, const at::Tensor& table, int site, const ForwardContext& context) const;
 
  private:
   const v1::SequenceConfig::Head kind_;
   const bool drop_hidden_;
-  std::optional<DenseLayer> hidden_;  // HIDDEN only, like norm_: width -> width
+  std::optional<DenseLayer> hidden_;  // width -> width; HIDDEN only, like norm_
   std::optional<LayerNorm> norm_;
   std::optional<DenseLayer> output_;  // width -> outputs; not TIED
   at::Tensor bias_;                   // [outputs], TIED only

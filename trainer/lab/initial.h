@@ -7,14 +7,14 @@
 
 namespace vitrine::sequences {
 
-// Overwrites a matrix [outputs, inputs] with uniform values within sqrt(6 / (inputs + outputs)), Glorot and Bengio
-// 2010. `outputs` differs from the matrix's rows if it stacks several layers.
+// Overwrites a matrix [outputs, inputs] with uniform values of at most sqrt(6 / (inputs + outputs)) in magnitude
+// (Glorot and Bengio 2010). `outputs` differs from the matrix's rows if the matrix stacks several layers.
 void DrawXavier(const at::Tensor& matrix, int64_t outputs, Initializer& initializer);
 
-// True if the matrices of the blocks are initialized one by one as Xavier uniform.
+// True if each matrix of the blocks is initialized as Xavier uniform on its own.
 bool XavierBlocks(v1::SequenceConfig::Initial initial);
 
-// A linear layer with PyTorch's initial values; Xavier uniform weights if `xavier`.
+// A linear layer with PyTorch's initial values. If `xavier`, its weights are Xavier uniform instead.
 class DenseLayer : public Linear {
  public:
   DenseLayer(int inputs, int outputs, bool bias, bool xavier, Initializer& initializer);

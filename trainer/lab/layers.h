@@ -11,7 +11,8 @@ namespace vitrine::sequences {
 
 // Layers of sequence models. Image models are programs and do not use them.
 
-// y = x W^T + b on every row. Weights and biases start uniform within 1 / sqrt(inputs), PyTorch's default.
+// y = x W^T + b on every row. Initial weights and biases are uniform, at most 1 / sqrt(inputs) in magnitude, as by
+// default in PyTorch.
 class Linear : public Module {
  public:
   Linear(int inputs, int outputs, bool bias, Initializer& initializer);
@@ -41,8 +42,8 @@ class LayerNorm : public Module {
   at::Tensor bias_;
 };
 
-// Weights of a MapPosition for sequences of at most `keys` elements, initialized as PyTorch's linear layer. `heads` is
-// 0 for one map shared by all heads; otherwise every head has its own.
+// Weights of a MapPosition for sequences of at most `keys` elements, initialized like PyTorch's linear layer. `heads`
+// is 0 for one map shared by all heads; otherwise every head has its own.
 class MapPositionLayer : public Module {
  public:
   MapPositionLayer(int64_t keys, int channels, int heads, Initializer& initializer);

@@ -18,8 +18,8 @@ namespace vitrine {
 struct SequenceBatch {
   // FeatureInput: [B, n, values] fp32. TokenInput and TokenPair: [B, n] int64 ids.
   at::Tensor source;
-  // TokenPair only: the target so far, [B, t] int64 ids, t independent of n. Logits at position i predict position i +
-  // 1.
+  // TokenPair only: the first ids of the target, [B, t] int64. t is independent of n. Logits at position i predict
+  // position i + 1.
   at::Tensor target;
 };
 
@@ -28,13 +28,13 @@ class SequenceModel : public Module {
  public:
   explicit SequenceModel(v1::SequenceConfig config) : config_(std::move(config)) {}
 
-  // Returns logits [B, n, outputs] fp32 of every element; for a TokenPair [B, t, outputs] of the target's. Requires a
-  // batch that CheckBatch accepts. Differentiable if parameters require gradients. Throws LibTorch's exceptions;
-  // RunSequenceModel catches them. May be called concurrently outside of training.
+  // Returns the logits of every element, [B, n, outputs] fp32; for a TokenPair those of the target's elements, [B, t,
+  // outputs]. Requires a batch that CheckBatch accepts. Differentiable if parameters require gradients. Throws
+  // LibTorch's exceptions; RunSequenceModel catches them. May be called concurrently outside of training.
   //
-  // A tap gets source kTokens; `image` is the index of the sequence in the batch. Layers are the blocks in order; an
-  // encoder-decoder of depth L has the encoder's at 0..L-1, the decoder's at L..2L-1, and its cross-attention at
-  // 2L..3L-1. Scores are those before any mask; for KV+Pos the symmetric part, before g(j).
+  // A tap gets source kTokens; `image` is the index of the sequence in the batch. Layers are the blocks in order. In an
+  // encoder-decoder of depth L, the encoder has layers 0..L-1, the decoder L..2L-1, and its cross-attention 2L..3L-1.
+  // Scores come before any mask; for KV+Pos they are the symmetric part, before g(j).
   virtual at::Tensor Forward(const SequenceBatch& batch, const ForwardContext& context) const = 0;
 
   const v1::SequenceConfig& config() const { return config_; }
@@ -53,7 +53,7 @@ absl::Status ValidateSequence(const v1::SequenceConfig& config);
 absl::StatusOr<std::unique_ptr<SequenceModel>> MakeSequenceModel(const v1::SequenceConfig& config, uint64_t seed = 0,
                                                                  at::Device device = at::kCPU);
 
-// Returns the logits per element: config.outputs, or the vocabulary if that is 0. Requires a valid config.
+// Returns the number of logits per element: config.outputs, or the vocabulary if that is 0. Requires a valid config.
 int SequenceOutputs(const v1::SequenceConfig& config);
 
 // Checks types, shapes, lengths, ids within the vocabulary, and that no sequence begins with padding. INVALID_ARGUMENT

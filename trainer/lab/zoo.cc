@@ -49,7 +49,8 @@ SequenceConfig Task(KvConfig::Attention attention, int width, int depth) {
   return config;
 }
 
-// Finding the image of another class among ten: ResNet-34's features, no positions, one logit per image.
+// Finds the image of another class among ten. Inputs are ResNet-34's features, without positions; each image has one
+// logit.
 SequenceConfig Anomaly(KvConfig::Attention attention, int width, int depth) {
   SequenceConfig config = Task(attention, width, depth);
   config.mutable_features()->set_width(512);
@@ -111,7 +112,8 @@ SequenceConfig Translation(KvConfig::Attention attention, int width, int depth) 
 constexpr std::string_view kTask = "KV transformer, synthetic tasks";
 constexpr std::string_view kAnomaly = "KV transformer, set anomaly";
 constexpr std::string_view kCharacters = "KV transformer, characters";
-// 1 or 4 heads; only KV+Pos has rows for both, since its parameter count depends on them.
+// Models have 1 or 4 heads. The parameter count depends on the heads only with KV+Pos, which therefore has a row for
+// each.
 constexpr std::string_view kCharactersFormula = "KV transformer, characters: 1 or 4 heads; its count by the formula";
 constexpr std::string_view kNumbers = "KV transformer, numbers";
 constexpr std::string_view kTranslation = "KV transformer, translation; vocabularies of 10,000 stand for Multi30k's";

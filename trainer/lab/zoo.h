@@ -11,7 +11,8 @@
 
 namespace vitrine {
 
-// A model of the KV transformer paper for sequences or sets. To add one, add a row in zoo.cc; the tests follow.
+// A model of the KV transformer paper for sequences or sets. To add one, add a row in zoo.cc; the tests cover every
+// row.
 struct SequenceRow {
   std::string_view name;  // [a-z0-9-]+: "task-kv-pos-d64-l2"
   v1::SequenceConfig config;
@@ -19,8 +20,8 @@ struct SequenceRow {
   std::string_view source;  // task of the paper
 };
 
-// Returns one row for all numbers of heads, which do not change the parameter count (except for characters with
-// KV+Pos); a config that differs only in `heads` is the same row.
+// Returns all models. A row stands for all numbers of heads, since they do not change the parameter count; only
+// characters with KV+Pos have a row for each number of heads.
 std::span<const SequenceRow> SequenceZoo();
 
 // Finds a model. NOT_FOUND lists the names of the same task, or the tasks.

@@ -37,7 +37,8 @@ void WeightAverage::Update(int64_t step) {
   const at::AutoGradMode no_grad(false);
   const double decay = std::min(decay_, static_cast<double>(1 + step) / static_cast<double>(10 + step));
   at::_foreach_lerp_(TensorsOf(average_->Parameters()), TensorsOf(model_.Parameters()), 1 - decay);
-  // Also averages the running statistics of BatchNorm: those of the current weights do not fit the averaged ones.
+  // Also averages the running statistics of BatchNorm, since statistics of the current weights do not fit averaged
+  // weights.
   const std::vector<NamedTensor> from = model_.Buffers(), to = average_->Buffers();
   for (size_t i = 0; i < to.size(); ++i) {
     if (to[i].tensor.is_floating_point()) {

@@ -10,8 +10,8 @@
 namespace vitrine {
 
 // Exponential moving average of a model's weights (Polyak and Juditsky 1992). The decay after step s is min(decay, (1 +
-// s) / (10 + s)), so that the random initial weights lose influence soon. Float buffers, such as BatchNorm's
-// statistics, are averaged too; others are copied. Thread-compatible.
+// s) / (10 + s)), so that the random initial weights soon lose influence. Float buffers, such as BatchNorm's
+// statistics, are averaged; other buffers are copied. Thread-compatible.
 class WeightAverage {
  public:
   // `average` is a model of the same kind; its tensors are set to those of `model`, which must outlive this object.

@@ -6,11 +6,11 @@
 
 namespace vitrine {
 
-// Mean cross entropy of logits [images, classes] and labels [images] int64; label smoothing e mixes each target with e
-// of the uniform distribution. Differentiable.
+// Returns the mean cross entropy of logits [images, classes] and labels [images] int64. With label smoothing e, each
+// target is 1 - e of the label plus e of the uniform distribution. Differentiable.
 at::Tensor ClassificationLoss(const at::Tensor& logits, const at::Tensor& labels, double label_smoothing);
 
-// Mean cross entropy of logits [images, classes] and distributions [images, classes] fp32. Differentiable.
+// Returns the mean cross entropy of logits [images, classes] and distributions [images, classes] fp32. Differentiable.
 at::Tensor SoftTargetLoss(const at::Tensor& logits, const at::Tensor& targets);
 
 // Counts the rows whose highest logit is at the label.

@@ -11,14 +11,15 @@
 
 namespace vitrine {
 
-// AdamW (decoupled decay, Loshchilov and Hutter 2019), Adam (Kingma and Ba 2015) or SGD with momentum over a model's
-// parameters, by LibTorch's fused kernels. Weight decay applies to matrices and convolution kernels only. The
+// AdamW (decoupled decay, Loshchilov and Hutter 2019), Adam (Kingma and Ba 2015) or SGD with momentum, with LibTorch's
+// fused kernels, over a model's parameters. Weight decay applies to matrices and convolution kernels only. The
 // parameters must outlive the optimizer and stay on their device. Thread-compatible.
 class Optimizer {
  public:
   Optimizer(const v1::Optimizer& settings, std::vector<NamedTensor> parameters);
 
-  // Returns the Euclidean norm of all gradients, and scales them down to `limit` if it is above. 0: no limit.
+  // Returns the Euclidean norm of all gradients. If it is above `limit`, scales the gradients down to `limit`. 0: no
+  // limit.
   double ClipGradients(double limit);
   // Updates the parameters that have gradients. Throws LibTorch's exceptions.
   void Step(double lr);

@@ -10,8 +10,8 @@
 
 namespace vitrine {
 
-// Division of a recipe's epochs into steps. Batches that do not fill a step are left out of their epoch (the order
-// differs per epoch, so no sample is always left out).
+// Division of a recipe's epochs into steps. An epoch leaves out the samples that do not fill a step. Its order is
+// random, so these samples differ from epoch to epoch.
 struct StepPlan {
   int64_t batch = 0;            // samples per batch
   int accumulate = 1;           // batches per step and process
@@ -33,8 +33,8 @@ std::string SmallerStepWarning(const v1::Recipe& recipe, const StepPlan& plan, i
 // True if the rate never decays, because the warm-up is as long as the run.
 bool WarmsUpToTheEnd(const v1::Recipe& recipe, const StepPlan& plan);
 
-// Returns the learning rate of step 0 <= step < plan.total_steps. The first step has a rate above 0: warm-up over n
-// steps from 0 gives lr / n, 2 lr / n, ..., lr; the last step of the cosine is just above min_lr.
+// Returns the learning rate of step 0 <= step < plan.total_steps. A warm-up over n steps gives lr / n, 2 lr / n, ...,
+// lr, so the first rate is above 0. The last step of the cosine is just above min_lr.
 double LearningRate(const v1::Recipe& recipe, const StepPlan& plan, int64_t step);
 
 }  // namespace vitrine

@@ -32,8 +32,8 @@ absl::StatusOr<FloatArray> EncodedToInput(std::string_view bytes, const v1::Prep
   return ArrayOf(std::move(planned.values), preprocessing, planned.geometry);
 }
 
-// Joins six images to a grid, so that the golden also tests the resize. Each is reduced, so that the whole stays far
-// below the decoder's limit.
+// Joins six images into a grid, so that the golden also tests the resize. Each image is reduced, so that the grid stays
+// far below the decoder's limit.
 absl::StatusOr<Image> Mosaic(const Dataset& data) {
   constexpr int kColumns = 3, kRows = 2;
   ASSIGN_OR_RETURN(const Image large, data.image(0));
@@ -45,7 +45,7 @@ absl::StatusOr<Image> Mosaic(const Dataset& data) {
   for (int tile = 0; tile < kColumns * kRows; ++tile) {
     ASSIGN_OR_RETURN(const Image whole, data.image(tile * 7919 % data.size()));
     const Image image = Reduced(whole, kMostTileSide);
-    // For a set of mixed sizes, repeats the first image instead.
+    // Repeats the first image in place of images of another size.
     const bool fits = image.width == first.width && image.height == first.height && image.channels == first.channels;
     const Image& source = fits ? image : first;
     for (int y = 0; y < first.height; ++y) {

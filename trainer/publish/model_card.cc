@@ -74,7 +74,7 @@ std::string Lineage(const v1::Recipe& recipe, const v1::Provenance& provenance, 
   return rows;
 }
 
-// Describes a step's actual size, which is below the recipe's for small data sets.
+// Describes a step's actual size. For small data sets it is below the recipe's.
 std::string Step(const v1::Recipe& recipe, const RunPosition& position) {
   const int64_t batches = int64_t{std::max(1, recipe.accumulate())} * position.processes;
   const int64_t batch = position.samples_per_step / batches;
@@ -96,7 +96,7 @@ std::string Rate(const v1::Recipe& recipe, const RunPosition& position) {
   return text;
 }
 
-// Returns the recipe's description of its data, if the data are known to be those.
+// Returns the published figure of the recipe, or a note that the data are not known to be the recipe's.
 std::string Comparison(const v1::Recipe& recipe, const v1::Provenance& provenance) {
   const v1::TrainingData& data = recipe.data();
   if (data.name().empty()) return "";

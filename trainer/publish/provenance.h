@@ -24,18 +24,18 @@ struct RunOrigin {
 // True if the recipe's data name and published figure belong to data with this digest.
 bool IsKnown(const v1::Recipe& recipe, const std::string& data_digest);
 
-// Returns the provenance without ancestors and metrics. Known data have the recipe's name for them; others that of
+// Returns the provenance without ancestors and metrics. Known data get the name in the recipe, other data the value of
 // --data.
 v1::Provenance MakeProvenance(const v1::Recipe& recipe, const TrainResult& result, const RunOrigin& origin);
 
-// Adds the version that training started from, and the teacher. A version that was only continued counts as the same
-// training. Errors as ReadVersionAt.
+// Adds the version that training started from, and the teacher. If training continued that version on the same data
+// with the same head, adds the version's epochs, images and time. Errors as ReadVersionAt.
 absl::Status AddAncestors(const v1::Recipe& recipe, const Model& model, v1::Provenance& provenance);
 
 // Formats an ancestor's name and the start of its digest: "digits/1, weights b67f7879e3bd".
 std::string AncestorInWords(const std::string& version, const std::string& digest);
 
-// Describes the source of the preprocessing in a training from a version.
+// Describes the preprocessing's source, for a training that started from a version.
 std::string PreprocessingInWords(const v1::Recipe& recipe, const v1::Provenance& provenance);
 
 }  // namespace vitrine

@@ -15,8 +15,8 @@
 namespace vitrine {
 namespace {
 
-// Allowed differences between machines, relative to the largest logit: from fp32 summation order, other kernels, or a
-// GPU; bf16 has 8 bits of mantissa and rounds in every layer.
+// Allowed differences between machines, relative to the largest logit. fp32 differs by summation order, other kernels
+// or a GPU; bf16 has 8 bits of mantissa and rounds in every layer.
 struct Tolerance {
   const char* device;
   const char* precision;
@@ -31,7 +31,7 @@ std::string SplitInWords(absl::string_view split, const v1::Preprocessing& prepr
 }
 
 absl::Status PinVersion(std::string& folder) {
-  // A slash at the end would hide the last part.
+  // With a slash at the end, filename() would be empty.
   while (folder.size() > 1 && folder.back() == '/') folder.pop_back();
   if (folder.empty() || ParseVersion(std::filesystem::path(folder).filename().string())) return absl::OkStatus();
   ASSIGN_OR_RETURN(const StoredVersion version, ReadVersionAt(folder));
@@ -54,7 +54,7 @@ absl::StatusOr<VersionId> PublishResult(const v1::Recipe& recipe, const TrainRes
   Draft draft;
   draft.weights = SaveWeights(trained, bf16 ? Dtype::kBF16 : Dtype::kF32);
   draft.labels = train.labels();
-  // Uses the weights as a server will load them from here on.
+  // From here on uses the weights that a server will load.
   ASSIGN_OR_RETURN(const std::unique_ptr<Model> stored, MakeModel(trained.config()));
   RETURN_IF_ERROR(LoadWeights(draft.weights, *stored));
 

@@ -29,8 +29,8 @@ struct PublishOptions {
   Progress* progress = nullptr;             // shows measurements; may be null
 };
 
-// Replaces "newest" by version numbers in the versions that the recipe starts from and distills, so that a resumed run
-// reads the same ones and the provenance names them, even if others are published meanwhile. Call before the first
+// Replaces "newest" by version numbers in the recipe's start version and teacher. A resumed run then reads the same
+// versions, and the provenance names them, even if newer ones were published during the run. Call before the first
 // step. Errors as ReadVersionAt.
 absl::Status PinVersions(v1::Recipe& recipe);
 

@@ -57,7 +57,7 @@ std::string ValueNames(const google::protobuf::EnumDescriptor& type) {
   return absl::StrJoin(names, ", ");
 }
 
-// True if a word is not a value of the enum; the parser's own error does not list the valid ones.
+// True if `value` is a word that is not a value of the enum. The parser's own error would not list the valid values.
 bool IsUnknownValue(const FieldDescriptor& field, const std::string& value) {
   int number = 0;
   return field.cpp_type() == FieldDescriptor::CPPTYPE_ENUM && !value.starts_with('[') &&

@@ -32,7 +32,7 @@ absl::StatusOr<v1::Recipe> FindRecipe(const std::string& name_or_path);
 // of the path that does not exist and the existing fields, or the values of an enum.
 absl::Status ApplyOverride(const std::string& assignment, v1::Recipe& recipe);
 
-// Calls FindRecipe and applies the overrides. Errors of both.
+// Calls FindRecipe and applies the overrides. Errors as FindRecipe and ApplyOverride.
 absl::StatusOr<v1::Recipe> OverriddenRecipe(const std::string& name_or_path, const std::vector<std::string>& overrides);
 
 // INVALID_ARGUMENT names the first missing or out-of-range field, its value and the range.
@@ -50,7 +50,7 @@ void ClearReplacedLists(const google::protobuf::Message& from, google::protobuf:
 // Overwrites fields of the config by the recipe's overrides.
 void OverrideModel(const v1::Recipe& recipe, v1::ModelConfig& config);
 
-// Returns the config of the zoo row with the recipe's overrides; if the recipe starts from a version, see
+// Returns the config of the zoo row with the recipe's overrides. If the recipe starts from a version, see
 // tasks/start_config.h.
 absl::StatusOr<v1::ModelConfig> ConfigOf(const v1::Recipe& recipe);
 
@@ -61,7 +61,7 @@ std::string PrintRecipe(const v1::Recipe& recipe);
 absl::StatusOr<Size> ParseSize(const std::string& text);
 std::string ToString(Size size);
 
-// Returns the sizes to measure at the end, at least one; nullopt is the native size of each image.
+// Returns the sizes to measure at the end, at least one; nullopt stands for the native size of each image.
 absl::StatusOr<std::vector<std::optional<Size>>> EvaluationSizes(const v1::Recipe& recipe);
 
 }  // namespace vitrine

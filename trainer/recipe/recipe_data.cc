@@ -37,7 +37,7 @@ absl::StatusOr<std::unique_ptr<Dataset>> OpenSplit(const v1::Recipe& recipe, con
     absl::StatusOr<std::unique_ptr<Dataset>> cached =
         CacheInMemory(MakeReduced(*std::move(opened), preprocessing), threads, int64_t{4} << 30, &corrupt);
     if (!absl::IsResourceExhausted(cached.status())) return cached;
-    // Too large to keep: each image is decoded when it is needed.
+    // The split is too large for memory, so each image is decoded when it is needed.
     opened = OpenDataset(data, split);
     RETURN_IF_ERROR(opened.status());
   }

@@ -12,8 +12,8 @@
 
 namespace vitrine {
 
-// Adds the recipe's format to `data` of --data if it has none: "DIR" becomes "mnist:DIR". INVALID_ARGUMENT, with the
-// data's origin, if it is empty.
+// Adds the recipe's format to `data` of --data if it has none: "DIR" becomes "mnist:DIR". INVALID_ARGUMENT if `data` is
+// empty; the message has the data's origin.
 absl::StatusOr<std::string> CompleteData(const v1::Recipe& recipe, const std::string& data);
 
 // Opens one split; decodes every image now by `preprocessing`, and keeps it in memory if `cache`. Leaves out images

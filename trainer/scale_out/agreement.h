@@ -10,12 +10,13 @@
 
 namespace vitrine {
 
-// Checks that `processes` processes can train the model as one would. FAILED_PRECONDITION for BatchNorm: each process
-// would normalise by its own share of the batch, and the running statistics would be rank 0's.
+// Checks that `processes` processes can train the model like one process. FAILED_PRECONDITION for BatchNorm: each
+// process would normalise by its own share of the batch, and the running statistics would be rank 0's.
 absl::Status CheckParallel(const Module& model, int processes);
 
-// Checks that all ranks start at the same step with the same bits in the model; all ranks must call it and get the same
-// result. FAILED_PRECONDITION names the ranks that differ from rank 0, for instance by another recipe, seed or state.
+// Checks that all ranks start at the same step with the same bits in the model. All ranks must make this call, and get
+// the same result. FAILED_PRECONDITION names the ranks that differ from rank 0, for instance because of another recipe,
+// seed or state.
 absl::Status CheckSameStart(Communicator& ranks, const Module& model, int64_t step);
 
 }  // namespace vitrine

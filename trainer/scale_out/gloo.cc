@@ -28,7 +28,7 @@ constexpr int64_t kBucketBytes = int64_t{64} << 20;
 
 using Tensors = std::vector<at::Tensor>;
 
-// Groups consecutive tensors of one type, up to kBucketBytes unless one tensor is larger.
+// Groups tensors by type, in order, into buckets of at most kBucketBytes. A larger tensor is a bucket of its own.
 std::vector<Tensors> BucketsOf(std::span<const at::Tensor> tensors) {
   std::map<at::ScalarType, std::vector<Tensors>> by_type;
   std::map<at::ScalarType, int64_t> bytes;
@@ -113,7 +113,7 @@ class Gloo final : public Communicator {
   }
 
   absl::Status Loss(const char* what, absl::Duration after, const std::string& why) {
-    // Closes our connections, so that ranks waiting for this one notice the loss and report too.
+    // Closes the connections of this rank, so that ranks that wait for it notice the loss and report as well.
     EndsWithin(options_.report_timeout, [group = std::exchange(group_, {})]() mutable { group.reset(); });
     const std::string missing = roll_call_.MissingRanks(options_.report_timeout);
     return absl::UnavailableError(absl::StrCat("rank ", rank(), " of ", size(), " waited ",
@@ -134,7 +134,7 @@ void IgnoreBrokenPipes() {
 }
 
 // Silences c10d's log, which repeats our errors with a stack trace per connection attempt. TORCH_CPP_LOG_LEVEL enables
-// it again.
+// the log again.
 void QuietLibTorch() {
   constexpr int kFatal = 3;
   if (std::getenv("TORCH_CPP_LOG_LEVEL") == nullptr) FLAGS_caffe2_log_level = kFatal;
@@ -146,12 +146,12 @@ c10::intrusive_ptr<c10d::Store> OpenStore(const Rendezvous& rendezvous, absl::Du
   options.port = rendezvous.master_port;
   options.isServer = rendezvous.rank == 0 && !rendezvous.agent_hosts_store;
   options.numWorkers = rendezvous.world_size;
-  options.waitWorkers = false;  // the roll call waits, and names missing ranks
+  options.waitWorkers = false;  // the roll call waits instead, and names missing ranks
   options.timeout = absl::ToChronoMilliseconds(timeout);
   return c10::make_intrusive<c10d::TCPStore>(rendezvous.master_address, options);
 }
 
-// Connects every rank with every other. Throws. GLOO_SOCKET_IFNAME selects the network interfaces, as for PyTorch.
+// Connects every rank with every other. Throws. GLOO_SOCKET_IFNAME selects the network interfaces, as in PyTorch.
 c10::intrusive_ptr<c10d::ProcessGroupGloo> OpenGroup(const c10::intrusive_ptr<c10d::Store>& store,
                                                      const Rendezvous& rendezvous, const ConnectOptions& options) {
   auto group_options = c10d::ProcessGroupGloo::Options::create(absl::ToChronoMilliseconds(options.arrival_timeout));
@@ -194,7 +194,7 @@ absl::StatusOr<std::unique_ptr<Communicator>> Connect(const Rendezvous& rendezvo
   if (rendezvous.world_size == 1) return std::make_unique<Alone>();
   IgnoreBrokenPipes();
   QuietLibTorch();
-  // A client of the store waits forever for a server that accepts connections and never answers.
+  // A client of the store waits forever if a server accepts its connection but never answers.
   const absl::Duration limit = 2 * options.arrival_timeout + absl::Seconds(5);
   auto joined = std::make_shared<absl::StatusOr<std::unique_ptr<Communicator>>>();
   if (EndsWithin(limit, [joined, rendezvous, options] { *joined = Join(rendezvous, options); })) {

@@ -44,7 +44,7 @@ absl::StatusOr<std::optional<Rendezvous>> ReadRendezvous(const Environment& envi
   if (!is_set("RANK") && !is_set("WORLD_SIZE") && !is_set("MASTER_ADDR") && !is_set("MASTER_PORT")) {
     return std::nullopt;
   }
-  // Every Indexed Job numbers its pods, so that number alone does not imply training together.
+  // Every Indexed Job numbers its pods, so the number alone does not mean that the pods train together.
   const bool indexed_job = !is_set("RANK") && is_set("WORLD_SIZE") && is_set("JOB_COMPLETION_INDEX");
   const char* rank_name = indexed_job ? "JOB_COMPLETION_INDEX" : "RANK";
 
@@ -73,7 +73,7 @@ absl::StatusOr<std::optional<Rendezvous>> ReadRendezvous(const Environment& envi
   if (!alone && result.master_address.empty()) {
     return absl::InvalidArgumentError("the environment's MASTER_ADDR is empty; the address of rank 0 is wanted");
   }
-  // The exact text that PyTorch compares with.
+  // PyTorch compares with exactly this text.
   const char* agent = environment("TORCHELASTIC_USE_AGENT_STORE");
   result.agent_hosts_store = agent != nullptr && std::strcmp(agent, "True") == 0;
   return result;

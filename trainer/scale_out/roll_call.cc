@@ -114,7 +114,7 @@ absl::Status RollCall::Arrive(const std::string& agreement, absl::Duration timeo
   }
   store_->set(absl::StrCat("read/", rendezvous_.rank), BytesOf(""));
   if (sizes.empty() && agreements.empty()) return absl::OkStatus();
-  // Rank 0 may host the store, so it leaves last: all others must have read the keys before.
+  // Rank 0 may host the store, so it leaves last, after all others have read the keys.
   if (rendezvous_.rank == 0) Absent(*store_, "read", size, std::min(timeout, absl::Seconds(5)));
   if (!sizes.empty()) {
     return absl::FailedPreconditionError(absl::StrCat(NameOf(rendezvous_.rank), " has WORLD_SIZE=", size, sizes));

@@ -19,24 +19,24 @@ class Store;
 
 namespace vitrine {
 
-// Runs `work` on its own thread. Returns false if it has not ended after `limit`; it then continues, so it must own
-// everything it uses. For library calls that can block forever.
+// Runs `work` on its own thread. Returns false if it has not ended after `limit`. `work` then continues, so it must own
+// everything that it uses. For library calls that can block forever.
 bool EndsWithin(absl::Duration limit, std::function<void()> work);
 
 // Returns the message of an exception from LibTorch or Gloo in one line.
 std::string InOneLine(const std::exception& error);
 
-// Members of a run, and after a loss the remaining ones; kept in the store that the ranks share.
+// Members of a run, and after a loss the remaining ones. They are kept in the store that the ranks share.
 class RollCall {
  public:
-  // `prefix` separates the attempts of a restarted job.
+  // Prefixes keys with `rendezvous.restarts`, which separates the attempts of a restarted job.
   RollCall(c10::intrusive_ptr<c10d::Store> store, const Rendezvous& rendezvous);
 
   // Announces this rank, waits for the others and compares their agreements. Errors as Connect's.
   absl::Status Arrive(const std::string& agreement, absl::Duration timeout);
 
   // After a loss: reports this rank as alive, waits until all have reported or `timeout` is over, and returns a clause
-  // about the missing: "rank 1 (process 4711 on node-b) is gone or stuck". Returns in bounded time.
+  // about the missing ranks: "rank 1 (process 4711 on node-b) is gone or stuck". Returns in bounded time.
   std::string MissingRanks(absl::Duration timeout) const;
 
  private:
@@ -44,7 +44,7 @@ class RollCall {
 
   c10::intrusive_ptr<c10d::Store> store_;
   const Rendezvous rendezvous_;
-  std::vector<std::string> places_;  // by rank: "process 4711 on node-b", once arrived
+  std::vector<std::string> places_;  // by rank: "process 4711 on node-b"; empty until the rank has arrived
 };
 
 }  // namespace vitrine

@@ -98,7 +98,7 @@ absl::StatusOr<std::vector<Entry>> EntriesOfSettings(const v1::SweepAxis& axis, 
   return entries;
 }
 
-// Reads one axis; reports its errors before axes are combined.
+// Reads one axis, and reports its errors before axes are combined.
 absl::StatusOr<Axis> ReadAxis(const v1::SweepAxis& proto, int number, const v1::Recipe& recipe) {
   Axis axis;
   axis.name = proto.name().empty() ? LastPart(proto.path()) : proto.name();
@@ -157,7 +157,7 @@ absl::StatusOr<std::vector<Combination>> Combine(const std::vector<Axis>& axes, 
   return combinations;
 }
 
-// `recipe` includes everything that all runs share; `common` are the assignments for it.
+// `recipe` includes the assignments in `common`, which all runs share.
 absl::StatusOr<SweepCell> MakeCell(const Combination& combination, const std::vector<std::string>& common,
                                    const std::string& point, uint64_t seed, const v1::Recipe& recipe) {
   SweepCell cell;
@@ -188,7 +188,7 @@ absl::StatusOr<v1::Sweep> ReadSweep(const std::filesystem::path& file) {
   parser.RecordErrorsTo(&error);
   if (!parser.ParseFromString(text.str(), &sweep)) return Refuse(file.string(), error.message());
   if (sweep.name().empty()) sweep.set_name(file.stem().string());
-  // Paths by FindRecipe's rule.
+  // A name with '/' or '.' is a path, as for FindRecipe.
   if (sweep.recipe().find_first_of("/.") != std::string::npos) {
     sweep.set_recipe((std::filesystem::absolute(file).parent_path() / sweep.recipe()).lexically_normal().string());
   }

@@ -25,7 +25,7 @@ struct SweepCell {
   size_t point = 0;  // index in the grid's points
   uint64_t seed = 0;
   std::vector<std::string> assignments;  // arguments of --set, in order
-  v1::Recipe recipe;                     // with all of them applied
+  v1::Recipe recipe;                     // recipe after all assignments
 };
 
 // A fully expanded sweep.
@@ -41,8 +41,8 @@ struct SweepGrid {
   std::vector<SweepCell> cells = {};    // point by point, each with its seeds in order
 };
 
-// Reads a grid's file; sets its name, and makes the recipe's path independent of the file's folder. NOT_FOUND;
-// INVALID_ARGUMENT gives line and column.
+// Reads a grid's file. Sets its name, and makes the recipe's path independent of the file's folder. NOT_FOUND if there
+// is no such file; INVALID_ARGUMENT gives line and column.
 absl::StatusOr<v1::Sweep> ReadSweep(const std::filesystem::path& file);
 
 // Returns every run of the sweep. INVALID_ARGUMENT, before any run, names the invalid axis, value or run: a path that

@@ -26,7 +26,7 @@ struct Running {
   absl::Time since;
 };
 
-// Blocks SIGINT and SIGTERM while it exists: between fork and exec, a signal would run the parent's handler in the
+// Blocks SIGINT and SIGTERM while it exists. Between fork and exec, a signal would run the parent's handler in the
 // child and be lost.
 class SignalsHeld {
  public:
@@ -76,7 +76,7 @@ absl::StatusOr<pid_t> Start(const Job& job) {
   const pid_t child = fork();
   if (child == 0) Become(command.data(), log, parent, held);
   const int error = errno;
-  if (child > 0) setpgid(child, child);  // the child does it too; either may be first
+  if (child > 0) setpgid(child, child);  // the child makes the same call, since either may run first
   close(log);
   if (child < 0) return absl::UnavailableError(absl::StrCat("no process can be started: ", std::strerror(error)));
   return child;

@@ -42,8 +42,8 @@ struct JobOptions {
 // Runs all jobs, each in its own process and process group, so that none can end the others. A job gets SIGTERM if this
 // process dies. Terminal signals reach only this process.
 //
-// CANCELLED after `stop`; UNAVAILABLE if no process can be started. Calls all functions on the calling thread, which
-// must live as long as the process.
+// CANCELLED after `stop`; UNAVAILABLE if no process can be started. Calls the functions of `options` on the calling
+// thread. That thread must live as long as the process, since its end sends SIGTERM to running jobs.
 absl::Status RunJobs(const std::vector<Job>& jobs, const JobOptions& options);
 
 }  // namespace vitrine

@@ -14,7 +14,7 @@
 namespace vitrine {
 namespace {
 
-// Returns a number of a JSON object, 0 if it is not one. A loss that is not finite is null in JSON.
+// Returns a number of a JSON object, or 0 if it is not a number. JSON has null for a loss that is not finite.
 double NumberAt(const nlohmann::json& object, const char* name) {
   const auto found = object.find(name);
   return found != object.end() && found->is_number() ? found->get<double>() : 0;
@@ -37,8 +37,8 @@ void Complete(const SweepGrid& grid, PointSummary& point) {
   point.deviation = std::sqrt(squares / (count - 1));
 }
 
-// The 97.5 % point of Student's t, by expansion around the normal distribution (Abramowitz and Stegun 26.7.5); error
-// within 3 % from two degrees of freedom on.
+// Returns the 97.5 % point of Student's t, by expansion around the normal distribution (Abramowitz and Stegun 26.7.5).
+// From two degrees of freedom on, the error is within 3 %.
 double TwoSidedFivePercent(double freedom) {
   const double z = 1.959964, z3 = z * z * z, z5 = z3 * z * z, z7 = z5 * z * z;
   return z + (z3 + z) / (4 * freedom) + (5 * z5 + 16 * z3 + 3 * z) / (96 * freedom * freedom) +

@@ -17,7 +17,7 @@ namespace vitrine {
 struct CellResult {
   std::map<std::string, double> scores;  // "test/top1", "test/loss"
   double epochs = 0;
-  double seconds = 0;  // training time over all its parts
+  double seconds = 0;  // training time, summed over all interruptions
   int64_t parameters = 0;
 };
 
@@ -25,7 +25,7 @@ struct CellResult {
 // is not a run's result.
 absl::StatusOr<std::optional<CellResult>> ReadResult(const std::filesystem::path& work);
 
-// Returns the score of a sweep. INVALID_ARGUMENT lists the existing scores.
+// Returns the score named `metric`. INVALID_ARGUMENT lists the existing scores.
 absl::StatusOr<double> ScoreOf(const CellResult& result, const std::string& metric);
 
 // Score of a finished run.
@@ -45,8 +45,8 @@ struct PointSummary {
   double seconds = 0;      // mean time of a run
   int64_t parameters = 0;  // parameters of the model
   size_t missing = 0;      // runs of the grid without a result
-  // True for the best mean among complete points, if better than each of them by more than chance (Welch's test at 5 %,
-  // at least three runs each).
+  // True for the point with the best mean among complete points, if it is better than every other by more than chance
+  // (Welch's test at 5 %, at least three runs each).
   bool best = false;
 };
 

@@ -41,7 +41,8 @@ std::string Fingerprint(v1::Recipe recipe) {
   return PrintRecipe(recipe);
 }
 
-// Lock of a sweep's folder. Its runs inherit the descriptor: they may still be writing after the sweep was killed.
+// Lock of a sweep's folder. Its runs inherit the descriptor, because they may still be writing after the sweep was
+// killed.
 class WorkLock {
  public:
   explicit WorkLock(const std::filesystem::path& work)
@@ -127,7 +128,7 @@ class Sweeper {
     return absl::OkStatus();
   }
 
-  // Checks that the folder belongs to this experiment; records it in a new folder.
+  // Checks that the folder belongs to this experiment. If the folder is new, records the experiment in it.
   absl::Status ClaimFolder(size_t cell, const std::filesystem::path& folder) const {
     const std::filesystem::path file = folder / "experiment.textproto";
     const std::string now = Fingerprint(grid_.cells[cell].recipe);

@@ -17,7 +17,7 @@ namespace vitrine {
 
 struct SweepOptions {
   std::filesystem::path program;   // vitrine-train
-  std::filesystem::path work;      // holds cells/<name>/ with each run's state, log.txt and result.json
+  std::filesystem::path work;      // folder with cells/<name>/, which has each run's state, log.txt and result.json
   std::string data;                // --data for every run; may be empty
   std::vector<std::string> flags;  // further flags for every run
   int jobs = 1;                    // parallel runs
@@ -43,7 +43,7 @@ struct SweepOutcome {
 };
 
 // Runs every cell without a result as `program run RECIPE --resume ...` in its own process, so that a crash of a run or
-// of this process costs at most the current step. A failed run does not stop the others.
+// of this process costs at most the steps since the last saved state. A failed run does not stop the others.
 //
 // FAILED_PRECONDITION: a cell's folder belongs to another experiment, or another sweep is running in the folder.
 // INVALID_ARGUMENT, after the first finished run: the runs have no such score. UNAVAILABLE: system errors.

@@ -43,7 +43,7 @@ std::string InWords(const std::string& metric, double value) {
   return IsFraction(metric) ? absl::StrFormat("%.2f", 100 * value) : absl::StrFormat("%.4g", value);
 }
 
-// Returns two digits of the deviation and the mean to the same decimals: "98.12 (0.21)".
+// Returns the mean and, with several seeds, the deviation: "98.12 (0.21)". Fractions are in percent, to two decimals.
 std::string MeanInWords(const std::string& metric, const PointSummary& point) {
   const std::string mean = InWords(metric, point.mean);
   if (point.seeds.size() < 2) return mean;

@@ -15,8 +15,8 @@ namespace vitrine {
 enum class SweepFormat { kTable, kCsv, kJson, kMarkdown };
 
 // Returns a row per point: labels, mean and deviation of the metric over the seeds, range, time per run and number of
-// missing runs. In the formats for people, fractions (top1, top5, accuracy) are in percent; those for programs have
-// plain numbers and every seed's score.
+// missing runs. Formats for people give fractions (top1, top5, accuracy) in percent. Formats for programs have plain
+// numbers and every seed's score.
 std::string SweepTable(const SweepGrid& grid, const std::vector<PointSummary>& points, SweepFormat format);
 
 // Returns the table as an SVG chart: the first axis along x, the others side by side.

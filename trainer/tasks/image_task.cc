@@ -32,7 +32,7 @@ namespace {
 // Epochs that no run reaches: random streams for other purposes.
 constexpr uint64_t kHoldOutEpoch = ~uint64_t{0};
 
-// A loss above this multiple of guessing's counts as diverged.
+// A loss above this multiple of the loss of guessing counts as diverged.
 constexpr double kAbsurdLosses = 100;
 
 // Wraps a data set that the caller owns.

@@ -23,9 +23,9 @@ namespace vitrine {
 // Image classification: the recipe's zoo row, or the model of the version that it starts from.
 class ImageTask final : public Task {
  public:
-  // `train` and `test`, which may be null, must outlive the task. Checks all that can be checked before the first step:
-  // INVALID_ARGUMENT if recipe, model and data are inconsistent; errors of ReadVersionAt, StartFrom, Teacher::Make and
-  // ContentDigestOf, for which `threads` threads read every image of `train`.
+  // `test` may be null; `train` and `test` must outlive the task. Reads every image of `train` on `threads` threads.
+  // Checks everything that can be checked before the first step. INVALID_ARGUMENT if recipe, model and data are
+  // inconsistent; errors of ReadVersionAt, StartFrom, Teacher::Make and ContentDigestOf.
   static absl::StatusOr<std::unique_ptr<ImageTask>> Make(const v1::Recipe& recipe, const Dataset& train,
                                                          const Dataset* test, int threads = 1);
 

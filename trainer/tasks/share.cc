@@ -6,7 +6,7 @@
 namespace vitrine {
 namespace {
 
-// Returns every count-th row from the part-th on, contiguous; undefined stays undefined.
+// Returns every `count`-th row, starting with row `part`, contiguous; undefined stays undefined.
 at::Tensor RowsOf(const at::Tensor& tensor, int part, int count) {
   if (!tensor.defined()) return {};
   return tensor.slice(0, part, std::numeric_limits<int64_t>::max(), count).contiguous();

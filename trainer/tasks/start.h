@@ -13,15 +13,15 @@
 namespace vitrine {
 
 // Reads a version by its folder: "REPOSITORY/MODEL/VERSION", or "REPOSITORY/MODEL" for the newest. INVALID_ARGUMENT for
-// another form of path, NOT_FOUND with the existing versions; otherwise errors as ReadVersion.
+// another form of path. NOT_FOUND lists the existing versions. Other errors as ReadVersion.
 absl::StatusOr<StoredVersion> ReadVersionAt(const std::string& folder);
 
 // Returns the names of parameters whose shape depends on the number of classes: the classifier's last layer.
 absl::StatusOr<std::set<std::string>> HeadOf(v1::ModelConfig config);
 
-// Copies a stored version's weights into `model`. With `replace_head`, its classes may differ, and HeadOf's parameters
-// are kept. Resizes a position table of another grid. FAILED_PRECONDITION names the first tensor that does not fit;
-// some weights of the model are overwritten then.
+// Copies a stored version's weights into `model`. With `replace_head`, the version's classes may differ, and `model`
+// keeps its own HeadOf parameters. Resizes a position table of another grid. FAILED_PRECONDITION names the first tensor
+// that does not fit; some weights of `model` may be overwritten by then.
 absl::Status StartFrom(const StoredVersion& version, bool replace_head, Model& model);
 
 }  // namespace vitrine

@@ -15,14 +15,15 @@ namespace vitrine {
 // A published or imported model that labels images for distillation. Thread-safe.
 class Teacher {
  public:
-  // Reads the version. INVALID_ARGUMENT names the difference unless it has the student's class names, mean and
-  // deviation, and accepts every input size of the recipe; otherwise errors as ReadVersionAt and BuildModel.
+  // Reads the version. INVALID_ARGUMENT if its class names, mean or deviation differ from the student's, or if it does
+  // not accept every input size of the recipe; the message names the difference. Other errors as ReadVersionAt and
+  // BuildModel.
   static absl::StatusOr<std::unique_ptr<Teacher>> Make(const v1::Distillation& distillation,
                                                        const v1::ModelConfig& student,
                                                        const std::vector<std::string>& labels,
                                                        const v1::Recipe& recipe);
 
-  // Returns the most likely class of each image, [images] int64; images as the student gets them.
+  // Returns the most likely class of each image, [images] int64. Takes the student's inputs.
   absl::StatusOr<at::Tensor> Label(const ImageBatch& images) const;
   // Weight of the teacher's loss.
   double weight() const { return weight_; }

@@ -14,7 +14,7 @@
 
 namespace vitrine {
 
-// A file that grows at its end while others read it. Appended bytes are written to the kernel at once, so that they
+// A file that grows at its end while others read it. Appended bytes are passed to the kernel at once, so that they
 // survive the death of this process. Not thread-safe.
 class AppendFile {
  public:
@@ -22,8 +22,8 @@ class AppendFile {
   // FileError, naming the file.
   static absl::StatusOr<AppendFile> Create(const std::filesystem::path& path, std::string_view content);
 
-  // Appends all bytes or none: after a partial write on a full disk, cuts the file back, and writes them at the next
-  // call.
+  // Appends all bytes or none. After a partial write on a full disk, cuts the file back and keeps the bytes for the
+  // next call.
   absl::Status Append(std::string_view bytes);
   // Replaces the whole content, as Create does.
   absl::Status Rewrite(std::string_view bytes);

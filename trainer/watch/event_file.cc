@@ -39,7 +39,7 @@ void AddScalar(const std::string& tag, double number, tensorboard::Event& event)
   value.set_simple_value(static_cast<float>(number));
 }
 
-// Formats the recipe as Markdown for TensorBoard: lines with an indent of four are literal.
+// Formats the recipe as Markdown for TensorBoard. An indent of four makes a line literal.
 tensorboard::Event RecipeEvent(const std::string& recipe) {
   tensorboard::Event event = EventAt(0);
   tensorboard::Summary::Value& value = *event.mutable_summary()->add_value();
@@ -51,8 +51,8 @@ tensorboard::Event RecipeEvent(const std::string& recipe) {
   return event;
 }
 
-// Returns the second for the file name. Event files are read by name, so a run that is resumed within the same second
-// needs a later one.
+// Returns the second for the file name. TensorBoard reads event files in order of name, so a run that is resumed within
+// the same second needs a later one.
 int64_t NextSecond(const std::filesystem::path& folder) {
   int64_t second = absl::ToUnixSeconds(absl::Now());
   std::error_code ignored;
@@ -109,7 +109,7 @@ void EventFile::OnStep(const StepReport& report) {
 
 void EventFile::OnScore(const ScoreReport& report) {
   tensorboard::Event event = EventAt(report.step);
-  // Separate from the tags of OnStep.
+  // These tags differ from those of OnStep.
   const std::string group = report.split == "train" ? "train/measured_" : absl::StrCat(report.split, "/");
   for (const Measure& measure : report.score.measures) {
     AddScalar(absl::StrCat(group, measure.name), measure.value, event);

@@ -21,14 +21,14 @@ class Event;
 
 // A run as a TensorBoard event file: `tensorboard --logdir FOLDER`.
 //   train/loss, train/learning_rate, train/gradient_norm, train/accuracy, train/samples_per_second,
-//   train/data_wait_share    at steps: every one, or about 10,000 of a longer run
+//   train/data_wait_share    at every step, or at about 10,000 steps of a longer run
 //   SPLIT/MEASURE            at measurements: "test/top1"
 //   recipe                   as text, at step 0
 // Omits the gradient norm if it is 0 and the accuracy if it is NaN.
 //
-// Events are written at once. A resumed run has its own file in the folder, later by name, that starts a session at the
-// step after the resumed one: TensorBoard then ignores what earlier files hold of that step and later. A full disk does
-// not end the run; events are written later.
+// Events are written at once. A resumed run has its own file in the folder, with a later name. The file starts a
+// session at the step after the resumed one, so TensorBoard ignores that step and later ones in earlier files. A full
+// disk does not end the run; events are written later.
 class EventFile final : public Observer {
  public:
   struct Options {

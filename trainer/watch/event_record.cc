@@ -25,7 +25,7 @@ uint32_t Crc32c(std::string_view bytes) {
   uint32_t state = 0xffffffff;
   while (!bytes.empty()) {  // the library's length type is int
     const std::string_view part = bytes.substr(0, std::numeric_limits<int>::max());
-    // The library does not write, but its interface is not const.
+    // The library only reads the data, but its parameter is not const.
     auto* data = reinterpret_cast<unsigned char*>(const_cast<char*>(part.data()));
     state = crc32_iscsi(data, static_cast<int>(part.size()), state);
     bytes.remove_prefix(part.size());

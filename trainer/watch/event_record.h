@@ -11,7 +11,7 @@ namespace vitrine {
 // CRC-32C (Castagnoli), as in RFC 3720.
 uint32_t Crc32c(std::string_view bytes);
 
-// Returns a TFRecord record: length (uint64), masked CRC of the length, `data`, masked CRC of the data; numbers are
+// Returns a TFRecord record: length (uint64), masked CRC of the length, `data`, masked CRC of the data. Numbers are
 // little-endian. A CRC is masked by rotating it right by 15 bits and adding 0xa282ead8, so that a CRC over data with
 // CRCs stays useful.
 std::string EventRecord(std::string_view data);

@@ -18,10 +18,10 @@ struct HistoryRow {
   double epoch = 0;
   double lr = 0;
   double loss = 0;                       // mean over the steps since the last row
-  double train_accuracy = 0;             // in the epoch that ends here; NaN: within one, or not counted
+  double train_accuracy = 0;             // accuracy in the epoch that ends here; NaN: within an epoch, or not counted
   double samples_per_second = 0;         // in this process since it started or resumed
-  bool best = false;                     // a measurement at this step was the best so far
-  std::map<std::string, double> scores;  // "test_top1": split and measure; only those measured at this step
+  bool best = false;                     // true: a measurement at this step was the best so far
+  std::map<std::string, double> scores;  // by "SPLIT_MEASURE", such as "test_top1"; only those measured at this step
 };
 
 struct History {
@@ -47,7 +47,8 @@ inline constexpr char kStepsHeader[] = "step,loss,lr,gradient_norm\n";
 absl::StatusOr<History> ParseHistory(std::string_view text);
 absl::StatusOr<std::vector<StepRow>> ParseSteps(std::string_view text);
 
-// WORK_DIR/history.csv and WORK_DIR/steps.csv. NOT_FOUND, or as the parsers; the message names the file.
+// WORK_DIR/history.csv and WORK_DIR/steps.csv. NOT_FOUND if the file does not exist, or errors of the parsers; the
+// message names the file.
 std::filesystem::path HistoryFile(const std::filesystem::path& work_dir);
 std::filesystem::path StepsFile(const std::filesystem::path& work_dir);
 absl::StatusOr<History> ReadHistory(const std::filesystem::path& work_dir);

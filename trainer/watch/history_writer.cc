@@ -18,7 +18,7 @@ absl::StatusOr<Content> Kept(absl::StatusOr<Content> content) {
   return content;
 }
 
-// Keeps rows up to `step` and the columns they use; others are added again when they are measured.
+// Keeps rows up to `step` and the columns that these rows use. Other columns are added again with their measurement.
 void KeepUpTo(int64_t step, History& history) {
   std::erase_if(history.rows, [&](const HistoryRow& row) { return row.step > step; });
   std::erase_if(history.score_columns, [&](const std::string& column) {
@@ -106,7 +106,8 @@ void HistoryWriter::OnEpoch(const EpochReport& report) {
   WriteHistory();
 }
 
-// Rewrites the whole file, a few hundred rows: a measurement changes the last row, and a new measure the header.
+// Rewrites the whole file, a few hundred rows, because a measurement changes the last row and a new measure changes the
+// header.
 void HistoryWriter::WriteHistory() {
   Tell(history_file_.Rewrite(FormatHistory(history_)), history_fails_);
 }

@@ -16,17 +16,17 @@
 
 namespace vitrine {
 
-// Writes history.csv, a row for every epoch and every measured step, and steps.csv, a row for every step.
+// Writes history.csv, with a row for every epoch and every measured step, and steps.csv, with a row for every step.
 //
-// A run that was interrupted and resumed gives the same rows as an uninterrupted one, except samples_per_second: rows
-// after the resumed step are cut off and written again.
+// Except for samples_per_second, a run that was interrupted and resumed gives the same rows as an uninterrupted one:
+// rows after the resumed step are cut off and written again.
 //
 // A full disk does not end the run: rows are written once there is space.
 class HistoryWriter final : public Observer {
  public:
-  // Reads the files of an earlier run, if any, and changes nothing before OnStart: a run that starts at step 0 replaces
-  // them. `warn` is called at the first write error and when writing works again; may be null. Errors as ReadHistory
-  // and ReadSteps; PERMISSION_DENIED and others if the folder cannot be written.
+  // Reads the files of an earlier run, if any. Changes nothing before OnStart; a run that starts at step 0 then
+  // replaces the files. `warn` is called at the first write error and when writing works again; it may be null. Errors
+  // as ReadHistory and ReadSteps; PERMISSION_DENIED and others if the folder cannot be written.
   static absl::StatusOr<std::unique_ptr<HistoryWriter>> Open(const std::filesystem::path& work_dir,
                                                              std::function<void(const std::string&)> warn = nullptr);
 

@@ -11,11 +11,11 @@
 
 namespace vitrine {
 
-// Shows a run through a Progress: the bar at steps; a permanent line at every epoch and at measurements within one. The
-// line of the best measurement so far says so.
+// Shows a run through a Progress: the bar at steps, and a permanent line at every epoch and at measurements within an
+// epoch. Marks the line of the best measurement so far.
 class ProgressBar final : public Observer {
  public:
-  // `progress` must outlive the bar. `samples_in_words` is the task's: "images".
+  // `progress` must outlive the bar. `samples_in_words` comes from the task: "images".
   ProgressBar(Progress& progress, std::string samples_in_words)
       : progress_(progress), samples_in_words_(std::move(samples_in_words)) {}
 
@@ -28,7 +28,7 @@ class ProgressBar final : public Observer {
   Progress& progress_;
   const std::string samples_in_words_;
   int64_t total_steps_ = 0;
-  std::string best_;  // " (best so far)" if the epoch's measurement was
+  std::string best_;  // " (best so far)" if the epoch's measurement was the best
 };
 
 // Formats a score: "test top1 76.41 %, loss 0.8123"; fractions are in percent.

@@ -28,7 +28,7 @@ std::vector<std::string> NumberInWords(int number) {
 }
 
 std::vector<std::string> NumberWords() {
-  // NOTE: only without 8,000 the number of tokens is the published 63,095; with it there are 63,098.
+  // NOTE: the published 63,095 tokens do not include 8,000; with it there would be 63,098.
   constexpr int kLeftOut = 8000;
   std::vector<std::string> tokens;
   for (int number = 1; number <= 9999; ++number) {

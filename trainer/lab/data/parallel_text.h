@@ -16,21 +16,21 @@ namespace vitrine {
 
 using Sentence = std::vector<std::string>;  // words
 
-// Sentences of one split in two languages; the i-th entries of both are translations of each other.
+// Sentences of one split in two languages. The i-th sentences of the two languages are translations of each other.
 using SentencePairs = std::array<std::vector<Sentence>, 2>;
 
 // A corpus for translation.
 struct ParallelText {
-  std::array<std::string, 2> languages;  // "de", "en": extensions of the files, in their order
+  std::array<std::string, 2> languages;  // "de", "en": file extensions, in the order of SentencePairs
   SentencePairs train, validation, test;
 };
 
-// Reads DIR/{train,val,test}.{de,en} for any two extensions: one sentence per line, equal line numbers are
+// Reads DIR/{train,val,test}.{de,en} for any two extensions. A line is a sentence, and equal line numbers are
 // translations. Words are split by WordsOf. NOT_FOUND names the expected files; INVALID_ARGUMENT names the file and the
 // cause: different numbers of lines in a split, or a line without a word.
 absl::StatusOr<ParallelText> ReadParallelText(const std::filesystem::path& folder);
 
-// Returns 1 to 9,999 in words and in digits ("digits" and "words"): a corpus without files. The split of each number is
+// Returns 1 to 9,999 in digits and in words ("digits" and "words"), a corpus without files. The split of each number is
 // fixed: 7,999 to train, 1,000 to validate, 1,000 to test.
 ParallelText NumberTranslations();
 
@@ -39,15 +39,15 @@ class WordVocabulary {
  public:
   static constexpr int64_t kUnknown = 0, kPadding = 1, kBegin = 2, kEnd = 3, kMarks = 4;
 
-  // Takes the `most_words` most frequent words; ties by byte order.
+  // Takes the `most_words` most frequent words. Words of equal frequency are ordered by their bytes.
   WordVocabulary(std::span<const Sentence> sentences, int64_t most_words);
 
   int64_t size() const { return static_cast<int64_t>(words_.size()); }  // including the special tokens
   const std::string& word(int64_t id) const { return words_[id]; }
   // Returns kBegin, the words (kUnknown if not in the vocabulary), kEnd.
   std::vector<int64_t> Encode(const Sentence& sentence) const;
-  // Returns the words up to the first kEnd, without special tokens except "<unk>", which also replaces ids beyond the
-  // vocabulary: a model may have more.
+  // Returns the words up to the first kEnd. Omits special tokens except "<unk>", which also stands for ids beyond the
+  // vocabulary, since a model may have more ids.
   Sentence Decode(std::span<const int64_t> ids) const;
 
  private:

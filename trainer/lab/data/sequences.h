@@ -28,19 +28,19 @@ absl::StatusOr<DigitTask> ParseDigitTask(std::string_view name);
 // Returns the target, one digit per element.
 std::vector<int> TargetOf(DigitTask task, std::span<const int> digits);
 
-// Uniform integers: Below(n) is in [0, n). The caller provides the generator, so that a run can be repeated.
+// Generator of uniform integers: Below(n) is in [0, n). The caller provides it, so that a run can be repeated.
 using Below = std::function<int64_t(int64_t bound)>;
 
-// A set of images of one class, except one.
+// A set of images: one of them, the anomaly, has another class than the rest.
 struct AnomalySet {
   std::vector<int64_t> images;  // indices into the data set
-  int anomaly = 0;              // index of the one of another class
+  int anomaly = 0;              // index of the anomaly in `images`
 };
 
 // Position of the anomaly in its set.
 enum class AnomalyPlace {
   kRandom,
-  // Always at the end, as in the published notebooks: a model that sees positions knows the answer. For reproduction
+  // Always last, as in the published notebooks: a model that sees positions knows the answer. Use it for reproduction
   // only.
   kLast,
 };
@@ -49,13 +49,14 @@ enum class AnomalyPlace {
 // construction; thread-safe.
 class AnomalySets {
  public:
-  // INVALID_ARGUMENT unless size is at least 3 (with two, either could be the anomaly), there are at least two classes,
-  // and every class has at least size - 1 images; `labels` holds the class of every image, from 0.
+  // `labels` holds the class of every image, from 0. INVALID_ARGUMENT if a label is negative, `size` is below 3 (in a
+  // set of two, either could be the anomaly), there are fewer than two classes, or a class has fewer than size - 1
+  // images.
   static absl::StatusOr<AnomalySets> Make(std::span<const int> labels, int size = 10,
                                           AnomalyPlace place = AnomalyPlace::kRandom);
 
-  // Draws a set with `anomaly` as the anomaly; the others' class is uniform over the other classes. An epoch draws one
-  // set per image.
+  // Draws a set in which image `anomaly` is the anomaly. The class of the other images is uniform over the other
+  // classes. An epoch draws one set per image.
   AnomalySet Draw(int64_t anomaly, const Below& below) const;
 
   int64_t images() const { return static_cast<int64_t>(labels_.size()); }

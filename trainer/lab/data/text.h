@@ -24,9 +24,8 @@ EncodedText EncodeTokens(const std::vector<std::string>& tokens);
 // of invalid UTF-8.
 absl::StatusOr<std::vector<std::string>> CharactersOf(std::string_view text);
 
-// Returns a sentence's words in lower case: separated by white space, and every ASCII punctuation mark is a word, so
-// "It's two-piece." gives it ' s two - piece . Only letters of ASCII and Latin-1 (as UTF-8) are converted to lower
-// case.
+// Returns a sentence's words in lower case. White space separates words, and every ASCII punctuation mark is a word:
+// "It's two-piece." gives it ' s two - piece . Converts only letters of ASCII and Latin-1 (in UTF-8) to lower case.
 std::vector<std::string> WordsOf(std::string_view sentence);
 
 }  // namespace vitrine

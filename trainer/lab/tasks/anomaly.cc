@@ -17,7 +17,7 @@
 namespace vitrine {
 namespace {
 
-// Vectors, and how sets of them are drawn.
+// Vectors, and the sets that are drawn from them.
 struct SetSource {
   at::Tensor features;  // [N, d]
   AnomalySets sets;

@@ -12,9 +12,10 @@
 
 namespace vitrine {
 
-// Finds the vector of a set that has another class than the others: one logit per element, softmax and cross entropy
-// over the set. Every training vector is the anomaly once per epoch, in a newly drawn set; each measured vector once,
-// in a fixed set. recipe.validation_share of each class is held out for validation.
+// Makes the task to find the vector of a set whose class differs from the others'. The model gives one logit per
+// element; softmax and cross entropy are over the set. In training, every vector is the anomaly once per epoch, in a
+// newly drawn set. In measurements, every vector is the anomaly once, in a fixed set. A share recipe.validation_share
+// of each class is held out for validation.
 absl::StatusOr<std::unique_ptr<Task>> MakeAnomalyTask(const v1::Recipe& recipe, const v1::SequenceConfig& config,
                                                       const std::string& data);
 

@@ -12,7 +12,7 @@ namespace vitrine {
 // Counts for corpus BLEU (Papineni et al. 2002) with n-grams of 1 to 4 words; sums over sentences.
 struct BleuCounts {
   static constexpr int kMostWords = 4;
-  // Matches of a candidate's n-gram, at most as many as its reference has.
+  // Matched n-grams of candidates. An n-gram counts at most as often as the reference has it.
   std::array<int64_t, kMostWords> matches = {};
   std::array<int64_t, kMostWords> candidates = {};  // n-grams of the candidates
   int64_t candidate_words = 0;
@@ -23,7 +23,7 @@ struct BleuCounts {
   void Add(const BleuCounts& other);
 
   // Returns min(1, exp(1 - r / c)) (p1 p2 p3 p4)^(1/4), 0 to 1, with r and c the words of references and candidates.
-  // Without smoothing: 0 if no n-gram of some length matches.
+  // There is no smoothing: the result is 0 if no n-gram of some length matches.
   double Bleu() const;
 };
 

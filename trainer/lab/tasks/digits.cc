@@ -19,7 +19,7 @@ namespace {
 
 constexpr int kDigits = 10;
 
-// Part of the data; included in the key of its random numbers.
+// Split of the data; included in the key of its random numbers.
 enum class Part { kTrain, kValidation, kTest };
 
 struct DigitSettings {

@@ -26,21 +26,21 @@ struct FeatureSplits {
 };
 
 // Reads a safetensors file with the tensors "features" [N, d], F32, F16 or BF16, and "labels" [N], I64.
-// INVALID_ARGUMENT names the file and the error: another tensor, type or shape, a label below 0 or above 999,999, a
-// value that is not finite.
+// INVALID_ARGUMENT names the file and the error: an unexpected tensor, type or shape, a label below 0 or above 999,999,
+// or a value that is not finite.
 absl::StatusOr<FeatureSet> ReadFeatures(const std::filesystem::path& file);
 // Writes a file for ReadFeatures.
 absl::Status WriteFeatures(const FeatureSet& set, const std::filesystem::path& file);
 
-// Reads a folder with train.safetensors and test.safetensors, or a single file, of which a fixed tenth of each class is
-// the test split. INVALID_ARGUMENT also if the two differ in width.
+// Reads a folder with train.safetensors and test.safetensors, or a single file. A single file gives a fixed tenth of
+// each class to the test split. INVALID_ARGUMENT also if the splits differ in width.
 absl::StatusOr<FeatureSplits> ReadFeatureSplits(const std::filesystem::path& place);
 
 // Generates 20 classes, each a Gaussian cloud around its own centre; 100 training and 20 test vectors each.
 // Neighbouring clouds overlap if the width is small.
 FeatureSplits GeneratedClusters(int64_t width);
 
-// Splits off a share of each class, drawn from the seed: {the rest, the share}. Both keep the order.
+// Splits off a share of each class, drawn from the seed. Returns {the rest, the share}, both in the order of `set`.
 std::pair<FeatureSet, FeatureSet> SplitByClass(const FeatureSet& set, double share, uint64_t seed);
 
 }  // namespace vitrine

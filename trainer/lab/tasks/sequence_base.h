@@ -23,7 +23,7 @@ enum class Stream { kDigits, kSplit, kClusters, kSets, kValidationSets, kTestSet
 // `epoch` is 0 for values that are the same in every epoch.
 CounterRandom RandomFor(uint64_t seed, Stream stream, int64_t epoch, int64_t sample);
 
-// Seed of measured data, independent of the recipe's, so that scores of several seeds use one test set.
+// Seed of measured data. It is independent of the recipe's seed, so that runs with several seeds use one test set.
 constexpr uint64_t kMeasuredSeed = 42;
 
 // Parsed value of --data.
@@ -32,13 +32,13 @@ struct DataPlace {
   std::string where;  // folder, file, or generator
 };
 
-// Splits `data`; see MakeSequenceTask. NOT_FOUND with recipe.data.origin if it is empty, INVALID_ARGUMENT if its kind
-// is not in `kinds`.
+// Splits `data`; see MakeSequenceTask. NOT_FOUND if `data` is empty; the message has recipe.data.origin.
+// INVALID_ARGUMENT if the kind is not in `kinds`.
 absl::StatusOr<DataPlace> FindData(const v1::Recipe& recipe, const std::string& data,
                                    std::initializer_list<std::string_view> kinds);
 // Checks generated data: OK for an empty string and for `generated`, for instance "generated:digits".
 absl::Status CheckGenerated(const v1::Recipe& recipe, const std::string& data, std::string_view generated);
-// Checks a range: "recipe "NAME": FIELD is VALUE; allowed is RANGE" unless it is `low` to `high`.
+// INVALID_ARGUMENT if `value` is not within `low` to `high`: "recipe "NAME": FIELD is VALUE; allowed is RANGE".
 absl::Status CheckField(const v1::Recipe& recipe, std::string_view field, double value, double low, double high);
 
 // Sums over measured samples.
@@ -68,15 +68,15 @@ class SequenceTask : public Task {
 
   const v1::Recipe& recipe() const { return recipe_; }
   const v1::SequenceConfig& config() const { return config_; }
-  // True if kValidation is a separate split. Tasks whose data have one use that instead of holding out
-  // recipe.validation_share.
+  // True if kValidation is a separate split. If the data have a validation split, the task uses it; otherwise the task
+  // holds out recipe.validation_share.
   bool validates() const { return recipe_.validation_share() > 0; }
 
   // Number of samples in a measured split.
   virtual int64_t MeasuredSamples(MeasuredSplit split) const = 0;
-  // Returns samples first to last - 1 of a measured split; the same at every call.
+  // Returns samples first to last - 1 of a measured split. Every call returns the same samples.
   virtual absl::StatusOr<TrainingBatch> MeasuredBatch(MeasuredSplit split, int64_t first, int64_t last) const = 0;
-  // Returns the mean loss per prediction; a share `smoothing` of each target is spread over the other answers. The
+  // Returns the mean loss per prediction. The share `smoothing` of each target is spread over the other answers. The
   // batch is on the model's device.
   virtual BatchLoss Compare(const SequenceModel& model, const TrainingBatch& batch, const ForwardContext& context,
                             double smoothing) const = 0;
@@ -98,10 +98,10 @@ class SequenceTask : public Task {
   const std::string digest_;
 };
 
-// Returns the mean cross entropy of logits [..., answers] and labels [...], and the number of correct ones.
+// Returns the mean cross entropy of logits [..., answers] and labels [...], and the number of correct predictions.
 BatchLoss ElementLoss(const at::Tensor& logits, const at::Tensor& labels, double smoothing);
 
-// Returns accuracy, then loss; the reverse if `loss_first`.
+// Returns accuracy, then loss; if `loss_first`, loss, then accuracy.
 Score AccuracyAndLoss(const MeasureSums& sums, bool loss_first);
 
 }  // namespace vitrine

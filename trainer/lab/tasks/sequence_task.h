@@ -13,8 +13,8 @@
 namespace vitrine {
 
 // Makes the task of recipe.sequence (Borji 2022, the KV transformer's tasks on sequences and sets). Requires
-// recipe.has_sequence(). `data` is the value of --data: KIND:WHERE, or WHERE alone with the kind in recipe.data.format;
-// empty for data that are generated from the recipe alone.
+// recipe.has_sequence(). `data` is the value of --data: KIND:WHERE, or WHERE alone with the kind in recipe.data.format.
+// It is empty if the recipe alone generates the data.
 //
 //   digits         no data
 //   anomaly        features:DIR or features:FILE.safetensors (see ReadFeatures), or generated:clusters
@@ -22,8 +22,8 @@ namespace vitrine {
 //   number words   no data
 //   translation    parallel:DIR (see ReadParallelText), or generated:numbers
 //
-// Checks all that can be checked before training: INVALID_ARGUMENT names the field or file that is inconsistent with
-// the recipe, the model or the data; NOT_FOUND says which data are missing and their origin.
+// Checks everything that can be checked before training. INVALID_ARGUMENT names the field or file that is inconsistent
+// with the recipe, the model or the data; NOT_FOUND names the missing data and their origin.
 absl::StatusOr<std::unique_ptr<Task>> MakeSequenceTask(const v1::Recipe& recipe, const std::string& data);
 
 // Returns the config of the sequence zoo row with the recipe's overrides, validated.

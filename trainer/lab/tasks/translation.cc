@@ -83,7 +83,7 @@ class Translation : public SequenceTask {
             .predictions = words.sum().item<int64_t>()};
   }
   absl::Status MeasureMore(const SequenceModel& model, const TrainingBatch& batch, MeasureSums& sums) const override {
-    // As in Vaswani et al. 2017: an answer is at most 50 words longer than its source.
+    // An answer is at most 50 words longer than its source, as in Vaswani et al. 2017.
     const int64_t most = std::min<int64_t>(batch.sequences.source.size(1) + 50, config().max_length() - 1);
     ASSIGN_OR_RETURN(const std::vector<Ids> answers,
                      GreedyDecode(model, batch.sequences.source, {WordVocabulary::kBegin, WordVocabulary::kEnd}, most));
@@ -106,8 +106,9 @@ class Translation : public SequenceTask {
     return split == MeasuredSplit::kValidation && validates() ? corpus_.validation : corpus_.test;
   }
 
-  // Inputs are the target ids except the last, labels those except the first. `targets` [B, 1] are sentence weights
-  // with which the mean over sentences equals the mean over the words of the whole batch, also for a share of it.
+  // The inputs are the target ids except the last; the labels are the target ids except the first. `targets` [B, 1] are
+  // sentence weights: with them the mean over sentences equals the mean over the words of the whole batch. They also
+  // hold for a share of the batch.
   static TrainingBatch Gather(const EncodedPairs& pairs, const std::vector<int64_t>& rows) {
     TrainingBatch batch;
     batch.samples = static_cast<int64_t>(rows.size());
@@ -138,7 +139,7 @@ absl::StatusOr<ParallelText> ReadPairs(const v1::Recipe& recipe, const std::stri
   return NumberTranslations();
 }
 
-// Returns the number of words in a vocabulary, without marks.
+// Returns the maximum number of words in a vocabulary, without marks.
 absl::StatusOr<int64_t> MostWords(const v1::Recipe& recipe, int model_vocabulary) {
   const int64_t fit = model_vocabulary - WordVocabulary::kMarks;
   const int64_t asked = recipe.sequence().translation().most_words();

@@ -14,14 +14,15 @@
 
 namespace vitrine {
 
-// Kullback-Leibler divergence of each answer from a smoothed target (Szegedy et al. 2016, as in Vaswani et al. 2017): 1
-// - smoothing for the label, the rest spread evenly over all ids but label and padding. logits [..., V], labels [...]
-// int64; returns [...] fp32, 0 if the label is `padding`. Differentiable. Without smoothing this is cross entropy.
+// Returns the Kullback-Leibler divergence of each answer from a smoothed target (Szegedy et al. 2016, as in Vaswani et
+// al. 2017). The target is 1 - smoothing for the label; the rest is spread evenly over all ids except label and
+// padding. logits [..., V], labels [...] int64; returns [...] fp32, 0 if the label is `padding`. Differentiable.
+// Without smoothing this is cross entropy.
 at::Tensor SmoothedDivergence(const at::Tensor& logits, const at::Tensor& labels, double smoothing, int64_t padding);
 
-// Translation of sentences: words of a vocabulary by frequency, SmoothedDivergence per word (without padding), greedy
-// decoding and corpus BLEU of lower-case words (see WordsOf). If recipe.validation_share is above 0, the corpus' whole
-// validation split is used for validation.
+// Makes the task to translate sentences: words of a vocabulary by frequency, SmoothedDivergence per word (without
+// padding), greedy decoding, and corpus BLEU of lower-case words (see WordsOf). If recipe.validation_share is above 0,
+// the whole validation split of the corpus is used for validation.
 absl::StatusOr<std::unique_ptr<Task>> MakeTranslationTask(const v1::Recipe& recipe, const v1::SequenceConfig& config,
                                                           const std::string& data);
 

@@ -21,7 +21,7 @@ namespace vitrine {
 // An image with its model input.
 struct InputImage {
   Image image;
-  Geometry geometry;  // its original is `image`, which may have been decoded at reduced size
+  Geometry geometry;  // plan for `image`, which may have been decoded at reduced size
   at::Tensor input;   // [channels, height, width] fp32
   Grid grid;
 };
@@ -49,12 +49,12 @@ struct Examination {
 };
 
 // Returns up to `most` of `size` indices, ascending: a random one from each of equal parts, so that order or periods in
-// the set do not matter. Always the same ones.
+// the set do not matter. Every call returns the same indices.
 std::vector<int64_t> Spread(int64_t size, int64_t most);
 
 struct ExamineOptions {
   std::optional<Size> size = std::nullopt;
-  int64_t most_images = 10000;  // Spread selects from a larger set
+  int64_t most_images = 10000;  // a larger set is reduced to so many by Spread
   int mistakes = 12;
   int examples = 6;
   int batch = 100;

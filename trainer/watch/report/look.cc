@@ -39,7 +39,7 @@ v1::Rectangle Covers(const Geometry& geometry) {
   return covers;
 }
 
-// Encodes the image for a page; large ones are reduced.
+// Encodes the image for a page. Large images are reduced.
 absl::StatusOr<ImageCard::Tile> Original(const Image& image) {
   Image shown = image;
   const int side = std::max(image.width, image.height);

@@ -15,12 +15,12 @@
 
 namespace vitrine {
 
-// Returns the attention kind that best shows where the model looks in an image: of the class query, of the class token,
-// or the mean over queries. Null if the model has none of them.
+// Returns the attention kind that best shows where the model looks in an image: that of the class query, that of the
+// class token, or the mean over queries. Null if the model has none of them.
 const AttentionAbility::Offer* SpatialAttention(const AttentionAbility& ability);
 
-// Returns an image of a set, overlaid with the mean over heads of SpatialAttention in up to `layers` layers, spread
-// from the first to the last; in the last if `layers` is 1. Errors as RunModel.
+// Returns an image of a set, overlaid with the mean over heads of SpatialAttention. Uses up to `layers` layers, spread
+// from the first to the last; if `layers` is 1, the last. Errors as RunModel.
 absl::StatusOr<std::vector<ImageCard::Tile>> LookAt(const Model& model, const Dataset& data, int64_t index,
                                                     std::optional<Size> size, int layers);
 
@@ -33,7 +33,7 @@ struct Distances {
   // Distance of a head with uniform attention; none if the images' grids differ.
   std::optional<double> uniform;
 };
-// Measures up to `most` images, those of Spread. Nullopt if the model has no distances.
+// Measures up to `most` images, selected by Spread. Nullopt if the model has no distances.
 absl::StatusOr<std::optional<Distances>> MeasureDistances(const Model& model, const Dataset& data,
                                                           std::optional<Size> size, int64_t most);
 

@@ -19,7 +19,7 @@ namespace {
 
 constexpr int64_t kDistanceImages = 64;
 constexpr int kExampleLayers = 4;
-constexpr size_t kMostCodes = 48;  // sets of codes, one per block unless blocks share them
+constexpr size_t kMostCodes = 48;  // sets of codes: one per block, or one for all blocks
 
 std::string KindInWords(v1::AttentionKind kind) {
   switch (kind) {

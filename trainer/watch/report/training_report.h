@@ -25,7 +25,7 @@ struct TrainingReportInput {
   std::string samples_in_words = "images";
   History history = {};  // from ReadHistory and ReadSteps; either may be empty
   std::vector<StepRow> steps = {};
-  // The trained model as published. Null for models of sequences, or without a test split: the page then ends after the
+  // The trained model as published. Null for models of sequences, or without a test split; the page then ends after the
   // curves.
   const Model* model = nullptr;
   const Dataset* test = nullptr;
@@ -38,8 +38,8 @@ struct TrainingReportInput {
 // most 10,000 test images, 64 for distances. Errors as Examine.
 absl::StatusOr<std::string> TrainingReport(const TrainingReportInput& input);
 
-// Writes the report to a file, replacing it atomically, and its charts as SVG files to `figures` beside it. Errors as
-// AppendFile's.
+// Atomically writes the report to `file`, and writes its charts as SVG files to the folder `figures` beside it. Errors
+// as AppendFile.
 absl::Status WriteTrainingReport(const TrainingReportInput& input, const std::filesystem::path& file);
 
 }  // namespace vitrine
