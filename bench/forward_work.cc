@@ -69,14 +69,14 @@ absl::Status ByReference(const std::shared_ptr<const Model>& model, const ImageB
   return absl::OkStatus();
 }
 
-// Images that are computed together, and views of them.
+// Images that are computed together, and their input views.
 struct CompiledBatch {
   std::vector<size_t> images;
   std::vector<engine::ImagePlanes> inputs;
   std::vector<float> logits;
 };
 
-// Batches and the engine that computes them, in turn.
+// Batches, which are computed in turn, and the engine that computes them.
 struct CompiledBatches {
   engine::Engine engine;
   engine::Workspace workspace;
@@ -98,7 +98,7 @@ struct CompiledBatches {
   }
 };
 
-// Divides images into ForwardOptions::batches; each image must be in exactly one.
+// Divides the images by ForwardOptions::batches. Each image must be in exactly one batch.
 absl::StatusOr<std::vector<std::vector<size_t>>> Divide(size_t images, const std::vector<std::string>& batches) {
   std::vector<std::vector<size_t>> divided;
   std::vector<int> seen(images, 0);

@@ -12,8 +12,8 @@
 
 namespace vitrine {
 
-// Converts a JPEG to the input that `preprocessing` describes, planar, in `input`, whose memory is reused between
-// calls.
+// Converts a JPEG to the planar input that `preprocessing` describes. Writes it to `input`, whose memory is reused
+// between calls.
 using MakeInput = std::function<absl::Status(std::string_view jpeg, const v1::Preprocessing& preprocessing,
                                              std::vector<float>& input)>;
 
@@ -21,8 +21,8 @@ using MakeInput = std::function<absl::Status(std::string_view jpeg, const v1::Pr
 //
 //   PROGRAM --images FOLDER --outputs FILE [--reduced]
 //
-// Before it is ready, it writes every input once to the file, as consecutive floats, for the driver to compare. Returns
-// the exit code.
+// Before the worker is ready, it writes every input once to FILE, as consecutive floats, for the driver to compare.
+// Returns the exit code.
 int ServeInputs(int argc, char** argv, const std::string& program, const std::string& description,
                 const MakeInput& make);
 

@@ -76,7 +76,7 @@ int Main(int argc, char** argv) {
   app.add_option("--threads", threads, "threads")->check(CLI::Range(1, 64))->capture_default_str();
   CLI11_PARSE(app, argc, argv);
 
-  sigset_t ends;  // taken by sigwait below, blocked in all threads
+  sigset_t ends;  // sigwait below takes these signals; all threads block them
   sigemptyset(&ends);
   sigaddset(&ends, SIGTERM);
   sigaddset(&ends, SIGINT);
@@ -105,7 +105,7 @@ int Main(int argc, char** argv) {
   int signal = 0;
   sigwait(&ends, &signal);
   server->Shutdown(std::chrono::system_clock::now());
-  // A call may post itself again while its queue shuts down, which gRPC forbids; so the process exits instead.
+  // A call may post itself again while its queue shuts down, which gRPC forbids. Exits at once to prevent that.
   std::cout.flush();
   _exit(0);
 }

@@ -46,12 +46,12 @@ void PreprocessImage(benchmark::State& state, const std::string& encoded, const 
   for (auto _ : state) benchmark::DoNotOptimize(Preprocess(*image, preprocessing, *geometry));
 }
 
-// Returns a request in the transport's form.
+// Returns a request as the transport delivers it.
 MessageBytes Received(const v1::ClassifyRequest& request) {
   return std::make_shared<const ReceivedBytes>(ReceivedBytes{request.SerializeAsString(), {}});
 }
 
-// Runs from the transport's message to the executor's input: a normalised tensor of 224x224.
+// Measures the path from the transport's message to the executor's input, for a normalised tensor of 224x224.
 void TakeTensor(benchmark::State& state, v1::RawTensor::Layout layout) {
   constexpr int kSide = 224, kChannels = 3;
   v1::ClassifyRequest request;
@@ -70,7 +70,7 @@ void TakeTensor(benchmark::State& state, v1::RawTensor::Layout layout) {
   }
 }
 
-// Parses a request with an image of 110 KB.
+// Parses a request that has an image of 110 KB.
 void ReadRequest(benchmark::State& state) {
   v1::ClassifyRequest request;
   request.set_model("model");
@@ -81,7 +81,7 @@ void ReadRequest(benchmark::State& state) {
   for (auto _ : state) benchmark::DoNotOptimize(ReadClassify(bytes));
 }
 
-// Decides on a queue of small requests for two models, none cancelled.
+// Decides on a queue of small requests for two models. None of the requests is cancelled.
 void DecideBatch(benchmark::State& state) {
   const BatchOptions options;
   const absl::Time now = absl::UnixEpoch() + absl::Hours(1);

@@ -34,17 +34,19 @@ namespace vitrine {
 namespace {
 
 constexpr uint64_t kSeed = 20240229;
-// Small enough that thousands of steps hardly change the weights.
+// Small enough that thousands of steps hardly change the weights
 constexpr double kLearningRate = 1e-5;
 
 // Model and batch of a benchmark.
 struct TrainingCase {
   std::string model;               // zoo variant
   std::vector<std::string> sizes;  // "HEIGHTxWIDTH:COUNT", equal sizes adjacent in the batch
-  int pad = 0;                     // side of squares that images are padded to, at the right and the bottom; 0: none
+  // side of the squares that images are padded to, at the right and the bottom; 0: no padding
+  int pad = 0;
   bool bf16 = false;
-  int threads = 1;   // replicas of the model
-  std::string save;  // folder for config.textproto, weights.safetensors and batch.safetensors for a peer; or empty
+  int threads = 1;  // replicas of the model
+  // folder for config.textproto, weights.safetensors and batch.safetensors for a peer; empty: not saved
+  std::string save;
 };
 
 struct Size {
@@ -103,7 +105,7 @@ absl::Status Save(const Model& model, const TrainingBatch& batch, const std::fil
   return Write(folder / "batch.safetensors", input_bytes);
 }
 
-// Classification of random images. Implements only the parts of a task that the replicas use.
+// Classification of random images. Implements only those functions of a task that the replicas use.
 class DrawnImages : public Task {
  public:
   explicit DrawnImages(v1::ModelConfig config) : config_(std::move(config)) {}
@@ -188,7 +190,7 @@ absl::StatusOr<Work> TrainingWork(const TrainingCase& wanted) {
 }
 
 int Main(int argc, char** argv) {
-  at::set_num_threads(1);  // each replica is a thread
+  at::set_num_threads(1);  // each replica has its own thread
   // Reuses the memory of one step for the next, as vitrine-train does.
   mallopt(M_MMAP_MAX, 0);
   mallopt(M_TRIM_THRESHOLD, std::numeric_limits<int>::max());

@@ -61,7 +61,7 @@ class TurboJpegInput {
                          size.width, 0, size.height, TJPF_RGB, TJFLAG_ACCURATEDCT) == 0;
   }
 
-  // Returns the crop in whole pixels.
+  // Returns the crop, rounded to whole pixels.
   static cv::Rect Crop(const Geometry& geometry, Size decoded) {
     const double rows = static_cast<double>(decoded.height) / geometry.scaled.height;
     const double columns = static_cast<double>(decoded.width) / geometry.scaled.width;

@@ -23,30 +23,32 @@ struct Work {
 //   run N      repeats the work N times and prints the seconds taken
 //   results    prints the results, a line per image, then an empty line
 //
-// Prints "ready IMAGES DESCRIPTION" first, where IMAGES is the number per repetition. Returns the exit code at the end
-// of the input.
+// Before the first command, prints "ready IMAGES DESCRIPTION", where IMAGES is the number of images per repetition. At
+// the end of the input, returns the exit code.
 int Serve(const std::string& program, const absl::StatusOr<Work>& work);
 
 // The forward pass of a stored model on one batch.
 struct ForwardOptions {
-  std::vector<std::string> sizes;    // "HEIGHTxWIDTH", one per image; inputs are drawn from a fixed seed
-  std::vector<std::string> batches;  // "0,3,5": images that go together, in turn; empty: one batch
-  std::string save_inputs;           // safetensors file for the inputs ("input.000", ...), for a peer; or empty
-  bool compiled = false;             // use the CPU engine instead of the reference
-  std::string isa;                   // engine path: "avx512", "avx2", "portable"; empty: the best of this CPU
-  std::string precision = "fp32";    // precision of all engine products: "fp32", "bf16", "int8"
+  std::vector<std::string> sizes;  // "HEIGHTxWIDTH", one per image; inputs are drawn from a fixed seed
+  // "0,3,5": images of one batch; the batches run in turn; empty: one batch of all images
+  std::vector<std::string> batches;
+  std::string save_inputs;         // safetensors file for the inputs ("input.000", ...), for a peer; empty: not saved
+  bool compiled = false;           // use the CPU engine instead of the reference
+  std::string isa;                 // engine path: "avx512", "avx2", "portable"; empty: the best of this CPU
+  std::string precision = "fp32";  // precision of all engine products: "fp32", "bf16", "int8"
 };
 absl::StatusOr<Work> ForwardWork(const std::string& repository, const std::string& name, const ForwardOptions& forward);
 
-// Multiply-adds in registers at the peak rate of a core, by that path and precision: an "image" is 10^9 operations.
+// Multiply-adds in registers at the peak rate of a core, by the path and precision in `forward`. An "image" is 10^9
+// operations.
 absl::StatusOr<Work> PeakWork(const ForwardOptions& forward);
 
-// Decoding and preprocessing of all images, for a stored model, by the server's own code.
+// Decodes and preprocesses all images for a stored model, with the server's own code.
 absl::StatusOr<Work> DecodeWork(const std::string& repository, const std::string& name,
                                 const std::vector<std::string>& paths);
 
-// The forward pass on all images, in the batches that the server would form from a full queue in this order: as many as
-// fit its default budgets, sorted by grid.
+// Runs the forward pass on all images, in the batches that the server would form from a full queue in this order: as
+// many images as fit its default budgets, sorted by grid.
 absl::StatusOr<Work> ModelWork(const std::string& repository, const std::string& name,
                                const std::vector<std::string>& paths);
 

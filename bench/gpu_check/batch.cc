@@ -26,7 +26,7 @@ namespace {
 
 constexpr size_t kLeastGrids = 4;
 
-// One model on both devices.
+// One model on the device and on the CPU.
 struct Pair {
   ModelHandle device;
   ModelHandle cpu;

@@ -40,7 +40,7 @@ class CheckReport {
   int failures_ = 0;
 };
 
-// Returns the largest |a - b| / largest |b|; NaN if one of them holds NaN. Requires equal shapes; devices may differ.
+// Returns the largest |a - b| / largest |b|; NaN if `a` or `b` has a NaN. Requires equal shapes; devices may differ.
 double RelativeError(const at::Tensor& a, const at::Tensor& b);
 
 // A temporary folder that is removed with its content.
@@ -54,17 +54,18 @@ class TemporaryRepository {
   std::filesystem::path path_;
 };
 
-// Compares logits and attention matrices of the device with those of the CPU, in batches of mixed sizes: a small model
-// of every form of every family with random weights, and every published version with real images.
+// Compares logits and attention matrices of the device with those of the CPU, in batches of mixed sizes. The models are
+// a small one of every form of every family, with random weights, and every published version, with real images.
 void CheckParity(const CheckSetting& setting, CheckReport& report);
 
 // Loads every published version onto the device, which runs its goldens, and checks the size of its weights.
 void CheckWeights(const CheckSetting& setting, CheckReport& report);
 
-// Runs images of many shapes through scheduler and executor in one batch; the answers must be those of the CPU.
+// Runs images of many shapes through scheduler and executor in one batch. The answers must equal the CPU's.
 void CheckMixedBatch(const CheckSetting& setting, CheckReport& report);
 
-// Publishes a second version while the first is in use: the registry must swap, and free the first with its last user.
+// Publishes a second version while the first is in use. The registry must swap, and free the first version when its
+// last user releases it.
 void CheckSwap(const CheckSetting& setting, CheckReport& report);
 
 }  // namespace vitrine

@@ -28,7 +28,7 @@ namespace fs = std::filesystem;
 
 constexpr int kExitNoDevice = 77;  // marks a skipped test for ctest and automake
 
-// Returns every JPEG, PNG and WebP file below the folder, by name.
+// Returns every JPEG, PNG and WebP file below the folder, sorted by name.
 absl::StatusOr<std::vector<std::string>> ReadImages(const fs::path& folder) {
   std::vector<fs::path> files;
   std::error_code error;

@@ -24,7 +24,7 @@
 namespace vitrine {
 namespace {
 
-// Adds noise to the parameters: fresh weights have zero biases, which would hide a missing bias.
+// Adds noise to the parameters, since fresh weights have zero biases, which would hide a missing bias.
 void Shake(const Model& model, at::Generator& random) {
   const at::NoGradGuard no_grad;
   for (const NamedTensor& parameter : model.Parameters()) {
@@ -33,7 +33,7 @@ void Shake(const Model& model, at::Generator& random) {
   }
 }
 
-// Returns inputs of the form's size and its multiples, as far as the model takes them; some sizes repeat.
+// Returns inputs of the form's size and of its multiples that the model takes. Some sizes repeat.
 ImageBatch RandomInputs(const Model& model, const SmallForm& form, at::Generator& random) {
   ImageBatch images;
   for (const auto& [down, across] : {std::pair(1, 1), {2, 1}, {2, 1}, {1, 2}, {2, 3}, {1, 1}}) {
@@ -55,7 +55,7 @@ AttentionTap TapOfEverything(const Model& model, size_t images) {
   return tap;
 }
 
-// Returns the largest error of any of the matrices; infinite or NaN if one holds such values.
+// Returns the largest error of any matrix; infinite or NaN if a matrix has such values.
 double LargestError(const AttentionTap::Matrices& actual, const AttentionTap::Matrices& expected) {
   double largest = 0;
   for (const auto member : {&AttentionTap::Matrices::scores, &AttentionTap::Matrices::weights,
@@ -91,7 +91,7 @@ absl::StatusOr<double> AttentionError(const Model& model, size_t images, const A
   return largest;
 }
 
-// Compares both; moves the model from the CPU to the device.
+// Compares the device with the CPU. Moves the model from the CPU to the device.
 absl::StatusOr<std::string> Compare(Model& model, const ImageBatch& images, at::Device device) {
   AttentionTap cpu_tap = TapOfEverything(model, images.size());
   ASSIGN_OR_RETURN(const at::Tensor expected, RunModel(model, images, &cpu_tap));
@@ -107,7 +107,7 @@ absl::StatusOr<std::string> Compare(Model& model, const ImageBatch& images, at::
   AttentionTap tap = TapOfEverything(model, images.size());
   ForwardContext context;
   context.tap = &tap;
-  context.library_only = true;  // the device has no kernels of ours; the CPU then runs the same code
+  context.library_only = true;  // the device has no kernels of this project; the CPU then runs the same code
   const at::NoGradGuard no_grad;
   const at::Tensor logits = model.Forward(moved, context);
   if (logits.device() != device) {

@@ -61,7 +61,7 @@ absl::StatusOr<int64_t> BytesInMetrics(const Metrics& metrics, const VersionId& 
   return absl::NotFoundError(absl::StrCat("no vitrine_model_device_bytes of ", id.model, "/", id.version));
 }
 
-// Publishes the same model with another last layer and new goldens.
+// Publishes the same model with another last layer and with new goldens.
 absl::StatusOr<VersionId> PublishAnother(const std::filesystem::path& root, const VersionId& id, const Device& device) {
   ASSIGN_OR_RETURN(const StoredVersion stored, ReadVersion(root, id));
   ASSIGN_OR_RETURN(const std::unique_ptr<Model> model, BuildModel(stored));
@@ -132,7 +132,7 @@ class Swap {
   }
 
  private:
-  // Checks that version 2 serves, is on the device, and computes the same as on the CPU.
+  // Checks that version 2 serves, is on the device, and gives the same results as on the CPU.
   absl::StatusOr<int64_t> CheckSecond(const VersionId& second, const at::Tensor& before) {
     ASSIGN_OR_RETURN(const ModelHandle handle, registry_.Find(first_.model));
     if (handle->id != second) return absl::InternalError(absl::StrCat("version ", handle->id.version, " serves"));
@@ -148,7 +148,7 @@ class Swap {
     return bytes;
   }
 
-  // Checks that the first version is retiring while it is in use, and removed afterwards.
+  // Checks that the first version is retiring while it is in use, and is removed afterwards.
   absl::Status CheckReleased(ModelHandle first) {
     {
       ASSIGN_OR_RETURN(const VersionStatus status, registry_.Get(first_.model, first_.version));
