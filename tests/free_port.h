@@ -11,8 +11,8 @@
 
 namespace vitrine {
 
-// Returns a free port of 127.0.0.1 for a later listener. It lies below 32768, where the kernel's ephemeral ports begin,
-// so that tests that run at the same time do not get it.
+// Returns a free port of 127.0.0.1 for a later listener. It is below 32768, where the kernel's ephemeral ports begin,
+// so tests that run at the same time do not get it for their connections.
 inline int FreePort() {
   std::random_device random;
   for (int attempt = 0; attempt < 100; ++attempt) {

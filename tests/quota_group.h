@@ -11,7 +11,7 @@
 
 namespace vitrine {
 
-// A real control group (version 1 or 2) with a limit of 1.5 cores, which count as one thread that computes.
+// A real control group (version 1 or 2) with a limit of 1.5 cores, which the programs count as one compute thread.
 class QuotaGroup {
  public:
   QuotaGroup() {
@@ -35,7 +35,7 @@ class QuotaGroup {
     EXPECT_FALSE(std::filesystem::exists(folder_)) << folder_ << " is left behind";
   }
 
-  // True if this system does not let us create a control group.
+  // True if this process may not create a control group.
   bool empty() const { return folder_.empty(); }
   // Returns shell commands that set the limit and join the group.
   std::string Join() const {

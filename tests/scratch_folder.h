@@ -10,7 +10,7 @@
 
 namespace vitrine {
 
-// An empty folder of one test, removed with everything in it at the end.
+// An empty folder for one test. The destructor removes it with its content.
 class ScratchFolder {
  public:
   explicit ScratchFolder(const std::filesystem::path& parent = std::filesystem::temp_directory_path()) {

@@ -7,11 +7,11 @@
 namespace vitrine {
 
 // Expects exactly the text of tests/golden/printed/`name`, since all output for people and programs is a contract. With
-// VITRINE_STORE=1 the file is written instead, for review of its diff.
+// VITRINE_STORE=1, writes the file instead, so that its diff can be reviewed.
 void ExpectStored(const std::string& name, const std::string& text);
 
 // Returns a page as text: a line for each text, without tags and style. A drawing becomes its texts and a number that
-// changes with any other part of it.
+// changes with any other change of the drawing.
 std::string Reading(const std::string& html);
 
 }  // namespace vitrine

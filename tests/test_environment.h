@@ -12,8 +12,8 @@
 
 namespace vitrine {
 
-// Returns the folder of the tests' Python environment and makes it if necessary (half a minute). Returns "" if pip
-// reaches no package index; any other failure fails the test.
+// Returns the folder of the tests' Python environment. Creates it if necessary, which takes half a minute. Returns ""
+// if pip reaches no package index; any other failure fails the test.
 inline std::string TestEnvironment() {
   FILE* script = popen(VITRINE_SOURCE "/script/test-environment", "r");
   std::string folder;

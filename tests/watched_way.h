@@ -22,7 +22,7 @@ class WatchedWay : public WayGiver {
   }
 
   int calls() const { return calls_; }
-  // Returns the longest time without a yield so far, as a share of the total.
+  // Returns the longest time so far without a yield, as a share of the total time.
   double LongestShare() {
     GiveWay();
     --calls_;
@@ -43,8 +43,8 @@ class WatchedWay : public WayGiver {
   const GivingWay giving_way_{*this};
 };
 
-// Number of yields in one run, and the largest share of a run without a yield: the minimum over several runs, which
-// excludes interference in single runs, such as page faults.
+// Number of yields in one run, and the largest share of a run without a yield. The share is the minimum over several
+// runs, which excludes interference in single runs, such as page faults.
 struct GaveWay {
   int calls = 0;
   double longest_share = 1;

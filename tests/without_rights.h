@@ -8,7 +8,7 @@
 
 namespace vitrine {
 
-// Drops root's capabilities from this thread, and from threads that it starts, so that file modes apply. The destructor
+// Drops root's capabilities from this thread and from threads that it starts, so that file modes apply. The destructor
 // restores them.
 class WithoutRights {
  public:

@@ -83,7 +83,7 @@ class AdminTest : public ::testing::Test {
     request.set_request_id(id);
     return request;
   }
-  // The version that answered; the logits must be that version's own. 0 after a refusal, which `status` tells.
+  // Returns the version that answered, and expects that version's logits. Returns 0 if the call failed; see `status`.
   int64_t Answered(const v1::ClassifyRequest& request, grpc::Status* status = nullptr) {
     v1::ClassifyResponse response;
     const grpc::Status got = running_->Classify(request, &response);
@@ -185,7 +185,7 @@ TEST_F(AdminTest, ChangesUnderLoadLoseNoRequestAndEveryAnswerIsOfTheVersionItCla
   for (int round = 0; round < 4; ++round) {
     EXPECT_TRUE(RollBack().ok());
     EXPECT_TRUE(Load(3).ok());
-    EXPECT_TRUE(Load(2).ok());  // the newest alone stays by default
+    EXPECT_TRUE(Load(2).ok());  // by default, only the newest version stays loaded
     EXPECT_TRUE(Traffic(3, 40).ok());
     v1::SetLabelRequest label;
     label.set_model("mixed");

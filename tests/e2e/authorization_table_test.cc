@@ -29,13 +29,13 @@ namespace {
 
 using ::testing::IsSupersetOf;
 
-// Matches the policy's models, but is not published: calls that are allowed change nothing.
+// Matches the policy's models, but is not published, so allowed calls change nothing.
 constexpr char kAbsent[] = "eit-absent";
-constexpr char kOther[] = "other";  // published, and no role of these callers has it
+constexpr char kOther[] = "other";  // published, but no role of these callers may use it
 
-// Role of a test caller; the policy file and the expectations are made from it.
+// Role of a test caller. The policy file and the expectations are made from it.
 struct TestRole {
-  const char* caller;  // line of the policy
+  const char* caller;  // the caller's line in the policy
   std::vector<std::string> methods;
 };
 const std::map<std::string, TestRole>& Roles() {
@@ -77,7 +77,7 @@ bool RoleHas(const std::string& role, const std::string& method) {
   return false;
 }
 
-// A caller of the table: its credential and its role ("": none).
+// A caller of the table, with its credential and its role ("": no role).
 struct TestCaller {
   std::string title = {};
   std::string token = {};
@@ -166,7 +166,8 @@ class Table : public ::testing::Test {
   std::unique_ptr<Server> server_;
 };
 
-// The services that a server registers, as its reflection says (which is off where credentials are taken), and Admin.
+// Returns the methods of Admin and of all services that reflection lists. This server needs no credentials, since
+// reflection is off if a server does.
 std::vector<std::string> RegisteredMethods() {
   const ScratchFolder folder;
   RunningServer running(folder.path());
@@ -205,7 +206,7 @@ std::string Short(const CallEnd& end) {
     case grpc::StatusCode::UNAVAILABLE:
       return "UNAVAILABLE";
     default:
-      return "allowed";  // whatever the method then says to the request
+      return "allowed";  // however the method answers the request
   }
 }
 
@@ -216,8 +217,8 @@ std::string Expected(const TestCaller& caller, const std::string& method, const 
   return absl::StartsWith(model, "eit-") ? "allowed" : "PERMISSION_DENIED";
 }
 
-// True if the call names one model, which the policy then must allow. Lists and watches omit models that the caller may
-// not see, and streams reject each request on its own: see identity_test.cc.
+// True if the call names one model, which the policy must allow. Lists and watches omit models that the caller may not
+// see, and streams reject each request on its own; see identity_test.cc.
 bool NamesOneModel(const std::string& method) {
   static const std::set<std::string> kOthers = {"/vitrine.v1.Registry/ListModels",
                                                 "/vitrine.v1.Registry/WatchModels",
@@ -266,7 +267,7 @@ TEST_F(Table, EveryMethodAnswersEveryCredentialAsThePolicySays) {
       for (const TestCaller& caller : callers) {
         auto& channel = channels[{AddressOf(method), caller.certificate}];
         if (channel == nullptr) channel = Channel(AddressOf(method), caller.certificate);
-        // The operator's calls that are allowed name a model that does not exist, so that nothing changes.
+        // Calls that the operator may make name a model that does not exist, so nothing changes.
         const CallEnd end = CallGeneric(channel, method, *RequestOf(method, model), caller.token);
         EXPECT_EQ(Short(end), Expected(caller, method, model))
             << method << " of " << model << " by " << caller.title << ": " << end.status.error_message();
@@ -311,7 +312,8 @@ TEST_F(Table, AdminAndReflectionAreNotOnTheListenerOfTheCallers) {
     const std::string name = absl::StrCat("/vitrine.v1.Admin/", method);
     EXPECT_EQ(Short(CallGeneric(channel, name, *RequestOf(name, kAbsent))), "UNIMPLEMENTED");
   }
-  // This service is on the listener, but its admin methods are denied, also to the operator and for a served model.
+  // This service is on the listener, but its admin methods are denied even to the operator, and even for a served
+  // model.
   const std::string before = Serving().SerializeAsString();
   for (const char* method : {"RepositoryModelLoad", "RepositoryModelUnload"}) {
     const std::string name = absl::StrCat("/inference.GRPCInferenceService/", method);
@@ -354,7 +356,7 @@ TEST_F(Table, AnAdminCallWithoutTheRightCredentialChangesNothing) {
     }
   }
   EXPECT_EQ(Serving().SerializeAsString(), before);
-  // Refusals leave a trace too, with the name of who is known; and no line holds a token.
+  // The audit log has refusals, with the caller's name if it is known, but no token.
   std::istringstream lines(folder_.Read("audit"));
   int traced = 0;
   for (std::string line; std::getline(lines, line);) {

@@ -16,7 +16,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-// Returns pixels of one colour, which gzip compresses to a hundredth.
+// Returns an image of one colour, which gzip compresses to a hundredth.
 v1::ClassifyRequest PlainImage(int side) {
   v1::ClassifyRequest request;
   request.set_model("mixed");

@@ -22,12 +22,12 @@ TEST(Cancellation, FreesTheSlotBeforeCompute) {
   options.executor.threads = 1;
   options.batch.max_batch_images = 1;
   RunningServer running(options);
-  const double before = running.Metric(kComputed);  // the image that the server sends itself
+  const double before = running.Metric(kComputed);  // includes the image that the server sends to itself
   const auto classify = [&](grpc::ClientContext* context) {
     v1::ClassifyResponse response;
     return running.classifier().Classify(context, ImageRequest("slow", SlowImage()), &response).error_code();
   };
-  // The only executor is busy with the first image.
+  // The first image keeps the only executor busy.
   std::jthread first([&] {
     grpc::ClientContext context;
     EXPECT_EQ(classify(&context), grpc::StatusCode::OK);

@@ -35,7 +35,7 @@ std::string ReadAll(const std::filesystem::path& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// One of our programs in a child process, with its output in a file.
+// A program of this project in a child process. Its output goes to a file.
 class Child {
  public:
   Child(const std::string& program, const std::vector<std::string>& arguments, const std::filesystem::path& output)
@@ -62,7 +62,7 @@ class Child {
     if (pid_ > 0 && waitpid(pid_, &status_, WNOHANG) == pid_) pid_ = -1;
     return pid_ < 0;
   }
-  // The exit code; the test fails if it does not come within a minute.
+  // Returns the exit code. Fails the test if the program does not end within a minute.
   int Wait() {
     EXPECT_TRUE(Eventually([&] { return Ended(); }, absl::Minutes(1))) << Output();
     return WIFEXITED(status_) ? WEXITSTATUS(status_) : 128 + WTERMSIG(status_);
@@ -96,7 +96,7 @@ class EvalProgram : public ::testing::Test {
       folder_.Write(absl::StrCat("data/class-", i % 7, "/", 1000 + i, ".jpg"),
                     NoiseJpeg(16 + i % 13 * 4, 16 + i % 11 * 4, static_cast<uint32_t>(i)));
     }
-    StartServer(absl::StrCat("127.0.0.1:", FreePort()));  // to which another may come back
+    StartServer(absl::StrCat("127.0.0.1:", FreePort()));  // fixed, so that a later server can have the same port
   }
 
   // Each image has its own batch, so that its logits are bit-identical in every run.
@@ -127,13 +127,13 @@ class EvalProgram : public ::testing::Test {
   }
 
   std::string Csv(const std::string& out) const { return folder_.Read(out + "/predictions.csv"); }
-  // The summary without what depends on time.
+  // Returns the summary without the part that depends on time.
   Json Summary(const std::string& out) const {
     Json json = Json::parse(folder_.Read(out + "/summary.json"));
     json.erase("run");
     return json;
   }
-  // Every probability of a run, image by image.
+  // Returns the probabilities of a run, image by image.
   std::vector<Json> Guesses(const std::string& out) const {
     std::vector<Json> guesses;
     std::istringstream lines(folder_.Read(out + "/predictions.jsonl"));
@@ -157,7 +157,7 @@ TEST_F(EvalProgram, KilledFiveTimesItEqualsARunThatWasNot) {
   const std::filesystem::path journal = folder_.path() / "killed" / "journal";
   for (int i = 0; i < 5; ++i) {
     const int64_t before = LinesOf(journal);
-    // One at a time, so that there is time to kill it.
+    // Sends one image at a time, so that there is time to kill the program.
     Child child("vitrine", Arguments("killed", {"--max-in-flight", "1"}), folder_.path() / "killed.output");
     ASSERT_TRUE(Eventually([&] { return child.Ended() || LinesOf(journal) > before + 5; })) << child.Output();
     ASSERT_FALSE(child.Ended()) << "it ended before it was killed:\n" << child.Output();
@@ -166,7 +166,7 @@ TEST_F(EvalProgram, KilledFiveTimesItEqualsARunThatWasNot) {
   EXPECT_LT(LinesOf(journal), kImages);
   RunWell(Arguments("killed"));
   ExpectEqualRuns("killed", "whole");
-  // A header, six sessions, and no image twice.
+  // There are one header, six session lines, and one line per image.
   EXPECT_EQ(LinesOf(journal), 1 + 6 + kImages);
 }
 
@@ -224,7 +224,8 @@ TEST_F(EvalProgram, PredictsWhatTheTrainerPredicts) {
   std::set<std::string> predicted;
   for (int i = 0; i < 120; ++i) {
     ASSERT_TRUE(std::getline(ours, mine) && std::getline(theirs, reference)) << "image " << i;
-    // Theirs is "name,label,predicted"; ours has the index before and more behind it.
+    // The trainer's line is "name,label,predicted"; the line of `vitrine eval` has the index before and more fields
+    // after it.
     EXPECT_THAT(mine, HasSubstr(absl::StrCat(",", reference, ",")));
     predicted.insert(reference.substr(reference.rfind(',')));
   }

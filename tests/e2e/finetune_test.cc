@@ -37,7 +37,7 @@ std::string Bytes(const fs::path& file) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-// A repository beside a folder of images, DATA/<class>/*, into which one command publishes "mine".
+// A repository and a folder of images, DATA/<class>/*. One command publishes "mine" into the repository.
 class FineTune : public ::testing::Test {
  protected:
   StoredVersion Run(const std::string& model, const std::string& more) {
@@ -54,9 +54,9 @@ class FineTune : public ::testing::Test {
     return version.ok() ? *std::move(version) : StoredVersion();
   }
 
-  // The share of the images in the folder that a server takes for what they are.
+  // Returns the share of the images in the folder that a server classifies correctly.
   double Served() const {
-    RunningServer server(repository_);  // fails the test unless the version gets ready
+    RunningServer server(repository_);  // fails the test if the version does not become ready
     double right = 0, all = 0;
     for (const auto& entry : fs::recursive_directory_iterator(data_)) {
       if (!entry.is_regular_file()) continue;
@@ -99,7 +99,7 @@ TEST_F(FineTune, OneCommandMakesAVersionOfANewTask) {
   EXPECT_GE(Served(), 0.75) << "chance is 0.33";
 }
 
-// Few photographs, of sizes of their own: dogs, and everything else.
+// The images are few photographs of different sizes: dogs, and everything else.
 TEST_F(FineTune, LearnsFromAHandfulOfPhotographs) {
   const char* const given = std::getenv("VITRINE_DATA");
   const fs::path samples = fs::path(given == nullptr ? "" : given) / "imagenet-samples";

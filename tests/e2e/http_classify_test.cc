@@ -130,7 +130,7 @@ TEST_F(HttpClassify, NumbersAreThoseThatGrpcSends) {
   }
 }
 
-// The body is never sent, and the server does not wait for it.
+// The body is never sent, so the server must answer without waiting for it.
 TEST_F(HttpClassify, WhatTheHeadTellsIsRefusedBeforeTheImage) {
   for (const auto& [url, status] : {std::pair("/v1/models/nobody:classify", "HTTP/1.1 404 "),
                                     std::pair("/v1/models/mixed:classify?nothing=1", "HTTP/1.1 400 "),
@@ -141,7 +141,7 @@ TEST_F(HttpClassify, WhatTheHeadTellsIsRefusedBeforeTheImage) {
   }
 }
 
-// More requests wait for the only executor than it can compute while they arrive, however slowly they are read.
+// Sends more requests than the only executor can compute while they arrive, even if the server reads them slowly.
 TEST(HttpHangUp, CancelsTheRequest) {
   const ScratchFolder folder;
   PublishModel(folder.path() / "repository", "slow", VerySlowConfig());
@@ -209,7 +209,7 @@ TEST(HttpClassifyAccess, IsThatOfTheCallsOverGrpc) {
                                                   HasSubstr("\"code\":\"RESOURCE_EXHAUSTED\"")));
 }
 
-// The lines of docs/how-to/http.md, as people type them.
+// These are the command lines of docs/how-to/http.md.
 TEST_F(HttpClassify, CurlNeedsNoHeader) {
   const std::string file = folder_.Write("picture", image_);
   const std::string url = absl::StrCat("http://", running_->server().http_address(), "/v1/models/mixed:classify");
@@ -231,7 +231,7 @@ TEST_F(HttpClassify, CurlNeedsNoHeader) {
   }
 }
 
-// Uses curl, which checks the certificate: with the server's files, with a client certificate, and after a rotation.
+// Uses curl, which checks the certificate, with the server's files, with a client certificate, and after a rotation.
 TEST(HttpClassifyTls, SpeaksItWithTheFilesOfTheServer) {
   const ScratchFolder folder;
   PublishModel(folder.path() / "repository", "mixed", MixedConfig());

@@ -26,7 +26,7 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-// Every sample of a text exposition by name and labels; the test fails on a line that is not of the format.
+// Returns every sample of a text exposition by name and labels. Fails the test on a line that is not in this format.
 std::map<std::string, double> Parse(const std::string& page) {
   static const std::regex kSample(
       R"re(([a-zA-Z_:][a-zA-Z0-9_:]*(?:\{(?:[a-zA-Z_]\w*="(?:[^"\\]|\\.)*",?)*\})?) ([-+]?(?:[0-9.eE+-]+|Inf|NaN)))re");
@@ -63,7 +63,7 @@ TEST(Metrics, AScrapeParsesAndItsCountsAreThoseOfTheClient) {
   EXPECT_EQ(requests(R"(model="mixed",method="Classify",code="INVALID_ARGUMENT")"), 3);
   EXPECT_EQ(requests(R"(model="unknown",method="Classify",code="INVALID_ARGUMENT")"), 2);
   EXPECT_THAT(page, ::testing::Not(HasSubstr("such"))) << "a caller's string became a label";
-  // Batches of one image each: those of the client, and of the probe of the server's own.
+  // Each batch has one image, of the client or of the server's own probe.
   double batches = 0;
   for (const auto& [name, value] : samples) {
     if (absl::StartsWith(name, "vitrine_executor_batches_total{")) batches += value;
@@ -91,7 +91,7 @@ TEST(Metrics, AScrapeParsesAndItsCountsAreThoseOfTheClient) {
   EXPECT_GT(running.Metric("vitrine_cpu_limit_cores "), 0);
 }
 
-// Confidence is computed from the logits, even if the request omits predictions.
+// The server computes confidence from the logits, even if the request omits predictions.
 TEST(Metrics, ConfidenceIsCountedWithoutPredictionsToo) {
   const ScratchFolder folder;
   PublishModel(folder.path(), "mixed", MixedConfig());
@@ -127,7 +127,7 @@ TEST(Metrics, ConnectionsAndStreamsComeAndGo) {
   EXPECT_EQ(running.Metric("vitrine_connections_total "), 2);
 }
 
-// The log line of a request, found by its id.
+// Returns the log line of the request with this id.
 nlohmann::json LineOf(const std::string& log, const std::string& request_id) {
   std::istringstream lines(log);
   for (std::string line; std::getline(lines, line);) {

@@ -25,7 +25,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// The first line of a JSON log that holds these words.
+// Returns the first line of a JSON log that contains `words`.
 nlohmann::json LineWith(const std::string& log, const std::string& words) {
   std::istringstream lines(log);
   for (std::string line; std::getline(lines, line);) {
@@ -53,7 +53,7 @@ class Programs : public ::testing::Test {
   std::vector<std::string> Tls() const {
     return {"--tls-cert", authority_.Path("server.pem"), "--tls-key", authority_.Path("server.key")};
   }
-  // The exit code of `vitrine ...`; what it printed is in out_ and err_.
+  // Returns the exit code of `vitrine ...`. Its output is in out_ and err_.
   int Vitrine(const std::string& arguments) {
     const std::string command =
         absl::StrCat(VITRINE_BIN, "/vitrine ", arguments, " >", folder_.Path("out"), " 2>", folder_.Path("err"));
@@ -62,7 +62,7 @@ class Programs : public ::testing::Test {
     err_ = folder_.Read("err");
     return WEXITSTATUS(status);
   }
-  // "grpc", "health" or "admin" of the port file.
+  // Returns the address of "grpc", "health" or "admin" in the port file.
   std::string AddressOf(const std::string& name) const {
     const std::string ports = "\n" + folder_.Read("ports");
     const size_t at = ports.find("\n" + name + "=");
@@ -139,7 +139,7 @@ TEST_F(Programs, EveryLineOfTheJsonLogIsAnObjectWhoeverConnects) {
   flags.insert(flags.end(), {"--log-format", "json"});
   ChildServer server(folder_.path(), Arguments(flags));
   ASSERT_FALSE(server.AwaitReady().empty());
-  // Cleartext, which a TLS server cannot parse.
+  // These bytes are not encrypted, so a TLS server cannot parse them.
   EXPECT_THAT(HttpExchange(AddressOf("grpc"), "GET / HTTP/1.1\r\nHost: x\r\n\r\n"),
               HasSubstr("this port speaks HTTPS"));
   HttpExchange(AddressOf("grpc"), "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
@@ -162,7 +162,7 @@ TEST_F(Programs, AdminCallsLeaveATraceWhateverTheLogLevel) {
     std::filesystem::create_directory(folder_.path() / "audit");
     ChildServer server(folder_.path(), all);
     ASSERT_TRUE(Eventually([&] { return std::filesystem::exists(folder_.path() / "ports"); })) << server.Output();
-    std::filesystem::remove_all(folder_.path() / "audit");  // a file that cannot be written
+    std::filesystem::remove_all(folder_.path() / "audit");  // makes the audit log impossible to write
     EXPECT_EQ(Vitrine("admin unload nothing --all --admin " + socket), 1) << out_;
     server.Signal(SIGTERM);
     EXPECT_EQ(server.Wait(), 0);

@@ -37,7 +37,7 @@ using ::testing::HasSubstr;
 constexpr char kCheck[] = "/grpc.health.v1.Health/Check";
 constexpr char kList[] = "/vitrine.v1.Registry/ListModels";
 
-// A server whose files are looked at every few milliseconds.
+// A server that rereads its identity files every few milliseconds.
 class IdentityServer : public ::testing::Test {
  protected:
   IdentityServer() : options_(TestOptions(folder_.path() / "repository")) {
@@ -90,14 +90,14 @@ class IdentityServer : public ::testing::Test {
     return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments);
   }
 
-  // The status of a call; OK if a message came.
+  // Returns the status of a call; OK if a message was received.
   static grpc::StatusCode Ask(const std::shared_ptr<grpc::Channel>& channel, const char* method,
                               const std::string& token = "") {
     const CallEnd end = CallGeneric(channel, method, *RequestOf(method, ""), token);
     return end.message ? grpc::StatusCode::OK : end.status.error_code();
   }
 
-  // The certificate that a new connection is shown, in PEM.
+  // Returns the server's certificate on a new connection, in PEM.
   std::string Shown() const {
     grpc::ClientContext context;
     HealthCheckResponse response;
@@ -109,7 +109,7 @@ class IdentityServer : public ::testing::Test {
     return values.empty() ? "" : std::string(values[0].data(), values[0].size());
   }
 
-  // Writes files that the running server refuses, and returns when it has said so in its log.
+  // Writes files that the running server must refuse, and waits until its log says so.
   static void AwaitRefusal(const std::function<void()>& write) {
     spdlog::set_level(spdlog::level::err);
     const uint64_t errors = History().Counts().second;
@@ -141,7 +141,7 @@ TEST_F(IdentityServer, ARotatedCertificateServesNewConnectionsAndABadOneDoesNot)
   EXPECT_EQ(Ask(old_connection, kList), grpc::StatusCode::OK) << "a connection outlives its certificate's files";
 
   authority_->Issue("expired", "DNS:vitrine.test", "serverAuth", -1);
-  // Each has another fault than the one before, since repeated messages are logged once.
+  // Each file has another fault than the one before, because repeated messages are logged once.
   for (const std::string& bytes : {std::string("nonsense"), authority_->Read("expired.pem"), std::string()}) {
     AwaitRefusal([&] { authority_->Write("server.pem", bytes); });
     EXPECT_EQ(Shown(), authority_->Read("next.pem")) << "the pair before it serves on";
@@ -150,7 +150,7 @@ TEST_F(IdentityServer, ARotatedCertificateServesNewConnectionsAndABadOneDoesNot)
 
 TEST_F(IdentityServer, WithMutualTlsWhoeverHasNoCertificateGetsNoConnection) {
   WithTls("clients.pem");
-  authority_->IssueAuthority("old", -1);  // beside it: passed over
+  authority_->IssueAuthority("old", -1);  // expired; must be ignored beside the valid one
   authority_->Write("clients.pem", authority_->Read("old.pem") + authority_->Read("ca.pem"));
   Start();
   EXPECT_EQ(Ask(Secure("client"), kList), grpc::StatusCode::OK);
@@ -173,13 +173,13 @@ TEST_F(IdentityServer, ProbesHaveAPlaintextListenerWithNothingElseOnIt) {
                              "/inference.GRPCInferenceService/ServerLive"}) {
     EXPECT_EQ(Ask(probe, method), grpc::StatusCode::UNIMPLEMENTED) << method;
   }
-  HealthCheckRequest larger;  // than anybody may send who needs no credential
+  HealthCheckRequest larger;  // above the limit for callers without a credential
   larger.set_service(std::string(5 << 10, 'x'));
   EXPECT_EQ(CallGeneric(probe, kCheck, larger).status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
   server_->Drain();
 }
 
-// Clients without a credential must not make the server store megabytes.
+// Without this limit, clients without a credential could make the server store megabytes.
 TEST_F(IdentityServer, LongNamesAreRefusedBeforeAnyoneKeepsThem) {
   Start();
   const auto channel = Plain(server_->address());
@@ -242,7 +242,7 @@ TEST_F(IdentityServer, NoRefusalNamesAModelThatTheCallerMayNotUse) {
   int not_found = 0;
   for (const MethodPolicy& row : kMethodPolicies) {
     const std::string method(row.method);
-    // These methods do not reject the call, or never answer.
+    // These methods either do not reject the call or never answer.
     if (row.access == Access::kOpen || absl::StrContains(method, "Stream") || absl::EndsWith(method, "WatchModels")) {
       continue;
     }
@@ -277,7 +277,7 @@ TEST_F(IdentityServer, TheAdminSocketIsForItsUserAlone) {
   EXPECT_EQ(status.models_size(), 1);
   EXPECT_THAT(folder_.Read("audit"), HasSubstr(absl::StrCat("\"caller\":\"uid:", geteuid(), "\"")));
 
-  // Somebody listens on it: a second server does not take it away.
+  // A second server must not take over a socket that is in use.
   const absl::StatusOr<std::unique_ptr<Server>> second = Server::Start(options_);
   ASSERT_FALSE(second.ok());
   EXPECT_THAT(std::string(second.status().message()), HasSubstr("admin.sock"));

@@ -24,7 +24,7 @@ using ::testing::StartsWith;
 
 constexpr int kMany = 200;
 
-// Open connections to 127.0.0.1:port, each of which has sent the same bytes.
+// Open connections to 127.0.0.1:port that have all sent the same bytes.
 class Crowd {
  public:
   Crowd(const std::string& address, const std::string& bytes) {
@@ -45,7 +45,7 @@ class Crowd {
   Crowd(const Crowd&) = delete;
   Crowd& operator=(const Crowd&) = delete;
 
-  // The answers to what each has sent, which end with `end`.
+  // Reads one response on each connection, up to `end`.
   void ReadAnswers(const std::string& end) {
     for (const int each : connections_) {
       std::string answer;
@@ -110,7 +110,7 @@ TEST_F(IdleHttp, ConnectionsKeptForTheNextRequestDelayNoProbe) {
   EXPECT_EQ(callers.Open(), kMany) << "answered only after others were sent away";
 }
 
-// Each holds one of those that work on requests, of which some are left to requests without a body.
+// Each of these requests occupies a worker thread, but some threads are reserved for requests without a body.
 TEST_F(IdleHttp, BodiesThatDoNotComeDelayNoProbe) {
   const Crowd posts(metrics(), "POST /metrics HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\nbody");
   EXPECT_THAT(running_->Get("/readyz"), StartsWith("HTTP/1.1 200 "));
@@ -119,7 +119,7 @@ TEST_F(IdleHttp, BodiesThatDoNotComeDelayNoProbe) {
   EXPECT_EQ(callers.Open(), kMany) << "answered only after others were sent away";
 }
 
-// Their answers are larger than what the system holds of them.
+// The responses are larger than the system's socket buffers.
 TEST_F(IdleHttp, AnswersThatNobodyReadsDelayNoProbe) {
   std::string scrapes;
   for (int i = 0; i < 400; ++i) scrapes += "GET /v2/models/mixed HTTP/1.1\r\nHost: x\r\n\r\n";

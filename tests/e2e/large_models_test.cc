@@ -22,9 +22,9 @@
 namespace vitrine::testing {
 namespace {
 
-// The sizes that a paper prints, which take each depth, width and patch once. The zoo's other large rows are one of
-// these widths with one of these patches, and each would cost gigabytes and many seconds more; their counts are tested
-// apart. Only the smallest of them is tested unless VITRINE_WHOLE_ZOO is set.
+// Returns the large models whose size is printed in a paper; they cover each depth, width and patch once. Each of the
+// zoo's other large rows has one of these widths with one of these patches, and would cost gigabytes and many more
+// seconds. Their parameter counts are tested elsewhere. Without VITRINE_WHOLE_ZOO, returns only the smallest model.
 std::vector<std::string> LargeVariants() {
   std::vector<std::string> names;
   int64_t least = INT64_MAX;
@@ -50,7 +50,7 @@ TEST_P(LargeModel, IsServedWithEverythingItOffers) {
   const ScratchFolder output;
   ChildServer server(output.path(), {"--repository", repository.path().string(), "--listen", "127.0.0.1:0", "--metrics",
                                      "127.0.0.1:0"});
-  // The largest, of 632 M parameters, takes half a minute where cores are slow, and nothing here is about time.
+  // The largest model, with 632 M parameters, needs half a minute on slow cores. This test does not concern time.
   const std::string address = server.AwaitReady(absl::Minutes(10));
   const auto channel = grpc::CreateChannel(address, grpc::InsecureChannelCredentials());
   const auto classifier = v1::Classifier::NewStub(channel);

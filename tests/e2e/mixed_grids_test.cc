@@ -32,7 +32,7 @@ constexpr struct {
   int width, height;
 } kSizes[] = {{16, 16}, {24, 16}, {16, 32}, {32, 32}, {40, 24}, {20, 60}, {64, 36}, {8, 8}};
 
-// An image, and what its model makes of it alone.
+// An image, and the logits that its model computes for it alone.
 struct Sent {
   std::string image;
   std::vector<float> alone;

@@ -31,7 +31,7 @@ inference::ModelInferRequest PixelsRequest(int images) {
   return request;
 }
 
-// Otherwise a client that does not read its answers would hold memory that is not counted.
+// Without the reservation, answers that a client does not read would hold memory that is not counted.
 TEST(OipAnswers, OneThatIsNotReadKeepsItsRoom) {
   const ScratchFolder folder;
   PublishModel(folder.path(), "mixed", MixedConfig());
@@ -51,7 +51,7 @@ TEST(OipAnswers, OneThatIsNotReadKeepsItsRoom) {
   }
 }
 
-// A balancer that asks here instead of the health service is to send no more requests either.
+// A load balancer that polls this service instead of the health service must also stop sending requests.
 TEST(OipReady, NothingIsReadyWhileTheServerDrains) {
   const ScratchFolder folder;
   PublishModel(folder.path(), "mixed", MixedConfig());
@@ -96,7 +96,7 @@ class OipStreams : public ::testing::Test {
     return token;
   }
 
-  // The status of a stream without a request.
+  // Returns the status of a stream that sends no request.
   template <typename Open>
   static grpc::StatusCode Try(const std::string& token, const Open& open) {
     grpc::ClientContext context;

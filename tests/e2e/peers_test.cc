@@ -31,7 +31,7 @@ sockaddr_in AddressOf(const std::string& host, int port) {
   return address;
 }
 
-// Returns a stub on a connection from the source address `host`, one of 127.0.0.0/8.
+// Returns a stub on a connection whose source address is `host`, one of 127.0.0.0/8.
 std::unique_ptr<v1::Classifier::Stub> CallFrom(const std::string& host, const std::string& server) {
   int port = 0;
   EXPECT_TRUE(absl::SimpleAtoi(server.substr(server.rfind(':') + 1), &port));
@@ -54,7 +54,7 @@ grpc::Status Ask(v1::Classifier::Stub& stub, v1::Priority priority) {
 }
 
 TEST(Peers, ALoopAtHighPriorityStarvesNobodyAtAnotherAddress) {
-  constexpr int kLoops = 8, kAsked = 3;  // with fewer than 8 places one caller may hold all of them
+  constexpr int kLoops = 8, kAsked = 3;  // below a limit of 8 requests, one caller may use the whole limit
   const ScratchFolder folder;
   PublishModel(folder.path(), "slow", SlowConfig());
   ServerOptions options = TestOptions(folder.path());
@@ -65,7 +65,7 @@ TEST(Peers, ALoopAtHighPriorityStarvesNobodyAtAnotherAddress) {
   RunningServer running(options);
   const auto modest = CallFrom("127.0.0.2", running.server().address());
   const auto greedy = CallFrom("127.0.0.1", running.server().address());
-  ASSERT_TRUE(Ask(*modest, v1::LOW).ok());  // from now on places are shared
+  ASSERT_TRUE(Ask(*modest, v1::LOW).ok());  // from now on the limit is shared by two callers
 
   std::atomic<bool> stop = false;
   std::atomic<int> greedy_answers = 0;
@@ -75,7 +75,7 @@ TEST(Peers, ALoopAtHighPriorityStarvesNobodyAtAnotherAddress) {
       while (!stop) {
         const bool answered = Ask(*greedy, v1::HIGH).ok();
         greedy_answers += answered;
-        if (!answered) absl::SleepFor(absl::Milliseconds(20));  // refusals come faster than answers
+        if (!answered) absl::SleepFor(absl::Milliseconds(20));  // refusals take less time than answers
       }
     });
   }

@@ -30,7 +30,7 @@ std::string Bytes(const std::filesystem::path& path) {
   return bytes.str();
 }
 
-// The precisions that this CPU multiplies, fp32 first.
+// Returns the precisions that this CPU supports, fp32 first.
 std::vector<std::string> Precisions() {
   std::vector<std::string> names = {"fp32"};
   for (const Precision precision : {Precision::kBf16, Precision::kInt8}) {
@@ -41,7 +41,7 @@ std::vector<std::string> Precisions() {
 
 class PrecisionTest : public ::testing::Test {
  protected:
-  // The bundled version as versions 1 and 2 of a repository.
+  // Copies the bundled version into a repository as versions 1 and 2.
   PrecisionTest() {
     const std::filesystem::path from = std::filesystem::path(VITRINE_SOURCE) / "models/bundled" / kModel / "1";
     for (const int version : {1, 2}) {

@@ -57,7 +57,7 @@ void SendUntilRefused(const std::string& address, const std::string& image, Tall
       ++tally.draining;
       return;
     } else if (status.error_code() == grpc::StatusCode::UNAVAILABLE && tally.ending) {
-      ++tally.gone;  // no listener any more: this client was not scheduled during the server's whole drain
+      ++tally.gone;  // no listener any more: this client did not run during the server's whole drain
       return;
     } else {
       ++tally.lost;
@@ -89,7 +89,8 @@ TEST(Program, SigtermUnderLoadLosesNothingAndExitsWithZero) {
   EXPECT_THAT(server.Output(), HasSubstr(absl::StrCat("stopped accepted=", accepted, " answered=", accepted)));
 }
 
-// One at a time, which takes far longer than the lame duck, in which the last callers arrive, and the silence after it.
+// Images are computed one at a time, which takes far longer than the lame duck, in which the last callers arrive, and
+// the quiet period after it.
 TEST(Program, WhatIsQueuedAtSigtermIsAnswered) {
   const ScratchFolder folder;
   PublishModel(folder.path() / "repository", "slow", SlowConfig());
@@ -104,7 +105,7 @@ TEST(Program, WhatIsQueuedAtSigtermIsAnswered) {
   for (int i = 0; i < 24; ++i) {
     callers.emplace_back([&] {
       const auto stub = v1::Classifier::NewStub(grpc::CreateChannel(address, grpc::InsecureChannelCredentials()));
-      grpc::ClientContext context;  // without a deadline the last of them is refused where cores are slow
+      grpc::ClientContext context;  // without a deadline, the last requests would be rejected on slow cores
       context.set_deadline(std::chrono::system_clock::now() + std::chrono::minutes(10));
       v1::ClassifyResponse response;
       const grpc::Status status = stub->Classify(&context, ImageRequest("slow", image), &response);
@@ -132,7 +133,7 @@ TEST(Program, ASecondSigtermCutsTheLameDuckShort) {
   const std::string address = server.AwaitReady();
   server.Signal(SIGTERM);
   EXPECT_TRUE(Eventually([&] { return server.Output().find("draining") != std::string::npos; }));
-  // The lame duck still serves.
+  // The server still serves during the lame duck.
   const auto stub = v1::Classifier::NewStub(grpc::CreateChannel(address, grpc::InsecureChannelCredentials()));
   grpc::ClientContext context;
   v1::ClassifyResponse response;
@@ -151,7 +152,7 @@ TEST(Program, SigtermDuringTheFirstLoadEndsIt) {
   EXPECT_EQ(server.Wait(), 0) << server.Output();
 }
 
-// Operators send SIGHUP to reload files, and a lost terminal sends it too.
+// SIGHUP must not end the server: operators send it to reload files, and the kernel sends it if the terminal is lost.
 TEST(Program, SighupReadsAgainWhatIsReadAgainAndNothingEndsTheServerButTheEnd) {
   const ScratchFolder folder;
   PublishModel(folder.path() / "repository", "mixed", MixedConfig());
@@ -237,8 +238,8 @@ TEST(Program, ThePortFileHoldsTheBoundAddresses) {
   EXPECT_EQ(server.Wait(), 0);
 }
 
-// The cores that a thread of another process may run on, once it has its name and no more than `most` of them; else all
-// that it has after half a minute.
+// Returns the cores on which the thread `name` of another process may run, once there are at most `most`. After half a
+// minute, returns the cores in any case.
 std::vector<int> CoresOf(pid_t pid, const std::string& name, size_t most) {
   std::vector<int> cores;
   (void)Eventually([&] {

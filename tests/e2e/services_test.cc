@@ -50,7 +50,7 @@ TEST(Health, SpeaksForTheServerForTheServiceAndForEachModel) {
   EXPECT_EQ(Next(*later), HealthResponse::SERVICE_UNKNOWN);
 
   PublishModel(folder.path(), "later", FixedConfig());
-  // Loading is NOT_SERVING; then it serves.
+  // NOT_SERVING is reported while the model loads, unless loading is too fast.
   HealthResponse::Status status = Next(*later);
   if (status == HealthResponse::NOT_SERVING) status = Next(*later);
   EXPECT_EQ(status, HealthResponse::SERVING);
@@ -114,7 +114,7 @@ TEST(Registry, WatchesOneModelUntilTheDrain) {
   ASSERT_TRUE(reader->Read(&event));
   EXPECT_EQ(event.version().version(), 1);
   EXPECT_EQ(event.version().state(), v1::READY);
-  PublishModel(folder.path(), "fixed", FixedConfig(), 2);  // another model than the watched one
+  PublishModel(folder.path(), "fixed", FixedConfig(), 2);  // not the model that is watched
   PublishModel(folder.path(), "mixed", MixedConfig(), 2);
   do {
     ASSERT_TRUE(reader->Read(&event));

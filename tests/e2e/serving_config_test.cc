@@ -34,7 +34,7 @@ class ServingConfigTest : public ::testing::Test {
   }
   std::filesystem::path Root() const { return folder_.path() / "repository"; }
 
-  // Sends `images` requests at once; returns the batch size of each.
+  // Sends `count` requests at once. Returns the batch size of each.
   static std::vector<int> BatchesOf(RunningServer& running, const std::string& model, int count) {
     std::vector<int> images(count, 0);
     std::vector<std::jthread> callers;
@@ -71,14 +71,14 @@ class ServingConfigTest : public ::testing::Test {
   const ScratchFolder folder_;
 };
 
-// A batch that waits until it is full has its model's maximum size, in whatever order requests arrive.
+// Batches wait until they are full, so each has its model's maximum size, in whatever order requests arrive.
 TEST_F(ServingConfigTest, AModelsBatchesFollowTheFileWhileTheServerRuns) {
   PublishModel(Root(), "few", MixedConfig());
   PublishModel(Root(), "other", MixedConfig());
   Write("models { model: 'few' batching { max_batch_images: 3 max_wait_seconds: 5 } }");
   ServerOptions options = Options();
   options.batch.max_batch_tokens = 1234;
-  options.executor.threads = 1;  // several would share a batch
+  options.executor.threads = 1;  // several executors would share a batch
   RunningServer running(options);
   EXPECT_THAT(BatchesOf(running, "few", 6), Each(3));
   EXPECT_THAT(BatchesOf(running, "other", 1), Each(1)) << "it waits for nobody";
@@ -99,7 +99,7 @@ TEST_F(ServingConfigTest, AModelsBatchesFollowTheFileWhileTheServerRuns) {
   EXPECT_THAT(BatchesOf(running, "few", 2), Each(2)) << "the file before holds on";
 }
 
-// Version 2 is honestly slower: eight times as deep.
+// Version 2 really is slower, since it is eight times as deep.
 TEST_F(ServingConfigTest, ACanaryThatComputesMuchLongerIsPutAwayByItself) {
   v1::ModelConfig config = MixedConfig();
   config.mutable_eit()->set_width(96);

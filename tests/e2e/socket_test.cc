@@ -62,7 +62,7 @@ TEST_F(CallersSocket, TakesCallsBesideThePortAndGoesWithTheServer) {
     const grpc::Status status = Classify(address);
     EXPECT_TRUE(status.ok()) << address << ": " << status.error_message();
   }
-  // A second server does not take it away, and says which.
+  // A second server must not take over the socket, and must name it.
   const auto second = Server::Start(options_);
   ASSERT_FALSE(second.ok());
   EXPECT_THAT(std::string(second.status().message()), AllOf(HasSubstr(path_), HasSubstr("in use")));
@@ -85,7 +85,7 @@ TEST_F(CallersSocket, AFileOfSomebodyElseIsLeftAlone) {
               AllOf(HasSubstr("--socket"), HasSubstr("unix:///PATH")));
 }
 
-// A Unix socket needs no TLS, since its traffic stays on the machine; authentication is the same as on the port.
+// A Unix socket needs no TLS, since its traffic stays on the machine. Authentication is the same as on the port.
 TEST_F(CallersSocket, SpeaksNoTlsAndAsksForTokens) {
   Authority authority;
   authority.Issue("server", "DNS:vitrine.test", "serverAuth");

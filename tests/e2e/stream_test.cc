@@ -35,7 +35,7 @@ TEST(Streams, AnswersComeAsTheyAreReadyAndMatchById) {
 
   grpc::ClientContext context;
   const std::unique_ptr<Stream> stream = running.classifier().ClassifyStream(&context);
-  // The slow one goes first and comes last; far more than may be in flight follow it.
+  // The slow image is sent first and answered last. Far more images follow it than may be in flight.
   ASSERT_TRUE(stream->Write(Named("slow", "slow", SlowImage())));
   constexpr int kImages = 300;
   std::jthread writer([&] {
@@ -91,15 +91,15 @@ TEST(Streams, ARequestMayHaveATimeLimitOfItsOwn) {
   EXPECT_TRUE(stream->Finish().ok());
 }
 
-// The expected size of the answers counts, not the limit in the request.
+// Admission counts the expected size of the answers, not the limit in the request.
 TEST(Streams, AGenerousAllowanceDoesNotKeepRequestsApart) {
   const ScratchFolder folder;
   PublishModel(folder.path(), "mixed", MixedConfig());
   ServerOptions options = TestOptions(folder.path());
   options.batch.max_wait = absl::Seconds(9);
-  options.executor.threads = 1;  // several would share the batch
+  options.executor.threads = 1;  // several executors would share the images
   constexpr int kImages = 12;
-  options.batch.max_batch_images = kImages;  // the batch waits for all of them
+  options.batch.max_batch_images = kImages;  // the batch waits for all images
   RunningServer running(options);
 
   grpc::ClientContext context;
@@ -119,7 +119,7 @@ TEST(Streams, AGenerousAllowanceDoesNotKeepRequestsApart) {
   EXPECT_TRUE(stream->Finish().ok());
 }
 
-// A client that writes and does not read makes the server hold one answer of ten megabytes, not sixty-four.
+// For a client that writes but does not read, the server must hold one answer of ten megabytes, not sixty-four.
 TEST(Streams, AnswersThatNobodyReadsAreBoundedInBytes) {
   const ScratchFolder folder;
   v1::ModelConfig config = FixedConfig();
@@ -154,7 +154,7 @@ TEST(Streams, AnswersThatNobodyReadsAreBoundedInBytes) {
     return running.Metric("vitrine_requests_total{model=\"maps\",method=\"ClassifyStream\",code=\"OK\"}");
   };
   ASSERT_TRUE(Eventually([&] { return answered() >= 1; }));
-  // Requests of the stream that the server has already read would be answered before these.
+  // If the server had read further requests of the stream, it would answer them before these.
   v1::ClassifyResponse response;
   for (int i = 0; i < 100; ++i) {
     ASSERT_TRUE(running.Classify(ImageRequest("mixed", NoiseJpeg(24, 24, 1)), &response).ok());

@@ -37,7 +37,7 @@ void WriteImages(const std::filesystem::path& folder, const ColouredSquares& squ
   }
 }
 
-// Trains for a moment and publishes the next version of "small"; fails the test with what the trainer said.
+// Trains briefly and publishes the next version of "small". On an error, fails the test with the trainer's output.
 void TrainAndPublish(const std::filesystem::path& folder, const std::string& seed) {
   const std::string command = absl::StrCat(
       VITRINE_BIN, "/vitrine-train run ", (folder / "small.textproto").string(),
@@ -56,7 +56,8 @@ struct Ledger {
   std::array<std::atomic<int64_t>, 3> by_version = {};
 };
 
-// Sends until told to stop. Every answer must be of a version that was published, and never of one before the last.
+// Sends until ledger.stop. Every answer must be from a published version, and never from an older version than the
+// answer before.
 void Send(const std::string& address, const std::string& image, const std::map<int64_t, std::string>& digests,
           Ledger& ledger) {
   grpc::ChannelArguments arguments;

@@ -21,7 +21,7 @@ namespace vitrine::testing {
 namespace {
 
 constexpr int64_t kLarge = 100'000'000, kLargeForEveryDay = 30'000'000;
-// Variants that share a server: so many parameters that publishing and loading them takes a few seconds.
+// Total of the variants that share a server. Publishing and loading as many parameters takes a few seconds.
 constexpr int64_t kParametersPerServer = 120'000'000;
 
 using Group = std::vector<const ZooRow*>;

@@ -18,7 +18,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// A draft of "mixed" that Publish takes as it is.
+// Returns a draft of "mixed" that Publish accepts.
 Draft GoodDraft() {
   const ScratchFolder folder;
   const VersionId id = PublishModel(folder.path(), "mixed", MixedConfig());
@@ -90,7 +90,7 @@ TEST(Checkpoints, AWrongOneIsRefusedBeforeTheSwap) {
     Draft draft = GoodDraft();
     wrong.spoil(draft);
     const absl::StatusOr<VersionId> published = Publish(folder.path(), "mixed", draft);
-    if (!published.ok()) continue;  // the publisher refused it, which is better still
+    if (!published.ok()) continue;  // the publisher rejected it, which is even better
     ASSERT_TRUE(Eventually([&] { return Version(running, 2).state() == v1::FAILED; }));
     EXPECT_THAT(Version(running, 2).reason(), HasSubstr(wrong.reason));
     v1::ClassifyResponse response;
@@ -126,7 +126,7 @@ TEST(Checkpoints, ManySwapsUnderLoadLoseNothing) {
   }
   stop = true;
   for (std::jthread& caller : callers) caller.join();
-  // Replaced versions leave memory when the last request lets go of them.
+  // A replaced version leaves memory when its last request ends.
   EXPECT_TRUE(Eventually([&] { return running.Metric("vitrine_model_info{") == 1; }));
   const Server::Counts counts = running.server().Drain();
   EXPECT_EQ(counts.accepted, sent.load());

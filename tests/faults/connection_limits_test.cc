@@ -16,7 +16,7 @@ constexpr char kClassify[] = "/vitrine.v1.Classifier/Classify";
 constexpr int kMaxConcurrentStreams = 3;
 constexpr uint32_t kEnhanceYourCalm = 11;
 
-// Options with which only the limit under test ends a connection.
+// Returns options with which only the limit under test ends a connection.
 ServerOptions Unlimited(const ScratchFolder& folder) {
   ServerOptions options = TestOptions(folder.path());
   options.rpc.max_connection_age = absl::InfiniteDuration();
@@ -25,7 +25,7 @@ ServerOptions Unlimited(const ScratchFolder& folder) {
   return options;
 }
 
-// Makes one call, after which the connection is in use and the server has read the SETTINGS acknowledgement.
+// Makes one call. After it the connection is in use, and the server has read the SETTINGS acknowledgement.
 void Settle(RawHttp2& client) {
   client.Call(kCheck, "");
   ASSERT_TRUE(client.AwaitEnd(absl::Seconds(30)));
@@ -52,7 +52,8 @@ TEST(ConnectionLimits, AConnectionWithoutCallsIsClosedAndOneWithACallIsKept) {
   EXPECT_TRUE(ReadUntil(busy, [&] { return busy.pongs() == 1; })) << "the busy one was closed";
 }
 
-// Two servers, one with a long timeout: if the setting were not applied, both would close at the same time.
+// There are two servers, one of them with a long timeout. If the setting had no effect, both would close at the same
+// time.
 TEST(ConnectionLimits, AClientThatAnswersNoPingIsDroppedAfterTheTimeout) {
   const ScratchFolder folder;
   ServerOptions options = Unlimited(folder);

@@ -91,8 +91,8 @@ TEST(Connections, AClientThatVanishesInMidCallLeavesNothingBehind) {
     }
   }
   queue.Shutdown();
-  // The resets arrive on another connection than the next call, so they may arrive after it. Until then the server
-  // rightly counts eight slow requests before it.
+  // The resets and the next call use different connections, so the resets may arrive later. Until then the server
+  // rightly counts eight slow requests ahead of the call.
   ASSERT_TRUE(Eventually([&] { return running.Metric("vitrine_in_flight ") <= 1; })) << "a cancelled call was kept";
   ExpectServes(running);
   EXPECT_TRUE(Eventually([&] { return running.Metric("vitrine_in_flight ") == 0; }));
@@ -100,7 +100,7 @@ TEST(Connections, AClientThatVanishesInMidCallLeavesNothingBehind) {
   EXPECT_EQ(counts.accepted, counts.answered);
 }
 
-// The peer holds the connection open and is silent from here on: it reads nothing and answers no ping.
+// Once connected, the peer keeps the connection open, but reads nothing and answers no ping.
 TEST(Connections, ASilentConnectionIsClosedAtItsAge) {
   const ScratchFolder folder;
   PublishModel(folder.path(), "mixed", MixedConfig());
@@ -132,7 +132,7 @@ TEST(Connections, HalfACallDoesNotHoldTheEndOfTheServer) {
   EXPECT_LT(absl::Now() - begin, absl::Seconds(10)) << "nothing to wait for";
 }
 
-// Three times as many as the page has threads, some of which say nothing at all.
+// There are three times as many scrapers as threads for the page. Half of them do not even send a whole request.
 TEST(Connections, ManyScrapersThatDoNotReadBlockNobody) {
   const ScratchFolder folder;
   PublishModel(folder.path(), "mixed", MixedConfig());
@@ -152,7 +152,8 @@ TEST(Connections, ManyScrapersThatDoNotReadBlockNobody) {
   for (const int connection : slow) close(connection);
 }
 
-// A client without a window for its answer would else hold the process until the drain deadline.
+// Without a separate limit, a client that grants no window for its answer would keep the process alive until the drain
+// deadline.
 TEST(Connections, AnAnswerThatNobodyReadsDoesNotHoldUpTheEnd) {
   const ScratchFolder folder;
   PublishModel(folder.path(), "mixed", MixedConfig());

@@ -24,7 +24,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-// Returns the ID of the thread of this name; -1 if there is none.
+// Returns the ID of the thread with this name; -1 if there is none.
 pid_t ThreadOf(pid_t process, const std::string& name) {
   for (const auto& task : std::filesystem::directory_iterator(absl::StrCat("/proc/", process, "/task"))) {
     std::string comm;
@@ -47,7 +47,7 @@ class TracedThread {
     EXPECT_TRUE(WIFSTOPPED(status));
   }
   void Continue() const { EXPECT_EQ(ptrace(PTRACE_CONT, thread_, 0, 0), 0); }
-  // True if it waits in poll(), and so holds no lock that other threads need. Must be stopped.
+  // True if the thread waits in poll(), where it holds no lock that other threads need. Requires that it is stopped.
   bool IsInPoll(pid_t process) const {
     long call = -1;
     std::ifstream(absl::StrCat("/proc/", process, "/task/", thread_, "/syscall")) >> call;
@@ -60,7 +60,7 @@ class TracedThread {
     int status = 0;
     return waitpid(thread_, &status, __WALL | WNOHANG) == thread_ && !WIFSTOPPED(status);
   }
-  // Reaps the thread: until then the process's parent gets no notice of its exit.
+  // Reaps the thread. Until then the parent is not notified of the process's exit.
   void AwaitEnd() const {
     int status = 0;
     EXPECT_EQ(waitpid(thread_, &status, __WALL), thread_);
@@ -71,7 +71,7 @@ class TracedThread {
   bool is_ours_ = false;
 };
 
-// Callers without a pause, so that the executor is in a batch most of the time.
+// Callers that send without a pause, so that the executor is in a batch most of the time.
 class Callers {
  public:
   explicit Callers(const std::string& address) {
@@ -82,7 +82,7 @@ class Callers {
  private:
   void Run(const std::string& address) const {
     const auto stub = v1::Classifier::NewStub(grpc::CreateChannel(address, grpc::InsecureChannelCredentials()));
-    // Small: the batch that was held for half of the timeout must end before the other half is over.
+    // The image is small: a batch that was stopped for half of the timeout must end within the other half.
     const v1::ClassifyRequest request = ImageRequest("slow", NoiseJpeg(80, 80, 1));
     while (!stop_) {
       grpc::ClientContext context;
@@ -111,7 +111,7 @@ TEST(Hang, AWorkerThatHangsTakesReadinessAwayAndEndsTheProcess) {
   const TracedThread executor(thread);
   if (!executor.is_ours()) GTEST_SKIP() << "this machine does not let a process trace its child";
 
-  // Between two batches nothing hangs.
+  // Between two batches, a stopped executor does not count as hung.
   const auto stop_in_a_batch = [&] {
     executor.Stop();
     const bool waits =
@@ -133,7 +133,7 @@ TEST(Hang, AWorkerThatHangsTakesReadinessAwayAndEndsTheProcess) {
   EXPECT_THAT(server.Output(), HasSubstr("hung: a batch has been running for "));
 }
 
-// Simulates a repository on a file system that does not answer: the loading thread blocks forever.
+// A loading thread that blocks forever simulates a repository on a file system that does not answer.
 TEST(Hang, ALoadThatHangsDoesNotKeepTheProcessFromEnding) {
   const ScratchFolder folder;
   PublishModel(folder.path() / "repository", "mixed", MixedConfig());

@@ -37,7 +37,7 @@ TEST(DamagedImages, FlippedBitsAreRefusedOrAnswered) {
   EXPECT_TRUE(running.Classify(ImageRequest("mixed", NoiseJpeg(24, 24, 1)), &response).ok());
 }
 
-// A damaged image in a batch fails alone.
+// A damaged image fails without the other images of its batch.
 TEST(DamagedImages, BatchMatesAreAnswered) {
   const ScratchFolder folder;
   PublishModel(folder.path(), "mixed", MixedConfig());

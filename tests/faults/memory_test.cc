@@ -24,7 +24,7 @@ namespace {
 
 constexpr int64_t kMebibyte = int64_t{1} << 20;
 
-// The most bytes that the process has had in memory so far.
+// Returns the process's peak of resident memory so far, in bytes.
 int64_t PeakMemory(const ChildServer& server) {
   std::ifstream status("/proc/" + std::to_string(server.pid()) + "/status");
   for (std::string word; status >> word;) {
@@ -35,7 +35,7 @@ int64_t PeakMemory(const ChildServer& server) {
   return 0;
 }
 
-// Calls Classify on a new connection with these message bytes, optionally compressed.
+// Calls Classify on a new connection with the bytes of a message, optionally compressed.
 grpc::Status SendOn(const std::string& address, const std::string& message,
                     grpc_compression_algorithm compression = GRPC_COMPRESS_NONE) {
   grpc::ChannelArguments arguments;
@@ -67,8 +67,8 @@ grpc::Status ClassifyOn(const std::string& address) {
   return SendOn(address, GoodRequest());
 }
 
-// A message is buffered until its last byte: each round sends more than the bound of 512 MiB. Small messages find what
-// the large ones have held free again.
+// A message is buffered until its last byte, and each round sends more than the bound of 512 MiB. The memory of the
+// large messages must be free again before the small ones.
 TEST(Memory, MessagesThatNeverEndAreBounded) {
   const ScratchFolder folder;
   PublishModel(folder.path() / "repository", "mixed", MixedConfig());
@@ -78,7 +78,7 @@ TEST(Memory, MessagesThatNeverEndAreBounded) {
   ASSERT_TRUE(ClassifyOn(address).ok());
   const int64_t before = PeakMemory(server);
   constexpr int64_t kCalls = 190;
-  // Beyond the bound comes what the allocator keeps of calls that were refused: nothing of large messages.
+  // In addition to the bound, the allocator keeps memory of rejected calls, but none of large messages.
   struct Round {
     int64_t message, most;
   };
@@ -88,7 +88,7 @@ TEST(Memory, MessagesThatNeverEndAreBounded) {
     EXPECT_GT(client.Push(message - 1, absl::Seconds(5)), 300 * kMebibyte) << "the server never held much";
     EXPECT_LT(client.open(), kCalls) << "calls beyond the bound are ended";
     EXPECT_FALSE(client.closed());
-    // Others are served meanwhile.
+    // Other callers must be served at the same time.
     EXPECT_TRUE(Eventually([&] { return ClassifyOn(address).ok(); }));
     EXPECT_LT(PeakMemory(server) - before, most) << "messages of " << message;
   }
@@ -117,7 +117,7 @@ TEST(Memory, ACompressedBombTakesNone) {
   EXPECT_EQ(server.Wait(), 0) << server.Output();
 }
 
-// A JPEG that says it is a square of this side.
+// Returns the JPEG with a header that declares this side for both width and height.
 std::string Declaring(std::string jpeg, int side) {
   for (const char* frame : {"\xFF\xC0", "\xFF\xC2"}) {
     const size_t at = jpeg.find(frame);
@@ -137,7 +137,7 @@ std::string Nested(int depth) {
   return GoodRequest() + std::string(depth, '\x7b') + std::string(depth, '\x7c');
 }
 
-// None of these is allocated: 3 GB of pixels, 100 MB of coefficients, a stack as deep as the message.
+// The server must not allocate any of these: 3 GB of pixels, 100 MB of coefficients, a stack as deep as the message.
 TEST(Memory, BombsAreRefusedBeforeTheyTakeAny) {
   const ScratchFolder folder;
   PublishModel(folder.path() / "repository", "mixed", MixedConfig());
@@ -175,7 +175,7 @@ int64_t OpenConnections(const ChildServer& server) {
   return count;
 }
 
-// Half of them speak HTTP/2 and then no more, half say nothing at all.
+// Half of the connections send an HTTP/2 preface and then stop; the other half send nothing.
 TEST(Memory, ThousandsOfIdleConnectionsTakeLittle) {
   constexpr int kPairs = 1500;
   rlimit limit;
@@ -194,7 +194,8 @@ TEST(Memory, ThousandsOfIdleConnectionsTakeLittle) {
   std::vector<std::unique_ptr<RawHttp2>> idle;
   std::vector<int> mute;
   for (int i = 0; i < kPairs; ++i) idle.push_back(std::make_unique<RawHttp2>(address));
-  for (int i = 0; i < kPairs; ++i) mute.push_back(ConnectTcp(address));  // last: they are soon sent away
+  // opened last, since the server soon closes them
+  for (int i = 0; i < kPairs; ++i) mute.push_back(ConnectTcp(address));
   EXPECT_TRUE(Eventually([&] { return OpenConnections(server) >= 2 * kPairs; })) << OpenConnections(server);
   EXPECT_TRUE(ClassifyOn(address).ok());
   EXPECT_LT(PeakMemory(server) - before, 2 * kPairs * int64_t{64} * 1024);

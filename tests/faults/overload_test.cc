@@ -24,8 +24,8 @@ struct Outcome {
   int ok = 0, refused = 0, late = 0;
 };
 
-// Sends `calls` at once, each on the shared connection, and waits for all. Each must end in one of these ways, without
-// a deadline in one of the first two.
+// Sends `calls` calls at once on the shared connection and waits for all. Each call must end in one of the ways of
+// Outcome; without a deadline, none may be late.
 Outcome Burst(RunningServer& running, const v1::ClassifyRequest& request, int calls,
               absl::Duration deadline = absl::InfiniteDuration()) {
   grpc::CompletionQueue queue;
@@ -85,8 +85,8 @@ TEST(Overload, TheQueueIsBoundedByBytes) {
   EXPECT_GT(outcome.refused, 0);
 }
 
-// One budget for the answers of all callers. One answer alone is always admitted, so that a budget of a byte serves one
-// call at a time; what it took is free again once the client has its answer.
+// The answers of all callers share one budget. A single answer is always admitted, so with a budget of one byte the
+// server handles one call at a time. The budget is free again once the client has its answer.
 TEST(Overload, AnswersThatAreNotTakenAreBoundedOverTheProcess) {
   const ScratchFolder folder;
   PublishModel(folder.path(), "slow", SlowConfig());
@@ -101,8 +101,8 @@ TEST(Overload, AnswersThatAreNotTakenAreBoundedOverTheProcess) {
   EXPECT_TRUE(running.Classify(ImageRequest("slow", SlowImage()), std::make_unique<v1::ClassifyResponse>().get()).ok());
 }
 
-// The share of answers in time depends on speed: tests/server/serve/scheduling/overload_test.cc asserts it on a
-// simulated clock, `script/prove overload` on an idle machine.
+// The share of answers in time depends on speed. tests/server/serve/scheduling/overload_test.cc asserts it on a
+// simulated clock, and `script/prove overload` on an idle machine.
 TEST(Overload, WithDeadlinesEveryCallIsAnsweredRefusedOrLateAndTheBooksAgree) {
   const ScratchFolder folder;
   PublishModel(folder.path(), "slow", SlowConfig());
@@ -110,13 +110,13 @@ TEST(Overload, WithDeadlinesEveryCallIsAnsweredRefusedOrLateAndTheBooksAgree) {
   options.executor.threads = 1;
   RunningServer running(options);
   const v1::ClassifyRequest request = ImageRequest("slow", SlowImage());
-  constexpr int kCalls = 200;  // 0.1 s or more each
+  constexpr int kCalls = 200;  // each takes 0.1 s or more
   const Outcome outcome = Burst(running, request, kCalls, absl::Seconds(2));
   EXPECT_GT(outcome.refused, 0) << "the burst did not overload the server: the test proved nothing";
   EXPECT_EQ(outcome.ok + outcome.refused + outcome.late, kCalls);
   EXPECT_TRUE(Eventually([&] { return running.Metric("vitrine_in_flight ") == 0; }));
   EXPECT_EQ(running.Metric("vitrine_queue_depth "), 0);
-  // A refusal may be on its way when the client's clock ends the call.
+  // The client's clock may end a call while its refusal is on the way.
   const double shed = running.Metric("vitrine_requests_shed_total{model=\"slow\"");
   EXPECT_GE(shed, outcome.refused);
   EXPECT_LE(shed, outcome.refused + outcome.late);

@@ -56,11 +56,11 @@ TEST(Process, AfterSigkillItStartsOnTheLastGoodVersion) {
 TEST(Process, ServesOnWhenTheLogCannotBeWritten) {
   const ScratchFolder folder;
   PublishModel(folder.path() / "repository", "mixed", MixedConfig());
-  // ChildServer gives its own file; the limit makes every write beyond 1500 bytes fail.
+  // ChildServer writes the log to a file; with this limit every write beyond 1500 bytes fails.
   rlimit before;
   getrlimit(RLIMIT_FSIZE, &before);
   const rlimit small = {.rlim_cur = 1500, .rlim_max = before.rlim_max};
-  signal(SIGXFSZ, SIG_IGN);  // inherited by the child: a failed write is an error, not the end
+  signal(SIGXFSZ, SIG_IGN);  // the child inherits this, so a failed write returns an error instead of ending it
   setrlimit(RLIMIT_FSIZE, &small);
   std::vector<std::string> flags = Flags(folder.path() / "repository");
   flags.insert(flags.end(), {"--log-level", "debug"});
@@ -77,7 +77,8 @@ TEST(Process, ServesOnWhenTheLogCannotBeWritten) {
   EXPECT_EQ(server.Wait(), 0);
 }
 
-// The usual soft limit of 1024 descriptors is a few hundred clients. The server takes what the hard limit allows.
+// The usual soft limit of 1024 descriptors allows a few hundred clients only. The server must raise it to the hard
+// limit.
 TEST(Process, ASmallSoftLimitOfFileDescriptorsDoesNotLimitConnections) {
   const ScratchFolder folder;
   PublishModel(folder.path() / "repository", "mixed", MixedConfig());
@@ -136,8 +137,8 @@ TEST(Process, TakesConnectionsAgainAfterItRanOutOfFileDescriptors) {
   EXPECT_EQ(server.Wait(), 0) << server.Output();
 }
 
-// An image that takes longer than the timeout is a worker that hangs, as far as the server can tell: here one of those
-// that are sent, or the server's own, before it is ready.
+// If an image takes longer than the timeout, the server considers the worker hung. Here this happens with a client's
+// image or with the server's own, before it is ready.
 TEST(Process, AWorkerThatHangsEndsTheProcess) {
   const ScratchFolder folder;
   PublishModel(folder.path() / "repository", "slow", SlowConfig());

@@ -36,7 +36,7 @@ uint32_t Number(absl::string_view bytes) {
   return value;
 }
 
-// The length of a string without Huffman coding (RFC 7541, section 5.1).
+// Returns the HPACK length of a string without Huffman coding (RFC 7541, section 5.1).
 std::string Length(size_t length) {
   constexpr size_t kPrefix = 127;
   if (length < kPrefix) return {static_cast<char>(length)};
@@ -46,7 +46,7 @@ std::string Length(size_t length) {
   return bytes;
 }
 
-// A field that is not added to the table of HPACK (RFC 7541, section 6.2.2).
+// Returns a header field that is not added to HPACK's table (RFC 7541, section 6.2.2).
 std::string Field(const std::string& name, const std::string& value) {
   return std::string(1, '\0') + Length(name.size()) + name + Length(value.size()) + value;
 }
@@ -83,7 +83,7 @@ void RawHttp2::Open(const std::string& method, int64_t message_bytes,
                        Field("content-type", "application/grpc");
   for (const auto& [name, value] : headers) fields += Field(name, value);
   SendFrame(kHeaders, kEndHeaders, next_stream_, fields);
-  // The envelope of gRPC: not compressed, and the length.
+  // The prefix of gRPC: the flag "not compressed", and the length.
   SendFrame(kData, 0, next_stream_, std::string(1, '\0') + BigEndian(message_bytes, 4));
   window_ -= 5;
   calls_[next_stream_] = {.left = 0, .window = initial_window_ - 5};
@@ -189,7 +189,7 @@ void RawHttp2::OnFrame(int type, int flags, uint32_t stream, const std::string& 
   } else if (type == kPing) {
     ++pongs_;
   } else if (type == kGoAway) {
-    // A first one may announce the end without an error; the last counts.
+    // A first GOAWAY may announce the end without an error, so the last one counts.
     goaway_ = Number(payload.substr(4, 4));
   } else if (type == kWindowUpdate && stream == 0) {
     window_ += Number(payload);

@@ -62,7 +62,7 @@ class Shell {
     waitpid(pid_, nullptr, 0);
   }
 
-  // Returns the address of the gRPC service; empty if it does not appear in time.
+  // Returns the address of the gRPC service; empty if it does not appear in the port file in time.
   std::string AwaitAddress() const { return AwaitPort("grpc="); }
   std::string AwaitMetricsAddress() const { return AwaitPort("metrics="); }
   // Returns the target of the program's file descriptor `number`; the command must `exec` the program.
@@ -102,7 +102,7 @@ grpc::Status Classify(const std::string& address) {
   return stub->Classify(&context, ImageRequest("mixed", NoiseJpeg(24, 24, 1)), &response);
 }
 
-// The model may still be loading when the port is there.
+// The model may still be loading when the port file appears.
 void ExpectServes(const Shell& shell) {
   const std::string address = shell.AwaitAddress();
   grpc::Status status;
@@ -119,7 +119,7 @@ class Start : public ::testing::Test {
 TEST_F(Start, ServesOnWithEveryStandardFileClosed) {
   Shell shell(folder_.path(), "exec $SERVER --log-level debug --log-requests all <&- >&- 2>&-");
   ExpectServes(shell);
-  // Otherwise a line of the log goes to whatever was opened next, a connection for instance.
+  // Otherwise log lines would go to the next file that is opened, for instance a connection.
   for (const int file : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) EXPECT_EQ(shell.OpenFile(file), "/dev/null");
   shell.Signal(SIGTERM);
   EXPECT_EQ(shell.Wait(), 0);
@@ -158,7 +158,7 @@ TEST_F(Start, CheckNamesEveryFaultAtOnce) {
                     HasSubstr("/nowhere/policy"), HasSubstr("/nowhere/serving"), HasSubstr("\"maybe\"")));
 }
 
-// The configuration check and the start both name every unavailable port and the device.
+// Both the configuration check and the start name every unavailable port and the device.
 TEST_F(Start, EveryPortAndTheDeviceThatCannotBeHadAreNamedAtOnce) {
   ServerOptions options = TestOptions(folder_.path() / "repository");
   options.http = options.health_listen = options.rpc.listen;

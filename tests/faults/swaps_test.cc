@@ -24,20 +24,21 @@
 namespace vitrine::testing {
 namespace {
 
-// The registry looks at the repository a hundred times a second at most, and every version is published with fsync,
-// verified, built and run on its golden: a thousand take half a minute. `script/prove swaps` asks for the full length
-// through these variables.
-constexpr int kSwaps = 200;       // VITRINE_SWAPS
-constexpr int64_t kRequests = 0;  // VITRINE_SWAP_REQUESTS: callers go on, and versions change, until so many were sent
+// The registry polls the repository at most a hundred times a second. Every version is published with fsync, verified,
+// built and run on its golden, so a thousand versions take half a minute. `script/prove swaps` sets the full length
+// with these variables.
+constexpr int kSwaps = 200;  // VITRINE_SWAPS
+// VITRINE_SWAP_REQUESTS: minimum of requests; callers and version changes continue until then
+constexpr int64_t kRequests = 0;
 constexpr int kCallers = 2;
-// The weights of version v come from seed v modulo this: neighbours differ.
+// The weights of version v come from seed v modulo kSeeds, so consecutive versions differ.
 constexpr int kSeeds = 4;
 
 int OpenFiles() {
   return static_cast<int>(std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {}));
 }
 
-// The names of the threads, sorted, but for gRPC's pools, which grow and shrink as they like.
+// Returns the sorted names of the threads, without gRPC's pools, which grow and shrink.
 std::vector<std::string> Threads() {
   std::vector<std::string> names;
   for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
@@ -114,7 +115,7 @@ TEST(Swaps, HundredsUnderLoadLoseNothingAndLeaveNothingBehind) {
     callers.emplace_back([&] {
       while (!seen.stop) {
         seen.unready += !absl::StartsWith(running.Get("/readyz"), "HTTP/1.1 200 ");
-        absl::SleepFor(absl::Milliseconds(2));  // each is a connection, and a machine has 28,000 ports a minute
+        absl::SleepFor(absl::Milliseconds(2));  // each poll is a connection, and a machine has 28,000 ports per minute
       }
     });
     for (int64_t version = 2; (version <= 1 + swaps || seen.sent < requests) && !::testing::Test::HasFailure();
@@ -132,7 +133,7 @@ TEST(Swaps, HundredsUnderLoadLoseNothingAndLeaveNothingBehind) {
   EXPECT_EQ(running.Metric("vitrine_in_flight "), 0);
   EXPECT_EQ(running.Metric("vitrine_queue_depth "), 0);
   EXPECT_TRUE(Eventually([&] { return OpenFiles() <= files; })) << OpenFiles() << " files are open, before " << files;
-  // No additional thread and none missing. A new thread briefly has its parent's name.
+  // There must be no additional thread, and none may be missing. A new thread briefly has its parent's name.
   std::vector<std::string> named = threads;
   std::erase(named, "faults_test");
   const auto as_before = [&] {

@@ -54,7 +54,7 @@ class BusyStream {
   int64_t sent_ = 0;
 };
 
-// Keeps kInFlight requests in flight: sends the next one for each answer or rejection.
+// Keeps kInFlight requests in flight by sending a new one for each answer or rejection.
 class ResendingStream : public BusyStream {
  public:
   ResendingStream(const std::string& address, std::string image) : BusyStream(address, std::move(image)) {
@@ -73,9 +73,9 @@ class ResendingStream : public BusyStream {
   }
 
   int64_t answered() const { return answered_; }
-  // Refused because the server is draining.
+  // Number of requests rejected because the server is draining.
   int64_t draining() const { return draining_; }
-  // Blocks until the server has ended it.
+  // Blocks until the server has ended the stream.
   grpc::Status Finish() {
     writer_.join();
     reader_.join();
@@ -89,7 +89,7 @@ class ResendingStream : public BusyStream {
   std::jthread writer_, reader_;
 };
 
-// Takes no answer, and sends for as long as it can.
+// Reads no answer, and sends for as long as it can.
 class UnreadStream : public BusyStream {
  public:
   UnreadStream(const std::string& address, std::string image) : BusyStream(address, std::move(image)) {
@@ -98,7 +98,7 @@ class UnreadStream : public BusyStream {
     });
   }
   ~UnreadStream() override {
-    context_.TryCancel();  // gRPC says nothing of the end while there are answers that nobody has read
+    context_.TryCancel();  // gRPC does not report the end while there are unread answers
     writer_.join();
     (void)stream_->Finish();
   }
@@ -113,7 +113,7 @@ class UnreadStream : public BusyStream {
 TEST(Termination, IsNotHeldUpByBusyStreams) {
   const ScratchFolder folder;
   PublishModel(folder.path() / "repository", "null", NullModelConfig());
-  // A deadline that no test waits for: whatever holds the end up to it fails ChildServer::Wait.
+  // The drain deadline is longer than ChildServer::Wait allows, so a drain that waits for it fails the test.
   ChildServer server(folder.path(),
                      {"--repository", folder.path() / "repository", "--listen", "127.0.0.1:0", "--metrics",
                       "127.0.0.1:0", "--drain-deadline", "10m", "--max-queue-requests", "64", "--executors", "1"});

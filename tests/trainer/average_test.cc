@@ -12,8 +12,8 @@
 namespace vitrine {
 namespace {
 
-// Statistics belong to the weights that produced them: averaged weights with the last weights' statistics are a model
-// that was never trained.
+// Statistics belong to the weights that produced them. Averaged weights with the statistics of the last weights would
+// be a model that was never trained.
 TEST(WeightAverage, AveragesTheStatisticsOfBatchNormToo) {
   const at::AutoGradMode no_grad(false);
   const v1::ModelConfig config = FindVariant("eit34-mini-bn-relu-cifar10")->config;

@@ -60,8 +60,9 @@ TEST(Bundled, FitsInto32Megabytes) {
   EXPECT_LE(bytes, 32u << 20);
 }
 
-// Measures the newest version again, at the size of the manifest's first metric. A large model is measured on every
-// tenth image, of which it recognises `of_a_tenth`: the whole split takes a minute, and is for $VITRINE_WHOLE_SPLITS.
+// Measures the newest version again, at the size of the manifest's first metric. The whole split of a large model takes
+// a minute, so it is measured only with $VITRINE_WHOLE_SPLITS. Otherwise every tenth image is measured, and
+// `of_a_tenth` is the expected accuracy.
 void ExpectAccuracy(const std::string& name, const std::string& data, std::optional<Size> size, double at_least,
                     std::optional<double> of_a_tenth = std::nullopt) {
   const auto versions = ListVersions(kBundled);
@@ -85,7 +86,7 @@ void ExpectAccuracy(const std::string& name, const std::string& data, std::optio
   }
   const auto accuracy = Evaluate(**BuildModel(*version), *test, size, {.threads = 2});
   ASSERT_TRUE(accuracy.ok()) << accuracy.status();
-  // Another machine may sum in another order, which moves few images over the border between two classes.
+  // Another machine may sum in another order, which changes the class of a few images.
   EXPECT_NEAR(accuracy->top1(), whole ? claimed : *of_a_tenth, whole ? 0.001 : 0.002);
 }
 
@@ -95,7 +96,7 @@ TEST(Bundled, KvPosReadsDigitsAsWellAsThePaper) {
   ExpectAccuracy("kv-pos-mnist", std::string("mnist:") + folder + "/mnist", std::nullopt, 0.982);
 }
 
-// The first line of what a command prints.
+// Returns the first line that a command prints.
 std::string Printed(const char* command) {
   FILE* pipe = popen(command, "r");
   std::string line;

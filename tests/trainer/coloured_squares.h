@@ -11,7 +11,7 @@
 
 namespace vitrine {
 
-// Noisy images of 16x16 pixels whose class is the brightest of red, green and blue; a model learns it within seconds.
+// Noisy images of 16x16 pixels. The class is the brightest of red, green and blue, which a model learns within seconds.
 class ColouredSquares final : public Dataset {
  public:
   ColouredSquares(int64_t size, uint64_t seed);
@@ -32,7 +32,7 @@ extern const ColouredSquares kTestSquares;   // 48
 // Writes the images as FOLDER/<class>/<index>.png, one split of an image folder.
 void WriteImageFolder(const ColouredSquares& squares, const std::filesystem::path& folder);
 
-// An EIT of a few thousand parameters on mixed sizes, six steps an epoch of 96 images.
+// Returns the recipe of an EIT of a few thousand parameters on mixed sizes, with six steps per epoch of 96 images.
 v1::Recipe SmallRecipe();
 
 }  // namespace vitrine

@@ -40,7 +40,7 @@ class Killed : public ::testing::Test {
     std::ofstream(folder_.path() / "small.textproto") << PrintRecipe(recipe);
   }
 
-  // Starts the program; it runs until it ends or is killed.
+  // Starts the program and returns without waiting for it.
   pid_t Start(const std::string& work) {
     const pid_t child = fork();
     if (child == 0) {
@@ -55,7 +55,7 @@ class Killed : public ::testing::Test {
     return child;
   }
 
-  // True if the program ended before the time was over; otherwise it is killed.
+  // Returns true if the program ended in time; otherwise kills it.
   static bool EndsWithin(pid_t child, int milliseconds) {
     const int descriptor = static_cast<int>(syscall(SYS_pidfd_open, child, 0));
     pollfd wait = {.fd = descriptor, .events = POLLIN, .revents = 0};
@@ -85,10 +85,10 @@ TEST_F(Killed, AtTenRandomMomentsItLosesNothing) {
   ASSERT_TRUE(EndsWithin(Start("whole"), 60'000));
   const auto whole = std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - begin);
 
-  // Kills fall anywhere from the program's start to well into its steps, so that some progress is made between them.
+  // Kills at any moment from the program's start to well into its steps, so that there is some progress between kills.
   CounterRandom random(static_cast<uint64_t>(getpid()), 0, 0);
   int kills = 0, ends = 0;
-  int64_t most = whole.count();  // ms; less where the machine had other work at first
+  int64_t most = whole.count();  // ms; reduced if the program is now faster than in its first run
   while (kills < kKills && ends < 20) {
     const int at = static_cast<int>(random.Below(most * 2 / 3)) + 1;
     if (EndsWithin(Start("parts"), at)) {

@@ -18,7 +18,7 @@ struct Fixture {
   v1::Recipe recipe = SmallRecipe();
   v1::Preprocessing preprocessing = ConfigOf(recipe)->preprocessing();
   std::unique_ptr<ImageTask> task = *ImageTask::Make(recipe, data, nullptr);
-  StepPlan plan = *PlanSteps(recipe, data.size());  // 3 steps an epoch, 12 in all
+  StepPlan plan = *PlanSteps(recipe, data.size());  // 3 steps per epoch, 12 in all
 };
 
 void ExpectEqual(const TrainingBatch& a, const TrainingBatch& b) {
@@ -92,7 +92,7 @@ TEST(MakeBatch, SortsBySizeAndKeepsLabelsWithTheirImages) {
       EXPECT_LE(std::pair(before.size(1), before.size(2)), std::pair(image.size(1), image.size(2)));
     }
     sizes.insert(image.size(1) * 100 + image.size(2));
-    // The class is the brightest channel, after undoing the normalisation.
+    // The class is the channel that is brightest after undoing the normalisation.
     float means[3];
     for (int c = 0; c < 3; ++c) {
       means[c] = image[c].mean().item<float>() * f.preprocessing.std(c) + f.preprocessing.mean(c);

@@ -18,8 +18,8 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// libblas of OpenCV exports the same symbols as LibTorch; the first in the link order wins, and the reference BLAS is
-// twenty times slower. This program is linked with LibTorch as the trainer is.
+// libblas of OpenCV exports the same symbols as LibTorch, and the first library in the link order is used. The
+// reference BLAS is twenty times slower. This program is linked with LibTorch in the same way as the trainer.
 TEST(MatrixProducts, ComeFromLibTorch) {
   void* const sgemm = dlsym(RTLD_DEFAULT, "sgemm_");
   ASSERT_NE(sgemm, nullptr);

@@ -63,8 +63,8 @@ TEST_F(PublishProgram, CardAndManifestSayWhatWasGiven) {
                              HasSubstr("| continued from | small/1"), Not(HasSubstr("random weights"))));
 }
 
-// Applies to the line, history, result, report and manifest: otherwise the figure would look like a score on unseen
-// images.
+// This applies to the line, history, result, report and manifest. Otherwise the figure would look like a score on
+// unseen images.
 TEST_F(PublishProgram, WithoutATestSplitNoScoreIsCalledTest) {
   flags_ = absl::StrCat(" --data imagefolder:", data_, "/train --work ", work_, " ");
   const Outcome run =
@@ -86,14 +86,14 @@ TEST_F(PublishProgram, ASmallerBatchIsSaidAndStandsInTheCard) {
                              HasSubstr("0.003 for 512 images a step, 0.000281 here")));
 }
 
-// Three of them side by side are wider than any image that is decoded.
+// Three of these images side by side are wider than any image that the decoder accepts.
 TEST_F(PublishProgram, LargeImagesArePublished) {
   ReplaceTestImages(2800, 1000);
   const Outcome run = Publish("--set evaluation_sizes=16");
   EXPECT_EQ(run.exit_code, 0) << run.output;
 }
 
-// The model takes their centres, but no grid of it is as long and narrow as they are.
+// The model accepts the centres of these images, but none of its grids is as long and narrow as the images.
 TEST_F(PublishProgram, WhatCannotBePublishedIsRefusedBeforeTheFirstStep) {
   ReplaceTestImages(2800, 40);
   const Outcome run = Publish("--set evaluation_sizes=16");

@@ -164,7 +164,7 @@ TEST_F(Program, ARunThatHasDivergedPublishesNothing) {
 
 TEST_F(Program, SigtermWritesTheStateAndSaysHowToGoOn) {
   RunningTrainer run(absl::StrCat("run ", recipe_, flags_, "--epochs 5000"));
-  // The end of the first epoch: the training is under way.
+  // At the end of the first epoch, the training is under way.
   ASSERT_TRUE(run.WaitFor("train acc")) << run.said();
   EXPECT_EQ(run.End(SIGTERM), 128 + SIGTERM) << "a run that was stopped is not done\n" << run.said();
   EXPECT_THAT(run.said(), HasSubstr("continue with:"));

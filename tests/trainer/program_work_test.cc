@@ -34,7 +34,8 @@ TEST_F(WorkFolder, ASecondTrainingIsRefusedAndTheHolderNamed) {
   EXPECT_THAT(after.output, Not(HasSubstr("another training is at work"))) << "the lock of a killed process is gone";
 }
 
-// Two epochs, as the recipe measures after every second: the end has to be measured by itself.
+// evaluate_every 0 measures at the end only, 1 after each of the two epochs. In both cases the end must be on the
+// curve.
 TEST_F(WorkFolder, TheFinalScoreIsTheLastPointOfEveryCurve) {
   for (const char* every : {"0", "1"}) {
     const std::string work = absl::StrCat(work_, "-", every);

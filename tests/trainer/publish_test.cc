@@ -73,7 +73,7 @@ TEST_F(Published, GoldensReproduceFromTheStoredWeights) {
   ASSERT_TRUE(model.ok()) << model.status();
   const absl::Status status = CheckGolden(version_, **model, ForwardOf(**model), ToInput, "cpu", "fp32");
   EXPECT_TRUE(status.ok()) << status;
-  // The trained weights are not the stored ones, which are rounded to bf16.
+  // The stored weights are rounded to bf16, so they differ from the trained ones.
   EXPECT_FALSE(at::equal(trained_->Parameters()[0].tensor, (*model)->Parameters()[0].tensor));
   int inputs = 0, images = 0;
   for (const auto& [name, tensor] : version_.golden.tensors) {
@@ -173,7 +173,7 @@ TEST_F(Published, AncestorsAndAveragesAreNamed) {
               AllOf(HasSubstr("| continued from | squares/1, weights "), HasSubstr("include its own"),
                     HasSubstr("| teacher | squares/1"), HasSubstr("moving average of training, decay 0.9")));
 
-  // The newest is another version now; the recipe still means the first.
+  // The newest version has changed by now; the recipe still means the first one.
   recipe.mutable_start()->set_replace_head(true);
   const auto transferred = Further(recipe, folder_.path() / "transferred", repository_);
   ASSERT_TRUE(transferred.ok()) << transferred.status();

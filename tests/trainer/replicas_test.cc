@@ -37,7 +37,7 @@ Gradients GradientsWith(int replicas_count) {
   EXPECT_TRUE(replicas.ok()) << replicas.status();
   const TrainingBatch batch = FirstBatch(*task);
   Gradients gradients;
-  // Twice: what an earlier step left behind must not be added.
+  // Runs twice, because gradients of an earlier step must not be added.
   for (int repeat = 0; repeat < 2; ++repeat) {
     (*replicas)->ClearGradients();
     const auto outcome = (*replicas)->AddGradients(batch, {.training = true});
@@ -52,7 +52,7 @@ Gradients GradientsWith(int replicas_count) {
 
 TEST(Replicas, GradientsAreThoseOfOneModel) {
   const Gradients one = GradientsWith(1);
-  for (const int count : {2, 3, 40}) {  // 40 are more than the batch has images
+  for (const int count : {2, 3, 40}) {  // 40 is more than the images of the batch
     SCOPED_TRACE(count);
     const Gradients several = GradientsWith(count);
     EXPECT_NEAR(several.outcome.loss, one.outcome.loss, 1e-5);

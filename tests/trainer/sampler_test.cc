@@ -32,7 +32,7 @@ TEST(CounterRandom, IsUniformOverSamplesAndWithinOne) {
     squares += value * value;
     within += one.Uniform();
   }
-  // The mean of 100,000 has a deviation of 0.0009.
+  // The mean of 100,000 numbers has a deviation of 0.0009.
   EXPECT_NEAR(over_samples / 1e5, 0.5, 0.005);
   EXPECT_NEAR(within / 1e5, 0.5, 0.005);
   EXPECT_NEAR(squares / 1e5, 1.0 / 3, 0.005);

@@ -31,7 +31,7 @@ TEST(PlanSteps, SmallSetIsOneBatch) {
 }
 
 TEST(LearningRate, RisesLinearlyThenFollowsTheCosine) {
-  const StepPlan plan = *PlanSteps(Recipe(), 100);  // 25 steps, 4 of warm-up, 21 of cosine
+  const StepPlan plan = *PlanSteps(Recipe(), 100);  // 25 steps: 4 of warm-up, 21 of cosine
   EXPECT_DOUBLE_EQ(LearningRate(Recipe(), plan, 0), 0.25);
   EXPECT_DOUBLE_EQ(LearningRate(Recipe(), plan, 3), 1.0);
   EXPECT_DOUBLE_EQ(LearningRate(Recipe(), plan, 4), 1.0);
@@ -98,7 +98,7 @@ TEST(LearningRate, FallsAtMilestones) {
   EXPECT_DOUBLE_EQ(LearningRate(recipe, plan, 24), 1);
 }
 
-// torch.optim.lr_scheduler.OneCycleLR(max_lr=1, total_steps=20), PyTorch 2.11.
+// Expected values from torch.optim.lr_scheduler.OneCycleLR(max_lr=1, total_steps=20), PyTorch 2.11.
 TEST(LearningRate, OneCycleIsPyTorchs) {
   v1::Recipe recipe = Recipe();
   recipe.mutable_schedule()->Clear();

@@ -22,7 +22,7 @@ using ::testing::HasSubstr;
 
 const ColouredSquares kFewSquares(24, 1);
 
-// A version with a preprocessing that is neither the zoo's nor SmallRecipe's, as an imported one has.
+// A version whose preprocessing differs from the zoo's and from SmallRecipe's, like that of an imported version.
 class Start : public ::testing::Test {
  protected:
   Start() {
@@ -39,7 +39,7 @@ class Start : public ::testing::Test {
     if (!task.ok()) return task.status();
     return (*task)->config().preprocessing();
   }
-  // The version's config with so many classes.
+  // Returns the version's config with `classes` classes.
   v1::ModelConfig Config(int classes) const {
     v1::ModelConfig config = version_;
     config.set_classes(classes);
@@ -153,7 +153,7 @@ TEST_F(Start, AVersionThatIsNotThereIsToldWithThoseThatAre) {
   EXPECT_THAT(std::string(Trained().status().message()), HasSubstr("there is no repository"));
 }
 
-// Images of one class alone.
+// Images of a single class.
 class OneClass final : public Dataset {
  public:
   OneClass() { labels_ = {"red"}; }

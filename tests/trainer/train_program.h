@@ -19,10 +19,10 @@ struct Outcome {
 };
 
 Outcome Shell(const std::string& command);
-// vitrine-train with these arguments.
+// Runs vitrine-train with these arguments.
 Outcome Trainer(const std::string& arguments);
 
-// vitrine-train in a process of its own, killed at destruction.
+// A vitrine-train process, killed at destruction.
 class RunningTrainer {
  public:
   explicit RunningTrainer(const std::string& arguments);
@@ -31,9 +31,9 @@ class RunningTrainer {
   ~RunningTrainer();
 
   pid_t process() const { return process_; }
-  // Reads the output until a line holds `words`; returns false if the output ends before.
+  // Reads the output until a line contains `words`. Returns false if the output ends first.
   bool WaitFor(std::string_view words);
-  // Sends the signal, waits for the end and returns the exit code, or -1.
+  // Sends the signal, waits for the process to end and returns its exit code, or -1.
   int End(int signal);
   const std::string& said() const { return said_; }
 

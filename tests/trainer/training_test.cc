@@ -89,7 +89,7 @@ TEST(Train, InterruptedAndResumedEqualsUninterrupted) {
   ScratchFolder whole, parts;
   const auto uninterrupted = RunIn(whole, SmallRecipe());
   ASSERT_TRUE(uninterrupted.ok()) << uninterrupted.status();
-  for (const int64_t stop_after : {4, 12, 13}) {  // within an epoch, at the end of one, and right after
+  for (const int64_t stop_after : {4, 12, 13}) {  // within an epoch, at the end of an epoch, and right after an epoch
     StopAfter stop(stop_after);
     stop.options.resume = true;
     const auto part = RunIn(parts, SmallRecipe(), stop.options);
@@ -164,7 +164,7 @@ TEST(Train, DamagedStateIsRefused) {
 TEST(Train, TheStateBeforeADamagedOneContinues) {
   ScratchFolder whole, parts;
   const auto uninterrupted = RunIn(whole, SmallRecipe());
-  StopAfter stop(13);  // the state before is that of the end of the second epoch
+  StopAfter stop(13);  // the previous state is that of the end of the second epoch
   ASSERT_TRUE(RunIn(parts, SmallRecipe(), stop.options).ok());
   std::filesystem::resize_file(StateFile(parts.path()), 1000);
   const auto damaged = RunIn(parts, SmallRecipe(), {.resume = true});
@@ -229,7 +229,7 @@ TEST(Train, AccumulatedBatchesAreOneStep) {
   for (v1::Recipe* recipe : {&whole, &parts}) {
     recipe->set_dropout(0);
     recipe->set_epochs(1);
-    recipe->mutable_optimizer()->set_kind(v1::Optimizer::SGD);  // Adam would blow up the rounding of tiny gradients
+    recipe->mutable_optimizer()->set_kind(v1::Optimizer::SGD);  // Adam would amplify the rounding of tiny gradients
   }
   parts.set_batch(4);
   parts.set_accumulate(4);

@@ -10,7 +10,7 @@
 
 namespace vitrine {
 
-// Publishes the next version of "source" with random weights, for training to start from; returns ROOT/source.
+// Publishes the next version of "source" with random weights, from which training can start. Returns ROOT/source.
 std::string PublishUntrained(const std::filesystem::path& root, const v1::ModelConfig& config,
                              const std::vector<std::string>& labels);
 

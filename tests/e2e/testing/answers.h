@@ -9,8 +9,8 @@
 
 namespace vitrine::testing {
 
-// Requests an image's predictions and every kind of attention and feature that the registry lists for the model.
-// Expects consistent shapes, sums and values in the answers.
+// Requests an image's predictions with every kind of attention and feature that the registry lists for the model.
+// Expects consistent shapes, sums and values in the answer.
 void CheckEverythingOffered(v1::Classifier::Stub& classifier, v1::Registry::Stub& registry, const std::string& model,
                             const std::string& image);
 

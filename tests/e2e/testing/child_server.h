@@ -12,12 +12,12 @@
 
 namespace vitrine::testing {
 
-// The program vitrine-server in a child process, with its output in a file.
+// A vitrine-server process. Its output goes to a file.
 class ChildServer {
  public:
-  // Starts the program with these arguments. `folder` takes the output.
+  // Starts the program with these arguments. Its output file is in `folder`.
   ChildServer(const std::filesystem::path& folder, const std::vector<std::string>& arguments);
-  // Kills it if it still runs.
+  // Kills the process if it is still running.
   ~ChildServer();
   ChildServer(const ChildServer&) = delete;
   ChildServer& operator=(const ChildServer&) = delete;
@@ -28,8 +28,8 @@ class ChildServer {
   int Wait();
   // Returns the text on stdout and stderr so far.
   std::string Output() const;
-  // Waits until the gRPC and metrics addresses are printed and /readyz returns 200. Returns the address in "listening
-  // on ADDRESS (gRPC, ...". Fails the test after `patience`.
+  // Waits until the program has printed the gRPC and metrics addresses and /readyz returns 200. Returns the address in
+  // "listening on ADDRESS (gRPC, ...". Fails the test after `patience`.
   std::string AwaitReady(absl::Duration patience = absl::Seconds(30));
   const std::string& metrics_address() const { return metrics_address_; }
 

@@ -15,20 +15,20 @@
 
 namespace vitrine::testing {
 
-// Small models of every kind that a request can meet, with weights from an integer hash.
+// Small models for all kinds of requests, with weights from an integer hash.
 v1::ModelConfig MixedConfig();  // EIT, RGB, native: cells of 4 pixels, 4 to 64 of them; 7 classes; has class-token rows
 v1::ModelConfig FixedConfig();  // KV+Pos, grey, 28 x 28; 10 classes; has scores and weights
 v1::ModelConfig NullModelConfig();
-// EIT, native, more than 0.1 s for SlowImage() on one core.
+// EIT, native; takes more than 0.1 s for SlowImage() on one core.
 v1::ModelConfig SlowConfig();
-// Likewise, four times as slow, so that a test can act during the computation on any machine.
+// Like SlowConfig(), but four times as slow, so that a test can act during the computation on any machine.
 v1::ModelConfig VerySlowConfig();
 
 // Publishes HashedModel(config, seed) as the next version of `model`.
 VersionId PublishModel(const std::filesystem::path& root, const std::string& model, const v1::ModelConfig& config,
                        uint64_t seed = 1);
 
-// Returns the logits of one encoded image in a batch of its own, computed by the portable path without a server.
+// Returns the logits of one encoded image in its own batch, computed by the portable path without a server.
 std::vector<float> LogitsAlone(const WeightedModel& model, const std::string& image);
 
 // Returns a JPEG of smooth shapes and noise; the noise differs everywhere between seeds.

@@ -22,7 +22,7 @@ ServerOptions TestOptions(const std::filesystem::path& repository) {
   options.repository = repository.string();
   options.rpc.listen = "127.0.0.1:0";
   options.metrics = "127.0.0.1:0";
-  options.scrape_period = absl::ZeroDuration();  // tests look at once at what they did
+  options.scrape_period = absl::ZeroDuration();  // metrics are fresh at once, as tests expect
   options.registry.poll_interval = absl::Milliseconds(50);
   options.drain_deadline = absl::Seconds(10);
   // Other load on the machine must not change admission.
@@ -48,7 +48,7 @@ std::shared_ptr<grpc::Channel> RunningServer::NewChannel() const {
   grpc::ChannelArguments arguments;
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
   arguments.SetMaxReceiveMessageSize(-1);
-  arguments.SetUserAgentPrefix("vitrine-test");  // which says that any size is taken
+  arguments.SetUserAgentPrefix("vitrine-test");  // a client of this name accepts responses of any size
   return grpc::CreateCustomChannel(server_->address(), grpc::InsecureChannelCredentials(), arguments);
 }
 
@@ -87,7 +87,7 @@ std::string HttpExchange(const std::string& address, const std::string& bytes) {
   setsockopt(connection, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
   std::string answer;
   if (connect(connection, reinterpret_cast<sockaddr*>(&where), sizeof(where)) == 0) {
-    // The other side may refuse before it has read everything.
+    // The other side may answer and close before it has read all bytes.
     (void)!send(connection, bytes.data(), bytes.size(), MSG_NOSIGNAL);
     char part[4096];
     for (ssize_t got; (got = recv(connection, part, sizeof(part), 0)) > 0;) answer.append(part, got);

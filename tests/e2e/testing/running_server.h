@@ -16,10 +16,10 @@
 
 namespace vitrine::testing {
 
-// Returns options for a test's server: free ports on the loopback, short polls, log level error.
+// Returns options for a test's server: free ports on the loopback interface, short polls, log level error.
 ServerOptions TestOptions(const std::filesystem::path& repository);
 
-// A real server in this process that is ready, and its clients over real connections.
+// A server in this process that is ready, and clients on real connections.
 class RunningServer {
  public:
   // Fails the test if the server does not become ready.
@@ -37,9 +37,9 @@ class RunningServer {
   grpc::Status Classify(const v1::ClassifyRequest& request, v1::ClassifyResponse* response,
                         absl::Duration timeout = absl::Minutes(2));
 
-  // Sends a GET to the metrics port; returns the whole response with its head.
+  // Sends a GET to the metrics port. Returns the whole response, with its head.
   std::string Get(const std::string& path) const;
-  // Returns the metric whose line begins with `prefix` (name and labels); 0 if there is none.
+  // Returns the metric whose line begins with `prefix` (name and labels), or 0 if there is none.
   double Metric(const std::string& prefix) const;
 
  private:
@@ -49,10 +49,10 @@ class RunningServer {
   std::unique_ptr<v1::Registry::Stub> registry_;
 };
 
-// Sends bytes to host:port and reads until the other side closes.
+// Sends bytes to host:port. Returns everything received until the other side closes.
 std::string HttpExchange(const std::string& address, const std::string& bytes);
 
-// Polls `holds` until it is true, for a state that another thread reaches. Returns false after the timeout.
+// Polls `holds` until it is true, to wait for another thread. Returns false after the timeout.
 bool Eventually(const std::function<bool()>& holds, absl::Duration timeout = absl::Seconds(30));
 
 v1::ClassifyRequest ImageRequest(const std::string& model, const std::string& image);

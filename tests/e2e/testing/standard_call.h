@@ -11,7 +11,7 @@
 
 namespace vitrine::testing {
 
-// A stream of a method without a generated stub. Not thread-safe.
+// A streaming call of a method without a generated stub. Not thread-safe.
 template <typename Request, typename Response>
 class StandardCall {
  public:

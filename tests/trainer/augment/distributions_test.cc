@@ -14,7 +14,7 @@ namespace vitrine {
 namespace {
 
 constexpr int kDraws = 40000;
-// 1.95 / sqrt(n): Kolmogorov's distance of a right sampler is above it once in a thousand.
+// 1.95 / sqrt(n): Kolmogorov's distance of a correct sampler exceeds it once in a thousand samples.
 const double kDistance = 1.95 / std::sqrt(kDraws);
 
 double KolmogorovDistance(std::vector<double> values, const std::function<double(double)>& distribution,
@@ -28,8 +28,9 @@ double KolmogorovDistance(std::vector<double> values, const std::function<double
   return distance;
 }
 
-// The distribution function of Beta(alpha, alpha) up to 1/2, from a table of the integral of (t (1 - t))^(alpha - 1);
-// below alpha = 1, where that has a pole at 0, over s = t^alpha: of (1 - s^(1/alpha))^(alpha - 1).
+// Distribution function of Beta(alpha, alpha) up to 1/2, from a table of the integral of (t (1 - t))^(alpha - 1) over
+// t. Below alpha = 1 this integrand has a pole at 0, so the table is that of (1 - s^(1/alpha))^(alpha - 1) over s =
+// t^alpha.
 class HalfBeta {
  public:
   explicit HalfBeta(double alpha) : alpha_(alpha), top_(Place(0.5)), sums_(kSteps + 1) {
@@ -70,7 +71,7 @@ TEST_P(SymmetricBeta, HasTheMomentsAndTheDistribution) {
   const double variance = 1 / (4 * (2 * alpha + 1));
   EXPECT_NEAR(mean, 0.5, 4 * std::sqrt(variance / kDraws));
   EXPECT_NEAR(square, variance, 0.03 * variance);
-  // Up to 1/2: small alphas have many values that round to 1.
+  // Compares values up to 1/2 only, because with a small alpha many values round to 1.
   EXPECT_LT(KolmogorovDistance(values, HalfBeta(alpha), 0.5), kDistance);
 }
 

@@ -24,7 +24,7 @@ class DrawInputTest : public ::testing::Test {
   const Image image_ = *ColouredSquares(4, 3).image(1);
 };
 
-// Recipes from before the settings below draw the same numbers as then, so that old runs repeat.
+// Recipes that do not use the settings below draw the same numbers as before these existed, so that old runs repeat.
 TEST_F(DrawInputTest, WithoutRecolouringIsTheViewBitByBit) {
   const v1::Recipe recipe = SmallRecipe();
   for (int sample = 0; sample < 100; ++sample) {
@@ -38,7 +38,7 @@ TEST_F(DrawInputTest, WithoutRecolouringIsTheViewBitByBit) {
   }
 }
 
-// Computed from the definitions of CounterRandom and View in another language.
+// The expected numbers were computed from the definitions of CounterRandom and View in another language.
 TEST_F(DrawInputTest, DrawsTheNumbersThatItAlwaysDrew) {
   const auto draw = [](int sample) {
     CounterRandom random(1, 0, sample);
@@ -49,7 +49,7 @@ TEST_F(DrawInputTest, DrawsTheNumbersThatItAlwaysDrew) {
   EXPECT_EQ(draw(5), (std::vector<int>{6, 3, 154, 157, 1}));
 }
 
-// Every setting changes images and leaves the numbers drawn before it as they are.
+// Every setting changes images, but not the numbers drawn before it.
 TEST_F(DrawInputTest, EverySettingActsOnTheSameView) {
   v1::Recipe plain = SmallRecipe();
   const auto changed = [&](const v1::Recipe& recipe) {
@@ -78,7 +78,7 @@ TEST_F(DrawInputTest, EverySettingActsOnTheSameView) {
   EXPECT_LT(erased, 32);
 }
 
-// An operation without effect still uses the 8-bit path: the result is within half a step.
+// An operation without effect still uses the 8-bit path, so the result may differ by half a step.
 TEST_F(DrawInputTest, TheWayOf8BitPixelsRoundsAndNoMore) {
   v1::Recipe recipe = SmallRecipe();
   recipe.mutable_augmentation()->mutable_rand_augment()->set_operations(1);

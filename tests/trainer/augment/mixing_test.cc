@@ -49,7 +49,7 @@ float Target(const TrainingBatch& batch, int64_t image, int64_t label) {
   return batch.targets[image][label].item<float>();
 }
 
-// The targets of an unmixed image.
+// Target of an unmixed image at its label.
 double On() {
   return 1 - kSmoothing + kSmoothing / kClasses;
 }
@@ -59,7 +59,7 @@ TEST(MixBatch, MixupBlendsImagesAndTargetsAlike) {
   constexpr int kBatches = 2000;
   for (int i = 0; i < kBatches; ++i) {
     const TrainingBatch batch = Mixed(Settings(0.8F, 0), Plain(std::vector<Size>(4, {3, 2})), i);
-    // Image 0 is mixed with image 3, whose share is 1 - lambda.
+    // Image 0 is mixed with image 3, which has the share 1 - lambda.
     const double lambda = 1 - batch.images[0][0][0][0].item<float>() / 3;
     for (int image = 0; image < 4; ++image) {
       const int partner = 3 - image;
@@ -98,8 +98,9 @@ TEST(MixBatch, CutMixExchangesARectangleAndCountsItsArea) {
   }
   EXPECT_TRUE(clipped);
   EXPECT_TRUE(whole);
-  // 1 - lambda is uniform; of a rectangle of side r = sqrt(1 - lambda) around a uniform centre r (1 - r / 4) of each
-  // side is left, so that E[r^2 (1 - r/4)^2] = 1/2 - 2/10 + 1/48 of the image, less what whole pixels cut off.
+  // 1 - lambda is uniform. A rectangle of side r = sqrt(1 - lambda) around a uniform centre keeps r (1 - r / 4) of each
+  // side after clipping. So it covers E[r^2 (1 - r/4)^2] = 1/2 - 2/10 + 1/48 of the image, less what rounding to whole
+  // pixels takes.
   EXPECT_NEAR(mean_cut, 0.5 - 0.2 + 1 / 48.0, 0.05);
 }
 
@@ -145,7 +146,7 @@ TEST(MixBatch, SwitchesBetweenMixupAndCutMix) {
     for (int i = 0; i < 1000; ++i) {
       const TrainingBatch batch = Mixed(mixing, Plain(std::vector<Size>(2, {8, 8})), i);
       const at::Tensor& x = batch.images[0];
-      cut += ((x == 0) + (x == 1)).all().item<bool>();  // else values are blended
+      cut += ((x == 0) + (x == 1)).all().item<bool>();  // otherwise values are blended
     }
     EXPECT_NEAR(cut, 1000 * share, share == 0 || share == 1 ? 3 : 70) << share;
   }

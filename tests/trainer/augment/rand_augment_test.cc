@@ -30,7 +30,7 @@ std::string Key(const Image& image) {
   return {image.pixels.begin(), image.pixels.end()};
 }
 
-// Returns how many numbers a call drew: the distance of its generator from a fresh one.
+// Returns the number of random numbers that a call drew: the distance of its generator from a fresh one.
 template <typename F>
 int DrawnBy(const F& call) {
   CounterRandom used(1, 1, 1), fresh(1, 1, 1);
@@ -67,8 +67,8 @@ TEST(RandAugmented, DrawsFiveNumbersAnOperationWhateverTheyDecide) {
   }
 }
 
-// With one operation that always acts, the results of many samples are those of the fifteen operations at the
-// magnitude, each in both directions, and about equally often.
+// With one operation that always acts, the results of many samples are the fifteen operations at the magnitude, each in
+// both directions and about equally often.
 TEST(RandAugmented, ChoosesUniformlyAtTheMagnitude) {
   const Image source = SmoothImage(24, 20, 3);
   std::map<std::string, double> expected;
@@ -102,7 +102,7 @@ TEST(RandAugmented, ActsWithItsProbability) {
   EXPECT_NEAR(changed, 1000, 120) << "one half by default";
 }
 
-// SolarizeAdd's result shows the magnitude: at deviation 0.5 around 9 it is clamped at 10.
+// The result of SolarizeAdd shows the magnitude. Magnitudes have deviation 0.5 around 9 and are clamped at 10.
 TEST(RandAugmented, DrawsMagnitudesAroundTheSetting) {
   const Image source = PlainImage(1, 1, {0});
   std::map<int, int> counts;

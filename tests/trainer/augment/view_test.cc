@@ -44,7 +44,7 @@ TEST(DrawView, StaysWithinItsLimitsAndUsesThem) {
     ASSERT_GE(view.top, -2);
     ASSERT_LE(view.left + view.width, 18);
     ASSERT_LE(view.top + view.height, 18);
-    // An area of 0.8 and a factor of 1.1 leave at least 16 * sqrt(0.8 / 1.1) pixels.
+    // An area of 0.8 and an aspect ratio of 1.1 leave at least 16 * sqrt(0.8 / 1.1) pixels per side.
     ASSERT_GE(std::min(view.width, view.height), 13);
     mirrored += view.mirrored;
     outside += view.left < 0 || view.top < 0;

@@ -23,7 +23,7 @@ using testing::HashedBatch;
 using testing::MakeHashedSequence;
 using testing::PositionalTensor;
 
-// The values that are recorded of the paper's library, at (2, 5).
+// The expected values at (2, 5) were recorded from the paper's library.
 TEST(PositionalTensor, IsTheLibrarys) {
   const float ten[] = {0.909297F, -0.416147F, 0.092699F, 0.995694F, 0.004309F,
                        0.999991F, -0.958924F, 0.283662F, 0.230002F, 0.973190F};
@@ -36,7 +36,7 @@ TEST(PositionalTensor, IsTheLibrarys) {
     EXPECT_NEAR(fifty[c].item<double>(), query[c], 1e-6) << c;
     EXPECT_NEAR(fifty[26 + c].item<double>(), key[c], 1e-6) << c;
   }
-  // The half that a model keeps is P's own: channels of the key, the same in every row.
+  // A model keeps half of P: the channels of the key, which are the same in every row.
   for (const int m : {3, 10, 20, 50}) {
     const at::Tensor keys = KeyPositions(6, m);
     const at::Tensor expected = PositionalTensor(6, m)[4].narrow(1, m - keys.size(1), keys.size(1));
@@ -65,7 +65,8 @@ at::Tensor NaiveMapPosition(const at::Tensor& scores, const at::Tensor& weight, 
 
 class ReducedMapPosition : public ::testing::TestWithParam<int> {};
 
-// For one shared map (0 heads) and for one per head: values, and every gradient, of the reduced and the published form.
+// Compares the reduced and the published form, in values and every gradient, for one shared map (0 heads) and for one
+// map per head.
 TEST_P(ReducedMapPosition, HasThePublishedFormsSoftmaxAndGradients) {
   constexpr int kBatch = 2, kHeads = 3, kLength = 9;
   for (const int channels : {3, 10, 20, 50}) {
@@ -90,7 +91,7 @@ TEST_P(ReducedMapPosition, HasThePublishedFormsSoftmaxAndGradients) {
     EXPECT_GT(weight.grad().abs().max().item<double>(), 1e-2) << "nothing was compared";
     EXPECT_LT(bias.grad().abs().max().item<double>(), 1e-14) << "the published form's bias has an effect";
     EXPECT_EQ(map.bias.grad().abs().max().item<double>(), 0);
-    // The weights on the query's channels act through their sum alone: their gradients are equal.
+    // The weights on the query's channels act only through their sum, so their gradients are equal.
     const int64_t q = 2 * ((channels + 3) / 4);
     const at::Tensor query_part = weight.grad().slice(-1, 0, q);
     EXPECT_LT(Difference(query_part, query_part.slice(-1, 0, 1).expand_as(query_part)), 1e-12) << channels;
@@ -106,7 +107,7 @@ TEST(MapPosition, FusedTermsAreThoseOfTheLogits) {
   EXPECT_LT(Difference(scores * map.Scale() + map.KeyOffsets(9), map.Logits(scores)), 1e-5);
 }
 
-// With scores alpha K K^T, a key is query and key: dL/dK = alpha (G + G^T) K for G = dL/dscores.
+// With scores alpha K K^T, a key is both query and key: dL/dK = alpha (G + G^T) K for G = dL/dscores.
 TEST(KvScores, GradientOfTheKeysHasBothSides) {
   constexpr double kAlpha = 0.3;
   at::Tensor keys = Hashed({7, 5}, 1).to(at::kDouble).set_requires_grad(true);
@@ -159,12 +160,12 @@ TEST(KvAttention, KvPosHandsOutItsSymmetricPartAndAnOffsetPerKey) {
     const auto model = MakeHashedSequence(config);
     const Matrices seen = Watch(*model, 1, HashedBatch(config, 2, 10));
     EXPECT_LT(Difference(seen.scores, seen.scores.transpose(1, 2)), 1e-5);
-    // log A_ij - score_ij = g(j) - log Z_i: its differences along a row are the same in every row.
+    // log A_ij - score_ij = g(j) - log Z_i, so differences along a row are the same in every row.
     const at::Tensor offsets = seen.weights.log() - seen.scores;
     const at::Tensor differences = offsets - offsets.narrow(2, 0, 1);
     EXPECT_LT(Difference(differences, differences.narrow(1, 0, 1)), 1e-3);
     EXPECT_GT(differences.abs().max().item<double>(), 1e-2);
-    // One map for all heads, or one for each.
+    // Heads share one map or have one each.
     const double heads = Difference(differences, differences.narrow(0, 0, 1));
     if (config.map_pos_per_head()) {
       EXPECT_GT(heads, 1e-2);

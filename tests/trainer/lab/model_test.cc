@@ -42,7 +42,7 @@ double Relative(const at::Tensor& logits, const at::Tensor& expected) {
   return Difference(logits, expected) / std::max(1.0, expected.abs().max().item<double>());
 }
 
-// Each task with each attention, at sizes of its own and small: the zoo's first rows per task and attention.
+// Returns the zoo's first row of each task with each attention.
 std::vector<SequenceRow> OnePerTaskAndAttention() {
   std::vector<SequenceRow> rows;
   for (const std::string_view task : {"task-", "anomaly-", "characters-", "numbers-", "translation-"}) {
@@ -71,7 +71,7 @@ TEST(SequenceModels, ComputeThePublishedFormulas) {
   }
 }
 
-// The published code takes keys for queries where source and target are equally long.
+// The published code uses keys as queries if source and target are equally long. Ours must not.
 TEST(SequenceModels, ASourceAsLongAsItsTargetIsNothingSpecial) {
   for (const std::string row : {"translation-kv-d64-l1", "translation-kv-pos-d64-l1"}) {
     const auto model = MakeHashedSequence(Small(SequenceConfigOf(row)));
@@ -132,7 +132,7 @@ TEST(SequenceModels, LaterElementsDoNotChangeEarlierLogitsWhereCausal) {
     SequenceBatch changed = batch;
     at::Tensor& ids = batch.target.defined() ? changed.target : changed.source;
     ids = ids.clone();
-    ids.select(1, 5).copy_(ids.select(1, 5) == 2).add_(2);  // 2 becomes 3, all others 2
+    ids.select(1, 5).copy_(ids.select(1, 5) == 2).add_(2);  // id 2 becomes 3, all other ids become 2
     const at::Tensor before = LogitsOf(*model, batch), after = LogitsOf(*model, changed);
     EXPECT_LT(Difference(before.narrow(1, 0, 5), after.narrow(1, 0, 5)), 1e-6);
     EXPECT_GT(Difference(before.narrow(1, 5, 1), after.narrow(1, 5, 1)), 1e-3);
@@ -159,7 +159,7 @@ TEST(SequenceModels, PaddingBehindASequenceChangesNothing) {
     const at::Tensor expected = LogitsOf(*model, batch);
     EXPECT_LT(Difference(LogitsOf(*model, padded).narrow(1, 0, 5), expected), 1e-5);
     EXPECT_LT(Relative(LogitsOf(*model, padded), SequenceOracle(*model, padded)), 1e-5);
-    // Without the mask the fill would change the result.
+    // Without the mask the padding would change the result.
     SequenceConfig blind = model->config();
     blind.mutable_pair()->clear_padding();
     EXPECT_GT(Difference(LogitsOf(*MakeHashedSequence(blind), padded).narrow(1, 0, 5), expected), 1e-3);
@@ -182,7 +182,7 @@ TEST(SetAnomaly, PermutingTheSetPermutesTheAnswerUnlessKeysHavePositions) {
       EXPECT_GT(difference, 1e-3) << "g(j) tells the places of a set apart";
     }
   }
-  // The same model with positions, as the paper's notebook runs it, is not equivariant either.
+  // With positions, as in the paper's notebook, this model is not equivariant.
   SequenceConfig config = SequenceConfigOf("anomaly-kv-d256-l2");
   config.set_positions(SequenceConfig::INTERLEAVED);
   const auto model = MakeHashedSequence(config);
@@ -259,7 +259,7 @@ TEST(SequenceModels, AttentionRateSetByItselfReplacesThatOfTheConfig) {
   EXPECT_GT(Difference(plain->Forward(batch, training), residuals), 1e-3);
 }
 
-// With every branch dropped, a model without source attention depends only on its own element.
+// With every branch dropped, an element of a model without source attention depends on its own input alone.
 TEST(SequenceModels, DropPathLeavesOutBranches) {
   SequenceConfig config = Small(SequenceConfigOf("task-kv-d64-l2"));
   config.clear_dropping();
@@ -275,7 +275,7 @@ TEST(SequenceModels, DropPathLeavesOutBranches) {
   EXPECT_GT(Difference(model->Forward(batch, training), after), 1e-4);
 }
 
-// Largest |value| of a fresh model's parameter.
+// Returns the largest |value| of a parameter in a new model.
 double Largest(const SequenceModel& model, const std::string& name) {
   for (const NamedTensor& parameter : model.Parameters()) {
     if (parameter.name == name) return parameter.tensor.abs().max().item<double>();
@@ -285,7 +285,7 @@ double Largest(const SequenceModel& model, const std::string& name) {
 }
 
 TEST(SequenceModels, StartAsThePapersCodeDoes) {
-  // Uniform within a bound: the largest of many values is just below it.
+  // Values are uniform within a bound, so the largest of many values is just below it.
   const auto near = [](double bound) { return ::testing::AllOf(::testing::Le(bound), ::testing::Gt(0.98 * bound)); };
   const double d = 64, xavier = std::sqrt(6 / (d + d)), fan_in = 1 / std::sqrt(d);
   const std::string block = "encoder.blocks.0.";
@@ -315,7 +315,7 @@ TEST(SequenceModels, StartAsThePapersCodeDoes) {
   EXPECT_THAT(Largest(*translation, "decoder.blocks.0.source_attention.key_value.weight"), near(xavier));
 }
 
-// One sequence [1, n].
+// Returns a batch of one sequence, [1, n].
 at::Tensor Ids(const std::vector<int64_t>& ids) {
   return at::tensor(ids, at::kLong).unsqueeze(0);
 }

@@ -25,7 +25,7 @@ namespace {
 using v1::KvConfig;
 using v1::SequenceConfig;
 
-// Parameters by name in fp64, and the layers that they are of.
+// The model's layers, computed from its parameters in fp64.
 class Oracle {
  public:
   Oracle(const SequenceModel& model) : config_(model.config()) {
@@ -38,7 +38,7 @@ class Oracle {
     return Stack("encoder", x, visible, at::Tensor(), at::Tensor());
   }
 
-  // x [n, d]; visible [n, n] is 1 where a row sees a column.
+  // x [n, d]; visible [n, n] is 1 if the row may see the column.
   at::Tensor Stack(const std::string& name, at::Tensor x, const at::Tensor& visible, const at::Tensor& source,
                    const at::Tensor& source_visible) const {
     for (int i = 0; i < config_.depth(); ++i) {
@@ -68,7 +68,7 @@ class Oracle {
     at::Tensor y = x.clone();
     for (int64_t t = 0; t < x.size(0); ++t) {
       for (int c = 0; c < d; ++c) {
-        // The channel's frequency, and whether it is a sine.
+        // `k` gives the frequency of channel c; the channel is a sine or a cosine.
         const bool halves = config_.positions() == SequenceConfig::HALVES;
         const int k = halves ? c % (d / 2) : c / 2;
         const bool sine = halves ? c < d / 2 : c % 2 == 0;
@@ -165,7 +165,7 @@ class Oracle {
   std::map<std::string, at::Tensor> tensors_;
 };
 
-// [rows, ids]: 1 where row i may see column j. `ids` undefined: no padding.
+// Returns a mask [rows, columns]: 1 if row i may see column j. If `ids` is undefined, there is no padding.
 at::Tensor Visible(int64_t rows, int64_t columns, bool causal, const at::Tensor& ids, int64_t padding) {
   at::Tensor visible = at::zeros({rows, columns}, at::kDouble);
   for (int64_t i = 0; i < rows; ++i) {
@@ -259,7 +259,7 @@ SequenceConfig Small(SequenceConfig config) {
 
 SequenceBatch HashedBatch(const SequenceConfig& config, int64_t batch, int64_t length, uint64_t seed) {
   if (config.has_features()) return {Hashed({batch, length, config.features().width()}, seed), {}};
-  // Ids 2 and above, so that none of them is padding.
+  // Ids start at 2, so that none is padding.
   const auto ids = [](int64_t rows, int64_t columns, int vocabulary, uint64_t s) {
     return ((Hashed({rows, columns}, s) + 1) / 2 * (vocabulary - 2)).floor().clamp(0, vocabulary - 3).to(at::kLong) + 2;
   };

@@ -13,19 +13,19 @@ namespace vitrine::testing {
 // by head: map_pos on the [n, n, m] tensor, loops for masks. Shares only parameter names with trainer/lab.
 at::Tensor SequenceOracle(const SequenceModel& model, const SequenceBatch& batch);
 
-// The library's tensor P [n, n, m] in fp64: P_ij = [E(i), E(j)] cut to m channels, E of 2 ceil(m / 4) channels.
+// Returns the library's tensor P [n, n, m] in fp64: P_ij = [E(i), E(j)] cut to m channels, where E has 2 ceil(m / 4)
+// channels.
 at::Tensor PositionalTensor(int64_t n, int m);
 
-// Returns the row's model with hashed weights of a size at which each one matters. Stops the test if there is no such
-// row.
+// Returns the row's model with hashed weights, so large that each one matters. Stops the test if there is no such row.
 std::unique_ptr<SequenceModel> MakeHashedSequence(std::string_view row);
 std::unique_ptr<SequenceModel> MakeHashedSequence(const v1::SequenceConfig& config);
 v1::SequenceConfig SequenceConfigOf(std::string_view row);
 
-// Small sizes of a row's config: two blocks of width 24 with 3 heads, the rest as it is.
+// Returns a row's config with small sizes: two blocks of width 24 with 3 heads. The rest is unchanged.
 v1::SequenceConfig Small(v1::SequenceConfig config);
 
-// A batch that the model takes, `batch` sequences of `length` elements; targets are one element shorter.
+// Returns a batch that the model accepts, `batch` sequences of `length` elements. Targets are one element shorter.
 SequenceBatch HashedBatch(const v1::SequenceConfig& config, int64_t batch, int64_t length, uint64_t seed = 1);
 
 }  // namespace vitrine::testing

@@ -62,7 +62,7 @@ TEST(SequenceZoo, HeadsChangeNoCount) {
   }
 }
 
-// V d + T d + L (12 d^2 + 10 d) + 2 d + V (d + 1), minus L d^2 without queries, plus L h (m + 1) with positions.
+// Returns V d + T d + L (12 d^2 + 10 d) + 2 d + V (d + 1), minus L d^2 without queries, plus L h (m + 1) with KV+Pos.
 int64_t CharactersFormula(KvConfig::Attention attention, int64_t d, int64_t h, int64_t depth, int64_t length) {
   const int64_t v = 65;
   const int64_t qkv = v * d + length * d + depth * (12 * d * d + 10 * d) + 2 * d + v * (d + 1);
@@ -78,7 +78,7 @@ TEST(SequenceZoo, CharactersFollowTheFormulaOverThePapersGrid) {
                                             {KvConfig::KV_POS, "kv-pos"}}) {
         const std::string four = absl::StrCat("characters-", name, "-d", d, "-l", depth);
         for (const int64_t h : {1, 4}) {
-          // The heads count with KV+Pos alone.
+          // The number of heads matters with KV+Pos alone.
           const std::string row = absl::StrCat(four, h == 1 && attention == KvConfig::KV_POS ? "-h1" : "");
           const absl::StatusOr<SequenceRow> found = FindSequence(row);
           ASSERT_TRUE(found.ok()) << found.status();
@@ -95,7 +95,8 @@ TEST(SequenceZoo, CharactersFollowTheFormulaOverThePapersGrid) {
   }
 }
 
-// The paper has no counts for translation; the parts are those of section 3 of Vaswani et al. with pre-norm.
+// The paper has no counts for translation. The expected count adds up the parts in section 3 of Vaswani et al., with
+// pre-norm.
 TEST(SequenceZoo, TranslationFollowsItsParts) {
   for (const SequenceRow& row : SequenceZoo()) {
     if (!row.config.has_pair()) continue;
@@ -110,7 +111,8 @@ TEST(SequenceZoo, TranslationFollowsItsParts) {
   }
 }
 
-// Section 5.4: what an attention module holds, here with all biases, is 4d^2 + 4d, 3d^2 + 3d and that plus m + 1.
+// Section 5.4: an attention module, here with all biases, has 4d^2 + 4d parameters with QKV, 3d^2 + 3d with KV, and m +
+// 1 more with KV+Pos.
 TEST(SequenceZoo, KvSavesAQuarterOfTheAttentionAndKvPosAddsTheBiasThatThePaperForgets) {
   const int64_t d = 64, depth = 2;
   const int64_t qkv = FindSequence("task-qkv-d64-l2")->parameters, kv = FindSequence("task-kv-d64-l2")->parameters;

@@ -21,7 +21,7 @@ namespace {
 
 using Tensors = std::vector<at::Tensor>;
 
-// Returns small whole numbers, whose sums are exact in every tested type, in all forms that a caller may pass.
+// Returns small whole numbers in all forms that a caller may pass. Their sums are exact in every tested type.
 Tensors Numbers(int rank, bool large) {
   const auto values = [rank](int64_t count, int64_t which, at::ScalarType type) {
     return (at::arange(count, at::kLong) * 7 + which * 13 + rank * 31).remainder(41).sub(20).to(type);
@@ -73,7 +73,7 @@ void SumNumbers(Communicator& ranks, bool large) {
     Check(at::equal(copies[i], first[i]), "the broadcast tensor " + std::to_string(i));
 }
 
-// Sums whose last bits depend on the order of additions; prints a hash of the result.
+// Prints a hash of sums whose last bits depend on the order of additions.
 void SumFractions(Communicator& ranks) {
   Tensors mine = {(at::arange(100'003, at::kFloat) * (0.37f + ranks.rank())).sin(),
                   (at::arange(501, at::kFloat) * (0.11f + ranks.rank())).exp()};
@@ -89,7 +89,7 @@ void SumFractions(Communicator& ranks) {
   std::cout << "hash " << hash << std::endl;
 }
 
-// Sums in a loop, as a training does, until a rank is lost.
+// Sums in a loop, like a training, until a rank is lost.
 void SumForEver(Communicator& ranks) {
   const Tensors gradients = {at::ones({1 << 20}), at::ones({77})};
   for (int64_t step = 0;; ++step) {

@@ -13,10 +13,10 @@
 
 namespace vitrine {
 
-// A child process whose stdout and stderr are read line by line. The destructor kills it if it still runs.
+// A child process whose stdout and stderr are read line by line. The destructor kills it if it is still running.
 class Process {
  public:
-  // Adds `environment` to ours, without the variables that torchrun sets.
+  // Adds `environment` to this process's environment, without the variables that torchrun sets.
   Process(const std::vector<std::string>& command, const std::map<std::string, std::string>& environment);
   Process(const Process&) = delete;
   Process& operator=(const Process&) = delete;
@@ -24,9 +24,9 @@ class Process {
 
   pid_t pid() const { return pid_; }
   void Signal(int signal) const;
-  // Reads until the output holds `text`. Returns false if the output ends or two minutes pass before.
+  // Reads until the output contains `text`. Returns false if the output ends or two minutes pass first.
   bool WaitForOutput(const std::string& text);
-  // Reads the rest, waits for the end and returns the exit code, or minus the signal that ended the process.
+  // Reads the rest of the output, waits for the process, and returns its exit code, or minus the signal that ended it.
   int Wait();
   const std::string& output() const { return output_; }
 
@@ -40,7 +40,7 @@ class Process {
   int exit_code_ = 0;
 };
 
-// RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT on this machine.
+// Returns RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT for ranks on this machine.
 std::map<std::string, std::string> RankOf(int rank, int world_size, int port);
 
 }  // namespace vitrine

@@ -22,7 +22,7 @@ using ::testing::HasSubstr;
 
 constexpr char kWorker[] = VITRINE_TESTS "/training_worker";
 
-// Returns the losses by step, from the worker's output.
+// Returns the losses in the worker's output, by step.
 std::map<int, double> LossesOf(const std::string& output) {
   std::map<int, double> losses;
   for (const auto line : absl::StrSplit(output, '\n')) {
@@ -56,8 +56,8 @@ std::map<int, double> LossesOfOneProcess(int batch, int steps, const std::string
   return LossesOf(alone.output());
 }
 
-// Adam divides by the root of squared gradients, some of which are rounding errors only: within 50 steps 1e-7 becomes
-// 1e-3, whatever the order of sums. Hence SGD here, and equal bits below.
+// Adam divides by the root of squared gradients, some of which are rounding errors only. Within 50 steps a difference
+// of 1e-7 becomes 1e-3, whatever the order of sums. Therefore this test uses SGD, and the next one expects equal bits.
 TEST(ParallelTraining, TwoProcessesFollowOneWithTheSameBatch) {
   const std::string sgd = "optimizer { kind: SGD lr: 0.05 momentum: 0.9 }";
   const std::map<int, double> expected = LossesOfOneProcess(32, 50, sgd);
@@ -110,7 +110,8 @@ TEST(ParallelTraining, ALostWorkerLeavesAStateToContinueFrom) {
 TEST(ParallelTraining, ProcessesThatDoNotResumeFromOneStateAreRefused) {
   const ScratchFolder one, other;
   {
-    Process alone({kWorker, one.path().string(), "anew", "32", "5"}, {});  // as many samples a step as the two take
+    // as many samples per step as the two processes together
+    Process alone({kWorker, one.path().string(), "anew", "32", "5"}, {});
     ASSERT_EQ(alone.Wait(), 0) << alone.output();
   }
   const int port = FreePort();

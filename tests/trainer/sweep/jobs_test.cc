@@ -34,7 +34,7 @@ class JobsTest : public ::testing::Test {
  protected:
   Job Shell(const std::string& script) const { return {{"/bin/sh", "-c", script}, Log()}; }
   std::filesystem::path Log() const { return folder_.path() / "log.txt"; }
-  // Waits until the log holds the text.
+  // Waits until the log contains the text.
   bool Says(const std::string& text) const {
     for (const absl::Time end = absl::Now() + kLong; absl::Now() < end; absl::SleepFor(absl::Milliseconds(10))) {
       if (Text(Log()).find(text) != std::string::npos) return true;
@@ -82,7 +82,7 @@ TEST_F(JobsTest, ASignalIsPassedOnOnceAndNothingElseStarts) {
     ++asked;
     return SIGINT;
   };
-  // RunJobs must pass the signal on only once.
+  // RunJobs must forward the signal only once.
   const absl::Status status = RunJobs(
       {Shell("trap 'echo told; exit 5' INT; echo ready; while :; do sleep 0.01; done"), Shell("echo never")}, options);
   EXPECT_TRUE(absl::IsCancelled(status)) << status;

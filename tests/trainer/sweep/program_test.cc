@@ -81,7 +81,7 @@ class SweepProgram : public ::testing::Test {
     execl("/bin/sh", "sh", "-c", absl::StrCat("exec ", command).c_str(), nullptr);
     _exit(127);
   }
-  // Waits until the file is there.
+  // Waits until the file exists.
   bool Appears(const std::filesystem::path& file) const {
     const absl::Time end = absl::Now() + kLong;
     while (!std::filesystem::exists(folder_.path() / file) && absl::Now() < end) absl::SleepFor(absl::Milliseconds(5));
@@ -91,7 +91,7 @@ class SweepProgram : public ::testing::Test {
   ScratchFolder folder_;
 };
 
-// The scores of every point, without times.
+// Returns the scores of every point, without times.
 std::string ScoresOf(const std::string& json) {
   std::string text;
   for (const auto& row : nlohmann::json::parse(json)) {
@@ -113,7 +113,7 @@ TEST_F(SweepProgram, KilledAndContinuedItEndsInTheSameTable) {
     EXPECT_TRUE(std::filesystem::exists(folder_.path() / "whole/report" / file)) << file;
   }
 
-  // The sweep is killed during the second run, then stopped by a signal during the third, then runs to its end.
+  // The sweep is killed during the second run, then stopped by a signal during the third run, then runs to its end.
   const std::string command = Command("parts");
   pid_t sweep = Start(command);
   ASSERT_TRUE(Appears("parts/cells/lr=1e-3,seed=2/state.safetensors"));
@@ -136,7 +136,7 @@ TEST_F(SweepProgram, AFailedRunIsNamedAndTheOthersGiveTheTable) {
   WriteGrid(R"pb(axes { path: "optimizer.lr" values: "1e-3" values: "2e-3" }
                  seeds: 1
                  epochs: 1)pb");
-  // A folder where the run writes its state.
+  // A folder in place of the state file makes the run fail.
   std::filesystem::create_directories(folder_.path() / "work/cells/lr=2e-3,seed=1/state.safetensors/x");
   const Outcome outcome = Run(Command("work"));
   EXPECT_EQ(outcome.exit_code, 1);

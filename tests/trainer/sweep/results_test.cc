@@ -23,7 +23,7 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// Two rates, two widths, three seeds.
+// Returns a grid of two rates, two widths and three seeds.
 SweepGrid Grid() {
   SweepGrid grid;
   grid.name = "rates & widths";
@@ -42,7 +42,7 @@ SweepGrid Grid() {
   return grid;
 }
 
-// Point p and seed s score 0.8 + p gain + (s - 2) / 50: a mean of 0.8 + p gain and a deviation of 0.02.
+// Point p with seed s has the score 0.8 + p gain + (s - 2) / 50, so the mean is 0.8 + p gain and the deviation 0.02.
 std::vector<std::optional<CellResult>> Results(const SweepGrid& grid, double gain = 0.01) {
   std::vector<std::optional<CellResult>> results;
   for (const SweepCell& cell : grid.cells) {
@@ -79,7 +79,8 @@ size_t Bests(const std::vector<PointSummary>& points) {
 }
 
 TEST(Summary, NoneIsTheBestWhereSpreadOrNumberDoNotAllowIt) {
-  // 0.01 between means of three runs with a deviation of 0.02: t is 0.6, and 2.8 would be needed; of 0.1 it is 6.1.
+  // With three runs and a deviation of 0.02, means that differ by 0.01 give t = 0.6, means that differ by 0.1 give t =
+  // 6.1. A significant difference needs 2.8.
   EXPECT_EQ(Bests(*Summarise(Grid(), Results(Grid(), 0.01))), 0u);
   EXPECT_EQ(Bests(*Summarise(Grid(), Results(Grid(), 0.1))), 1u);
   SweepGrid two = Grid();

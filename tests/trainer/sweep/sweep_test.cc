@@ -22,8 +22,9 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// Replaces the trainer, since this test concerns only the ways in which a run ends: finds its folder and seed among its
-// arguments, records that it ran, executes the file `do-<seed>` if any, and otherwise finishes with the score 0.<seed>.
+// Replaces the trainer, since this test concerns only the ways in which a run ends. Finds its folder and seed among its
+// arguments and records that it ran. Then runs the script `do-<seed>`, if it exists, and ends with the score
+// 0.<seed> if that script does not exit.
 constexpr char kProgram[] = R"sh(#!/bin/sh
 here=$(dirname "$0")
 for argument; do
@@ -105,7 +106,7 @@ TEST_F(SweepTest, AFailedRunIsNamedWithItsReasonAndTheOthersFinish) {
   EXPECT_THAT(outcome->failures[1].reason, HasSubstr("killed by signal 11 (Segmentation fault)"));
   EXPECT_THAT(outcome->failures[2].reason, HasSubstr("ended without a result"));
   EXPECT_FALSE(outcome->stopped);
-  // Once the cause is gone, only those run.
+  // Once the cause is gone, only the failed runs are run.
   for (const int seed : {1, 2, 3}) Do(seed, "");
   std::filesystem::remove(folder_.path() / "ran");
   EXPECT_THAT(Scores(*RunSweepGrid(grid_, options_)), ElementsAre(0.1, 0.2, 0.3, 0.4));
@@ -155,7 +156,7 @@ TEST_F(SweepTest, StoppedItPassesTheSignalAndIsContinued) {
 }
 
 TEST_F(SweepTest, KilledItsRunsEndAndTheNextSweepWaitsForThem) {
-  // The run takes a while to end, like one that writes its state, and reports it at the very end.
+  // Like a run that writes its state, this one takes a while to end and reports its end last.
   Do(2, "trap 'sleep 0.3; echo state written; exit 0' TERM; echo ready; while :; do sleep 0.01; done\n");
   const pid_t sweep = fork();
   if (sweep == 0) {

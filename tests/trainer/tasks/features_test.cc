@@ -93,7 +93,7 @@ TEST(FeaturesTest, ASingleFileGivesATenthOfEachClassToTheTest) {
   const auto splits = *ReadFeatureSplits(folder.path() / "all");
   EXPECT_EQ(splits.test.labels.size(), 4u);
   EXPECT_EQ(std::count(splits.test.labels.begin(), splits.test.labels.end(), 1), 2);
-  // Every vector is in one of the two.
+  // Every vector is in one of the two splits.
   const at::Tensor first = at::cat({splits.train.features, splits.test.features}).select(1, 0);
   EXPECT_TRUE(at::equal(std::get<0>(first.sort()), at::arange(0, 120, 3, at::kFloat)));
 }
@@ -112,7 +112,7 @@ TEST(FeaturesTest, GeneratedClustersStandApart) {
   EXPECT_EQ(splits.train.features.size(0), 2000);
   EXPECT_EQ(splits.test.features.size(0), 400);
   EXPECT_NEAR(splits.train.features.mean().item<double>(), 0, 0.05);
-  // The mean of each class: 20 centres, from which the test vectors are classified.
+  // Test vectors are classified by the nearest of 20 centres; a centre is the mean of a class.
   const at::Tensor centres = splits.train.features.view({20, 100, 64}).mean(1);
   const at::Tensor distances = (splits.test.features.unsqueeze(1) - centres).square().sum(-1);  // [400, 20]
   const at::Tensor nearest = distances.argmin(1);

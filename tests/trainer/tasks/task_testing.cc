@@ -34,11 +34,11 @@ std::string RefusalOf(const std::string& text, const std::string& data) {
 }
 
 std::unique_ptr<Module> TrainFor(const Task& task, int64_t batch, int steps, double lr) {
-  at::set_num_threads(1);  // as the trainer does; threads that wait for each other slow small models down
+  at::set_num_threads(1);  // like the trainer; threads that wait for each other slow small models down
   auto model = *task.MakeModel();
   model->RequireGrad(true);
   v1::Optimizer settings;
-  settings.set_kind(v1::Optimizer::ADAMW);  // without decay the same as Adam
+  settings.set_kind(v1::Optimizer::ADAMW);  // equals Adam, since there is no decay
   Optimizer optimizer(settings, model->Parameters());
   const int64_t steps_per_epoch = task.samples() / batch;
   std::vector<Member> members;

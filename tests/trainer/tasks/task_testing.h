@@ -11,13 +11,13 @@
 
 namespace vitrine::testing {
 
-// A recipe from the text of its fields.
+// Parses a recipe from the text of its fields.
 v1::Recipe RecipeOf(const std::string& text);
 
-// Returns MakeSequenceTask of RecipeOf; fails the test with its status on an error.
+// Returns MakeSequenceTask of RecipeOf. On an error, fails the test with its status.
 std::unique_ptr<Task> TaskOf(const std::string& text, const std::string& data = "");
 
-// Returns the error message with which MakeSequenceTask rejects the recipe.
+// Returns the error message of MakeSequenceTask for this recipe.
 std::string RefusalOf(const std::string& text, const std::string& data = "");
 
 // Trains the task's model for some steps of Adam at a constant rate, with gradients clipped at 5 and without dropout.
@@ -25,11 +25,11 @@ std::unique_ptr<Module> TrainFor(const Task& task, int64_t batch, int steps, dou
 
 double MeasureOf(const Score& score, const std::string& name);
 
-// Members of these samples.
+// Returns members for these samples.
 std::vector<Member> MembersOf(const std::vector<int64_t>& samples);
 
-// The loss of the whole batch, and the mean of its shares' losses weighed by their samples: equal for a loss that
-// threads can share.
+// Returns the loss of the whole batch, and the mean of its shares' losses weighted by their samples. The two are equal
+// if threads can share the loss.
 std::pair<double, double> LossWholeAndShared(const Task& task, const Module& model, const TrainingBatch& batch,
                                              int shares);
 

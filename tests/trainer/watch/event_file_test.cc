@@ -32,7 +32,7 @@ uint32_t Number32(const std::string& bytes, size_t at) {
   return number;
 }
 
-// The known answers of RFC 3720, B.4, and the check value of the CRC catalogue.
+// Expects the known answers of RFC 3720, B.4, and the check value of the CRC catalogue.
 TEST(Crc32c, GivesTheStandardsAnswers) {
   EXPECT_EQ(Crc32c("123456789"), 0xe3069283u);
   EXPECT_EQ(Crc32c(std::string(32, '\0')), 0x8a9136aau);
@@ -140,7 +140,7 @@ TEST(EventFile, ALongRunKeepsAboutTenThousandSteps) {
   EXPECT_THAT(steps, testing::ElementsAre(0, 0, 999800, 999900, 1000000, 1000005));
 }
 
-// The reader of TensorBoard itself.
+// Uses TensorBoard's own reader.
 TEST(EventFile, TensorBoardReadsIt) {
   const std::string environment = TestEnvironment();
   if (environment.empty()) GTEST_SKIP() << "there is no TensorBoard: pip reaches no package index";

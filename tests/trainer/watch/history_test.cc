@@ -77,7 +77,8 @@ TEST(History, StepsReadBackTheSameDoubles) {
   }
 }
 
-// At any step of the interruption and of the saved state, the files equal those of an uninterrupted run.
+// For every step that was saved and every step at which the run was killed, the files equal those of an uninterrupted
+// run.
 TEST(History, AContinuedRunLeavesTheFilesOfAnUninterruptedOne) {
   const ScratchFolder whole;
   Feed(0, kMadeSteps, *OpenWriter(whole.path()));
@@ -94,8 +95,8 @@ TEST(History, AContinuedRunLeavesTheFilesOfAnUninterruptedOne) {
   }
 }
 
-// The state of a step is saved before and after its measurement. A run that is killed in between, before or after the
-// measurement was recorded, measures again.
+// The state of a step is saved before and after its measurement. A run that is killed between the two measures again,
+// even if the measurement was already recorded.
 TEST(History, AMeasurementThatIsRepeatedLeavesTheSameFiles) {
   const ScratchFolder whole;
   Feed(0, kMadeSteps, *OpenWriter(whole.path()));
@@ -111,7 +112,7 @@ TEST(History, AMeasurementThatIsRepeatedLeavesTheSameFiles) {
       }
       const auto writer = OpenWriter(folder.path());
       Feed(step, kMadeSteps, *writer, /*measures_again=*/true);
-      // The rate of the process is none that it has measured.
+      // samples_per_second is that of the new process, which has measured no step yet.
       History history = *ReadHistory(folder.path());
       for (HistoryRow& row : history.rows) row.samples_per_second = 100;
       ASSERT_EQ(FormatHistory(history), TextOf(HistoryFile(whole.path()))) << step << recorded;

@@ -11,7 +11,8 @@
 
 namespace vitrine {
 
-// A run of 12 steps, 4 an epoch, as an observer hears of it. Every number is a function of the step.
+// Number of steps of a made-up run, 4 per epoch, that is reported to an observer. Every number is a function of the
+// step.
 inline constexpr int64_t kMadeSteps = 12;
 inline constexpr int64_t kMadeStepsPerEpoch = 4;
 
@@ -49,15 +50,16 @@ inline bool MadeMeasures(int64_t step) {
   return step == 6 || step % kMadeStepsPerEpoch == 0;
 }
 
-// Measures the validation split at step 6, in the middle of an epoch, and the test split at the ends of the second and
-// third; ends the epochs.
+// Reports measurements: the validation split at step 6, in the middle of an epoch, and the test split at the ends of
+// the second and third epoch. Reports the end of each epoch.
 inline void FeedMeasurement(int64_t step, Observer& observer) {
   if (step == 6) observer.OnScore(MadeScore("validation", step));
   if (step == 8 || step == 12) observer.OnScore(MadeScore("test", step));
   if (step % kMadeStepsPerEpoch == 0) observer.OnEpoch({.last = MadeStep(step), .scores = ""});
 }
 
-// The steps behind `first` up to `last`, with their measurements. `measures_again`: those of `first` too.
+// Reports the steps after `first` up to `last`, with their measurements. If `measures_again`, reports first the
+// measurements of step `first`.
 inline void Feed(int64_t first, int64_t last, Observer& observer, bool measures_again = false) {
   observer.OnStart({.step = first, .total_steps = kMadeSteps, .measures_again = measures_again});
   if (measures_again) FeedMeasurement(first, observer);

@@ -23,7 +23,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
 
-// The whole answer to one request to 127.0.0.1:PORT, head and body.
+// Returns the whole response to one request to 127.0.0.1:PORT, head and body.
 std::string Ask(const std::string& address, const std::string& request) {
   sockaddr_in server = {};
   server.sin_family = AF_INET;

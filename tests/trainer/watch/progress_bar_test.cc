@@ -45,7 +45,7 @@ TEST(ProgressBar, AMeasurementWithinAnEpochHasALineOfItsOwn) {
   std::ostringstream out;
   Progress progress(out, /*is_terminal=*/false);
   ProgressBar bar(progress, "images");
-  bar.OnScore(MadeScore("validation", 6));  // also where the run is resumed here and has done no step
+  bar.OnScore(MadeScore("validation", 6));  // works without a step, as in a run that is resumed here
   EXPECT_THAT(out.str(), HasSubstr("step 6 (epoch 1.50)  validation top1 35.29 %, loss 0.3333 (best so far)\n"));
 }
 

@@ -26,7 +26,7 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-const bool kOneThread = (SetComputeThreads(1), true);  // within an operator
+const bool kOneThread = (SetComputeThreads(1), true);  // per operator
 
 std::unique_ptr<Model> SmallModel(const v1::Recipe& recipe) {
   const auto config = ConfigOf(recipe);
@@ -43,7 +43,7 @@ v1::Recipe CodesRecipe() {
   return recipe;
 }
 
-// Images of many classes; every 7th cannot be decoded.
+// Images of many classes. Every 7th image cannot be decoded.
 class ManyClasses final : public Dataset {
  public:
   explicit ManyClasses(int classes) : squares_(classes, 1) {

@@ -81,7 +81,7 @@ TEST(WordVocabularyTest, KeepsTheMostFrequentWords) {
   ASSERT_EQ(vocabulary.size(), WordVocabulary::kMarks + 3);
   EXPECT_EQ(vocabulary.word(4), "c");
   EXPECT_EQ(vocabulary.word(5), "b");
-  EXPECT_EQ(vocabulary.word(6), "a");  // as frequent as d, and before it
+  EXPECT_EQ(vocabulary.word(6), "a");  // as frequent as d, but earlier in the byte order
   EXPECT_THAT(vocabulary.Encode({"a", "d", "c"}),
               ElementsAre(WordVocabulary::kBegin, 6, WordVocabulary::kUnknown, 4, WordVocabulary::kEnd));
   EXPECT_THAT(vocabulary.Decode(std::vector<int64_t>{2, 6, 0, 4, 3, 5, 1}), ElementsAre("a", "<unk>", "c"));

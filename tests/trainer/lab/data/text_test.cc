@@ -50,7 +50,7 @@ TEST(NumberWordsTest, SpellsNumbers) {
   EXPECT_THAT(NumberInWords(9013), ElementsAre("nine", "thousand", "thirteen"));
 }
 
-// Reads a number back: an independent statement of what the words mean.
+// Parses a number from its words, independently of NumberInWords.
 int ValueOf(const std::vector<std::string>& words) {
   static const std::map<std::string, int> values = {
       {"one", 1},       {"two", 2},       {"three", 3},    {"four", 4},     {"five", 5},       {"six", 6},
@@ -70,7 +70,7 @@ int ValueOf(const std::vector<std::string>& words) {
   return value + part;
 }
 
-// The published figures of the KV transformer's corpus.
+// The expected figures are those published for the KV transformer's corpus.
 TEST(NumberWordsTest, CorpusHasThePublishedCounts) {
   const std::vector<std::string> tokens = NumberWords();
   EXPECT_EQ(tokens.size(), 63'095u);

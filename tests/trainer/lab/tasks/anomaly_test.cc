@@ -22,7 +22,7 @@ using testing::MembersOf;
 using testing::RefusalOf;
 using testing::TaskOf;
 
-// A small model of the row `attention`, for vectors of `width` values.
+// Returns a recipe for a small model of the row `attention`, for vectors of `width` values.
 std::string Anomaly(const std::string& attention, const std::string& settings = "", const std::string& more = "",
                     int width = 16) {
   return "seed: 1 " + more + " sequence { model: \"anomaly-" + attention +
@@ -32,7 +32,7 @@ std::string Anomaly(const std::string& attention, const std::string& settings = 
          settings + " } }";
 }
 
-// Vectors of 16 values that say their class (first) and their number (second), 12 of each of 4 classes.
+// Returns vectors of 16 values, 12 of each of 4 classes. The first value is the class, the second is the index.
 FeatureSet Numbered() {
   FeatureSet set{.features = at::randn({48, 16}), .labels = {}};
   for (int i = 0; i < 48; ++i) {
@@ -45,7 +45,7 @@ FeatureSet Numbered() {
 
 class AnomalyTaskTest : public ::testing::Test {
  protected:
-  // Data of these vectors, to train and to test alike.
+  // Writes these vectors as both the training and the test split.
   std::string Write(const FeatureSet& set) {
     EXPECT_TRUE(WriteFeatures(set, folder_.path() / "train.safetensors").ok());
     EXPECT_TRUE(WriteFeatures(set, folder_.path() / "test.safetensors").ok());
@@ -85,7 +85,7 @@ TEST_F(AnomalyTaskTest, ASetHasOneVectorOfAnotherClassWhereTheLabelSays) {
     anomalies.insert(batch.sequences.source[i][place][1].item<int64_t>());
     places.insert(place);
   }
-  EXPECT_EQ(anomalies.size(), 48u);  // each once an epoch
+  EXPECT_EQ(anomalies.size(), 48u);  // each once per epoch
   EXPECT_EQ(places.size(), 5u);      // anywhere
 }
 
@@ -111,8 +111,8 @@ TEST_F(AnomalyTaskTest, HoldsOutAShareOfEachClass) {
   EXPECT_EQ(task->MeasureOn(MeasuredSplit::kTest, *model, {})->samples, 400);
 }
 
-// The published leak: where the anomaly is always the last, a model that sees positions needs no features. These are
-// noise, so that nothing else can be learned.
+// This is the published leak: if the anomaly is always last, a model that sees positions needs no features. The
+// features are noise, so that nothing else can be learned.
 TEST_F(AnomalyTaskTest, WhoSeesPositionsKnowsThatTheLastIsTheAnomaly) {
   FeatureSet noise{.features = at::randn({400, 16}), .labels = {}};
   for (int i = 0; i < 400; ++i) noise.labels.push_back(i % 10);

@@ -24,7 +24,7 @@ BleuCounts CountsOf(const std::string& candidate, const std::string& reference) 
   return counts;
 }
 
-// The first example of Papineni et al. 2002: "the" counts as often as the reference has it.
+// This is the first example of Papineni et al. 2002: "the" counts only as often as the reference has it.
 TEST(BleuTest, ClipsRepeatedWords) {
   const BleuCounts counts = CountsOf("the the the the the the the", "the cat is on the mat");
   EXPECT_EQ(counts.matches[0], 2);
@@ -33,8 +33,8 @@ TEST(BleuTest, ClipsRepeatedWords) {
   EXPECT_EQ(counts.Bleu(), 0);
 }
 
-// Computed by hand: the sums of both sentences are 12/13, 8/11, 5/9 and 3/7; 13 words against 14: exp(1 - 14/13) (12/13
-// 8/11 5/9 3/7)^(1/4).
+// Computed by hand: the sums over both sentences are 12/13, 8/11, 5/9 and 3/7. There are 13 words for 14 in the
+// references, so the result is exp(1 - 14/13) (12/13 8/11 5/9 3/7)^(1/4).
 TEST(BleuTest, OfACorpusSumsBeforeItDivides) {
   BleuCounts counts = CountsOf("the cat sat on the mat", "the cat is on the mat");
   counts.Add(CountsOf("there is a small cat here today", "there is a small cat here now today"));
@@ -48,14 +48,14 @@ TEST(BleuTest, OfACorpusSumsBeforeItDivides) {
 TEST(BleuTest, PunishesShortAnswersOnly) {
   EXPECT_DOUBLE_EQ(CountsOf("a b c d e", "a b c d e").Bleu(), 1);
   EXPECT_NEAR(CountsOf("a b c d", "a b c d e f g h").Bleu(), std::exp(-1), 1e-12);
-  // p = 4/5, 3/4, 2/3, 1/2; longer than the reference.
+  // The precisions are 4/5, 3/4, 2/3 and 1/2. There is no penalty, since the answer is longer than the reference.
   EXPECT_NEAR(CountsOf("a b c d e", "a b c d").Bleu(), std::pow(0.2, 0.25), 1e-12);
 }
 
 TEST(BleuTest, IsZeroWithoutWords) {
   EXPECT_EQ(BleuCounts().Bleu(), 0);
   EXPECT_EQ(CountsOf("", "a b c d").Bleu(), 0);
-  EXPECT_EQ(CountsOf("a b c", "a b c").Bleu(), 0);  // no four words in a row
+  EXPECT_EQ(CountsOf("a b c", "a b c").Bleu(), 0);  // there are no four words in a row
 }
 
 }  // namespace

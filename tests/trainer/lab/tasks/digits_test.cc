@@ -24,7 +24,7 @@ std::string Digits(const std::string& task, int length, int seed = 1) {
          " train: 6400 validation: 300 test: 250 " + task + " } }";
 }
 
-// The digits of a batch, a string a sequence.
+// Returns the digits of a batch, one string per sequence.
 std::vector<std::string> SequencesOf(const TrainingBatch& batch) {
   const at::Tensor digits = batch.sequences.source.argmax(-1);
   std::vector<std::string> sequences;
@@ -85,9 +85,9 @@ TEST(DigitTaskTest, AnEpochHasEverySampleOnce) {
   EXPECT_EQ(first.back(), 6399);
 }
 
-// 16 random digits never meet twice by chance.
+// Two sequences of 16 random digits are never equal by chance.
 TEST(DigitTaskTest, SequencesDoNotRepeat) {
-  // A recipe whose seed is that of the measured splits.
+  // The recipe has the same seed as the measured splits.
   const auto task = TaskOf(Digits("task: COPY", 16, /*seed=*/42));
   std::set<std::string> seen;
   for (const std::string& sequence : SequencesOf(*task->MakeBatch(0, 0, task->EpochMembers(0)))) seen.insert(sequence);

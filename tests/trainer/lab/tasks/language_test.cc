@@ -17,7 +17,7 @@ using testing::MembersOf;
 using testing::RefusalOf;
 using testing::TaskOf;
 
-// A small model of the row `model`.
+// Returns a recipe for a small model of the row `model`.
 std::string Language(const std::string& model, const std::string& settings, const std::string& more = "") {
   return "seed: 1 " + more + " sequence { model: \"" + model +
          "\" model_overrides { width: 32 depth: 1 heads: 2 mlp_width: 64 } language { " + settings + " } }";
@@ -25,7 +25,7 @@ std::string Language(const std::string& model, const std::string& settings, cons
 
 TEST(LanguageTaskTest, LearnsNumberWords) {
   const auto task = TaskOf(Language("numbers-kv-pos-d64-l4", "context: 32 text: NUMBER_WORDS"));
-  // 80 % of 63,095 tokens, 32 at a time and one to foretell.
+  // 80 % of 63,095 tokens are for training; a window has 32 tokens, and the last one needs a next token.
   EXPECT_EQ(task->samples(), (50'476 - 1) / 32);
   const auto model = testing::TrainFor(*task, 32, 250, 1e-2);
   const Score score = *task->MeasureOn(MeasuredSplit::kTest, *model, {.threads = 2});
@@ -42,7 +42,7 @@ TEST(LanguageTaskTest, LearnsCharactersOfAFile) {
   std::string text;
   for (int i = 0; i < 400; ++i) text += "the hé quick\n";
   const std::string file = folder.Write("text", text);
-  // 12 different characters in a vocabulary of 65.
+  // The file has 12 different characters; the vocabulary has 65.
   const auto task = TaskOf(
       Language("characters-kv-pos-d64-l1", "context: 16 text: CHARACTERS samples: 640", "data { format: \"text\" }"),
       file);
@@ -68,7 +68,7 @@ TEST(LanguageTaskTest, RandomWindowsChangeWithTheEpochAndNothingElse) {
   EXPECT_FALSE(at::equal(window(0, 0, {5}), window(1, 0, {5})));
 }
 
-// Each part has a letter of its own.
+// Each split has its own letter.
 TEST(LanguageTaskTest, CutsTheTextInOrder) {
   const ScratchFolder folder;
   std::string text;

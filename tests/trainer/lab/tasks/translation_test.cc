@@ -55,7 +55,7 @@ TEST(TranslationTaskTest, LearnsToSpellNumbers) {
   EXPECT_GT(testing::MeasureOf(score, "accuracy"), 0.6);
 }
 
-// The definition, written out.
+// The expected value is written out from the definition.
 TEST(TranslationTaskTest, DivergenceIsThatOfTheSmoothedTarget) {
   constexpr double kSmoothing = 0.1;
   constexpr int64_t kPadding = 1, kVocabulary = 7;
@@ -87,7 +87,7 @@ TEST(TranslationTaskTest, ReadsASentenceUpToItsEndAndAnswersFromItsSecondWord) {
   WriteCorpus(folder);
   const auto task = TaskOf(Translation(), "parallel:" + folder.path().string());
   const TrainingBatch batch = *task->MakeBatch(0, 0, MembersOf({0, 1}));
-  // <unk> <pad> <bos> <eos>, then by frequency and bytes: ein haus hund ...; a dog dogs ...
+  // Ids are <unk> <pad> <bos> <eos>, then words by frequency and bytes: ein haus hund ...; a dog dogs ...
   EXPECT_TRUE(at::equal(batch.sequences.source[0], at::tensor({2, 4, 6, 3, 1, 1}, at::kLong)));
   EXPECT_TRUE(at::equal(batch.sequences.target[0], at::tensor({2, 4, 5, 3, 1, 1}, at::kLong)));
   EXPECT_TRUE(at::equal(batch.labels[0], at::tensor({4, 5, 3, 1, 1, 1}, at::kLong)));
@@ -104,7 +104,7 @@ TEST(TranslationTaskTest, TranslatesInBothDirections) {
   EXPECT_NE(there->data_digest(), back->data_digest());
 }
 
-// Padding changes neither the loss nor what counts; shares of a batch weigh words as the whole does.
+// Padding changes neither the loss nor the counts. A share of a batch weighs words like the whole batch.
 TEST(TranslationTaskTest, PaddingDoesNotCount) {
   const ScratchFolder folder;
   WriteCorpus(folder);
@@ -130,7 +130,7 @@ TEST(TranslationTaskTest, GreedyDecodingTakesTheLikeliestWordEachTime) {
   const TrainingBatch batch = *task->MakeBatch(0, 0, MembersOf({0, 1, 2, 3}));
   const auto answers = *GreedyDecode(model, batch.sequences.source, {2, 3}, 12);
   for (int64_t i = 0; i < 4; ++i) {
-    // One sentence after the other, without padding.
+    // Decodes one sentence after the other, without padding.
     const at::Tensor source = batch.sequences.source[i].unsqueeze(0);
     std::vector<int64_t> expected;
     while (expected.size() < 12) {
