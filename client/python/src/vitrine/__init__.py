@@ -5,7 +5,7 @@
         result = client.classify("cat.jpg", model="eit-mini-cifar10", attention=["mean"])
         print(result.top1)
 
-`vitrine.aio` has the same for asyncio, `vitrine.v1` the messages of the contract.
+`vitrine.aio` has the same classes for asyncio. `vitrine.v1` has the protobuf messages.
 """
 
 from importlib import metadata as _metadata

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Server addresses: parsing, and whether a connection leaves this machine."""
+"""Parses and resolves server addresses, and tells which of them stay on this machine."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ class ServerAddress:
 
     Attributes:
         uri: gRPC target; empty if `hosts` has several entries.
-        hosts: several host:port, in order; otherwise empty.
+        hosts: the entries of a list of host:port, in order; empty if the address is not a list.
         host: the only host, without brackets; empty for several hosts or a socket.
-        balanced: requests are distributed over all resolved addresses.
-        local: does not leave this machine: loopback, or a Unix socket.
+        balanced: True if requests are distributed over all resolved addresses.
+        local: True if the connection stays on this machine: loopback, or a Unix socket.
     """
 
     uri: str = ""
@@ -39,8 +39,8 @@ class _Endpoint(NamedTuple):
 
 
 def parse(address: str) -> ServerAddress:
-    """ValueError: no port, a list with entries other than host:port, or a scheme other than dns, ipv4, ipv6 and
-    unix."""
+    """Parses an address. ValueError: it has no port, is a list with entries other than host:port, or has a scheme
+    other than dns, ipv4, ipv6 and unix."""
     if address.startswith(("unix:", "unix-abstract:")):
         path = address.partition(":")[2]
         if not path:
@@ -56,7 +56,7 @@ def parse(address: str) -> ServerAddress:
         name, resolver = address[len("dns:") :], ""
         if name.startswith("//"):
             resolver, _, name = name[2:].partition("/")
-        # A custom resolver may return any address, also for localhost.
+        # A custom resolver may return any address, even for localhost.
         host = _split(name).host
         return ServerAddress(address, host=host, balanced=True, local=_is_loopback(host) and not resolver)
     parts = address.split(",")
@@ -67,8 +67,8 @@ def parse(address: str) -> ServerAddress:
 
 
 def resolve(hosts: Tuple[str, ...], partly: bool = False) -> str:
-    """Resolves the names of several hosts and returns them as a gRPC target. Unavailable names a host without an
-    address; with `partly`, only if no host has one."""
+    """Resolves the names of several hosts and returns them as a gRPC target. Unavailable: a host has no address, or
+    with `partly`, no host has one; the message names a host."""
     four: List[str] = []
     six: List[str] = []
     missing: Optional[Unavailable] = None
@@ -133,7 +133,7 @@ def _split(text: str) -> _Endpoint:
 
 
 def _is_loopback(host: str) -> bool:
-    """Returns True for this machine, independent of the resolver: of all names only for localhost."""
+    """Returns True for loopback addresses and the name localhost. Does not ask a resolver."""
     try:
         return host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:

@@ -14,13 +14,13 @@ from vitrine._connection import Settings, TimeLeft
 from vitrine._models import Model, of_version
 from vitrine.v1 import admin_pb2, serving_pb2
 
-# Loads wait for each other; equal to the server's own limit.
+# Default deadline in seconds. Loads wait for each other; the server's own limit is the same.
 PATIENCE = 600.0
 
 
 @dataclass(frozen=True)
 class VersionPolicy:
-    """The versions of a model that are loaded. Set one of the three, as in VersionPolicy(latest=2).
+    """Selects the versions of a model that are loaded. Set exactly one attribute, as in VersionPolicy(latest=2).
 
     Attributes:
         latest: number of newest valid versions, 1 to 100.
@@ -50,10 +50,11 @@ class CanaryStatus:
     """Measurements of the canary guard for one version.
 
     Attributes:
-        requests, errors: answers in the window, and those with an error of the server.
+        requests: number of answers in the window.
+        errors: number of these answers with a server error.
         golden_drift: drift in the last run of the goldens; None: not run yet.
         compute_ratio: compute time divided by that of the stable version; None: no comparison yet.
-        compared: number of images behind the ratio.
+        compared: number of images from which the ratio was computed.
     """
 
     version: int
@@ -66,18 +67,19 @@ class CanaryStatus:
 
 @dataclass(frozen=True)
 class ModelServing:
-    """How a model is served, and the reasons.
+    """Serving state of a model.
 
     Attributes:
         stable_version: version for requests without version and label; None: no version is ready.
-        policy: versions that are loaded, the server's default if not set.
-        labels, traffic: versions by label; percent by version. Only those set explicitly, without default labels.
-        versions: every known version; without class labels.
+        policy: selects the versions that are loaded; None: the server's default.
+        labels: version by label, if set explicitly; without default labels.
+        traffic: percent of requests by version, if set explicitly.
+        versions: every known version, without its class labels.
         put_away: versions that were rolled back or unloaded.
         unloaded: True if the whole model was unloaded.
         memory_bytes: size of the loaded weights.
-        changed_by_admin: True if the Admin service set any of it.
-        proto: everything else, as sent by the server: limits, batching, precision, ...
+        changed_by_admin: True if any setting was made through the Admin service.
+        proto: the server's message, with everything else: limits, batching, precision, ...
     """
 
     model: str
@@ -96,7 +98,7 @@ class ModelServing:
 
 @dataclass(frozen=True)
 class ServingChange:
-    """Result of a change: the serving state of the model, and side effects as sentences."""
+    """Result of a change: the new serving state of the model, and sentences about side effects."""
 
     serving: ModelServing
     notes: Tuple[str, ...]
@@ -107,10 +109,10 @@ class ServingStatus:
     """Serving state of models.
 
     Attributes:
-        models: by name.
+        models: in the order of their names.
         serving_config, admin_state: paths of the server's files; "": none. Without admin_state, changes are lost when
             the server ends.
-        serving_config_fault: why the current file is not used (an older one is); "": it is used.
+        serving_config_fault: why the server rejects the current file and still uses an older one; "": no fault.
         memory_bytes, max_memory_bytes: size of the loaded weights, and its limit; None: no limit.
     """
 
@@ -123,7 +125,7 @@ class ServingStatus:
 
 
 class AdminStubs:
-    """The calls of the Admin service over a channel of either kind."""
+    """The calls of the Admin service over a grpc.Channel or a grpc.aio.Channel."""
 
     def __init__(self, channel: Any) -> None:
         def method(name: str, request: Any, response: Any = admin_pb2.ServingChange) -> Any:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Connection settings, and what all calls of both clients share."""
+"""Connection settings, and code that all calls of both clients share."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from vitrine.v1 import classifier_pb2, registry_pb2
 Pem = Union[str, "os.PathLike[str]", bytes]
 Metadata = Tuple[Tuple[str, str], ...]
 
-# A classification may carry 16 MiB of attention and features; GetModel 100,000 labels.
+# A classification may carry 16 MiB of attention and features; a GetModel response may carry 100,000 labels.
 _MAX_REQUEST_BYTES, _MAX_RESPONSE_BYTES = 32 << 20, 80 << 20
-# gRPC raises smaller values to the first.
+# Seconds. gRPC raises smaller values to the shortest.
 _SHORTEST_KEEPALIVE, _LONGEST_KEEPALIVE = 10, 86400
 # Round robin over the servers whose health service reports SERVING: a replica that is loading its models or shutting
 # down gets no request. A server without the health service counts as serving.
@@ -54,7 +54,7 @@ class Settings:
     max_in_flight: int
 
     def metadata(self, traceparent: Optional[str] = None) -> Metadata:
-        """Returns the metadata of one call: the token may change between calls."""
+        """Returns the metadata of one call. The token may change between calls."""
         authorization: Metadata = () if self.token is None else (("authorization", "Bearer " + self.token.get()),)
         return authorization if traceparent is None else (*authorization, ("traceparent", traceparent))
 
@@ -63,7 +63,7 @@ class Settings:
         return errors.of_rpc(rpc, self.address, self.proxy)
 
     def renewed(self, code: str, metadata: Metadata) -> bool:
-        """Returns True if a call that ended with `code` was rejected for its token, which has been replaced since."""
+        """Returns True if the token of a call that ended with `code` was rejected, and has been replaced since."""
         if code != "UNAUTHENTICATED" or self.token is None:
             return False
         return self.token.renewed(dict(metadata)["authorization"][len("Bearer ") :])
@@ -83,7 +83,8 @@ def settings(
     retries: Optional[RetryPolicy],
     max_in_flight: int,
 ) -> Settings:
-    """ValueError: options that are wrong or contradict each other. OSError: a file that cannot be read."""
+    """Checks a client's options. ValueError: they are wrong or contradict each other. OSError: a file cannot be
+    read."""
     address = address or os.environ.get("VITRINE_SERVER") or "127.0.0.1:8500"
     place = _address.parse(address)
     asked = ca is not None or cert is not None or server_name is not None
@@ -124,13 +125,13 @@ def _channel_options(
         ("grpc.max_send_message_length", _MAX_REQUEST_BYTES),
         ("grpc.max_receive_message_length", _MAX_RESPONSE_BYTES),
         ("grpc.primary_user_agent", "vitrine-python"),
-        # gRPC's own first backoff is a second, in which every attempt of ours would fail at once.
+        # gRPC's default first backoff is a second. Until its end, every attempt of this client would fail at once.
         ("grpc.initial_reconnect_backoff_ms", int(1000 * retries.initial_backoff)),
         ("grpc.max_reconnect_backoff_ms", int(1000 * retries.max_backoff)),
     ]
     if not proxied:
-        # gRPC would use $http_proxy for loopback too, and the proxy could read the token and all data. It would also
-        # pass a list of servers to the proxy as one name, and does not support networks in $no_proxy.
+        # gRPC would use $http_proxy even for loopback, and the proxy could read the token and all data. gRPC would also
+        # pass a list of servers to the proxy as one name, and it does not support networks in $no_proxy.
         options.append(("grpc.enable_http_proxy", 0))
     if place.balanced:
         options.append(("grpc.service_config", _BALANCED))
@@ -148,7 +149,7 @@ def _channel_options(
 
 
 def open_channel(kind: Any, setting: Settings, target: Optional[str] = None) -> Any:
-    """`kind`: grpc or grpc.aio; `target` replaces that of the settings."""
+    """Opens a channel. `kind` is grpc or grpc.aio. `target` replaces the target of the settings."""
     target = target or setting.target
     if setting.credentials is None:
         return kind.insecure_channel(target, setting.options)
@@ -175,7 +176,7 @@ def _pem(source: Optional[Pem]) -> Optional[bytes]:
 
 
 class Stubs:
-    """The calls of the contract over a channel of either kind, grpc.Channel or grpc.aio.Channel."""
+    """The server's calls over a grpc.Channel or a grpc.aio.Channel."""
 
     def __init__(self, channel: Any) -> None:
         def method(kind: str, name: str, request: Any, response: Any) -> Any:
@@ -222,7 +223,7 @@ class TimeLeft:
 
 
 def time_left(setting: Settings, deadline: Optional[float]) -> TimeLeft:
-    """Returns the deadline of one call; default the client's."""
+    """Returns the deadline of one call; by default the client's."""
     return TimeLeft(setting.deadline if deadline is None else deadline)
 
 
@@ -239,12 +240,12 @@ class Attempts:
         return self._time.remaining
 
     def failed(self, rpc: grpc.RpcError) -> float:
-        """Returns the seconds to wait before the next attempt; raises the call's error if there is none."""
+        """Returns the seconds to wait before the next attempt. Raises the call's error if there is no next attempt."""
         self._made += 1
         error = self._setting.error(rpc)
         if isinstance(error, errors.DeadlineExceeded) and str(error) == "Deadline Exceeded":
             way = " through the proxy %s" % self._setting.proxy if self._setting.proxy else ""
-            # Made by gRPC itself, not by the server.
+            # gRPC made this error itself, not the server.
             error = errors.DeadlineExceeded("no answer within %g s%s" % (self._time.seconds, way))
         delay = self._setting.retries.delay(error, self._made, self.remaining, random.random())
         if delay is None:

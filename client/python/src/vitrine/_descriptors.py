@@ -30,8 +30,8 @@ def _classes(messages: Any) -> Iterator[Any]:
         yield from _classes(kind.nested_types)
 
 
-# Classes of all messages, nested ones included: protobuf 4.22 creates a missing one on use, and crashes when it frees
-# it.
+# Classes of all messages, including nested ones. protobuf 4.22 would create a missing class on use, and crash when it
+# frees the class.
 _CLASSES: Dict[str, Any] = {}
 POOL = _load()
 

@@ -62,10 +62,11 @@ _SEQUENTIAL, _DIVERGING = _sequential(), _diverging()
 
 
 def value_range(values: Values, diverging: bool, keys: int = 0) -> Tuple[float, float]:
-    """Returns the range of colours, from 0 or, if a value is negative or they diverge, symmetric around it.
+    """Returns the range of colours. It starts at 0; if a value is negative or `diverging` is set, it is symmetric
+    around 0.
 
-    For attention weights over `keys` keys it extends at least to twice an equal share, so that uniform attention has
-    one colour, in the middle of the range.
+    For attention weights over `keys` keys, the range extends at least to twice an equal share, so that uniform
+    attention has the colour in the middle of the range.
     """
     high = float(np.abs(values).max(initial=0))
     if diverging or bool((values < 0).any()):
@@ -74,8 +75,8 @@ def value_range(values: Values, diverging: bool, keys: int = 0) -> Tuple[float, 
 
 
 def paint(values: Values, limits: Tuple[float, float], diverging: bool) -> Colours:
-    """Converts [rows, columns] to RGB of [rows, columns, 3]. With an empty range every value gets the colour of its
-    middle."""
+    """Converts [rows, columns] to RGB of [rows, columns, 3]. If the range is empty, every value gets the middle
+    colour."""
     low, high = limits
     position = (values - low) / (high - low) if high > low else np.full(values.shape, 0.5)
     steps = np.clip(np.rint(position * (_STEPS - 1)), 0, _STEPS - 1).astype(np.intp)
@@ -93,8 +94,8 @@ def overlay(
 ) -> Image.Image:
     """Draws the map over the image.
 
-    The image under it is grey, so that only attention is coloured; the part outside the grid keeps its colours,
-    dimmed; a white line marks the border. `covers` is left, top, right, bottom as shares (0 to 1) of the image. The
+    The image under the map is grey, so that only attention is coloured. The part outside the grid keeps its colours,
+    dimmed. A white line marks the border. `covers` is left, top, right, bottom as shares (0 to 1) of the image. The
     values, [rows, columns], are interpolated between the centres of the cells.
     """
     longer = max(picture.size)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Blocking operations that the generated client consists of. vitrine/_aio/_driver.py has the same for asyncio."""
+"""Blocking operations that the generated client uses. vitrine/_aio/_driver.py has the same for asyncio."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ sleep = time.sleep
 
 
 def generator(start: T) -> T:
-    """Returns the function unchanged: it is called at once, and returns a generator."""
+    """Returns the function unchanged. A call runs it at once and returns its generator."""
     return start
 
 
@@ -61,7 +61,7 @@ class Reader:
         self._thread.start()
 
     def wait(self, seconds: float) -> None:
-        """Returns at once: the thread ends with its call, and nobody waits for it."""
+        """Returns at once, without waiting: the thread ends with its call."""
 
     def cancel(self) -> None:
         """Does nothing: the thread ends with its call."""

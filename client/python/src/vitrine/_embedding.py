@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Embedding:
-    """Result of embed_many for an image. NumPy uses it as the array that it holds.
+    """Result of embed_many for an image. NumPy functions accept it as an array.
 
     Attributes:
-        values: float32: "class" and "mean" of [width], "patches" of [rows, columns, width].
+        values: float32, of shape [width] for "class" and "mean", [rows, columns, width] for "patches".
         feature: kind of feature.
         index: index of the image in the input of embed_many.
-        source: the path, or the type of the image.
-        served_by: model version and hardware that computed it.
+        source: the path of the image, or its type if it has no path.
+        served_by: model version and hardware that computed the values.
     """
 
     values: npt.NDArray[np.float32]

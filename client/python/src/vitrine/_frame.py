@@ -13,15 +13,14 @@ if TYPE_CHECKING:
 
 
 def to_dataframe(results: Union[Outcome, Iterable[Outcome]]) -> pandas.DataFrame:
-    """Returns a table with a row per image, in the given order: for the results of classify_many, a list, or one
-    result.
+    """Returns a table with a row per image, in the given order. `results` is a generator, a list, or one result.
 
     Columns: index, source, ok, code ("OK", or the error), label, label_index, probability and logit of the best
-    prediction, unsure, model, version, seconds (at the server), error. Missing values are NA. In a source with invalid
-    UTF-8 the invalid bytes are written as \\xHH, as by `vitrine`.
+    prediction, unsure, model, version, seconds (at the server), error. Missing values are NA. Invalid UTF-8 in a source
+    is written as \\xHH for each byte, like `vitrine` does.
 
     Raises:
-        ImportError: pandas is not installed. TypeError: a value that is no Result and no Refused.
+        ImportError: pandas is not installed. TypeError: a value is neither a Result nor a Refused.
     """
     try:
         import pandas

@@ -14,15 +14,15 @@ Request: Any = _descriptors.message("vitrine.details.HealthRequest")
 Response: Any = _descriptors.message("vitrine.details.HealthResponse")
 
 _SERVING = 1
-# Pause between requests; starts with the first, doubled up to the last. A server answers thousands of requests per
-# second.
+# Pauses between requests in seconds: the first one, which is doubled up to the last one. A server answers thousands of
+# requests per second.
 _FIRST_PAUSE, _LAST_PAUSE = 0.05, 0.5
 # Errors that may pass while the server starts. All others are errors of the client, or of a server that is not Vitrine.
 _PASSING = (errors.Unavailable, errors.DeadlineExceeded, errors.NotFound, errors.ResourceExhausted, errors.Cancelled)
 
 
 class Readiness:
-    """One wait. The client sends the requests, passes in their results, and sleeps for `pause`."""
+    """One wait for readiness. The client sends the requests, passes in their results, and sleeps for `pause`."""
 
     def __init__(self, setting: Settings, model: Optional[str], deadline: Optional[float]) -> None:
         self.request = Request(service="model/%s" % model if model else "")
@@ -34,11 +34,11 @@ class Readiness:
 
     @property
     def remaining(self) -> float:
-        """Seconds left, for one request."""
+        """Seconds left; the timeout of the next request."""
         return self._time.remaining
 
     def answered(self, response: Any) -> bool:
-        """Returns True if it is ready."""
+        """Returns True if the server or model is ready."""
         self._why = "its health service says that it does not serve"
         return bool(response.status == _SERVING)
 
@@ -55,7 +55,7 @@ class Readiness:
         return False
 
     def pause(self) -> float:
-        """Returns the seconds to wait before the next request. NotReady: there is no time for another."""
+        """Returns the seconds to wait before the next request. NotReady: there is no time for another request."""
         pause = self._next_pause
         if pause >= self.remaining:
             what = "the server" if self._model is None else 'model "%s"' % self._model

@@ -33,14 +33,15 @@ class Model:
     """One version of a model.
 
     Attributes:
-        state: "loading", "ready", "retiring" or "failed"; `reason` is set for the last.
+        state: "loading", "ready", "retiring" or "failed".
+        reason: why the version failed; empty in other states.
         input: description of the model's input.
         labels: class labels by index; empty unless returned by Client.model.
         attention: kinds that a request may name.
-        features: kinds that a request may name, vectors of `feature_width` numbers.
+        features: kinds that a request may name. Their vectors have `feature_width` numbers.
         device_bytes: size of the weights in device memory.
-        licence: that of the weights, an SPDX identifier or text; empty if not stated.
-        proto: everything else, as sent by the server: configuration, provenance, ...
+        licence: licence of the weights, an SPDX identifier or text; empty if not stated.
+        proto: the server's message, with everything else: configuration, provenance, ...
     """
 
     name: str
@@ -70,7 +71,7 @@ class Model:
 
 @dataclass(frozen=True)
 class ModelEvent:
-    """A change of one version; `removed`: the server no longer knows it."""
+    """A change of one version. `removed` is True if the server no longer knows the version."""
 
     model: Model
     removed: bool

@@ -11,7 +11,7 @@ from vitrine.v1 import classifier_pb2, registry_pb2
 
 
 def version_wanted(template: classifier_pb2.ClassifyRequest) -> Optional[registry_pb2.GetModelRequest]:
-    """Returns the request for the version of a series of these requests; None: no features, or a version is set."""
+    """Returns the request that finds the version of a series; None if `template` has no features or sets a version."""
     if not template.features or template.HasField("version"):
         return None
     return registry_pb2.GetModelRequest(model=template.model, version_label=template.version_label)
@@ -23,7 +23,7 @@ def keep_to(template: classifier_pb2.ClassifyRequest, version: registry_pb2.Mode
 
 
 class OneVersion:
-    """Rejects results of another version than the first result of a series."""
+    """Rejects results whose version differs from that of the first result of a series."""
 
     def __init__(self) -> None:
         self._first: Optional[Tuple[str, int, str]] = None

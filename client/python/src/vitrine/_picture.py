@@ -41,13 +41,13 @@ _opening = threading.Lock()  # warnings.catch_warnings changes state shared by a
 
 
 class PictureWarning(UserWarning):
-    """The image was changed because the server would reject it: it was reduced, or converted to JPEG. Or its values
-    look as if they were scaled twice or never. Or files and folders in a folder were ignored."""
+    """Warns that an image was reduced or converted to JPEG because the server would reject it, that the values of an
+    image look as if they were scaled twice or never, or that files and folders in a folder were ignored."""
 
 
 @dataclass(frozen=True)
 class Picture:
-    """An image as it is sent: a file in memory, or pixels; with the origin, as far as needed for drawing."""
+    """An image as it is sent, a file in memory or pixels. `path` is kept for drawing."""
 
     name: str  # a path, or the type of the image
     encoded: Optional[bytes] = None  # a JPEG, PNG or WebP file
@@ -66,7 +66,7 @@ class Picture:
         tensor.data = self.pixels.astype(self.pixels.dtype.newbyteorder("<"), copy=False).tobytes()
 
     def without_copy(self) -> Picture:
-        """Returns a form to keep with a result: an image from a file is not kept in memory as well."""
+        """Returns the form to keep with a result. An image from a file is not kept in memory."""
         return self if self.path is None else replace(self, encoded=None, pixels=None)
 
     def open(self, longest: int = 1024) -> Image.Image:
@@ -90,8 +90,8 @@ class Picture:
 def load(source: ImageSource) -> Picture:
     """Reads an image, and reduces it if the server would reject its size.
 
-    JPEG, PNG and WebP files are sent unchanged, also damaged ones: the server reports the cause. Other formats that
-    Pillow reads are sent as pixels.
+    JPEG, PNG and WebP files are sent unchanged. This includes damaged files, since the server reports the cause. Other
+    formats that Pillow reads are sent as pixels.
     """
     if isinstance(source, Image.Image):
         return _of_image(source, "a PIL image")
@@ -117,7 +117,7 @@ def _read(path: str) -> bytes:
         with open(path, "rb") as file:
             return file.read()
     except FileNotFoundError:
-        named = unescaped(path)  # in the escaped form of a list by `vitrine`
+        named = unescaped(path)  # `path` may be escaped, from a list by `vitrine`
         if named == path or not os.path.exists(named):
             raise
         with open(named, "rb") as file:
@@ -125,7 +125,7 @@ def _read(path: str) -> bytes:
 
 
 def _open(content: bytes) -> Image.Image:
-    """As Image.open, without its warnings: too large images are reduced here, and the server reports odd ones."""
+    """Image.open without its warnings: this module reduces too large images, and the server reports invalid ones."""
     with _opening, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return Image.open(io.BytesIO(content))
@@ -216,7 +216,7 @@ def _other_layout(shape: Tuple[int, ...]) -> str:
 
 
 def _upper_bits(pixels: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:
-    """Returns the upper 8 of 16 bits, as the server and Pillow do for a PNG."""
+    """Returns the upper 8 of 16 bits, like the server and Pillow for a PNG."""
     high = int(pixels.max())
     if 0 < high <= 255:
         form = 'the largest value is %d of 65535, which is black; if 255 is white, give image.astype("uint8")'
@@ -225,7 +225,7 @@ def _upper_bits(pixels: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:
 
 
 def _check_floats(pixels: npt.NDArray[Any]) -> None:
-    """InvalidArgument: not 0 to 1. The range is not guessed: it may be 0 to 255, -1 to 1, or a model's input."""
+    """InvalidArgument: values outside 0 to 1. Their range is not guessed: 0 to 255, -1 to 1, or a model's input."""
     low, high = float(pixels.min()), float(pixels.max())  # NaN if there is one
     if not np.isfinite(low) or not np.isfinite(high):
         form = "the array has NaN or infinite values, which no picture has; write numpy.nan_to_num(image) if they are 0"
@@ -265,18 +265,18 @@ def _fits(size: Tuple[int, int]) -> bool:
 
 
 def _shrunk(image: Image.Image, name: str, file_bytes: int) -> Picture:
-    """Reduces to a half, a quarter or an eighth of each side, the first that fits, as a JPEG, as `vitrine classify`
-    does.
+    """Returns a JPEG with all, a half, a quarter or an eighth of each side, the first that fits, like `vitrine
+    classify`.
 
-    `file_bytes` is the size of the file that the image was opened from; 0: it is the caller's image.
+    `file_bytes` is the size of the file or pixels; 0: `image` is the caller's own and must not change.
     """
     width, height = image.size
     drafted = 1
     for divisor in (1, 2, 4, 8):
         if not _fits((-(-width // divisor), -(-height // divisor))):
             continue
-        # Uses the decoder's own reduction if possible. It changes the image, so not for the caller's image, and only
-        # once.
+        # Uses the decoder's own reduction if possible. This changes `image`, so it is done once, and not for the
+        # caller's image.
         if divisor > 1 and file_bytes and drafted == 1:
             image.draft(None, (max(1, width // divisor), max(1, height // divisor)))
             drafted = -(-width // image.width)
@@ -303,8 +303,8 @@ def _encoded(image: Image.Image, kind: str, **options: int) -> bytes:
 
 
 def _turn(image: Image.Image) -> Optional[Image.Transpose]:
-    """Returns the rotation in the metadata. Loads the image: only then Pillow turns a TIFF itself, and reads a PNG
-    to its end."""
+    """Returns the rotation in the metadata. Loads the image first: before that, Pillow has not rotated a TIFF, which
+    it does itself, and has not read a PNG to its end."""
     image.load()
     try:
         value = image.getexif().get(_ORIENTATION, 1)
@@ -314,14 +314,14 @@ def _turn(image: Image.Image) -> Optional[Image.Transpose]:
 
 
 def _upright(image: Image.Image) -> Image.Image:
-    """Applies the rotation in the metadata, as the server does; returns the same image without one."""
+    """Applies the rotation in the metadata, like the server. Without a rotation, returns the same image."""
     turn = _turn(image)
     return image if turn is None else image.transpose(turn)
 
 
 def _plain(image: Image.Image) -> Image.Image:
-    """Converts as the server does: grey stays grey, transparency is composited over white, all else becomes RGB; 8
-    bits."""
+    """Converts to 8 bits like the server: grey stays grey, transparency is composited over white, and everything else
+    becomes RGB."""
     if image.mode == "F":
         raise InvalidArgument("what the floats of the image mean is not known; give an array with values of 0 to 1")
     key = image.info.get("transparency")

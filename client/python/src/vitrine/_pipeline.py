@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Decides what a stream of requests sends, retries and gives up. No thread, clock or I/O: both clients drive it.
+"""Decides which requests a stream sends, retries and gives up. Has no thread, clock or I/O; both clients drive it.
 
 The C++ client has the same rules (client/lib/request_window.h); tests/client/lib/stream_events.json tests both.
 """
@@ -16,11 +16,12 @@ from vitrine import errors
 from vitrine._retry import RetryPolicy
 from vitrine.v1 import classifier_pb2 as pb
 
-# Finished answers behind a slow one wait in the window; beyond this limit no more requests are taken.
+# Size of the window, in requests per place and in bytes. Finished answers wait in it for slow ones before them. While
+# it is full, no requests are taken.
 _WINDOW_PER_PLACE = 4
 _MAX_WINDOW_BYTES = 256 << 20
-# Consecutive streams without an answer within the deadline, after which the server is lost. One may be caused by slow
-# images.
+# Number of consecutive streams without an answer within the deadline after which the server counts as lost. A single
+# such stream may be caused by slow images.
 _MOST_SILENT_STREAMS = 3
 # Smallest time_limit, for a request sent at its deadline: the server rejects 0.
 _SHORTEST_LIMIT = 0.001
@@ -29,7 +30,7 @@ Outcome = Union[pb.ClassifyResponse, Exception]
 
 
 class _State(enum.Enum):
-    WAITING = 1  # to be sent, first or again
+    WAITING = 1  # to be sent for the first time, or again
     SENT = 2
     FINISHED = 3
 
@@ -44,8 +45,8 @@ class Entry:
     size: int = 0  # bytes
     state: _State = _State.WAITING
     attempts: int = 0
-    heard: int = 0  # attempts on streams on which the server answered something: these count for max_attempts
-    alone: bool = False  # send it alone: it may have caused the end of the last stream
+    heard: int = 0  # attempts that count for max_attempts: on streams with an answer
+    alone: bool = False  # to be sent alone, since it may have ended the last stream
     deadline: float = float("inf")  # in working time, set when it is first sent
     not_before: float = float("-inf")
     outcome: Outcome = field(default_factory=lambda: errors.Internal("not answered"))
@@ -78,7 +79,7 @@ class Pipeline:
         self._sent: Dict[str, Entry] = {}  # requests in flight on this stream, by id on the wire
         self._heard = False  # this stream had an answer
         self._lost_streams = 0  # consecutive streams lost without an answer in between
-        self._lost_since = 0.0  # time of the first of them, in working time
+        self._lost_since = 0.0  # working time of the first of these losses
         self._silent_streams = 0  # consecutive streams cancelled by `expire` without an answer
         self._reopen = float("-inf")  # time before which no stream is opened; all requests wait
         self._paused = 0.0
@@ -151,7 +152,7 @@ class Pipeline:
             return  # too late: its deadline has passed
         kind = answer.WhichOneof("result")
         if kind == "response":
-            answer.response.request_id = ""  # of this stream; the caller gave none
+            answer.response.request_id = ""  # the id was the stream's own; the caller gave none
             self._finish(entry, answer.response)
         elif kind == "error":
             error = answer.error
@@ -187,7 +188,8 @@ class Pipeline:
                 entry.alone = True  # one of these ended the stream: send each alone
 
     def expire(self, now: float) -> bool:
-        """Finishes requests that are too late. True: the server works only on such requests, so cancel the stream."""
+        """Finishes requests that are too late. Returns True if the server works on such requests only; then cancel the
+        stream."""
         for entry in self._window:
             if entry.state is not _State.FINISHED and entry.deadline <= now - self._paused:
                 self._finish(entry, errors.DeadlineExceeded("no answer within %g s" % self._deadline))
@@ -199,7 +201,7 @@ class Pipeline:
         return True
 
     def wait(self, now: float) -> Optional[float]:
-        """Returns the seconds until the next action if no event comes; None: there is none."""
+        """Returns the seconds until the next action if no event comes; None: there is no next action."""
         times = [self._reopen] if self._reopen > now else []
         for entry in self._window:
             if entry.state is _State.FINISHED:
@@ -216,8 +218,8 @@ class Pipeline:
             entry.deadline = now - self._paused + self._deadline
         entry.attempts += 1
         entry.state = _State.SENT
-        # Ids must be unique within a stream, also between the attempts of one request. A copy, because gRPC's threads
-        # may still use the previous attempt.
+        # Ids must be unique within a stream, even among the attempts of one request. Copies the request, because gRPC's
+        # threads may still use the previous attempt.
         if entry.attempts > 1:
             again = pb.ClassifyRequest()
             again.CopyFrom(entry.request)
@@ -230,9 +232,9 @@ class Pipeline:
         return entry.request
 
     def _lost_stream(self, error: errors.VitrineError, now: float) -> bool:
-        """Sets one wait for all requests: individual waits would open a stream for each.
+        """Sets one wait for all requests, since individual waits would open a stream for each.
 
-        Returns False if no stream is to be opened any more.
+        Returns False if no further stream is to be opened.
         """
         if self._lost_streams == 0:
             self._lost_since = now - self._paused

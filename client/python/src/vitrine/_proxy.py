@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The HTTP proxy of the environment that gRPC uses, and its exceptions. As client/lib/connect/proxy.cc."""
+"""The HTTP proxy that gRPC takes from the environment, and its exceptions. client/lib/connect/proxy.cc has the same."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ _Address = Union[ipaddress.IPv4Address, ipaddress.IPv6Address, None]
 def of_host(host: str, environment: Mapping[str, str]) -> str:
     """Returns the proxy that gRPC uses for `host`, "10.0.0.1:3128 of $http_proxy"; "": none.
 
-    As in gRPC, the first variable that is set applies, an empty one means no proxy, and the scheme is http. Exceptions
-    follow curl's rules, see `excepted`.
+    The rules are gRPC's: the first variable that is set applies, an empty variable means no proxy, and the scheme is
+    http. Exceptions follow curl's rules, see `excepted`.
     """
     variable = next((name for name in _VARIABLES if name in environment), None)
     exception = next((name for name in _EXCEPTIONS if name in environment), None)
@@ -30,8 +30,8 @@ def of_host(host: str, environment: Mapping[str, str]) -> str:
 def excepted(host: str, no_proxy: str) -> bool:
     """Returns True if a no_proxy list contains `host`.
 
-    Entries, separated by commas or spaces, are * for every host, names, which include all of .NAME, addresses and
-    networks such as 10.0.0.0/8. Names are not resolved.
+    Entries are separated by commas or spaces. An entry is * for every host, a name (which includes all hosts of .NAME),
+    an address, or a network such as 10.0.0.0/8. Names are not resolved.
     """
     name = host.strip("[]").rstrip(".").lower()
     address = _address(name)

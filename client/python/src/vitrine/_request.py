@@ -34,7 +34,7 @@ PRIORITIES: Dict[str, int] = {
 
 
 def name_of(names: Mapping[str, int], number: int) -> str:
-    """Returns the name of a kind; a newer server may have kinds without a name here."""
+    """Returns the name of a kind, or "kind-NUMBER" for a kind of a newer server."""
     return next((name for name, value in names.items() if value == number), "kind-%d" % number)
 
 
@@ -49,12 +49,13 @@ class Attention:
         kind: "class", "mean", "rollout", "class-attention" and "query" are spatial, on the token grid; "scores",
             "weights" and "channels" are matrices; "distance" is one number per layer and head. `Client.model` returns
             the kinds of a model.
-        layers: blocks, from 0, or from the end if negative; "all". Empty: the last; for "distance" all.
-        heads: heads of each, from 0; "all". Empty: their mean; for "distance" all. For "all", the client requests their
-            number from the server once.
-        query: for "query": the patch of the query, row * columns + column of the grid.
+        layers: numbers of blocks, from 0, or from the end if negative; or "all". Empty: the last block; for "distance"
+            all.
+        heads: numbers of heads, from 0; or "all". Empty: the mean over heads; for "distance" all. For "all" in `layers`
+            or `heads`, the client requests their number from the server once.
+        query: for "query": index of the query's patch, row * columns + column of the grid.
         keep_class_mass: for "distance": attention to the class token counts as 0 pixels instead of being left out.
-        exact: send values as float32 instead of float16. Twice the bytes.
+        exact: send values as float32 instead of float16, which takes twice the bytes.
     """
 
     kind: str
@@ -70,7 +71,8 @@ class Attention:
         return isinstance(self.layers, str) or isinstance(self.heads, str)
 
     def to_proto(self, offers: Mapping[str, Any] = _NO_OFFERS) -> attention_pb2.AttentionRequest:
-        """`offers`: the model's kinds, as Model.attention, for "all". InvalidArgument: another string than "all"."""
+        """Converts to a message. `offers`, as in Model.attention, is needed for "all". InvalidArgument: a string is
+        unknown."""
         encoding = attention_pb2.FLOAT32 if self.exact else attention_pb2.FLOAT16
         request = attention_pb2.AttentionRequest(query=self.query, keep_class_mass=self.keep_class_mass)
         request.kind = _choose(ATTENTION, self.kind, "attention")
@@ -105,7 +107,7 @@ class Ask:
     def template(self, model: str, offers: Mapping[str, Any] = _NO_OFFERS) -> classifier_pb2.ClassifyRequest:
         """Returns the request without its image; `offers` as in Attention.to_proto.
 
-        InvalidArgument: an unknown name. TypeError: no name.
+        InvalidArgument: a name is unknown. TypeError: a value is not a name.
         """
         request = classifier_pb2.ClassifyRequest(model=model)
         request.priority = _choose(PRIORITIES, self.priority, "priority")

@@ -37,7 +37,7 @@ class Prediction:
 
 @dataclass(frozen=True)
 class Rectangle:
-    """A rectangle of the upright image, in pixels, may be fractional."""
+    """A rectangle of the upright image, in pixels, which may be fractional."""
 
     left: float
     top: float
@@ -47,7 +47,7 @@ class Rectangle:
 
 @dataclass(frozen=True)
 class Grid:
-    """The token grid: rows x columns tokens, which cover `covers` of the image of image_height x image_width pixels."""
+    """The token grid of rows x columns tokens. It covers `covers` of an image of image_height x image_width pixels."""
 
     rows: int
     columns: int
@@ -80,7 +80,8 @@ class ServedBy:
 
 @dataclass(frozen=True)
 class Batch:
-    """The batch that it was computed in: number of images, tokens, different grids, and the batch's id."""
+    """The batch in which the image was computed: number of images, of tokens and of different grids, and the batch's
+    id."""
 
     images: int
     tokens: int
@@ -94,7 +95,8 @@ class AttentionMap:
 
     Attributes:
         kind: as requested.
-        layer, head: from 0; layer None for "rollout" and "distance", head None for the mean over heads and "distance".
+        layer: from 0; None for "rollout" and "distance".
+        head: from 0; None for the mean over heads and for "distance".
         values: float32 [rows, columns]: the token grid for spatial kinds, tokens x tokens for "scores" and "weights"
             (class token first), channels x channels for "channels", layers x heads in pixels for "distance".
         diverging: True for signed values around 0.
@@ -121,9 +123,9 @@ class AttentionMap:
     def overlay(self, image: Optional[ImageSource] = None, *, min_side: int = 256, max_side: int = 1024) -> Image.Image:
         """Returns the map in colour over the grey image; RGB, the longer side scaled to min_side..max_side pixels.
 
-        `image` is the image under the map, in any size; default the classified one. Dark is 0, bright yellow the map's
-        largest value or, if that is more, twice an equal share, so that uniform attention looks flat; in diverging
-        maps blue is below 0, red above.
+        `image` is the image under the map, in any size; default the classified one. Dark is 0. Bright yellow is the
+        map's largest value or twice an equal share, whichever is larger, so that uniform attention looks flat. In
+        diverging maps, blue is below 0 and red is above.
 
         Raises ValueError for kinds that are not spatial (use `draw`), OSError if the image's file is missing.
         """
@@ -136,7 +138,7 @@ class AttentionMap:
         return _drawing.overlay(picture, self.values, box, self.diverging, min_side, max_side)
 
     def draw(self) -> Image.Image:
-        """Returns the overlay; for kinds that are not spatial one square per value."""
+        """Returns the overlay; for kinds that are not spatial, an image with one square per value."""
         if self.covers is not None:
             return self.overlay()
         keys = self.values.shape[1] if self.kind in ("weights", "channels") else 0
@@ -162,16 +164,16 @@ class AttentionMap:
 class Result:
     """The answer for one image. A notebook displays it as a drawing.
 
-    It keeps the image for drawing: for a path only the path, else the bytes or pixels.
+    It keeps the image for drawing: the path if there is one, otherwise the bytes or pixels.
 
     Attributes:
         predictions: best first; empty with top_k=0.
         unsure: True if the best prediction is below the threshold of the model's calibration.
-        attention: in the order requested: request, then layer, then head.
-        features: float32 by kind: "class" and "mean" of [width], "patches" of [rows, columns, width].
+        attention: maps in the order of the requests, then layers, then heads.
+        features: float32 arrays by kind, of shape [width] for "class" and "mean", [rows, columns, width] for "patches".
         index: index of the image in the input of classify_many; 0 for classify.
-        source: the path, or the type of the image.
-        proto: the whole answer, as sent by the server.
+        source: the path of the image, or its type if it has no path.
+        proto: the server's message, with the whole answer.
     """
 
     predictions: Tuple[Prediction, ...]
@@ -206,8 +208,8 @@ class Result:
         return np.array([(p.label, p.index, p.probability, p.logit) for p in self.predictions], dtype=kinds)
 
     def to_dict(self) -> Dict[str, Any]:
-        """Returns the answer as the JSON of the server and of `vitrine classify`, for json.dumps; the HTTP guide lists
-        the members. `image` is the source, escaped as by `vitrine`."""
+        """Returns the answer for json.dumps, in the form of the JSON of the server and of `vitrine classify`. The HTTP
+        guide lists the members. `image` is the source, escaped like `vitrine` does."""
         features = [_feature(feature) for feature in self.proto.features]
         return _json.of_answer(escaped(self.source), self.proto, [shown.values for shown in self.attention], features)
 
@@ -250,7 +252,7 @@ class Refused:
         return self.error.code if isinstance(self.error, VitrineError) else "UNREADABLE"
 
     def to_dict(self) -> Dict[str, Any]:
-        """Returns the members `image`, `error` (the sentence) and `code`, as the JSON of `vitrine classify`."""
+        """Returns the members `image`, `error` (the sentence) and `code`, like the JSON of `vitrine classify`."""
         return {"image": escaped(self.source), "error": str(self.error), "code": self.code}
 
     def _repr_html_(self) -> str:
@@ -264,7 +266,7 @@ Outcome = Union[Result, Refused]
 
 
 def of_response(response: classifier_pb2.ClassifyResponse, picture: Picture, index: int = 0) -> Result:
-    """Raises Internal if the number of values does not match their shape."""
+    """Returns the Result of a response. Internal: the number of values does not match their shape."""
     picture = picture.without_copy()
     grid = response.grid
     tokens = Grid(grid.rows, grid.columns, _rectangle(grid.covers), grid.image_height, grid.image_width)

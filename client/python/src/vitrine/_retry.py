@@ -11,16 +11,16 @@ from vitrine.errors import ResourceExhausted, Unavailable, VitrineError
 
 @dataclass(frozen=True)
 class RetryPolicy:
-    """Number of attempts of a request, and the waits between them. All within the request's deadline.
+    """Number of attempts of a request, and the waits between them. All are within the request's deadline.
 
-    Requests are retried after UNAVAILABLE, and after RESOURCE_EXHAUSTED with a retry delay from the server; without a
-    delay the request itself is too large.
+    Requests are retried after UNAVAILABLE, and after RESOURCE_EXHAUSTED with a retry delay from the server.
+    RESOURCE_EXHAUSTED without a delay means that the request itself is too large.
 
     Attributes:
-        max_attempts: maximum attempts per request, 1 to 20; 1: no retry. With the default waits, attempts continue for
-            about the default deadline, which ends them.
-        initial_backoff: seconds before the second attempt, doubled for each further one; random between half of it and
-            all of it, so that clients rejected together do not retry together.
+        max_attempts: maximum attempts per request, 1 to 20; 1: no retry. With the default waits, the default attempts
+            take about as long as the default deadline.
+        initial_backoff: seconds before the second attempt, doubled for each further attempt. The actual wait is random,
+            between half of this and all of it, so that clients rejected together do not retry together.
         max_backoff: upper bound of the doubled wait in seconds.
     """
 
@@ -38,11 +38,10 @@ class RetryPolicy:
             )
 
     def delay(self, error: VitrineError, attempts: int, remaining: float, uniform: float) -> Optional[float]:
-        """Returns the seconds to wait after `attempts` attempts of which the last ended with `error`; None: no
-        retry.
+        """Returns the seconds to wait after `attempts` attempts, the last of which ended with `error`; None: no retry.
 
-        A server's delay is a lower bound, extended by up to a fifth. None if the wait would exceed the `remaining`
-        seconds. `uniform` is a random number in [0, 1).
+        The wait is at least a delay from the server, randomly extended by up to a fifth. None if the wait would exceed
+        the `remaining` seconds. `uniform` is a random number in [0, 1).
         """
         full = isinstance(error, ResourceExhausted) and error.retry_after is not None
         if not (full or isinstance(error, Unavailable)) or attempts >= self.max_attempts:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Inputs of classify_many and embed_many: many images, and values easily mistaken for them."""
+"""Checks that the input of classify_many and embed_many is many images, not a single one by mistake."""
 
 from __future__ import annotations
 
@@ -14,8 +14,7 @@ from PIL import Image
 
 from vitrine._picture import PictureWarning
 
-# Extensions that `vitrine classify FOLDER` reads, and names that it ignores silently besides those that start with a
-# dot.
+# Extensions that `vitrine classify FOLDER` reads, and names that it silently ignores, like names that start with a dot.
 _ENDINGS = (".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".webp")
 _LEFT_BEHIND = {
     "__macosx",
@@ -33,8 +32,8 @@ def pictures(images: Any) -> Any:
     """Returns `images`, or the images of the folder that it names, with a PictureWarning if the folder has other
     files.
 
-    One image is iterable too: the letters of its path, its bytes, its rows of pixels. Each element would be sent as an
-    image, so it is a TypeError. FileNotFoundError: a folder without an image.
+    A single image is iterable as well: the letters of its path, its bytes, its rows of pixels. Each of these would be
+    sent as an image, so a single image is a TypeError. FileNotFoundError: a folder without an image.
     """
     if isinstance(images, (str, os.PathLike)):
         path = os.fspath(images)
@@ -85,7 +84,7 @@ def _one(what: str) -> TypeError:
 
 
 def _level_of_caller() -> int:
-    """Returns `stacklevel` for a warning of the function that calls this: of the code that called the package."""
+    """Returns the `stacklevel` with which a warning of the calling function points to the code outside the package."""
     level, frame = 1, sys._getframe(1)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] == "vitrine":
         level, frame = level + 1, frame.f_back

@@ -10,17 +10,17 @@ import time
 from typing import Callable, Optional, Union
 
 _LONGEST = 16 << 10
-# Seconds after which the file is read again.
+# Seconds between two reads of the file.
 _REREAD = 60.0
 _GRAPHIC = frozenset(string.ascii_letters + string.digits + string.punctuation)
 
 
 class BearerToken:
-    """A token given as text, or read from a file that may be replaced while the client runs, as by Kubernetes.
+    """A token given as text, or read from a file. The file may be replaced while the client runs, as in Kubernetes.
     Thread-safe.
 
-    `where` names the token in errors, which never contain the token itself. ValueError: it is empty, or has characters
-    not allowed in a header. OSError: the file cannot be read.
+    `where` names the token in errors, which never contain the token itself. ValueError: the token is empty, or has
+    characters that a header must not have. OSError: the file cannot be read.
     """
 
     def __init__(
@@ -44,7 +44,8 @@ class BearerToken:
             return self._token
 
     def renewed(self, refused: str) -> bool:
-        """Reads the file again after a server rejected the token `refused`. True: it holds another now."""
+        """Reads the file again after a server rejected the token `refused`. Returns True if the token is now another
+        one."""
         with self._lock:
             if self._path is not None and self._token == refused:
                 self._read_again()
@@ -59,7 +60,8 @@ class BearerToken:
 
 
 def choose(token: Optional[str], path: Union[str, "os.PathLike[str]", None]) -> Optional[BearerToken]:
-    """Returns the given token, else that of $VITRINE_TOKEN_FILE, else $VITRINE_TOKEN; None: none. "" means none."""
+    """Returns the given token, otherwise the one in $VITRINE_TOKEN_FILE, otherwise $VITRINE_TOKEN; None: there
+    is no token, or `token` is empty."""
     if token and path is not None:
         raise ValueError("there is a token, and another in %s; give one" % os.fspath(path))
     if path is not None:

@@ -57,7 +57,7 @@ class DeadlineExceeded(VitrineError, TimeoutError):
 
 
 class NotReady(DeadlineExceeded):
-    """wait_until_ready timed out; `model` is the model waited for, None: the server."""
+    """wait_until_ready timed out. `model` is the model that is not ready; None: the server is not ready."""
 
     def __init__(
         self, message: str, *, retry_after: Optional[float] = None, model: Optional[str] = None
@@ -67,7 +67,7 @@ class NotReady(DeadlineExceeded):
 
 
 class NotFound(VitrineError, LookupError):
-    """No such model or version, or it is not ready."""
+    """There is no such model or version, or it is not ready."""
 
     code = "NOT_FOUND"
 
@@ -146,7 +146,7 @@ def of_code(name: str, message: str, retry_after: Optional[float] = None) -> Vit
 
 
 def of_number(code: int, message: str, retry_after: float) -> VitrineError:
-    """Returns the error of a StreamError: the code as a number, 0 seconds if a retry does not help."""
+    """Returns the error of a StreamError. `code` is a number; `retry_after` is 0 if a retry does not help."""
     known = retry_after > 0 and math.isfinite(retry_after)
     return of_code(_NAMES.get(code, "UNKNOWN"), message, retry_after if known else None)
 
@@ -167,7 +167,8 @@ def of_rpc(error: grpc.RpcError, address: str, proxy: str = "") -> VitrineError:
 
 
 def _is_no_grpc(code: grpc.StatusCode, message: str) -> bool:
-    """Returns True for a port without gRPC; UNAVAILABLE may also be from a proxy whose server is unreachable."""
+    """Returns True for a port without gRPC. UNAVAILABLE does not count, since a proxy sends it for an unreachable
+    server."""
     lower = message.lower()
     if any(words in lower for words in _NO_GRPC):
         return True

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calls with retries, and what a client remembers of the server's models."""
+"""Calls with retries, and a client's cache of the server's models."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Calls:
         self.settings = setting
         self.servers = Servers(setting)
         self._only_model: Optional[str] = None
-        # By model, version and label, until the server rejects a request based on an entry.
+        # By model, version and label. Cleared before a series, and when the server rejects a request.
         self._known: Dict[Tuple[str, Optional[int], Optional[str]], _models.Model] = {}
 
     async def call(self, method: str, request: Any, attempts: Attempts, traceparent: Optional[str] = None) -> Any:
@@ -47,7 +47,7 @@ class Calls:
     async def classify(
         self, request: classifier_pb2.ClassifyRequest, attempts: Attempts, traceparent: Optional[str]
     ) -> Any:
-        """Returns the ClassifyResponse. Forgets the models if the server rejects the request."""
+        """Returns the ClassifyResponse. Clears the cached models if the server rejects the request."""
         try:
             return await self.call("classify", request, attempts, traceparent)
         except (errors.InvalidArgument, errors.NotFound):
@@ -127,7 +127,7 @@ class Calls:
         return ask.template(name, (await self._described(name, ask.version, ask.version_label)).attention)
 
     async def series_template(self, ask: Ask) -> classifier_pb2.ClassifyRequest:
-        """Returns the request for `ask`, without an image. If it wants features, it names one version."""
+        """Returns the request for `ask`, without an image. With features, it names one version."""
         self._known.clear()
         template = await self.template(ask)
         wanted = version_wanted(template)
@@ -135,7 +135,7 @@ class Calls:
             try:
                 keep_to(template, await self.get(wanted))
             except (errors.PermissionDenied, errors.Unimplemented):
-                pass  # may only classify: OneVersion rejects results of another version
+                pass  # this client may classify only; OneVersion rejects results of another version
         return template
 
     async def _described(

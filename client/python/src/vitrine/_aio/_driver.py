@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operations of asyncio that the client consists of. vitrine/_driver.py has the same, blocking."""
+"""Asyncio operations that the client uses. vitrine/_driver.py has the same operations, blocking."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _closing: Set[asyncio.Future[Any]] = set()  # the event loop keeps no reference 
 
 
 def generator(start: Callable[P, Coroutine[Any, Any, AsyncGenerator[T, None]]]) -> Callable[P, AsyncGenerator[T, None]]:
-    """Makes a generator from a function that returns one; the function is called at the first step."""
+    """Makes a generator from a function that returns one. The function is called at the first step."""
 
     @functools.wraps(start)
     async def generated(*args: P.args, **kwargs: P.kwargs) -> AsyncGenerator[T, None]:

@@ -52,7 +52,7 @@ class Run:
                 if pipeline.expire(time.monotonic()) and self._stream is not None:
                     self._stream.cancel()
                     self._stream = None
-                self._send_due()  # before the caller's code runs, so that the server has work meanwhile
+                self._send_due()  # before the caller's code runs, so that the server has work during it
                 for entry in pipeline.finished():
                     before = time.monotonic()
                     yield one.check(_outcome(entry))
@@ -79,7 +79,7 @@ class Run:
         except StopAsyncIteration:
             event = None
         except BaseException as error:
-            # Includes CancelledError, which `images` may raise itself: without the event the run would wait forever.
+            # Includes CancelledError, which `images` may raise itself. Without the event the run would wait forever.
             self._events.put_nowait((None, error))
             if isinstance(error, Exception):
                 return
@@ -110,7 +110,7 @@ class Run:
 
 
 class _Stream:
-    """One ClassifyStream call. Its answers go to `events`, and at the end an error, or None for an end without one."""
+    """One ClassifyStream call. Its answers go to `events`, and at the end its error, or None if it has none."""
 
     def __init__(
         self, servers: Servers, setting: Settings, traceparent: Optional[str], events: _driver.Queue[Tuple[Any, Any]]
@@ -164,7 +164,7 @@ class _Stream:
 
 
 def _prepare(image: ImageSource, template: classifier_pb2.ClassifyRequest) -> Tuple[Any, Any]:
-    """Returns the request for an image, or its error; and the image's data needed for the result."""
+    """Returns the request for an image, or its error, and the image's data that the result needs."""
     try:
         picture = load(image)
         return with_picture(template, picture), picture.without_copy()

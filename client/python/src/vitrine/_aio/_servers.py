@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The channel to the servers of a client; names in a list are resolved again after a lost call."""
+"""The channel to the servers of a client. Names in a list are resolved again after a lost call."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Servers:
             self._close(line)
 
     def is_to_look(self, code: str) -> bool:
-        """Returns True if `look` may help after a call that ended with `code`, and has not just run."""
+        """Returns True if `look` may help after a call that ended with `code`, and has not run within a second."""
         if not self._settings.hosts or code not in _LOST:
             return False
         with self._lock:
@@ -74,14 +74,14 @@ class Servers:
             return True
 
     def look(self) -> Optional[str]:
-        """Resolves the names; may take seconds. None: no result for `move`."""
+        """Returns the target of the resolved names, for `move`; None: no name has an address. May take seconds."""
         try:
             return _address.resolve(self._settings.hosts, partly=True)
         except errors.Unavailable:
             return None
 
     def move(self, target: Optional[str]) -> None:
-        """Switches to the result of `look`."""
+        """Switches to a target from `look`."""
         with self._lock:
             before = self._line
             if target is None or target == before.target:

@@ -19,18 +19,19 @@ from vitrine.v1 import admin_pb2
 class AdminClient:
     """A connection to the Admin service of one server, which has a separate listener (vitrine-server --admin).
 
-    Only `unload` of a whole model removes its last ready version. A change that needs versions returns when they are
-    loaded; a failed change changes nothing. Calls are not retried, except after a token was rejected that its file has
-    since replaced: after a lost call, `serving` shows if the change was made. For one event loop: create
+    The last ready version of a model is removed only by `unload` of the whole model. A change that needs versions
+    returns when they are loaded. A failed change has no effect. A call is repeated only if its token was rejected and
+    the token file has a new one. After a lost call, `serving` shows if the change was made. For one event loop: create
     it inside the loop.
 
     Args:
         address: as in vitrine.aio.Client, of the Admin listener; default $VITRINE_ADMIN.
         tls, ca, cert, key, server_name, token, token_file: as in vitrine.aio.Client.
-        deadline: timeout of one call in seconds; default as long as the server's loads wait for each other.
+        deadline: timeout of one call in seconds; the default is the server's own limit for loads that wait for each
+            other.
 
     Raises:
-        ValueError: options that are wrong or contradict each other, or no address. OSError: a file that cannot be read.
+        ValueError: options are wrong or contradict each other, or there is no address. OSError: a file cannot be read.
     """
 
     def __init__(
@@ -72,15 +73,15 @@ class AdminClient:
     async def load(
         self, model: str, version: Optional[int] = None, *, deadline: Optional[float] = None
     ) -> ServingChange:
-        """Loads a version and keeps it loaded regardless of the policy; also one that was rolled back or unloaded.
+        """Loads a version, even one that was rolled back or unloaded, and keeps it loaded regardless of the policy.
 
-        Without a version: loads the versions that the policy selects, of a model that was unloaded.
+        Without a version: loads those versions of an unloaded model that the policy selects.
 
         Raises, as every change:
-            InvalidArgument: names or numbers. NotFound: no such model or version. FailedPrecondition: the model would
-            be without a version, or a version was rejected; the message gives the reason. Unavailable: no server
-            answers, it is shutting down, loading takes too long, or its state cannot be written. DeadlineExceeded: the
-            change may still happen.
+            InvalidArgument: a name or number is invalid. NotFound: there is no such model or version.
+            FailedPrecondition: the model would be without a version, or a version was rejected; the message gives the
+            reason. Unavailable: no server answers, the server is shutting down, loading takes too long, or the server
+            cannot write its state. DeadlineExceeded: the change may still happen.
         """
         return await self._change(self._stubs.load, admin_pb2.LoadModelRequest(model=model, version=version), deadline)
 
@@ -94,8 +95,8 @@ class AdminClient:
     async def rollback(
         self, model: str, version: Optional[int] = None, *, reason: str = "", deadline: Optional[float] = None
     ) -> ServingChange:
-        """Rolls back a version: by default the canary, else the stable version, which is replaced by the version
-        before it. `reason`, at most 200 bytes, is for the log and `serving`."""
+        """Rolls back a version; by default the canary, or if there is none, the stable version, which the version
+        before it replaces. `reason`, at most 200 bytes, is shown in the log and by `serving`."""
         request = admin_pb2.RollbackModelRequest(model=model, version=version, reason=reason)
         return await self._change(self._stubs.rollback, request, deadline)
 
@@ -108,15 +109,15 @@ class AdminClient:
     async def set_traffic(
         self, model: str, shares: Mapping[int, float], *, deadline: Optional[float] = None
     ) -> ServingChange:
-        """Sets the shares of the requests that name neither version nor label: {4: 5} sends 5 % to version 4, the
-        rest to `stable`; {} sends all to `stable`. If no version has the label `stable`, the one that serves now
-        gets it."""
+        """Distributes the requests that name neither version nor label: {4: 5} sends 5 % to version 4 and the rest to
+        `stable`; {} sends all to `stable`. If no version has the label `stable`, the version that serves now gets
+        it."""
         return await self._change(self._stubs.set_traffic, _admin.traffic_request(model, shares), deadline)
 
     async def set_label(
         self, model: str, label: str, version: int, *, deadline: Optional[float] = None
     ) -> ServingChange:
-        """Gives a version, which must be ready, a label. `stable` pins the model to it."""
+        """Gives a label to a version, which must be ready. The label `stable` pins the model to this version."""
         request = admin_pb2.SetLabelRequest(model=model, label=label, version=version)
         return await self._change(self._stubs.set_label, request, deadline)
 
@@ -126,11 +127,11 @@ class AdminClient:
         return await self._change(self._stubs.clear_label, request, deadline)
 
     async def reset(self, model: str, *, deadline: Optional[float] = None) -> ServingChange:
-        """Discards all changes by this service to a model: the file of --serving-config applies again."""
+        """Discards all changes that this service made to a model. The file of --serving-config applies again."""
         return await self._change(self._stubs.reset, admin_pb2.ResetServingRequest(model=model), deadline)
 
     async def serving(self, model: Optional[str] = None, *, deadline: Optional[float] = None) -> ServingStatus:
-        """Returns how models, or this one, are served, and the reasons."""
+        """Returns the serving state of all models, or of `model`."""
         request = admin_pb2.GetServingRequest(model=model or "")
         return _admin.of_status(await self._call(self._stubs.serving, request, deadline))
 

@@ -30,9 +30,9 @@ class Client:
     For one event loop: create it inside the loop. Images are read and converted in the loop's threads.
 
     Args:
-        address: host:port; or dns:///name:port and host:port,host:port, which distribute requests over their servers;
-            or unix:PATH. Default $VITRINE_SERVER, else 127.0.0.1:8500. The names of a list are resolved here, and
-            again when the connection to the servers is lost.
+        address: host:port; or unix:PATH; or dns:///name:port or host:port,host:port, which distribute requests over
+            several servers. Default $VITRINE_SERVER, otherwise 127.0.0.1:8500. The constructor resolves the names of a
+            list; they are resolved again when the connection to the servers is lost.
         tls: use TLS; default: True if `ca`, `cert` or `server_name` is given.
         ca: trusted certificates, PEM as bytes or a path; default gRPC's own.
         cert, key: the client's certificate and key, PEM as bytes or a path.
@@ -42,14 +42,14 @@ class Client:
         token_file: a file with the token, read again every minute and when the server rejects it, so that it can be
             replaced; default $VITRINE_TOKEN_FILE, which has precedence over $VITRINE_TOKEN.
         deadline: timeout of one request in seconds, including all attempts and the waits between them.
-        keepalive: seconds between pings of a silent server while calls are in flight, to detect a lost connection; 0:
-            never. Servers disconnect clients that ping too often: vitrine-server allows 10 seconds and more.
+        keepalive: seconds between pings to a silent server while calls are in flight, to detect a lost connection; 0:
+            no pings. Servers disconnect clients that ping too often; vitrine-server allows 10 seconds or more.
         retries: which requests are retried, and when.
         max_in_flight: maximum number of images of one classify_many at the server at a time, 1 to 64.
 
     Raises:
-        ValueError: options that are wrong or contradict each other. OSError: a file that cannot be read. Unavailable: a
-            name in a list of servers has no address.
+        ValueError: options are wrong or contradict each other. OSError: a file cannot be read. Unavailable: a name in a
+            list of servers has no address.
     """
 
     def __init__(
@@ -114,8 +114,8 @@ class Client:
                 [height, width, 1] or [height, width], uint8 (0 to 255) or float (0 to 1). An image whose size the
                 server would reject is reduced first, with a PictureWarning.
             model: name of the model; default the only model that is ready.
-            version: default the server's choice: `stable`, or a version with a share of the traffic; without such
-                settings the newest that is ready.
+            version: number of the version. By default the server chooses: `stable`, or a version with a share of the
+                traffic; without such settings the newest version that is ready.
             version_label: "stable", "canary" or another label of a version, instead of its number.
             top_k: number of predictions; default 5, or all classes if there are fewer; 0: none.
             resolution: input size in pixels (height, width), or one number for both; for native-resolution models.
@@ -130,8 +130,8 @@ class Client:
 
         Raises:
             InvalidArgument, NotFound, ResourceExhausted, DeadlineExceeded, Unavailable or another VitrineError: the
-                server's code and message. OSError: the file cannot be read. TypeError: `image` is no image, or
-                `attention` or `features` is no name and no sequence.
+                server's code and message. OSError: the file cannot be read. TypeError: `image` is not an image, or
+                `attention` or `features` is neither a name nor a sequence.
         """
         wish = Ask(
             model=model,
@@ -171,24 +171,25 @@ class Client:
     ) -> AsyncGenerator[Outcome, None]:
         """Classifies any number of images over one stream; a generator of one Result or Refused for each, in order.
 
-        `images` is an iterable of images, also an asynchronous one, or a folder: its images by name. One image is a
-        TypeError: write [image].
+        `images` is an iterable of images, also an asynchronous one, or a folder, whose images are sorted by name. One
+        image is a TypeError: write [image].
 
-        At most `max_in_flight` images are at the server and four times as many are held here, so `images` may be
+        At most `max_in_flight` images are at the server, and four times as many in memory, so `images` may be
         endless. A result is returned as soon as it and those before it are ready, also while `images` waits for the
         next image. An image's deadline starts when it is first sent; time spent in the code around the generator and in
         `images` does not count.
 
-        With `features` all results are from one version, `stable` by default, for any share of a canary. A result
-        computed by another version anyway, for example after files were replaced, is Refused with FAILED_PRECONDITION.
+        With `features` all results are from one version, by default `stable`, whatever the share of a canary. If
+        another version computed a result, for example after files were replaced, it is Refused with
+        FAILED_PRECONDITION.
 
-        An image that fails is returned as Refused in its place, and the others continue; this includes any exception
-        from reading an image, also a PictureWarning if warnings are errors. A broken stream is opened again, and its
+        An image that fails is returned as Refused in its place, and the others continue. This includes any exception
+        from reading an image, even a PictureWarning if warnings are errors. A broken stream is opened again, and its
         unanswered requests are sent again according to `retries`.
 
         Raises:
             Unavailable: the server is lost: as many broken streams in a row as `retries` has attempts, or broken streams for
-                the length of a deadline, or no answer for three deadlines in a row. Everything taken from `images` was
+                the length of a deadline, or no answer for three deadlines in a row. Every image taken from `images` was
                 returned, as Refused if it was not answered; the rest stays in `images`.
             Any exception of `images`, after the results of all images before it.
             At the first step, not at the call: errors of the arguments other than the images, as in `classify`.
@@ -276,7 +277,7 @@ class Client:
     ) -> AsyncGenerator[Embedded, None]:
         """Computes features of any number of images; a generator of one Embedding or Refused for each, in order.
 
-        Arguments as in embed, all else as in classify_many. If all are ok, numpy.stack of them is a matrix.
+        Arguments as in embed, all else as in classify_many. If all are ok, numpy.stack makes a matrix of them.
         """
         source = pictures(images)
         left = time_left(self._settings, deadline)
@@ -298,14 +299,14 @@ class Client:
         return _many.embeddings(outcomes, normalize)
 
     async def models(self) -> List[_models.Model]:
-        """Returns every model and version that the server knows, by name, then version; without labels."""
+        """Returns every model and version that the server knows, sorted by name and version, without class labels."""
         return [_models.of_version(version) for version in (await self._calls.list()).versions]
 
     async def model(
         self, name: str, version: Optional[int] = None, *, version_label: Optional[str] = None
     ) -> _models.Model:
-        """Returns one version with its labels; without `version` or `version_label` the one that serves: `stable`,
-        else the newest that is ready. NotFound: there is none."""
+        """Returns one version with its class labels. Without `version` and `version_label`, this is the version that
+        serves: `stable`, otherwise the newest that is ready. NotFound: there is no such version."""
         request = registry_pb2.GetModelRequest(model=name, version_label=version_label)
         if version is not None:
             request.version = version
@@ -313,23 +314,23 @@ class Client:
 
     @_driver.generator
     async def watch(self, model: Optional[str] = None) -> AsyncGenerator[_models.ModelEvent, None]:
-        """Yields the current state of every version (of `model`), then each change; endless.
+        """Yields the current state of every version (of `model`), then each change. Does not end by itself.
 
-        A lost connection is opened again, and the current states are yielded again; versions removed meanwhile are not
-        reported. Unavailable: the server stays unreachable. Closing the generator ends the call.
+        After a lost connection, it connects again and yields the current states again, but does not report versions
+        that were removed in between. Unavailable: the server stays unreachable. Closing the generator ends the call.
         """
         return self._calls.watch(model)
 
     async def is_ready(self, model: Optional[str] = None, *, deadline: Optional[float] = None) -> bool:
-        """Returns True if the server, or one model of it, serves now; False also if no server answers or there is no
-        such model.
+        """Returns True if the server, or its model `model`, serves now. Returns False even if no server answers or
+        there is no such model.
 
         Uses the server's health service, which every client may call.
         """
         return await self._calls.ready(Readiness(self._settings, model, deadline))
 
     async def wait_until_ready(self, model: Optional[str] = None, *, deadline: Optional[float] = None) -> None:
-        """Waits until the server, or one model of it, serves; also for a server that is not reachable yet.
+        """Waits until the server, or its model `model`, serves. The server need not be reachable yet.
 
         Args:
             deadline: timeout in seconds for the whole wait; default the client's.
