@@ -11,7 +11,7 @@
 namespace vitrine {
 
 // A group of processes that train one model. Every rank must make the same calls in the same order, from one thread.
-// UNAVAILABLE names the rank that was lost or timed out; the group is unusable afterwards.
+// UNAVAILABLE names the rank that was lost or timed out; the group is unusable after that.
 class Communicator {
  public:
   virtual ~Communicator() = default;

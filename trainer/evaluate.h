@@ -17,7 +17,7 @@ namespace vitrine {
 
 // Accuracy of a model on one split at one size.
 struct Accuracy {
-  std::optional<Size> size;  // none: native size by the model's resolution policy
+  std::optional<Size> size;  // nullopt: native size by the model's resolution policy
   int64_t images = 0;
   int64_t correct = 0;
   double loss = 0;  // mean cross entropy, without label smoothing

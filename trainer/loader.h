@@ -15,15 +15,15 @@
 
 namespace vitrine {
 
-// Prefetches the batches of one process on its own threads and returns them in order from a given step on,
+// Prefetches the batches of one process on its own threads, beginning at a given step. Returns them in order,
 // plan.accumulate batches per step. A step's batches are consecutive in the epoch's order, so processes and
 // accumulation change how a step is divided, but not its samples. Batches do not depend on the number of threads. There
-// must be one consumer thread. The task must outlive the loader; the destructor waits for batches in progress.
+// must be one consumer thread. The task must outlive the loader. The destructor waits for batches in progress.
 class BatchLoader {
  public:
   struct Options {
     int threads = 1;
-    int ahead = 4;  // prefetched batches; each costs its pixels in memory
+    int ahead = 4;  // number of prefetched batches; each needs memory for its pixels
     int rank = 0;   // rank of this process, below plan.processes
   };
 

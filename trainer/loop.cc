@@ -29,7 +29,7 @@
 namespace vitrine {
 namespace {
 
-// Values that the processes exchange at every step, besides the gradients.
+// Values that the processes exchange at every step, in addition to the gradients.
 struct StepTotals {
   double loss = 0;
   double correct = 0;
@@ -174,7 +174,7 @@ absl::StatusOr<TrainResult> Run::ToTheEnd() {
   if (position_.unmeasured) RETURN_IF_ERROR(AfterStep());
   while (position_.step < plan_.total_steps && !stopping_) {
     const absl::Status stepped = Step(loader);
-    // A step that lost a process changed nothing, so this saves the state before the step.
+    // If a process was lost, the step changed nothing, so this saves the state before the step.
     if (absl::IsUnavailable(stepped)) RETURN_IF_ERROR(Save());
     RETURN_IF_ERROR(stepped);
     const double norm = report_.gradient_norm, loss = report_.loss, lr = report_.lr;
@@ -367,7 +367,7 @@ absl::StatusOr<TrainResult> Run::Result() {
                      .epochs = Epochs(),
                      .last_epoch = Epochs()};
   result.model = average_ ? average_->Release() : std::move(model_);
-  // Without held-out samples the best state was chosen on the test split, and its score there would be too good.
+  // Without held-out samples the best state was chosen on the test split, so its score there would be too good.
   if (recipe_.validation_share() > 0 && position_.best) {
     if (Leads()) RETURN_IF_ERROR(LoadBest(options_.work_dir, *result.model));
     result.is_best = true;

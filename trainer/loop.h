@@ -22,13 +22,13 @@ namespace vitrine {
 struct TrainOptions {
   // Folder of the state, for resuming, and of the best weights. Created if missing.
   std::filesystem::path work_dir = {};
-  // Resumes from the state in work_dir, if any. Otherwise, a folder with a state is rejected.
+  // True: resumes from the state in work_dir, if there is one. False: rejects a folder that has a state.
   bool resume = false;
   // Replicas of the model, one thread each, that share every batch. A resumed run has the same bits as an uninterrupted
   // one only with the same number of replicas on the same kind of processor; Train reports a changed number.
   int threads = 1;
   int loader_threads = 1;
-  // Steps between writes of the state, besides the end of each epoch. 0: only at the ends.
+  // Number of steps between writes of the state, which is also written at the end of each epoch. 0: only at these ends.
   int64_t save_every_steps = 0;
   // Set to true to stop: after the current step the state is written and Train returns unfinished. With several
   // processes, it is enough to set it in one of them.
@@ -52,7 +52,7 @@ struct TrainResult {
   int64_t epoch_samples = 0;  // samples of the epoch that position.loss_sum covers
   // Score of `model` on the test split, if the last step measured it.
   std::optional<Score> score = std::nullopt;
-  double epochs = 0;      // passes over the training split so far; those of the best state if is_best
+  double epochs = 0;      // passes over the training split so far; if is_best, those until the best state
   double last_epoch = 0;  // passes over the training split at the last step
 };
 

@@ -27,7 +27,7 @@ struct StepReport {
   double epoch = 0;               // epochs done
   double lr = 0;                  // in this step
   double loss = 0;                // mean over the step's samples
-  double gradient_norm = 0;       // before clipping; 0 without clipping
+  double gradient_norm = 0;       // norm before clipping; 0 if there is no clipping
   double epoch_loss = 0;          // mean over the epoch so far
   double epoch_accuracy = 0;      // on the augmented samples of the epoch so far, 0 to 1; NaN if not counted
   int64_t samples = 0;            // seen since the first step, over all processes

@@ -40,7 +40,7 @@ class Progress {
 
   // Redraws if enough time has passed since the last update.
   void Update(const ProgressState& state, absl::Time now);
-  // Returns the callback for a measurement that starts now; this object must outlive it.
+  // Returns the callback for a measurement that starts now. This object must outlive the callback.
   MeasureProgress Measuring(const std::string& what, const std::string& samples_in_words);
   // Prints a permanent line above the bar.
   void Line(const std::string& text) { display_.Line(text); }

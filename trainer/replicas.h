@@ -19,9 +19,9 @@ struct StepOutcome {
 // Returns the parameters of a task's model that training changes.
 std::vector<NamedTensor> TrainedParameters(const Task& task, const Module& model);
 
-// Computes a batch's gradients on several cores: each thread runs a share of the samples through a replica that shares
-// the model's weights but has its own gradients. One synchronization per batch instead of one per operator is faster
-// for small models, and tolerates a busy machine.
+// Computes a batch's gradients on several cores. Each thread runs a share of the samples through a replica, which
+// shares the model's weights but has its own gradients. Threads are synchronized once per batch instead of once per
+// operator; this is faster for small models, and tolerates a busy machine.
 //
 // Gradients are summed in a fixed order, so the result depends only on the number of replicas. Thread-compatible.
 class Replicas {

@@ -48,7 +48,7 @@ std::vector<NamedTensor> StateTensors(const RunParts& parts) {
 // Returns the fields of a recipe that a resumed run must have unchanged.
 v1::Recipe Binding(v1::Recipe recipe) {
   recipe.clear_epochs();
-  // The batch and its accumulation divide a step. The number of samples per step is compared instead.
+  // These two fields divide a step. The number of samples per step is compared instead.
   recipe.clear_batch();
   recipe.clear_accumulate();
   recipe.clear_evaluation_sizes();
@@ -61,7 +61,7 @@ v1::Recipe Binding(v1::Recipe recipe) {
   return recipe;
 }
 
-// Parses the recipe of the state and compares it.
+// Parses the recipe in the state and compares it with `recipe`.
 absl::StatusOr<v1::Recipe> CheckRecipe(const fs::path& file, const std::string& stored_text, const v1::Recipe& recipe) {
   v1::Recipe stored;
   if (!google::protobuf::TextFormat::ParseFromString(stored_text, &stored)) return StateFault(file, "holds no recipe");
@@ -129,8 +129,8 @@ fs::path PreviousFile(const fs::path& work_dir) {
   return work_dir / "state.previous.safetensors";
 }
 
-// Hard-links the current state as the previous one. Best effort: there may be none yet, or the file system may lack
-// hard links.
+// Hard-links the current state as the previous one. Ignores errors: there may be no state yet, or the file system may
+// lack hard links.
 void KeepPrevious(const fs::path& work_dir) {
   const fs::path previous = PreviousFile(work_dir), temporary = previous.string() + ".new";
   std::error_code error;

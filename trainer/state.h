@@ -33,7 +33,7 @@ struct RunPosition {
   bool unmeasured = false;
 };
 
-// Parts of a run's state besides its position. `average` may be null.
+// Content of a run's state, except its position. `average` may be null.
 struct RunParts {
   const v1::Recipe& recipe;
   const std::string& data_digest;
@@ -48,8 +48,8 @@ std::filesystem::path StateFile(const std::filesystem::path& work_dir);
 // FAILED_PRECONDITION if the folder has a state and `resume` is false, to prevent overwriting a run.
 absl::Status CheckWorkFolder(const std::filesystem::path& work_dir, bool resume);
 
-// FAILED_PRECONDITION or RESOURCE_EXHAUSTED if the folder cannot be created or written, or its disk lacks room for the
-// state. Call it before the first step.
+// FAILED_PRECONDITION or RESOURCE_EXHAUSTED if the folder cannot be created or written, or if its disk lacks space for
+// the state. Call it before the first step.
 absl::Status CheckRoomForState(const std::filesystem::path& work_dir, const RunParts& parts);
 
 // Writes weights, moments, position and recipe to StateFile(work_dir), through a temporary file and fsync: after a

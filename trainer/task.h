@@ -21,7 +21,7 @@
 
 namespace vitrine {
 
-// Training samples of a step, or of a thread's share of it.
+// Training samples of a step, or one thread's share of them.
 struct TrainingBatch {
   int64_t samples = 0;
   ImageBatch images = {};        // image tasks: [channels, height, width] fp32, equal sizes adjacent
@@ -33,7 +33,7 @@ struct TrainingBatch {
   at::Tensor teacher_labels = {};  // [samples] int64: the teacher's answers; undefined without a teacher
 };
 
-// Returns every `count`-th sample, starting with sample `part`, so that each share has every size of a sorted batch.
+// Returns every `count`-th sample, beginning with sample `part`. Each share then has every size of a sorted batch.
 TrainingBatch ShareOf(const TrainingBatch& batch, int part, int count);
 
 struct BatchLoss {
@@ -82,13 +82,13 @@ class Task {
 
   // Returns the model before the first step: initialized from the recipe's seed or a stored version.
   virtual absl::StatusOr<std::unique_ptr<Module>> MakeModel() const = 0;
-  // True if training changes this parameter; the others get no gradients.
+  // True if training changes this parameter; other parameters get no gradients.
   virtual bool Trains(const std::string& /*parameter*/) const { return true; }
   // "images", "sequences", "sets".
   virtual std::string samples_in_words() const = 0;
   // Number of samples in an epoch.
   virtual int64_t samples() const = 0;
-  // SHA-256 over the training split, including held-out samples; a run resumes only with equal data.
+  // SHA-256 over the training split, including held-out samples. A run resumes only with equal data.
   virtual const std::string& data_digest() const = 0;
 
   // Returns the samples() members of an epoch, in order.

@@ -14,8 +14,8 @@ namespace vitrine {
 // destruction; the kernel releases it if the process dies. Movable.
 class WorkLock {
  public:
-  // Creates the folder if missing and locks its file `lock`, which names the holder. FAILED_PRECONDITION names the
-  // process that holds the lock, or says that the folder cannot be written. A file system without locks always
+  // Creates the folder if missing and locks the file `lock` in it, which names the holder. FAILED_PRECONDITION names
+  // the process that holds the lock, or says that the folder cannot be written. On a file system without locks, always
   // succeeds.
   static absl::StatusOr<WorkLock> Take(const std::filesystem::path& work_dir);
 

@@ -6,7 +6,7 @@
 
 namespace vitrine {
 
-// Draws from N(0, 1); uses two random numbers.
+// Draws from N(0, 1). Uses two random numbers.
 double DrawNormal(CounterRandom& random);
 
 // Draws from Beta(alpha, alpha), in [0, 1], for any alpha above 0.

@@ -10,9 +10,9 @@
 namespace vitrine {
 
 // Operations of RandAugment and colour jitter on 8-bit images, grey or RGB. Results equal Pillow's (ImageOps,
-// ImageEnhance, Image.transform with BICUBIC), because published recipes were trained with Pillow: it truncates values
-// instead of rounding them, and its cubic filter has a = -1. All functions are pure and thread-safe, and keep the
-// image's size.
+// ImageEnhance, Image.transform with BICUBIC), because published recipes were trained with Pillow. Pillow truncates
+// values instead of rounding them, and its cubic filter has a = -1. All functions are pure and thread-safe, and keep
+// the image's size.
 
 Image AutoContrast(Image image);  // stretches every channel to 0..255
 Image Equalize(Image image);      // flattens every channel's histogram

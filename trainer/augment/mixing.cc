@@ -65,7 +65,7 @@ void SwapRectangle(const at::Tensor& first, const at::Tensor& second, Span rows,
   }
 }
 
-// Mixes the images [first, end), which have the same size. Returns the share of an image in its own result.
+// Mixes the images [first, end), which have the same size. Returns lambda: the share that each image keeps.
 double MixRun(const Draw& draw, const ImageBatch& images, int64_t first, int64_t end) {
   const int64_t height = images[first].size(1), width = images[first].size(2);
   const Span rows = CutOf(height, draw.centre_y, draw.lambda), columns = CutOf(width, draw.centre_x, draw.lambda);

@@ -32,7 +32,7 @@ struct RandOperation {
 // NOTE: at magnitude 10, timm's Posterize keeps no bits and gives a black image; newer versions of Pillow reject that.
 std::span<const RandOperation> RandOperations();
 
-// RandAugment (Cubuk et al. 2020) as in timm: draws `operations` operations with replacement; each is applied with
+// RandAugment (Cubuk et al. 2020), like timm's: draws `operations` operations with replacement. Applies each with
 // `probability`, at a magnitude from N(magnitude, magnitude_deviation^2) clamped to 0..10. Warps use `fill`. Always
 // draws five random numbers per operation.
 Image RandAugmented(Image image, const v1::RandAugment& settings, const Colour& fill, CounterRandom& random);

@@ -10,14 +10,14 @@
 
 namespace vitrine {
 
-// Returns the `size` members of an epoch over `size` samples, in order. With repeats <= 1, this is EpochOrder. With
-// repeated augmentation (Hoffer et al. 2020), it is ceil(size / repeats) different samples, each `repeats` times in a
-// row, so that a batch has all copies; the last sample has fewer if `repeats` does not divide `size`. Every epoch draws
-// new samples.
+// Returns the `size` members of an epoch over `size` samples, in order. With repeats <= 1, the order is EpochOrder's.
+// With repeated augmentation (Hoffer et al. 2020), the members are ceil(size / repeats) different samples, each
+// `repeats` times in a row, so that a batch has all copies. The last sample has fewer copies if `repeats` does not
+// divide `size`. Every epoch draws new samples.
 std::vector<Member> MembersOf(uint64_t seed, uint64_t epoch, int64_t size, int repeats);
 
-// Returns the random numbers that augment a member of an epoch. Each repeat has its own; repeat 0 has those of a sample
-// without repeats. Requires fewer than 2^40 samples.
+// Returns the random numbers that augment a member of an epoch. Each repeat has its own numbers; those of repeat 0 are
+// the same as without repeats. Requires fewer than 2^40 samples.
 CounterRandom RandomOf(uint64_t seed, uint64_t epoch, const Member& member);
 
 // Returns the random numbers of a batch of an epoch, distinct from those of all samples.

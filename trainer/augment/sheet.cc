@@ -61,7 +61,7 @@ Image Tile(const Image& image, int side) {
   return tile;
 }
 
-// Makes the batch of these images in one epoch, sorted by size; `places[i]` is the index of image i in the batch.
+// Makes the batch of these images in one epoch, sorted by size. `places[i]` is the index of image i in the batch.
 absl::StatusOr<TrainingBatch> DrawBatch(const std::vector<Image>& images, const std::vector<Member>& members,
                                         const v1::Recipe& recipe, const v1::Preprocessing& preprocessing, int64_t epoch,
                                         std::vector<size_t>& places) {

@@ -13,7 +13,7 @@ namespace vitrine {
 
 struct AugmentationSheetOptions {
   int images = 8;  // rows, at least 1: the first images of epoch 0 with the recipe's seed
-  int draws = 8;   // columns, at least 1, besides the original; column i is drawn in epoch i
+  int draws = 8;   // columns, at least 1, in addition to the original; column i is drawn in epoch i
 };
 
 // Returns a PNG that shows a recipe's augmentation. Rows are images, and columns are draws, made by the functions that

@@ -24,7 +24,8 @@ struct View {
   Size size;  // input size of the model
 };
 
-// Returns the input size of an image: drawn from the recipe's sizes, or by the resolution policy if there are none.
+// Returns the input size for an image. The size is drawn from the recipe's sizes; without sizes in the recipe, the
+// resolution policy gives it.
 absl::StatusOr<Size> DrawSize(const v1::Recipe& recipe, const v1::Preprocessing& preprocessing, Size image,
                               CounterRandom& random);
 

@@ -21,7 +21,7 @@ struct Place {
 // Computes alpha q k^T for q [..., n, d_h] and k [..., m, d_h]: [..., n, m].
 at::Tensor AttentionScores(const at::Tensor& q, const at::Tensor& k, double alpha);
 
-// Parameters of softmax(logits + mask) v besides queries, keys and values.
+// Parameters of softmax(logits + mask) v, except queries, keys and values.
 struct Mixing {
   double alpha = 1;
   const MapPosition* map_pos = nullptr;  // KV+Pos only
@@ -42,7 +42,7 @@ class SequenceAttention : public Module {
  public:
   SequenceAttention(const v1::SequenceConfig& config, Initializer& initializer);
 
-  // x [B, n, width] -> [B, n, width]. `mask` as for MixValues.
+  // x [B, n, width] -> [B, n, width]. See MixValues for `mask`.
   at::Tensor Forward(const at::Tensor& x, const at::Tensor& mask, Place place, const ForwardContext& context) const;
 
  private:
@@ -62,7 +62,7 @@ class SourceAttention : public Module {
  public:
   SourceAttention(const v1::SequenceConfig& config, Initializer& initializer);
 
-  // x [B, t, width], source [B, n, width] -> [B, t, width]. `mask` as for MixValues.
+  // x [B, t, width], source [B, n, width] -> [B, t, width]. See MixValues for `mask`.
   at::Tensor Forward(const at::Tensor& x, const at::Tensor& source, const at::Tensor& mask, Place place,
                      const ForwardContext& context) const;
 

@@ -33,13 +33,13 @@ struct Source {
   int layer = 0;        // index of the cross-attention layer, for the tap
 };
 
-// Self-attention, in a decoder cross-attention, and a feed-forward block. Each has a residual and a norm placed by the
-// config.
+// A block: self-attention, cross-attention (in a decoder only), and feed-forward. Each of these has a residual and a
+// norm, placed by the config.
 class SequenceBlock : public Module {
  public:
   SequenceBlock(const v1::SequenceConfig& config, bool decoder, Initializer& initializer);
 
-  // [B, n, width] -> [B, n, width]; `mask` as for MixValues. `source` is null except in a decoder.
+  // [B, n, width] -> [B, n, width]. See MixValues for `mask`. `source` is null except in a decoder.
   at::Tensor Forward(at::Tensor x, const at::Tensor& mask, const Source* source, Place place,
                      const ForwardContext& context) const;
 
@@ -58,8 +58,8 @@ class BlockStack : public Module {
  public:
   BlockStack(const v1::SequenceConfig& config, bool decoder, Initializer& initializer);
 
-  // Like SequenceBlock::Forward. `first` is the position of the first block and source->layer that of its
-  // cross-attention; later blocks have consecutive layers and sites.
+  // Like SequenceBlock::Forward. `first` is the position of the first block, and source->layer that of the first
+  // cross-attention. Layers and sites of the following blocks are consecutive.
   at::Tensor Forward(at::Tensor x, const at::Tensor& mask, const Source* source, Place first,
                      const ForwardContext& context) const;
 

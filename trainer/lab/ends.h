@@ -59,7 +59,7 @@ class Head : public Module {
   at::Tensor bias_;                   // [outputs], TIED only
 };
 
-// Returns a mask [n, n]: 0 if query i may see key j <= i, else -inf.
+// Returns a mask [n, n]: 0 if query i may see key j <= i, otherwise -inf.
 at::Tensor CausalMask(int64_t n, const at::Device& device);
 
 // Make the two kinds of model. Require a valid config.

@@ -48,8 +48,8 @@ class SequenceModel : public Module {
 absl::Status ValidateSequence(const v1::SequenceConfig& config);
 
 // Builds the model that `config` describes, with initial parameters drawn from `seed`. INVALID_ARGUMENT as
-// ValidateSequence, before any allocation. `device` is the CPU, or the meta device for a model whose tensors have
-// shapes but no memory.
+// ValidateSequence; this is checked before any allocation. `device` is the CPU, or the meta device for a model whose
+// tensors have shapes but no memory.
 absl::StatusOr<std::unique_ptr<SequenceModel>> MakeSequenceModel(const v1::SequenceConfig& config, uint64_t seed = 0,
                                                                  at::Device device = at::kCPU);
 

@@ -7,8 +7,8 @@
 
 namespace vitrine {
 
-// Returns the cost of a forward pass of one sequence of `length` elements; the target of an encoder-decoder has the
-// same length. Causal models compute all pairs of elements, so all are counted. Requires a valid config.
+// Returns the cost of a forward pass of one sequence of `length` elements. An encoder-decoder has a target of the same
+// length. For causal models all pairs of elements count, since all are computed. Requires a valid config.
 Workload SequenceWorkloadOf(const v1::SequenceConfig& config, int length);
 
 // Returns the length for which a model's figures are given: ten elements for a set, otherwise the longest sequence.

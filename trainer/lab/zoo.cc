@@ -33,7 +33,7 @@ void DropAt(std::initializer_list<SequenceConfig::Dropping> places, SequenceConf
   for (const SequenceConfig::Dropping place : places) config.add_dropping(place);
 }
 
-// Reverse, sort, swap, sub and copy of one-hot digits: the same model for all five.
+// Reverse, sort, swap, sub and copy of one-hot digits. All five tasks use the same model.
 SequenceConfig Task(KvConfig::Attention attention, int width, int depth) {
   SequenceConfig config = Sized(attention, width, depth, /*heads=*/4, /*mlp_ratio=*/2, /*max_length=*/200, 10);
   config.mutable_features()->set_width(10);
@@ -60,7 +60,7 @@ SequenceConfig Anomaly(KvConfig::Attention attention, int width, int depth) {
   return config;
 }
 
-// Tiny Shakespeare by characters; every head has its own map_pos.
+// Tiny Shakespeare by characters. Every head has its own map_pos.
 SequenceConfig Characters(KvConfig::Attention attention, int width, int depth, int heads = 4) {
   SequenceConfig config = Sized(attention, width, depth, heads, /*mlp_ratio=*/4, /*max_length=*/64, 20);
   config.mutable_tokens()->set_vocabulary(65);
@@ -92,7 +92,7 @@ SequenceConfig Numbers(KvConfig::Attention attention) {
   return config;
 }
 
-// Multi30k. The vocabularies depend on the tokenizer and are not published: 10,000 ids each are assumed.
+// Multi30k. The vocabularies depend on the tokenizer and are not published, so 10,000 ids each are assumed.
 SequenceConfig Translation(KvConfig::Attention attention, int width, int depth) {
   SequenceConfig config = Sized(attention, width, depth, /*heads=*/4, /*mlp_ratio=*/4, /*max_length=*/300, 10);
   config.mutable_pair()->set_source_vocabulary(10'000);
@@ -112,8 +112,8 @@ SequenceConfig Translation(KvConfig::Attention attention, int width, int depth) 
 constexpr std::string_view kTask = "KV transformer, synthetic tasks";
 constexpr std::string_view kAnomaly = "KV transformer, set anomaly";
 constexpr std::string_view kCharacters = "KV transformer, characters";
-// Models have 1 or 4 heads. The parameter count depends on the heads only with KV+Pos, which therefore has a row for
-// each.
+// Models have 1 or 4 heads. With KV+Pos the parameter count depends on the heads, so there is a row for each number.
+// Without it, one row is enough.
 constexpr std::string_view kCharactersFormula = "KV transformer, characters: 1 or 4 heads; its count by the formula";
 constexpr std::string_view kNumbers = "KV transformer, numbers";
 constexpr std::string_view kTranslation = "KV transformer, translation; vocabularies of 10,000 stand for Multi30k's";

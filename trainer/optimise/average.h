@@ -14,7 +14,7 @@ namespace vitrine {
 // statistics, are averaged; other buffers are copied. Thread-compatible.
 class WeightAverage {
  public:
-  // `average` is a model of the same kind; its tensors are set to those of `model`, which must outlive this object.
+  // `average` is a model of the same kind. Sets its tensors to those of `model`, which must outlive this object.
   WeightAverage(const Module& model, std::unique_ptr<Module> average, double decay);
 
   // Updates the average after `step` steps.

@@ -6,8 +6,8 @@
 
 namespace vitrine {
 
-// Returns the mean cross entropy of logits [images, classes] and labels [images] int64. With label smoothing e, each
-// target is 1 - e of the label plus e of the uniform distribution. Differentiable.
+// Returns the mean cross entropy of logits [images, classes] and labels [images] int64. With label smoothing e, a
+// target is 1 - e times the one-hot label plus e times the uniform distribution. Differentiable.
 at::Tensor ClassificationLoss(const at::Tensor& logits, const at::Tensor& labels, double label_smoothing);
 
 // Returns the mean cross entropy of logits [images, classes] and distributions [images, classes] fp32. Differentiable.

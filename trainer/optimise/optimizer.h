@@ -24,7 +24,7 @@ class Optimizer {
   // Updates the parameters that have gradients. Throws LibTorch's exceptions.
   void Step(double lr);
 
-  // Returns the state that a resumed run needs, by name; writing to the tensors restores it.
+  // Returns the state that a resumed run needs, by name. Writing to these tensors restores the state.
   std::vector<NamedTensor> State() const;
 
  private:

@@ -23,11 +23,11 @@ struct StepPlan {
   int64_t samples_per_step() const { return batch * batches_per_step(); }
 };
 
-// Plans the steps. A data set smaller than a step gives smaller batches. INVALID_ARGUMENT if it has fewer samples than
-// a step has batches.
+// Plans the steps. If the data set is smaller than a step, batches are smaller. INVALID_ARGUMENT if the data set has
+// fewer samples than a step has batches.
 absl::StatusOr<StepPlan> PlanSteps(const v1::Recipe& recipe, int64_t data_size, int processes = 1);
 
-// Returns a warning if a step has fewer samples than the recipe sets; else "".
+// Returns a warning if a step has fewer samples than the recipe sets; otherwise "".
 std::string SmallerStepWarning(const v1::Recipe& recipe, const StepPlan& plan, int64_t data_size);
 
 // True if the rate never decays, because the warm-up is as long as the run.

@@ -13,12 +13,13 @@
 
 namespace vitrine {
 
-// Inputs of a run besides its recipe.
+// Inputs of a run, except its recipe.
 struct RunOrigin {
   std::string data = {};                    // --data, with its format; empty: the recipe generates its data
   std::vector<std::string> overrides = {};  // overrides of the recipe, "path=value"
   std::string source_revision = {};         // revision of the program, given by the user
-  std::string licence = {};                 // licence of the weights; empty: that of the version to start from, or none
+  // licence of the weights; empty: the licence of the start version, if there is one
+  std::string licence = {};
 };
 
 // True if the recipe's data name and published figure belong to data with this digest.

@@ -35,8 +35,8 @@ struct PublishOptions {
 absl::Status PinVersions(v1::Recipe& recipe);
 
 // Rounds the weights to the recipe's storage type and publishes them with goldens, labels, provenance and
-// model_card.md. Accuracies and goldens are those of the rounded weights. The goldens cover every evaluation size and
-// two encoded images, one of which needs a resize.
+// model_card.md. Accuracies and goldens are computed with the rounded weights. The goldens cover every evaluation size
+// and two encoded images, one of which needs a resize.
 absl::StatusOr<VersionId> PublishResult(const v1::Recipe& recipe, const TrainResult& result, const Dataset& train,
                                         const Dataset& test, const PublishOptions& options);
 

@@ -27,9 +27,9 @@ std::span<const BundledRecipe> BundledRecipes();
 // overrides may complete it. NOT_FOUND lists the bundled names; INVALID_ARGUMENT gives line and column.
 absl::StatusOr<v1::Recipe> FindRecipe(const std::string& name_or_path);
 
-// Applies "path=value": path is a field with dots, value as in a textproto. Strings need no quotes; a repeated field is
-// replaced as a whole, by a [list] or comma-separated values; messages need the [list]. INVALID_ARGUMENT names the part
-// of the path that does not exist and the existing fields, or the values of an enum.
+// Applies "path=value": path is a field with dots, value is written as in a textproto. Strings need no quotes. A [list]
+// or comma-separated values replace a repeated field as a whole; for messages the [list] is required. INVALID_ARGUMENT
+// names the part of the path that does not exist and the existing fields, or the values of an enum.
 absl::Status ApplyOverride(const std::string& assignment, v1::Recipe& recipe);
 
 // Calls FindRecipe and applies the overrides. Errors as FindRecipe and ApplyOverride.
@@ -44,7 +44,7 @@ absl::StatusOr<v1::Recipe> ReadRecipe(const std::string& name_or_path, const std
 // Sets dropout and drop path from the recipe.
 void SetDropping(const v1::Recipe& recipe, ForwardContext& context);
 
-// Clears in `to` every repeated field that `from` sets, so that a merge replaces instead of appending.
+// Clears in `to` every repeated field that `from` sets, so that a merge replaces lists instead of appending to them.
 void ClearReplacedLists(const google::protobuf::Message& from, google::protobuf::Message& to);
 
 // Overwrites fields of the config by the recipe's overrides.

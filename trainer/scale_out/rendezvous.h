@@ -11,7 +11,7 @@
 
 namespace vitrine {
 
-// Rendezvous of a run's processes, and the rank of this one.
+// Describes how the processes of a run find each other, and the rank of this process.
 struct Rendezvous {
   int rank = 0;        // 0 to world_size - 1
   int world_size = 1;  // processes

@@ -38,16 +38,16 @@ struct SweepGrid {
   std::vector<std::string> axes = {};  // axis headings
   std::vector<uint64_t> seeds = {};
   std::vector<SweepPoint> points = {};  // the last axis varies fastest
-  std::vector<SweepCell> cells = {};    // point by point, each with its seeds in order
+  std::vector<SweepCell> cells = {};    // ordered by point, then by seed
 };
 
 // Reads a grid's file. Sets its name, and makes the recipe's path independent of the file's folder. NOT_FOUND if there
 // is no such file; INVALID_ARGUMENT gives line and column.
 absl::StatusOr<v1::Sweep> ReadSweep(const std::filesystem::path& file);
 
-// Returns every run of the sweep. INVALID_ARGUMENT, before any run, names the invalid axis, value or run: a path that
-// the recipe does not have, an invalid value, an axis without values, two runs that are the same experiment, a recipe
-// that ValidateRecipe rejects, more than 10,000 runs.
+// Returns every run of the sweep. INVALID_ARGUMENT names the invalid axis, value or run before any run starts: a path
+// that the recipe does not have, an invalid value, an axis without values, two runs that are the same experiment, a
+// recipe that ValidateRecipe rejects, or more than 10,000 runs.
 absl::StatusOr<SweepGrid> ExpandSweep(const v1::Sweep& sweep);
 
 }  // namespace vitrine

@@ -115,7 +115,7 @@ class Pool {
   // Returns true if a job ended.
   bool CollectEnded() {
     bool any = false;
-    // Waits for each pid: the process may have other children.
+    // Waits for each pid on its own, since the process may have other children.
     for (auto it = running_.begin(); it != running_.end();) {
       int status = 0;
       const pid_t got = waitpid(it->first, &status, WNOHANG);

@@ -31,7 +31,7 @@ std::string EndInWords(int status);
 struct JobOptions {
   size_t at_once = 1;  // maximum of parallel jobs
   // Called several times a second, and when a signal interrupts the wait. Returns 0, or the signal to forward to the
-  // running jobs; then no further job starts, and RunJobs waits for the running ones.
+  // running jobs. After a signal no further job starts, and RunJobs waits for the running jobs.
   std::function<int()> stop;
   std::function<void(size_t job)> started;
   // An error stops all jobs with SIGTERM and is returned by RunJobs.

@@ -34,7 +34,7 @@ std::string ReadAll(const std::filesystem::path& file) {
   return std::move(text).str();
 }
 
-// Returns the part of a recipe that must be equal for a cell's state and result to be reused.
+// Returns the part of a recipe that must be unchanged, so that a cell's state and result can be reused.
 std::string Fingerprint(v1::Recipe recipe) {
   recipe.clear_description();
   recipe.clear_data();  // texts only

@@ -19,7 +19,7 @@ enum class SweepFormat { kTable, kCsv, kJson, kMarkdown };
 // numbers and every seed's score.
 std::string SweepTable(const SweepGrid& grid, const std::vector<PointSummary>& points, SweepFormat format);
 
-// Returns the table as an SVG chart: the first axis along x, the others side by side.
+// Returns the table as an SVG chart: the first axis along x, the other axes side by side.
 absl::StatusOr<std::string> SweepPlot(const SweepGrid& grid, const std::vector<PointSummary>& points);
 
 // Writes table.txt, table.csv, table.json, table.md, runs.csv (a row per finished run, with all its scores) and

@@ -29,7 +29,7 @@
 namespace vitrine {
 namespace {
 
-// Epochs that no run reaches: random streams for other purposes.
+// Epochs that no run reaches; their random streams serve other purposes.
 constexpr uint64_t kHoldOutEpoch = ~uint64_t{0};
 
 // A loss above this multiple of the loss of guessing counts as diverged.

@@ -20,7 +20,7 @@
 
 namespace vitrine {
 
-// Image classification: the recipe's zoo row, or the model of the version that it starts from.
+// Image classification with the recipe's zoo row, or with the model of the start version.
 class ImageTask final : public Task {
  public:
   // `test` may be null; `train` and `test` must outlive the task. Reads every image of `train` on `threads` threads.

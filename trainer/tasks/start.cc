@@ -28,7 +28,7 @@ std::vector<NamedTensor> TensorsOf(const Module& module) {
   return tensors;
 }
 
-// Returns the grid of a model's position table; empty without one. All families use the same field names.
+// Returns the grid of a model's position table; empty if the model has none. All families use the same field names.
 Grid TableGrid(const v1::ModelConfig& config) {
   std::vector<const google::protobuf::FieldDescriptor*> fields;
   v1::ModelConfig::GetReflection()->ListFields(config, &fields);

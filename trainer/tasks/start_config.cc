@@ -34,7 +34,7 @@ std::string OnOneLine(const v1::Preprocessing& preprocessing) {
   return std::string(absl::StripSuffix(text, " "));
 }
 
-// Clears all fields that are equal in both.
+// Clears all fields that are equal in `a` and `b`.
 void KeepDifferences(v1::Preprocessing& a, v1::Preprocessing& b) {
   for (int i = 0; i < v1::Preprocessing::descriptor()->field_count(); ++i) {
     const FieldDescriptor* field = v1::Preprocessing::descriptor()->field(i);

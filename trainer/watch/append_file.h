@@ -18,14 +18,14 @@ namespace vitrine {
 // survive the death of this process. Not thread-safe.
 class AppendFile {
  public:
-  // Creates or atomically replaces the file with this content: a reader sees the old or the new one. Errors as
+  // Creates or atomically replaces the file with this content, so a reader sees the old or the new content. Errors as
   // FileError, naming the file.
   static absl::StatusOr<AppendFile> Create(const std::filesystem::path& path, std::string_view content);
 
   // Appends all bytes or none. After a partial write on a full disk, cuts the file back and keeps the bytes for the
   // next call.
   absl::Status Append(std::string_view bytes);
-  // Replaces the whole content, as Create does.
+  // Replaces the whole content, like Create.
   absl::Status Rewrite(std::string_view bytes);
 
  private:
@@ -37,7 +37,7 @@ class AppendFile {
   std::string pending_;  // bytes not written for lack of space
 };
 
-// Reads the whole file. NOT_FOUND and other errors name it.
+// Reads the whole file. NOT_FOUND and other errors name the file.
 absl::StatusOr<std::string> ReadWhole(const std::filesystem::path& path);
 
 }  // namespace vitrine

@@ -109,7 +109,7 @@ void EventFile::OnStep(const StepReport& report) {
 
 void EventFile::OnScore(const ScoreReport& report) {
   tensorboard::Event event = EventAt(report.step);
-  // These tags differ from those of OnStep.
+  // These tags must differ from those of OnStep.
   const std::string group = report.split == "train" ? "train/measured_" : absl::StrCat(report.split, "/");
   for (const Measure& measure : report.score.measures) {
     AddScalar(absl::StrCat(group, measure.name), measure.value, event);

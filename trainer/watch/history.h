@@ -37,8 +37,8 @@ struct StepRow {
   double gradient_norm = 0;
 };
 
-// Both files are CSV with a header; numbers are the shortest that round-trip; NaN and missing values are empty fields.
-// An incomplete last line, from a writer that was killed, is ignored.
+// Both files are CSV with a header. Numbers have the fewest digits that round-trip. NaN and missing values are empty
+// fields. An incomplete last line, from a writer that was killed, is ignored.
 std::string FormatHistory(const History& history);
 std::string FormatStep(const StepRow& row);  // one line
 inline constexpr char kStepsHeader[] = "step,loss,lr,gradient_norm\n";

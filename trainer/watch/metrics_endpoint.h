@@ -23,11 +23,11 @@ class MetricsEndpoint {
     // Must be longer than a measurement, which reports no progress until its end.
     absl::Duration stalled_after = absl::InfiniteDuration();
   };
-  // Starts to listen. `metrics` must outlive the endpoint; its destructor waits for open responses. INVALID_ARGUMENT:
-  // not HOST:PORT. UNAVAILABLE as HttpServer::Start.
+  // Starts to listen. `metrics` must outlive the endpoint. The endpoint's destructor waits for open responses.
+  // INVALID_ARGUMENT if the address is not HOST:PORT. UNAVAILABLE as HttpServer::Start.
   static absl::StatusOr<std::unique_ptr<MetricsEndpoint>> Start(const Options& options, const TrainingMetrics& metrics);
 
-  // HOST:PORT as bound.
+  // Returns the bound HOST:PORT.
   const std::string& address() const { return server_->address(); }
 
  private:

@@ -25,8 +25,8 @@ struct ParallelText {
   SentencePairs train, validation, test;
 };
 
-// Reads DIR/{train,val,test}.{de,en} for any two extensions. A line is a sentence, and equal line numbers are
-// translations. Words are split by WordsOf. NOT_FOUND names the expected files; INVALID_ARGUMENT names the file and the
+// Reads DIR/{train,val,test}.{de,en} for any two extensions. A line is a sentence; lines with the same number are
+// translations. WordsOf splits the words. NOT_FOUND names the expected files. INVALID_ARGUMENT names the file and the
 // cause: different numbers of lines in a split, or a line without a word.
 absl::StatusOr<ParallelText> ReadParallelText(const std::filesystem::path& folder);
 
@@ -34,7 +34,7 @@ absl::StatusOr<ParallelText> ReadParallelText(const std::filesystem::path& folde
 // fixed: 7,999 to train, 1,000 to validate, 1,000 to test.
 ParallelText NumberTranslations();
 
-// Words of one language by frequency, after four special tokens.
+// Words of one language, sorted by frequency, after four special tokens.
 class WordVocabulary {
  public:
   static constexpr int64_t kUnknown = 0, kPadding = 1, kBegin = 2, kEnd = 3, kMarks = 4;

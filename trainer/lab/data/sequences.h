@@ -22,16 +22,17 @@ enum class DigitTask {
   kCopy,     // x_t
 };
 
-// Parses "reverse", "sort", "swap", "sub", "copy". NOT_FOUND lists them.
+// Parses "reverse", "sort", "swap", "sub" or "copy". NOT_FOUND lists these names.
 absl::StatusOr<DigitTask> ParseDigitTask(std::string_view name);
 
 // Returns the target, one digit per element.
 std::vector<int> TargetOf(DigitTask task, std::span<const int> digits);
 
-// Generator of uniform integers: Below(n) is in [0, n). The caller provides it, so that a run can be repeated.
+// Generator of uniform integers: Below(n) is in [0, n). The caller provides the generator, so that a run can be
+// repeated.
 using Below = std::function<int64_t(int64_t bound)>;
 
-// A set of images: one of them, the anomaly, has another class than the rest.
+// A set of images. One image, the anomaly, has another class than the rest.
 struct AnomalySet {
   std::vector<int64_t> images;  // indices into the data set
   int anomaly = 0;              // index of the anomaly in `images`
@@ -40,8 +41,8 @@ struct AnomalySet {
 // Position of the anomaly in its set.
 enum class AnomalyPlace {
   kRandom,
-  // Always last, as in the published notebooks: a model that sees positions knows the answer. Use it for reproduction
-  // only.
+  // Always last, as in the published notebooks. A model that sees positions then knows the answer, so use this for
+  // reproduction only.
   kLast,
 };
 

@@ -9,7 +9,7 @@
 
 namespace vitrine {
 
-// Counts for corpus BLEU (Papineni et al. 2002) with n-grams of 1 to 4 words; sums over sentences.
+// Counts for corpus BLEU (Papineni et al. 2002) with n-grams of 1 to 4 words, summed over sentences.
 struct BleuCounts {
   static constexpr int kMostWords = 4;
   // Matched n-grams of candidates. An n-gram counts at most as often as the reference has it.

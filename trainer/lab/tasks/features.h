@@ -36,7 +36,7 @@ absl::Status WriteFeatures(const FeatureSet& set, const std::filesystem::path& f
 // each class to the test split. INVALID_ARGUMENT also if the splits differ in width.
 absl::StatusOr<FeatureSplits> ReadFeatureSplits(const std::filesystem::path& place);
 
-// Generates 20 classes, each a Gaussian cloud around its own centre; 100 training and 20 test vectors each.
+// Generates 20 classes with 100 training and 20 test vectors each. A class is a Gaussian cloud around its own centre.
 // Neighbouring clouds overlap if the width is small.
 FeatureSplits GeneratedClusters(int64_t width);
 

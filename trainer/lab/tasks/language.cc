@@ -32,7 +32,7 @@ struct Windows {
   bool random = false;  // drawn anew in each epoch; otherwise consecutive
 };
 
-// Returns the number of consecutive windows of `context` tokens, each with the token after it.
+// Returns the number of consecutive windows of `context` tokens. Each window needs the token after it.
 int64_t WindowsOf(const Tokens& tokens, int64_t context) {
   return (static_cast<int64_t>(tokens.size()) - 1) / context;
 }
@@ -79,7 +79,7 @@ class Language : public SequenceTask {
     return split == MeasuredSplit::kValidation && !splits_.validation.empty() ? splits_.validation : splits_.test;
   }
 
-  // Cuts windows that begin at `begins`; the label of each token is the next one.
+  // Cuts windows that begin at `begins`. The label of each token is the next token.
   TrainingBatch Cut(const Tokens& tokens, const std::vector<int64_t>& begins) const {
     const int64_t context = windows_.context;
     TrainingBatch batch;

@@ -17,7 +17,7 @@
 
 namespace vitrine {
 
-// Purpose of random numbers; each has its own stream, distinct from the trainer's.
+// Purpose of random numbers. Each purpose has its own stream; the trainer's streams are separate.
 enum class Stream { kDigits, kSplit, kClusters, kSets, kValidationSets, kTestSets, kWindows };
 
 // `epoch` is 0 for values that are the same in every epoch.
@@ -49,8 +49,8 @@ struct MeasureSums {
   BleuCounts bleu = {};
 };
 
-// Base of all sequence tasks: a model of the sequence zoo, every training sample once per epoch in an order drawn from
-// the seed, and a loss per prediction. Immutable after construction.
+// Base of all sequence tasks. The model is from the sequence zoo. An epoch has every training sample once, in an order
+// drawn from the seed. The loss is per prediction. Immutable after construction.
 class SequenceTask : public Task {
  public:
   absl::StatusOr<std::unique_ptr<Module>> MakeModel() const override;
@@ -82,7 +82,7 @@ class SequenceTask : public Task {
                             double smoothing) const = 0;
   // Label smoothing in training.
   virtual double smoothing() const { return recipe_.label_smoothing(); }
-  // Adds further measures besides the loss, for instance of decoded sentences.
+  // Adds measures other than the loss, for instance of decoded sentences.
   virtual absl::Status MeasureMore(const SequenceModel&, const TrainingBatch&, MeasureSums&) const {
     return absl::OkStatus();
   }

@@ -107,8 +107,8 @@ class Translation : public SequenceTask {
   }
 
   // The inputs are the target ids except the last; the labels are the target ids except the first. `targets` [B, 1] are
-  // sentence weights: with them the mean over sentences equals the mean over the words of the whole batch. They also
-  // hold for a share of the batch.
+  // sentence weights: with them the mean over sentences is the mean over the words of the whole batch. A share of the
+  // batch uses the same weights.
   static TrainingBatch Gather(const EncodedPairs& pairs, const std::vector<int64_t>& rows) {
     TrainingBatch batch;
     batch.samples = static_cast<int64_t>(rows.size());

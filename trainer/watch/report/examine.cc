@@ -41,7 +41,7 @@ struct BatchAnswers {
 absl::StatusOr<BatchAnswers> Ask(const Model& model, const Dataset& data, const std::vector<int64_t>& indices,
                                  std::optional<Size> size) {
   BatchAnswers result;
-  std::vector<std::tuple<int, int, int64_t, at::Tensor>> inputs;  // sorted by size: equal ones share calls
+  std::vector<std::tuple<int, int, int64_t, at::Tensor>> inputs;  // sorted by size, since equal sizes share calls
   for (const int64_t index : indices) {
     absl::StatusOr<PlannedImage> image = ReadForEvaluation(data, index, model.config().preprocessing(), size);
     if (!image.ok()) {

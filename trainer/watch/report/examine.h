@@ -40,7 +40,7 @@ struct Answer {
 
 struct Examination {
   int64_t images = 0;      // examined
-  int64_t unreadable = 0;  // left out because they cannot be decoded
+  int64_t unreadable = 0;  // images left out because they cannot be decoded
   Confusion confusion{0};
   Calibration calibration;
   double loss = 0;                     // mean cross entropy
@@ -48,8 +48,8 @@ struct Examination {
   std::vector<int64_t> examples = {};  // an image of each of the first classes, up to options.examples
 };
 
-// Returns up to `most` of `size` indices, ascending: a random one from each of equal parts, so that order or periods in
-// the set do not matter. Every call returns the same indices.
+// Divides `size` indices into equal parts and returns a random one from each, up to `most`, ascending. Order and
+// periods in the set then do not matter. Every call returns the same indices.
 std::vector<int64_t> Spread(int64_t size, int64_t most);
 
 struct ExamineOptions {
@@ -62,8 +62,8 @@ struct ExamineOptions {
   const std::atomic<bool>* stop = nullptr;  // set to true to stop with CANCELLED
 };
 
-// Runs the model on images of a labelled set. The result does not depend on the threads. INVALID_ARGUMENT: the set is
-// empty, has other classes than the model, or sizes that it cannot accept.
+// Runs the model on images of a labelled set. The result does not depend on the number of threads. INVALID_ARGUMENT:
+// the set is empty, has other classes than the model, or has a size that the model cannot accept.
 absl::StatusOr<Examination> Examine(const Model& model, const Dataset& data, const ExamineOptions& options);
 
 }  // namespace vitrine

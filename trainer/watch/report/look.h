@@ -15,8 +15,8 @@
 
 namespace vitrine {
 
-// Returns the attention kind that best shows where the model looks in an image: that of the class query, that of the
-// class token, or the mean over queries. Null if the model has none of them.
+// Returns the attention kind that best shows where the model looks in an image: attention of the class query, attention
+// of the class token, or the mean over queries. Null if the model has none of these.
 const AttentionAbility::Offer* SpatialAttention(const AttentionAbility& ability);
 
 // Returns an image of a set, overlaid with the mean over heads of SpatialAttention. Uses up to `layers` layers, spread
@@ -30,7 +30,7 @@ struct Distances {
   int heads = 0;
   std::vector<float> pixels;  // row-major, [layers, heads], in input pixels
   int64_t images = 0;
-  // Distance of a head with uniform attention; none if the images' grids differ.
+  // Distance of a head with uniform attention; nullopt if the images' grids differ.
   std::optional<double> uniform;
 };
 // Measures up to `most` images, selected by Spread. Nullopt if the model has no distances.

@@ -33,9 +33,9 @@ struct TrainingReportInput {
   const std::atomic<bool>* stop = nullptr;  // set to true to stop with CANCELLED
 };
 
-// Returns the run as a self-contained HTML file: key figures, curves, provenance, and for image models confusion,
-// calibration, worst mistakes, attention of examples, attention distances and codes, if the model has them. Uses at
-// most 10,000 test images, 64 for distances. Errors as Examine.
+// Returns the run as a self-contained HTML file: key figures, curves and provenance. For image models it also has
+// confusion, calibration, worst mistakes, attention of examples, attention distances, and codes if the model has them.
+// Uses at most 10,000 test images, 64 for distances. Errors as Examine.
 absl::StatusOr<std::string> TrainingReport(const TrainingReportInput& input);
 
 // Atomically writes the report to `file`, and writes its charts as SVG files to the folder `figures` beside it. Errors
