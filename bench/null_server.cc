@@ -25,10 +25,10 @@ namespace {
 
 using RawClassifier = v1::Classifier::WithRawMethod_Classify<v1::Classifier::Service>;
 
-// Calls requested in advance on each queue.
+// Number of calls that are requested in advance on each queue.
 constexpr int kPosted = 256;
 
-// A call; posts the next one in the same object.
+// A call. After its end, the same object posts the next call.
 class NullCall {
  public:
   NullCall(RawClassifier& service, grpc::ServerCompletionQueue& queue) : service_(service), queue_(queue) { Post(); }

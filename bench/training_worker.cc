@@ -191,7 +191,7 @@ absl::StatusOr<Work> TrainingWork(const TrainingCase& wanted) {
 
 int Main(int argc, char** argv) {
   at::set_num_threads(1);  // each replica has its own thread
-  // Reuses the memory of one step for the next, as vitrine-train does.
+  // Reuses the memory of one step for the next, like vitrine-train.
   mallopt(M_MMAP_MAX, 0);
   mallopt(M_TRIM_THRESHOLD, std::numeric_limits<int>::max());
   mallopt(M_ARENA_MAX, 1);

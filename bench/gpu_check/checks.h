@@ -27,7 +27,7 @@ struct CheckSetting {
 // Largest allowed difference, relative to the largest value of the CPU's tensor.
 inline constexpr double kTolerance = 1e-4;
 
-// Prints a line for each check and counts.
+// Prints a line for each check, and counts checks and failures.
 class CheckReport {
  public:
   // Runs a check. `run` returns the figures of a check that passed, or fails by status or exception.
@@ -54,8 +54,8 @@ class TemporaryRepository {
   std::filesystem::path path_;
 };
 
-// Compares logits and attention matrices of the device with those of the CPU, in batches of mixed sizes. The models are
-// a small one of every form of every family, with random weights, and every published version, with real images.
+// Compares logits and attention matrices of the device with the CPU's, in batches of mixed sizes. The models are small
+// ones with random weights, for every form of every family, and every published version, with real images.
 void CheckParity(const CheckSetting& setting, CheckReport& report);
 
 // Loads every published version onto the device, which runs its goldens, and checks the size of its weights.

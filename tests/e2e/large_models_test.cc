@@ -22,9 +22,10 @@
 namespace vitrine::testing {
 namespace {
 
-// Returns the large models whose size is printed in a paper; they cover each depth, width and patch once. Each of the
-// zoo's other large rows has one of these widths with one of these patches, and would cost gigabytes and many more
-// seconds. Their parameter counts are tested elsewhere. Without VITRINE_WHOLE_ZOO, returns only the smallest model.
+// Returns the large models whose size is printed in a paper; together they have each depth, width and patch. Each of
+// the zoo's other large rows has one of these widths with one of these patches, and would cost gigabytes and many more
+// seconds. The parameter counts of these rows are tested elsewhere. Without VITRINE_WHOLE_ZOO, returns only the
+// smallest model.
 std::vector<std::string> LargeVariants() {
   std::vector<std::string> names;
   int64_t least = INT64_MAX;

@@ -89,7 +89,7 @@ TEST(Program, SigtermUnderLoadLosesNothingAndExitsWithZero) {
   EXPECT_THAT(server.Output(), HasSubstr(absl::StrCat("stopped accepted=", accepted, " answered=", accepted)));
 }
 
-// Images are computed one at a time, which takes far longer than the lame duck, in which the last callers arrive, and
+// Images are computed one at a time. That takes far longer than the lame duck, in which the last callers arrive, and
 // the quiet period after it.
 TEST(Program, WhatIsQueuedAtSigtermIsAnswered) {
   const ScratchFolder folder;

@@ -16,7 +16,7 @@
 namespace vitrine::testing {
 
 // Small models for all kinds of requests, with weights from an integer hash.
-v1::ModelConfig MixedConfig();  // EIT, RGB, native: cells of 4 pixels, 4 to 64 of them; 7 classes; has class-token rows
+v1::ModelConfig MixedConfig();  // EIT, RGB, native: 4 to 64 cells of 4 pixels; 7 classes; has class-token rows
 v1::ModelConfig FixedConfig();  // KV+Pos, grey, 28 x 28; 10 classes; has scores and weights
 v1::ModelConfig NullModelConfig();
 // EIT, native; takes more than 0.1 s for SlowImage() on one core.

@@ -95,8 +95,8 @@ TEST(History, AContinuedRunLeavesTheFilesOfAnUninterruptedOne) {
   }
 }
 
-// The state of a step is saved before and after its measurement. A run that is killed between the two measures again,
-// even if the measurement was already recorded.
+// The state of a step is saved before and after its measurement. A run that is killed between these saves measures
+// again, even if the measurement was already recorded.
 TEST(History, AMeasurementThatIsRepeatedLeavesTheSameFiles) {
   const ScratchFolder whole;
   Feed(0, kMadeSteps, *OpenWriter(whole.path()));
