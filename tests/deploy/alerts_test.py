@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Alerts and recording rules as files: promtool's checks and unit tests, annotations, runbooks.
 
-PROMTOOL names the program, default promtool. VITRINE_BIN is a folder with our programs, for what runbooks tell people
-to type; without it that one test is skipped.
+PROMTOOL names the program, default promtool. VITRINE_BIN is the folder of our programs, which the test of the commands
+in runbooks needs; without VITRINE_BIN it is skipped.
 """
 
 import os
@@ -27,7 +27,7 @@ import dashboards_queries as queries
 PROMTOOL = os.environ.get("PROMTOOL", "promtool")
 PROGRAMS = os.environ.get("VITRINE_BIN", "")
 CASES = sorted((pathlib.Path(__file__).parent / "alerts").glob("*.yml"))
-# How a step of any runbook is done under Kubernetes.
+# Page on how to do a runbook's steps under Kubernetes.
 REACHING = queries.ROOT / "docs/operations/runbooks/reaching-a-replica.md"
 RUNBOOKS = sorted(set((queries.ROOT / "docs/operations/runbooks").glob("*.md")) - {REACHING})
 # Prefix of the runbooks' URLs; script/dev/set-runbooks changes it.
@@ -73,13 +73,14 @@ class Rules(unittest.TestCase):
                 self.assertEqual(rule["annotations"]["runbook_url"], f"{BASE}/{rule['alert']}.md")
 
     def test_addresses_of_runbooks_are_whole(self):
-        """Alertmanager shows them as links, from wherever it is."""
+        """Alertmanager shows the runbooks as links, so their URLs must be absolute."""
         self.assertRegex(BASE, r"^https://[\w.-]+\.\w+(/[\w.-]+)*$")
         for rule in rules("alert"):
             self.assertRegex(rule["annotations"]["runbook_url"], r"^https://", rule["alert"])
 
     def test_budgets_have_an_alert_each(self):
-        """The windows of one budget are one alert, with one page: what to do does not depend on how fast it burns."""
+        """All windows of one budget are one alert with one runbook, since the steps do not depend on how fast the
+        budget burns."""
         found = {}
         for rule in rules("alert"):
             if "BudgetBurn" in rule["alert"]:
@@ -109,7 +110,7 @@ class Rules(unittest.TestCase):
 
 
 class SetRunbooks(unittest.TestCase):
-    """script/dev/set-runbooks, on a copy of what it changes."""
+    """Runs script/dev/set-runbooks on a copy of the files that it changes."""
 
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
@@ -169,7 +170,7 @@ class Runbooks(unittest.TestCase):
                         self.assertIn(heading, anchors((path.parent / link).read_text()))
 
     def test_every_runbook_can_be_followed_under_kubernetes(self):
-        """There is no --admin there, and nothing can be reached without being forwarded."""
+        """Under Kubernetes there is no --admin, and every port must be forwarded."""
         for path in RUNBOOKS:
             with self.subTest(path.name):
                 text = path.read_text()
@@ -181,7 +182,7 @@ class Runbooks(unittest.TestCase):
 
     @unittest.skipUnless(PROGRAMS and pathlib.Path(PROGRAMS, "vitrine").is_file(), "VITRINE_BIN names no programs")
     def test_commands_exist(self):
-        """Every command and flag of our programs in a runbook stands in the programs' help."""
+        """Every command and flag of our programs in a runbook is in the programs' help."""
         helps = {}
 
         def help_of(words):
@@ -214,7 +215,8 @@ def anchors(text):
 
 
 def commands(text):
-    """Lines of code blocks, and code within sentences. A backslash at the end joins lines; pipes are cut off."""
+    """Returns the lines of code blocks and the code within sentences. Joins lines that end with a backslash, and cuts
+    off pipes."""
     for code in re.findall(r"(?<!`)`([^`\n]+)`(?!`)", text):
         yield code
     for block in re.findall(r"^```\n(.*?)^```", text, re.M | re.S):
@@ -227,7 +229,7 @@ def subcommand(words):
     verbs = {"vitrine": 2, "vitrine-repo": 1, "vitrine-train": 1}.get(words[0], 0)
     found = []
     for word in words[1:1 + verbs]:
-        if not re.fullmatch(r"[a-z]+", word) or (found and found[0] not in ("models", "admin")):  # the others have none
+        if not re.fullmatch(r"[a-z]+", word) or (found and found[0] not in ("models", "admin")):  # others have none
             break
         found.append(word)
     return found

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""deploy/container on this build's `vitrine`, and what the Dockerfile and the compose files promise."""
+"""Tests deploy/container with this build's `vitrine`, and the content of the Dockerfile and the compose files."""
 import json
 import os
 import pathlib
@@ -24,7 +24,7 @@ def examine(check: str, root: pathlib.Path) -> subprocess.CompletedProcess:
 
 
 class ClientImage(unittest.TestCase):
-    """The client's root file system; the server's is made the same way and has LibTorch besides."""
+    """Tests the client's root file system. The server's is made in the same way, but also has LibTorch."""
 
     @classmethod
     def setUpClass(cls) -> None:
@@ -116,7 +116,7 @@ def programs_of_images() -> "dict[str, list[str]]":
 
 
 class Carried(unittest.TestCase):
-    """An image has the programs that it starts, and of libraries what these need."""
+    """An image has the programs that it starts and the libraries that these need, but no other libraries."""
 
     def test_images_have_the_programs_that_they_start(self) -> None:
         images = programs_of_images()
@@ -130,7 +130,7 @@ class Carried(unittest.TestCase):
         self.assertEqual(images["server-cuda"], ["vitrine-server"])
 
     def test_no_program_brings_readers_of_other_formats(self) -> None:
-        """libarchive brings libxml2, and that 33 MB of ICU's tables."""
+        """libarchive depends on libxml2, and libxml2 on 33 MB of ICU's tables."""
         for programs in programs_of_images().values():
             for program in programs:
                 if not (BUILD / "bin" / program).exists():
@@ -141,7 +141,7 @@ class Carried(unittest.TestCase):
 
 
 class HealthCheck(unittest.TestCase):
-    """The command of the images' HEALTHCHECK, against a real server."""
+    """Runs the command of the images' HEALTHCHECK against a real server."""
 
     def command(self, address: str) -> "list[str]":
         words = set(re.findall(r"(?ms)^HEALTHCHECK .*?CMD (\[.*?\])$", (SOURCE / "Dockerfile").read_text()))
@@ -169,7 +169,7 @@ class HealthCheck(unittest.TestCase):
                         if asked.returncode == 0:
                             break
                         self.assertEqual(asked.returncode, 1, asked.stderr)
-                        # The second on a machine with so much other work that an answer takes seconds.
+                        # The second result occurs on a busy machine, where an answer takes seconds.
                         self.assertRegex(asked.stderr, "does not serve: NOT_SERVING|no health listener answers")
                     time.sleep(0.05)
                 self.assertEqual(asked.stdout, "SERVING\n", asked.stderr)

@@ -31,14 +31,14 @@ from dashboards_scene import Scene, SceneError
 LOAD_SECONDS = 20
 RATE_INTERVAL = "10s"
 
-# Series that a server has only where something happened that did not happen here. Each is guarded by "or" in the rules.
+# Series that a server has only after events that do not happen in this test. The rules guard each with "or".
 ABSENT_WHILE_WELL = {
     'vitrine_requests_total{code=~"INTERNAL|UNKNOWN|DATA_LOSS|UNAVAILABLE"}': "no fault of the server",
 }
 
 
 def finite(series):
-    """Samples of a series that are numbers; a rate of nothing by nothing is none."""
+    """Returns the samples of a series that are numbers. 0 / 0 gives NaN, which is not counted."""
     pairs = series.get("values") or [series["value"]]
     return [float(value) for _, value in pairs if math.isfinite(float(value))]
 
@@ -91,7 +91,7 @@ class Live(unittest.TestCase):
                         self.assertTrue(self.evaluate(rule["name"], instant=False))
 
     def test_rules_ask_for_series_that_exist(self):
-        """An alert whose metric or label is misspelled would be silent for ever."""
+        """An alert with a misspelled metric or label would never fire."""
         for path in queries.RULES:
             for group in yaml.safe_load(path.read_text())["groups"]:
                 for rule in group["rules"]:
@@ -139,7 +139,7 @@ def run(programs, folder):
     with Scene(programs, folder) as scene:
         Live.started = time.time()
         scene.load(LOAD_SECONDS)
-        time.sleep(2)  # the last answers are scraped and recorded
+        time.sleep(2)  # until the last answers are scraped and recorded
         Live.scene, Live.finished = scene, time.time()
         outcome = unittest.TextTestRunner(verbosity=1).run(unittest.defaultTestLoader.loadTestsFromTestCase(Live))
         pathlib.Path(folder, "results.json").write_text(json.dumps(Live.results, indent=1))

@@ -9,23 +9,23 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 DASHBOARDS = sorted((ROOT / "deploy/grafana/dashboards").glob("*.json"))
 RULES = sorted((ROOT / "deploy/prometheus/rules").glob("*.yml"))
 
-# Metrics that are ours or recorded by us; up and ALERTS are Prometheus' own.
+# Names of our metrics and of metrics that our rules record. up and ALERTS are Prometheus' own.
 _METRIC = r"(?:vitrine_\w+|process_\w+|(?:model|version|instance):\w+:\w+)"
 _SELECTOR = re.compile(rf"(?<![\w:.])({_METRIC})(?![\w:])(\{{[^}}]*\}})?")
 
 
 def selectors(expression):
-    """(metric, its matchers in braces or "") of every selector of `expression`."""
+    """Returns (metric, its matchers in braces or "") for every selector of `expression`."""
     return [(metric, matchers or "") for metric, matchers in _SELECTOR.findall(expression)]
 
 
 def family(metric):
-    """The name that a document gives to a series of a histogram."""
+    """Returns the histogram's name in the documents for one of its series."""
     return re.sub(r"_(bucket|sum|count)$", "", metric)
 
 
 def documented_metrics():
-    """Names in the first columns of the tables of metrics, of the server and of the trainer."""
+    """Returns the names in the first column of the metric tables of the server and the trainer."""
     names = set()
     for page in ("docs/reference/metrics.md", "docs/how-to/training.md"):
         for line in (ROOT / page).read_text().splitlines():
@@ -39,7 +39,7 @@ def load_dashboards():
 
 
 def panels(dashboard):
-    """Panels with queries; rows have none."""
+    """Returns the panels that have queries; rows have none."""
     return [panel for panel in dashboard["panels"] if panel["type"] != "row"]
 
 
@@ -49,7 +49,7 @@ def variable_queries(dashboard):
 
 
 def substitute(expression, rate_interval="1m"):
-    """`expression` as Grafana sends it while every variable is at All."""
+    """Returns `expression` as Grafana sends it if every variable is set to All."""
     for name, value in (("__rate_interval", rate_interval), ("__range", "1h"), ("instance", ".*"), ("model", ".*"),
                         ("run", ".*")):
         expression = re.sub(rf"\$(?:{name}\b|\{{{name}\}})", value, expression)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A server under load, a run that trains, and a Prometheus that watches both, all on this machine for half a minute."""
+"""Runs a server under load, a training, and a Prometheus that scrapes both, on this machine for half a minute."""
 
 import contextlib
 import json
@@ -22,7 +22,7 @@ from dashboards_queries import ROOT
 
 SERVED, SECOND = "eit-mini-cifar10", "kv-pos-mnist"
 
-# Two versions, of which the newer one has a fifth of the traffic and is guarded. Version 3 is damaged.
+# There are two versions; the newer one has a fifth of the traffic and a canary guard. Version 3 is damaged.
 SERVING = f"""
 models {{
   model: "{SERVED}"
@@ -35,7 +35,7 @@ models {{
 """
 
 
-# Everybody may ask the two models, and nobody a third; we may look at how they are served.
+# Every caller may use the two models, but no third one; this test may read the serving state.
 POLICY = f"""
 roles {{
   name: "ask"
@@ -51,7 +51,7 @@ callers {{ uid: {os.getuid()} roles: "look" }}
 
 
 class SceneError(Exception):
-    """The servers and programs of the test could not be started; its text is shown to the person who runs it."""
+    """The servers and programs of the test could not be started. The message is shown to the user."""
 
 
 def wait_for(what, seconds, ask):
@@ -72,7 +72,7 @@ def get(url, **parameters):
 
 
 def free_port():
-    """For somebody who listens there later: below those that the kernel gives to whoever asks for any."""
+    """Returns a free port for a later listener, below the kernel's ephemeral ports."""
     for port in random.sample(range(10_000, 32_000), 100):
         with contextlib.suppress(OSError), socket.socket() as listener:
             listener.bind(("127.0.0.1", port))
@@ -81,7 +81,7 @@ def free_port():
 
 
 class Scene:
-    """Use as a context; processes end and `folder` stays when it is left."""
+    """A context manager. At its end the processes are stopped; `folder` stays."""
 
     def __init__(self, programs, folder):
         self.programs, self.folder = pathlib.Path(programs), pathlib.Path(folder)
@@ -171,7 +171,7 @@ class Scene:
         wait_for("the server to be ready", 60, is_ready)
 
     def _start_trainer(self):
-        """A run that outlasts the scene on any machine: its series end with it."""
+        """Starts a training that lasts longer than the scene on any machine, since its series end with it."""
         process = self._start("trainer", self.programs / "vitrine-train", "run", "task-sort", "--work",
                               self.folder / "work", "--metrics", "127.0.0.1:0", "--threads", "1",
                               "--loader-threads", "1", "--set", "epochs=1000", "--set", "evaluate_every_steps=20",
@@ -179,7 +179,7 @@ class Scene:
         self.trainer_metrics = self._published("trainer", process, r"metrics on http://([\d.:]+)/")[1]
 
     def _start_prometheus(self):
-        """The project's configuration with our addresses and a scrape and an evaluation a second."""
+        """Returns the project's configuration with this test's addresses, one scrape and one evaluation per second."""
         port = free_port()
         source = ROOT / "deploy/prometheus"
         configuration = yaml.safe_load((source / "prometheus.yml").read_text())
@@ -201,7 +201,8 @@ class Scene:
         self._published("prometheus", process, "Server is ready to receive web requests")
 
     def load(self, seconds):
-        """Asks for at least so long: both models and both methods, more than fits, what cannot be answered, and half a call."""
+        """Sends requests for at least so long: to both models with both methods, too many at once, invalid ones, and
+        half a call."""
         vitrine, cifar, digits = self.programs / "vitrine", ROOT / "samples/cifar", ROOT / "samples/digits"
         (self.folder / "no.png").write_text("no picture")
         quietly = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "check": False}
@@ -226,7 +227,7 @@ class Scene:
         watch.send_signal(signal.SIGTERM)
 
     def ask(self, path, **parameters):
-        """`data` of Prometheus' answer; SceneError with its sentence if it refuses."""
+        """Returns `data` of Prometheus' answer. SceneError with Prometheus' message if it rejects the query."""
         try:
             return json.loads(get(self.prometheus + path, **parameters))["data"]
         except urllib.error.HTTPError as error:

@@ -15,7 +15,8 @@ import dashboards_queries as queries
 
 
 def lost(ours, theirs, path):
-    """Places of `ours` that `theirs` lacks or has otherwise; what the SDK adds are defaults."""
+    """Yields the paths in `ours` whose value is missing or different in `theirs`. Values that the SDK adds are
+    defaults."""
     if isinstance(ours, dict) and isinstance(theirs, dict):
         for key, value in ours.items():
             yield from lost(value, theirs[key], f"{path}.{key}") if key in theirs else [f"{path}.{key} is unknown"]

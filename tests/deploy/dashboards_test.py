@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The dashboards as files: made by the generator, laid out, described, and asking for metrics that exist.
+"""Tests the dashboard files: made by the generator, with layout and descriptions, and with queries for existing
+metrics.
 
 Tests that need a running server are in dashboards_live.py.
 """
@@ -19,7 +20,7 @@ except ImportError:
 
 import dashboards_queries as queries
 
-# Grafana's ids of units that we use; a misspelled one is drawn as a suffix.
+# Grafana's ids of the units in use. Grafana would draw a misspelled id as a suffix.
 UNITS = {"short", "s", "bytes", "percentunit", "reqps", "cps"}
 KINDS = {"timeseries", "stat", "bargauge", "table", "heatmap", "state-timeline"}
 DATA_SOURCE = {"type": "prometheus", "uid": "${datasource}"}

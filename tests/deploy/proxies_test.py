@@ -67,7 +67,7 @@ class Behind:
         scratch = tempfile.TemporaryDirectory(prefix="vitrine-proxies-")
         self.addCleanup(scratch.cleanup)
         folder = self.folder = pathlib.Path(scratch.name)
-        folder.chmod(0o755)  # for workers that are nobody
+        folder.chmod(0o755)  # for worker processes that run as the user nobody
         shutil.copytree(SOURCE / "models/bundled" / MODEL, folder / "models" / MODEL)
         subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
                         "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1",
@@ -103,7 +103,7 @@ class Behind:
         self.addCleanup(process.terminate)
 
     def curl(self, path, *arguments):
-        """Code and body."""
+        """Returns the status code and the body."""
         said = subprocess.run(["curl", "-s", "--cacert", self.folder / "tls.crt", "-w", "\n%{http_code}", *arguments,
                                f"https://{self.proxy}{path}"], capture_output=True, timeout=60)
         body, code = said.stdout.rsplit(b"\n", 1)
@@ -129,7 +129,7 @@ class Behind:
                 self.assertEqual(self.curl(f"/v1/models/{MODEL}:classify", version, "-X", "PUT", "-d", "x")[0], "405")
 
     def test_what_is_too_large(self):
-        """Over HTTP/2, curl 7.88 forgets an answer that comes before it has sent all."""
+        """Over HTTP/2, curl 7.88 loses a response that arrives before it has sent the whole request."""
         too_large = self.folder / "large"
         too_large.write_bytes(b"\xff\xd8\xff" + bytes(17 << 20))
         code, body = self.curl(f"/v1/models/{MODEL}:classify", "--http1.1", "--data-binary", f"@{too_large}")
@@ -165,7 +165,7 @@ class Behind:
                 self.assertEqual(self.servers[index].stop(), 0)
                 self.servers[index] = self.start(name, port, metrics)
                 wait_for("ready again", self.servers[index].is_ready)
-                time.sleep(2)  # waits until the proxy has found it
+                time.sleep(2)  # until the proxy has found the server
         finally:
             stop.set()
             for thread in threads:

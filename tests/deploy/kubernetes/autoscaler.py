@@ -27,7 +27,7 @@ def moment(load: float) -> Moment:
     busy = min(load, 1)
     if busy >= 0.99:
         return Moment(busy, 0.2, max(0, 1 - 1 / max(load, 1e-9)))
-    # Erlang C; waits for services of one length are half of those for exponential ones.
+    # Erlang C. With constant service times, waits are half of those with exponential service times.
     offered = busy * LANES
     last = offered**LANES / math.factorial(LANES) / (1 - busy)
     waits = last / (sum(offered**n / math.factorial(n) for n in range(LANES)) + last)
@@ -107,7 +107,8 @@ class Autoscaler:
 
 
 def run(spec: manifests.Document, loads: list[float], servers: int) -> list[int]:
-    """How many servers there are at each look, for loads in servers' worth of work, one for each look."""
+    """Returns the number of servers at each evaluation. `loads` has one load per evaluation, in units of a server's
+    capacity."""
     scaler = Autoscaler(spec)
     there = [Server(-START) for _ in range(servers)]
     counts = []

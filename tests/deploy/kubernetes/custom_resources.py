@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Custom resources against the fields of custom_resources.yaml."""
+"""Checks custom resources against the fields in custom_resources.yaml."""
 import pathlib
 import re
 from typing import Any, Iterator
@@ -14,7 +14,7 @@ TYPES = {"number": int, "truth": bool}
 
 
 def shape_of(document: manifests.Document) -> Any:
-    """None for what is no custom resource."""
+    """Returns None for an object that is not a custom resource."""
     return SHAPES.get(f"{document['apiVersion']} {document['kind']}")
 
 
@@ -24,7 +24,7 @@ def faults(value: Any, shape: Any, where: str, used: set[str]) -> Iterator[str]:
     if shape == "any":
         return
     if isinstance(shape, str):
-        # Kubernetes takes no number where words belong, nor the other way round.
+        # Kubernetes accepts neither a number for a string nor a string for a number.
         if type(value) is not TYPES.get(shape, str) or (shape not in TYPES and not re.fullmatch(shape, value, re.S)):
             yield f"{where}: {value!r} is no {shape}"
     elif isinstance(shape, list):
@@ -49,7 +49,7 @@ def faults(value: Any, shape: Any, where: str, used: set[str]) -> Iterator[str]:
 
 
 def fields(shape: Any, where: str) -> Iterator[str]:
-    """Every field that a shape names."""
+    """Yields every field that a shape names."""
     shape = DEFINITIONS.get(shape, shape) if isinstance(shape, str) else shape
     if isinstance(shape, list):
         yield from fields(shape[0], where)

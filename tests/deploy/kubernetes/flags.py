@@ -25,7 +25,7 @@ def help_of(command: tuple[str, ...]) -> str:
 
 
 def flags_of(command: tuple[str, ...]) -> set[str]:
-    """Those that have a line of their own, not those of examples."""
+    """Returns the flags that have their own line in the help, without those in examples."""
     return set(re.findall(r"^ +(?:-\w,)?(--[a-z0-9][a-z0-9-]*)", help_of(command), re.M))
 
 
@@ -49,5 +49,5 @@ def faults(line: list[str]) -> list[str]:
 
 
 def program_lines(words: list[str]) -> list[list[str]]:
-    """A container's words, where it runs a program of ours."""
+    """Returns a container's command line if it runs one of our programs."""
     return [words] if words and pathlib.PurePath(words[0]).name in PROGRAMS else []

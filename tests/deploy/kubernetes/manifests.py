@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The manifests of deploy/kubernetes, rendered by the kubectl that stands first on the path."""
+"""The manifests of deploy/kubernetes, rendered by the first kubectl in PATH."""
 import functools
 import pathlib
 import re
@@ -15,7 +15,7 @@ Document = dict[str, Any]
 
 
 class Pod(NamedTuple):
-    """A pod that some document describes."""
+    """A pod that a document describes."""
 
     where: str        # "overlays/cpu Deployment/vitrine-server"
     kind: str         # the document's kind
@@ -27,7 +27,7 @@ class Pod(NamedTuple):
 
 
 def kustomizations(kind: str) -> list[pathlib.Path]:
-    """Every folder with a Kustomization or Component."""
+    """Returns every folder with a Kustomization or Component."""
     files = sorted(FOLDER.rglob("kustomization.yaml"))
     return [file.parent for file in files if yaml.safe_load(file.read_text())["kind"] == kind]
 
@@ -58,7 +58,7 @@ def identity(document: Document) -> str:
 
 
 def pods_of(where: str, document: Document, others: list[Document]) -> Iterator[Pod]:
-    """The pods that a document describes; `others` are those of its folder."""
+    """Returns the pods that a document describes. `others` are the other documents of its folder."""
     kind, spec = document["kind"], document.get("spec", {})
     templates: dict[str, Document] = {}
     if kind in ("Deployment", "Job"):
@@ -87,12 +87,12 @@ def pods(folder: Optional[str] = None) -> Iterator[Pod]:
 
 
 def arguments(container: Document) -> list[str]:
-    """Command and arguments. The images have one program as entry point, but the manifests name it all the same."""
+    """Returns command and arguments. The manifests name the program, although it is the entry point of the images."""
     return [*container.get("command", []), *container.get("args", [])]
 
 
 def flag(container: Document, name: str) -> Optional[str]:
-    """The value of --name=value; "" for --name alone; None without it."""
+    """Returns the value of --name=value; "" for --name without a value; None without the flag."""
     for argument in arguments(container):
         if argument == name or argument.startswith(name + "="):
             return argument[len(name) + 1:]
@@ -107,7 +107,7 @@ def container_of(pod: Pod, program: str) -> Optional[Document]:
 
 
 def quantity(text: Any) -> float:
-    """A quantity of Kubernetes: 4, 500m, 256Mi."""
+    """Parses a quantity of Kubernetes: 4, 500m, 256Mi."""
     found = re.fullmatch(r"([0-9.]+)(m|[KMGT]i?|k)?", str(text))
     if not found:
         raise AssertionError(f"{text} is no quantity")
@@ -116,7 +116,7 @@ def quantity(text: Any) -> float:
 
 
 def seconds(text: str) -> float:
-    """A duration as the programs read it: 250ms, 1m30s."""
+    """Parses a duration like the programs: 250ms, 1m30s."""
     parts = re.findall(r"([0-9.]+)(ms|s|m|h)", text)
     if "".join(number + unit for number, unit in parts) != text:
         raise AssertionError(f"{text} is no duration")

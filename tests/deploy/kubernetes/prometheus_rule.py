@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The PrometheusRule of the monitoring component: deploy/prometheus/rules in one object, word for word.
+"""The PrometheusRule of the monitoring component: the text of deploy/prometheus/rules in one object.
 
-Kustomize can put files into ConfigMaps only, so the object is written by `script/kubernetes-check --update`, and a test
+Kustomize can put files into ConfigMaps only. `script/kubernetes-check --update` therefore writes the object, and a test
 compares it with the rules.
 """
 import yaml
@@ -14,7 +14,7 @@ NOTE = "# Written by script/kubernetes-check --update from deploy/prometheus/rul
 
 
 class Dumper(yaml.SafeDumper):
-    """Multi-line expressions stay readable."""
+    """Writes multi-line expressions as blocks, so that they stay readable."""
 
 
 def text_of(dumper: yaml.Dumper, value: str) -> yaml.Node:

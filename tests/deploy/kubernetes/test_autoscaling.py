@@ -19,7 +19,7 @@ def spec() -> manifests.Document:
 
 
 def noisy(load: float, dice: random.Random) -> list[float]:
-    """Returns an hour of a load with 3 % noise."""
+    """Returns an hour of a constant load with 3 % noise."""
     return [load * dice.uniform(0.97, 1.03) for _ in range(LOOKS)]
 
 
@@ -50,7 +50,7 @@ class Steps(unittest.TestCase):
                     self.assertLessEqual(load / settled.pop(), TARGET * (1 + autoscaler.TOLERANCE) + 1e-9)
 
     def test_steps(self):
-        """Each step lasts an hour. The number may overshoot once; then it is right and stays."""
+        """Each step lasts an hour. The number of servers may overshoot once; then it is right and stays."""
         dice = random.Random(1)
         loads = [1.0, 2.2, 4.4, 3.0, 1.4, 4.9, 0.3, 2.6]
         hours = [noisy(load, dice) for load in loads]
@@ -73,7 +73,7 @@ class Steps(unittest.TestCase):
 
 
 class Control(unittest.TestCase):
-    """The simulation can fail: what it finds in a metric that does not follow the load."""
+    """Shows that the simulation can fail, with a metric that does not follow the load."""
 
     def test_the_time_in_the_queue_saw_tooths(self):
         by_wait = spec()

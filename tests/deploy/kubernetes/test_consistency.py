@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Values that stand in several places agree: probes and ports, times, selectors and labels, budgets and replicas."""
+"""Values that are in several places agree: probes and ports, times, selectors and labels, budgets and replicas."""
 import re
 import unittest
 
@@ -8,8 +8,8 @@ import yaml
 import manifests
 from test_pods import servers
 
-# Beyond preStop, lame duck and drain: the last 250 ms without callers, answers that nobody takes for two seconds, the end
-# of the process.
+# Time in addition to preStop, lame duck and drain: 250 ms without callers, two seconds for answers that no client
+# reads, and the end of the process.
 SPARE_SECONDS = 5
 
 
@@ -27,7 +27,7 @@ def listened(container):
 
 class Server(unittest.TestCase):
     def test_probes_reach_a_listener(self):
-        """Probes over gRPC go to the plaintext listener that has nothing but health."""
+        """Probes over gRPC go to the plaintext listener, which has the health service only."""
         for pod in manifests.pods():
             container = manifests.container_of(pod, "/usr/bin/vitrine-server")
             if container is None:
@@ -36,17 +36,17 @@ class Server(unittest.TestCase):
                 health = int(manifests.flag(container, "--health-listen").rpartition(":")[2])
                 self.assertEqual(container["readinessProbe"]["grpc"], {"port": health})
                 live = container["livenessProbe"]["httpGet"]
-                # A start that waited for a good version would kill a server that has none, again and again.
+                # A startup probe that waited for a good version would kill a server without one, again and again.
                 self.assertEqual(container["startupProbe"]["httpGet"], live)
                 port = live["port"] if isinstance(live["port"], int) else port_of(container, live["port"])
                 self.assertEqual(port, int(manifests.flag(container, "--metrics").rpartition(":")[2]))
-                # /readyz would start a draining server anew.
+                # With /readyz, the kubelet would restart a draining server.
                 self.assertEqual(live["path"], "/healthz")
                 if pod.kind != "ServingRuntime":
                     self.assertEqual({one["containerPort"] for one in container["ports"]}, listened(container))
 
     def test_grace(self):
-        """preStop, then the lame duck, then the drain, then the end: all before SIGKILL."""
+        """preStop, lame duck, drain and the end of the process must all come before SIGKILL."""
         for pod in manifests.pods():
             container = manifests.container_of(pod, "/usr/bin/vitrine-server")
             if container is None:
@@ -57,7 +57,7 @@ class Server(unittest.TestCase):
                 drain = manifests.seconds(manifests.flag(container, "--drain-deadline"))
                 self.assertGreaterEqual(pod.spec["terminationGracePeriodSeconds"],
                                         before + lame_duck + drain + SPARE_SECONDS)
-                # NOT_SERVING must have been seen by the kubelet, and by whoever watches, before new calls are refused.
+                # The kubelet and clients that watch must have seen NOT_SERVING before new calls are rejected.
                 probe = container["readinessProbe"]
                 self.assertGreater(lame_duck, probe["periodSeconds"] * probe["failureThreshold"])
 
@@ -76,7 +76,7 @@ class Server(unittest.TestCase):
 
 class References(unittest.TestCase):
     def test_selectors_match(self):
-        """Deployments, services, budgets, policies and monitors select pods that are there."""
+        """Deployments, services, budgets, policies and monitors select existing pods."""
         labels = {folder: [pod.metadata.get("labels", {}) for pod in manifests.pods(folder)] for folder in manifests.all_documents()}
         everywhere = [one for found in labels.values() for one in found]
         for folder, documents in manifests.all_documents().items():
@@ -84,7 +84,7 @@ class References(unittest.TestCase):
                 spec, kind = document.get("spec", {}), document["kind"]
                 with self.subTest(f"{folder} {manifests.identity(document)}"):
                     if kind == "Service":
-                        # The labels that a Job gives its pods are not in its template.
+                        # A Job's template does not have the labels that the Job adds to its pods.
                         names = {"batch.kubernetes.io/job-name": job["metadata"]["name"]
                                  for job in manifests.documents(folder, "Job")}
                         self.assertTrue(any(manifests.selects({"matchLabels": spec["selector"]}, {**one, **names})
@@ -102,7 +102,7 @@ class References(unittest.TestCase):
                     elif kind == "ServiceMonitor":
                         found = [one for one in manifests.documents(folder, "Service")
                                  if manifests.selects(spec["selector"], one["metadata"]["labels"])]
-                        # Two services would be two scrapes of every pod.
+                        # With two services, every pod would be scraped twice.
                         self.assertEqual([one["metadata"]["name"] for one in found], ["vitrine"])
                         self.assertIn(spec["endpoints"][0]["port"], [port["name"] for port in found[0]["spec"]["ports"]])
 
@@ -126,7 +126,8 @@ class References(unittest.TestCase):
                         self.assertIn(pod.spec["serviceAccountName"], accounts)
 
     def test_network_policy(self):
-        """Callers reach gRPC, Prometheus metrics, nobody health; the server itself reaches nobody."""
+        """Callers reach the gRPC port, and Prometheus reaches the metrics port. Health is closed to all, and the server
+        connects to nothing."""
         for overlay in ("cpu", "gpu", "dev"):
             policies = manifests.documents(f"overlays/{overlay}", "NetworkPolicy")
             by_name = {one["metadata"]["name"]: one["spec"] for one in policies}
@@ -142,7 +143,7 @@ class References(unittest.TestCase):
 
 class Numbers(unittest.TestCase):
     def test_budgets(self):
-        """A budget lets a node be drained, and where there are several servers leaves one serving."""
+        """A budget lets a node be drained. If there are several servers, it keeps one of them."""
         for overlay in ("cpu", "gpu", "dev"):
             folder = f"overlays/{overlay}"
             scalers = manifests.documents(folder, "HorizontalPodAutoscaler")
@@ -179,7 +180,7 @@ class Numbers(unittest.TestCase):
         self.assertIn(int(variables["MASTER_PORT"]), [port["containerPort"] for port in pod.containers()[0]["ports"]])
 
     def test_shards(self):
-        """As many shards as pods, and the merge takes each."""
+        """There are as many shards as pods, and the merge reads each shard."""
         job = manifests.documents("jobs/evaluation", "Job")[0]["spec"]
         arguments = manifests.arguments(next(manifests.pods("jobs/evaluation")).containers()[0])
         merge = manifests.arguments(next(manifests.pods("jobs/evaluation-merge")).containers()[0])
@@ -220,11 +221,12 @@ class KServePolicy(unittest.TestCase):
 
 class Secrets(unittest.TestCase):
     def test_no_secret_in_the_tree(self):
-        """Secrets are made by whoever deploys. Neither a Secret, nor a generator of one, nor what looks like a key."""
+        """The user creates Secrets when deploying. The manifests have no Secret, no generator of one, and no text like
+        a key."""
         for folder, documents in manifests.all_documents().items():
             self.assertEqual([manifests.identity(one) for one in documents if one["kind"] == "Secret"], [], folder)
         for file in manifests.FOLDER.rglob("*"):
             if file.is_file():
-                # Digests of images are no tokens' digests.
+                # Digests of images are not digests of tokens.
                 text = re.sub(r'digest: "sha256:[0-9a-f]{64}"', "", file.read_text())
                 self.assertNotRegex(text, r"secretGenerator|BEGIN [A-Z ]*(PRIVATE KEY|CERTIFICATE)|stringData|sha256:[0-9a-f]{64}", file)

@@ -20,7 +20,7 @@ def from_pods():
 
 
 def from_kustomizations():
-    """Flags that patches and components add, also where nothing is rendered."""
+    """Checks flags that patches and components add, even if no overlay renders them."""
     for file in sorted(manifests.FOLDER.rglob("*.yaml")):
         for found in re.findall(r"value: (--[a-z][^\s]*)", file.read_text()):
             yield str(file.relative_to(manifests.ROOT)), ["vitrine-server", found]

@@ -20,12 +20,12 @@ SCALER = manifests.FOLDER / "components" / "autoscaling" / "autoscaler.yaml"
 
 
 def adapter_rules():
-    """By the name of the metric that each makes."""
+    """Returns the adapter's rules by the name of the metric that each makes."""
     return {rule["name"]["as"]: rule for rule in yaml.safe_load(ADAPTER.read_text())["rules"]["custom"]}
 
 
 def query(name):
-    """As the adapter fills it in for the pods of a deployment."""
+    """Returns the query with the adapter's values for the pods of a deployment."""
     text = adapter_rules()[name]["metricsQuery"]
     text = text.replace("<<.GroupBy>>", "pod").replace("<<.LabelMatchers>>", 'namespace="vitrine",pod=~"a|b|c"')
     assert "<<" not in text
@@ -76,7 +76,7 @@ class Monitoring(unittest.TestCase):
             self.assertRegex(rule["seriesQuery"].partition("{")[0], rule["name"]["matches"])
 
     def check_query(self, name, series, samples):
-        """Real PromQL over made series."""
+        """Runs real PromQL on made-up series."""
         test = {"rule_files": [], "evaluation_interval": "15s", "tests": [{
             "interval": "15s", "input_series": series,
             "promql_expr_test": [{"expr": query(name), "eval_time": "5m", "exp_samples": [
@@ -89,14 +89,14 @@ class Monitoring(unittest.TestCase):
 
     @unittest.skipIf(shutil.which("promtool") is None, NO_PROMTOOL)
     def test_query_of_busy_lanes(self):
-        """A pod at 40 %, an idle one, and another deployment's."""
+        """The pods are one at 40 %, an idle one, and one of another deployment."""
         self.check_query("vitrine_lanes_busy_ratio",
                          [{"series": f'vitrine_lanes_busy_ratio{{namespace="vitrine",pod="{pod}",instance="{pod}:8501"}}',
                            "values": f"{value}+0x20"} for pod, value in (("a", 0.4), ("b", 0), ("z", 1))], {"a": 0.4, "b": 0})
 
     @unittest.skipIf(shutil.which("promtool") is None, NO_PROMTOOL)
     def test_query_of_expiry(self):
-        """A pod where all expire, one that is only asked too late, one without requests."""
+        """In the first pod all requests expire, the second gets only late requests, the third gets none."""
         def series(name, pod, step, **labels):
             more = "".join(f',{label}="{value}"' for label, value in labels.items())
             return {"series": f'vitrine_requests_{name}total{{namespace="vitrine",pod="{pod}",model="m"{more}}}',
@@ -110,7 +110,8 @@ class Monitoring(unittest.TestCase):
 
     @unittest.skipIf(shutil.which("promtool") is None, NO_PROMTOOL)
     def test_query_of_refusals(self):
-        """A pod that refuses everything, one that refuses a caller beyond its quota alone, one without requests."""
+        """The first pod rejects everything, the second only requests beyond a caller's quota, the third gets no
+        requests."""
         def series(name, pod, step, **labels):
             more = "".join(f',{label}="{value}"' for label, value in labels.items())
             return {"series": f'vitrine_requests_{name}total{{namespace="vitrine",pod="{pod}",model="m"{more}}}',

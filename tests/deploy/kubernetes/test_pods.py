@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every pod: restricted, with resources that can be had exclusively, and read-only where it only reads."""
+"""Every pod is restricted, has resources that can be exclusive, and mounts read-only what it only reads."""
 import re
 import unittest
 
@@ -18,7 +18,7 @@ def servers():
 
 
 def effective(pod, container, name):
-    """Returns the container's value, or else the pod's."""
+    """Returns the container's value, or the pod's if the container has none."""
     for context in (container.get("securityContext", {}), pod.spec.get("securityContext", {})):
         if name in context:
             return context[name]
@@ -27,7 +27,7 @@ def effective(pod, container, name):
 
 class Pods(unittest.TestCase):
     def test_restricted(self):
-        """Kubernetes' pod security standard "restricted", a read-only root file system, and no token of the API."""
+        """Pods meet the security standard "restricted", have a read-only root file system and no token of the API."""
         for pod in manifests.pods():
             with self.subTest(pod.where):
                 self.assertIs(pod.spec["automountServiceAccountToken"], False)
@@ -48,7 +48,7 @@ class Pods(unittest.TestCase):
                     self.assertEqual(effective(pod, container, "seccompProfile"), {"type": "RuntimeDefault"})
 
     def test_init_container_of_the_guide(self):
-        """The template for the training operator would be admitted where the namespace is restricted."""
+        """A restricted namespace would admit the template for the training operator."""
         guide = (manifests.ROOT / "docs/operations/kubernetes.md").read_text()
         template = re.search(r"(?ms)^```yaml\n(- name: init-pytorch\n.*?)^```", guide)[1]
         self.assertEqual(set(re.findall(r"{{\.(\w+)}}", template)), {"InitContainerImage", "MaxTries", "MasterAddr"})
@@ -59,7 +59,8 @@ class Pods(unittest.TestCase):
         self.assertEqual(own["seccompProfile"], {"type": "RuntimeDefault"})
 
     def test_resources(self):
-        """Requests equal limits, for every container, and cores are whole: Guaranteed, and cores of its own to be had."""
+        """For every container, requests equal limits and cores are whole numbers. The pod is then Guaranteed and can
+        get exclusive cores."""
         for pod in manifests.pods():
             for container in pod.containers():
                 with self.subTest(f"{pod.where} {container['name']}"):
@@ -78,7 +79,7 @@ class Pods(unittest.TestCase):
                         self.assertLessEqual(int(threads), manifests.quantity(container["resources"]["limits"]["cpu"]))
 
     def test_server_limits_fit_memory(self):
-        """The limits on requests and transport leave at least half of the memory to models and workspaces."""
+        """The limits of requests and transport leave at least half of the memory for models and workspaces."""
         for pod, container in servers():
             with self.subTest(pod.where):
                 held = sum(int(manifests.flag(container, name) or default) for name, default in
@@ -93,7 +94,7 @@ class Pods(unittest.TestCase):
                 with self.subTest(f"{pod.where} {container['name']}"):
                     if re.fullmatch(r"[^@]+@sha256:[0-9a-f]{64}", container["image"]):
                         continue
-                    # Images of others are pinned by digest, since a tag can move; only ours go by a tag.
+                    # Third-party images are pinned by digest, since a tag can move. Our own images use a tag.
                     self.assertRegex(container["image"], r"^(registry\.example/)?vitrine[a-z-]*:")
                     name, _, tag = container["image"].rpartition(":")
                     self.assertTrue(name and tag and "/" not in tag, container["image"])
@@ -115,7 +116,7 @@ class Pods(unittest.TestCase):
                         self.assertIn("sizeLimit", volume["emptyDir"])
 
     def test_paths_are_mounted(self):
-        """Every absolute path in a command line lies in a volume, and one that is written to in a writable one."""
+        """Every absolute path in a command line is in a volume; if the program writes to it, the volume is writable."""
         for pod in manifests.pods():
             if pod.kind == "ServingRuntime":
                 continue  # KServe mounts /mnt/models.
@@ -133,7 +134,7 @@ class Pods(unittest.TestCase):
                             self.assertTrue(mounts[mount], "read-only")
 
     def test_who_may_write(self):
-        """The server and whoever asks it never write into the repository; trainers never write data sets."""
+        """The server and its clients never write to the repository; trainers never write to data sets."""
         found = 0
         for pod in manifests.pods():
             volumes = {volume["name"]: volume for volume in pod.spec.get("volumes", [])}

@@ -27,7 +27,7 @@ HEALTH = {1: "SERVING", 2: "NOT_SERVING"}
 
 
 def free_port():
-    """For somebody who listens there later: below those that the kernel gives to whoever asks for any."""
+    """Returns a free port for a later listener, below the kernel's ephemeral ports."""
     for port in random.sample(range(10_000, 32_000), 100):
         with contextlib.suppress(OSError), socket.socket() as one:
             one.bind(("127.0.0.1", port))
@@ -36,7 +36,7 @@ def free_port():
 
 
 def make_certificate(folder, names):
-    """tls.crt, tls.key and, since it signs itself, ca.crt."""
+    """Writes tls.crt, tls.key and ca.crt; the certificate is self-signed."""
     subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days",
                     "1", "-subj", "/CN=vitrine", "-addext", "subjectAltName=" + names, "-keyout", folder / "tls.key", "-out",
                     folder / "tls.crt"], check=True, capture_output=True)
@@ -45,7 +45,7 @@ def make_certificate(folder, names):
 
 
 def localized(words, paths, ports):
-    """A command line with its paths and ports replaced: /models is some folder here."""
+    """Returns the command line with other paths and ports: /models becomes a folder of this test."""
     made = []
     for word in words:
         name, equals, value = word.rpartition("=")
@@ -62,7 +62,7 @@ def localized(words, paths, ports):
 
 
 def health(port, service=""):
-    """As the kubelet asks, with more patience: plaintext; the word, or the code of the refusal."""
+    """Probes like the kubelet, in plaintext but with a longer timeout. Returns the status, or the code of the error."""
     with grpc.insecure_channel(f"127.0.0.1:{port}") as channel:
         check = channel.unary_unary("/grpc.health.v1.Health/Check", request_serializer=lambda message: message,
                                     response_deserializer=lambda message: message)
@@ -102,7 +102,7 @@ def why_not(*folders):
 
 
 class Cluster:
-    """The server of overlays/cpu, as far as one machine can tell."""
+    """The server of overlays/cpu, as far as one machine can test it."""
 
     def __init__(self, root):
         self.root = root
@@ -110,7 +110,7 @@ class Cluster:
         self.container = manifests.container_of(self.pod, "/usr/bin/vitrine-server")
         self.ports = {port["containerPort"]: free_port() for port in self.container["ports"]}
         self.token = secrets.token_urlsafe(32)
-        # Everything that volumes hold.
+        # The content of all volumes.
         self.paths = {"/models": BUNDLED}
         for volume, mount in (("serving", "/etc/vitrine"), ("policy", "/etc/vitrine-policy")):
             name = next(one for one in self.pod.spec["volumes"] if one["name"] == volume)["configMap"]["name"]
@@ -133,7 +133,7 @@ class Cluster:
 
     def start(self):
         line = localized(manifests.arguments(self.container), self.paths, self.ports)
-        # The lame duck is shortened: what it does is looked at, not that it takes fifteen seconds.
+        # Shortens the lame duck, since the test checks its behaviour, not its fifteen seconds.
         line = ["--lame-duck=6s" if word.startswith("--lame-duck=") else word for word in line]
         self.process = subprocess.Popen(line, stdout=subprocess.DEVNULL, stderr=self.log)
 
@@ -172,11 +172,12 @@ class Runs(unittest.TestCase):
             self.assertIsNone(self.cluster.process.poll(), self.cluster.said())
 
     def test_probes_from_start_to_end(self):
-        """Ready and alive; after SIGTERM not ready but alive, so that no kubelet starts it anew; then gone with code 0."""
+        """The server is ready and alive. After SIGTERM it is not ready but alive, so that no kubelet restarts it. It
+        then ends with code 0."""
         cluster = self.cluster
         self.assertTrue(cluster.probe("readinessProbe"))
         self.assertTrue(cluster.probe("livenessProbe"))
-        # A listener for health alone: no calls, not even the names of services.
+        # The health listener serves no other calls, not even the names of services.
         health_port = cluster.ports[cluster.container["readinessProbe"]["grpc"]["port"]]
         self.assertNotEqual(health_port, cluster.ports[8500])
         with grpc.insecure_channel(f"127.0.0.1:{health_port}") as channel:
@@ -184,7 +185,7 @@ class Runs(unittest.TestCase):
             with self.assertRaises(grpc.RpcError) as refused:
                 call(b"", timeout=20)
             self.assertEqual(refused.exception.code(), grpc.StatusCode.UNIMPLEMENTED)
-        # The listener for callers: neither plaintext nor anybody without a token.
+        # The listener for callers accepts no plaintext, and no caller without a token.
         self.assertNotIn(health(cluster.ports[8500]), HEALTH.values())
 
         begin = time.monotonic()
@@ -197,7 +198,7 @@ class Runs(unittest.TestCase):
         self.assertLess(time.monotonic() - begin, cluster.pod.spec["terminationGracePeriodSeconds"])
 
     def test_evaluation_and_merge(self):
-        """The eight pods of the Indexed Job and the one that merges, over TLS with a token."""
+        """Runs the eight pods of the Indexed Job and the merging pod, over TLS with a token."""
         cluster = self.cluster
         data = cluster.root / "data" / "cifar10"
         data.mkdir(parents=True)
@@ -259,7 +260,7 @@ class Refused(unittest.TestCase):
 @unittest.skipIf(flags.folder() is None, "the programs are not built")
 class RandomModel(unittest.TestCase):
     def test_is_published_once_however_often_the_init_container_runs(self):
-        # The overlay's file, which needs no rendering.
+        # The overlay's own file, without rendering.
         deployment = yaml.safe_load((manifests.FOLDER / "overlays" / "dev" / "deployment.yaml").read_text())
         container, = deployment["spec"]["template"]["spec"]["initContainers"]
         with tempfile.TemporaryDirectory() as folder:

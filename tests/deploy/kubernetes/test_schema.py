@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every object is one that Kubernetes would take: its own schemas, strictly, and the fields that we use of custom resources."""
+"""Kubernetes would accept every object: checks its own schemas strictly, and the used fields of custom resources."""
 import functools
 import json
 import re
@@ -11,7 +11,7 @@ import yaml
 import custom_resources
 import manifests
 
-# The oldest with everything that is used (a preStop that sleeps), one between, and the newest that the package knows.
+# The oldest version with every feature in use (a preStop that sleeps), one in between, and the newest in the package.
 VERSIONS = ("1.30", "1.32", kubernetes_validate.latest_version())
 
 
@@ -47,7 +47,7 @@ class Schema(unittest.TestCase):
                     self.assertEqual(faults_of(document), [])
 
     def test_pods_inside_custom_resources(self):
-        """Their own schemas leave pods open; Kubernetes' does not."""
+        """Schemas of custom resources do not check pods, but Kubernetes' schema does."""
         custom = [pod for pod in manifests.pods() if pod.kind in ("PyTorchJob", "ServingRuntime")]
         self.assertTrue(custom)
         for pod in custom:
@@ -57,7 +57,7 @@ class Schema(unittest.TestCase):
                 self.assertEqual(faults_of(document), [])
 
     def test_a_wrong_object_is_refused(self):
-        """The check itself: a field that does not exist, a number where words belong."""
+        """Tests the check itself with a field that does not exist and a number in place of a string."""
         pod = next(manifests.pods())
         good = {"apiVersion": "v1", "kind": "PodTemplate", "metadata": {"name": "x"},
                 "template": {"metadata": pod.metadata, "spec": pod.spec}}

