@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests script/get-data: a file under its final name is the original, whatever servers, disks and signals do."""
+"""Tests script/get-data: a file under its final name equals the original, whatever servers, disks and signals do."""
 import gzip
 import io
 import json
@@ -146,7 +146,7 @@ class Fetching(GetData):
 
     def test_killed_at_random(self):
         for name, files, right in (("idx", IDX, IDX), ("records", ARCHIVE, ARCHIVE | RECORDS)):
-            slow = Mirror(files, pace=0.03)  # 20 runs that ask for 0.25 s at most do not bring the whole
+            slow = Mirror(files, pace=0.03)  # 20 runs of at most 0.25 s do not download the whole file
             server = self.serve(slow=slow)
             command = self.command([server.url("slow")], name)
             begin = time.monotonic()
@@ -171,7 +171,7 @@ class Fetching(GetData):
         good = Mirror(ARCHIVE)
         server = self.serve(good=good)
         self.assert_complete(self.run_it([server.url("good")], "records"), RECORDS)
-        (self.folder / "records.tar.gz").write_bytes(ARCHIVE["records.tar.gz"])  # killed before it was removed
+        (self.folder / "records.tar.gz").write_bytes(ARCHIVE["records.tar.gz"])  # killed before its removal
         self.assert_complete(self.run_it([server.url("good")], "records"), RECORDS)
         self.assertEqual(good.asked, [])
 
@@ -256,7 +256,7 @@ class Refusing(GetData):
         self.assertEqual(never.asked, [])
 
     def test_no_network(self):
-        with socket.socket() as bound:  # and not listening: refused
+        with socket.socket() as bound:  # bound but not listening, so connections are refused
             bound.bind(("127.0.0.1", 0))
             url = f"http://127.0.0.1:{bound.getsockname()[1]}"
             ran = self.run_it([url, "http://[nonsense"], "idx")
@@ -342,7 +342,7 @@ class Originals(unittest.TestCase):
         data = pathlib.Path(os.environ.get("VITRINE_DATA") or "/nonexistent")
         if not (data / "mnist").is_dir():
             self.skipTest("VITRINE_DATA is not set, or has no mnist/")
-        # A copy, so that a fault of the program cannot touch the data; the address leads nowhere.
+        # Uses a copy, so that a fault of the program cannot damage the data. The address is invalid.
         with tempfile.TemporaryDirectory() as folder:
             shutil.copytree(data / "mnist", folder, dirs_exist_ok=True, copy_function=shutil.copyfile)
             ran = subprocess.run([PROGRAM, "mnist", "--into", folder, "--from", "http://127.0.0.1:9"], capture_output=True,

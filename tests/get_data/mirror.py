@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Mirrors of small substitute files: each folder of one server has its own behaviour and counts what it sends."""
+"""Mirrors of small substitute files. Each folder of the server has its own behaviour and counts the bytes that it
+sends."""
 import hashlib
 import http.server
 import threading
@@ -7,7 +8,7 @@ import time
 
 
 class Mirror:
-    """The files of one folder, and how its requests are answered."""
+    """The files of one folder, and its way of answering requests."""
 
     def __init__(self, files, ranges=True, status=200, cut=None, hold=None, pace=0.0, lengths=True):
         self.files, self.ranges, self.status, self.cut, self.hold, self.pace = files, ranges, status, cut, hold, pace
@@ -47,7 +48,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
                 mirror.go_on.wait(60)
             try:
                 self.wfile.write(body[first:first + step])
-            except OSError:  # the reader is gone
+            except OSError:  # the client has closed the connection
                 return
             mirror.sent += len(body[first:first + step])
             time.sleep(mirror.pace)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A calibration from its pictures to the answers: `vitrine eval --calibrate`, `vitrine-repo calibrate`, and a server that has it.
+"""Tests a calibration end to end: `vitrine eval --calibrate`, `vitrine-repo calibrate`, and a server that uses it.
 
 Usage: calibrate_test.py BUILD [-v]
 
-The pictures are the digits of samples/, moved and made noisy, so that the bundled model is right about some of them.
+The images are the digits of samples/, shifted and noisy, so that the bundled model recognizes some of them.
 """
 
 import json
@@ -28,7 +28,7 @@ MODEL = "kv-pos-mnist"
 
 
 def read_grey(path):
-    """The pixels of a PNG of 8 bits of grey, without interlacing."""
+    """Returns the pixels of an 8-bit grey PNG without interlacing."""
     data, at, packed = path.read_bytes(), 8, b""
     while at < len(data):
         (length,), kind = struct.unpack(">I", data[at : at + 4]), data[at + 4 : at + 8]
@@ -52,7 +52,7 @@ def read_grey(path):
 
 
 def write_digits(folder, count):
-    """MNIST's files, with `count` pictures in each split."""
+    """Writes MNIST's files, with `count` images in each split."""
     chance = random.Random(7)
     digits = [read_grey(ROOT / f"samples/digits/digit-{digit}.png") for digit in range(10)]
     pixels, labels = bytearray(), bytearray()
@@ -84,7 +84,7 @@ class Calibrate(unittest.TestCase):
         cls.addClassCleanup(folder.cleanup)
         cls.folder = pathlib.Path(folder.name)
         write_digits(cls.folder / "digits", 400)
-        # The bundled version as it was before anybody calibrated it.
+        # The bundled version without its calibration.
         version = cls.folder / "models" / MODEL / "1"
         shutil.copytree(ROOT / "models/bundled" / MODEL / "1", version)
         manifest = (version / "manifest.textproto").read_text()
@@ -171,7 +171,7 @@ class Calibrate(unittest.TestCase):
         self.assertIn("calibrated", self.tool("vitrine-repo", "show", self.folder / "models", f"{MODEL}@2").stdout)
 
     def doubtful(self):
-        """A grey square is no digit."""
+        """A grey square is not a digit, so the answer must be unsure."""
         path = self.folder / "grey.png"
         if not path.exists():
             chance = random.Random(3)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A stand-in for an OpenTelemetry collector: OTLP over HTTP, which keeps what it is sent."""
+"""A fake OpenTelemetry collector: OTLP over HTTP. It keeps the received requests."""
 
 import http.server
 import threading
@@ -10,8 +10,8 @@ PROTOBUF = "application/x-protobuf"
 
 
 class Collector:
-    """Listens on a free port, or on `port`; `address` is its own. `wait()` is called before each answer. With `tls`, an
-    ssl.SSLContext, it speaks HTTPS."""
+    """Listens on a free port, or on `port`; see `address`. Calls `wait()` before each answer. With `tls`, an
+    ssl.SSLContext, it uses HTTPS."""
 
     def __init__(self, wait=lambda: None, port=0, tls=None):
         self.wait = wait
@@ -43,7 +43,7 @@ class Collector:
             request_queue_size = 16
 
             def handle_error(self, request, client_address):
-                pass  # a client that is gone, or whose handshake failed
+                pass  # the client closed the connection, or its handshake failed
 
             def finish_request(self, request, client_address):
                 if tls:
@@ -69,7 +69,7 @@ class Collector:
                 for scope in resource.scope_spans for span in scope.spans]
 
     def await_spans(self, count, seconds=30):
-        """The spans, once there are so many."""
+        """Returns the spans once there are `count`."""
         with self.changed:
             if not self.changed.wait_for(lambda: len(self.spans()) >= count, seconds):
                 raise AssertionError(f"{len(self.spans())} spans came, not {count}")

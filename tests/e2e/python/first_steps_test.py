@@ -3,8 +3,9 @@
 
 Usage: first_steps_test.py BUILD [-v]
 
-The programs are those of BUILD. What a reader brings along (a data set, weights, a certificate) is made first, under the names
-that the documents use. Every command must end with 0, or serve until it is told to end, or have a row in NOT_RUN.
+The programs are those of BUILD. Files that a reader must have (a data set, weights, a certificate) are made first,
+under the names that the documents use. Every command must end with 0, serve until the test stops it, or have a row in
+NOT_RUN.
 """
 
 import json
@@ -26,12 +27,12 @@ import urllib.request
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 BUILD = pathlib.Path(sys.argv[1]).resolve()
 
-# The document, and how many of its blocks of commands are first steps; None: every one.
+# The documents, and the number of their command blocks that are first steps; None: all.
 DOCUMENTS = [("README.md", None), ("docs/tutorial/tour.md", None), ("docs/how-to/http.md", 1),
              ("docs/how-to/attention.md", 1), ("docs/tutorial/ten-minutes.md", None), ("docs/how-to/command-line.md", 1),
              ("docs/how-to/training.md", 1), ("docs/how-to/importing.md", 1)]
 
-# Commands that are not run here, and the reason.
+# Commands that are not run here, and why.
 NOT_RUN = [
     (r"^script/(demo|test)\b", "installs, builds and tests everything; .ci/run runs it"),
     (r"^script/get-data\b", "downloads; tests/get_data, from a server of its own"),
@@ -57,13 +58,13 @@ SHORTER = [
 
 
 def commands(document, most):
-    """The commands in the first blocks of a document, comments left out and continued lines joined."""
+    """Returns the commands in the first blocks of a document, without comments and with continued lines joined."""
     text = (ROOT / document).read_text()
     blocks = [body for language, body in re.findall(r"^```(\w*)\n(.*?)^```", text, re.M | re.S) if language in ("", "sh")]
     for block in blocks[:most]:
         pending = ""
         for line in block.splitlines():
-            # A string that goes on, or a backslash at the end, goes on in the next line.
+            # An open string, or a backslash at the end, continues in the next line.
             pending += re.sub(r"\s+#\s.*$", "", line)
             if pending.endswith("\\"):
                 pending = pending[:-1]
@@ -86,7 +87,7 @@ def free_port():
 
 
 def write_tensors(path, shapes):
-    """A file of safetensors in fp32, with small numbers."""
+    """Writes a safetensors file in fp32 with small numbers."""
     header, offset = {}, 0
     for name, shape in shapes.items():
         size = 4
@@ -102,7 +103,7 @@ def write_tensors(path, shapes):
 
 
 def vit_tiny():
-    """timm's vit_tiny_patch16_224."""
+    """Returns the tensors of timm's vit_tiny_patch16_224."""
     width, shapes = 192, {"cls_token": [1, 1, 192], "pos_embed": [1, 197, 192], "patch_embed.proj.weight": [192, 3, 16, 16],
                           "patch_embed.proj.bias": [192], "norm.weight": [192], "norm.bias": [192],
                           "head.weight": [1000, 192], "head.bias": [1000]}
@@ -127,7 +128,7 @@ class FirstSteps(unittest.TestCase):
         listed = subprocess.run(["git", "-C", ROOT, "ls-files", "-co", "--exclude-standard", "-z"], check=True,
                                 capture_output=True, text=True).stdout
         for name in filter(None, listed.split("\0")):
-            if (ROOT / name).is_file():  # not one that was removed and is still in the index
+            if (ROOT / name).is_file():  # skips removed files that are still in the index
                 (cls.clone / name).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy2(ROOT / name, cls.clone / name)
         (cls.clone / "build").symlink_to(BUILD)
@@ -150,7 +151,7 @@ class FirstSteps(unittest.TestCase):
 
     @classmethod
     def bring_along(cls):
-        """Makes the reader's own files: data in DIR, weights, and the files of a server with credentials."""
+        """Makes the files that a reader must have: data in DIR, weights, and the files of a server with credentials."""
         pictures = sorted((cls.clone / "samples/cifar").iterdir())
         for picture in pictures:
             for part in ("train", "test"):
@@ -174,13 +175,13 @@ class FirstSteps(unittest.TestCase):
         (cls.clone / "policy.textproto").chmod(0o600)
         (cls.clone / "serving.textproto").write_text(
             'models { model: "eit-mini-cifar10" version_policy { latest: 2 } labels { label: "stable" version: 2 } }\n')
-        # For the canary: three versions of the model that the documents operate.
+        # The canary needs three versions of the model in the documents.
         for _ in range(3):
             cls.prepare("vitrine-repo publish my-models eit-mini-cifar10 --from models/bundled")
 
     @classmethod
     def stop(cls):
-        """Ends the server that runs, if any; its exit code."""
+        """Stops the running server, if any, and returns its exit code."""
         server, cls.server = cls.server, None
         if server is None:
             return 0
@@ -188,7 +189,7 @@ class FirstSteps(unittest.TestCase):
         return server.wait(60)
 
     def here(self, line):
-        """The command with ports and sockets that nobody else on this machine has."""
+        """Returns the command with ports and sockets that no other process on this machine uses."""
         for port, address in self.addresses.items():
             line = line.replace(f"127.0.0.1:{port}", address)
         return line.replace("/tmp/", f"{self.run_directory}/").replace("/run/vitrine", str(self.run_directory))

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The examples for Node and the browser against the real server: javascript_test.py BUILD
+"""Tests the examples for Node and the browser with a real server: javascript_test.py BUILD
 
-Node and Chromium are Debian's; without Node there is nothing to test (exit code 77), without Chromium the page is left out.
-The page and the server share an origin, as behind a proxy, or have two, as where the page lies with some other web server.
+Node and Chromium are Debian's. Without Node there is nothing to test (exit code 77); without Chromium the page is not
+tested. The page and the server have the same origin, like behind a proxy, or different ones, like on two web servers.
 """
 
 import base64
@@ -33,7 +33,7 @@ PNG = b"\x89PNG\r\n\x1a\n"
 
 
 class SameOrigin(http.server.SimpleHTTPRequestHandler):
-    """The files of the checkout; what is posted goes to the server behind it."""
+    """Serves the files of the checkout, and forwards POST requests to the server behind it."""
 
     def do_POST(self):
         body = self.rfile.read(int(self.headers["Content-Length"]))
@@ -104,7 +104,7 @@ class Examples(unittest.TestCase):
         self.assertIn(HORSE.name, ran.stderr)
 
     def front(self, behind=None):
-        """A web server with the files of the checkout, which hands on what is posted to a server `behind` it."""
+        """Starts a web server with the files of the checkout. It forwards POST requests to the server `behind`."""
         files = functools.partial(SameOrigin, directory=str(SOURCE))
         front = self.enterContext(http.server.ThreadingHTTPServer(("127.0.0.1", 0), files))
         front.behind = behind
@@ -113,7 +113,7 @@ class Examples(unittest.TestCase):
         return front
 
     def page(self, front, picture, **query):
-        """The document of the page, which lies at `front`, once it has asked about a picture of the checkout."""
+        """Opens the page at `front` for an image of the checkout, and returns the page's document after the answer."""
         query = urllib.parse.urlencode({"model": MODEL, "picture": f"/{picture.relative_to(SOURCE)}", **query})
         url = f"http://127.0.0.1:{front.server_port}/client/examples/browser/index.html?{query}"
         with tempfile.TemporaryDirectory() as folder:
@@ -146,10 +146,10 @@ class Examples(unittest.TestCase):
         self.assertEqual(self.alert(document), "")
         self.assertEqual(re.findall(r"<li>(.*?)</li>", document), self.expected_lines())
         self.assertIn(f"data:image/png;base64,{self.expected['attention'][0]['png']}", document)
-        # It may read what was refused too.
+        # The page may also read rejections.
         refused = self.page(front, SOURCE / "README.md", server=f"http://{server.http}")
         self.assertIn("not a JPEG", self.alert(refused))
-        # And no page of a third origin anything.
+        # A page of a third origin may read no answer.
         stranger = self.page(self.front(), HORSE, server=f"http://{server.http}")
         self.assertIn("Failed to fetch", self.alert(stranger))
         self.assertNotIn("<li>", stranger)

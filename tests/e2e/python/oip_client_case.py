@@ -44,7 +44,7 @@ class Either:
         self.assertIn(sentence, caught.exception.message())
 
     def test_compressed(self):
-        """As tritonclient compresses: the answer is the same."""
+        """Requests and answers compressed by tritonclient give the same values."""
         black = numpy.zeros((1, 32, 32, 3), dtype=numpy.uint8)
         plain = self.infer(black, "UINT8").as_numpy("probabilities")
         packed = self.infer(black, "UINT8", **self.gzip).as_numpy("probabilities")
@@ -102,7 +102,7 @@ class Either:
             self.assertEqual(rows, sorted(rows, reverse=True))
 
     def test_unsure(self):
-        """A truth for each picture, given to who asks for it."""
+        """The output "unsure" has a bool for each image, if it is requested."""
         names = ["cat-chelsea.jpg", *SURE]
         result = self.infer(encoded(names), "BYTES", [("probabilities", {}), ("unsure", {})])
         unsure = result.as_numpy("unsure")
@@ -147,7 +147,7 @@ class Either:
         for priority in (1, 2, 3):
             self.infer(encoded(SURE[:1]), "BYTES", priority=priority, timeout=10_000_000)
         self.refused("", "priority", encoded(SURE[:1]), "BYTES", priority=4)
-        # A microsecond is over before anything can be computed.
+        # A timeout of a microsecond always passes before the computation.
         self.refused(self.codes["DEADLINE_EXCEEDED"], "", encoded(SURE * 16), "BYTES", timeout=1)
 
     def test_attention(self):
@@ -188,7 +188,7 @@ class Either:
         self.refused(invalid, "[1, 32, 32, 4]", numpy.zeros([1, 32, 32, 4], numpy.uint8), "UINT8")
         self.refused(invalid, "1 to 64", encoded(SURE * 17), "BYTES")
         self.refused(invalid, "INT32", numpy.zeros([1, 32, 32, 3], numpy.int32), "INT32")
-        # One bad picture in a batch is named for the whole.
+        # One bad image rejects the whole batch.
         batch = encoded(SURE)
         batch[2, 0] = batch[2, 0][:200]
         self.refused(invalid, "", batch, "BYTES")
@@ -203,7 +203,7 @@ class Either:
         def now():
             statistics = self.as_dict(self.client.get_inference_statistics(MODEL))["model_stats"][0]
             stats = statistics["inference_stats"]
-            # perf_analyzer ends where these differ.
+            # perf_analyzer fails if these differ.
             self.assertEqual(len({stats[name]["count"] for name in ("compute_input", "compute_infer", "compute_output")}), 1)
             return (int(statistics["inference_count"]), int(stats["success"]["count"]), int(stats["fail"].get("count", 0)),
                     int(stats["compute_infer"]["ns"]))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A real vitrine-server over gRPC with the real tritonclient. Run by script/test-oip-clients."""
+"""Tests a real vitrine-server over gRPC with the real tritonclient. Run by script/test-oip-clients."""
 
 import io
 import os
@@ -36,8 +36,9 @@ class Grpc(Either, unittest.TestCase):
         output._get_tensor().parameters[name].bool_param = truth
 
     def test_answers_larger_than_clients_take(self):
-        """The server rejects an answer above gRPC's default receive limit, and its error names the option to raise."""
-        large = io.BytesIO()  # an image of the model's maximum number of tokens
+        """The server rejects a request whose answer is above gRPC's default receive limit. The error names the option
+        to raise."""
+        large = io.BytesIO()  # an image with the model's maximum number of tokens
         PIL.Image.open(CIFAR / SURE[1]).resize((300, 300)).save(large, "JPEG")
         image, few = (tritonclient.grpc.InferInput("image", [pictures, 1], "BYTES") for pictures in (64, 8))
         image.set_data_from_numpy(numpy.array([[large.getvalue()]] * 64, dtype=numpy.object_))
@@ -75,7 +76,7 @@ class Grpc(Either, unittest.TestCase):
         self.assertNotIn("triton_final_response", answers[1].parameters)
 
     def test_typed_contents(self):
-        """Values in `contents`, which tritonclient itself never sends."""
+        """Sends values in `contents`, which tritonclient never uses."""
         stub = self.client._client_stub
         floats = (pixels(SURE[1]) / 255).astype(numpy.float32)
         for datatype, field, values in [("FP32", "fp32_contents", floats.ravel()),
@@ -152,7 +153,7 @@ class Grpc(Either, unittest.TestCase):
         self.assertEqual(caught.exception.status(), "StatusCode.UNIMPLEMENTED")
 
     def test_names_and_numbers_are_the_protocols(self):
-        """Every message, field, enum value and method of ours is the public one's."""
+        """Every message, field, enum value and method of ours equals the public one."""
         ours = descriptor_pb2.FileDescriptorSet()
         ours.ParseFromString((pathlib.Path(os.environ["VITRINE_BUILD"]) / "gen" / "inference.binpb").read_bytes())
         public = {}

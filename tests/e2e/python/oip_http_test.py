@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A real vitrine-server over HTTP with the real tritonclient, and bodies that it never sends. Run by
+"""Tests a real vitrine-server over HTTP with the real tritonclient, and with bodies that tritonclient never sends. Run
+by
 script/test-oip-clients."""
 
 import base64
@@ -41,7 +42,7 @@ class Http(Either, unittest.TestCase):
         return answer.status, json.loads(answer.read())
 
     def test_json_data(self):
-        """Values as JSON, nested and flat, and the answer as JSON."""
+        """Sends values as nested and flat JSON, and reads the answer as JSON."""
         image = pixels(SURE[1])
         for data in (image.tolist(), image.ravel().tolist()):
             status, answer = self.post(json.dumps({

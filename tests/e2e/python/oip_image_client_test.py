@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The calls that Triton's image clients make, on tensor views of every bundled model: metadata and configuration, a
-tensor scaled as they scale it, their classes as texts. Run by script/test-oip-clients."""
+"""Makes the calls of Triton's image clients on tensor views of every bundled model: metadata and configuration, a
+tensor with their scaling, and classes as texts. Run by script/test-oip-clients."""
 
 import functools
 import queue
@@ -15,7 +15,7 @@ from tritonclient.utils import InferenceServerException
 import oip_server
 
 SAMPLES = oip_server.SOURCE / "samples"
-# Pictures that the models are sure of, by their class, and the scaling of each view.
+# Images that the models classify with certainty, by class, and the scaling of each view.
 MODELS = {
     "eit-mini-cifar10": ["airplane-747.jpg", "horse-bay.jpg", "ship-junk.png", "truck-garbage.jpg"],
     "xcit-n12-f-sne-cifar10": ["airplane-747.jpg", "horse-bay.jpg", "ship-junk.png", "truck-garbage.jpg"],
@@ -49,7 +49,7 @@ class ImageClients(unittest.TestCase):
         cls.server.wait(lambda: all(cls.clients["grpc"].is_model_ready(name + ":tensor") for name in MODELS))
 
     def form(self, protocol, name):
-        """Batch size, input, output, channels, height and width, as the metadata and the configuration say."""
+        """Returns batch size, input, output, channels, height and width from the metadata and the configuration."""
         client = self.clients[protocol]
         if protocol == "grpc":
             metadata, config = client.get_model_metadata(name), client.get_model_config(name).config
@@ -72,7 +72,7 @@ class ImageClients(unittest.TestCase):
         return names[0], names[2], *shape[1:]
 
     def request(self, protocol, model, view, names):
-        """Inputs and outputs for these pictures, as one batch."""
+        """Returns inputs and outputs for these images as one batch."""
         put, get, channels, height, width = self.form(protocol, f"{model}:{view}")
         planes = []
         for name in names:

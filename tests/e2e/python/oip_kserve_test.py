@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A real vitrine-server with KServe's own clients, over gRPC and REST. Run by script/test-oip-clients."""
+"""Tests a real vitrine-server with KServe's own clients, over gRPC and REST. Run by script/test-oip-clients."""
 
 import importlib.util
 import sys
@@ -14,7 +14,7 @@ import numpy
 import oip_server
 from oip_pictures import LABELS, MODEL, SURE, class_of, encoded, pixels
 
-# `import kserve` would load its server and its client of Kubernetes too; the modules below come without them.
+# `import kserve` would also load its server and its Kubernetes client; the modules below do not.
 package = types.ModuleType("kserve")
 package.__path__ = importlib.util.find_spec("kserve").submodule_search_locations
 sys.modules["kserve"] = package
@@ -33,7 +33,7 @@ def labels(answer):
 
 
 def forms(name):
-    """The picture in every datatype."""
+    """Sends the image in every datatype."""
     picture = pixels(name)
     return [(encoded([name]), "BYTES"), (picture, "UINT8"), ((picture / 255).astype(numpy.float32), "FP32")]
 
@@ -67,7 +67,7 @@ class KServe(unittest.IsolatedAsyncioTestCase):
                     self.assertEqual(labels(await self.client.infer(request(data, datatype))), [class_of(name)])
 
     async def test_grpc_takes_typed_values(self):
-        """Of BYTES the client makes text here, so that it sends no files."""
+        """This client converts BYTES to text, so it cannot send image files."""
         for data, datatype in forms(SURE[1])[1:]:
             with self.subTest(datatype=datatype):
                 answer = await self.client.infer(request(data, datatype, binary=False))

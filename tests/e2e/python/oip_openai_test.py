@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A real vitrine-server with OpenAI's own Python client. Run by script/test-oip-clients."""
+"""Tests a real vitrine-server with OpenAI's own Python client. Run by script/test-oip-clients."""
 
 import base64
 import hashlib

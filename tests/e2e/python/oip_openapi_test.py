@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The OpenAPI document that the server serves is one, and real answers are as it says."""
+"""The server's OpenAPI document is valid, and real answers match it."""
 import base64
 import http.client
 import json

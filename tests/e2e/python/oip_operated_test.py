@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Loading on the admin listener, and bearer tokens, with the real tritonclient. Run by script/test-oip-clients."""
+"""Tests loading on the admin listener and bearer tokens with the real tritonclient. Run by script/test-oip-clients."""
 
 import hashlib
 import pathlib

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pictures for clients of the Open Inference Protocol, and what a bundled model says of them."""
+"""Images for clients of the Open Inference Protocol, and a bundled model's expected answers."""
 
 import re
 
@@ -10,13 +10,13 @@ import oip_server
 
 CIFAR = oip_server.SOURCE / "samples" / "cifar"
 MODEL = "eit-mini-cifar10"
-ATTENTIVE = "xcit-n12-f-sne-cifar10"  # for its class attention
+ATTENTIVE = "xcit-n12-f-sne-cifar10"  # a model with class attention
 LABELS = (oip_server.SOURCE / "models/bundled" / MODEL / "2" / "labels.txt").read_text().split()
-# Its calibration's, by which logits are divided before the softmax.
+# Temperature of the model's calibration. Logits are divided by it before the softmax.
 TEMPERATURE = float(re.search(r"temperature: (\S+)", (oip_server.SOURCE / "models/bundled" / MODEL / "2" / "manifest.textproto").read_text())[1])
-# And below which it takes an answer for unsure.
+# Threshold of the model's calibration. An answer below it is unsure.
 UNSURE_BELOW = float(re.search(r"unsure_below: (\S+)", (oip_server.SOURCE / "models/bundled" / MODEL / "2" / "manifest.textproto").read_text())[1])
-# Pictures that the bundled model gets right, as `vitrine classify` does.
+# Images that the bundled model classifies correctly.
 SURE = ["airplane-747.jpg", "horse-bay.jpg", "ship-junk.png", "truck-garbage.jpg"]
 
 
@@ -26,7 +26,7 @@ def encoded(names):
 
 
 def pixels(name):
-    """[1, 32, 32, 3] uint8, as the model sees the picture."""
+    """Returns the image in the model's size, [1, 32, 32, 3] uint8."""
     picture = PIL.Image.open(CIFAR / name).convert("RGB").resize((32, 32), PIL.Image.BICUBIC)
     return numpy.asarray(picture)[None]
 
@@ -36,6 +36,6 @@ def class_of(name):
 
 
 def words(row):
-    """(value, index, label) of "value:index:label"."""
+    """Parses "value:index:label" as (value, index, label)."""
     value, index, label = row.decode().split(":")
     return float(value), int(index), label

@@ -14,7 +14,7 @@ PROGRAM = pathlib.Path(os.environ["VITRINE_BIN"]) / "vitrine-server"
 
 
 class Server:
-    """Starts the program on free ports and waits until it listens; "{folder}" in an argument is a folder of its own.
+    """Starts the program on free ports and waits until it listens. "{folder}" in an argument becomes its own folder.
 
     `grpc`, `http` and `metrics` are its addresses."""
 
@@ -41,13 +41,13 @@ class Server:
         time.sleep(0.02)
 
     def wait(self, ready):
-        """Asks until ready() holds."""
+        """Polls ready() until it returns true."""
         end = time.monotonic() + 60
         while not ready():
             self._check(end)
 
     def stop(self):
-        """SIGTERM; returns the exit code."""
+        """Sends SIGTERM and returns the exit code."""
         if self._process.poll() is None:
             self._process.send_signal(signal.SIGTERM)
         code = self._process.wait(60)

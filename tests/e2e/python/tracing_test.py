@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Spans of real calls, as a collector gets them. Run by script/test-oip-clients BUILD tracing_test."""
+"""Tests the spans of real calls that a collector gets. Run by script/test-oip-clients BUILD tracing_test."""
 
 import collections
 import contextlib
@@ -33,7 +33,7 @@ STAGES = ["queue", "decode", "compute", "encode"]
 
 
 def free_port():
-    """For somebody who listens there later: below those that the kernel gives to whoever asks for any."""
+    """Returns a free port for a later listener, below the kernel's ephemeral ports."""
     for port in random.sample(range(10_000, 32_000), 100):
         with contextlib.suppress(OSError), socket.socket() as listener:
             listener.bind(("127.0.0.1", port))
@@ -43,7 +43,7 @@ def free_port():
 
 class Tracing(unittest.TestCase):
     def start(self, endpoint, *arguments):
-        """A server that sends its spans there and has its model."""
+        """Starts a server that sends its spans to `collector`, and waits for its model."""
         server = oip_server.Server("--otlp-endpoint", endpoint, *arguments)
         self.addCleanup(server.stop)
         client = tritonclient.grpc.InferenceServerClient(server.grpc)
@@ -66,7 +66,7 @@ class Tracing(unittest.TestCase):
             return error.code
 
     def count(self, server, name):
-        """The sum over the series of a counter."""
+        """Returns the sum over the series of a counter."""
         with urllib.request.urlopen(f"http://{server.metrics}/metrics", timeout=30) as response:
             text = response.read().decode()
         found = re.findall(rf"^{name}(?:{{[^}}]*}})? (\S+)$", text, re.MULTILINE)
@@ -78,7 +78,8 @@ class Tracing(unittest.TestCase):
         self.assertEqual(self.count(server, name), wanted)
 
     def check_nested(self, spans):
-        """One span of a request, its stages within it and one after the other; returns it and them."""
+        """Expects one span of a request, with the spans of its stages inside, one after the other. Returns it and the
+        stages."""
         self.assertEqual(len(spans), 5)
         whole = next(span for span in spans if span.kind == trace_pb2.Span.SPAN_KIND_SERVER)
         stages = [span for span in spans if span is not whole]
@@ -134,7 +135,7 @@ class Tracing(unittest.TestCase):
         self.assertEqual(attributes(whole)["http.response.status_code"], 200)
         refused = attributes(spans[5])
         self.assertEqual((refused["http.response.status_code"], refused["error.type"]), (404, "NOT_FOUND"))
-        self.assertEqual(spans[5].status.code, trace_pb2.Status.STATUS_CODE_UNSET)  # it is the caller's fault
+        self.assertEqual(spans[5].status.code, trace_pb2.Status.STATUS_CODE_UNSET)  # the caller's fault
         self.assertNotIn("vitrine.version", refused)
 
     def infer(self, module, address, names, traceparent=None, **options):
@@ -145,7 +146,7 @@ class Tracing(unittest.TestCase):
         client.infer(MODEL, [image], headers={"traceparent": traceparent} if traceparent else None, **options)
 
     def check_call(self, spans, pictures):
-        """One span of a call, below it one of each picture with its stages; returns that of the call."""
+        """Expects one span of a call, with a child span for each image and its stages. Returns the span of the call."""
         self.assertEqual(len(spans), 1 + 5 * pictures)
         below = collections.defaultdict(list)
         for span in spans:
@@ -177,7 +178,7 @@ class Tracing(unittest.TestCase):
     def test_the_pictures_of_a_call_are_traced_together(self):
         collector, server = self.collect("--trace-sample", "0.5")
         self.infer(tritonclient.grpc, server.grpc, SURE[:2], SAMPLED)
-        first = len(collector.await_spans(11))  # the server is connected: what follows is not lost to its end on a busy machine
+        first = len(collector.await_spans(11))  # the server is connected, so later spans are not lost at its end
         for _ in range(20):
             self.infer(tritonclient.grpc, server.grpc, SURE[:2])
         self.assertEqual(server.stop(), 0)
@@ -186,7 +187,7 @@ class Tracing(unittest.TestCase):
             traces[span.trace_id].append(span)
         for spans in traces.values():
             self.assertEqual(self.check_call(spans, 2).parent_span_id, b"")
-        self.assertTrue(0 < len(traces) < 20, len(traces))  # all or none: once in 500,000 runs
+        self.assertTrue(0 < len(traces) < 20, len(traces))  # all or none are sampled in one of 500,000 runs
 
     def test_a_refused_picture_is_told_of_the_call(self):
         collector, server = self.collect()
@@ -215,7 +216,7 @@ class Tracing(unittest.TestCase):
             self.assertEqual(self.post(server, SAMPLED), 200)
             self.assertLess(time.monotonic() - begun, 5)
         server.wait(lambda: "spans not exported" in server.log.read_text())
-        # Tried five times within eight seconds, then dropped and counted.
+        # The exporter tries five times within eight seconds, then drops and counts the spans.
         self.await_count(server, "vitrine_spans_dropped_total", 100)
         self.assertEqual(self.post(server, SAMPLED), 200)
         begun = time.monotonic()
@@ -228,14 +229,14 @@ class Tracing(unittest.TestCase):
 
         collector, server = self.collect(wait=lambda: released.wait(60))
         self.assertEqual(self.post(server, SAMPLED), 200)
-        collector.await_calls(1)  # and it does not answer
+        collector.await_calls(1)  # the collector does not answer
         for _ in range(20):
             begun = time.monotonic()
             self.assertEqual(self.post(server, SAMPLED), 200)
             self.assertLess(time.monotonic() - begun, 5)
         begun = time.monotonic()
         self.assertEqual(server.stop(), 0)
-        self.assertLess(time.monotonic() - begun, 10)  # a second for the spans, the drain, and a busy machine
+        self.assertLess(time.monotonic() - begun, 10)  # 1 s for the spans; the rest for the drain
 
     def test_a_collector_that_comes_back_gets_what_waits(self):
         port = free_port()
@@ -250,7 +251,7 @@ class Tracing(unittest.TestCase):
         self.assertEqual(self.count(server, "vitrine_spans_dropped_total"), 0)
 
     def certificate(self, folder, name):
-        """Signed by itself; returns its file, with the key in it."""
+        """Makes a self-signed certificate. Returns its file, which also has the key."""
         file = folder / f"{name}.pem"
         subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
                         "-subj", "/CN=collector", "-addext", f"subjectAltName={name}", "-keyout", file, "-out", folder / "certificate"],

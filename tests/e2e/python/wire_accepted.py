@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Differences from the answers of gRPC 1.51 that are meant. Names and places are patterns in which "*" stands for anything."""
+"""Intended differences from the answers of gRPC 1.51. In names and paths, "*" matches anything."""
 
-# Request, its present outcome (as from wire_replay_test.outcome), reason. The rest of such an answer is not compared.
+# Request, its present outcome (see wire_replay_test.outcome), reason. The rest of such an answer is not compared.
 OUTCOMES = [
     ("framing: two messages in a unary call*", "grpc 12", "1.51 takes the first and ignores the rest"),
     ("admin *: two messages", "grpc 12", "1.51 takes the first and ignores the rest"),
@@ -67,7 +67,7 @@ OUTCOMES = [
     ("http: a body over the limit", "http 413", "in the place of 429"),
 ]
 
-# Request, place in the answer, why.
+# Request, path in the answer, reason.
 PLACES = [
     ("framing: half a *", "headers.grpc-message", "the sentence says more"),
     ("gzip: what is no gzip", "headers.grpc-message", "what cannot be decompressed is not looked at"),

@@ -27,18 +27,18 @@ def _pool():
 
 
 def make(kind, **fields):
-    """Returns the bytes of a message; fields are as json_format takes them."""
+    """Returns the bytes of a message. Fields are in the form of json_format."""
     return json_format.ParseDict(fields, message_factory.GetMessageClass(_pool().FindMessageTypeByName(kind))()).SerializeToString()
 
 
 def read(kind, data):
-    """Returns a message as json_format gives it, with names as in the files."""
+    """Returns a message in the form of json_format, with the names in the proto files."""
     return json_format.MessageToDict(message_factory.GetMessageClass(_pool().FindMessageTypeByName(kind)).FromString(data),
                                      preserving_proto_field_name=True)
 
 
 def answer_of(path):
-    """Returns the name of the message that "/package.Service/Method" answers with; None for what there is not."""
+    """Returns the response type's name of "/package.Service/Method"; None if there is no such method."""
     try:
         service, method = path.strip("/").rsplit("/", 1)
         return _pool().FindServiceByName(service).methods_by_name[method].output_type.full_name

@@ -37,7 +37,7 @@ from http2_client import (CANCEL, DATA, END_STREAM, INITIAL_WINDOW_SIZE, PADDED,
 
 GOLDEN = wire_messages.SOURCE / "tests/golden/wire/replay.json"
 TOKENS = {name: name.lower() * 40 for name in ("READER", "CLASSIFIER")}  # at least 32 characters
-QUIET = 0.4  # seconds after which nothing more is expected of a call that stays open
+QUIET = 0.4  # seconds without data after which an open call counts as quiet
 
 class Server:
     """A vitrine-server with every listener."""
@@ -96,7 +96,7 @@ def unpack(text):
 
 
 def send_http2(request, address):
-    """Sends a request of HTTP/2 on a connection of its own; returns it when nothing more is expected."""
+    """Sends an HTTP/2 request on its own connection. Returns the connection when nothing more is expected."""
     client = Http2Client(address, own_settings=[(INITIAL_WINDOW_SIZE, 1 << 24)])
     client.window_update(0, 1 << 28)
     client.wait(lambda: client.settings)
@@ -157,7 +157,7 @@ def send_http1(request, address):
         return came, True
 
 
-# Received data in a comparable form
+# Conversion of received data for comparison
 
 def messages_of(data):
     """Returns the messages of a body as (flag, bytes); an incomplete rest has the flag None."""
@@ -176,7 +176,7 @@ BLANK = re.compile(r"timings(_ms)?|batch|device_bytes|memory_bytes|max_memory_by
 
 
 def normal(value, names=()):
-    """Blanks what differs from run to run."""
+    """Blanks values that differ between runs."""
     if isinstance(value, dict):
         if value.get("name") == "vitrine" and "extensions" in value:
             value = {**value, "version": "VERSION"}
@@ -190,7 +190,7 @@ def normal(value, names=()):
 
 
 def floats_of(infer):
-    """The raw contents of an answer of OIP as numbers, or as text."""
+    """Returns the raw contents of an OIP answer as numbers or text."""
     made = []
     for output, raw in zip(infer["outputs"], infer["raw_output_contents"]):
         data = base64.b64decode(raw)
@@ -199,7 +199,7 @@ def floats_of(infer):
 
 
 def details(value):
-    """grpc-status-details-bin: the code, the sentence, and the types of what stands beside."""
+    """Parses grpc-status-details-bin: the code, the message, and the types of the details."""
     data = base64.b64decode(value + "=" * (-len(value) % 4))
     return sorted(set(re.findall(r"type\.googleapis\.com/[\w.]+", data.decode("latin-1")))) + [f"{len(data) > 0}"]
 
@@ -305,7 +305,7 @@ def differences(old, new, place=""):
 
 
 def outcome(answer):
-    """How an answer ends, in a word or two."""
+    """Returns in one or two words how an answer ends."""
     if "status" in answer:
         return "http " + (answer["status"].split() + ["", ""])[1]
     headers = answer.get("headers")
@@ -330,7 +330,7 @@ def accepted(name, answer, place):
 # Modes
 
 class Servers:
-    """Starts servers as they are needed."""
+    """Starts each server when it is first needed."""
 
     def __init__(self, program):
         self._program, self._running = program, {}

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The requests that wire_replay_test records: how they are sent, byte by byte. Read by its mode `record` alone.
+"""The requests that wire_replay_test records, byte by byte. They are used in its mode `record` only.
 
-A request of HTTP/2 is a list of steps: headers, data (bytes, or what is repeated), reset, wait."""
+An HTTP/2 request is a list of steps: headers, data (bytes or a repeated byte), reset, wait."""
 
 import base64
 import struct
@@ -58,12 +58,12 @@ def body(data, end=True):
 
 
 def repeated(data, byte, count, end=True):
-    """`data`, then a byte so many times."""
+    """Returns a step that sends `data`, then one byte repeatedly."""
     return ["repeated", text(data), byte, count, end]
 
 
 def fill(letter, count):
-    """A value of a header that is a letter so many times."""
+    """Returns a header value that repeats a letter."""
     return [letter, count]
 
 
@@ -74,7 +74,7 @@ def add(name, steps, server="plain", port="grpc", until="end"):
 
 
 def call(name, path, *messages, server="plain", port="grpc", until="end", end=True, **headers):
-    """A call with these messages, one DATA frame each."""
+    """Returns a call with these messages, one DATA frame each."""
     steps = [head(path, **headers)]
     steps += [body(prefixed(each), end and number == len(messages)) for number, each in enumerate(messages, 1)]
     if not messages and end:
