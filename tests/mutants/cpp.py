@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A C++ file as lines of code, in which comments, strings and lines without useful faults are recognized.
+"""A C++ file as lines of code. Recognizes comments, strings and lines without useful faults.
 
-It relies on the house's format (clang-format): binary operators stand between spaces, those of types do not.
+Relies on the project's clang-format: binary operators are between spaces, but `*` and `&` of types are not.
 """
 
 import re
 
 # Lines without behaviour of their own.
 WITHOUT_BEHAVIOUR = re.compile(r"^\s*(#|using\b|namespace\b|template\b|static_assert\b|friend\b|typedef\b)|\boperator\b")
-# Statements that only write the log, name a thread for a debugger, hint at how much memory will be needed, or are not
-# in the programs that are built for use (assert): what the log says is for people, and hints change speed alone.
+# Statements that only write the log, name a thread for a debugger, reserve memory or prefetch, or are not in release
+# builds (assert). The log is for people, and hints change only the speed.
 LOG_OR_HINT = re.compile(r"^\s*(if \(.*\) )?(spdlog::|vitrine::Log\(|Log\(LogLevel|pthread_setname_np\(|assert\(|__builtin_prefetch\(|"
                          r"[\w.\->\[\]*()]+(\.|->)(reserve|shrink_to_fit)\()")
 
-# Text for people, which is not mutated: error messages, and the alignment of table columns.
+# Text for people is not mutated: error messages, and the alignment of table columns.
 ERROR = re.compile(r"\b(?:\w+Error|Refused?|[Ww]rong|Fail)\(")
 COLUMN = re.compile(r'\{"_*", (?:true|false)\}')
 
@@ -27,7 +27,7 @@ TOKENS = re.compile(r"""
 
 
 def masked(text):
-    """Returns the text, of the same length, with comments as spaces and the inside of strings as underscores."""
+    """Returns text of the same length in which comments are spaces and the inside of strings is underscores."""
     def cover(match):
         found = match.group()
         if match.lastgroup == "number" or match.group("number"):
@@ -49,7 +49,7 @@ def closing(code, opening):
 
 
 def without_words_for_people(code):
-    """Returns the masked text with arguments of status messages and alignments of columns as underscores too."""
+    """Returns the masked text with underscores also for arguments of status messages and alignments of columns."""
     cover = lambda found: re.sub(r"[^\n]", "_", found)
     start = 0
     while (match := ERROR.search(code, start)) is not None:
@@ -61,7 +61,7 @@ def without_words_for_people(code):
 
 
 class Source:
-    """Lines of one file. `code[n]` is `lines[n]` masked; `skipped` holds the numbers of lines that are left alone."""
+    """Lines of one file. `code[n]` is `lines[n]` masked; `skipped` has the numbers of lines that are not mutated."""
 
     def __init__(self, text):
         self.lines = text.split("\n")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The faults that can be drawn: every one changes one line."""
+"""The faults that can be drawn. Each changes one line."""
 
 import dataclasses
 import hashlib
@@ -17,11 +17,11 @@ class Mutant:
     before: str
     after: str  # empty: the line is gone
     kind: str
-    occurrence: int  # among the file's lines that read the same
+    occurrence: int  # index among equal lines of the file
 
     @property
     def id(self):
-        """An identifier that does not change when lines above the fault are added or removed."""
+        """Returns an identifier that does not change when lines above the fault are added or removed."""
         said = "\0".join([self.file, self.before.strip(), self.after.strip(), str(self.occurrence)])
         return hashlib.sha256(said.encode()).hexdigest()[:10]
 
@@ -37,7 +37,7 @@ def operators(code):
         if match.group() == "+" and ('"' in code[:match.start()][-3:] or '"' in code[match.end():][:2]):
             continue  # text is joined, not summed
         if match.group() in ("&&", "||") and (logical > 1 or match.end() == len(code)):
-            continue  # one among others: the compiler refuses both kinds side by side without parentheses
+            continue  # the compiler rejects && beside || without parentheses
         yield match.start(), match.end(), SWAPS[match.group()]
 
 
@@ -46,7 +46,7 @@ WORD = re.compile(r"\b(true|false)\b")
 
 
 def more(number):
-    """Adds one to a small number and doubles a larger one: no test would see one nanosecond more in a second."""
+    """Adds one to a small number and doubles a larger one. One more nanosecond in a second would not be noticed."""
     plain = number.replace("'", "")
     if plain.lower().startswith("0x"):
         return hex(int(plain, 16) + 1)
@@ -92,7 +92,7 @@ def conditions(code):
         inside = code[match.end():end]
         start = match.end() + (inside.rfind("; ") + 2 if "; " in inside else 0)
         if end < 0 or re.search(r"[^=!<>]= ", code[start:end]) or "constexpr" in match.group():
-            continue  # it goes on, declares something, or is no fault of this run
+            continue  # continues on the next line, declares something, or is constexpr
         if re.fullmatch(r"!(?![^&|]*(&&|\|\|)).*", code[start:end]):
             continue  # its `!` is dropped below
         yield start, end, ("!(", ")")

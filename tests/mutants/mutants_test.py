@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""script/dev/mutants without a compiler: what is drawn from which line, the draw, and the verdicts in a made-up tree."""
+"""Tests script/dev/mutants without a compiler: the faults of a line, the random draw, and the verdicts in a made-up
+tree."""
 
 import os
 import pathlib
@@ -107,7 +108,7 @@ class Faults(unittest.TestCase):
 
 
 class Tree(unittest.TestCase):
-    """The repository's own sources."""
+    """Tests with the repository's own sources."""
     @classmethod
     def setUpClass(cls):
         cls.mutants = population.all_mutants()
@@ -171,7 +172,7 @@ class Equivalents(unittest.TestCase):
             population.read_equivalents("a.cc\n- return 1;\n+ return 2;\n")
 
 
-# A tree whose compiler is grep and whose one suite wants the number 41 and hangs at 43.
+# A tree whose compiler is grep. Its only suite passes for the number 41 and hangs at 43.
 BUILD = "#!/bin/sh\nif grep -q 'return 40' room/a.cc; then echo 'error: 40'; exit 1; fi\n"
 CTEST = """#!/bin/sh
 value=$(grep -o '[0-9][0-9]*;' room/a.cc)

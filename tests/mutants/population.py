@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All possible faults, those known to be equivalent, and the random draw."""
+"""All possible faults, the known equivalent ones, and the random draw."""
 
 import dataclasses
 import hashlib
@@ -13,7 +13,7 @@ ROOMS = ["server", "models", "client", "common/drawing", "common/charts"]
 
 
 def files(wanted=()):
-    """The C++ sources below the wanted files and folders, by default those of the rooms, as paths from the root."""
+    """Returns the C++ sources in these files and folders (default ROOMS), as paths from the root."""
     found = set()
     for path in [ROOT / name for name in (wanted or ROOMS)]:
         if not path.exists():
@@ -28,7 +28,7 @@ def all_mutants(wanted=()):
 
 @dataclasses.dataclass(frozen=True)
 class Equivalent:
-    """A change that no test can see, and why."""
+    """A change that no test can detect, and the reason."""
     file: str
     before: str
     after: str
@@ -39,7 +39,7 @@ class Equivalent:
 
 
 def read_equivalents(text):
-    """Entries of four lines: a path, "- before", "+ after" and "why: reason"; empty lines and # lines part them."""
+    """Parses entries of four lines: a path, "- before", "+ after", "why: reason". Ignores empty lines and # lines."""
     lines = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
     entries = []
     for start in range(0, len(lines), 4):
@@ -67,8 +67,8 @@ def without(mutants, known):
 
 
 def drawn(mutants, seed):
-    """All mutants in the order in which this seed draws them, one class after the other. A change elsewhere in the
-    tree leaves the order of the others as it was."""
+    """Yields all mutants in the order of this seed, the classes in turn. A change elsewhere in the tree does not change
+    the order of the other mutants."""
     def place(mutant):
         return hashlib.sha256(f"{seed}\0{mutant.id}".encode()).digest()
     queues = [sorted((mutant for mutant in mutants if mutant.kind == kind), key=place) for kind in faults.CLASSES]

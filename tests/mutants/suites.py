@@ -7,7 +7,7 @@ TABLE = pathlib.Path(__file__).resolve().parent / "suites.txt"
 
 
 def read(text):
-    """{path: [suite]} of lines "path: suite suite"."""
+    """Parses lines "path: suite suite" into {path: [suite]}."""
     table = {}
     for line in text.splitlines():
         line = line.split("#")[0].strip()
@@ -21,7 +21,7 @@ def read(text):
 
 
 def suites_of(file, table):
-    """The suites of the file, then those of its folder, then of the folders above: the nearest first, each once."""
+    """Returns the suites of the file, then those of its folder, then those of the folders above it, each suite once."""
     path = pathlib.PurePosixPath(file)
     suites = []
     for place in [path, *path.parents]:

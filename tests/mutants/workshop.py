@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A copy of the tree in which faults are put, built and tested, so that the tree itself is never touched.
+"""A copy of the tree. Faults are inserted, built and tested in the copy, so that the tree itself never changes.
 
 The copy keeps its build folder between runs and shares the compiler cache with every other checkout.
 """
@@ -18,10 +18,10 @@ import time
 import faults
 
 KILLED, TIMEOUT, SURVIVED, UNBUILT = "killed", "timeout", "survived", "does not compile"
-# A test program that takes this many times as long as without a fault hangs.
+# A test program counts as hung if it takes this many times as long as without a fault.
 PATIENCE = 5
 SHORTEST_LIMIT = 30  # seconds
-# A fault may allocate without end; this is far above what any suite takes.
+# Limit for faults that allocate without end, far above the use of any suite.
 ADDRESS_SPACE = 24 << 30
 FAILED = re.compile(r"\[  FAILED  \] (\w[\w/]*\.\w[\w/]*)")
 
@@ -30,12 +30,12 @@ FAILED = re.compile(r"\[  FAILED  \] (\w[\w/]*\.\w[\w/]*)")
 class Outcome:
     mutant: faults.Mutant
     verdict: str
-    by: str  # the suite, and its test where that is known
+    by: str  # the suite, and its test if known
     seconds: float
 
 
 class Broken(Exception):
-    """A build or a suite fails without any fault."""
+    """A build or a suite failed without any fault."""
 
 
 def tracked(root):
@@ -50,7 +50,7 @@ class Workshop:
         self.seconds = {}  # by suite: run time without a fault
 
     def synchronize(self):
-        """Updates the copy to the tree; unchanged files keep their time, so that nothing is rebuilt."""
+        """Updates the copy from the tree. Unchanged files keep their time, so that they are not rebuilt."""
         names = tracked(self.root)
         marks = hashlib.sha256()
         for name in names:
@@ -73,11 +73,12 @@ class Workshop:
         listed.write_text(json.dumps(sorted(names)))
 
     def run(self, command):
-        """Runs it in the copy and ends whatever it left behind. Returns its exit code, output and seconds."""
+        """Runs the command in the copy, and ends processes that it left behind. Returns its exit code, output and
+        seconds."""
         def limit():
             resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
             if command[0] == "ctest":
-                # The soft limit alone: tests that set limits of their own have to be able to.
+                # Sets the soft limit only, since tests must be able to set their own limits.
                 resource.setrlimit(resource.RLIMIT_AS, (ADDRESS_SPACE, resource.getrlimit(resource.RLIMIT_AS)[1]))
         environment = {name: value for name, value in os.environ.items() if name != "VITRINE_STORE"}
         environment["GTEST_FAIL_FAST"] = "1"
@@ -105,7 +106,7 @@ class Workshop:
 
     def prove(self, suites, say):
         """Builds the suites without a fault and requires that they pass, so that later failures come from the fault.
-        Suites that passed on the same files are not run again."""
+        Does not run suites again that passed on the same files."""
         suites = [suite for suite in suites if suite not in self.seconds]
         if not suites:
             return
@@ -130,7 +131,7 @@ class Workshop:
             self.seconds[suite] = passed[suite]
 
     def prove_again(self, suite):
-        """Checks that a suite that failed with a fault passes without it, so that the machine was not the cause."""
+        """Checks that a suite that failed with a fault passes without it. This excludes the machine as the cause."""
         for code, output, _ in (self.build([suite]), self.test(suite, 900)):
             if code != 0:
                 raise Broken(f"{suite} fails now without a fault too; the verdicts are worth nothing:\n" + output[-4000:])
@@ -142,7 +143,7 @@ class Workshop:
         return float(said.group(1)) if said else otherwise
 
     def judge(self, mutant, suites):
-        """Puts the fault in, runs the suites until one fails, and takes it out again."""
+        """Inserts the fault, runs the suites until one fails, and removes the fault."""
         path = self.folder / mutant.file
         clean = path.read_text()
         begin = time.monotonic()

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""against_timm.py VITRINE_REPO: imported models answer lossless pictures as timm does, its own transform included.
+"""against_timm.py VITRINE_REPO: for lossless images, imported models give timm's answers, including its transform.
 
-Random weights of three architectures are saved by timm, imported and verified with `verify --against timm` by this interpreter. The input
-must be timm's to the last bit. Then the same weights with another crop, which it has to find.
+timm saves random weights of three architectures. They are imported, and verified with `verify --against timm` by this
+interpreter. The input must be bit-identical with timm's. Then `verify` must detect another crop of the same weights.
 """
 import json
 import pathlib
@@ -17,7 +17,7 @@ import torch
 from PIL import Image
 
 ARCHS = ("vit_tiny_patch16_224", "deit_tiny_patch16_224", "xcit_nano_12_p16_224")
-# Image sizes compared with the crop: smaller, equal, larger, long and narrow, with sides that do not divide evenly.
+# Image sizes: smaller than the crop, equal, larger, long and narrow, with sides that do not divide evenly.
 SIZES = ((32, 32), (224, 224), (248, 248), (249, 249), (500, 375), (375, 500), (301, 997), (1601, 1203), (224, 1), (3, 700))
 
 
@@ -32,7 +32,7 @@ def write_pictures(folder):
 
 
 def write_weights(arch, path):
-    """timm's initial weights, each moved at random, so that no LayerNorm is the identity."""
+    """Returns timm's initial weights plus random numbers, so that no LayerNorm is the identity."""
     torch.manual_seed(0)
     weights = timm.create_model(arch, num_classes=10).state_dict()
     moved = {name: value + 0.05 * torch.rand_like(value) if value.is_floating_point() else value for name, value in weights.items()}

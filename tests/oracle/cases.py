@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The cases to compare: models, each with the images that it runs on. One golden file per case."""
+"""The cases to compare: models, each with its images. There is one golden file per case."""
 import dataclasses
 
 from textproto import Word
@@ -45,7 +45,7 @@ TIMM = [
     timm_vit("vit_tiny_patch16_224", 16, 192, 3),
     timm_vit("vit_small_patch16_224", 16, 384, 6),
     timm_vit("vit_base_patch32_224", 32, 768, 12, sizes=[(224, 224), (224, 224), (384, 256)]),
-    # DeiT without a distillation token is ViT's architecture; here with other heads and a table for 384 pixels.
+    # DeiT without a distillation token has ViT's architecture. This one has other heads and a table for 384 pixels.
     timm_vit("deit_tiny_patch16_224", 16, 192, 3, 384, 100, [(384, 384), (224, 224), (224, 224), (192, 320)]),
     timm_vit("deit_small_patch16_224", 16, 384, 6, 224, 21),
 ]

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""check_bundled.py REPOSITORY: the golden logits of every version, recomputed by the oracle of its family.
+"""check_bundled.py REPOSITORY: recomputes the golden logits of every version by the oracle of its family.
 
-Golden pictures are left out: they would need the preprocessing, which tests/common/imaging holds against other implementations.
+Omits golden images, since they would need the preprocessing. tests/common/imaging compares that with other
+implementations.
 """
 import pathlib
 import sys
@@ -12,12 +13,12 @@ from safetensors.torch import load_file
 import published
 import textproto
 
-# fp32 sums in another order; relative to the largest logit.
+# Tolerance for fp32 sums in another order, relative to the largest logit.
 TOLERANCE = 1e-4
 
 
 def check(version):
-    """(largest difference, number of golden inputs) of a version's folder."""
+    """Returns (largest difference, number of golden inputs) for a version's folder."""
     config = textproto.parse((version / "manifest.textproto").read_text())["config"]
     model = published.load(config, published.build(config), load_file(version / "weights.safetensors"))
     golden = load_file(version / "golden.safetensors")

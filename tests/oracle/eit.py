@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""EIT, the models it is compared with and its ablations in plain PyTorch (sections 2.2 to 2.6 of the specification).
+"""EIT, the models that the paper compares it with, and its ablations, in plain PyTorch (sections 2.2 to 2.6 of the
+specification).
 
-Where the specification leaves the class token open, it follows EIT^T: convolutions and what stands between them see patch
-tokens only, and the class token leaves a convolution branch with the LayerNorm values it entered with.
+If the specification does not say how to treat the class token, EIT^T's way is used: convolutions and operators between
+them see patch tokens only, and the class token leaves a convolution branch with the LayerNorm values that it had at the
+start.
 """
 import torch
 from torch import nn
@@ -12,7 +14,7 @@ from parts import FeedForward, LinearPatches, Positions, SelfAttention, on_grid,
 
 
 def attention_channels(width, heads, depth, schedule="decreasing"):
-    """a_i of every block; the schedule is that of the convolution's share."""
+    """Returns a_i of every block. `schedule` describes the convolution's share."""
     growing = [(width // heads) * i // depth * heads for i in range(1, depth)]
     half = width // heads // 2 * heads
     return {
@@ -25,7 +27,7 @@ def attention_channels(width, heads, depth, schedule="decreasing"):
 
 
 class PoolStem(nn.Module):
-    """EIT^P: 3x3 convolution, then a max pool that drops what does not fill it."""
+    """EIT^P: 3x3 convolution, then a max pool that drops incomplete windows."""
 
     def __init__(self, channels, width, pool):
         super().__init__()
@@ -37,7 +39,7 @@ class PoolStem(nn.Module):
 
 
 class ConvolutionalStem(nn.Module):
-    """ViT_C: two convolutions 4x4 of stride 2 and one 1x1, ReLU between."""
+    """ViT_C: two 4x4 convolutions of stride 2 and one 1x1 convolution, with ReLU between them."""
 
     def __init__(self, channels, width):
         super().__init__()
@@ -94,7 +96,7 @@ class Branch(nn.Module):
 
 
 class ConvolutionalAttention(nn.Module):
-    """CvT^T: q, k and v each from a 3x3 convolution without bias, then one dense layer over the three."""
+    """CvT^T: q, k and v each come from a 3x3 convolution without bias, followed by one dense layer over all three."""
 
     def __init__(self, width, heads):
         super().__init__()

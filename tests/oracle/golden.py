@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Golden files: safetensors whose bytes depend on nothing but their content."""
+"""Golden files: safetensors whose bytes depend on their content only."""
 import json
 
 import numpy
 import torch
 
-# The largest number of values of a tensor that a golden keeps; see sample().
+# Maximum number of values per tensor in a golden file; see sample().
 SAMPLES = 320
 
 
 def sample(tensor):
-    """At most SAMPLES values, at 7919 j modulo the count for j = 0, 1, ...: all channels and all places have a share."""
+    """Returns at most SAMPLES values, at 7919 j modulo the count for j = 0, 1, ..., from all channels and positions."""
     flat = tensor.reshape(-1)
     if len(flat) <= SAMPLES:
         return flat
@@ -18,7 +18,7 @@ def sample(tensor):
 
 
 def to_bytes(tensors, metadata):
-    """fp32 tensors by name and strings by name."""
+    """Returns a file with fp32 tensors by name and metadata strings by name."""
     header, blobs, at = {"__metadata__": dict(sorted(metadata.items()))}, [], 0
     for name in sorted(tensors):
         blob = numpy.ascontiguousarray(tensors[name].detach().numpy().astype("<f4")).tobytes()
@@ -43,7 +43,7 @@ def from_bytes(data):
 
 
 def differences(fresh, stored, tolerance):
-    """Sentences on what differs between two (tensors, metadata)."""
+    """Returns sentences about the differences between two (tensors, metadata)."""
     found = []
     for key in sorted(fresh[1].keys() | stored[1].keys()):
         if fresh[1].get(key) != stored[1].get(key):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Weights and pictures from an integer hash, the same bits here and in tests/models/parity/hashed.cc.
+"""Weights and images from an integer hash. tests/models/parity/hashed.cc gives the same bits.
 
     seed   = FNV-1a 64 of "<model>/<tensor>"
     x_i    = splitmix64's output for the state seed + (i + 1) * 0x9e3779b97f4a7c15       (all modulo 2^64)
@@ -26,7 +26,7 @@ def fnv1a(text):
 
 
 def hashed(key, shape, centre, half):
-    """A float32 tensor of `shape`, uniform in [centre - half, centre + half)."""
+    """Returns a float32 tensor of `shape`, uniform in [centre - half, centre + half)."""
     count = math.prod(shape)
     x = numpy.arange(1, count + 1, dtype=numpy.uint64) * numpy.uint64(0x9E3779B97F4A7C15) + numpy.uint64(fnv1a(key))
     x = (x ^ x >> numpy.uint64(30)) * numpy.uint64(0xBF58476D1CE4E5B9)
@@ -37,17 +37,18 @@ def hashed(key, shape, centre, half):
 
 
 def picture(key, channels, height, width):
-    """[C, H, W]: patches of 32 x 32 pixels that differ much, with noise on them; pure noise looks alike to an average."""
+    """Returns [C, H, W]: very different patches of 32 x 32 pixels with noise on them. With pure noise all averages
+    would be alike."""
     rows, columns = -(-height // 32), -(-width // 32)
     coarse = hashed(key + ".coarse", (channels, rows, columns), 0, 1)
     coarse = coarse.repeat_interleave(32, 1).repeat_interleave(32, 2)[:, :height, :width]
     return coarse + hashed(key + ".fine", (channels, height, width), 0, 0.5)
 
 
-# (pattern of the name, centre, half). Half None: scaled with the fan-in; the centre is then a gain.
-# Chosen so that fp32 stays within 1e-5 of fp64 while logits depend on the picture, on every tensor and on the blocks'
-# order: attention far from uniform, residual branches as large as what they are added to, and first tokens small enough
-# that the epsilon of a norm shows.
+# (pattern of the name, centre, half). If half is None, the values are scaled by the fan-in and the centre is a gain.
+# With these values fp32 is within 1e-5 of fp64, and logits depend on the image, on every tensor and on the order of
+# blocks: attention is far from uniform, residual branches are as large as their residuals, and the first tokens are so
+# small that a norm's epsilon matters.
 ROLES = [
     (r"temperature", 4, 2),
     (r"gamma\d|\w+_scale|\w+_affine\.weight", 0.75, 0.25),
@@ -68,7 +69,7 @@ ROLES = [
 
 
 def role(name, shape):
-    """(centre, half) of a tensor by its name, in timm's or in the house's spelling."""
+    """Returns (centre, half) of a tensor by its name, in timm's or in this project's spelling."""
     for pattern, centre, half in ROLES:
         if re.search(rf"(^|\.)(?:{pattern})$", name):
             if half is not None:

@@ -10,7 +10,7 @@ from parts import FeedForward, join_heads, split_heads, with_class_token
 
 
 def positional_tensor(n, m):
-    """P [n, n, m]: E(i) then E(j), each of length q = 2 * ceil(m / 4), interleaved sines and cosines, cut to m."""
+    """Returns P [n, n, m]: E(i) then E(j), cut to m. Each E has q = 2 * ceil(m / 4) interleaved sines and cosines."""
     q = 2 * math.ceil(m / 4)
     frequency = 10000.0 ** (-torch.arange(0, q, 2, dtype=torch.float64) / q)
     angle = torch.arange(n, dtype=torch.float64)[:, None] * frequency
@@ -20,7 +20,7 @@ def positional_tensor(n, m):
 
 
 class KvAttention(nn.Module):
-    """kind: qkv, kv or kv_pos. Scale width^-1/2, as the vision scripts, or (width / heads)^-1/2."""
+    """kind: qkv, kv or kv_pos. The scale is width^-1/2, like in the vision scripts, or (width / heads)^-1/2."""
 
     def __init__(self, width, heads, kind, m, head_scale):
         super().__init__()
@@ -56,7 +56,7 @@ class Block(nn.Module):
 
 
 class Patches(nn.Module):
-    """Squares of pixels in the order (row, column, channel), then a linear layer."""
+    """A linear layer over squares of pixels in the order (row, column, channel)."""
 
     def __init__(self, patch, channels, width):
         super().__init__()

@@ -8,11 +8,11 @@ from torch.nn import functional as F
 
 
 class Trace:
-    """Records intermediate results of a forward pass for comparison.
+    """Intermediate results of a forward pass, recorded for comparison.
 
-    tokens[block] [B, n, d] after a block, class-attention blocks counted on, and tokens["final"] as the head sees them;
-    attention[source, layer] with source "tokens" [B, h, n, n], "class"
-    [B, h, 1, n] or "channels" [B, h, d_h, d_h], layers counted within each source.
+    tokens[block] [B, n, d] are the tokens after a block, with class-attention blocks numbered last; tokens["final"] are
+    those that the head gets. attention[source, layer] has the source "tokens" [B, h, n, n], "class" [B, h, 1, n] or
+    "channels" [B, h, d_h, d_h]; layers are numbered within each source.
     """
 
     def __init__(self):
@@ -21,7 +21,7 @@ class Trace:
 
 
 class FeedForward(nn.Module):
-    """fc2(GELU(fc1(LN(x)))); the caller adds the residual. Without a norm of its own for post-norm blocks."""
+    """fc2(GELU(fc1(LN(x)))); the caller adds the residual. inner() omits the LN, for post-norm blocks."""
 
     def __init__(self, width, hidden, epsilon):
         super().__init__()
@@ -68,8 +68,8 @@ class SelfAttention(nn.Module):
 
 
 class LinearPatches(nn.Module):
-    """Squares of pixels through one linear layer, as a convolution; published as the matrix of that layer, whose columns
-    are row, column, channel."""
+    """A linear layer over squares of pixels, computed as a convolution. It is published as a matrix whose columns are
+    row, column, channel."""
 
     def __init__(self, patch, channels, width):
         super().__init__()
@@ -80,8 +80,8 @@ class LinearPatches(nn.Module):
 
 
 class Positions(nn.Module):
-    """A learned table, class token's row first; other grids by bicubic interpolation with antialiasing, as timm's
-    resample_abs_pos_embed."""
+    """A learned table with the class token's row first. Other grids are interpolated bicubically with antialiasing,
+    like in timm's resample_abs_pos_embed."""
 
     def __init__(self, grid, width):
         super().__init__()
@@ -97,7 +97,7 @@ class Positions(nn.Module):
 
 
 def on_grid(function, x, rows, columns):
-    """A function of pictures [B, C, rows, columns] applied to tokens [B, N, C]."""
+    """Applies a function of images [B, C, rows, columns] to tokens [B, N, C]."""
     return function(x.transpose(1, 2).unflatten(2, (rows, columns))).flatten(2).transpose(1, 2)
 
 

@@ -17,7 +17,7 @@ from timm.data import auto_augment
 from resize import noise
 
 FILL = (120, 110, 100)
-# Ours, timm's, magnitudes, whether a magnitude has two directions.
+# Our name, timm's name, magnitudes, and True if a magnitude has two directions.
 OPERATIONS = [
     ("AutoContrast", "AutoContrast", [0], False),
     ("Equalize", "Equalize", [0], False),
@@ -53,7 +53,7 @@ def operate(name, magnitude, negative, image):
 def main():
     print("// Written by tests/oracle/picture_operations.py; do not edit.")
     for ours, name, magnitudes, sided in OPERATIONS:
-        # Equalize leaves pictures of fewer than 256 pixels alone.
+        # Equalize does not change images of fewer than 256 pixels.
         shapes = [(3, 11, 9), (1, 7, 10)] + ([(3, 37, 29)] if ours in ("AutoContrast", "Equalize") else [])
         for magnitude in magnitudes:
             for negative in (False, True) if sided else (False,):

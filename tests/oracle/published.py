@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Oracles by config, and their tensors under the names and in the layout of a published weights.safetensors."""
+"""Oracles by config, and their tensors with the names and layout of a published weights.safetensors."""
 import math
 import re
 
@@ -9,7 +9,7 @@ import vit
 import xcit
 import xvit
 
-# (pattern of the oracle's name, published name), where they differ.
+# (pattern of the oracle's name, published name), if the two differ.
 EIT = [
     (r"patches\.conv\.(\w+)", r"patches.\1"),
     (r"(branch|parallel)\.convs\.0\.weight", "convolution.weight"),
@@ -26,7 +26,7 @@ def family(config):
 
 
 def build(config):
-    """The oracle of a ModelConfig (textproto.parse) with fresh weights, in evaluation mode."""
+    """Returns the oracle of a ModelConfig (textproto.parse) with new weights, in evaluation mode."""
     c = config[family(config)]
     ends = {"classes": config["classes"], "channels": config["preprocessing"]["channels"]}
     return globals()["build_" + family(config)](c, ends).eval()
@@ -63,7 +63,7 @@ def build_kv(c, ends):
 
 
 def embedding(c):
-    """A factory of a block's embedding of q, k and v."""
+    """Returns a factory of a block's embedding of q, k and v."""
     width, hidden, own_codes = c["width"], c.get("embedding_width", 0), c.get("codes_per_block", False)
     return {
         "LINEAR": lambda: xcit.LinearEmbedding(width),
@@ -96,7 +96,7 @@ def channels_last(config):
 
 
 def published_shape(config, name, tensor):
-    """Linear patches and 1x1 positions are stored as matrices, map_pos as a vector."""
+    """Returns the published shape: linear patches and 1x1 positions are matrices, map_pos is a vector."""
     if name.endswith("map_pos.weight"):
         return tuple(tensor.shape[1:])
     if name == "positions.projection.weight":
@@ -108,7 +108,7 @@ def published_shape(config, name, tensor):
 
 
 def stored(config, model):
-    """{published name: (oracle's name, published shape)} of every parameter and floating buffer."""
+    """Returns {published name: (oracle's name, published shape)} of every parameter and floating buffer."""
     names = {}
     for own, tensor in model.state_dict().items():
         if tensor.is_floating_point():
@@ -118,7 +118,7 @@ def stored(config, model):
 
 
 def load(config, model, tensors):
-    """Gives the oracle published tensors."""
+    """Loads published tensors into the oracle."""
     names = stored(config, model)
     if names.keys() != tensors.keys():
         raise KeyError(f"tensors that only one side knows: {sorted(names.keys() ^ tensors.keys())}")

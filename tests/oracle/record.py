@@ -27,15 +27,15 @@ from cases import CASES
 from hashed import picture
 from parts import Trace
 
-# Goldens are computed in fp64 and rounded once to fp32, so the order of sums does not show. timm's positions are fp32
-# whatever the model's type, and their sines may differ in the last bit between CPUs; that is what is left.
+# Goldens are computed in fp64 and rounded once to fp32, so the order of sums does not matter. But timm's positions are
+# always fp32, and their sines may differ in the last bit between CPUs.
 TOLERANCE = 1e-5
-# fp32 against fp64 in PyTorch itself: a golden that fp32 cannot reach within a tenth of the tests' 1e-4 is worth nothing.
+# Limit for fp32 against fp64 in PyTorch. The tests allow 1e-4, so fp32 must reach a golden much more closely.
 FP32_LIMIT = 2e-5
 
 
 def make(case):
-    """(module with hashed weights, rows of its tensors)"""
+    """Returns (module with hashed weights, rows of its tensors)."""
     if case.arch:
         import timm_models
 
@@ -47,7 +47,7 @@ def make(case):
 
 
 def watched_layers(trace):
-    """(blocks, attention layers by source) worth recording: about two of each, from the inside of the model."""
+    """Returns (blocks, attention layers by source) to record: about two of each, inside the model."""
     classes = sorted(layer for source, layer in trace.attention if source == "class")
     blocks = [layer for source, layer in trace.attention if source != "class"]
     if classes:
@@ -75,7 +75,7 @@ def observe(trace, i):
 
 
 def run(case, model, images):
-    """{name: tensor} in the model's dtype."""
+    """Returns {name: tensor} in the model's dtype."""
     found, logits = {}, []
     for i, image in enumerate(images):
         trace = Trace()
@@ -86,7 +86,7 @@ def run(case, model, images):
 
 @torch.no_grad()
 def record(case):
-    """(tensors, metadata) of a case."""
+    """Returns (tensors, metadata) of a case."""
     model, rows = make(case)
     channels = case.config["preprocessing"]["channels"]
     images = [picture(f"{case.name}/picture.{i}", channels, *size) for i, size in enumerate(case.sizes)]

@@ -22,7 +22,7 @@ CASES = [  # (width, height) from, to
 
 
 def noise(width, height, seed=1):
-    """The same numbers as NoiseImage of tests/common/imaging/pictures.cc."""
+    """Returns the numbers of NoiseImage in tests/common/imaging/pictures.cc."""
     state = (seed * 2654435761 + 1) & 0xFFFFFFFF
     values = []
     for _ in range(width * height):

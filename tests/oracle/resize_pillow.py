@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Records tests/golden/resize_pillow.inc: hashes of what Pillow's resize of 8-bit pictures gives. Needs numpy and Pillow:
+"""Records tests/golden/resize_pillow.inc: hashes of 8-bit images resized by Pillow. Needs numpy and Pillow:
 
     python3 tests/oracle/resize_pillow.py > tests/golden/resize_pillow.inc
 """
@@ -31,7 +31,7 @@ CASES = [  # (width, height) from, to
 
 
 def contrasting(width, height, channels):
-    """The picture of the same name in tests/common/imaging/resize_test.cc."""
+    """Returns the image of the same name in tests/common/imaging/resize_test.cc."""
     values = noise(width * channels, height).astype(numpy.uint8).reshape(-1)
     values[::2] = numpy.where(values[::2] < 128, 0, 255)
     return values.reshape((height, width) if channels == 1 else (height, width, channels))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Protocol buffers' text form as nested dicts, as far as ModelConfig and Manifest need it."""
+"""Parses protobuf text into nested dicts, as far as ModelConfig and Manifest need it."""
 import json
 import re
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""timm's models with hashed weights, and what their blocks do, seen from outside."""
+"""timm's models with hashed weights, and the outputs of their blocks, recorded by hooks."""
 import timm
 import torch
 from timm.layers import set_fused_attn
@@ -9,7 +9,7 @@ from parts import Trace
 
 
 def build(arch, **options):
-    """Builds a model in evaluation mode, with attention in its explicit form, so that its weights can be seen."""
+    """Builds a model in evaluation mode with explicit attention, so that attention weights can be recorded."""
     set_fused_attn(False)
     return timm.create_model(arch, pretrained=False, **options).eval()
 
@@ -27,7 +27,7 @@ def hash_weights(model, key):
 
 
 class Watched(torch.nn.Module):
-    """A timm model with the oracles' forward(images, trace)."""
+    """A timm model with the method forward(images, trace) of the oracles."""
 
     def __init__(self, model):
         super().__init__()

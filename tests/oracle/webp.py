@@ -15,7 +15,7 @@ EXIF_ORIENTATION = 0x0112
 
 
 def picture():
-    """Smooth colour with edges, and alpha from nothing to all."""
+    """Returns smooth colours with edges, and alpha from 0 to 255."""
     y, x = numpy.mgrid[0:HEIGHT, 0:WIDTH]
     values = numpy.stack([13 * x, 19 * y, 7 * x + 9 * y, 255 * x // (WIDTH - 1)], axis=-1)
     values[4:8, 5:12, 0] = 255 - values[4:8, 5:12, 0]

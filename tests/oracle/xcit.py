@@ -8,7 +8,8 @@ from parts import FeedForward, fourier_positions, join_heads, on_grid, softmax_a
 
 
 class Stem(nn.Module):
-    """Convolutions 3x3 of stride 2 without bias, each with BatchNorm, GELU between: four for a patch of 16, three for 8."""
+    """3x3 convolutions of stride 2 without bias, each with BatchNorm, and GELU between them: four for a patch of 16,
+    three for 8."""
 
     def __init__(self, patch, channels, width):
         super().__init__()
@@ -38,7 +39,7 @@ class LocalPatchInteraction(nn.Module):
 
 
 class SmallNetwork(nn.ModuleList):
-    """Linear layers with ReLU between, none after the last."""
+    """Linear layers with ReLU between them, but none after the last."""
 
     def __init__(self, *widths):
         super().__init__(nn.Linear(a, b) for a, b in zip(widths, widths[1:]))
@@ -77,8 +78,8 @@ class PSne(nn.Module):
 
 
 class FSne(nn.Module):
-    """One network for [x, code]; the code of q, k or v is the same for every token. Without codes of its own it takes the
-    model's."""
+    """One network for [x, code]. The code of q, k or v is the same for every token. If a block has no codes, the
+    model's are used."""
 
     def __init__(self, width, hidden, code, own_codes):
         super().__init__()
@@ -125,7 +126,7 @@ class CrossCovarianceBlock(nn.Module):
 
 
 class ClassAttention(nn.Module):
-    """One query, the class token's; keys and values of all tokens."""
+    """Attention with one query, the class token's, and keys and values of all tokens."""
 
     def __init__(self, width, heads):
         super().__init__()
@@ -139,7 +140,7 @@ class ClassAttention(nn.Module):
 
 
 class ClassBlock(nn.Module):
-    """The table of section 1.3: patch tokens change too."""
+    """Class attention by the table of section 1.3, which changes patch tokens as well."""
 
     def __init__(self, width, heads, mlp, tokens_norm, epsilon):
         super().__init__()
@@ -172,7 +173,7 @@ class Positions(nn.Module):
 
 
 class Xcit(nn.Module):
-    """qkv(): a fresh embedding of q, k and v for a block. code: length of the codes of the whole model, 0 for none."""
+    """qkv() returns a new embedding of q, k and v for a block. code: length of the model's codes; 0: no codes."""
 
     def __init__(self, patch, width, depth, class_depth, heads, mlp, tokens_norm, classes, channels, qkv=None, code=0,
                  epsilon=1e-6):

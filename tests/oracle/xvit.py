@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""X-ViT in plain PyTorch: linear attention whose two products are normalised in place of a softmax (section 3)."""
+"""X-ViT in plain PyTorch: linear attention in which two products are normalised instead of a softmax (section 3)."""
 import torch
 from torch import nn
 
@@ -8,7 +8,7 @@ from xcit import LocalPatchInteraction, Positions, Stem
 
 
 def unit(x, axis):
-    """x / ||x|| along an axis."""
+    """Returns x / ||x|| along an axis."""
     return x / (x.square().sum(axis, keepdim=True).sqrt() + 1e-6)
 
 
@@ -66,7 +66,7 @@ class Block(nn.Module):
 
 
 class ClassBlock(nn.Module):
-    """Only the class token changes."""
+    """A block that changes the class token only."""
 
     def __init__(self, width, e, heads, mlp, last_axis, epsilon):
         super().__init__()

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""nvidia_stubs.py SITE FOLDER: libraries with the names of those of NVIDIA that PyTorch in SITE is linked with and that are
-not there, which are gigabytes. `import torch` wants their names and symbols; nothing calls them where there is no card, and
-a call ends the process (SIGILL). For torchrun.py, whose ranks compute with our own program."""
+"""nvidia_stubs.py SITE FOLDER: makes stubs of NVIDIA's libraries, which are gigabytes. They replace the missing
+libraries that PyTorch in SITE is linked with. `import torch` needs their names and symbols. Without a GPU their
+functions are not called; a call ends the process (SIGILL). For torchrun.py, whose ranks use our own program."""
 import pathlib
 import re
 import subprocess
@@ -9,7 +9,7 @@ import sys
 
 ROOTS = ["libtorch_python.so"]
 NVIDIA = r"(?:__)?(?:cu|nv|nccl)\w*"
-# One that no other library asks for versions of its symbols, which a stub cannot have.
+# No other library requests versions of its symbols, which a stub cannot have.
 HOLDER = "libnccl.so.2"
 
 
@@ -18,7 +18,7 @@ def said(*command):
 
 
 def missing(site):
-    """Names of libraries, and the symbols of NVIDIA that no library here defines."""
+    """Returns the names of the libraries, and NVIDIA's symbols that no library here defines."""
     here = {file.name: file for pattern in ("torch/lib/*.so*", "nvidia/**/*.so*") for file in site.glob(pattern)}
     names, wanted, defined, seen, waiting = set(), set(), set(), set(), list(ROOTS)
     while waiting:

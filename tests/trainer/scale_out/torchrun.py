@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""PyTorch's torchrun, by the Python of script/test-environment, without NVIDIA's libraries: see nvidia_stubs.py."""
+"""Runs PyTorch's torchrun with the Python of script/test-environment, without NVIDIA's libraries (nvidia_stubs.py)."""
 import ctypes
 import pathlib
 import sys
