@@ -17,11 +17,11 @@ namespace {
 // Loading a version (reading and verifying it, running its goldens) may take minutes.
 constexpr absl::Duration kPatience = absl::Minutes(10);
 
-constexpr char kNoVersion[] = "takes a model without a version";
+constexpr char kNoVersion[] = "must be a model without a version";
 
 constexpr char kLoadExamples[] =
-    R"(Loads a version and keeps it loaded regardless of the policy, also one that was rolled
-back or unloaded. Without a version: loads a model that was unloaded.
+    R"(Loads a version and keeps it loaded regardless of the policy, even if it was rolled
+back or unloaded. Without a version: loads an unloaded model again.
 Examples:
   vitrine admin load eit-mini-cifar10@3 --admin 127.0.0.1:8502
   vitrine admin load eit-mini-cifar10)";
@@ -32,9 +32,9 @@ Examples:
   vitrine admin unload eit-mini-cifar10@3
   vitrine admin unload eit-mini-cifar10 --all)";
 constexpr char kRollbackExamples[] =
-    R"(Without a version: rolls back the canary, and stable gets its requests. If there is
-no canary, rolls back the serving version, after the version before it is loaded. A
-rolled-back version stays so until `load`.
+    R"(Without a version: rolls back the canary, and stable gets its requests. Without a
+canary: loads the previous version, then rolls back the serving one. A rolled-back
+version stays rolled back until `load`.
 Examples:
   vitrine admin rollback eit-mini-cifar10 --reason "mistakes cats for frogs"
   vitrine admin rollback eit-mini-cifar10@4)";
@@ -42,8 +42,9 @@ constexpr char kPolicyExamples[] = R"(Examples:
   vitrine admin policy eit-mini-cifar10 latest 2
   vitrine admin policy eit-mini-cifar10 specific 3 5
   vitrine admin policy eit-mini-cifar10 all)";
-constexpr char kTrafficExamples[] = R"(The rest of the requests goes to the version with the label stable. Requests with
-equal ids go to the same version.
+constexpr char kTrafficExamples[] =
+    R"(All other requests go to the version with the label stable. Requests with equal ids
+go to the same version.
 Examples:
   5 % of the requests to version 4:
     vitrine admin traffic eit-mini-cifar10 4=5
@@ -55,14 +56,14 @@ constexpr char kLabelExamples[] = R"(Requests may name a label instead of a vers
 Examples:
   vitrine admin label eit-mini-cifar10@3 stable
   vitrine admin label eit-mini-cifar10 stable --clear)";
-constexpr char kResetExamples[] = R"(The file of --serving-config applies again, also to versions that were rolled back.
+constexpr char kResetExamples[] = R"(The file of --serving-config then applies again, also to rolled-back versions.
 Example:
   vitrine admin reset eit-mini-cifar10)";
 constexpr char kAdminExamples[] = R"(Examples, with the address in $VITRINE_ADMIN:
   vitrine admin serving
   vitrine admin traffic eit-mini-cifar10 4=5
   vitrine admin rollback eit-mini-cifar10
-vitrine admin COMMAND --help has more.)";
+vitrine admin COMMAND --help describes one command.)";
 constexpr char kServingExamples[] = R"(Examples:
   vitrine admin serving
   vitrine admin serving eit-mini-cifar10 --format json | jq .models[0].put_away)";
@@ -91,7 +92,7 @@ struct Words {
 // Checks what CLI11 cannot: some subcommands need a version, others must not have one.
 void RequireVersion(const Words& words, bool wanted, const std::string& instead) {
   if (!words.choice.label.empty())
-    throw CLI::ValidationError("NAME@VERSION", "takes the number of a version, not a label");
+    throw CLI::ValidationError("NAME@VERSION", "must name the version by number, not by label");
   if (words.choice.version.has_value() != wanted) throw CLI::ValidationError("NAME", instead);
 }
 
@@ -153,9 +154,9 @@ std::optional<AdminChange> ChangeOf(const Words& words) {
 
 int Run(const Words& words, bool own_deadline) {
   if (words.admin.empty()) {
-    std::cerr
-        << "vitrine: where is the Admin service? name it with --admin or $VITRINE_ADMIN (vitrine-server listens for "
-           "it with --admin)\n";
+    std::cerr << "vitrine: the address of the Admin service is missing; give it with --admin or $VITRINE_ADMIN "
+                 "(vitrine-server "
+                 "listens there with --admin)\n";
     return kExitUsage;
   }
   ClientOptions client = words.client;
@@ -184,13 +185,14 @@ void AddLoading(CLI::App& admin, const std::shared_ptr<Words>& words) {
   words->load->final_callback(no_label);
   words->unload = AddWord(admin, "unload", "Unload a version or a whole model.", kUnloadExamples);
   AddName(*words->unload, *words, "NAME[@VERSION]", true);
-  words->unload->add_flag("--all", words->whole, "every version; the model is then unavailable");
+  words->unload->add_flag("--all", words->whole, "unload every version; the model is then unavailable");
   words->unload->final_callback(
       [words] { RequireVersion(*words, !words->whole, "needs NAME@VERSION, or --all for the whole model"); });
   words->rollback =
       AddWord(admin, "rollback", "Roll back a version: the canary, or the serving one.", kRollbackExamples);
   AddName(*words->rollback, *words, "NAME[@VERSION]", true);
-  words->rollback->add_option("--reason", words->reason, "reason, for the log and `serving`")->type_name("TEXT");
+  words->rollback->add_option("--reason", words->reason, "reason, shown in the log and by `serving`")
+      ->type_name("TEXT");
   words->rollback->final_callback(no_label);
   words->policy_word = AddWord(admin, "policy", "Set which versions are loaded.", kPolicyExamples);
   AddName(*words->policy_word, *words, "NAME", true);
@@ -207,19 +209,19 @@ void AddLoading(CLI::App& admin, const std::shared_ptr<Words>& words) {
 void AddDividing(CLI::App& admin, const std::shared_ptr<Words>& words) {
   words->traffic = AddWord(admin, "traffic", "Split the requests among versions.", kTrafficExamples);
   AddName(*words->traffic, *words, "NAME", true);
-  words->traffic->add_option("VERSION=PERCENT", words->shares, "shares; the rest goes to stable")
+  words->traffic->add_option("VERSION=PERCENT", words->shares, "shares; stable gets all other requests")
       ->check(Checked(ParseTrafficShare))
       ->type_name("");
-  words->traffic->add_flag("--clear", words->clear, "no shares: all requests to stable");
+  words->traffic->add_flag("--clear", words->clear, "remove all shares: all requests go to stable");
   words->traffic->final_callback([words] {
     RequireVersion(*words, false, kNoVersion);
     if (words->shares.empty() != words->clear) {
-      throw CLI::ValidationError("VERSION=PERCENT", "give shares, or --clear for none");
+      throw CLI::ValidationError("VERSION=PERCENT", "give shares, or --clear to remove them");
     }
   });
-  words->label_word = AddWord(admin, "label", "Give a version a label, or remove one.", kLabelExamples);
+  words->label_word = AddWord(admin, "label", "Add a label to a version, or remove a label.", kLabelExamples);
   AddName(*words->label_word, *words, "NAME[@VERSION]", true);
-  words->label_word->add_option("LABEL", words->label, "stable, canary or another of a-z 0-9 _ -")
+  words->label_word->add_option("LABEL", words->label, "stable, canary or another word of a-z 0-9 _ -")
       ->required()
       ->type_name("");
   words->label_word->add_flag("--clear", words->clear, "remove the label");
@@ -236,7 +238,7 @@ void AddDividing(CLI::App& admin, const std::shared_ptr<Words>& words) {
 
 ClientCommand AddAdmin(CLI::App& app) {
   auto words = std::make_shared<Words>();
-  CLI::App* admin = app.add_subcommand("admin", "Change which models and versions a server serves, or show it.");
+  CLI::App* admin = app.add_subcommand("admin", "Change or show which models and versions a server serves.");
   admin->require_subcommand(1);
   admin->footer(kAdminExamples);
   AddAdminOption(*admin, words->admin);

@@ -35,8 +35,8 @@ constexpr char kBenchExamples[] = R"(Examples:
   A gate for CI:
     vitrine bench photos/ --model xcit-n12 --rate 200 --require 'p99<=50ms' --require 'errors<=0.1%'
 
-A gate of --require is a measure, one of >=, >, <=, <, and a bound. Quote it: a shell takes a bare > as a redirection.
-  p50, p90, p95, p99, p99.9 (or p999), p99.99   latency of all requests due, as in 50ms; infinite without an answer
+A gate of --require is a measure, one of >=, >, <=, <, and a bound. Quote it: a shell reads a bare > as a redirection.
+  p50, p90, p95, p99, p99.9 (or p999), p99.99   latency of all requests due, as in 50ms; infinite if unanswered
   rate, goodput                                 answers/s, as in 200; answers/s within the deadline
   good, errors, refused                         shares of all requests due, as in 0.01 or 1%: answered within the
                                                 deadline; not answered; rejected by the server
@@ -49,12 +49,12 @@ constexpr int64_t kMostBytes = kMaxRequestBytes - 4096;  // leaves room for a re
 
 void AddRequests(CLI::App& app, BenchCommand& command) {
   app.add_option("IMAGE", command.request.images,
-                 "JPEG, PNG or WebP files and folders, sent unchanged;\ndefault a generated image of 224x224")
+                 "JPEG, PNG or WebP files and folders, sent unchanged;\ndefault: a generated image of 224x224")
       ->type_name("");
   AddModelOption(app, command.request.model);
   app.add_option_function<std::string>(
          "--resolution", [&command](const std::string& text) { command.request.resolution = *ParseResolution(text); },
-         "input size for models of native resolution: 48, or 48x32 with\nrows first")
+         "input size for models with native resolution: 48, or 48x32\n(rows x columns)")
       ->check(Checked(ParseResolution))
       ->type_name("SIZE");
   app.add_option_function<std::string>(
@@ -123,7 +123,7 @@ void AddLoad(CLI::App& app, BenchCommand& command) {
           ->type_name("N")
           ->capture_default_str();
   app.add_option("--trace", command.trace,
-                 "recorded load: CSV or JSON lines of seconds, model, picture,\nresolution, priority, deadline")
+                 "recorded load: CSV or JSON lines with seconds, model, picture,\nresolution, priority, deadline")
       ->excludes(concurrency)
       ->type_name("FILE");
   app.add_option_function<std::string>(
@@ -141,13 +141,13 @@ void AddLoad(CLI::App& app, BenchCommand& command) {
       ->check(Checked(ParseLatencyBounds))
       ->needs(find_max)
       ->type_name("BOUNDS");
-  app.add_option("--good", command.goal.least_good, "goal of the search: share of the requests in time")
+  app.add_option("--good", command.goal.least_good, "goal of the search: share of requests answered in time")
       ->check(CLI::Range(0.0, 1.0).description(""))
       ->needs(find_max)
       ->type_name("SHARE")
       ->capture_default_str();
   app.add_option("--repeats", command.repeats,
-                 "measurements of the rate that the search finds; most must\nmeet the goal")
+                 "number of measurements of the rate that the search finds;\nmost must meet the goal")
       ->check(CLI::Range(1, 20).description(""))
       ->needs(find_max)
       ->type_name("N")
@@ -174,13 +174,14 @@ void AddOptionalDuration(CLI::App& app, const std::string& name, std::optional<a
 }
 
 void AddMeasurement(CLI::App& app, BenchCommand& command) {
-  AddOptionalDuration(app, "--warmup", command.warm_up, true, "load before the measurement; default 2s, for a trace 0");
+  AddOptionalDuration(app, "--warmup", command.warm_up, true,
+                      "load before the measurement; default: 2s, 0 with --trace");
   AddOptionalDuration(app, "--duration", command.duration, false,
-                      "duration of the measurement at each rate; default 10s, for a\ntrace all of it");
-  app.add_option("--requests", command.load.max_requests, "measure N requests instead")
+                      "duration of the measurement at each rate; default: 10s,\nwith --trace the whole trace");
+  app.add_option("--requests", command.load.max_requests, "measure N requests, not a duration")
       ->check(CLI::PositiveNumber.description(""))
       ->type_name("N");
-  app.add_option("--stability", command.stability, "difference between windows up to which a run is stable")
+  app.add_option("--stability", command.stability, "maximum difference between the windows of a stable run")
       ->check(CLI::Range(0.001, 10.0).description(""))
       ->type_name("SHARE")
       ->capture_default_str();
@@ -188,22 +189,22 @@ void AddMeasurement(CLI::App& app, BenchCommand& command) {
       ->check(CLI::Range(1, 1024).description(""))
       ->type_name("N")
       ->capture_default_str();
-  app.add_option("--threads", command.load.threads, "receiving threads; an open loop has as many sending threads")
+  app.add_option("--threads", command.load.threads, "receiving threads; an open loop also has N sending threads")
       ->check(CLI::Range(1, 64).description(""))
       ->type_name("N")
       ->capture_default_str();
   app.add_option("--max-outstanding", command.load.max_outstanding,
-                 "open loop: maximum requests in flight; more are counted but\nnot sent")
+                 "open loop: maximum requests in flight; further ones are\ncounted but not sent")
       ->check(CLI::Range(1, 1000000).description(""))
       ->type_name("N")
       ->capture_default_str();
   app.add_option("--seed", command.load.seed, "seed of arrivals and of the mix")->type_name("N")->capture_default_str();
-  app.add_option("--server-pid", command.load.server_process, "local process whose CPU time is reported")
+  app.add_option("--server-pid", command.load.server_process, "report the CPU time of this local process")
       ->check(CLI::PositiveNumber.description(""))
       ->type_name("PID");
   AddRequireOption(
       app, command.gates, LoadGateMeasures(),
-      "bound on a measure, as in 'p99<=50ms' (below); may be\nrepeated. The exit code is 1 if one is missed");
+      "bound on a measure, as in 'p99<=50ms' (see below); may\nbe repeated. The exit code is 1 if one is missed");
   AddFormatOption(app, command.format);
   app.add_option("--out", command.out, "folder for load.html, load.json, percentiles and seconds")->type_name("DIR");
 }
@@ -220,8 +221,9 @@ ClientCommand AddBench(CLI::App& app) {
   // Under load a rejection is a result, so there are no retries. Connections are never idle, so there is no keepalive.
   bench->remove_option(bench->get_option("--max-attempts"));
   bench->remove_option(bench->get_option("--keepalive"));
-  CLI::Option* deadline = bench->get_option("--deadline")
-                              ->description("time for one request from when it is due; answers within it\nare in time");
+  CLI::Option* deadline =
+      bench->get_option("--deadline")
+          ->description("time for one request from when it is due; an answer within\nthis time is in time");
   bench->footer(kBenchExamples);
   return {bench, [command, deadline] {
             command->deadline_given = deadline->count() > 0;

@@ -32,7 +32,7 @@ constexpr char kClassifyExamples[] = R"(Examples:
     vitrine classify cat.jpg --out out/ --query 3,4
   Two models side by side, as a table and as an image:
     vitrine classify samples/cifar --models eit-mini-cifar10,xcit-n12-f-sne-cifar10 --out models.png
-  All images below a folder, of a pattern, of a list, on the standard input:
+  Images in a folder and its subfolders, of a pattern, in a list, on the standard input:
     vitrine classify --recursive photos/
     vitrine classify 'photos/2026-*/*.jpg'
     find photos -newer last -name '*.jpg' -print0 | vitrine classify --files-from - -0
@@ -40,7 +40,7 @@ constexpr char kClassifyExamples[] = R"(Examples:
   One JSON object per line, for jq:
     vitrine classify samples/cifar --format json | jq -r '[.image, .predictions[0].label] | @tsv'
 
-Exit code: 0 if every image was classified, 1 if one was not (stderr names it), 2 for a wrong command line.)";
+Exit code: 0 if every image was classified, 1 if any was not (stderr names it), 2 for a wrong command line.)";
 
 // Adds an option that `parse` parses. Its errors are usage errors.
 template <typename Parse, typename Value>
@@ -64,7 +64,7 @@ CLI::Validator IsAttentionKind() {
 void AddAttention(CLI::App& app, ClassifyCommand& command, std::string& out) {
   AttentionOptions& wish = command.attention;
   CLI::Option* folder = app.add_option("--out", out,
-                                       "draw the attention maps as PNG and SVG files in DIR; with\n--models as one "
+                                       "draw the attention maps as PNG and SVG files in DIR; with\n--models into one "
                                        "FILE.png or FILE.html")
                             ->type_name("DIR");
   app.add_option_function<std::vector<std::string>>(
@@ -72,30 +72,30 @@ void AddAttention(CLI::App& app, ClassifyCommand& command, std::string& out) {
          [&wish](const std::vector<std::string>& names) {
            for (const std::string& name : names) wish.kinds.push_back(*AttentionKindOf(name));
          },
-         "kinds of attention maps. On the image: class, mean,\nrollout, class-attention, query; "
+         "kinds of attention maps. Drawn on the image: class, mean,\nrollout, class-attention, query; "
          "matrices: scores,\nweights, channels; a plot: distance.\n"
-         "Default: the model's first kind that lies on the image")
+         "Default: the model's first kind that is drawn on the image")
       ->delimiter(',')
       ->allow_extra_args(false)
       ->needs(folder)
       ->check(IsAttentionKind())
       ->type_name("KIND,...");
-  AddParsed(app, "--query", ParseQuery, wish.query, "patch whose attention is drawn (kind query), from 0,0")
+  AddParsed(app, "--query", ParseQuery, wish.query, "draw the attention of this patch (kind query); first: 0,0")
       ->needs(folder)
       ->type_name("ROW,COLUMN");
   AddParsed(app, "--layers", ParseIndices, wish.layers,
-            "blocks, counted from 0 or, if negative, from the end,\nor all; default the last")
+            "blocks, counted from 0, or from the end if negative; or all.\nDefault: the last")
       ->needs(folder)
       ->type_name("N,...");
-  AddParsed(app, "--heads", ParseIndices, wish.heads, "heads, counted likewise, or all; default their mean")
+  AddParsed(app, "--heads", ParseIndices, wish.heads, "heads, counted like --layers, or all; default: their mean")
       ->needs(folder)
       ->type_name("N,...");
   CLI::Option* sheet = app.add_flag("--sheet", wish.sheet,
-                                    "one file per kind: layers below each other, heads side\nby side; all of them "
-                                    "without --layers and --heads");
+                                    "one file per kind: layers below each other, heads side\nby side; default of "
+                                    "--layers and --heads: all");
   app.add_flag("--side-by-side", wish.side_by_side,
-               "one file per image: the image and every kind beside each\nother; all that lie on the image "
-               "without --attention")
+               "one file per image: the image and its maps side by side.\nDefault of --attention: all kinds "
+               "drawn on the image")
       ->needs(folder)
       ->excludes(sheet);
   app.add_flag("--keep-class-mass", wish.keep_class_mass,
@@ -114,7 +114,7 @@ void AddModels(CLI::App& app, ClassifyCommand& command) {
            command.models.clear();
            for (const std::string& name : names) command.models.push_back(*ParseModelChoice(name));
          },
-         "several models side by side, a row for each; with\n--out FILE also their attention maps")
+         "several models side by side, one row per model; --out FILE\nalso shows their attention maps")
       ->delimiter(',')
       ->allow_extra_args(false)
       ->excludes(app.get_option("--model"))
@@ -151,7 +151,7 @@ ClientCommand AddClassify(CLI::App& app) {
   AddImageOptions(*classify, command->paths, command->search);
   AddModelOption(*classify, command->model);
   AddModels(*classify, *command);
-  classify->add_option("--top-k", command->top_k, "number of predictions; default 5")
+  classify->add_option("--top-k", command->top_k, "number of predictions; default: 5")
       ->check(CLI::Range(1, 100000).description(""))
       ->type_name("K");
   auto out = std::make_shared<std::string>();

@@ -12,14 +12,14 @@ namespace vitrine {
 namespace {
 
 constexpr char kEmbedExamples[] = R"(Examples:
-  An array with a row for each image (numpy.load), their paths in features.txt:
+  An array with a row per image (for numpy.load), image paths in features.txt:
     vitrine embed samples/cifar --model eit-mini-cifar10 --out features.npy
-  The vector of every patch on its grid, a file for each image:
+  The vectors of all patches as a grid, one file per image:
     vitrine embed samples/cifar --model eit-mini-cifar10 --feature patches --out features/
   JSON, one object per line:
     vitrine embed cat.jpg --format json | jq '.features[0].values'
 
-Exit code: 0 if every image has its features, 1 if one has not (stderr names it), 2 for a wrong command line.)";
+Exit code: 0 if all features were written, 1 if not (stderr names the image), 2 for a wrong command line.)";
 
 }  // namespace
 
@@ -30,9 +30,9 @@ ClientCommand AddEmbed(CLI::App& app) {
   AddModelOption(*embed, command->model);
   embed
       ->add_option("--out", command->output,
-                   "FILE.npy: an array with a row per image, their paths in\nFILE.txt; else a folder with a file per "
+                   "FILE.npy: an array with a row per image, image paths in\nFILE.txt; else a folder with a file per "
                    "image. Model,\n"
-                   "version and weights in FILE.model.json or model.json")
+                   "version and weights are in FILE.model.json or model.json")
       ->type_name("PATH");
   embed
       ->add_option_function<std::string>(

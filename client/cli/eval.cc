@@ -28,7 +28,7 @@ constexpr char kEvalExamples[] = R"(Examples:
     vitrine eval --model eit-mini-cifar10 --data cifar:/data/cifar-10 --out results/
   An image folder whose class names differ from the model's:
     vitrine eval --model eit-mini-cifar10 --data imagefolder:/data/pets --label-map pets.tsv --out results/
-  One of three shards; then all of them together:
+  One of three shards, and the merge of all:
     vitrine eval --model eit-mini-cifar10 --data csv:list.csv --shard 1/3 --out part1/
     vitrine eval merge part1/ part2/ part3/ --out results/
 
@@ -44,7 +44,7 @@ constexpr char kEvalExamples[] = R"(Examples:
 
 The same command again continues a run that was stopped or killed.
 
-A gate of --require is a measure, one of >=, >, <=, <, and a bound. Quote it: a shell takes a bare > as a redirection.
+A gate of --require is a measure, one of >=, >, <=, <, and a bound. Quote it: a shell reads a bare > as a redirection.
   top1, top5, macro_precision, macro_recall, macro_f1, ece    shares, as in 0.78 or 78%
   nll, brier                                                  numbers, as in 0.65
 
@@ -52,7 +52,7 @@ Exit code: 0 if every image was answered and every gate met, 1 if not (stderr ha
 line, 130 after Ctrl-C.)";
 
 constexpr char kRequireHelp[] =
-    "bound on a score, as in 'top1>=78%' (below); may be repeated.\nThe exit code is 1 if one is missed";
+    "bound on a score, as in 'top1>=78%' (see below); may be repeated.\nThe exit code is 1 if one is missed";
 
 struct EvalFlags {
   EvalCommand command;
@@ -135,14 +135,14 @@ void AddData(CLI::App& eval, EvalCommand& command) {
       ->type_name("SPLIT")
       ->capture_default_str();
   eval.add_option("--label-map", command.label_map,
-                  "lines \"data label<TAB>model label or number\", for labels\nthat differ from the model's")
+                  "file with lines \"data label<TAB>model label or number\", for\nlabels that differ from the model's")
       ->type_name("FILE");
   eval.add_option("--limit", command.limit, "evaluate only N images, evenly spread")
       ->check(CLI::PositiveNumber.description(""))
       ->type_name("N");
   eval.add_option_function<std::string>(
           "--shard", [&command](const std::string& text) { command.shard = *ParseShard(text); },
-          "one shard of several, 3/8; /8 takes the number from\n$JOB_COMPLETION_INDEX (Kubernetes Indexed Jobs)")
+          "one shard of several, as in 3/8; /8 reads the number from\n$JOB_COMPLETION_INDEX (Kubernetes Indexed Jobs)")
       ->check(Checked(ParseShard))
       ->type_name("I/N");
 }
@@ -151,9 +151,9 @@ void AddRun(CLI::App& eval, EvalCommand& command) {
   eval.add_option("--out", command.out, "folder for the results; an unfinished run in it is continued")
       ->type_name("DIR");
   eval.add_flag("--restart", command.restart, "discard the contents of --out");
-  eval.add_flag("--retry-failed", command.retry_failed, "request images again that were rejected or unreadable");
+  eval.add_flag("--retry-failed", command.retry_failed, "retry images that were rejected or unreadable");
   AddDurationOption(eval, "--patience", command.patience,
-                    "maximum wait for a server that is away, or for the answer to\none image");
+                    "maximum wait for an unreachable server, or for the answer to\none image");
   eval.add_option("--top-k", command.top_k, "predictions kept for every image, 5 or more")
       ->check(CLI::Range(5, 100000).description(""))
       ->type_name("K")

@@ -12,8 +12,9 @@ namespace vitrine {
 void AddCalibrateFlags(CLI::App& eval, CalibrateFlags& flags) {
   CLI::Option* calibrate =
       eval.add_flag("--calibrate", flags.wanted,
-                    "fit a temperature and a confidence threshold to these\nimages, into calibration.json");
-  eval.add_option("--sure-accuracy", flags.sure_accuracy, "accuracy of the answers above the threshold of --calibrate")
+                    "fit a temperature and a confidence threshold to these\nimages; write them to calibration.json");
+  eval.add_option("--sure-accuracy", flags.sure_accuracy,
+                  "target accuracy of answers above the threshold of --calibrate")
       ->check(CLI::Range(0.0, 1.0).description(""))
       ->type_name("SHARE")
       ->capture_default_str()

@@ -30,10 +30,10 @@ constexpr char kEvalCompareExamples[] = R"(Examples:
   Three candidates against the current model, in CI:
     vitrine eval compare now/ a/ b/ c/ --fail-if-worse
 
-Each is compared with the first. With several, the p-values are corrected by Holm's method.
+Each SECOND is compared with FIRST. With several, the p-values are corrected by Holm's method.
 
-Exit code: 0; 1 if nothing could be compared or, with --fail-if-worse, if McNemar's test shows at 0.05 that one is less
-accurate than the first; 2 for a wrong command line.)";
+Exit code: 0 on success; 1 if nothing could be compared or, with --fail-if-worse, if McNemar's test shows at 0.05 that a
+SECOND is less accurate than FIRST; 2 for a wrong command line.)";
 
 struct CompareFlags {
   std::string first;
@@ -54,7 +54,7 @@ absl::StatusOr<Evaluation> ReadGiven(const std::string& given) {
     return evaluation;
   }
   return absl::NotFoundError(absl::StrCat("there is no folder ", given,
-                                          "; a model is evaluated first: vitrine eval --model ", given,
+                                          "; to compare a model, evaluate it first: vitrine eval --model ", given,
                                           " --data FORMAT:PATH --out DIR, then compare DIR"));
 }
 
@@ -93,12 +93,14 @@ ClientCommand AddEvalCompare(CLI::App& eval) {
   auto flags = std::make_shared<CompareFlags>();
   CLI::App* compare = eval.add_subcommand("compare", "Compare evaluations, image by image.");
   compare->add_option("FIRST", flags->first, "an --out folder of vitrine eval")->required()->type_name("");
-  compare->add_option("SECOND", flags->others, "others of the same data")->required()->type_name("");
-  compare->add_option("--out", flags->out, "also write an HTML page; of two, with the images that differ")
+  compare->add_option("SECOND", flags->others, "--out folders of other evaluations of the same data")
+      ->required()
+      ->type_name("");
+  compare->add_option("--out", flags->out, "also write an HTML page; for two folders it shows the images\nthat differ")
       ->type_name("FILE");
   compare->add_flag("--fail-if-worse", flags->fail_if_worse,
                     "exit code 1 if a SECOND is significantly less accurate than\nFIRST, the baseline");
-  compare->add_option("--format", flags->format, "table; json: all of it; csv: the measures")
+  compare->add_option("--format", flags->format, "table; json: all results; csv: the measures")
       ->check(OneOf({"table", "json", "csv"}))
       ->type_name("FORMAT")
       ->capture_default_str();

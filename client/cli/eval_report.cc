@@ -42,7 +42,8 @@ bool Report(const Evaluation& evaluation, const ReportFlags& flags, const Report
   const ReportOptions wish{.mistakes = flags.mistakes, .attention_distance = flags.attention_distance};
   const absl::Status status = WriteReport(task.folder, evaluation, source, wish, task.command);
   if (task.progress != nullptr) task.progress->Finish();
-  if (!status.ok()) std::cerr << "vitrine: the report: " << Printable(std::string(status.message())) << "\n";
+  if (!status.ok())
+    std::cerr << "vitrine: cannot write the report: " << Printable(std::string(status.message())) << "\n";
   return status.ok();
 }
 

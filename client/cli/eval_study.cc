@@ -62,7 +62,7 @@ bool SayMisses(const Study& study, const std::vector<std::vector<GateResult>>& g
 void RejectDuplicates(const char* flag, const std::vector<std::string>& values) {
   std::set<std::string> known;
   for (const std::string& value : values) {
-    if (!known.insert(value).second) throw CLI::ValidationError(flag, absl::StrCat(value, " is there twice"));
+    if (!known.insert(value).second) throw CLI::ValidationError(flag, absl::StrCat(value, " is given twice"));
   }
 }
 
@@ -85,7 +85,7 @@ void AddStudyFlags(CLI::App& eval, StudyFlags& flags) {
       ->allow_extra_args(false)
       ->check(Checked([](const std::string& text) { return ParseModelChoice(text); }))
       ->type_name("NAME[@VERSION|@LABEL],...");
-  eval.add_option("--resolutions", flags.resolutions, "several sizes, likewise: 224 or 160x224")
+  eval.add_option("--resolutions", flags.resolutions, "several sizes, each in its own folder: 224 or 160x224")
       ->delimiter(',')
       ->allow_extra_args(false)
       ->check(Checked(ParseResolution))

@@ -12,10 +12,10 @@
 namespace vitrine {
 namespace {
 
-constexpr char kHealthExamples[] = R"(Exit code: 0 if it is serving, 1 if it is not or does not answer. Examples:
+constexpr char kHealthExamples[] = R"(Exit code: 0 if serving, 1 if not serving or without an answer. Examples:
   vitrine health
   vitrine health model/eit-mini-cifar10 --server gpu-box:8500
-  vitrine health --server 127.0.0.1:8502 --connect-timeout 2s     of vitrine-server --health-listen, without TLS)";
+  vitrine health --server 127.0.0.1:8502 --connect-timeout 2s     port of vitrine-server --health-listen, without TLS)";
 
 }  // namespace
 
@@ -25,8 +25,8 @@ ClientCommand AddHealth(CLI::App& app) {
     std::string service;
   };
   auto command = std::make_shared<Command>();
-  CLI::App* health = app.add_subcommand("health", "Check if the server, or a model, is serving.");
-  health->add_option("SERVICE", command->service, "\"model/NAME\" for a model; default the server")->type_name("");
+  CLI::App* health = app.add_subcommand("health", "Check if the server or a model is serving.");
+  health->add_option("SERVICE", command->service, "\"model/NAME\" for a model; default: the server")->type_name("");
   AddServerOptions(*health, command->client);
   health->footer(kHealthExamples);
   return {health, [command] {

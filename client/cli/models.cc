@@ -17,7 +17,7 @@ constexpr char kModelsExamples[] = R"(Examples:
   A row per version:
     vitrine models
     vitrine models list --format json | jq 'select(.state == "ready") | .model'
-  Labels, attention, metrics, provenance and configuration of one:
+  Labels, attention, metrics, provenance and configuration of one version:
     vitrine models show eit-mini-cifar10
     vitrine models show eit-mini-cifar10@2 --server gpu-box:8500 --format json | jq .provenance
   Changes as they happen, until Ctrl-C:
@@ -57,19 +57,19 @@ ClientCommand AddModels(CLI::App& app) {
     word->footer("The flags of `vitrine models --help` apply.\nExample:\n  vitrine models " + example);
     return word;
   };
-  add("list", "A row per version; the same as no subcommand.", "list --server gpu-box:8500 --format json");
-  CLI::App* show = add("show", "All information about one version.", "show eit-mini-cifar10@2");
+  add("list", "Print a row per version; the default subcommand.", "list --server gpu-box:8500 --format json");
+  CLI::App* show = add("show", "Print all information about one version.", "show eit-mini-cifar10@2");
   show->add_option_function<std::string>(
           "NAME[@VERSION]", [command](const std::string& text) { command->choice = *ParseModelChoice(text); },
-          "model; default the only one that is ready")
+          "model; default: the only ready model")
       ->check(Checked(ParseModelChoice))
       ->type_name("");
   CLI::App* watch =
-      add("watch", "A line per version, then one for each change, until Ctrl-C.", "watch eit-mini-cifar10");
+      add("watch", "Print a line per version, then one per change, until Ctrl-C.", "watch eit-mini-cifar10");
   watch
       ->add_option_function<std::string>(
           "NAME[@VERSION]", [command](const std::string& text) { command->watched = *ParseModelChoice(text); },
-          "only this model or version, which may be published later")
+          "watch only this model or version; it may be published later")
       ->check(Checked(ParseModelChoice))
       ->type_name("");
   return {models, [command, show, watch] {

@@ -37,7 +37,7 @@ absl::StatusOr<absl::Duration> ParsePositiveDuration(const std::string& text) {
   absl::Duration duration;
   if (absl::ParseDuration(text, &duration) && duration > absl::ZeroDuration()) return duration;
   return absl::InvalidArgumentError(
-      absl::StrCat("\"", text, "\" is no duration; give one with its unit, as in 500ms, 30s or 2m"));
+      absl::StrCat("\"", text, "\" is no duration; give a number with a unit, as in 500ms, 30s or 2m"));
 }
 
 CLI::Option* AddDurationOption(CLI::App& app, const std::string& name, absl::Duration& duration,
@@ -77,7 +77,7 @@ void AddSecurity(CLI::App& app, ClientOptions& options) {
              "FILE");
   AddTlsFile(app, "--tls-cert", options, &TlsOptions::certificate_file, "use TLS with this client certificate, in PEM",
              "FILE");
-  AddTlsFile(app, "--tls-key", options, &TlsOptions::key_file, "key of --tls-cert, in PEM", "FILE");
+  AddTlsFile(app, "--tls-key", options, &TlsOptions::key_file, "private key for --tls-cert, in PEM", "FILE");
   AddTlsFile(app, "--tls-server-name", options, &TlsOptions::server_name,
              "use TLS; name in the server's certificate if it differs from\n--server", "NAME");
   if (const char* token = std::getenv("VITRINE_TOKEN"); token != nullptr) options.token = token;
@@ -87,7 +87,7 @@ void AddSecurity(CLI::App& app, ClientOptions& options) {
            options.token_file = file;
            options.token.clear();
          },
-         "file with a bearer token, sent over TLS or within this\nmachine; also $VITRINE_TOKEN_FILE, or the token "
+         "file with a bearer token, sent only over TLS or within this\nmachine; also $VITRINE_TOKEN_FILE, or the token "
          "itself in\n"
          "$VITRINE_TOKEN")
       ->envname("VITRINE_TOKEN_FILE")
@@ -98,7 +98,7 @@ void AddSecurity(CLI::App& app, ClientOptions& options) {
 
 void AddServerOptions(CLI::App& app, ClientOptions& options) {
   app.add_option("--server", options.address,
-                 "server: host:port, several with commas, dns:///name:port or\nunix:PATH; also $VITRINE_SERVER")
+                 "host:port (several separated by commas), dns:///name:port or\nunix:PATH; also $VITRINE_SERVER")
       ->envname("VITRINE_SERVER")
       ->type_name("ADDRESS")
       ->capture_default_str();
@@ -110,7 +110,7 @@ void AddServerOptions(CLI::App& app, ClientOptions& options) {
       ->type_name("N")
       ->capture_default_str();
   AddDurationOption(app, "--keepalive", options.keepalive,
-                    "interval of pings to a silent server, 10s or more;\ndefault never")
+                    "interval of pings to a silent server, at least 10s;\ndefault: no pings")
       ->default_str("");
   AddSecurity(app, options);
 }
@@ -147,7 +147,7 @@ void AddRequireOption(CLI::App& app, std::vector<Gate>& gates, std::span<const G
 void AddModelOption(CLI::App& app, ModelChoice& choice) {
   app.add_option_function<std::string>(
          "--model", [&choice](const std::string& text) { choice = *ParseModelChoice(text); },
-         "model; default the only one that is ready. The version is a\nnumber or a label, as in NAME@canary")
+         "model; default: the only ready model. The version is a number\nor a label, as in NAME@canary")
       ->check(Checked(ParseModelChoice))
       ->type_name("NAME[@VERSION]");
 }
@@ -160,7 +160,7 @@ void AddImageOptions(CLI::App& app, std::vector<std::string>& paths, ImageSearch
   CLI::Option* list =
       app.add_option("--files-from", search.files_from, "file with a path per line; - is the standard input");
   list->type_name("FILE");
-  app.add_flag("-0,--null", search.null_separated, "paths in --files-from end with zero bytes, as of find -print0")
+  app.add_flag("-0,--null", search.null_separated, "paths in --files-from end with zero bytes (find -print0)")
       ->needs(list);
   app.callback([&paths, &search] {
     if (paths.empty() && search.files_from.empty()) throw CLI::RequiredError("IMAGE or --files-from");
@@ -171,7 +171,7 @@ void AddRequestOptions(CLI::App& app, ClientOptions& options, std::optional<v1::
                        v1::Priority& priority) {
   app.add_option_function<std::string>(
          "--resolution", [&resolution](const std::string& text) { resolution = *ParseResolution(text); },
-         "input size for models of native resolution: 48, or 48x32 with\nrows first")
+         "input size for models with native resolution: 48, or 48x32\n(rows x columns)")
       ->check(Checked(ParseResolution))
       ->type_name("SIZE");
   app.add_option_function<std::string>(
@@ -183,7 +183,7 @@ void AddRequestOptions(CLI::App& app, ClientOptions& options, std::optional<v1::
       ->check(OneOf({"low", "normal", "high"}))
       ->type_name("WORD")
       ->default_str("normal");
-  app.add_option("--max-in-flight", options.max_in_flight, "maximum images at the server at a time, 1 to 64")
+  app.add_option("--max-in-flight", options.max_in_flight, "maximum number of images in flight, 1 to 64")
       ->check(CLI::Range(1, 64).description(""))
       ->type_name("N")
       ->capture_default_str();
@@ -203,8 +203,8 @@ int FailWithHint(const absl::Status& status, const ClientOptions& options, absl:
   const bool unreachable =
       !proxied && absl::IsUnavailable(status) && status.message().find(options.address) != absl::string_view::npos;
   if (!unreachable) return Fail("vitrine", status);
-  return Fail("vitrine", absl::UnavailableError(
-                             absl::StrCat(status.message(), "; start ", server, " there or name another with ", flag)));
+  return Fail("vitrine", absl::UnavailableError(absl::StrCat(status.message(), "; start ", server,
+                                                             " there or give another address with ", flag)));
 }
 
 }  // namespace vitrine

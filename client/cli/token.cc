@@ -13,7 +13,7 @@
 namespace vitrine {
 namespace {
 
-constexpr char kTokenExamples[] = R"(Prints the token once; the file has only its SHA-256. Example:
+constexpr char kTokenExamples[] = R"(Prints the token once; the file gets only its SHA-256. Example:
   umask 077; vitrine token new ci --out tokens > ci.token
   vitrine-server --tokens tokens ...
   vitrine models --server gpu-box:8500 --tls-ca ca.pem --token-file ci.token)";
@@ -30,7 +30,7 @@ ClientCommand AddToken(CLI::App& app) {
   token->require_subcommand(1);
   token->footer(kTokenExamples);
   CLI::App* make = token->add_subcommand("new", "Create a token, append its hash to a file, print it.");
-  make->add_option("NAME", command->name, "name of its owner in the policy")->required()->type_name("");
+  make->add_option("NAME", command->name, "name of the token's owner in the policy")->required()->type_name("");
   make->add_option("--out", command->out, "file of vitrine-server --tokens; a line is appended")
       ->required()
       ->type_name("FILE");

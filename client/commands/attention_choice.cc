@@ -47,8 +47,7 @@ const v1::AttentionOffer* OfferOf(const v1::ModelVersion& model, v1::AttentionKi
 absl::StatusOr<std::vector<v1::AttentionKind>> ChooseKinds(const AttentionOptions& wish,
                                                            const v1::ModelVersion& model) {
   if (model.state() == v1::LOADING) {
-    return absl::UnavailableError(
-        absl::StrCat("model \"", model.model(), "\" is still loading; ask again in a moment"));
+    return absl::UnavailableError(absl::StrCat("model \"", model.model(), "\" is still loading; retry in a moment"));
   }
   std::vector<v1::AttentionKind> kinds;
   for (const v1::AttentionKind kind : wish.kinds) {
@@ -62,9 +61,8 @@ absl::StatusOr<std::vector<v1::AttentionKind>> ChooseKinds(const AttentionOption
     if (wanted && IsSpatial(kind) && kind != v1::QUERY_ROW) kinds.push_back(kind);
   }
   if (kinds.empty() && !IsLookedUp(model)) {
-    return absl::PermissionDeniedError(absl::StrCat("what attention model \"", model.model(),
-                                                    "\" has may not be looked up by this caller; name it with "
-                                                    "--attention"));
+    return absl::PermissionDeniedError(absl::StrCat("this caller may not look up the attention maps of model \"",
+                                                    model.model(), "\"; name them with --attention"));
   }
   if (kinds.empty()) {
     return absl::InvalidArgumentError(
@@ -83,13 +81,13 @@ absl::StatusOr<std::vector<v1::AttentionKind>> ChooseKinds(const AttentionOption
 absl::Status CheckWish(const AttentionOptions& wish, const std::vector<v1::AttentionKind>& kinds) {
   const auto asked = [&](v1::AttentionKind kind) { return std::ranges::find(kinds, kind) != kinds.end(); };
   if (kinds == std::vector{v1::ROLLOUT} && !(wish.layers.empty() && wish.heads.empty())) {
-    return absl::InvalidArgumentError("a rollout goes over all layers and heads; leave out --layers and --heads");
+    return absl::InvalidArgumentError("--attention rollout uses all layers and heads; leave out --layers and --heads");
   }
   if (wish.query.has_value() && !asked(v1::QUERY_ROW)) {
-    return absl::InvalidArgumentError("--query belongs to --attention query; add that kind");
+    return absl::InvalidArgumentError("--query needs --attention query; add that kind");
   }
   if (wish.keep_class_mass && !asked(v1::DISTANCE)) {
-    return absl::InvalidArgumentError("--keep-class-mass belongs to --attention distance; add that kind");
+    return absl::InvalidArgumentError("--keep-class-mass needs --attention distance; add that kind");
   }
   return absl::OkStatus();
 }
@@ -106,9 +104,8 @@ absl::StatusOr<std::vector<int32_t>> Resolve(const Indices& wish, bool all, int 
         absl::StrCat("the server says that model \"", model.model(), "\" has ", count, " ", what, "s"));
   }
   if (wish.all && !IsLookedUp(model)) {
-    return absl::PermissionDeniedError(absl::StrCat("how many ", what, "s model \"", model.model(),
-                                                    "\" has may not be looked up by this caller; give --", what,
-                                                    "s as numbers"));
+    return absl::PermissionDeniedError(absl::StrCat("this caller may not look up the number of ", what, "s of model \"",
+                                                    model.model(), "\"; give --", what, "s as numbers"));
   }
   if (wish.all || (all && wish.empty())) {
     for (int i = 0; i < count; ++i) numbers.push_back(i);
@@ -179,7 +176,7 @@ absl::Status PlaceQuery(const QueryToken& query, const v1::ModelConfig& config, 
   if (!query.cell.has_value()) return absl::OkStatus();
   const auto [row, column] = *query.cell;
   const int cell = CellOf(config);
-  if (cell < 1) return absl::InvalidArgumentError("this model's grid is not known here; give the query as one number");
+  if (cell < 1) return absl::InvalidArgumentError("this model's grid is unknown here; give --query as one number");
   ASSIGN_OR_RETURN(const ImageHeader header, ReadHeader(encoded));
   std::optional<Size> wish;
   if (request.has_resolution()) wish = {request.resolution().height(), request.resolution().width()};

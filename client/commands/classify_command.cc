@@ -143,7 +143,7 @@ absl::StatusOr<int> RunClassify(const ClassifyCommand& command, const Page& page
                                 std::ostream& errors) {
   ASSIGN_OR_RETURN(const FoundImages found, FindImages(command.paths, command.search));
   const std::vector<std::string>& paths = found.paths;
-  if (!found.passed_over.empty()) errors << "vitrine: passed over: " << Printable(found.passed_over) << std::endl;
+  if (!found.passed_over.empty()) errors << "vitrine: skipped: " << Printable(found.passed_over) << std::endl;
   ASSIGN_OR_RETURN(const std::unique_ptr<Client> client, Client::Connect(command.client));
   ASSIGN_OR_RETURN(const v1::ModelVersion model, ChooseModel(*client, command.model));
   ASSIGN_OR_RETURN(const std::vector<v1::AttentionRequest> attention, ChooseAttention(command.attention, model));

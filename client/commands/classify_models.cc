@@ -143,9 +143,10 @@ absl::StatusOr<int> RunClassifyModels(const ClassifyCommand& command, const Page
                                       std::ostream& errors) {
   ASSIGN_OR_RETURN(const FoundImages found, FindImages(command.paths, command.search));
   const std::vector<std::string>& paths = found.paths;
-  if (!found.passed_over.empty()) errors << "vitrine: passed over: " << Printable(found.passed_over) << std::endl;
+  if (!found.passed_over.empty()) errors << "vitrine: skipped: " << Printable(found.passed_over) << std::endl;
   if (std::ranges::find(paths, "-") != paths.end()) {
-    return absl::InvalidArgumentError("the standard input can be read once, and --models reads it for each of them");
+    return absl::InvalidArgumentError(
+        "the standard input can be read only once, but --models reads images once per model");
   }
   ASSIGN_OR_RETURN(const std::unique_ptr<Client> client, Client::Connect(command.client));
   ModelsSheet sheet;

@@ -108,7 +108,7 @@ std::string ClassifyPage::Text(const std::string& path, const v1::ClassifyRespon
 std::string ClassifyPage::Footer(absl::Duration elapsed) const {
   if (images_ == 0) return "";
   const double seconds = std::max(absl::ToDoubleSeconds(elapsed), 1e-6);
-  std::string text = absl::StrFormat("\n%s in %s, %.1f a second\n", Count(images_, "image", "images"), Time(seconds),
+  std::string text = absl::StrFormat("\n%s in %s, %.1f per second\n", Count(images_, "image", "images"), Time(seconds),
                                      images_ / seconds);
   for (const std::string& served : served_by_) absl::StrAppend(&text, served, "\n");
   if (batches_.size() <= kMostBatchesListed) {

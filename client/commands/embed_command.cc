@@ -33,9 +33,8 @@ constexpr int64_t kMaxOriginBytes = 65536;
 absl::StatusOr<v1::FeatureKind> ChooseKind(v1::FeatureKind wish, const v1::ModelVersion& model) {
   if (!IsLookedUp(model) && wish != v1::FEATURE_KIND_UNSPECIFIED) return wish;
   if (!IsLookedUp(model)) {
-    return absl::PermissionDeniedError(absl::StrCat("what features model \"", model.model(),
-                                                    "\" has may not be looked up by this caller; name one with "
-                                                    "--feature"));
+    return absl::PermissionDeniedError(absl::StrCat("this caller may not look up the features of model \"",
+                                                    model.model(), "\"; name one with --feature"));
   }
   std::vector<std::string> names;
   for (const int number : model.feature_kinds()) {
@@ -89,7 +88,7 @@ class Embedding {
     RETURN_IF_ERROR(CheckVersion(image.answer.served_by()));
     const v1::Feature& feature = image.answer.features(0);
     if (feature.normalized() != command_.normalize) {
-      return absl::InternalError("the server answered with features as they are; it is older than --normalize");
+      return absl::InternalError("the server did not normalize the features; it is older than --normalize");
     }
     ASSIGN_OR_RETURN(const std::vector<float> values, FeatureValues(feature));
     summary_ = {feature.kind(), feature.width(), feature.normalized(), taken_ + 1};
@@ -120,14 +119,14 @@ class Embedding {
     }
     if (command_.format == Format::kJson || taken_ == 0) return absl::OkStatus();
     const double seconds = std::max(absl::ToDoubleSeconds(elapsed), 1e-6);
-    out_ << absl::StreamFormat("%d %s in %.2f s, %.1f a second\n", taken_, taken_ == 1 ? "image" : "images", seconds,
+    out_ << absl::StreamFormat("%d %s in %.2f s, %.1f per second\n", taken_, taken_ == 1 ? "image" : "images", seconds,
                                taken_ / seconds);
     if (array_ != nullptr) {
       out_ << Printable(command_.output) << ": float32, " << array_->rows() << " x "
            << absl::StrJoin(array_->row_shape(), " x ") << "\n"
            << Printable(Beside(".txt")) << ": the image of each row\n";
     } else {
-      out_ << Printable(command_.output) << ": a .npy file for each\n";
+      out_ << Printable(command_.output) << ": one .npy file per image\n";
     }
     out_ << Printable(origin) << ": " << Printable(first_.model()) << " version " << first_.version() << ", weights "
          << Printable(first_.weights_sha256().substr(0, 12)) << "\n";
@@ -154,7 +153,7 @@ class Embedding {
       if (!IsSameOrigin(before, origin)) {
         return absl::FailedPreconditionError(
             absl::StrCat(path,
-                         ": this folder holds features of other weights, of another kind or normalized otherwise; "
+                         ": this folder has features of other weights, of another kind or with other normalization; "
                          "give another folder as --out"));
       }
     }
@@ -165,10 +164,10 @@ class Embedding {
   absl::Status CheckVersion(const v1::ServedBy& by) {
     if (taken_ == 0) first_ = by;
     if (by.version() == first_.version() && by.weights_sha256() == first_.weights_sha256()) return absl::OkStatus();
-    return absl::FailedPreconditionError(
-        absl::StrCat("version ", by.version(), " (weights ", by.weights_sha256().substr(0, 12),
-                     ") computed it, and version ", first_.version(), " (weights ",
-                     first_.weights_sha256().substr(0, 12), ") those before; name one with --model NAME@VERSION"));
+    return absl::FailedPreconditionError(absl::StrCat(
+        "version ", by.version(), " (weights ", by.weights_sha256().substr(0, 12), ") computed it, but version ",
+        first_.version(), " (weights ", first_.weights_sha256().substr(0, 12),
+        ") computed those before; name one with --model NAME@VERSION"));
   }
 
   absl::Status Append(size_t index, const v1::Feature& feature, const std::vector<float>& values) {
@@ -178,8 +177,8 @@ class Embedding {
     }
     if (shape != array_->row_shape()) {
       return absl::InvalidArgumentError(
-          absl::StrCat("its features are ", absl::StrJoin(shape, "x"), " numbers, those of the first image ",
-                       absl::StrJoin(array_->row_shape(), "x"), "; give --out a folder to get a file for each image"));
+          absl::StrCat("the shape of its features is ", absl::StrJoin(shape, "x"), ", that of the first image ",
+                       absl::StrJoin(array_->row_shape(), "x"), "; give a folder as --out to get one file per image"));
     }
     absl::StrAppend(&listed_, EscapedBytes(paths_[index]), "\n");
     return array_->Append(values);
@@ -201,11 +200,11 @@ class Embedding {
 absl::StatusOr<int> RunEmbed(const EmbedCommand& command, std::ostream& out, std::ostream& errors) {
   if (command.output.empty() && command.format == Format::kTable) {
     return absl::InvalidArgumentError(
-        "nowhere to put the numbers; name a .npy file or a folder with --out, or ask for --format json");
+        "no output was given; name a .npy file or a folder with --out, or give --format json");
   }
   ASSIGN_OR_RETURN(const FoundImages found, FindImages(command.paths, command.search));
   const std::vector<std::string>& paths = found.paths;
-  if (!found.passed_over.empty()) errors << "vitrine: passed over: " << Printable(found.passed_over) << std::endl;
+  if (!found.passed_over.empty()) errors << "vitrine: skipped: " << Printable(found.passed_over) << std::endl;
   ASSIGN_OR_RETURN(const std::unique_ptr<Client> client, Client::Connect(command.client));
   ASSIGN_OR_RETURN(const v1::ModelVersion model, ChooseModel(*client, command.model));
   ASSIGN_OR_RETURN(const v1::FeatureKind kind, ChooseKind(command.kind, model));

@@ -52,16 +52,16 @@ std::string ReadBound(absl::string_view text, Gate& gate) {
       return "is no share; give 0 to 1, as in 0.78, or 0% to 100%, as in 78%";
     }
     case GateUnit::kNumber:
-      return ParseBound(text, "", gate.bound) ? "" : "is no number from 0 on; give one as in 0.65";
+      return ParseBound(text, "", gate.bound) ? "" : "is no number of at least 0; give one as in 0.65";
     case GateUnit::kRate:
       absl::ConsumeSuffix(&text, "/s");
-      return ParseBound(text, "", gate.bound) ? "" : "is no rate; give so many a second, as in 200";
+      return ParseBound(text, "", gate.bound) ? "" : "is no rate; give a number per second, as in 200";
     case GateUnit::kDuration: {
       absl::Duration duration;
       const bool parsed = absl::ParseDuration(text, &duration) && duration > absl::ZeroDuration() &&
                           duration < absl::InfiniteDuration();
       gate.bound = absl::ToDoubleSeconds(duration);
-      return parsed ? "" : "is no duration; give one with its unit, as in 50ms or 1.5s";
+      return parsed ? "" : "is no duration; give a number with a unit, as in 50ms or 1.5s";
     }
   }
   return "";
@@ -83,7 +83,7 @@ absl::StatusOr<Gate> ParseGate(absl::string_view text, std::span<const GateMeasu
   if (at == absl::string_view::npos) {
     return wrong(absl::StrCat("\"", text,
                               "\" is no gate: give a measure, one of >=, >, <=, <, and a bound, in quotes, as in ",
-                              Example(measures.front()), " (without them a shell takes < and > for files)"));
+                              Example(measures.front()), " (without quotes a shell reads < and > as redirections)"));
   }
   Gate gate;
   gate.measure = std::string(absl::StripAsciiWhitespace(text.substr(0, at)));

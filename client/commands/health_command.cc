@@ -23,16 +23,16 @@ absl::Status RunHealth(const ClientOptions& options, const std::string& service,
   grpc::health::v1::HealthCheckResponse response;
   const grpc::Status status = grpc::health::v1::Health::NewStub(channel)->Check(&context, request, &response);
   if (status.error_code() == grpc::StatusCode::NOT_FOUND) {
-    return absl::NotFoundError(absl::StrCat(options.address, " knows no \"", service,
-                                            "\"; ask for model/NAME, where NAME is one of vitrine models"));
+    return absl::NotFoundError(absl::StrCat(options.address, " has no service \"", service,
+                                            "\"; give model/NAME with a NAME from vitrine models"));
   }
   if (!status.ok()) return FromGrpc(status);
   const std::string state = grpc::health::v1::HealthCheckResponse::ServingStatus_Name(response.status());
   out << state << "\n";
   if (response.status() == grpc::health::v1::HealthCheckResponse::SERVING) return absl::OkStatus();
   return absl::FailedPreconditionError(
-      absl::StrCat(options.address, " does not serve: ", state,
-                   "; vitrine models says what is wrong with a version, /readyz why the server waits"));
+      absl::StrCat(options.address, " is not serving: ", state,
+                   "; vitrine models shows the fault of a version, /readyz why the server is not ready"));
 }
 
 }  // namespace vitrine

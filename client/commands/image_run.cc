@@ -35,7 +35,7 @@ absl::StatusOr<std::string> OnlyReadyModel(Client& client) {
   }
   ready.erase(std::unique(ready.begin(), ready.end()), ready.end());
   if (ready.size() == 1) return ready.front();
-  if (ready.empty()) return absl::NotFoundError("the server has no model that is ready; see vitrine models");
+  if (ready.empty()) return absl::NotFoundError("the server has no ready model; see vitrine models");
   return absl::InvalidArgumentError(
       absl::StrCat("the server has several models; choose one with --model: ", absl::StrJoin(ready, ", ")));
 }
@@ -56,7 +56,7 @@ absl::StatusOr<v1::ClassifyResponse> AskOnce(Client& client, const ModelChoice& 
 absl::StatusOr<ModelChoice> ParseModelChoice(absl::string_view text) {
   const std::vector<absl::string_view> parts = absl::StrSplit(text, absl::MaxSplits('@', 1));
   ModelChoice choice{.name = std::string(parts[0])};
-  if (choice.name.empty()) return absl::InvalidArgumentError("a model is named NAME, NAME@VERSION or NAME@LABEL");
+  if (choice.name.empty()) return absl::InvalidArgumentError("a model must be NAME, NAME@VERSION or NAME@LABEL");
   if (parts.size() < 2) return choice;
   int64_t version = 0;
   const bool number = absl::SimpleAtoi(parts[1], &version);

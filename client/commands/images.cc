@@ -46,7 +46,7 @@ class ImageFinder {
     std::string words = passed_over_.InWords();
     if (unopened_ > 0) {
       absl::StrAppend(&words, words.empty() ? "" : "; ", unopened_, unopened_ == 1 ? " folder" : " folders",
-                      " (--recursive takes the images in them)");
+                      " (--recursive includes their images)");
     }
     return {.paths = std::move(found_), .passed_over = std::move(words)};
   }
@@ -109,7 +109,7 @@ absl::StatusOr<std::string> ReadAll(std::FILE* file, int64_t max_bytes) {
       return absl::ResourceExhaustedError(absl::StrCat("the file is larger than ", max_bytes >> 20, " MiB"));
     }
   }
-  if (std::ferror(file) != 0) return absl::UnavailableError("the file cannot be read to its end");
+  if (std::ferror(file) != 0) return absl::UnavailableError("the file cannot be read completely");
   return bytes;
 }
 
@@ -146,7 +146,7 @@ absl::Status NoImageIn(const std::string& folder) {
 absl::StatusOr<FoundImages> FindImages(const std::vector<std::string>& paths, const ImageSearch& search) {
   const auto standard = std::count(paths.begin(), paths.end(), kStandardInput);
   if (standard + (search.files_from == kStandardInput ? 1 : 0) > 1) {
-    return absl::InvalidArgumentError("the standard input can be read once; give - once");
+    return absl::InvalidArgumentError("the standard input can be read only once; give - once");
   }
   ImageFinder finder(search.recursive);
   for (const std::string& path : paths) {
@@ -162,7 +162,7 @@ absl::StatusOr<FoundImages> FindImages(const std::vector<std::string>& paths, co
     any = any || !listed->empty();
     if (!any) return absl::InvalidArgumentError(absl::StrCat("the list ", search.files_from, " names no image"));
   }
-  if (!any) return absl::InvalidArgumentError("no image was named");
+  if (!any) return absl::InvalidArgumentError("no image was given");
   return std::move(finder).Take();
 }
 
@@ -194,7 +194,7 @@ absl::StatusOr<std::string> ReadImage(const std::string& path, int64_t max_bytes
     const int error = errno;
     if (absl::StrContains(path, "://")) {
       return absl::NotFoundError(
-          "a URL, and images are read from files; fetch it first, as in curl -s URL | vitrine "
+          "this is a URL, but images are read from files; download it first, as in curl -s URL | vitrine "
           "classify -");
     }
     if (error == ENOENT && LooksLikePattern(path)) return absl::NotFoundError("no file matches this pattern");

@@ -147,8 +147,8 @@ absl::StatusOr<std::string> DrawModelsSheet(const ModelsSheet& sheet) {
   figure.columns = {"the image"};
   for (const ModelsSheet::Model& model : sheet.models) figure.columns.push_back(model.name);
   if (sheet.rows.size() > kMostSheetRows) {
-    return absl::InvalidArgumentError(absl::StrCat("a sheet shows at most ", kMostSheetRows, " images, and there are ",
-                                                   sheet.rows.size(), "; name it FILE.html, which takes any number"));
+    return absl::InvalidArgumentError(absl::StrCat("a PNG sheet shows at most ", kMostSheetRows, " images, not ",
+                                                   sheet.rows.size(), "; give --out FILE.html, which has no limit"));
   }
   const int columns = static_cast<int>(figure.columns.size());
   const int side = SheetTileSide(static_cast<int>(sheet.rows.size()), columns);

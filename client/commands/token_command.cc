@@ -56,11 +56,11 @@ absl::Status AppendLine(const std::string& path, const std::string& line) {
 
 absl::Status MakeToken(const std::string& name, const std::string& file, std::ostream& out) {
   if (!IsName(name)) {
-    return absl::InvalidArgumentError(absl::StrCat("\"", absl::CHexEscape(name), "\" is no name; it has 1 to ",
+    return absl::InvalidArgumentError(absl::StrCat("\"", absl::CHexEscape(name), "\" is no name; a name has 1 to ",
                                                    kLongestName, " letters, digits, '_', '.' and '-'"));
   }
   unsigned char random[kRandomBytes];
-  if (RAND_bytes(random, sizeof(random)) != 1) return absl::UnavailableError("the system has no randomness");
+  if (RAND_bytes(random, sizeof(random)) != 1) return absl::UnavailableError("the system provides no random numbers");
   const std::string token =
       absl::StrCat("vitrine_", absl::WebSafeBase64Escape(std::string(reinterpret_cast<char*>(random), sizeof(random))));
   RETURN_IF_ERROR(AppendLine(file, absl::StrCat(name, " sha256:", Sha256Hex(token))));

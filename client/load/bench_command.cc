@@ -55,7 +55,7 @@ class Bench {
       RETURN_IF_ERROR(PrepareFromTrace(defaults, *client));
     }
     if (!workload_.passed_over.empty()) {
-      errors_ << "vitrine: passed over: " << Printable(workload_.passed_over) << std::endl;
+      errors_ << "vitrine: skipped: " << Printable(workload_.passed_over) << std::endl;
     }
     RETURN_IF_ERROR(Probe(*client));
     ASSIGN_OR_RETURN(connections_, OpenConnections(command_.client, command_.connections));

@@ -142,7 +142,7 @@ TEST_F(VitrineProgram, AsksForHealth) {
   EXPECT_EQ(known.out, "SERVING\n");
   const Ran unknown = Shell(folder_, kVitrine + "health kv-pos-mnist" + at_);
   EXPECT_EQ(unknown.exit_code, 1);
-  EXPECT_THAT(unknown.errors, HasSubstr("knows no \"kv-pos-mnist\"; ask for model/NAME"));
+  EXPECT_THAT(unknown.errors, HasSubstr("has no service \"kv-pos-mnist\"; give model/NAME"));
 }
 
 TEST_F(VitrineProgram, SendsSmallerWhatTheServerWouldNotRead) {
@@ -175,7 +175,7 @@ TEST_F(VitrineProgram, ExitsWithOneForWhatFailedAndTwoForAWrongCommand) {
     return ran.errors;
   };
   EXPECT_THAT(Shell(folder_, kVitrine + "admin serving --admin unix:nowhere").errors,
-              HasSubstr("start vitrine-server with --admin there or name"));
+              HasSubstr("start vitrine-server with --admin there or give"));
   EXPECT_EQ(refused("--server gpu-box"),
             "vitrine: the server's address \"gpu-box\" has no port; give host:port, as in "
             "gpu-box:8500 or [::1]:8500\n");
@@ -244,7 +244,7 @@ TEST_F(VitrineProgram, SaysWhatIsNoAddressNoImageAndNoPort) {
   EXPECT_THAT(refused("models --server http://" + server_.address()),
               HasSubstr("is a URL; give its host and port, as in " + server_.address()));
   EXPECT_THAT(refused("classify https://example.org/cat.jpg" + at_),
-              HasSubstr("a URL, and images are read from files"));
+              HasSubstr("this is a URL, but images are read from files"));
   EXPECT_THAT(refused("admin serving --admin " + server_.address()), HasSubstr("there is no Admin service at"));
   EXPECT_THAT(refused("admin load kv-pos-mnist --admin " + server_.address()),
               HasSubstr("name the address of vitrine-server --admin"));

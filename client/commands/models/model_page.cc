@@ -86,7 +86,7 @@ void AddMetrics(const v1::Provenance& provenance, Lines& lines) {
 }
 
 void AddProvenance(const v1::Provenance& from, Lines& lines) {
-  lines.Heading("Where the weights come from");
+  lines.Heading("Provenance");
   lines.Add("data", from.data());
   lines.Add("data digest", from.data_digest());
   lines.Add("recipe", from.recipe());
@@ -111,18 +111,17 @@ void AddProvenance(const v1::Provenance& from, Lines& lines) {
   lines.Add("sources", from.source_revision());
 }
 
-// Returns "1,576 tokens, 64 images, 33,554,432 pixels at most; waits 2ms for company".
+// Returns "1,576 tokens, 64 images, 33,554,432 pixels at most; maximum wait: 2ms".
 std::string BatchesOf(const v1::BatchLimits& limits) {
   return absl::StrCat(
       WithCommas(limits.max_batch_tokens()), " tokens, ", WithCommas(limits.max_batch_images()),
       limits.max_batch_images() == 1 ? " image, " : " images, ", WithCommas(limits.max_batch_pixels()),
-      " pixels at most; waits ",
-      limits.max_wait_seconds() > 0 ? absl::FormatDuration(absl::Seconds(limits.max_wait_seconds())) : "not",
-      " for company");
+      " pixels at most; maximum wait: ",
+      limits.max_wait_seconds() > 0 ? absl::FormatDuration(absl::Seconds(limits.max_wait_seconds())) : "none");
 }
 
 void AddOffers(const v1::ModelVersion& version, Lines& lines) {
-  lines.Heading("What can be asked of it");
+  lines.Heading("Available outputs");
   for (const v1::AttentionOffer& offer : version.attention()) {
     const std::string which = offer.kind() == v1::ROLLOUT
                                   ? "over all layers and heads"

@@ -87,7 +87,7 @@ absl::StatusOr<int64_t> ParseVersionNumber(absl::string_view text) {
 std::string ServingText(const v1::ModelServingStatus& serving) {
   std::string text = absl::StrCat(Printable(serving.model()), "\n");
   if (serving.unloaded()) {
-    text += Fact("unloaded", "no version is kept in memory; bring it back with vitrine admin load");
+    text += Fact("unloaded", "no version is in memory; load it again with vitrine admin load");
   } else {
     text += Fact("in memory",
                  absl::StrCat(PolicyText(serving.serving().version_policy()), "; ", Megabytes(serving.memory_bytes()),
@@ -131,11 +131,12 @@ absl::Status RunServing(const ClientOptions& options, const std::string& model, 
   out << "\nserving config: " << (status.serving_config().empty() ? "none" : Printable(status.serving_config()))
       << "\n";
   if (!status.serving_config_fault().empty()) {
-    out << "  not used as it is now: " << Printable(status.serving_config_fault()) << "\n";
+    out << "  its current content is not used: " << Printable(status.serving_config_fault()) << "\n";
   }
   out << "changes are kept in: "
-      << (status.admin_state().empty() ? "memory; the server forgets them when it ends (start it with --admin-state)"
-                                       : Printable(status.admin_state()))
+      << (status.admin_state().empty()
+              ? "memory, lost when the server ends (--admin-state of vitrine-server keeps them)"
+              : Printable(status.admin_state()))
       << "\n";
   return absl::OkStatus();
 }
@@ -150,7 +151,7 @@ absl::StatusOr<v1::VersionPolicy> ParseVersionPolicy(const std::vector<std::stri
   if (kind == "latest" && words.size() <= 2) {
     int32_t most = 1;
     if (words.size() == 2 && (!absl::SimpleAtoi(words[1], &most) || most < 1 || most > 100)) {
-      return absl::InvalidArgumentError(absl::StrCat("latest takes a number of 1 to 100, not \"", words[1], "\""));
+      return absl::InvalidArgumentError(absl::StrCat("latest needs a number from 1 to 100, not \"", words[1], "\""));
     }
     policy.set_latest(most);
     return policy;

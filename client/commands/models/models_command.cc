@@ -116,7 +116,7 @@ absl::Status RunModels(const ClientOptions& options, Format format, const Page& 
     if (!list.versions().empty()) out << ModelsTable(list, page);
   }
   if (!list.versions().empty()) return absl::OkStatus();
-  return absl::NotFoundError("the server has no models; its /readyz and its log say why, if it should have some");
+  return absl::NotFoundError("the server has no models; if it should have some, its /readyz and its log say why");
 }
 
 absl::Status RunModelShow(const ClientOptions& options, const ModelChoice& choice, Format format, const Page& page,

@@ -41,12 +41,12 @@ bool IsChosen(const ModelChoice& choice, const v1::ModelVersion& version) {
          (!choice.version.has_value() || *choice.version == version.version());
 }
 
-// Reports "vitrine: the server has no m@2 yet; watching for it", so that a misspelt name is noticed.
+// Reports "vitrine: the server has no m@2 yet; waiting for it", so that a misspelt name is noticed.
 void ReportMissing(const ModelChoice& choice, const v1::ListModelsResponse& list, std::ostream& errors) {
   const auto chosen = [&](const v1::ModelVersion& version) { return IsChosen(choice, version); };
   if (choice.name.empty() || std::ranges::any_of(list.versions(), chosen)) return;
   errors << "vitrine: the server has no " << Printable(choice.name)
-         << (choice.version.has_value() ? absl::StrCat("@", *choice.version) : "") << " yet; watching for it"
+         << (choice.version.has_value() ? absl::StrCat("@", *choice.version) : "") << " yet; waiting for it"
          << std::endl;
 }
 
@@ -139,7 +139,7 @@ absl::Status WatchModels(const WatchCommand& command, std::ostream& out, std::os
     }
     if (!MayPass(status)) return status;
     if (!std::exchange(lost, true)) {
-      errors << "vitrine: the server at " << options.address << " has gone"
+      errors << "vitrine: the server at " << options.address << " is unreachable"
              << (status.ok() ? "" : absl::StrCat(" (", Printable(status.message()), ")")) << "; waiting for it"
              << std::endl;
     }

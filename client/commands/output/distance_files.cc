@@ -70,9 +70,9 @@ absl::Status MeanDistance::Add(const v1::ClassifyRequest& asked, const v1::Class
       sums_.assign(distances.size(), 0);
     }
     if (map.rows() != first_.rows() || map.columns() != first_.columns()) {
-      return absl::InvalidArgumentError(absl::StrCat("the attention distances of ", map.rows(), " layers and ",
-                                                     map.columns(), " heads fit no mean over images of ", first_.rows(),
-                                                     " layers and ", first_.columns(), " heads"));
+      return absl::InvalidArgumentError(absl::StrCat("attention distances of ", map.rows(), " layers and ",
+                                                     map.columns(), " heads cannot be averaged with those of ",
+                                                     first_.rows(), " layers and ", first_.columns(), " heads"));
     }
     const v1::Grid& grid = answer.grid();
     const v1::Grid& first = answer_.grid();

@@ -113,15 +113,15 @@ TEST(ChooseAttention, PartsOfAWishNeedTheirKind) {
   EXPECT_EQ(requests[0].kind(), v1::QUERY_ROW) << "a query says the kind";
   EXPECT_EQ(requests[0].query(), 17);
   wish.kinds = {v1::CLASS_TOKEN_ROW};
-  EXPECT_THAT(Refusal(wish), HasSubstr("--query belongs to --attention query"));
+  EXPECT_THAT(Refusal(wish), HasSubstr("--query needs --attention query"));
   wish = Wish({v1::CLASS_TOKEN_ROW});
   wish.keep_class_mass = true;
-  EXPECT_THAT(Refusal(wish), HasSubstr("--keep-class-mass belongs to --attention distance"));
+  EXPECT_THAT(Refusal(wish), HasSubstr("--keep-class-mass needs --attention distance"));
   wish.kinds = {v1::DISTANCE};
   EXPECT_TRUE(Chosen(wish, ModelWithEveryKind())[0].keep_class_mass());
   wish = Wish({v1::ROLLOUT});
   wish.heads.all = true;
-  EXPECT_THAT(Refusal(wish), HasSubstr("a rollout goes over all layers and heads"));
+  EXPECT_THAT(Refusal(wish), HasSubstr("--attention rollout uses all layers and heads"));
 }
 
 TEST(ChooseAttention, AServerThatTellsNoLayersIsLeftToJudge) {

@@ -68,7 +68,7 @@ TEST_F(ClassifyInputs, EveryFaultIsNamedAndTheRestIsDone) {
   EXPECT_FALSE(lines[0].contains("predictions"));
   EXPECT_FALSE(lines[2].contains("error"));
   EXPECT_EQ(errors_.str(),
-            "vitrine: passed over: 1 .txt\n"
+            "vitrine: skipped: 1 .txt\n"
             "vitrine: " +
                 folder_.Path("in/cut.png") + ": this is no image\n" +                   //
                 "vitrine: " + folder_.Path("in/empty.jpg") + ": the file is empty\n" +  //

@@ -82,7 +82,7 @@ TEST_F(ClassifyModels, NothingToDrawAndNothingToReadTwiceAreRefused) {
   command_.models_sheet = folder_.Path("models.png");
   EXPECT_THAT(RunModels().status().ToString(), HasSubstr("no image could be read"));
   command_.paths = {"-"};
-  EXPECT_THAT(RunModels().status().ToString(), HasSubstr("the standard input can be read once"));
+  EXPECT_THAT(RunModels().status().ToString(), HasSubstr("the standard input can be read only once"));
 }
 
 }  // namespace

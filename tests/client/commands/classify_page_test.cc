@@ -48,7 +48,7 @@ std::string PageOf(int width, int overlay_width = 0) {
 
 constexpr char kFooter[] =
     "\n"
-    "2 images in 25.0 ms, 80.0 a second\n"
+    "2 images in 25.0 ms, 80.0 per second\n"
     "eit-mini-cifar10 version 3, fp32 on cpu, weights 1f0c9ab2d4e5\n"
     "batch #3: 2 images, 2 grids, 110 tokens\n";
 
@@ -98,7 +98,7 @@ TEST(ClassifyPage, ManyBatchesBecomeOneLine) {
     answer.mutable_batch()->set_images(static_cast<int>(id % 9) + 1);  // 2, 3, ..., 9, 1: neither sorted nor reversed
     page.Text("a.png", answer, {});
   }
-  EXPECT_THAT(page.Footer(absl::Seconds(2)), testing::HasSubstr("9 images in 2.00 s, 4.5 a second\n"));
+  EXPECT_THAT(page.Footer(absl::Seconds(2)), testing::HasSubstr("9 images in 2.00 s, 4.5 per second\n"));
   EXPECT_THAT(page.Footer(absl::Seconds(2)), testing::HasSubstr("9 batches of 1 to 9 images, up to 2 grids in one\n"));
 }
 

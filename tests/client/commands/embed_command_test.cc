@@ -85,7 +85,7 @@ TEST_F(EmbedCommandTest, FilesNameModelVersionAndWeights) {
   EXPECT_EQ(RunCommand().value_or(-1), 0) << "the same folder again";
   replaced = true;
   EXPECT_EQ(RunCommand().value_or(-1), 2);
-  EXPECT_THAT(errors_.str(), HasSubstr("each/model.json: this folder holds features of other weights"));
+  EXPECT_THAT(errors_.str(), HasSubstr("each/model.json: this folder has features of other weights"));
   EXPECT_EQ(folder_.Read("each/model.json"), folder_.Read("x.model.json")) << "as it was";
 }
 
@@ -125,7 +125,7 @@ TEST_F(EmbedCommandTest, AllVectorsAreOfOneVersion) {
   EXPECT_THAT(out_.str(), HasSubstr("float32, 3 x 4"));
   replaced = true;  // the version's files are replaced in place
   EXPECT_EQ(RunCommand().value_or(-1), 2);
-  EXPECT_THAT(errors_.str(), HasSubstr("those before; name one with --model NAME@VERSION"));
+  EXPECT_THAT(errors_.str(), HasSubstr("computed those before; name one with --model NAME@VERSION"));
 }
 
 TEST_F(EmbedCommandTest, PatchesKeepTheirGrid) {
@@ -133,8 +133,8 @@ TEST_F(EmbedCommandTest, PatchesKeepTheirGrid) {
   command_.paths = {folder_.Path("b.png"), folder_.Path("a.png"), folder_.Path("c.png")};
   command_.output = folder_.Path("features.npy");
   EXPECT_EQ(RunCommand().value_or(-1), 1) << "a.png has another grid";
-  EXPECT_THAT(errors_.str(), HasSubstr("a.png: its features are 3x5x4 numbers, those of the first image 3x6x4; give "
-                                       "--out a folder to get a file for each image"));
+  EXPECT_THAT(errors_.str(), HasSubstr("a.png: the shape of its features is 3x5x4, that of the first image 3x6x4; give "
+                                       "a folder as --out to get one file per image"));
   EXPECT_THAT(folder_.Read("features.npy"), HasSubstr("'shape': (2, 3, 6, 4), "));
   EXPECT_EQ(folder_.Read("features.txt"), folder_.Path("b.png") + "\n" + folder_.Path("c.png") + "\n");
 
@@ -172,7 +172,7 @@ TEST_F(EmbedCommandTest, WithFilesTheLinesSayWhere) {
 
 TEST_F(EmbedCommandTest, NothingBeginsWithoutItsConditions) {
   command_.paths = {folder_.Path("a.png")};
-  EXPECT_THAT(RunCommand().status().message(), HasSubstr("nowhere to put the numbers"));
+  EXPECT_THAT(RunCommand().status().message(), HasSubstr("no output was given"));
   SmallServer::Methods methods = ServerWithEveryKind();
   methods.models.mutable_versions(0)->clear_feature_kinds();
   methods.models.mutable_versions(0)->add_feature_kinds(v1::PATCH_TOKENS);

@@ -46,7 +46,7 @@ TEST(FindImages, PassesOverWhatIsHiddenAndSaysWhatElse) {
   const FoundImages flat = *FindImages({folder.path()});
   EXPECT_THAT(flat.paths, ElementsAre(folder.Path("a.png"), folder.Path("e.jfif"), folder.Path("z.jpg")))
       << "a link that leads nowhere is named when it is read";
-  EXPECT_EQ(flat.passed_over, "1 .bmp; 1 folder (--recursive takes the images in them)");
+  EXPECT_EQ(flat.passed_over, "1 .bmp; 1 folder (--recursive includes their images)");
   const FoundImages deep = *FindImages({folder.path()}, {.recursive = true});
   EXPECT_THAT(deep.paths,
               ElementsAre(folder.Path("a.png"), folder.Path("e.jfif"), folder.Path("z.jpg"), folder.Path("f/g.jpe")));
@@ -82,7 +82,7 @@ TEST(FindImages, ReadsListsOfPaths) {
   EXPECT_EQ(FindImages({}, {.files_from = folder.Path("none")}).status().message(),
             "the list " + folder.Path("none") + ": no such file or directory");
   EXPECT_THAT(FindImages({}, {.files_from = folder.path()}).status().ToString(), HasSubstr("cannot be read"));
-  EXPECT_EQ(FindImages({}).status().message(), "no image was named");
+  EXPECT_EQ(FindImages({}).status().message(), "no image was given");
 }
 
 TEST(FindImages, AListMayHaveCarriageReturnsAndADash) {

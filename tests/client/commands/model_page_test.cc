@@ -63,10 +63,10 @@ TEST(ModelPage, TellsWhatABatchMayTake) {
   eit.mutable_batching()->set_max_batch_pixels(33554432);
   eit.mutable_batching()->set_max_wait_seconds(0);
   EXPECT_NE(ModelPage(eit, {.width = 200})
-                .find("  batches     1,576 tokens, 1 image, 33,554,432 pixels at most; waits not for company\n"),
+                .find("  batches     1,576 tokens, 1 image, 33,554,432 pixels at most; maximum wait: none\n"),
             std::string::npos);
   eit.mutable_batching()->set_max_wait_seconds(0.002);
-  EXPECT_NE(ModelPage(eit, {.width = 200}).find("waits 2ms for company"), std::string::npos);
+  EXPECT_NE(ModelPage(eit, {.width = 200}).find("maximum wait: 2ms"), std::string::npos);
 }
 
 TEST(ModelPage, TellsEverything) {
@@ -81,7 +81,7 @@ eit-mini-cifar10 version 3
   classes     2
   labels      cat, dog?[2J
 
-What can be asked of it
+Available outputs
   class       Attention of the class token: 8 layers, 1 head
               each
   rollout     Attention rollout: over all layers and heads
@@ -91,7 +91,7 @@ Measured on these weights
   top1        78.91 % on test 32x32 of 10,000 images
   loss        0.625 on test 32x32 of 1 image
 
-Where the weights come from
+Provenance
   data        CIFAR-10
   recipe      eit-mini, twelve words that do not fit on one
               line of a page so narrow

@@ -94,7 +94,7 @@ TEST(WatchModels, WaitsForAServerThatWentAwayAndTellsWhatChangedMeanwhile) {
   const absl::Status status = WatchModels(command, out, errors);
   EXPECT_TRUE(status.ok()) << status;
   EXPECT_THAT(Lines(out.str()), ElementsAre("m@1  ready", "m@2  ready", "m@1  ready -> removed", "m@3  loading"));
-  EXPECT_THAT(errors.str(), testing::StartsWith("vitrine: the server at " + address + " has gone"));
+  EXPECT_THAT(errors.str(), testing::StartsWith("vitrine: the server at " + address + " is unreachable"));
   EXPECT_THAT(errors.str(), HasSubstr("; waiting for it\nvitrine: the server is back\n"));
 }
 
@@ -125,11 +125,10 @@ TEST(WatchModels, SaysThatWhatItWatchesIsNotThereYet) {
     return std::pair(Lines(out.str()), errors.str());
   };
   EXPECT_EQ(watch({.name = "m", .version = {}}), std::pair(std::vector<std::string>{"m@1  ready"}, std::string()));
-  EXPECT_EQ(watch({.name = "m", .version = 2}),
-            std::pair(std::vector<std::string>{"m@2  loading"},
-                      std::string("vitrine: the server has no m@2 yet; watching for "
-                                  "it\n")));
-  EXPECT_EQ(watch({.name = "n", .version = {}}).second, "vitrine: the server has no n yet; watching for it\n");
+  EXPECT_EQ(watch({.name = "m", .version = 2}), std::pair(std::vector<std::string>{"m@2  loading"},
+                                                          std::string("vitrine: the server has no m@2 yet; waiting for "
+                                                                      "it\n")));
+  EXPECT_EQ(watch({.name = "n", .version = {}}).second, "vitrine: the server has no n yet; waiting for it\n");
 }
 
 TEST(WatchModels, EndsWhereWaitingWouldNotHelp) {

@@ -58,7 +58,7 @@ TEST(MakeToken, RefusesNamesThatWouldBreakTheLine) {
   EXPECT_FALSE(std::filesystem::exists(folder.Path("tokens")));
   std::ostringstream out;
   EXPECT_EQ(MakeToken("a\n", folder.Path("tokens"), out).message(),
-            "\"a\\n\" is no name; it has 1 to 64 letters, digits, '_', '.' and '-'");
+            "\"a\\n\" is no name; a name has 1 to 64 letters, digits, '_', '.' and '-'");
 }
 
 TEST(MakeToken, AFileThatCannotBeWrittenMakesNoToken) {

@@ -84,7 +84,7 @@ TEST_F(EvalCommandLine, FlagsThatContradictEachOtherAreRefused) {
                             "--models a,b,a", "--resolutions 28,32,28x28", "--resolution 0", "--resolution 28x"}) {
     EXPECT_EQ(Eval(absl::StrCat("--out out ", flags)).exit_code, 2) << flags;
   }
-  EXPECT_THAT(Eval("--out out --resolutions 28,28").errors, HasSubstr("28x28 is there twice"));
+  EXPECT_THAT(Eval("--out out --resolutions 28,28").errors, HasSubstr("28x28 is given twice"));
   EXPECT_FALSE(std::filesystem::exists(folder_.path() / "out/journal"));
   EXPECT_THAT(Eval("--out out --resolution 5000").errors, Not(HasSubstr("is no resolution"))) << "one side is a square";
   const Ran help = Shell(folder_, kVitrine + "eval --help");

@@ -73,7 +73,7 @@ v1::LoadModelRequest Load(const std::string& model) {
   return request;
 }
 
-constexpr char kUnloaded[] = "  unloaded   no version is kept in memory; bring it back with vitrine admin load\n";
+constexpr char kUnloaded[] = "  unloaded   no version is in memory; load it again with vitrine admin load\n";
 
 TEST(AdminClient, KeepsTheServersWordsAndSaysWhatADeadlineLeavesOpen) {
   AdminServer server;
@@ -130,7 +130,7 @@ TEST(RunServing, TellsOfEveryModelAndWhereChangesAreKept) {
             "the server has no models\n"
             "\nweights in memory: 0.0 MB"
             "\nserving config: none\n"
-            "changes are kept in: memory; the server forgets them when it ends (start it with --admin-state)\n");
+            "changes are kept in: memory, lost when the server ends (--admin-state of vitrine-server keeps them)\n");
   server.status.set_memory_bytes(12'340'000);
   server.status.set_max_memory_bytes(2'000'000'000);
   server.status.set_serving_config("serving.textproto");
@@ -143,7 +143,7 @@ TEST(RunServing, TellsOfEveryModelAndWhereChangesAreKept) {
   const std::string rest =
       "\nweights in memory: 12.3 MB of at most 2000.0 MB"
       "\nserving config: serving.textproto\n"
-      "  not used as it is now: line 3 is none\n"
+      "  its current content is not used: line 3 is none\n"
       "changes are kept in: /var/state\n";
   EXPECT_EQ(told(), std::string("a\n") + kUnloaded + "b\n" + kUnloaded + rest);
   EXPECT_EQ(told("c").substr(0, 2), "c\n") << "the model that was asked for";

@@ -211,7 +211,7 @@ TEST(RunBench, ImagesThatAreRefusedAreNamedOnce) {
   command.request.images = {folder.Path("p")};
   const Outcome mixed = Bench(command);
   ASSERT_TRUE(mixed.measured.ok()) << mixed.measured.status();
-  EXPECT_EQ(mixed.errors, "vitrine: passed over: 1 .txt\nvitrine: " + folder.Path("p/b.png") + ": the image is text\n");
+  EXPECT_EQ(mixed.errors, "vitrine: skipped: 1 .txt\nvitrine: " + folder.Path("p/b.png") + ": the image is text\n");
   command.request.images = {folder.Path("p/b.png")};
   EXPECT_THAT(std::string(Bench(command).measured.status().message()),
               AllOf(HasSubstr("b.png) was refused: the image is text"), HasSubstr(folder.Path("p/b.png"))));
