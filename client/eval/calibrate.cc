@@ -40,7 +40,7 @@ bool IsScored(const Prediction& p) {
 
 absl::Status NoLogits(const Prediction& p) {
   return absl::FailedPreconditionError(absl::StrCat(
-      "the answer to ", p.name, " was kept without its logits, as by a run without --calibrate; --restart asks again"));
+      "the answer to ", p.name, " has no logits, like those of a run without --calibrate; --restart requests them"));
 }
 
 absl::StatusOr<std::vector<LabelledLogits>> AnswersOf(const Evaluation& evaluation) {
@@ -51,8 +51,8 @@ absl::StatusOr<std::vector<LabelledLogits>> AnswersOf(const Evaluation& evaluati
     answers.push_back({.logits = p.logits, .label = p.label});
   }
   if (static_cast<int64_t>(answers.size()) >= kFewestImages) return answers;
-  return absl::FailedPreconditionError(absl::StrCat("a calibration takes ", kFewestImages, " answered images, and ",
-                                                    answers.size(), " are too few; give more of them"));
+  return absl::FailedPreconditionError(absl::StrCat("a calibration needs ", kFewestImages, " answered images, but ",
+                                                    answers.size(), " were answered; give more images"));
 }
 
 // Returns the top predictions; ties go to the lowest class index, as in answers.
@@ -138,10 +138,9 @@ absl::StatusOr<FittedCalibration> Calibrate(const Evaluation& evaluation, double
 absl::Status CheckCalibratable(const Evaluation& evaluation, int top_k) {
   const int classes = evaluation.model.labels_size();
   if (classes > kMostClassesAsked && top_k < classes) {
-    return absl::FailedPreconditionError(absl::StrCat("--calibrate takes the logits of every class, and of more than ",
-                                                      WithSeparators(kMostClassesAsked), " classes (",
-                                                      evaluation.model.model(), " has ", WithSeparators(classes),
-                                                      ") all are asked for with --top-k ", classes, " only"));
+    return absl::FailedPreconditionError(absl::StrCat(
+        "--calibrate needs the logits of every class; with more than ", WithSeparators(kMostClassesAsked), " classes (",
+        evaluation.model.model(), " has ", WithSeparators(classes), ") give --top-k ", classes, " as well"));
   }
   for (const Prediction& p : evaluation.predictions) {
     if (IsScored(p) && p.logits.empty()) return NoLogits(p);

@@ -124,7 +124,7 @@ absl::StatusOr<AttentionDistances> MeasureDistances(const ImageSource& source, c
   };
   RETURN_IF_ERROR(source.client->ClassifyMany(requests, sink));
   if (next < chosen.size()) {
-    return absl::CancelledError(absl::StrCat("it was stopped after ", next, " of ", chosen.size(), " images"));
+    return absl::CancelledError(absl::StrCat("the run was stopped after ", next, " of ", chosen.size(), " images"));
   }
   if (distances.images == 0) {
     return absl::UnavailableError(absl::StrCat("no image has an attention distance",

@@ -44,15 +44,15 @@ absl::Status CheckEvalGates(std::span<const Gate> gates, const v1::ModelVersion&
   for (const Gate& gate : gates) {
     if (gate.measure == "top5" && classes <= kTop) {
       return absl::FailedPreconditionError(
-          absl::StrCat("the gate top5", gate.demand, " says nothing: ", model.model(), " has ", classes,
-                       " classes, so that every answer is among the best ", kTop, "; give a gate on top1"));
+          absl::StrCat("the gate top5", gate.demand, " has no meaning: ", model.model(), " has ", classes,
+                       " classes, so every label is among the best ", kTop, "; give a gate on top1"));
     }
     const bool needs_all = gate.measure == "nll" || gate.measure == "brier";
     if (needs_all && classes > kMostClassesAsked && top_k < classes) {
       return absl::FailedPreconditionError(absl::StrCat(
-          "this run has no ", gate.measure, " for the gate ", gate.measure, gate.demand, ": it takes the probability ",
-          "of every class, and of more than ", WithSeparators(kMostClassesAsked), " classes (", model.model(), " has ",
-          WithSeparators(classes), ") all are asked for with --top-k ", classes, " only"));
+          "this run has no ", gate.measure, " for the gate ", gate.measure, gate.demand, ": it needs the probability ",
+          "of every class; with more than ", WithSeparators(kMostClassesAsked), " classes (", model.model(), " has ",
+          WithSeparators(classes), ") give --top-k ", classes, " as well"));
     }
   }
   return absl::OkStatus();
@@ -70,7 +70,7 @@ std::vector<GateResult> JudgeEvaluation(std::span<const Gate> gates, const Evalu
       if (gate.measure == kEvalMeasures[i].name) result.measured = kReadScores[i](metrics);
     }
     if (!result.measured.has_value()) {
-      result.remark = "not every answer has the probabilities of all classes; --restart asks again";
+      result.remark = "not every answer has the probabilities of all classes; --restart requests them";
     }
   }
   return results;

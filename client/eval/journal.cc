@@ -59,14 +59,12 @@ absl::Status CheckSameEvaluation(const Evaluation& before, const Evaluation& now
     return differ("the number of images of the data set was", absl::StrCat(a.data_images), absl::StrCat(b.data_images));
   }
   if (a.data_digest != b.data_digest || before.data_labels != now.data_labels) {
-    return absl::FailedPreconditionError(absl::StrCat("the data set ", Quoted(before.data),
-                                                      " had other names or labels of images than ", Quoted(now.data),
-                                                      " has now"));
+    return absl::FailedPreconditionError(absl::StrCat(
+        "the data set ", Quoted(before.data), " had other image names or labels than ", Quoted(now.data), " has now"));
   }
   if (!a.data_order.empty() && !b.data_order.empty() && a.data_order != b.data_order) {
-    return absl::FailedPreconditionError(absl::StrCat("the data set ", Quoted(before.data),
-                                                      " had its images in another order than ", Quoted(now.data),
-                                                      " has them now"));
+    return absl::FailedPreconditionError(absl::StrCat(
+        "the data set ", Quoted(before.data), " had another order of images than ", Quoted(now.data), " has now"));
   }
   if (a.limit != b.limit) return differ("--limit was", absl::StrCat(a.limit), absl::StrCat(b.limit));
   if (!(a.shard == b.shard)) return differ("--shard was", ToString(a.shard), ToString(b.shard));
@@ -107,7 +105,7 @@ absl::StatusOr<Journal> Journal::Open(const std::string& folder, bool restart, E
     absl::StatusOr<JournalContents> parsed = ReadJournal(path);
     if (absl::IsDataLoss(parsed.status())) {
       return absl::DataLossError(
-          absl::StrCat(parsed.status().message(), "; --restart throws it away, another --out leaves it as it is"));
+          absl::StrCat(parsed.status().message(), "; --restart discards it, another --out keeps it"));
     }
     RETURN_IF_ERROR(parsed.status());
     contents = *std::move(parsed);
@@ -120,7 +118,7 @@ absl::StatusOr<Journal> Journal::Open(const std::string& folder, bool restart, E
   if (contents.begun) {
     if (const absl::Status same = CheckSameEvaluation(contents.evaluation, evaluation); !same.ok()) {
       return absl::FailedPreconditionError(absl::StrCat(folder, " holds another evaluation: ", same.message(),
-                                                        "; give another --out, or --restart to throw away its ",
+                                                        "; give another --out, or --restart to discard its ",
                                                         contents.evaluation.predictions.size(), " images"));
     }
     evaluation.sessions = std::move(contents.evaluation.sessions);

@@ -97,7 +97,7 @@ Evaluation EvaluationOf(const Json& json) {
   s.top_k = json.at("top_k").get<int>();
   s.label_map = json.at("label_map").get<std::vector<int32_t>>();
   if (s.data_images < 0 || s.limit < 0 || s.shard.number < 1 || s.shard.number > s.shard.of) {
-    throw std::runtime_error("its sizes make no sense");
+    throw std::runtime_error("its sizes are invalid");
   }
   return e;
 }

@@ -27,7 +27,7 @@ absl::StatusOr<Shard> ParseShard(std::string_view text) {
     const char* index = std::getenv(kJobIndex);
     if (index == nullptr) {
       return absl::InvalidArgumentError(
-          absl::StrCat("\"", std::string(text), "\" takes the shard's number from $", kJobIndex, ", which is not set"));
+          absl::StrCat("\"", std::string(text), "\" needs the shard's number in $", kJobIndex, ", which is not set"));
     }
     if (!absl::SimpleAtoi(index, &shard.number)) {
       return absl::InvalidArgumentError(absl::StrCat("$", kJobIndex, " is \"", index, "\", which is no number"));
@@ -38,7 +38,7 @@ absl::StatusOr<Shard> ParseShard(std::string_view text) {
   }
   if (shard.number < 1 || shard.number > shard.of) {
     return absl::InvalidArgumentError(
-        absl::StrCat("there is no shard ", shard.number, " of ", shard.of, "; they count from 1 to ", shard.of));
+        absl::StrCat("there is no shard ", shard.number, " of ", shard.of, "; shards are numbered 1 to ", shard.of));
   }
   return shard;
 }

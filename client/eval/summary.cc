@@ -138,7 +138,7 @@ std::string LedgerText(const EvaluationLedger& ledger) {
   };
   for (const auto& [code, count] : ledger.refused_by_code) add(count, absl::StrCat("refused with ", code));
   add(ledger.unreadable, "unreadable");
-  add(ledger.unlabelled, "of a label that the model has not");
+  add(ledger.unlabelled, "with a label unknown to the model");
   add(ledger.missing, "not evaluated");
   return absl::StrCat(text, "\n");
 }

@@ -67,7 +67,7 @@ absl::Status Call(const ClientOptions& options, Servers& servers, const Method& 
 absl::Status WhereTheServiceIs(const absl::Status& status, const ClientOptions& options) {
   if (!absl::IsUnimplemented(status)) return status;
   return absl::UnimplementedError(absl::StrCat("there is no Admin service at ", options.address,
-                                               ", which takes the requests of callers; name the address of "
+                                               ", which serves other clients; give the address of "
                                                "vitrine-server --admin"));
 }
 
@@ -93,9 +93,9 @@ absl::StatusOr<v1::ServingChange> AdminClient::Make(const AdminChange& change) {
       });
   if (status.ok()) return answer;
   if (!absl::IsDeadlineExceeded(status)) return WhereTheServiceIs(status, connection_->options);
-  return absl::DeadlineExceededError(absl::StrCat("the server has not done it within ",
+  return absl::DeadlineExceededError(absl::StrCat("the server did not finish the change within ",
                                                   absl::FormatDuration(connection_->options.deadline),
-                                                  "; it may still: see vitrine admin serving"));
+                                                  "; it may still finish: see vitrine admin serving"));
 }
 
 absl::StatusOr<v1::ServingStatus> AdminClient::GetServing(const v1::GetServingRequest& request) {

@@ -40,7 +40,7 @@ std::string WayTo(const ClientOptions& options) {
   const absl::StatusOr<ServerAddress> address = ParseAddress(options.address);
   const std::string proxy = address.ok() ? ProxyFor(*address) : "";
   if (proxy.empty()) return "";
-  return absl::StrCat(" through the proxy ", proxy, "; with no_proxy=", address->host, " it is asked directly");
+  return absl::StrCat(" through the proxy ", proxy, "; with no_proxy=", address->host, " it is connected directly");
 }
 
 void AddAddress(const ClientOptions& options, const ServerAddress& address, grpc::ChannelArguments& arguments) {
@@ -63,8 +63,8 @@ std::string Meaning(const std::string& detail, const ClientOptions& options) {
   if (options.tls.has_value()) {
     const TlsOptions& tls = *options.tls;
     if (says("certificate verify failed") || says("certificate_verify_failed")) {
-      return tls.ca_file.empty() ? ": no authority that this system trusts vouches for its certificate"
-                                 : absl::StrCat(": ", tls.ca_file, " does not vouch for its certificate");
+      return tls.ca_file.empty() ? ": its certificate is not signed by a CA that this system trusts"
+                                 : absl::StrCat(": ", tls.ca_file, " has no CA that signed its certificate");
     }
     if (says("peer name")) {
       return absl::StrCat(": its certificate is for another name",
@@ -72,11 +72,11 @@ std::string Meaning(const std::string& detail, const ClientOptions& options) {
     }
     if (says("wrong version number")) return ": it does not speak TLS";
     if (says("certificate required") || says("handshake failure") || says("socket closed") || says("reset by peer")) {
-      return tls.certificate_file.empty() ? ": it ends the TLS handshake; it may want a certificate of this client"
+      return tls.certificate_file.empty() ? ": it ended the TLS handshake; it may require a client certificate"
                                           : absl::StrCat(": it does not accept the certificate ", tls.certificate_file);
     }
   } else if (says("socket closed") || says("reset by peer") || says("endpoint closing") || says("goaway")) {
-    return ": it closes the connection; it may want TLS";
+    return ": it closed the connection; it may require TLS";
   }
   if (says("dns resolution failed") || says("c-ares status")) return ": its name has no address";
   if (says("no such file or directory")) return ": there is no such socket";
@@ -99,8 +99,8 @@ absl::Status WhyNot(const std::shared_ptr<grpc::Channel>& channel, const ClientO
   const grpc::Status status = v1::Registry::NewStub(channel)->ListModels(&context, {}, &ignored);
   if (status.error_code() != grpc::StatusCode::UNAVAILABLE) return absl::OkStatus();  // the server answered after all
   if (IsNoGrpc(status.error_message())) {
-    return absl::UnimplementedError(absl::StrCat("what answers at ", options.address,
-                                                 " speaks no gRPC; give the host:port of vitrine-server --listen"));
+    return absl::UnimplementedError(absl::StrCat(
+        "the server at ", options.address, " does not speak gRPC; give the host:port of vitrine-server --listen"));
   }
   return absl::UnavailableError(
       absl::StrCat("no server answers at ", options.address, WayTo(options), Meaning(status.error_message(), options)));

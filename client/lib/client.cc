@@ -73,10 +73,11 @@ absl::Status ClientOptions::Validate() const {
     return absl::InvalidArgumentError("max_request_bytes and max_response_bytes must be 1 to 2^30");
   }
   if (tls.has_value() && tls->certificate_file.empty() != tls->key_file.empty()) {
-    return absl::InvalidArgumentError("a certificate of the client and its key belong together; one is missing");
+    return absl::InvalidArgumentError("a client certificate and its key must be given together; one is missing");
   }
   if (!token.empty() && !token_file.empty()) {
-    return absl::InvalidArgumentError(absl::StrCat("there is a token, and another in ", token_file, "; give one"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("a token was given, and another in ", token_file, "; give only one"));
   }
   if (!traceparent.empty()) RETURN_IF_ERROR(CheckTraceparent(traceparent).status());
   constexpr absl::Duration kShortestKeepalive = absl::Seconds(10);  // gRPC raises smaller values to this

@@ -63,7 +63,7 @@ void RequestWindow::Take(absl::StatusOr<v1::ClassifyRequest> request) {
 void RequestWindow::Stop() {
   source_ended_ = true;
   for (Entry& entry : entries_) {
-    if (entry.state == State::kWaiting) Finish(entry, absl::CancelledError("the caller stopped before it was sent"));
+    if (entry.state == State::kWaiting) Finish(entry, absl::CancelledError("cancelled before it was sent"));
   }
 }
 
@@ -110,7 +110,7 @@ void RequestWindow::Answered(v1::ClassifyStreamResponse answer, absl::Time arriv
   if (sent == sent_.end()) {
     // The answer cannot be matched to a request, and every other answer is in doubt as well.
     FinishEverything(absl::InternalError(
-        absl::StrCat("the server answered request \"", answer.request_id(), "\", which it was not sent")));
+        absl::StrCat("the server answered request \"", answer.request_id(), "\", which was not sent to it")));
     return;
   }
   Entry* entry = Find(sent->second);
@@ -196,8 +196,8 @@ void RequestWindow::Silent() {
   const bool over = source_ended_ && std::all_of(entries_.begin(), entries_.end(),
                                                  [](const Entry& entry) { return entry.state == State::kFinished; });
   if (++silent_streams_ < kMostSilentStreams || over) return;
-  FinishEverything(absl::UnavailableError(absl::StrCat("the server is silent: ", silent_streams_,
-                                                       " times in a row it answered nothing within ",
+  FinishEverything(absl::UnavailableError(absl::StrCat("the server does not answer: ", silent_streams_,
+                                                       " times in a row no answer came within ",
                                                        absl::FormatDuration(options_.deadline))));
 }
 

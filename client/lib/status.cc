@@ -32,7 +32,7 @@ absl::Status FromGrpc(const grpc::Status& status) {
   const bool passing =
       absl::IsUnavailable(result) || absl::IsUnauthenticated(result) || absl::IsPermissionDenied(result);
   if (absl::StrContains(status.error_message(), "Received http2 header with status") && !passing) {
-    result = absl::Status(result.code(), absl::StrCat("what answers there speaks no gRPC (", status.error_message(),
+    result = absl::Status(result.code(), absl::StrCat("the server there does not speak gRPC (", status.error_message(),
                                                       "); give the host:port of vitrine-server --listen"));
   }
   google::rpc::Status details;

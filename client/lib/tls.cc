@@ -45,12 +45,12 @@ absl::Status CheckPair(const TlsOptions& options, const std::string& certificate
   ASSIGN_OR_RETURN(const Certificate certificate, FirstCertificate(options.certificate_file, certificate_pem));
   const Bio bio = Open(key_pem);
   const Key key(PEM_read_bio_PrivateKey(bio.get(), nullptr, NoPassphrase, nullptr), EVP_PKEY_free);
-  if (key == nullptr) return Wrong(options.key_file, "holds no private key in PEM form that is free of a passphrase");
+  if (key == nullptr) return Wrong(options.key_file, "holds no private key in PEM form without a passphrase");
   if (X509_check_private_key(certificate.get(), key.get()) != 1) {
     return Wrong(options.key_file, absl::StrCat("is not the key of ", options.certificate_file).c_str());
   }
   if (X509_cmp_current_time(X509_get0_notAfter(certificate.get())) < 0) {
-    return Wrong(options.certificate_file, "has expired; ask for a new certificate");
+    return Wrong(options.certificate_file, "has expired; get a new certificate");
   }
   return absl::OkStatus();
 }

@@ -100,7 +100,7 @@ class Bench {
     RETURN_IF_ERROR(NameModels(client, trace_.classes));
     if (command_.warm_up.value_or(absl::ZeroDuration()) >= TraceLength()) {
       return absl::InvalidArgumentError(absl::StrCat("--warmup ", absl::FormatDuration(*command_.warm_up),
-                                                     " leaves nothing of a trace of ",
+                                                     " leaves no measurement of a trace of ",
                                                      absl::FormatDuration(TraceLength())));
     }
     ASSIGN_OR_RETURN(workload_, PrepareTrace(trace_, command_.workload));
@@ -312,7 +312,7 @@ class Bench {
         case Stability::Verdict::kNotStable:
           return absl::StrCat(" (not stable there: ", point.stability.reason, ")");
         case Stability::Verdict::kUnknown:
-          return absl::StrCat(" (whether it is stable is not known: ", point.stability.reason, ")");
+          return absl::StrCat(" (stability unknown: ", point.stability.reason, ")");
         case Stability::Verdict::kStable:
           break;
       }
@@ -333,7 +333,7 @@ class Bench {
     for (const auto& [image, why] : refused) {
       if (!image.empty()) errors_ << "vitrine: " << Printable(image) << ": " << Printable(why) << "\n";
     }
-    if (is_full) errors_ << "vitrine: so many images are named; there may be more\n";
+    if (is_full) errors_ << "vitrine: only these images are listed; there may be more\n";
     errors_ << std::flush;
   }
 

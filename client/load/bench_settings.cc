@@ -34,11 +34,12 @@ absl::Status ValidateSizes(const BenchCommand& command) {
   const auto wrong = [](const auto&... text) { return absl::InvalidArgumentError(absl::StrCat(text...)); };
   const bool closed = command.IsClosed();
   if (command.load.threads > command.connections) {
-    return wrong("--threads ", command.load.threads, " needs as many --connections; there are ", command.connections);
+    return wrong("--threads ", command.load.threads, " needs at least as many --connections, got ",
+                 command.connections);
   }
   if (const int most = closed ? command.load.concurrency : command.load.max_outstanding; command.load.threads > most) {
     return wrong("--threads ", command.load.threads, " share ", closed ? "--concurrency " : "--max-outstanding ", most,
-                 ", and some would have none; give fewer threads");
+                 ", so some would have no request; give fewer threads");
   }
   if (command.duration.has_value() && *command.duration <= absl::ZeroDuration()) {
     return wrong("--duration ", absl::FormatDuration(*command.duration), " measures nothing");
@@ -61,12 +62,12 @@ absl::Status ValidateBench(const BenchCommand& command) {
   if (command.sweep.has_value() && command.rate.has_value()) {
     return wrong("--sweep has its own rates: leave out --rate");
   }
-  if (!command.find_max && !command.goal.bounds.empty()) return wrong("--latency is the goal of --find-max; add that");
+  if (!command.find_max && !command.goal.bounds.empty()) return wrong("--latency needs --find-max; add it");
   if (command.find_max && command.goal.bounds.empty() && !HasDeadlines(command)) {
     return wrong("--find-max needs a bound: give for instance --latency p99=50ms, or a --deadline");
   }
   if (!command.gates.empty() && command.sweep.has_value() && !command.find_max) {
-    return wrong("--require judges one load, and --sweep puts many on the server; give --rate, or --find-max");
+    return wrong("--require checks one load, but --sweep makes several; give --rate, or --find-max");
   }
   if (command.find_max && !(command.goal.least_good > 0)) {
     return wrong("--good ", command.goal.least_good, " is met without an answer; give a share above 0");

@@ -58,7 +58,7 @@ std::vector<GateResult> JudgeLoad(std::span<const Gate> gates, const LoadReport&
     // For a search, `rate` is the offered rate: within a second or two, the rate of answers differs from it by chance.
     const bool is_answer = gate.measure == "rate" && report.best.has_value();
     result.measured = is_answer ? report.best : Measured(gate.measure, point->result.record);
-    if (!result.measured.has_value()) result.remark = "so many requests have no answer";
+    if (!result.measured.has_value()) result.remark = "too many requests have no answer";
     const std::string reason = InvalidReason(*point);
     if (!reason.empty() && !result.passed()) {
       absl::StrAppend(&result.remark, result.remark.empty() ? "" : "; ", "void: ", reason);

@@ -83,7 +83,7 @@ std::vector<double> SweepRange::Rates() const {
 absl::StatusOr<SweepRange> ParseSweepRange(absl::string_view text) {
   const absl::Status wrong =
       absl::InvalidArgumentError(absl::StrFormat("\"%s\" is no sweep; give LOW:HIGH, LOW:HIGH:STEP or LOW:HIGH:xFACTOR "
-                                                 "in requests a second, of at most 1000 rates",
+                                                 "in requests per second, with at most 1000 rates",
                                                  text));
   const std::vector<absl::string_view> parts = absl::StrSplit(text, ':');
   SweepRange range;

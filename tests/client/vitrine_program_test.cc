@@ -114,7 +114,7 @@ TEST_F(VitrineProgram, TellsTheServersLogWhereARequestBelongs) {
   ExpectSuccess("TRACEPARENT=x " + classify);
   const Ran wrong = Shell(folder_, classify + " --traceparent x");
   EXPECT_EQ(wrong.exit_code, 2);
-  EXPECT_THAT(wrong.errors, HasSubstr("\"x\" is no traceparent; one is"));
+  EXPECT_THAT(wrong.errors, HasSubstr("\"x\" is no traceparent; the form is"));
 }
 
 TEST_F(VitrineProgram, HelpOfEveryCommandHasAnExample) {
@@ -181,7 +181,7 @@ TEST_F(VitrineProgram, ExitsWithOneForWhatFailedAndTwoForAWrongCommand) {
             "gpu-box:8500 or [::1]:8500\n");
   EXPECT_EQ(refused("--tls-ca none.pem" + at_), "vitrine: none.pem: no such file or directory\n");
   EXPECT_THAT(refused("--tls" + at_), HasSubstr(": it does not speak TLS"));
-  EXPECT_THAT(refused("--tls-cert a.pem" + at_), HasSubstr("belong together"));
+  EXPECT_THAT(refused("--tls-cert a.pem" + at_), HasSubstr("must be given together"));
   EXPECT_THAT(refused("--keepalive 1s" + at_), HasSubstr("at least 10s"));
   folder_.Write("token", "secret");
   EXPECT_THAT(refused("--token-file token --server 192.0.2.1:1"), HasSubstr("unencrypted; use TLS"));
@@ -247,18 +247,18 @@ TEST_F(VitrineProgram, SaysWhatIsNoAddressNoImageAndNoPort) {
               HasSubstr("this is a URL, but images are read from files"));
   EXPECT_THAT(refused("admin serving --admin " + server_.address()), HasSubstr("there is no Admin service at"));
   EXPECT_THAT(refused("admin load kv-pos-mnist --admin " + server_.address()),
-              HasSubstr("name the address of vitrine-server --admin"));
+              HasSubstr("give the address of vitrine-server --admin"));
   std::smatch metrics;
   const std::string log = folder_.Read("server.log");
   ASSERT_TRUE(std::regex_search(log, metrics, std::regex("listening on (\\S+) \\(HTTP")));
-  EXPECT_THAT(refused("models --server " + std::string(metrics[1])), HasSubstr("speaks no gRPC"));
+  EXPECT_THAT(refused("models --server " + std::string(metrics[1])), HasSubstr("does not speak gRPC"));
   const Ran web = Shell(folder_,
                         "python3 -c 'import http.server, os\n"
                         "s = http.server.HTTPServer((\"127.0.0.1\", 0), http.server.SimpleHTTPRequestHandler)\n"
                         "print(s.server_port, flush=True)\ns.serve_forever()' >port 2>web.log & pid=$!\n"
                         "while [ ! -s port ]; do sleep 0.05; done\n" +
                             kVitrine + "models --server 127.0.0.1:$(cat port); kill $pid");
-  EXPECT_THAT(web.errors, HasSubstr("speaks no gRPC; give the host:port of vitrine-server --listen"));
+  EXPECT_THAT(web.errors, HasSubstr("does not speak gRPC; give the host:port of vitrine-server --listen"));
 }
 
 // Runs against a server whose policy lets the token classify and do nothing else.

@@ -175,7 +175,7 @@ TEST_F(EvalProgram, AServerThatIsKilledAndComesBackCostsNothing) {
   Child child("vitrine", Arguments("out", {"--max-in-flight", "2"}), folder_.path() / "away.output");
   ASSERT_TRUE(Eventually([&] { return child.Ended() || LinesOf(folder_.path() / "out" / "journal") > 30; }));
   server_->Signal(SIGKILL);
-  ASSERT_TRUE(Eventually([&] { return child.Output().find("the server is away") != std::string::npos; }))
+  ASSERT_TRUE(Eventually([&] { return child.Output().find("the server is unreachable") != std::string::npos; }))
       << child.Output();
   StartServer(address_);
   EXPECT_EQ(child.Wait(), 0) << child.Output();

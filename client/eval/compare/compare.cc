@@ -47,7 +47,7 @@ absl::Status Match(Comparison& comparison) {
     if (label != other) {
       return absl::InvalidArgumentError(absl::StrCat(first.name, " is labelled \"", label, "\" in the first and \"",
                                                      other,
-                                                     "\" in the second evaluation; they are not of one data set"));
+                                                     "\" in the second evaluation; the two are not of one data set"));
     }
     if (!Answered(first) || !Answered(second)) {
       ++comparison.unanswered;

@@ -40,7 +40,7 @@ void AddKeyFigures(const Comparison& comparison, HtmlPage& page) {
 }
 
 void AddRuns(const Comparison& comparison, HtmlPage& page) {
-  page.Section("The two", ImagesInWords(comparison));
+  page.Section("Both evaluations", ImagesInWords(comparison));
   HtmlTable table{.columns = {{""}, {"first"}, {"second"}}};
   const Evaluation &first = comparison.first, &second = comparison.second;
   const auto add = [&](const char* what, const std::string& a, const std::string& b) {
@@ -83,8 +83,8 @@ HtmlTable MeasuresAsHtml(const Comparison& comparison) {
 
 void AddMeasures(const Comparison& comparison, HtmlPage& page) {
   page.Section("Measures",
-               "Latency is that of each run: it compares the models only where both ran on one machine under "
-               "one load.");
+               "Each latency is from its own run: compare them only if both runs used one machine and the same "
+               "load.");
   page.Charts({DrawCounts(comparison.counts)});
   page.Table(MeasuresAsHtml(comparison));
 }
@@ -100,9 +100,9 @@ void AddClasses(const Comparison& comparison, HtmlPage& page) {
                                                    {"p", true},
                                                    {"p, Holm", true}});
   std::string note =
-      "The largest differences first. p is McNemar's within the class; the one beside it is corrected for the number "
+      "The largest differences first. p is McNemar's within the class; p, Holm is corrected for the number "
       "of "
-      "classes by Holm's method, and below 0.05 it shows a difference.";
+      "classes by Holm's method and shows a difference if it is below 0.05.";
   if (table.rows.size() > kMostClassRows) {
     absl::StrAppend(&note, " ", kMostClassRows, " of ", table.rows.size(), " classes.");
     table.rows.resize(kMostClassRows);
@@ -142,7 +142,7 @@ void AddFlips(const Comparison& comparison, const std::vector<PredictionPair>& f
               const Dataset* data, HtmlPage& page) {
   page.Section(title, flips.empty() ? "None."
                                     : absl::StrCat(WithSeparators(static_cast<int64_t>(flips.size())),
-                                                   " images; those of which the second is surest first."));
+                                                   " images; the most confident answers of the second first."));
   if (flips.empty()) return;
   std::vector<const Prediction*> shown;
   for (size_t i = 0; i < std::min(kCards, flips.size()); ++i) shown.push_back(flips[i].first);
@@ -167,8 +167,8 @@ void AddFlips(const Comparison& comparison, const std::vector<PredictionPair>& f
                     said(comparison.first, *flips[i].first), "\t", said(comparison.second, *flips[i].second), "\n");
   }
   if (flips.size() > kMostFlips)
-    absl::StrAppend(&names, "and ", flips.size() - kMostFlips, " more, which --format json has\n");
-  if (flips.size() > shown.size()) page.Folded("All of them: image, label, first, second", names);
+    absl::StrAppend(&names, "and ", flips.size() - kMostFlips, " more; --format json has them\n");
+  if (flips.size() > shown.size()) page.Folded("All images: image, label, first, second", names);
 }
 
 }  // namespace
@@ -192,11 +192,12 @@ std::string DrawComparisons(const Comparisons& comparisons) {
   const Evaluation& first = comparisons.front()->first;
   HtmlPage page(absl::StrCat(comparisons.size(), " evaluations compared with ", RunTitle(first)),
                 absl::StrCat("image by image, on the ", first.settings.split, " split of ", first.data));
-  page.Section("Differences",
-               absl::StrCat("Each is compared with ", RunTitle(first),
-                            " on the images that both answered. p is "
-                            "McNemar's; the one beside it is corrected for ",
-                            comparisons.size(), " comparisons by Holm's method, and decides at 0.05 what is shown."));
+  page.Section(
+      "Differences",
+      absl::StrCat("Each is compared with ", RunTitle(first),
+                   " on the images that both answered. p is "
+                   "McNemar's; p, Holm is corrected for ",
+                   comparisons.size(), " comparisons by Holm's method and shows a difference if it is below 0.05."));
   page.Table(AsHtml(SeveralOf(comparisons), {{"second"},
                                              {"images", true},
                                              {"top-1, first", true},

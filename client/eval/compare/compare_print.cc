@@ -155,17 +155,17 @@ std::string PText(double p) {
 std::string VerdictInWords(const Comparison& comparison) {
   const McNemar& test = comparison.test;
   const double difference = PairedDifference(comparison.counts);
-  std::string verdict = !IsSignificant(comparison) ? "No difference in accuracy is shown"
+  std::string verdict = !IsSignificant(comparison) ? "No significant difference in accuracy"
                         : difference > 0           ? "The second is right more often"
                                                    : "The first is right more often";
-  absl::StrAppend(&verdict, ": ", WithSeparators(comparison.counts.only_first), " images only the first has right, ",
-                  WithSeparators(comparison.counts.only_second), " only the second; p = ", PText(test.p));
+  absl::StrAppend(&verdict, ": ", WithSeparators(comparison.counts.only_first), " images are right only in the first, ",
+                  WithSeparators(comparison.counts.only_second), " only in the second; p = ", PText(test.p));
   absl::StrAppend(&verdict, test.exact ? " (McNemar, exact)"
                                        : absl::StrFormat(" (McNemar, chi-squared %.2f with continuity correction)",
                                                          test.statistic));
   if (comparison.comparisons > 1) {
     absl::StrAppend(&verdict, "; corrected for ", comparison.comparisons,
-                    " comparisons by Holm's method p = ", PText(comparison.holm));
+                    " comparisons by Holm's method: p = ", PText(comparison.holm));
   }
   return verdict + ".";
 }
@@ -174,15 +174,15 @@ std::string ImagesInWords(const Comparison& comparison) {
   std::string text =
       absl::StrCat(WithSeparators(static_cast<int64_t>(comparison.pairs.size())), " images were answered by both");
   if (comparison.unanswered > 0) {
-    absl::StrAppend(&text, "; ", WithSeparators(comparison.unanswered), " are in both and were not answered by both");
+    absl::StrAppend(&text, "; ", WithSeparators(comparison.unanswered), " are in both but were not answered by both");
   }
   if (comparison.only_in_first > 0) {
-    absl::StrAppend(&text, "; ", WithSeparators(comparison.only_in_first), " are in the first alone");
+    absl::StrAppend(&text, "; ", WithSeparators(comparison.only_in_first), " are only in the first");
   }
   if (comparison.only_in_second > 0) {
-    absl::StrAppend(&text, "; ", WithSeparators(comparison.only_in_second), " are in the second alone");
+    absl::StrAppend(&text, "; ", WithSeparators(comparison.only_in_second), " are only in the second");
   }
-  return absl::StrCat(text, ". Everything below is about those that both answered.");
+  return absl::StrCat(text, ". The results below use only images that both answered.");
 }
 
 std::string RunTitle(const Evaluation& evaluation) {
@@ -193,7 +193,7 @@ std::string RunTitle(const Evaluation& evaluation) {
 std::string WorseInWords(const Comparison& comparison) {
   return absl::StrFormat(
       "%s is worse than %s: right on %s instead of %s of %s images (%+.2f %%, 95 %% interval %+.2f to %+.2f %%), p = "
-      "%s%s; required is that no difference to its disadvantage is shown at 0.05",
+      "%s%s; --fail-if-worse allows no significant loss at 0.05",
       RunTitle(comparison.second), RunTitle(comparison.first), PercentText(comparison.second_metrics.top1),
       PercentText(comparison.first_metrics.top1), WithSeparators(comparison.counts.all()),
       100 * PairedDifference(comparison.counts), 100 * comparison.interval.low, 100 * comparison.interval.high,
@@ -289,7 +289,7 @@ std::string PrintComparisons(const Comparisons& comparisons, OutputFormat format
     return absl::StrCat(RunInWords("first:  ", one.first), "\n", SeveralOf(comparisons).Print(format), "\n",
                         "Each is compared with the first, on the images that both answered. P is McNemar's; P, HOLM is "
                         "corrected for ",
-                        comparisons.size(), " comparisons, and decides at 0.05 what is shown.\n");
+                        comparisons.size(), " comparisons and shows a difference if it is below 0.05.\n");
   }
   Json json = {{"correction", "Holm"}, {"comparisons", Json::array()}};
   if (fail_if_worse) json["gates"] = Json::array();

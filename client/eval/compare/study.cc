@@ -102,7 +102,7 @@ absl::StatusOr<MeanCost> CostOf(Client& client, const v1::ModelVersion& model,
   }
   ASSIGN_OR_RETURN(const v1::ModelVersion told, client.GetModel(request));
   if (told.costs_size() != static_cast<int>(sizes.size())) {
-    return absl::UnimplementedError("the server does not tell what an image costs");
+    return absl::UnimplementedError("the server does not report the cost of an image");
   }
   MeanCost mean;
   double all = 0;

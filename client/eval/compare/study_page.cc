@@ -96,7 +96,7 @@ void AddBest(const Study& study, HtmlPage& page) {
   }
   const auto measured = std::ranges::count_if(study.cells, &StudyCell::measured);
   std::vector<KeyFigure> figures = {
-      {"cells", absl::StrCat(measured), absl::StrCat("of ", study.cells.size(), " have numbers")}};
+      {"cells", absl::StrCat(measured), absl::StrCat("of ", study.cells.size(), " have results")}};
   if (best != nullptr) {
     figures.push_back({"highest top-1", PercentText(best->metrics.top1),
                        absl::StrCat(ModelAndVersion(*best), ", ", SizeInWords(*best))});
@@ -129,9 +129,9 @@ void AddMeasured(const Study& study, HtmlPage& page) {
          absl::StrFormat("%.4g", metrics.images_per_second), OnFrontier(study, cell) ? "yes" : "", Remark(cell)});
   }
   page.Section("Cells",
-               "Each has a report of its own in its folder. Frontier: no other is at least as accurate with no more "
-               "multiply-adds, and better in one of the two; cells that were not answered about every image that can "
-               "be read stay out of it. Latency is the median that the client saw.");
+               "Each cell has a report in its folder. Frontier: no other cell is at least as accurate with at most as "
+               "many multiply-adds, and better in one of the two. It has only cells with an answer for every readable "
+               "image. Latency is the median that the client measured.");
   page.Table(table);
 }
 
@@ -149,10 +149,10 @@ void AddDifferences(const Study& study, HtmlPage& page) {
   if (table.rows.empty()) return;
   const StudyCell& first = study.cells[FirstMeasured(study)];
   page.Section("Differences",
-               absl::StrCat("In top-1, from ", ModelAndVersion(first), " at ", SizeInWords(first),
-                            ", on the images that both answered. p is McNemar's; the one beside it is corrected for ",
+               absl::StrCat("Top-1 differences from ", ModelAndVersion(first), " at ", SizeInWords(first),
+                            ", on the images that both answered. p is McNemar's; p, Holm is corrected for ",
                             "the number of comparisons, ", table.rows.size(),
-                            ", by Holm's method, and decides at 0.05 what is shown."));
+                            ", by Holm's method and shows a difference if it is below 0.05."));
   page.Table(table);
 }
 
@@ -191,7 +191,7 @@ void AddOthers(const Study& study, HtmlPage& page) {
     if (!cell.measured()) table.rows.push_back({ModelAndVersion(cell), SizeInWords(cell), Remark(cell)});
   }
   if (table.rows.empty()) return;
-  page.Section("Without numbers");
+  page.Section("Cells without results");
   page.Table(table);
 }
 
@@ -251,8 +251,8 @@ std::string DrawStudy(const Study& study) {
   HtmlPage page("Accuracy and cost", absl::StrCat("on the ", study.split, " split of ", study.data));
   AddBest(study, page);
   page.Section("Plots",
-               "Bars are 95 % intervals (Wilson). Latency and throughput are those of bulk runs, with many images "
-               "under way.");
+               "Bars are 95 % intervals (Wilson). Latency and throughput are from bulk runs with many images in "
+               "flight.");
   page.Charts(
       {DrawAccuracy(study, "Accuracy and multiply-adds", "multiply-adds of an image, in millions",
                     [](const StudyCell& cell) { return cell.macs ? std::optional(*cell.macs / 1e6) : std::nullopt; }),

@@ -74,11 +74,11 @@ void AddAttention(const ImageSource& source, const std::vector<int64_t>& indices
   Faults faults(looks);
   const std::optional<v1::AttentionKind> kind = BestKind(*source.model);
   if (!kind) {
-    looks.fault = "The model has no attention that lies on an image.";
+    looks.fault = "The model has no attention map that lies on an image.";
     return;
   }
   if (source.client == nullptr) {
-    looks.fault = "No server was there to ask for the attention.";
+    looks.fault = "No server was available for the attention maps.";
     return;
   }
   const v1::ClassifyRequest common = AttentionRequestFor(source, *kind);
@@ -101,7 +101,7 @@ void AddAttention(const ImageSource& source, const std::vector<int64_t>& indices
   };
   const absl::Status status = source.client->ClassifyMany(requests, sink);
   if (!status.ok()) faults.Add("Attention is missing", status);
-  if (next < indices.size()) faults.Add("Attention is missing", absl::CancelledError("it was stopped"));
+  if (next < indices.size()) faults.Add("Attention is missing", absl::CancelledError("the run was stopped"));
 }
 
 }  // namespace
@@ -121,7 +121,7 @@ Looks LookAt(const ImageSource& source, const std::vector<const Prediction*>& pr
   Looks looks;
   looks.images.resize(predictions.size());
   if (source.data == nullptr) {
-    looks.fault = "The data set was not there to show its images.";
+    looks.fault = "The data set was not found, so its images are not shown.";
     return looks;
   }
   Faults faults(looks);
@@ -130,7 +130,7 @@ Looks LookAt(const ImageSource& source, const std::vector<const Prediction*>& pr
   for (size_t i = 0; i < predictions.size(); ++i) {
     indices.push_back(predictions[i]->index);
     if (!Shows(*source.data, *predictions[i])) {
-      looks.fault = "The data set is another than the one that was evaluated.";
+      looks.fault = "The data set differs from the evaluated one.";
       looks.images.assign(predictions.size(), {});
       return looks;
     }

@@ -152,7 +152,7 @@ absl::Status WriteReport(const std::string& folder, const Evaluation& evaluation
       if (prediction.outcome == Outcome::kAnswered) answered.push_back(prediction.index);
     }
     distances = source.data == nullptr || source.client == nullptr
-                    ? absl::UnavailableError("no server or no data set was there to measure them")
+                    ? absl::UnavailableError("no server or no data set was available")
                     : MeasureDistances(source, answered, wish.attention_distance);
     if (distances.ok()) {
       page.distances = &*distances;
@@ -164,7 +164,7 @@ absl::Status WriteReport(const std::string& folder, const Evaluation& evaluation
   }
   RETURN_IF_ERROR(ReplaceFile((std::filesystem::path(folder) / "report.html").string(), RenderPage(page)));
   if (stopped_before || !source.Stopping()) return absl::OkStatus();
-  return absl::CancelledError("it was stopped before it had everything; the same command again completes it");
+  return absl::CancelledError("stopped before it was complete; the same command again completes it");
 }
 
 }  // namespace vitrine

@@ -80,19 +80,19 @@ std::string IntervalText(const std::optional<Interval>& interval) {
 void AddProperScores(const EvaluationMetrics& metrics, HtmlPage& page) {
   if (!metrics.nll.has_value() || !metrics.brier.has_value()) {
     return page.Paragraph(
-        "No log-likelihood and no Brier score: they take the probabilities of all classes, which not every answer "
-        "has.");
+        "No log-likelihood and no Brier score: they need the probabilities of all classes, but not every answer "
+        "has them.");
   }
   const double classes = std::max(1, metrics.confusion.classes());
-  HtmlTable table{.columns = {{"score"}, {"mean", true}, {"95 % interval", true}, {"all classes alike", true}}};
+  HtmlTable table{.columns = {{"score"}, {"mean", true}, {"95 % interval", true}, {"equal probabilities", true}}};
   table.rows.push_back({"negative log-likelihood, nats", absl::StrFormat("%.4f", metrics.nll->mean),
                         IntervalText(metrics.nll->interval), absl::StrFormat("%.4f", std::log(classes))});
   table.rows.push_back({"Brier score, 0 to 2", absl::StrFormat("%.4f", metrics.brier->mean),
                         IntervalText(metrics.brier->interval), absl::StrFormat("%.4f", 1 - 1 / classes)});
   page.Table(table);
   page.Paragraph(
-      "The lower the better. Both judge all probabilities of an answer, not only the best guess; beside them what "
-      "equal probabilities for all classes would score.");
+      "Lower is better. Both scores use all probabilities of an answer, not only the best guess; the last column "
+      "is the score of equal probabilities for all classes.");
 }
 
 }  // namespace
@@ -100,9 +100,9 @@ void AddProperScores(const EvaluationMetrics& metrics, HtmlPage& page) {
 std::string CalibrationInWords(const Calibration& calibration) {
   const double over = calibration.Overconfidence();
   return absl::StrFormat(
-      "Expected calibration error %.2f %% over %d bins; on average the model is %.2f %% %s than it is right.",
+      "Expected calibration error %.2f %% over %d bins; on average the confidence is %.2f %% %s the accuracy.",
       100 * calibration.ExpectedError(), calibration.bins().size(), 100 * std::abs(over),
-      over >= 0 ? "surer" : "less sure");
+      over >= 0 ? "above" : "below");
 }
 
 std::string DrawConfidences(std::span<const Prediction> predictions, const std::string& title) {
@@ -165,7 +165,7 @@ void AddKeyFigures(const EvaluationPage& input, HtmlPage& page) {
 void AddLedger(const EvaluationPage& input, HtmlPage& page) {
   const EvaluationLedger& ledger = input.metrics.ledger;
   page.Section("Ledger", ledger.complete() ? "Every image was answered."
-                                           : "Accuracy and calibration are those of the answered images.");
+                                           : "Accuracy and calibration are of the answered images only.");
   HtmlTable table{.columns = {{""}, {"images", true}, {""}}};
   const auto add = [&](const std::string& what, int64_t count, const std::string& note) {
     table.rows.push_back({what, WithSeparators(count), note});
@@ -174,7 +174,7 @@ void AddLedger(const EvaluationPage& input, HtmlPage& page) {
   if (ledger.unreadable > 0) add("unreadable", ledger.unreadable, "could not be read or are no images; never sent");
   if (ledger.unlabelled > 0) add("unlabelled", ledger.unlabelled, "the model has no such class; never sent");
   for (const auto& [code, count] : ledger.refused_by_code) add(absl::StrCat("refused, ", code), count, "");
-  if (ledger.missing > 0) add("missing", ledger.missing, "not evaluated yet; the same command asks them");
+  if (ledger.missing > 0) add("missing", ledger.missing, "not evaluated yet; the same command continues");
   add("in all", ledger.images,
       ledger.retries > 0 ? absl::StrCat("sent again ", WithSeparators(ledger.retries), " times") : "");
   page.Table(table);
@@ -193,7 +193,7 @@ void AddClasses(const EvaluationPage& input, HtmlPage& page) {
   if (all > kMostClasses) order.resize(kWeakClasses);
   page.Section("Classes", all > kMostClasses
                               ? absl::StrCat("The ", order.size(), " of ", all, " classes with the lowest F1.")
-                              : "Those with the lowest F1 first.");
+                              : "Classes with the lowest F1 first.");
   HtmlTable table{
       .columns = {{"class"}, {"recall", true}, {"precision", true}, {"F1", true}, {"images", true}, {"answers", true}}};
   for (const size_t i : order) {
@@ -216,7 +216,7 @@ void AddConfusion(const EvaluationPage& input, HtmlPage& page) {
   const std::vector<Confusion::Pair> pairs = confusion.MostConfused(kPairs);
   if (pairs.empty()) return page.Paragraph("No answer is wrong.");
   page.Paragraph("Most frequent mistakes:");
-  HtmlTable table{.columns = {{"label"}, {"taken for"}, {"times", true}, {"of the label's images", true}}};
+  HtmlTable table{.columns = {{"label"}, {"taken for"}, {"times", true}, {"share of the label's images", true}}};
   for (const Confusion::Pair& pair : pairs) {
     const double share = static_cast<double>(pair.count) / static_cast<double>(confusion.OfLabel(pair.label));
     table.rows.push_back({LabelOf(input.evaluation.model, pair.label), LabelOf(input.evaluation.model, pair.answer),
@@ -227,9 +227,9 @@ void AddConfusion(const EvaluationPage& input, HtmlPage& page) {
 
 void AddMistakes(const EvaluationPage& input, HtmlPage& page) {
   if (input.metrics.ledger.answered == 0) return;
-  std::string note = input.mistakes.empty() ? "None." : "Wrong answers, surest first.";
+  std::string note = input.mistakes.empty() ? "None." : "Wrong answers, most confident first.";
   if (!input.looks.attention.empty()) absl::StrAppend(&note, " Beside each image ", input.looks.attention, ".");
-  page.Section("Surest mistakes", note);
+  page.Section("Most confident mistakes", note);
   if (!input.mistakes.empty() && !input.looks.fault.empty()) page.Paragraph(input.looks.fault);
   std::vector<ImageCard> cards;
   for (size_t i = 0; i < input.mistakes.size(); ++i) {

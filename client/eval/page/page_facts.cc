@@ -138,10 +138,9 @@ std::string MeanScoreText(const MeanScore& score) {
 
 void AddTimes(const EvaluationPage& input, HtmlPage& page) {
   if (input.metrics.ledger.answered == 0) return;
-  page.Section(
-      "Time",
-      "queue, decode, compute and encode as the server reports them, server is their whole; client is what the "
-      "caller saw from sending an image to its answer, with as many images under way as the server took well.");
+  page.Section("Time",
+               "queue, decode, compute, encode and their total, server, as the server reports them; client is the time "
+               "from sending an image to its answer, with as many images in flight as the server handled well.");
   HtmlTable table{.columns = {{"stage"},
                               {"mean", true},
                               {"p50", true},
@@ -163,7 +162,7 @@ void AddTimes(const EvaluationPage& input, HtmlPage& page) {
 
 void AddAttentionDistances(const EvaluationPage& input, HtmlPage& page) {
   if (input.distances == nullptr && input.distances_fault.empty()) return;
-  page.Section("Attention distance", "How far heads look, in pixels of the input.");
+  page.Section("Attention distance", "Mean attention distance of heads, in pixels of the input.");
   if (input.distances == nullptr) return page.Paragraph(absl::StrCat("Not measured: ", input.distances_fault, "."));
   const AttentionDistances& distances = *input.distances;
   const absl::StatusOr<std::string> plot = DrawDistances(distances);
@@ -213,10 +212,10 @@ void AddProvenance(const EvaluationPage& input, HtmlPage& page) {
   if (from.train_seconds() > 0) facts.Add("training time", DurationText(from.train_seconds()));
   facts.Add("source revision", from.source_revision());
   facts.Add("started from", from.started_from());
-  facts.Add("weights that it started from", from.continued_from());
+  facts.Add("weights at the start", from.continued_from());
   facts.Add("teacher", from.teacher());
   if (from.created_unix_seconds() > 0) facts.Add("published", TimeOf(static_cast<double>(from.created_unix_seconds())));
-  page.Section("Provenance", "What the model's manifest says of it.");
+  page.Section("Provenance", "From the model's manifest.");
   page.Table(facts.table());
   if (from.metrics().empty()) return;
   page.Paragraph("Measured when it was published:");
@@ -248,7 +247,7 @@ void AddSettings(const EvaluationPage& input, HtmlPage& page) {
   }
   page.Table(sessions);
   if (const std::string map = LabelMapInWords(evaluation); !map.empty()) page.Folded("Labels that were mapped", map);
-  page.Paragraph("The command that repeats it, in the folder where it was given:");
+  page.Paragraph("Command that repeats the evaluation, to be run in the same folder:");
   page.Add(
       absl::StrCat("<pre>", EscapeHtml(CommandOf(evaluation, input.folder, input.command, input.wish)), "</pre>\n"));
 }

@@ -110,8 +110,7 @@ absl::Status CheckComplete(const std::map<int64_t, Part>& parts) {
   if (!unfinished.empty()) {
     sentences.push_back(absl::StrCat(absl::StrJoin(unfinished, ", "), "; the same command again continues"));
   }
-  return absl::FailedPreconditionError(
-      absl::StrCat(absl::StrJoin(sentences, "; "), ". --allow-missing merges what is there"));
+  return absl::FailedPreconditionError(absl::StrCat(absl::StrJoin(sentences, "; "), ". --allow-missing merges anyway"));
 }
 
 }  // namespace
@@ -119,7 +118,7 @@ absl::Status CheckComplete(const std::map<int64_t, Part>& parts) {
 absl::StatusOr<Evaluation> MergeEvaluations(const MergeOptions& options) {
   ASSIGN_OR_RETURN(const auto parts, ReadParts(options.folders));
   if (parts.empty())
-    return absl::InvalidArgumentError("there is nothing to merge; name the --out folders of the shards");
+    return absl::InvalidArgumentError("there is nothing to merge; give the --out folders of the shards");
   if (!options.allow_missing) RETURN_IF_ERROR(CheckComplete(parts));
   RETURN_IF_ERROR(CheckImages(parts));
   if (!absl::IsNotFound(ReadEvaluation(options.out).status())) {

@@ -130,8 +130,9 @@ absl::StatusOr<PreparedRun> PrepareRun(const EvalCommand& command, ProgressDispl
   }
   const std::vector<std::string> labels(model.labels().begin(), model.labels().end());
   ASSIGN_OR_RETURN(LabelMatch match, MatchLabels(run.data->labels(), labels, rows));
-  if (match.by_number) display.Line("vitrine: the data set's labels are numbers; they are taken as the model's");
-  if (match.by_wnid) display.Line("vitrine: WordNet ids are taken for the classes of ImageNet-1k");
+  if (match.by_number)
+    display.Line("vitrine: the data set's labels are numbers; they are used as class numbers of the model");
+  if (match.by_wnid) display.Line("vitrine: the labels are read as WordNet ids of ImageNet-1k's classes");
   if (!match.unknown.empty()) display.Line(UnknownLabels(match));
 
   run.evaluation.data = command.data;

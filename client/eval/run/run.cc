@@ -44,8 +44,8 @@ absl::Status EvaluationRun::OpenJournal() {
     if (!known.contains(index)) pending_.push_back(index);
   }
   if (!known.empty()) {
-    display_.Line(absl::StrCat("vitrine: ", command_.out, " knows ", known.size(), " images already; ", pending_.size(),
-                               " are left"));
+    display_.Line(absl::StrCat("vitrine: ", command_.out, " has results of ", known.size(), " images already; ",
+                               pending_.size(), " are left"));
   }
   if (pending_.empty()) return absl::OkStatus();
   const double now = UnixSeconds(absl::Now());
@@ -55,10 +55,10 @@ absl::Status EvaluationRun::OpenJournal() {
 absl::Status EvaluationRun::CheckSameImages() const {
   for (const Prediction& p : evaluation_.predictions) {
     if (data_->name(p.index) == p.name && data_->label(p.index) == p.data_label) continue;
-    return absl::FailedPreconditionError(absl::StrCat(
-        command_.out, " holds another evaluation: image ", p.index, " was ", p.name, " with label ", p.data_label,
-        ", now it is ", data_->name(p.index), " with label ", data_->label(p.index),
-        "; give another --out, or --restart to throw away its ", evaluation_.predictions.size(), " images"));
+    return absl::FailedPreconditionError(
+        absl::StrCat(command_.out, " holds another evaluation: image ", p.index, " was ", p.name, " with label ",
+                     p.data_label, ", now it is ", data_->name(p.index), " with label ", data_->label(p.index),
+                     "; give another --out, or --restart to discard its ", evaluation_.predictions.size(), " images"));
   }
   return absl::OkStatus();
 }
@@ -125,7 +125,7 @@ absl::StatusOr<EvalResult> EvaluationRun::Do() {
     if (!away_.ok()) {
       AwaitServer();
     } else if (!pending_.empty() && progress_->known() == before) {
-      Nap(patience_.NextWait(), "asking again soon");
+      Nap(patience_.NextWait(), "retrying soon");
     }
   }
   if (progress_->asked() > 0) progress_->DrawEnd(limit_.limit(), absl::Now());
@@ -214,7 +214,7 @@ absl::Status EvaluationRun::WhyStopped() const {
 
 absl::StatusOr<EvalResult> RunEvaluation(const EvalCommand& command, ProgressDisplay& progress,
                                          const std::atomic<bool>* stop) {
-  if (command.out.empty()) return absl::InvalidArgumentError("--out names the folder of the results");
+  if (command.out.empty()) return absl::InvalidArgumentError("--out is missing, the folder for the results");
   if (command.top_k < 5) return absl::InvalidArgumentError("top_k must be at least 5, for the top-5 accuracy");
   return EvaluationRun(command, progress, stop).Do();
 }

@@ -131,9 +131,8 @@ void EvaluationRun::AskLater(int64_t index, const absl::Status& status) {
   const absl::Time now = absl::Now();
   patience_.Silent(now);
   if (patience_.Left(now) < absl::ZeroDuration() && stopped_.ok()) {
-    stopped_ = absl::Status(
-        status.code(),
-        absl::StrCat("nothing was answered for ", absl::FormatDuration(command_.patience), ": ", status.message()));
+    stopped_ = absl::Status(status.code(), absl::StrCat("no answer came for ", absl::FormatDuration(command_.patience),
+                                                        ": ", status.message()));
   }
   Trouble& trouble = trouble_[index];
   if (++trouble.refusals == 2) trouble.second = now;
@@ -147,7 +146,7 @@ void EvaluationRun::Strike(int64_t index) {
   Prediction prediction = Begin(index);
   prediction.attempts = trouble.attempts;
   const absl::Status last = trouble.last;
-  Refuse(std::move(prediction), last, absl::StrCat("the server was lost each time it was asked: ", last.message()));
+  Refuse(std::move(prediction), last, absl::StrCat("the server was lost at every attempt: ", last.message()));
 }
 
 void EvaluationRun::TakeReadError(int64_t index, const absl::Status& status) {

@@ -26,8 +26,8 @@ std::string Words(absl::Duration duration) {
 void EvaluationRun::AwaitServer() {
   patience_.Silent(absl::Now());
   if (!patience_.waited()) {
-    progress_->Line(absl::StrCat("vitrine: the server is away (", Printable(away_.message()), "); waiting up to ",
-                                 absl::FormatDuration(command_.patience)));
+    progress_->Line(absl::StrCat("vitrine: the server is unreachable (", Printable(away_.message()),
+                                 "); waiting up to ", absl::FormatDuration(command_.patience)));
   }
   while (!Stopping()) {
     const absl::Duration left = patience_.Left(absl::Now());
@@ -37,7 +37,7 @@ void EvaluationRun::AwaitServer() {
                                               absl::FormatDuration(command_.patience), ": ", away_.message()));
       return;
     }
-    if (!Nap(std::min(patience_.NextWait(), left), absl::StrCat("waiting for the server, ", Words(left), " yet")))
+    if (!Nap(std::min(patience_.NextWait(), left), absl::StrCat("waiting for the server, ", Words(left), " left")))
       return;
     absl::Status back = Reconnect(patience_.Left(absl::Now()));
     if (back.ok() && !Stopping()) back = Prove();

@@ -64,8 +64,8 @@ absl::StatusOr<ServerAddress> ParseSocket(const std::string& address) {
   const std::string path = address.substr(abstract ? sizeof("unix-abstract:") - 1 : sizeof("unix:") - 1);
   if (path.empty()) return absl::InvalidArgumentError("the server's address names no socket; give unix:PATH");
   if (path.size() > kLongestSocketPath) {
-    return absl::InvalidArgumentError(absl::StrCat("the server's address names a socket by ", path.size(),
-                                                   " characters; at most ", kLongestSocketPath, " are possible"));
+    return absl::InvalidArgumentError(absl::StrCat("the server's address has a socket path of ", path.size(),
+                                                   " characters; the maximum is ", kLongestSocketPath, " characters"));
   }
   return ServerAddress{.uri = address, .local = true};
 }

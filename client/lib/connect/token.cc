@@ -23,7 +23,7 @@ absl::StatusOr<std::string> Checked(const std::string& text, const std::string& 
   if (token.empty()) return absl::InvalidArgumentError(absl::StrCat(where, " is empty"));
   if (!std::ranges::all_of(token, [](unsigned char c) { return absl::ascii_isgraph(c); })) {
     return absl::InvalidArgumentError(
-        absl::StrCat(where, " has spaces or characters that are not ASCII, which no header carries"));
+        absl::StrCat(where, " has spaces or non-ASCII characters, which are invalid in a header"));
   }
   return token;
 }

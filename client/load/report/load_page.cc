@@ -61,11 +61,10 @@ void AddSweep(const LoadReport& report, HtmlPage& page) {
     const LatencyHistogram failures = record.FailureLatency();
     refused.emplace_back(offered, failures.count() == 0 ? NAN : Milliseconds(failures.Quantile(0.99)));
   }
-  page.Section(
-      "Offered load",
-      "Percentiles are of all requests due: where so many have no answer there is no point, and the table says "
-      "inf. Where the generator itself could not keep up nothing can be said of the server: such points are "
-      "void, unless they meet the goal in spite of it.");
+  page.Section("Offered load",
+               "Percentiles are of all requests due. If too many have no answer, the chart has no point and the table "
+               "inf. If the generator itself could not keep up, a point says nothing about the server: it is void, "
+               "unless it meets the goal anyway.");
   page.Charts({DrawCurves({"Goodput",
                            "offered, requests/s",
                            "requests/s",
@@ -134,9 +133,8 @@ std::vector<std::string> TimelineCharts(const LoadRecord& record) {
 void AddStages(const LoadRecord& record, HtmlPage& page) {
   const LoadRecord::Stages& stages = record.stages();
   if (stages.server.count() == 0) return;
-  page.Section("Where the time goes",
-               absl::StrCat("As the server reports it, in ", record.looked_at(),
-                            " answers; outside is what the client saw less the server's total."));
+  page.Section("Time by stage", absl::StrCat("As reported by the server in ", record.looked_at(),
+                                             " answers; outside is the client's latency minus the server's total."));
   HtmlTable table;
   table.columns = {{"stage"}, {"p50 ms", true}, {"p90 ms", true}, {"p99 ms", true}, {"max ms", true}};
   const auto add = [&](const char* name, const LatencyHistogram& one) {
@@ -170,14 +168,14 @@ void AddErrors(const LoadRecord& record, HtmlPage& page) {
   const auto add = [&](const char* name, uint64_t count, const char* why) {
     if (count > 0) table.rows.push_back({name, absl::StrCat(count), "-", "-", why});
   };
-  add("not sent", record.not_sent(), "too many requests were outstanding");
+  add("not sent", record.not_sent(), "too many requests were in flight");
   add("unanswered", record.unanswered(), "when the run ended");
   page.Table(table);
 }
 
 void AddPoint(const LoadPoint& point, HtmlPage& page) {
   const LoadRecord& record = point.result.record;
-  page.Section("Latency", "Of answers, from the moment a request was due, whenever it was sent.");
+  page.Section("Latency", "Latency of answers, counted from when a request was due, even if it was sent later.");
   page.Charts({PercentileChart(record.latency())});
   page.Section("Second by second");
   page.Charts(TimelineCharts(record));
@@ -208,14 +206,14 @@ void AddKeyFigures(const LoadReport& report, HtmlPage& page) {
                    {"p99", CellOfDue(result.record, 0.99) + " ms", "of all due"},
                    {"p99.9", CellOfDue(result.record, 0.999) + " ms", "of all due"},
                    {"generator", Number(100 * result.GeneratorShare(), " %"),
-                    absl::StrFormat("of a core; slip p99 %s ms, in the mean %s of the latency%s",
+                    absl::StrFormat("of a core; slip p99 %s ms, on average %s of the latency%s",
                                     QuantileText(result.record.slip(), 0.99), SlipShareText(result),
                                     reason.empty() ? "" : ": VOID, " + reason)}});
 }
 
 void AddGates(const LoadReport& report, HtmlPage& page) {
   if (report.gates.empty()) return;
-  page.Section("Gates", "What was required of the run.");
+  page.Section("Gates", "Requirements of the run (--require).");
   HtmlTable table{.columns = {{"required"}, {"measured", true}, {""}}};
   for (const GateResult& result : report.gates) {
     table.rows.push_back({absl::StrCat(result.gate.measure, " ", result.gate.demand), MeasuredText(result),
@@ -239,7 +237,7 @@ std::string LoadPage(const LoadReport& report) {
     AddSweep(report, page);
   } else {
     const Stability& stability = report.points.front().stability;
-    if (report.points.front().result.interrupted) page.Paragraph("Interrupted: what was measured until then.");
+    if (report.points.front().result.interrupted) page.Paragraph("Interrupted: results until then.");
     const std::string overload = Overload(setting, report.points.front());
     if (!overload.empty()) page.Paragraph("Overload: " + overload + ".");
     if (!stability.reason.empty()) page.Paragraph("Stability: " + stability.reason + ".");

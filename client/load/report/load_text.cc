@@ -71,7 +71,7 @@ std::string LedgerText(const LoadRecord& record) {
   }
   if (record.not_sent() > 0) {
     absl::StrAppend(&text, Line("not sent", absl::StrCat(record.not_sent(),
-                                                         ": too many requests were outstanding "
+                                                         ": too many requests were in flight "
                                                          "(--max-outstanding)")));
   }
   if (record.unanswered() > 0) {
@@ -94,7 +94,7 @@ std::string ServerText(const LoadRecord& record) {
   add("encode", stages.encode);
   add("outside", stages.outside);
   std::string text = Line("stages", absl::StrCat(absl::StrJoin(parts, "  "), " ms (p50/p99)"));
-  absl::StrAppend(&text, Line("batches", absl::StrFormat("%.1f images in the mean", record.MeanBatchImages())));
+  absl::StrAppend(&text, Line("batches", absl::StrFormat("%.1f images on average", record.MeanBatchImages())));
   for (const auto& [name, count] : record.served_by()) {
     absl::StrAppend(&text,
                     Line("served by", absl::StrCat(Printable(name), " (", Percent(count, record.looked_at()), ")")));
@@ -141,11 +141,11 @@ std::string GeneratorText(const LoadSetting& setting, const LoadPoint& point) {
   const LoadResult& result = point.result;
   const std::string slip =
       setting.closed ? ""
-                     : absl::StrFormat(", slip p99 %s ms, in the mean %s of the latency",
+                     : absl::StrFormat(", slip p99 %s ms, on average %s of the latency",
                                        QuantileInMilliseconds(result.record.slip(), 0.99), SlipShareText(result));
   std::string text =
       Line("generator",
-           absl::StrFormat("%.1f %% of a core (receiving thread %.1f %% busy), %.1f us CPU a request (%s requests "
+           absl::StrFormat("%.1f %% of a core (receiving thread %.1f %% busy), %.1f us CPU per request (%s requests "
                            "per CPU second)%s",
                            100 * result.GeneratorShare(), 100 * result.receiver_share,
                            result.GeneratorMicrosecondsARequest(),
@@ -189,10 +189,9 @@ std::string PointVerdict(const LoadPoint& point) {
 std::string PointText(const LoadSetting& setting, const LoadPoint& point) {
   const LoadRecord& record = point.result.record;
   const std::string overload = Overload(setting, point);
-  return absl::StrCat(point.result.interrupted ? "interrupted; what was measured until then:\n" : "",
-                      LedgerText(record), overload.empty() ? "" : Line("OVERLOAD", overload), LatencyText(record),
-                      ServerText(record), StabilityText(point.stability), GeneratorText(setting, point),
-                      ClassesText(setting, record));
+  return absl::StrCat(point.result.interrupted ? "interrupted; results until then:\n" : "", LedgerText(record),
+                      overload.empty() ? "" : Line("OVERLOAD", overload), LatencyText(record), ServerText(record),
+                      StabilityText(point.stability), GeneratorText(setting, point), ClassesText(setting, record));
 }
 
 std::string PointsTable(const LoadReport& report) {
@@ -211,9 +210,9 @@ std::string PointsTable(const LoadReport& report) {
   std::vector<bool> right(rows.front().size(), true);
   right.back() = false;
   return Aligned(rows, right) +
-         "Percentiles are of all requests due; inf: so many have no answer.\n"
-         "Slip is how late the generator itself started requests; \"of latency\" is how much of it that is, in the "
-         "mean.\n";
+         "Percentiles are of all requests due; inf: too many have no answer.\n"
+         "Slip is how late the generator itself started requests; \"of latency\" is its share of the latency, on "
+         "average.\n";
 }
 
 std::string TimelineCsv(const LoadPoint& point) {

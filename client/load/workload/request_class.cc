@@ -25,7 +25,7 @@ absl::Status SetDeadline(absl::string_view value, RequestClass& request_class) {
   absl::Duration deadline;
   if (!absl::ParseDuration(value, &deadline) || deadline <= absl::ZeroDuration()) {
     return absl::InvalidArgumentError(
-        absl::StrCat("deadline \"", value, "\" is no duration; give one with its unit, as in 50ms or 2s"));
+        absl::StrCat("deadline \"", value, "\" is no duration; give a number with a unit, as in 50ms or 2s"));
   }
   request_class.deadline = deadline;
   return absl::OkStatus();
@@ -43,7 +43,8 @@ absl::Status SetWeight(absl::string_view value, RequestClass& request_class) {
 absl::Status SetTopK(absl::string_view value, RequestClass& request_class) {
   int top_k = 0;
   if (!absl::SimpleAtoi(value, &top_k) || top_k < 1) {
-    return absl::InvalidArgumentError(absl::StrCat("top_k \"", value, "\" is no number of predictions from 1 on"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("top_k \"", value, "\" is no number of predictions; give at least 1"));
   }
   request_class.top_k = top_k;
   return absl::OkStatus();

@@ -81,7 +81,7 @@ class TraceBuilder {
     }
     if (!due.has_value()) return absl::InvalidArgumentError("\"seconds\" is missing");
     if (!trace_.arrivals.empty() && *due < trace_.arrivals.back().due) {
-      return absl::InvalidArgumentError("its seconds lie before those of the line above; sort the trace by time");
+      return absl::InvalidArgumentError("its seconds are below those of the line above; sort the trace by time");
     }
     if (trace_.arrivals.size() == kMaxLines) return absl::InvalidArgumentError("the trace is longer than 10,000,000");
     ASSIGN_OR_RETURN(const uint32_t request, Request(std::move(request_class)));
@@ -105,9 +105,10 @@ class TraceBuilder {
         classes_.emplace(request_class.Description(), static_cast<uint32_t>(trace_.classes.size()));
     if (new_class) trace_.classes.push_back(std::move(request_class));
     if (trace_.classes.size() > kMaxClasses) {
-      return absl::InvalidArgumentError(absl::StrCat("is of another kind than ", kMaxClasses,
-                                                     " before it: models, resolutions, priorities and deadlines "
-                                                     "together may differ that often"));
+      return absl::InvalidArgumentError(
+          absl::StrCat("has a new request class after ", kMaxClasses,
+                       " others: at most that many combinations of model, resolution, priority "
+                       "and deadline are possible"));
     }
     const auto [place, added] =
         requests_.emplace(std::pair(one->second, image), static_cast<uint32_t>(trace_.requests.size()));

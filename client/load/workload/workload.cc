@@ -77,7 +77,7 @@ class WorkloadBuilder {
     total_ += static_cast<int64_t>(workload_.requests.back().bytes.size());
     if (total_ <= options_.max_bytes) return absl::OkStatus();
     return absl::InvalidArgumentError(absl::StrCat("the images take more than ", options_.max_bytes >> 20,
-                                                   " MiB, and all are held in memory; give fewer of them"));
+                                                   " MiB, and all must fit in memory; give fewer images"));
   }
 
   void Finish() { workload_.image_bytes /= static_cast<double>(std::max<size_t>(1, workload_.requests.size())); }
@@ -134,7 +134,7 @@ absl::StatusOr<Workload> PrepareTrace(const Trace& trace, const WorkloadOptions&
   for (const Trace::Request& request : trace.requests) {
     if (std::error_code none; std::filesystem::is_directory(request.image, none)) {
       return absl::InvalidArgumentError(
-          absl::StrCat("a trace names one image a line; ", request.image, " is a folder"));
+          absl::StrCat("a trace names one image per line; ", request.image, " is a folder"));
     }
     RETURN_IF_ERROR(builder.Add(request.request_class, request.image));
   }

@@ -112,8 +112,8 @@ TEST(Gate, SaysWhatWasMeasuredAndRequired) {
   EXPECT_EQ(miss("p99<=50ms", 0.0512), "the gate p99<=50ms is missed: p99 is 51.2 ms, and 50 ms or less is required");
   EXPECT_EQ(miss("rate>200/s", 180.25),
             "the gate rate>200/s is missed: rate is 180.25/s, and more than 200/s is required");
-  EXPECT_EQ(miss("p99<=1s", std::nullopt, "so many requests have no answer"),
-            "the gate p99<=1s is missed: p99 is not known (so many requests have no answer), and 1000 ms or less is "
+  EXPECT_EQ(miss("p99<=1s", std::nullopt, "too many requests have no answer"),
+            "the gate p99<=1s is missed: p99 is not known (too many requests have no answer), and 1000 ms or less is "
             "required");
 }
 

@@ -100,12 +100,12 @@ TEST(Calibrate, RefusalsSayTheWayOut) {
   Evaluation made = MadeLogits();
   EXPECT_TRUE(CheckCalibratable(made, 5).ok());
   made.predictions.resize(99);
-  EXPECT_THAT(std::string(Calibrate(made, 0.8).status().message()), HasSubstr("99 are too few"));
+  EXPECT_THAT(std::string(Calibrate(made, 0.8).status().message()), HasSubstr("but 99 were answered"));
   made = MadeLogits();
   made.predictions[7].logits.clear();
   for (const absl::Status& status : {Calibrate(made, 0.8).status(), CheckCalibratable(made, 5)}) {
     EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
-    EXPECT_THAT(std::string(status.message()), HasSubstr("--restart asks again"));
+    EXPECT_THAT(std::string(status.message()), HasSubstr("--restart requests them"));
   }
   made.predictions[7].outcome = Outcome::kRefused;
   EXPECT_TRUE(Calibrate(made, 0.8).ok()) << "it has no answer";

@@ -189,7 +189,7 @@ TEST_F(EvalCommandLine, AStudyIsJudgedCellByCell) {
       "--models kv-pos-mnist,kv-pos-mnist@1 --out study --mistakes 0 --require 'top1>=1%' "
       "--require 'top1<=1%'");
   EXPECT_EQ(ran.exit_code, 1);
-  EXPECT_THAT(ran.out, HasSubstr("P, HOLM is corrected for all of these"));
+  EXPECT_THAT(ran.out, HasSubstr("P, HOLM is corrected for all rows"));
   EXPECT_THAT(ran.errors,
               AllOf(HasSubstr("vitrine: kv-pos-mnist-own: the gate top1<=1% is missed"),
                     HasSubstr("vitrine: kv-pos-mnist@1-own: the gate top1<=1% is missed"), Not(HasSubstr("top1>=1%"))));

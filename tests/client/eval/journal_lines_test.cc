@@ -126,7 +126,7 @@ TEST(JournalLines, OfAnotherFormatAreRefused) {
                                                         {R"("limit":0)", R"("limit":-1)"},
                                                         {R"("shard":[1,1])", R"("shard":[0,1])"},
                                                         {R"("shard":[1,1])", R"("shard":[2,1])"}}) {
-    EXPECT_EQ(fault(from, to), "line 1: its sizes make no sense") << to;
+    EXPECT_EQ(fault(from, to), "line 1: its sizes are invalid") << to;
   }
 }
 
@@ -173,8 +173,8 @@ TEST(CheckSameEvaluation, SplitOrderLabelsAndGuessesCount) {
   EXPECT_EQ(difference([](Evaluation&) {}), "");
   EXPECT_EQ(difference([](Evaluation& e) { e.settings.split = "train"; }), "the split was test, now it is train");
   EXPECT_EQ(difference([](Evaluation& e) { e.settings.top_k = 6; }), "--top-k was 5, now it is 6");
-  EXPECT_THAT(difference([](Evaluation& e) { e.data_labels[1] = "cow"; }), HasSubstr("other names or labels"));
-  EXPECT_THAT(difference([](Evaluation& e) { e.settings.data_order = "b"; }), HasSubstr("in another order"));
+  EXPECT_THAT(difference([](Evaluation& e) { e.data_labels[1] = "cow"; }), HasSubstr("other image names or labels"));
+  EXPECT_THAT(difference([](Evaluation& e) { e.settings.data_order = "b"; }), HasSubstr("another order of images"));
   EXPECT_EQ(difference([](Evaluation& e) { e.settings.data_order = ""; }), "") << "an old journal tells none";
   EXPECT_EQ(difference([](Evaluation& e) { e.settings.shard = {1, 2}; }), "--shard was 1/1, now it is 1/2");
 }

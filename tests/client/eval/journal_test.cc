@@ -179,7 +179,7 @@ TEST_F(JournalFile, RefusesAnotherEvaluationAndSaysWhatDiffers) {
   EXPECT_THAT(refusal([](Evaluation& e) { e.model.set_version(4); }),
               AllOf(HasSubstr("the model was m@3, now it is m@4"), HasSubstr("--restart"), HasSubstr("its 3 images")));
   EXPECT_THAT(refusal([](Evaluation& e) { e.model.set_weights_sha256("c"); }), HasSubstr("digest of the weights"));
-  EXPECT_THAT(refusal([](Evaluation& e) { e.settings.data_digest = "c"; }), HasSubstr("other names or labels"));
+  EXPECT_THAT(refusal([](Evaluation& e) { e.settings.data_digest = "c"; }), HasSubstr("other image names or labels"));
   EXPECT_THAT(refusal([](Evaluation& e) { e.settings.data_images = 9; }), HasSubstr("number of images"));
   EXPECT_THAT(refusal([](Evaluation& e) { e.settings.shard = {2, 3}; }), HasSubstr("--shard was 1/1, now it is 2/3"));
   EXPECT_THAT(refusal([](Evaluation& e) { e.settings.limit = 2; }), HasSubstr("--limit"));

@@ -125,7 +125,7 @@ TEST(Look, ANameThatCouldNotBeRecordedFitsAnyImage) {
   for (const int64_t outside : {int64_t{-1}, int64_t{4}}) {
     evaluation.predictions[1].index = outside;
     const Looks looks = LookAt({.data = &data}, All(evaluation));
-    EXPECT_EQ(looks.fault, "The data set is another than the one that was evaluated.") << outside;
+    EXPECT_EQ(looks.fault, "The data set differs from the evaluated one.") << outside;
     EXPECT_THAT(looks.images, ElementsAre(IsEmpty(), IsEmpty(), IsEmpty(), IsEmpty()));
   }
 }
@@ -171,7 +171,7 @@ TEST(Look, TellsHowFarItIsAndEndsWhenStopped) {
   EXPECT_THAT(told, ElementsAre(1, 2, 3, 4));
   EXPECT_EQ(answering.asked, 4);
   stop = true;
-  EXPECT_EQ(LookAt(source, All(evaluation)).fault, "Attention is missing: it was stopped");
+  EXPECT_EQ(LookAt(source, All(evaluation)).fault, "Attention is missing: the run was stopped");
   EXPECT_EQ(answering.asked, 4) << "nothing more was asked";
 }
 

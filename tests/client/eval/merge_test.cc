@@ -63,8 +63,8 @@ TEST_F(Merging, AGateThatTheModelCannotHaveIsRefusedBeforeAnythingIsWritten) {
 }
 
 TEST_F(Merging, SaysWhichShardsAreMissingOrUnfinished) {
-  constexpr char kRest[] = ". --allow-missing merges what is there";
-  EXPECT_EQ(Refusal({}), "there is nothing to merge; name the --out folders of the shards");
+  constexpr char kRest[] = ". --allow-missing merges anyway";
+  EXPECT_EQ(Refusal({}), "there is nothing to merge; give the --out folders of the shards");
   EXPECT_EQ(Refusal({Part(1, 3)}), absl::StrCat("shards 2/3, 3/3 are missing", kRest));
   EXPECT_EQ(Refusal({Part(1, 3), Part(2, 3)}), absl::StrCat("shard 3/3 is missing", kRest));
   const std::string whole = Part(1, 2), part = Part(2, 2, 1);

@@ -48,7 +48,7 @@ Evaluation OneOfEach(int classes, int wrong) {
 TEST(PageParts, OfMoreThanAHundredClassesTheThirtyWeakestHaveRows) {
   const std::string all = DrawnPage(OneOfEach(100, 2)), weak = DrawnPage(OneOfEach(101, 2));
   const auto classes = [](const std::string& page) { return Between(page, ">F1<", "</table>"); };
-  EXPECT_THAT(all, HasSubstr("Those with the lowest F1 first."));
+  EXPECT_THAT(all, HasSubstr("Classes with the lowest F1 first."));
   EXPECT_EQ(RowsOf(classes(all)), 100u + 1) << "and their mean";
   EXPECT_THAT(weak, HasSubstr("The 30 of 101 classes with the lowest F1."));
   EXPECT_EQ(RowsOf(classes(weak)), 30u + 1);
@@ -83,7 +83,7 @@ TEST(PageParts, TopFiveOfFiveClassesSaysNothing) {
 
 TEST(PageParts, OneAnswerIsEnoughForEveryPartAndWithoutOneNothingIsClaimed) {
   const char* parts[] = {"top-1 accuracy",  "macro F1",          "median latency", ">Classes</h2>",
-                         ">Confusion</h2>", ">Calibration</h2>", ">Time</h2>",     ">Surest mistakes</h2>"};
+                         ">Confusion</h2>", ">Calibration</h2>", ">Time</h2>",     ">Most confident mistakes</h2>"};
   const std::string one = DrawnPage(MadeEvaluation({{0, {{0, 0.5f}}}}));
   Evaluation nothing = MadeEvaluation({{0, {}}});
   nothing.predictions[0].outcome = Outcome::kRefused;
@@ -176,7 +176,7 @@ TEST(PageParts, ThroughputIsDrawnFromTheFirstMomentToTheLast) {
 }
 
 TEST(PageParts, AModelThatIsAsSureAsItIsRightIsNotLessSure) {
-  EXPECT_THAT(CalibrationInWords(Calibration()), HasSubstr("0.00 % surer than it is right."));
+  EXPECT_THAT(CalibrationInWords(Calibration()), HasSubstr("0.00 % above the accuracy."));
 }
 
 TEST(CommandOf, LeavesPlainWordsAloneAndQuotesTheOthers) {
@@ -241,7 +241,7 @@ TEST(WriteReport, ThePageHasTheCommandAndAsManyMistakesAsWished) {
     size_t cards = 0;
     for (size_t at = 0; (at = page.find("<figure>", at)) != std::string::npos; ++at) ++cards;
     EXPECT_EQ(cards, static_cast<size_t>(std::max(0, mistakes)));
-    EXPECT_THAT(page, HasSubstr("Not measured: no server or no data set was there to measure them."));
+    EXPECT_THAT(page, HasSubstr("Not measured: no server or no data set was available."));
     EXPECT_THAT(page, HasSubstr("vitrine eval --server gpu-box:8500 "));
     EXPECT_THAT(page, HasSubstr(absl::StrCat("--mistakes ", mistakes, " --attention-distance 1 --out ",
                                              folder.path().string(), "-again</pre>")));

@@ -94,9 +94,10 @@ struct AttentionServer {
 
 TEST(Page, TellsTheNumbers) {
   const std::string page = PageOf(MadeFive());
-  for (const char* part : {"60.00 %", "95 % interval 23.07 to 88.24 %", "Every image was answered.", "m version 3",
-                           "aaaaaaaa", "fp32 cpu", "imagefolder:pets", "here:1", "Surest mistakes", "Reliability",
-                           "Time of an image by stage", "Throughput", "vitrine eval --server here:1 --model m@3"}) {
+  for (const char* part :
+       {"60.00 %", "95 % interval 23.07 to 88.24 %", "Every image was answered.", "m version 3", "aaaaaaaa", "fp32 cpu",
+        "imagefolder:pets", "here:1", "Most confident mistakes", "Reliability", "Time of an image by stage",
+        "Throughput", "vitrine eval --server here:1 --model m@3"}) {
     EXPECT_THAT(page, HasSubstr(part));
   }
   EXPECT_LT(page.size(), 300u << 10);
@@ -114,9 +115,9 @@ TEST(Page, NamesEveryImageThatWasNotEvaluated) {
   for (const size_t i : {0u, 1u, 3u}) evaluation.predictions[i].guesses.clear();
   evaluation.expected = 7;
   const std::string page = PageOf(evaluation);
-  for (const char* part :
-       {"cat/0.png", "the image is cut off", "refused, RESOURCE_EXHAUSTED", "dog/1.png", "the server is full",
-        "dog/3.png", "its label is none of the model's classes", "not evaluated yet", "those of the answered images"}) {
+  for (const char* part : {"cat/0.png", "the image is cut off", "refused, RESOURCE_EXHAUSTED", "dog/1.png",
+                           "the server is full", "dog/3.png", "its label is none of the model's classes",
+                           "not evaluated yet", "are of the answered images only"}) {
     EXPECT_THAT(page, HasSubstr(part));
   }
   Evaluation many = MadeEvaluation(std::vector<MadeImage>(205, {0, {}}));
@@ -207,7 +208,7 @@ TEST(Look, SaysWhatIsMissing) {
   Evaluation evaluation = MadeFive();
   const MadeData data(evaluation);
   const auto mistakes = SurestMistakes(evaluation, 10);
-  EXPECT_THAT(LookAt({.model = &evaluation.model}, mistakes).fault, HasSubstr("data set was not there"));
+  EXPECT_THAT(LookAt({.model = &evaluation.model}, mistakes).fault, HasSubstr("data set was not found"));
   const Looks without_server = LookAt({.data = &data, .model = &evaluation.model}, mistakes);
   EXPECT_THAT(without_server.fault, HasSubstr("No server"));
   EXPECT_EQ(without_server.images[0].size(), 1u) << "the images are there";
@@ -223,7 +224,7 @@ TEST(Look, SaysWhatIsMissing) {
   EXPECT_THAT(LookAt({.data = &data, .model = &evaluation.model}, mistakes).fault, HasSubstr("no attention"));
   evaluation.predictions[2].name = "another.png";
   const Looks other = LookAt({.data = &data, .model = &evaluation.model}, mistakes);
-  EXPECT_THAT(other.fault, HasSubstr("another than the one that was evaluated"));
+  EXPECT_THAT(other.fault, HasSubstr("differs from the evaluated one"));
   EXPECT_TRUE(other.images[0].empty()) << "no wrong image beside a name";
 }
 
@@ -299,7 +300,7 @@ TEST(WriteReport, AStopEndsTheAsking) {
   const absl::Status status = WriteReport(folder.path().string(), evaluation, source, {.attention_distance = 300});
   EXPECT_EQ(status.code(), absl::StatusCode::kCancelled);
   EXPECT_GT(told, 0);
-  EXPECT_THAT(folder.Read("report.html"), HasSubstr("Not measured: it was stopped after"));
+  EXPECT_THAT(folder.Read("report.html"), HasSubstr("Not measured: the run was stopped after"));
   const std::lock_guard lock(attention.mutex);
   EXPECT_LT(attention.asked.size(), 300u);
 }

@@ -48,7 +48,7 @@ TEST_F(Evaluating, AsksAsItWasTold) {
   EXPECT_EQ(Run(command).status().message(), "top_k must be at least 5, for the top-5 accuracy");
   command = Command(server, "out");
   command.out = "";
-  EXPECT_EQ(Run(command).status().message(), "--out names the folder of the results");
+  EXPECT_EQ(Run(command).status().message(), "--out is missing, the folder for the results");
 }
 
 TEST_F(Evaluating, ManyClassesAreNotAskedForUnlessTheyAreKept) {
@@ -210,7 +210,7 @@ TEST_F(Evaluating, AFinishedRunSaysSoAndDrawsNothing) {
   EXPECT_THAT(said_.str(), AllOf(HasSubstr("3 of 3  100 %"), Not(HasSubstr("knows"))));
   said_.str("");
   RunWell(command);
-  EXPECT_EQ(said_.str(), absl::StrCat("vitrine: ", command.out, " knows 3 images already; 0 are left\n"));
+  EXPECT_EQ(said_.str(), absl::StrCat("vitrine: ", command.out, " has results of 3 images already; 0 are left\n"));
 }
 
 }  // namespace

@@ -58,7 +58,7 @@ TEST_F(Resuming, AReorderedListIsAnotherEvaluation) {
   RunWell(command);
   folder_.Write("list.csv", List(1));
   EXPECT_THAT(std::string(Run(command).status().message()),
-              AllOf(HasSubstr("in another order"), HasSubstr("--restart")));
+              AllOf(HasSubstr("another order of images"), HasSubstr("--restart")));
   ForgetOrder("out");
   EXPECT_THAT(std::string(Run(command).status().message()),
               AllOf(HasSubstr("image 0 was data/Class 0/10.png"), HasSubstr("now it is data/Class 0/11.png")));
@@ -74,7 +74,7 @@ TEST_F(Resuming, ShardsOfReorderedListsAreNotMerged) {
     RunWell(command);
     merge.folders.push_back(command.out);
   }
-  EXPECT_THAT(std::string(MergeEvaluations(merge).status().message()), HasSubstr("in another order"));
+  EXPECT_THAT(std::string(MergeEvaluations(merge).status().message()), HasSubstr("another order of images"));
   ForgetOrder("part1");
   ForgetOrder("part2");
   EXPECT_THAT(std::string(MergeEvaluations(merge).status().message()), HasSubstr("occurs in"));

@@ -48,7 +48,7 @@ TEST_F(Evaluating, AServerThatGoesAwayIsWaitedFor) {
   SmallServer server(methods);
   const Evaluation e = RunWell(Command(server, "out"));
   EXPECT_TRUE(ComputeMetrics(e).ledger.complete());
-  EXPECT_THAT(said_.str(), HasSubstr("the server is away"));
+  EXPECT_THAT(said_.str(), HasSubstr("the server is unreachable"));
 }
 
 TEST_F(Evaluating, BeyondThePatienceTheRestIsMissingAndALaterRunHasIt) {
@@ -147,9 +147,8 @@ TEST_F(Evaluating, AImageThatEndsTheServerIsNamed) {
   const EvaluationMetrics m = ComputeMetrics(e);
   EXPECT_EQ(m.ledger.answered, 69);
   EXPECT_EQ(m.ledger.refused_by_code.at("UNAVAILABLE"), 1);
-  EXPECT_THAT(
-      WhatIsMissing(e, m),
-      ::testing::Contains(HasSubstr("Class 1/14.png: the server was lost each time it was asked: Socket closed")));
+  EXPECT_THAT(WhatIsMissing(e, m),
+              ::testing::Contains(HasSubstr("Class 1/14.png: the server was lost at every attempt: Socket closed")));
   EXPECT_LE(ended, 5 + 3) << "as often as one call repeats by itself, then three times alone";
 }
 

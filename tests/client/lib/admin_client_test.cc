@@ -80,9 +80,9 @@ TEST(AdminClient, KeepsTheServersWordsAndSaysWhatADeadlineLeavesOpen) {
   server.options.deadline = absl::Milliseconds(100);
   const auto client = AdminClient::Connect(server.options);
   ASSERT_TRUE(client.ok()) << client.status();
-  EXPECT_EQ(
-      (*client)->Make(Load("slow")).status(),
-      absl::DeadlineExceededError("the server has not done it within 100ms; it may still: see vitrine admin serving"));
+  EXPECT_EQ((*client)->Make(Load("slow")).status(),
+            absl::DeadlineExceededError(
+                "the server did not finish the change within 100ms; it may still finish: see vitrine admin serving"));
   v1::SetLabelRequest label;
   label.set_label("eu");
   EXPECT_EQ((*client)->Make(label).status(), absl::NotFoundError("no label \"eu\""));

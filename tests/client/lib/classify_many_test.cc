@@ -257,7 +257,7 @@ TEST(ClassifyMany, AServerThatHangsIsLost) {
   }});
   const Outcome outcome = RunMany(*ConnectTo(server, absl::Milliseconds(200), 4), 1000);
   EXPECT_EQ(outcome.status,
-            absl::UnavailableError("the server is silent: 3 times in a row it answered nothing within 200ms"));
+            absl::UnavailableError("the server does not answer: 3 times in a row no answer came within 200ms"));
   EXPECT_EQ(static_cast<int>(outcome.results.size()), outcome.taken) << "what was taken is delivered";
   EXPECT_LT(outcome.taken, 40) << "the rest of the source is left alone";
 }

@@ -108,7 +108,7 @@ TEST(FromGrpc, LeavesWhatAProxyMaySay) {
   EXPECT_EQ(FromGrpc({grpc::StatusCode::PERMISSION_DENIED, http + "403"}), absl::PermissionDeniedError(http + "403"));
   EXPECT_EQ(FromGrpc({grpc::StatusCode::UNAVAILABLE, http + "503"}), absl::UnavailableError(http + "503"));
   EXPECT_THAT(std::string(FromGrpc({grpc::StatusCode::UNIMPLEMENTED, http + "404"}).message()),
-              testing::HasSubstr("speaks no gRPC"));
+              testing::HasSubstr("does not speak gRPC"));
 }
 
 TEST(Classify, KeepsTheServersCodeSentenceAndDelay) {
@@ -211,7 +211,7 @@ TEST(Trace, EveryCallCarriesTheOptionsAndOneItsOwn) {
           ->ClassifyMany(source, [&](size_t, const auto& answer) { EXPECT_EQ(label(answer), "[" + first + "]"); })
           .ok());
   EXPECT_THAT((*client)->Classify(RequestWith("7"), "00-xyz").status().ToString(),
-              HasSubstr("\"00-xyz\" is no traceparent; one is VERSION-TRACEID-SPANID-FLAGS"));
+              HasSubstr("\"00-xyz\" is no traceparent; the form is VERSION-TRACEID-SPANID-FLAGS"));
   EXPECT_THAT(Client::Connect({.traceparent = first + " "}).status().ToString(), HasSubstr("is no traceparent"));
 }
 

@@ -103,7 +103,7 @@ TEST_F(RequestWindowTest, WhatWasNotAskedForEndsTheRun) {
   v1::ClassifyStreamResponse stray = StreamAnswerTo(*window.Due(kStart)[0]);
   stray.set_request_id("9-9");
   window.Answered(stray, kStart);
-  EXPECT_EQ(window.outcome(), absl::InternalError("the server answered request \"9-9\", which it was not sent"));
+  EXPECT_EQ(window.outcome(), absl::InternalError("the server answered request \"9-9\", which was not sent to it"));
   EXPECT_EQ(window.PopFinished()->result.status(), window.outcome());
   EXPECT_FALSE(window.wants());
 }

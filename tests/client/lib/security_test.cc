@@ -66,15 +66,15 @@ TEST_F(Tls, SaysWhatIsWrongWithTheServersCertificate) {
   EXPECT_EQ(Refusal(options), nobody + "its certificate is for another name");
   options = To(server);
   options.tls->ca_file = certificates_->Path("other.pem");
-  EXPECT_EQ(Refusal(options), nobody + options.tls->ca_file + " does not vouch for its certificate");
+  EXPECT_EQ(Refusal(options), nobody + options.tls->ca_file + " has no CA that signed its certificate");
   options.tls->ca_file = "";
-  EXPECT_EQ(Refusal(options), nobody + "no authority that this system trusts vouches for its certificate");
+  EXPECT_EQ(Refusal(options), nobody + "its certificate is not signed by a CA that this system trusts");
 }
 
 TEST_F(Tls, SaysThatOneSideDoesNotSpeakIt) {
   const SmallServer tls({.classify = ClassifyAny}, 64 << 20, certificates_->OfServer());
   EXPECT_EQ(Refusal({.address = tls.address()}),
-            "no server answers at " + tls.address() + ": it closes the connection; it may want TLS");
+            "no server answers at " + tls.address() + ": it closed the connection; it may require TLS");
   const SmallServer plain({.classify = ClassifyAny});
   EXPECT_EQ(Refusal(To(plain)), "no server answers at " + plain.address() + ": it does not speak TLS");
 }
@@ -83,7 +83,7 @@ TEST_F(Tls, ShowsTheClientsCertificate) {
   const SmallServer server({.classify = ClassifyAny}, 64 << 20, certificates_->OfServer(true));
   ClientOptions options = To(server);
   EXPECT_EQ(Refusal(options), "no server answers at " + server.address() +
-                                  ": it ends the TLS handshake; it may want a certificate of this client");
+                                  ": it ended the TLS handshake; it may require a client certificate");
   options.tls->certificate_file = certificates_->Path("stranger.pem");
   options.tls->key_file = certificates_->Path("stranger.key");
   EXPECT_EQ(Refusal(options), "no server answers at " + server.address() + ": it does not accept the certificate " +
@@ -109,14 +109,14 @@ TEST_F(Tls, NamesTheFileThatIsWrong) {
   folder.Write("text.pem", "-----BEGIN CERTIFICATE-----\nnonsense\n-----END CERTIFICATE-----\n");
   EXPECT_THAT(refusal(folder.Path("text.pem"), "", ""), HasSubstr("text.pem holds no certificate in PEM form"));
   EXPECT_THAT(refusal(certificates_->Path("ca.key"), "", ""), HasSubstr("ca.key holds no certificate in PEM form"));
-  EXPECT_THAT(refusal(ca, mine, ""), HasSubstr("belong together; one is missing"));
-  EXPECT_THAT(refusal(ca, "", certificates_->Path("client.key")), HasSubstr("belong together; one is missing"));
+  EXPECT_THAT(refusal(ca, mine, ""), HasSubstr("must be given together; one is missing"));
+  EXPECT_THAT(refusal(ca, "", certificates_->Path("client.key")), HasSubstr("must be given together; one is missing"));
   EXPECT_THAT(refusal(ca, mine, mine), HasSubstr("client.pem holds no private key"));
   EXPECT_EQ(refusal(ca, mine, certificates_->Path("stranger.key")),
             certificates_->Path("stranger.key") + " is not the key of " + mine);
   certificates_->MakeExpired();
   EXPECT_EQ(refusal(ca, certificates_->Path("expired.pem"), certificates_->Path("client.key")),
-            certificates_->Path("expired.pem") + " has expired; ask for a new certificate");
+            certificates_->Path("expired.pem") + " has expired; get a new certificate");
 }
 
 TEST_F(Tls, CarriesATokenAndPlainTextDoesNot) {
@@ -174,14 +174,14 @@ TEST(Token, NamesWhatIsWrongWithoutTellingIt) {
   };
   EXPECT_THAT(refusal(""), HasSubstr("the token in " + folder.Path("token") + " is empty"));
   EXPECT_THAT(refusal(" \n"), HasSubstr(" is empty"));
-  EXPECT_THAT(refusal("two words"), HasSubstr("has spaces or characters that are not ASCII"));
+  EXPECT_THAT(refusal("two words"), HasSubstr("has spaces or non-ASCII characters"));
   EXPECT_THAT(refusal("two words"), testing::Not(HasSubstr("words")));
   EXPECT_THAT(refusal(std::string(16385, 'x')), HasSubstr("more than 16384 bytes"));
   EXPECT_EQ(refusal("x" + std::string(16383, '\n')), "OK") << "as long as it may be";
   ClientOptions both{.address = server.address()};
   both.token = "a";
   both.token_file = folder.Path("token");
-  EXPECT_THAT(Client::Connect(both).status().ToString(), HasSubstr("give one"));
+  EXPECT_THAT(Client::Connect(both).status().ToString(), HasSubstr("give only one"));
   both.token = "";
   both.token_file = folder.Path("none");
   EXPECT_THAT(Client::Connect(both).status().ToString(), HasSubstr("none: no such file"));

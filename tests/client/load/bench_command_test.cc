@@ -54,8 +54,8 @@ TEST(RunBench, ClosedLoopForPeople) {
   const Outcome outcome = Bench(command);
   ASSERT_TRUE(outcome.measured.ok()) << outcome.measured.status();
   for (const char* part : {"closed loop, 16 at a time", "goodput", "RESOURCE_EXHAUSTED", ": full", "p99.9", "generator",
-                           "us CPU a request", "m within 30s", "busy within 30s", "of all due", " RESOURCE_EXHAUSTED\n",
-                           "not known: less than 3 s"}) {
+                           "us CPU per request", "m within 30s", "busy within 30s", "of all due",
+                           " RESOURCE_EXHAUSTED\n", "not known: less than 3 s"}) {
     EXPECT_THAT(outcome.out, HasSubstr(part));
   }
 }
@@ -163,7 +163,7 @@ TEST(RunBench, ATraceIsReplayed) {
   EXPECT_EQ(point["due_per_second"], 3);
   EXPECT_EQ(point["answered_per_second"], 2);
   command.warm_up = absl::Seconds(1);
-  EXPECT_EQ(Bench(command).measured.status().message(), "--warmup 1s leaves nothing of a trace of 1s");
+  EXPECT_EQ(Bench(command).measured.status().message(), "--warmup 1s leaves no measurement of a trace of 1s");
   command.warm_up = absl::Milliseconds(150);
   const json warmed_up = PointOf(command);
   EXPECT_EQ(warmed_up["due"], 1) << "of the warm-up nothing is counted";

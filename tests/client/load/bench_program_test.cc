@@ -127,7 +127,7 @@ TEST(BenchProgram, AnInterruptHasItsOwnExitCode) {
                                     " --rate 20 --warmup 0s --duration 60s");
   interrupt.join();
   EXPECT_EQ(ran.exit_code, 130) << ran.errors;
-  EXPECT_THAT(ran.out, HasSubstr("interrupted; what was measured until then"));
+  EXPECT_THAT(ran.out, HasSubstr("interrupted; results until then"));
 }
 
 }  // namespace

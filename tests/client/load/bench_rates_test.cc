@@ -98,7 +98,7 @@ TEST(RunBenchAtRates, ASearchSaysWhatItFound) {
   EXPECT_THAT(report["verdict"].get<std::string>(),
               testing::StartsWith(
                   "The highest rate that meets the goal (99 % within their deadline, p50 <= 20s) is 10.0 requests/s "
-                  "(whether it is stable is not known: less than 3 s were measured), measured 3 times there: 3 meet "
+                  "(stability unknown: less than 3 s were measured), measured 3 times there: 3 meet "
                   "the goal, p99 "));
   EXPECT_EQ(report["best_samples"]["taken"], 3);
   EXPECT_EQ(report["points"].size(), 4u);
@@ -147,7 +147,7 @@ TEST(RunBenchAtRates, AnInterruptedSearchIsIncompleteAndNoResult) {
   EXPECT_EQ(
       report["verdict"],
       "Incomplete: the search was interrupted. The highest rate until then that meets the goal (99 % within their "
-      "deadline, p50 <= 20s) is 5.0 requests/s (whether it is stable is not known: less than 3 s were measured).");
+      "deadline, p50 <= 20s) is 5.0 requests/s (stability unknown: less than 3 s were measured).");
   EXPECT_EQ(load.outcome, BenchOutcome::kInterrupted);
   EXPECT_EQ(load.errors.str().find('\r'), std::string::npos) << "no terminal";
 }

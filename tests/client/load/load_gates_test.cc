@@ -55,7 +55,7 @@ TEST(LoadGates, EveryMeasureIsOfAllDue) {
     const GateResult result = Judged(text, report);
     EXPECT_FALSE(result.measured.has_value()) << text << ": twelve of a hundred have no answer";
     EXPECT_FALSE(result.passed()) << text;
-    EXPECT_EQ(result.remark, "so many requests have no answer");
+    EXPECT_EQ(result.remark, "too many requests have no answer");
   }
 }
 

@@ -107,7 +107,7 @@ TEST(ParseTrace, NamesTheLineThatIsWrong) {
   EXPECT_THAT(TraceRefusal("seconds\n0\n-1\n"), HasSubstr("line 3: seconds \"-1\""));
   EXPECT_THAT(TraceRefusal("seconds\nnan\n"), HasSubstr("line 2: seconds \"nan\""));
   EXPECT_THAT(TraceRefusal("seconds\n1e300\n"), HasSubstr("line 2"));
-  EXPECT_THAT(TraceRefusal("seconds\n1\n0.5\n"), HasSubstr("line 3: its seconds lie before"));
+  EXPECT_THAT(TraceRefusal("seconds\n1\n0.5\n"), HasSubstr("line 3: its seconds are below"));
   EXPECT_THAT(TraceRefusal("seconds,model\n1\n"), HasSubstr("line 2: has 1 fields where the header has 2"));
   EXPECT_THAT(TraceRefusal("seconds,picture\n1,\"a\nb\"\n2,\"open\n"), HasSubstr("line 4"));
   EXPECT_THAT(TraceRefusal("model\na\n"), HasSubstr("line 2: \"seconds\" is missing"));
@@ -119,7 +119,7 @@ TEST(ParseTrace, NamesTheLineThatIsWrong) {
   EXPECT_THAT(TraceRefusal("{\"seconds\": 1, \"when\": 2}\n"), HasSubstr("line 1: \"when\""));
   EXPECT_THAT(TraceRefusal("{\"seconds\": 1, \"model\": [\"a\"]}\n"), HasSubstr("line 1: \"model\" is neither"));
   EXPECT_THAT(TraceRefusal("{\"seconds\": 1, \"model\": 5}\n"), HasSubstr("line 1: \"model\" must be text"));
-  EXPECT_THAT(TraceRefusal("{\"seconds\": 1}\n\n\n{\"seconds\": 0}\n"), HasSubstr("line 4: its seconds lie before"));
+  EXPECT_THAT(TraceRefusal("{\"seconds\": 1}\n\n\n{\"seconds\": 0}\n"), HasSubstr("line 4: its seconds are below"));
   EXPECT_THAT(TraceRefusal("seconds\n"), HasSubstr("holds no request"));
   EXPECT_THAT(TraceRefusal(""), HasSubstr("holds no request"));
 }
@@ -141,7 +141,7 @@ TEST(ParseTrace, ImagesMakeRequestsAndNoClasses) {
   EXPECT_EQ(trace->classes.size(), 1u);
   csv = "seconds,deadline\n";
   for (int i = 1; i <= 1001; ++i) csv += absl::StrCat("0,", i, "s\n");
-  EXPECT_THAT(TraceRefusal(csv), HasSubstr("line 1002: is of another kind than 1000"));
+  EXPECT_THAT(TraceRefusal(csv), HasSubstr("line 1002: has a new request class after 1000"));
 }
 
 TEST(ReadTrace, NamesTheFile) {

@@ -40,7 +40,7 @@ std::string PageOfFlips(int flips) {
   return DrawComparison(**Compare(first, second), nullptr);
 }
 
-constexpr char kAll[] = "All of them: image, label, first, second";
+constexpr char kAll[] = "All images: image, label, first, second";
 
 TEST(ComparePage, ShowsTwentyFourFlipsAndNamesTheOthers) {
   const std::string all = PageOfFlips(24), more = PageOfFlips(25);
@@ -48,7 +48,7 @@ TEST(ComparePage, ShowsTwentyFourFlipsAndNamesTheOthers) {
   EXPECT_THAT(all, Not(HasSubstr(kAll)));
   EXPECT_EQ(CountOf("<p>second: ", more), 24u);
   EXPECT_THAT(more, HasSubstr(kAll));
-  EXPECT_THAT(more, HasSubstr(">25 images; those of which the second is surest first.</p>"));
+  EXPECT_THAT(more, HasSubstr(">25 images; the most confident answers of the second first.</p>"));
   const char* labels[] = {"cat", "dog", "owl"};
   for (const int i : {0, 1, 23, 24}) {
     const std::string label = labels[i % 3], name = absl::StrCat(label, "/", i, ".png");
@@ -63,11 +63,11 @@ TEST(ComparePage, ShowsTwentyFourFlipsAndNamesTheOthers) {
 }
 
 TEST(ComparePage, NamesAThousandFlips) {
-  EXPECT_THAT(PageOfFlips(1000), Not(HasSubstr("more, which --format json has")));
+  EXPECT_THAT(PageOfFlips(1000), Not(HasSubstr("more; --format json has")));
   const std::string page = PageOfFlips(1002);
   EXPECT_THAT(page, HasSubstr("cat/999.png\t"));
   EXPECT_THAT(page, Not(HasSubstr("dog/1000.png\t")));
-  EXPECT_THAT(page, HasSubstr("\nand 2 more, which --format json has\n"));
+  EXPECT_THAT(page, HasSubstr("\nand 2 more; --format json has them\n"));
 }
 
 TEST(ComparePage, HasAHundredClasses) {

@@ -281,7 +281,7 @@ TEST(StudyPage, CostsHaveTheirUnitAndModelsTheirColours) {
   gone.model = "gone";
   gone.status = absl::NotFoundError("no such model");
   const std::string page = DrawStudy(study);
-  for (const char* text : {">0.999 k<", ">1 M<", ">1 G<", ">999 M<", "of 8 have numbers", "<b>7</b>"}) {
+  for (const char* text : {">0.999 k<", ">1 M<", ">1 G<", ">999 M<", "of 8 have results", "<b>7</b>"}) {
     EXPECT_THAT(page, HasSubstr(text));
   }
   EXPECT_THAT(page, HasSubstr("\"row\">gone</th><td>the model's policy</td><td>no such model</td>"));
