@@ -27,7 +27,7 @@ std::string& Line() {
 
 void EndWhenOutOfMemory(const std::string& program) {
   Line() = program +
-           ": out of memory; raise its limit (ulimit -v, ulimit -d) or the machine's memory, or use smaller images, "
+           ": out of memory; raise the limit (ulimit -v, ulimit -d) or the machine's memory, or use smaller images, "
            "batches or models\n";
   std::set_new_handler(End);
 }

@@ -78,7 +78,7 @@ class Reader {
         if (text_.empty() || text_[0] != '"') {
           SkipBlanks();
           if (AtLineEnd() || text_[0] == separator_) return absl::OkStatus();
-          return absl::InvalidArgumentError(absl::StrCat("line ", line_, ": text behind a quote"));
+          return absl::InvalidArgumentError(absl::StrCat("line ", line_, ": text after a closing quote"));
         }
       }
       Take(cell);
@@ -165,10 +165,10 @@ absl::StatusOr<Listed> WithoutHeader(std::vector<CsvRow> rows) {
   if (const auto named = NamedColumns(first)) {
     listed.columns = *named;
   } else if (listed.rows.size() > 1 && ColumnsOfImages(listed.rows[1])) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("line ", first.line, ": the header has \"", absl::StrJoin(first.cells, "\", \""),
-                     "\"; the column of paths is called ", absl::StrJoin(kPathNames, ", "), ", the column of labels ",
-                     absl::StrJoin(kLabelNames, ", ")));
+    return absl::InvalidArgumentError(absl::StrCat("line ", first.line, ": the header has \"",
+                                                   absl::StrJoin(first.cells, "\", \""),
+                                                   "\"; name the column of paths ", absl::StrJoin(kPathNames, ", "),
+                                                   ", the column of labels ", absl::StrJoin(kLabelNames, ", ")));
   } else {
     return listed;
   }
@@ -279,12 +279,12 @@ absl::StatusOr<std::unique_ptr<Dataset>> OpenCsv(const std::filesystem::path& pa
     const std::string image = cell(row, columns.path), label = Composed(cell(row, columns.label));
     if (image.empty() || label.empty()) {
       return wrong(row.line,
-                   "expected a path and a label, as in cat/1.jpg,cat, or with a semicolon, tab, bar or blank between "
-                   "them");
+                   "expected a path and a label, as in cat/1.jpg,cat, separated by a comma, semicolon, tab, bar or "
+                   "blank");
     }
     list.files.push_back({ListedFile(path.parent_path(), image), 0});
     const auto [known, added] = lines.emplace(list.files.back().path, row.line);
-    if (!added) return wrong(row.line, absl::StrCat(image, " stands in line ", known->second, " already"));
+    if (!added) return wrong(row.line, absl::StrCat(image, " is in line ", known->second, " already"));
     numbers.emplace(label, 0);
     row_labels.push_back(label);
   }

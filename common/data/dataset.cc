@@ -36,7 +36,7 @@ struct Format {
 
 constexpr Format kFormats[] = {
     {"mnist", "DIR", "DIR/{train,t10k}-{images-idx3,labels-idx1}-ubyte, plain or .gz", OpenMnist},
-    {"fashion-mnist", "DIR", "the same four files", OpenFashionMnist},
+    {"fashion-mnist", "DIR", "the same four files as mnist", OpenFashionMnist},
     {"cifar10", "DIR", "DIR/data_batch_{1..5}.bin and test_batch.bin (binary version)",
      [](std::string_view path, Split split) { return OpenCifar10(path, split); }},
     {"cifar100", "DIR", "DIR/train.bin and test.bin (binary version); fine labels",
@@ -48,11 +48,11 @@ constexpr Format kFormats[] = {
     {"cars", "DIR", "Stanford Cars as an image folder: DIR/{train,test}/<class>/*.jpg",
      [](std::string_view path, Split split) { return OpenImageFolder(path, split); }},
     {"imagefolder", "DIR",
-     "DIR/{train,test or val}/<class>/*, or DIR/<class>/* for both splits; JPEG, PNG and WebP by their endings",
+     "DIR/{train,test or val}/<class>/*, or DIR/<class>/* for both splits; JPEG, PNG and WebP by file ending",
      [](std::string_view path, Split split) { return OpenImageFolder(path, split); }},
     {"tar", "PATH", "WebDataset shards of KEY.jpg and KEY.cls: a folder with train-*.tar and test-*.tar, or a pattern",
      OpenWebDataset},
-    {"csv", "FILE", "rows of an image's path, relative to FILE, and its label (or .jsonl); both splits",
+    {"csv", "FILE", "one row per image: path relative to FILE and label (or .jsonl); both splits",
      [](std::string_view path, Split) { return OpenCsv(path); }},
 };
 
@@ -84,7 +84,7 @@ absl::StatusOr<std::unique_ptr<Dataset>> OpenDataset(std::string_view spec, Spli
         absl::StrCat(opened.status().message(), "\n", name, ":", format.path, " needs ", format.layout));
   }
   return absl::InvalidArgumentError(
-      absl::StrCat("\"", name, "\" is no format of data sets; there are\n", DatasetFormats()));
+      absl::StrCat("\"", name, "\" is no data set format; the formats are\n", DatasetFormats()));
 }
 
 bool SameImages(const Dataset& a, const Dataset& b) {

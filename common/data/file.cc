@@ -69,8 +69,7 @@ absl::StatusOr<std::string> ReadOnlyFile::ReadAt(int64_t offset, int64_t bytes) 
 absl::StatusOr<std::string> ReadWholeFile(const std::filesystem::path& path, int64_t most_bytes) {
   ASSIGN_OR_RETURN(const ReadOnlyFile file, ReadOnlyFile::Open(path));
   if (file.size() > most_bytes) {
-    return Fault(file.path(),
-                 absl::StrCat("has ", file.size(), " bytes, more than the ", most_bytes, " that are read"));
+    return Fault(file.path(), absl::StrCat("has ", file.size(), " bytes, more than the ", most_bytes, " allowed"));
   }
   return file.ReadAt(0, file.size());
 }

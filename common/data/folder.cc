@@ -119,14 +119,14 @@ std::string PassedOver::InWords() const {
   if (deeper_ > 0) {
     parts.push_back(absl::StrCat(Counted(deeper_, "image"), " in folders of ", FirstNames(deep_folders_, "/")));
   }
-  if (beside_ > 0) parts.push_back(absl::StrCat(Counted(beside_, "image"), " beside the folders of the classes"));
+  if (beside_ > 0) parts.push_back(absl::StrCat(Counted(beside_, "image"), " outside the class folders"));
   if (broken_links_ > 0) {
     parts.push_back(
-        absl::StrCat(Counted(broken_links_, "link"), broken_links_ == 1 ? " that leads" : " that lead", " nowhere"));
+        absl::StrCat(Counted(broken_links_, "link"), broken_links_ == 1 ? " that is" : " that are", " broken"));
   }
   if (!empty_folders_.empty()) {
     parts.push_back(absl::StrCat(Counted(static_cast<int64_t>(empty_folders_.size()), "folder"),
-                                 " without an image, no class: ", FirstNames(empty_folders_, "")));
+                                 " without images, not classes: ", FirstNames(empty_folders_, "")));
   }
   return absl::StrJoin(parts, "; ");
 }

@@ -78,7 +78,7 @@ absl::StatusOr<int32_t> ClassOf(const LabelRow& row, const Names& names, const s
   if (all.size() == 1) return all.front();
   if (all.size() > 1) {
     return absl::InvalidArgumentError(absl::StrCat(where, "the model has several classes \"", row.model, "\", ",
-                                                   absl::StrJoin(all, " and "), "; give the number of one"));
+                                                   absl::StrJoin(all, " and "), "; give the number of the class"));
   }
   const std::optional<int32_t> number = AsNumber(row.model);
   if (number.has_value() && static_cast<size_t>(*number) < model.size()) return *number;
@@ -97,8 +97,8 @@ absl::StatusOr<std::map<int32_t, const LabelRow*>> RowsOf(const std::vector<Labe
       const auto [known, added] = row_of.emplace(label, &row);
       if (added || exact || data_names.Has(known->second->data)) continue;
       return absl::InvalidArgumentError(absl::StrCat("lines ", known->second->line, " and ", row.line,
-                                                     " of the label map speak of one label, \"", known->second->data,
-                                                     "\" and \"", row.data, "\"; leave one out"));
+                                                     " of the label map match the same label, \"", known->second->data,
+                                                     "\" and \"", row.data, "\"; remove one"));
     }
   }
   return row_of;
@@ -236,7 +236,7 @@ absl::StatusOr<LabelMatch> MatchLabels(const std::vector<std::string>& data, con
     if (const std::vector<int32_t> all = model_names.All(data[i]); all.size() > 1) {
       return absl::InvalidArgumentError(
           absl::StrCat("label \"", data[i], "\" of the data set is the name of several classes of the model, ",
-                       absl::StrJoin(all, " and "), "; say which one is meant by its number, with --label-map"));
+                       absl::StrJoin(all, " and "), "; choose one by its number, with --label-map"));
     }
     match.unknown.push_back(data[i]);
   }

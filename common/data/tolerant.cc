@@ -17,7 +17,7 @@ absl::Status CorruptImages::Judge(std::optional<int64_t> limit) const {
   const std::string way_out =
       limit.has_value() ? absl::StrCat(", or leave them out with corrupt_limit=", count, " (it is ", *limit, ")") : "";
   return absl::DataLossError(absl::StrCat(count, count == 1 ? " image" : " images",
-                                          " cannot be decoded; mend or remove them", way_out, ":\n  ",
+                                          " cannot be decoded; repair or remove them", way_out, ":\n  ",
                                           absl::StrJoin(reasons_, "\n  ")));
 }
 

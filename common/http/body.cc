@@ -39,7 +39,7 @@ bool IsTooLarge(const absl::Status& status) {
 }
 
 absl::Status NoRoomError() {
-  return absl::ResourceExhaustedError("too many large requests are on their way at once; come back in a moment");
+  return absl::ResourceExhaustedError("too many large requests are in flight; retry in a moment");
 }
 
 absl::Status CheckAnnouncedBody(const HttpRequest& request, int64_t max_bytes, bool needs_length) {

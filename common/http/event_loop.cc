@@ -55,7 +55,7 @@ absl::StatusOr<std::shared_ptr<EventLoop>> EventLoop::Make() {
   FileDescriptor wake(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   epoll_event event = {.events = EPOLLIN, .data = {.ptr = nullptr}};
   if (!epoll.valid() || !wake.valid() || epoll_ctl(epoll.get(), EPOLL_CTL_ADD, wake.get(), &event) != 0) {
-    return absl::UnavailableError(absl::StrCat("the system gives no event queue: ", strerror(errno)));
+    return absl::UnavailableError(absl::StrCat("the system provides no event queue: ", strerror(errno)));
   }
   return std::shared_ptr<EventLoop>(new EventLoop(std::move(epoll), std::move(wake)));
 }

@@ -59,7 +59,7 @@ absl::Status CheckBodyLength(const HttpHead& head) {
   const std::optional<std::string> length = head.Header("Content-Length");
   const std::optional<std::string> coding = head.Header("Transfer-Encoding");
   if (coding.has_value() && !absl::EqualsIgnoreCase(*coding, "chunked")) {
-    return Malformed("of transfer encodings chunked alone is known");
+    return Malformed("the only Transfer-Encoding supported is chunked");
   }
   if (!length.has_value()) return absl::OkStatus();
   int64_t bytes = 0;
@@ -74,7 +74,7 @@ absl::Status CheckHost(const HttpHead& head) {
                                    [](const auto& each) { return absl::EqualsIgnoreCase(each.first, "Host"); });
   if (hosts == 0 && head.major_version == 1 && head.minor_version == 0) return absl::OkStatus();
   if (hosts == 0) return Malformed("the header Host is missing");
-  if (hosts > 1) return Malformed("the header Host is there more than once");
+  if (hosts > 1) return Malformed("the header Host occurs more than once");
   const std::string host = head.Header("Host").value_or("");
   for (const unsigned char c : host) {
     if (!absl::ascii_isgraph(c) || absl::StrContains("/?#@\\\"<>^`{|}", c)) {

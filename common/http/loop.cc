@@ -42,7 +42,7 @@ absl::Status HttpLoop::Start(std::function<void()> on_tick) {
     thread_ =
         std::thread([this, run] { common_->options.on_thread != nullptr ? common_->options.on_thread(run) : run(); });
   } catch (const std::system_error&) {
-    return absl::UnavailableError("the system gives the process no more threads");
+    return absl::UnavailableError("the system allows the process no more threads");
   }
   return absl::OkStatus();
 }

@@ -29,7 +29,7 @@ absl::Status HttpWorkers::Start() {
       threads_.emplace_back([this] { options_.on_thread != nullptr ? options_.on_thread([this] { Run(); }) : Run(); });
     }
   } catch (const std::system_error&) {
-    return absl::UnavailableError("the system gives the process no more threads");
+    return absl::UnavailableError("the system allows the process no more threads");
   }
   return absl::OkStatus();
 }

@@ -25,8 +25,8 @@ bool Fits(int64_t height, int64_t width, const ImageLimits& limits) {
 }  // namespace
 
 std::string FittedImage::Note() const {
-  if (before == after) return "its file is larger than the server takes; sent as a JPEG of the same size";
-  return absl::StrCat(before.width, " x ", before.height, " pixels are more than the server takes; sent as ",
+  if (before == after) return "its file is larger than the server accepts; sent as a JPEG of the same size";
+  return absl::StrCat(before.width, " x ", before.height, " pixels are more than the server accepts; sent as ",
                       after.width, " x ", after.height);
 }
 
@@ -46,7 +46,7 @@ absl::StatusOr<std::optional<FittedImage>> FitImage(std::string_view encoded, co
   const int64_t pixels = int64_t{header->height} * header->width;
   if (pixels > here.max_pixels) {
     return absl::InvalidArgumentError(
-        absl::StrFormat("the image has %d x %d pixels (%.0f megapixels); up to %.0f are made smaller here, so scale "
+        absl::StrFormat("the image has %d x %d pixels (%.0f megapixels); at most %.0f are scaled down here, so scale "
                         "it down yourself",
                         header->width, header->height, pixels / 1e6, here.max_pixels / 1e6));
   }
@@ -61,7 +61,7 @@ absl::StatusOr<std::optional<FittedImage>> FitImage(std::string_view encoded, co
                        .after = {.height = image.height, .width = image.width}};
   }
   return absl::InvalidArgumentError(absl::StrCat("the image has ", header->width, " x ", header->height,
-                                                 " pixels; even an eighth of it is more than the server takes"));
+                                                 " pixels; even an eighth of it is more than the server accepts"));
 }
 
 }  // namespace vitrine

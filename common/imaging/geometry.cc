@@ -171,7 +171,7 @@ absl::StatusOr<Grid> GridOfImage(const v1::NativeResolution& limits, Size origin
   if (const std::optional<Grid> grid = NearestGrid(limits, aspect, tokens).Find()) return *grid;
   return absl::InvalidArgumentError(absl::StrCat(
       "the image has ", original.width, " x ", original.height, " pixels, and no grid of ", limits.min_tokens(), " to ",
-      limits.max_tokens(), " tokens has that shape; crop it so that it is less long and narrow"));
+      limits.max_tokens(), " tokens has that shape; crop it closer to a square"));
 }
 
 absl::StatusOr<Grid> GridOfWish(const v1::NativeResolution& limits, Size wish) {

@@ -28,7 +28,7 @@ absl::StatusOr<ImageHeader> ReadByFormat(std::string_view bytes) {
     return absl::InvalidArgumentError("the image is neither a JPEG nor a PNG nor a WebP; send one of these");
   return absl::InvalidArgumentError(
       absl::StrCat("the image is ", name,
-                   " by its first bytes, whatever its name says; send a JPEG, PNG or WebP "
+                   " by its first bytes, regardless of its name; send a JPEG, PNG or WebP "
                    "file"));
 }
 

@@ -148,7 +148,7 @@ TEST_F(VitrineProgram, AsksForHealth) {
 TEST_F(VitrineProgram, SendsSmallerWhatTheServerWouldNotRead) {
   folder_.Write("noise.png", PngFile(NoiseImage(2600, 2400, 3)));  // noise cannot be compressed
   ASSERT_GT(std::filesystem::file_size(folder_.path() / "noise.png"), 17 << 20);
-  const std::string large = "vitrine: noise.png: its file is larger than the server takes; sent as ";
+  const std::string large = "vitrine: noise.png: its file is larger than the server accepts; sent as ";
   for (const char* images : {"noise.png", "in/a.png noise.png in/deep/b.png"}) {
     const Ran ran = Shell(folder_, kVitrine + "classify --format json " + images + at_);
     EXPECT_EQ(ran.exit_code, 0) << ran.errors;

@@ -98,7 +98,7 @@ TEST_F(PublishProgram, WhatCannotBePublishedIsRefusedBeforeTheFirstStep) {
   ReplaceTestImages(2800, 40);
   const Outcome run = Publish("--set evaluation_sizes=16");
   EXPECT_EQ(run.exit_code, 1);
-  EXPECT_THAT(run.output, HasSubstr("less long and narrow"));
+  EXPECT_THAT(run.output, HasSubstr("closer to a square"));
   EXPECT_FALSE(std::filesystem::exists(work_ + "/steps.csv")) << run.output;
 }
 

@@ -63,7 +63,7 @@ TEST_F(Program, EvaluateSaysWhatItTakesLabelsForAndWhichImagesAreBad) {
   std::ofstream(numbered + "/test/0/bad.png") << "GIF89a";
   const Outcome bad = Trainer(evaluate);
   EXPECT_EQ(bad.exit_code, 1) << bad.output;
-  EXPECT_THAT(bad.output, HasSubstr("1 image cannot be decoded; mend or remove them:"));
+  EXPECT_THAT(bad.output, HasSubstr("1 image cannot be decoded; repair or remove them:"));
   EXPECT_THAT(bad.output, Not(HasSubstr("corrupt_limit")));
 }
 
@@ -111,7 +111,7 @@ TEST_F(Program, BadImagesAreAllListedBeforeTheFirstStep) {
     const Outcome refused = Trainer(command);
     EXPECT_EQ(refused.exit_code, 1);
     EXPECT_THAT(refused.output, HasSubstr("3 images cannot be decoded"));
-    EXPECT_THAT(refused.output, HasSubstr("passed over in " + flat + ": 1 .bmp"));
+    EXPECT_THAT(refused.output, HasSubstr("skipped in " + flat + ": 1 .bmp"));
     EXPECT_THAT(refused.output, Not(HasSubstr("left out")));
     for (const char* name : {"bad1.jpg", "bad2.png", "bad3.jpg"}) {
       const size_t named = refused.output.find(name);

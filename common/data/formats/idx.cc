@@ -113,7 +113,8 @@ absl::StatusOr<IdxArray> ReadIdx(const std::filesystem::path& file) {
   }
   if (got < bytes) return Fault(file, absl::StrCat("ends after ", got, " of ", bytes, " bytes"));
   uint8_t more;
-  if (in.Read(&more, 1) != 0) return Fault(file, absl::StrCat("goes on after the ", bytes, " bytes that it declares"));
+  if (in.Read(&more, 1) != 0)
+    return Fault(file, absl::StrCat("continues after the ", bytes, " bytes that it declares"));
   return array;
 }
 

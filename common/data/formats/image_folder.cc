@@ -47,11 +47,11 @@ absl::StatusOr<Folders> FindFolders(const fs::path& root, Split split) {
   if (train.empty() && test.empty()) return Folders{root, root};
   if (split == Split::kTrain && train.empty()) {
     return absl::NotFoundError(absl::StrCat(root.string(), " has ", test.filename().string(),
-                                            "/ but no train/: there is nothing to train on"));
+                                            "/ but no train/, so there is no training split"));
   }
   if (split == Split::kTest && test.empty()) {
-    return absl::NotFoundError(absl::StrCat(root.string(), " has train/ but no folder of the test split; one of ",
-                                            absl::StrJoin(kTestFolders, "/, "), "/ was looked for"));
+    return absl::NotFoundError(absl::StrCat(root.string(), " has train/ but no folder of the test split; add one of ",
+                                            absl::StrJoin(kTestFolders, "/, "), "/"));
   }
   return Folders{train, split == Split::kTrain ? train : test};
 }
@@ -77,7 +77,7 @@ absl::StatusOr<FolderContent> ReadClassFolders(const fs::path& folder) {
   ASSIGN_OR_RETURN(FolderContent content, ReadFolder(folder));
   if (content.broken_links.empty()) return content;
   return absl::InvalidArgumentError(
-      absl::StrCat((folder / content.broken_links.front()).string(), " is a link that leads nowhere"));
+      absl::StrCat((folder / content.broken_links.front()).string(), " is a broken link"));
 }
 
 // Numbers the classes of the training split, which are its folders with images.
@@ -120,7 +120,7 @@ absl::StatusOr<std::unique_ptr<Dataset>> OpenImageFolder(const fs::path& root, S
   PassedOver passed_over;
   RETURN_IF_ERROR(AddImages(folders.split, classes, list.files, passed_over));
   const std::string words = passed_over.InWords();
-  if (!words.empty()) list.passed_over = absl::StrCat("passed over in ", folders.split.string(), ": ", words);
+  if (!words.empty()) list.passed_over = absl::StrCat("skipped in ", folders.split.string(), ": ", words);
   if (list.files.empty()) {
     return absl::InvalidArgumentError(absl::StrCat(folders.split.string(), " holds no image; expected <class>/*",
                                                    kImageEndings, words.empty() ? "" : "; ", list.passed_over));

@@ -157,7 +157,7 @@ class TarReader {
     if (type == 'L') {
       extension.name = std::string(Text(content, 0, content.size()));
     } else if (!ReadPax(content, extension)) {
-      return Damage(file_, at_, "a pax record is not of its length, or no record");
+      return Damage(file_, at_, "a pax record is invalid or has a wrong length");
     }
     return absl::OkStatus();
   }
@@ -205,8 +205,8 @@ class TarReader {
       ASSIGN_OR_RETURN(const std::string filling, file_.ReadAt(at_, rest));
       if (IsZero(filling)) return std::nullopt;
     }
-    return Fault(file_,
-                 absl::StrCat("goes on after the end mark at byte ", at_, "; concatenated archives are not read"));
+    return Fault(
+        file_, absl::StrCat("continues after the end mark at byte ", at_, "; concatenated archives are not supported"));
   }
 
   const ReadOnlyFile& file_;

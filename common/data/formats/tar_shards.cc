@@ -122,7 +122,7 @@ absl::Status Divide(const std::vector<fs::path>& all, TarShards& shards) {
     const fs::path above = shard.parent_path();
     if (said == Said::kNothing && above != shards.folder) said = SplitIn(above.filename().string());
     if (said == Said::kTwo) {
-      return absl::InvalidArgumentError(absl::StrCat(shard.string(), " says two splits; name it for one of them"));
+      return absl::InvalidArgumentError(absl::StrCat(shard.string(), " names two splits; keep one in its name"));
     }
     auto& list = said == Said::kTrain  ? shards.train
                  : said == Said::kTest ? shards.test
@@ -134,7 +134,7 @@ absl::Status Divide(const std::vector<fs::path>& all, TarShards& shards) {
   if (unsaid.empty()) return absl::OkStatus();
   if (unsaid.size() < all.size()) {
     return absl::InvalidArgumentError(absl::StrCat(unsaid.front().string(),
-                                                   " does not say its split, but other shards do; put train, test or "
+                                                   " names no split, but other shards do; put train, test or "
                                                    "val into its name, as in train-0001.tar"));
   }
   shards.undivided = true;

@@ -75,7 +75,7 @@ absl::Status AddMember(const ReadOnlyFile& shard, const TarMember& member, std::
   const auto [key, ending] = SplitKey(member.name);
   if (key.empty()) return absl::OkStatus();
   Parts& parts = keys[key];
-  if (!parts.endings.insert(ending).second) return Fault(shard, member.name + " is there twice");
+  if (!parts.endings.insert(ending).second) return Fault(shard, member.name + " occurs twice");
   if (ending == "cls") parts.number = &member;
   if (ending == "json") parts.json = &member;
   if (!IsImageEnding("." + ending)) return absl::OkStatus();

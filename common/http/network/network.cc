@@ -33,7 +33,7 @@ absl::StatusOr<Network> Network::Parse(const std::string& text) {
     most = 32;
     before = kMappedBits;
   } else if (inet_pton(AF_INET6, host.c_str(), network.address_.data()) != 1) {
-    return absl::InvalidArgumentError(absl::StrCat("\"", text, "\" is no IP network; write it like 10.0.0.0/8"));
+    return absl::InvalidArgumentError(absl::StrCat("\"", text, "\" is no IP network; write it as in 10.0.0.0/8"));
   }
   int bits = most;
   if (slash != std::string::npos && (!absl::SimpleAtoi(text.substr(slash + 1), &bits) || bits < 0 || bits > most)) {

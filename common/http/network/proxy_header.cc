@@ -37,14 +37,14 @@ sockaddr_storage Ipv6Client(const char* at) {
 absl::StatusOr<ProxyHeader> ReadProxyHeader(absl::string_view first) {
   const size_t compared = std::min(first.size(), kSignature.size());
   if (first.substr(0, compared) != kSignature.substr(0, compared)) return ProxyHeader();
-  if (first.size() < kFixedBytes) return absl::UnavailableError("the header is not whole");
+  if (first.size() < kFixedBytes) return absl::UnavailableError("the header is incomplete");
   const auto byte = [&](size_t at) { return static_cast<unsigned char>(first[at]); };
   const int version = byte(12) >> 4, command = byte(12) & 0xf, family = byte(13);
   const size_t length = size_t{byte(14)} << 8 | byte(15);
   if (version != 2 || command > 1 || kFixedBytes + length > kMaxProxyHeaderBytes) {
-    return absl::InvalidArgumentError("the PROXY header is none of version 2, or too long");
+    return absl::InvalidArgumentError("the PROXY header is not version 2, or is too long");
   }
-  if (first.size() < kFixedBytes + length) return absl::UnavailableError("the header is not whole");
+  if (first.size() < kFixedBytes + length) return absl::UnavailableError("the header is incomplete");
   ProxyHeader header = {.client = {}, .bytes = kFixedBytes + length};
   if (command == 0) return header;  // LOCAL
   if (family == kTcpOverIpv4 && length >= kIpv4Bytes) header.client = Ipv4Client(&first[kFixedBytes]);

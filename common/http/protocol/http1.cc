@@ -249,7 +249,7 @@ void Http1::Serve() {
   HttpHandling next = connection_.common().handler(request_);
   if (next.response.has_value()) return Answer(*std::move(next.response));
   if (next.open != nullptr) {
-    return Answer({.code = 505, .type = kPlainText, .body = "this is served over HTTP/2 alone\n"});
+    return Answer({.code = 505, .type = kPlainText, .body = "this is served only over HTTP/2\n"});
   }
   if (next.make != nullptr) {
     return Work(false,
@@ -290,17 +290,17 @@ void Http1::BeginBody() {
 Http1::Step Http1::ReadBody() {
   if (!parser_->is_done() && !received_.empty()) {
     const absl::StatusOr<size_t> taken = parser_->Take(received_);
-    absl::Status fault = absl::IsResourceExhausted(taken.status())
-                             ? TooLargeError(absl::StrCat("the body has more than the ", options_.max_body_bytes,
-                                                          " bytes that are read"))
-                             : taken.status();
+    absl::Status fault =
+        absl::IsResourceExhausted(taken.status())
+            ? TooLargeError(absl::StrCat("the body has more than the ", options_.max_body_bytes, " bytes allowed"))
+            : taken.status();
     if (fault.ok()) {
       received_.erase(0, *taken);
       const int64_t more = static_cast<int64_t>(parser_->body_bytes()) - share_.bytes();
       if (more > 0 && !share_.Add(more)) fault = NoRoomError();
     }
     if (fault.ok() && received_.size() > kMaxHttpHeadBytes && !parser_->is_done()) {
-      fault = absl::InvalidArgumentError("the body is not in chunks as HTTP/1.1 has them: one begins with a long line");
+      fault = absl::InvalidArgumentError("the body has an invalid HTTP/1.1 chunk, which begins with too long a line");
     }
     if (!fault.ok()) {
       GiveBody(std::move(fault));

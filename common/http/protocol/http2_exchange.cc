@@ -53,7 +53,7 @@ class BodyReader final : public HttpStreamHandler {
     if (with_body_ == nullptr) return;
     const int64_t most = common_.options.max_body_bytes;
     if (static_cast<int64_t>(body_.size() + bytes.size()) > most) {
-      return Give(TooLargeError(absl::StrCat("the body has more than the ", most, " bytes that are read")));
+      return Give(TooLargeError(absl::StrCat("the body has more than the ", most, " bytes allowed")));
     }
     if (!share_.Add(static_cast<int64_t>(bytes.size()))) return Give(NoRoomError());
     body_.append(bytes.data(), bytes.size());

@@ -312,7 +312,7 @@ void Http2Session::OnSent(const nghttp2_frame& frame) {
   if (frame.hd.type == NGHTTP2_RST_STREAM) {
     // The stream is unknown: a client can provoke resets instead of sending them (MadeYouReset, CVE-2025-8671), so they
     // are charged.
-    if (stream == nullptr) Spend(1, "too many streams end with a breach of the protocol");
+    if (stream == nullptr) Spend(1, "too many streams end with a protocol violation");
     return;
   }
   ping_strikes_ = 0;

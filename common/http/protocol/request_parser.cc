@@ -61,11 +61,11 @@ absl::StatusOr<size_t> HttpRequestParser::Take(absl::string_view bytes) {
   try {
     taken = parser_->of.put(boost::asio::buffer(bytes.data(), bytes.size()), error);
   } catch (const std::length_error&) {  // header_limit does not cover the trailers of a chunked body
-    return absl::InvalidArgumentError("a field behind the body is longer than 65,533 bytes");
+    return absl::InvalidArgumentError("a trailer field is longer than 65,533 bytes");
   }
   if (!error || error == beast::http::error::need_more) return taken;
   if (error == beast::http::error::body_limit) {
-    return TooLargeError(absl::StrCat("the body has more than the ", parser_->max_body_bytes, " bytes that are read"));
+    return TooLargeError(absl::StrCat("the body has more than the ", parser_->max_body_bytes, " bytes allowed"));
   }
   return absl::InvalidArgumentError(absl::StrCat("the request is not HTTP/1.1: ", error.message()));
 }

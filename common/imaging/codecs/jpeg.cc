@@ -228,7 +228,7 @@ absl::Status WithoutEnd(const Decoder& decoder, bool decoded) {
   constexpr absl::string_view kCure = "send the whole file";
   if (!decoded) return DamagedJpeg(absl::StrCat("its pixels end ", PlaceOf(decoder.jpeg), "; ", kCure));
   if (!decoder.is_complete) return DamagedJpeg(absl::StrCat("its last scans are missing; ", kCure));
-  return DamagedJpeg("its end marker (EOI) is missing, though all of its pixels are there; save it again");
+  return DamagedJpeg("its end marker (EOI) is missing, but all of its pixels are present; save it again");
 }
 
 class WholeImage : public JpegRows {

@@ -226,7 +226,7 @@ absl::StatusOr<std::vector<std::string_view>> SelectPngPixels(std::string_view b
     if (!chunk->ChecksumIsRight()) return WrongChecksum(chunk->type);
     at += chunk->whole.size();
     if (chunk->type == "IDAT") {
-      if (pixels == kAfter) return DamagedPng("its pixels (IDAT) stand in two places");
+      if (pixels == kAfter) return DamagedPng("its pixels (IDAT) are in two places");
       pixels = kWithin;
       keep(chunk->whole);
       continue;

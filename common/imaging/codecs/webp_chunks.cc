@@ -150,7 +150,7 @@ absl::Status CheckWebpIsWhole(std::string_view bytes) {
       const std::string name = absl::CHexEscape(absl::string_view(chunk->type.data(), chunk->type.size()));
       return DamagedWebp(absl::StrCat("it ends within its ", name, " chunk; send the whole file"));
     }
-    if (HoldsPixels(*chunk) && ++images > 1) return DamagedWebp("its pixels stand in two places");
+    if (HoldsPixels(*chunk) && ++images > 1) return DamagedWebp("its pixels are in two places");
     left.remove_prefix(std::min(left.size(), chunk->whole()));
   }
   return images == 1 ? absl::OkStatus() : DamagedWebp("it has no pixels");

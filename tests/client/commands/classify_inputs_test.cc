@@ -103,7 +103,7 @@ TEST_F(ClassifyInputs, APhotographThatTheServerWouldRefuseIsSentSmaller) {
   EXPECT_EQ(lines[0]["sent_as"], nlohmann::json::parse(R"({"width": 2500, "height": 1750})"));
   EXPECT_FALSE(lines[1].contains("sent_as"));
   EXPECT_EQ(errors_.str(),
-            "vitrine: " + photograph + ": 5000 x 3500 pixels are more than the server takes; sent as 2500 x 1750\n");
+            "vitrine: " + photograph + ": 5000 x 3500 pixels are more than the server accepts; sent as 2500 x 1750\n");
   EXPECT_TRUE(Decode(folder_.Read("out/large.class.layer1.png")).ok()) << "drawn over what was sent";
 }
 

@@ -32,7 +32,7 @@ TEST(Csv, CellsRowsAndLines) {
 
 TEST(Csv, BrokenQuotesNameTheLine) {
   EXPECT_THAT(std::string(ParseCsv("a\n\"b\nc").status().message()), HasSubstr("line 2: the quote is not closed"));
-  EXPECT_THAT(std::string(ParseCsv("a\n\"b\"c\n").status().message()), HasSubstr("line 2: text behind a quote"));
+  EXPECT_THAT(std::string(ParseCsv("a\n\"b\"c\n").status().message()), HasSubstr("line 2: text after a closing quote"));
 }
 
 class CsvList : public ::testing::Test {
@@ -117,7 +117,7 @@ TEST_F(CsvList, PathsOfWindowsAndLabelsInEitherFormAreFound) {
   EXPECT_EQ((*data)->name(0), "sub/1.png");
   EXPECT_EQ(*(*data)->encoded(1), "two");
   EXPECT_THAT((*data)->labels(), ElementsAre("caf\xC3\xA9"));
-  EXPECT_THAT(Refusal("sub/1.png,a\nsub\\1.png,a\n"), HasSubstr("stands in line 1 already"));
+  EXPECT_THAT(Refusal("sub/1.png,a\nsub\\1.png,a\n"), HasSubstr("is in line 1 already"));
 }
 
 TEST_F(CsvList, LinesOfJsonAreAListToo) {
@@ -136,7 +136,7 @@ TEST_F(CsvList, BrokenListsNameTheLine) {
   EXPECT_THAT(Refusal("a.png,cat\nb.png\n"), AllOf(HasSubstr("list.csv line 2"), HasSubstr("a path and a label")));
   EXPECT_THAT(Refusal("a.png,cat\n,dog\n"), HasSubstr("line 2"));
   EXPECT_THAT(Refusal("my cat.png\n"), AllOf(HasSubstr("line 1"), HasSubstr("semicolon, tab, bar or blank")));
-  EXPECT_THAT(Refusal("a.png,cat\nb.png,cat\na.png,dog\n"), HasSubstr("line 3: a.png stands in line 1 already"));
+  EXPECT_THAT(Refusal("a.png,cat\nb.png,cat\na.png,dog\n"), HasSubstr("line 3: a.png is in line 1 already"));
   EXPECT_THAT(Refusal("a.png tabby cat\nb.png tiger cat\n"), HasSubstr("line 1")) << "a label may hold blanks";
   EXPECT_THAT(Refusal("a.png cat\nmy dog.png dog\n"), HasSubstr("line 1")) << "a name may hold blanks";
   EXPECT_THAT(Refusal("\"a.png,cat\n"), HasSubstr("the quote is not closed"));

@@ -124,7 +124,7 @@ TEST_F(IdxFolder, DamagedFilesAreRefused) {
   EXPECT_THAT(fault(Idx(0x0d, {1}, "1234")), HasSubstr("elements of type 0xd"));
   EXPECT_THAT(fault(images_.substr(0, 9)), HasSubstr("ends within the header"));
   EXPECT_THAT(fault(images_.substr(0, images_.size() - 1)), HasSubstr("ends after 17 of 18 bytes"));
-  EXPECT_THAT(fault(images_ + "x"), HasSubstr("goes on after"));
+  EXPECT_THAT(fault(images_ + "x"), HasSubstr("continues after"));
   EXPECT_THAT(fault(Idx(8, {1 << 15, 1 << 15}, "few")), HasSubstr("ends after 3 of 1073741824 bytes"));
   EXPECT_THAT(fault(Idx(8, {0x7fffffff, 0x7fffffff}, "")), HasSubstr("more than 1 GiB"));
   std::string gzip = Gzip(images_);

@@ -129,9 +129,9 @@ TEST(ImageFolder, WhatIsNotReadIsSaidInOneLine) {
   EXPECT_THAT(NamesOf(**data), ElementsAre("cat/1.png", "cat/2.JFIF", "cat/3.jpe", "dog/1.png"));
   EXPECT_THAT((*data)->labels(), ElementsAre("cat", "dog"));
   EXPECT_TRUE((*data)->undivided());
-  EXPECT_EQ((*data)->passed_over(), "passed over in " + folder.path().string() +
-                                        ": 1 .bmp, 1 .gif; 1 image in folders of cat/; 1 image beside the folders of "
-                                        "the classes; 1 folder without an image, no class: bird");
+  EXPECT_EQ((*data)->passed_over(), "skipped in " + folder.path().string() +
+                                        ": 1 .bmp, 1 .gif; 1 image in folders of cat/; 1 image outside the class "
+                                        "folders; 1 folder without images, not classes: bird");
 }
 
 TEST(ImageFolder, FoldersWithoutAImageAreNoClassOfEitherSplit) {
@@ -155,7 +155,7 @@ TEST(ImageFolder, LinksThatLeadNowhereAreNotLost) {
   EXPECT_EQ((*data)->image(1).status().code(), absl::StatusCode::kNotFound);
   std::filesystem::create_symlink("/nowhere/dog", folder.Path("dog"));
   const auto refused = OpenImageFolder(folder.path(), Split::kTest);
-  EXPECT_EQ(refused.status(), absl::InvalidArgumentError(folder.Path("dog") + " is a link that leads nowhere"));
+  EXPECT_EQ(refused.status(), absl::InvalidArgumentError(folder.Path("dog") + " is a broken link"));
 }
 
 TEST(ImageFolder, NamesInBothUnicodeFormsAreOneClass) {

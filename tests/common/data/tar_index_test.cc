@@ -192,8 +192,8 @@ TEST_F(TarFault, NamesThatWouldNotPrintAreRefused) {
 }
 
 TEST_F(TarFault, ConcatenatedArchivesAreRefused) {
-  EXPECT_THAT(Fault(one_ + TarEnd() + two_ + TarEnd()), HasSubstr("goes on after the end mark"));
-  EXPECT_THAT(Fault(one_ + TarEnd() + std::string(2 << 20, '\0')), HasSubstr("goes on after the end mark"));
+  EXPECT_THAT(Fault(one_ + TarEnd() + two_ + TarEnd()), HasSubstr("continues after the end mark"));
+  EXPECT_THAT(Fault(one_ + TarEnd() + std::string(2 << 20, '\0')), HasSubstr("continues after the end mark"));
 }
 
 TEST_F(TarFault, SparseFilesAreRefused) {

@@ -101,9 +101,9 @@ TEST_F(Shards, WhatIsMissingIsNamed) {
 
 TEST_F(Shards, DoubtIsRefused) {
   Make({"train-0.tar", "extra.tar"});
-  EXPECT_THAT(std::string(Find("").status().message()), HasSubstr("extra.tar does not say its split"));
+  EXPECT_THAT(std::string(Find("").status().message()), HasSubstr("extra.tar names no split"));
   Make({"x/train-val-0.tar"});
-  EXPECT_THAT(std::string(Find("/x").status().message()), HasSubstr("says two splits"));
+  EXPECT_THAT(std::string(Find("/x").status().message()), HasSubstr("names two splits"));
   EXPECT_THAT(std::string(Find("/{train-0,train-0}.tar").status().message()), HasSubstr("is listed twice"));
 }
 

@@ -63,10 +63,10 @@ TEST_F(Tolerant, OverTheLimitAllAreListedAndEachOnce) {
   const absl::Status refused = corrupt.Judge(2);
   EXPECT_EQ(refused.code(), absl::StatusCode::kDataLoss);
   const std::string message(refused.message());
-  EXPECT_THAT(message, HasSubstr("3 images cannot be decoded; mend or remove them, or leave them out with "
+  EXPECT_THAT(message, HasSubstr("3 images cannot be decoded; repair or remove them, or leave them out with "
                                  "corrupt_limit=3 (it is 2):\n  "));
   EXPECT_THAT(std::string(corrupt.Judge(std::nullopt).message()),
-              HasSubstr("3 images cannot be decoded; mend or remove them:\n  "))
+              HasSubstr("3 images cannot be decoded; repair or remove them:\n  "))
       << "of a program that has no corrupt_limit";
   for (const char* name : {"a/1.png", "a/2.png", "b/5.png"}) {
     const size_t first = message.find(File(name));

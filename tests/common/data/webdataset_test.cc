@@ -100,7 +100,7 @@ TEST_F(WebDatasetTest, AMissingSplitSaysWhatWasLookedFor) {
 TEST_F(WebDatasetTest, FaultsNameShardAndKey) {
   EXPECT_THAT(Fault(TarMemberBytes("k.png", GreyPng(1))), HasSubstr("k has an image but neither k.cls nor k.json"));
   EXPECT_THAT(Fault(TarMemberBytes("k.cls", "1")), HasSubstr("k has a label but no image"));
-  EXPECT_THAT(Fault(Sample("k", 1, "1") + Sample("k", 2, "1")), HasSubstr("k.png is there twice"));
+  EXPECT_THAT(Fault(Sample("k", 1, "1") + Sample("k", 2, "1")), HasSubstr("k.png occurs twice"));
   EXPECT_THAT(Fault(Sample("k", 1, "1") + TarMemberBytes("k.jpg", GreyPng(1))), HasSubstr("k has two images"));
   EXPECT_THAT(Fault(Sample("k", 1, "one")), HasSubstr("k.cls holds no whole number"));
   EXPECT_THAT(Fault(Sample("k", 1, "")), HasSubstr("k.cls holds no whole number"));

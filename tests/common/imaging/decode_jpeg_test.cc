@@ -94,8 +94,7 @@ TEST(DecodeJpeg, WhatLacksItsEndMarkerAloneIsToldFromWhatIsCutShort) {
     const std::string file = JpegFile(image, options);
     const std::string unended = file.substr(0, file.size() - 2);
     for (const std::string& end : {std::string(), std::string("\xFF"), std::string("\0\0\0", 3)}) {
-      ExpectRefused(unended + end,
-                    "its end marker (EOI) is missing, though all of its pixels are there; save it again");
+      ExpectRefused(unended + end, "its end marker (EOI) is missing, but all of its pixels are present; save it again");
     }
     const size_t scan = file.rfind("\xFF\xDA");
     const std::string half = file.substr(0, scan + (file.size() - scan) / 2);

@@ -94,7 +94,7 @@ TEST(FitImage, ALargeFileOfASmallImageIsEncodedAgain) {
   const FittedImage fitted = Fitted(PngFile(NoiseImage(100, 60, 3)));
   EXPECT_EQ(fitted.after, (Size{60, 100}));
   EXPECT_LE(fitted.encoded.size(), 10000u);
-  EXPECT_EQ(fitted.Note(), "its file is larger than the server takes; sent as a JPEG of the same size");
+  EXPECT_EQ(fitted.Note(), "its file is larger than the server accepts; sent as a JPEG of the same size");
   FitLimits tiny = Small();
   tiny.max_bytes = 2500;
   EXPECT_EQ(Fitted(PngFile(NoiseImage(100, 60, 3)), tiny).after, (Size{30, 50})) << "and smaller where that helps";
@@ -118,7 +118,7 @@ TEST(FitImage, APhotographOf24Megapixels) {
   const std::string jpeg = JpegFile(SmoothImage(6000, 4000, 3), {.quality = 80, .exif = ExifBlock(6)});
   EXPECT_FALSE(Decode(jpeg).ok()) << "the server would refuse it";
   const FittedImage fitted = Fitted(jpeg, {});
-  EXPECT_EQ(fitted.Note(), "4000 x 6000 pixels are more than the server takes; sent as 2000 x 3000");
+  EXPECT_EQ(fitted.Note(), "4000 x 6000 pixels are more than the server accepts; sent as 2000 x 3000");
   EXPECT_TRUE(Decode(fitted.encoded).ok());
 }
 

@@ -137,7 +137,7 @@ TEST(NativeGeometry, ElongatedImages) {
   EXPECT_EQ(Plan(model, {250, 1}).input, (Size{576, 4}));
   EXPECT_EQ(Plan(model, {1, 288}).input, (Size{4, 576}));
   EXPECT_THAT(Refusal(model, {1, 290}), HasSubstr("290 x 1"));
-  EXPECT_THAT(Refusal(model, {8192, 1}), HasSubstr("long and narrow"));
+  EXPECT_THAT(Refusal(model, {8192, 1}), HasSubstr("closer to a square"));
   // These limits allow only 13 tokens.
   EXPECT_EQ(Grid(Plan(Native(8, 13, 13), {100, 900}), 8), (Size{1, 13}));
   EXPECT_THAT(Refusal(Native(8, 13, 13), {100, 100}), HasSubstr("13 to 13 tokens"));

@@ -111,7 +111,7 @@ TEST(ReadHeader, NamesWhatIsNotAImage) {
   EXPECT_THAT(Refusal(""), HasSubstr("empty"));
   EXPECT_THAT(Refusal("hello"), HasSubstr("neither a JPEG nor a PNG"));
   EXPECT_THAT(Refusal(std::string(20, '\0')), HasSubstr("neither a JPEG nor a PNG"));
-  EXPECT_THAT(Refusal("GIF89a\1\0\1\0"), AllOf(HasSubstr("a GIF by its first bytes, whatever its name says"),
+  EXPECT_THAT(Refusal("GIF89a\1\0\1\0"), AllOf(HasSubstr("a GIF by its first bytes, regardless of its name"),
                                                HasSubstr("send a JPEG, PNG or WebP")));
   EXPECT_THAT(Refusal("version https://git-lfs.github.com/spec/v1"), HasSubstr("a pointer of Git LFS"));
   EXPECT_THAT(Refusal(std::string("II*\0\x08\0\0\0", 8)), HasSubstr("a TIFF"));

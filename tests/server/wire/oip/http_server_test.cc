@@ -49,11 +49,11 @@ TEST(HttpServer, BodiesOfAllConnectionsHaveOneBudget) {
   ASSERT_TRUE(server.ok()) << server.status();
   EXPECT_THAT(
       testing::AnswerToADrip((*server)->address(), "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1001\r\n\r\n"),
-      AllOf(StartsWith("HTTP/1.1 400"), HasSubstr("come back in a moment")));
+      AllOf(StartsWith("HTTP/1.1 400"), HasSubstr("retry in a moment")));
   EXPECT_THAT(testing::AnswerToADrip(
                   (*server)->address(),
                   "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n3e9\r\n" + std::string(1001, 'x')),
-              AllOf(StartsWith("HTTP/1.1 400"), HasSubstr("come back in a moment")));
+              AllOf(StartsWith("HTTP/1.1 400"), HasSubstr("retry in a moment")));
 }
 
 // Otherwise each such client would delay the end for the maximum time of a body.
