@@ -132,7 +132,7 @@ def test_a_deadline_that_passes() -> None:
 
 def test_where_it_is(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("VITRINE_ADMIN", raising=False)
-    with pytest.raises(ValueError, match=r"where is the Admin service\?.*VITRINE_ADMIN"):
+    with pytest.raises(ValueError, match=r"Admin address is missing.*VITRINE_ADMIN"):
         vitrine.AdminClient()
     monkeypatch.setenv("VITRINE_ADMIN", place)
     with vitrine.AdminClient() as client:

@@ -100,7 +100,7 @@ def test_tokens(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         assert sent(token="") is None
     with pytest.raises(ValueError, match="unencrypted"):
         vitrine.Client("example.org:1")
-    with pytest.raises(ValueError, match="there is a token, and another in"):
+    with pytest.raises(ValueError, match="a token was given, and another in"):
         vitrine.Client(token="one", token_file=file)
     with pytest.raises(FileNotFoundError):
         vitrine.Client(token_file="nowhere")
@@ -153,7 +153,7 @@ def test_the_certificate_has_another_name(tmp_path: Path) -> None:
             assert client.classify(b"two", "m").top1.label == "two"
         with pytest.raises(ValueError, match="need one name"):
             vitrine.Client(one + "," + two, ca=ca)
-        with pytest.raises(ValueError, match="of no use with tls=False"):
+        with pytest.raises(ValueError, match="need TLS, but tls=False"):
             vitrine.Client(one, tls=False, server_name="vitrine.test")
 
 

@@ -89,7 +89,7 @@ def test_a_model_without_a_vector() -> None:
     from vitrine.v1 import features_pb2, registry_pb2
 
     model = of_version(registry_pb2.ModelVersion(model="m", feature_kinds=[features_pb2.PATCH_TOKENS]))
-    with pytest.raises(vitrine.InvalidArgument, match='model "m" has no vector; name a feature of: patches'):
+    with pytest.raises(vitrine.InvalidArgument, match='model "m" has no vector; give one of its features: patches'):
         first_vector(model)
 
 
@@ -179,7 +179,7 @@ def test_leaving_embed_many_ends_its_stream(client: vitrine.Client) -> None:
 
 def test_an_answer_without_the_feature_is_refused() -> None:
     with serve(Script()) as address, vitrine.Client(address) as client:
-        with pytest.raises(vitrine.Internal, match="0 features where one was asked for"):
+        with pytest.raises(vitrine.Internal, match="0 features instead of one"):
             client.embed(b"one", "m", feature="mean")
         (result,) = client.embed_many([b"one"], "m", feature="mean")
     assert isinstance(result, vitrine.Refused) and result.code == "INTERNAL"

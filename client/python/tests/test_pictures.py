@@ -79,7 +79,7 @@ def test_too_many_bytes(client: vitrine.Client) -> None:
     noise = np.random.default_rng(1).integers(0, 256, (2600, 2600, 3), dtype=np.uint8)
     content = encode(Image.fromarray(noise), "PNG", compress_level=0)
     assert len(content) > MAX_BYTES
-    with pytest.warns(vitrine.PictureWarning, match="bytes, more than the server takes"):
+    with pytest.warns(vitrine.PictureWarning, match="bytes, more than the server accepts"):
         assert sent(load(content)).size == (2600, 2600)
     with pytest.warns(vitrine.PictureWarning, match="sent as a JPEG"):
         assert client.classify(noise, MODEL).grid.image_width == 2600

@@ -26,7 +26,7 @@ def test_what_was_not_ready_is_named(client: vitrine.Client, server: Server) -> 
     with pytest.raises(vitrine.NotReady) as late:
         client.wait_until_ready("no-such-model", deadline=2)
     assert 1 < time.monotonic() - began < 20
-    sentence = 'model "no-such-model" at %s was not ready within 2 s: the server knows no such model' % server.address
+    sentence = 'model "no-such-model" at %s was not ready within 2 s: the server has no such model' % server.address
     assert str(late.value).startswith(sentence) and late.value.model == "no-such-model"
     assert isinstance(late.value, vitrine.DeadlineExceeded) and late.value.code == "DEADLINE_EXCEEDED"
     again = pickle.loads(pickle.dumps(late.value))
@@ -63,7 +63,7 @@ def test_a_server_that_says_that_it_does_not_serve() -> None:
     script.serving = False
     with serve(script) as address, vitrine.Client(address) as client:
         assert not client.is_ready()
-        with pytest.raises(vitrine.NotReady, match="says that it does not serve"):
+        with pytest.raises(vitrine.NotReady, match="reports that it is not serving"):
             client.wait_until_ready(deadline=2)
         threading.Timer(0.2, lambda: setattr(script, "serving", True)).start()
         client.wait_until_ready(deadline=20)

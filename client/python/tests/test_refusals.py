@@ -68,7 +68,7 @@ def test_wrong_arguments_are_named_before_anything_is_sent(cat: Path) -> None:
 def test_options_that_contradict_each_other() -> None:
     for options, sentence in [
         ({"token": "secret"}, "unencrypted"),
-        ({"cert": b"x"}, "belong together"),
+        ({"cert": b"x"}, "must be given together"),
         ({"tls": False, "ca": b"x"}, "tls=False"),
         ({"max_in_flight": 65}, "1 to 64"),
         ({"deadline": -1}, "positive"),

@@ -55,7 +55,7 @@ def test_the_trace_goes_with_its_call_alone() -> None:
 def test_what_is_no_traceparent(value: str) -> None:
     with vitrine.Client("127.0.0.1:1") as client:
         for call in (client.classify, client.classify_many):
-            with pytest.raises(vitrine.InvalidArgument, match="is no traceparent; one is VERSION-TRACEID"):
+            with pytest.raises(vitrine.InvalidArgument, match="is no traceparent; the form is VERSION-TRACEID"):
                 call(b"one", "m", traceparent=value)  # type: ignore[operator]
 
 

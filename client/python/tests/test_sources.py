@@ -57,7 +57,7 @@ def test_a_folder_stands_for_its_pictures(tmp_path: Path) -> None:
     (tmp_path / "notes.TXT").write_bytes(b"notes")
     with serve(Script()) as address, vitrine.Client(address) as client:
         for folder in (tmp_path, str(tmp_path)):
-            with pytest.warns(vitrine.PictureWarning, match=r"passed over in .*: 1 \.txt, 1 folders") as warned:
+            with pytest.warns(vitrine.PictureWarning, match=r"skipped in .*: 1 \.txt, 1 folders") as warned:
                 results = list(client.classify_many(folder, "m"))
             assert [warning.filename for warning in warned] == [__file__]
             assert [Path(r.source).name for r in results] == ["A.JPG", "b.png", "c.jpeg", "e.jfif", "g.png"]
@@ -67,7 +67,7 @@ def test_a_folder_stands_for_its_pictures(tmp_path: Path) -> None:
 
     async def use(address: str) -> None:
         async with vitrine.aio.Client(address) as other:
-            with pytest.warns(vitrine.PictureWarning, match="passed over") as warned:
+            with pytest.warns(vitrine.PictureWarning, match="skipped in") as warned:
                 assert len([result async for result in other.classify_many(tmp_path, "m")]) == 5
             assert [warning.filename for warning in warned] == [__file__]
 

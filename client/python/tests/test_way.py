@@ -242,7 +242,7 @@ def test_the_sentence_names_the_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
     with vitrine.Client("gpu-box.test:8500", retries=QUICK) as client:
         with pytest.raises(vitrine.Unavailable) as caught:
             client.models()
-    said = "at gpu-box.test:8500 through the proxy 127.0.0.1:%d of $http_proxy; with no_proxy=gpu-box.test it is asked directly" % port
+    said = "at gpu-box.test:8500 through the proxy 127.0.0.1:%d of $http_proxy; with no_proxy=gpu-box.test it is connected directly" % port
     assert said in str(caught.value) and "secret" not in str(caught.value)
     monkeypatch.setenv("no_proxy", "127.0.0.0/8")
     with socket.create_server(("127.0.0.9", 0)) as listening:
@@ -331,10 +331,11 @@ def test_the_wrong_kind_of_port(tmp_path: Path) -> None:
     server = Server(tmp_path, ROOT / "models/bundled", options=["--metrics", "127.0.0.1:0", "--admin", "127.0.0.1:0"])
     with web_server() as web:
         for address in (web, server.ports["metrics"]):
-            with vitrine.Client(address) as client, pytest.raises(vitrine.Unimplemented, match="speaks no gRPC"):
+            with vitrine.Client(address) as client, pytest.raises(vitrine.Unimplemented, match="does not speak gRPC"):
                 client.models()
-            with vitrine.AdminClient(address) as admin, pytest.raises(vitrine.Unimplemented, match="speaks no gRPC"):
-                admin.serving()
+            with vitrine.AdminClient(address) as admin:
+                with pytest.raises(vitrine.Unimplemented, match="does not speak gRPC"):
+                    admin.serving()
 
     with vitrine.AdminClient(server.address) as admin:
         with pytest.raises(vitrine.Unimplemented, match="no Admin service at 127.0.0.1:.* vitrine-server --admin"):
@@ -357,5 +358,5 @@ def test_all_heads_and_all_layers(client: vitrine.Client, cat: Path) -> None:
     assert [places(result) for result in client.classify_many([cat], MODEL, attention=heads) if result.ok] == [last]
     distance = client.classify(cat, MODEL, attention=vitrine.Attention("distance", heads="all")).attention[0]
     assert distance.values.shape == (offer.layers, offer.heads)
-    with pytest.raises(vitrine.InvalidArgument, match='heads \'every\' are not known; give numbers in a list, or "all"'):
+    with pytest.raises(vitrine.InvalidArgument, match='heads \'every\' are unknown; give numbers in a list, or "all"'):
         client.classify(cat, MODEL, attention=vitrine.Attention("class", heads="every"))

@@ -46,7 +46,7 @@ def parse(address: str) -> ServerAddress:
         if not path:
             raise ValueError("the server's address names no socket; give unix:PATH")
         if len(path.encode()) > _LONGEST_SOCKET_PATH:
-            raise ValueError("the server's address names a socket by more than %d bytes" % _LONGEST_SOCKET_PATH)
+            raise ValueError("the server's address has a socket path of more than %d bytes" % _LONGEST_SOCKET_PATH)
         return ServerAddress(address, local=True)
     if address.startswith(("ipv4:", "ipv6:")):  # gRPC's own list
         parts = address.partition(":")[2].split(",")

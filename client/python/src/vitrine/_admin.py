@@ -150,17 +150,17 @@ def address_of(address: Optional[str]) -> str:
     """Returns the address. ValueError: none is given. There is no default, because the listener is off by default."""
     found = address or os.environ.get("VITRINE_ADMIN")
     if not found:
-        raise ValueError("where is the Admin service? give its address or set $VITRINE_ADMIN (vitrine-server --admin)")
+        raise ValueError("the Admin address is missing; give it or set $VITRINE_ADMIN (vitrine-server --admin)")
     return found
 
 
 def error_of(rpc: grpc.RpcError, setting: Settings, time: TimeLeft) -> errors.VitrineError:
     error = setting.error(rpc)
-    if isinstance(error, errors.Unimplemented) and "speaks no gRPC" not in str(error):
-        form = "there is no Admin service at %s, which takes the requests of callers; give the address of vitrine-server --admin"
+    if isinstance(error, errors.Unimplemented) and "does not speak gRPC" not in str(error):
+        form = "there is no Admin service at %s, which serves other clients; give the address of vitrine-server --admin"
         return errors.Unimplemented(form % setting.address)
     if isinstance(error, errors.DeadlineExceeded):
-        form = "the server has not done it within %g s; it may still: serving() tells"
+        form = "the server did not finish the change within %g s; it may still finish: serving() shows it"
         return errors.DeadlineExceeded(form % time.seconds)
     return error
 

@@ -90,11 +90,11 @@ def settings(
     asked = ca is not None or cert is not None or server_name is not None
     secure = tls if tls is not None else asked
     if not secure and asked:
-        raise ValueError("ca, cert and server_name are of no use with tls=False")
+        raise ValueError("ca, cert and server_name need TLS, but tls=False was given")
     if (cert is None) != (key is None):
-        raise ValueError("cert and key belong together; give both or neither")
+        raise ValueError("cert and key must be given together; give both or neither")
     if secure and place.hosts and not server_name:
-        raise ValueError("several servers over TLS need one name that is in all their certificates; give server_name")
+        raise ValueError("several servers over TLS need one name in all their certificates; give server_name")
     bearer = _token.choose(token, token_file)
     if bearer is not None and not secure and not place.local:  # the token could be read in plain text
         raise ValueError("the token would cross the network to %s unencrypted; give tls=True" % address)
@@ -158,7 +158,7 @@ def open_channel(kind: Any, setting: Settings, target: Optional[str] = None) -> 
 
 def check_traceparent(traceparent: Optional[str]) -> None:
     if traceparent is not None and not _TRACEPARENT.fullmatch(traceparent):
-        form = "%r is no traceparent; one is VERSION-TRACEID-SPANID-FLAGS in lower-case hexadecimal digits, as in %s"
+        form = "%r is no traceparent; the form is VERSION-TRACEID-SPANID-FLAGS in lower-case hexadecimal, as in %s"
         example = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
         raise errors.InvalidArgument(form % (traceparent, example))
 
@@ -257,7 +257,7 @@ def only_model(versions: Sequence[registry_pb2.ModelVersion]) -> str:
     """Returns the default model: the only one that is ready."""
     names = sorted({version.model for version in versions if version.state == registry_pb2.READY})
     if not names:
-        raise errors.NotFound("the server has no model that is ready")
+        raise errors.NotFound("the server has no ready model")
     if len(names) > 1:
-        raise errors.InvalidArgument("the server has several models, name one: %s" % ", ".join(names))
+        raise errors.InvalidArgument("the server has several models; choose one: %s" % ", ".join(names))
     return names[0]

@@ -48,7 +48,7 @@ class Embedding:
         if copy is None:
             return np.asarray(self.values, dtype=dtype)
         if not copy and dtype is not None and np.dtype(dtype) != self.values.dtype:
-            raise ValueError("the values are float32 and become %s by a copy only" % np.dtype(dtype))
+            raise ValueError("the values are float32; a conversion to %s needs a copy" % np.dtype(dtype))
         return np.array(self.values, dtype=dtype, copy=copy)
 
     def __repr__(self) -> str:
@@ -71,15 +71,15 @@ def first_vector(model: Model) -> str:
         if name != "patches":
             return name
     has = ", ".join(model.features) or "none"
-    raise InvalidArgument('model "%s" has no vector; name a feature of: %s' % (model.name, has))
+    raise InvalidArgument('model "%s" has no vector; give one of its features: %s' % (model.name, has))
 
 
 def values_of(result: Result, normalize: bool) -> npt.NDArray[np.float32]:
     """Returns the values of the one requested feature."""
     if any(feature.normalized != normalize for feature in result.proto.features):
-        raise Internal("the server sent features as they are; it is older than normalize")
+        raise Internal("the server did not normalize the features; it is older than normalize")
     if len(result.features) != 1:
-        raise Internal("the server sent %d features where one was asked for" % len(result.features))
+        raise Internal("the server sent %d features instead of one" % len(result.features))
     return next(iter(result.features.values()))
 
 

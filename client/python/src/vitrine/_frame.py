@@ -32,7 +32,7 @@ def to_dataframe(results: Union[Outcome, Iterable[Outcome]]) -> pandas.DataFrame
     columns: Dict[str, List[Any]] = {name: [] for name in _row(None)}
     for result in several:
         if not isinstance(result, (Result, Refused)):
-            form = "to_dataframe takes what classify and classify_many give, not %s; numpy.stack makes a matrix"
+            form = "to_dataframe needs results of classify or classify_many, not %s; numpy.stack makes a matrix"
             raise TypeError(form % type(result).__name__)
         for name, value in _row(result).items():
             columns[name].append(value)

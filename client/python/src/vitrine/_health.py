@@ -39,7 +39,7 @@ class Readiness:
 
     def answered(self, response: Any) -> bool:
         """Returns True if the server or model is ready."""
-        self._why = "its health service says that it does not serve"
+        self._why = "its health service reports that it is not serving"
         return bool(response.status == _SERVING)
 
     def failed(self, rpc: grpc.RpcError) -> bool:
@@ -49,7 +49,7 @@ class Readiness:
             raise error from rpc
         # The last request may be cut off by the deadline; an earlier state is more informative.
         if isinstance(error, errors.NotFound):
-            self._why = "the server knows no such model; client.models() tells which there are"
+            self._why = "the server has no such model; client.models() lists all models"
         elif not isinstance(error, errors.DeadlineExceeded) or self._why == "it was not asked":
             self._why = str(error)
         return False

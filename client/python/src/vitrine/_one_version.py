@@ -37,7 +37,7 @@ class OneVersion:
         if this == self._first:
             return outcome
         message = (
-            "version %d (weights %.12s) computed these features, and version %d (weights %.12s) those before; "
+            "version %d (weights %.12s) computed these features, but version %d (weights %.12s) computed those before; "
             "name one with `version`" % (this[1], this[2], self._first[1], self._first[2])
         )
         return Refused(FailedPrecondition(message), outcome.index, outcome.source)

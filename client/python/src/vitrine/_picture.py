@@ -191,7 +191,7 @@ def _of_array(array: npt.NDArray[Any]) -> Picture:
         raise InvalidArgument((form + ", uint16 or bool") % array.dtype)
     elif pixels.max() == 1:
         line = '(image * 255).astype("uint8")'
-        _warn("the array's largest value is 1 of 255, which is black; if it was scaled to 0 to 1, write %s" % line)
+        _warn("the array's largest value is 1 of 255, which is black; if its range is 0 to 1, write %s" % line)
     name = "an array of %s" % shape
     if _fits((pixels.shape[1], pixels.shape[0])) and pixels.nbytes <= MAX_BYTES:
         return Picture(name, pixels=np.array(pixels, order="C"))  # a copy, because the caller may change the original
@@ -228,7 +228,7 @@ def _check_floats(pixels: npt.NDArray[Any]) -> None:
     """InvalidArgument: values outside 0 to 1. Their range is not guessed: 0 to 255, -1 to 1, or a model's input."""
     low, high = float(pixels.min()), float(pixels.max())  # NaN if there is one
     if not np.isfinite(low) or not np.isfinite(high):
-        form = "the array has NaN or infinite values, which no picture has; write numpy.nan_to_num(image) if they are 0"
+        form = "the array has NaN or infinite values, which are invalid; write numpy.nan_to_num(image) to replace them"
         raise InvalidArgument(form)
     if 0 <= low and high <= 1:
         if 0 < high < 2 / 255:
@@ -287,12 +287,12 @@ def _shrunk(image: Image.Image, name: str, file_bytes: int) -> Picture:
         encoded = _encoded(small, "JPEG", quality=_JPEG_QUALITY)
         if len(encoded) > MAX_BYTES:  # for example noise
             continue
-        why = "is larger than the server takes (16 megapixels, 8192 pixels a side)"
+        why = "is larger than the server accepts (16 megapixels, 8192 pixels a side)"
         if divisor == 1:
-            why = "has %d bytes, more than the server takes (16 MiB)" % file_bytes
+            why = "has %d bytes, more than the server accepts (16 MiB)" % file_bytes
         _warn("%s, %d x %d pixels, %s: sent as a JPEG of %d x %d" % ((name, width, height, why) + small.size))
         return Picture(name, encoded=encoded)
-    form = "%s has %d x %d pixels; even an eighth of it is more than the server takes, so scale it down yourself"
+    form = "%s has %d x %d pixels; even an eighth of it is more than the server accepts, so scale it down yourself"
     raise InvalidArgument(form % (name, width, height))
 
 
@@ -323,7 +323,7 @@ def _plain(image: Image.Image) -> Image.Image:
     """Converts to 8 bits like the server: grey stays grey, transparency is composited over white, and everything else
     becomes RGB."""
     if image.mode == "F":
-        raise InvalidArgument("what the floats of the image mean is not known; give an array with values of 0 to 1")
+        raise InvalidArgument("the range of the image's floats is unknown; give an array with values of 0 to 1")
     key = image.info.get("transparency")
     if image.mode.startswith("I"):  # 16 bits: Pillow's own conversion would clip them
         values = np.asarray(image)

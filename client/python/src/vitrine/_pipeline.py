@@ -143,7 +143,7 @@ class Pipeline:
         entry = self._sent.pop(answer.request_id, None)
         if entry is None:
             # The answer cannot be matched to a request, and every other answer is in doubt as well.
-            what = 'the server answered request "%s", which it was not sent' % answer.request_id
+            what = 'the server answered request "%s", which was not sent to it' % answer.request_id
             self._finish_everything(errors.Internal(what))
             return
         self._heard = True
@@ -250,7 +250,7 @@ class Pipeline:
         self._silent_streams += 1
         over = self.source_ended and all(entry.state is _State.FINISHED for entry in self._window)
         if self._silent_streams >= _MOST_SILENT_STREAMS and not over:
-            form = "the server is silent: %d times in a row it answered nothing within %g s"
+            form = "the server does not answer: %d times in a row no answer came within %g s"
             self._finish_everything(errors.Unavailable(form % (self._silent_streams, self._deadline)))
 
     def _retry_or_finish(self, entry: Entry, error: errors.VitrineError, now: float) -> None:

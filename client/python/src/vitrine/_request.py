@@ -150,7 +150,7 @@ def _numbers(what: str, wish: Union[str, Sequence[int]], count: int) -> Iterable
     if not isinstance(wish, str):
         return wish
     if wish != "all":
-        raise InvalidArgument('%s %r are not known; give numbers in a list, or "all"' % (what, wish))
+        raise InvalidArgument('%s %r are unknown; give numbers in a list, or "all"' % (what, wish))
     return range(count)
 
 

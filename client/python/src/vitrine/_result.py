@@ -198,7 +198,7 @@ class Result:
     def top1(self) -> Prediction:
         """The best prediction. ValueError: none was requested."""
         if not self.predictions:
-            raise ValueError("no predictions were asked for (top_k=0)")
+            raise ValueError("no predictions were requested (top_k=0)")
         return self.predictions[0]
 
     def to_numpy(self) -> npt.NDArray[Any]:

@@ -70,7 +70,7 @@ def _of_folder(folder: str) -> List[str]:
             others[ending or "files without an ending"] += 1
     if others:
         what = ", ".join("%d %s" % (count, kind) for kind, count in sorted(others.items()))
-        warnings.warn("passed over in %s: %s" % (folder, what), PictureWarning, stacklevel=_level_of_caller())
+        warnings.warn("skipped in %s: %s" % (folder, what), PictureWarning, stacklevel=_level_of_caller())
     if not found:
         raise FileNotFoundError("the folder %s has no picture (%s)" % (folder, ", ".join(_ENDINGS)))
     return found
@@ -78,7 +78,7 @@ def _of_folder(folder: str) -> List[str]:
 
 def _one(what: str) -> TypeError:
     return TypeError(
-        "images is %s, where several pictures are wanted: write [image] for a list of one, "
+        "images is %s, but several pictures are needed: write [image] for a list of one, "
         "or classify(image) or embed(image)" % what
     )
 

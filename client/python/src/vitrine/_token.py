@@ -63,7 +63,7 @@ def choose(token: Optional[str], path: Union[str, "os.PathLike[str]", None]) -> 
     """Returns the given token, otherwise the one in $VITRINE_TOKEN_FILE, otherwise $VITRINE_TOKEN; None: there
     is no token, or `token` is empty."""
     if token and path is not None:
-        raise ValueError("there is a token, and another in %s; give one" % os.fspath(path))
+        raise ValueError("a token was given, and another in %s; give only one" % os.fspath(path))
     if path is not None:
         return BearerToken(path=path)
     if token is not None:
@@ -88,5 +88,5 @@ def _checked(text: str, where: str) -> str:
     if not token:
         raise ValueError("%s is empty" % where)
     if not _GRAPHIC.issuperset(token):
-        raise ValueError("%s has spaces or characters that are not ASCII, which no header carries" % where)
+        raise ValueError("%s has spaces or non-ASCII characters, which are invalid in a header" % where)
     return token

@@ -157,11 +157,11 @@ def of_rpc(error: grpc.RpcError, address: str, proxy: str = "") -> VitrineError:
     code = call.code()
     message = call.details() or "no reason given"
     if _is_no_grpc(code, message):
-        form = "what answers at %s speaks no gRPC (%s); give the host:port of vitrine-server --listen"
+        form = "the server at %s does not speak gRPC (%s); give the host:port of vitrine-server --listen"
         return Unimplemented(form % (address, message))
     if code == grpc.StatusCode.UNAVAILABLE and "failed to connect" in message.lower():
         host = address.rpartition("/")[2].rpartition(":")[0]
-        way = " through the proxy %s; with no_proxy=%s it is asked directly" % (proxy, host) if proxy else ""
+        way = " through the proxy %s; with no_proxy=%s it is connected directly" % (proxy, host) if proxy else ""
         message = "no server answers at %s%s (%s)" % (address, way, message)
     return of_code(code.name, message, _retry_delay(call.trailing_metadata() or ()))
 
