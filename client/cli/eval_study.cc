@@ -34,9 +34,9 @@ void PrintStudy(const Study& study, const std::vector<std::vector<GateResult>>& 
     std::cout << StudyTable(study).Print(OutputFormat::kTable);
     const DataTable differences = DifferencesTable(study);
     if (!differences.Texts().empty()) {
-      std::cout
-          << "\nDifferences from the first, on the images that both answered; P, HOLM is corrected for all rows:\n"
-          << differences.Print(OutputFormat::kTable);
+      std::cout << "\nDifferences from the first, on the images that both answered; the column P, HOLM is corrected "
+                   "for all rows:\n"
+                << differences.Print(OutputFormat::kTable);
     }
     return;
   }

@@ -40,7 +40,7 @@ std::string WayTo(const ClientOptions& options) {
   const absl::StatusOr<ServerAddress> address = ParseAddress(options.address);
   const std::string proxy = address.ok() ? ProxyFor(*address) : "";
   if (proxy.empty()) return "";
-  return absl::StrCat(" through the proxy ", proxy, "; with no_proxy=", address->host, " it is connected directly");
+  return absl::StrCat(" through the proxy ", proxy, "; with no_proxy=", address->host, " the connection is direct");
 }
 
 void AddAddress(const ClientOptions& options, const ServerAddress& address, grpc::ChannelArguments& arguments) {

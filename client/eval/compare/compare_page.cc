@@ -83,7 +83,7 @@ HtmlTable MeasuresAsHtml(const Comparison& comparison) {
 
 void AddMeasures(const Comparison& comparison, HtmlPage& page) {
   page.Section("Measures",
-               "Each latency is from its own run: compare them only if both runs used one machine and the same "
+               "Each latency is from its own run: compare latencies only if both runs used one machine and the same "
                "load.");
   page.Charts({DrawCounts(comparison.counts)});
   page.Table(MeasuresAsHtml(comparison));
@@ -100,7 +100,7 @@ void AddClasses(const Comparison& comparison, HtmlPage& page) {
                                                    {"p", true},
                                                    {"p, Holm", true}});
   std::string note =
-      "The largest differences first. p is McNemar's within the class; p, Holm is corrected for the number "
+      "The largest differences first. p is McNemar's within the class; the column p, Holm is corrected for the number "
       "of "
       "classes by Holm's method and shows a difference if it is below 0.05.";
   if (table.rows.size() > kMostClassRows) {
@@ -196,7 +196,7 @@ std::string DrawComparisons(const Comparisons& comparisons) {
       "Differences",
       absl::StrCat("Each is compared with ", RunTitle(first),
                    " on the images that both answered. p is "
-                   "McNemar's; p, Holm is corrected for ",
+                   "McNemar's; the column p, Holm is corrected for ",
                    comparisons.size(), " comparisons by Holm's method and shows a difference if it is below 0.05."));
   page.Table(AsHtml(SeveralOf(comparisons), {{"second"},
                                              {"images", true},

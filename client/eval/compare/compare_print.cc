@@ -286,10 +286,11 @@ std::string PrintComparisons(const Comparisons& comparisons, OutputFormat format
   if (comparisons.size() == 1) return PrintComparison(one, format, fail_if_worse);
   if (format == OutputFormat::kCsv) return SeveralOf(comparisons).Print(format);
   if (format == OutputFormat::kTable) {
-    return absl::StrCat(RunInWords("first:  ", one.first), "\n", SeveralOf(comparisons).Print(format), "\n",
-                        "Each is compared with the first, on the images that both answered. P is McNemar's; P, HOLM is "
-                        "corrected for ",
-                        comparisons.size(), " comparisons and shows a difference if it is below 0.05.\n");
+    return absl::StrCat(
+        RunInWords("first:  ", one.first), "\n", SeveralOf(comparisons).Print(format), "\n",
+        "Each is compared with the first, on the images that both answered. P is McNemar's; the column P, HOLM is "
+        "corrected for ",
+        comparisons.size(), " comparisons and shows a difference if it is below 0.05.\n");
   }
   Json json = {{"correction", "Holm"}, {"comparisons", Json::array()}};
   if (fail_if_worse) json["gates"] = Json::array();

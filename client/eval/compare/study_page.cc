@@ -128,10 +128,11 @@ void AddMeasured(const Study& study, HtmlPage& page) {
          cell.tokens ? absl::StrFormat("%.4g", *cell.tokens) : "-", DurationText(MedianOf(cell, "client")),
          absl::StrFormat("%.4g", metrics.images_per_second), OnFrontier(study, cell) ? "yes" : "", Remark(cell)});
   }
-  page.Section("Cells",
-               "Each cell has a report in its folder. Frontier: no other cell is at least as accurate with at most as "
-               "many multiply-adds, and better in one of the two. It has only cells with an answer for every readable "
-               "image. Latency is the median that the client measured.");
+  page.Section(
+      "Cells",
+      "Each cell has a report in its folder. Frontier: no other cell is at least as accurate with at most as "
+      "many multiply-adds, and better in one of the two. The frontier has only cells with an answer for every readable "
+      "image. Latency is the median that the client measured.");
   page.Table(table);
 }
 
@@ -150,7 +151,7 @@ void AddDifferences(const Study& study, HtmlPage& page) {
   const StudyCell& first = study.cells[FirstMeasured(study)];
   page.Section("Differences",
                absl::StrCat("Top-1 differences from ", ModelAndVersion(first), " at ", SizeInWords(first),
-                            ", on the images that both answered. p is McNemar's; p, Holm is corrected for ",
+                            ", on the images that both answered. p is McNemar's; the column p, Holm is corrected for ",
                             "the number of comparisons, ", table.rows.size(),
                             ", by Holm's method and shows a difference if it is below 0.05."));
   page.Table(table);

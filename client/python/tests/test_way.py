@@ -242,7 +242,7 @@ def test_the_sentence_names_the_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
     with vitrine.Client("gpu-box.test:8500", retries=QUICK) as client:
         with pytest.raises(vitrine.Unavailable) as caught:
             client.models()
-    said = "at gpu-box.test:8500 through the proxy 127.0.0.1:%d of $http_proxy; with no_proxy=gpu-box.test it is connected directly" % port
+    said = "at gpu-box.test:8500 through the proxy 127.0.0.1:%d of $http_proxy; with no_proxy=gpu-box.test the connection is direct" % port
     assert said in str(caught.value) and "secret" not in str(caught.value)
     monkeypatch.setenv("no_proxy", "127.0.0.0/8")
     with socket.create_server(("127.0.0.9", 0)) as listening:

@@ -78,7 +78,7 @@ TEST_F(Proxy, IsNamedWhereNobodyAnswers) {
   const absl::Status refused = Client::Connect({.address = "gpu-box.test:8500"}).status();
   EXPECT_EQ(refused.message(),
             "no server answers at gpu-box.test:8500 through the proxy 127.0.0.1:9 of $http_proxy; with "
-            "no_proxy=gpu-box.test it is connected directly");
+            "no_proxy=gpu-box.test the connection is direct");
   const Environment exception("no_proxy", "127.0.0.0/8,10.0.0.0/8");
   EXPECT_EQ(Client::Connect({.address = "127.0.0.1:9"}).status().message(), "no server answers at 127.0.0.1:9");
 }

@@ -161,7 +161,7 @@ def of_rpc(error: grpc.RpcError, address: str, proxy: str = "") -> VitrineError:
         return Unimplemented(form % (address, message))
     if code == grpc.StatusCode.UNAVAILABLE and "failed to connect" in message.lower():
         host = address.rpartition("/")[2].rpartition(":")[0]
-        way = " through the proxy %s; with no_proxy=%s it is connected directly" % (proxy, host) if proxy else ""
+        way = " through the proxy %s; with no_proxy=%s the connection is direct" % (proxy, host) if proxy else ""
         message = "no server answers at %s%s (%s)" % (address, way, message)
     return of_code(code.name, message, _retry_delay(call.trailing_metadata() or ()))
 
