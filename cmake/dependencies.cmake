@@ -79,6 +79,9 @@ else()
   return()
 endif()
 find_package(benchmark CONFIG REQUIRED)
+if(VITRINE_WITH_TESTS)
+  find_package(Boost 1.81 REQUIRED COMPONENTS context)  # fibers of the CUDA emulator
+endif()
 # LibTorch's wheel contains Gloo without its headers.
 find_path(GLOO_INCLUDE gloo/transport/device.h REQUIRED)
 

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+// The names by which kernels reach the GPU: threads, barriers, memory, copies, products. The only file that knows nvcc;
+// other compilers get the same names from emulated/, which runs kernels on a CPU for tests.
+//
+// Kernels are compiled without contraction and with denormals flushed (-fmad=false -ftz=true), as on the CPU.
+#ifndef VITRINE_MODELS_ENGINE_CUDA_DEVICE_DEVICE_H_
+#define VITRINE_MODELS_ENGINE_CUDA_DEVICE_DEVICE_H_
+
+#include <cstdint>
+
+#ifndef __CUDACC__
+#include "models/engine/cuda/emulated/device.h"
+#else
+
+#define VITRINE_DEVICE __device__ __forceinline__
+#define VITRINE_TABLE __device__ const
+// A kernel: VITRINE_KERNEL(name, Arguments) { ... arguments ... }
+#define VITRINE_KERNEL(name, Arguments) extern "C" __global__ void name(const __grid_constant__ Arguments arguments)
+
+namespace vitrine::cuda {
+
+// Pointers to global and shared memory.
+template <class T>
+using Global = T*;
+template <class T>
+using Shared = T*;
+
+VITRINE_DEVICE int Thread() {
+  return static_cast<int>(threadIdx.x);
+}
+VITRINE_DEVICE int Threads() {
+  return static_cast<int>(blockDim.x);
+}
+VITRINE_DEVICE int Block() {
+  return static_cast<int>(blockIdx.x);
+}
+VITRINE_DEVICE int Blocks() {
+  return static_cast<int>(gridDim.x);
+}
+VITRINE_DEVICE void SyncBlock() {
+  __syncthreads();
+}
+VITRINE_DEVICE void SyncWarp() {
+  __syncwarp();
+}
+template <class T>
+VITRINE_DEVICE T ShuffleXor(T value, int mask) {
+  return __shfl_xor_sync(~0u, value, mask);
+}
+
+// Returns the block's dynamic shared memory from `offset` bytes on.
+template <class T>
+VITRINE_DEVICE Shared<T> SharedMemory(int offset) {
+  extern __shared__ __align__(16) unsigned char vitrine_shared[];
+  return reinterpret_cast<T*>(vitrine_shared + offset);
+}
+
+VITRINE_DEVICE uint32_t SharedAddress(const void* place) {
+  return static_cast<uint32_t>(__cvta_generic_to_shared(place));
+}
+
+// Starts a copy of 16 bytes, both ends aligned to 16; writes zeros if not `valid`. Done after WaitCopies of its group.
+template <class T>
+VITRINE_DEVICE void CopyAsync(Shared<T> to, Global<const T> from, bool valid = true) {
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(SharedAddress(to)), "l"(from), "r"(valid ? 16 : 0)
+               : "memory");
+}
+// Ends a group of copies.
+VITRINE_DEVICE void CommitCopies() {
+  asm volatile("cp.async.commit_group;" ::: "memory");
+}
+// Waits until at most kLeft of this thread's newest groups are not done.
+template <int kLeft>
+VITRINE_DEVICE void WaitCopies() {
+  asm volatile("cp.async.wait_group %0;" ::"n"(kLeft) : "memory");
+}
+
+// Loads four 8 x 8 matrices of 16-bit numbers: lane i gives the address of row i % 8 of matrix i / 8, aligned to 16
+// bytes, and gets two numbers of row lane / 4 of each; of its column if transposed.
+template <class T>
+VITRINE_DEVICE void LoadMatrices(uint32_t (&to)[4], Shared<const T> row) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
+               : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
+               : "r"(SharedAddress(row))
+               : "memory");
+}
+template <class T>
+VITRINE_DEVICE void LoadMatricesTransposed(uint32_t (&to)[4], Shared<const T> row) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];"
+               : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
+               : "r"(SharedAddress(row))
+               : "memory");
+}
+
+// d += a b for a [16, 16] and b [16, 8] of bf16.
+VITRINE_DEVICE void MultiplyBf16(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {
+  asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3},{%4,%5,%6,%7},{%8,%9},{%0,%1,%2,%3};"
+               : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
+// d += a b for a [16, 32] of unsigned bytes and b [32, 8] of signed bytes.
+VITRINE_DEVICE void MultiplyBytes(int32_t (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {
+  asm volatile("mma.sync.aligned.m16n8k32.row.col.s32.u8.s8.s32 {%0,%1,%2,%3},{%4,%5,%6,%7},{%8,%9},{%0,%1,%2,%3};"
+               : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3])
+               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
+
+VITRINE_DEVICE uint32_t BitsOf(float value) {
+  return __float_as_uint(value);
+}
+VITRINE_DEVICE float FloatOf(uint32_t bits) {
+  return __uint_as_float(bits);
+}
+VITRINE_DEVICE float Fma(float a, float b, float c) {
+  return fmaf(a, b, c);
+}
+VITRINE_DEVICE float Root(float value) {
+  return sqrtf(value);
+}
+VITRINE_DEVICE float Round(float value) {
+  return rintf(value);
+}
+
+}  // namespace vitrine::cuda
+
+#endif  // __CUDACC__
+
+namespace vitrine::cuda {
+
+inline constexpr int kWarp = 32;
+
+VITRINE_DEVICE int Lane() {
+  return Thread() % kWarp;
+}
+
+}  // namespace vitrine::cuda
+
+#endif  // VITRINE_MODELS_ENGINE_CUDA_DEVICE_DEVICE_H_

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_MODELS_ENGINE_CUDA_EMULATED_COUNTERS_H_
+#define VITRINE_MODELS_ENGINE_CUDA_EMULATED_COUNTERS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "models/engine/cuda/emulated/fault.h"
+
+namespace vitrine::cuda::emulated {
+
+// Memory traffic of the accesses of one source line to one kind of memory.
+struct Traffic {
+  int64_t requests = 0;  // of a warp each
+  // Shared memory: passes that the requests take, and would take without bank conflicts.
+  int64_t passes = 0;
+  int64_t least_passes = 0;
+  // Global memory: sectors of 32 bytes that the requests touch, and the sectors that their bytes would fill.
+  int64_t sectors = 0;
+  int64_t least_sectors = 0;
+};
+
+// Groups the accesses of lanes into requests of warps: the n-th accesses of all lanes at one line of the source are
+// one request.
+class Counters {
+ public:
+  void Add(int thread, const void* address, size_t bytes, bool is_shared, Source at);
+  // Counts the accesses of a block that has ended.
+  void EndBlock();
+  // Returns the sum over all lines.
+  Traffic Total(bool is_shared) const;
+  // Returns the traffic of one line.
+  Traffic Of(int line, bool is_shared) const;
+
+ private:
+  struct Access {
+    uintptr_t address;
+    size_t bytes;
+  };
+  using Place = std::tuple<int, int, bool>;                     // warp, line, whether memory is shared
+  std::map<Place, std::vector<std::vector<Access>>> requests_;  // of the block
+  std::map<Place, size_t> counts_;                              // accesses of a thread in place of a warp
+  std::map<std::pair<int, bool>, Traffic> by_line_;             // by line, and whether memory is shared
+};
+
+}  // namespace vitrine::cuda::emulated
+
+#endif  // VITRINE_MODELS_ENGINE_CUDA_EMULATED_COUNTERS_H_

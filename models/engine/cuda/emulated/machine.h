@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+// A device that runs kernels on one CPU thread, for tests. A thread of a block is a fiber; blocks run one after the
+// other, in random order. A warp that is drawn runs as far as barriers of the block let it while the others stand, and
+// its lanes take turns in random order: code that lacks a barrier gives other results, and the shadow memory names it.
+#ifndef VITRINE_MODELS_ENGINE_CUDA_EMULATED_MACHINE_H_
+#define VITRINE_MODELS_ENGINE_CUDA_EMULATED_MACHINE_H_
+
+#include <array>
+#include <boost/context/fiber.hpp>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <random>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "models/engine/cuda/emulated/counters.h"
+#include "models/engine/cuda/emulated/fault.h"
+#include "models/engine/cuda/emulated/memory.h"
+#include "models/engine/cuda/emulated/products.h"
+
+namespace vitrine::cuda::emulated {
+
+struct MachineOptions {
+  uint64_t seed = 1;  // of the schedule, and of the rounding model kRandom
+  int sms = 3;
+  RoundingModel rounding = RoundingModel::kSm90;
+  bool counts = false;  // count bank conflicts and sectors; slower
+};
+
+struct Shape {
+  std::string kernel;
+  int blocks = 1;
+  int threads = 32;  // a multiple of 32, at most 1024
+  size_t shared_bytes = 0;
+};
+
+// Used by one thread. Denormals are zero while a kernel runs, as on the device.
+class Machine {
+ public:
+  explicit Machine(const MachineOptions& options = {});
+  ~Machine();
+  Machine(const Machine&) = delete;
+  Machine& operator=(const Machine&) = delete;
+
+  const MachineOptions& options() const { return options_; }
+  Memory& memory() { return memory_; }
+  const Counters& counters() const { return counters_; }
+
+  // Runs `body` in every thread. Returns the first fault, which ends the launch. A write or read beside the accessors
+  // that meets a guard page ends the process, with the thread's place on stderr.
+  std::optional<Fault> Launch(const Shape& shape, const std::function<void()>& body);
+
+  // --- for the running thread; emulated/device.h has the names that kernels use
+
+  static Machine& Current() { return *current_; }
+  int thread() const { return running_->index; }
+  int threads() const { return shape_.threads; }
+  int block() const { return block_; }
+  int blocks() const { return shape_.blocks; }
+  std::byte* shared() const { return shared_; }
+
+  void Read(const void* address, size_t bytes, bool is_shared, Source at);
+  void Write(const void* address, size_t bytes, bool is_shared, Source at);
+  void SyncBlock(Source at);
+  void SyncWarp(Source at);
+  // Puts `own` words where all lanes of the warp see them, and returns those of all 32, once all have come here.
+  using Words = std::array<uint32_t, 6>;
+  std::span<const Words, 32> Exchange(const Words& own, Source at);
+  void CopyAsync(void* to, const void* from, bool valid, Source at);
+  void CommitCopies();
+  void WaitCopies(size_t left, Source at);
+  void RequireAligned(const void* address, size_t alignment, Source at);
+  std::mt19937_64& random() { return random_; }
+
+ private:
+  enum class State { kReady, kAtBlock, kAtWarp, kDone };
+  struct Copy {
+    void* to;
+    const void* from;
+    bool valid;
+  };
+  struct ThreadState {
+    int index = 0;
+    State state = State::kDone;
+    Source at;  // of the barrier that it stands at
+    unsigned exchanges = 0;
+    std::vector<Copy> open;                   // copies of no group yet
+    std::deque<std::vector<Copy>> in_flight;  // groups
+    boost::context::fiber fiber;
+  };
+  struct WarpState {
+    uint64_t interval = 0;
+    bool ends_interval = false;                      // the barrier that its lanes stand at is a SyncWarp
+    std::array<std::array<Words, 32>, 2> exchanged;  // by turn, so that a lane that is ahead overwrites nothing
+  };
+
+  void Begin(ThreadState& thread);
+  void RunBlock();
+  bool RunWarp(int warp);
+  void Resume(ThreadState& thread);
+  void Yield(State state, Source at);
+  // Lets the lanes of a warp, or the threads of a block, go on from the one place where all of them stand.
+  bool Release(std::span<ThreadState> threads, State state);
+  [[noreturn]] void Throw(FaultKind kind, const void* address, std::string detail, Source at);
+  void Report(FaultKind kind, const ThreadState& thread, const void* address, std::string detail, Source at);
+  Running RunningNow() const;
+
+  static thread_local Machine* current_;
+
+  const MachineOptions options_;
+  Memory memory_;
+  Counters counters_;
+  std::mt19937_64 random_;
+  std::vector<ThreadState> threads_;
+  std::vector<WarpState> warps_;
+  boost::context::fiber scheduler_;  // where a fiber goes back to
+
+  Shape shape_;
+  const std::function<void()>* body_ = nullptr;
+  int block_ = 0;
+  std::byte* shared_ = nullptr;
+  ThreadState* running_ = nullptr;
+  std::optional<Fault> fault_;
+  uint64_t interval_ = 0, launch_first_ = 0, block_first_ = 0;
+};
+
+}  // namespace vitrine::cuda::emulated
+
+#endif  // VITRINE_MODELS_ENGINE_CUDA_EMULATED_MACHINE_H_
