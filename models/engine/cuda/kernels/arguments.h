@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+// Arguments of the kernels, which the host writes and kernels read. Addresses are of device memory.
+#ifndef VITRINE_MODELS_ENGINE_CUDA_KERNELS_ARGUMENTS_H_
+#define VITRINE_MODELS_ENGINE_CUDA_KERNELS_ARGUMENTS_H_
+
+#include <cstdint>
+
+#include "models/engine/activation.h"
+#include "models/engine/plan/operand.h"
+
+namespace vitrine::cuda {
+
+using engine::Activation;
+using engine::RowsOf;
+
+// An image of a batch. Its cells are rows of cells, row by row of its grid; in rows of tokens its class token precedes
+// them.
+struct ImageRows {
+  int64_t first_pixel;  // of its planes, [channels, height, width]
+  int height, width;
+  int first_cell;
+  int grid_rows, grid_columns;
+};
+
+// A batch in device memory, uploaded before its pass.
+struct Batch {
+  const int* counts;        // images, cells
+  const ImageRows* images;  // one more than there are images, whose first_cell is the number of cells
+};
+
+// Columns of a matrix whose rows are those of a batch.
+struct Matrix {
+  float* data = nullptr;
+  int64_t stride = 0;
+  int columns = 0;
+  RowsOf rows = RowsOf::kTokens;
+};
+
+// --- rows
+
+// Mean and 1 / sqrt(variance + epsilon) of a row.
+struct RowStatistics {
+  float center, scale;
+};
+
+struct StatisticsArguments {
+  Batch batch;
+  Matrix x;
+  float epsilon;
+  RowStatistics* statistics;  // by row
+};
+
+// y = activation(n(x) scale + shift), n as the statistics say, or x itself without them.
+struct AffineArguments {
+  Batch batch;
+  Matrix x, y;
+  const RowStatistics* statistics;  // or null
+  const float *scale, *shift;
+  Activation activation;
+};
+
+struct ActivateArguments {
+  Batch batch;
+  Matrix x, y;
+  Activation activation;
+};
+
+// y = x + z.
+struct AddArguments {
+  Batch batch;
+  Matrix x, z, y;
+};
+
+// Writes the same row to every row of y.
+struct FillArguments {
+  Batch batch;
+  const float* row;
+  Matrix y;
+};
+
+// Rows of x that go to y, each to the same row of the same image.
+enum class CopiedRows {
+  kAll,    // x and y have the same rows
+  kClass,  // class tokens
+  kCells,
+};
+
+struct CopyArguments {
+  Batch batch;
+  Matrix x, y;
+  CopiedRows rows;
+};
+
+// y: the mean of each image's cells.
+struct MeanArguments {
+  Batch batch;
+  Matrix x, y;
+};
+
+// --- linear layers
+
+struct LinearArguments {
+  Batch batch;
+  Matrix x, y;
+  Matrix residual;                  // or without data
+  const RowStatistics* statistics;  // null: n(x) is x
+  const void* weights;              // [inputs, outputs] of fp32 or bf16
+  const float* bias;
+  Activation activation;
+};
+
+// Value of the bytes of a row: least + step * byte.
+struct ByteRange {
+  float step, least;
+};
+
+struct QuantizeArguments {
+  Batch batch;
+  Matrix x;
+  const RowStatistics* statistics;  // or null
+  uint8_t* bytes;                   // [rows, x.columns]
+  ByteRange* ranges;                // by row
+};
+
+struct LinearBytesArguments {
+  Batch batch;
+  const uint8_t* bytes;  // [rows, inputs]
+  const ByteRange* ranges;
+  int inputs;
+  Matrix y, residual;
+  const int8_t* weights;      // [inputs, outputs]
+  const float *bias, *scale;  // `scale`: value of a weight's unit, by output
+  const float* sums;          // of the weights, by output
+  Activation activation;
+};
+
+// --- convolutions
+
+// y: the pixels of each patch, channels last.
+struct PatchifyArguments {
+  Batch batch;
+  const float* pixels;
+  int patch, channels;
+  Matrix y;
+};
+
+// Places of an image's map: `first` of all places of the batch. One row more than images says where the last ends.
+struct MapRows {
+  int64_t first;
+  int height, width;
+};
+
+// A layer of a stem: a convolution with zero padding, an activation, and a maximum over pool x pool places.
+struct ConvolveArguments {
+  Batch batch;
+  const float* x;       // pixels as planes, or places of a map with their channels
+  const MapRows* from;  // places of x by image, after the cut; null for pixels, cut by `cut`
+  const MapRows* to;
+  float* y;
+  int64_t y_stride;
+  const float* weights;  // [kernel, kernel, channels, outputs]
+  const float* bias;
+  int channels, outputs, kernel, stride, padding, pool, cut;
+  Activation activation;
+  bool narrow;  // x and the weights are rounded to bf16, and the bias is added last
+  bool rounds;  // y is rounded to bf16
+};
+
+// A 3 x 3 convolution of each channel; y = residual + scale GELU(convolution) + shift, without a scale y = residual +
+// convolution. Class tokens are not written.
+struct DepthwiseArguments {
+  Batch batch;
+  Matrix x, y;
+  Matrix residual;       // or without data
+  const float* weights;  // [9, channels]
+  const float* bias;
+  const float *scale, *shift;  // or null
+  bool narrow;                 // the shorter GELU
+};
+
+// y: the 3 x 3 neighbourhood of each cell, zeros outside of the grid.
+struct GatherArguments {
+  Batch batch;
+  Matrix x, y;
+};
+
+// --- attention
+
+struct AttendArguments {
+  Batch batch;
+  Matrix q, k, v, y;  // as many of an image's first queries as y has rows
+  int heads;
+  float scale;
+  const float* offsets;  // of the first keys, or null
+  int known_offsets;
+  // For vitrine_attend_map: scores and weights of one image, [heads, queries, keys].
+  int image = 0, queries = 0;
+  float *scores = nullptr, *weights = nullptr;
+};
+
+struct ChannelArguments {
+  Batch batch;
+  Matrix q, k, v, y;
+  int heads;
+  float* matrices;               // [images, heads, width, width]
+  float *inverse_q, *inverse_k;  // 1 / length of each column, [images, columns]
+  float* factors;                // of each row and head of q, [rows of q, heads]
+  const float* temperature;      // by head, or X-ViT's context scale
+  const float* query_scale;      // by head
+  bool over_values;
+  bool narrow;  // both sides of products are rounded to bf16
+};
+
+}  // namespace vitrine::cuda
+
+#endif  // VITRINE_MODELS_ENGINE_CUDA_KERNELS_ARGUMENTS_H_

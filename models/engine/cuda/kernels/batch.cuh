@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rows of a batch as kernels see them, and loops over outputs.
+//
+// Plain kernels compute one output, or one row of a head, per thread. They work for any shape, in the order of sums of
+// the CPU's AVX-512 path: fast kernels are compared with them. Every kernel is launched with a fixed number of blocks
+// and strides over the rows that the uploaded batch has.
+#ifndef VITRINE_MODELS_ENGINE_CUDA_KERNELS_BATCH_CUH_
+#define VITRINE_MODELS_ENGINE_CUDA_KERNELS_BATCH_CUH_
+
+#include <cstdint>
+
+#include "models/engine/cuda/device/device.h"
+#include "models/engine/cuda/kernels/arguments.h"
+
+namespace vitrine::cuda {
+
+// A batch in the registers of a thread.
+class Images {
+ public:
+  VITRINE_DEVICE explicit Images(const Batch& batch)
+      : images_(batch.images), count_(Global<const int>(batch.counts)[0]), cells_(Global<const int>(batch.counts)[1]) {}
+
+  VITRINE_DEVICE int count() const { return count_; }
+  VITRINE_DEVICE int Rows(RowsOf rows) const {
+    return rows == RowsOf::kImages ? count_ : rows == RowsOf::kCells ? cells_ : cells_ + count_;
+  }
+  VITRINE_DEVICE ImageRows Of(int image) const { return images_[image]; }
+  VITRINE_DEVICE int FirstCell(int image) const {
+    const ImageRows rows = images_[image];
+    return rows.first_cell;
+  }
+  // Returns the first row of an image; the last image's end for `image` = count().
+  VITRINE_DEVICE int FirstRow(RowsOf rows, int image) const {
+    return rows == RowsOf::kImages ? image : rows == RowsOf::kCells ? FirstCell(image) : FirstCell(image) + image;
+  }
+  VITRINE_DEVICE int RowsIn(RowsOf rows, int image) const { return FirstRow(rows, image + 1) - FirstRow(rows, image); }
+  VITRINE_DEVICE int ImageOf(RowsOf rows, int row) const {
+    int first = 0, end = count_;
+    while (end - first > 1) {
+      const int middle = (first + end) / 2;
+      if (FirstRow(rows, middle) <= row) {
+        first = middle;
+      } else {
+        end = middle;
+      }
+    }
+    return first;
+  }
+  // Returns the row of a cell: behind the class token among tokens.
+  VITRINE_DEVICE int RowOfCell(RowsOf rows, int image, int cell) const {
+    return FirstRow(rows, image) + (rows == RowsOf::kTokens ? 1 : 0) + cell;
+  }
+
+ private:
+  const Global<const ImageRows> images_;
+  const int count_, cells_;
+};
+
+// Calls act(i) for this thread's share of `count` outputs.
+template <class Act>
+VITRINE_DEVICE void ForOutputs(int64_t count, Act act) {
+  const int64_t step = int64_t{Blocks()} * Threads();
+  for (int64_t i = int64_t{Block()} * Threads() + Thread(); i < count; i += step) act(i);
+}
+// Calls act(row, column) for this thread's share of a matrix.
+template <class Act>
+VITRINE_DEVICE void ForElements(int64_t rows, int columns, Act act) {
+  ForOutputs(rows * columns, [&](int64_t i) { act(static_cast<int>(i / columns), static_cast<int>(i % columns)); });
+}
+
+VITRINE_DEVICE Global<float> RowOf(const Matrix& matrix, int64_t row) {
+  return Global<float>(matrix.data + row * matrix.stride);
+}
+
+}  // namespace vitrine::cuda
+
+#endif  // VITRINE_MODELS_ENGINE_CUDA_KERNELS_BATCH_CUH_
