@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/engine/cuda/engine.h"
+
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "common/simd/float_mode.h"
+#include "common/status_macros.h"
+#include "models/engine/plan/lower.h"
+
+namespace vitrine::cuda {
+namespace {
+
+absl::Status CheckFits(const BatchRows& batch, const BatchLimits& limits) {
+  if (batch.count() <= limits.images && batch.cells() <= limits.cells && batch.pixels <= limits.pixels) {
+    return absl::OkStatus();
+  }
+  return absl::ResourceExhaustedError(absl::StrCat("a batch of ", batch.count(), " images, ", batch.cells(),
+                                                   " cells and ", batch.pixels, " pixels exceeds the engine's ",
+                                                   limits.images, ", ", limits.cells, " and ", limits.pixels));
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Engine>> Engine::Make(const program::Program& program, engine::WeightSource& weights,
+                                                     Device& device, const EngineOptions& options) {
+  const cpu::FloatMode mode;  // folding is arithmetic too
+  std::unique_ptr<Engine> made(new Engine(device, options.limits));
+  const auto images = static_cast<size_t>(options.limits.images);
+  made->batch_ = {.counts = made->buffers_.Allocate<int>(2),
+                  .images = made->buffers_.Allocate<ImageRows>(images + 1),
+                  .pixels = made->buffers_.Allocate<float>(static_cast<size_t>(options.limits.pixels))};
+  DeviceMatrices matrices(made->buffers_);
+  for (const bool tokens : {false, true}) {
+    ASSIGN_OR_RETURN(const engine::LoweredPlan lowered,
+                     engine::Lower(program, weights, options.choice, options.has_bf16, tokens));
+    ASSIGN_OR_RETURN((tokens ? made->tokens_ : made->logits_),
+                     MakeLaunches(lowered, options.limits, made->batch_, matrices, made->buffers_));
+  }
+  for (size_t weight = 0; weight < program.weights().size(); ++weight) weights.LetGo(weight);
+  return made;
+}
+
+// Uploads the places of each layer's map, and checks that they fit its memory.
+absl::Status Engine::UploadPlaces(const LaunchPlan& plan, const BatchRows& batch) {
+  for (const auto& stem : plan.stems) {
+    std::vector<program::MapSize> sizes;
+    for (const ImagePlanes& image : batch.planes) sizes.push_back({image.height, image.width});
+    for (const LaunchPlan::StemLayer& layer : stem) {
+      std::vector<MapRows> places;
+      int64_t first = 0;
+      for (program::MapSize& size : sizes) {
+        size = program::ResultOf(layer.convolve, size);
+        places.push_back({first, size.height, size.width});
+        first += int64_t{size.height} * size.width;
+      }
+      places.push_back({first, 0, 0});
+      if (first > layer.most_places) return absl::ResourceExhaustedError("the maps of a batch exceed their memory");
+      RETURN_IF_ERROR(device_.Upload(layer.places, places.data(), places.size() * sizeof(MapRows)));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Engine::Upload(const LaunchPlan& plan, const BatchRows& batch) {
+  const int counts[] = {batch.count(), batch.cells()};
+  RETURN_IF_ERROR(device_.Upload(batch_.counts, counts, sizeof(counts)));
+  RETURN_IF_ERROR(device_.Upload(batch_.images, batch.images.data(), batch.images.size() * sizeof(ImageRows)));
+  for (size_t i = 0; i < batch.planes.size(); ++i) {
+    const ImagePlanes& image = batch.planes[i];
+    const size_t floats = static_cast<size_t>(int64_t{image.channels} * image.height * image.width);
+    RETURN_IF_ERROR(device_.Upload(batch_.pixels + batch.images[i].first_pixel, image.data, floats * sizeof(float)));
+  }
+  for (const LaunchPlan::Positions& positions : plan.positions) {
+    for (int image = 0; image < batch.count(); ++image) {
+      const std::vector<float> rows = positions.rows(batch.grids[static_cast<size_t>(image)]);
+      float* const to = positions.to.data + batch.FirstRow(positions.to.rows, image) * positions.to.stride;
+      RETURN_IF_ERROR(device_.Upload(to, rows.data(), rows.size() * sizeof(float)));
+    }
+  }
+  return UploadPlaces(plan, batch);
+}
+
+absl::Status Engine::Run(std::span<const ImagePlanes> images, float* logits, AttentionTap* attention,
+                         TokenTap* tokens) {
+  const cpu::FloatMode mode;  // of the rows of positions
+  const LaunchPlan& plan = tokens == nullptr ? logits_ : tokens_;
+  const BatchRows batch(images, plan.cell);
+  RETURN_IF_ERROR(CheckFits(batch, limits_));
+  RETURN_IF_ERROR(Upload(plan, batch));
+  std::map<int, HandedOut> handed_out;
+  if (tokens != nullptr) {
+    for (const int stage : tokens->wanted()) handed_out[stage];
+  }
+  const Taps taps = {attention, tokens == nullptr ? nullptr : &handed_out};
+  auto tap = plan.taps.begin();
+  for (size_t i = 0; i <= plan.launches.size(); ++i) {
+    for (; tap != plan.taps.end() && tap->after == i; ++tap) RETURN_IF_ERROR(tap->take(device_, batch, taps));
+    if (i < plan.launches.size()) RETURN_IF_ERROR(device_.Run(plan.launches[i]));
+  }
+  for (int64_t i = 0; i < batch.count(); ++i) {
+    RETURN_IF_ERROR(device_.Download(logits + i * plan.classes, plan.logits.data + i * plan.logits.stride,
+                                     static_cast<size_t>(plan.classes) * sizeof(float)));
+  }
+  for (auto& [stage, of] : handed_out) {
+    if (of.rows.empty()) continue;  // the model has no such stage
+    tokens->Put(stage, {std::move(of.rows), TokenLayout::Make(batch.grids, of.class_token ? 1 : 0)});
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace vitrine::cuda

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_MODELS_ENGINE_CUDA_ENGINE_H_
+#define VITRINE_MODELS_ENGINE_CUDA_ENGINE_H_
+
+#include <map>
+#include <memory>
+#include <span>
+
+#include "absl/status/statusor.h"
+#include "models/attention_tap.h"
+#include "models/engine/cuda/launches/plan.h"
+#include "models/engine/precision.h"
+#include "models/engine/weight_source.h"
+#include "models/program/program.h"
+#include "models/token_tap.h"
+
+namespace vitrine::cuda {
+
+struct EngineOptions {
+  BatchLimits limits = {};
+  PrecisionChoice choice = {};
+  bool has_bf16 = true;  // else what would be bf16 is fp32
+};
+
+// A program on a device: weights and memory for batches within the limits, allocated once. Used by one thread at a
+// time, the one that uses the device.
+//
+// The logits of an image have the same bits in any batch: no kernel is chosen by the number of rows, and every sum has
+// one order.
+class Engine {
+ public:
+  // Copies the weights, then releases all of them to the source. UNIMPLEMENTED names an operator that the device does
+  // not run; RESOURCE_EXHAUSTED if its memory is too small. `device` must outlive the engine.
+  static absl::StatusOr<std::unique_ptr<Engine>> Make(const program::Program& program, engine::WeightSource& weights,
+                                                      Device& device, const EngineOptions& options = {});
+
+  // Computes the logits [images, classes] of at least one image, and what the taps request; either may be null.
+  // RESOURCE_EXHAUSTED if the images exceed the limits; errors of the device.
+  absl::Status Run(std::span<const ImagePlanes> images, float* logits, AttentionTap* attention = nullptr,
+                   TokenTap* tokens = nullptr);
+
+  const LaunchPlan& plan() const { return logits_; }
+
+ private:
+  Engine(Device& device, const BatchLimits& limits) : device_(device), limits_(limits), buffers_(device) {}
+
+  absl::Status Upload(const LaunchPlan& plan, const BatchRows& batch);
+  absl::Status UploadPlaces(const LaunchPlan& plan, const BatchRows& batch);
+
+  Device& device_;
+  const BatchLimits limits_;
+  Buffers buffers_;
+  BatchMemory batch_;
+  LaunchPlan logits_;
+  LaunchPlan tokens_;  // used with a token tap: computes all tokens of every stage
+};
+
+}  // namespace vitrine::cuda
+
+#endif  // VITRINE_MODELS_ENGINE_CUDA_ENGINE_H_

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_MODELS_ENGINE_CUDA_LAUNCHES_BATCH_ROWS_H_
+#define VITRINE_MODELS_ENGINE_CUDA_LAUNCHES_BATCH_ROWS_H_
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "models/engine/cuda/kernels/arguments.h"
+#include "models/engine/image_planes.h"
+#include "models/token_layout.h"
+
+namespace vitrine::cuda {
+
+using engine::ImagePlanes;
+
+// Limits of a batch, which decide how much memory a model takes.
+struct BatchLimits {
+  int images = 32;
+  int cells = 8192;
+  int64_t pixels = int64_t{4} << 20;  // of all images, counted once per channel
+};
+
+// The rows of a batch on the host.
+struct BatchRows {
+  BatchRows(std::span<const ImagePlanes> planes, int cell);
+
+  std::span<const ImagePlanes> planes;
+  std::vector<ImageRows> images;  // one more than there are images, as in Batch
+  std::vector<Grid> grids;
+  int64_t pixels = 0;
+
+  int count() const { return static_cast<int>(grids.size()); }
+  int cells() const { return images.back().first_cell; }
+  int64_t Rows(RowsOf rows) const { return FirstRow(rows, count()); }
+  int64_t FirstRow(RowsOf rows, int image) const {
+    if (rows == RowsOf::kImages) return image;
+    return images[static_cast<size_t>(image)].first_cell + (rows == RowsOf::kTokens ? image : 0);
+  }
+};
+
+}  // namespace vitrine::cuda
+
+#endif  // VITRINE_MODELS_ENGINE_CUDA_LAUNCHES_BATCH_ROWS_H_

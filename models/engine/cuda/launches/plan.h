@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_MODELS_ENGINE_CUDA_LAUNCHES_PLAN_H_
+#define VITRINE_MODELS_ENGINE_CUDA_LAUNCHES_PLAN_H_
+
+#include <functional>
+#include <map>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "models/attention_tap.h"
+#include "models/engine/cuda/kernels/arguments.h"
+#include "models/engine/cuda/launches/batch_rows.h"
+#include "models/engine/cuda/launches/device.h"
+#include "models/engine/cuda/launches/matrices.h"
+#include "models/engine/plan/plan.h"
+#include "models/program/program.h"
+
+namespace vitrine::cuda {
+
+// Tokens of a stage, of all images end to end.
+struct HandedOut {
+  FloatArray rows;
+  bool class_token = false;
+};
+
+// The taps of a pass. Either may be null.
+struct Taps {
+  AttentionTap* attention = nullptr;
+  std::map<int, HandedOut>* tokens = nullptr;  // by stage
+};
+
+// Memory that is uploaded with a batch.
+struct BatchMemory {
+  int* counts = nullptr;        // two
+  ImageRows* images = nullptr;  // one more than BatchLimits::images
+  float* pixels = nullptr;
+};
+
+// The launches of a lowered plan, with addresses in them: each needs memory that stays.
+struct LaunchPlan {
+  struct Tap {
+    size_t after;  // launches that must be done
+    std::function<absl::Status(Device&, const BatchRows&, const Taps&)> take;
+  };
+  // Rows that are made on the host for the grid of each image.
+  struct Positions {
+    Matrix to;
+    std::function<std::vector<float>(Grid grid)> rows;
+  };
+  // Layers of a stem, whose maps' places are uploaded.
+  struct StemLayer {
+    program::Convolve convolve;
+    MapRows* places = nullptr;  // one more than BatchLimits::images; null for the last layer's cells
+    int64_t most_places = 0;
+  };
+
+  std::vector<Launch> launches;
+  std::vector<Tap> taps;
+  std::vector<Positions> positions;
+  std::vector<std::vector<StemLayer>> stems;
+  Matrix logits;
+  int cell = 0;
+  int64_t classes = 0;
+};
+
+// Turns the steps of `lowered` into launches of plain kernels, and allocates their memory. UNIMPLEMENTED names a
+// family's own loops, which run on the CPU alone.
+absl::StatusOr<LaunchPlan> MakeLaunches(const engine::LoweredPlan& lowered, const BatchLimits& limits,
+                                        const BatchMemory& batch, DeviceMatrices& matrices, Buffers& buffers);
+
+}  // namespace vitrine::cuda
+
+#endif  // VITRINE_MODELS_ENGINE_CUDA_LAUNCHES_PLAN_H_

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copies what taps request from the device, between two launches.
+#ifndef VITRINE_MODELS_ENGINE_CUDA_LAUNCHES_TAPS_H_
+#define VITRINE_MODELS_ENGINE_CUDA_LAUNCHES_TAPS_H_
+
+#include <vector>
+
+#include "models/engine/cuda/launches/plan.h"
+#include "models/program/operators.h"
+
+namespace vitrine::cuda {
+
+using TakeTap = std::function<absl::Status(Device&, const BatchRows&, const Taps&)>;
+
+TakeTap TapOfTokens(const Matrix& x, int stage);
+// Scores and weights of softmax attention, which a launch of its own computes in fp32.
+TakeTap TapOfMaps(const AttendArguments& arguments, bool class_query, int layer);
+// The matrices of attention among channels as they are: scores before the softmax, then weights.
+TakeTap TapOfChannels(const ChannelArguments& arguments, int layer, bool weights);
+// X-ViT's factors, from the contexts before they are scaled.
+TakeTap TapOfFactors(const ChannelArguments& arguments, const program::AttendLinearly& attend,
+                     std::vector<float> context_scale);
+
+}  // namespace vitrine::cuda
+
+#endif  // VITRINE_MODELS_ENGINE_CUDA_LAUNCHES_TAPS_H_
