@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/engine/cuda/emulated/kernels.h"
+
+#include <algorithm>
+
+#include "models/engine/cuda/kernels/attention.cuh"
+#include "models/engine/cuda/kernels/channel_attention.cuh"
+#include "models/engine/cuda/kernels/convolutions.cuh"
+#include "models/engine/cuda/kernels/linear.cuh"
+#include "models/engine/cuda/kernels/rows.cuh"
+
+namespace vitrine::cuda::emulated {
+namespace {
+
+template <class Arguments>
+Arguments ArgumentsOf(void (*)(const Arguments&));
+
+template <auto kKernel>
+NamedKernel Named(std::string_view name) {
+  using Arguments = decltype(ArgumentsOf(kKernel));
+  return {name, sizeof(Arguments), [](const void* arguments) { kKernel(*static_cast<const Arguments*>(arguments)); }};
+}
+
+}  // namespace
+
+#define VITRINE_NAMED(kernel) Named<vitrine_##kernel>("vitrine_" #kernel)
+
+const std::vector<NamedKernel>& Kernels() {
+  static const auto* const kernels = new std::vector<NamedKernel>{
+      VITRINE_NAMED(row_statistics),
+      VITRINE_NAMED(affine),
+      VITRINE_NAMED(activate),
+      VITRINE_NAMED(add),
+      VITRINE_NAMED(fill),
+      VITRINE_NAMED(copy_rows),
+      VITRINE_NAMED(mean_of_cells),
+      VITRINE_NAMED(linear_fp32),
+      VITRINE_NAMED(linear_bf16),
+      VITRINE_NAMED(quantize_rows),
+      VITRINE_NAMED(linear_int8),
+      VITRINE_NAMED(patchify),
+      VITRINE_NAMED(convolve),
+      VITRINE_NAMED(depthwise),
+      VITRINE_NAMED(gather_neighbours),
+      VITRINE_NAMED(attend),
+      VITRINE_NAMED(attend_class),
+      VITRINE_NAMED(attend_bf16),
+      VITRINE_NAMED(attend_map),
+      VITRINE_NAMED(inverse_lengths),
+      VITRINE_NAMED(channel_products),
+      VITRINE_NAMED(channel_scale),
+      VITRINE_NAMED(channel_softmax),
+      VITRINE_NAMED(channel_mix),
+      VITRINE_NAMED(context),
+      VITRINE_NAMED(context_scale),
+      VITRINE_NAMED(query_factors),
+      VITRINE_NAMED(context_mix),
+  };
+  return *kernels;
+}
+
+const NamedKernel* FindKernel(std::string_view name) {
+  const auto found =
+      std::find_if(Kernels().begin(), Kernels().end(), [&](const NamedKernel& kernel) { return kernel.name == name; });
+  return found == Kernels().end() ? nullptr : &*found;
+}
+
+}  // namespace vitrine::cuda::emulated

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_MODELS_ENGINE_CUDA_EMULATED_KERNELS_H_
+#define VITRINE_MODELS_ENGINE_CUDA_EMULATED_KERNELS_H_
+
+#include <cstddef>
+#include <string_view>
+#include <vector>
+
+namespace vitrine::cuda::emulated {
+
+// A kernel by the name that the driver would look up.
+struct NamedKernel {
+  std::string_view name;
+  size_t argument_bytes;
+  void (*run)(const void* arguments);
+};
+// Returns null if there is no such kernel.
+const NamedKernel* FindKernel(std::string_view name);
+const std::vector<NamedKernel>& Kernels();
+
+}  // namespace vitrine::cuda::emulated
+
+#endif  // VITRINE_MODELS_ENGINE_CUDA_EMULATED_KERNELS_H_

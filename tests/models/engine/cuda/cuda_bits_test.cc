@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// Bits of the plain kernels: those of the CPU's kernels in the order of AVX-512, and the same in any company, with any
+// number of SMs and under any schedule.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/simd/cpu_path.h"
+#include "tests/models/engine/cuda/lanes.h"
+#include "tests/models/engine/cuda/on_device.h"
+
+namespace vitrine::testing {
+namespace {
+
+// Null if this CPU has no AVX-512.
+const engine::Kernels* const kAvx512 = engine::FindKernels(cpu::CpuPath::kAvx512);
+const PrecisionChoice kInt8 = {.precision = Precision::kInt8, .kept = {}};
+
+bool SameBits(const std::vector<float>& a, const std::vector<float>& b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
+}
+
+class CudaBits : public CudaForm {
+ protected:
+  std::vector<float> OnCpu(const std::vector<at::Tensor>& images, const PrecisionChoice& choice = {},
+                           const engine::Kernels& kernels = kLaneKernels) const {
+    return LogitsOnCpu(*compiled_.program, compiled_.weights, choice, Views(images), kernels);
+  }
+  std::vector<float> OnGpu(const std::vector<at::Tensor>& images, const PrecisionChoice& choice = {},
+                           const cuda::emulated::MachineOptions& machine = {}, bool has_bf16 = true) const {
+    OnDevice device(*compiled_.program, compiled_.weights,
+                    {.limits = kSmallBatch, .choice = choice, .has_bf16 = has_bf16}, machine);
+    return device.Logits(Views(images));
+  }
+};
+
+TEST_P(CudaBits, AreTheCpusInFp32) {
+  const std::vector<at::Tensor> images = Images(3);
+  const std::vector<float> logits = OnGpu(images);
+  EXPECT_TRUE(SameBits(logits, OnCpu(images)));
+  if (kAvx512 == nullptr) return;
+  // AVX-512 approximates the inverse of a softmax's sum, and X-ViT has no softmax.
+  const std::vector<float> on_avx512 = OnCpu(images, {}, *kAvx512);
+  EXPECT_LE(Apart(logits, on_avx512), 1e-6);
+  if (GetParam().name.starts_with("xvit")) {
+    EXPECT_TRUE(SameBits(logits, on_avx512));
+  }
+}
+
+TEST(CudaBitsOfAvx512, AreCompared) {
+  if (kAvx512 == nullptr) GTEST_SKIP() << "this CPU has no AVX-512";
+}
+
+// bf16 sums of both differ, so the operators that int8 leaves to bf16 are fp32 here.
+TEST_P(CudaBits, AreTheCpusInInt8) {
+  const std::vector<at::Tensor> images = Images(3);
+  EXPECT_TRUE(SameBits(OnGpu(images, kInt8, {}, /*has_bf16=*/false), OnCpu(images, kInt8)));
+}
+
+TEST_P(CudaBits, AreTheSameWithAnySmsAndSchedule) {
+  const std::vector<at::Tensor> images = Images(2);
+  const std::vector<float> logits = OnGpu(images);
+  EXPECT_TRUE(SameBits(OnGpu(images, {}, {.seed = 2, .sms = 1}), logits));
+  EXPECT_TRUE(SameBits(OnGpu(images, {}, {.seed = 3, .sms = 132}), logits));
+}
+
+TEST_P(CudaBits, AreTheSameAloneAndInABatch) {
+  for (const Precision precision : {Precision::kFp32, Precision::kBf16, Precision::kInt8}) {
+    const PrecisionChoice choice = {.precision = precision, .kept = {}};
+    const std::vector<at::Tensor> images = Images(3);
+    OnDevice device(*compiled_.program, compiled_.weights, {.limits = kSmallBatch, .choice = choice});
+    std::vector<float> alone;
+    for (const at::Tensor& image : images) {
+      const std::vector<float> logits = device.Logits(Views({image}));
+      alone.insert(alone.end(), logits.begin(), logits.end());
+    }
+    EXPECT_TRUE(SameBits(device.Logits(Views(images)), alone)) << Name(precision);
+    if (precision != Precision::kFp32) continue;
+    // Twice in a batch, and in another order.
+    const std::vector<float> mixed = device.Logits(Views({images[2], images[0], images[2]}));
+    const size_t classes = alone.size() / 3;
+    for (const auto& [place, image] : {std::pair<size_t, size_t>(0, 2), {1, 0}, {2, 2}}) {
+      EXPECT_EQ(std::memcmp(&mixed[place * classes], &alone[image * classes], classes * sizeof(float)), 0) << place;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Forms, CudaBits, ::testing::ValuesIn(EngineForms()),
+                         [](const auto& info) { return NameOf(info.param, cpu::CpuPath::kPortable); });
+
+}  // namespace
+}  // namespace vitrine::testing

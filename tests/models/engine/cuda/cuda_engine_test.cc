@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+// The CUDA engine's refusals, and NaN.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "models/program/builder.h"
+#include "tests/models/engine/cuda/on_device.h"
+#include "tests/models/reference/images.h"
+
+namespace vitrine::testing {
+namespace {
+
+using cuda::emulated::EmulatedDevice;
+using ::testing::HasSubstr;
+
+// A linear head over the mean of 2 x 2 patches, by way of a family's own loop or not.
+class CudaEngine : public ::testing::Test {
+ protected:
+  explicit CudaEngine() : program_(Make(/*custom=*/false)) {}
+
+  static program::Program Make(bool custom) {
+    program::Builder b(3);
+    program::Value cells = b.Patchify(2);
+    if (custom) {
+      const program::Custom loop = {.function = "average pool 3x3",
+                                    .forward = [](Grid, int64_t, const float*, float*) {},
+                                    .gradient = [](Grid, int64_t, const float*, const float*, float*) {}};
+      cells = b.Custom("blocks.0.pool", cells, loop);
+    }
+    return b.Take(b.Linear("head", b.MeanTokens(cells), 5));
+  }
+
+  absl::StatusOr<std::unique_ptr<cuda::Engine>> On(cuda::Device& device, const program::Program& program) {
+    const std::vector<const float*> weights(program.weights().size(), numbers_.data());
+    engine::WeightsInMemory source(weights);
+    return cuda::Engine::Make(program, source, device, {.limits = {.images = 2, .cells = 12, .pixels = 144}});
+  }
+
+  const program::Program program_;
+  const std::vector<float> numbers_ = std::vector<float>(64, 0.5F);
+};
+
+TEST_F(CudaEngine, RefusesWhatExceedsItsLimits) {
+  EmulatedDevice device;
+  const auto engine = On(device, program_);
+  ASSERT_TRUE(engine.ok()) << engine.status();
+  const at::Tensor fits = RandomImage(3, 4, 4, 1), wide = RandomImage(3, 4, 14, 1);
+  std::vector<float> logits(15);
+  const auto run = [&](const std::vector<at::Tensor>& images) {
+    std::vector<engine::ImagePlanes> views;
+    for (const at::Tensor& image : images) views.push_back(View(image));
+    return (*engine)->Run(views, logits.data());
+  };
+  EXPECT_TRUE(run({fits}).ok());
+  EXPECT_TRUE(run({fits, fits}).ok());
+  EXPECT_EQ(run({fits, fits, fits}).code(), absl::StatusCode::kResourceExhausted);
+  const absl::Status status = run({wide});
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(status.message(), HasSubstr("1 images, 14 cells and 168 pixels exceeds the engine's 2, 12 and 144"));
+}
+
+TEST_F(CudaEngine, RefusesAFamilysOwnLoopsByName) {
+  EmulatedDevice device;
+  const absl::Status status = On(device, Make(/*custom=*/true)).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented);
+  EXPECT_THAT(status.message(), HasSubstr("blocks.0.pool: average pool 3x3"));
+}
+
+// Holds `most` bytes.
+class SmallDevice : public EmulatedDevice {
+ public:
+  explicit SmallDevice(size_t most) : most_(most) {}
+  void* Allocate(size_t bytes) override {
+    return machine().memory().allocated() + bytes > most_ ? nullptr : EmulatedDevice::Allocate(bytes);
+  }
+
+ private:
+  const size_t most_;
+};
+
+TEST_F(CudaEngine, RefusesAModelThatDoesNotFitAndFreesWhatItTook) {
+  size_t needed = 0;
+  {
+    EmulatedDevice device;
+    const auto engine = On(device, program_);
+    needed = device.machine().memory().allocated();
+  }
+  SmallDevice enough(needed), small(needed - 1);
+  EXPECT_TRUE(On(enough, program_).ok());
+  EXPECT_EQ(On(small, program_).status().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(small.machine().memory().allocated(), 0u);
+}
+
+TEST_F(CudaEngine, NamesTheStepOfAFault) {
+  EmulatedDevice device;
+  const cuda::Launch launch = cuda::MakeLaunch("head", "vitrine_unknown", 1);
+  EXPECT_THAT(device.Run(launch).message(), HasSubstr("head: no kernel vitrine_unknown"));
+  cuda::AddArguments arguments = {};
+  arguments.x.columns = arguments.y.columns = arguments.z.columns = 1;
+  EXPECT_THAT(device.Run(cuda::MakeLaunch("head", "vitrine_add", arguments)).message(),
+              HasSubstr("head: stray access in vitrine_add, block "));
+}
+
+using CudaNan = CudaForm;
+
+// A maximum (in ReLU, softmax or pooling) must not replace NaN by a number.
+TEST_P(CudaNan, ReachesTheLogits) {
+  at::Tensor image = Sized(0, 1).clone();
+  image.select(1, image.size(1) / 2).select(1, image.size(2) / 2).fill_(NAN);
+  OnDevice device(*compiled_.program, compiled_.weights);
+  const std::vector<float> logits = device.Logits(Views({image}));
+  EXPECT_TRUE(std::all_of(logits.begin(), logits.end(), [](float logit) { return std::isnan(logit); }));
+}
+
+INSTANTIATE_TEST_SUITE_P(Forms, CudaNan, ::testing::ValuesIn(EngineForms()),
+                         [](const auto& info) { return NameOf(info.param, cpu::CpuPath::kPortable); });
+
+}  // namespace
+}  // namespace vitrine::testing

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// The rows of the zoo on the CUDA engine: launches for each, and the CPU's bits for the narrowest of each family.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "models/engine/cuda/emulated/kernels.h"
+#include "models/families/family.h"
+#include "models/zoo.h"
+#include "tests/models/engine/cuda/lanes.h"
+#include "tests/models/engine/cuda/on_device.h"
+#include "tests/models/reference/images.h"
+
+namespace vitrine::testing {
+namespace {
+
+// A device that computes nothing and touches none of its memory.
+class HollowDevice : public cuda::Device {
+ public:
+  void* Allocate(size_t bytes) override { return ::operator new(bytes); }
+  void Free(void* buffer) override { ::operator delete(buffer); }
+  absl::Status Upload(void*, const void*, size_t) override { return absl::OkStatus(); }
+  absl::Status Download(void*, const void*, size_t) override { return absl::OkStatus(); }
+  absl::Status Run(const cuda::Launch&) override { return absl::OkStatus(); }
+};
+
+// Zeros for every weight of a program.
+class Zeros : public engine::WeightSource {
+ public:
+  explicit Zeros(const program::Program& program) {
+    for (const program::Weight& weight : program.weights()) {
+      zeros_.resize(std::max(zeros_.size(), static_cast<size_t>(weight.elements())));
+    }
+  }
+  const float* Floats(size_t) override { return zeros_.data(); }
+
+ private:
+  std::vector<float> zeros_;
+};
+
+// Rows that differ in more than depth, with two blocks of each kind, under the name of the first.
+std::vector<ZooRow> Rows() {
+  std::vector<ZooRow> rows;
+  std::set<std::string> seen;
+  for (ZooRow row : Zoo()) {
+    v1::ModelConfig& config = row.config;
+    if (config.has_vit()) config.mutable_vit()->set_depth(2);
+    if (config.has_kv()) config.mutable_kv()->set_depth(2);
+    if (config.has_xcit()) config.mutable_xcit()->set_depth(2);
+    if (config.has_xvit()) config.mutable_xvit()->set_depth(2);
+    if (config.has_eit_baseline()) config.mutable_eit_baseline()->set_depth(2);
+    if (seen.insert(config.SerializeAsString()).second) rows.push_back(row);
+  }
+  return rows;
+}
+
+std::vector<EngineForm> Narrowest() {
+  std::map<int, ZooRow> narrowest;  // by family
+  for (const ZooRow& row : Rows()) {
+    const auto [place, first] = narrowest.try_emplace(static_cast<int>(row.config.family_case()), row);
+    if (!first && row.parameters < place->second.parameters) place->second = row;
+  }
+  std::vector<EngineForm> forms;
+  for (const auto& [family, row] : narrowest) forms.push_back({std::string(row.name), row.config, {}});
+  return forms;
+}
+
+// With int8, stems and attention are bf16.
+TEST(CudaZoo, EveryRowHasLaunches) {
+  for (const ZooRow& row : Rows()) {
+    const program::Program program = *ProgramOf(row.config);
+    Zeros weights(program);
+    for (const Precision precision : {Precision::kFp32, Precision::kInt8}) {
+      HollowDevice device;
+      const auto engine =
+          cuda::Engine::Make(program, weights, device, {.choice = {.precision = precision, .kept = {}}});
+      ASSERT_TRUE(engine.ok()) << row.name << ": " << engine.status();
+      EXPECT_FALSE((*engine)->plan().launches.empty()) << row.name;
+      for (const cuda::Launch& launch : (*engine)->plan().launches) {
+        EXPECT_NE(cuda::emulated::FindKernel(launch.kernel), nullptr) << row.name << ": " << launch.kernel;
+      }
+    }
+  }
+}
+
+class CudaZooBits : public ::testing::TestWithParam<EngineForm> {};
+
+TEST_P(CudaZooBits, AreTheCpus) {
+  const v1::Preprocessing& preprocessing = GetParam().config.preprocessing();
+  int height = preprocessing.fixed().height(), width = preprocessing.fixed().width();
+  if (!preprocessing.has_fixed()) {
+    const int cell = preprocessing.native().cell(), cells = preprocessing.native().min_tokens();
+    height = cell;
+    width = cell * std::max(cells, 2);
+  }
+  const Compiled compiled(GetParam().config, cpu::CpuPath::kPortable);
+  const at::Tensor image = RandomImage(preprocessing.channels(), height, width, 1);
+  const std::vector<engine::ImagePlanes> images = {View(image)};
+  OnDevice device(*compiled.program, compiled.weights, {.limits = {.images = 1, .cells = 64, .pixels = 1 << 18}});
+  const std::vector<float> logits = device.Logits(images);
+  const std::vector<float> expected = LogitsOnCpu(*compiled.program, compiled.weights, {}, images);
+  ASSERT_EQ(logits.size(), expected.size());
+  EXPECT_EQ(std::memcmp(logits.data(), expected.data(), logits.size() * sizeof(float)), 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(Rows, CudaZooBits, ::testing::ValuesIn(Narrowest()),
+                         [](const auto& info) { return NameOf(info.param, cpu::CpuPath::kPortable); });
+
+}  // namespace
+}  // namespace vitrine::testing

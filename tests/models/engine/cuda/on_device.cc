@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/models/engine/cuda/on_device.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <utility>
+
+#include "tests/models/reference/images.h"
+
+namespace vitrine::testing {
+namespace {
+
+// Overwrites released weights with NaN, so that a later read changes the results.
+class Poisoned : public engine::WeightSource {
+ public:
+  Poisoned(const program::Program& program, std::span<const float* const> weights) {
+    for (size_t i = 0; i < weights.size(); ++i) {
+      owned_.emplace_back(weights[i], weights[i] + program.weights()[i].elements());
+    }
+  }
+  ~Poisoned() override { EXPECT_EQ(released_.size(), owned_.size()); }
+  const float* Floats(size_t weight) override { return owned_[weight].data(); }
+  void LetGo(size_t weight) override {
+    EXPECT_TRUE(released_.insert(weight).second);
+    std::fill(owned_[weight].begin(), owned_[weight].end(), NAN);
+  }
+
+ private:
+  std::vector<std::vector<float>> owned_;
+  std::set<size_t> released_;
+};
+
+}  // namespace
+
+OnDevice::OnDevice(const program::Program& program, std::span<const float* const> weights,
+                   const cuda::EngineOptions& options, const cuda::emulated::MachineOptions& machine)
+    : device_(machine), source_(std::make_unique<Poisoned>(program, weights)) {
+  absl::StatusOr<std::unique_ptr<cuda::Engine>> made = cuda::Engine::Make(program, *source_, device_, options);
+  EXPECT_TRUE(made.ok()) << made.status();
+  if (made.ok()) engine_ = std::move(*made);
+}
+
+std::vector<float> OnDevice::Logits(std::span<const cuda::ImagePlanes> images, AttentionTap* attention,
+                                    TokenTap* tokens) {
+  if (engine_ == nullptr) return {};
+  std::vector<float> logits(images.size() * static_cast<size_t>(engine_->plan().classes), NAN);
+  const absl::Status status = engine_->Run(images, logits.data(), attention, tokens);
+  EXPECT_TRUE(status.ok()) << status;
+  return logits;
+}
+
+at::Tensor CudaForm::Sized(size_t size, uint64_t seed) const {
+  const auto [height, width] = GetParam().sizes[size % GetParam().sizes.size()];
+  return RandomImage(GetParam().config.preprocessing().channels(), height, width, seed);
+}
+
+std::vector<at::Tensor> CudaForm::Images(size_t count) const {
+  std::vector<at::Tensor> images;
+  for (size_t i = 0; i < count; ++i) images.push_back(Sized(i, 1 + i));
+  return images;
+}
+
+std::vector<cuda::ImagePlanes> CudaForm::Views(const std::vector<at::Tensor>& images) {
+  std::vector<cuda::ImagePlanes> views;
+  for (const at::Tensor& image : images) views.push_back(View(image));
+  return views;
+}
+
+}  // namespace vitrine::testing

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_TESTS_MODELS_ENGINE_CUDA_ON_DEVICE_H_
+#define VITRINE_TESTS_MODELS_ENGINE_CUDA_ON_DEVICE_H_
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "models/engine/cuda/emulated/emulated_device.h"
+#include "models/engine/cuda/engine.h"
+#include "models/program/program.h"
+#include "tests/models/engine/compiled.h"
+
+namespace vitrine::testing {
+
+// Memory for a few small images.
+inline constexpr cuda::BatchLimits kSmallBatch = {.images = 8, .cells = 512, .pixels = 1 << 17};
+
+// A program on an emulated device.
+class OnDevice {
+ public:
+  OnDevice(const program::Program& program, std::span<const float* const> weights,
+           const cuda::EngineOptions& options = {.limits = kSmallBatch},
+           const cuda::emulated::MachineOptions& machine = {});
+
+  // Returns the logits, row by row; fails the test at a fault.
+  std::vector<float> Logits(std::span<const cuda::ImagePlanes> images, AttentionTap* attention = nullptr,
+                            TokenTap* tokens = nullptr);
+
+ private:
+  cuda::emulated::EmulatedDevice device_;
+  std::unique_ptr<engine::WeightSource> source_;  // of NaN once the engine is made
+  std::unique_ptr<cuda::Engine> engine_;
+};
+
+// A small form with weights, and images for it.
+class CudaForm : public ::testing::TestWithParam<EngineForm> {
+ protected:
+  at::Tensor Sized(size_t size, uint64_t seed) const;
+  // One image of each of the first `count` sizes.
+  std::vector<at::Tensor> Images(size_t count) const;
+  static std::vector<cuda::ImagePlanes> Views(const std::vector<at::Tensor>& images);
+
+  const Compiled compiled_{GetParam().config, cpu::CpuPath::kPortable};
+};
+
+}  // namespace vitrine::testing
+
+#endif  // VITRINE_TESTS_MODELS_ENGINE_CUDA_ON_DEVICE_H_
