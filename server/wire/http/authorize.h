@@ -3,17 +3,12 @@
 #define VITRINE_SERVER_WIRE_HTTP_AUTHORIZE_H_
 
 #include "absl/status/statusor.h"
-#include "absl/time/time.h"
 #include "common/http/exchange.h"
 #include "server/identity/identity.h"
 #include "server/observe/model_metrics.h"
 #include "server/serve/request/classify_service.h"
 
 namespace vitrine {
-
-// Default and maximum timeout of a request over HTTP. The default starts at the last byte of the body, since a slow
-// network may need longer for the body alone.
-inline constexpr absl::Duration kMaxHttpWait = absl::Seconds(60);
 
 // Authorizes the client for `rpc` by the bearer token in the header Authorization or by its certificate. Counts the
 // result as for gRPC. Errors are those of Identity::Authorize.

@@ -21,6 +21,7 @@
 #include "server/wire/http/held_answer.h"
 #include "server/wire/http/models_json.h"
 #include "server/wire/http/refusal.h"
+#include "server/wire/http/timeout.h"
 
 namespace vitrine {
 
@@ -166,7 +167,7 @@ void HttpClassifyFront::Submit(absl::StatusOr<ReceivedClassify> message, Asked& 
                                std::shared_ptr<HttpReply> reply) {
   auto held = std::make_shared<AnswerResources>(service_.ledger());
   asked.call.held = held;
-  asked.call.deadline = std::min(asked.call.deadline, service_.clock().Now() + kMaxHttpWait);
+  asked.call.deadline = std::min(asked.call.deadline, service_.clock().Now() + kHttpTimeout);
   service_.Classify(
       std::move(message), std::move(asked.call),
       [held = std::move(held), reply = std::move(reply)](const absl::StatusOr<v1::ClassifyResponse>& answer) mutable {

@@ -14,7 +14,7 @@
 #include "common/drawing/attention_words.h"
 #include "common/status_macros.h"
 #include "common/utf8.h"
-#include "server/wire/http/authorize.h"
+#include "server/wire/http/timeout.h"
 
 namespace vitrine {
 namespace {
@@ -92,7 +92,7 @@ absl::Status ReadPriority(const std::string& value, ClassifyQuery& query) {
 
 absl::Status ReadDeadline(const std::string& value, ClassifyQuery& query) {
   if (!absl::ParseDuration(value, &query.deadline) || query.deadline <= absl::ZeroDuration() ||
-      query.deadline > kMaxHttpWait) {
+      query.deadline > kHttpTimeout) {
     return WrongValue("deadline", value, "a time above 0 and of at most 60s, with its unit, as in 2s or 500ms");
   }
   return absl::OkStatus();

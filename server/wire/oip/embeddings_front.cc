@@ -8,6 +8,7 @@
 #include "server/wire/http/authorize.h"
 #include "server/wire/http/held_answer.h"
 #include "server/wire/http/refusal.h"
+#include "server/wire/http/timeout.h"
 #include "server/wire/oip/infer.h"
 #include "server/wire/oip/json_body.h"
 
@@ -48,7 +49,7 @@ void EmbeddingsFront::Submit(absl::StatusOr<EmbeddingsRequest> read, Asked& aske
       read.ok() ? absl::StatusOr<ReceivedInfer>(std::move(read->infer)) : absl::StatusOr<ReceivedInfer>(read.status());
   auto held = std::make_shared<AnswerResources>(service_.ledger());
   asked.call.held = held;
-  asked.call.deadline = service_.clock().Now() + kMaxHttpWait;
+  asked.call.deadline = service_.clock().Now() + kHttpTimeout;
   asked.call.form.scale = kJsonScale;
   Infer(service_, std::move(message), std::move(asked.call),
         [held = std::move(held), reply = std::move(reply),

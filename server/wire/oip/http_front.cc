@@ -22,6 +22,7 @@
 #include "server/wire/http/held_answer.h"
 #include "server/wire/http/json_document.h"
 #include "server/wire/http/refusal.h"
+#include "server/wire/http/timeout.h"
 #include "server/wire/oip/describe.h"
 #include "server/wire/oip/http_body.h"
 #include "server/wire/oip/infer.h"
@@ -313,7 +314,7 @@ void OipHttpFront::Submit(absl::StatusOr<HttpInferRequest> read, Asked& asked, s
   auto form = std::make_shared<HttpInferRequest>(read.ok() ? *std::move(read) : HttpInferRequest());
   auto held = std::make_shared<AnswerResources>(service_.ledger());
   asked.call.held = held;
-  asked.call.deadline = service_.clock().Now() + kMaxHttpWait;
+  asked.call.deadline = service_.clock().Now() + kHttpTimeout;
   asked.call.form.scale = form->binary_by_default && form->binary.empty() ? 1 : kJsonScale;
   vitrine::Infer(service_, std::move(message), std::move(asked.call),
                  [held = std::move(held), form = std::move(form),
