@@ -219,13 +219,13 @@ int Main(int argc, char** argv) {
   bool check = false;
   app.add_flag(
       "--check", check,
-      "check the configuration, the ports, the device and the repository, name every fault, and end: 0 if the server "
-      "would start and find models, 2 for a wrong configuration, 1 for a port, a device or models that cannot be had");
+      "check the configuration, the ports, the device and the repository, print every fault and exit: 0 if the server "
+      "would start and find models, 2 for a wrong configuration, 1 for an unusable port or device or missing models");
   std::string asked;
   app.add_option(
          "--health-check", asked,
-         "ask the server whose --health-listen is this address whether it serves, and end: 0 if it does, 1 if it "
-         "does not or nobody answers. For the health checks of containers")
+         "query the server with this --health-listen address and exit: 0 if it is serving, 1 if it is not or does not "
+         "answer. For the health checks of containers")
       ->type_name("HOST:PORT");
   if (const std::optional<int> code = ParseCommandLine(app, argc, argv)) return *code;
   if (!asked.empty()) {

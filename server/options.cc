@@ -130,16 +130,20 @@ CLI::Option* AddBudget(CLI::App& app, ServerOptions& options, const std::string&
 
 void BindTransport(CLI::App& app, TransportOptions& transport) {
   Add(app, "--max-metadata-bytes", transport.max_metadata_bytes,
-      "most bytes of the head of a request: names, values and 32 for each header", "BYTES");
-  Add(app, "--max-concurrent-streams", transport.max_concurrent_streams, "most calls at once on a connection", "N");
-  AddDuration(app, "--max-connection-age", transport.max_connection_age, "age at which a connection is asked to go");
-  AddDuration(app, "--connection-age-grace", transport.connection_age_grace, "longest that its calls go on then");
-  AddDuration(app, "--max-connection-idle", transport.max_connection_idle,
-              "a connection without requests is closed then; longer than a balancer in front keeps one");
-  AddDuration(app, "--keepalive-time", transport.keepalive_time, "how often a silent connection is pinged");
-  AddDuration(app, "--keepalive-timeout", transport.keepalive_timeout, "longest wait for the answer to a ping");
+      "maximum size of a request's headers: names, values and 32 bytes per header", "BYTES");
+  Add(app, "--max-concurrent-streams", transport.max_concurrent_streams, "maximum concurrent requests per connection",
+      "N");
+  AddDuration(app, "--max-connection-age", transport.max_connection_age,
+              "age at which a connection's client is asked to reconnect");
+  AddDuration(app, "--connection-age-grace", transport.connection_age_grace,
+              "time that its open requests then have to finish");
+  AddDuration(
+      app, "--max-connection-idle", transport.max_connection_idle,
+      "time after which a connection without requests is closed; keep it above a load balancer's own idle timeout");
+  AddDuration(app, "--keepalive-time", transport.keepalive_time, "interval of pings on a silent connection");
+  AddDuration(app, "--keepalive-timeout", transport.keepalive_timeout, "maximum wait for the answer to a ping");
   AddDuration(app, "--min-ping-interval", transport.min_ping_interval,
-              "a client that pings more often, less a tenth, is sent away");
+              "minimum interval of a client's pings, less a tenth; a connection that pings more often is closed");
 }
 
 // Adds a flag with a comma-separated list.
@@ -155,55 +159,58 @@ CLI::Option* AddList(CLI::App& app, const std::string& flag, std::vector<std::st
 
 void BindAbuse(CLI::App& app, ServerOptions& options) {
   HttpAbuseLimits& abuse = options.abuse;
-  AddList(app, "--trusted-proxies", options.trusted_proxies,
-          "networks of proxies in front, with commas between them, as in 10.0.0.0/8: they may begin connections with a "
-          "header of the PROXY protocol, version 2, and no limit of an address counts theirs",
-          "CIDR,...");
+  AddList(
+      app, "--trusted-proxies", options.trusted_proxies,
+      "comma-separated networks of trusted proxies, for example 10.0.0.0/8: they may start a connection with a PROXY "
+      "protocol header, version 2, and limits per address do not apply to them",
+      "CIDR,...");
   Add(app, "--max-connections-per-address", abuse.connections,
-      "most open connections of one IPv4 address or IPv6 /64 network; 0: no limit", "N");
+      "maximum open connections per IPv4 address or IPv6 /64 network; 0: no limit", "N");
   app.add_option_function<int64_t>(
          "--reset-limit", [&abuse](const int64_t& points) { SetResetLimit(points, abuse); },
-         "resets, pings, settings and other frames without work that a connection may send a second, twice as many "
-         "from one address; who sends more is sent away")
+         "maximum resets, pings, settings and other frames without work per second and connection, twice as many per "
+         "address; connections that exceed it are closed")
       ->default_str(absl::StrCat(std::llround(abuse.connection_rate)))
       ->type_name("N");
 }
 
 void BindTracing(CLI::App& app, OtlpOptions& tracing) {
   Add(app, "--otlp-endpoint", tracing.endpoint,
-      "where an OpenTelemetry collector takes spans by OTLP over HTTP: http://HOST:4318[/v1/traces], or https:// for "
+      "OpenTelemetry collector that receives spans by OTLP over HTTP: http://HOST:4318[/v1/traces], or https:// for "
       "TLS; empty: none",
       "URL");
   Add(app, "--trace-sample", tracing.sample,
-      "share of the requests without a traceparent that are traced, 0 to 1; of the others the caller decides",
+      "fraction of requests without a traceparent that is traced, 0 to 1; a traceparent decides for its request",
       "FRACTION");
   Add(app, "--otlp-headers", tracing.headers,
-      "headers for the collector, NAME: VALUE a line, not readable by every user", "FILE");
+      "headers for the collector, one NAME: VALUE per line; the file must not be readable by every user", "FILE");
 }
 
 void BindIdentity(CLI::App& app, ServerOptions& options) {
   IdentityOptions& identity = options.identity;
   Add(app, "--tls-cert", identity.tls.certificate,
-      "TLS; the server's certificate chain in PEM, read again when changed", "FILE");
-  Add(app, "--tls-key", identity.tls.key, "its key, not readable by every user", "FILE");
-  Add(app, "--tls-client-ca", identity.tls.client_ca, "authorities whose client certificates are believed", "FILE");
+      "use TLS with this certificate chain in PEM; read again when changed", "FILE");
+  Add(app, "--tls-key", identity.tls.key, "private key of --tls-cert; the file must not be readable by every user",
+      "FILE");
+  Add(app, "--tls-client-ca", identity.tls.client_ca,
+      "CA certificates in PEM that client certificates are verified with", "FILE");
   app.add_option_function<std::string>(
          "--tls-client-cert",
          [&identity](const std::string& word) { identity.tls.client_certificate_optional = word == "optional"; },
-         "with --tls-client-ca: required, or optional where a token may come instead")
+         "with --tls-client-ca: required, or optional if a client may send a token instead")
       ->check(CLI::IsMember({"required", "optional"}).description(""))
       ->type_name("WORD")
       ->default_str("required");
   Add(app, "--tokens", identity.tokens, "bearer tokens, made by `vitrine token new`; read again when changed", "FILE");
   app.add_flag("--plaintext-tokens", identity.plaintext_tokens,
-               "take tokens without TLS from the network too, where something in front encrypts");
-  Add(app, "--policy", identity.policy,
-      "who may call what, textproto of vitrine.v1.AccessPolicy; read again when changed", "FILE");
-  Add(app, "--admin", options.admin.listen,
-      "address of the Admin service, HOST:PORT or unix:///PATH; empty: there is none", "ADDRESS");
+               "accept tokens from the network without TLS, for example behind a proxy that terminates TLS");
+  Add(app, "--policy", identity.policy, "access policy, textproto of vitrine.v1.AccessPolicy; read again when changed",
+      "FILE");
+  Add(app, "--admin", options.admin.listen, "address of the Admin service, HOST:PORT or unix:///PATH; empty: none",
+      "ADDRESS");
   Add(app, "--audit-log", options.admin.audit_log, "file that admin actions are appended to; empty: the log", "FILE");
   Add(app, "--health-listen", options.health_listen,
-      "address of a plaintext listener for health probes alone; empty: none", "HOST:PORT");
+      "address of a plaintext listener for health probes only; empty: none", "HOST:PORT");
 }
 
 }  // namespace
@@ -272,93 +279,96 @@ absl::Status ServerOptions::Validate() const {
 }
 
 void BindFlags(CLI::App& app, ServerOptions& options) {
-  Add(app, "--repository", options.repository, "folder that holds <model>/<version>/", "DIR");
-  app.add_flag("--allow-empty", options.allow_empty, "be ready without any model, as a server that waits for its first")
+  Add(app, "--repository", options.repository, "folder with the models, as <model>/<version>/", "DIR");
+  app.add_flag("--allow-empty", options.allow_empty,
+               "report ready without any model, for a server that waits for its first model")
       ->default_str(options.allow_empty ? "true" : "false");
   Add(app, "--listen", options.rpc.listen,
-      "address of gRPC, images (/v1), the Open Inference Protocol (/v2) and the page; port 0 picks a free one",
+      "address for gRPC, images (/v1), the Open Inference Protocol (/v2) and the page; port 0 picks a free port",
       "HOST:PORT");
   app.add_flag("--listen-grpc-only", options.listen_grpc_only,
-               "serve gRPC alone on --listen and --socket; HTTP where --http says")
+               "serve only gRPC on --listen and --socket, and HTTP only on --http")
       ->default_str(options.listen_grpc_only ? "true" : "false");
   Add(app, "--socket", options.rpc.socket,
-      "unix:///PATH of a socket that takes the same as --listen, for this user and root alone; empty: none", "ADDRESS");
-  Add(app, "--metrics", options.metrics, "address of /metrics, /healthz, /readyz and /statusz; empty turns them off",
+      "unix:///PATH of a socket with the same services as --listen, for this user and root only; empty: none",
+      "ADDRESS");
+  Add(app, "--metrics", options.metrics, "address of /metrics, /healthz, /readyz and /statusz; empty: none",
       "HOST:PORT");
-  Add(app, "--http", options.http, "address of a second listener with all of --listen but gRPC; empty: there is none",
-      "HOST:PORT");
+  Add(app, "--http", options.http,
+      "address of a second listener with all services of --listen except gRPC; empty: none", "HOST:PORT");
   AddList(app, "--http-cors-origin", options.http_cors_origins,
-          "origins of pages that may read answers in a browser, with commas between them", "ORIGIN,...");
-  app.add_flag("--page", options.page, "a page for people at / of --listen and --http")
+          "comma-separated origins of web pages that may read responses in a browser (CORS)", "ORIGIN,...");
+  app.add_flag("--page", options.page, "serve a web page for people at / on --listen and --http")
       ->default_str(options.page ? "true" : "false");
-  app.add_flag(
-         "--page-burst", options.page_burst,
-         "let visitors of the page send 200 requests at once, to see what load does; for pages that are not public")
+  app.add_flag("--page-burst", options.page_burst,
+               "let visitors of the page send 200 requests at once, to show the effect of load; not for public pages")
       ->default_str(options.page_burst ? "true" : "false");
   Add(app, "--page-samples", options.page_samples,
-      "folder with folders of JPEG, PNG or WebP images that the page offers as samples; empty: none", "DIR");
-  Add(app, "--port-file", options.port_file, "file to write the bound addresses to", "FILE");
+      "folder of folders with JPEG, PNG or WebP images that the page offers as samples; empty: none", "DIR");
+  Add(app, "--port-file", options.port_file, "file that receives the bound addresses", "FILE");
   Add(app, "--device", options.device, "cpu or cuda:N", "DEVICE");
   Add(app, "--precision", options.registry.precision,
-      "what models are computed in unless --serving-config says otherwise: fp32, bf16 or int8. Versions whose manifest "
-      "has no plan for it (vitrine-repo quantize) are refused",
+      "precision of models without one in --serving-config: fp32, bf16 or int8. Versions without a plan for it in "
+      "their "
+      "manifest (see vitrine-repo quantize) are rejected",
       "NAME");
   AddList(app, "--refuse-licence", options.registry.refused_licences,
-          "do not load versions whose licence fits one of these, in any case, as in 'cc-by-nc*,gpl*'; none: versions "
-          "that state no licence",
+          "do not load versions with a licence that matches one of these patterns (case-insensitive), for example "
+          "'cc-by-nc*,gpl*'; the pattern none matches versions without a licence",
           "PATTERN,...");
   Add(app, "--executors", options.executor.threads,
-      "threads that decode and compute, one per core; 0 takes every core, "
-      "of a CUDA device at most 8",
-      "N");
+      "worker threads that decode and compute, one per core; 0: one for each core, for a CUDA device at most 8", "N");
   Add(app, "--lane-width", options.executor.lane_width,
-      "most executors that compute one batch together while the others are idle; 1 lets each work alone, 0 takes all",
-      "N");
-  Add(app, "--pin", options.pin, "pin each executor to a core: auto (where nobody else runs on the cores), on, off",
-      "WORD");
-  AddDuration(app, "--probe-interval", options.probe.interval,
-              "classify an image of the server's own when no request was answered for this long; inf: only at start");
+      "maximum executors that compute one batch together while the others are idle; 1: one per batch, 0: all", "N");
+  Add(app, "--pin", options.pin,
+      "pin each executor to a core: auto (if no other control group may use the cores), on or off", "WORD");
+  AddDuration(
+      app, "--probe-interval", options.probe.interval,
+      "time without an answered request after which the server classifies a test image of its own; inf: only at start");
   Add(app, "--max-batch-tokens", options.batch.max_batch_tokens,
-      "most tokens in a batch; on a CPU batches become so large only where much waits, or with --max-wait", "TOKENS");
-  Add(app, "--max-batch-pixels", options.batch.max_batch_pixels, "most pixels of the images of a batch", "PIXELS");
+      "maximum tokens in a batch; on a CPU only a long queue or --max-wait makes batches this large", "TOKENS");
+  Add(app, "--max-batch-pixels", options.batch.max_batch_pixels, "maximum pixels of the images in a batch", "PIXELS");
   AddDuration(app, "--max-wait", options.batch.max_wait,
-              "longest wait for company while an executor is idle; above 0 a batch is all that fits, on a CPU too");
+              "maximum wait for a fuller batch while an executor is idle; above 0, a CPU also fills batches up to "
+              "their limits");
   Add(app, "--max-queue-requests", options.admission.max_requests,
-      "most requests admitted whose answer has not been handed over", "N");
-  AddBudget(app, options, "--max-queue-bytes", options.admission.max_bytes, "most bytes of their images and tensors");
+      "maximum admitted requests, counted until their answers are delivered", "N");
+  AddBudget(app, options, "--max-queue-bytes", options.admission.max_bytes,
+            "maximum bytes of the images and tensors of admitted requests");
   AddBudget(app, options, "--max-answer-bytes", options.admission.max_answer_bytes,
-            "most bytes of answers that their clients have not taken yet");
-  Add(app, "--max-message-bytes", options.rpc.max_message_bytes, "largest message that is read", "BYTES");
-  AddBudget(
-      app, options, "--max-transport-bytes", options.rpc.max_transport_bytes,
-      "most bytes of messages and bodies that were received and are held, over all connections; at least two messages");
-  Add(app, "--queues", options.rpc.queues,
-      "threads that read and write connections; 0 takes one for each eight executors", "N");
+            "maximum bytes of answers that clients have not read yet");
+  Add(app, "--max-message-bytes", options.rpc.max_message_bytes, "maximum size of a request message", "BYTES");
+  AddBudget(app, options, "--max-transport-bytes", options.rpc.max_transport_bytes,
+            "maximum bytes of received messages and bodies in memory, over all connections; at least 2 * "
+            "--max-message-bytes");
+  Add(app, "--queues", options.rpc.queues, "threads that read and write connections; 0: one per eight executors", "N");
   BindTransport(app, options.rpc);
   BindAbuse(app, options);
   BindIdentity(app, options);
-  AddDuration(app, "--lame-duck", options.lame_duck, "serve on this long after NOT_SERVING before draining");
-  AddDuration(app, "--drain-deadline", options.drain_deadline, "longest wait for accepted requests at the end");
+  AddDuration(app, "--lame-duck", options.lame_duck,
+              "time to keep serving after reporting NOT_SERVING, before draining");
+  AddDuration(app, "--drain-deadline", options.drain_deadline,
+              "maximum time for accepted requests to finish at shutdown");
   AddDuration(app, "--hung-worker-timeout", options.hung_worker_timeout,
-              "a batch that takes longer ends the process with exit code 3");
+              "maximum time of a batch; a longer one ends the process with exit code 3");
   AddDuration(app, "--poll-interval", options.registry.poll_interval,
-              "how often the repository is looked at even if nothing tells of a change");
+              "interval at which the repository is read even without a notification of a change");
   Add(app, "--serving-config", options.registry.serving_config,
-      "how models are served, textproto of vitrine.v1.ServingConfig; read again when changed", "FILE");
+      "settings of models, textproto of vitrine.v1.ServingConfig; read again when changed", "FILE");
   Add(app, "--admin-state", options.registry.admin_state,
-      "where changes of the Admin service are kept; empty: until the server ends", "FILE");
+      "file that keeps changes by the Admin service; empty: they are lost when the server ends", "FILE");
   app.add_option(
          "--model-memory", options.registry.max_memory_bytes,
-         "most bytes of the weights of all versions in memory; default: half of a control group's limit, else none")
+         "maximum bytes of all weights in memory; default: half of the control group's memory limit, or no limit")
       ->type_name("BYTES")
       ->each([&options](const std::string&) { options.chosen.insert("--model-memory"); });
   Add(app, "--log-level", options.log_level, "trace, debug, info, warning, error or off", "LEVEL");
-  Add(app, "--log-format", options.log_format, "text, or json for an object a line", "FORMAT");
+  Add(app, "--log-format", options.log_format, "text, or json for one object per line", "FORMAT");
   Add(app, "--log-requests", options.request_log.requests,
-      "requests that get a line: none, errors (the server's fault), failures (all that were not answered OK) or all",
-      "WHICH");
-  AddDuration(app, "--log-slow-requests", options.request_log.slow, "requests that take this long get a line too");
-  app.add_flag("--log-batches", options.executor.log_batches, "one line for each batch: images, tokens and grids")
+      "requests that get a log line: none, errors (the server's fault), failures (all except OK) or all", "WHICH");
+  AddDuration(app, "--log-slow-requests", options.request_log.slow,
+              "duration from which a request gets a log line whatever its result, except with --log-requests none");
+  app.add_flag("--log-batches", options.executor.log_batches, "log a line per batch: images, tokens and grids")
       ->default_str(options.executor.log_batches ? "true" : "false");
   BindTracing(app, options.tracing);
 }
