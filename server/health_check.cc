@@ -12,7 +12,7 @@ namespace vitrine {
 absl::Status CheckHealth(const std::string& address, absl::Duration patience) {
   const auto nobody = [&](absl::string_view why) {
     return absl::UnavailableError(absl::StrCat("no health listener answers at ", address, ": ", why,
-                                               "; --health-listen of the server says where it is"));
+                                               "; give the address of the server's --health-listen"));
   };
   const absl::StatusOr<HttpUrl> url = ParseHttpUrl(absl::StrCat("http://", address, "/readyz"));
   if (!url.ok()) return nobody(absl::StrCat("the address ", url.status().message()));

@@ -99,7 +99,7 @@ absl::Status WritePortFile(const std::string& path, const Server& server) {
 
 absl::Status NoThread(const std::system_error& error) {
   return absl::ResourceExhaustedError(absl::StrCat("a thread cannot be started: ", error.code().message(),
-                                                   "; raise the limit of processes (ulimit -u, pids.max), or lower "
+                                                   "; raise the process limit (ulimit -u, pids.max), or lower "
                                                    "--executors"));
 }
 
@@ -168,7 +168,7 @@ void Reread(Server& server) {
   if (read.ok()) {
     Log(LogLevel::kInfo, "configuration read again", {{"signal", "SIGHUP"}});
   } else {
-    Log(LogLevel::kError, "configuration not read again; what was read before holds on",
+    Log(LogLevel::kError, "configuration not read again; the previous one stays in effect",
         {{"signal", "SIGHUP"}, {"fault", std::string(read.message())}});
   }
 }
@@ -247,7 +247,7 @@ int Main(int argc, char** argv) {
   RedirectLibraryLogs();
   if (check) {
     if (const absl::Status opened = Server::Check(options); !opened.ok()) return Fail("vitrine-server", opened);
-    std::cout << "the configuration is right\n";
+    std::cout << "the configuration is valid\n";
     return kExitSuccess;
   }
   const absl::Status ended = Run(options, signals);

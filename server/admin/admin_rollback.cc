@@ -48,7 +48,7 @@ absl::StatusOr<int64_t> AdminService::VersionToPutAway(const v1::RollbackModelRe
   if (tried_out.empty()) return registry_.Traffic(request.model()).stable;
   if (tried_out.size() == 1) return *tried_out.begin();
   return absl::FailedPreconditionError(absl::StrCat("versions ", absl::StrJoin(tried_out, ", "), " of model \"",
-                                                    request.model(), "\" are tried out; name the one to put away"));
+                                                    request.model(), "\" are canaries; name the one to put away"));
 }
 
 absl::StatusOr<v1::ServingChange> AdminService::RollbackModel(const v1::RollbackModelRequest& request) {
@@ -132,11 +132,11 @@ absl::Status AdminService::RollBackCanary(const VersionId& id, const std::string
   registry_.Suspend(id, true);
   // A change that loads a model keeps the lock for minutes.
   if (!mutex_.TryLock()) {
-    return absl::UnavailableError("a change by an operator is in progress; the canary gets no requests meanwhile");
+    return absl::UnavailableError("a change by an operator is in progress; until it ends, the canary gets no requests");
   }
   const MutexLock lock(mutex_, std::adopt_lock);
   // An operator may have made it the `stable` version after the guard's decision.
-  absl::Status done = absl::AbortedError(absl::StrCat(Text(id), " is no canary"));
+  absl::Status done = absl::AbortedError(absl::StrCat(Text(id), " is not a canary"));
   if (registry_.ActiveCanaries(id.model).contains(id.version)) {
     done = RollBackTo(id, reason, registry_.Traffic(id.model).stable, Durability::kBestEffort, absl::ZeroDuration())
                .status();

@@ -105,7 +105,7 @@ absl::Status AdminService::Take(const std::string& model, const Step& step, Dura
   absl::Status verified = step.verify();
   if (verified.ok() || looked.ok()) return verified;
   return absl::UnavailableError(
-      absl::StrCat(std::string(looked.message()), ", and the change is not made: ", std::string(verified.message())));
+      absl::StrCat(std::string(looked.message()), "; the change was not made: ", std::string(verified.message())));
 }
 
 absl::Duration AdminService::PatienceFor(const std::vector<VersionId>& named) const {
@@ -132,7 +132,7 @@ absl::Status AdminService::CheckReady(const VersionId& id) const {
   if (status.state == v1::READY) return absl::OkStatus();
   return absl::FailedPreconditionError(
       absl::StrCat(Text(id), " is ", v1::ModelState_Name(status.state), status.reason.empty() ? "" : ": ",
-                   status.reason, status.state == v1::FAILED ? "" : "; bring it into memory with LoadModel first"));
+                   status.reason, status.state == v1::FAILED ? "" : "; load it with LoadModel first"));
 }
 
 absl::Status AdminService::CheckClasses(const VersionId& id, std::optional<int64_t> other) const {
@@ -143,7 +143,7 @@ absl::Status AdminService::CheckClasses(const VersionId& id, std::optional<int64
   const std::string difference = OtherClasses(**version, **stable);
   if (difference.empty()) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat(
-      Text(id), " can be no canary: ", difference, " as in version ", (*stable)->id.version,
+      Text(id), " cannot be a canary: ", difference, " compared with version ", (*stable)->id.version,
       ", which serves, so callers would read one class under two names; publish it as another model, give all requests "
       "to it with the label stable, or set canary_guard { allow_other_labels: true }"));
 }
@@ -154,7 +154,7 @@ absl::Status AdminService::CheckSomeReady(const std::string& model) const {
   for (const VersionStatus& version : registry_.List(model)) {
     if (version.state == v1::FAILED) why = absl::StrCat("; version ", version.id.version, ": ", version.reason);
   }
-  return absl::FailedPreconditionError(absl::StrCat("no version of model \"", model, "\" gets ready", why));
+  return absl::FailedPreconditionError(absl::StrCat("no version of model \"", model, "\" becomes ready", why));
 }
 
 absl::StatusOr<v1::ServingChange> AdminService::LoadModel(const v1::LoadModelRequest& request) {
@@ -339,7 +339,7 @@ absl::StatusOr<v1::ServingChange> AdminService::SetLabel(const v1::SetLabelReque
                                    [&](const v1::TrafficShare& share) { return share.version() == id.version; });
                         },
                         verify, {id}));
-  if (promoted) change.add_notes(absl::StrCat("version ", id.version, " has no share of its own any more"));
+  if (promoted) change.add_notes(absl::StrCat("version ", id.version, " no longer has a traffic share of its own"));
   if (request.label() == kCanaryLabel) change.add_notes(GuardNote(id.version, change));
   return change;
 }

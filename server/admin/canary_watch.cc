@@ -173,7 +173,7 @@ ModelHandle CanaryWatch::StableOf(const std::string& model) const {
 std::optional<double> CanaryWatch::DriftNow(const LoadedModel& model) const {
   const absl::StatusOr<double> drift = drift_(model);
   if (drift.ok()) return *drift;
-  spdlog::error("model {} version {}: the goldens do not compute: {}", model.id.model, model.id.version,
+  spdlog::error("model {} version {}: computing the goldens failed: {}", model.id.model, model.id.version,
                 std::string(drift.status().message()));
   if (absl::IsResourceExhausted(drift.status())) return std::nullopt;
   return std::numeric_limits<double>::infinity();

@@ -48,7 +48,7 @@ absl::StatusOr<ParsedRole> ParseRole(const v1::Role& role) {
     if (!found) {
       return absl::InvalidArgumentError(absl::StrCat("role \"", role.name(), "\": there is no method \"", pattern,
                                                      "\"; write \"/vitrine.v1.Classifier/Classify\" for one, "
-                                                     "\"/vitrine.v1.Classifier/*\" for all of a service"));
+                                                     "\"/vitrine.v1.Classifier/*\" for all methods of a service"));
     }
   }
   parsed.models.assign(role.models().begin(), role.models().end());
@@ -59,7 +59,7 @@ absl::StatusOr<std::shared_ptr<const CallerQuota>> ParseQuota(const v1::Quota& q
   auto parsed = std::make_shared<CallerQuota>();
   const auto wrong = [&](const char* what) { return absl::InvalidArgumentError(absl::StrCat(whose, ": ", what)); };
   if (!quota.has_requests_per_second() && !quota.has_max_in_flight()) {
-    return wrong("a quota limits nothing; give requests_per_second or max_in_flight");
+    return wrong("the quota sets no limit; give requests_per_second or max_in_flight");
   }
   if (quota.has_requests_per_second()) {
     const double rate = quota.requests_per_second();
@@ -105,7 +105,7 @@ absl::Status CheckIdentity(const v1::CallerAccess& entry, std::set<std::string>&
   const std::string name = entry.has_authenticated() ? "authenticated" : NameOf(entry);
   if (seen.insert(name).second) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      absl::StrCat("callers has two entries for ", name, "; the second would never count"));
+      absl::StrCat("callers has two entries for ", name, "; the second would have no effect"));
 }
 
 // Makes the grant of one entry: each method, with the models of all roles that allow it.
@@ -118,8 +118,7 @@ absl::StatusOr<AccessRules::Grant> MakeGrant(const v1::CallerAccess& entry,
   for (const std::string& name : entry.roles()) {
     const auto role = roles.find(name);
     if (role == roles.end()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("there is no role \"", name, "\", which an entry of callers names"));
+      return absl::InvalidArgumentError(absl::StrCat("an entry of callers names the unknown role \"", name, "\""));
     }
     for (size_t i = 0; i < kMethodCount; ++i) {
       if (!role->second.allows[i]) continue;

@@ -24,7 +24,7 @@ absl::Status Unreadable(const std::string& name, int error) {
 }
 
 absl::Status CheckMode(const std::string& name, const std::string& path, const struct stat& file, Guard guard) {
-  if (!S_ISREG(file.st_mode)) return absl::InvalidArgumentError(absl::StrCat(name, " is no regular file"));
+  if (!S_ISREG(file.st_mode)) return absl::InvalidArgumentError(absl::StrCat(name, " is not a regular file"));
   if (guard == Guard::kNoOtherReaders && (file.st_mode & S_IRWXO) != 0) {
     return absl::FailedPreconditionError(
         absl::StrCat(name, " may be read by every user of this machine; chmod o-rwx ", path));
@@ -57,7 +57,7 @@ absl::StatusOr<std::string> ReadGuardedFile(const std::string& setting, const st
     size += static_cast<size_t>(got);
   }
   if (size == 0) return absl::InvalidArgumentError(absl::StrCat(name, " is empty"));
-  if (size > kMostBytes) return absl::InvalidArgumentError(absl::StrCat(name, " has more than a mebibyte"));
+  if (size > kMostBytes) return absl::InvalidArgumentError(absl::StrCat(name, " is larger than 1 MiB"));
   bytes.resize(size);
   return bytes;
 }

@@ -118,8 +118,8 @@ absl::Status IdentityOptions::Validate(const std::string& listen, const std::str
     if (address.empty() || tls.enabled() || IsLocalAddress(address)) continue;
     if (!tokens.empty() && !plaintext_tokens) {
       faults.push_back(absl::StrCat("--tokens would cross the network unencrypted on ", flag, " ", address,
-                                    "; give --tls-cert and --tls-key, or --plaintext-tokens where something in front "
-                                    "of the server encrypts"));
+                                    "; give --tls-cert and --tls-key, or --plaintext-tokens behind a proxy that "
+                                    "terminates TLS"));
     }
   }
   if (!admin.empty() && !IsLocalAddress(admin) && !takes_credentials()) {
@@ -141,7 +141,8 @@ absl::StatusOr<std::unique_ptr<Identity>> Identity::Open(const IdentityOptions& 
   State state;
   faults.push_back(identity->ReadInto(state));
   if (state.tokens.has_value() && state.tokens->size() == 0) {
-    faults.push_back(absl::InvalidArgumentError(absl::StrCat("--tokens ", options.tokens, ": no line holds a token")));
+    faults.push_back(
+        absl::InvalidArgumentError(absl::StrCat("--tokens ", options.tokens, ": no line contains a token")));
   }
   RETURN_IF_ERROR(JoinFaults(faults));
   {
@@ -168,12 +169,13 @@ absl::Status Identity::Reread() {
   const absl::Status read = ReadInto(found);
   MutexLock lock(mutex_);
   const std::string fault(read.message());
-  if (!fault.empty() && fault != last_fault_) spdlog::error("identity: {}; what that file said before holds on", fault);
+  if (!fault.empty() && fault != last_fault_)
+    spdlog::error("identity: {}; the previous content of that file stays in effect", fault);
   last_fault_ = fault;
   const absl::Status faults = JoinFaults({tls, read});
   if (found.tokens_text == state_->tokens_text && found.policy_text == state_->policy_text) return faults;
   state_ = std::make_shared<const State>(std::move(found));
-  spdlog::info("identity: new tokens or policy hold tokens={}",
+  spdlog::info("identity: new tokens or policy in effect tokens={}",
                state_->tokens.has_value() ? state_->tokens->size() : 0);
   return faults;
 }

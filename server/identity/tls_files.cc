@@ -57,7 +57,7 @@ absl::StatusOr<std::vector<Certificate>> Certificates(const char* flag, const st
   const unsigned long error = ERR_peek_last_error();  // NOLINT: OpenSSL's type
   const bool damaged = ERR_GET_LIB(error) != ERR_LIB_PEM || ERR_GET_REASON(error) != PEM_R_NO_START_LINE;
   ERR_clear_error();
-  if (certificates.empty()) return Wrong(flag, file, "holds no certificate in PEM form (-----BEGIN CERTIFICATE-----)");
+  if (certificates.empty()) return Wrong(flag, file, "contains no PEM certificate (-----BEGIN CERTIFICATE-----)");
   if (damaged) {
     return Wrong(flag, file, absl::StrCat("is damaged after certificate ", certificates.size()));
   }
@@ -79,14 +79,13 @@ absl::Status CheckDates(const char* flag, const std::string& file, const Certifi
   const absl::Time from = TimeOf(X509_get0_notBefore(certificate.get()));
   const absl::Time to = ExpiryOf(certificate);
   if (now > to) {
-    return Wrong(
-        flag, file,
-        absl::StrCat("has expired on ", absl::FormatTime(to, absl::UTCTimeZone()), "; ask for a new certificate"));
+    return Wrong(flag, file,
+                 absl::StrCat("expired on ", absl::FormatTime(to, absl::UTCTimeZone()), "; get a new certificate"));
   }
   if (now < from) {
     return Wrong(flag, file,
                  absl::StrCat("is valid only from ", absl::FormatTime(from, absl::UTCTimeZone()),
-                              "; is this machine's clock right?"));
+                              "; check this machine's clock"));
   }
   expires = std::min(expires, to);
   return absl::OkStatus();
@@ -98,7 +97,7 @@ absl::Status CheckChain(const std::string& file, const std::vector<Certificate>&
                         X509_verify(chain[i].get(), X509_get0_pubkey(chain[i + 1].get())) == 1;
     if (issued) continue;
     return Wrong(kCertificateFlag, file,
-                 absl::StrCat("is no chain: certificate ", i + 2, " does not vouch for certificate ", i + 1));
+                 absl::StrCat("is not a chain: certificate ", i + 2, " did not issue certificate ", i + 1));
   }
   return absl::OkStatus();
 }
@@ -107,13 +106,13 @@ absl::Status CheckPair(const TlsFileOptions& options, const TlsMaterial& materia
   const Bio bio = Open(material.key);
   const Key key(PEM_read_bio_PrivateKey(bio.get(), nullptr, NoPassphrase, nullptr), EVP_PKEY_free);
   if (key == nullptr) {
-    return Wrong(kKeyFlag, options.key, "holds no private key in PEM form that is free of a passphrase");
+    return Wrong(kKeyFlag, options.key, "contains no PEM private key without a passphrase");
   }
   if (X509_check_private_key(certificate.get(), key.get()) != 1) {
     return Wrong(kKeyFlag, options.key, absl::StrCat("is not the key of ", options.certificate));
   }
   if (X509_check_purpose(certificate.get(), X509_PURPOSE_SSL_SERVER, 0) != 1) {
-    return Wrong(kCertificateFlag, options.certificate, "is no certificate for a server (its extended key usage)");
+    return Wrong(kCertificateFlag, options.certificate, "is not a server certificate (see its extended key usage)");
   }
   return absl::OkStatus();
 }
@@ -137,14 +136,14 @@ absl::Status CheckAuthorities(const TlsFileOptions& options, absl::Time now, Tls
   const bool some_hold = !std::all_of(authorities.begin(), authorities.end(), has_expired);
   for (size_t i = 0; i < authorities.size(); ++i) {
     if (some_hold && has_expired(authorities[i])) {
-      spdlog::warn("tls: certificate {} of {} {} has expired on {}, and is passed over", i + 1, kClientCaFlag,
-                   options.client_ca, absl::FormatTime(ExpiryOf(authorities[i]), absl::UTCTimeZone()));
+      spdlog::warn("tls: certificate {} of {} {} expired on {} and is ignored", i + 1, kClientCaFlag, options.client_ca,
+                   absl::FormatTime(ExpiryOf(authorities[i]), absl::UTCTimeZone()));
       continue;
     }
     RETURN_IF_ERROR(CheckDates(kClientCaFlag, options.client_ca, authorities[i], now, material.expires));
     if (X509_check_ca(authorities[i].get()) == 0) {
       return Wrong(kClientCaFlag, options.client_ca,
-                   "holds a certificate that is no authority (CA:TRUE is missing), so that it can vouch for nobody");
+                   "contains a certificate that is not a CA (CA:TRUE is missing), so it cannot verify clients");
     }
   }
   return absl::OkStatus();

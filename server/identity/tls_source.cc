@@ -35,16 +35,15 @@ absl::Status TlsSource::Reread() {
     if (status.ok()) {
       current_ = std::make_shared<const TlsMaterial>(*std::move(found));
       said_expiry_ = false;
-      spdlog::info("tls: a new certificate serves expires={}",
+      spdlog::info("tls: a new certificate is in use expires={}",
                    absl::FormatTime(current_->expires, absl::UTCTimeZone()));
     }
   }
   const std::string fault(status.message());
-  if (!fault.empty() && fault != last_fault_) spdlog::error("tls: {}; the certificate before it serves on", fault);
+  if (!fault.empty() && fault != last_fault_) spdlog::error("tls: {}; the previous certificate stays in use", fault);
   last_fault_ = fault;
   if (current_->expires - absl::Now() < kExpiresSoon && !std::exchange(said_expiry_, true)) {
-    spdlog::warn("tls: the certificate that serves expires at {}",
-                 absl::FormatTime(current_->expires, absl::UTCTimeZone()));
+    spdlog::warn("tls: the certificate in use expires at {}", absl::FormatTime(current_->expires, absl::UTCTimeZone()));
   }
   return status;
 }

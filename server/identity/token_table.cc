@@ -45,8 +45,8 @@ absl::StatusOr<TokenTable> TokenTable::Parse(std::string_view text) {
       return absl::InvalidArgumentError(
           absl::StrCat("line ", number, " ", what, "; a line is NAME sha256:<64 hexadecimal digits>"));
     };
-    if (words.size() != 2) return wrong("has not two words");
-    if (!IsName(words[0])) return wrong("begins with no name of up to 64 letters, digits, '_', '.' and '-'");
+    if (words.size() != 2) return wrong("does not have two words");
+    if (!IsName(words[0])) return wrong("does not begin with a name of up to 64 letters, digits, '_', '.' and '-'");
     absl::string_view digest = words[1];
     if (!absl::ConsumePrefix(&digest, "sha256:") || digest.size() != 2 * sizeof(Sha256Digest) || !IsHex(digest)) {
       return wrong("has no SHA-256 as its second word");

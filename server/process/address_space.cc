@@ -41,7 +41,7 @@ absl::Status CheckAddressSpace(int executors) {
   return absl::ResourceExhaustedError(absl::StrCat(
       "virtual memory is limited to ", limit.rlim_cur >> 20, " MiB (ulimit -v), and ", threads,
       " threads with their stacks need ", needed >> 20,
-      " MiB of it beside the program; raise the limit, or limit what is really used with a control group"));
+      " MiB in addition to the program; raise the limit, or limit the memory in use with a control group"));
 }
 
 }  // namespace vitrine

@@ -106,7 +106,7 @@ std::optional<RollbackVerdict> JudgeCanary(const v1::CanaryGuard& guard, const C
   const Bounds most = MaxOf(guard);
   if (!guard.allow_other_labels() && !evidence.other_classes.empty()) {
     return RollbackVerdict{RollbackCause::kLabels, absl::StrCat(evidence.other_classes,
-                                                                ", as the stable version has it: callers would read "
+                                                                " compared with the stable version: callers would read "
                                                                 "one class under two names")};
   }
   // The negated form is also true for NaN.
@@ -128,14 +128,14 @@ std::optional<RollbackVerdict> JudgeCanary(const v1::CanaryGuard& guard, const C
   }
   if (most.compute_ratio > 0 && evidence.compute.images >= enough && evidence.compute.ratio > most.compute_ratio) {
     return RollbackVerdict{RollbackCause::kSlow,
-                           absl::StrFormat("it computes %.2f times as long for an image as the stable version, over %d "
-                                           "images in batches of the same sizes; the bound is %.2f",
+                           absl::StrFormat("it needs %.2f times the stable version's compute time per image, over %d "
+                                           "images in batches of equal sizes; the bound is %.2f",
                                            evidence.compute.ratio, evidence.compute.images, most.compute_ratio)};
   }
   if (IsAbove(evidence.paired, most.disagreement)) {
     return RollbackVerdict{
         RollbackCause::kAnswers,
-        absl::StrFormat("it finds another class for %d of %d images that the stable version computed too and is "
+        absl::StrFormat("it predicts another class for %d of %d images that the stable version also computed and is "
                         "sure of; the bound is %.0f %%",
                         evidence.paired.different, evidence.paired.images, 100 * most.disagreement)};
   }
@@ -152,7 +152,7 @@ std::string DescribeGuard(const v1::CanaryGuard& guard) {
                        ? absl::StrFormat("goldens off by more than %g", guard.max_golden_drift())
                        : "goldens off by more than the manifest allows");
   if (most.compute_ratio > 0) {
-    causes.push_back(absl::StrFormat("more than %g times the stable version's time for an image", most.compute_ratio));
+    causes.push_back(absl::StrFormat("more than %g times the stable version's time per image", most.compute_ratio));
   }
   const auto add_difference = [&](const char* what, double bound) {
     if (bound < 1) causes.push_back(absl::StrFormat("a difference of more than %g in %s", bound, what));

@@ -54,7 +54,7 @@ absl::Status OpenDevice(const Device& device, Precision precision) {
     return can.ok() ? can : absl::FailedPreconditionError(absl::StrCat("--precision: ", std::string(can.message())));
   }
   if (precision != Precision::kFp32) {
-    return Refuse(device, absl::StrCat("--precision ", Name(precision), " is for a CPU"));
+    return Refuse(device, absl::StrCat("--precision ", Name(precision), " needs a CPU"));
   }
   // Checks the driver first: without a driver LibTorch's library would load, and then report no device and no reason.
   if (dlopen("libcuda.so.1", RTLD_NOW | RTLD_GLOBAL) == nullptr) {

@@ -81,13 +81,12 @@ absl::StatusOr<PrecisionChoice> ChoiceOf(const v1::Manifest& manifest, Precision
   const std::string version = absl::StrCat(manifest.model(), "/", manifest.version());
   if (device.kind != Device::Kind::kCpu) {
     return absl::FailedPreconditionError(absl::StrCat(
-        version, ": ", Name(precision), " is computed on a CPU alone; this server computes on ", device.name()));
+        version, ": ", Name(precision), " is computed only on a CPU; this server computes on ", device.name()));
   }
   const v1::PrecisionPlan* const plan = FindPrecision(manifest, Name(precision));
   if (plan == nullptr) {
-    return absl::FailedPreconditionError(absl::StrCat(version, ": the manifest does not say how to compute in ",
-                                                      Name(precision),
-                                                      "; `vitrine-repo quantize` publishes a version that does"));
+    return absl::FailedPreconditionError(absl::StrCat(version, ": the manifest has no plan for ", Name(precision),
+                                                      "; `vitrine-repo quantize` publishes a version that has one"));
   }
   choice.kept.insert(plan->kept().begin(), plan->kept().end());
   return choice;
@@ -195,7 +194,7 @@ absl::StatusOr<ModelHandle> ModelLoader::Load(const VersionId& id) {
     RETURN_IF_ERROR(
         CheckLicence(stored.manifest, parts_.refused_licences));  // the manifest may have changed since BytesOf
     for (const std::string& field : stored.unknown) {
-      Log(LogLevel::kInfo, "a field of a manifest is not known here and is passed over",
+      Log(LogLevel::kInfo, "an unknown field of a manifest is ignored",
           {{"model", id.model}, {"version", id.version}, {"field", field}});
     }
     absl::StatusOr<ModelHandle> loaded =
@@ -210,11 +209,11 @@ absl::StatusOr<ModelHandle> ModelLoader::Load(const VersionId& id) {
   // Library messages contain files and addresses: they are logged, not returned to callers.
   Log(LogLevel::kError, "load failed", {{"model", id.model}, {"version", id.version}, {"reason", fault}});
   return absl::InternalError(
-      absl::StrCat(id.model, "/", id.version, ": the model does not compute; the server's log has the cause"));
+      absl::StrCat(id.model, "/", id.version, ": the model fails to compute; the server's log has the cause"));
 }
 
 absl::StatusOr<double> RerunGoldens(const LoadedModel& model) {
-  if (model.golden == nullptr) return absl::FailedPreconditionError("the version came without goldens");
+  if (model.golden == nullptr) return absl::FailedPreconditionError("the version has no goldens");
   try {
     ASSIGN_OR_RETURN(const float drift, GoldenDrift(*model.golden, *model.description, ForwardOf(model, 1),
                                                     DecodeGoldenInput, model.precision));

@@ -26,7 +26,7 @@ constexpr int kLoaderNiceness = 10;
 }  // namespace
 
 absl::Status RegistryOptions::Validate() const {
-  if (root.empty()) return absl::InvalidArgumentError("the repository's folder is not named");
+  if (root.empty()) return absl::InvalidArgumentError("no repository folder is given");
   if (poll_interval < absl::Milliseconds(10) || poll_interval > absl::Hours(1)) {
     return absl::InvalidArgumentError(
         absl::StrCat("poll_interval is ", absl::FormatDuration(poll_interval), "; it must be 10 ms to 1 h"));
@@ -38,7 +38,7 @@ absl::Status RegistryOptions::Validate() const {
   if (first_retry <= absl::ZeroDuration() || last_retry < first_retry) {
     return absl::InvalidArgumentError(absl::StrCat("first_retry is ", absl::FormatDuration(first_retry),
                                                    " and last_retry ", absl::FormatDuration(last_retry),
-                                                   "; the first must be above zero and at most the last"));
+                                                   "; first_retry must be above zero and at most last_retry"));
   }
   if (loads_at_once < 1) {
     return absl::InvalidArgumentError(absl::StrCat("loads_at_once is ", loads_at_once, "; it must be 1 or more"));
@@ -127,7 +127,7 @@ absl::Status Registry::Reconcile(const std::vector<VersionId>& retry, absl::Dura
     if (!known.ok() || known->state != v1::FAILED) continue;
     table_.Change(id, [](KnownVersion& version) { version.retry_at = absl::InfinitePast(); });
   }
-  const absl::Status ending = absl::UnavailableError("the server is ending; ask another one, or this one again");
+  const absl::Status ending = absl::UnavailableError("the server is ending; retry, or use another replica");
   if (stopping()) return ending;
   bool follows = false;
   {
@@ -147,7 +147,7 @@ absl::Status Registry::Reconcile(const std::vector<VersionId>& retry, absl::Dura
   }
   if (done_ >= mine) return absl::OkStatus();
   if (stopping()) return ending;
-  return absl::DeadlineExceededError("the server has been loading models for too long");
+  return absl::DeadlineExceededError("loading the models took too long");
 }
 
 void Registry::Poll() {
@@ -205,7 +205,7 @@ void Registry::TellRepositoryStatus(const absl::StatusOr<Listing>& listed) {
     if (status.ok()) {
       spdlog::info("repository {} can be read again", options_.root.string());
     } else {
-      spdlog::warn("{}; what is loaded serves on", std::string(status.message()));
+      spdlog::warn("{}; loaded versions continue to serve", std::string(status.message()));
     }
     repository_status_ = status;
   }

@@ -117,11 +117,11 @@ void Registry::Replace(const KnownVersion& known) {
   const bool wants_other = wanted != known.status.model->precision;
   if (!loaded.ok() || differs) {
     Log(LogLevel::kWarning,
-        wants_other && !loaded.ok() ? "a version cannot be served in the precision that is asked for"
-                                    : "the files of a version were replaced, which a new version should have been",
+        wants_other && !loaded.ok() ? "a version cannot be served in the requested precision"
+                                    : "the files of a version were replaced; publish a new version instead",
         {{"model", id.model},
          {"version", id.version},
-         {"serving", loaded.ok() ? "the new files" : "what was loaded before"},
+         {"serving", loaded.ok() ? "the new files" : "the loaded version"},
          {"precision", known.status.model->precision},
          {"asked", wanted},
          {"reason", std::string(loaded.status().message())}});
@@ -135,7 +135,7 @@ void Registry::Replace(const KnownVersion& known) {
         version.refused = folder_stamp;
         version.status.reason = absl::StrCat(wants_other ? absl::StrCat("it cannot be served in ", wanted)
                                                          : "its files were replaced and cannot be served",
-                                             ", so it serves as before: ", loaded.status().message());
+                                             ", so the loaded version continues to serve: ", loaded.status().message());
         return;
       }
       version.status.reason.clear();

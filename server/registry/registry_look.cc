@@ -89,7 +89,7 @@ void Registry::ReportMissing(const std::map<std::string, std::set<int64_t>>& pre
   for (const VersionId& id : absent) {
     if (absent_told_.contains(id)) continue;
     const std::string version = id.version == kWholeModel ? "" : std::to_string(id.version);
-    Log(LogLevel::kWarning, "the serving settings name what the repository does not hold",
+    Log(LogLevel::kWarning, "the serving settings name a model or version that the repository does not have",
         {{"model", id.model}, {"version", version}, {"held", Held(present)}});
   }
   absent_told_ = std::move(absent);

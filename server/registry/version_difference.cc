@@ -21,17 +21,18 @@ v1::ModelConfig ArchitectureOf(const LoadedModel& version) {
 
 std::string OtherClasses(const LoadedModel& version, const LoadedModel& other) {
   if (version.labels.size() != other.labels.size()) {
-    return absl::StrCat("it has ", version.labels.size(), " classes and not ", other.labels.size());
+    return absl::StrCat("it has ", version.labels.size(), " classes instead of ", other.labels.size());
   }
   const auto [mine, theirs] = std::mismatch(version.labels.begin(), version.labels.end(), other.labels.begin());
   if (mine == version.labels.end()) return "";
-  return absl::StrCat("its class ", mine - version.labels.begin(), " is ", Quoted(*mine), " and not ", Quoted(*theirs));
+  return absl::StrCat("its class ", mine - version.labels.begin(), " is ", Quoted(*mine), " instead of ",
+                      Quoted(*theirs));
 }
 
 std::string OtherModel(const LoadedModel& version, const LoadedModel& other) {
   if (std::string classes = OtherClasses(version, other); !classes.empty()) return classes;
   const v1::ModelConfig mine = ArchitectureOf(version), theirs = ArchitectureOf(other);
-  return mine.SerializeAsString() == theirs.SerializeAsString() ? "" : "its architecture is another";
+  return mine.SerializeAsString() == theirs.SerializeAsString() ? "" : "its architecture is different";
 }
 
 bool TakeTheSameInputs(const LoadedModel& version, const LoadedModel& other) {

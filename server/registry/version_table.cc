@@ -214,7 +214,7 @@ std::map<int64_t, std::string> VersionTable::FindWaiting(const Entry& entry, con
     const std::string other = OtherModel(*newer.model, *served.model);
     if (other.empty() || IsCanary(entry.plan.serving, *version)) continue;
     waiting[*version] =
-        absl::StrCat("gets no requests by itself: ", other, " as in version ", serving,
+        absl::StrCat("gets no requests by itself: ", other, " compared with version ", serving,
                      ", which serves; vitrine admin label ", served.id.model, "@", *version, " stable makes it serve");
   }
   return waiting;

@@ -115,7 +115,7 @@ class IdentityServer : public ::testing::Test {
     const uint64_t errors = History().Counts().second;
     write();
     EXPECT_TRUE(Eventually([&] { return History().Counts().second > errors; })) << "the files were not refused";
-    EXPECT_THAT(History().Lines().front().text, HasSubstr("the certificate before it serves on"));
+    EXPECT_THAT(History().Lines().front().text, HasSubstr("the previous certificate stays in use"));
     spdlog::set_level(spdlog::level::off);
   }
 

@@ -143,7 +143,7 @@ TEST_F(Start, CheckSaysThatAConfigurationIsRightAndServesNothing) {
   Shell shell(folder_.path(), "$SERVER --check --http 127.0.0.1:0 --health-listen 127.0.0.1:0 --admin unix://" +
                                   folder_.path().string() + "/admin");
   EXPECT_EQ(shell.Wait(), 0) << shell.Output();
-  EXPECT_EQ(shell.Output(), "the configuration is right\n");
+  EXPECT_EQ(shell.Output(), "the configuration is valid\n");
   EXPECT_FALSE(std::filesystem::exists(folder_.path() / "admin"));
   EXPECT_FALSE(std::filesystem::exists(folder_.path() / "ports"));
 }

@@ -93,12 +93,12 @@ TEST_F(AdminServiceTest, AVersionWithOtherClassesIsNoCanary) {
   const uint64_t listener =
       registry_->Subscribe([&](const v1::ModelEvent&) { most = std::max(most, registry_->Traffic("m").PercentOf(1)); });
   EXPECT_THAT(Traffic("model: 'm' shares { version: 1 percent: 5 }").status().ToString(),
-              HasSubstr("can be no canary: it has 1 classes and not 0"));
+              HasSubstr("cannot be a canary: it has 1 classes instead of 0"));
   registry_->Unsubscribe(listener);
   EXPECT_EQ(most, 0) << "not while it was loaded either";
   EXPECT_EQ(Settings(), before);
   ASSERT_TRUE(Load("model: 'm' version: 1").ok());
-  EXPECT_THAT(Label("canary", 1).status().ToString(), HasSubstr("can be no canary"));
+  EXPECT_THAT(Label("canary", 1).status().ToString(), HasSubstr("cannot be a canary"));
   EXPECT_TRUE(Label("blue", 1).ok());
 }
 

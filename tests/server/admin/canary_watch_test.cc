@@ -171,7 +171,7 @@ TEST_F(CanaryWatchTest, ACanaryThatComputesTwiceAsLongIsPutAway) {
   Second();
   EXPECT_FALSE(CanaryServes());
   EXPECT_THAT(Serving().put_away(0).reason(),
-              HasSubstr("canary guard: it computes 2.50 times as long for an image as the stable version, over 50"));
+              HasSubstr("canary guard: it needs 2.50 times the stable version's compute time per image, over 50"));
   EXPECT_EQ(files_.MetricsOf("m")->Rollbacks(RollbackCause::kSlow), 1);
   EXPECT_EQ(files_.MetricsOf("m")->Rollbacks(RollbackCause::kErrorRate), 0);
 }

@@ -149,7 +149,7 @@ TEST(AccessRules, WhatMakesNoSenseIsRefusedAndNamed) {
       {R"(callers { token: "ci" quota { requests_per_second: 1.1e9 } })", "at most 1e9"},
       {R"(callers { token: "ci" quota { max_in_flight: 0 } })", "max_in_flight must be at least 1"},
       {R"(callers { token: "ci" } callers { token: "ci" })", "two entries for token:ci"},
-      {R"(callers { token: "ci" quota { } })", "limits nothing"},
+      {R"(callers { token: "ci" quota { } })", "sets no limit"},
       {R"(callers { token: "ci" quota { requests_per_second: 0 } })", "above 0"},
       {R"(callers { token: "ci" quota { requests_per_second: nan } })", "above 0"},
       {R"(callers { token: "ci" quota { burst: 3 max_in_flight: 1 } })", "needs requests_per_second"},

@@ -35,7 +35,7 @@ TEST_F(GuardedFile, IsReadUpToAMebibyte) {
   EXPECT_EQ(Read().value(), bytes);
   folder_.Write("file", bytes + "x");
   EXPECT_EQ(Read().status().code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_THAT(Read().status().ToString(), HasSubstr("more than a mebibyte"));
+  EXPECT_THAT(Read().status().ToString(), HasSubstr("larger than 1 MiB"));
   folder_.Write("file", "x");
   EXPECT_EQ(Read().value(), "x");
   folder_.Write("file", "");

@@ -171,7 +171,7 @@ TEST_F(IdentityTest, TheLastTokenCanBeTakenAway) {
   identity->Reread().IgnoreError();
   EXPECT_EQ(Ask(*identity, kClassify, Bearer(kSecret)), kUnauthenticated);
   EXPECT_EQ(Ask(*identity, kClassify, {}), kUnauthenticated) << "no token is no open door";
-  EXPECT_THAT(std::string(Identity::Open(options_).status().message()), HasSubstr("no line holds a token"))
+  EXPECT_THAT(std::string(Identity::Open(options_).status().message()), HasSubstr("no line contains a token"))
       << "but a server does not begin so";
 }
 

@@ -49,7 +49,7 @@ TEST_F(Tls, FilesThatAreMissingOrUnreadableAreNamed) {
   ExpectRefused("--tls-cert", options_.certificate, "no such file");
   options_ = good;
   options_.key = authority_.Path("");
-  ExpectRefused("--tls-key", options_.key, "no regular file");
+  ExpectRefused("--tls-key", options_.key, "not a regular file");
   options_ = good;
   options_.client_ca = authority_.Path("nowhere.pem");
   ExpectRefused("--tls-client-ca", options_.client_ca, "no such file");
@@ -70,8 +70,8 @@ TEST_F(Tls, EveryFileAtFaultIsNamedAtOnce) {
   authority_.Write("noise.key", "hello");
   options_.key = authority_.Path("noise.key");
   chmod(options_.key.c_str(), 0600);
-  ExpectRefused("--tls-client-ca", options_.client_ca, "no authority");
-  ExpectRefused("--tls-key", options_.key, "no private key");
+  ExpectRefused("--tls-client-ca", options_.client_ca, "not a CA");
+  ExpectRefused("--tls-key", options_.key, "no PEM private key");
 }
 
 TEST_F(Tls, AKeyThatEveryUserMayReadIsRefused) {
@@ -90,14 +90,14 @@ TEST_F(Tls, FilesThatHoldSomethingElseAreRefused) {
   authority_.Write("cut.pem", authority_.Read("server.pem").substr(0, 300));
   chmod(authority_.Path("noise.pem").c_str(), 0600);
   options_.certificate = authority_.Path("noise.pem");
-  ExpectRefused("--tls-cert", "noise.pem", "holds no certificate");
+  ExpectRefused("--tls-cert", "noise.pem", "contains no PEM certificate");
   options_.certificate = authority_.Path("empty.pem");
   ExpectRefused("--tls-cert", "empty.pem", "is empty");
   options_.certificate = authority_.Path("cut.pem");
-  ExpectRefused("--tls-cert", "cut.pem", "holds no certificate");
+  ExpectRefused("--tls-cert", "cut.pem", "contains no PEM certificate");
   options_ = good;
   options_.key = authority_.Path("noise.pem");
-  ExpectRefused("--tls-key", "noise.pem", "holds no private key");
+  ExpectRefused("--tls-key", "noise.pem", "contains no PEM private key");
   authority_.Write("damaged.pem", authority_.Read("ca.pem") + authority_.Read("ca.pem").substr(0, 200));
   options_ = good;
   options_.client_ca = authority_.Path("damaged.pem");
@@ -108,7 +108,7 @@ TEST_F(Tls, ACertificateThatHasExpiredOrIsNotYetValidIsRefused) {
   authority_.Issue("expired", "DNS:vitrine.test", "serverAuth", -1);
   options_.certificate = authority_.Path("expired.pem");
   options_.key = authority_.Path("expired.key");
-  ExpectRefused("--tls-cert", "expired.pem", "has expired");
+  ExpectRefused("--tls-cert", "expired.pem", "expired on");
   options_.certificate = authority_.Path("server.pem");
   options_.key = authority_.Path("server.key");
   TlsMaterial material = *ReadTlsFiles(options_);
@@ -131,12 +131,12 @@ TEST_F(Tls, ACertificateForClientsIsRefused) {
   authority_.Issue("client", "", "clientAuth");
   options_.certificate = authority_.Path("client.pem");
   options_.key = authority_.Path("client.key");
-  ExpectRefused("--tls-cert", "client.pem", "no certificate for a server");
+  ExpectRefused("--tls-cert", "client.pem", "not a server certificate");
 }
 
 TEST_F(Tls, AClientAuthorityThatIsNoneIsRefused) {
   options_.client_ca = authority_.Path("server.pem");
-  ExpectRefused("--tls-client-ca", "server.pem", "no authority");
+  ExpectRefused("--tls-client-ca", "server.pem", "not a CA");
 }
 
 // CA files are maintained by appending: the old authority expires and stays in the file.
@@ -156,7 +156,7 @@ TEST_F(Tls, AnAuthorityThatHasExpiredDoesNotHoldUpTheOthers) {
   (*source)->Reread().IgnoreError();
   EXPECT_NE((*source)->Pem(), first) << "a rotation goes on";
   authority_.Write("clients.pem", old + old);
-  ExpectRefused("--tls-client-ca", "clients.pem", "has expired");
+  ExpectRefused("--tls-client-ca", "clients.pem", "expired on");
 }
 
 TEST_F(Tls, AChainMustHoldTogether) {
@@ -171,9 +171,9 @@ TEST_F(Tls, AChainMustHoldTogether) {
   EXPECT_EQ(Open(), absl::OkStatus()) << "to the root";
   const Authority stranger;
   authority_.Write("chain.pem", authority_.Read("leaf.pem") + authority_.Read("between.pem") + stranger.Read("ca.pem"));
-  ExpectRefused("--tls-cert", "chain.pem", "certificate 3 does not vouch for certificate 2");
+  ExpectRefused("--tls-cert", "chain.pem", "certificate 3 did not issue certificate 2");
   authority_.Write("chain.pem", authority_.Read("leaf.pem") + stranger.Read("ca.pem"));
-  ExpectRefused("--tls-cert", "chain.pem", "certificate 2 does not vouch for certificate 1");
+  ExpectRefused("--tls-cert", "chain.pem", "certificate 2 did not issue certificate 1");
 }
 
 TEST_F(Tls, ANewPairIsTakenAndABadOneIsNot) {

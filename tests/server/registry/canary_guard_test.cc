@@ -89,17 +89,17 @@ TEST(CanaryGuard, TheTimeThatItComputesIsHeldAgainstTheStableVersions) {
   ASSERT_TRUE(verdict.has_value());
   EXPECT_EQ(verdict->cause, RollbackCause::kSlow);
   EXPECT_EQ(verdict->reason,
-            "it computes 1.60 times as long for an image as the stable version, over 20 images in batches of the "
-            "same sizes; the bound is 1.50");
+            "it needs 1.60 times the stable version's compute time per image, over 20 images in batches of "
+            "equal sizes; the bound is 1.50");
 }
 
 TEST(CanaryGuard, OtherClassesAreNoCanary) {
   CanaryEvidence evidence;
-  evidence.other_classes = "its class 0 is 'cat' and not 'dog'";
+  evidence.other_classes = "its class 0 is 'cat' instead of 'dog'";
   const auto verdict = JudgeCanary(Guard(""), evidence);
   ASSERT_TRUE(verdict.has_value());
   EXPECT_EQ(verdict->cause, RollbackCause::kLabels);
-  EXPECT_THAT(verdict->reason, HasSubstr("its class 0 is 'cat' and not 'dog', as the stable version has it"));
+  EXPECT_THAT(verdict->reason, HasSubstr("its class 0 is 'cat' instead of 'dog' compared with the stable version"));
   EXPECT_FALSE(JudgeCanary(Guard("allow_other_labels: true"), evidence).has_value());
 }
 

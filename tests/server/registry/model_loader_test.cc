@@ -101,8 +101,7 @@ TEST_F(ModelLoaderTest, AVersionIsComputedInThePrecisionThatIsAskedFor) {
   Precision wanted = Precision::kInt8;
   ModelLoader loader(folder_.path(), Device{}, {.precision_of = [&](const VersionId&) { return wanted; }});
   EXPECT_THAT(loader.Load(id).status().ToString(),
-              AllOf(HasSubstr("small/1: the manifest does not say how to compute in int8"),
-                    HasSubstr("vitrine-repo quantize")));
+              AllOf(HasSubstr("small/1: the manifest has no plan for int8"), HasSubstr("vitrine-repo quantize")));
   EditManifest(id, [](v1::Manifest& manifest) {
     manifest.add_precisions()->set_precision("int8");
     v1::GoldenTolerance& row = *manifest.add_golden_tolerances();

@@ -44,8 +44,8 @@ TEST(RegistryPrecision, AVersionIsLoadedAnewInAnother) {
   registry.Poll();
   EXPECT_EQ(precision_of(1), "bf16") << "what cannot be loaded leaves what is in memory";
   const auto reason_of = [&](int64_t version) { return registry.Get("m", version).value().reason; };
-  EXPECT_EQ(reason_of(1), "it cannot be served in fp32, so it serves as before: no plan");
-  EXPECT_EQ(reason_of(2), "it cannot be served in int8, so it serves as before: no plan");
+  EXPECT_EQ(reason_of(1), "it cannot be served in fp32, so the loaded version continues to serve: no plan");
+  EXPECT_EQ(reason_of(2), "it cannot be served in int8, so the loaded version continues to serve: no plan");
   files.Write("serving",
               "models { model: 'm' version_policy { all: true } version_precisions { version: 1 precision: 'fp32' } }");
   registry.Poll();

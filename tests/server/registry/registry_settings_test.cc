@@ -59,7 +59,8 @@ TEST_F(RegistrySettingsTest, WhatTheSettingsNameAndTheRepositoryDoesNotHoldIsWar
   Open();
   const auto poll = [&] { return Logged("info", "text", [&] { registry_->Poll(); }); };
   const std::string log = poll();
-  EXPECT_THAT(log, HasSubstr("the serving settings name what the repository does not hold model=nosuch"));
+  EXPECT_THAT(log,
+              HasSubstr("the serving settings name a model or version that the repository does not have model=nosuch"));
   EXPECT_THAT(log, HasSubstr("model=m version=7"));
   EXPECT_THAT(log, HasSubstr("held=m"));
   EXPECT_THAT(log, Not(HasSubstr("version=1 held")));

@@ -306,7 +306,7 @@ TEST_F(RegistryTest, StartPollsAndStopBeginsNoOtherLoad) {
 
 TEST(RegistryOptions, RefusalsNameTheFieldAndTheRange) {
   RegistryOptions options;
-  EXPECT_THAT(options.Validate().ToString(), HasSubstr("folder is not named"));
+  EXPECT_THAT(options.Validate().ToString(), HasSubstr("no repository folder is given"));
   options.root = "/tmp";
   EXPECT_TRUE(options.Validate().ok());
   options.poll_interval = absl::ZeroDuration();

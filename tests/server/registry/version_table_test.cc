@@ -74,7 +74,8 @@ TEST_F(VersionTableTest, AVersionWithOtherClassesServesNobodyByItself) {
   EXPECT_EQ(stable(), 1) << "where none serves, it does";
   add(2, {"dog", "cat"});
   EXPECT_EQ(stable(), 1);
-  EXPECT_THAT(table_.Waiting("n").at(2), HasSubstr("its class 0 is \"dog\" and not \"cat\" as in version 1"));
+  EXPECT_THAT(table_.Waiting("n").at(2),
+              HasSubstr("its class 0 is \"dog\" instead of \"cat\" compared with version 1"));
   EXPECT_THAT(table_.Get("n", 2).value().reason, HasSubstr("vitrine admin label n@2 stable"));
   EXPECT_EQ(table_.Get("n", 1).value().reason, "");
   add(3, {"cat", "dog"});
