@@ -221,7 +221,7 @@ absl::Status ServerOptions::Validate() const {
   if (repository.empty()) {
     faults.Add("--repository is missing; name the folder that holds <model>/<version>/");
   } else if (!std::filesystem::is_directory(repository, ignored)) {
-    faults.Add(absl::StrCat("--repository is \"", repository, "\", which is not a folder that can be read"));
+    faults.Add(absl::StrCat("--repository is \"", repository, "\", which is not a readable folder"));
   }
   CheckAddress("--listen", rpc.listen, faults);
   if (!rpc.socket.empty()) CheckSocket("--socket", rpc.socket, faults);
@@ -231,21 +231,22 @@ absl::Status ServerOptions::Validate() const {
   if (!health_listen.empty()) CheckAddress("--health-listen", health_listen, faults);
   if (!http.empty()) CheckAddress("--http", http, faults);
   if (page && !serves_http()) {
-    faults.Add("--page needs HTTP, which --listen-grpc-only keeps from --listen; leave it out, or give --http");
+    faults.Add("--page needs HTTP, but --listen-grpc-only turns it off on --listen; leave that out, or give --http");
   }
-  if (page_burst && !page) faults.Add("--page-burst needs --page, which offers it");
-  if (!page_samples.empty() && !page) faults.Add("--page-samples needs --page, which offers them");
+  if (page_burst && !page) faults.Add("--page-burst needs --page");
+  if (!page_samples.empty() && !page) faults.Add("--page-samples needs --page");
   faults.Add(CrossOrigin::Validate(http_cors_origins));
   if (!http_cors_origins.empty() && !serves_http()) {
     faults.Add(
-        "--http-cors-origin needs HTTP, which --listen-grpc-only keeps from --listen; leave it out, or give --http");
+        "--http-cors-origin needs HTTP, but --listen-grpc-only turns it off on --listen; leave that out, or give "
+        "--http");
   }
   if (!http.empty() && identity.takes_credentials() && !identity.tls.enabled() && !identity.plaintext_tokens &&
       !IsLocalAddress(http)) {
     faults.Add(absl::StrCat("--http is ", http,
-                            ", which the network reaches without TLS, where whoever listens may use "
-                            "the tokens; give --tls-cert and --tls-key, name 127.0.0.1, or set --plaintext-tokens "
-                            "where something in front encrypts"));
+                            ", where tokens would cross the network unencrypted; give --tls-cert and "
+                            "--tls-key, name 127.0.0.1, or set --plaintext-tokens behind a proxy that terminates "
+                            "TLS"));
   }
   faults.Add(identity.Validate(rpc.listen, admin.listen));
   faults.Add(ParseDevice(device).status());

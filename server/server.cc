@@ -53,7 +53,7 @@ constexpr absl::Duration kProbeRetry = absl::Seconds(1);
 constexpr absl::Duration kRereadPatience = absl::Seconds(1);
 // Time limit for sending the last spans to the collector.
 constexpr absl::Duration kSpansGrace = absl::Seconds(1);
-constexpr char kStuck[] = "an image of the server's own does not come back; an executor or the device hangs";
+constexpr char kStuck[] = "the server's probe image is not answered; an executor or the device hangs";
 
 class RunningServer : public Server {
  public:
@@ -259,7 +259,7 @@ class RunningServer : public Server {
     return std::move(executors_);
   }
 
-  std::string WhyNotReady() { return fronts_.TakeCalls() ? health_.WhyNotServing() : "no calls are taken"; }
+  std::string WhyNotReady() { return fronts_.TakeCalls() ? health_.WhyNotServing() : "no calls are accepted"; }
 
   enum class Phase { kLoading, kServing, kDraining };
 

@@ -46,8 +46,7 @@ std::set<int64_t> KeysOf(const std::map<int64_t, std::string>& versions) {
 }
 
 absl::Status StillLoading() {
-  return absl::UnavailableError(
-      "the server is still loading its models; another replica will answer, or this one soon");
+  return absl::UnavailableError("the server is still loading its models; retry, or use another replica");
 }
 
 }  // namespace

@@ -166,7 +166,7 @@ absl::Status ClientConnection::Resolve(const std::shared_ptr<Lookup>& lookup) {
       (void)eventfd_write(lookup->done.get(), 1);
     }).detach();
   } catch (const std::system_error& error) {
-    return Unavailable("no thread can be made", error.code().value());
+    return Unavailable("a thread cannot be started", error.code().value());
   }
   RETURN_IF_ERROR(Wait(lookup->done.get(), POLLIN, end_));
   const int error = lookup->error.load(std::memory_order_acquire);

@@ -50,7 +50,7 @@ absl::Status Read(ClientConnection& connection, Parser& parser, std::string& rec
     }
     beast::error_code error;
     if (parser.got_some()) parser.put_eof(error);  // ends a body that has no length
-    if (!parser.is_done()) return absl::UnavailableError("the connection was closed before the answer was whole");
+    if (!parser.is_done()) return absl::UnavailableError("the connection was closed before the answer was complete");
   }
   return absl::OkStatus();
 }

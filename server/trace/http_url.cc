@@ -17,7 +17,7 @@ absl::StatusOr<HttpUrl> ParseHttpUrl(absl::string_view url) {
     return absl::InvalidArgumentError("does not begin with http:// or https://");
   }
   if (!std::all_of(url.begin(), url.end(), [](char c) { return c > ' ' && c < 0x7f && c != '#' && c != '@'; })) {
-    return absl::InvalidArgumentError("has a character that an address has not");
+    return absl::InvalidArgumentError("has a character that is not allowed in an address");
   }
   const absl::string_view authority = url.substr(0, url.find_first_of("/?"));
   const absl::string_view path = url.substr(authority.size());

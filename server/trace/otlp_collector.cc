@@ -70,7 +70,7 @@ SpansSent OtlpCollector::Send(const OtlpRequest& request, OtlpResponse& response
   if (answer->code / 100 == 2) {
     const bool is_read = !absl::EqualsIgnoreCase(answer->type, kProtobuf) || response.ParseFromString(answer->body);
     if (is_read) return {.status = absl::OkStatus()};
-    return {.status = absl::InternalError("the answer is no message of OTLP")};
+    return {.status = absl::InternalError("the answer is not an OTLP message")};
   }
   const absl::StatusCode code = CanonicalCode(answer->code);
   return {.status = absl::Status(code, Reason(*answer)),

@@ -32,7 +32,7 @@ absl::StatusOr<HttpUrl> CollectorUrl(const std::string& endpoint) {
   absl::StatusOr<HttpUrl> url = ParseHttpUrl(endpoint);
   const auto refuse = [&](absl::string_view why) {
     return absl::InvalidArgumentError(absl::StrCat("--otlp-endpoint is \"", endpoint, "\", which ", why,
-                                                   "; it must be where a collector takes OTLP over HTTP, for instance "
+                                                   "; it must be a collector's address for OTLP over HTTP, for example "
                                                    "http://127.0.0.1:4318, with https:// for TLS"));
   };
   if (!url.ok()) return refuse(url.status().message());
@@ -46,7 +46,7 @@ absl::Status OtlpOptions::Validate() const {
   if (!endpoint.empty()) RETURN_IF_ERROR(CollectorUrl(endpoint).status());
   if (!(sample >= 0 && sample <= 1)) {
     return absl::InvalidArgumentError(
-        absl::StrCat("--trace-sample is ", sample, "; it must be 0 to 1, the share of the requests that are traced"));
+        absl::StrCat("--trace-sample is ", sample, "; it must be 0 to 1, the fraction of requests that is traced"));
   }
   if (!headers.empty() && endpoint.empty()) return absl::InvalidArgumentError("--otlp-headers needs --otlp-endpoint");
   return absl::OkStatus();
@@ -68,7 +68,7 @@ absl::StatusOr<OtlpHeaders> ReadOtlpHeaders(const std::string& path) {
                                      [](char c) { return absl::ascii_isprint(static_cast<unsigned char>(c)); });
     if (!IsHeaderName(name) || value.empty() || !is_text) {
       return absl::InvalidArgumentError(
-          absl::StrCat("--otlp-headers ", path, " line ", number, " is no header; write NAME: VALUE"));
+          absl::StrCat("--otlp-headers ", path, " line ", number, " is not a header; write NAME: VALUE"));
     }
     headers.emplace_back(absl::AsciiStrToLower(name), value);
     if (std::find(std::begin(kOwnHeaders), std::end(kOwnHeaders), headers.back().first) != std::end(kOwnHeaders)) {

@@ -29,7 +29,7 @@ HttpResponse Text(std::string body, int code = 200) {
 }
 
 HttpHandling GrpcAlone(const std::shared_ptr<HttpRequest>&) {
-  return HttpHandling::Answer(Text("gRPC alone is served here: the Content-Type must be application/grpc\n", 415));
+  return HttpHandling::Answer(Text("only gRPC is served here: the Content-Type must be application/grpc\n", 415));
 }
 
 class RpcServer : public RpcFront {
@@ -118,7 +118,7 @@ absl::StatusOr<std::unique_ptr<RpcFront>> RpcFront::StartProbes(const std::strin
   const auto plain = [not_ready = std::move(not_ready)](const std::shared_ptr<HttpRequest>& request) {
     const std::string& path = request->path();
     if (request->method() != "GET" && request->method() != "HEAD") {
-      return HttpHandling::Answer(Text("probes of HTTP are GET\n", 405));
+      return HttpHandling::Answer(Text("HTTP probes must use GET\n", 405));
     }
     if (path == "/healthz") return HttpHandling::Answer(Text("ok\n"));
     if (path != "/readyz") return HttpHandling::Answer(Text("no such page; there are /healthz and /readyz\n", 404));

@@ -48,7 +48,7 @@ void CheckRead(const absl::StatusOr<ReceivedClassify>& read, std::string_view by
   const bool parses = expected.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()));
   if (!read.ok()) {
     Require(read.status().code() == absl::StatusCode::kInvalidArgument);
-    const bool has_much = read.status().message().find("beside its images") != absl::string_view::npos;
+    const bool has_much = read.status().message().find("besides its images") != absl::string_view::npos;
     return Require(!parses || has_much);
   }
   Require(parses && read->message.input_case() == expected.input_case());

@@ -241,7 +241,7 @@ TEST(ServerOptions, AddressesAreAHostAndAPort) {
 TEST(ServerOptions, ThePageIsWhereHttpIs) {
   for (const std::string flag : {"--page", "--http-cors-origin=https://a"}) {
     EXPECT_EQ(FaultsOf({flag}), "");
-    EXPECT_THAT(FaultsOf({flag, "--listen-grpc-only"}), HasSubstr("which --listen-grpc-only keeps from --listen"));
+    EXPECT_THAT(FaultsOf({flag, "--listen-grpc-only"}), HasSubstr("but --listen-grpc-only turns it off on --listen"));
     EXPECT_EQ(FaultsOf({flag, "--listen-grpc-only", "--http=a:80"}), "");
   }
   EXPECT_THAT(FaultsOf({"--http=a:80", "--page-samples=/p"}), HasSubstr("--page-samples needs --page"));
@@ -275,7 +275,7 @@ TEST(ServerOptions, RefusedLicencesAreAListOfPatterns) {
 TEST(ServerOptions, TokensDoNotTravelInTheOpen) {
   const std::string http = "--http=0.0.0.0:80", local = "--listen=127.0.0.1:1", tokens = "--tokens=/t";
   EXPECT_THAT(FaultsOf({local, http, tokens}),
-              HasSubstr("--http is 0.0.0.0:80, which the network reaches without TLS"));
+              HasSubstr("--http is 0.0.0.0:80, where tokens would cross the network unencrypted"));
   EXPECT_EQ(FaultsOf({local, http, tokens, "--tls-cert=/c", "--tls-key=/k"}), "") << "the port has TLS then";
   EXPECT_EQ(FaultsOf({local, "--http=127.0.0.1:80", tokens}), "");
   EXPECT_EQ(FaultsOf({local, http, tokens, "--plaintext-tokens"}), "");

@@ -46,7 +46,8 @@ absl::Status ValidateTraffic(const v1::ModelServing& serving) {
     }
     sum += share.percent();
   }
-  if (sum > 100 + kRounding) return RefuseRule(absl::StrCat("traffic: the shares add up to ", sum, " %; at most 100"));
+  if (sum > 100 + kRounding)
+    return RefuseRule(absl::StrCat("traffic: the shares add up to ", sum, " %; the maximum is 100"));
   return absl::OkStatus();
 }
 
@@ -127,7 +128,8 @@ absl::Status ValidateGuard(const v1::CanaryGuard& guard) {
   v1::CanaryGuard nothing_else;
   nothing_else.set_off(true);
   if (guard.off() && guard.SerializeAsString() != nothing_else.SerializeAsString()) {
-    return RefuseRule("canary_guard.off is set beside bounds that nobody would look at; leave out one or the other");
+    return RefuseRule(
+        "canary_guard.off is set together with bounds, which have no effect then; leave out one or the other");
   }
   RETURN_IF_ERROR(ZeroToOne("max_error_rate", guard.has_max_error_rate(), guard.max_error_rate()));
   RETURN_IF_ERROR(
@@ -145,7 +147,7 @@ absl::Status ValidateGuard(const v1::CanaryGuard& guard) {
   if (guard.has_max_compute_ratio() && guard.max_compute_ratio() != 0 &&
       !(guard.max_compute_ratio() > 1 && std::isfinite(guard.max_compute_ratio()))) {
     return RefuseRule(absl::StrCat("canary_guard.max_compute_ratio is ", guard.max_compute_ratio(),
-                                   "; it must be above 1, or 0 not to be looked at"));
+                                   "; it must be above 1, or 0 for no check"));
   }
   return SecondsInRange("canary_guard.golden_interval_seconds", guard.has_golden_interval_seconds(),
                         guard.golden_interval_seconds());
@@ -154,8 +156,8 @@ absl::Status ValidateGuard(const v1::CanaryGuard& guard) {
 absl::Status ValidateSpecific(const v1::VersionList& specific) {
   if (specific.versions().empty()) return RefuseRule("version_policy.specific names no version");
   if (specific.versions_size() > kMostSpecific) {
-    return RefuseRule(
-        absl::StrCat("version_policy.specific names ", specific.versions_size(), " versions; at most ", kMostSpecific));
+    return RefuseRule(absl::StrCat("version_policy.specific names ", specific.versions_size(),
+                                   " versions; the maximum is ", kMostSpecific));
   }
   std::set<int64_t> seen;
   for (const int64_t version : specific.versions()) {

@@ -48,7 +48,7 @@ absl::StatusOr<v1::AdminState> ReadState(const std::filesystem::path& path) {
 
 absl::Status CannotBeKept(const absl::Status& why) {
   return absl::UnavailableError(
-      absl::StrCat("the change cannot be kept, and is not made: ", std::string(why.message())));
+      absl::StrCat("the change cannot be saved and was not made: ", std::string(why.message())));
 }
 
 // Returns the row of a model, or an empty row.
@@ -99,12 +99,12 @@ bool ServingSettings::Reload() {
   if (config.ok() || absl::IsInvalidArgument(config.status())) stamp_ = stamp;
   if (!config.ok()) {
     if (config.status() != fault_) {
-      spdlog::error("serving config: {}; the one before holds on", std::string(config.status().message()));
+      spdlog::error("serving config: {}; the previous one stays in effect", std::string(config.status().message()));
     }
     fault_ = config.status();
     return false;
   }
-  spdlog::info("serving config {} is read, {} models", path.string(), config->models_size());
+  spdlog::info("serving config {} was read, {} models", path.string(), config->models_size());
   file_ = *std::move(config);
   fault_ = absl::OkStatus();
   return true;
@@ -171,7 +171,7 @@ absl::Status ServingSettings::Keep() {
   if (!written.ok() && open_->durability == Durability::kRequired) return CannotBeKept(written);
   open_.reset();
   if (!written.ok()) {
-    spdlog::error("admin state: {}; the change holds until the process ends, and is written once that is possible",
+    spdlog::error("admin state: {}; the change is in effect until the process ends, and is written as soon as possible",
                   std::string(written.message()));
   }
   behind_ = !written.ok();
@@ -193,7 +193,7 @@ void ServingSettings::WritePending() {
   if (!behind_ || open_.has_value()) return;
   if (!StageTextProto(options_.admin_state, state_).ok() || !CommitFile(options_.admin_state).ok()) return;
   behind_ = false;
-  spdlog::info("admin state: {} is written again, and lacks nothing", options_.admin_state.string());
+  spdlog::info("admin state: {} is written again and complete", options_.admin_state.string());
 }
 
 }  // namespace vitrine

@@ -9,8 +9,9 @@ namespace vitrine {
 namespace {
 
 absl::Status RefuseLoad(const VersionId& id, int64_t bytes, int64_t held, int64_t limit, const std::string& whose) {
-  return absl::ResourceExhaustedError(absl::StrCat(id.model, "/", id.version, ": it takes ", bytes, " bytes beside ",
-                                                   held, " in memory, more than ", whose, " of ", limit, " bytes"));
+  return absl::ResourceExhaustedError(absl::StrCat(id.model, "/", id.version, ": it needs ", bytes,
+                                                   " bytes in addition to ", held, " in memory, which exceeds ", whose,
+                                                   " of ", limit, " bytes"));
 }
 
 }  // namespace

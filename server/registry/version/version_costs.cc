@@ -57,11 +57,11 @@ absl::Status AddCosts(const v1::GetModelRequest& request, const VersionStatus& s
   if (request.cost_of().empty()) return absl::OkStatus();
   if (request.cost_of_size() > kMostSizes) {
     return absl::InvalidArgumentError(
-        absl::StrCat("cost_of has ", request.cost_of_size(), " sizes; at most ", kMostSizes, " are told at a time"));
+        absl::StrCat("cost_of has ", request.cost_of_size(), " sizes; at most ", kMostSizes, " are allowed"));
   }
   if (status.model == nullptr) {
     return absl::NotFoundError(absl::StrCat("model \"", status.id.model, "\" version ", status.id.version,
-                                            " is not in memory, so that its cost is not known"));
+                                            " is not in memory, so its cost is unknown"));
   }
   for (const v1::InputSize& size : request.cost_of()) {
     ASSIGN_OR_RETURN(*answer.add_costs(), CostOf(*status.model, size));

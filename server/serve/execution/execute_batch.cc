@@ -165,7 +165,7 @@ class BatchRun {
       if (grid.ok() && *grid == item.grid) return absl::OkStatus();
     }
     return absl::InternalError(absl::StrCat("an input of [", pixels.channels, ", ", pixels.height, ", ", pixels.width,
-                                            "] is not what was planned"));
+                                            "] does not have the planned shape"));
   }
 
   // Computes the items in [first, last). Either all of them have features or none.
@@ -295,9 +295,9 @@ class BatchRun {
     InferenceOutput output;
     output.logits.assign(row.begin(), row.end());
     if (!std::all_of(output.logits.begin(), output.logits.end(), [](float v) { return std::isfinite(v); })) {
-      spdlog::error("batch {}: {} version {} gave a logit that is not finite", id_, model_->id.model,
+      spdlog::error("batch {}: {} version {} returned a logit that is not finite", id_, model_->id.model,
                     model_->id.version);
-      return absl::InternalError("the model gave a number that is not finite for this image");
+      return absl::InternalError("the model returned a number that is not finite for this image");
     }
     const Part& part = PartOf(static_cast<size_t>(i));
     const int place = i - static_cast<int>(part.first);

@@ -34,7 +34,8 @@ absl::Status CheckSize(const v1::RawTensor& raw, std::string_view data) {
   const int64_t bytes_per_value = raw.data_type() == v1::RawTensor::DATA_FLOAT32 ? 4 : 1;
   const int64_t expected = int64_t{raw.height()} * raw.width() * raw.channels() * bytes_per_value;
   if (static_cast<int64_t>(data.size()) == expected) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("the tensor has ", data.size(), " bytes, its size needs ", expected));
+  return absl::InvalidArgumentError(
+      absl::StrCat("the tensor has ", data.size(), " bytes, but its size needs ", expected));
 }
 
 absl::StatusOr<Image> BytesToImage(const v1::RawTensor& raw, std::string_view data) {
@@ -48,7 +49,7 @@ absl::StatusOr<FloatImage> FloatsToImage(const v1::RawTensor& raw, std::string_v
   std::optional<std::vector<float>> values = PlanarFloats(data, raw.channels(), OrderOf(raw), {0, 1}, 255);
   if (!values.has_value()) {
     return absl::InvalidArgumentError(
-        "the tensor holds pixels outside 0 to 1; set normalized if they are already what the model expects");
+        "the tensor has pixels outside 0 to 1; set normalized if they are already normalized for the model");
   }
   return FloatImage{raw.channels(), Size{raw.height(), raw.width()}, *std::move(values)};
 }

@@ -55,7 +55,7 @@ bool Drain::AwaitAnswers(const std::function<Unanswered()>& unanswered) {
     all = !left.computing && unread == 0;
     if (all) return true;
     if (now - moved < kUnreadGrace) return false;
-    spdlog::warn("draining: answers of {} bytes are not read by their clients and are given up", unread);
+    spdlog::warn("draining: answers of {} bytes were not read by their clients and are dropped", unread);
     return true;
   });
   return all;

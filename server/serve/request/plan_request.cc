@@ -109,13 +109,13 @@ absl::StatusOr<Size> PlanTensor(const v1::RawTensor& tensor, std::string_view da
   if (!tensor.normalized()) return size;
   if (tensor.channels() != preprocessing.channels()) {
     return absl::InvalidArgumentError(absl::StrCat("the normalized tensor has ", tensor.channels(),
-                                                   " channels, but the model takes ", preprocessing.channels()));
+                                                   " channels, but the model requires ", preprocessing.channels()));
   }
   // If the model crops, an image of this size would be scaled first; a normalized tensor must have the size after that.
   ASSIGN_OR_RETURN(const Geometry geometry, PlanGeometry(preprocessing, size));
   if (geometry.input != size) {
     return absl::InvalidArgumentError(absl::StrCat("the normalized tensor is ", SizeText(size),
-                                                   ", which the model does not take as it is; the nearest size is ",
+                                                   ", which the model does not accept; the nearest size is ",
                                                    SizeText(geometry.input)));
   }
   return size;
@@ -139,7 +139,7 @@ absl::StatusOr<Size> InputSize(const v1::ClassifyRequest& request, std::string_v
 absl::StatusOr<std::optional<Size>> PlanResolution(const v1::ClassifyRequest& request, const LoadedModel& model) {
   if (!request.has_resolution()) return std::nullopt;
   if (request.tensor().normalized()) {
-    return absl::InvalidArgumentError("resolution cannot be asked for a normalized tensor, which is taken as it is");
+    return absl::InvalidArgumentError("resolution cannot be set for a normalized tensor, which is never resized");
   }
   const v1::Preprocessing& preprocessing = model.manifest.config().preprocessing();
   if (preprocessing.has_fixed()) {
@@ -174,7 +174,7 @@ absl::Status PlanAttention(InferenceRequest& plan, int64_t& bytes) {
       bytes += size.maps * size.values_per_map * BytesPerValue(resolved.encoding());
     } else if (request.tensor().normalized()) {
       return absl::InvalidArgumentError(
-          "an overlay was asked for, but a normalized tensor has no image to draw on; ask for the values");
+          "an overlay was requested, but a normalized tensor has no image to draw on; request the values");
     } else {
       overlays += size.maps;
     }
@@ -182,7 +182,7 @@ absl::Status PlanAttention(InferenceRequest& plan, int64_t& bytes) {
   }
   plan.overlay_pixels = overlays * OverlayPixels(plan.geometry.original);
   if (overlays <= kMaxOverlays) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("the request asks for ", overlays, " overlays; at most ", kMaxOverlays,
+  return absl::InvalidArgumentError(absl::StrCat("the request has ", overlays, " overlays; at most ", kMaxOverlays,
                                                  " are drawn for one request; ask for fewer layers or ",
                                                  "heads, or for values"));
 }

@@ -77,9 +77,9 @@ absl::Status Admission::CheckRequests(const Holdings& held, bool shared) const {
   if (verdict == ShareVerdict::kFits) return absl::OkStatus();
   const absl::Duration retry = TimeToFree(1.0 / requests);
   if (verdict == ShareVerdict::kOverShare) {
-    return ShedError(ShedReason::kShare, "this caller holds its share of the requests that the server may hold", retry);
+    return ShedError(ShedReason::kShare, "this caller has used up its share of the server's request limit", retry);
   }
-  return ShedError(ShedReason::kRequests, absl::StrCat("the server already holds ", requests, " requests, its limit"),
+  return ShedError(ShedReason::kRequests, absl::StrCat("the server already has ", requests, " requests, its limit"),
                    retry);
 }
 
@@ -90,10 +90,10 @@ absl::Status Admission::CheckBytes(const Place& place, const Holdings& held, boo
   const double excess = static_cast<double>(bytes + place.bytes - options_.max_bytes);
   const absl::Duration retry = TimeToFree(std::max(excess, 1.0) / std::max<int64_t>(bytes, 1));
   if (verdict == ShareVerdict::kOverShare) {
-    return ShedError(ShedReason::kShare, "this caller holds its share of the bytes that the server may hold", retry);
+    return ShedError(ShedReason::kShare, "this caller has used up its share of the server's byte limit", retry);
   }
   return ShedError(ShedReason::kBytes,
-                   absl::StrCat("the server already holds ", bytes, " bytes of images; ", place.bytes,
+                   absl::StrCat("the server already has ", bytes, " bytes of images; ", place.bytes,
                                 " more would exceed its limit of ", options_.max_bytes),
                    retry);
 }
@@ -105,13 +105,13 @@ absl::Status Admission::CheckModel(const Place& place, bool shared) const {
   const absl::Duration retry = TimeToFree(1.0 / places_.OfServer(place.caller).all.requests);
   if (CheckShare(all.requests, own.requests, 1, max_requests, shared) != ShareVerdict::kFits) {
     return ShedError(ShedReason::kModel,
-                     absl::StrCat("the server already holds ", all.requests,
-                                  " requests for this model, whose limit is ", max_requests),
+                     absl::StrCat("the server already has ", all.requests, " requests for this model, whose limit is ",
+                                  max_requests),
                      retry);
   }
   if (CheckShare(all.bytes, own.bytes, place.bytes, max_bytes, shared) != ShareVerdict::kFits) {
     return ShedError(ShedReason::kModel,
-                     absl::StrCat("the server already holds ", all.bytes, " bytes of images for this model; ",
+                     absl::StrCat("the server already has ", all.bytes, " bytes of images for this model; ",
                                   place.bytes, " more would exceed its limit of ", max_bytes),
                      retry);
   }

@@ -23,7 +23,7 @@ absl::StatusOr<HeldRoom> AnswerBudget::Reserve(int64_t bytes) {
     const absl::Duration stay = mean_stay_ > absl::ZeroDuration() ? mean_stay_ : kFirstStay;
     const double excess = static_cast<double>(bytes - (limit_ - reserved_));
     return ShedError(ShedReason::kAnswers,
-                     absl::StrCat("answers of ", reserved_, " bytes are not taken by their clients yet; ", bytes,
+                     absl::StrCat("clients have not yet read ", reserved_, " bytes of answers; ", bytes,
                                   " more would exceed the server's limit of ", limit_),
                      stay * std::min(1.0, excess / static_cast<double>(reserved_)));
   }

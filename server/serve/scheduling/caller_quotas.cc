@@ -60,7 +60,7 @@ absl::StatusOr<HeldQuota> CallerQuotas::Admit(const Caller& caller) {
     if (use.tokens < 1 - 1e-9) {
       return ShedError(ShedReason::kQuota,
                        absl::StrCat("caller \"", caller.name, "\" sends more than its quota of ", rate,
-                                    " requests a second with bursts of ", burst),
+                                    " requests per second with bursts of ", burst),
                        absl::Seconds((1 - use.tokens) / rate));
     }
     use.tokens -= 1;

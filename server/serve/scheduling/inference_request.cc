@@ -10,13 +10,13 @@ namespace vitrine {
 absl::Status CheckMessageBytes(int64_t bytes, int64_t most) {
   if (bytes <= most) return absl::OkStatus();
   return absl::ResourceExhaustedError(
-      absl::StrCat("the answer takes ", bytes, " bytes, but this client takes ", most,
-                   "; raise its option grpc.max_receive_message_length and say so in the metadata ",
-                   kMessageBytesMetadata, " (bytes, or -1 for any number), or ask for less in a request"));
+      absl::StrCat("the answer has ", bytes, " bytes, but this client accepts ", most,
+                   "; raise its option grpc.max_receive_message_length and send it in the metadata ",
+                   kMessageBytesMetadata, " (bytes, or -1 for no limit), or request less"));
 }
 
 absl::Status AbandonedError() {
-  return absl::AbortedError("another image of the same request was refused; nothing became of this one");
+  return absl::AbortedError("another image of the same request was rejected, so this one was not answered");
 }
 
 absl::Status DrainingError() {

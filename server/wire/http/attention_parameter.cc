@@ -18,7 +18,7 @@ namespace {
 absl::StatusOr<v1::AttentionKind> KindOfWord(const std::string& word) {
   if (const std::optional<v1::AttentionKind> kind = AttentionKindOf(word)) return *kind;
   return absl::InvalidArgumentError(absl::StrCat("parameter attention names the kind \"", Shown(word),
-                                                 "\", which is not known; there are ",
+                                                 "\", which is unknown; valid kinds are ",
                                                  absl::StrJoin(AttentionKindNames(), ", ")));
 }
 
@@ -30,7 +30,7 @@ absl::StatusOr<AttentionNumbers> NumbersOf(const std::string& text, const char* 
   for (const std::string& part : parts) {
     if (absl::SimpleAtoi(part, &wish.numbers.emplace_back())) continue;
     return absl::InvalidArgumentError(absl::StrCat("parameter attention has \"", Shown(text), "\" for ", what,
-                                                   "; give numbers with commas between them, as in 0,-1, or all"));
+                                                   "; give comma-separated numbers, as in 0,-1, or all"));
   }
   return wish;
 }

@@ -136,7 +136,7 @@ absl::Status HttpClassifyFront::ReadHead(const Target& target, const absl::Statu
   asked.call.deadline = service_.clock().Now() + asked.query.deadline;
   ASSIGN_OR_RETURN(asked.wanted, AddressOf(target.model, target.version));
   if (!target.version.empty() && !asked.query.request.version_label().empty()) {
-    return absl::InvalidArgumentError("the path names a version already; leave version_label out, or /versions/V");
+    return absl::InvalidArgumentError("the path already names a version; leave version_label out, or /versions/V");
   }
   asked.wanted.MergeFrom(asked.query.request);
   if (asked.wanted.request_id().empty()) asked.wanted.set_request_id(RequestIdOf(request).value_or(""));

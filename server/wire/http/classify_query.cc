@@ -93,7 +93,7 @@ absl::Status ReadPriority(const std::string& value, ClassifyQuery& query) {
 absl::Status ReadDeadline(const std::string& value, ClassifyQuery& query) {
   if (!absl::ParseDuration(value, &query.deadline) || query.deadline <= absl::ZeroDuration() ||
       query.deadline > kHttpTimeout) {
-    return WrongValue("deadline", value, "a time above 0 and of at most 60s, with its unit, as in 2s or 500ms");
+    return WrongValue("deadline", value, "a time above 0 and up to 60s, with its unit, as in 2s or 500ms");
   }
   return absl::OkStatus();
 }
@@ -192,17 +192,17 @@ absl::StatusOr<ClassifyQuery> ParseClassifyQuery(std::string_view query) {
   for (const auto& [name, value] : parameters) {
     RETURN_IF_ERROR(ReadKnown(name, value, read));
     if (!seen.insert(name).second && name != kAttentionName) {
-      return absl::InvalidArgumentError(absl::StrCat("parameter ", name, " is there twice; give it once"));
+      return absl::InvalidArgumentError(absl::StrCat("parameter ", name, " is given twice; give it once"));
     }
   }
   if (read.attention_encoding.has_value() && read.attention.empty()) {
     return absl::InvalidArgumentError(
-        "parameter attention_encoding says how attention comes, and none is asked for; add attention=KIND, as in "
+        "parameter attention_encoding has no effect without attention; add attention=KIND, as in "
         "attention=rollout");
   }
   if (read.normalize.has_value() && read.request.features().empty()) {
     return absl::InvalidArgumentError(
-        "parameter normalize says how features come, and none are asked for; add features=KIND, as in features=class");
+        "parameter normalize has no effect without features; add features=KIND, as in features=class");
   }
   for (v1::FeatureRequest& feature : *read.request.mutable_features()) feature.set_normalize(read.normalize == true);
   return read;

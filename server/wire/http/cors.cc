@@ -33,8 +33,7 @@ absl::Status CrossOrigin::Validate(const std::vector<std::string>& origins) {
     if (IsOrigin(each)) continue;
     return absl::InvalidArgumentError(
         absl::StrCat("--http-cors-origin is \"", each,
-                     "\"; it must be what a browser calls the page's origin: http://HOST or https://HOST:PORT, without "
-                     "a path"));
+                     "\"; it must be the page's origin: http://HOST or https://HOST:PORT, without a path"));
   }
   return absl::OkStatus();
 }

@@ -72,8 +72,7 @@ absl::Status CheckImage(std::string_view body, const std::string& curl_line) {
   }
   if (LostBytes(body)) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "the image has lost bytes on its way, as by curl's -d, which leaves out line ends; send it as it is: ",
-        curl_line));
+        "the image has lost bytes, as with curl's -d, which removes line ends; send it unchanged: ", curl_line));
   }
   return absl::OkStatus();
 }

@@ -114,8 +114,7 @@ absl::Status PageFiles::AddSamples(const std::string& folder, bool burst) {
   nlohmann::json& samples = list.root["samples"] = JsonArray();
   if (!folder.empty()) {
     ASSIGN_OR_RETURN(const std::set<fs::path> found, FindSamples(folder, kMaxSamples));
-    if (found.empty())
-      return RefuseSamples(folder, "which has no JPEG, PNG or WebP in a folder of its own, as GROUP/cat.jpg");
+    if (found.empty()) return RefuseSamples(folder, "which has no JPEG, PNG or WebP in a subfolder, as GROUP/cat.jpg");
     if (found.size() > kMaxSamples) {
       return RefuseSamples(folder, absl::StrCat("which has more than ", kMaxSamples, " images"));
     }
@@ -126,7 +125,7 @@ absl::Status PageFiles::AddSamples(const std::string& folder, bool burst) {
       ASSIGN_OR_RETURN(kept_[path], ReadSample(file));
       bytes += static_cast<int64_t>(kept_[path].size());
       if (bytes > kMaxSampleBytes) {
-        return RefuseSamples(folder, absl::StrCat("whose images take more than ", kMaxSampleBytes >> 20, " MiB"));
+        return RefuseSamples(folder, absl::StrCat("with images of more than ", kMaxSampleBytes >> 20, " MiB"));
       }
       Add(path, TypeOfName(name), kept_[path]);
       nlohmann::json& sample = Append(samples) = JsonObject();

@@ -65,7 +65,7 @@ HttpResponse Refusal(const absl::Status& status, std::string (*body_of)(const ab
 
 HttpResponse MethodNotAllowed(absl::string_view allow, std::string (*body_of)(const absl::Status&),
                               absl::string_view sentence) {
-  const std::string alone = absl::StrCat("this path takes ", allow, " alone");
+  const std::string alone = absl::StrCat("this path accepts only ", allow);
   return {.code = 405,
           .body = body_of(absl::UnimplementedError(sentence.empty() ? absl::string_view(alone) : sentence)),
           .headers = {{"Allow", std::string(allow)}}};

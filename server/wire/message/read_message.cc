@@ -58,7 +58,7 @@ absl::Status CannotParse(const google::protobuf::Message& message) {
 absl::Status CheckBeside(size_t bytes) {
   if (bytes <= kMostBesideBytes) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      absl::StrCat("the message has ", bytes, " bytes beside its images; at most ", kMostBesideBytes, " are read"));
+      absl::StrCat("the message has ", bytes, " bytes besides its images; at most ", kMostBesideBytes, " are read"));
 }
 
 // Merges one occurrence of a tensor with earlier ones. Returns false if it is malformed.

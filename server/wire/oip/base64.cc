@@ -64,10 +64,10 @@ absl::StatusOr<std::string> Decode(std::string_view text) {
     }
     if (digit == kNoDigit) {
       return absl::InvalidArgumentError(
-          absl::StrCat("is no base64: byte ", i, " is 0x", absl::Hex(static_cast<uint8_t>(text[i]), absl::kZeroPad2)));
+          absl::StrCat("is not base64: byte ", i, " is 0x", absl::Hex(static_cast<uint8_t>(text[i]), absl::kZeroPad2)));
     }
     if (is_padded) {
-      return absl::InvalidArgumentError(absl::StrCat("is no base64: more follows the padding at byte ", i));
+      return absl::InvalidArgumentError(absl::StrCat("is not base64: more data follows the padding at byte ", i));
     }
     ++digits;
     bits = bits << kDigitBits | static_cast<uint32_t>(digit);
@@ -77,8 +77,7 @@ absl::StatusOr<std::string> Decode(std::string_view text) {
     bytes += static_cast<char>(bits >> held & 0xFF);
   }
   if (digits % 4 == 1) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("is base64 that was cut: ", digits, " characters are no whole bytes"));
+    return absl::InvalidArgumentError(absl::StrCat("is truncated base64: ", digits, " characters are not whole bytes"));
   }
   return bytes;
 }

@@ -34,7 +34,7 @@ absl::Status CheckMembers(const json& document) {
     if (value.is_null()) continue;
     if (name == "dimensions") {
       return absl::InvalidArgumentError(
-          "\"dimensions\" is not served: vectors have as many numbers as the model makes; leave it out");
+          "\"dimensions\" is not supported: the model determines the length of vectors; leave it out");
     }
     if (name == "kind") return absl::InvalidArgumentError("\"kind\" is now \"feature\"");
     if (std::find(std::begin(kMembers), std::end(kMembers), name) != std::end(kMembers)) continue;
@@ -53,7 +53,7 @@ absl::Status AddImage(const json& text, inference::ModelInferRequest& message) {
   const std::string& image = text.get_ref<const std::string&>();
   if (absl::StartsWithIgnoreCase(image, "http://") || absl::StartsWithIgnoreCase(image, "https://")) {
     return absl::InvalidArgumentError(
-        "\"input\" holds an address, and nothing is fetched; send the image itself, as base64 or a data URL");
+        "\"input\" has a URL, but the server fetches nothing; send the image itself, as base64 or a data URL");
   }
   message.mutable_inputs(0)->mutable_contents()->add_bytes_contents(image);
   return absl::OkStatus();

@@ -82,7 +82,7 @@ absl::Status ReadShape(const json& object, InputTensor& input) {
     return RefuseBody(absl::StrCat("a shape has more than ", kMaxDimensions, " dimensions"));
   for (const json& side : *shape) {
     if (!side.is_number_unsigned() || side.get<uint64_t>() > INT32_MAX) {
-      return RefuseBody("a shape must be made of whole numbers from 0 to 2147483647");
+      return RefuseBody("a shape must consist of whole numbers from 0 to 2147483647");
     }
     input.add_shape(side.get<int64_t>());
   }
@@ -92,19 +92,19 @@ absl::Status ReadShape(const json& object, InputTensor& input) {
 absl::Status AddValue(const json& value, InputTensor& input) {
   inference::InferTensorContents& contents = *input.mutable_contents();
   if (input.datatype() == "BYTES") {
-    if (!value.is_string()) return RefuseBody("\"data\" of BYTES must be made of strings");
+    if (!value.is_string()) return RefuseBody("\"data\" of BYTES must consist of strings");
     contents.add_bytes_contents(value.get<std::string>());
     return absl::OkStatus();
   }
   if (input.datatype() == "UINT8") {
     if (!value.is_number_unsigned() || value.get<uint64_t>() > 255) {
-      return RefuseBody("\"data\" of UINT8 must be made of whole numbers from 0 to 255");
+      return RefuseBody("\"data\" of UINT8 must consist of whole numbers from 0 to 255");
     }
     contents.add_uint_contents(value.get<uint32_t>());
     return absl::OkStatus();
   }
   if (!value.is_number() || std::abs(value.get<double>()) > FLT_MAX) {
-    return RefuseBody("\"data\" of FP32 must be made of numbers in the range of fp32");
+    return RefuseBody("\"data\" of FP32 must consist of numbers in the range of fp32");
   }
   contents.add_fp32_contents(value.get<float>());
   return absl::OkStatus();
@@ -122,9 +122,8 @@ absl::Status AddValues(const json& data, size_t depth, InputTensor& input) {
 // Takes the input's binary data from the front of `binary`.
 absl::Status TakeBinary(int64_t size, std::string_view& binary, ReceivedInfer& request) {
   if (size < 0 || static_cast<uint64_t>(size) > binary.size()) {
-    return RefuseBody(
-        absl::StrCat("\"binary_data_size\" is ", size, ", but ", binary.size(),
-                     " bytes are left behind the JSON; Inference-Header-Content-Length says where it ends"));
+    return RefuseBody(absl::StrCat("\"binary_data_size\" is ", size, ", but ", binary.size(),
+                                   " bytes follow the JSON; Inference-Header-Content-Length says where it ends"));
   }
   request.raw.push_back(binary.substr(0, size));
   binary.remove_prefix(size);
@@ -132,7 +131,7 @@ absl::Status TakeBinary(int64_t size, std::string_view& binary, ReceivedInfer& r
 }
 
 absl::Status ReadInput(const json& object, std::string_view& binary, ReceivedInfer& request) {
-  if (!object.is_object()) return RefuseBody("\"inputs\" must be made of objects");
+  if (!object.is_object()) return RefuseBody("\"inputs\" must consist of objects");
   InputTensor& input = *request.message.add_inputs();
   ASSIGN_OR_RETURN(*input.mutable_name(), RequiredText(object, "name", "an input"));
   ASSIGN_OR_RETURN(*input.mutable_datatype(), RequiredText(object, "datatype", "an input"));
@@ -151,7 +150,7 @@ absl::Status ReadInput(const json& object, std::string_view& binary, ReceivedInf
 }
 
 absl::Status ReadOutput(const json& object, HttpInferRequest& request) {
-  if (!object.is_object()) return RefuseBody("\"outputs\" must be made of objects");
+  if (!object.is_object()) return RefuseBody("\"outputs\" must consist of objects");
   OutputTensor& output = *request.infer.message.add_outputs();
   ASSIGN_OR_RETURN(*output.mutable_name(), RequiredText(object, "name", "an output"));
   RETURN_IF_ERROR(ReadParameters(object, *output.mutable_parameters()));

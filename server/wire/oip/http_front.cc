@@ -242,7 +242,7 @@ absl::StatusOr<HttpResponse> OipHttpFront::ServeIndex(const Caller& caller, cons
     if (body->size() > kMaxIndexBytes) return absl::InvalidArgumentError("the body is too long for {\"ready\": true}");
     JsonDocument wanted;
     if (!wanted.Parse(*body) || !wanted.root.is_object()) {
-      return absl::InvalidArgumentError("the body is no JSON object");
+      return absl::InvalidArgumentError("the body is not a JSON object");
     }
     const auto found = wanted.root.find("ready");
     ready = found != wanted.root.end() && found->is_boolean() && found->get<bool>();
@@ -259,7 +259,7 @@ absl::Status OipHttpFront::ReadHead(const absl::StatusOr<Caller>& caller, const 
   RETURN_IF_ERROR(CheckModel(*caller, named.model));
   if (const auto header = request.Header("Inference-Header-Content-Length"); header.has_value()) {
     if (!absl::SimpleAtoi(*header, &asked.json_bytes.emplace())) {
-      return absl::InvalidArgumentError("Inference-Header-Content-Length is no number");
+      return absl::InvalidArgumentError("Inference-Header-Content-Length is not a number");
     }
   }
   asked.curl_line = CurlLine(request, named.model, asked.target.version);
@@ -279,7 +279,7 @@ absl::StatusOr<HttpInferRequest> OipHttpFront::ReadBody(const Asked& asked, absl
   RETURN_IF_ERROR(body.status());
   if (!asked.json_bytes.has_value() && LooksLikeImage(*body)) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "the body is an image, where this protocol has JSON; send it to :classify instead: ", asked.curl_line));
+        "the body is an image, but this protocol needs JSON; send it to :classify instead: ", asked.curl_line));
   }
   BudgetShare parsed;
   ASSIGN_OR_RETURN(parsed, ReserveJson(parsed_, asked.json_bytes.value_or(body->size())));

@@ -94,7 +94,7 @@ class Gathering {
 absl::Status CheckLimit(int64_t held, int64_t limit, const std::string& what) {
   if (held <= limit) return absl::OkStatus();
   return absl::ResourceExhaustedError(
-      absl::StrCat("the request holds ", held, " ", what, " ", limit, " at a time; send fewer images in a request"));
+      absl::StrCat("the request has ", held, " ", what, " ", limit, " at a time; send fewer images per request"));
 }
 
 absl::Status CheckSize(const ClassifyService& service, const CallContext& call,
@@ -153,10 +153,10 @@ absl::Status CheckBatch(const BatchSize& batch, const AdmissionOptions& server, 
     RETURN_IF_ERROR(CheckLimit(images, burst, "images, and this caller's quota allows"));
     RETURN_IF_ERROR(CheckLimit(images, quota->max_in_flight, "images, and this caller's quota allows"));
   }
-  RETURN_IF_ERROR(CheckLimit(images, server.max_requests, "images, and the server holds at most"));
-  RETURN_IF_ERROR(CheckLimit(bytes, server.max_bytes, "bytes of images, and the server holds at most"));
-  RETURN_IF_ERROR(CheckLimit(images, model.max_requests, "images, and the server holds for this model at most"));
-  return CheckLimit(bytes, model.max_bytes, "bytes of images, and the server holds for this model at most");
+  RETURN_IF_ERROR(CheckLimit(images, server.max_requests, "images, but the server accepts at most"));
+  RETURN_IF_ERROR(CheckLimit(bytes, server.max_bytes, "bytes of images, but the server accepts at most"));
+  RETURN_IF_ERROR(CheckLimit(images, model.max_requests, "images, but the server accepts for this model at most"));
+  return CheckLimit(bytes, model.max_bytes, "bytes of images, but the server accepts for this model at most");
 }
 
 void Infer(ClassifyService& service, absl::StatusOr<ReceivedInfer> request, CallContext call, InferDone done) {

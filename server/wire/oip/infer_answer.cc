@@ -51,7 +51,7 @@ absl::Status AppendAttention(const std::vector<v1::ClassifyResponse>& parts,
       return absl::InvalidArgumentError(absl::StrCat("the attention maps of the batch have different sizes (",
                                                      first.rows(), " x ", first.columns(), ", ", map.rows(), " x ",
                                                      map.columns(),
-                                                     "), which is no tensor; send images of one size, or one "
+                                                     "), which form no tensor; send images of one size, or one "
                                                      "image in a request"));
     }
     raw.append(map.values());

@@ -32,8 +32,8 @@ absl::Status SetPriority(const ModelInferRequest& from, v1::ClassifyRequest& req
   constexpr v1::Priority kLevels[kPriorityLevels + 1] = {v1::NORMAL, v1::HIGH, v1::NORMAL, v1::LOW};
   const int64_t level = said.value_or(0);
   if (level < 0 || level > kPriorityLevels) {
-    return absl::InvalidArgumentError(absl::StrCat("parameter \"priority\" is ", level,
-                                                   "; it must be 1 (high), 2 (normal), 3 (low) or 0 (not said)"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("parameter \"priority\" is ", level, "; it must be 1 (high), 2 (normal), 3 (low) or 0 (not set)"));
   }
   request.set_priority(kLevels[level]);
   return absl::OkStatus();
@@ -112,7 +112,7 @@ absl::StatusOr<v1::FeatureRequest> FeatureOf(const OutputTensor& output, const F
   if (wish.kind() == v1::FEATURE_KIND_UNSPECIFIED) {
     return absl::InvalidArgumentError(
         absl::StrCat("an embedding", name.has_value() ? absl::StrCat(" of the kind \"", Shown(*name), "\"") : "",
-                     " was asked for; this model has ", vectors.empty() ? "none" : absl::StrJoin(vectors, " and ")));
+                     " was requested; this model has ", vectors.empty() ? "none" : absl::StrJoin(vectors, " and ")));
   }
   wish.set_normalize(normalize.value_or(false));
   return wish;
@@ -123,7 +123,7 @@ absl::Status AddOutput(const OutputTensor& output, const PlannedModel& model, in
                        InferPlan& plan) {
   if (std::any_of(plan.outputs.begin(), plan.outputs.end(),
                   [&](const auto& each) { return each.name == output.name(); })) {
-    return absl::InvalidArgumentError(absl::StrCat("output \"", Shown(output.name()), "\" is asked for twice"));
+    return absl::InvalidArgumentError(absl::StrCat("output \"", Shown(output.name()), "\" is requested twice"));
   }
   if (output.name() == kAttention) {
     ASSIGN_OR_RETURN(*base.add_attention(), AttentionOf(output));
@@ -160,7 +160,7 @@ absl::Status AddOutputs(ModelInferRequest& request, const PlannedModel& model, v
                         InferPlan& plan) {
   if (request.outputs_size() > kMaxOutputs) {
     return absl::InvalidArgumentError(
-        absl::StrCat("the request asks for ", request.outputs_size(), " outputs; at most ", kMaxOutputs, " at a time"));
+        absl::StrCat("the request has ", request.outputs_size(), " outputs; at most ", kMaxOutputs, " are allowed"));
   }
   if (request.outputs().empty()) {
     request.add_outputs()->set_name(kProbabilities);

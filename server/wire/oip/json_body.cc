@@ -54,15 +54,15 @@ JsonDemand DemandOf(std::string_view text) {
 absl::StatusOr<BudgetShare> ReserveJson(const std::shared_ptr<ByteBudget>& budget, size_t bytes) {
   BudgetShare share(budget);
   if (share.Add(static_cast<int64_t>(std::min(bytes, kMaxJsonBytes)))) return share;
-  return ShedError(ShedReason::kBytes, "the server reads as much JSON as it may at once", kParsingRetry);
+  return ShedError(ShedReason::kBytes, "the server is parsing as much JSON as its limit allows", kParsingRetry);
 }
 
 absl::Status ParseJsonBody(std::string_view text, const char* what, JsonDocument& document) {
   const JsonDemand demand = DemandOf(text);
   if (demand.dense > kMaxJsonBytes) {
     return absl::InvalidArgumentError(
-        absl::StrCat("the JSON has ", demand.dense, " bytes beside long strings; at most ", kMaxJsonBytes,
-                     " are read; send values as binary data behind it, and an image as base64, as the bytes alone "
+        absl::StrCat("the JSON has ", demand.dense, " bytes besides long strings; at most ", kMaxJsonBytes,
+                     " are read; send values as binary data after it, and an image as base64, as the bytes alone "
                      "with Inference-Header-Content-Length: 0, or to /v1/models/NAME:classify"));
   }
   if (demand.depth > kMaxDepth) {

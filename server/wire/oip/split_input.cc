@@ -111,7 +111,8 @@ absl::StatusOr<std::vector<ReceivedClassify>> SplitFiles(ReceivedInfer& request,
   }
   ASSIGN_OR_RETURN(const auto content_type, Text(input.parameters(), "content_type"));
   if (content_type.has_value() && *content_type != "base64") {
-    return RefuseInput(absl::StrCat("has the content_type \"", Shown(*content_type), "\"; only \"base64\" is known"));
+    return RefuseInput(
+        absl::StrCat("has the content_type \"", Shown(*content_type), "\"; only \"base64\" is supported"));
   }
   ASSIGN_OR_RETURN(std::vector<ReceivedClassify> parts, SplitElements(request, input, raw, batch));
   for (size_t i = 0; i < parts.size(); ++i) {
@@ -129,7 +130,7 @@ absl::StatusOr<v1::RawTensor::Layout> LayoutOf(const InputTensor& input) {
   if (layout == "NHWC") return v1::RawTensor::HWC;
   if (layout == "NCHW") return v1::RawTensor::CHW;
   if (layout.has_value())
-    return RefuseInput(absl::StrCat("has the layout \"", Shown(*layout), "\"; NHWC and NCHW are known"));
+    return RefuseInput(absl::StrCat("has the layout \"", Shown(*layout), "\"; NHWC and NCHW are supported"));
   const bool last = IsChannels(input.shape(3));
   const bool first = IsChannels(input.shape(1));
   if (last != first) return last ? v1::RawTensor::HWC : v1::RawTensor::CHW;
@@ -150,7 +151,7 @@ absl::StatusOr<v1::RawTensor> FormOf(const InputTensor& input, const TensorView*
     return RefuseInput(absl::StrCat("has the shape ", ShapeText(input), "; each side must be 1 to ", kMaxSide));
   }
   ASSIGN_OR_RETURN(const auto normalized, Truth(input.parameters(), "normalized"));
-  if (normalized.value_or(false) && !is_float) return RefuseInput("is normalized, but not FP32");
+  if (normalized.value_or(false) && !is_float) return RefuseInput("is normalized, but is not FP32");
   v1::RawTensor form;
   ASSIGN_OR_RETURN(const v1::RawTensor::Layout layout,
                    view == nullptr ? LayoutOf(input) : absl::StatusOr<v1::RawTensor::Layout>(v1::RawTensor::CHW));
@@ -176,7 +177,7 @@ absl::StatusOr<std::string> PackContents(const InputTensor& input) {
   }
   packed.reserve(contents.uint_contents_size());
   for (const uint32_t value : contents.uint_contents()) {
-    if (value > 255) return RefuseInput(absl::StrCat("holds ", value, ", which is no UINT8"));
+    if (value > 255) return RefuseInput(absl::StrCat("holds ", value, ", which is not a UINT8 value"));
     packed.push_back(static_cast<char>(value));
   }
   return packed;
@@ -186,7 +187,8 @@ absl::StatusOr<std::string> PackContents(const InputTensor& input) {
 absl::Status NormalizeParts(const InputTensor& input, const TensorView& view, std::vector<ReceivedClassify>& parts) {
   const int channels = view.preprocessing.channels();
   if (parts.front().message.tensor().channels() != channels) {
-    return RefuseInput(absl::StrCat("has the shape ", ShapeText(input), "; the model takes [n, ", channels, ", H, W]"));
+    return RefuseInput(
+        absl::StrCat("has the shape ", ShapeText(input), "; the model accepts [n, ", channels, ", H, W]"));
   }
   for (size_t i = 0; i < parts.size(); ++i) {
     absl::StatusOr<std::string> values = ToModelInput(view.scale, view.preprocessing, parts[i].input);
@@ -256,7 +258,7 @@ absl::StatusOr<std::vector<ReceivedClassify>> SplitInput(ReceivedInfer& request,
   }
   const std::string_view* const raw = request.raw.empty() ? nullptr : &request.raw.front();
   if (view != nullptr && input.datatype() != "FP32") {
-    return RefuseInput(absl::StrCat("has the datatype \"", Shown(input.datatype()), "\"; a tensor view takes FP32"));
+    return RefuseInput(absl::StrCat("has the datatype \"", Shown(input.datatype()), "\"; a tensor view accepts FP32"));
   }
   if (input.datatype() == "BYTES") return SplitFiles(request, input, raw);
   if (input.datatype() == "UINT8" || input.datatype() == "FP32") return SplitTensor(request, input, raw, view);

@@ -19,7 +19,8 @@ constexpr char kViewMark = ':';
 constexpr std::array<std::pair<std::string_view, PixelScale>, 3> kViews = {
     {{"tensor", PixelScale::kNone}, {"tensor-inception", PixelScale::kInception}, {"tensor-vgg", PixelScale::kVgg}}};
 constexpr char kScales[] =
-    "NAME:tensor takes pixels from 0 to 255, NAME:tensor-inception from -1 to 1, and NAME:tensor-vgg less 123, 117 and "
+    "NAME:tensor accepts pixels from 0 to 255, NAME:tensor-inception from -1 to 1, and NAME:tensor-vgg minus 123, 117 "
+    "and "
     "104 (grey: 128)";
 // Pixel range, with tolerance for the client's rounding.
 constexpr float kLeastPixel = -0.5F, kMostPixel = 255.5F;
@@ -59,7 +60,7 @@ absl::StatusOr<ModelName> ReadModelName(const std::string& name) {
   for (const auto& [word, scale] : kViews) {
     if (view == word) return ModelName{.model = name.substr(0, mark), .view = scale};
   }
-  return absl::NotFoundError(absl::StrCat("\"", Shown(name), "\" is no view of a model; ", kScales));
+  return absl::NotFoundError(absl::StrCat("\"", Shown(name), "\" is not a view of a model; ", kScales));
 }
 
 absl::StatusOr<FoundModel> FindNamed(const ClassifyService& service, const Caller& caller, const std::string& name,
@@ -91,7 +92,7 @@ absl::StatusOr<std::string> ToModelInput(PixelScale scale, const v1::Preprocessi
                                          std::string_view values) {
   if (scale != PixelScale::kInception && LooksDivided(values)) {
     return absl::InvalidArgumentError(
-        absl::StrCat("has no value beyond -1 and 1, so that it was scaled otherwise; ", kScales));
+        absl::StrCat("has only values from -1 to 1, so it was scaled differently; ", kScales));
   }
   std::string input(values);
   const int channels = preprocessing.channels();
@@ -105,7 +106,8 @@ absl::StatusOr<std::string> ToModelInput(PixelScale scale, const v1::Preprocessi
       std::memcpy(&value, place, sizeof(value));
       const float pixel = value * unscaling.factor + unscaling.offset;
       if (!(pixel >= kLeastPixel && pixel <= kMostPixel)) {
-        return absl::InvalidArgumentError(absl::StrCat("has the value ", value, ", which is no pixel here; ", kScales));
+        return absl::InvalidArgumentError(
+            absl::StrCat("has the value ", value, ", which is not a pixel value here; ", kScales));
       }
       value = (pixel / 255 - mean) / deviation;
       std::memcpy(place, &value, sizeof(value));

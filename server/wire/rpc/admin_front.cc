@@ -82,7 +82,7 @@ absl::Status Check(const Request&) {
 absl::Status Check(const inference::RepositoryModelLoadRequest& request) {
   if (request.parameters().empty()) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      "models are loaded from the repository as they are; a load takes no configuration and no files");
+      "models are loaded from the repository as they are; a load accepts no configuration and no files");
 }
 
 // One call: passes the request (see ToAdminRequest) to `Act`. Every call is authorized and written to the audit log,
@@ -220,7 +220,7 @@ class AdminServer : public AdminFront {
     }
     if (grpc_.Takes(*request)) return grpc_.Begin(request);
     return HttpHandling::Answer(
-        {.code = 415, .type = kPlainText, .body = "this is the Admin service, for gRPC alone\n"});
+        {.code = 415, .type = kPlainText, .body = "this is the Admin service, for gRPC only\n"});
   }
 
   const std::shared_ptr<ByteBudget> received_ = std::make_shared<ByteBudget>(kMaxReceivedBytes);

@@ -32,7 +32,7 @@ absl::Status CallWorkers::Start() {
   try {
     while (static_cast<int>(threads_.size()) < options_.threads) threads_.emplace_back([this] { Run(); });
   } catch (const std::system_error&) {
-    return absl::UnavailableError("the system gives the process no more threads");
+    return absl::UnavailableError("the system allows the process no more threads");
   }
   return absl::OkStatus();
 }

@@ -74,7 +74,7 @@ HttpHandling GrpcServer::Begin(const std::shared_ptr<HttpRequest>& request) {
   if (!IsProtobufType(request->Header("content-type").value_or(""))) {
     return RefuseAsHttp(415, "the Content-Type must be application/grpc or application/grpc+proto");
   }
-  if (request->method() != "POST") return RefuseAsHttp(405, "gRPC takes POST alone", {{"allow", "POST"}});
+  if (request->method() != "POST") return RefuseAsHttp(405, "gRPC accepts only POST", {{"allow", "POST"}});
   const bool is_plain = request->query().empty() && !request->head.has_escapes;
   const auto method = is_plain ? methods_.find(request->path()) : methods_.end();
   if (method == methods_.end()) {

@@ -103,7 +103,7 @@ absl::StatusOr<std::vector<std::string>> BinaryMetadataOf(const HttpHead& head, 
     for (const absl::string_view each : absl::StrSplit(joined, ',')) {
       // Base64Unescape accepts padded and unpadded values.
       if (absl::Base64Unescape(absl::StripAsciiWhitespace(each), &values.emplace_back())) continue;
-      return absl::InvalidArgumentError(absl::StrCat("a value of ", Absl(name), " is no base64"));
+      return absl::InvalidArgumentError(absl::StrCat("a value of ", Absl(name), " is not base64"));
     }
   }
   return values;

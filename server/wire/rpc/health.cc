@@ -123,10 +123,10 @@ std::string Health::Reason() const {
   if (!some && allow_empty_) return "";
   if (!some) {
     const std::string why = registry_.WhyEmpty();
-    return why.empty() ? "no version is loaded; the policy wants none, or an operator unloaded every model" : why;
+    return why.empty() ? "no version is loaded; the policy selects none, or an operator unloaded every model" : why;
   }
   return failing_.empty() ? "no version is ready; the log and WatchModels say why"
-                          : "no version that is ready computes; the log says why";
+                          : "no ready version can compute; the log says why";
 }
 
 void Health::Update() {

@@ -23,7 +23,8 @@ constexpr int64_t kMostRatio = 64;
 constexpr absl::Duration kNoRoomRetry = absl::Seconds(1);
 
 absl::Status NoRoom() {
-  return ShedError(ShedReason::kBytes, "the server holds as many received bytes as it may", kNoRoomRetry);
+  return ShedError(ShedReason::kBytes, "the server has as many received bytes in memory as its limit allows",
+                   kNoRoomRetry);
 }
 
 }  // namespace

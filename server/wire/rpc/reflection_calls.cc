@@ -88,7 +88,7 @@ Response Reflect(const std::vector<std::string>& services, const Request& reques
       break;
     default:
       response.mutable_error_response()->set_error_code(static_cast<int>(absl::StatusCode::kInvalidArgument));
-      response.mutable_error_response()->set_error_message("the request asks for nothing");
+      response.mutable_error_response()->set_error_message("the request is empty");
   }
   return response;
 }

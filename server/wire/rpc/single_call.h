@@ -32,7 +32,7 @@ class SingleCall : public GrpcCall {
  private:
   void OnMessage(absl::StatusOr<MessageBytes> message) final {
     if (message_.has_value()) {
-      return Fault(absl::UnimplementedError("the method takes one message, and the client has sent more"));
+      return Fault(absl::UnimplementedError("the method accepts one message, but the client sent more"));
     }
     message_ = std::move(message);
   }
@@ -232,7 +232,7 @@ class WatchCall final : public CheckedCall, public OpenEndedCall {
   // Runs on the source's thread, or inside Subscribe.
   void OnEvent(const Event& event) {
     if (waiting_->fetch_add(1, std::memory_order_relaxed) >= kMaxWaitingEvents) {
-      return Finish(absl::ResourceExhaustedError("the watcher reads too slowly; watch again for the present state"));
+      return Finish(absl::ResourceExhaustedError("the watcher reads too slowly; watch again for the current state"));
     }
     SendMessage(GrpcFrame(event),
                 {waiting_.get(), [waiting = waiting_](void*) { waiting->fetch_sub(1, std::memory_order_relaxed); }});

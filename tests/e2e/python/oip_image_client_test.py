@@ -160,7 +160,7 @@ class ImageClients(unittest.TestCase):
                     inputs, outputs, _ = self.request(protocol, model, other, MODELS[model][:1])
                     with self.assertRaisesRegex(InferenceServerException, "NAME:tensor-inception from -1 to 1"):
                         client.infer(f"{model}:{view}", inputs, outputs=outputs)
-        with self.assertRaisesRegex(InferenceServerException, "NAME:tensor takes"):
+        with self.assertRaisesRegex(InferenceServerException, "NAME:tensor accepts"):
             self.clients["http"].get_model_metadata("kv-pos-mnist:pixels")
 
 

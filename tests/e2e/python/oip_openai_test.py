@@ -64,8 +64,8 @@ class OpenAi(unittest.TestCase):
 
     def test_refusals(self):
         for sentence, arguments in (("tokens of text are not taken", {"input": [1, 2, 3]}),
-                                    ("nothing is fetched", {"input": "https://example.com/cat.jpg"}),
-                                    ("no base64", {"input": "What is in this picture?"}),
+                                    ("fetches nothing", {"input": "https://example.com/cat.jpg"}),
+                                    ("not base64", {"input": "What is in this picture?"}),
                                     ("JPEG", {"input": "aGVsbG8="}),
                                     ("dimensions", {"input": text_of(SURE[0]), "dimensions": 8}),
                                     ("1 to 64", {"input": [text_of(SURE[0])] * 65}),

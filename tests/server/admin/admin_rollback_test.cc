@@ -168,7 +168,7 @@ TEST_F(AdminServiceTest, WithoutAVersionNoneOfSeveralCanariesIsGuessed) {
   const std::string before = Settings();
   const auto change = RollBack("model: 'm'");
   EXPECT_EQ(change.status().code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_THAT(change.status().ToString(), HasSubstr("versions 2, 3 of model \"m\" are tried out"));
+  EXPECT_THAT(change.status().ToString(), HasSubstr("versions 2, 3 of model \"m\" are canaries"));
   EXPECT_EQ(Settings(), before);
 }
 

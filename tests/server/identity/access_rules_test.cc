@@ -137,7 +137,7 @@ TEST(AccessRules, WhatMakesNoSenseIsRefusedAndNamed) {
       {R"(roles { name: "a" })", "has no methods"},
       {R"(roles { name: "a" methods: "/vitrine.v1.Admin/*" } roles { name: "a" methods: "/vitrine.v1.Admin/*" })",
        "two roles"},
-      {R"(callers { token: "ci" roles: "a" })", "there is no role \"a\""},
+      {R"(callers { token: "ci" roles: "a" })", "unknown role \"a\""},
       {R"(callers { roles: "a" })", "no identity"},
       {R"(callers { anonymous: false })", "no identity"},
       {R"(callers { token: "" })", "no identity"},

@@ -69,7 +69,7 @@ TEST_F(HealthTest, WhereEveryModelFailsTheServerDoes) {
   health_.SetFailing({{"a", 1}, {"b", 1}});
   EXPECT_EQ(health_.Check(""), kNotServing);
   EXPECT_EQ(health_.Check("vitrine.v1.Classifier"), kNotServing);
-  EXPECT_THAT(health_.WhyNotServing(), HasSubstr("no version that is ready computes"));
+  EXPECT_THAT(health_.WhyNotServing(), HasSubstr("no ready version can compute"));
   Add("a", 2);
   EXPECT_EQ(health_.Check(""), kServing) << "a new version is believed until it fails";
   EXPECT_EQ(health_.Check("model/a"), kServing) << "one of its versions computes";

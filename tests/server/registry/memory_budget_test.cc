@@ -35,7 +35,7 @@ TEST(MemoryBudget, RefusesWhatWouldExceedTheModelsLimitOrTheServers) {
   const absl::Status refused = CheckMemory({"a", 2}, 51, versions, {}, limits, kNoMemoryLimit);
   EXPECT_EQ(refused.code(), absl::StatusCode::kResourceExhausted);
   EXPECT_THAT(refused.ToString(),
-              HasSubstr("a/2: it takes 51 bytes beside 100 in memory, more than the model's limit of 150"));
+              HasSubstr("a/2: it needs 51 bytes in addition to 100 in memory, which exceeds the model's limit of 150"));
   EXPECT_TRUE(CheckMemory({"a", 2}, 50, versions, {}, limits, 200).ok());
   EXPECT_THAT(CheckMemory({"a", 2}, 50, versions, {}, limits, 199).ToString(), HasSubstr("--model-memory of 199"));
   EXPECT_TRUE(CheckMemory({"a", 2}, INT64_MAX, {}, {}, {}, kNoMemoryLimit).ok()) << "no overflow without limits";

@@ -64,7 +64,7 @@ TEST_F(RegistrySettingsTest, WhatTheSettingsNameAndTheRepositoryDoesNotHoldIsWar
   EXPECT_THAT(log, HasSubstr("model=m version=7"));
   EXPECT_THAT(log, HasSubstr("held=m"));
   EXPECT_THAT(log, Not(HasSubstr("version=1 held")));
-  EXPECT_THAT(poll(), Not(HasSubstr("does not hold"))) << "once";
+  EXPECT_THAT(poll(), Not(HasSubstr("does not have"))) << "once";
   files_.Add("nosuch", 1);
   files_.Write("serving", "models { model: 'nosuch' } models { model: 'm2' }");
   const std::string later = poll();

@@ -65,7 +65,7 @@ TEST(ServingRules, RefusalsNameModelFieldAndRange) {
   EXPECT_THAT(Fault("canary_guard { window_seconds: 0.5 }"), HasSubstr("1 to 86400 seconds"));
   for (const char* bad : {"1", "0.5", "-2", "nan", "inf"}) {
     EXPECT_THAT(Fault(absl::StrCat("canary_guard { max_compute_ratio: ", bad, " }")),
-                HasSubstr("it must be above 1, or 0 not to be looked at"));
+                HasSubstr("it must be above 1, or 0 for no check"));
   }
   EXPECT_THAT(Fault("batching { max_batch_tokens: 0 }"),
               HasSubstr("model \"m\": batching.max_batch_tokens is 0; it must be 1 or more"));

@@ -101,7 +101,8 @@ TEST_F(SideBySide, TogetherTheyStayWithinTheMemory) {
   registry.Poll();
   std::vector<std::string> reasons;
   for (const VersionStatus& version : registry.List()) reasons.push_back(version.reason);
-  EXPECT_THAT(reasons, ::testing::UnorderedElementsAre("", HasSubstr("it takes 100 bytes beside 100 in memory")));
+  EXPECT_THAT(reasons,
+              ::testing::UnorderedElementsAre("", HasSubstr("it needs 100 bytes in addition to 100 in memory")));
 }
 
 TEST_F(SideBySide, BeforeAnybodyIsServedTheyShareTheCores) {

@@ -35,7 +35,7 @@ TEST(HttpUrl, SaysWhatIsWrong) {
     EXPECT_EQ(Parts(text), "has no port from 1 to 65535") << text;
   }
   for (const char* text : {"http://user@host", "http://host/a b", "http://host/\r\nx: y", "http://host/#x"}) {
-    EXPECT_EQ(Parts(text), "has a character that an address has not") << text;
+    EXPECT_EQ(Parts(text), "has a character that is not allowed in an address") << text;
   }
 }
 

@@ -156,7 +156,7 @@ TEST(MakeImageInput, RefusesNumbersThatCannotBePixels) {
 TEST(MakeImageInput, NeverReadsBeyondAShortTensor) {
   v1::RawTensor raw = Pixels(v1::RawTensor::HWC, v1::RawTensor::DATA_UINT8);
   raw.mutable_data()->resize(10);
-  EXPECT_THAT(Input(raw).status().ToString(), HasSubstr("the tensor has 10 bytes, its size needs 288"));
+  EXPECT_THAT(Input(raw).status().ToString(), HasSubstr("the tensor has 10 bytes, but its size needs 288"));
 }
 
 TEST(MakeImageInput, RefusesAImageThatIsNotOfThePlannedSize) {

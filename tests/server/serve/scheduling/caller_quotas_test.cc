@@ -43,7 +43,7 @@ TEST(CallerQuotas, TheRateHoldsAfterTheBurstAndRetryInfoIsTheTimeToTheNextToken)
   const absl::Status refused = quotas.Admit(caller).status();
   EXPECT_EQ(refused.code(), absl::StatusCode::kResourceExhausted);
   EXPECT_EQ(ShedReasonOf(refused), ShedReason::kQuota);
-  EXPECT_THAT(std::string(refused.message()), HasSubstr("quota of 4 requests a second with bursts of 3"));
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("quota of 4 requests per second with bursts of 3"));
   ASSERT_EQ(RetryAfter(refused), absl::Milliseconds(250));
   clock.Advance(absl::Milliseconds(249));
   EXPECT_FALSE(quotas.Admit(caller).ok());

@@ -93,7 +93,7 @@ TEST(ReadClassify, NoMoreThanAnyRequestNeedsIsParsed) {
   for (int i = 0; i < 32 << 10; ++i) message += std::string("\x3a\0", 2);  // attention
   EXPECT_TRUE(ReadClassify(testing::Received(message)).ok());
   message += std::string("\x3a\0", 2);
-  EXPECT_THAT(ReadClassify(testing::Received(message)).status().ToString(), HasSubstr("beside its images"));
+  EXPECT_THAT(ReadClassify(testing::Received(message)).status().ToString(), HasSubstr("besides its images"));
   std::string tensors;
   for (int i = 0; i < 33 << 10; ++i) tensors += std::string("\x22\x02\x38\x01", 4) + std::string("\x1a\0", 2);
   EXPECT_FALSE(ReadClassify(testing::Received(tensors)).ok()) << "those that are replaced count too";
@@ -147,12 +147,12 @@ TEST(ReadInfer, ValuesMayBeLargeAndAllElseMayNot) {
   EXPECT_TRUE(testing::Received(request).ok()) << testing::Received(request).status();
   inference::ModelInferRequest names = request;
   names.mutable_inputs(0)->set_name(std::string(70'000, 'n'));
-  EXPECT_THAT(testing::Received(names).status().ToString(), HasSubstr("beside its images"));
+  EXPECT_THAT(testing::Received(names).status().ToString(), HasSubstr("besides its images"));
   for (int i = 0; i < 5000; ++i) input.mutable_contents()->add_bytes_contents("");
   EXPECT_THAT(testing::Received(request).status().ToString(), HasSubstr("pieces"));
   inference::ModelInferRequest inputs;
   for (int i = 0; i < 40'000; ++i) inputs.add_inputs();
-  EXPECT_THAT(testing::Received(inputs).status().ToString(), HasSubstr("beside its images"));
+  EXPECT_THAT(testing::Received(inputs).status().ToString(), HasSubstr("besides its images"));
 }
 
 TEST(RequestIdOf, IsReadAlsoFromADamagedMessage) {

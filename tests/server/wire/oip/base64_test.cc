@@ -47,8 +47,8 @@ TEST(Base64, IsReadInEveryFormThatProgramsWrite) {
 
 TEST(Base64, WhatIsInTheWayIsNamed) {
   EXPECT_THAT(Base64Refusal("QUJD!UJD"), HasSubstr("byte 4 is 0x21"));
-  EXPECT_THAT(Base64Refusal("QQ==QQ=="), HasSubstr("more follows the padding at byte 4"));
-  EXPECT_THAT(Base64Refusal("QUJDR"), HasSubstr("cut: 5 characters"));
+  EXPECT_THAT(Base64Refusal("QQ==QQ=="), HasSubstr("more data follows the padding at byte 4"));
+  EXPECT_THAT(Base64Refusal("QUJDR"), HasSubstr("truncated base64: 5 characters"));
   EXPECT_THAT(Base64Refusal("data:image/png,QUJD"), HasSubstr("data URL that is not base64"));
   EXPECT_THAT(Base64Refusal("data:image/png;base64"), HasSubstr("data URL that is not base64"));
   EXPECT_THAT(Base64Refusal("data:;base64,%"), HasSubstr("byte 0 is 0x25"));

@@ -75,10 +75,10 @@ TEST(EmbeddingsBody, WhatIsWrongIsNamed) {
   EXPECT_THAT(EmbeddingsRefusal(R"({"model":"m","input":{"image":"b25l"}})"),
               HasSubstr("strings of base64 or data URLs"));
   EXPECT_THAT(EmbeddingsRefusal(R"({"model":"m","input":"https://example.com/a.png"})"),
-              HasSubstr("nothing is fetched"));
+              HasSubstr("the server fetches nothing"));
   EXPECT_THAT(EmbeddingsRefusal(R"({"model":"m","input":"b25l","kind":"mean"})"), HasSubstr("is now \"feature\""));
   EXPECT_THAT(EmbeddingsRefusal(R"({"model":"m","input":"b25l","dimensions":256})"),
-              HasSubstr("\"dimensions\" is not served"));
+              HasSubstr("\"dimensions\" is not supported"));
   EXPECT_THAT(EmbeddingsRefusal(R"({"model":"m","input":"b25l","encoding_format":"int8"})"),
               HasSubstr("\"float\" or \"base64\""));
   EXPECT_THAT(EmbeddingsRefusal(R"({"model":"m","input":"b25l","version":-1})"), HasSubstr("\"version\" must be"));

@@ -189,7 +189,7 @@ TEST(HttpBody, ValuesAreThoseOfTheirDatatype) {
     EXPECT_THAT(Refusal(valued("FP32", bad)), HasSubstr("in the range of fp32")) << bad;
   }
   EXPECT_THAT(contents("BYTES", "\"a\",\"\"").bytes_contents(), ElementsAre("a", ""));
-  EXPECT_THAT(Refusal(valued("BYTES", "1")), HasSubstr("made of strings"));
+  EXPECT_THAT(Refusal(valued("BYTES", "1")), HasSubstr("must consist of strings"));
   EXPECT_TRUE(ReadInferBody(valued("INT64", "true"), std::nullopt).ok()) << "refused where datatypes are known";
 }
 
@@ -216,20 +216,20 @@ TEST(HttpBody, WhatIsWrongOrMissingIsNamed) {
       {R"({"inputs":[],"id":7})", "\"id\" must be a string"},
       {R"({"inputs":[],"parameters":[]})", "\"parameters\" must be an object"},
       {R"({"inputs":[],"outputs":{}})", "\"outputs\" must be an array"},
-      {R"({"inputs":[],"outputs":[7]})", "\"outputs\" must be made of objects"},
+      {R"({"inputs":[],"outputs":[7]})", "\"outputs\" must consist of objects"},
       {R"({"inputs":[],"outputs":[{}]})", "an output lacks \"name\""},
-      {R"({"inputs":[7]})", "\"inputs\" must be made of objects"},
+      {R"({"inputs":[7]})", "\"inputs\" must consist of objects"},
       {R"({"inputs":[{}]})", "an input lacks \"name\""},
       {WithInput(R"("shape":[])"), "an input lacks \"datatype\""},
       {WithInput(R"("datatype":"UINT8")"), "an input lacks \"shape\""},
       {WithInput(R"("datatype":"UINT8","shape":[])"), "needs either \"data\" or"},
       {WithInput(R"("datatype":"UINT8","shape":[],"data":[],"parameters":{"binary_data_size":0})"), "needs either"},
       {WithInput(R"("datatype":"UINT8","shape":[],"parameters":{"binary_data_size":-1})"),
-       "\"binary_data_size\" is -1, but 0 bytes are left"},
+       "\"binary_data_size\" is -1, but 0 bytes follow"},
   };
   for (const auto& [body, why] : kWrong) EXPECT_THAT(Refusal(body), HasSubstr(why)) << body;
   EXPECT_THAT(Refusal(std::string(kBinaryHead) + "abc", strlen(kBinaryHead)),
-              HasSubstr("\"binary_data_size\" is 12, but 3 bytes are left"));
+              HasSubstr("\"binary_data_size\" is 12, but 3 bytes follow"));
   EXPECT_THAT(Refusal("{}", 3), HasSubstr("Inference-Header-Content-Length is 3, but the body has 2 bytes"));
 }
 

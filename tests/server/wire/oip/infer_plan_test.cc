@@ -248,9 +248,9 @@ TEST(InferPlan, AnEmbeddingIsAVectorThatTheModelHas) {
     return std::string(PlanInfer(*testing::Received(request), asked).status().message());
   };
   parameters["kind"].set_string_param("patches");
-  EXPECT_THAT(refusal(model), HasSubstr("of the kind \"patches\" was asked for; this model has class and mean"));
+  EXPECT_THAT(refusal(model), HasSubstr("of the kind \"patches\" was requested; this model has class and mean"));
   parameters.erase("kind");
-  EXPECT_THAT(refusal({.classes = 10}), HasSubstr("an embedding was asked for; this model has none"));
+  EXPECT_THAT(refusal({.classes = 10}), HasSubstr("an embedding was requested; this model has none"));
 }
 
 TEST(InferPlan, WhetherAnAnswerIsUnsureNeedsOneClass) {
@@ -289,9 +289,9 @@ TEST(InferPlan, FilesMayComeAsText) {
   EXPECT_EQ(PlanInfer(*testing::Received(request), {.classes = 10})->parts[0].input, "one");
   EXPECT_EQ(PlanInfer(*testing::Received(request), {.classes = 10})->parts[1].input, "other");
   input.mutable_contents()->set_bytes_contents(1, "!");
-  EXPECT_THAT(Refusal(request), HasSubstr("in element 1 is no base64: byte 0 is 0x21"));
+  EXPECT_THAT(Refusal(request), HasSubstr("in element 1 is not base64: byte 0 is 0x21"));
   type.set_string_param("base32");
-  EXPECT_THAT(Refusal(request), HasSubstr("only \"base64\" is known"));
+  EXPECT_THAT(Refusal(request), HasSubstr("only \"base64\" is supported"));
 }
 
 TEST(InferPlan, TextOfAImageIsKnownWithoutBeingSaid) {

@@ -161,12 +161,12 @@ TEST_F(InferTest, WhatNoIdleServerWouldAdmitIsNotToBeTriedAgain) {
   refused(4, with({.requests_per_second = 100, .burst = 3}), "quota allows 3 at a time");
   refused(4, with({.requests_per_second = 3.5}), "quota allows 3 at a time");
   refused(4, with({.max_in_flight = 2}), "quota allows 2 at a time");
-  refused(9, {}, "the server holds at most 8 at a time");
+  refused(9, {}, "the server accepts at most 8 at a time");
   model_->queue_limits->max_requests = 3;
   refused(4, {}, "for this model at most 3 at a time");
   model_->queue_limits->max_requests = 4;
   model_->queue_limits->max_bytes = 500;
-  refused(3, {}, "576 bytes of images, and the server holds for this model at most 500 at a time");
+  refused(3, {}, "576 bytes of images, but the server accepts for this model at most 500 at a time");
 }
 
 TEST(BatchLimits, BytesOfTheServerAndOneImageAlone) {
@@ -174,7 +174,7 @@ TEST(BatchLimits, BytesOfTheServerAndOneImageAlone) {
   const QueueLimits no_limits{};
   EXPECT_EQ(CheckBatch({.requests = 8, .bytes = 1000}, server, no_limits, nullptr), absl::OkStatus());
   EXPECT_THAT(std::string(CheckBatch({.requests = 2, .bytes = 268435456}, server, no_limits, nullptr).message()),
-              HasSubstr("268435456 bytes of images, and the server holds at most 1000 at a time"));
+              HasSubstr("268435456 bytes of images, but the server accepts at most 1000 at a time"));
   EXPECT_EQ(CheckBatch({.requests = 1, .bytes = 2000}, server, no_limits, nullptr), absl::OkStatus())
       << "an idle server admits any one image";
 }

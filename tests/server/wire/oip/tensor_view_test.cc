@@ -166,7 +166,7 @@ TEST(TensorView, PlansEachImageAsTheModelsInput) {
   EXPECT_THAT(refusal(Request({2, 3, 2, 3}, values)), AllOf(HasSubstr("element 1"), HasSubstr("300")));
   inference::ModelInferRequest bytes = Request({1, 3, 2, 2}, {});
   bytes.mutable_inputs(0)->set_datatype("UINT8");
-  EXPECT_THAT(refusal(bytes), HasSubstr("takes FP32"));
+  EXPECT_THAT(refusal(bytes), HasSubstr("accepts FP32"));
   inference::ModelInferRequest normalized = Request({1, 3, 2, 2}, std::vector<float>(12));
   (*normalized.mutable_inputs(0)->mutable_parameters())["normalized"].set_bool_param(true);
   EXPECT_THAT(refusal(normalized), HasSubstr("\"normalized\", which is not known"));

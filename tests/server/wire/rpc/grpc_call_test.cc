@@ -118,7 +118,7 @@ TEST_F(GrpcCallTest, AMessageMayBeCutAnywhere) {
 TEST_F(GrpcCallTest, TakesExactlyOneMessage) {
   EXPECT_THAT(StatusOf(""), HasSubstr("13 Unable to parse request"));
   EXPECT_THAT(StatusOf(Framed("cut").substr(0, 7)), HasSubstr("13 Unable to parse request"));
-  EXPECT_THAT(StatusOf(Framed("") + Framed("")), HasSubstr("12 the method takes one message"));
+  EXPECT_THAT(StatusOf(Framed("") + Framed("")), HasSubstr("12 the method accepts one message"));
   EXPECT_EQ(StatusOf(Framed("")), "0 (none)");
 }
 
