@@ -85,8 +85,8 @@ void CanaryWatch::PutAway(const VersionId& id, const RollbackVerdict& verdict, c
     if (!done.ok() && !absl::IsAborted(done)) {
       std::string fault = std::string(done.message());
       if (std::exchange(canary.last_fault, fault) == fault) return;
-      spdlog::error("model {} version {} should be rolled back ({}), but cannot yet: {}", id.model, id.version,
-                    verdict.reason, fault);
+      spdlog::error("model {} version {} should be rolled back ({}), but cannot be rolled back yet: {}", id.model,
+                    id.version, verdict.reason, fault);
       return;
     }
     canaries_.erase(id);

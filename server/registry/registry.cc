@@ -29,7 +29,7 @@ absl::Status RegistryOptions::Validate() const {
   if (root.empty()) return absl::InvalidArgumentError("no repository folder is given");
   if (poll_interval < absl::Milliseconds(10) || poll_interval > absl::Hours(1)) {
     return absl::InvalidArgumentError(
-        absl::StrCat("poll_interval is ", absl::FormatDuration(poll_interval), "; it must be 10 ms to 1 h"));
+        absl::StrCat("--poll-interval is ", absl::FormatDuration(poll_interval), "; it must be 10 ms to 1 h"));
   }
   if (keep_versions < 1 || keep_versions > kMostLatest) {
     return absl::InvalidArgumentError(

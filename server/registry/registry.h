@@ -52,7 +52,7 @@ struct RegistryOptions {
   // Number of models loaded in parallel, at least 1; the versions of one model are loaded one after the other.
   int loads_at_once = 1;
 
-  absl::Status Validate() const;  // an error names the field, the value and the allowed range
+  absl::Status Validate() const;  // an error names the flag or field, the value and the allowed range
   ServingSettings::Options Serving() const;
 };
 

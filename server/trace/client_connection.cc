@@ -149,7 +149,7 @@ absl::StatusOr<size_t> ClientConnection::Read(char* bytes, size_t most) {
 absl::Status ClientConnection::Wait(int file, short events, absl::Time end) {
   for (;;) {
     const absl::Duration left = end - SteadyClock().Now();
-    if (left <= absl::ZeroDuration()) return absl::DeadlineExceededError("there was no answer in time");
+    if (left <= absl::ZeroDuration()) return absl::DeadlineExceededError("there was no answer before the timeout");
     std::array<pollfd, 2> waiting = {pollfd{file, events, 0}, pollfd{cancelled_.get(), POLLIN, 0}};
     const int most = static_cast<int>(absl::ToInt64Milliseconds(std::min(left, absl::Minutes(1)))) + 1;
     const int ready = poll(waiting.data(), waiting.size(), most);
@@ -204,7 +204,7 @@ absl::Status ClientConnection::Encrypt() {
 // events that OpenSSL needs.
 absl::StatusOr<size_t> ClientConnection::Repeat(absl::string_view what, short events, absl::FunctionRef<int()> call) {
   for (;;) {
-    if (SteadyClock().Now() >= end_) return absl::DeadlineExceededError("there was no answer in time");
+    if (SteadyClock().Now() >= end_) return absl::DeadlineExceededError("there was no answer before the timeout");
     ERR_clear_error();
     errno = 0;
     const int result = call();

@@ -195,16 +195,16 @@ TEST(ServerOptions, EveryRangeEndsWhereItSays) {
       {"--drain-deadline", "--drain-deadline is", "0", "1h", "-1ns", "1h1ns"},
       {"--hung-worker-timeout", "--hung-worker-timeout is", "1ms", "inf", "999us", ""},
       {"--probe-interval", "--probe-interval is", "100ms", "inf", "99ms", ""},
-      {"--poll-interval", "poll_interval is", "10ms", "1h", "9ms", "1h1ns"},
+      {"--poll-interval", "--poll-interval is", "10ms", "1h", "9ms", "1h1ns"},
       {"--log-slow-requests", "--log-slow-requests is", "1ns", "inf", "0", ""},
-      {"--executors", "threads is", "0", "1024", "-1", "1025"},
-      {"--lane-width", "lane_width is", "0", "1024", "-1", "1025"},
-      {"--max-wait", "max_wait is", "0", "10s", "-1ns", "10s1ns"},
-      {"--max-batch-tokens", "max_batch_tokens is", "1", "", "0", ""},
-      {"--max-batch-pixels", "max_batch_pixels is", "1", "", "0", ""},
-      {"--max-queue-requests", "max_requests is", "1", "", "0", ""},
-      {"--max-queue-bytes", "max_bytes is", "1", "", "0", ""},
-      {"--max-answer-bytes", "max_answer_bytes is", "1", "", "0", ""},
+      {"--executors", "--executors is", "0", "1024", "-1", "1025"},
+      {"--lane-width", "--lane-width is", "0", "1024", "-1", "1025"},
+      {"--max-wait", "--max-wait is", "0", "10s", "-1ns", "10s1ns"},
+      {"--max-batch-tokens", "--max-batch-tokens is", "1", "", "0", ""},
+      {"--max-batch-pixels", "--max-batch-pixels is", "1", "", "0", ""},
+      {"--max-queue-requests", "--max-queue-requests is", "1", "", "0", ""},
+      {"--max-queue-bytes", "--max-queue-bytes is", "1", "", "0", ""},
+      {"--max-answer-bytes", "--max-answer-bytes is", "1", "", "0", ""},
       {"--model-memory", "--model-memory is", "1", "", "0", ""},
       {"--device", "is not known", "cuda:0", "cuda:127", "cuda:-1", "cuda:128"},
   };
@@ -322,7 +322,7 @@ TEST(ServerOptions, EveryFaultIsNamedAtOnce) {
   EXPECT_THAT(
       std::string(status.message()),
       AllOf(HasSubstr("/nowhere"), HasSubstr("\"localhost\""), HasSubstr("99999"), HasSubstr("gpu"),
-            HasSubstr("max_batch_tokens is 0"), HasSubstr("--queues is -1"),
+            HasSubstr("--max-batch-tokens is 0"), HasSubstr("--queues is -1"),
             HasSubstr("--max-transport-bytes is 33554431"), HasSubstr("--lame-duck is -1s"), HasSubstr("loud")));
 }
 

@@ -35,11 +35,11 @@ void PinTo(int core) {
 absl::Status ExecutorOptions::Validate() const {
   if (threads < 0 || threads > 1024) {
     return absl::InvalidArgumentError(
-        absl::StrCat("threads is ", threads, "; it must be 0 (one for every core) to 1024"));
+        absl::StrCat("--executors is ", threads, "; it must be 0 (one for every core) to 1024"));
   }
   if (lane_width < 0 || lane_width > 1024) {
     return absl::InvalidArgumentError(
-        absl::StrCat("lane_width is ", lane_width, "; it must be 0 (all executors) to 1024"));
+        absl::StrCat("--lane-width is ", lane_width, "; it must be 0 (all executors) to 1024"));
   }
   return absl::OkStatus();
 }

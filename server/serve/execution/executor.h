@@ -41,7 +41,7 @@ struct ExecutorOptions {
   // Logs a line per batch (images, tokens and grids) at level info instead of debug.
   bool log_batches = false;
 
-  absl::Status Validate() const;  // an error names the field, the value and the allowed range
+  absl::Status Validate() const;  // an error names the flag or field, the value and the allowed range
   int ThreadCount() const;        // resolved value of `threads`; at least 1
   // Returns the number of stand-ins, which take quick batches while executors process slow images: one per executor on
   // a CPU, none for a CUDA device.

@@ -6,14 +6,15 @@ namespace vitrine {
 
 absl::Status AdmissionOptions::Validate() const {
   if (max_requests < 1) {
-    return absl::InvalidArgumentError(absl::StrCat("max_requests is ", max_requests, "; it must be at least 1"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("--max-queue-requests is ", max_requests, "; it must be at least 1"));
   }
   if (max_bytes < 1) {
-    return absl::InvalidArgumentError(absl::StrCat("max_bytes is ", max_bytes, "; it must be at least 1"));
+    return absl::InvalidArgumentError(absl::StrCat("--max-queue-bytes is ", max_bytes, "; it must be at least 1"));
   }
   if (max_answer_bytes < 1) {
     return absl::InvalidArgumentError(
-        absl::StrCat("max_answer_bytes is ", max_answer_bytes, "; it must be at least 1"));
+        absl::StrCat("--max-answer-bytes is ", max_answer_bytes, "; it must be at least 1"));
   }
   if (max_predicted_wait <= absl::ZeroDuration()) {
     return absl::InvalidArgumentError(absl::StrCat("max_predicted_wait is ", absl::FormatDuration(max_predicted_wait),

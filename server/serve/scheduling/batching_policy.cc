@@ -108,7 +108,7 @@ PriorityClass ClassOf(v1::Priority priority) {
 absl::Status BatchOptions::Validate() const {
   if (max_batch_tokens < 1) {
     return absl::InvalidArgumentError(
-        absl::StrCat("max_batch_tokens is ", max_batch_tokens, "; it must be at least 1"));
+        absl::StrCat("--max-batch-tokens is ", max_batch_tokens, "; it must be at least 1"));
   }
   if (max_batch_images < 1) {
     return absl::InvalidArgumentError(
@@ -116,11 +116,11 @@ absl::Status BatchOptions::Validate() const {
   }
   if (max_batch_pixels < 1) {
     return absl::InvalidArgumentError(
-        absl::StrCat("max_batch_pixels is ", max_batch_pixels, "; it must be at least 1"));
+        absl::StrCat("--max-batch-pixels is ", max_batch_pixels, "; it must be at least 1"));
   }
   if (max_wait < absl::ZeroDuration() || max_wait > kLongestBatchWait) {
     return absl::InvalidArgumentError(
-        absl::StrCat("max_wait is ", absl::FormatDuration(max_wait), "; it must be 0 to 10 s"));
+        absl::StrCat("--max-wait is ", absl::FormatDuration(max_wait), "; it must be 0 to 10 s"));
   }
   for (const absl::Duration patience_of_class : patience) {
     if (patience_of_class <= absl::ZeroDuration() || patience_of_class > absl::Hours(1)) {

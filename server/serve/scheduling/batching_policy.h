@@ -42,7 +42,7 @@ struct BatchOptions {
   std::array<absl::Duration, kPriorityClasses> patience = {absl::Seconds(1), absl::Seconds(2), absl::Seconds(10)};
 
   BatchLimits Limits() const { return {max_batch_tokens, max_batch_images, max_batch_pixels, max_wait}; }
-  absl::Status Validate() const;  // an error names the field, the value and the allowed range
+  absl::Status Validate() const;  // an error names the flag or field, the value and the allowed range
 };
 
 // A waiting request, as input of the policy.

@@ -20,7 +20,7 @@ absl::Status AbandonedError() {
 }
 
 absl::Status DrainingError() {
-  return absl::UnavailableError("the server is draining; another replica will answer");
+  return absl::UnavailableError("the server is draining; use another replica");
 }
 
 void InferenceRequest::Finish(absl::StatusOr<v1::ClassifyResponse> answer) {

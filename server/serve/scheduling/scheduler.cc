@@ -26,7 +26,7 @@ struct Ends {
       absl::DeadlineExceededError("the answer would have come after the deadline; nothing was computed");
   // For admitted requests. Differs from the text of a rejection, so that logs can tell them apart.
   const absl::Status given_up =
-      absl::UnavailableError("the server ended before this request's turn came; another replica will answer");
+      absl::UnavailableError("the server ended before it computed this request; use another replica");
 };
 
 const Ends& End() {

@@ -87,14 +87,14 @@ absl::StatusOr<v1::AttentionRequest> AttentionOf(const AttentionParameter& wish,
     for (const AttentionAbility::Offer& each : ability.offers) words.push_back(AttentionKindName(each.kind));
     return absl::InvalidArgumentError(
         absl::StrCat("this model has no attention of kind ", AttentionKindName(wish.kind),
-                     words.empty() ? "; it has none at all" : absl::StrCat("; it has ", absl::StrJoin(words, ", "))));
+                     words.empty() ? "; it has no attention" : absl::StrCat("; it has ", absl::StrJoin(words, ", "))));
   }
   const bool on_image = FormOf(wish.kind) == AttentionForm::kGrid;
   if (encoding == v1::OVERLAY_PNG && !on_image) {
     return absl::InvalidArgumentError(
         absl::StrCat("attention of kind ", AttentionKindName(wish.kind),
-                     " does not lie on the image and cannot be drawn on it; leave attention_encoding out, or ask "
-                     "for float"));
+                     " is no map of the image and cannot be drawn on it; leave attention_encoding out, or set it "
+                     "to float"));
   }
   v1::AttentionRequest request;
   request.set_kind(wish.kind);

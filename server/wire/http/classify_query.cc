@@ -106,7 +106,7 @@ absl::Status ReadFeatures(const std::string& value, ClassifyQuery& query) {
     const std::optional<v1::FeatureKind> kind = FeatureKindOf(word);
     if (!kind.has_value()) {
       return absl::InvalidArgumentError(absl::StrCat("parameter features names \"", Shown(word),
-                                                     "\", which is not known; there are class, mean and patches, with "
+                                                     "\", which is unknown; give class, mean or patches, with "
                                                      "commas between them"));
     }
     if (!kinds.insert(*kind).second) {
@@ -166,7 +166,7 @@ absl::Status ReadKnown(const std::string& name, const std::string& value, Classi
   }
   if (name == "timeout") return absl::InvalidArgumentError("parameter timeout is now deadline");
   return absl::InvalidArgumentError(
-      absl::StrCat("parameter \"", Shown(name), "\" of the URL is not known; there are ", names));
+      absl::StrCat("parameter \"", Shown(name), "\" of the URL is unknown; valid parameters are ", names));
 }
 
 }  // namespace

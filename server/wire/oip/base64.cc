@@ -91,7 +91,7 @@ absl::StatusOr<std::string> ReadBase64(std::string_view text) {
   const size_t comma = url.find(',');
   if (comma == absl::string_view::npos || !absl::EndsWithIgnoreCase(url.substr(0, comma), ";base64")) {
     return absl::InvalidArgumentError(
-        "is a data URL that is not base64; it must begin like data:image/jpeg;base64, with a comma behind");
+        "is a data URL that is not base64; it must begin like data:image/jpeg;base64, including the comma");
   }
   const std::string_view data = text.substr(begin + comma + 1);
   return data.find('%') == std::string_view::npos ? Decode(data) : Decode(WithoutEscapes(data));

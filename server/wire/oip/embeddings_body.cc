@@ -39,7 +39,7 @@ absl::Status CheckMembers(const json& document) {
     if (name == "kind") return absl::InvalidArgumentError("\"kind\" is now \"feature\"");
     if (std::find(std::begin(kMembers), std::end(kMembers), name) != std::end(kMembers)) continue;
     return absl::InvalidArgumentError(
-        absl::StrCat("\"", Shown(name), "\" is not known; there are ", absl::StrJoin(kMembers, ", ")));
+        absl::StrCat("\"", Shown(name), "\" is unknown; valid members are ", absl::StrJoin(kMembers, ", ")));
   }
   return absl::OkStatus();
 }
@@ -48,7 +48,7 @@ absl::Status AddImage(const json& text, inference::ModelInferRequest& message) {
   if (!text.is_string()) {
     return absl::InvalidArgumentError(
         "\"input\" must be an image, or an array of them: strings of base64 or data URLs; tokens of text are not "
-        "taken");
+        "accepted");
   }
   const std::string& image = text.get_ref<const std::string&>();
   if (absl::StartsWithIgnoreCase(image, "http://") || absl::StartsWithIgnoreCase(image, "https://")) {

@@ -272,7 +272,7 @@ absl::Status OipHttpFront::ReadHead(const absl::StatusOr<Caller>& caller, const 
 absl::StatusOr<HttpInferRequest> OipHttpFront::ReadBody(const Asked& asked, absl::StatusOr<std::string> body) {
   if (IsTooLarge(body.status())) {
     return TooLargeError(absl::StrCat(std::string(body.status().message()),
-                                      " (--max-message-bytes); base64 takes a third more than the image itself, which "
+                                      " (--max-message-bytes); base64 is a third larger than the image itself, which "
                                       "may be sent alone, here with Inference-Header-Content-Length: 0, or: ",
                                       asked.curl_line));
   }

@@ -144,9 +144,9 @@ absl::Status AddOutput(const OutputTensor& output, const PlannedModel& model, in
     return absl::OkStatus();
   }
   if (output.name() != kProbabilities && output.name() != kLogits) {
-    return absl::InvalidArgumentError(absl::StrCat("output \"", Shown(output.name()), "\" is not known; there are \"",
-                                                   kProbabilities, "\", \"", kLogits, "\", \"", kUnsure, "\", \"",
-                                                   kEmbedding, "\" and \"", kAttention, "\""));
+    return absl::InvalidArgumentError(
+        absl::StrCat("output \"", Shown(output.name()), "\" is unknown; valid outputs are \"", kProbabilities, "\", \"",
+                     kLogits, "\", \"", kUnsure, "\", \"", kEmbedding, "\" and \"", kAttention, "\""));
   }
   RETURN_IF_ERROR(CheckNames(output.parameters(), absl::StrCat("output \"", output.name(), "\""),
                              {"classification", "binary_data"}));

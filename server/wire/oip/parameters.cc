@@ -65,11 +65,10 @@ absl::Status CheckNames(const InferParameters& parameters, std::string_view whos
           std::string(whose), " asks for shared memory, which is not supported; send the values themselves"));
     }
     return absl::InvalidArgumentError(absl::StrCat(
-        std::string(whose), " has the parameter \"", Shown(name), "\", which is not known; there ",
-        known.size() == 0
-            ? "are none"
-            : absl::StrCat("are ", absl::StrJoin(known, ", ",
-                                                 [](std::string* out, std::string_view each) { out->append(each); }))));
+        std::string(whose), " has the parameter \"", Shown(name), "\", which is unknown; valid parameters: ",
+        known.size() == 0 ? "none" : absl::StrJoin(known, ", ", [](std::string* out, std::string_view each) {
+          out->append(each);
+        })));
   }
   return absl::OkStatus();
 }

@@ -40,12 +40,12 @@ absl::Status CallWorkers::Start() {
 absl::Status CallWorkers::Do(const std::string& account, std::function<void()> work) {
   MutexLock lock(mutex_);
   if (size_ >= options_.most) {
-    return ShedError(ShedReason::kRequests, absl::StrCat(size_, " calls wait for a worker thread already"), kRetry);
+    return ShedError(ShedReason::kRequests, absl::StrCat(size_, " calls already wait for a worker thread"), kRetry);
   }
   std::deque<Work>& own = waiting_[account];
   if (own.size() >= options_.most_per_account) {
     return ShedError(ShedReason::kQuota,
-                     absl::StrCat("the caller has ", own.size(), " calls that wait for a worker thread already"),
+                     absl::StrCat("the caller already has ", own.size(), " calls that wait for a worker thread"),
                      kRetry);
   }
   if (own.empty()) turns_.push_back(account);

@@ -55,7 +55,7 @@ class ClassifyStreamCall final : public StreamCall {
     }
     if (IsIdTaken(read)) {  // an id is free again after its answer is sent
       return absl::InvalidArgumentError(
-          absl::StrCat("request_id \"", read.id, "\" is in flight on this stream already; ids must differ"));
+          absl::StrCat("request_id \"", read.id, "\" is already in flight on this stream; ids must differ"));
     }
     return request;
   }

@@ -27,7 +27,7 @@ absl::StatusOr<HealthCheckResponse> Check(const Health& health, const HealthChec
   if (status.has_value()) return ResponseOf(*status);
   return absl::NotFoundError(
       absl::StrCat("there is no service \"", absl::CHexEscape(request.service()),
-                   "\"; there are \"\", the full names of services, as vitrine.v1.Classifier, and \"model/<name>\""));
+                   "\"; use \"\", the full name of a service, as vitrine.v1.Classifier, or \"model/<name>\""));
 }
 
 struct WatchHealthKind {

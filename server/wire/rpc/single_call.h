@@ -87,7 +87,7 @@ class SimpleUnaryCall final : public CheckedCall {
   }
 
   absl::StatusOr<Response> Respond(const absl::StatusOr<MessageBytes>& message) {
-    if (cancelled()->load(std::memory_order_acquire)) return absl::CancelledError("the client has left");
+    if (cancelled()->load(std::memory_order_acquire)) return absl::CancelledError("the client cancelled the call");
     if (server().clock().Now() >= deadline()) return absl::DeadlineExceededError("Deadline Exceeded");
     RETURN_IF_ERROR(message.status());
     Request request;
@@ -214,7 +214,7 @@ class WatchCall final : public CheckedCall, public OpenEndedCall {
     typename Kind::Request request;
     RETURN_IF_ERROR(ParseMessage(**message, request));
     RETURN_IF_ERROR(Kind::Check(request));
-    if (cancelled()->load(std::memory_order_acquire)) return absl::CancelledError("the client has left");
+    if (cancelled()->load(std::memory_order_acquire)) return absl::CancelledError("the client cancelled the call");
     parts_.watches.Add(Self());
     const uint64_t id =
         Kind::Subscribe(parts_, *caller_, request, [call = Self()](const Event& event) { call->OnEvent(event); });

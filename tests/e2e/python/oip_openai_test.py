@@ -63,7 +63,7 @@ class OpenAi(unittest.TestCase):
         numpy.testing.assert_allclose(unit, plain / numpy.linalg.norm(plain), atol=1e-5)
 
     def test_refusals(self):
-        for sentence, arguments in (("tokens of text are not taken", {"input": [1, 2, 3]}),
+        for sentence, arguments in (("tokens of text are not accepted", {"input": [1, 2, 3]}),
                                     ("fetches nothing", {"input": "https://example.com/cat.jpg"}),
                                     ("not base64", {"input": "What is in this picture?"}),
                                     ("JPEG", {"input": "aGVsbG8="}),

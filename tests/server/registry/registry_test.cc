@@ -310,7 +310,7 @@ TEST(RegistryOptions, RefusalsNameTheFieldAndTheRange) {
   options.root = "/tmp";
   EXPECT_TRUE(options.Validate().ok());
   options.poll_interval = absl::ZeroDuration();
-  EXPECT_THAT(options.Validate().ToString(), HasSubstr("poll_interval is 0; it must be 10 ms to 1 h"));
+  EXPECT_THAT(options.Validate().ToString(), HasSubstr("--poll-interval is 0; it must be 10 ms to 1 h"));
   options.poll_interval = absl::Seconds(1);
   options.keep_versions = 0;
   EXPECT_THAT(options.Validate().ToString(), HasSubstr("keep_versions is 0"));

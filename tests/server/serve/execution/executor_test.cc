@@ -166,7 +166,7 @@ TEST(ExecutorPool, TheWatchdogHearsOfABatchThatDoesNotComeBack) {
 
 TEST(ExecutorOptions, RefusalsNameTheFieldAndTheRange) {
   EXPECT_THAT((ExecutorOptions{.device = {}, .threads = -1}).Validate().ToString(),
-              HasSubstr("threads is -1; it must be 0"));
+              HasSubstr("--executors is -1; it must be 0"));
   EXPECT_GE(ExecutorOptions{}.ThreadCount(), 1);
   EXPECT_EQ((ExecutorOptions{.device = {Device::Kind::kCuda, 0}, .threads = 8}.ThreadCount()), 8);
   EXPECT_EQ((ExecutorOptions{.device = {Device::Kind::kCuda, 0}, .threads = 8}.StandInCount()), 0);

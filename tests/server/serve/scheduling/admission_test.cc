@@ -296,7 +296,7 @@ TEST_F(AdmissionTest, WorkEndsOnce) {
 
 TEST(AdmissionOptions, RefusalsNameTheFieldAndTheRange) {
   EXPECT_TRUE(AdmissionOptions{}.Validate().ok());
-  EXPECT_THAT(AdmissionOptions{.max_requests = 0}.Validate().ToString(), HasSubstr("max_requests is 0"));
+  EXPECT_THAT(AdmissionOptions{.max_requests = 0}.Validate().ToString(), HasSubstr("--max-queue-requests is 0"));
   EXPECT_THAT(AdmissionOptions{.deadline_share = 1.5}.Validate().ToString(), HasSubstr("deadline_share is 1.5"));
   EXPECT_THAT(AdmissionOptions{.executors = 0}.Validate().ToString(), HasSubstr("executors is 0"));
 }

@@ -204,9 +204,10 @@ TEST(Decide, AModelMayHaveLimitsOfItsOwn) {
 
 TEST(BatchOptions, RefusalsNameTheFieldAndTheRange) {
   EXPECT_THAT(BatchOptions{.max_batch_tokens = 0}.Validate().ToString(),
-              ::testing::HasSubstr("max_batch_tokens is 0; it must be at least 1"));
+              ::testing::HasSubstr("--max-batch-tokens is 0; it must be at least 1"));
   EXPECT_THAT(BatchOptions{.max_batch_images = 0}.Validate().ToString(), ::testing::HasSubstr("max_batch_images"));
-  EXPECT_THAT(BatchOptions{.max_batch_pixels = 0}.Validate().ToString(), ::testing::HasSubstr("max_batch_pixels is 0"));
+  EXPECT_THAT(BatchOptions{.max_batch_pixels = 0}.Validate().ToString(),
+              ::testing::HasSubstr("--max-batch-pixels is 0"));
   EXPECT_THAT(BatchOptions{.max_wait = absl::Minutes(1)}.Validate().ToString(), ::testing::HasSubstr("0 to 10 s"));
   EXPECT_TRUE(BatchOptions{}.Validate().ok());
   EXPECT_TRUE(BatchOptions{.max_wait = absl::Seconds(10)}.Validate().ok());

@@ -127,7 +127,7 @@ TEST(ClassifyQuery, WhatIsWrongIsNamedWithWhatThereIs) {
     EXPECT_THAT(WhyNot(std::string("attention=query:::") + patch), HasSubstr("row * columns + column")) << patch;
   }
   for (const char* words : {"", "all", "mean,", "class;mean"}) {
-    EXPECT_THAT(WhyNot(std::string("features=") + words), HasSubstr("class, mean and patches")) << words;
+    EXPECT_THAT(WhyNot(std::string("features=") + words), HasSubstr("class, mean or patches")) << words;
   }
   EXPECT_THAT(WhyNot("features=mean,class,mean"), HasSubstr("mean twice"));
   EXPECT_THAT(WhyNot("normalize=true"), HasSubstr("add features=KIND"));
@@ -163,7 +163,7 @@ TEST(AttentionParameter, BecomesARequestThatTheModelUnderstands) {
   EXPECT_THAT(ask("distance", v1::OVERLAY_PNG).status().message(), HasSubstr("leave attention_encoding out"));
   EXPECT_THAT(ask("class", std::nullopt).status().message(), HasSubstr("it has mean, distance"));
   ability.offers.clear();
-  EXPECT_THAT(ask("class", std::nullopt).status().message(), HasSubstr("it has none at all"));
+  EXPECT_THAT(ask("class", std::nullopt).status().message(), HasSubstr("it has no attention"));
 }
 
 }  // namespace

@@ -70,8 +70,8 @@ TEST(EmbeddingsBody, WhatIsWrongIsNamed) {
   EXPECT_THAT(EmbeddingsRefusal(R"({"model":"m"})"), HasSubstr("lacks \"input\""));
   EXPECT_THAT(EmbeddingsRefusal(R"({"model":"m","input":null})"), HasSubstr("lacks \"input\""));
   EXPECT_THAT(EmbeddingsRefusal(R"({"model":"m","input":[]})"), HasSubstr("0 images; it must have 1 to 64"));
-  EXPECT_THAT(EmbeddingsRefusal(R"({"model":"m","input":[1,2]})"), HasSubstr("tokens of text are not taken"));
-  EXPECT_THAT(EmbeddingsRefusal(R"({"model":"m","input":[[1,2]]})"), HasSubstr("tokens of text are not taken"));
+  EXPECT_THAT(EmbeddingsRefusal(R"({"model":"m","input":[1,2]})"), HasSubstr("tokens of text are not accepted"));
+  EXPECT_THAT(EmbeddingsRefusal(R"({"model":"m","input":[[1,2]]})"), HasSubstr("tokens of text are not accepted"));
   EXPECT_THAT(EmbeddingsRefusal(R"({"model":"m","input":{"image":"b25l"}})"),
               HasSubstr("strings of base64 or data URLs"));
   EXPECT_THAT(EmbeddingsRefusal(R"({"model":"m","input":"https://example.com/a.png"})"),
@@ -85,7 +85,7 @@ TEST(EmbeddingsBody, WhatIsWrongIsNamed) {
   EXPECT_THAT(EmbeddingsRefusal(R"({"model":"m","input":"b25l","normalize":1})"),
               HasSubstr("\"normalize\" must be true or false"));
   EXPECT_THAT(EmbeddingsRefusal(R"({"model":"m","input":"b25l","top_k":1})"),
-              HasSubstr("\"top_k\" is not known; there are model,"));
+              HasSubstr("\"top_k\" is unknown; valid members are model,"));
   json many = {{"model", "m"}, {"input", std::vector<std::string>(65, "b25l")}};
   EXPECT_THAT(EmbeddingsRefusal(many.dump()), HasSubstr("65 images; it must have 1 to 64"));
 }

@@ -342,7 +342,7 @@ TEST(InferPlan, TheSizeOfBinaryDataIsIgnored) {
   ASSERT_TRUE(plan.ok()) << plan.status();
   EXPECT_EQ(plan->parts[0].input, "abcdefghijkl");
   parameters["binary_data_sizes"].set_int64_param(12);
-  EXPECT_THAT(Refusal(request), HasSubstr("\"binary_data_sizes\", which is not known"));
+  EXPECT_THAT(Refusal(request), HasSubstr("\"binary_data_sizes\", which is unknown"));
 }
 
 TEST(InferPlan, TopKIsWhatTheLargestOutputNeeds) {

@@ -169,7 +169,7 @@ TEST(TensorView, PlansEachImageAsTheModelsInput) {
   EXPECT_THAT(refusal(bytes), HasSubstr("accepts FP32"));
   inference::ModelInferRequest normalized = Request({1, 3, 2, 2}, std::vector<float>(12));
   (*normalized.mutable_inputs(0)->mutable_parameters())["normalized"].set_bool_param(true);
-  EXPECT_THAT(refusal(normalized), HasSubstr("\"normalized\", which is not known"));
+  EXPECT_THAT(refusal(normalized), HasSubstr("\"normalized\", which is unknown"));
 }
 
 }  // namespace

@@ -300,7 +300,7 @@ TEST(CallWorkers, AccountsTakeTurnsAndAreHeldToTheirShare) {
     });
   };
   for (int i = 0; i < 3; ++i) EXPECT_TRUE(add("a").ok());
-  EXPECT_THAT(std::string(add("a").message()), HasSubstr("the caller has 3 calls"));
+  EXPECT_THAT(std::string(add("a").message()), HasSubstr("the caller already has 3 calls"));
   for (int i = 0; i < 2; ++i) EXPECT_TRUE(add("b").ok());
   EXPECT_TRUE(absl::IsResourceExhausted(add("c")));
   go.set_value();
