@@ -47,7 +47,7 @@ class Problems {
 void CheckModels(const ServerStatus& status, Problems& problems) {
   for (const ServerStatus::Model& model : status.models) {
     if (model.shed_per_second > kRateFloor && model.shed_per_second >= kShedShare * model.requests_per_second) {
-      problems.Degraded(absl::StrFormat("%s requests a second to %s are refused because of load, of %s a second",
+      problems.Degraded(absl::StrFormat("%s requests per second to %s are rejected because of load, of %s per second",
                                         RateText(model.shed_per_second), model.name,
                                         RateText(model.requests_per_second)));
     }
@@ -80,12 +80,12 @@ void CheckVersions(const ServerStatus& status, Problems& problems) {
     // kWholeModel is skipped because repository_fault reports it.
     if (version.state == "FAILED" && version.version != kWholeModel) {
       const auto other = serving.find(version.model);
-      problems.Degraded(absl::StrCat(name, " was refused: ", version.reason, "; ",
+      problems.Degraded(absl::StrCat(name, " was rejected: ", version.reason, "; ",
                                      other == serving.end() ? "no version of this model serves"
                                                             : absl::StrCat("version ", other->second, " serves")));
     }
     if (version.faults_per_second > kRateFloor) {
-      problems.Degraded(absl::StrFormat("%s failed %s requests a second by the server's own fault, of %s a second",
+      problems.Degraded(absl::StrFormat("%s failed %s requests per second because of server faults, of %s per second",
                                         name, RateText(version.faults_per_second),
                                         RateText(version.requests_per_second)));
     }
@@ -99,7 +99,7 @@ void CheckExecutors(const ServerStatus& status, Problems& problems) {
                                    absl::FormatDuration(absl::Trunc(status.executors[i].batch_age, absl::Seconds(1)))));
   }
   if (const double busy = BusyRatio(status.executors); busy >= kSaturated) {
-    problems.Degraded(absl::StrFormat("the executors are %.0f %% busy; more load is refused or waits", busy * 100));
+    problems.Degraded(absl::StrFormat("the executors are %.0f %% busy; more load is rejected or waits", busy * 100));
   }
   if (status.queue.oldest >= kLongWait) {
     problems.Degraded(absl::StrCat("the oldest of ", status.queue.requests, " waiting requests has waited for ",
@@ -194,7 +194,7 @@ Problem Verdict(const ServerStatus& status) {
     for (const ServerStatus::Model& model : status.models) rate += model.requests_per_second;
     const auto ready = std::count_if(status.versions.begin(), status.versions.end(),
                                      [](const ServerStatus::Version& v) { return v.state == "READY"; });
-    return {Severity::kOk, absl::StrFormat("Ready: %d %s, %s requests a second; nothing stands out.", ready,
+    return {Severity::kOk, absl::StrFormat("Ready: %d %s, %s requests per second; no problems.", ready,
                                            ready == 1 ? "version serves" : "versions serve", RateText(rate))};
   }
   const std::string more = problems.size() == 1 ? "." : absl::StrCat("; and ", problems.size() - 1, " more, below.");

@@ -211,7 +211,7 @@ TEST(Statusz, TellsAPersonWhatIsWrong) {
   RunningServer running(folder.path());
   const std::string json = running.Get("/statusz");
   EXPECT_THAT(json, AllOf(StartsWith("HTTP/1.1 200 OK\r\n"), HasSubstr("Content-Type: application/json"),
-                          HasSubstr("\n\r\n{\n  \"verdict\": \"Ready, but mixed version 2 was refused: "),
+                          HasSubstr("\n\r\n{\n  \"verdict\": \"Ready, but mixed version 2 was rejected: "),
                           HasSubstr("version 1 serves"), HasSubstr("--max-batch-tokens")));
   const nlohmann::json status = nlohmann::json::parse(json.substr(json.find("\r\n\r\n")));
   EXPECT_EQ(status["severity"], "degraded");

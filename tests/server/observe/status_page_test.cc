@@ -92,7 +92,7 @@ TEST(StatusJson, TheVerdictStandsFirst) {
   status.versions = {{.model = "m", .version = 7, .state = "FAILED", .reason = "cut"}};
   const std::string text = StatusJson(status);
   EXPECT_EQ(text.find("{\n  \"verdict\": \"Not well: requests are not served: every version was refused"), 0U) << text;
-  EXPECT_THAT(text, HasSubstr("m version 7 was refused: cut; no version of this model serves\""));
+  EXPECT_THAT(text, HasSubstr("m version 7 was rejected: cut; no version of this model serves\""));
 }
 
 TEST(StatusJson, HoldsTheWordsOfStrangersAsText) {

@@ -35,13 +35,13 @@ std::string Sentence(const ServerStatus& status) {
 TEST(Status, NothingIsWrongWithAHealthyServer) {
   EXPECT_THAT(FindProblems(Healthy()), IsEmpty());
   EXPECT_EQ(Verdict(Healthy()).severity, Severity::kOk);
-  EXPECT_EQ(Verdict(Healthy()).sentence, "Ready: 1 version serves, 40 requests a second; nothing stands out.");
+  EXPECT_EQ(Verdict(Healthy()).sentence, "Ready: 1 version serves, 40 requests per second; no problems.");
 }
 
 TEST(Status, ARefusedVersionIsNamedWithItsReasonAndWhatServesInstead) {
   ServerStatus status = Healthy();
   status.versions.push_back({.model = "xcit", .version = 4, .state = "FAILED", .reason = "weights.safetensors is cut"});
-  EXPECT_EQ(Sentence(status), "xcit version 4 was refused: weights.safetensors is cut; version 3 serves");
+  EXPECT_EQ(Sentence(status), "xcit version 4 was rejected: weights.safetensors is cut; version 3 serves");
   status.versions.front().labels = {"stable"};
   status.versions.insert(status.versions.begin() + 1,
                          ServerStatus::Version{.model = "xcit", .version = 5, .state = "READY"});
@@ -63,7 +63,7 @@ TEST(Status, TheWorstComesFirst) {
 TEST(Status, EachKindOfTroubleIsSeen) {
   ServerStatus status = Healthy();
   status.models[0].shed_per_second = 12.5;
-  EXPECT_THAT(Sentence(status), HasSubstr("12.5 requests a second to xcit are refused because of load"));
+  EXPECT_THAT(Sentence(status), HasSubstr("12.5 requests per second to xcit are rejected because of load"));
 
   status = Healthy();
   status.models[0].rollbacks = 1;
@@ -73,7 +73,7 @@ TEST(Status, EachKindOfTroubleIsSeen) {
 
   status = Healthy();
   status.versions[0].faults_per_second = 0.2;
-  EXPECT_THAT(Sentence(status), HasSubstr("xcit version 3 failed 0.2 requests a second by the server's own fault"));
+  EXPECT_THAT(Sentence(status), HasSubstr("xcit version 3 failed 0.2 requests per second because of server faults"));
 
   status = Healthy();
   status.executors[1].batch_age = absl::Seconds(34);
@@ -130,20 +130,21 @@ TEST(Status, TroubleBeginsWhereItsLimitIs) {
 TEST(Status, SentencesSayTheirNumbers) {
   ServerStatus status = Healthy();
   status.models[0].shed_per_second = 0.25;
-  EXPECT_EQ(Sentence(status), "0.25 requests a second to xcit are refused because of load, of 40 a second");
+  EXPECT_EQ(Sentence(status), "0.25 requests per second to xcit are rejected because of load, of 40 per second");
   status = Healthy();
   status.models[0].rollbacks = 2;
   status.models[0].rollbacks_per_second = 1;
   EXPECT_EQ(Sentence(status), "a canary of xcit was just taken out of traffic (2 times since the start)");
   status = Healthy();
   status.versions[0].faults_per_second = 1234.4;
-  EXPECT_EQ(Sentence(status), "xcit version 3 failed 1234 requests a second by the server's own fault, of 40 a second");
+  EXPECT_EQ(Sentence(status),
+            "xcit version 3 failed 1234 requests per second because of server faults, of 40 per second");
   status = Healthy();
   status.executors[0].batch_age = absl::Seconds(12.7);
   EXPECT_EQ(Sentence(status), "executor 0 has been at one batch for 12s") << "whole seconds";
   status = Healthy();
   status.executors = {{.busy_ratio = 0.96}};
-  EXPECT_EQ(Sentence(status), "the executors are 96 % busy; more load is refused or waits");
+  EXPECT_EQ(Sentence(status), "the executors are 96 % busy; more load is rejected or waits");
   status = Healthy();
   status.queue.oldest = absl::Milliseconds(2345);
   EXPECT_EQ(Sentence(status), "the oldest of 0 waiting requests has waited for 2.3s");
@@ -156,11 +157,11 @@ TEST(Status, WhatServesInsteadIsTheNewest) {
   status.versions.push_back({.model = "xcit", .version = 2, .state = "READY"});
   status.versions.push_back({.model = "xcit", .version = 5, .state = "RETIRING"});
   status.versions.push_back({.model = "xcit", .version = 4, .state = "FAILED", .reason = "cut"});
-  EXPECT_EQ(Sentence(status), "xcit version 4 was refused: cut; version 3 serves");
+  EXPECT_EQ(Sentence(status), "xcit version 4 was rejected: cut; version 3 serves");
   status.versions.back().version = kWholeModel;
   EXPECT_THAT(FindProblems(status), IsEmpty()) << "the repository's fault, which is told as that";
   status.versions.pop_back();
-  EXPECT_EQ(Verdict(status).sentence, "Ready: 2 versions serve, 40 requests a second; nothing stands out.");
+  EXPECT_EQ(Verdict(status).sentence, "Ready: 2 versions serve, 40 requests per second; no problems.");
 }
 
 TEST(Status, CertificatesAreWatchedTwoWeeksAhead) {
