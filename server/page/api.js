@@ -30,7 +30,7 @@ export const passes = (refusal) => ["UNREACHABLE", "UNAVAILABLE"].includes(refus
 
 const LIMIT = 65e3;  // timeout of an answer after the upload, in ms: a little longer than the server's
 const unreachable = () =>
-    new Refusal("The server does not answer. It is asked again as soon as it does.", "UNREACHABLE");
+    new Refusal("The server does not answer. The page will retry.", "UNREACHABLE");
 
 function refusalOf(status, text, retryAfter) {
   let said = {};
@@ -39,7 +39,7 @@ function refusalOf(status, text, retryAfter) {
   } catch { /* no JSON: the status has to do */
   }
   return new Refusal(
-      said.error ?? `The server answered ${status} without a sentence.`, said.code ?? "UNKNOWN", status,
+      said.error ?? `The server answered ${status} without a message.`, said.code ?? "UNKNOWN", status,
       Number(retryAfter ?? 0));
 }
 

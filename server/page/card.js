@@ -230,7 +230,7 @@ export class Card {
       parts.push(make("div", {class: "trouble", role: "alert"}, failure.message, make("code", {}, failure.shortCode)));
     if (answer) parts.push(this.predictions());
     if (answer?.unsure)
-      parts.push(make("p", {class: "sentence"}, "Unsure: where it is no surer than this, it is often wrong."));
+      parts.push(make("p", {class: "sentence"}, "Unsure: with this confidence the model is often wrong."));
     if (answer && unknown(this.about, state)) parts.push(make("p", {class: "sentence"}, unknown(this.about, state)));
     if (answer) parts.push(this.times(), this.actions());
     this.words.replaceChildren(...parts);

@@ -82,9 +82,9 @@ function showFigures({load, models}) {
       figure("Requests", short(history.rate.at(-1) ?? 0), "/ s", history.rate),
       figure("In flight", load.in_flight, `of ${load.in_flight_limit}`, history.flight),
       figure("In the queue", load.queue_requests, "", history.queue),
-      figure("Waits longest", milliseconds(1000 * load.queue_oldest_seconds), "", null),
-      figure("Refused for load", short(models.reduce((sum, model) => sum + model.shed_per_second, 0)), "/ s", null),
-      figure("Requests a batch", short(history.batch.at(-1) ?? 0), "", history.batch),
+      figure("Longest wait", milliseconds(1000 * load.queue_oldest_seconds), "", null),
+      figure("Rejected for load", short(models.reduce((sum, model) => sum + model.shed_per_second, 0)), "/ s", null),
+      figure("Requests per batch", short(history.batch.at(-1) ?? 0), "", history.batch),
       figure("Executors busy", percent(busy, 0), `of ${load.executors.length}, last minute`, null));
 }
 
@@ -107,7 +107,7 @@ function showHead(sentence, severity) {
 }
 
 function showLost(error) {
-  const sentence = error.status === 401 ? "A token is wanted" :
+  const sentence = error.status === 401 ? "A token is required" :
       api.passes(error)                 ? "Not reachable, trying again" :
                                           error.message;
   showHead(sentence, "down");

@@ -89,7 +89,7 @@ function showControls() {
   controls.show(catalogue.choices(models), chosen(), state, change);
   const asks = chosen().some((about) => offerOf(about, "query"));
   at("hint").textContent = state.kind === "query" ?
-      "The framed patch asks; the colours say where it looks. Click another, or press Escape to go back." :
+      "The colours show where the framed patch looks. Click another patch, or press Escape to go back." :
       asks && picture?.bitmap ? "Click the picture to see where that patch looks." :
                         "";
 }
@@ -309,7 +309,7 @@ function beginAgain() {
 }
 
 function needToken() {
-  refuse(api.hasToken() ? "This server does not know the token that was given." : "");
+  refuse(api.hasToken() ? "The server does not know this token." : "");
   if (!at("token").hidden) return;
   lock(true);
   at("token-field").focus();

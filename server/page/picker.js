@@ -69,7 +69,7 @@ function startDrop(picked, refuse) {
     show();
     const files = event.dataTransfer?.files, file = pictureOf(files);
     if (file) return picked(file, files.length);
-    return refuse("What was dropped is no file. Save the picture first, then choose it.");
+    return refuse("The dropped item is not a file. Save the picture first, then choose it.");
   });
 }
 
@@ -77,7 +77,7 @@ function startCamera(picked, refuse) {
   const dialog = at("camera"), video = at("video");
   at("open-camera").addEventListener("click", async () => {
     try {
-      if (!navigator.mediaDevices) throw new Error("browsers lend it to https and to this machine alone");
+      if (!navigator.mediaDevices) throw new Error("browsers allow it only with https or on this machine");
       video.srcObject = await navigator.mediaDevices.getUserMedia({video: {facingMode: "environment"}});
       dialog.showModal();
     } catch (error) {
@@ -109,7 +109,7 @@ export function start(picked, refuse) {
   addEventListener("paste", (event) => {
     const files = event.clipboardData?.files, file = pictureOf(files);
     if (file) return picked(file, files.length);
-    if (!(event.target instanceof HTMLInputElement)) refuse("What was pasted is no picture. Copy one, or choose a file.");
+    if (!(event.target instanceof HTMLInputElement)) refuse("The pasted item is not a picture. Copy one, or choose a file.");
   });
   startDrop(picked, refuse);
   startCamera(picked, refuse);

@@ -22,12 +22,12 @@ const OTHERS = [
 
 // Returns a sentence that says why a file is not a usable image; empty if the server must decide.
 function unfit(head, blob) {
-  const name = blob.name ?? "What was pasted", way = "Choose a JPEG, PNG or WebP.";
+  const name = blob.name ?? "The pasted item", way = "Choose a JPEG, PNG or WebP.";
   if (blob.size === 0) return `${name} is empty. ${way}`;
   if (isTaken(head)) return "";
   const start = String.fromCharCode(...head), found = OTHERS.find(([pattern]) => pattern.test(start));
   return found ? `${name} is ${found[1]}, which this page cannot show. ${way}` :
-                 `${name} is no picture that this browser or the server can read. ${way}`;
+                 `${name} is not a picture that this browser or the server can read. ${way}`;
 }
 
 const headOf = async (blob, bytes) => new Uint8Array(await blob.slice(0, bytes).arrayBuffer());
@@ -67,12 +67,12 @@ export async function open(blob) {
     return {
       blob: sent,
       bitmap: smaller,
-      note: `The picture has ${bitmap.width} x ${bitmap.height} pixels; it was made smaller here, to ${
+      note: `The picture has ${bitmap.width} x ${bitmap.height} pixels; it was reduced here to ${
           smaller.width} x ${smaller.height}, as the server reads up to 16 megapixels and ${LONGEST_SIDE} a side.`
     };
   }
   if (isTaken(await headOf(blob, 12))) return {blob, bitmap, note: ""};
-  return {blob: await encoded(bitmap, blob, "image/png"), bitmap, note: "The picture was brought to PNG here."};
+  return {blob: await encoded(bitmap, blob, "image/png"), bitmap, note: "The picture was converted to PNG here."};
 }
 
 export async function fetched(path) {

@@ -47,7 +47,7 @@ export function unknown(about, state) {
   const {classes} = about,
         some =
             classes.length > 5 ? `${classes.slice(0, 4).join(", ")} and ${classes.length - 4} others` : words(classes);
-  return `What this sample shows is none of its classes: ${some}.`;
+  return `This sample shows none of its classes: ${some}.`;
 }
 
 // Returns the index of the patch at `patch` in a grid, row * columns + column.

@@ -47,7 +47,7 @@ export function showCode(asked, picture) {
           picture &&
               make("p", {}, `The code reads ${picture.name}, the picture as the server got it. `,
                    make("button", {type: "button", class: "quiet", click: () => download(picture, picture.name)}, "Save it")),
-          "Python needs the package of client/python, and the address where the server takes ",
+          "Python needs the package of client/python, and the address where the server accepts ",
           "gRPC; JavaScript is a module. All of HTTP is in ", make("a", {href: "/openapi.json", target: "_blank", rel: "noopener"}, "openapi.json"), "."));
   tabs[0].click();
 }

@@ -51,7 +51,7 @@ class Answers(PageCase):
         self.assertEqual(corner, [255, 255, 255, 255])
         self.assertLessEqual(max(sides), 8192)
         self.assertGreater(max(sides), 8000)
-        self.assertIn("9000 x 400 pixels; it was made smaller here, to %d x %d" % tuple(sides), note)
+        self.assertIn("9000 x 400 pixels; it was reduced here to %d x %d" % tuple(sides), note)
 
     def give(self, page, kind, names=("frog.jpg",)):
         """A paste or drop of files, or of a link without any, as a browser makes one."""
@@ -80,7 +80,7 @@ class Answers(PageCase):
 
     def test_a_link_or_a_text_is_no_picture(self):
         page = self.open()
-        for kind, sentence in (("drop", "What was dropped is no file."), ("paste", "What was pasted is no picture.")):
+        for kind, sentence in (("drop", "The dropped item is not a file."), ("paste", "The pasted item is not a picture.")):
             self.give(page, kind, ())
             page.locator("#trouble").filter(has_text=sentence).wait_for()
             self.assertEqual(len(self.predictions(page)), 5, "what was shown stays")
@@ -107,7 +107,7 @@ class Answers(PageCase):
         bitmap = pathlib.Path(self.server.folder) / "frog.bmp"
         PIL.Image.open(FROG).save(bitmap)
         self.upload(page, bitmap)
-        self.assertIn("brought to PNG", page.locator("#hint").text_content())
+        self.assertIn("converted to PNG", page.locator("#hint").text_content())
         self.assertEqual(self.predictions(page)[0][0], "frog")
 
     def test_camera(self):
@@ -170,7 +170,7 @@ class Live(PageCase):
         # It names a rate, which goes on; the page asks anew every few seconds.
         self.until(lambda: page.locator("#live-verdict").text_content() == self.status()["verdict"], "the status's verdict")
         self.assertEqual([name for name in page.locator("#figures dt").all_text_contents()],
-                         ["Requests", "In flight", "In the queue", "Waits longest", "Refused for load", "Requests a batch",
+                         ["Requests", "In flight", "In the queue", "Longest wait", "Rejected for load", "Requests per batch",
                           "Executors busy"])
 
     def test_what_is_wrong_is_listed_with_its_reason(self):
