@@ -219,7 +219,7 @@ absl::Status ServerOptions::Validate() const {
   Faults faults;
   std::error_code ignored;
   if (repository.empty()) {
-    faults.Add("--repository is missing; name the folder that holds <model>/<version>/");
+    faults.Add("--repository is missing; name the folder with <model>/<version>/");
   } else if (!std::filesystem::is_directory(repository, ignored)) {
     faults.Add(absl::StrCat("--repository is \"", repository, "\", which is not a readable folder"));
   }

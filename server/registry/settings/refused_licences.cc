@@ -65,7 +65,7 @@ absl::Status CheckLicence(const v1::Manifest& manifest, const std::vector<std::s
     const std::string stated = licence.empty() ? std::string("it states no licence")
                                                : absl::StrCat("its licence is ", absl::Utf8SafeCHexEscape(licence));
     return absl::FailedPreconditionError(absl::StrCat(manifest.model(), "/", manifest.version(), ": ", stated,
-                                                      ", which this server refuses by --refuse-licence ", pattern));
+                                                      ", which this server rejects by --refuse-licence ", pattern));
   }
   return absl::OkStatus();
 }

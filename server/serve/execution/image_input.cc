@@ -63,7 +63,7 @@ absl::StatusOr<ImageInput> NormalizedToInput(const v1::RawTensor& raw, std::stri
     std::optional<std::vector<float>> values = PlanarFloats(data, raw.channels(), OrderOf(raw), kRange, 1);
     if (!values.has_value()) {
       return absl::InvalidArgumentError(
-          absl::StrCat("the tensor holds a number that is not finite or beyond ", kMaxNormalizedValue, " either way"));
+          absl::StrCat("the tensor has a number that is not finite or of magnitude above ", kMaxNormalizedValue));
     }
     input.values = *std::move(values);
     pixels = input.values.data();

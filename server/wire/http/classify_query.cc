@@ -43,7 +43,7 @@ absl::StatusOr<std::string> DecodePart(std::string_view encoded) {
     text += absl::HexStringToBytes(absl::string_view(encoded.data() + i + 1, 2));
     i += 2;
   }
-  if (text.find('\0') != std::string::npos) return RefusePart(encoded, "which holds a zero byte");
+  if (text.find('\0') != std::string::npos) return RefusePart(encoded, "which contains a zero byte");
   if (!IsUtf8(text)) return RefusePart(encoded, "which is not UTF-8");
   return text;
 }

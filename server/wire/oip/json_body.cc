@@ -62,7 +62,7 @@ absl::Status ParseJsonBody(std::string_view text, const char* what, JsonDocument
   if (demand.dense > kMaxJsonBytes) {
     return absl::InvalidArgumentError(
         absl::StrCat("the JSON has ", demand.dense, " bytes besides long strings; at most ", kMaxJsonBytes,
-                     " are read; send values as binary data after it, and an image as base64, as the bytes alone "
+                     " are read; send values as binary data after it, and an image as base64, as raw bytes "
                      "with Inference-Header-Content-Length: 0, or to /v1/models/NAME:classify"));
   }
   if (demand.depth > kMaxDepth) {

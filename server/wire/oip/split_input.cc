@@ -177,7 +177,7 @@ absl::StatusOr<std::string> PackContents(const InputTensor& input) {
   }
   packed.reserve(contents.uint_contents_size());
   for (const uint32_t value : contents.uint_contents()) {
-    if (value > 255) return RefuseInput(absl::StrCat("holds ", value, ", which is not a UINT8 value"));
+    if (value > 255) return RefuseInput(absl::StrCat("contains ", value, ", which is not a UINT8 value"));
     packed.push_back(static_cast<char>(value));
   }
   return packed;

@@ -93,7 +93,7 @@ TEST_F(AdminModelsTest, ARefusedLicenceIsNotLoadedByHandEither) {
   std::ofstream(manifest) << licensed.DebugString();
   const absl::Status refused = admin_->LoadModel(FromText<v1::LoadModelRequest>("model: 'm' version: 1")).status();
   EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition);
-  const std::string why = "its licence is CC-BY-NC-4.0, which this server refuses by --refuse-licence cc-by-nc*";
+  const std::string why = "its licence is CC-BY-NC-4.0, which this server rejects by --refuse-licence cc-by-nc*";
   EXPECT_THAT(refused.ToString(), HasSubstr(why));
   EXPECT_THAT(registry_->Get("m", 1)->reason, HasSubstr(why));
   EXPECT_EQ(registry_->Find("m").value()->id.version, 2);

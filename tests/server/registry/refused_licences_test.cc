@@ -52,10 +52,10 @@ TEST(RefusedLicences, PatternsFitLicencesInAnySpelling) {
 
 TEST(RefusedLicences, TheReasonNamesLicenceAndFlag) {
   const absl::Status refused = CheckLicence(Licensed("CC-BY-NC-4.0"), {"gpl*", "cc-by-nc*"});
-  EXPECT_EQ(refused, absl::FailedPreconditionError("m/3: its licence is CC-BY-NC-4.0, which this server refuses by "
+  EXPECT_EQ(refused, absl::FailedPreconditionError("m/3: its licence is CC-BY-NC-4.0, which this server rejects by "
                                                    "--refuse-licence cc-by-nc*"));
   EXPECT_THAT(std::string(CheckLicence(Licensed(""), {"none"}).message()),
-              HasSubstr("m/3: it states no licence, which this server refuses by --refuse-licence none"));
+              HasSubstr("m/3: it states no licence, which this server rejects by --refuse-licence none"));
 }
 
 // Versions of older releases have the licence only in the download's entry.
