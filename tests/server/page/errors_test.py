@@ -41,7 +41,7 @@ class Errors(PageCase):
                  "new.jxl": b"\xff\x0a\xfa\x7f", "old.jp2": b"\0\0\0\x0cjP  \r\n", "layers.psd": b"8BPS\0\1"}
         words = {"report.pdf": "is a PDF", "notes.txt": "is a text", "empty.jpg": "is empty", "clip.mp4": "is a video",
                  "phone.heic": "is a HEIC photo", "scan.tif": "is a TIFF", "sheet.docx": "is a ZIP archive or a document",
-                 "noise.bin": "is no picture", "letter.txt": "is a text", "notepad.txt": "is a text", "latin.txt": "is a text",
+                 "noise.bin": "is not a picture", "letter.txt": "is a text", "notepad.txt": "is a text", "latin.txt": "is a text",
                  "cut.gif": "is a damaged GIF", "cut.bmp": "is a damaged BMP", "cut.avif": "is an AVIF picture",
                  "new.jxl": "is a JPEG XL", "old.jp2": "is a JPEG 2000", "layers.psd": "is a raw or layered photo"}
         for name, content in files.items():
