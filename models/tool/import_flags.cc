@@ -13,17 +13,17 @@ void AddPullOptions(CLI::App& command, CLI::Option& weights, ImportOptions& opti
   CLI::Option* pull =
       command
           .add_option("--pull", options.pull,
-                      "fetch the weights, their config and licence from Hugging Face, in\nplace of WEIGHTS")
+                      "download the weights, config.json and licence from Hugging Face,\ninstead of WEIGHTS")
           ->type_name("hf:ORG/NAME@REVISION")
           ->check(FaultOfPull)
           ->excludes(&weights);
   command
       .add_option("--pull-from", options.pull_from,
-                  absl::StrCat("another address that answers like ", kPullFrom, "; else\n$VITRINE_PULL_FROM"))
+                  absl::StrCat("base URL of a mirror of ", kPullFrom, ";\ndefault: $VITRINE_PULL_FROM"))
       ->type_name("URL")
       ->check(FaultOfUrl)
       ->needs(pull);
-  command.add_option("--sha256", options.sha256, "of the file fetched, where the server's word is not enough")
+  command.add_option("--sha256", options.sha256, "expected SHA-256 of the file; required if the server states none")
       ->type_name("DIGEST")
       ->check(FaultOfDigest)
       ->needs(pull);
@@ -45,51 +45,51 @@ void AddLicence(CLI::App& command, std::string& licence, const std::string& othe
 }
 
 CLI::App* AddImportCommand(CLI::App& app, ImportOptions& options) {
-  CLI::App* import = app.add_subcommand("import", "publishes weights that timm or transformers trained");
+  CLI::App* import = app.add_subcommand("import", "publishes weights from timm or transformers");
   import->footer(absl::StrCat(
       "Architectures of --from timm: ", absl::StrJoin(ForeignArchs(ForeignSource::kTimm), ", "),
       "\nArchitectures of --from huggingface: ", absl::StrJoin(ForeignArchs(ForeignSource::kHuggingFace), ", ")));
-  import->add_option("DIR", options.repository, "the repository to publish in; created if it is not there")->required();
-  import->add_option("NAME", options.model, "the name to publish under")->required();
-  CLI::Option* weights =
-      import->add_option("WEIGHTS", options.weights,
-                         "a safetensors file, a shard of several, their index or their\nfolder; pickles are refused");
-  import->add_option("--from", options.source, "whose names the tensors have: timm or huggingface")
+  import->add_option("DIR", options.repository, "repository to publish in; created if missing")->required();
+  import->add_option("NAME", options.model, "model name to publish under")->required();
+  CLI::Option* weights = import->add_option(
+      "WEIGHTS", options.weights,
+      "safetensors file, a shard of several, their index or their\nfolder; pickle files are rejected");
+  import->add_option("--from", options.source, "library that named the tensors: timm or huggingface")
       ->required()
       ->check(CLI::IsMember({"timm", "huggingface"}));
-  import->add_option("--arch", options.arch, "the model, as its source calls it")->required();
+  import->add_option("--arch", options.arch, "name of the architecture in that library")->required();
   import->add_option("--labels", options.labels,
-                     "a text file; line i is the label of class i; or a config.json. With\n--pull the default is what "
-                     "the model's config.json says, else\nImageNet-1k's");
+                     "text file (line i: label of class i) or config.json; default with\n"
+                     "--pull: labels of the model's config.json, else ImageNet-1k's");
   import
       ->add_option("--prefix", options.prefix,
-                   "what stands before the names of the model that is meant, where the\nfile holds several: ema_model.")
+                   "prefix of the tensor names to import, if the file has several\nmodels, for instance: ema_model.")
       ->type_name("NAME");
   AddPullOptions(*import, *weights, options);
-  import->add_option("--mean", options.mean, "per channel, in units of [0, 1], instead of the architecture's")
+  import->add_option("--mean", options.mean, "mean per channel, in units of [0, 1]; default: the model's")
       ->delimiter(',')
       ->expected(3);
-  import->add_option("--std", options.std, "see --mean")->delimiter(',')->expected(3);
+  import->add_option("--std", options.std, "standard deviation per channel, like --mean")->delimiter(',')->expected(3);
   CLI::Option* crop =
-      import->add_option("--crop", options.crop, "fraction of the scaled image that is kept, as timm's crop_pct");
+      import->add_option("--crop", options.crop, "fraction of the scaled image to keep, like timm's crop_pct");
   import->add_option("--interpolation", options.interpolation, "bilinear or bicubic")
       ->check(CLI::IsMember({"bilinear", "bicubic"}));
   import
-      ->add_option("--rounding", options.rounding,
-                   "pillow (default): the resized image is rounded to bytes, as timm and\ntransformers do it; none: "
-                   "it is not")
+      ->add_option(
+          "--rounding", options.rounding,
+          "pillow (default): round the resized image to bytes, like timm and\ntransformers; none: do not round")
       ->check(CLI::IsMember({"pillow", "none"}));
-  CLI::Option* fit = import->add_option("--fit", options.fit, "stretch or crop: what happens to another aspect")
+  CLI::Option* fit = import->add_option("--fit", options.fit, "for other aspect ratios: stretch or crop")
                          ->check(CLI::IsMember({"stretch", "crop"}));
   import
       ->add_option("--native", options.native,
-                   "take images at their own aspect and size, cut into so many patches: 36-1024")
+                   "use each image's own aspect ratio and size, with MIN to MAX patches: 36-1024")
       ->type_name("MIN-MAX")
       ->check(FaultOfTokens)
       ->excludes(crop)
       ->excludes(fit);
-  AddLicence(*import, options.licence, "default: that in the README.md, config.json or metadata of the weights");
-  import->add_flag("--bf16", options.bf16, "store the weights in bf16, half the size");
+  AddLicence(*import, options.licence, "default: stated in README.md, config.json or metadata of the weights");
+  import->add_flag("--bf16", options.bf16, "store the weights in bf16, which halves their size");
   return import;
 }
 

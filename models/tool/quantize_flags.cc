@@ -7,26 +7,25 @@
 namespace vitrine {
 
 CLI::App* AddQuantizeCommand(CLI::App& app, QuantizeOptions& options) {
-  CLI::App* quantize = app.add_subcommand("quantize", "publishes a version that may be computed in bf16 or int8 too");
-  quantize->add_option("DIR", options.repository, "the repository")->required();
-  quantize->add_option("MODEL[@VERSION]", options.which, "without a version: the newest")->required();
+  CLI::App* quantize = app.add_subcommand("quantize", "publishes a version that also runs in bf16 or int8");
+  quantize->add_option("DIR", options.repository, "repository")->required();
+  quantize->add_option("MODEL[@VERSION]", options.which, "model; without a version: the newest")->required();
   quantize->add_option("--precision", options.precision, "int8 or bf16")
       ->required()
       ->check(CLI::IsMember({"int8", "bf16"}));
   quantize->add_option("--data", options.data, "labelled images as FORMAT:PATH. Formats:\n" + DatasetFormats())
       ->required();
-  quantize->add_option("--split", options.split, "of the data: test (default) or train")
+  quantize->add_option("--split", options.split, "split of the data: test (default) or train")
       ->check(CLI::IsMember({"test", "train"}));
-  quantize->add_option("--budget", options.budget, "percentage points of top-1 that may be lost; default 0.3")
+  quantize->add_option("--budget", options.budget, "maximum loss of top-1 in percentage points; default: 0.3")
       ->check(CLI::Range(0.0, 100.0));
-  quantize->add_option("--limit", options.images, "images to measure on, spread over the data; default 2000")
+  quantize->add_option("--limit", options.images, "maximum images to measure on, spread over the data; default: 2000")
       ->check(CLI::Range(int64_t{1}, int64_t{1} << 40));
-  quantize->add_option("--format", options.format, "how the result is printed: table (default) or json")
+  quantize->add_option("--format", options.format, "output format: table (default) or json")
       ->check(CLI::IsMember({"table", "json"}));
   quantize->footer(
-      "The new version has the same weights, and the plans of the version that it is made from. Operators are kept "
-      "from\n"
-      "the precision, worst first, until accuracy is within --budget.\n"
+      "The new version has the same weights and keeps other precisions. Operators are excluded from the precision,\n"
+      "those with the largest errors first, until the accuracy is within --budget.\n"
       "  vitrine-repo quantize models kv-pos-mnist --precision int8 --data mnist:/data/mnist");
   return quantize;
 }
