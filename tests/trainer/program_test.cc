@@ -59,7 +59,8 @@ TEST_F(Program, EvaluateSaysWhatItTakesLabelsForAndWhichImagesAreBad) {
       absl::StrCat("evaluate --repository ", repository_, " --model small --data imagefolder:", numbered);
   const Outcome numbers = Trainer(evaluate);
   EXPECT_EQ(numbers.exit_code, 0) << numbers.output;
-  EXPECT_THAT(numbers.output, HasSubstr("the data set's labels are numbers; they are taken as the model's"));
+  EXPECT_THAT(numbers.output,
+              HasSubstr("the data set's labels are numbers; they are used as class indices of the model"));
   std::ofstream(numbered + "/test/0/bad.png") << "GIF89a";
   const Outcome bad = Trainer(evaluate);
   EXPECT_EQ(bad.exit_code, 1) << bad.output;

@@ -37,7 +37,7 @@ absl::StatusOr<VersionId> ChooseVersion(const EvaluateFlags& flags) {
   if (!number.empty()) {
     VersionId id{model, 0};
     if (absl::SimpleAtoi(number, &id.version) && id.version > 0) return id;
-    return absl::InvalidArgumentError(absl::StrCat("--model ", flags.model, ": a version is a positive number"));
+    return absl::InvalidArgumentError(absl::StrCat("--model ", flags.model, ": the version must be a positive number"));
   }
   ASSIGN_OR_RETURN(const std::vector<VersionId> versions, ListVersions(flags.repository));
   VersionId newest;
@@ -88,12 +88,14 @@ absl::StatusOr<std::unique_ptr<Dataset>> WithClassesOf(const std::vector<std::st
   }
   if (match->unknown.empty()) {
     if (match->by_number) {
-      std::cerr << kTrainProgram << ": the data set's labels are numbers; they are taken as the model's\n";
+      std::cerr << kTrainProgram
+                << ": the data set's labels are numbers; they are used as class indices of the model\n";
     }
-    if (match->by_wnid) std::cerr << kTrainProgram << ": WordNet ids are taken for the classes of ImageNet-1k\n";
+    if (match->by_wnid) std::cerr << kTrainProgram << ": WordNet ids are used as the classes of ImageNet-1k\n";
     return MakeRelabelled(std::move(data), std::move(match->classes), labels);
   }
-  return absl::InvalidArgumentError(absl::StrCat(mismatch, ": it has no \"", match->unknown.front(), "\""));
+  return absl::InvalidArgumentError(
+      absl::StrCat(mismatch, ": the model has no class \"", match->unknown.front(), "\""));
 }
 
 }  // namespace
@@ -122,7 +124,7 @@ absl::Status EvaluateModel(const EvaluateFlags& flags) {
   }
   if (sizes.empty()) sizes.push_back(std::nullopt);
   if (!flags.predictions.empty() && sizes.size() > 1) {
-    return absl::InvalidArgumentError("--out takes one of the --resolutions");
+    return absl::InvalidArgumentError("--out needs exactly one of the --resolutions");
   }
   std::vector<int> predicted;
   if (flags.format == "csv") std::cout << "size,top1,loss,images\n";
@@ -139,14 +141,17 @@ absl::Status EvaluateModel(const EvaluateFlags& flags) {
 
 void AddEvaluate(CLI::App& app, EvaluateFlags& flags) {
   CLI::App& evaluate = *app.add_subcommand("evaluate", "Measure a published model on a test split");
-  evaluate.add_option("--repository", flags.repository, "Repository that holds the model")->required();
+  evaluate.add_option("--repository", flags.repository, "Repository of the model")->required();
   evaluate.add_option("--model", flags.model, "NAME or NAME@VERSION; without a version: the newest")->required();
-  evaluate.add_option("--data", flags.data, "FORMAT:PATH. Formats:\n" + DatasetFormats())->required();
+  evaluate.add_option("--data", flags.data, "Data set as FORMAT:PATH. Formats:\n" + DatasetFormats())->required();
   evaluate.add_option("--resolutions", flags.resolutions,
-                      "Input sizes, for instance 24,32,40x24; default: each image's own");
+                      "Input sizes, for instance 24,32,40x24; default: each image's own size");
   evaluate.add_option("--out", flags.predictions, "CSV file for each image's name, label and predicted class");
-  evaluate.add_option("--threads", flags.threads, "Threads of the computation")->check(CLI::Range(1, 1024));
-  evaluate.add_option("--format", flags.format, "table, json or csv")->check(CLI::IsMember({"table", "json", "csv"}));
+  evaluate.add_option("--threads", flags.threads, "Number of threads for computation")->check(CLI::Range(1, 1024));
+  evaluate.add_option("--format", flags.format, "Output format: table (default), json or csv")
+      ->check(CLI::IsMember({"table", "json", "csv"}));
+  evaluate.footer(
+      "  vitrine-train evaluate --repository my-models --model kv-mnist --data mnist:$VITRINE_DATA/mnist\n");
 }
 
 }  // namespace vitrine

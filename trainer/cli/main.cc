@@ -41,9 +41,13 @@ struct RecipeFlags {
 };
 
 void AddRecipe(CLI::App& command, RecipeFlags& flags) {
-  command.add_option("recipe,--recipe", flags.recipe, "A bundled recipe's name, or the path of a .textproto file")
+  command.add_option("recipe,--recipe", flags.recipe, "Name of a bundled recipe, or path of a .textproto file")
       ->required();
-  command.add_option("--set", flags.overrides, "Replace a field of the recipe")->take_all()->expected(1);
+  command
+      .add_option("--set", flags.overrides,
+                  "Set a field of the recipe, for instance --set optimizer.lr=5e-4; repeatable")
+      ->take_all()
+      ->expected(1);
 }
 
 absl::Status Print(const RecipeFlags& flags) {
@@ -56,7 +60,8 @@ absl::Status Print(const RecipeFlags& flags) {
 absl::Status DrawAugmentation(const RecipeFlags& flags) {
   ASSIGN_OR_RETURN(const v1::Recipe recipe, WrongCommandLine(ReadRecipe(flags.recipe, flags.overrides)));
   if (recipe.has_sequence()) {
-    return absl::InvalidArgumentError(absl::StrCat(recipe.name(), " learns from sequences; nothing is augmented"));
+    return absl::InvalidArgumentError(
+        absl::StrCat(recipe.name(), " learns from sequences, which are not augmented; choose a recipe for images"));
   }
   ASSIGN_OR_RETURN(const std::string data, WrongCommandLine(CompleteData(recipe, flags.data)));
   ASSIGN_OR_RETURN(std::unique_ptr<Dataset> opened, OpenDataset(data, Split::kTrain));
@@ -107,24 +112,26 @@ int Main(int argc, char** argv) {
   KeepMemory();
   CLI::App app("Trains vision transformers from recipes and publishes them for vitrine-server.", kTrainProgram);
   app.footer(
-      "Start with `vitrine-train list`; `vitrine-train COMMAND --help` explains each command. Without a command a "
-      "recipe\n"
-      "is run: vitrine-train --recipe kv-mnist --data $VITRINE_DATA/mnist --publish my-models\n");
+      "Start with `vitrine-train list`; `vitrine-train COMMAND --help` explains each command. --recipe without a\n"
+      "command runs the recipe: vitrine-train --recipe kv-mnist --data $VITRINE_DATA/mnist --publish my-models\n");
   RunFlags run;
   EvaluateFlags evaluate;
   SweepFlags sweep;
   RecipeFlags print, augment;
-  app.add_option("--recipe", run.recipe, "A bundled recipe's name, or the path of a .textproto file: run it");
+  app.add_option("--recipe", run.recipe, "Recipe to run: name of a bundled one, or path of a .textproto file");
   AddRunFlags(app, run);
   AddRun(app, run);
   AddSweep(app, sweep);
   AddEvaluate(app, evaluate);
-  AddRecipe(*app.add_subcommand("print", "Print a recipe, with overrides applied"), print);
-  CLI::App& draw = *app.add_subcommand("augment", "Draw what a recipe's augmentation makes of images");
+  CLI::App& show = *app.add_subcommand("print", "Print a recipe with the values of --set");
+  AddRecipe(show, print);
+  show.footer("  vitrine-train print kv-mnist --set epochs=5\n");
+  CLI::App& draw = *app.add_subcommand("augment", "Draw images as a recipe augments them");
   AddRecipe(draw, augment);
-  draw.add_option("--data", augment.data, "As for run")->required();
-  draw.add_option("--out", augment.output, "PNG file to write");
-  app.add_subcommand("list", "List the bundled recipes and the models of the zoo");
+  draw.add_option("--data", augment.data, "Data set, as for `vitrine-train run`")->required();
+  draw.add_option("--out", augment.output, "PNG file to write; default: augmentation.png");
+  draw.footer("  vitrine-train augment kv-mnist --data $VITRINE_DATA/mnist --out augmented.png\n");
+  app.add_subcommand("list", "List the bundled recipes and the models of the zoo")->footer("  vitrine-train list\n");
   app.require_subcommand(0, 1);
   const std::vector<RenamedWord> renamed = {
       {"augment", "--output", "--out"}, {"evaluate", "--predictions", "--out"}, {"sweep", "--report", "--out"}};

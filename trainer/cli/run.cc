@@ -118,8 +118,8 @@ absl::Status LogSkippedData(const v1::Recipe& recipe, const Experiment& experime
       experiment.test->undivided()
           ? absl::StrCat(experiment.data, " has no test split")
           : absl::StrCat("the test split of ", experiment.data, " has the same images as the training split"),
-      ": every accuracy will be that on the images learned from, and is called so; sort images into train/ and ",
-      "test/ to know more"));
+      ": every accuracy is measured on the training images and labelled \"train\"; for a test accuracy, sort the ",
+      "images into train/ and test/"));
   return absl::OkStatus();
 }
 
@@ -132,7 +132,7 @@ absl::StatusOr<Experiment> OpenExperiment(const RunFlags& flags, Progress& progr
     if (!flags.publish.empty()) {
       return absl::InvalidArgumentError(
           absl::StrCat("--publish: vitrine-server serves classifiers of images; \"", recipe.name(),
-                       "\" trains a model of sequences, whose weights stay in the work folder"));
+                       "\" trains a model of sequences; its weights stay in the work folder"));
     }
     experiment.data = flags.data;
     ASSIGN_OR_RETURN(experiment.task, MakeSequenceTask(recipe, flags.data));
@@ -152,9 +152,9 @@ absl::StatusOr<Experiment> OpenExperiment(const RunFlags& flags, Progress& progr
   experiment.task = std::move(task);
   const std::string& digest = experiment.task->data_digest();
   if (!recipe.data().name().empty() && !IsKnown(recipe, digest)) {
-    progress.Line(
-        absl::StrCat(experiment.data, " is not known to be the recipe's data, ", recipe.data().name(),
-                     ": card and manifest will name what was given. If it is that, --set data.digests=", digest));
+    progress.Line(absl::StrCat(
+        experiment.data, " is not known to be the recipe's data, ", recipe.data().name(),
+        "; card and manifest will name the --data. If it is the recipe's data, --set data.digests=", digest));
   }
   return experiment;
 }
@@ -162,7 +162,7 @@ absl::StatusOr<Experiment> OpenExperiment(const RunFlags& flags, Progress& progr
 absl::StatusOr<Watchers> OpenWatchers(const RunFlags& flags, const Experiment& experiment, Progress& progress) {
   std::error_code error;
   fs::create_directories(flags.work, error);
-  if (error) return absl::FailedPreconditionError(absl::StrCat(flags.work, " cannot be made: ", error.message()));
+  if (error) return absl::FailedPreconditionError(absl::StrCat(flags.work, " cannot be created: ", error.message()));
   const auto warn = [&progress](const std::string& text) { progress.Line(text); };
   Watchers watchers;
   watchers.bar = std::make_unique<ProgressBar>(progress, experiment.task->samples_in_words());
@@ -321,51 +321,49 @@ absl::Status RunRecipe(RunFlags flags) {
 }
 
 void AddRunFlags(CLI::App& run, RunFlags& flags) {
-  run.add_option(
-      "--data", flags.data,
-      "What to learn from: FORMAT:PATH, or PATH where the recipe names the format. Formats:\n" + DatasetFormats());
+  run.add_option("--data", flags.data,
+                 "Data set as FORMAT:PATH, or PATH if the recipe names the format. Formats:\n" + DatasetFormats());
   run.add_option("--work", flags.work,
-                 "Folder for state, history.csv, event files and report; default: a new one, runs/RECIPE");
+                 "Folder for state, history.csv, event files and report; default: a new folder runs/RECIPE");
   run.add_option("--set", flags.overrides,
-                 "Replace a field of the recipe: --set optimizer.lr=5e-4 --set evaluation_sizes=24,32x24")
+                 "Set a field of the recipe; repeatable: --set optimizer.lr=5e-4 --set evaluation_sizes=24,32x24")
       ->take_all()
       ->expected(1);
-  run.add_option("--epochs", flags.epochs, "Short for --set epochs=N; a continued run may change it");
+  run.add_option("--epochs", flags.epochs, "Short for --set epochs=N; may differ when a run is resumed");
   run.add_option("--start", flags.start,
-                 "Short for --set start.version=REPOSITORY/MODEL: weights, with their preprocessing, to start from");
+                 "Short for --set start.version=REPOSITORY/MODEL: initial weights and their preprocessing");
   run.add_option("--teacher", flags.teacher, "Short for --set distillation.teacher=REPOSITORY/MODEL");
   run.add_flag("--resume", flags.resume, "Continue from the state in --work");
-  run.add_option("--threads", flags.threads, "Threads of the computation")->check(CLI::Range(1, 1024));
-  run.add_option("--loader-threads", flags.loader_threads, "Threads that read and augment")->check(CLI::Range(1, 1024));
-  run.add_option("--save-every", flags.save_every, "Write the state every so many steps besides every epoch's end")
+  run.add_option("--threads", flags.threads, "Number of threads for computation")->check(CLI::Range(1, 1024));
+  run.add_option("--loader-threads", flags.loader_threads, "Number of threads that read and augment")
+      ->check(CLI::Range(1, 1024));
+  run.add_option("--save-every", flags.save_every,
+                 "Write the state every N steps, and after each epoch; default: only after each epoch")
       ->check(CLI::NonNegativeNumber);
-  run.add_flag("--no-cache", flags.no_cache, "Decode each image anew instead of keeping all in memory");
+  run.add_flag("--no-cache", flags.no_cache, "Decode each image when it is used, instead of keeping all in memory");
   run.add_option("--metrics", flags.metrics, "HOST:PORT for Prometheus: /metrics and /healthz; default: none");
-  run.add_flag("--no-report", flags.no_report, "Write no report.html at the end");
-  run.add_option("--publish", flags.publish, "Repository to publish into; made if it is missing or empty");
+  run.add_flag("--no-report", flags.no_report, "Do not write report.html at the end");
+  run.add_option("--publish", flags.publish, "Repository to publish in; created if missing or empty");
   run.add_option("--name", flags.name, "Name to publish under; default: the recipe's");
   run.add_option("--golden", flags.golden,
-                 "What the version's golden inputs are made of: test, images of the test split, which it then "
+                 "Golden inputs of the version: test (default), images of the test split, which the version then "
                  "contains; or synthetic, patterns")
       ->check(CLI::IsMember({"test", "synthetic"}));
   run.add_option("--revision", flags.revision,
-                 "Source revision for the provenance; default: that of this program, see --version");
-  run.add_option(
-         "--licence", flags.licence,
-         "Licence of the weights, an SPDX identifier or text; default: that of the version of --start, else none")
+                 "Source revision for the provenance; default: this program's, see --version");
+  run.add_option("--licence", flags.licence,
+                 "Licence of the weights, an SPDX identifier or text; default: the licence of --start, else none")
       ->type_name("ID")
       ->check(FaultOfLicence);
 }
 
 void AddRun(CLI::App& app, RunFlags& flags) {
-  CLI::App& run = *app.add_subcommand("run", "Train a recipe; with --publish, put the result into a repository");
-  run.add_option("recipe,--recipe", flags.recipe, "A bundled recipe's name, or the path of a .textproto file")
-      ->required();
+  CLI::App& run = *app.add_subcommand("run", "Train a recipe; with --publish, publish the result in a repository");
+  run.add_option("recipe,--recipe", flags.recipe, "Name of a bundled recipe, or path of a .textproto file")->required();
   AddRunFlags(run, flags);
   run.footer(
-      "Ctrl-C or SIGTERM ends the run after the step in hand and says how to continue. Under torchrun, or another "
-      "that\n"
-      "sets RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT, the processes train one model together.\n\n"
+      "Ctrl-C or SIGTERM ends the run after the current step and prints how to continue. Under torchrun, or another\n"
+      "launcher that sets RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT, the processes train one model together.\n\n"
       "  vitrine-train run kv-mnist --data $VITRINE_DATA/mnist --publish my-models\n"
       "  tensorboard --logdir runs\n");
 }

@@ -75,7 +75,7 @@ absl::Status Verdict(const SweepFlags& flags, const SweepGrid& grid, const Sweep
   for (const SweepFailure& failure : outcome.failures) {
     absl::StrAppend(&text, "  ", failure.cell, ": ", failure.reason, "\n    (", failure.log.string(), ")\n");
   }
-  return absl::AbortedError(absl::StrCat(text, "try them again with:\n  ", SameCommand(flags)));
+  return absl::AbortedError(absl::StrCat(text, "run them again with:\n  ", SameCommand(flags)));
 }
 
 absl::StatusOr<SweepOptions> OptionsFrom(const SweepFlags& flags) {
@@ -97,25 +97,24 @@ absl::StatusOr<SweepOptions> OptionsFrom(const SweepFlags& flags) {
 }  // namespace
 
 void AddSweep(CLI::App& app, SweepFlags& flags) {
-  CLI::App& sweep = *app.add_subcommand("sweep", "Run a grid of settings and seeds; a table of mean (deviation)");
-  sweep.add_option("grid", flags.grid, "A textproto of vitrine.v1.Sweep")->required();
-  sweep.add_option("--data", flags.data, "As `run` takes it");
-  sweep.add_option("--work", flags.work, "Folder for the runs; one that has begun is continued")->required();
+  CLI::App& sweep = *app.add_subcommand("sweep", "Run a grid of settings and seeds; print a table of mean (deviation)");
+  sweep.add_option("grid", flags.grid, "File with a textproto of vitrine.v1.Sweep")->required();
+  sweep.add_option("--data", flags.data, "Data set, as for `vitrine-train run`");
+  sweep.add_option("--work", flags.work, "Folder for the runs; runs in it are continued")->required();
   sweep.add_option("--out", flags.report, "Folder for table, plot and scores; default: WORK/report");
-  sweep.add_option("--jobs", flags.jobs, "Runs at a time; default 1")->check(CLI::Range(1, 1024));
-  sweep.add_option("--threads", flags.threads, "Threads of each run; default: the cores divided by --jobs")
+  sweep.add_option("--jobs", flags.jobs, "Number of runs in parallel; default: 1")->check(CLI::Range(1, 1024));
+  sweep.add_option("--threads", flags.threads, "Number of threads per run; default: cores / --jobs")
       ->check(CLI::Range(1, 1024));
-  sweep.add_option("--pass", flags.pass, "Give every run this flag too, for instance --pass=--no-cache")
+  sweep.add_option("--pass", flags.pass, "Flag to pass to every run, for instance --pass=--no-cache; repeatable")
       ->take_all()
       ->expected(1);
-  sweep.add_flag("--list", flags.list, "Check the grid and print the names of its runs; nothing is run");
-  sweep.add_option("--format", flags.format, "table, csv, json or markdown")
+  sweep.add_flag("--list", flags.list, "Check the grid and print the names of its runs, but run nothing");
+  sweep.add_option("--format", flags.format, "Output format: table (default), csv, json or markdown")
       ->check(CLI::IsMember({"table", "csv", "json", "markdown"}));
   sweep.footer(
-      "Every run is a process with a folder of its own, WORK/cells/NAME, which holds its log. One that has finished "
-      "is\n"
-      "not run again; one that was interrupted goes on from its last state. A failed run does not stop the others.\n"
-      "docs/how-to/training.md explains the grid's file.\n\n"
+      "Each run is a process with its own folder, WORK/cells/NAME, which contains the log. Finished runs are not\n"
+      "repeated; interrupted runs continue from their last state. A failed run does not stop the others.\n"
+      "docs/how-to/training.md describes the grid file.\n\n"
       "  vitrine-train sweep grid.textproto --data mnist:$VITRINE_DATA/mnist --work /tmp/sweep\n");
 }
 

@@ -142,7 +142,7 @@ TEST_F(SweepProgram, AFailedRunIsNamedAndTheOthersGiveTheTable) {
   EXPECT_EQ(outcome.exit_code, 1);
   EXPECT_THAT(outcome.out, AllOf(HasSubstr("test/loss MEAN"), HasSubstr("1e-3")));
   EXPECT_THAT(outcome.error, AllOf(HasSubstr("1 of 2 runs failed"), HasSubstr("lr=2e-3,seed=1: exit code 1: "),
-                                   HasSubstr("try them again with:\n  vitrine-train sweep")));
+                                   HasSubstr("run them again with:\n  vitrine-train sweep")));
 }
 
 TEST_F(SweepProgram, GridsAreCheckedBeforeTheFirstRun) {
