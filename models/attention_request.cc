@@ -33,8 +33,8 @@ absl::Status CheckEncoding(const v1::AttentionRequest& request) {
   }
   if (request.encoding() == v1::OVERLAY_PNG && FormOf(request.kind()) != AttentionForm::kGrid) {
     return absl::InvalidArgumentError(absl::StrCat("an overlay of ", v1::AttentionKind_Name(request.kind()),
-                                                   " was asked for, which does not lie on the image; ask for its "
-                                                   "values, or for another kind"));
+                                                   " is not possible: it does not lie on the image; request its "
+                                                   "values, or another kind"));
   }
   return absl::OkStatus();
 }
@@ -43,7 +43,8 @@ absl::Status CheckEncoding(const v1::AttentionRequest& request) {
 absl::Status CheckOptions(const v1::AttentionRequest& request, Grid grid) {
   if (request.query() != 0 && request.kind() != v1::QUERY_ROW) {
     return absl::InvalidArgumentError(absl::StrCat("attention query ", request.query(), " is set for kind ",
-                                                   v1::AttentionKind_Name(request.kind()), "; only QUERY_ROW has it"));
+                                                   v1::AttentionKind_Name(request.kind()),
+                                                   "; only QUERY_ROW allows it"));
   }
   if (request.query() < 0 || request.query() >= grid.cells()) {
     return absl::InvalidArgumentError(absl::StrCat("attention query ", request.query(),
@@ -52,7 +53,8 @@ absl::Status CheckOptions(const v1::AttentionRequest& request, Grid grid) {
   }
   if (request.keep_class_mass() && request.kind() != v1::DISTANCE) {
     return absl::InvalidArgumentError(absl::StrCat("attention keep_class_mass is set for kind ",
-                                                   v1::AttentionKind_Name(request.kind()), "; only DISTANCE has it"));
+                                                   v1::AttentionKind_Name(request.kind()),
+                                                   "; only DISTANCE allows it"));
   }
   return absl::OkStatus();
 }
@@ -69,7 +71,7 @@ absl::StatusOr<std::vector<int>> Resolve(const std::string& what, absl::Span<con
     }
     const int counted = index < 0 ? index + count : index;
     if (std::find(resolved.begin(), resolved.end(), counted) != resolved.end()) {
-      return absl::InvalidArgumentError(absl::StrCat("attention ", what, " ", index, " is asked for twice"));
+      return absl::InvalidArgumentError(absl::StrCat("attention ", what, " ", index, " is requested twice"));
     }
     resolved.push_back(counted);
   }
@@ -106,7 +108,7 @@ absl::StatusOr<v1::AttentionRequest> ResolveAttention(const v1::AttentionRequest
   if (resolved.encoding() == v1::ATTENTION_ENCODING_UNSPECIFIED) resolved.set_encoding(v1::FLOAT16);
   if (request.kind() == v1::ROLLOUT) {
     if (request.layers().empty() && request.heads().empty()) return resolved;
-    return absl::InvalidArgumentError("ROLLOUT goes over all layers and heads; leave layers and heads out");
+    return absl::InvalidArgumentError("ROLLOUT uses all layers and heads; leave layers and heads empty");
   }
   ASSIGN_OR_RETURN(const std::vector<int> layers, Resolve("layer", request.layers(), offer->layers, true));
   ASSIGN_OR_RETURN(const std::vector<int> heads, Resolve("head", request.heads(), offer->heads, false));

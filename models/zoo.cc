@@ -37,7 +37,7 @@ absl::StatusOr<ZooRow> FindVariant(std::string_view name) {
   return absl::NotFoundError(absl::StrCat(
       "no variant is named \"", std::string(name), "\"; the nearest are ",
       absl::StrJoin(near, ", ", [](std::string* out, const auto& entry) { absl::StrAppend(out, entry.second); }),
-      ". `vitrine-repo zoo` lists models of images, `vitrine-train list` those of sequences too"));
+      ". `vitrine-repo zoo` lists image models, `vitrine-train list` also lists sequence models"));
 }
 
 }  // namespace vitrine

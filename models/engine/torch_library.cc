@@ -46,7 +46,7 @@ absl::StatusOr<const TorchLibrary*> Load() {
   }
   using Entry = const TorchLibrary* (*)();
   const auto entry = reinterpret_cast<Entry>(dlsym(handle, kTorchLibrarySymbol));
-  if (entry == nullptr) return absl::FailedPreconditionError(absl::StrCat(kFile, " is not Vitrine's"));
+  if (entry == nullptr) return absl::FailedPreconditionError(absl::StrCat(kFile, " is not part of Vitrine"));
   return entry();
 }
 

@@ -111,8 +111,8 @@ absl::Status ValidateOptions(const v1::EitConfig& eit) {
   if (ConvolvesChannels(eit)) {
     if (eit.parallel_convolution()) return refused("parallel_convolution is true; it needs conv_channels: false");
   } else {
-    if (eit.schedule() != 0) return refused("schedule is set; with conv_channels: false no channels convolve");
-    if (eit.convolution() != 0) return refused("convolution is set; with conv_channels: false no channels convolve");
+    if (eit.schedule() != 0) return refused("schedule is set; it needs conv_channels: true");
+    if (eit.convolution() != 0) return refused("convolution is set; it needs conv_channels: true");
   }
   if (HasPositions(eit)) {
     RETURN_IF_ERROR(CheckRange("eit.grid_rows", eit.grid_rows(), 1, 256));

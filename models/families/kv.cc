@@ -92,7 +92,8 @@ absl::Status ValidateKv(const v1::ModelConfig& config) {
       return absl::InvalidArgumentError("config.kv.attention is missing; it must be QKV, KV or KV_POS");
   }
   if (!config.preprocessing().has_fixed()) {
-    return absl::InvalidArgumentError("config.preprocessing.fixed is missing; the kv family takes one input size only");
+    return absl::InvalidArgumentError(
+        "config.preprocessing.fixed is missing; the kv family needs one fixed input size");
   }
   if (config.preprocessing().fixed().height() != kv.grid_rows() * kv.patch() ||
       config.preprocessing().fixed().width() != kv.grid_columns() * kv.patch()) {

@@ -14,7 +14,7 @@ absl::Status ValidateStem(absl::string_view family, int patch, int width) {
   RETURN_IF_ERROR(CheckRange(absl::StrCat(family, ".width"), width, 1, 16384));
   if (width % (patch / 2) == 0) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat("config.", family, ".width is ", width, "; it must be a multiple of ",
-                                                 patch / 2, ", for the stem's first convolution has ", patch / 2,
+                                                 patch / 2, ", because the stem's first convolution has ", patch / 2,
                                                  " times fewer channels"));
 }
 

@@ -160,11 +160,11 @@ absl::Status ValidateEmbedding(const v1::XcitConfig& xcit) {
       xcit.embedding() == v1::XcitConfig::LINEAR || xcit.embedding() == v1::XcitConfig::EMBEDDING_UNSPECIFIED;
   if (!v1::XcitConfig::Embedding_IsValid(xcit.embedding())) {
     return absl::InvalidArgumentError(
-        absl::StrCat("config.xcit.embedding is ", int{xcit.embedding()}, ", which is no kind of embedding"));
+        absl::StrCat("config.xcit.embedding is ", int{xcit.embedding()}, ", which is not a kind of embedding"));
   }
   if (linear && (xcit.embedding_width() != 0 || xcit.embedding_layers() != 0)) {
     return absl::InvalidArgumentError(
-        "config.xcit.embedding is LINEAR, which has neither embedding_width nor embedding_layers; leave them out");
+        "config.xcit.embedding is LINEAR; leave embedding_width and embedding_layers out");
   }
   if (!linear) RETURN_IF_ERROR(CheckRange("xcit.embedding_width", xcit.embedding_width(), 1, 16384));
   if (xcit.embedding_layers() != 0) {

@@ -92,7 +92,7 @@ absl::Status ValidateXVit(const v1::ModelConfig& config) {
   RETURN_IF_ERROR(CheckInitialScale("xvit.affine_scale", xvit.affine_scale()));
   if (!v1::XVitConfig::NormAxis_IsValid(xvit.norm_axis())) {
     return absl::InvalidArgumentError(
-        absl::StrCat("config.xvit.norm_axis is ", int{xvit.norm_axis()}, ", which is no axis"));
+        absl::StrCat("config.xvit.norm_axis is ", int{xvit.norm_axis()}, ", which is not an axis"));
   }
   return ValidateCell(config, "xvit.patch", xvit.patch());
 }

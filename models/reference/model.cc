@@ -73,7 +73,7 @@ absl::StatusOr<std::unique_ptr<Model>> MakeBlankModel(const v1::ModelConfig& con
 }
 
 absl::StatusOr<at::Tensor> RunModel(const Model& model, const ImageBatch& images, AttentionTap* tap, TokenTap* tokens) {
-  if (images.empty()) return absl::InvalidArgumentError("the batch holds no image");
+  if (images.empty()) return absl::InvalidArgumentError("the batch has no image");
   const int channels = model.config().preprocessing().channels();
   for (size_t i = 0; i < images.size(); ++i) {
     if (images[i].dim() != 3 || images[i].size(0) != channels || images[i].scalar_type() != at::kFloat) {

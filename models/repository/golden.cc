@@ -111,11 +111,11 @@ absl::StatusOr<GoldenInputs> CollectInputs(const Safetensors& golden, const Mode
   }
   for (const auto& [name, tensor] : golden.tensors) {
     if (!known.contains(name) && !IsOfAPrecision(name, inputs.images.size())) {
-      return RefusedGolden(name, "is neither input, image nor logits of a golden; they count 0, 1, ... without a gap");
+      return RefusedGolden(name, "is not input, image or logits of a golden, numbered 0, 1, ... without a gap");
     }
   }
   if (!has_image) {
-    return absl::FailedPreconditionError("no golden image; without one the preprocessing is not checked");
+    return absl::FailedPreconditionError("no golden image, which is needed to check the preprocessing");
   }
   return inputs;
 }

@@ -29,7 +29,7 @@ absl::Status CheckLabel(const std::string& label, size_t line) {
 absl::StatusOr<std::vector<std::string>> ParseLabels(std::string_view text) {
   if (text.empty()) return std::vector<std::string>();
   if (text.back() != '\n') {
-    return absl::InvalidArgumentError("the last line does not end with a line feed; the file may have been cut short");
+    return absl::InvalidArgumentError("the last line does not end with a line feed; the file may be truncated");
   }
   text.remove_suffix(1);
   std::vector<std::string> labels = absl::StrSplit(std::string(text), '\n');

@@ -32,7 +32,7 @@ absl::StatusOr<ListedFile> ListedFile::Open(const FileDescriptor& folder, const 
   if (facts.st_size != listed.bytes()) {
     return absl::FailedPreconditionError(absl::StrCat(
         listed.name(), " has ", facts.st_size, " bytes, ", kManifestFile, " says ", listed.bytes(),
-        facts.st_size < listed.bytes() ? "; it was copied in part" : "; it is not the file that was published"));
+        facts.st_size < listed.bytes() ? "; it was copied incompletely" : "; it is not the file that was published"));
   }
   return ListedFile(*std::move(file), listed);
 }

@@ -106,7 +106,7 @@ absl::Status CheckTolerances(const v1::Manifest& manifest) {
   }
   if (seen.empty()) {
     return RefusedField("golden_tolerances",
-                        "has no row for cpu or cuda in fp32, bf16 or int8, which is what this program computes in");
+                        "has no row for cpu or cuda in fp32, bf16 or int8, which this program supports");
   }
   return absl::OkStatus();
 }
@@ -124,8 +124,8 @@ absl::Status CheckPrecisions(const v1::Manifest& manifest) {
     std::set<std::string> kept;
     for (const std::string& name : plan.kept()) {
       if (name.empty() || !kept.insert(name).second) {
-        return RefusedField("precisions",
-                            absl::StrCat("keeps ", Quoted(name), " from ", plan.precision(), " twice, or nothing"));
+        return RefusedField(
+            "precisions", absl::StrCat("keeps ", Quoted(name), " from ", plan.precision(), " twice, or an empty name"));
       }
     }
     RETURN_IF_ERROR(CheckMetrics("precisions", plan.metrics()));
@@ -140,9 +140,9 @@ absl::Status CheckCalibration(const v1::Calibration& calibration) {
                                                     kLowestTemperature, " to ", kHighestTemperature, " are allowed"));
   }
   if (!in(calibration.unsure_below(), 0, 1) || !in(calibration.sure_accuracy(), 0, 1)) {
-    return RefusedField("calibration", "has an unsure_below or sure_accuracy that is no share of 0 to 1");
+    return RefusedField("calibration", "has an unsure_below or sure_accuracy outside 0 to 1");
   }
-  if (calibration.pictures() < 1) return RefusedField("calibration", "does not say of how many images it is");
+  if (calibration.pictures() < 1) return RefusedField("calibration", "has no number of images");
   return absl::OkStatus();
 }
 
@@ -221,7 +221,8 @@ absl::StatusOr<v1::Manifest> ParseManifest(std::string_view text, std::vector<st
   for (const Complaints::Unknown& field : complaints.unknown) {
     if (SaysWhatIsComputed(field, places)) {
       return absl::InvalidArgumentError(absl::StrCat(
-          field.sentence, " It says what the model computes, so that this program cannot serve it; a newer one can."));
+          field.sentence,
+          " It defines what the model computes, so this program cannot serve the version; a newer one can."));
     }
     if (unknown != nullptr) unknown->push_back(field.sentence);
   }

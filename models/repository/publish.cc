@@ -97,8 +97,8 @@ absl::StatusOr<int64_t> HighestGiven(const FileDescriptor& model_folder) {
   RETURN_IF_ERROR(text.status());
   const std::optional<int64_t> highest = ParseVersion(std::string(absl::StripSuffix(*text, "\n")));
   if (highest.has_value()) return *highest;
-  return absl::FailedPreconditionError(absl::StrCat(kHighestFile, " holds ", Quoted(*text),
-                                                    "; it has to be the highest number that was ever published"));
+  return absl::FailedPreconditionError(
+      absl::StrCat(kHighestFile, " holds ", Quoted(*text), "; it must be the highest number ever published"));
 }
 
 // Returns one above all entries named like a version, complete or not, and above all numbers used before.
@@ -126,7 +126,7 @@ absl::StatusOr<int64_t> WriteAndMove(const FileDescriptor& model_folder, const F
     RETURN_IF_ERROR(moved);
     return version;
   }
-  return absl::AbortedError("other publishers took every version number tried; try again");
+  return absl::AbortedError("other publishers used each version number first; try again");
 }
 
 absl::Status CheckSpace(const FileDescriptor& folder, int64_t bytes) {
@@ -170,7 +170,7 @@ absl::StatusOr<VersionId> Publish(const std::filesystem::path& root, const std::
   if (const absl::Status synced = SyncToDisk(*model_folder, "the model's folder"); !synced.ok()) {
     return absl::Status(
         synced.code(),
-        absl::StrCat(model, "/", *version, " is in place, but may not survive a power cut: ", synced.message()));
+        absl::StrCat(model, "/", *version, " is published, but may be lost in a power failure: ", synced.message()));
   }
   return VersionId{model, *version};
 }

@@ -51,7 +51,7 @@ absl::StatusOr<v1::Manifest> ReadManifestIn(const FileDescriptor& folder, const 
   if (const absl::Status valid = ValidateManifest(*manifest); !valid.ok()) return AsPrecondition(kManifestFile, valid);
   if (manifest->model() != id.model || manifest->version() != id.version) {
     return absl::FailedPreconditionError(
-        absl::StrCat(kManifestFile, " is that of ", manifest->model(), "/", manifest->version()));
+        absl::StrCat(kManifestFile, " belongs to ", manifest->model(), "/", manifest->version()));
   }
   return manifest;
 }
@@ -173,9 +173,9 @@ absl::Status Listing::status() const {
 }
 
 std::string PassedOver(const std::string& link) {
-  return absl::StrCat(link,
-                      " is a symbolic link and is passed over: links are not followed within a repository, only to ",
-                      "it; put a copy in its place");
+  return absl::StrCat(
+      link, " is a symbolic link and is passed over: links within a repository are not followed; replace it by a ",
+      "copy");
 }
 
 absl::StatusOr<Listing> ListRepository(const std::filesystem::path& root) {

@@ -18,8 +18,8 @@ absl::Status WhichModel(const std::string& repository, const std::vector<Version
   std::set<std::string> models;
   for (const VersionId& id : all) models.insert(id.model);
   if (models.empty()) return absl::NotFoundError(ExplainNoVersions(repository));
-  return absl::InvalidArgumentError(absl::StrCat("one model is needed, as MODEL or MODEL@VERSION; ", repository,
-                                                 " holds ", absl::StrJoin(models, ", ")));
+  return absl::InvalidArgumentError(
+      absl::StrCat("name one model, as MODEL or MODEL@VERSION; ", repository, " has ", absl::StrJoin(models, ", ")));
 }
 
 }  // namespace
@@ -33,7 +33,7 @@ absl::StatusOr<Selection> ParseSelection(const std::string& which) {
     selection.version = ParseVersion(which.substr(at + 1));
     if (!selection.version.has_value()) {
       return absl::InvalidArgumentError(
-          absl::StrCat("after \"@\" stands a version, a positive integer, as in ", selection.model, "@3"));
+          absl::StrCat("the version after \"@\" must be a positive integer, as in ", selection.model, "@3"));
     }
   }
   return selection;
@@ -54,7 +54,7 @@ absl::StatusOr<VersionId> FindOneVersion(const std::string& repository, const st
 
 absl::Status NoSuchModel(const std::string& repository, const std::string& model) {
   return absl::NotFoundError(absl::StrCat("no version of ", model, " in ", repository, "; `vitrine-repo list ",
-                                          repository, "` shows what is there"));
+                                          repository, "` lists its versions"));
 }
 
 }  // namespace vitrine

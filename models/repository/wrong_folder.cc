@@ -90,30 +90,30 @@ std::string ExplainNoVersions(const fs::path& root) {
   const auto quoted = [](const fs::path& folder) { return Quoted(folder.native()); };
   const std::string repository = absl::StrCat("repository ", quoted(root), " ");
   if (HoldsManifest(path)) {
-    return absl::StrCat(repository, "is the folder of one version of a model; name the one two above it, ",
+    return absl::StrCat(repository, "is the folder of one version of a model; name the folder two levels up, ",
                         quoted(path.parent_path().parent_path()));
   }
   if (IsModel(path)) {
-    return absl::StrCat(repository, "is the folder of one model, one too deep; name the one above it, ",
+    return absl::StrCat(repository, "is the folder of one model; name the folder above it, ",
                         quoted(path.parent_path()));
   }
   if (const std::vector<std::string> inner = Repositories(path); !inner.empty()) {
-    return absl::StrCat(repository, "holds repositories and is none (", Told(inner), "); name one of them, as ",
-                        quoted(root / inner.front()));
+    return absl::StrCat(repository, "contains repositories, but is not one (", Told(inner),
+                        "); name one of them, for instance ", quoted(root / inner.front()));
   }
   if (const absl::StatusOr<Listing> listing = ListRepository(path); listing.ok() && !listing->links.empty()) {
-    return absl::StrCat(repository, "holds no version but behind symbolic links: ", PassedOver(listing->links.front()));
+    return absl::StrCat(repository, "has versions only behind symbolic links: ", PassedOver(listing->links.front()));
   }
   if (const std::vector<std::string> sources = Sources(path); !sources.empty()) {
     return absl::StrCat(repository, "is a folder of source code (", Told(sources),
-                        ") and holds no model; name the folder that holds <model>/<version>/");
+                        ") and has no model; name the folder with <model>/<version>/");
   }
   if (const auto folders = ListVersionFolders(path); folders.ok() && !folders->empty()) {
-    return absl::StrCat(repository, "holds no version that is complete: ", folders->front().model, "/",
-                        folders->front().version, " lacks ", kManifestFile, ", it may have been copied in part");
+    return absl::StrCat(repository, "has no complete version: ", folders->front().model, "/", folders->front().version,
+                        " lacks ", kManifestFile, "; it may have been copied incompletely");
   }
   return absl::StrCat(repository, IsEmpty(path) ? "is empty" : "holds no <model>/<version>/",
-                      "; publish a model there (vitrine-repo, vitrine-train) or name the folder that has some");
+                      "; publish a model in it (vitrine-repo, vitrine-train) or name a folder that has models");
 }
 
 absl::Status CheckNotSources(const fs::path& root) {
@@ -123,7 +123,7 @@ absl::Status CheckNotSources(const fs::path& root) {
   if (versions.ok() && !versions->empty()) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat("repository ", Quoted(root.native()),
                                                     " is a folder of source code (", Told(sources),
-                                                    "); name a folder for models, it is made if it is not there"));
+                                                    "); name a folder for models, which is created if missing"));
 }
 
 }  // namespace vitrine

@@ -24,8 +24,8 @@ absl::Status CheckKept(const program::Program& program, const PrecisionChoice& c
   for (const std::string& name : choice.kept) {
     const auto is_it = [&](const program::Operator& op) { return op.name == name; };
     if (std::none_of(program.operators().begin(), program.operators().end(), is_it)) {
-      return absl::InvalidArgumentError(absl::StrCat("'", name, "' is to be kept from ", Name(choice.precision),
-                                                     ", but the model has no such operator"));
+      return absl::InvalidArgumentError(absl::StrCat("'", name, "' cannot be excluded from ", Name(choice.precision),
+                                                     "; the model has no such operator"));
     }
   }
   return absl::OkStatus();

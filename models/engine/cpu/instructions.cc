@@ -37,8 +37,8 @@ absl::Status CanCompute(Precision precision, cpu::CpuPath path) {
   ASSIGN_OR_RETURN(const Instructions instructions, FindInstructions(path));
   if (instructions.Multiplies(precision)) return absl::OkStatus();
   return absl::FailedPreconditionError(
-      absl::StrCat("this CPU has no instructions for products of ", Name(precision), " beside those of ",
-                   cpu::Name(path), " (bf16 wants AVX512_BF16 or AMX; int8 AVX512_VNNI beside avx512)"));
+      absl::StrCat("this CPU has no instructions for products in ", Name(precision), " on the path ", cpu::Name(path),
+                   " (bf16 needs AVX512_BF16 or AMX; int8 needs avx512 with AVX512_VNNI)"));
 }
 
 }  // namespace vitrine::engine

@@ -138,8 +138,8 @@ bool Lowering::HasNarrowStem() const {
 FoldedMatrix Lowering::MatrixOf(const Operator& op, int64_t inputs, int64_t outputs, Precision precision,
                                 std::function<LinearWeights()> base, std::vector<ColumnFold> folds) {
   if (precision == Precision::kInt8 && inputs > kMostByteInputs) {
-    Refuse(op, absl::StrCat("of ", inputs, " inputs is too wide for int8, whose sums hold ", kMostByteInputs,
-                            "; keep it from int8"));
+    Refuse(op, absl::StrCat("of ", inputs, " inputs is too wide for int8; the maximum is ", kMostByteInputs,
+                            "; exclude it from int8"));
   }
   auto weights = [base = std::move(base), folds = std::move(folds)] {
     LinearWeights made = base();

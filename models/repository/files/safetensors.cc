@@ -68,7 +68,7 @@ absl::Status CheckCoverage(const std::vector<TensorEntry>& by_offset, uint64_t d
     covered = tensor.end;
   }
   if (covered < data_bytes) {
-    return absl::InvalidArgumentError(absl::StrCat(data_bytes - covered, " bytes are left over after the last tensor"));
+    return absl::InvalidArgumentError(absl::StrCat(data_bytes - covered, " bytes follow the last tensor"));
   }
   return absl::OkStatus();
 }
@@ -79,10 +79,10 @@ absl::Status CheckEntry(const TensorEntry& tensor, uint64_t data_bytes) {
   if (!dtype.has_value()) {
     return RefusedEntry(tensor, absl::StrCat("dtype ", Quoted(tensor.dtype), " is not one of F32, F16, BF16, I64, U8"));
   }
-  if (tensor.begin > tensor.end) return RefusedEntry(tensor, "its data_offsets run backwards");
+  if (tensor.begin > tensor.end) return RefusedEntry(tensor, "its data_offsets end before they begin");
   if (tensor.end > data_bytes) {
     return RefusedEntry(tensor, absl::StrCat("ends at ", tensor.end, ", but the file holds only ", data_bytes,
-                                             " bytes of tensors; it may have been cut short"));
+                                             " bytes of tensors; it may be truncated"));
   }
   ASSIGN_OR_RETURN(const uint64_t declared, DeclaredBytes(tensor, *dtype));
   if (declared != tensor.end - tensor.begin) {
@@ -106,7 +106,7 @@ absl::StatusOr<SafetensorsHeader> ReadHeader(uint64_t file_bytes, const NextByte
   }
   if (header_bytes > file_bytes - kLengthBytes) {
     return absl::InvalidArgumentError(absl::StrCat("the header has ", header_bytes, " bytes, but only ",
-                                                   file_bytes - kLengthBytes, " follow; the file was cut short"));
+                                                   file_bytes - kLengthBytes, " follow; the file is truncated"));
   }
   std::string text(header_bytes, '\0');
   RETURN_IF_ERROR(next(text.data(), text.size()));

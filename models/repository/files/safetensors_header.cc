@@ -102,9 +102,9 @@ class HeaderReader {
   }
 
   bool null() { return Unexpected("null"); }
-  bool boolean(bool) { return Unexpected("a truth value"); }
+  bool boolean(bool) { return Unexpected("a boolean"); }
   bool number_integer(int64_t) { return Unexpected("a negative number"); }
-  bool number_float(double, const std::string&) { return Unexpected("a number that is not a whole one of 64 bits"); }
+  bool number_float(double, const std::string&) { return Unexpected("a number that is no 64-bit integer"); }
   bool binary(std::vector<uint8_t>&) { return Unexpected("binary data"); }
   bool parse_error(size_t position, const std::string&, const nlohmann::json::exception&) {
     return Fail(absl::StrCat("the header is not valid JSON at byte ", position));

@@ -180,8 +180,8 @@ absl::StatusOr<v1::ModelConfig> ForeignConfig(ForeignSource source, std::string_
     name = name.substr(0, dot);
     if (dot != std::string_view::npos && !IsKnownTag(arch.substr(dot + 1))) {
       return absl::InvalidArgumentError(absl::StrCat("the weights ", Quoted(arch.substr(dot + 1)), " of ", Quoted(name),
-                                                     " are not known here; leave the tag out and state their own "
-                                                     "--mean, --std, --crop and --interpolation"));
+                                                     " are unknown; leave the tag out and give --mean, --std, "
+                                                     "--crop and --interpolation"));
     }
   } else if (name.starts_with("google/")) {
     name.remove_prefix(std::string_view("google/").size());

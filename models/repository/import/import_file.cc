@@ -28,8 +28,8 @@ constexpr int kMostShards = 4096;
 absl::Status Pickle(const fs::path& file, std::string_view how) {
   return absl::InvalidArgumentError(absl::StrCat(
       Quoted(file.filename().string()), " is a pickle (", std::string(how),
-      "), and unpickling runs whatever code the file brings along. Save its tensors as safetensors, in a place that "
-      "you can throw away, if you trust where it comes from:\n"
+      "), and unpickling runs any code in the file. If you trust its source, save its tensors as safetensors, in a "
+      "disposable environment:\n"
       "  import torch, safetensors.torch\n"
       "  def flat(x, at=\"\"):\n"
       "      for k, v in x.items():\n"
@@ -118,8 +118,7 @@ absl::StatusOr<std::vector<fs::path>> Beside(const fs::path& named, const std::s
     std::error_code error;
     if (fs::exists(files.back(), error)) continue;
     return absl::NotFoundError(absl::StrCat(Quoted(named.filename().native()), " is ", what, ", and ", Quoted(name),
-                                            " does not stand beside it; bring all ", names.size(),
-                                            " shards into one folder"));
+                                            " is missing beside it; put all ", names.size(), " shards in one folder"));
   }
   return files;
 }
@@ -130,8 +129,8 @@ absl::StatusOr<fs::path> InFolder(const fs::path& folder) {
     std::error_code error;
     if (fs::exists(folder / name, error)) return folder / name;
   }
-  return absl::NotFoundError(absl::StrCat(Quoted(folder.native()), " is a folder with neither ", kForeignWeightsFile,
-                                          " nor ", kForeignIndexFile, "; name the file of the weights"));
+  return absl::NotFoundError(absl::StrCat(Quoted(folder.native()), " is a folder without ", kForeignWeightsFile, " or ",
+                                          kForeignIndexFile, "; give the file of the weights"));
 }
 
 }  // namespace
@@ -147,7 +146,7 @@ absl::StatusOr<std::vector<std::string>> ShardsOfIndex(std::string_view json) {
   std::set<std::string> names;
   for (const auto& [tensor, file] : index["weight_map"].items()) {
     if (!file.is_string() || !IsPlainName(file.get<std::string>())) {
-      return refused(absl::StrCat("tensor ", Quoted(tensor), " is in no file of a plain name [A-Za-z0-9_.-]{1,64}"));
+      return refused(absl::StrCat("tensor ", Quoted(tensor), " has no plain file name [A-Za-z0-9_.-]{1,64}"));
     }
     names.insert(file.get<std::string>());
   }

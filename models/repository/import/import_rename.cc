@@ -165,13 +165,13 @@ std::vector<Rename> Expand(std::span<const NameRule> rules, const v1::ModelConfi
 // Returns a hint for the most common mistake: a file of the other library.
 std::string Hint(ForeignSource source, const TensorMap& tensors) {
   if (source == ForeignSource::kTimm && tensors.contains("vit.embeddings.cls_token")) {
-    return "; the names are those of --from huggingface";
+    return "; the names match --from huggingface";
   }
   if (source == ForeignSource::kHuggingFace && tensors.contains("cls_token")) {
-    return "; the names are those of --from timm";
+    return "; the names match --from timm";
   }
   if (source == ForeignSource::kHuggingFace && tensors.contains("embeddings.cls_token")) {
-    return "; the file is of transformers' ViTModel, which has no classifier: save ViTForImageClassification";
+    return "; the file is a ViTModel of transformers, which has no classifier: save ViTForImageClassification";
   }
   return "";
 }
@@ -201,8 +201,8 @@ absl::Status CheckAllUsed(ForeignSource source, const TensorMap& tensors, const 
     if (!used.contains(name) && !IsIgnorable(source, name)) extra.push_back(name);
   }
   if (extra.empty()) return absl::OkStatus();
-  const std::string others = extra.size() == 1 ? "" : absl::StrCat("; so are ", extra.size() - 1, " others");
-  return RefusedForeign(extra[0], absl::StrCat("is in the file, but the model has no place for it", others));
+  const std::string others = extra.size() == 1 ? "" : absl::StrCat(" (and ", extra.size() - 1, " more)");
+  return RefusedForeign(extra[0], absl::StrCat("is in the file, but the model has no such tensor", others));
 }
 
 absl::StatusOr<TensorMap> RenameAll(ForeignSource source, const v1::ModelConfig& config,

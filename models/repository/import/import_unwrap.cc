@@ -36,7 +36,7 @@ absl::StatusOr<TensorMap> WithoutWrappers(TensorMap tensors) {
     tensor.key() = WithoutWrappers(name);
     if (!unwrapped.insert(std::move(tensor)).inserted) {
       return absl::FailedPreconditionError(
-          absl::StrCat("tensor ", Quoted(name), " is in the file both with and without a wrapper's name in its own"));
+          absl::StrCat("tensor ", Quoted(name), " is in the file twice, with and without a wrapper's prefix"));
     }
   }
   return unwrapped;
@@ -75,14 +75,14 @@ absl::StatusOr<std::string> Choose(const std::set<std::string>& prefixes, const 
   if (asked.has_value()) {
     if (prefixes.contains(*asked)) return *asked;
     return absl::FailedPreconditionError(
-        absl::StrCat("no model's names begin with --prefix ", Quoted(*asked), "; there are ", Listed(prefixes)));
+        absl::StrCat("no tensor name begins with --prefix ", Quoted(*asked), "; there are ", Listed(prefixes)));
   }
   if (prefixes.size() == 1) return *prefixes.begin();
   std::vector<std::string> averages;
   std::copy_if(prefixes.begin(), prefixes.end(), std::back_inserter(averages), IsAverage);
   if (averages.size() == 1) return averages.front();
   return absl::FailedPreconditionError(absl::StrCat("the file holds ", prefixes.size(),
-                                                    " copies of a model, whose names begin with ", Listed(prefixes),
+                                                    " copies of a model with the prefixes ", Listed(prefixes),
                                                     "; choose one with --prefix"));
 }
 

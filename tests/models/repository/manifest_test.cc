@@ -202,7 +202,7 @@ constexpr Fault kFaults[] = {
      },
      "unsure_below"},
     {"calibration of nothing", [](v1::Manifest& m) { m.mutable_calibration()->set_temperature(1); },
-     "of how many images"},
+     "has no number of images"},
     {"metric", [](v1::Manifest& m) { m.mutable_provenance()->mutable_metrics(0)->set_value(NAN); }, "metric \"top1\""},
     {"epochs", [](v1::Manifest& m) { m.mutable_provenance()->set_epochs(INFINITY); }, "epochs"},
     {"tolerance a bit wide",

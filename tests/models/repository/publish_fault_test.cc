@@ -222,7 +222,7 @@ TEST_F(PublishFaultTest, AnErrorInAnySystemCallIsReportedAndLeavesNoTemporaryFil
     if (!child.started) GTEST_SKIP() << "this system does not let a process trace its child: " << child.text;
     reached_end = calls <= target;
     const size_t versions = ExpectWholeVersions(root);
-    const bool published = child.text == kPublished || absl::StrContains(child.text, "is in place");
+    const bool published = child.text == kPublished || absl::StrContains(child.text, "may be lost in a power failure");
     EXPECT_EQ(versions, published ? 2u : 1u) << child.text;
     if (child.text != kPublished) ++failures;
     if (!published) {

@@ -116,7 +116,7 @@ TEST_F(RepositoryTest, ACopyThatHasNotEndedIsRefusedBeforeAnythingIsRead) {
   Forge(kWeightsFile, "not safetensors");  // would be rejected if it were read
   const std::string golden = ReadFile(folder_ / kGoldenFile);
   WriteFile(folder_ / kGoldenFile, golden.substr(0, golden.size() / 2));
-  EXPECT_THAT(Read(), Fails(kRefused, AllOf(HasSubstr(kGoldenFile), HasSubstr("copied in part"))));
+  EXPECT_THAT(Read(), Fails(kRefused, AllOf(HasSubstr(kGoldenFile), HasSubstr("copied incompletely"))));
 }
 
 TEST_F(RepositoryTest, AVanishedRootIsUnavailable) {
@@ -210,9 +210,9 @@ TEST_F(RepositoryTest, EveryPartOfAFileIsNoticed) {
 
 TEST_F(RepositoryTest, TheManifestMustBeThatOfItsFolder) {
   fs::copy(folder_, root_ / "sample/2", fs::copy_options::recursive);
-  EXPECT_THAT(ReadVersion(root_, {"sample", 2}), Fails(kRefused, HasSubstr("is that of sample/1")));
+  EXPECT_THAT(ReadVersion(root_, {"sample", 2}), Fails(kRefused, HasSubstr("belongs to sample/1")));
   fs::copy(root_ / "sample", root_ / "copy", fs::copy_options::recursive);
-  EXPECT_THAT(ReadVersion(root_, {"copy", 1}), Fails(kRefused, HasSubstr("is that of sample/1")));
+  EXPECT_THAT(ReadVersion(root_, {"copy", 1}), Fails(kRefused, HasSubstr("belongs to sample/1")));
 }
 
 TEST_F(RepositoryTest, AManifestCannotNameFilesElsewhere) {

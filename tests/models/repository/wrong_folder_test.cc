@@ -30,14 +30,15 @@ TEST_F(WrongFolder, AnEmptyOneIsCalledEmpty) {
 
 TEST_F(WrongFolder, OneThatIsTooDeepNamesTheRightOne) {
   folder_.Write("models/m/1/manifest.textproto", "");
-  EXPECT_THAT(Why("models/m"), AllOf(HasSubstr("one model"), EndsWith("name the one above it, " + Quoted("models"))));
-  EXPECT_THAT(Why("models/m/"), EndsWith("name the one above it, " + Quoted("models")));
+  EXPECT_THAT(Why("models/m"),
+              AllOf(HasSubstr("one model"), EndsWith("name the folder above it, " + Quoted("models"))));
+  EXPECT_THAT(Why("models/m/"), EndsWith("name the folder above it, " + Quoted("models")));
   EXPECT_THAT(Why("models/m/1"), AllOf(HasSubstr("one version"), EndsWith(Quoted("models"))));
 }
 
 TEST_F(WrongFolder, OneThatIsTooHighNamesARepository) {
   folder_.Write("volume/models/m/1/manifest.textproto", "");
-  EXPECT_THAT(Why("volume"), EndsWith("name one of them, as " + Quoted("volume/models")));
+  EXPECT_THAT(Why("volume"), EndsWith("name one of them, for instance " + Quoted("volume/models")));
 }
 
 TEST_F(WrongFolder, SourcesAreCalledSources) {

@@ -167,7 +167,7 @@ TEST_F(ImportProgram, VerifyingAgainstTimmSaysWhatIsMissing) {
   const std::string images = VITRINE_SOURCE "/samples/cifar";
   said = RunRepo(absl::StrCat("verify ", Path("models"), " --against timm --images ", images));
   EXPECT_EQ(said.code, 1);
-  EXPECT_THAT(said.output, HasSubstr("one model is needed, as MODEL or MODEL@VERSION; "));
+  EXPECT_THAT(said.output, HasSubstr("name one model, as MODEL or MODEL@VERSION; "));
   EXPECT_THAT(said.output, HasSubstr("holds imported"));
   said = RunRepo(absl::StrCat(verify, images, " --python ", Path("none")));
   EXPECT_EQ(said.code, 1);

@@ -207,7 +207,8 @@ TEST_F(RepoProgram, DescribeTakesWhatTheModelTakes) {
   const Outcome unknown = Run("describe vit-b61 --no-measure");
   EXPECT_EQ(unknown.exit_code, 1);
   EXPECT_THAT(unknown.error, HasSubstr("vit-b16"));
-  EXPECT_THAT(Run("describe task-kv-d64-l2 --no-measure").error, HasSubstr("`vitrine-train list` those of sequences"));
+  EXPECT_THAT(Run("describe task-kv-d64-l2 --no-measure").error,
+              HasSubstr("`vitrine-train list` also lists sequence models"));
 }
 
 TEST_F(RepoProgram, InitMakesAnEmptyRepositoryOnce) {
@@ -412,7 +413,7 @@ TEST_F(RepoRemoval, VerifyTellsWhatANewerProgramWrote) {
 TEST_F(RepoProgram, RefusesWhatCannotBeCreated) {
   EXPECT_THAT(Run("create " + Path("r") + " x --variant vit-b61").error, HasSubstr("vit-b16"));
   EXPECT_THAT(Run("create " + Path("r") + " x --variant task-kv-d64-l2").error,
-              HasSubstr("`vitrine-train list` those of sequences"));
+              HasSubstr("`vitrine-train list` also lists sequence models"));
   EXPECT_THAT(Run("create " + Path("r") + " a/b --variant null").error, HasSubstr("a/b"));
   EXPECT_FALSE(std::filesystem::exists(Path("r")));
   EXPECT_EQ(Run("create " + Path("r") + " x --variant null --storage fp64").exit_code, 2);
