@@ -48,7 +48,7 @@ absl::StatusOr<int> ParsePixels(std::string_view text) {
   if (error != std::errc() || end != text.data() + text.size() || pixels < 1 || pixels > 8192) {
     return absl::InvalidArgumentError(
         absl::StrCat("\"", std::string(text),
-                     "\" is no number of pixels, 1 to 8192; as in --resolution 224 or --resolution 224x320"));
+                     "\" is not a number of pixels from 1 to 8192, as in --resolution 224 or --resolution 224x320"));
   }
   return pixels;
 }
@@ -146,13 +146,13 @@ std::string Circumstances(const Description& description) {
                                     description.measured->SumOfSteps() / description.measured->whole));
   }
   if (description.Loaded()) {
-    parts.push_back(absl::StrFormat("other programs kept %.1f processors busy", description.other_load));
+    parts.push_back(absl::StrFormat("other programs used %.1f cores", description.other_load));
   }
   return absl::StrJoin(parts, "; ");
 }
 
 absl::Status Measure(const Subject& subject, const DescribeOptions& options, Description& description) {
-  std::cerr << "vitrine-repo: measuring a core, then the steps of a forward pass\n";
+  std::cerr << "vitrine-repo: measuring the peaks of a core, then the steps of a forward pass\n";
   const std::vector<const float*> weights = PointersTo(subject.model);
   ASSIGN_OR_RETURN(description.measured,
                    MeasureForward(description.program, weights, subject.config().preprocessing().channels(),
@@ -164,7 +164,7 @@ absl::Status Measure(const Subject& subject, const DescribeOptions& options, Des
 void WarnOfDoubt(const Description& description) {
   if (!description.Doubtful()) return;
   std::cerr << "vitrine-repo: " << Circumstances(description)
-            << "; do not trust these times, measure again when nothing else runs\n";
+            << "; these times are unreliable, measure again when no other program runs\n";
 }
 
 int64_t TotalFlops(const std::vector<Layer>& layers) {
@@ -215,17 +215,16 @@ std::string MeasuredInWords(const Description& description) {
   if (!description.measured) return "";
   const Measurement& measured = *description.measured;
   return absl::StrCat(
-      absl::StrFormat("\nThe CPU engine on one core, %s, in %s: %s of multiply-adds, %.0f GB/s from the second cache, "
+      absl::StrFormat("\nThe CPU engine on one core, %s, in %s: %s of multiply-adds, %.0f GB/s from the L2 cache, "
                       "%.1f GB/s from memory (all measured now)\n\n",
                       measured.path, Name(measured.precision), PeaksInWords(measured.peaks), measured.peaks.cache_gbps,
                       measured.peaks.memory_gbps),
       StepTable(description.steps, measured).Print(OutputFormat::kTable), "\n", Circumstances(description),
-      description.Doubtful() ? "; DO NOT TRUST THESE TIMES, measure again when nothing else runs" : "",
-      absl::StrFormat("\nsum of the steps %.3f ms, of their bounds %.3f ms; the whole forward pass %.3f ms\n",
+      description.Doubtful() ? "; THESE TIMES ARE UNRELIABLE, measure again when no other program runs" : "",
+      absl::StrFormat("\nsum of the steps %.3f ms, sum of their bounds %.3f ms; whole forward pass %.3f ms\n",
                       1e3 * measured.SumOfSteps(), 1e3 * TotalBound(measured), 1e3 * measured.whole),
-      "A step is an operator with what the engine fused into it, over all images; US is the shortest time of one.\n"
-      "BOUND US is what the roofline allows: its multiply-adds at the core's peak, or its bytes from the second "
-      "cache.\n");
+      "A step is an operator and the operators fused into it, for all images; US is its shortest time.\n"
+      "BOUND US is the roofline's lower bound: multiply-adds at the core's peak, or bytes from the L2 cache.\n");
 }
 
 nlohmann::ordered_json AsJson(const Subject& subject, const Description& description, const DataTable& layers) {
@@ -278,13 +277,13 @@ absl::Status WritePlot(const std::string& file, const Subject& subject, const De
   roofline.title = absl::StrCat("Roofline of ", subject.name);
   roofline.subtitle = InputInWords(subject);
   if (measured) {
-    roofline.subtitle += absl::StrFormat("; %.2f ms a forward pass, one core", 1e3 * description.measured->whole);
+    roofline.subtitle += absl::StrFormat("; %.2f ms per forward pass, one core", 1e3 * description.measured->whole);
   }
   roofline.circumstances = Circumstances(description);
   roofline.doubtful = description.Doubtful();
   roofline.peak_of = "multiply-adds";
   roofline.peak_gflops = peaks.GflopsOf(measured ? description.measured->precision : Precision::kFp32);
-  roofline.bandwidth_of = "second cache";
+  roofline.bandwidth_of = "L2 cache";
   roofline.gigabytes_per_second = peaks.cache_gbps;
   roofline.measured = measured;
   roofline.points =
@@ -304,15 +303,15 @@ absl::Status WriteGraph(const std::string& file, const Subject& subject, const D
                                 WithSeparators(Parameters(description.published)), " parameters; ",
                                 WithSeparators(macs), " multiply-adds as published");
   graph.caption =
-      "Shapes are those of one image. Multiply-adds are of matrix products and convolutions, in the published form: "
-      "everything that the paper's code computes. x + y: the trunk and what a branch adds.";
+      "Shapes are for one image. Multiply-adds count matrix products and convolutions in the published form: "
+      "everything that the paper's code computes. x + y: trunk plus the output of a branch.";
   return WriteDrawing(file, GraphSvg(graph));
 }
 
 void PrintReview(const Subject& subject) {
   const v1::ModelConfig& config = subject.config();
-  std::cout << "\nThe review's operator tables for this model, as printed and as corrected (N patches, b images, d "
-               "width, a heads, V classes):\n\n"
+  std::cout << "\nThe review paper's operator tables for this model, as printed and as corrected (N patches, b images, "
+               "d width, a heads, V classes):\n\n"
             << ReviewTable(config, subject.input).Print(OutputFormat::kTable) << "\n"
             << ReviewTotals(config, subject.input);
 }
@@ -328,9 +327,8 @@ absl::Status DescribeCommand(const DescribeOptions& options) {
   ASSIGN_OR_RETURN(const Subject subject, FindSubject(options));
   const v1::ModelConfig& config = subject.config();
   if (options.paper && !InReview(config)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(subject.name, " is no ViT with a feed-forward block of four times its width; the review's tables ",
-                     "do not describe it"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        subject.name, " is not a ViT with a feed-forward block four times as wide; --paper ", "supports only these"));
   }
   ASSIGN_OR_RETURN(program::Program program, ProgramOf(config));
   Description description(std::move(program));

@@ -38,7 +38,8 @@ absl::StatusOr<CalibrationFile> ReadCalibration(const std::string& path) {
   ASSIGN_OR_RETURN(const std::string text, ReadSmallFile(path));
   try {
     const nlohmann::json json = nlohmann::json::parse(text);
-    if (json.at("format").get<int>() != 1) return absl::InvalidArgumentError(absl::StrCat(path, " has another format"));
+    if (json.at("format").get<int>() != 1)
+      return absl::InvalidArgumentError(absl::StrCat(path, " has an unsupported format"));
     CalibrationFile file;
     file.weights_sha256 = json.at("weights_sha256").get<std::string>();
     file.calibration.set_temperature(json.at("temperature").get<double>());
@@ -54,16 +55,16 @@ absl::StatusOr<CalibrationFile> ReadCalibration(const std::string& path) {
     return file;
   } catch (const nlohmann::json::exception&) {
     return absl::InvalidArgumentError(absl::StrCat(
-        path, " is no calibration.json of `vitrine eval --calibrate`: a member is missing or of another type"));
+        path, " is not a calibration.json of `vitrine eval --calibrate`: a member is missing or has another type"));
   }
 }
 
 absl::Status CheckWeights(const CalibrationFile& file, const std::string& path, const VersionId& id,
                           const StoredVersion& version) {
   if (file.weights_sha256 == version.weights_sha256) return absl::OkStatus();
-  return absl::FailedPreconditionError(
-      absl::StrCat(path, " is of weights ", absl::CHexEscape(file.weights_sha256), ", and ", id.model, "/", id.version,
-                   " has ", version.weights_sha256, "; name the version that was evaluated, or evaluate this one"));
+  return absl::FailedPreconditionError(absl::StrCat(
+      path, " belongs to weights ", absl::CHexEscape(file.weights_sha256), ", but ", id.model, "/", id.version, " has ",
+      version.weights_sha256, "; name the version that was evaluated, or evaluate this one"));
 }
 
 }  // namespace

@@ -73,7 +73,7 @@ void PrintLinks(const Listing& listing, const std::string& model) {
 // Prints the fields that a newer program wrote: they are ignored and cannot be copied.
 void PrintUnknown(const StoredVersion& version, const VersionId& id) {
   for (const std::string& field : version.unknown) {
-    std::cerr << id.model << "/" << id.version << ": " << kManifestFile << ": " << field << " It is passed over.\n";
+    std::cerr << id.model << "/" << id.version << ": " << kManifestFile << ": " << field << " It is ignored.\n";
   }
 }
 

@@ -24,21 +24,21 @@ constexpr char kReadme[] =
     "# A repository of models\n"
     "\n"
     "    <model>/<version>/weights.safetensors   parameters and buffers\n"
-    "                      golden.safetensors    inputs and the logits they gave\n"
+    "                      golden.safetensors    inputs and their logits\n"
     "                      labels.txt            line i is the label of class i\n"
     "                      manifest.textproto    configuration, digests, provenance; written last\n"
     "\n"
-    "Every version is complete and never changes. Files beside the models, as this one, are passed over.\n"
+    "Every version is complete and never changes. Files beside the models, like this one, are ignored.\n"
     "\n"
-    "    vitrine-repo list .                     what is there\n"
-    "    vitrine-repo verify .                   digests, weights and goldens of every version\n"
-    "    vitrine-repo publish . MODEL --from DIR brings a version from another repository\n"
-    "    vitrine-server --repository .           serves it\n";
+    "    vitrine-repo list .                     lists the versions\n"
+    "    vitrine-repo verify .                   checks digests, weights and goldens of every version\n"
+    "    vitrine-repo publish . MODEL --from DIR copies a version from another repository\n"
+    "    vitrine-server --repository .           serves the models\n";
 
 absl::Status RaiseLimit(const std::string& variant, int max_tokens, v1::Preprocessing& preprocessing) {
   if (!preprocessing.has_native()) {
     return absl::InvalidArgumentError(
-        absl::StrCat("--max-tokens is for variants of native resolution; ", variant, " takes one size only"));
+        absl::StrCat("--max-tokens is for variants of native resolution; ", variant, " has a fixed size"));
   }
   preprocessing.mutable_native()->set_max_tokens(max_tokens);
   return absl::OkStatus();
@@ -88,12 +88,12 @@ absl::Status InitCommand(const std::string& repository) {
     if (!fs::is_empty(repository, error)) {
       const absl::StatusOr<std::vector<VersionId>> versions = ListVersions(repository);
       if (versions.ok() && !versions->empty()) {
-        return absl::FailedPreconditionError(absl::StrCat(repository, " is a repository already, with ",
+        return absl::FailedPreconditionError(absl::StrCat(repository, " is already a repository, with ",
                                                           versions->size(), " versions; `vitrine-repo list ",
                                                           repository, "` shows them"));
       }
       return absl::FailedPreconditionError(
-          absl::StrCat(repository, " holds other files; name a folder that is empty or not there"));
+          absl::StrCat(repository, " has other files; name an empty or missing folder"));
     }
   }
   fs::create_directories(repository, error);
@@ -116,7 +116,7 @@ absl::Status CreateCommand(const CreateOptions& options) {
   if (options.if_absent) {
     ASSIGN_OR_RETURN(const bool there, HasVersion(options.repository, options.model));
     if (there) {
-      std::cout << options.model << " is in " << options.repository << " already\n";
+      std::cout << options.model << " already exists in " << options.repository << "\n";
       return absl::OkStatus();
     }
   }

@@ -82,7 +82,7 @@ absl::StatusOr<Pins> Pins::Read(const std::string& serving_config, const std::st
   if (!admin_state.empty()) RETURN_IF_ERROR(ReadText(admin_state, state));
   for (const v1::ModelOverride& row : state.models()) {
     if (row.has_version_policy()) pins.AddPolicy(row.model(), row.version_policy());
-    for (const int64_t version : row.loaded()) pins.Add(row.model(), version, "an operator who loaded it");
+    for (const int64_t version : row.loaded()) pins.Add(row.model(), version, "the list of loaded versions");
     Named& named = models[row.model()];
     if (row.has_traffic()) SetShares(row.traffic().shares(), named);
     for (const v1::TrafficShare& share : row.traffic().shares()) {

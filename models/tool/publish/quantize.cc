@@ -64,8 +64,8 @@ absl::StatusOr<std::vector<int32_t>> MatchClasses(const std::vector<std::string>
   }
   const std::string& label = match.ok() ? match->unknown.front() : data.front();
   return absl::FailedPreconditionError(absl::StrCat(
-      "the data set has the label \"", absl::CHexEscape(label), "\", which is none of the model's ", model.size(),
-      ", \"", absl::CHexEscape(model.front()), "\" and so on; it takes images of what the model was trained on"));
+      "the data set has the label \"", absl::CHexEscape(label), "\", which the model lacks; its ", model.size(),
+      " labels begin with \"", absl::CHexEscape(model.front()), "\"; use images of the model's classes"));
 }
 
 // Returns "cifar10 test, 2000 images": the manifest must not contain local paths.
@@ -180,7 +180,7 @@ struct Found {
 
 absl::Status NothingFits(const Found& found, double budget) {
   return absl::FailedPreconditionError(
-      absl::StrFormat("%s loses %.2f percentage points of top-1 with all but one of %d operators kept from it, and "
+      absl::StrFormat("%s loses %.2f percentage points of top-1 even with all but one of %d operators excluded, but "
                       "--budget is %g; nothing was published",
                       Name(found.choice.precision), found.Lost(), found.groups, budget));
 }
@@ -191,7 +191,7 @@ absl::StatusOr<Found> FindPlan(const WeightedModel& model, Precision precision, 
                                ErrorMeasurement& measurement, ProgressDisplay& display) {
   constexpr double kRounding = 1e-9;
   const std::vector<OperatorGroup> groups = NarrowableOperators(model.description.program());
-  if (groups.empty()) return absl::FailedPreconditionError("the model multiplies nothing");
+  if (groups.empty()) return absl::FailedPreconditionError("the model has no matrix products");
   const std::vector<int64_t> indices = measurement.Spread(options.images);
   Found found;
   found.choice.precision = precision;
@@ -222,7 +222,7 @@ absl::StatusOr<cpu::CpuPath> MeasuringPath(Precision precision) {
   ASSIGN_OR_RETURN(const cpu::CpuPath path, cpu::ChosenPath());
   const absl::Status can = engine::CanCompute(precision, path);
   if (can.ok()) return path;
-  std::cerr << "vitrine-repo: " << can.message() << "; measuring by the portable path, which is slow\n";
+  std::cerr << "vitrine-repo: " << can.message() << "; measuring on the portable path, which is slow\n";
   return cpu::CpuPath::kPortable;
 }
 
@@ -290,15 +290,15 @@ void Print(const Found& found, const VersionId& from, const VersionId& published
            const std::string& repository) {
   std::cout << absl::StreamFormat("top-1 %.2f %% in %s, %.2f %% in fp32, on %s\n", 100 * found.Share(found.correct),
                                   Name(found.choice.precision), 100 * found.Share(found.correct_fp32), split);
-  std::cout << absl::StreamFormat("%d of %d operators are kept from it%s\n", found.kept.size(), found.groups,
-                                  found.kept.empty() ? "" : ", by the error that each alone would bring:");
+  std::cout << absl::StreamFormat("%d of %d operators are excluded%s\n", found.kept.size(), found.groups,
+                                  found.kept.empty() ? "" : ", with the error that each alone would cause:");
   for (const auto& [group, error] : found.kept) {
     std::cout << absl::StreamFormat("  %8.5f  %s", error, group.front());
-    if (group.size() > 1) std::cout << " and " << group.size() - 1 << " with it";
+    if (group.size() > 1) std::cout << " and " << group.size() - 1 << " in its group";
     std::cout << "\n";
   }
   std::cout << published.model << "/" << published.version << " in " << repository << ": " << from.model << "/"
-            << from.version << ", now in " << Name(found.choice.precision) << " too; `vitrine-repo verify "
+            << from.version << ", now in " << Name(found.choice.precision) << " also; `vitrine-repo verify "
             << repository << " " << published.model << "@" << published.version << "` checks it\n";
 }
 

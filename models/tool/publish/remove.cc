@@ -25,10 +25,10 @@ std::string NameOf(const VersionId& id) {
 absl::Status Confirm(size_t versions) {
   if (isatty(STDIN_FILENO) == 0) {
     return absl::FailedPreconditionError(
-        "nothing was removed: there is no terminal to ask at; --yes removes without a question, --dry-run only says "
-        "what");
+        "nothing was removed: stdin is not a terminal; --yes removes without confirmation, --dry-run only prints the "
+        "versions");
   }
-  std::cerr << "remove " << versions << (versions == 1 ? " version" : " versions") << " for good? [y/N] ";
+  std::cerr << "remove " << versions << (versions == 1 ? " version" : " versions") << " permanently? [y/N] ";
   std::string answer;
   std::getline(std::cin, answer);
   if (answer == "y" || answer == "Y" || answer == "yes") return absl::OkStatus();
@@ -37,10 +37,10 @@ absl::Status Confirm(size_t versions) {
 
 absl::Status RemoveAll(const RemoveOptions& options, const std::vector<VersionId>& versions) {
   if (options.serving_config.empty() && options.admin_state.empty()) {
-    std::cerr << "without --serving-config and --admin-state nothing is known of labels and policies of servers\n";
+    std::cerr << "without --serving-config and --admin-state, labels and policies of servers are not checked\n";
   }
   if (versions.empty()) {
-    std::cout << "nothing is to be removed\n";
+    std::cout << "nothing to remove\n";
     return absl::OkStatus();
   }
   if (options.dry_run || !options.yes) {
@@ -83,8 +83,9 @@ std::vector<VersionId> VersionsToPrune(const RemoveOptions& options, const Pins&
     const absl::Status read = ReadVersion(options.repository, id).status();
     const bool apart = pins.IsApart(id);
     good += read.ok() && !apart ? 1 : 0;
-    if (!read.ok()) TellKept(id, absl::StrCat("it is newer than a good one and does not count: ", read.message()));
-    if (read.ok() && apart) TellKept(id, "servers do not count it among the newest: it is tried out or was put away");
+    if (!read.ok())
+      TellKept(id, absl::StrCat("it is not counted: newer than a good version, but not good: ", read.message()));
+    if (read.ok() && apart) TellKept(id, "servers do not count it among the newest: it is a canary or was put away");
   }
   return superfluous;
 }
@@ -108,7 +109,7 @@ absl::Status RemoveCommand(const RemoveOptions& options) {
   for (const VersionId& id : versions) {
     if (const std::optional<std::string> why = pins.Why(id); why.has_value()) {
       return absl::FailedPreconditionError(
-          absl::StrCat(NameOf(id), " stays, and nothing was removed: ", *why, " names it; take that away first"));
+          absl::StrCat(NameOf(id), " is in use, nothing was removed: ", *why, " names it; remove that first"));
     }
   }
   return RemoveAll(options, versions);

@@ -186,7 +186,7 @@ class Calibrate(unittest.TestCase):
 
     def test_3_refusals_say_the_way_out(self):
         for change, words in (({"weights_sha256": "0" * 64}, "name the version that was evaluated"),
-                              ({"unsure_below": None}, "lower --sure-accuracy"), ({"temperature": "warm"}, "is no calibration.json"),
+                              ({"unsure_below": None}, "lower --sure-accuracy"), ({"temperature": "warm"}, "is not a calibration.json"),
                               ({"temperature": 30}, "0.05 to 20")):
             fitted = json.loads((self.folder / "fit/calibration.json").read_text()) | change
             (self.folder / "changed.json").write_text(json.dumps(fitted))

@@ -172,8 +172,8 @@ TEST_F(RepoProgram, DescribeMeasuresEveryFusedStepAndDrawsThem) {
   const bool steady = description.at("steady"), loaded = description.at("other_load").get<double>() >= 0.5;
   EXPECT_THAT(svg.str(), HasSubstr(absl::StrCat(steady ? ">steady" : ">NOT STEADY", " after ",
                                                 description.at("rounds").get<int>(), " rounds")));
-  EXPECT_EQ(svg.str().find("other programs kept") != std::string::npos, loaded);
-  EXPECT_EQ(described.error.find("do not trust these times") != std::string::npos, busy || loaded || !steady);
+  EXPECT_EQ(svg.str().find("other programs used") != std::string::npos, loaded);
+  EXPECT_EQ(described.error.find("these times are unreliable") != std::string::npos, busy || loaded || !steady);
 }
 
 TEST_F(RepoProgram, DescribePrintsTheReviewsTablesForVit) {
@@ -295,18 +295,18 @@ TEST_F(RepoRemoval, PruneKeepsTheNewestAndWhatServersName) {
   EXPECT_EQ(prune.out, "would be removed  digits/4\n");
   EXPECT_THAT(prune.error, AllOf(HasSubstr("kept  digits/2: label \"stable\" names it"),
                                  HasSubstr("kept  digits/3: a share of the traffic names it"),
-                                 HasSubstr("kept  digits/1: an operator who loaded it names it")));
+                                 HasSubstr("kept  digits/1: the list of loaded versions names it")));
   EXPECT_EQ(Left().size(), 6u);
   prune = Shell(absl::StrCat(kProgram, " prune ", Path("m"), " --keep 1", files, " < /dev/null"));
   EXPECT_EQ(prune.exit_code, 1);
-  EXPECT_THAT(prune.error, HasSubstr("nothing was removed: there is no terminal to ask at; --yes"));
+  EXPECT_THAT(prune.error, HasSubstr("nothing was removed: stdin is not a terminal; --yes"));
   EXPECT_EQ(Left().size(), 6u);
   prune = Run(absl::StrCat("prune ", Path("m"), " digits --keep 1 --yes", files));
   EXPECT_EQ(prune.exit_code, 0) << prune.error;
   EXPECT_EQ(prune.out, "removed  digits/4\n");
   EXPECT_THAT(Left(), ElementsAre("digits1", "digits2", "digits3", "digits5", "other1"));
   prune = Run(absl::StrCat("prune ", Path("m"), " --keep 2 --yes"));
-  EXPECT_THAT(prune.error, HasSubstr("nothing is known of labels"));
+  EXPECT_THAT(prune.error, HasSubstr("labels and policies of servers are not checked"));
   EXPECT_THAT(Left(), ElementsAre("digits3", "digits5", "other1"));
 }
 
@@ -363,7 +363,7 @@ TEST_F(RepoRemoval, PruneCountsGoodVersionsAlone) {
   std::filesystem::remove(folder_ / "m/digits/4/manifest.textproto");
   const Outcome prune = Run(absl::StrCat("prune ", Path("m"), " --keep 1 --yes"));
   EXPECT_EQ(prune.exit_code, 0) << prune.error;
-  EXPECT_THAT(prune.error, HasSubstr("kept  digits/5: it is newer than a good one and does not count"));
+  EXPECT_THAT(prune.error, HasSubstr("kept  digits/5: it is not counted: newer than a good version"));
   EXPECT_THAT(Left(), ElementsAre("digits3", "digits4", "digits5", "other1")) << "4 may be a copy that has not ended";
 }
 
@@ -377,7 +377,7 @@ TEST_F(RepoRemoval, RemoveTakesAVersionOrAModelUnlessAServerNamesIt) {
   for (const char* which : {" digits@2", " digits"}) {
     remove = Run(absl::StrCat("remove ", Path("m"), which, with));
     EXPECT_EQ(remove.exit_code, 1);
-    EXPECT_THAT(remove.error, HasSubstr("digits/2 stays, and nothing was removed: the version policy names it"));
+    EXPECT_THAT(remove.error, HasSubstr("digits/2 is in use, nothing was removed: the version policy names it"));
   }
   EXPECT_THAT(Run(absl::StrCat("remove ", Path("m"), " digits@9", with)).error,
               HasSubstr("digits/9: there is no such"));
@@ -407,7 +407,7 @@ TEST_F(RepoRemoval, VerifyTellsWhatANewerProgramWrote) {
   std::ofstream(folder_ / "m/other/1/manifest.textproto", std::ios::app) << "signature { by: \"a newer one\" }\n";
   const Outcome verify = Run(absl::StrCat("verify ", Path("m"), " other"));
   EXPECT_EQ(verify.exit_code, 0) << verify.out;
-  EXPECT_THAT(verify.error, HasSubstr("no field named \"signature\". It is passed over."));
+  EXPECT_THAT(verify.error, HasSubstr("no field named \"signature\". It is ignored."));
 }
 
 TEST_F(RepoProgram, RefusesWhatCannotBeCreated) {

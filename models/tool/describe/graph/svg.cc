@@ -25,7 +25,7 @@ struct Style {
 };
 // By GraphRole.
 constexpr std::array<Style, 5> kRoles = {{
-    {"#ffffff", "#8792a2", "value that comes in"},
+    {"#ffffff", "#8792a2", "input value"},
     {"#ffdcc7", "#d55e00", "mixes tokens or pixels"},
     {"#cfe5f7", "#0072b2", "dense layer, row by row"},
     {"#ffffff", "#7b8794", "other arithmetic, row by row"},

@@ -48,7 +48,7 @@ absl::StatusOr<std::vector<std::string>> ImagesIn(const std::string& folder) {
   std::vector<std::string> images;
   RETURN_IF_ERROR(AddImages(folder, "", images));
   if (images.empty()) {
-    return absl::NotFoundError(absl::StrCat("--images ", folder, ": there is no JPEG, PNG or WebP in it"));
+    return absl::NotFoundError(absl::StrCat("--images ", folder, ": the folder has no JPEG, PNG or WebP"));
   }
   return images;
 }
@@ -99,8 +99,8 @@ class Comparer {
     const absl::StatusOr<FloatArray> input = ImageInput(bytes, preprocessing_);
     const absl::StatusOr<TimmProcess::Answer> theirs = timm_.Ask(bytes);
     if (absl::IsFailedPrecondition(theirs.status())) return theirs.status();
-    if (!input.ok() && !theirs.ok()) return Comparison{.fault = "neither side reads it", .unread = true};
-    if (!input.ok()) return Comparison{.fault = absl::StrCat("timm reads it; here ", input.status().message())};
+    if (!input.ok() && !theirs.ok()) return Comparison{.fault = "neither side can decode it", .unread = true};
+    if (!input.ok()) return Comparison{.fault = absl::StrCat("timm can decode it; here ", input.status().message())};
     if (!theirs.ok()) return Comparison{.fault = std::string(theirs.status().message())};
     if (input->shape != theirs->input.shape) {
       return Comparison{.fault = absl::StrFormat("the input has %d x %d pixels, timm's %d x %d", input->shape[2],
@@ -175,8 +175,8 @@ struct Summary {
 absl::StatusOr<std::string> WeightsForTimm(const StoredVersion& version) {
   if (!version.manifest.config().preprocessing().has_fixed()) {
     return absl::FailedPreconditionError(
-        "the version takes images at their own size, which timm's transform does "
-        "not; compare one that was imported without --native");
+        "the version uses images at their own size, which timm's transform does not "
+        "support; compare a version imported without --native");
   }
   ASSIGN_OR_RETURN(TensorMap tensors,
                    ForeignTensors(ForeignSource::kTimm, version.manifest.config(), version.weights.tensors));
@@ -207,13 +207,13 @@ absl::Status VerifyAgainstCommand(const std::string& repository, const std::stri
     summary.Add(comparison);
   }
   std::string words =
-      absl::StrFormat("%d images: input off by %.3g grey levels at most, logits by %.2g, top-1 flips %d", images.size(),
-                      summary.input, summary.logits, summary.flips);
+      absl::StrFormat("%d images: input differs by at most %.3g grey levels, logits by %.2g, top-1 flips %d",
+                      images.size(), summary.input, summary.logits, summary.flips);
   if (summary.skipped > 0) absl::StrAppend(&words, ", skipped ", summary.skipped);
   if (format != OutputFormat::kJson) std::cout << words << "\n";
   if (summary.skipped == images.size()) {
     return absl::FailedPreconditionError(
-        absl::StrCat("--images ", options.images, ": neither side reads any of its images"));
+        absl::StrCat("--images ", options.images, ": neither side can decode any of its images"));
   }
   if (summary.differ == 0) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat(summary.differ, " of ", images.size(), " images differ"));

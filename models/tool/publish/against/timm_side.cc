@@ -28,7 +28,7 @@ constexpr char kScript[] =
 
 absl::Status CannotRun(const std::string& python, int error) {
   return absl::FailedPreconditionError(
-      absl::StrCat("--python ", python, " cannot be run: ", std::strerror(error), "; name a Python 3 that has timm"));
+      absl::StrCat("--python ", python, " cannot be run: ", std::strerror(error), "; name a Python 3 with timm"));
 }
 
 // Starts `python` with the script. `socket` becomes its stdin; its stdout goes to our stderr.
@@ -99,7 +99,7 @@ absl::StatusOr<TimmProcess::Answer> TimmProcess::Ask(std::string_view image) {
   const auto inputs = static_cast<size_t>(
       std::accumulate(asked.input.shape.begin(), asked.input.shape.end(), int64_t{1}, std::multiplies<>()));
   const size_t values = answer.bytes.size() / sizeof(float);
-  if (values < inputs) return absl::InternalError("timm's answer is shorter than its shape");
+  if (values < inputs) return absl::InternalError("timm's response is shorter than its shape");
   asked.input.values.resize(inputs);
   asked.logits.resize(values - inputs);
   std::memcpy(asked.input.values.data(), answer.bytes.data(), inputs * sizeof(float));
@@ -122,12 +122,12 @@ absl::StatusOr<TimmProcess::Message> TimmProcess::Receive() {
   const Json json = Json::parse(message.line, nullptr, /*allow_exceptions=*/false);
   if (next != '\n' || !json.is_object()) {
     return absl::FailedPreconditionError(
-        absl::StrCat("--python ", python_, " ended without an answer; what it wrote stands above"));
+        absl::StrCat("--python ", python_, " ended without a response; see its output above"));
   }
   RETURN_IF_ERROR(FaultOf(message.line));
   message.bytes.resize(json.value("bytes", size_t{0}));
   if (!ReceiveAll(socket_.get(), message.bytes.data(), message.bytes.size())) {
-    return absl::FailedPreconditionError(absl::StrCat("--python ", python_, " ended in the middle of an answer"));
+    return absl::FailedPreconditionError(absl::StrCat("--python ", python_, " ended in the middle of a response"));
   }
   return message;
 }
@@ -136,11 +136,11 @@ absl::Status TimmProcess::FaultOf(const std::string& line) const {
   const Json json = Json::parse(line);
   if (json.contains("lacks")) {
     return absl::FailedPreconditionError(
-        absl::StrCat("--python ", python_, " has no timm to compare with (", json["lacks"].get<std::string>(),
+        absl::StrCat("--python ", python_, " has no timm (", json["lacks"].get<std::string>(),
                      "); `pip install timm safetensors` in an environment, and name its interpreter with --python"));
   }
   if (json.contains("unread")) {
-    return absl::InvalidArgumentError(absl::StrCat("Pillow does not read it: ", json["unread"].get<std::string>()));
+    return absl::InvalidArgumentError(absl::StrCat("Pillow cannot decode it: ", json["unread"].get<std::string>()));
   }
   if (json.contains("error")) {
     return absl::FailedPreconditionError(absl::StrCat("timm: ", json["error"].get<std::string>()));
