@@ -188,7 +188,7 @@ class Pull(unittest.TestCase):
         self.refused(self.pull(), "sends more than the")
 
     def test_the_users_digest_goes_before_the_hubs(self):
-        self.refused(self.pull("--sha256", "a" * 64), "a" * 64, self.hub.told_digest, "nothing was fetched")
+        self.refused(self.pull("--sha256", "a" * 64), "a" * 64, self.hub.told_digest, "nothing was downloaded")
         self.assertEqual(self.hub.ranges_asked(), [])
         self.hub.told_digest = None
         self.refused(self.pull(), "--sha256")
@@ -204,9 +204,9 @@ class Pull(unittest.TestCase):
 
     def test_what_is_not_there(self):
         self.refused(self.pull(model=f"hf:{NAME}@nowhere"), f"{NAME}@nowhere", "no such revision")
-        self.refused(self.pull(model="hf:someone/else@main"), "no such model")
+        self.refused(self.pull(model="hf:someone/else@main"), "does not exist")
         self.hub.gated = True
-        self.refused(self.pull(), "asks for a login")
+        self.refused(self.pull(), "requires a login")
         self.assertEqual(self.hub.ranges_asked(), [])
 
     def test_another_architecture(self):
@@ -275,8 +275,8 @@ class Pull(unittest.TestCase):
     def test_labels_that_do_not_fit_are_refused_unless_others_are_given(self):
         self.head(3)
         for labels, word in ((["x", "y"], "has 2 labels"), ({"0": "x", "1": "y", "3": "z"}, "not 0 to 2"),
-                             ({"0": "x", "00": "y", "1": "z"}, "not 0 to 2"), (["x", None, "z"], "class 1 that is no text"),
-                             ({"a": "x", "b": "y", "c": "z"}, "no class's number"), (["x", "", "z"], "is empty")):
+                             ({"0": "x", "00": "y", "1": "z"}, "not 0 to 2"), (["x", None, "z"], "class 1 that is not text"),
+                             ({"a": "x", "b": "y", "c": "z"}, "not a class number"), (["x", "", "z"], "is empty")):
             self.config(label_names=labels)
             self.refused(self.pull(), word)
             self.assertFalse(self.versions())
@@ -305,7 +305,7 @@ class Pull(unittest.TestCase):
         self.assertEqual(len(self.hub.ranges_asked()), 3, "one whole file, two shards, and then nothing")
         done = self.pull("--sha256", "a" * 64)
         self.assertEqual(done.returncode, 1)
-        self.assertIn("nothing was fetched", done.stdout)
+        self.assertIn("nothing was downloaded", done.stdout)
         index["weight_map"]["norm.bias"] = "model-00003-of-00003.safetensors"
         self.hub.files["model.safetensors.index.json"] = json.dumps(index).encode()
         done = self.pull()

@@ -31,7 +31,7 @@ absl::StatusOr<Labels> FromList(const std::string& member, const Json& list) {
   for (const Json& label : list) {
     const std::optional<std::string> text = TextOf(label);
     if (!text.has_value())
-      return Fault(member, absl::StrCat("has a label of class ", labels.size(), " that is no text"));
+      return Fault(member, absl::StrCat("has a label of class ", labels.size(), " that is not text"));
     labels.push_back(*text);
   }
   return labels;
@@ -45,10 +45,11 @@ class Places {
   absl::Status Put(const std::string& number, const Json& label) {
     int64_t place = 0;
     const std::optional<std::string> text = TextOf(label);
-    if (!absl::SimpleAtoi(number, &place)) return Fault(member_, absl::StrCat(Quoted(number), " is no class's number"));
-    if (!text.has_value()) return Fault(member_, absl::StrCat("has a label of class ", place, " that is no text"));
+    if (!absl::SimpleAtoi(number, &place))
+      return Fault(member_, absl::StrCat(Quoted(number), " is not a class number"));
+    if (!text.has_value()) return Fault(member_, absl::StrCat("has a label of class ", place, " that is not text"));
     if (place < 0 || place >= static_cast<int64_t>(labels_.size()) || taken_[static_cast<size_t>(place)]) {
-      return Fault(member_, absl::StrCat("has ", labels_.size(), " labels, and their numbers are not 0 to ",
+      return Fault(member_, absl::StrCat("has ", labels_.size(), " labels, but their numbers are not 0 to ",
                                          labels_.size() - 1, ": see ", place));
     }
     taken_[static_cast<size_t>(place)] = true;
@@ -89,7 +90,7 @@ absl::StatusOr<Labels> FromMember(const std::string& member, const Json& value) 
 
 absl::StatusOr<std::vector<std::string>> LabelsOfConfig(std::string_view json) {
   const Json config = Json::parse(json, /*cb=*/nullptr, /*allow_exceptions=*/false);
-  if (config.is_discarded()) return absl::FailedPreconditionError("it is no JSON");
+  if (config.is_discarded()) return absl::FailedPreconditionError("it is not JSON");
   if (config.is_array()) return FromList("the list", config);
   if (!config.is_object()) return Labels();
   for (const Json* holder : {&config, config.contains("pretrained_cfg") ? &config["pretrained_cfg"] : nullptr}) {

@@ -57,12 +57,13 @@ class Part {
     FileDescriptor file(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
     if (file.get() < 0) return DiskFault(path);
     if (flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
-      return absl::AbortedError(absl::StrCat(path.native(), ": another import is fetching it; wait for that one"));
+      return absl::AbortedError(
+          absl::StrCat(path.native(), ": another import is downloading it; wait until that ends"));
     }
     // Another import may have renamed the file between open and lock.
     struct stat opened, named;
     if (fstat(file.get(), &opened) != 0 || stat(path.c_str(), &named) != 0 || opened.st_ino != named.st_ino) {
-      return absl::AbortedError(absl::StrCat(path.native(), ": another import has just fetched it; start again"));
+      return absl::AbortedError(absl::StrCat(path.native(), ": another import has just downloaded it; start again"));
     }
     return Part(download, std::move(file), std::move(path), display);
   }
@@ -90,7 +91,7 @@ class Part {
         continue;
       }
       if (reply->status != 200 && reply->status != 206) {
-        return Continues(absl::StrCat(download_.url, " was answered with status ", reply->status));
+        return Continues(absl::StrCat(download_.url, " returned status ", reply->status));
       }
       if (download_.bytes < 0 || size_ == download_.bytes) return absl::OkStatus();
       if (size_ <= before) return Continues(absl::StrCat(download_.url, " ended early"));
@@ -103,8 +104,8 @@ class Part {
     if (digest != download_.sha256) {
       std::error_code ignored;
       std::filesystem::remove(path_, ignored);
-      return absl::DataLossError(absl::StrCat(download_.url, " has SHA-256 ", digest, ", and ", download_.sha256,
-                                              " was expected; what came was removed and nothing was published"));
+      return absl::DataLossError(absl::StrCat(download_.url, " has SHA-256 ", digest, ", but ", download_.sha256,
+                                              " was expected; the file was removed and nothing was published"));
     }
     if (fsync(file_.get()) != 0 || rename(path_.c_str(), download_.file.c_str()) != 0) return DiskFault(path_);
     return absl::OkStatus();
@@ -126,7 +127,7 @@ class Part {
     }
     const int64_t most = download_.bytes >= 0 ? download_.bytes : download_.most_bytes;
     if (size_ + static_cast<int64_t>(bytes.size()) > most) {
-      return absl::DataLossError(absl::StrCat(download_.url, " sends more than the ", most, " bytes it ",
+      return absl::DataLossError(absl::StrCat(download_.url, " sends more than the ", most, " bytes that it ",
                                               download_.bytes >= 0 ? "has" : "may have"));
     }
     for (size_t done = 0; done < bytes.size();) {
@@ -147,7 +148,7 @@ class Part {
     if (head.status == 200) return Clear();
     if (absl::StartsWith(answer_range_, absl::StrCat("bytes ", size_, "-"))) return absl::OkStatus();
     return absl::DataLossError(
-        absl::StrCat(download_.url, " was asked for the bytes from ", size_, " on, and sent \"", answer_range_, "\""));
+        absl::StrCat(download_.url, " was requested from byte ", size_, ", but sent \"", answer_range_, "\""));
   }
 
   void Show() {

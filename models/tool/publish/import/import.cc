@@ -36,7 +36,7 @@ absl::StatusOr<ForeignSource> SourceOf(const std::string& name) {
   for (const auto& [known, source] : kSources) {
     if (name == known) return source;
   }
-  return absl::InvalidArgumentError(absl::StrCat("--from is ", name, "; there are timm and huggingface"));
+  return absl::InvalidArgumentError(absl::StrCat("--from is ", name, "; it must be timm or huggingface"));
 }
 
 const char* HeadBias(ForeignSource source) {
@@ -53,7 +53,7 @@ absl::StatusOr<Labels> ReadLabels(const std::string& path) {
   std::error_code error;
   constexpr uintmax_t kMost = 32 << 20;
   if (!std::filesystem::is_regular_file(path, error) || std::filesystem::file_size(path, error) > kMost) {
-    return absl::NotFoundError(absl::StrCat(path, ": no file of labels"));
+    return absl::NotFoundError(absl::StrCat(path, ": not a file of labels"));
   }
   if (std::filesystem::path(path).extension() == ".json") {
     std::ifstream file(path, std::ios::binary);
@@ -61,7 +61,7 @@ absl::StatusOr<Labels> ReadLabels(const std::string& path) {
     const absl::StatusOr<Labels> labels = LabelsOfConfig(text);
     if (!labels.ok()) return Prefixed(path, labels.status());
     if (labels->empty()) {
-      return absl::FailedPreconditionError(absl::StrCat(path, ": names no labels (label_names, id2label)"));
+      return absl::FailedPreconditionError(absl::StrCat(path, ": has no labels (label_names, id2label)"));
     }
     return labels;
   }
@@ -98,8 +98,8 @@ absl::Status TakeImageNet(ForeignSource source, Given& given) {
   const int64_t classes = ClassesOf(given.tensors, source).value_or(size);
   if (classes == size) return absl::OkStatus();
   return absl::FailedPreconditionError(
-      absl::StrCat(given.weights, " has ", classes, " classes (tensor \"", HeadBias(source), "\"), which are not the ",
-                   size, " of ImageNet-1k, and its config.json names none; name them in a file for --labels"));
+      absl::StrCat(given.weights, " has ", classes, " classes (tensor \"", HeadBias(source), "\"), not the ", size,
+                   " of ImageNet-1k, and its config.json has no labels; give them in a file with --labels"));
 }
 
 // Checks the most common mismatch, with a clearer message than a wrong tensor shape gives.
@@ -109,7 +109,7 @@ absl::Status CheckLabels(const Given& given, ForeignSource source) {
   if (classes == labels) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat(given.labels_from, " has ", labels, " labels, but ", given.weights,
                                                     " has ", classes, " classes (tensor \"", HeadBias(source),
-                                                    "\"); one label stands on each line of --labels"));
+                                                    "\"); --labels needs one label per line"));
 }
 
 // Parses "36-1024": two integers, the first at least 1, the second at least the first.
@@ -122,7 +122,7 @@ absl::StatusOr<std::pair<int, int>> ParseTokens(std::string_view text) {
     if (second == std::errc() && last == end && tokens.first >= 1 && tokens.second >= tokens.first) return tokens;
   }
   return absl::InvalidArgumentError(
-      absl::StrCat("\"", std::string(text), "\" is no range of patches; as in --native 36-1024"));
+      absl::StrCat("\"", std::string(text), "\" is not a range of patches, as in --native 36-1024"));
 }
 
 // Makes a cell as large as a patch. Position tables are interpolated to other grids; XCiT's encoding is a formula.
@@ -172,16 +172,16 @@ std::string InWords(const ImportOptions& options) {
 void TellUnwrapped(const UnwrappedWeights& weights, const std::string& file) {
   const auto quoted = [](std::string* text, const std::string& name) { absl::StrAppend(text, Quoted(name)); };
   if (!weights.prefix.empty()) {
-    std::cerr << file << ": " << Quoted(weights.prefix) << " before the names of tensors is left out\n";
+    std::cerr << file << ": " << Quoted(weights.prefix) << " is removed from the names of tensors\n";
   }
   if (!weights.others.empty()) {
-    std::cerr << file << ": the copy of the model that begins with " << Quoted(weights.prefix)
+    std::cerr << file << ": the copy of the model with prefix " << Quoted(weights.prefix)
               << " is imported; --prefix chooses " << absl::StrJoin(weights.others, " or ", quoted) << "\n";
   } else if (!weights.passed_over.empty()) {
     constexpr size_t kShown = 3;
     const size_t more = weights.passed_over.size() - std::min(kShown, weights.passed_over.size());
     const std::vector<std::string> shown(weights.passed_over.begin(), weights.passed_over.end() - more);
-    std::cerr << file << ": tensors beside the model are passed over: " << absl::StrJoin(shown, ", ", quoted)
+    std::cerr << file << ": tensors outside the model are ignored: " << absl::StrJoin(shown, ", ", quoted)
               << (more > 0 ? absl::StrCat(" and ", more, " more") : "") << "\n";
   }
 }
@@ -244,7 +244,7 @@ absl::StatusOr<Given> Read(const ImportOptions& options, const Pulled& pulled) {
     const absl::StatusOr<Labels> labels = LabelsOfConfig(pulled.config);
     if (!labels.ok()) {
       return Prefixed(given.labels_from, absl::FailedPreconditionError(absl::StrCat(
-                                             labels.status().message(), "; name the labels in a file for --labels")));
+                                             labels.status().message(), "; give the labels in a file with --labels")));
     }
     given.labels = *labels;
   }

@@ -30,7 +30,7 @@ namespace vitrine {
 namespace {
 
 constexpr char kByHand[] =
-    "; or fetch model.safetensors in another way and give the file: vitrine-repo import DIR NAME model.safetensors ...";
+    "; or download model.safetensors yourself and give the file: vitrine-repo import DIR NAME model.safetensors ...";
 
 struct ModelOnHub {
   std::string name;      // "ORG/NAME"
@@ -80,7 +80,7 @@ class Hub {
       if (reply.status >= 400) return Refused(reply);
       return std::optional(std::move(reply));
     }
-    return absl::UnavailableError(absl::StrCat(url, ": moved too often"));
+    return absl::UnavailableError(absl::StrCat(url, ": too many redirects"));
   }
 
   // Downloads a small file. Returns nullopt if the model lacks it.
@@ -94,7 +94,7 @@ class Hub {
 
   absl::Status Lacks(const std::string& name) const {
     return absl::NotFoundError(absl::StrCat("hf:", model_.name, "@", model_.revision, " has no ", name,
-                                            "; weights in other formats have to be saved as safetensors first"));
+                                            "; save weights in other formats as safetensors first"));
   }
 
   std::string UrlOf(const std::string& name) const {
@@ -106,8 +106,9 @@ class Hub {
   static absl::StatusOr<FetchReply> Reach(const FetchRequest& request) {
     absl::StatusOr<FetchReply> reply = Ask(request);
     if (!absl::IsUnavailable(reply.status())) return reply;
-    return absl::UnavailableError(absl::StrCat(
-        reply.status().message(), "; the same command again goes on, --pull-from names a mirror", kByHand));
+    return absl::UnavailableError(
+        absl::StrCat(reply.status().message(),
+                     "; run the same command again to continue, or name a mirror with --pull-from", kByHand));
   }
 
   absl::Status Refused(const FetchReply& reply) const {
@@ -116,19 +117,19 @@ class Hub {
     if (code == "RevisionNotFound") {
       return absl::NotFoundError(absl::StrCat(what,
                                               ": the model has no such revision; its page lists branches, tags and "
-                                              "commits, and without \"@...\" it is \"main\""));
+                                              "commits; the default is \"main\""));
     }
     if (code == "GatedRepo" || reply.status == 403) {
-      return absl::PermissionDeniedError(absl::StrCat(what, " asks for a login, and none is ever sent", kByHand));
+      return absl::PermissionDeniedError(absl::StrCat(what, " requires a login, but vitrine-repo sends none", kByHand));
     }
     if (reply.status == 401 || reply.status == 404) {
       return absl::NotFoundError(absl::StrCat(what,
-                                              ": there is no such model, or not for everybody; is it spelled as on "
-                                              "its page?"));
+                                              ": the model does not exist or is not public; spell it as on "
+                                              "its page"));
     }
-    return absl::UnavailableError(absl::StrCat(base_, " answered for ", what, " with status ", reply.status,
-                                               "; the same command again goes on, --pull-from names a mirror",
-                                               kByHand));
+    return absl::UnavailableError(
+        absl::StrCat(base_, " returned for ", what, " status ", reply.status,
+                     "; run the same command again to continue, or name a mirror with --pull-from", kByHand));
   }
 
   const std::string base_;
@@ -153,13 +154,13 @@ absl::StatusOr<Download> PlanDownload(const FetchReply& head, const std::string&
                                       const PullRequest& request) {
   const std::string told = DigestIn(head);
   if (!wanted.empty() && !told.empty() && wanted != told) {
-    return absl::DataLossError(absl::StrCat(request.model, " has SHA-256 ", told, " there, and --sha256 says ", wanted,
-                                            "; nothing was fetched. Is it the revision that you mean?"));
+    return absl::DataLossError(absl::StrCat(request.model, " has SHA-256 ", told, " on the server, but --sha256 says ",
+                                            wanted, "; nothing was downloaded. Check the revision"));
   }
   if (wanted.empty() && told.empty()) {
     return absl::FailedPreconditionError(
-        absl::StrCat(request.base, " does not say what the SHA-256 of ", url.substr(url.rfind('/') + 1),
-                     " is; give it with --sha256, or, of one shard of several, fetch them by hand"));
+        absl::StrCat(request.base, " does not state the SHA-256 of ", url.substr(url.rfind('/') + 1),
+                     "; give it with --sha256, or download the shards yourself if there are several"));
   }
   Download download{.url = url, .sha256 = wanted.empty() ? told : wanted};
   download.file = request.cache / absl::StrCat(download.sha256, ".safetensors");
@@ -199,9 +200,9 @@ absl::StatusOr<Weights> PlanShards(Hub& hub, const PullRequest& request) {
   weights.origin.set_sha256(Sha256Hex(digests));
   const std::string wanted = absl::AsciiStrToLower(request.sha256);
   if (wanted.empty() || wanted == weights.origin.sha256()) return weights;
-  return absl::DataLossError(absl::StrCat(
-      "the shards of ", request.model, " have SHA-256s there whose list (what sha256sum prints of them) has ",
-      weights.origin.sha256(), ", and --sha256 says ", wanted, "; nothing was fetched"));
+  return absl::DataLossError(absl::StrCat("the list of SHA-256s of the shards of ", request.model,
+                                          " (as sha256sum prints it) has SHA-256 ", weights.origin.sha256(),
+                                          ", but --sha256 says ", wanted, "; nothing was downloaded"));
 }
 
 absl::StatusOr<Weights> PlanWeights(Hub& hub, const PullRequest& request) {
@@ -220,7 +221,7 @@ absl::StatusOr<Weights> PlanWeights(Hub& hub, const PullRequest& request) {
   for (const Download& file : weights.files) bytes += std::max<int64_t>(file.bytes, 0);
   if (bytes <= kMaxFileBytes) return weights;
   return absl::FailedPreconditionError(
-      absl::StrCat(request.model, " has ", bytes, " bytes; at most ", kMaxFileBytes, " are imported"));
+      absl::StrCat(request.model, " has ", bytes, " bytes; the maximum is ", kMaxFileBytes));
 }
 
 // Removes timm's tag, which identifies weights, not the model.
@@ -231,12 +232,12 @@ std::string WithoutTag(const std::string& arch) {
 // Reads model and preprocessing from timm's config.json. Ignores members of unexpected type, except the architecture.
 absl::Status TakeConfig(const std::string& text, const PullRequest& request, Pulled& pulled) {
   const nlohmann::json config = nlohmann::json::parse(text, /*cb=*/nullptr, /*allow_exceptions=*/false);
-  if (!config.is_object()) return absl::DataLossError(absl::StrCat(request.model, ": its config.json is no JSON"));
+  if (!config.is_object()) return absl::DataLossError(absl::StrCat(request.model, ": its config.json is not JSON"));
   if (const auto arch = config.find("architecture"); arch != config.end() && arch->is_string()) {
     const auto name = arch->get<std::string>();
     if (WithoutTag(name) != WithoutTag(request.arch)) {
       return absl::FailedPreconditionError(absl::StrCat(request.model, " is a ", absl::CHexEscape(name),
-                                                        ", and --arch says ", request.arch, "; give --arch ",
+                                                        ", but --arch says ", request.arch, "; give --arch ",
                                                         absl::CHexEscape(name)));
     }
   }
@@ -255,7 +256,7 @@ absl::Status TakeConfig(const std::string& text, const PullRequest& request, Pul
   if (pulled.interpolation == "bicubic" || pulled.interpolation == "bilinear") return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat(request.model, " was trained on images scaled by ",
                                                     absl::CHexEscape(pulled.interpolation),
-                                                    ", and there are bicubic and bilinear here"));
+                                                    "; only bicubic and bilinear are supported"));
 }
 
 }  // namespace
@@ -263,17 +264,17 @@ absl::Status TakeConfig(const std::string& text, const PullRequest& request, Pul
 std::string FaultOfPull(const std::string& model) {
   if (ParseModel(model).has_value()) return "";
   return absl::StrCat("\"", absl::CHexEscape(model),
-                      "\" is no model; as in --pull hf:timm/vit_tiny_patch16_224.augreg_in21k_ft_in1k@main");
+                      "\" is not a model, as in --pull hf:timm/vit_tiny_patch16_224.augreg_in21k_ft_in1k@main");
 }
 
 std::string FaultOfUrl(const std::string& text) {
   const bool is_url = text.starts_with("https://") || text.starts_with("http://");
-  return is_url ? "" : absl::StrCat("\"", text, "\" is no address; as in --pull-from https://mirror.example");
+  return is_url ? "" : absl::StrCat("\"", text, "\" is not a URL, as in --pull-from https://mirror.example");
 }
 
 std::string FaultOfDigest(const std::string& text) {
   const bool is_digest = text.size() == 64 && text.find_first_not_of("0123456789abcdefABCDEF") == std::string::npos;
-  return is_digest ? "" : absl::StrCat("\"", text, "\" is no SHA-256 of 64 hexadecimal digits");
+  return is_digest ? "" : absl::StrCat("\"", text, "\" is not a SHA-256 of 64 hexadecimal digits");
 }
 
 std::filesystem::path PullCache() {
