@@ -188,7 +188,7 @@ TEST_F(RepoProgram, DescribePrintsTheReviewsTablesForVit) {
   EXPECT_THAT(csv.out, HasSubstr("\n3,LN,903168,6Nbd,903168,1204224,8Nbd,1204224,"));
   const Outcome refused = Run("describe xcit-n12 --no-measure --paper");
   EXPECT_EQ(refused.exit_code, 1);
-  EXPECT_THAT(refused.error, HasSubstr("no ViT"));
+  EXPECT_THAT(refused.error, HasSubstr("not a ViT"));
 }
 
 TEST_F(RepoProgram, DescribeTakesWhatTheModelTakes) {

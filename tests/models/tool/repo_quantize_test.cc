@@ -181,7 +181,7 @@ TEST_F(QuantizeProgram, RefusesImagesOfWhatTheModelDoesNotKnow) {
   AddImage("animals", "zebra");
   const Outcome refused = Quantize("int8", "", "animals");
   EXPECT_EQ(refused.exit_code, 1);
-  EXPECT_THAT(refused.error, AllOf(HasSubstr("label \"zebra\""), HasSubstr("none of the model's 10")));
+  EXPECT_THAT(refused.error, AllOf(HasSubstr("label \"zebra\""), HasSubstr("which the model lacks; its 10")));
   EXPECT_FALSE(fs::exists(folder_ / "models" / kModel / "2"));
 }
 
