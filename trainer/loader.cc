@@ -63,7 +63,7 @@ void BatchLoader::Work() {
 absl::StatusOr<TrainingBatch> BatchLoader::Next() {
   const absl::Time start = absl::Now();
   MutexLock lock(mutex_);
-  if (wanted_ >= End()) return absl::OutOfRangeError("the last step's batch was handed out before");
+  if (wanted_ >= End()) return absl::OutOfRangeError("all batches were already returned");
   while (!NextIsMade()) changed_.Wait(mutex_);
   waited_ += absl::Now() - start;
   auto made = made_.extract(wanted_++);

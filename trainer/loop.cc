@@ -39,7 +39,7 @@ struct StepTotals {
 
 // Says to begin again, because a state can only be resumed with its original settings.
 constexpr char kBeginAgain[] =
-    "; a lower optimizer.lr or clip_norm may help: begin again with it in a new folder (--work), without --resume";
+    "; a lower optimizer.lr or clip_norm may help: start again with it in a new folder (--work), without --resume";
 
 // Saves the batch that broke a run, for debugging.
 absl::Status SaveBatch(const std::filesystem::path& file, const TrainingBatch& batch) {
@@ -129,30 +129,31 @@ absl::Status Run::Restore() {
   if (Leads()) RETURN_IF_ERROR(CheckRoomForState(options_.work_dir, Parts()));
   std::error_code ignored;
   if (!std::filesystem::exists(StateFile(options_.work_dir), ignored)) {
-    if (options_.resume) options_.say(absl::StrCat("no state in ", options_.work_dir.string(), "; starting anew"));
+    if (options_.resume)
+      options_.say(absl::StrCat("no state in ", options_.work_dir.string(), "; starting from the beginning"));
     return absl::OkStatus();
   }
   ASSIGN_OR_RETURN(position_, RestoreState(options_.work_dir, Parts()));
   if (position_.samples_per_step != plan_.samples_per_step()) {
     return absl::FailedPreconditionError(absl::StrFormat(
-        "%s was written by a run whose steps take %d samples, these take %d; with another number of processes set "
+        "%s was written by a run with %d samples per step, this run has %d; if the number of processes changed, set "
         "accumulate so that batch x accumulate x processes stays the same",
         StateFile(options_.work_dir).string(), position_.samples_per_step, plan_.samples_per_step()));
   }
   if (position_.step > plan_.total_steps) {
     return absl::FailedPreconditionError(absl::StrFormat(
-        "%s is at step %d (epoch %.2f), beyond the %g epochs asked for; continue it with --epochs %g or more, or give "
-        "another folder to start anew",
+        "%s is at step %d (epoch %.2f), beyond the requested %g epochs; continue it with --epochs %g or more, or start "
+        "again in another folder",
         StateFile(options_.work_dir).string(), position_.step, Epochs(), recipe_.epochs(), std::ceil(Epochs())));
   }
   options_.say(absl::StrFormat("resumed at step %d of %d (epoch %.2f)", position_.step, plan_.total_steps, Epochs()));
   if (position_.epochs != recipe_.epochs()) {
-    options_.say(absl::StrFormat("epochs %g -> %g: the schedule of the learning rate follows the new end",
-                                 position_.epochs, recipe_.epochs()));
+    options_.say(absl::StrFormat("epochs %g -> %g: the learning rate schedule uses the new end", position_.epochs,
+                                 recipe_.epochs()));
   }
   if (position_.threads != options_.threads || position_.processes != group_.size()) {
     options_.say(
-        absl::StrFormat("the state was written by %d processes of %d threads, now there are %d of %d: the "
+        absl::StrFormat("the state was written by %d processes with %d threads each, now there are %d with %d: the "
                         "result will not be bit-exact",
                         position_.processes, position_.threads, group_.size(), options_.threads));
   }
@@ -400,8 +401,7 @@ absl::StatusOr<TrainResult> Train(const v1::Recipe& recipe, const Task& task, co
     options.say(smaller);
   }
   if (WarmsUpToTheEnd(recipe, plan)) {
-    options.say(
-        "the warm-up of the learning rate is as long as the run: schedule.warmup_steps, schedule.warmup_epochs");
+    options.say("the learning rate warms up for the whole run: see schedule.warmup_steps and schedule.warmup_epochs");
   }
   ASSIGN_OR_RETURN(std::unique_ptr<Module> model, task.MakeModel());
   std::unique_ptr<Module> average;

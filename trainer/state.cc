@@ -64,7 +64,7 @@ v1::Recipe Binding(v1::Recipe recipe) {
 // Parses the recipe in the state and compares it with `recipe`.
 absl::StatusOr<v1::Recipe> CheckRecipe(const fs::path& file, const std::string& stored_text, const v1::Recipe& recipe) {
   v1::Recipe stored;
-  if (!google::protobuf::TextFormat::ParseFromString(stored_text, &stored)) return StateFault(file, "holds no recipe");
+  if (!google::protobuf::TextFormat::ParseFromString(stored_text, &stored)) return StateFault(file, "has no recipe");
   google::protobuf::util::MessageDifferencer differencer;
   std::string differences;
   differencer.ReportDifferencesToString(&differences);
@@ -143,7 +143,7 @@ void KeepPrevious(const fs::path& work_dir) {
 absl::Status NamingThePrevious(const absl::Status& damage, const fs::path& work_dir) {
   std::error_code ignored;
   if (!fs::exists(PreviousFile(work_dir), ignored)) return damage;
-  return absl::Status(damage.code(), absl::StrCat(damage.message(), "; the state before it is kept: mv ",
+  return absl::Status(damage.code(), absl::StrCat(damage.message(), "; the previous state is kept: mv ",
                                                   PreviousFile(work_dir).string(), " ", StateFile(work_dir).string()));
 }
 
@@ -161,13 +161,13 @@ absl::Status CheckWorkFolder(const fs::path& work_dir, bool resume) {
   std::error_code ignored;
   if (resume || !fs::exists(StateFile(work_dir), ignored)) return absl::OkStatus();
   return StateFault(work_dir,
-                    "holds the state of a run; continue it with --resume, or give another folder to start anew");
+                    "has the state of a run; continue it with --resume, or start a new run in another folder");
 }
 
 absl::Status CheckRoomForState(const fs::path& work_dir, const RunParts& parts) {
   std::error_code error;
   fs::create_directories(work_dir, error);
-  if (error) return StateFault(work_dir, absl::StrCat("cannot be made: ", error.message()));
+  if (error) return StateFault(work_dir, absl::StrCat("cannot be created: ", error.message()));
   RETURN_IF_ERROR(ReplaceFile(work_dir / "writable", "yes\n"));
   fs::remove(work_dir / "writable", error);
   int64_t needed = 0;

@@ -81,7 +81,7 @@ TEST_F(PublishProgram, WithoutATestSplitNoScoreIsCalledTest) {
 TEST_F(PublishProgram, ASmallerBatchIsSaidAndStandsInTheCard) {
   const Outcome run = Publish("--set batch=128 --set accumulate=8 --set optimizer.per_512=true");
   ASSERT_EQ(run.exit_code, 0) << run.output;
-  EXPECT_THAT(run.output, HasSubstr("a step takes 48 samples where the recipe asks for 1024"));
+  EXPECT_THAT(run.output, HasSubstr("a step takes 48 samples, the recipe sets 1024"));
   EXPECT_THAT(Card(1), AllOf(HasSubstr("48 images, 8 batches of 6; the recipe asks for 1024"),
                              HasSubstr("0.003 for 512 images a step, 0.000281 here")));
 }

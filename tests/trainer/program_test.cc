@@ -140,11 +140,11 @@ TEST_F(Program, OtherEpochsOfAContinuedRunAreSaidOrRefused) {
   ASSERT_EQ(Trainer(run + "1").exit_code, 0);
   const Outcome longer = Trainer(run + "2 --resume");
   EXPECT_EQ(longer.exit_code, 0) << longer.output;
-  EXPECT_THAT(longer.output, HasSubstr("epochs 1 -> 2: the schedule of the learning rate follows the new end"));
+  EXPECT_THAT(longer.output, HasSubstr("epochs 1 -> 2: the learning rate schedule uses the new end"));
   const Outcome shorter = Trainer(run + "1 --resume");
   EXPECT_EQ(shorter.exit_code, 1) << shorter.output;
   EXPECT_THAT(shorter.output,
-              HasSubstr("(epoch 2.00), beyond the 1 epochs asked for; continue it with --epochs 2 or more"));
+              HasSubstr("(epoch 2.00), beyond the requested 1 epochs; continue it with --epochs 2 or more"));
   const Outcome again = Trainer(run + "2 --resume");
   EXPECT_EQ(again.exit_code, 0) << again.output;
   EXPECT_THAT(again.output, Not(HasSubstr("->")));
@@ -157,7 +157,7 @@ TEST_F(Program, ARunThatHasDivergedPublishesNothing) {
                    " --epochs 4 --set optimizer.lr=");
   const Outcome diverged = Trainer(absl::StrCat(run, "99 --work ", work_));
   EXPECT_EQ(diverged.exit_code, 1) << diverged.output;
-  EXPECT_THAT(diverged.output, HasSubstr("begin again with it in a new folder (--work), without --resume"));
+  EXPECT_THAT(diverged.output, HasSubstr("start again with it in a new folder (--work), without --resume"));
   EXPECT_FALSE(std::filesystem::exists(repository_ + "/small/1"));
   const Outcome advised = Trainer(absl::StrCat(run, "0.01 --work ", work_, "-2"));
   EXPECT_EQ(advised.exit_code, 0) << advised.output;

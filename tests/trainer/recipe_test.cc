@@ -103,7 +103,7 @@ TEST(ApplyOverride, RefusalsNameThePart) {
   EXPECT_THAT(Message(ApplyOverride("optimizer.lr", recipe)), HasSubstr("path=value"));
   EXPECT_THAT(Message(ApplyOverride("optimizer.rate=1", recipe)), HasSubstr("weight_decay"));
   EXPECT_THAT(Message(ApplyOverride("optimiser.lr=1", recipe)), HasSubstr("\"optimiser\""));
-  EXPECT_THAT(Message(ApplyOverride("batch.size=1", recipe)), HasSubstr("no single message"));
+  EXPECT_THAT(Message(ApplyOverride("batch.size=1", recipe)), HasSubstr("not a single message"));
   EXPECT_THAT(Message(ApplyOverride("batch=many", recipe)), HasSubstr("batch=many"));
   EXPECT_THAT(Message(ApplyOverride("optimizer.kind=LION", recipe)),
               HasSubstr("\"kind=LION\": there is no such kind; allowed is ADAMW, SGD, ADAM"));

@@ -97,9 +97,9 @@ absl::StatusOr<std::string> AugmentationSheet(const Dataset& dataset, const v1::
                                               const AugmentationSheetOptions& options) {
   std::vector<Member> members = MembersOf(recipe.seed(), /*epoch=*/0, dataset.size(), /*repeats=*/1);
   members.resize(std::min<size_t>(members.size(), options.images));
-  SheetFigure figure{.title = absl::StrCat("What images go through in ", recipe.name())};
-  figure.note = "Left: the image as it is. Every other column: one draw.";
-  if (Mixes(recipe.mixing())) figure.note += " A column is a batch, mixed between its images of equal size.";
+  SheetFigure figure{.title = absl::StrCat("Augmentation of images in ", recipe.name())};
+  figure.note = "Left: the original image. Other columns: one random augmentation each.";
+  if (Mixes(recipe.mixing())) figure.note += " A column is a batch; images of equal size are mixed.";
   std::vector<Image> images;
   for (const Member& member : members) {
     ASSIGN_OR_RETURN(images.emplace_back(), dataset.image(member.sample));

@@ -16,7 +16,7 @@ namespace {
 
 absl::Status CheckLength(const v1::SequenceConfig& config, absl::string_view name, const at::Tensor& sequences) {
   const int64_t length = sequences.size(1);
-  if (sequences.size(0) == 0) return absl::InvalidArgumentError("the batch holds no sequence");
+  if (sequences.size(0) == 0) return absl::InvalidArgumentError("the batch has no sequence");
   if (length >= 1 && length <= config.max_length()) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat("the ", name, " has sequences of ", length,
                                                  " elements; this model takes 1 to ", config.max_length()));
@@ -35,7 +35,7 @@ absl::Status CheckIds(const v1::SequenceConfig& config, absl::string_view name, 
   if (!config.pair().has_padding()) return absl::OkStatus();
   if (!(ids.select(1, 0) == config.pair().padding()).any().item<bool>()) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      absl::StrCat("the ", name, " has a sequence that begins with padding; it belongs at the end"));
+      absl::StrCat("the ", name, " has a sequence that begins with padding; padding must be at the end"));
 }
 
 }  // namespace
@@ -67,7 +67,7 @@ absl::Status CheckBatch(const v1::SequenceConfig& config, const SequenceBatch& b
                                                    batch.target.size(0), " targets; each source needs one target"));
   }
   if (batch.target.defined()) {
-    return absl::InvalidArgumentError("the batch has a target; only a model with config.pair takes one");
+    return absl::InvalidArgumentError("the batch has a target, but only a model with config.pair supports one");
   }
   if (config.has_tokens()) return CheckIds(config, "source", batch.source, config.tokens().vocabulary());
   const at::Tensor& source = batch.source;

@@ -45,10 +45,10 @@ absl::Status ValidateInput(const SequenceConfig& config) {
                                    std::min(pair.source_vocabulary(), pair.target_vocabulary()) - 1));
       }
       if (config.causal()) {
-        return Contradiction("causal is set beside config.pair; a decoder always is causal, an encoder never");
+        return Contradiction("causal is set with config.pair; a decoder is always causal, an encoder never");
       }
       if (config.outputs() == 0 || config.outputs() == pair.target_vocabulary()) return absl::OkStatus();
-      return Contradiction(absl::StrCat("outputs is ", config.outputs(), "; beside config.pair it must be 0 or ",
+      return Contradiction(absl::StrCat("outputs is ", config.outputs(), "; with config.pair it must be 0 or ",
                                         "config.pair.target_vocabulary, which is ", pair.target_vocabulary()));
     }
     case SequenceConfig::INPUT_NOT_SET:
@@ -92,8 +92,7 @@ absl::Status ValidatePlaces(const SequenceConfig& config) {
   }
   if (config.positions() == SequenceConfig::INTERLEAVED || config.positions() == SequenceConfig::HALVES) {
     if (config.width() % 2 != 0) {
-      return Contradiction(
-          absl::StrCat("width is ", config.width(), "; sinusoidal positions come in pairs, so it must be even"));
+      return Contradiction(absl::StrCat("width is ", config.width(), "; it must be even for sinusoidal positions"));
     }
   }
   return absl::OkStatus();
@@ -112,9 +111,9 @@ absl::Status ValidateSequence(const v1::SequenceConfig& config) {
   RETURN_IF_ERROR(ValidateAttention(config));
   RETURN_IF_ERROR(ValidatePlaces(config));
   if (config.head() != SequenceConfig::TIED) return absl::OkStatus();
-  if (!config.has_tokens()) return Contradiction("head is TIED; only config.tokens has an embedding to tie it to");
+  if (!config.has_tokens()) return Contradiction("head is TIED; this needs config.tokens, which has an embedding");
   if (config.outputs() == 0 || config.outputs() == config.tokens().vocabulary()) return absl::OkStatus();
-  return Contradiction(absl::StrCat("outputs is ", config.outputs(), "; a TIED head has as many as ",
+  return Contradiction(absl::StrCat("outputs is ", config.outputs(), "; with a TIED head it must equal ",
                                     "config.tokens.vocabulary, which is ", config.tokens().vocabulary()));
 }
 

@@ -57,9 +57,9 @@ absl::StatusOr<StepPlan> PlanSteps(const v1::Recipe& recipe, int64_t data_size, 
   plan.processes = processes;
   plan.batch = std::min<int64_t>(recipe.batch(), data_size / plan.batches_per_step());
   if (plan.batch < 1) {
-    return absl::InvalidArgumentError(absl::StrCat("a step takes ", plan.batches_per_step(),
-                                                   " batches (accumulate times processes), but there are only ",
-                                                   data_size, " samples to train on"));
+    return absl::InvalidArgumentError(absl::StrCat("a step needs ", plan.batches_per_step(),
+                                                   " batches (accumulate x processes), but there are only ", data_size,
+                                                   " samples to train on"));
   }
   plan.steps_per_epoch = data_size / plan.samples_per_step();
   plan.total_steps = std::max<int64_t>(1, std::llround(recipe.epochs() * static_cast<double>(plan.steps_per_epoch)));
@@ -68,12 +68,11 @@ absl::StatusOr<StepPlan> PlanSteps(const v1::Recipe& recipe, int64_t data_size, 
 
 std::string SmallerStepWarning(const v1::Recipe& recipe, const StepPlan& plan, int64_t data_size) {
   if (plan.batch >= recipe.batch()) return "";
-  return absl::StrCat("a step takes ", plan.samples_per_step(), " samples where the recipe asks for ",
-                      recipe.batch() * plan.batches_per_step(), ": there are only ", data_size,
-                      " to train on, so each of ", plan.batches_per_step(),
-                      plan.batches_per_step() == 1 ? " batch" : " batches", " has ", plan.batch, " instead of ",
-                      recipe.batch(),
-                      recipe.optimizer().per_512() ? "; the learning rate falls with it (optimizer.per_512)" : "");
+  return absl::StrCat(
+      "a step takes ", plan.samples_per_step(), " samples, the recipe sets ", recipe.batch() * plan.batches_per_step(),
+      ": there are only ", data_size, " to train on, so each of ", plan.batches_per_step(),
+      plan.batches_per_step() == 1 ? " batch" : " batches", " has ", plan.batch, " instead of ", recipe.batch(),
+      recipe.optimizer().per_512() ? "; the learning rate is reduced accordingly (optimizer.per_512)" : "");
 }
 
 bool WarmsUpToTheEnd(const v1::Recipe& recipe, const StepPlan& plan) {

@@ -119,7 +119,7 @@ absl::StatusOr<v1::Recipe> FindRecipe(const std::string& name_or_path) {
     names.emplace_back(bundled.name);
   }
   return absl::NotFoundError(absl::StrCat("there is no recipe \"", name_or_path, "\"; bundled are ",
-                                          absl::StrJoin(names, ", "), "; a file is given by its path"));
+                                          absl::StrJoin(names, ", "), "; give a file by its path"));
 }
 
 absl::Status ApplyOverride(const std::string& assignment, v1::Recipe& recipe) {
@@ -134,7 +134,7 @@ absl::Status ApplyOverride(const std::string& assignment, v1::Recipe& recipe) {
     ASSIGN_OR_RETURN(const FieldDescriptor* field, FieldNamed(path[i], *message));
     if (field->is_repeated() || field->cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE) {
       return absl::InvalidArgumentError(
-          absl::StrCat("\"", path[i], "\" has no field \"", path[i + 1], "\": it is no single message"));
+          absl::StrCat("\"", path[i], "\" has no field \"", path[i + 1], "\": it is not a single message"));
     }
     message = message->GetReflection()->MutableMessage(message, field);
   }
@@ -205,7 +205,7 @@ absl::StatusOr<Size> ParseSize(const std::string& text) {
     return size;
   }
   return absl::InvalidArgumentError(
-      absl::StrCat("\"", text, "\" is no size; write SIDE or HEIGHTxWIDTH in pixels, 1 to 8192"));
+      absl::StrCat("\"", text, "\" is not a size; write SIDE or HEIGHTxWIDTH in pixels, 1 to 8192"));
 }
 
 absl::StatusOr<std::vector<std::optional<Size>>> EvaluationSizes(const v1::Recipe& recipe) {

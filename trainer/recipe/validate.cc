@@ -66,18 +66,18 @@ void CheckSchedule(const v1::Recipe& recipe, Rules& rules) {
   }
   const bool warms = schedule.warmup_steps() > 0 || schedule.warmup_epochs() > 0;
   rules.Check(schedule.kind() != v1::Schedule::INVERSE_SQUARE_ROOT || warms, "schedule.warmup_steps", 0,
-              "above 0 for INVERSE_SQUARE_ROOT, which falls from the end of the warm-up");
+              "above 0 for INVERSE_SQUARE_ROOT, which begins at the end of the warm-up");
   rules.Check(schedule.kind() != v1::Schedule::ONE_CYCLE || !warms, "schedule.warmup_steps", "set",
-              "0 for ONE_CYCLE, which has a warm-up of its own");
+              "0 for ONE_CYCLE, which has its own warm-up");
   const bool steps = schedule.kind() == v1::Schedule::MULTI_STEP;
   rules.Check(steps == !schedule.milestones().empty(), "schedule.milestones", schedule.milestones_size(),
               "one or more for MULTI_STEP, none otherwise");
   for (const double milestone : schedule.milestones()) rules.NotNegative("schedule.milestones", milestone);
   if (schedule.has_gamma()) {
-    rules.Check(schedule.gamma() > 0 && schedule.gamma() <= 1, "schedule.gamma", schedule.gamma(), "above 0, to 1");
+    rules.Check(schedule.gamma() > 0 && schedule.gamma() <= 1, "schedule.gamma", schedule.gamma(), "above 0, up to 1");
   }
   const bool cosine = schedule.kind() == v1::Schedule::COSINE || schedule.kind() == v1::Schedule::KIND_UNSPECIFIED;
-  rules.Check(cosine || schedule.min_lr() == 0, "schedule.min_lr", schedule.min_lr(), "0 but for COSINE");
+  rules.Check(cosine || schedule.min_lr() == 0, "schedule.min_lr", schedule.min_lr(), "0, except for COSINE");
   rules.Check(std::is_sorted(schedule.milestones().begin(), schedule.milestones().end()), "schedule.milestones",
               "unsorted", "rising epochs");
 }
@@ -87,7 +87,7 @@ void CheckAugmentation(const v1::Augmentation& augmentation, Rules& rules) {
   const float max_stretch = augmentation.has_max_stretch() ? augmentation.max_stretch() : 1;
   rules.Check(augmentation.crop_padding() >= 0 && augmentation.crop_padding() <= 1024, "augmentation.crop_padding",
               augmentation.crop_padding(), "0 to 1024");
-  rules.Check(min_scale > 0 && min_scale <= 1, "augmentation.min_scale", min_scale, "above 0, to 1");
+  rules.Check(min_scale > 0 && min_scale <= 1, "augmentation.min_scale", min_scale, "above 0, up to 1");
   rules.Check(max_stretch >= 1 && max_stretch <= 4, "augmentation.max_stretch", max_stretch, "1 to 4");
   const v1::RandAugment& random = augmentation.rand_augment();
   rules.Check(random.operations() >= 0 && random.operations() <= 16, "augmentation.rand_augment.operations",
@@ -101,7 +101,7 @@ void CheckAugmentation(const v1::Augmentation& augmentation, Rules& rules) {
   const float least = erasing.has_min_area() ? erasing.min_area() : 0.02f;
   const float most = erasing.has_max_area() ? erasing.max_area() : 1.f / 3;
   rules.Check(least > 0 && least <= most && most < 1, "augmentation.random_erasing.min_area", least,
-              "above 0, to max_area, which is below 1");
+              "above 0, up to max_area, which must be below 1");
   rules.Share("augmentation.colour_jitter", augmentation.colour_jitter());
   rules.Check(augmentation.repeats() >= 0 && augmentation.repeats() <= 64, "augmentation.repeats",
               augmentation.repeats(), "0 to 64");
@@ -133,11 +133,11 @@ void CheckRun(const v1::Recipe& recipe, Rules& rules) {
   rules.Check(!recipe.name().empty(), "name", "empty", "text");
   const bool names_model = !recipe.model().empty();
   rules.Check(recipe.has_sequence() ? !names_model : names_model || recipe.has_start(), "model",
-              names_model ? "set" : "empty", "a row of the zoo, or else `sequence` or `start` is set");
+              names_model ? "set" : "empty", "a row of the zoo, unless `sequence` or `start` is set");
   rules.Check(recipe.batch() >= 1 && recipe.batch() <= 65536, "batch", recipe.batch(), "1 to 65536");
   rules.Check(recipe.accumulate() >= 0 && recipe.accumulate() <= 65536, "accumulate", recipe.accumulate(),
               "0 to 65536");
-  rules.Check(recipe.epochs() > 0 && recipe.epochs() <= 100000, "epochs", recipe.epochs(), "above 0, to 100000");
+  rules.Check(recipe.epochs() > 0 && recipe.epochs() <= 100000, "epochs", recipe.epochs(), "above 0, up to 100000");
   rules.NotNegative("clip_norm", recipe.clip_norm());
   rules.NotNegative("evaluate_every", recipe.evaluate_every());
   rules.NotNegative("evaluate_every_steps", recipe.evaluate_every_steps());
@@ -147,7 +147,7 @@ void CheckRun(const v1::Recipe& recipe, Rules& rules) {
               "validation_share", recipe.validation_share(), "0 unless evaluate_every or evaluate_every_steps is set");
   for (const v1::TrainingSize& size : recipe.sizes()) {
     rules.Check(size.height() >= 1 && size.width() >= 1 && size.height() <= 8192 && size.width() <= 8192, "sizes",
-                absl::StrCat(size.height(), "x", size.width()), "1 to 8192 a side");
+                absl::StrCat(size.height(), "x", size.width()), "1 to 8192 per side");
     rules.Check(size.weight() > 0, "sizes.weight", size.weight(), "above 0");
   }
 }
@@ -155,7 +155,7 @@ void CheckRun(const v1::Recipe& recipe, Rules& rules) {
 // Checks that fields which sequence models do not use are not set.
 void CheckSequence(const v1::Recipe& recipe, Rules& rules) {
   if (!recipe.has_sequence()) return;
-  const std::string range = "unset where `sequence` is set";
+  const std::string range = "unset if `sequence` is set";
   rules.Check(recipe.sizes().empty() && recipe.evaluation_sizes().empty(), "sizes", "set", range);
   rules.Check(!recipe.has_augmentation(), "augmentation", "set", range);
   rules.Check(!recipe.has_mixing(), "mixing", "set", range);

@@ -49,8 +49,8 @@ absl::Status CheckParallel(const Module& model, int processes) {
   }
   if (layers == 0) return absl::OkStatus();
   return absl::FailedPreconditionError(
-      absl::StrCat("the model has ", layers, " layers of BatchNorm (the first holds ", first, "), and ", processes,
-                   " processes would each normalise by their own share of the batch; train it in one process, or "
+      absl::StrCat("the model has ", layers, " layers of BatchNorm (the first has ", first, "), and ", processes,
+                   " processes would each normalise with their own part of the batch; train in one process, or "
                    "choose a model without BatchNorm"));
 }
 

@@ -200,7 +200,7 @@ absl::StatusOr<std::unique_ptr<Communicator>> Connect(const Rendezvous& rendezvo
   if (EndsWithin(limit, [joined, rendezvous, options] { *joined = Join(rendezvous, options); })) {
     return std::move(*joined);
   }
-  return absl::UnavailableError(absl::StrCat("what listens at ", rendezvous.master_address, ":", rendezvous.master_port,
+  return absl::UnavailableError(absl::StrCat("the listener at ", rendezvous.master_address, ":", rendezvous.master_port,
                                              " did not answer rank ", rendezvous.rank, " of ", rendezvous.world_size,
                                              " within ", absl::FormatDuration(limit)));
 }

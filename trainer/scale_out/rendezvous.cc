@@ -20,7 +20,7 @@ absl::StatusOr<int> NumberIn(const Environment& environment, const char* name, i
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size() || value < lowest || value > highest) {
     return absl::InvalidArgumentError(absl::StrCat("the environment's ", name, " is \"", std::string(text),
-                                                   "\"; a whole number from ", lowest, " to ", highest, " is wanted"));
+                                                   "\"; it must be an integer from ", lowest, " to ", highest));
   }
   return value;
 }
@@ -33,8 +33,8 @@ absl::Status CheckComplete(const Environment& environment, const char* rank_name
   }
   if (missing.empty()) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat("the environment sets ", set, " but not ", missing,
-                                                 "; several processes need all four, as torchrun sets them. Unset ",
-                                                 set, " to train in one process"));
+                                                 "; several processes need all four, which torchrun sets. Unset ", set,
+                                                 " to train in one process"));
 }
 
 }  // namespace
@@ -71,7 +71,7 @@ absl::StatusOr<std::optional<Rendezvous>> ReadRendezvous(const Environment& envi
     ASSIGN_OR_RETURN(result.master_port, NumberIn(environment, "MASTER_PORT", 1, 65535));
   }
   if (!alone && result.master_address.empty()) {
-    return absl::InvalidArgumentError("the environment's MASTER_ADDR is empty; the address of rank 0 is wanted");
+    return absl::InvalidArgumentError("the environment's MASTER_ADDR is empty; set it to the address of rank 0");
   }
   // PyTorch compares with exactly this text.
   const char* agent = environment("TORCHELASTIC_USE_AGENT_STORE");

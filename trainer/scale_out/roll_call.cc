@@ -92,12 +92,12 @@ absl::Status RollCall::Arrive(const std::string& agreement, absl::Duration timeo
   if (store_->add(absl::StrCat("count/", rendezvous_.rank), 1) > 1) {
     return absl::AlreadyExistsError(absl::StrCat(
         "another process has arrived as rank ", rendezvous_.rank, " of ", size, " before ", place,
-        "; every process needs a RANK of its own, and a job that is started again needs all of its processes to end"));
+        "; each process needs its own RANK; before a job is restarted, all its processes must have ended"));
   }
   store_->set(absl::StrCat("here/", rendezvous_.rank), BytesOf(absl::StrCat(size, "\n", place, "\n", agreement)));
   const std::vector<int> absent = Absent(*store_, "here", size, timeout);
   if (!absent.empty()) {
-    return absl::UnavailableError(absl::StrCat("of ", size, " ranks these did not arrive at ",
+    return absl::UnavailableError(absl::StrCat("of ", size, " ranks, these did not arrive at ",
                                                rendezvous_.master_address, ":", rendezvous_.master_port, " within ",
                                                absl::FormatDuration(timeout), ": ", absl::StrJoin(absent, ", ")));
   }
@@ -120,7 +120,7 @@ absl::Status RollCall::Arrive(const std::string& agreement, absl::Duration timeo
     return absl::FailedPreconditionError(absl::StrCat(NameOf(rendezvous_.rank), " has WORLD_SIZE=", size, sizes));
   }
   return absl::FailedPreconditionError(
-      absl::StrCat("the ranks do not train the same. Seen from ", NameOf(rendezvous_.rank), agreements));
+      absl::StrCat("the ranks do not train the same model. Compared with ", NameOf(rendezvous_.rank), agreements));
 }
 
 std::string RollCall::MissingRanks(absl::Duration timeout) const {
@@ -140,12 +140,12 @@ std::string RollCall::MissingRanks(absl::Duration timeout) const {
   });
   if (!ended || !answer->error.empty()) {
     return rendezvous_.agent_hosts_store ? "torchrun's agent, which hosts the store, does not answer"
-                                         : absl::StrCat(NameOf(0), ", which hosts the store, is gone or stuck");
+                                         : absl::StrCat(NameOf(0), ", which hosts the store, has ended or hangs");
   }
-  if (answer->absent.empty()) return "all ranks live, but the connection between two of them broke or was too slow";
+  if (answer->absent.empty()) return "all ranks are alive, but a connection between two of them broke or was too slow";
   return absl::StrCat(
       absl::StrJoin(answer->absent, ", ", [this](std::string* out, int rank) { absl::StrAppend(out, NameOf(rank)); }),
-      answer->absent.size() == 1 ? " is gone or stuck" : " are gone or stuck");
+      answer->absent.size() == 1 ? " has ended or hangs" : " have ended or hang");
 }
 
 }  // namespace vitrine

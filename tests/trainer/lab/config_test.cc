@@ -45,19 +45,20 @@ TEST(SequenceConfig, RefusalsNameTheField) {
   EXPECT_THAT(Refusal(With(task, "heads: 65")), HasSubstr("config.heads is 65; it must be 1 to 64"));
   EXPECT_THAT(Refusal(With(task, "mlp_width: 70000")), HasSubstr("config.mlp_width is 70000"));
   EXPECT_THAT(Refusal(With(task, "max_length: 20000")), HasSubstr("config.max_length is 20000"));
-  EXPECT_THAT(Refusal(With(task, "width: 63 heads: 3")), HasSubstr("config.width is 63; sinusoidal positions"));
+  EXPECT_THAT(Refusal(With(task, "width: 63 heads: 3")),
+              HasSubstr("config.width is 63; it must be even for sinusoidal positions"));
   EXPECT_THAT(Refusal(With(task, "features { width: -1 }")), HasSubstr("config.features.width is -1"));
   EXPECT_THAT(Refusal(With(task, "position_channels: 10")),
               HasSubstr("config.position_channels is set; only attention KV_POS has them"));
   EXPECT_THAT(Refusal(With(task, "map_pos_per_head: true")), HasSubstr("config.map_pos_per_head is set"));
   EXPECT_THAT(Refusal(With(pos, "position_channels: 2")), HasSubstr("config.position_channels is 2"));
   EXPECT_THAT(Refusal(With(task, "dropping: HIDDEN_LAYER")), HasSubstr("config.dropping names HIDDEN_LAYER twice"));
-  EXPECT_THAT(Refusal(With(task, "head: TIED")), HasSubstr("config.head is TIED; only config.tokens"));
-  EXPECT_THAT(Refusal(With(numbers, "outputs: 29")), HasSubstr("config.outputs is 29; a TIED head"));
+  EXPECT_THAT(Refusal(With(task, "head: TIED")), HasSubstr("config.head is TIED; this needs config.tokens"));
+  EXPECT_THAT(Refusal(With(numbers, "outputs: 29")), HasSubstr("config.outputs is 29; with a TIED head"));
   EXPECT_THAT(Refusal(With(numbers, "tokens { vocabulary: -2 }")), HasSubstr("config.tokens.vocabulary is -2"));
-  EXPECT_THAT(Refusal(With(translation, "causal: true")), HasSubstr("config.causal is set beside config.pair"));
+  EXPECT_THAT(Refusal(With(translation, "causal: true")), HasSubstr("config.causal is set with config.pair"));
   EXPECT_THAT(Refusal(With(translation, "pair { padding: 10000 }")), HasSubstr("config.pair.padding is 10000"));
-  EXPECT_THAT(Refusal(With(translation, "outputs: 3")), HasSubstr("config.outputs is 3; beside config.pair"));
+  EXPECT_THAT(Refusal(With(translation, "outputs: 3")), HasSubstr("config.outputs is 3; with config.pair"));
 }
 
 TEST(SequenceConfig, WhatIsMissingOrUnknownIsNamedToo) {

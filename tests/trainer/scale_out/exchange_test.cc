@@ -99,7 +99,7 @@ TEST(Connect, NamesTheRanksThatDoNotArrive) {
   auto first = Start({"numbers", "1.5", "5"}, RankOf(0, 4, FreePort()));
   EXPECT_EQ(first->Wait(), 1);
   EXPECT_THAT(first->output(),
-              AllOf(HasSubstr("UNAVAILABLE: of 4 ranks these did not arrive"), HasSubstr(": 1, 2, 3")));
+              AllOf(HasSubstr("UNAVAILABLE: of 4 ranks, these did not arrive"), HasSubstr(": 1, 2, 3")));
 }
 
 TEST(Connect, NobodyListensAtTheAddress) {

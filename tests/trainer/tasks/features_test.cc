@@ -82,7 +82,7 @@ TEST(FeaturesTest, AFolderHasTwoFilesOfOneWidth) {
   EXPECT_THAT(std::string(ReadFeatureSplits(folder.path()).status().message()), HasSubstr("test.safetensors"));
   ASSERT_TRUE(WriteFeatures(SmallSet(4, 2), folder.path() / "test.safetensors").ok());
   EXPECT_THAT(std::string(ReadFeatureSplits(folder.path()).status().message()),
-              HasSubstr("train.safetensors has 3 values a vector, test.safetensors 2"));
+              HasSubstr("train.safetensors has 3 values per vector, test.safetensors has 2"));
   ASSERT_TRUE(WriteFeatures(SmallSet(4), folder.path() / "test.safetensors").ok());
   EXPECT_EQ(ReadFeatureSplits(folder.path())->test.labels.size(), 4u);
 }

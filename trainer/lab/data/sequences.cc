@@ -51,7 +51,7 @@ std::vector<int> TargetOf(DigitTask task, std::span<const int> digits) {
 
 absl::StatusOr<AnomalySets> AnomalySets::Make(std::span<const int> labels, int size, AnomalyPlace place) {
   if (size < 3) {
-    return absl::InvalidArgumentError(absl::StrCat("a set of ", size, " images has no odd one out; take 3 or more"));
+    return absl::InvalidArgumentError(absl::StrCat("a set of ", size, " images has no odd one out; use at least 3"));
   }
   std::vector<std::vector<int64_t>> members;
   for (size_t i = 0; i < labels.size(); ++i) {
@@ -59,7 +59,7 @@ absl::StatusOr<AnomalySets> AnomalySets::Make(std::span<const int> labels, int s
     if (members.size() <= static_cast<size_t>(labels[i])) members.resize(labels[i] + 1);
     members[labels[i]].push_back(static_cast<int64_t>(i));
   }
-  if (members.size() < 2) return absl::InvalidArgumentError("the images are of fewer than two classes");
+  if (members.size() < 2) return absl::InvalidArgumentError("the images have fewer than two classes");
   for (size_t label = 0; label < members.size(); ++label) {
     if (members[label].size() + 1 >= static_cast<size_t>(size)) continue;
     return absl::InvalidArgumentError(

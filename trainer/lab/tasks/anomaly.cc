@@ -107,9 +107,8 @@ absl::Status CheckModel(const v1::Recipe& recipe, const v1::SequenceConfig& conf
   RETURN_IF_ERROR(
       CheckField(recipe, "sequence.anomaly.set_size", set_size == 0 ? 10 : set_size, 3, config.max_length()));
   if (!config.has_features() || SequenceOutputs(config) != 1) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("recipe \"", recipe.name(), "\": ", recipe.sequence().model(),
-                     " does not answer vectors with one logit each; take a row anomaly-*"));
+    return absl::InvalidArgumentError(absl::StrCat("recipe \"", recipe.name(), "\": ", recipe.sequence().model(),
+                                                   " does not compute one logit per vector; use a row anomaly-*"));
   }
   if (config.features().width() == width) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(

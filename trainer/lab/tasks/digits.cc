@@ -114,7 +114,7 @@ absl::StatusOr<std::unique_ptr<Task>> MakeDigitTask(const v1::Recipe& recipe, co
   RETURN_IF_ERROR(CheckField(recipe, "sequence.digits.test", settings.test, 1, kMost));
   if (config.features().width() != kDigits || SequenceOutputs(config) != kDigits) {
     return absl::InvalidArgumentError(absl::StrCat("recipe \"", recipe.name(), "\": ", recipe.sequence().model(),
-                                                   " does not read and answer one-hot digits, 10 values each; take a ",
+                                                   " does not read and predict one-hot digits of 10 values; use a ",
                                                    "row task-*"));
   }
   std::string digest =

@@ -116,7 +116,7 @@ absl::StatusOr<FeatureSplits> ReadFeatureSplits(const fs::path& place) {
   ASSIGN_OR_RETURN(splits.test, ReadFeatures(place / "test.safetensors"));
   if (splits.train.features.size(1) == splits.test.features.size(1)) return splits;
   return Fault(place, absl::StrCat("train.safetensors has ", splits.train.features.size(1),
-                                   " values a vector, test.safetensors ", splits.test.features.size(1)));
+                                   " values per vector, test.safetensors has ", splits.test.features.size(1)));
 }
 
 FeatureSplits GeneratedClusters(int64_t width) {

@@ -120,8 +120,8 @@ absl::StatusOr<EncodedText> ReadTokens(const v1::Recipe& recipe, const std::stri
 absl::Status CheckModel(const v1::Recipe& recipe, const v1::SequenceConfig& config, const EncodedText& text) {
   const std::string recipe_model = absl::StrCat("recipe \"", recipe.name(), "\": ", recipe.sequence().model());
   if (!config.has_tokens() || !config.causal() || SequenceOutputs(config) != config.tokens().vocabulary()) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        recipe_model, " does not foretell tokens from those before them; take a row characters-* or ", "numbers-*"));
+    return absl::InvalidArgumentError(
+        absl::StrCat(recipe_model, " does not predict the next token; use a row characters-* or ", "numbers-*"));
   }
   if (static_cast<int64_t>(text.vocabulary.size()) <= config.tokens().vocabulary()) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
@@ -142,8 +142,8 @@ absl::StatusOr<LanguageSplits> SplitTokens(const v1::Recipe& recipe, const Token
     if (static_cast<int64_t>(part->size()) > context || (part == &splits.validation && part->empty())) continue;
     return absl::InvalidArgumentError(
         absl::StrCat("recipe \"", recipe.name(), "\": of ", tokens.size(), " tokens, ", splits.train.size(),
-                     " are to train, ", splits.validation.size(), " to validate and ", splits.test.size(),
-                     " to test; each needs more than ", "sequence.language.context, which is ", context));
+                     " are for training, ", splits.validation.size(), " for validation and ", splits.test.size(),
+                     " for the test; each split needs more than ", "sequence.language.context, which is ", context));
   }
   return splits;
 }

@@ -51,10 +51,9 @@ absl::StatusOr<DataPlace> FindData(const v1::Recipe& recipe, const std::string& 
   } else if (known(recipe.data().format())) {
     return DataPlace{recipe.data().format(), data};
   }
-  return absl::InvalidArgumentError(
-      absl::StrCat("--data \"", data, "\" is nothing that recipe \"", recipe.name(),
-                   "\" learns from; write KIND:WHERE, the kinds are ",
-                   absl::StrJoin(kinds, ", ", [](std::string* out, std::string_view kind) { out->append(kind); })));
+  return absl::InvalidArgumentError(absl::StrCat(
+      "--data \"", data, "\" is not a data source of recipe \"", recipe.name(), "\"; write KIND:WHERE, the kinds are ",
+      absl::StrJoin(kinds, ", ", [](std::string* out, std::string_view kind) { out->append(kind); })));
 }
 
 absl::Status CheckGenerated(const v1::Recipe& recipe, const std::string& data, std::string_view generated) {

@@ -41,7 +41,7 @@ absl::StatusOr<std::unique_ptr<Task>> MakeSequenceTask(const v1::Recipe& recipe,
   }
   return absl::InvalidArgumentError(
       absl::StrCat("recipe \"", recipe.name(),
-                   "\": sequence says no task; it must have one of: digits, anomaly, language, ", "translation"));
+                   "\": sequence has no task; it must have one of: digits, anomaly, language, ", "translation"));
 }
 
 }  // namespace vitrine

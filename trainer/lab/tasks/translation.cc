@@ -160,7 +160,7 @@ absl::Status CheckSettings(const v1::Recipe& recipe, const v1::SequenceConfig& c
   }
   if (!config.has_pair()) {
     return absl::InvalidArgumentError(
-        absl::StrCat(name, recipe.sequence().model(), " does not translate; take a row translation-*"));
+        absl::StrCat(name, recipe.sequence().model(), " does not translate; use a row translation-*"));
   }
   if (config.pair().has_padding() && config.pair().padding() == WordVocabulary::kPadding) return absl::OkStatus();
   return absl::InvalidArgumentError(
@@ -174,8 +174,8 @@ absl::Status CheckLengths(const v1::Recipe& recipe, const v1::SequenceConfig& co
       if (static_cast<int64_t>((*sentences)[i].size()) <= config.max_length()) continue;
       return absl::InvalidArgumentError(
           absl::StrCat("recipe \"", recipe.name(), "\": sentence ", i + 1, " of ", std::string(split), " has ",
-                       (*sentences)[i].size() - 2, " words, the model reads ", config.max_length() - 2,
-                       "; leave it out, or --set sequence.model_overrides.max_length=", (*sentences)[i].size()));
+                       (*sentences)[i].size() - 2, " words, the maximum of the model is ", config.max_length() - 2,
+                       "; remove it, or --set sequence.model_overrides.max_length=", (*sentences)[i].size()));
     }
   }
   return absl::OkStatus();

@@ -96,7 +96,7 @@ TEST(AnomalySets, LastIsForReproduction) {
 }
 
 TEST(AnomalySets, RefuseWhatHasNoSets) {
-  EXPECT_THAT(AnomalySets::Make(Labels(), 2).status().ToString(), HasSubstr("3 or more"));
+  EXPECT_THAT(AnomalySets::Make(Labels(), 2).status().ToString(), HasSubstr("at least 3"));
   EXPECT_THAT(AnomalySets::Make(std::vector<int>(20, 0), 10).status().ToString(), HasSubstr("two classes"));
   EXPECT_THAT(AnomalySets::Make(Labels(), 17).status().ToString(), HasSubstr("class 0 has 15 images"));
   EXPECT_TRUE(AnomalySets::Make(Labels(), 16).ok());

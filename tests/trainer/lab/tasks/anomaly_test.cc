@@ -160,7 +160,7 @@ TEST_F(AnomalyTaskTest, RefusesWhatDoesNotFit) {
   EXPECT_THAT(RefusalOf("sequence { model: \"anomaly-kv-d256-l2\" anomaly {} }", Write(Numbered())),
               HasSubstr("reads vectors of 512 values, the data have 16"));
   EXPECT_THAT(RefusalOf("sequence { model: \"task-kv-d32-l2\" anomaly {} }", "generated:clusters"),
-              HasSubstr("take a row anomaly-*"));
+              HasSubstr("use a row anomaly-*"));
 }
 
 }  // namespace

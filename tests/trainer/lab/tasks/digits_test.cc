@@ -123,7 +123,7 @@ TEST(DigitTaskTest, RefusesWhatDoesNotFit) {
   EXPECT_THAT(RefusalOf(Digits("task: COPY", 201)), HasSubstr("sequence.digits.length is 201"));
   EXPECT_THAT(RefusalOf(Digits("task: COPY", 8), "mnist:folder"), HasSubstr("generates its data"));
   EXPECT_THAT(RefusalOf("sequence { model: \"anomaly-kv-d256-l2\" digits { task: COPY length: 8 } }"),
-              HasSubstr("take a row task-*"));
+              HasSubstr("use a row task-*"));
   EXPECT_THAT(RefusalOf("sequence { model: \"task-kv-d32-l2\" digits { task: COPY length: 8 test: -1 } }"),
               HasSubstr("sequence.digits.test is -1"));
 }

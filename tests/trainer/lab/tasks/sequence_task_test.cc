@@ -30,7 +30,7 @@ TEST(SequenceTaskTest, RefusesModelsThatAreNone) {
               HasSubstr("no sequence model is named \"task-kv-d33\""));
   EXPECT_THAT(RefusalOf("sequence { model: \"task-kv-d32-l2\" model_overrides { heads: 5 } digits { length: 4 } }"),
               HasSubstr("recipe \"test\": task-kv-d32-l2 with sequence.model_overrides: config.width"));
-  EXPECT_THAT(RefusalOf("sequence { model: \"task-kv-d32-l2\" }"), HasSubstr("sequence says no task"));
+  EXPECT_THAT(RefusalOf("sequence { model: \"task-kv-d32-l2\" }"), HasSubstr("sequence has no task"));
 }
 
 TEST(SequenceTaskTest, TheModelStartsFromTheSeed) {

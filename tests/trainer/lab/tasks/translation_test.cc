@@ -164,7 +164,7 @@ TEST(TranslationTaskTest, RefusesWhatDoesNotFit) {
   EXPECT_THAT(RefusalOf("sequence { model: \"translation-kv-d64-l1\" model_overrides { max_length: 6 } "
                         "translation {} }",
                         data),
-              HasSubstr("sentence 2 of train has 5 words, the model reads 4"));
+              HasSubstr("sentence 2 of train has 5 words, the maximum of the model is 4"));
 }
 
 }  // namespace
