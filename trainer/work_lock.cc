@@ -42,9 +42,9 @@ absl::StatusOr<WorkLock> WorkLock::Take(const std::filesystem::path& work_dir) {
     std::ifstream in(path);
     std::string holder;
     std::getline(in, holder);
-    return absl::FailedPreconditionError(absl::StrCat("another training is at work in ", work_dir.string(), ": ",
+    return absl::FailedPreconditionError(absl::StrCat("another training runs in ", work_dir.string(), ": ",
                                                       holder.empty() ? "an unknown process" : holder,
-                                                      "; wait for its end, or give another folder (--work)"));
+                                                      "; wait until it ends, or give another folder (--work)"));
   }
   const std::string holder = ThisProcess() + "\n";
   if (ftruncate(file.get(), 0) != 0 ||

@@ -26,12 +26,12 @@ TEST_F(WorkFolder, ASecondTrainingIsRefusedAndTheHolderNamed) {
   for (const char* more : {"--resume", ""}) {
     const Outcome second = Trainer(absl::StrCat("run ", recipe_, flags_, "--no-report --epochs 1 ", more));
     EXPECT_EQ(second.exit_code, 1) << second.output;
-    EXPECT_THAT(second.output, AllOf(HasSubstr("another training is at work in " + work_),
+    EXPECT_THAT(second.output, AllOf(HasSubstr("another training runs in " + work_),
                                      HasSubstr(absl::StrCat("process ", first.process(), " on "))));
   }
   EXPECT_EQ(first.End(SIGKILL), -1);
   const Outcome after = Trainer(absl::StrCat("run ", recipe_, flags_, "--no-report --epochs 1 --resume"));
-  EXPECT_THAT(after.output, Not(HasSubstr("another training is at work"))) << "the lock of a killed process is gone";
+  EXPECT_THAT(after.output, Not(HasSubstr("another training runs"))) << "the lock of a killed process is gone";
 }
 
 // evaluate_every 0 measures at the end only, 1 after each of the two epochs. In both cases the end must be on the

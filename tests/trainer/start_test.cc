@@ -119,7 +119,7 @@ TEST_F(Start, AnotherFamilyIsRefusedWithTheWayOut) {
   Set("model_overrides={classes: 3}");
   EXPECT_EQ(Trained().status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(Trained().status().message()),
-              AllOf(HasSubstr("source/1 is of the family eit"), HasSubstr("vit-ti16 of the family vit"),
+              AllOf(HasSubstr("source/1 belongs to family eit"), HasSubstr("vit-ti16 of family vit"),
                     HasSubstr("the recipe finetune")));
 }
 
@@ -132,10 +132,9 @@ TEST_F(Start, AVersionOfOneSizeIsTrainedAtThat) {
   fixed.set_crop(0.9);
   recipe_.mutable_start()->set_version(PublishUntrained(folder_.path() / "fixed", version_, kFewSquares.labels()));
   recipe_.mutable_model_overrides()->clear_preprocessing();
-  EXPECT_THAT(
-      std::string(Trained().status().message()),
-      AllOf(HasSubstr("sizes has 8x16"), HasSubstr("source/1, whose preprocessing is kept, takes every image at 16x16"),
-            HasSubstr("--set sizes=[]"), HasSubstr("start.replace_preprocessing=true")));
+  EXPECT_THAT(std::string(Trained().status().message()),
+              AllOf(HasSubstr("sizes has 8x16"), HasSubstr("source/1 with its preprocessing uses every image at 16x16"),
+                    HasSubstr("--set sizes=[]"), HasSubstr("start.replace_preprocessing=true")));
   Set("sizes=[{height: 16 width: 16 weight: 1}]");
   EXPECT_TRUE(Trained().ok()) << Trained().status();
   Set("sizes=[]");
@@ -145,12 +144,12 @@ TEST_F(Start, AVersionOfOneSizeIsTrainedAtThat) {
 TEST_F(Start, AVersionThatIsNotThereIsToldWithThoseThatAre) {
   recipe_.mutable_start()->set_version(folder_.Path("sauce"));
   EXPECT_EQ(Trained().status().code(), absl::StatusCode::kNotFound);
-  EXPECT_THAT(std::string(Trained().status().message()), HasSubstr("no version of sauce; it holds source/1"));
+  EXPECT_THAT(std::string(Trained().status().message()), HasSubstr("no version of sauce; it has source/1"));
   recipe_.mutable_start()->set_version(folder_.Path("source/7"));
-  EXPECT_THAT(std::string(Trained().status().message()), HasSubstr("source with the number 7; it holds source/1"));
+  EXPECT_THAT(std::string(Trained().status().message()), HasSubstr("source with the number 7; it has source/1"));
   recipe_.mutable_start()->set_version(folder_.Path("nowhere/source"));
   EXPECT_EQ(Trained().status().code(), absl::StatusCode::kNotFound);
-  EXPECT_THAT(std::string(Trained().status().message()), HasSubstr("there is no repository"));
+  EXPECT_THAT(std::string(Trained().status().message()), HasSubstr("missing repository"));
 }
 
 // Images of a single class.
@@ -169,7 +168,7 @@ TEST_F(Start, OneClassAloneIsRefused) {
   Set("start.replace_head=true");
   const absl::Status status = ImageTask::Make(recipe_, OneClass(), nullptr).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_THAT(std::string(status.message()), AllOf(HasSubstr("one class, red"), HasSubstr("a folder for each class")));
+  EXPECT_THAT(std::string(status.message()), AllOf(HasSubstr("one class, red"), HasSubstr("one folder per class")));
 }
 
 }  // namespace

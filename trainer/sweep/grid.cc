@@ -88,9 +88,9 @@ absl::StatusOr<std::vector<Entry>> EntriesOfPath(const v1::SweepAxis& axis, cons
 
 absl::StatusOr<std::vector<Entry>> EntriesOfSettings(const v1::SweepAxis& axis, const std::string& what) {
   if (!axis.path().empty() || !axis.values().empty() || !axis.labels().empty()) {
-    return Refuse(what, "has settings as well as a path, values or labels; it can have the one or the other");
+    return Refuse(what, "has both settings and a path, values or labels; use only one of the two forms");
   }
-  if (axis.name().empty()) return Refuse(what, "has settings and needs a name");
+  if (axis.name().empty()) return Refuse(what, "has settings, but no name");
   std::vector<Entry> entries;
   for (const v1::SweepSetting& setting : axis.settings()) {
     entries.push_back({setting.label(), {setting.set().begin(), setting.set().end()}});
@@ -122,15 +122,16 @@ absl::StatusOr<Axis> ReadAxis(const v1::SweepAxis& proto, int number, const v1::
 
 absl::StatusOr<std::vector<uint64_t>> SeedsOf(const v1::Sweep& sweep, uint64_t first) {
   if (!sweep.seeds().empty()) {
-    if (sweep.seed_count() != 0) return Refuse("seed_count", "is given beside seeds; give the one or the other");
+    if (sweep.seed_count() != 0) return Refuse("seed_count", "is set together with seeds; set only one");
     std::vector<uint64_t> seeds(sweep.seeds().begin(), sweep.seeds().end());
-    if (std::set<uint64_t>(seeds.begin(), seeds.end()).size() != seeds.size()) return Refuse("seeds", "has one twice");
+    if (std::set<uint64_t>(seeds.begin(), seeds.end()).size() != seeds.size())
+      return Refuse("seeds", "has a seed twice");
     return seeds;
   }
   const int count = sweep.seed_count() == 0 ? kDefaultSeeds : sweep.seed_count();
   if (count < 1 || count > kMostSeeds) return Refuse("seed_count", absl::StrCat(count, " is not within 1 to 1000"));
   if (first > std::numeric_limits<uint64_t>::max() - static_cast<uint64_t>(count)) {
-    return Refuse("seed_count", "the recipe's seed is too large to count upwards from it; give seeds");
+    return Refuse("seed_count", "the recipe's seed is too large to count up from it; set seeds");
   }
   std::vector<uint64_t> seeds;
   for (int i = 0; i < count; ++i) seeds.push_back(first + static_cast<uint64_t>(i));
@@ -196,7 +197,7 @@ absl::StatusOr<v1::Sweep> ReadSweep(const std::filesystem::path& file) {
 }
 
 absl::StatusOr<SweepGrid> ExpandSweep(const v1::Sweep& sweep) {
-  if (sweep.recipe().empty()) return Refuse("recipe", "is missing: a bundled recipe's name, or a path");
+  if (sweep.recipe().empty()) return Refuse("recipe", "is missing; set the name of a bundled recipe, or a path");
   if (sweep.epochs() < 0) return Refuse("epochs", absl::StrCat(sweep.epochs(), " is below 0"));
   SweepGrid grid{.name = sweep.name(),
                  .description = sweep.description(),
@@ -215,7 +216,7 @@ absl::StatusOr<SweepGrid> ExpandSweep(const v1::Sweep& sweep) {
   for (int i = 0; i < sweep.axes_size(); ++i) {
     ASSIGN_OR_RETURN(axes.emplace_back(), ReadAxis(sweep.axes(i), i + 1, recipe));
     if (std::count(grid.axes.begin(), grid.axes.end(), axes.back().name) != 0) {
-      return Refuse(absl::StrCat("axis \"", axes.back().name, "\""), "there are two of this name; give one a name");
+      return Refuse(absl::StrCat("axis \"", axes.back().name, "\""), "two axes have this name; set the name of one");
     }
     grid.axes.push_back(axes.back().name);
   }

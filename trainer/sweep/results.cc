@@ -68,7 +68,7 @@ absl::StatusOr<std::optional<CellResult>> ReadResult(const std::filesystem::path
   const nlohmann::json json = nlohmann::json::parse(text.str(), nullptr, /*allow_exceptions=*/false);
   if (!json.is_object() || !json.contains("scores") || !json["scores"].is_object()) {
     return absl::FailedPreconditionError(
-        absl::StrCat(file.string(), " is not the result of a run; remove it and the run is done again"));
+        absl::StrCat(file.string(), " is not the result of a run; remove it to repeat the run"));
   }
   if (const auto finished = json.find("finished"); finished != json.end() && *finished == false) {
     return std::optional<CellResult>();
@@ -90,7 +90,7 @@ absl::StatusOr<double> ScoreOf(const CellResult& result, const std::string& metr
   for (const auto& [name, score] : result.scores) names.push_back(name);
   return absl::InvalidArgumentError(absl::StrCat(
       "there is no score \"", metric, "\"; the runs have ", names.empty() ? "none" : absl::StrJoin(names, ", "),
-      ". Correct the grid's metric and start again: ", "what has finished is kept"));
+      ". Correct the grid's metric and start again: ", "finished runs are kept"));
 }
 
 absl::StatusOr<std::vector<PointSummary>> Summarise(const SweepGrid& grid,

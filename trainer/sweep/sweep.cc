@@ -60,7 +60,7 @@ class WorkLock {
       if (!told) *options.log << "waiting for the runs of another sweep in this folder to end\n" << std::flush;
       if (absl::Now() > end || (options.stop && options.stop() != 0)) {
         return absl::FailedPreconditionError(
-            absl::StrCat("another sweep, or a run that one left behind, is at work in ", options.work.string()));
+            absl::StrCat("another sweep, or a run of an ended sweep, still uses ", options.work.string()));
       }
       absl::SleepFor(absl::Milliseconds(100));
     }
@@ -136,7 +136,7 @@ class Sweeper {
     if (before == now) return absl::OkStatus();
     if (!before.empty()) {
       return absl::FailedPreconditionError(
-          absl::StrCat(folder.string(), " holds a run of this name with other settings; remove it, or use another ",
+          absl::StrCat(folder.string(), " has a run of this name with other settings; remove it, or use another ",
                        "--work (compare its experiment.textproto)"));
     }
     return ReplaceFile(file, now);
@@ -214,7 +214,7 @@ class Sweeper {
   void Redraw() {
     if (!options_.is_terminal || absl::Now() - drawn_ < kRedraw) return;
     drawn_ = absl::Now();
-    *options_.log << "\r\x1b[K" << Counts() << ", " << running_ << " at work" << std::flush;
+    *options_.log << "\r\x1b[K" << Counts() << ", " << running_ << " running" << std::flush;
   }
 
   const SweepGrid& grid_;

@@ -120,9 +120,8 @@ std::string Markdown(const SweepGrid& grid, const Rows& rows) {
   }
   std::string title = absl::StrCat("# ", grid.name, "\n\n");
   if (!grid.description.empty()) absl::StrAppend(&title, grid.description, "\n\n");
-  return absl::StrCat(title, head, "\n", rule, "\n", text,
-                      "\n\\* the best mean, by more than chance; deviation of the sample over ", grid.seeds.size(),
-                      " seeds\n");
+  return absl::StrCat(title, head, "\n", rule, "\n", text, "\n\\* significantly best mean; sample deviation over ",
+                      grid.seeds.size(), " seeds\n");
 }
 
 // Returns all scores of every finished run.

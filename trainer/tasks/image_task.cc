@@ -86,7 +86,7 @@ absl::Status ImageTask::CheckStart(const Dataset& train) {
   replaces_head_ = ReplacesHead(recipe_, start_->labels, train.labels());
   if (!replaces_head_ && !SameNames(start_->labels, train.labels())) {
     return absl::InvalidArgumentError(absl::StrCat("start.version: ", recipe_.start().version(),
-                                                   " tells other classes apart than the data; set "
+                                                   " has other classes than the data; set "
                                                    "start.replace_head"));
   }
   ASSIGN_OR_RETURN(head_, HeadOf(config_));
@@ -105,12 +105,12 @@ absl::Status ImageTask::CheckSizes() const {
   for (const v1::TrainingSize& size : recipe_.sizes()) {
     if (size.height() == fixed.height() && size.width() == fixed.width()) continue;
     const bool kept = start_ && !recipe_.start().replace_preprocessing();
-    return absl::InvalidArgumentError(absl::StrCat(
-        "sizes has ", ToString({size.height(), size.width()}), ", but ",
-        kept ? absl::StrCat(NameOf(start_->manifest), ", whose preprocessing is kept,") : ModelInWords(),
-        " takes every image at ", ToString({fixed.height(), fixed.width()}),
-        "; sizes are for models of native resolution: leave them out, --set sizes=[]",
-        kept ? ", or say that another preprocessing is meant: --set start.replace_preprocessing=true" : ""));
+    return absl::InvalidArgumentError(
+        absl::StrCat("sizes has ", ToString({size.height(), size.width()}), ", but ",
+                     kept ? absl::StrCat(NameOf(start_->manifest), " with its preprocessing") : ModelInWords(),
+                     " uses every image at ", ToString({fixed.height(), fixed.width()}),
+                     "; sizes are for models of native resolution: remove them with --set sizes=[]",
+                     kept ? ", or use another preprocessing: --set start.replace_preprocessing=true" : ""));
   }
   return absl::OkStatus();
 }
@@ -119,7 +119,7 @@ absl::Status ImageTask::CheckFit(const Dataset& train) const {
   if (test_ != nullptr && test_->labels().size() > train.labels().size()) {
     return absl::InvalidArgumentError(absl::StrCat("the test split has the class ",
                                                    test_->labels()[train.labels().size()],
-                                                   ", which the training split does not have: nothing would learn it"));
+                                                   ", which the training split does not have"));
   }
   if (const auto published = FormatLabels(train.labels()); !published.ok()) {
     return absl::InvalidArgumentError(absl::StrCat(
@@ -128,8 +128,8 @@ absl::Status ImageTask::CheckFit(const Dataset& train) const {
   if (train.labels().size() < 2) {
     return absl::InvalidArgumentError(
         absl::StrCat("the data has one class, ", absl::StrJoin(train.labels(), ""),
-                     ": there is nothing to tell apart; a folder of images holds a folder for each class, two at "
-                     "least"));
+                     ", but at least two are needed; a folder of images has one folder per "
+                     "class"));
   }
   for (const Dataset* data : {&train, test_}) {
     if (data == nullptr) continue;
@@ -138,8 +138,8 @@ absl::Status ImageTask::CheckFit(const Dataset& train) const {
       return absl::InvalidArgumentError(absl::StrCat("the data has ", data->labels().size(), " classes, but ",
                                                      ModelInWords(), " has ", config_.classes(),
                                                      "; set model_overrides.classes=", data->labels().size(),
-                                                     start_ ? " and start.replace_head=true; the recipe finetune does "
-                                                              "both by itself"
+                                                     start_ ? " and start.replace_head=true; the recipe finetune sets "
+                                                              "both"
                                                             : ""));
     }
     for (int64_t i = 0; i < data->size(); ++i) {

@@ -82,8 +82,7 @@ absl::StatusOr<StoredVersion> ReadVersionAt(const std::string& folder) {
   }
   std::error_code ignored;
   if (!fs::is_directory(root, ignored)) {
-    return absl::NotFoundError(
-        absl::StrCat("\"", folder, "\" names no version: there is no repository ", root.string()));
+    return absl::NotFoundError(absl::StrCat("\"", folder, "\" names no version; missing repository: ", root.string()));
   }
   ASSIGN_OR_RETURN(const std::vector<VersionId> versions, ListVersions(root));
   for (const VersionId& version : versions) {
@@ -93,7 +92,7 @@ absl::StatusOr<StoredVersion> ReadVersionAt(const std::string& folder) {
     return absl::NotFoundError(
         absl::StrCat(root.string(), " has no version of ", id.model,
                      names_number ? absl::StrCat(" with the number ", id.version) : "",
-                     versions.empty() ? "; it is empty" : absl::StrCat("; it holds ", InWords(versions))));
+                     versions.empty() ? "; it is empty" : absl::StrCat("; it has ", InWords(versions))));
   }
   return ReadVersion(root, id);
 }

@@ -49,15 +49,15 @@ void KeepDifferences(v1::Preprocessing& a, v1::Preprocessing& b) {
 absl::Status CheckFamily(const v1::Manifest& start, const v1::Recipe& recipe, const std::string& wanted) {
   const std::string family = FamilyOf(start.config());
   if (wanted.empty() || wanted == family) return absl::OkStatus();
-  const std::string held = absl::StrCat("start.version: ", NameOf(start), " is of the family ", family, ", but ");
+  const std::string held = absl::StrCat("start.version: ", NameOf(start), " belongs to family ", family, ", but ");
   if (recipe.model().empty()) {
     return absl::InvalidArgumentError(absl::StrCat(held, "model_overrides sets fields of the family ", wanted,
                                                    "; leave them out, or start from a version of that family"));
   }
   return absl::InvalidArgumentError(
-      absl::StrCat(held, "the recipe ", recipe.name(), " trains ", recipe.model(), " of the family ", wanted,
-                   "; start from a version of that family, or take the recipe finetune, which trains the model that "
-                   "the version holds"));
+      absl::StrCat(held, "the recipe ", recipe.name(), " trains ", recipe.model(), " of family ", wanted,
+                   "; start from a version of that family, or use the recipe finetune, which trains the version's "
+                   "model"));
 }
 
 absl::Status CheckPreprocessing(const v1::Manifest& start, v1::Preprocessing wanted) {
@@ -65,11 +65,10 @@ absl::Status CheckPreprocessing(const v1::Manifest& start, v1::Preprocessing wan
   KeepDifferences(wanted, kept);
   const std::string named = OnOneLine(wanted), trained_with = OnOneLine(kept);
   if (named == trained_with) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("model_overrides.preprocessing says { ", named, " }, but ", NameOf(start),
-                   ", which training starts from, has { ", trained_with,
-                   " }: its weights expect that. Leave it out, or say that it is meant: --set "
-                   "start.replace_preprocessing=true"));
+  return absl::InvalidArgumentError(absl::StrCat("model_overrides.preprocessing says { ", named, " }, but ",
+                                                 NameOf(start), ", which training starts from, has { ", trained_with,
+                                                 " }, which its weights expect. Remove it, or confirm it with --set "
+                                                 "start.replace_preprocessing=true"));
 }
 
 }  // namespace

@@ -53,7 +53,7 @@ absl::StatusOr<std::unique_ptr<Teacher>> Teacher::Make(const v1::Distillation& d
   ASSIGN_OR_RETURN(std::unique_ptr<Model> model, BuildModel(version));
   if (!SameColours(model->config().preprocessing(), student.preprocessing())) {
     return absl::InvalidArgumentError(absl::StrCat(
-        name, " takes images with another mean or deviation; set model_overrides.preprocessing to the teacher's"));
+        name, " needs images with another mean or deviation; set model_overrides.preprocessing to the teacher's"));
   }
   const absl::Status sizes = CheckSizes(*model, student, recipe);
   if (!sizes.ok()) return absl::InvalidArgumentError(absl::StrCat(name, ": ", sizes.message()));

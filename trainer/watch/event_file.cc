@@ -122,7 +122,7 @@ void EventFile::Write(const tensorboard::Event& event) {
   if (written.ok() != fails_) return;
   fails_ = !written.ok();
   if (!warn_) return;
-  warn_(fails_ ? absl::StrCat(std::string(written.message()), "; the run goes on, its events wait for room")
+  warn_(fails_ ? absl::StrCat(std::string(written.message()), "; the run continues, and events are written later")
                : "events are written again");
 }
 

@@ -116,7 +116,7 @@ void HistoryWriter::Tell(const absl::Status& written, bool& fails) {
   if (written.ok() != fails) return;
   fails = !written.ok();
   if (!warn_) return;
-  warn_(fails ? absl::StrCat(std::string(written.message()), "; the run goes on, its history waits for room")
+  warn_(fails ? absl::StrCat(std::string(written.message()), "; the run continues, and the history is written later")
               : "the history is written again");
 }
 

@@ -19,7 +19,7 @@ absl::Status CheckAddress(const std::string& address) {
   if (colon == std::string::npos || colon == 0 || !absl::SimpleAtoi(address.substr(colon + 1), &port) || port < 0 ||
       port > 65535) {
     return absl::InvalidArgumentError(
-        absl::StrCat("\"", address, "\" is no address for metrics; give HOST:PORT, for instance 127.0.0.1:9400"));
+        absl::StrCat("\"", address, "\" is not an address for --metrics; give HOST:PORT, for instance 127.0.0.1:9400"));
   }
   return absl::OkStatus();
 }

@@ -111,13 +111,13 @@ TEST(Grid, RefusesBeforeAnythingRuns) {
   EXPECT_THAT(RefusalOf(R"pb(axes { path: "dropout" values: "0.1" values: "7" })pb"),
               AllOf(HasSubstr("run dropout=7,seed="), HasSubstr("dropout")));
   EXPECT_THAT(RefusalOf(R"pb(axes { path: "seed" values: "1" })pb"), HasSubstr("give the grid's `seeds`"));
-  EXPECT_THAT(RefusalOf(R"pb(axes { settings { label: "x" } })pb"), HasSubstr("needs a name"));
+  EXPECT_THAT(RefusalOf(R"pb(axes { settings { label: "x" } })pb"), HasSubstr("has settings, but no name"));
   EXPECT_THAT(RefusalOf(R"pb(axes {
                                name: "n"
                                path: "dropout"
                                settings { label: "x" }
                              })pb"),
-              HasSubstr("as well as"));
+              HasSubstr("has both settings and a path"));
   EXPECT_THAT(RefusalOf(R"pb(axes {
                                name: "n"
                                settings { set: "dropout=0" }
@@ -126,10 +126,10 @@ TEST(Grid, RefusesBeforeAnythingRuns) {
   EXPECT_THAT(RefusalOf(R"pb(
                 axes { path: "dropout" values: "0.1" }
                 axes { path: "dropouts.mlp" name: "dropout" values: "0.1" })pb"),
-              HasSubstr("there are two of this name"));
+              HasSubstr("two axes have this name"));
   EXPECT_THAT(RefusalOf(R"pb(set: "colour=red")pb"), AllOf(HasSubstr("set: "), HasSubstr("colour")));
-  EXPECT_THAT(RefusalOf(R"pb(seeds: 1 seeds: 1)pb"), HasSubstr("seeds: has one twice"));
-  EXPECT_THAT(RefusalOf(R"pb(seeds: 1 seed_count: 2)pb"), HasSubstr("beside seeds"));
+  EXPECT_THAT(RefusalOf(R"pb(seeds: 1 seeds: 1)pb"), HasSubstr("seeds: has a seed twice"));
+  EXPECT_THAT(RefusalOf(R"pb(seeds: 1 seed_count: 2)pb"), HasSubstr("together with seeds"));
   EXPECT_THAT(RefusalOf(R"pb(seed_count: -1)pb"), HasSubstr("not within 1 to 1000"));
   EXPECT_THAT(RefusalOf(R"pb(epochs: -1)pb"), HasSubstr("below 0"));
   v1::Sweep many = SweepOf("seed_count: 1000");

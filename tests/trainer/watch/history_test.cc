@@ -194,8 +194,8 @@ TEST(History, AFullDiskIsToldOnceAndRowsComeLater) {
     EXPECT_EQ(steps.back(), '\n') << "no torn line";
     EXPECT_TRUE(ParseSteps(steps).ok());
   }
-  EXPECT_THAT(said, UnorderedElementsAre(HasSubstr("/steps.csv: File too large; the run goes on"),
-                                         HasSubstr("/history.csv.new: File too large; the run goes on")));
+  EXPECT_THAT(said, UnorderedElementsAre(HasSubstr("/steps.csv: File too large; the run continues"),
+                                         HasSubstr("/history.csv.new: File too large; the run continues")));
   said.clear();
   go_on(7, kMadeSteps);
   EXPECT_THAT(said, ElementsAre(HasSubstr("written again"), HasSubstr("written again")));

@@ -223,7 +223,7 @@ TEST(TrainingReport, HasNoMatrixOfManyClasses) {
   const ManyClasses data(1000);
   const auto page = TrainingReport(InputOf(recipe, model.get(), &data));
   ASSERT_TRUE(page.ok()) << page.status();
-  EXPECT_THAT(*page, AllOf(HasSubstr("Most frequent mistakes"), HasSubstr("The 15 classes that are missed most"),
+  EXPECT_THAT(*page, AllOf(HasSubstr("Most frequent mistakes"), HasSubstr("The 15 classes with the lowest recall"),
                            HasSubstr("143 could not be decoded"), Not(HasSubstr("of the row"))));
   EXPECT_LT(page->size(), 3u << 20);
 }

@@ -33,7 +33,7 @@ HtmlTable WeakClasses(const Confusion& confusion, const std::vector<std::string>
 }
 
 HtmlTable ConfusedPairs(const Confusion& confusion, const std::vector<std::string>& names) {
-  HtmlTable table{.columns = {{"label"}, {"taken for"}, {"times", true}, {"of the label's images", true}}};
+  HtmlTable table{.columns = {{"label"}, {"predicted as"}, {"times", true}, {"share of the label", true}}};
   for (const Confusion::Pair& pair : confusion.MostConfused(kPairs)) {
     const double share = static_cast<double>(pair.count) / static_cast<double>(confusion.OfLabel(pair.label));
     table.rows.push_back({names[static_cast<size_t>(pair.label)], names[static_cast<size_t>(pair.answer)],
@@ -51,15 +51,15 @@ void AddConfusion(const TrainingReportInput& input, const Examination& examinati
                                   input.score.split, " images, ", Percent(confusion.Accuracy()),
                                   " right, mean cross entropy ", absl::StrFormat("%.4f", examination.loss), ".");
   if (examination.unreadable > 0) {
-    absl::StrAppend(&note, " ", examination.unreadable, " could not be decoded and were left out.");
+    absl::StrAppend(&note, " ", examination.unreadable, " could not be decoded and were skipped.");
   }
   page.Section("Confusion", note);
   if (confusion.classes() <= kMostDrawnClasses) page.Charts({DrawConfusion(confusion, names)});
   page.Paragraph("Most frequent mistakes:");
   page.Table(ConfusedPairs(confusion, names));
   page.Paragraph(confusion.classes() > kWeakClasses
-                     ? absl::StrCat("The ", kWeakClasses, " classes that are missed most:")
-                     : "Classes, those that are missed most first:");
+                     ? absl::StrCat("The ", kWeakClasses, " classes with the lowest recall:")
+                     : "Classes, lowest recall first:");
   page.Table(WeakClasses(confusion, names));
 }
 
@@ -68,27 +68,28 @@ void AddCalibration(const Examination& examination, HtmlPage& page) {
   const double over = calibration.Overconfidence();
   page.Section(
       "Calibration",
-      absl::StrFormat("Expected calibration error %.2f %% over %d bins; on average the model is %.2f %% %s than "
-                      "it is right.",
+      absl::StrFormat("Expected calibration error %.2f %% over %d bins; the mean confidence is %.2f %% %s than "
+                      "the accuracy.",
                       100 * calibration.ExpectedError(), calibration.bins().size(), 100 * std::abs(over),
-                      over >= 0 ? "surer" : "less sure"));
+                      over >= 0 ? "higher" : "lower"));
   page.Charts({DrawReliability(calibration)});
 }
 
 absl::Status AddMistakes(const TrainingReportInput& input, const Examination& examination, std::optional<Size> size,
                          HtmlPage& page) {
   const AttentionAbility::Offer* offer = SpatialAttention(input.model->attention());
-  page.Section("Worst mistakes", examination.mistakes.empty() ? "None."
-                                 : offer == nullptr
-                                     ? "Wrong answers, surest first."
-                                     : "Wrong answers, surest first; beside each what the last layer attends to.");
+  page.Section("Worst mistakes",
+               examination.mistakes.empty() ? "None."
+               : offer == nullptr
+                   ? "Wrong answers, highest confidence first."
+                   : "Wrong answers, highest confidence first, each with the attention of the last layer.");
   std::vector<ImageCard> cards;
   for (const Answer& mistake : examination.mistakes) {
     ImageCard& card = cards.emplace_back();
     ASSIGN_OR_RETURN(card.images, LookAt(*input.model, *input.test, mistake.index, size, 1));
     const std::vector<std::string>& names = input.test->labels();
     card.lines = {
-        absl::StrFormat("%s, %.1f %% sure", names[static_cast<size_t>(mistake.answer)], 100 * mistake.confidence),
+        absl::StrFormat("%s, confidence %.1f %%", names[static_cast<size_t>(mistake.answer)], 100 * mistake.confidence),
         absl::StrFormat("label: %s, %.2g %%", names[static_cast<size_t>(mistake.label)],
                         100 * mistake.label_probability),
         input.test->name(mistake.index)};

@@ -57,9 +57,9 @@ absl::Status AddExamples(const TrainingReportInput& input, const Examination& ex
   const AttentionAbility ability = input.model->attention();
   const AttentionAbility::Offer* offer = SpatialAttention(ability);
   if (offer == nullptr || examination.examples.empty()) return absl::OkStatus();
-  page.Section("Attention", absl::StrCat("A ", input.score.split, " image of each of ", examination.examples.size(),
+  page.Section("Attention", absl::StrCat("One ", input.score.split, " image for each of ", examination.examples.size(),
                                          " classes with ", KindInWords(offer->kind), ", mean over heads: ",
-                                         ability.diverging ? "red above 0, blue below." : "bright where it is high."));
+                                         ability.diverging ? "red above 0, blue below." : "bright means high."));
   std::vector<ImageCard> cards;
   for (const int64_t index : examination.examples) {
     ImageCard& card = cards.emplace_back();
@@ -80,12 +80,12 @@ absl::Status AddDistances(const TrainingReportInput& input, std::optional<Size> 
   std::iota(figure.layers.begin(), figure.layers.end(), 0);
   std::iota(figure.heads.begin(), figure.heads.end(), 0);
   figure.distances = distances->pixels;
-  figure.title = "Attention distance by layer, a dot per head";
+  figure.title = "Attention distance by layer, one dot per head";
   figure.note =
       absl::StrCat("mean over ", distances->images, " ", input.score.split, " images; bars: means over heads");
   if (distances->uniform) figure.references = {{*distances->uniform, "uniform attention"}};
   ASSIGN_OR_RETURN(const std::string svg, DrawDistancePlot(figure));
-  page.Section("Attention distance", "How far heads look, in pixels of the input.");
+  page.Section("Attention distance", "Mean attention distance of heads, in pixels of the input.");
   page.Charts({absl::StrCat("<img class=\"chart\" alt=\"", EscapeHtml(figure.title), "\" src=\"",
                             DataUri("image/svg+xml", svg), "\">")});
   return absl::OkStatus();
@@ -101,8 +101,8 @@ void AddCodes(const Model& model, HtmlPage& page) {
   }
   if (charts.empty()) return;
   page.Section("Codes",
-               "The codes by which one network makes queries, keys and values. Near 0, the three are "
-               "unrelated; equal codes would make them the same.");
+               "The codes from which one network computes queries, keys and values. With cosines near 0, the three are "
+               "unrelated; with equal codes they would be equal.");
   page.Charts(charts);
 }
 
