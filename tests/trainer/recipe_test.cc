@@ -106,7 +106,7 @@ TEST(ApplyOverride, RefusalsNameThePart) {
   EXPECT_THAT(Message(ApplyOverride("batch.size=1", recipe)), HasSubstr("not a single message"));
   EXPECT_THAT(Message(ApplyOverride("batch=many", recipe)), HasSubstr("batch=many"));
   EXPECT_THAT(Message(ApplyOverride("optimizer.kind=LION", recipe)),
-              HasSubstr("\"kind=LION\": there is no such kind; allowed is ADAMW, SGD, ADAM"));
+              HasSubstr("\"kind=LION\": there is no such kind; allowed: ADAMW, SGD, ADAM"));
 }
 
 TEST(ApplyOverride, TakesCommasForEveryListOfPlainValues) {

@@ -81,7 +81,7 @@ absl::Status SetField(const FieldDescriptor& field, const std::string& value, Me
     }
   } else if (IsUnknownValue(field, value)) {
     return absl::InvalidArgumentError(absl::StrCat("\"", field.name(), "=", value, "\": there is no such ",
-                                                   field.name(), "; allowed is ", ValueNames(*field.enum_type())));
+                                                   field.name(), "; allowed: ", ValueNames(*field.enum_type())));
   } else if (is_string) {
     reflection.SetString(&message, &field, value);
     return absl::OkStatus();

@@ -178,8 +178,8 @@ absl::Status ValidateRecipe(const v1::Recipe& recipe) {
   CheckAugmentation(recipe.augmentation(), rules);
   CheckRegularisation(recipe, rules);
   if (const Fault& fault = rules.fault(); !fault.field.empty()) {
-    return absl::InvalidArgumentError(absl::StrCat("recipe \"", recipe.name(), "\": ", fault.field, " is ", fault.value,
-                                                   "; allowed is ", fault.range));
+    return absl::InvalidArgumentError(
+        absl::StrCat("recipe \"", recipe.name(), "\": ", fault.field, " is ", fault.value, "; allowed: ", fault.range));
   }
   for (const std::string& size : recipe.evaluation_sizes()) RETURN_IF_ERROR(ParseSize(size).status());
   return absl::OkStatus();

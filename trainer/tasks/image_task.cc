@@ -145,7 +145,7 @@ absl::Status ImageTask::CheckFit(const Dataset& train) const {
     for (int64_t i = 0; i < data->size(); ++i) {
       if (data->label(i) >= 0 && data->label(i) < config_.classes()) continue;
       return absl::InvalidArgumentError(
-          absl::StrCat(data->name(i), " has label ", data->label(i), "; allowed is 0 to ", config_.classes() - 1));
+          absl::StrCat(data->name(i), " has label ", data->label(i), "; allowed: 0 to ", config_.classes() - 1));
     }
   }
   RETURN_IF_ERROR(CheckSizes());

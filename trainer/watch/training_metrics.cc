@@ -34,24 +34,25 @@ void AddCounter(const char* name, const char* help, double value, Families& fami
 }
 
 void AddSteps(const StepReport& last, Families& families) {
-  AddCounter("vitrine_train_steps_total", "Steps done since the first one, earlier parts of a resumed run included.",
+  AddCounter("vitrine_train_steps_total", "Finished steps, including earlier parts of a resumed run.",
              static_cast<double>(last.step), families);
   AddCounter("vitrine_train_samples_total", "Samples trained on since the first step, over all processes.",
              static_cast<double>(last.samples), families);
   AddCounter("vitrine_train_data_wait_seconds_total", "Time that training waited for data in this process.",
              absl::ToDoubleSeconds(last.waited), families);
   AddGauge("vitrine_train_planned_steps", "Steps of the whole run.", static_cast<double>(last.total_steps), families);
-  AddGauge("vitrine_train_epoch", "Epochs done; a fraction within one.", last.epoch, families);
+  AddGauge("vitrine_train_epoch", "Finished epochs, with the fraction of the current one.", last.epoch, families);
   AddGauge("vitrine_train_loss", "Mean loss over the samples of the last step.", last.loss, families);
   AddGauge("vitrine_train_epoch_loss", "Mean loss over the epoch so far.", last.epoch_loss, families);
   AddGauge("vitrine_train_learning_rate", "Learning rate of the last step.", last.lr, families);
   AddGauge("vitrine_train_gradient_norm", "Norm of the last step's gradient before clipping.", last.gradient_norm,
            families);
   if (!std::isnan(last.epoch_accuracy)) {
-    AddGauge("vitrine_train_accuracy_ratio", "Share of training samples answered rightly in the epoch so far, 0 to 1.",
-             last.epoch_accuracy, families);
+    AddGauge("vitrine_train_accuracy_ratio",
+             "Share of training samples classified correctly in the epoch so far, 0 to 1.", last.epoch_accuracy,
+             families);
   }
-  AddGauge("vitrine_train_remaining_seconds", "Estimated time of training that is left.",
+  AddGauge("vitrine_train_remaining_seconds", "Estimated remaining training time.",
            absl::ToDoubleSeconds(last.remaining), families);
 }
 
@@ -92,15 +93,15 @@ std::vector<MetricFamily> TrainingMetrics::Collect() const {
   Families families;
   families.push_back({"vitrine_build_info", "Version of the program; the value is 1.", MetricType::Gauge, {}});
   AddValue({{"version", program_version_}}, 1, families.back());
-  families.push_back({"vitrine_train_info", "The recipe that is trained; the value is 1.", MetricType::Gauge, {}});
+  families.push_back({"vitrine_train_info", "Recipe of the training; the value is 1.", MetricType::Gauge, {}});
   AddValue({{"recipe", recipe_}}, 1, families.back());
   if (last_step_ == absl::InfinitePast()) return families;  // no values before the first step
 
   AddSteps(last_, families);
-  AddGauge("vitrine_train_last_step_timestamp_seconds", "When the last step ended, in seconds since 1970.",
+  AddGauge("vitrine_train_last_step_timestamp_seconds", "Time of the end of the last step, in seconds since 1970.",
            absl::ToDoubleSeconds(last_step_ - absl::UnixEpoch()), families);
   if (scores_.empty()) return families;
-  families.push_back({"vitrine_train_score", "What was last measured on a split.", MetricType::Gauge, {}});
+  families.push_back({"vitrine_train_score", "Last measured score of a split.", MetricType::Gauge, {}});
   for (const auto& [key, value] : scores_) {
     AddValue({{"split", key.first}, {"measure", key.second}}, value, families.back());
   }

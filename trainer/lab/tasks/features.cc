@@ -86,7 +86,7 @@ absl::StatusOr<FeatureSet> ReadFeatures(const fs::path& file) {
   const int64_t* label = labels.const_data_ptr<int64_t>();
   for (int64_t i = 0; i < labels.size(0); ++i) {
     if (label[i] < 0 || label[i] > kMostLabel) {
-      return Fault(file, absl::StrCat("row ", i, " has the label ", label[i], "; allowed is 0 to ", kMostLabel));
+      return Fault(file, absl::StrCat("row ", i, " has the label ", label[i], "; allowed: 0 to ", kMostLabel));
     }
     set.labels.push_back(static_cast<int>(label[i]));
   }

@@ -66,7 +66,7 @@ absl::Status CheckGenerated(const v1::Recipe& recipe, const std::string& data, s
 absl::Status CheckField(const v1::Recipe& recipe, std::string_view field, double value, double low, double high) {
   if (value >= low && value <= high) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat("recipe \"", recipe.name(), "\": ", std::string(field), " is ", value,
-                                                 "; allowed is ", low, " to ", high));
+                                                 "; allowed: ", low, " to ", high));
 }
 
 SequenceTask::SequenceTask(const v1::Recipe& recipe, v1::SequenceConfig config, int64_t samples, std::string digest)

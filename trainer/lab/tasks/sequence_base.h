@@ -38,7 +38,7 @@ absl::StatusOr<DataPlace> FindData(const v1::Recipe& recipe, const std::string& 
                                    std::initializer_list<std::string_view> kinds);
 // Checks generated data: OK for an empty string and for `generated`, for instance "generated:digits".
 absl::Status CheckGenerated(const v1::Recipe& recipe, const std::string& data, std::string_view generated);
-// INVALID_ARGUMENT if `value` is not within `low` to `high`: "recipe "NAME": FIELD is VALUE; allowed is RANGE".
+// INVALID_ARGUMENT if `value` is not within `low` to `high`: "recipe "NAME": FIELD is VALUE; allowed: RANGE".
 absl::Status CheckField(const v1::Recipe& recipe, std::string_view field, double value, double low, double high);
 
 // Sums over measured samples.

@@ -156,7 +156,7 @@ TEST_F(AnomalyTaskTest, RefusesWhatDoesNotFit) {
   EXPECT_THAT(RefusalOf(Anomaly("kv", "", "validation_share: 0.02"), "generated:clusters"),
               HasSubstr("the validation split makes no sets: class 0 has 2 images; sets of 5 need 4"));
   EXPECT_THAT(RefusalOf("sequence { model: \"anomaly-kv-d256-l2\" anomaly { set_size: 2 } }", "generated:clusters"),
-              HasSubstr("sequence.anomaly.set_size is 2; allowed is 3 to 200"));
+              HasSubstr("sequence.anomaly.set_size is 2; allowed: 3 to 200"));
   EXPECT_THAT(RefusalOf("sequence { model: \"anomaly-kv-d256-l2\" anomaly {} }", Write(Numbered())),
               HasSubstr("reads vectors of 512 values, the data have 16"));
   EXPECT_THAT(RefusalOf("sequence { model: \"task-kv-d32-l2\" anomaly {} }", "generated:clusters"),

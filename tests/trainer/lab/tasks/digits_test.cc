@@ -119,7 +119,7 @@ TEST(DigitTaskTest, SharesOfABatchHaveItsLoss) {
 
 TEST(DigitTaskTest, RefusesWhatDoesNotFit) {
   EXPECT_THAT(RefusalOf(Digits("", 8)), HasSubstr("sequence.digits.task is missing"));
-  EXPECT_THAT(RefusalOf(Digits("task: COPY", 0)), HasSubstr("sequence.digits.length is 0; allowed is 1 to 200"));
+  EXPECT_THAT(RefusalOf(Digits("task: COPY", 0)), HasSubstr("sequence.digits.length is 0; allowed: 1 to 200"));
   EXPECT_THAT(RefusalOf(Digits("task: COPY", 201)), HasSubstr("sequence.digits.length is 201"));
   EXPECT_THAT(RefusalOf(Digits("task: COPY", 8), "mnist:folder"), HasSubstr("generates its data"));
   EXPECT_THAT(RefusalOf("sequence { model: \"anomaly-kv-d256-l2\" digits { task: COPY length: 8 } }"),

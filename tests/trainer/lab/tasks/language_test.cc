@@ -103,7 +103,7 @@ TEST(LanguageTaskTest, RefusesWhatDoesNotFit) {
       RefusalOf(Language(characters, "context: 8 text: CHARACTERS"), "text:" + folder.Write("s", "abc").string()),
       HasSubstr("each split needs more than sequence.language.context"));
   EXPECT_THAT(RefusalOf(Language(characters, "context: 65 text: CHARACTERS"), "generated:numbers"),
-              HasSubstr("sequence.language.context is 65; allowed is 1 to 64"));
+              HasSubstr("sequence.language.context is 65; allowed: 1 to 64"));
   EXPECT_THAT(RefusalOf(Language("numbers-kv-d64-l4", "context: 8")), HasSubstr("sequence.language.text is missing"));
   EXPECT_THAT(RefusalOf(Language("numbers-kv-d64-l4", "context: 8 text: NUMBER_WORDS"), "text:x"),
               HasSubstr("generates its data"));
