@@ -23,7 +23,7 @@ absl::Status NoSuchKind(v1::AttentionKind kind, const AttentionAbility& ability)
       v1::AttentionKind_IsValid(kind) ? v1::AttentionKind_Name(kind) : absl::StrCat(static_cast<int>(kind));
   return absl::InvalidArgumentError(
       ability.offers.empty()
-          ? absl::StrCat("attention kind ", asked, " was asked for, but this model has no attention")
+          ? absl::StrCat("attention kind ", asked, " is requested, but this model has no attention")
           : absl::StrCat("this model has no attention of kind ", asked, "; it has ", KindNames(ability)));
 }
 

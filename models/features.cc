@@ -19,7 +19,7 @@ absl::StatusOr<v1::FeatureRequest> ResolveFeature(const v1::FeatureRequest& requ
     const std::string has = absl::StrJoin(
         kinds, ", ", [](std::string* out, v1::FeatureKind kind) { absl::StrAppend(out, v1::FeatureKind_Name(kind)); });
     return absl::InvalidArgumentError(
-        kinds.empty() ? absl::StrCat("features of kind ", asked, " were asked for, but this model has no features")
+        kinds.empty() ? absl::StrCat("features of kind ", asked, " are requested, but this model has no features")
                       : absl::StrCat("this model has no features of kind ", asked, "; it has ", has));
   }
   if (!v1::FeatureEncoding_IsValid(request.encoding())) {

@@ -154,7 +154,7 @@ Value Builder::TakeCells(Value tokens) {
 }
 
 Value Builder::MeanTokens(Value cells) {
-  Require(program_.info(cells).kind == ValueKind::kCells, FullName("mean_tokens"), "takes cells");
+  Require(program_.info(cells).kind == ValueKind::kCells, FullName("mean_tokens"), "needs cells");
   return Add(Free("mean_tokens"), program::MeanTokens(), {cells}, {},
              {.kind = ValueKind::kRows, .columns = columns(cells)});
 }
@@ -261,7 +261,7 @@ Value Builder::AttendChannels(const std::string& name, const std::vector<Value>&
 
 Value Builder::AttendLinearly(const std::string& name, const std::vector<Value>& qkv,
                               program::AttendLinearly settings) {
-  Require(qkv.size() == (settings.class_query ? 2 : 1), FullName(name), "takes q, k and v in other values");
+  Require(qkv.size() == (settings.class_query ? 2 : 1), FullName(name), "needs q, k and v in other values");
   settings.layer = settings.class_query ? class_layers_++ : token_layers_++;
   settings.site = site_ + kWeightsSite;
   std::vector<int> weights = {AddWeight("query_scale", {settings.heads}, Ones()),
@@ -284,8 +284,7 @@ Value Builder::ConvolveGrid(const std::string& name, Value x, bool depthwise) {
 }
 
 Value Builder::Columns(Value x, int64_t first, int64_t count) {
-  Require(first >= 0 && count > 0 && first + count <= columns(x), FullName("columns"),
-          "takes columns that are not there");
+  Require(first >= 0 && count > 0 && first + count <= columns(x), FullName("columns"), "reads missing columns");
   return Add(Free("columns"), program::Columns{first, count}, {x}, {}, Like(x, count));
 }
 
@@ -309,13 +308,13 @@ Value Builder::Constant(int64_t columns) {
 }
 
 Value Builder::Custom(const std::string& name, Value cells, program::Custom settings) {
-  Require(program_.info(cells).kind == ValueKind::kCells, name, "takes cells");
+  Require(program_.info(cells).kind == ValueKind::kCells, name, "needs cells");
   Require(settings.forward != nullptr && settings.gradient != nullptr, name, "has no function");
   return Add(name, settings, {cells}, {}, Like(cells));
 }
 
 Program Builder::Take(Value logits) {
-  Require(program_.info(logits).kind == ValueKind::kRows, "logits", "are not one row an image");
+  Require(program_.info(logits).kind == ValueKind::kRows, "logits", "are not one row per image");
   program_.logits_ = logits;
   for (const Program::ValueInfo& value : program_.values_) {
     if (value.kind == ValueKind::kCells || value.kind == ValueKind::kTokens) program_.cell_ = value.scale;

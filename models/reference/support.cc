@@ -29,7 +29,7 @@ struct Lacks {
     }
     if (!convolve.channels_last || !bias || convolve.cut > 1) return "a convolution without BatchNorm and without bias";
     const bool pooled = convolve.kernel == 3 && convolve.stride == 1 && convolve.padding == 1;
-    return convolve.pool == 0 || pooled ? nullptr : "a pool behind a convolution that is not 3x3 with stride 1";
+    return convolve.pool == 0 || pooled ? nullptr : "a pool after a convolution that is not 3x3 with stride 1";
   }
   const char* operator()(const program::BatchNorm&) const {
     return Kind(0) == ValueKind::kCells ? nullptr : "BatchNorm of anything but cells, or of a convolution others read";
@@ -42,12 +42,12 @@ struct Lacks {
     return residual.path >= 0 && Kind(0) == ValueKind::kRows ? "stochastic depth of rows" : nullptr;
   }
   const char* operator()(const program::ConvolveGrid& convolve) const {
-    return convolve.depthwise && Kind(0) != ValueKind::kCells ? "a depthwise convolution beside class tokens" : nullptr;
+    return convolve.depthwise && Kind(0) != ValueKind::kCells ? "a depthwise convolution with class tokens" : nullptr;
   }
   const char* operator()(const program::Attend& attend) const {
     const size_t inputs = step.op->inputs.size();
     if (attend.class_query != (inputs == 3) || (!attend.class_query && inputs != 1)) {
-      return "q, k and v apart for all queries, or side by side for the class token's";
+      return "separate q, k and v for all queries, or joined q, k and v for the class token";
     }
     if (attend.offers_scores) return nullptr;  // KV's forms
     if (attend.shared_key || !step.op->weights.empty()) return "a shared key or a map without scores";

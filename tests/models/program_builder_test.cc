@@ -132,8 +132,8 @@ TEST(BuilderDeath, AFamilyThatAddsDifferentKindsIsStopped) {
   EXPECT_DEATH(b.Residual("wrong", x, b.TakeClass(x), -1), "program: wrong: adds values of different kinds");
   EXPECT_DEATH(b.Gelu("patches", x), "program: patches: is the name of another operator");
   EXPECT_DEATH(b.AddWeight("class_token", {5, 5}, {}), "class_token: has two shapes");
-  EXPECT_DEATH(b.Columns(x, 2, 3), "columns that are not there");
-  EXPECT_DEATH(b.Take(x), "logits: are not one row an image");
+  EXPECT_DEATH(b.Columns(x, 2, 3), "reads missing columns");
+  EXPECT_DEATH(b.Take(x), "logits: are not one row per image");
 }
 
 }  // namespace

@@ -198,9 +198,9 @@ void Lowering::Do(const Operator& op, const program::Convolve& convolve) {
 
 void Lowering::Do(const Operator& op, const program::ToTokens&) {
   if (maps_[op.inputs[0].id].empty()) {
-    Refuse(op, "of the images themselves");
+    Refuse(op, "without a convolution");
   } else if (maps_[op.inputs[0].id].size() > kMostStemLayers) {
-    Refuse(op, "of more than eight convolutions");
+    Refuse(op, "after more than eight convolutions");
   } else {
     Add(op, StemStep{maps_[op.inputs[0].id], Write(op.output)});
   }

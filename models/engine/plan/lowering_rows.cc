@@ -60,7 +60,7 @@ void Lowering::Do(const Operator& op, const program::LayerNorm& norm) {
 
 void Lowering::Do(const Operator& op, const program::BatchNorm&) {
   if (program_.info(op.output).kind == program::ValueKind::kMap) {
-    Refuse(op, "of a map does not follow a convolution alone");
+    Refuse(op, "of a map does not directly follow a convolution");
     return;
   }
   const Operand x = Read(op.inputs[0], op.output);
@@ -168,7 +168,7 @@ void Lowering::Do(const Operator& op, const program::Activate&) {
   if (program_.info(op.output).kind == program::ValueKind::kMap) {
     std::vector<StemConvolution> layers = maps_[op.inputs[0].id];
     if (layers.empty() || layers.back().convolve.pool > 0) {
-      Refuse(op, "follows a pool, or nothing");
+      Refuse(op, "does not follow a convolution without a pool");
       return;
     }
     layers.back().activation = ActivationOf(op);

@@ -119,7 +119,7 @@ std::string ManifestAsPage(const v1::Manifest& manifest) {
     facts.push_back({"tolerance", absl::StrFormat("%g in %s on %s", row.tolerance(), row.precision(), row.device())});
   }
   for (const v1::PrecisionPlan& plan : manifest.precisions()) {
-    std::string words = absl::StrCat(plan.precision(), ", ", plan.kept_size(), " operators kept from it");
+    std::string words = absl::StrCat(plan.precision(), ", ", plan.kept_size(), " operators excluded");
     for (const v1::Metric& metric : plan.metrics()) {
       absl::StrAppend(&words, "; ", Printable(metric.name()), " ", MetricValue(metric));
     }
