@@ -60,7 +60,7 @@ TEST_F(Program, EvaluateSaysWhatItTakesLabelsForAndWhichImagesAreBad) {
   const Outcome numbers = Trainer(evaluate);
   EXPECT_EQ(numbers.exit_code, 0) << numbers.output;
   EXPECT_THAT(numbers.output,
-              HasSubstr("the data set's labels are numbers; they are used as class indices of the model"));
+              HasSubstr("the data set's labels are numbers; they are used as class numbers of the model"));
   std::ofstream(numbered + "/test/0/bad.png") << "GIF89a";
   const Outcome bad = Trainer(evaluate);
   EXPECT_EQ(bad.exit_code, 1) << bad.output;

@@ -89,9 +89,9 @@ absl::StatusOr<std::unique_ptr<Dataset>> WithClassesOf(const std::vector<std::st
   if (match->unknown.empty()) {
     if (match->by_number) {
       std::cerr << kTrainProgram
-                << ": the data set's labels are numbers; they are used as class indices of the model\n";
+                << ": the data set's labels are numbers; they are used as class numbers of the model\n";
     }
-    if (match->by_wnid) std::cerr << kTrainProgram << ": WordNet ids are used as the classes of ImageNet-1k\n";
+    if (match->by_wnid) std::cerr << kTrainProgram << ": the labels are read as WordNet ids of ImageNet-1k's classes\n";
     return MakeRelabelled(std::move(data), std::move(match->classes), labels);
   }
   return absl::InvalidArgumentError(

@@ -53,8 +53,8 @@ absl::StatusOr<std::vector<int32_t>> MatchClasses(const std::vector<std::string>
   absl::StatusOr<LabelMatch> match = MatchLabels(data, model);
   if (match.ok() && match->unknown.empty()) {
     if (match->by_number)
-      std::cerr << "vitrine-repo: the data set's labels are numbers; they are used as class indices of the model\n";
-    if (match->by_wnid) std::cerr << "vitrine-repo: WordNet ids are used as the classes of ImageNet-1k\n";
+      std::cerr << "vitrine-repo: the data set's labels are numbers; they are used as class numbers of the model\n";
+    if (match->by_wnid) std::cerr << "vitrine-repo: the labels are read as WordNet ids of ImageNet-1k's classes\n";
     return std::move(match->classes);
   }
   if (absl::IsInvalidArgument(match.status())) {
