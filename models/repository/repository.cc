@@ -174,8 +174,7 @@ absl::Status Listing::status() const {
 
 std::string PassedOver(const std::string& link) {
   return absl::StrCat(
-      link, " is a symbolic link and is passed over: links within a repository are not followed; replace it by a ",
-      "copy");
+      link, " is a symbolic link and is ignored: links within a repository are not followed; replace it by a ", "copy");
 }
 
 absl::StatusOr<Listing> ListRepository(const std::filesystem::path& root) {

@@ -87,7 +87,7 @@ TEST_F(RepositoryTest, LinksAreListedAsPassedOver) {
   ASSERT_TRUE(listing.ok());
   EXPECT_THAT(listing->versions, ElementsAre(VersionId{"sample", 1}));
   EXPECT_THAT(listing->links, ElementsAre("alias", "gone", "sample/10", "sample/11/manifest.textproto", "sample/9"));
-  EXPECT_THAT(PassedOver("sample/9"), HasSubstr("sample/9 is a symbolic link and is passed over"));
+  EXPECT_THAT(PassedOver("sample/9"), HasSubstr("sample/9 is a symbolic link and is ignored"));
   fs::create_directory_symlink(root_, scratch_.path() / "current");
   EXPECT_THAT(*ListVersions(scratch_.path() / "current"), ElementsAre(VersionId{"sample", 1}));
   EXPECT_TRUE(ReadVersion(scratch_.path() / "current", {"sample", 1}).ok());

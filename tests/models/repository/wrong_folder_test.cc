@@ -56,7 +56,7 @@ TEST_F(WrongFolder, LinksAreCalledLinks) {
   folder_.Write("real/m/1/manifest.textproto", "");
   std::filesystem::create_directory(folder_.path() / "models");
   std::filesystem::create_directory_symlink("../real/m", folder_.path() / "models/m");
-  EXPECT_THAT(Why("models"), HasSubstr("behind symbolic links: m is a symbolic link and is passed over"));
+  EXPECT_THAT(Why("models"), HasSubstr("behind symbolic links: m is a symbolic link and is ignored"));
 }
 
 TEST_F(WrongFolder, NobodyPublishesAmongSources) {
