@@ -128,7 +128,7 @@ TEST(ValidateRecipe, NamesFieldValueAndRange) {
       {"schedule.min_lr=1", "schedule.min_lr is 1"},
       {"optimizer.momentum=1", "optimizer.momentum is 1"},
       {"augmentation.min_scale=0", "min_scale is 0"},
-      {"evaluation_sizes=big", "\"big\" is no size"},
+      {"evaluation_sizes=big", "\"big\" is not a size"},
       {"dropout=1", "dropout is 1"},
       {"drop_path=-0.1", "drop_path is -0.1"},
       {"ema_decay=1", "ema_decay is 1"},
