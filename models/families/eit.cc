@@ -119,7 +119,7 @@ absl::Status ValidateOptions(const v1::EitConfig& eit) {
     return CheckRange("eit.grid_columns", eit.grid_columns(), 1, 256);
   }
   if (eit.grid_rows() != 0 || eit.grid_columns() != 0) {
-    return refused("grid_rows and grid_columns are set; with positions: false there is no table");
+    return refused("grid_rows and grid_columns are set; they need positions: true");
   }
   return absl::OkStatus();
 }

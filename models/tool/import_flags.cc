@@ -47,7 +47,10 @@ void AddLicence(CLI::App& command, std::string& licence, const std::string& othe
 CLI::App* AddImportCommand(CLI::App& app, ImportOptions& options) {
   CLI::App* import = app.add_subcommand("import", "publishes weights from timm or transformers");
   import->footer(absl::StrCat(
-      "Architectures of --from timm: ", absl::StrJoin(ForeignArchs(ForeignSource::kTimm), ", "),
+      "  vitrine-repo import staging xcit weights.safetensors --from timm --arch xcit_nano_12_p16_224 --labels "
+      "names.txt\n"
+      "Architectures of --from timm: ",
+      absl::StrJoin(ForeignArchs(ForeignSource::kTimm), ", "),
       "\nArchitectures of --from huggingface: ", absl::StrJoin(ForeignArchs(ForeignSource::kHuggingFace), ", ")));
   import->add_option("DIR", options.repository, "repository to publish in; created if missing")->required();
   import->add_option("NAME", options.model, "model name to publish under")->required();

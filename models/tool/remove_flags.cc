@@ -40,7 +40,8 @@ CLI::App* AddPruneCommand(CLI::App& app, RemoveOptions& options) {
       ->check(CLI::Range(1, 1000000));
   AddShared(*prune, options);
   prune->footer(
-      "A version is good if every file has the digest in the manifest. Newer versions that are not good are kept too,\n"
+      "A version is good if every file has the digest in the manifest. Newer versions that are not good are also "
+      "kept,\n"
       "because they may be incomplete copies.\n"
       "  vitrine-repo prune models --keep 3 --serving-config serving.textproto --dry-run");
   return prune;

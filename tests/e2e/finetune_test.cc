@@ -85,7 +85,7 @@ TEST_F(FineTune, OneCommandMakesAVersionOfANewTask) {
   const v1::Manifest start = Bundled("eit-mini-cifar10", 2);
   EXPECT_TRUE(MessageDifferencer::Equals(version.manifest.config().preprocessing(), start.config().preprocessing()));
   EXPECT_THAT(version.labels, ::testing::ElementsAre("blue", "green", "red"));
-  EXPECT_THAT(said_, HasSubstr("head: drawn anew, 3 classes in the place of its 10"));
+  EXPECT_THAT(said_, HasSubstr("head: new random weights, 3 classes instead of 10"));
 
   const v1::Provenance& provenance = version.manifest.provenance();
   EXPECT_EQ(provenance.started_from(), "eit-mini-cifar10/2");

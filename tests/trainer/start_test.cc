@@ -86,7 +86,7 @@ TEST_F(Start, ARecipeWithoutAModelTakesThatOfTheVersionForTheClassesOfTheData) {
   ASSERT_TRUE(task.ok()) << task.status();
   EXPECT_TRUE(MessageDifferencer::Equals((*task)->config(), Config(3))) << (*task)->config().DebugString();
   EXPECT_THAT((*task)->StartInWords(),
-              AllOf(HasSubstr("source/1"), HasSubstr("head: drawn anew, 3 classes in the place of its 2")));
+              AllOf(HasSubstr("source/1"), HasSubstr("head: new random weights, 3 classes instead of 2")));
 }
 
 TEST_F(Start, AFrozenBodyStaysAsItWas) {

@@ -187,10 +187,10 @@ std::string ImageTask::StartInWords() const {
   const std::vector<std::string>& labels = start_->labels;
   return absl::StrCat(
       "starts from ", NameOf(start_->manifest), ", weights ", start_->weights_sha256.substr(0, 12),
-      "; preprocessing: ", start.replace_preprocessing() ? "the recipe's" : "that of the version", "; head: ",
-      replaces_head_ ? absl::StrCat("drawn anew, ", config_.classes(), " classes in the place of its ", labels.size())
-                     : absl::StrCat("that of the version, ", labels.size(), " classes"),
-      start.freeze_body() ? "; the head alone learns" : "");
+      "; preprocessing: ", start.replace_preprocessing() ? "the recipe's" : "the version's", "; head: ",
+      replaces_head_ ? absl::StrCat("new random weights, ", config_.classes(), " classes instead of ", labels.size())
+                     : absl::StrCat("the version's, ", labels.size(), " classes"),
+      start.freeze_body() ? "; only the head is trained" : "");
 }
 
 bool ImageTask::Trains(const std::string& parameter) const {

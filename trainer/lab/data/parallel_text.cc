@@ -30,7 +30,7 @@ absl::StatusOr<std::array<std::string, 2>> FindLanguages(const fs::path& folder)
   return absl::NotFoundError(absl::StrCat(
       folder.string(), " has ", endings.size(), " files train.<language>",
       endings.empty() ? "" : absl::StrCat(" (", absl::StrJoin(endings, ", "), ")"),
-      "; parallel text needs two, with one sentence per line, for instance train.de and train.en, beside val.* and "
+      "; parallel text needs two, with one sentence per line, for instance train.de and train.en, with val.* and "
       "test.*"));
 }
 
