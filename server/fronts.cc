@@ -13,7 +13,7 @@ namespace {
 
 // Time that calls get to end after their answers were sent.
 constexpr absl::Duration kShutdownGrace = absl::Milliseconds(400);
-// Bytes of unread responses that the answer budget does not cover.
+// Maximum bytes of unread responses in addition to the answer budget.
 constexpr int64_t kUnsentBeside = int64_t{32} << 20;
 
 // Stores an opened front and its bound address. If it could not be opened, adds the error to `faults`.

@@ -30,7 +30,8 @@
 
 namespace vitrine {
 
-// The listeners of a server and their access control. One thread opens and ends them; any thread may call the readers.
+// The listeners of a server and their access control. One thread opens and ends them; any thread may call the const
+// functions.
 class Fronts {
  public:
   // Objects that answer the calls; they must outlive the fronts.
@@ -70,8 +71,8 @@ class Fronts {
   // Reads the identity's files again: see Identity::Reread.
   absl::Status Reread() { return identity_ == nullptr ? absl::OkStatus() : identity_->Reread(); }
 
-  // The shutdown functions, in the order of their calls. StartLeaving asks clients to reconnect elsewhere, and serves
-  // them until they do.
+  // The shutdown functions, in the order in which they must be called. StartLeaving asks clients to reconnect
+  // elsewhere, and serves them until they do.
   void StartLeaving();
   // Stops accepting further requests on open streams.
   void CloseStreams();

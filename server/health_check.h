@@ -9,8 +9,8 @@
 
 namespace vitrine {
 
-// Checks that a server is serving: gets /readyz of its health listener at HOST:PORT in plaintext. For a container's
-// health check, so that an image needs no client. FAILED_PRECONDITION: the server reports that it is not ready.
+// Checks that a server is serving: gets /readyz of its health listener at HOST:PORT in plaintext. For the health check
+// of a container, whose image then needs no client. FAILED_PRECONDITION: the server reports that it is not ready.
 // UNAVAILABLE: no answer within `patience`. SIGPIPE must be ignored.
 absl::Status CheckHealth(const std::string& address, absl::Duration patience);
 

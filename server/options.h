@@ -99,7 +99,7 @@ struct ServerOptions {
   std::string log_format = "text";
   // Requests that get a log line: see request_log.h.
   RequestLogOptions request_log;
-  // Flags of memory budgets that were set explicitly; the other budgets are derived from the machine's memory.
+  // Tracing: see otlp_options.h.
   OtlpOptions tracing;
   // Memory budget flags that were set explicitly; the other budgets are derived from the machine's memory.
   std::set<std::string> chosen;

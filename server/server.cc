@@ -301,7 +301,7 @@ class RunningServer : public Server {
   }
 
   // Runs on the watchdog's thread, which continues while draining. A hung thread cannot be ended and its requests
-  // cannot be answered, so the process ends: otherwise it would keep them forever.
+  // cannot be answered, so the process ends: otherwise the requests would wait forever.
   void Watch(absl::Duration longest) {
     if (longest > options_.hung_worker_timeout) {
       EndProcess(kExitHung, [&] {

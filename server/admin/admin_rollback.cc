@@ -40,8 +40,8 @@ std::vector<int64_t> AdminService::Before(const VersionId& id) const {
   return before;
 }
 
-// A rollback that names no version removes the canary, which is the version on trial; if there are several canaries,
-// the operator must name one.
+// Returns the version to remove: the named one, else the only canary, else `stable`. With several canaries the operator
+// must name one.
 absl::StatusOr<int64_t> AdminService::VersionToPutAway(const v1::RollbackModelRequest& request) const {
   if (request.has_version()) return request.version();
   const std::set<int64_t> tried_out = registry_.ActiveCanaries(request.model());
@@ -64,8 +64,7 @@ absl::StatusOr<v1::ServingChange> AdminService::RollbackModel(const v1::Rollback
   if (request.has_version()) RETURN_IF_ERROR(CheckNumber(bad.version));
   RETURN_IF_ERROR(CheckSomeReady(model));
   RETURN_IF_ERROR(CheckReady(bad));
-  // Keeps a reference to the model's metrics, which all its versions share. A reference to a version would keep the
-  // version in memory.
+  // All versions of the model share these metrics. A reference to a version instead would keep the version in memory.
   std::shared_ptr<ModelMetrics> metrics;
   for (const int64_t version : {bad.version, stable}) {
     const absl::StatusOr<ModelHandle> found = registry_.Find(model, version);
@@ -88,9 +87,9 @@ absl::StatusOr<v1::ServingChange> AdminService::RollbackModel(const v1::Rollback
   return last;
 }
 
-// First loads the replacement while `bad` serves, then moves all requests to it at once, so that no other version, such
-// as a canary, serves in between. A replacement that is in memory is not loaded again, so that other loads cause no
-// wait. If either step fails, the previous state is restored.
+// First loads the replacement while `bad` serves, then moves all requests to the replacement at once. In between, no
+// other version, such as a canary, serves. A replacement in memory is not loaded again, so it need not wait for other
+// loads. If either step fails, the previous state is restored.
 absl::StatusOr<v1::ServingChange> AdminService::RollBackTo(const VersionId& bad, const std::string& reason,
                                                            int64_t good, Durability durability,
                                                            absl::Duration patience) {
@@ -102,8 +101,8 @@ absl::StatusOr<v1::ServingChange> AdminService::RollBackTo(const VersionId& bad,
   if (const auto verify = [&] { return CheckReady(replacement); }; !verify().ok()) {
     steps.push_back({hold, verify, {replacement}});
   }
-  // After the rollback the policy decides if `good` stays loaded, except if it was loaded by hand or the policy names
-  // versions.
+  // True: `good` stays in the list of versions loaded by name. False: after the rollback the policy decides whether
+  // `good` stays loaded.
   const bool keep = plan.serving.version_policy().has_specific() || IsLoadedByHand(plan.changed, good);
   const Step move = {[&](v1::ModelOverride& row) {
                        hold(row);
@@ -112,8 +111,8 @@ absl::StatusOr<v1::ServingChange> AdminService::RollBackTo(const VersionId& bad,
                        if (!keep) RemoveIf(*row.mutable_loaded(), [&](int64_t held) { return held == good; });
                      },
                      [&]() -> absl::Status {
-                       // The serving version need not be `good`: by the usual rules, a version published since then may
-                       // serve.
+                       // The serving version need not be `good`: it may be a version published since then, by the usual
+                       // rules.
                        RETURN_IF_ERROR(CheckSomeReady(bad.model));
                        if (registry_.Traffic(bad.model).stable != bad.version) return absl::OkStatus();
                        return absl::FailedPreconditionError(absl::StrCat(Text(bad), " is still needed"));
@@ -130,7 +129,7 @@ absl::StatusOr<v1::ServingChange> AdminService::RollBackTo(const VersionId& bad,
 
 absl::Status AdminService::RollBackCanary(const VersionId& id, const std::string& reason) {
   registry_.Suspend(id, true);
-  // A change that loads a model keeps the lock for minutes.
+  // Does not wait for the lock: a change that loads a model has it for minutes.
   if (!mutex_.TryLock()) {
     return absl::UnavailableError("a change by an operator is in progress; until it ends, the canary gets no requests");
   }

@@ -49,7 +49,7 @@ v1::ModelServingStatus DescribeServing(const std::string& model, const Registry&
   return status;
 }
 
-// Describes the guard of a new canary.
+// Describes the guard of a new canary for people.
 std::string GuardNote(int64_t version, const v1::ServingChange& change) {
   return absl::StrCat("version ", version, ": ", DescribeGuard(change.serving().serving().canary_guard()));
 }
@@ -244,8 +244,8 @@ absl::StatusOr<v1::ServingChange> AdminService::SetVersionPolicy(const v1::SetVe
       named);
 }
 
-// Returns the version to pin as `stable`: the serving one or, if it has a share, the newest one below it without a
-// share. A newer version may be one that waits to be released.
+// Returns the version to pin as `stable`: the newest READY version up to the serving one that is not in `named`. A
+// newer version may be waiting: see VersionTable::Waiting.
 absl::StatusOr<int64_t> AdminService::VersionToPin(const std::string& model,
                                                    const std::vector<VersionId>& named) const {
   const int64_t serving = registry_.Traffic(model).stable;
@@ -326,7 +326,7 @@ absl::StatusOr<v1::ServingChange> AdminService::SetLabel(const v1::SetLabelReque
     return request.label() == kCanaryLabel ? CheckClasses(id) : absl::OkStatus();
   };
   RETURN_IF_ERROR(verify());
-  // A version that answers all remaining requests needs no share.
+  // A version with label `stable` answers all requests that no share covers, so its own share is removed.
   const v1::ModelServing serving = settings_.Plan(id.model).serving;
   const bool promoted = request.label() == kStableLabel && PercentOf(serving, id.version) > 0;
   ASSIGN_OR_RETURN(v1::ServingChange change,

@@ -21,9 +21,9 @@ class CanaryWatch;
 
 // The Admin service (admin.proto), without listener, identity and audit. Thread-safe: changes are made one at a time. A
 // change edits the settings, the registry updates the versions in memory, the state file is replaced, and the call
-// returns. The call may take as long as loading a model, at most kLoadPatience; then, or if the registry stops, it ends
-// with UNAVAILABLE. A change that fails is undone before the call returns and never reaches the state file. Requests
-// follow a change as soon as it is set, even while the registry is loading.
+// returns. A call may take as long as loading a model. After kLoadPatience, or if the registry stops, it ends with
+// UNAVAILABLE. A change that fails is undone before the call returns and never reaches the state file. Requests follow
+// a change as soon as it is set, even while the registry is loading.
 class AdminService {
  public:
   // Longest waits for the registry, which loads the versions of a model one after the other. kLoadPatience: a change
@@ -46,9 +46,9 @@ class AdminService {
   absl::StatusOr<v1::ServingChange> ResetServing(const v1::ResetServingRequest& request);
   absl::StatusOr<v1::ServingStatus> GetServing(const v1::GetServingRequest& request) const;
 
-  // Removes a canary from traffic, for the canary guard; in this process even if the state file cannot be written. The
-  // canary stops getting requests at once, even during another change or load. Does not wait. UNAVAILABLE: a change is
-  // running, call again after it. ABORTED: the version is no longer a canary.
+  // Removes a canary from traffic, for the canary guard. The canary stops getting requests at once, even during another
+  // change or load. If the state file cannot be written, the removal still applies in this process. Does not wait.
+  // UNAVAILABLE: a change is running, call again after it. ABORTED: the version is no longer a canary.
   absl::Status RollBackCanary(const VersionId& id, const std::string& reason);
 
  private:
@@ -68,12 +68,12 @@ class AdminService {
                                          const std::vector<VersionId>& retry = {}) {
     return Make(model, {Step{edit, verify, retry, PatienceFor(retry)}}, Durability::kRequired);
   }
-  // Applies the steps in order, each after the registry has followed the previous one, and keeps the result. If a step
-  // fails, undoes all of them.
+  // Applies the steps in order, then stores the result. Each step begins once the registry has applied the previous
+  // one. If a step fails, undoes all of them.
   absl::StatusOr<v1::ServingChange> Make(const std::string& model, const std::vector<Step>& steps,
                                          Durability durability);
   absl::Status Take(const std::string& model, const Step& step, Durability durability);
-  // Loads the versions that would serve after `edit` has removed one, as far as they can be loaded.
+  // Loads the versions that would serve after `edit` has removed one. A version that cannot be loaded is not an error.
   absl::Status LoadReplacements(const std::string& model, const Edit& edit);
   absl::StatusOr<int64_t> VersionToPutAway(const v1::RollbackModelRequest& request) const;
   absl::StatusOr<v1::ServingChange> RollBackTo(const VersionId& bad, const std::string& reason, int64_t good,

@@ -16,7 +16,8 @@
 namespace vitrine {
 namespace {
 
-// The niceness of the loading thread: goldens must not take cores from serving threads.
+// Added to the niceness of the watch thread, as for the loading thread: goldens must not take cores from serving
+// threads.
 constexpr int kNiceness = 10;
 
 // Returns the manifest's tolerance for this device and precision; nullopt if there is none.
@@ -75,7 +76,8 @@ void CanaryWatch::Look(const RollBack& roll_back) {
 }
 
 void CanaryWatch::PutAway(const VersionId& id, const RollbackVerdict& verdict, const RollBack& roll_back) {
-  // Looked up before the version retires, because the rollback is counted after that.
+  // Finds the model before the rollback retires the version, since the rollback is counted in the model's metrics
+  // afterwards.
   const absl::StatusOr<ModelHandle> found = registry_.Find(id.model, id.version);
   const ModelHandle model = found.ok() ? *found : nullptr;
   const absl::Status done = roll_back(id, absl::StrCat("rolled back by the canary guard: ", verdict.reason));

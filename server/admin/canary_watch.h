@@ -27,7 +27,7 @@ namespace vitrine {
 class CanaryWatch {
  public:
   // Returns how far a loaded version's outputs differ from its goldens: GoldenDrift of models/repository/golden.h.
-  // RESOURCE_EXHAUSTED: unknown.
+  // RESOURCE_EXHAUSTED: not known, since memory is short.
   using Drift = std::function<absl::StatusOr<double>(const LoadedModel&)>;
   // Removes a version from traffic; the reason is shown to people. Must not wait. ABORTED: the version is no longer a
   // canary.
@@ -53,9 +53,9 @@ class CanaryWatch {
 
  private:
   struct Canary {
-    std::weak_ptr<const LoadedModel> model;  // reset after a reload of the version
+    std::weak_ptr<const LoadedModel> model;  // the loaded version; after a reload all fields are reset
     OutcomeWindow window;
-    std::weak_ptr<const LoadedModel> stable;  // a change of it resets the comparisons
+    std::weak_ptr<const LoadedModel> stable;  // if it changes, the comparisons are reset
     ComputeWindow compute;
     AnswerWindow answers;
     std::string other_classes;  // difference from the classes of `stable`

@@ -39,7 +39,7 @@ class AccessRules {
   // that limits nothing.
   static absl::StatusOr<AccessRules> Parse(const std::string& text);
 
-  // Returns the first entry that matches the caller, or null: the caller may do nothing. Its time is the same for every
+  // Returns the first entry that matches the caller, or null: the caller may do nothing. Takes the same time for every
   // caller, except for comparing names.
   std::shared_ptr<const Grant> Find(const AuthenticatedIdentity& caller) const;
 

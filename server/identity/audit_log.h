@@ -29,12 +29,12 @@ struct AuditRecord {
 class AuditLog {
  public:
   // Opens the log for appending, creating it with mode 0600 if it does not exist. Empty path: records go to the
-  // server's log, whatever its level. NOT_FOUND, PERMISSION_DENIED: the file cannot be opened.
+  // server's log at any --log-level. NOT_FOUND, PERMISSION_DENIED: the file cannot be opened.
   static absl::StatusOr<std::unique_ptr<AuditLog>> Open(const std::string& path);
   ~AuditLog();
 
   // Writes a record. If the file was renamed or removed (logrotate), reopens it first. A line that cannot be written
-  // goes to the server's log, whatever its level, so that every action is recorded.
+  // goes to the server's log at any --log-level, so that every action is recorded.
   void Write(const AuditRecord& record);
 
   // Returns the line of a record, without its newline.

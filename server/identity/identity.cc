@@ -164,7 +164,7 @@ absl::Status Identity::ReadInto(State& state) const {
 absl::Status Identity::Reread() {
   MutexLock rereading(reread_mutex_);
   const absl::Status tls = tls_ == nullptr ? absl::OkStatus() : tls_->Reread();
-  // A faulty file keeps its old content without delaying a revocation in the other file.
+  // If one file is faulty, its old content stays, and a revocation in the other file still takes effect.
   State found = *Snapshot();
   const absl::Status read = ReadInto(found);
   MutexLock lock(mutex_);

@@ -50,7 +50,7 @@ class Identity {
  public:
   // Reads and checks every file. Returns an error with every fault, one per line. Then a separate thread checks the
   // files for changes: a valid file replaces the old content; a faulty one is logged once, and the old content stays in
-  // effect. At first, a token file without tokens is an error; later it revokes all tokens.
+  // effect. A token file without tokens is an error here; later it revokes all tokens.
   static absl::StatusOr<std::unique_ptr<Identity>> Open(const IdentityOptions& options);
 
   // True if the server accepts credentials; reflection is then off.

@@ -15,9 +15,9 @@
 
 namespace vitrine {
 
-// The certificate for new connections. When the files change and pass every check of the start, they replace the old
-// certificate. For a short time in every rotation the key does not match the certificate; no handshake fails then.
-// Thread-safe.
+// The certificate for new connections. Changed files replace the old certificate once they pass every check of the
+// start. In every rotation the key briefly does not match the certificate; the old certificate then stays in use, so no
+// handshake fails. Thread-safe.
 class TlsSource {
  public:
   // Reads and checks the files; see ReadTlsFiles and CheckTls.

@@ -13,7 +13,8 @@ namespace {
 
 constexpr int kLinesPerSecond = 10;
 
-// True for the server's limits. The other reasons occur every day, caused by scanners and hanging clients.
+// Returns true if the reason is a limit of the server. The other reasons occur every day, caused by scanners and
+// hanging clients.
 bool IsALimit(CloseReason reason) {
   switch (reason) {
     case CloseReason::kTooManyPings:

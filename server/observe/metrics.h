@@ -61,7 +61,7 @@ struct AdmissionStatus {
   absl::Duration work;  // predicted executor time of the requests
   int64_t limit_requests = 0;
   int64_t limit_bytes = 0;
-  int64_t computing = 0;  // number of requests that wait or compute; the answers of the others are being delivered
+  int64_t computing = 0;  // requests that wait or compute, without those whose answers are being delivered
 };
 
 struct AnswerStatus {

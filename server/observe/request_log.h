@@ -24,7 +24,7 @@ struct RequestLogOptions {
   //   all       all; costs some microseconds per request
   // Lines of errors and failures are limited to kMaxLinesPerSecond; the next line gives the number of suppressed lines.
   std::string requests = "errors";
-  // Duration from which a request gets a line whatever its result, except if `requests` is none.
+  // Minimum duration of a request that gets a line whatever its result. No effect if `requests` is none.
   absl::Duration slow = absl::InfiniteDuration();
 
   absl::Status Validate() const;  // an error names the setting, the value and the allowed values

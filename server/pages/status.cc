@@ -51,7 +51,7 @@ void CheckModels(const ServerStatus& status, Problems& problems) {
                                         RateText(model.shed_per_second), model.name,
                                         RateText(model.requests_per_second)));
     }
-    // Reported for only a minute, since the stable version now serves the requests.
+    // Reported for one minute only, since the stable version now serves the requests.
     if (model.rollbacks_per_second > kRateFloor) {
       problems.Degraded(absl::StrCat("a canary of ", model.name, " was just taken out of traffic (", model.rollbacks,
                                      model.rollbacks == 1 ? " time" : " times", " since the start)"));

@@ -10,7 +10,7 @@
 namespace vitrine {
 namespace {
 
-// Names of counters in the RateWindow.
+// Return names of counters in the RateWindow.
 std::string Of(const char* what, const std::string& model) {
   return absl::StrCat(what, " ", model);
 }

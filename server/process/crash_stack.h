@@ -10,8 +10,8 @@ namespace vitrine {
 // Installs handlers for SIGSEGV, SIGBUS, SIGILL, SIGFPE and SIGABRT (thus also for uncaught exceptions). They write the
 // thread's stack to stderr; then the process ends with the same signal and core dump as without them. The handler does
 // only async-signal-safe work: it writes the addresses. A thread created here in advance then writes the function names
-// (symbols of the program and its libraries, lines if there is debug information); it has eight seconds, because it
-// needs memory and locks that the crashed thread may have. If the stack cannot be read, or the report takes longer than
+// (symbols of the program and its libraries, lines if there is debug information). It has eight seconds, because it
+// needs memory and locks that the crashed thread may hold. If the stack cannot be read, or the report takes longer than
 // ten seconds, the process still ends. Call once, from main, before other threads start: the main thread gets a
 // CrashHandlerStack.
 void PrintStackOnCrash();

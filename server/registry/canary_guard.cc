@@ -14,18 +14,18 @@ namespace {
 
 constexpr double kDefaultSeconds = 60;
 constexpr int64_t kDefaultMinRequests = 100;
-// A bound of two is safe: a busy machine slows both versions, and only batches of equal size are compared, so noise
-// stays far below it.
+// Far above noise: a busy machine slows both versions, and only batches of equal size are compared.
 constexpr double kDefaultMaxComputeRatio = 2;
 constexpr double kDefaultMaxErrorRate = 0.02;
 // Trainings of one recipe with different seeds differ by a tenth of these bounds.
 constexpr double kDefaultMaxConfidence = 0.2;
 constexpr double kDefaultMaxClasses = 0.3;
 constexpr double kDefaultMaxUnsure = 0.2;
-// Good versions give the same class for about nine tenths of the images on which one is sure; versions with shuffled
-// classes for almost none.
+// Two good versions give the same class for about nine tenths of the images on which one of them is sure. A version
+// with shuffled classes agrees on almost none.
 constexpr double kDefaultMaxDisagreement = 0.5;
-// Standard errors by which a difference must exceed its bound. A window of one minute is judged sixty times.
+// Number of standard errors by which a difference must exceed its bound. Large, because a window of one minute is
+// judged sixty times.
 constexpr double kCertain = 4;
 
 struct Bounds {

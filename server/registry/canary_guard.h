@@ -37,8 +37,8 @@ class CounterWindow {
  public:
   using Counts = Counters;
 
-  // Adds the counters at `now`, which must not decrease between calls. Drops samples that are older than the window,
-  // except the last of them.
+  // Adds the counters at `now`, which must not decrease between calls. Drops samples older than the window, except the
+  // newest of them.
   void Add(absl::Time now, const Counts& total, absl::Duration window) {
     const size_t size = samples_.size();
     if (size >= 2 && now - samples_[size - 2].at < window / kSamples) samples_.pop_back();
@@ -108,10 +108,10 @@ struct RollbackVerdict {
   std::string reason;  // measured value and bound, for people
 };
 
-// Returns the reason to roll the canary back; nullopt if it may stay. If the requests of each caller are divided at
-// random, a canary as good as `stable` is rolled back in less than one of a thousand hours, with any bounds: at four
-// standard errors, two trainings with different seeds stay within the bounds. Repeated request ids do not divide
-// requests at random: if an id names a user, the bounds must allow for differences between users.
+// Returns the reason to roll the canary back; nullopt if it may stay. A difference must exceed its bound by four
+// standard errors. So a canary as good as `stable` is rolled back in less than one of a thousand hours, if the requests
+// of each caller are divided at random. Trainings with different seeds stay within the default bounds. Repeated request
+// ids do not divide requests at random: if an id names a user, the bounds must allow for differences between users.
 std::optional<RollbackVerdict> JudgeCanary(const v1::CanaryGuard& guard, const CanaryEvidence& evidence);
 
 // Describes for people when the guard rolls back a canary.

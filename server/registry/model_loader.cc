@@ -30,7 +30,7 @@
 namespace vitrine {
 namespace {
 
-// Bytes of a file that are not counted, such as a header before its weights.
+// Bytes of a file that are not counted, such as a header before the weights.
 constexpr int64_t kBesideWeights = 1 << 20;
 
 Forward ForwardOf(const LoadedModel& model, int threads) {
@@ -39,7 +39,7 @@ Forward ForwardOf(const LoadedModel& model, int threads) {
   };
 }
 
-// Runs the goldens on as many threads as `cores` returns. The single image runs on the calling thread only, like a
+// Runs the goldens on as many threads as `cores` returns. One golden runs alone, on the calling thread only, like a
 // batch: its time is the first estimate of the cost, if none was measured while serving.
 absl::Status ProveGoldens(const StoredVersion& stored, const LoadedModel& loaded, const Device& device,
                           const std::function<int()>& cores) {

@@ -30,7 +30,7 @@ Reclaimer::~Reclaimer() {
 ModelHandle Reclaimer::Keep(ModelHandle model) const {
   const LoadedModel* const raw = model.get();
   return {raw, [waiting = waiting_, kept = std::move(model)](const LoadedModel*) mutable {
-            // freed without the lock at the end of this block if the reclaimer is gone
+            // if the reclaimer is gone, freed at the end of this block, after the lock is released
             ModelHandle dropped = std::move(kept);
             MutexLock lock(waiting->mutex);
             if (waiting->wake == nullptr) return;

@@ -36,8 +36,9 @@ struct RegistryOptions {
   absl::Duration poll_interval = absl::Seconds(1);
   // Number of newest valid versions that stay loaded when no version policy is set.
   int keep_versions = 1;
-  // Delay before a failed version is tried again; it doubles from first_retry to last_retry. The version is tried
-  // earlier if its manifest changes, or if other files of its folder changed and then stayed unchanged for one poll.
+  // Delay before a failed version is tried again. It starts at first_retry and doubles up to last_retry. The version is
+  // tried earlier if its manifest changes, or if other files of its folder changed and then stayed unchanged for one
+  // poll.
   absl::Duration first_retry = absl::Seconds(2);
   absl::Duration last_retry = absl::Minutes(2);
   // Precision of versions without a setting: "fp32", "bf16" or "int8".
@@ -191,7 +192,7 @@ class Registry {
   const std::unique_ptr<ServingSettings> own_settings_;  // set if Parts has no settings
   const Parts parts_;
   ServingSettings& settings_;
-  RepositoryWatch watch_;  // only used by Follow's thread, except Wake
+  RepositoryWatch watch_;  // used only by the thread of Follow, except for Wake
   VersionTable table_;
   MemoryClaims claims_{[this] { return table_.List(); }};
   Reclaimer reclaimer_{[this] { watch_.Wake(); }};  // after watch_, because it calls watch_.Wake

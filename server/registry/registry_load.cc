@@ -150,7 +150,7 @@ void Registry::Replace(const KnownVersion& known) {
 }
 
 absl::StatusOr<ModelHandle> Registry::Load(const VersionId& id, const ModelPlan& plan) {
-  reclaimer_.Reclaim();  // models that wait there are outside every limit but still take memory
+  reclaimer_.Reclaim();  // models in the reclaimer count under no limit but still take memory
   const absl::Time begin = clock_.Now();
   absl::StatusOr<ModelHandle> loaded = LoadWithinLimits(id, plan);
   if (parts_.attempted != nullptr) parts_.attempted(id, loaded.status(), clock_.Now() - begin);

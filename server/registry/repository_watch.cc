@@ -99,7 +99,7 @@ void RepositoryWatch::WaitUntil(TimePoint end) {
     while (std::chrono::steady_clock::now() < quiet) {
       if (Woken(/*inotify=*/-1, quiet)) return;
     }
-    // The next poll covers events until here.
+    // The next poll covers all events up to now.
     TakeEvents();
     return;
   } while (std::chrono::steady_clock::now() < end);

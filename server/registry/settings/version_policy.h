@@ -21,7 +21,8 @@ struct VersionFacts {
   int64_t version = 0;
   State state = State::kAbsent;
   bool on_disk = true;
-  bool is_waiting = false;  // READY but not serving by itself: see VersionTable::Waiting
+  // READY, but gets no requests until it has label `stable` or a share: see VersionTable::Waiting
+  bool is_waiting = false;
 };
 
 // Next step for a model.

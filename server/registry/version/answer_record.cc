@@ -7,7 +7,7 @@
 namespace vitrine {
 namespace {
 
-// Adds 1 / `count` to the variance, the uncertainty of one answer: the sample variance of a few equal answers is zero.
+// Returns the variance of the mean. Adds 1 / `count` to the sample variance, which is zero for a few equal answers.
 double VarianceOfMean(double mean, double mean_of_squares, double count) {
   return (std::max(mean_of_squares - mean * mean, 0.0) + 1 / count) / count;
 }

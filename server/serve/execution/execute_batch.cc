@@ -55,7 +55,8 @@ int64_t FirstClass(std::span<const float> logits) {
 // Processes one batch from its encoded images to its answers.
 class BatchRun {
  public:
-  // Takes the requests of `batch`, which must outlive the run because it counts as running until its destruction.
+  // Takes the requests of `batch`. `batch` must outlive this object, because the executor counts as busy until `batch`
+  // is destroyed.
   BatchRun(Batch& batch, const BatchContext& context)
       : id_(batch.id),
         model_(batch.requests.front()->model),
@@ -91,7 +92,7 @@ class BatchRun {
   }
 
  private:
-  // Items that the model computes in one run, with the attention and tokens requested for them by index in the part.
+  // Items that the model computes in one run. The requested attention and tokens refer to them by index in the part.
   struct Part {
     size_t first = 0;  // item
     AttentionTap attention;
@@ -168,7 +169,7 @@ class BatchRun {
                                             "] does not have the planned shape"));
   }
 
-  // Computes the items in [first, last). Either all of them have features or none.
+  // Computes the items in [first, last). Either all of them have features, or none has.
   absl::Status ComputePart(size_t first, size_t last) {
     if (first == last) return absl::OkStatus();
     Part& part = parts_.emplace_back();

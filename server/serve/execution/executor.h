@@ -51,14 +51,14 @@ struct ExecutorOptions {
 // The threads that decode and compute. Each takes a batch from the scheduler, decodes its images, runs the model once
 // and answers every request. A damaged image or a logit that is not finite fails only its own request. An exception
 // fails its batch with INTERNAL and a fixed text; the details are logged, and the thread continues. While a thread
-// processes a slow image, its stand-in takes quick batches, see Seat.
+// processes a slow image, a second thread takes quick batches (see Seat).
 class ExecutorPool {
  public:
   // Called periodically with the run time of the longest running batch, or zero if every thread waits. Time in which
   // the whole process was stopped (SIGSTOP, a frozen control group) does not count.
   using Watchdog = std::function<void(absl::Duration longest)>;
   static constexpr absl::Duration kWatchPeriod = absl::Milliseconds(100);
-  // Delay between two watchdog calls above which the process is assumed to have been stopped.
+  // If two watchdog calls are further apart, the process is assumed to have been stopped.
   static constexpr absl::Duration kLongestLook = absl::Seconds(1);
 
   // Starts the threads. `scheduler` and `clock` must outlive the pool. `watchdog` is called every kWatchPeriod on a

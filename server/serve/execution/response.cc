@@ -64,7 +64,7 @@ void FillServedBy(const LoadedModel& model, v1::ServedBy& served_by) {
   served_by.set_device(model.device);
 }
 
-// An image that becomes the values of an attention map.
+// An overlay to draw and compress; the file becomes the values of an attention map.
 struct Overlay {
   v1::AttentionMap* map = nullptr;
   Image image;
@@ -88,7 +88,7 @@ class Ground {
   std::optional<Image> shown_;
 };
 
-// Fills the maps of one entry of the request. They share a colour range so that they can be compared.
+// Fills the attention maps of one entry of the request. These maps share a colour range so that they can be compared.
 absl::Status FillMaps(const v1::AttentionRequest& asked, const std::vector<AttentionMap>& maps, Ground& ground,
                       v1::ClassifyResponse& response, std::vector<Overlay>& overlays) {
   const bool draws = asked.encoding() == v1::OVERLAY_PNG;

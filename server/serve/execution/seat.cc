@@ -6,7 +6,7 @@
 namespace vitrine {
 namespace {
 
-// Maximum pause per run time: the executor keeps a quarter of the time even if the stand-in always works.
+// Maximum ratio of pause to run time: the executor keeps a quarter of the time even if the stand-in always works.
 constexpr int kWaitsFor = 3;
 
 }  // namespace

@@ -68,7 +68,7 @@ struct CallContext {
   AnswerForm form = {};
   // Called in Classify, before an accepted request is submitted, with the bytes reserved for its answer. May be null.
   std::function<void(int64_t)> planned = {};
-  // Takes over the resources of an accepted request, and counts it: see AnswerResources. The parts of one call share
+  // Takes over the resources of an accepted request, and counts it: see AnswerResources. All images of one call share
   // it. Null: the request has its own, released when Done has returned.
   std::shared_ptr<AnswerResources> held = nullptr;
 };

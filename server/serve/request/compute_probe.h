@@ -23,9 +23,9 @@ namespace vitrine {
 
 struct ComputeProbeOptions {
   // Time without an OK answer after which the server classifies its own probe image, through the real queue and an
-  // executor. Infinite: it does so only until the server reports ready, and after a failure in that time.
+  // executor. Infinite: only until the server reports ready, and later for a model that failed.
   absl::Duration interval = absl::Seconds(10);
-  // Time after which a probe counts as failed. Much longer than a full queue takes, since that is no failure.
+  // Time after which a probe counts as failed. Much longer than a full queue takes, since a full queue is no failure.
   absl::Duration timeout = absl::Seconds(30);
 
   absl::Status Validate() const;  // an error names the flag, the value and the allowed range

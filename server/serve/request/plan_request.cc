@@ -111,7 +111,8 @@ absl::StatusOr<Size> PlanTensor(const v1::RawTensor& tensor, std::string_view da
     return absl::InvalidArgumentError(absl::StrCat("the normalized tensor has ", tensor.channels(),
                                                    " channels, but the model requires ", preprocessing.channels()));
   }
-  // If the model crops, an image of this size would be scaled first; a normalized tensor must have the size after that.
+  // If the model crops, an image of this size would first be scaled; a normalized tensor must already have the model's
+  // input size.
   ASSIGN_OR_RETURN(const Geometry geometry, PlanGeometry(preprocessing, size));
   if (geometry.input != size) {
     return absl::InvalidArgumentError(absl::StrCat("the normalized tensor is ", SizeText(size),

@@ -19,12 +19,12 @@ struct AnswerRoom {
   int64_t bytes = 0;
   absl::Time since;
 };
-// Cancelled if the answer is never made: that says nothing about how fast clients read answers.
+// Cancelled if the answer is never made: its time says nothing about how fast clients read answers.
 using HeldRoom = Held<AnswerBudget, AnswerRoom>;
 
 // Limits the bytes of planned or finished answers that clients have not read yet, over the whole process, so that a
-// client that requests large answers and does not read them cannot use more memory. Thread-safe; must outlive the
-// shares that it gives.
+// client that requests large answers and does not read them cannot use more memory. Thread-safe; must outlive its
+// HeldRoom objects.
 class AnswerBudget {
  public:
   AnswerBudget(int64_t limit, const Clock& clock) : limit_(limit), clock_(clock) {}

@@ -16,7 +16,7 @@ std::string Milliseconds(absl::Duration duration) {
   return absl::StrCat(absl::ToInt64Milliseconds(duration), " ms");
 }
 
-// Rejects a request that other callers delay beyond its limit.
+// Rejects a request that would miss its limit because of other callers.
 absl::Status RejectAmong(const std::vector<OtherCaller>& others, absl::Duration completion, absl::Duration limit,
                          const std::string& longer) {
   int64_t callers = 1;

@@ -16,7 +16,7 @@
 
 namespace vitrine {
 
-// Returns the network place of a peer, which tells callers without a credential apart: the IPv4 address, the /64
+// Returns the network place of a peer, which distinguishes callers without a credential: the IPv4 address, the /64
 // network of an IPv6 address (one subscriber may choose any address in it), or "unix" for every socket in the file
 // system. `peer` is in gRPC's form ("ipv4:10.0.0.1:5000", "ipv6:%5B2001:db8::1%5D:5000"); returns "" for any other
 // form.

@@ -24,7 +24,7 @@ struct Ends {
   const absl::Status draining = DrainingError();
   const absl::Status late =
       absl::DeadlineExceededError("the answer would have come after the deadline; nothing was computed");
-  // For admitted requests. Differs from the text of a rejection, so that logs can tell them apart.
+  // For admitted requests. Differs from the text of a rejection, so that logs distinguish the two.
   const absl::Status given_up =
       absl::UnavailableError("the server ended before it computed this request; use another replica");
 };

@@ -35,9 +35,9 @@ bool LooksLikeWebp(std::string_view body) {
   return BeginsWith(body, kWebpBegins) && body.substr(0, kNearFront).find("WEBP") != std::string_view::npos;
 }
 
-// Returns true if curl's -d has removed zeros, CRs and LFs. Every complete JPEG has one of them, because the length of
-// its first segment begins with a zero. In a WebP whose length lost a byte, "WEBP" is too near the front; any other
-// WebP has zeros like a JPEG.
+// Returns true if curl's -d has removed zeros, CRs and LFs. Every complete JPEG has a zero, because the length of its
+// first segment begins with one. In a WebP whose length lost a byte, "WEBP" is too near the front; any other WebP has
+// zeros.
 bool LostBytes(std::string_view body) {
   if (LooksLikeWebp(body) && body.substr(8, 4) != "WEBP") return true;
   if (BeginsWith(body, kPngBegins)) {

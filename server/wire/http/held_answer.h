@@ -26,7 +26,7 @@ inline void SendHeld(HttpReply& reply, std::shared_ptr<AnswerResources> held, ab
   });
 }
 
-// Answers without reading the body. `submit` must send the response before it returns; for rejections this is so.
+// Answers without reading the body. `submit` must send the response before it returns, as it does for rejections.
 inline HttpHandling AnswerAtOnce(absl::FunctionRef<void(std::shared_ptr<HttpReply>)> submit) {
   class ReplyAtOnce final : public HttpReply {
    public:

@@ -116,7 +116,7 @@ absl::StatusOr<ReceivedClassify> ReadClassify(MessageBytes bytes) {
   ReceivedClassify read;
   SmallFields rest, form;
   size_t form_bytes = 0;                             // counts all tensors, even if an image replaces them
-  auto input_case = ClassifyRequest::INPUT_NOT_SET;  // case of the last input, which is the one that counts
+  auto input_case = ClassifyRequest::INPUT_NOT_SET;  // case of the last input; earlier inputs have no effect
   MessageWalker walker(bytes->bytes);
   while (const std::optional<WireField> field = walker.Next()) {
     if (field->IsBytes(ClassifyRequest::kImageFieldNumber)) {

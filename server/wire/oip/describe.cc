@@ -47,7 +47,7 @@ inference::ModelStatistics StatisticsOf(const VersionId& id, const ModelTotals& 
   inference::InferStatistics& durations = *statistics.mutable_inference_stats();
   FillDuration(totals.succeeded.count, totals.succeeded.seconds, *durations.mutable_success());
   FillDuration(totals.failed.count, totals.failed.seconds, *durations.mutable_fail());
-  // Every stage gets the number of requests as its count, because clients divide its time by it.
+  // The count of every stage is the number of requests, because clients divide the stage's time by the count.
   const auto fill_stage = [&](Stage stage, inference::StatisticDuration& duration) {
     FillDuration(totals.succeeded.count, totals.stages[static_cast<int>(stage)].seconds, duration);
   };

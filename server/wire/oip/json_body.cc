@@ -11,7 +11,7 @@
 namespace vitrine {
 namespace {
 
-// Retry delay: the JSON that is being parsed is mostly done by then.
+// Retry delay: by then, most JSON that is being parsed is done.
 constexpr absl::Duration kParsingRetry = absl::Milliseconds(100);
 constexpr size_t kMaxDepth = 16;  // nesting limit; the parser stores every level
 

@@ -56,8 +56,8 @@ class StreamCall : public GrpcCall, public OpenEndedCall {
   // Handles the request and ensures that Answer is called once for it. Runs on the reading thread.
   virtual void Submit(std::shared_ptr<InFlight> read, absl::StatusOr<MessageBytes> message) = 0;
 
-  // Fills the context of a request whose `held` is set. Authorizes the client for each request, so that a revoked token
-  // already fails with its next request on the stream. Errors are those of Authorize.
+  // Fills the context of a request whose `held` is set. Authorizes every request, so that a token revoked during the
+  // stream fails at the next request. Errors are those of Authorize.
   absl::Status Describe(InFlight& read, Method method, CallContext& context);
   // Returns true if another unanswered request has the same id.
   bool IsIdTaken(const InFlight& read);
