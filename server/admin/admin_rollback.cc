@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Replaces a version by another one and puts it away: for an operator and for the canary guard.
+// Replaces a version by another one and removes it from traffic: for an operator and for the canary guard.
 #include <spdlog/spdlog.h>
 
 #include <functional>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loading of versions by the registry: for the first time, after their files were replaced, and after a failure.
+// Loads versions for the registry: for the first time, after their files were replaced, and after a failure.
 #include <pthread.h>
 #include <spdlog/spdlog.h>
 

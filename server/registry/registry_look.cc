@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Things besides versions that a poll notices: copies that ended, links, configured models that are missing.
+// Other findings of a poll: finished copies, links, configured models that are missing.
 #include <spdlog/spdlog.h>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# The models in memory, kept in step with the repository.
+# The models in memory, which follow the repository.
 list(APPEND server_sources
   registry/canary_guard.cc
   registry/device.cc

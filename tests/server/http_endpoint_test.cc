@@ -68,7 +68,7 @@ TEST(HttpEndpoint, AScraperWithoutPauseIsGivenTheLastText) {
   EXPECT_EQ(metrics.collected(), 8);
 }
 
-// If such clients held a thread each, sixteen of them would block the probes and the metrics.
+// If each client with an unsent body held a thread, sixteen would block the probes and the metrics.
 TEST(HttpEndpoint, AnAnnouncedBodyIsNotWaitedFor) {
   const auto endpoint = Start("127.0.0.1:0");
   ASSERT_TRUE(endpoint.ok()) << endpoint.status();

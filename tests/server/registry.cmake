@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Which versions are in memory and where requests go, without computing: these also run under ThreadSanitizer.
+# Versions in memory and the routing of requests, without computing. They also run under ThreadSanitizer.
 vitrine_test(server_registry_test
   SOURCES registry/canary_guard_test.cc registry/compute_times_test.cc registry/memory_budget_test.cc
           registry/registry_end_test.cc registry/registry_test.cc registry/registry_load_test.cc

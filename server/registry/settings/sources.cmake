@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# What people configure: policies, limits, shares of traffic.
+# Settings by users: policies, limits, shares of traffic.
 list(APPEND server_sources
   registry/settings/model_limits.cc
   registry/settings/refused_licences.cc

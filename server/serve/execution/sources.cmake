@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# The threads that decode, compute and make the answer.
+# The threads that decode images, compute and make answers.
 list(APPEND server_sources
   serve/execution/attention_encoding.cc
   serve/execution/execute_batch.cc

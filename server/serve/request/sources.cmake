@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# The message of a request: checked, planned, handed over.
+# Checks a request's message, plans the request and passes it on.
 list(APPEND server_sources
   serve/request/answer_hold.cc
   serve/request/classify_service.cc

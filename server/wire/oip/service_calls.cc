@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls of the Open Inference Protocol that carry no images.
+// Calls of the Open Inference Protocol without images.
 #include "common/status_macros.h"
 #include "server/wire/oip/describe.h"
 #include "server/wire/oip/oip_calls.h"

@@ -201,7 +201,8 @@ TEST_F(AdminServiceTest, UnloadsAModelAsAWholeAndBringsItBack) {
   EXPECT_THAT(States(*registry_), ElementsAre("m/3 READY"));
 }
 
-// The unloaded version serves until then, as in a rollback; otherwise another loaded version would get all requests.
+// The unloaded version serves until its replacement is ready, as in a rollback; otherwise another loaded version would
+// get all requests.
 TEST_F(AdminServiceTest, WhatIsUnloadedServesUntilItsReplacementIsReady) {
   ASSERT_TRUE(Load("model: 'm' version: 1").ok());
   int looks = 0;

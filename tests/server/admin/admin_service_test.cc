@@ -204,7 +204,7 @@ TEST_F(AdminServiceTest, GetServingTellsWhatHoldsAndWhy) {
   EXPECT_EQ(admin_->GetServing(Ask<v1::GetServingRequest>("model: 'n'")).status().code(), absl::StatusCode::kNotFound);
 }
 
-// Makes all changes at once, from several threads, while requests are routed: there must always be a version.
+// Several threads make all kinds of changes while requests are routed: some version must always serve.
 TEST_F(AdminServiceTest, NoMomentWithoutAVersionWhileOperatorsChangeEverything) {
   std::atomic<bool> stop = false;
   std::atomic<int> missing = 0, found = 0;

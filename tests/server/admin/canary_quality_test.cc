@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decisions of the canary guard about good and bad canaries with the default settings: 50 requests per second, a tenth
-// of them to the canary, on a simulated clock.
+// Decisions of the canary guard about good and bad canaries, with the default settings. The clock is simulated: 50
+// requests per second, a tenth of them to the canary.
 #include <gmock/gmock.h>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Readiness proves compute: the probe against a queue whose executor the test plays.
+// The probe submits to a queue, and the test acts as its executor.
 #include "server/serve/request/compute_probe.h"
 
 #include <gmock/gmock.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Children that crash in ways that the handler itself has to survive.
+// Child processes that crash, even while the crash handler runs.
 #include "server/process/crash_stack.h"
 
 #include <gmock/gmock.h>
@@ -39,7 +39,7 @@ void Overflow() {
   Overflow(&first);
 }
 
-// The threads of the server, each of which overflows its stack.
+// Each function overflows the stack of one kind of server thread.
 void OverflowInAConnection() {
   NoLongerThan(9);
   PrintStackOnCrash();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The last stretch on a clock that moves only when told.
+// Draining on a clock that only the test advances.
 #include "server/serve/request/drain.h"
 
 #include <gmock/gmock.h>

@@ -25,7 +25,7 @@ TEST(Ticker, AnInfinitePeriodIsOneCall) {
   {
     const Ticker ticker(absl::InfiniteDuration(), [&] { ++calls; });
     while (calls < 1) std::this_thread::yield();
-    // Enough time for a wrong second call on any machine. A slow machine can only miss the fault.
+    // Enough time for a wrong second call; a slow machine can only hide the fault, not cause a failure.
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
   EXPECT_EQ(calls, 1);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of metrics against docs/reference/metrics.md and a scrape, both ways, and the scrape against promtool's
-// rules.
+// The table of metrics must match docs/reference/metrics.md and a scrape, in both directions. The scrape must pass
+// promtool's checks.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A scrape of a server in which every number is another one, to the letter.
+// Compares a scrape exactly. Every number of the server differs, so that exchanged numbers are detected.
 #include <gtest/gtest.h>
 
 #include <memory>

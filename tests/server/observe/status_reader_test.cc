@@ -14,7 +14,7 @@ namespace {
 
 using ::testing::DoubleEq;
 
-// A server in which only the executors matter.
+// Sources of a healthy server, for tests of the executors.
 StatusReader::Sources Well() {
   return {.not_ready = [] { return ""; },
           .repository = [] { return absl::OkStatus(); },

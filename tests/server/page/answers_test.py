@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A visitor's first steps, and the server's status shown meanwhile."""
+"""A visitor's first steps, and the display of the server's status."""
 
 import base64
 import io
@@ -19,7 +19,7 @@ from page_case import EIT, FROG, KV, PAGE, SAMPLES, XCIT, PageCase, ask, start_s
 
 class Answers(PageCase):
     def test_first_minute(self):
-        """The first sample is answered without a click; how soon is told, since this machine may have other work."""
+        """The first sample is answered without a click. Prints the times without a limit: this machine may have other work."""
         page = self.open()
         times = page.evaluate("""() => ["first-contentful-paint", "answered"].map(
                                      (name) => Math.round(performance.getEntriesByName(name)[0].startTime))""")
@@ -32,7 +32,7 @@ class Answers(PageCase):
         self.upload(page, FROG)
         self.assertEqual(self.predictions(page), self.expected(ask(self.server, EIT, FROG.read_bytes())))
         self.assertNotIn("sample", state_of(page))
-        page.locator("#said").filter(has_text="frog").wait_for(state="attached")  # for those who hear the page
+        page.locator("#said").filter(has_text="frog").wait_for(state="attached")  # for screen readers
         times = page.locator(".times li").all_text_contents()
         self.assertEqual([text.split()[0] for text in times], ["waiting", "decoding", "computing", "maps"])
 
@@ -54,7 +54,7 @@ class Answers(PageCase):
         self.assertIn("9000 x 400 pixels; it was reduced here to %d x %d" % tuple(sides), note)
 
     def give(self, page, kind, names=("frog.jpg",)):
-        """A paste or drop of files, or of a link without any, as a browser makes one."""
+        """Pastes or drops files, or a link without files, as a browser does."""
         page.evaluate("""([kind, data, names]) => {
             const bytes = Uint8Array.from(atob(data), (letter) => letter.charCodeAt(0)), transfer = new DataTransfer();
             for (const name of names)
@@ -124,7 +124,7 @@ class Answers(PageCase):
         for model in (EIT, XCIT):
             answer = ask(self.server, model, FROG.read_bytes())
             self.assertEqual(self.predictions(page, model), self.expected(answer))
-            # One absolute scale: a bar is its probability's part of the same length.
+            # All bars have one absolute scale: their share of the full length is the probability.
             bars = page.locator(f'[data-model="{model}"] .bar').evaluate_all(
                 """(bars) => Promise.all(bars.map(async (bar) => {
                        await Promise.all(bar.firstChild.getAnimations().map((animation) => animation.finished));
@@ -167,7 +167,7 @@ class Live(PageCase):
         status, facts = self.status(), page.locator("#facts").text_content()
         self.assertIn(f"device {status['device']}, {status['compute']['precision']}", facts)
         self.assertRegex(facts, r"^Up \d+ (second|minute)s?, ")
-        # It names a rate, which goes on; the page asks anew every few seconds.
+        # The verdict contains a rate, which changes; the page polls every few seconds.
         self.until(lambda: page.locator("#live-verdict").text_content() == self.status()["verdict"], "the status's verdict")
         self.assertEqual([name for name in page.locator("#figures dt").all_text_contents()],
                          ["Requests", "In flight", "In the queue", "Longest wait", "Rejected for load", "Requests per batch",

@@ -31,7 +31,7 @@ class Errors(PageCase):
         self.assertEqual(self.predictions(page)[0][0], "frog", "the page goes on")
 
     def test_a_file_that_is_no_picture(self):
-        """It is told once, in a sentence for people, and what was answered before stays."""
+        """The fault is shown once, in a sentence for people, and the previous answer stays."""
         page = self.open(f"#sample=cifar/frog-marsh.jpg&models={EIT},{KV}")
         folder = pathlib.Path(self.server.folder)
         files = {"report.pdf": b"%PDF-1.7\n", "notes.txt": b"no picture", "empty.jpg": b"", "clip.mp4": b"\0\0\0 ftypisom",
@@ -56,7 +56,7 @@ class Errors(PageCase):
         self.assertTrue(page.locator("#trouble").is_hidden())
 
     def test_a_file_that_is_no_picture_after_one_that_is_damaged(self):
-        """What is told is of the file that was given last, and no picture is there to be clicked."""
+        """The error is that of the last file, and no picture is left to click."""
         page = self.open("#sample=cifar/frog-marsh.jpg")
         folder = pathlib.Path(self.server.folder)
         (folder / "cut.jpg").write_bytes(FROG.read_bytes()[:2000])
@@ -116,7 +116,7 @@ class Errors(PageCase):
         server = start_server("--drain-deadline", "60s", models=(EIT,))
         self.addCleanup(server.stop)
         page = self.open("#sample=cifar/frog-marsh.jpg", server)
-        # A client that does not take its answer, so that the server cannot end yet.
+        # A client that does not read its answer, so that the server cannot end yet.
         host, port = server.http.split(":")
         with socket.socket() as slow:
             slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
@@ -125,7 +125,7 @@ class Errors(PageCase):
             slow.sendall((f"POST /v1/models/{EIT}:classify?attention=weights:all:all HTTP/1.1\r\nHost: {server.http}\r\n"
                           f"Content-Length: {len(picture)}\r\n\r\n").encode() + picture)
             self.assertEqual(slow.recv(12), b"HTTP/1.1 200")
-            # The page clicks by itself: what is slow to take its answer is not waited for long.
+            # A script in the page clicks, since the server waits only briefly for a client that does not read.
             page.evaluate("""() => {
                 const click = setInterval(() => {
                     window.refusal = document.querySelector(".card .trouble")?.textContent;
@@ -165,7 +165,7 @@ class Errors(PageCase):
         field.fill(narrow)
         field.press("Enter")
         page.locator("#trouble").filter(has_text="token:narrow may not call").wait_for()
-        page.reload()  # the browser keeps it
+        page.reload()  # the browser keeps the token
         page.locator("#trouble").filter(has_text="token:narrow may not call").wait_for()
         self.assertTrue(field.is_visible(), "another one can be given")
         with self.answers(page):

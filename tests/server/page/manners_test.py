@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Narrow screens, keys alone, links, dark and light, the policy, the size, the rules of accessibility."""
+"""Narrow screens, keyboard use, links, dark and light, content security policy, size, accessibility rules."""
 
 import re
 import urllib.error

@@ -10,12 +10,12 @@ from page_case import EIT, FROG, SAMPLES, PageCase, ask, pixels, state_of
 
 class Maps(PageCase):
     def server_overlay(self, query):
-        """The picture of the server's own drawing, without the legend below it."""
+        """Returns the pixels of the overlay that the server drew, and its grid."""
         answer = ask(self.server, EIT, FROG.read_bytes(), f"attention={query}&attention_encoding=png")
         return pixels(base64.b64decode(answer["attention"][0]["png"])), answer["grid"]
 
     def difference(self, ours, theirs, without=None):
-        """The mean and the largest but one of a hundred of the differences, inside the frame that the server draws."""
+        """Returns the mean and the 99th percentile of the differences, inside the frame that the server draws."""
         inside = numpy.abs(ours - theirs[:ours.shape[0]])[3:-3, 3:-3].max(axis=2)
         if without is not None:
             top, bottom, left, right = without

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A page of a real server in a real browser, and what every test of it demands."""
+"""A page of a real server in a real browser, with the checks that every test makes."""
 
 import contextlib
 import io
@@ -21,7 +21,7 @@ FROG = SAMPLES / "cifar" / "frog-marsh.jpg"
 EIT, XCIT, KV = "eit-mini-cifar10", "xcit-n12-f-sne-cifar10", "kv-pos-mnist"
 PAGE = ("--page", "--page-burst", "--page-samples", str(SAMPLES))
 PATIENCE = 60  # seconds, on a machine with other things to do
-# Debian's; root in a container may not make the sandbox. The camera is a picture that the browser draws.
+# Debian's Chromium. Without its sandbox, which root in a container cannot create. The browser draws the camera's picture.
 CHROMIUM = {"executable_path": "/usr/bin/chromium",
             "args": ["--no-sandbox", "--use-fake-device-for-media-stream", "--use-fake-ui-for-media-stream"]}
 
@@ -38,7 +38,7 @@ def start_server(*arguments, models=(EIT, KV, XCIT), page=PAGE):
 
 
 def ask(server, model, picture, query=""):
-    """The answer of the HTTP API to the bytes of a picture."""
+    """Returns the HTTP API's answer to the bytes of a picture."""
     request = urllib.request.Request(f"http://{server.http}/v1/models/{model}:classify?{query}", data=picture)
     with urllib.request.urlopen(request) as answer:
         return json.load(answer)
@@ -54,9 +54,9 @@ def state_of(page):
 
 
 class PageCase(unittest.TestCase):
-    """Opens pages of a server that all tests of a class share. A page that a test has left is emptied and used again: a
-    new one costs a process of the browser. Each test also checks that no resource comes from another origin, that the
-    content security policy is not violated, and that no script fails."""
+    """Opens pages of a server that all tests of a class share. Pages are emptied and used again after a test, since a new
+    one needs a browser process. Each test also checks that no resource comes from another origin, that the content
+    security policy is not violated, and that no script fails."""
 
     @classmethod
     def setUpClass(cls):
@@ -64,7 +64,7 @@ class PageCase(unittest.TestCase):
         cls.addClassCleanup(cls.playwright.stop)
         cls.browser = cls.playwright.chromium.launch(**CHROMIUM)
         cls.addClassCleanup(cls.browser.close)
-        cls.idle = {}  # (width, height, scheme) -> pages that no test has
+        cls.idle = {}  # (width, height, scheme) -> pages that no test uses
         cls.server = start_server()
         cls.addClassCleanup(lambda: cls.server.stop())
 
@@ -73,7 +73,7 @@ class PageCase(unittest.TestCase):
         self.addCleanup(lambda: self.assertEqual(self.faults, []))
 
     def open(self, state="", server=None, width=1280, height=900, scheme="light", wait=True):
-        """A new page, with the state of an address; waits for its answers unless told otherwise."""
+        """Returns a page opened with `state`, the end of its address. If `wait`, waits for its answers."""
         base = f"http://{(server or self.server).http}"
         idle = self.idle.setdefault((width, height, scheme), [])
         page = idle.pop() if idle else self.browser.new_context(
@@ -103,7 +103,7 @@ class PageCase(unittest.TestCase):
         idle.append(page)
 
     def note(self, message):
-        """A refused request is no fault of the page; everything else that the browser complains of is."""
+        """Records errors and warnings of the browser as faults, except rejected requests."""
         if message.type in ("error", "warning") and "Failed to load resource" not in message.text:
             self.faults.append(message.text)
 
@@ -115,7 +115,7 @@ class PageCase(unittest.TestCase):
 
     @contextlib.contextmanager
     def answers(self, page, fresh=False):
-        """Waits at its end until all requests made within it are answered; `fresh`: the page is loaded within it."""
+        """At the end of the block, waits until the requests made in it are answered. `fresh`: the block loads the page."""
         before = 0
         if page.url.startswith("http") and not fresh:
             before = page.evaluate("() => Number(document.getElementById('answers')?.dataset.asked ?? 0)")
@@ -144,7 +144,7 @@ class PageCase(unittest.TestCase):
             return pixels(png.read())
 
     def accessible(self, page, about, part=None):
-        """Holds the page, or the part that a selector names, against the rules of axe-core."""
+        """Checks the page, or the part that a selector names, with the rules of axe-core."""
         rules = {"runOnly": {"type": "tag", "values": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]},
                  "resultTypes": ["violations"]}
         found = Axe().run(page, part, options=rules).response

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A server that is killed, hangs or is slow is told at once, and asked again by the page itself."""
+"""The page shows at once that a server was killed, hangs or is slow, and retries automatically."""
 
 import io
 import os
@@ -40,7 +40,7 @@ class Recovery(PageCase):
         page = self.open("#sample=cifar/cat-chelsea.jpg", server)
         page.locator("#verdict").filter(has_text="Ready").wait_for()
         about = page.get_by_role("button", name="About the model")
-        about.wait_for()  # comes with the description of the model
+        about.wait_for()  # shown once the description of the model has arrived
         server._process.kill()
         self.assertLess(self.told(page, "Not reachable"), SOON + SLACK)
         about.click()
@@ -88,10 +88,10 @@ class Recovery(PageCase):
         self.assertEqual(page.locator(".card .trouble").count(), 0)
 
     def test_progress_of_a_large_picture(self):
-        """Over a connection of a few hundred kilobytes a second; however long it takes, it is no silence of the server."""
+        """At a few hundred kilobytes per second, the upload takes long but must not look like a server without an answer."""
         picture = io.BytesIO()
         PIL.Image.effect_noise((900, 700), 90).convert("RGB").save(picture, "png")
-        page = self.open("#sample=cifar/deer-buck.jpg", height=700)  # a laptop's, and the tallest picture
+        page = self.open("#sample=cifar/deer-buck.jpg", height=700)  # a laptop's height, and the tallest picture
         page.evaluate("""() => {
             const send = XMLHttpRequest.prototype.send;
             XMLHttpRequest.prototype.send = function(body) {
@@ -100,7 +100,7 @@ class Recovery(PageCase):
                 return send.call(this, body);
             };
         }""")
-        self.addCleanup(page.context.close)  # with its slow network
+        self.addCleanup(page.context.close)  # its network is slow
         session = page.context.new_cdp_session(page)
         session.send("Network.emulateNetworkConditions",
                      {"offline": False, "latency": 0, "downloadThroughput": -1, "uploadThroughput": 300_000})

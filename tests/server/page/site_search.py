@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The search of the site that script/docs made, in a browser: script/test-page BUILD site_search."""
+"""The search of the site built by script/docs, in a browser. Run by `script/test-page BUILD site_search`."""
 import functools
 import http.server
 import os

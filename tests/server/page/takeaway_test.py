@@ -45,7 +45,7 @@ class TakeAway(PageCase):
         self.assertEqual(self.expected(answer), self.predictions(page))
 
     def test_code_of_a_picture_that_was_changed_on_the_way(self):
-        """It reads what the server got, which the reader can save."""
+        """The code reads the changed file that the server got; the user can save this file."""
         page = self.open()
         with tempfile.TemporaryDirectory() as folder:
             PIL.Image.open(FROG).save(os.path.join(folder, "pond.gif"))
@@ -112,7 +112,7 @@ class TakeAway(PageCase):
         self.assertTrue(page.locator("#sheet").is_hidden())
 
     def test_on_a_phone(self):
-        """What is longer than the screen begins at its beginning, and no button stands out of its sheet."""
+        """A sheet longer than the screen is shown from its beginning, and no button sticks out of it."""
         page = self.open("#sample=cifar/frog-marsh.jpg", width=360, height=640)
         page.get_by_role("button", name="About the model").click()
         self.assertGreaterEqual(page.locator("#sheet-title").bounding_box()["y"], 0)

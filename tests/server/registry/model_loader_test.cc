@@ -112,7 +112,7 @@ TEST_F(ModelLoaderTest, AVersionIsComputedInThePrecisionThatIsAskedFor) {
   const absl::Status can = engine::CanCompute(wanted, cpu::ChosenPath().value());
   const auto loaded = loader.Load(id);
   ASSERT_EQ(loaded.ok(), can.ok()) << loaded.status();
-  if (!loaded.ok()) return;  // this CPU cannot compute in the precision, so the rest is skipped
+  if (!loaded.ok()) return;  // skips the rest: this CPU cannot compute in the precision
   EXPECT_EQ((*loaded)->precision, "int8");
   wanted = Precision::kFp32;
   const auto fp32 = loader.Load(id);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The server ends (SIGTERM) during a load that an operator waits for: no hang, and no success that was none.
+// The server ends (SIGTERM) while an operator waits for a load: the call must neither hang nor report success.
 #include <gmock/gmock.h>
 
 #include <atomic>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The registry with settings: policies, labels, limits of memory, and what tells of changes at once.
+// The registry with settings: policies, labels, memory limits, and immediate reaction to changes.
 #include <gmock/gmock.h>
 
 #include <atomic>

@@ -217,7 +217,7 @@ TEST_F(ServingSettingsTest, AStateThatWouldBeTooLongIsRefused) {
   EXPECT_THAT(ServingSettings::Open(Options()).status().ToString(), HasSubstr("state is longer than 1048576 bytes"));
 }
 
-// Limits the number of file descriptors, because root can read files of every mode.
+// Makes reading fail by a limit on file descriptors, because root can read files of every mode.
 TEST_F(ServingSettingsTest, AFileThatCouldNotBeReadIsTriedAgainThoughItLooksTheSame) {
   files_.Write("serving", "models { model: 'm' version_policy { latest: 2 } }");
   const auto settings = Open();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Models that are loaded side by side.
+// Models that are loaded in parallel.
 #include <gmock/gmock.h>
 
 #include <algorithm>

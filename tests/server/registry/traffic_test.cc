@@ -104,7 +104,7 @@ TEST(Traffic, AnIdMeetsTheSameVersionWhereTheShareGrows) {
 }
 
 TEST(Traffic, PointsAreTheSameForEver) {
-  // Replicas, restarts and releases must agree, because a client may rely on it.
+  // Replicas, restarts and releases must agree, because clients may rely on an id's version.
   EXPECT_EQ(PointOfId("m", "a"), PointOfId("m", "a"));
   EXPECT_NE(PointOfId("m", "a"), PointOfId("n", "a"));
   EXPECT_NE(PointOfId("ma", "b"), PointOfId("m", "ab"));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Description of a version in the Registry service, with its limits.
+// Description of a version in the Registry service, and its limits.
 #include "server/registry/version/version_status.h"
 
 #include <gtest/gtest.h>

@@ -127,7 +127,7 @@ TEST_F(VersionTableTest, RefusalsSayWhatThereIs) {
             absl::StatusCode::kNotFound);
 }
 
-// Clients accept 8 KiB of such a text.
+// A limit, because clients accept at most 8 KiB of such a text.
 TEST_F(VersionTableTest, ARefusalNamesTenAtMost) {
   const auto add = [&](int64_t version) {
     table_.Change({absl::StrCat("n", 10 + version), 1}, [](KnownVersion& known) { known.status.state = v1::READY; });

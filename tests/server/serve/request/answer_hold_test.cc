@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Resources that an answer holds until its client has received it, through the service.
+// Resources that are held until the client has received the answer, tested through the service.
 #include "server/serve/request/answer_hold.h"
 
 #include <gtest/gtest.h>

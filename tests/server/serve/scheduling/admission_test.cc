@@ -117,9 +117,9 @@ TEST_F(AdmissionTest, UrgentRequestsDoNotWaitForPatientOnes) {
   EXPECT_FALSE(admission.Admit(low).ok());
 }
 
-// Urgent requests use half of the executor and are answered at once. A patient request of 100 ms waits when another
-// arrives. Until their 100 + 100 ms are computed, urgent requests take the same time again (400 ms), or only half of a
-// patience of 100 ms (250 ms).
+// Urgent requests use half of the executor and are answered at once. A LOW request of 100 ms waits when another
+// arrives. While these 200 ms are computed, urgent requests take 200 ms more (400 ms in all). With a patience of 100 ms
+// they take only 50 ms more (250 ms).
 TEST_F(AdmissionTest, PatientRequestsAreOvertakenAtTheRateOfLate) {
   for (const auto& [patience, answered_after] : {std::pair(1000, 400), std::pair(100, 250)}) {
     Admission admission({.deadline_share = 1, .patience = {{{}, {}, absl::Milliseconds(patience)}}}, clock_);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How callers share the server: pure rules, then the whole way from admission to the batches on a clock that moves only
-// when told.
+// Sharing of the server among callers: first the pure rules, then the path from admission to batches, on a clock that
+// only the test advances.
 #include "server/serve/scheduling/fair_share.h"
 
 #include <gmock/gmock.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Requests that cannot be answered in time are not started.
+// Requests that cannot be answered by their deadline are not started.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// docs/concepts/scheduling.md promises that an overloaded server uses nine tenths of its capacity for answers that come
-// in time. The clock is simulated, so that other load on the machine has no effect; `script/prove overload` tests the
-// same on a real server.
+// docs/concepts/scheduling.md promises that an overloaded server uses nine tenths of its capacity for answers within
+// the deadline. The clock is simulated, so that other load on the machine has no effect; `script/prove overload` tests
+// the same on a real server.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -74,7 +74,7 @@ std::vector<Mix> Mixes() {
                  Ask(6, Ms(500), {.priority = v1::NORMAL, .tokens = 196}),
                  Ask(3, Ms(500), {.priority = v1::LOW, .tokens = 196})},
        .shows = {Fault::kAdmitsAll, Fault::kBelievesAThird, Fault::kForgetsWhatIsMoreUrgent}},
-      // A rate cannot predict the bursts, so requests that they overtake expire.
+      // A rate cannot predict the bursts, so requests that a burst overtakes expire.
       {.name = "BurstsOfUrgentRequests",
        .models = {kXcit},
        .kinds = {Ask(1, Ms(500), {.tokens = 196})},

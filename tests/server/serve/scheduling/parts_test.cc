@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Batches that are a part of what waits, where a larger one computes no faster: in the policy, the queue and admission.
+// Batches that take only a part of the queue, where larger ones compute no faster: in the policy, the queue and
+// admission.
 #include <gmock/gmock.h>
 
 #include <memory>

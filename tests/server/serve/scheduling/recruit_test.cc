@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Executors that have nothing to do are sent to a team.
+// Idle executors are sent to a team, to compute one batch together.
 #include <gtest/gtest.h>
 
 #include <atomic>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The files of the page and the samples beside them, as the HTTP port answers for them.
+// HTTP responses with the page's files and samples.
 #include "server/wire/http/page_files.h"
 
 #include <gmock/gmock.h>

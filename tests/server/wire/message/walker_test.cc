@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The walk over a message's bytes, against protobuf's own parser: whole messages, and mutated ones.
+// Compares MessageWalker with protobuf's own parser, on valid and mutated messages.
 #include "server/wire/message/walker.h"
 
 #include <google/protobuf/stubs/logging.h>

@@ -56,7 +56,7 @@ TEST(HttpServer, BodiesOfAllConnectionsHaveOneBudget) {
               AllOf(StartsWith("HTTP/1.1 400"), HasSubstr("retry in a moment")));
 }
 
-// Otherwise each such client would delay the end for the maximum time of a body.
+// If the server waited for such bodies, each client would delay its end by the maximum time of a body.
 TEST(HttpServer, TheEndDoesNotWaitForABodyThatDoesNotCome) {
   std::promise<void> asked;
   std::promise<absl::Status> read;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A multi-image call in the service: its metrics, and the resources that it holds.
+// A multi-image call in the service: its metrics, and its resources.
 #include "server/wire/oip/infer.h"
 
 #include <gmock/gmock.h>
@@ -127,7 +127,7 @@ TEST_F(InferTest, ABatchWhoseClientLeftIsCountedAsThat) {
   EXPECT_THAT(metrics_.Text(), HasSubstr("vitrine_requests_cancelled_total{model=\"m\",stage=\"queue\"} 4\n"));
 }
 
-// Otherwise a client that retries as advised would use up its quota by retrying.
+// If dropped images counted, a client that retries as advised would use up its quota.
 TEST_F(InferTest, WhatWasDroppedTakesNothingOfTheQuota) {
   const Caller caller = {.quota = std::make_shared<CallerQuota>(CallerQuota{.requests_per_second = 1, .burst = 4})};
   Ask(2, caller);

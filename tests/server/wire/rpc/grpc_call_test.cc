@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// gRPC's protocol on one call, with a fake stream.
+// The gRPC protocol of one call, with a fake stream.
 #include "server/wire/rpc/grpc_call.h"
 
 #include <gmock/gmock.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls of the clients' listener with fake streams: their answers, and the resources that they hold and release.
+// Calls of the clients' listener with fake streams: their answers, and which resources they take and release.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
