@@ -44,7 +44,7 @@ namespace {
 constexpr absl::Duration kEndPatience = absl::Seconds(2);
 // Number of non-computing threads: for listeners, loads and watchdogs.
 constexpr int kOtherThreads = 32;
-// Below the three seconds after which container runtimes end a health check.
+// Less than the three seconds that container runtimes give a health check.
 constexpr absl::Duration kHealthPatience = absl::Seconds(2);
 
 // Blocks the signals that sigwait receives, in all threads started later. Ignores other signals that would end the

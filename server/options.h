@@ -90,12 +90,13 @@ struct ServerOptions {
   // process. Infinite: the server waits for the load, as a server that shares its process must. It has no flag:
   // vitrine-server sets it.
   absl::Duration end_patience = absl::InfiniteDuration();
-  // Run time after which a batch is assumed to hang: the process ends with exit code 3, so that a supervisor restarts
-  // it. After half of this time, but at most a minute, the server reports not ready. Infinite: never.
+  // Longest run time of a batch. A batch that takes longer is assumed to hang: the process ends with exit code 3, so
+  // that a supervisor restarts it. After half of this time, but at most a minute, the server reports not ready.
+  // Infinite: no limit.
   absl::Duration hung_worker_timeout = absl::Minutes(2);
   // trace, debug, info, warning, error, off.
   std::string log_level = "info";
-  // text (key=value) or json (one object per line), see docs/operations/monitoring.md.
+  // text (key=value) or json (one object per line): see docs/operations/monitoring.md.
   std::string log_format = "text";
   // Requests that get a log line: see request_log.h.
   RequestLogOptions request_log;

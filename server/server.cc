@@ -45,7 +45,7 @@
 namespace vitrine {
 namespace {
 
-// Batch run time (or half of hung_worker_timeout, if that is less) after which the server reports not ready.
+// If a batch runs longer (or longer than half of hung_worker_timeout, if that is less), the server reports not ready.
 constexpr absl::Duration kHungBatch = absl::Minutes(1);
 // Interval of compute probes before the server is ready.
 constexpr absl::Duration kProbeRetry = absl::Seconds(1);
@@ -194,7 +194,7 @@ class RunningServer : public Server {
     TakeExecutors().reset();
     fronts_.EndCalls();
     if (tracing_ != nullptr) tracing_->Stop(kSpansGrace);
-    // All requests are answered: end the process if a load takes too long or hangs.
+    // All requests are answered: ends the process if a load takes too long or hangs.
     const Ticker end(options_.end_patience, [this, calls = 0]() mutable {
       if (calls++ > 0) EndProcess(CountsNow().accepted == CountsNow().answered ? 0 : 1, [this] { LogStopped(); });
     });

@@ -62,7 +62,7 @@ class CanaryWatch {
     absl::Time next_golden;
     std::optional<double> drift;
     std::optional<RollbackVerdict> verdict;  // set until the canary is removed
-    std::string last_fault;                  // last rollback error, kept to log it once
+    std::string last_fault;                  // last rollback error, to log it once
 
     CanaryEvidence Evidence() const;
     void Sample(absl::Time now, const ModelHandle& canary, const ModelHandle& other, const v1::CanaryGuard& guard);

@@ -40,7 +40,7 @@ struct Caller {
   std::shared_ptr<const CallerQuota> quota = nullptr;
   // Models that this call may use and list; null: all.
   std::shared_ptr<const ModelPatterns> models = nullptr;
-  // Name under which fair shares and quotas are counted, see peer_accounts.h. Empty: `name`.
+  // Name under which fair shares and quotas are counted (see peer_accounts.h). Empty: `name`.
   std::string account = {};
 
   const std::string& Account() const { return account.empty() ? name : account; }

@@ -10,8 +10,8 @@ namespace vitrine {
 
 // Required protection of a security-relevant file against other users of this machine.
 enum class Guard {
-  kNoOtherWriters,  // others may read it, not write it: certificates, hashed tokens, the policy
-  kNoOtherReaders,  // others may not read or write it: a private key
+  kNoOtherWriters,  // other users may read but not write the file: certificates, hashed tokens, the policy
+  kNoOtherReaders,  // other users may neither read nor write the file: a private key
 };
 
 // Reads a regular file of at most 1 MiB. NOT_FOUND or PERMISSION_DENIED: it cannot be read. FAILED_PRECONDITION: every

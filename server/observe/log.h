@@ -61,7 +61,7 @@ class LogHistory {
 // Returns the history of the process.
 LogHistory& History();
 
-// Returns true for "text" and "json", see docs/operations/monitoring.md.
+// Returns true for "text" and "json" (see docs/operations/monitoring.md).
 bool IsLogFormat(std::string_view format);
 
 // Sends the log of the process to stderr and to History(). The service continues if the disk is full or stderr closed.

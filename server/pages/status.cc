@@ -22,7 +22,7 @@ constexpr absl::Duration kLongWait = absl::Seconds(1);
 constexpr double kSaturated = 0.95;
 // A lower rate comes from a single event almost a minute ago.
 constexpr double kRateFloor = 0.001;
-// Share of rejected requests above which a model is reported; a few rejections in a burst are normal.
+// A model is reported if a larger share of its requests is rejected; a few rejections in a burst are normal.
 constexpr double kShedShare = 0.005;
 
 // Formats a rate with three significant digits, or as a whole number from 100: "0.0125", "12.5", "1264".

@@ -10,8 +10,8 @@
 
 namespace vitrine {
 
-// Reason for rejecting a request because of load: the label `reason` of vitrine_requests_shed_total, see
-// docs/reference/metrics.md.
+// Reason for rejecting a request because of load: the label `reason` of vitrine_requests_shed_total (see
+// docs/reference/metrics.md).
 enum class ShedReason : int {
   kRequests = 0,  // the server's limit on requests is reached
   kBytes,         // the server's limit on bytes is reached

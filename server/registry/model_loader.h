@@ -33,7 +33,7 @@ class ModelLoader {
     std::function<int()> cores = nullptr;
     // Returns the precision to compute a version in; called on loading threads. Null: fp32.
     std::function<Precision(const VersionId& id)> precision_of = nullptr;
-    std::vector<std::string> refused_licences = {};  // patterns, see CheckLicence
+    std::vector<std::string> refused_licences = {};  // patterns (see CheckLicence)
   };
   ModelLoader(std::filesystem::path root, const Device& device) : ModelLoader(std::move(root), device, Parts()) {}
   ModelLoader(std::filesystem::path root, const Device& device, Parts parts)
@@ -59,7 +59,7 @@ class ModelLoader {
   std::map<std::pair<std::string, Precision>, std::shared_ptr<ModelCost>> costs_ ABSL_GUARDED_BY(mutex_);
 };
 
-// Runs the goldens of a loaded version again, with the serving model, on the calling thread only. Returns the drift,
+// Runs the goldens of a loaded version again, with the serving model, on the calling thread only. Returns the drift:
 // see GoldenDrift in models/repository/golden.h. RESOURCE_EXHAUSTED: memory ran out, which does not indicate a bad
 // version.
 absl::StatusOr<double> RerunGoldens(const LoadedModel& model);

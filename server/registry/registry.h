@@ -43,7 +43,7 @@ struct RegistryOptions {
   absl::Duration last_retry = absl::Minutes(2);
   // Precision of versions without a setting: "fp32", "bf16" or "int8".
   std::string precision = "fp32";
-  // Licence patterns; versions with a matching licence are not loaded, see CheckLicence.
+  // Licence patterns. Versions with a matching licence are not loaded (see CheckLicence).
   std::vector<std::string> refused_licences = {};
   // See ServingSettings::Options; empty: no file.
   std::string serving_config;
@@ -127,10 +127,10 @@ class Registry {
   uint64_t Subscribe(Listener listener) { return table_.Subscribe(std::move(listener)); }
   void Unsubscribe(uint64_t id) { table_.Unsubscribe(id); }
 
-  // Returns OK if the last poll could read the whole repository, or before the first poll; otherwise the error, see
-  // Listing.
+  // Returns OK if the last poll could read the whole repository, or before the first poll; otherwise the error (see
+  // Listing).
   absl::Status repository_status() const;
-  // Returns why the repository contained no version at the last poll, see ExplainNoVersions; empty if there was one.
+  // Returns why the repository contained no version at the last poll (see ExplainNoVersions); empty if there was one.
   std::string WhyEmpty() const;
   // Returns a handle of every READY version.
   std::vector<ModelHandle> ReadyModels() const;
@@ -176,8 +176,8 @@ class Registry {
   std::string ManifestStamp(const VersionId& id) const;
   std::string FilesStamp(const VersionId& id) const;
   std::string FolderStamp(const VersionId& id) const;  // every file
-  // Makes a failed version due at once if its folder has changed since the failure but not since the last poll: after a
-  // finished copy, it need not wait for the next retry.
+  // Makes a failed version due at once if its folder has changed since the failure but not since the last poll. So a
+  // finished copy need not wait for the next retry.
   void RetryChanged() ABSL_EXCLUSIVE_LOCKS_REQUIRED(poll_mutex_);
   // Log each item once while it exists: links in the repository; models and versions in the settings that are not in
   // the repository.

@@ -33,16 +33,14 @@ struct VersionStep {
 
 // Chooses which versions of a model are in memory. Pure: equal arguments give equal steps.
 //
-// Wanted are the versions of the policy, versions with a label or a share of the traffic, and versions loaded by name,
-// without those that an operator excluded. `latest` does not count failed versions, canaries (IsCanary) and waiting
-// versions; the newest waiting version is wanted in addition. READY versions that are gone from the disk count as
-// present.
+// A version is wanted if the policy selects it, if it has a label or a share of the traffic, or if it was loaded by
+// name; an excluded version is not. `latest` does not count failed versions, canaries (IsCanary) and waiting versions;
+// the newest waiting version is also wanted. READY versions that are gone from the disk count as present.
 //
 // Guarantees, except if the model was unloaded as a whole:
 //   - the newest wanted version is loaded first, but canaries after all others, and no version retires before every
 //     wanted version is READY or has failed;
-//   - the last READY version never retires, even if it is not wanted: the newest non-excluded one stays, else the
-//     newest;
+//   - one READY version always stays, even if none is wanted: the newest that is not excluded, else the newest;
 //   - an excluded version is not loaded.
 VersionStep NextStep(const std::vector<VersionFacts>& versions, const ModelPlan& plan);
 

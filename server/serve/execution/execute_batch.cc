@@ -237,8 +237,8 @@ class BatchRun {
     }
     compute_ = context_.clock.Now() - begin;
     NoteCompute(begin, begin + compute_);
-    // Observes the cost only without helpers: under load, when predictions matter, there are none, and the time that
-    // helpers wait for each other would distort it.
+    // Observes the cost only without helpers. Under load, when predictions matter, there are no helpers, and the time
+    // that helpers wait for each other would distort the cost.
     if (members == 1) {
       model_->cost->ObserveCompute(tokens, compute_);
     } else if (all_stayed) {
@@ -255,7 +255,7 @@ class BatchRun {
     return absl::OkStatus();
   }
 
-  // Lets idle executors help to compute this batch if that is worth waking them.
+  // Lets idle executors help to compute this batch if the gain is worth waking them.
   std::optional<Helpers> SendToTeam(int64_t tokens) const {
     if (context_.scheduler == nullptr || context_.most_helpers == 0 || !context_.help->IsWorthwhile())
       return std::nullopt;

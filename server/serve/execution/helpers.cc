@@ -9,7 +9,7 @@
 namespace vitrine {
 namespace {
 
-// Time after which a thread that has not woken is assumed to have no core.
+// A thread that has not woken after this time is assumed to have no core.
 constexpr absl::Duration kPatience = absl::Microseconds(200);
 
 // Minimum predicted time for which helpers are woken.

@@ -68,8 +68,8 @@ struct CallContext {
   AnswerForm form = {};
   // Called in Classify, before an accepted request is submitted, with the bytes reserved for its answer. May be null.
   std::function<void(int64_t)> planned = {};
-  // Takes over the resources of an accepted request, and counts it: see AnswerResources. All images of one call share
-  // it. Null: the request has its own, released when Done has returned.
+  // Takes over the resources of an accepted request, and counts the request: see AnswerResources. All images of one
+  // call share it. Null: the request has its own, released when Done has returned.
   std::shared_ptr<AnswerResources> held = nullptr;
 };
 
@@ -93,9 +93,9 @@ class ClassifyService {
         log_(log, clock),
         tracer_(tracer) {}
 
-  // Calls `done` exactly once: on this thread with a rejection, or later on an executor's thread. Counts the request as
-  // accepted; it counts as answered when context.held is released. Call this also for a message that could not be
-  // parsed, with its status, so that it is counted.
+  // Calls `done` exactly once: on this thread with a rejection, or later on an executor's thread. The request counts as
+  // accepted now, and as answered when context.held is released. Call this also with the error of a message that could
+  // not be parsed, so that it is counted.
   void Classify(absl::StatusOr<ReceivedClassify> request, CallContext context, Done done);
 
   // Begins the span of a multi-image call, whose version must be set; each image then goes through Classify as a part

@@ -17,7 +17,7 @@ namespace vitrine {
 namespace {
 
 constexpr absl::Duration kShortestTick = absl::Milliseconds(20), kLongestTick = absl::Seconds(1);
-// Consecutive failures of one model after which the device is checked.
+// Number of consecutive failures of one model before the device is checked.
 constexpr int kFailuresBeforeFatal = 2;
 // Side of the grey probe image; a small image proves as much as a large one.
 constexpr int kSide = 32;

@@ -22,10 +22,10 @@
 namespace vitrine {
 
 struct ComputeProbeOptions {
-  // Time without an OK answer after which the server classifies its own probe image, through the real queue and an
-  // executor. Infinite: only until the server reports ready, and later for a model that failed.
+  // Longest time without an OK answer. After it, the server classifies its own probe image, through the real queue and
+  // an executor. Infinite: only until the server reports ready, and later for a model that failed.
   absl::Duration interval = absl::Seconds(10);
-  // Time after which a probe counts as failed. Much longer than a full queue takes, since a full queue is no failure.
+  // Time limit of a probe. Much longer than a full queue takes, since a full queue is no failure.
   absl::Duration timeout = absl::Seconds(30);
 
   absl::Status Validate() const;  // an error names the flag, the value and the allowed range

@@ -11,7 +11,7 @@ namespace {
 
 // Interval at which the condition is checked.
 constexpr absl::Duration kStep = absl::Milliseconds(2);
-// Time without new requests after which draining ends, and the longest wait for it.
+// Draining ends after kQuiet without new requests, or at the latest after kMaxQuietWait.
 constexpr absl::Duration kQuiet = absl::Milliseconds(250);
 constexpr absl::Duration kMaxQuietWait = absl::Milliseconds(500);
 

@@ -22,7 +22,7 @@ struct DrainOptions {
 // Shutdown of a server: lame duck, rejection of new requests, wait for accepted ones. Thread-safe.
 class Drain {
  public:
-  // Time after which answers that clients do not read are given up, once there is nothing left to compute.
+  // Once nothing is left to compute, answers that clients do not read are dropped after this time.
   static constexpr absl::Duration kUnreadGrace = absl::Seconds(2);
   // Maximum wait after Hurry.
   static constexpr absl::Duration kHurriedDeadline = absl::Seconds(1);

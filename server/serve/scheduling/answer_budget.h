@@ -31,8 +31,8 @@ class AnswerBudget {
   AnswerBudget(const AnswerBudget&) = delete;
   AnswerBudget& operator=(const AnswerBudget&) = delete;
 
-  // Reserves `bytes`. Returns RESOURCE_EXHAUSTED (ShedReason::kAnswers) if that would exceed the limit; its retry delay
-  // is the time after which enough is free if clients read answers at the mean rate so far. A single answer is always
+  // Reserves `bytes`. Returns RESOURCE_EXHAUSTED (ShedReason::kAnswers) if that would exceed the limit. Its retry delay
+  // is the time until enough is free, if clients read answers at the mean rate so far. A single answer is always
   // admitted.
   absl::StatusOr<HeldRoom> Reserve(int64_t bytes);
 

@@ -28,8 +28,8 @@ absl::Status RejectAmong(const std::vector<OtherCaller>& others, absl::Duration 
                    completion - limit);
 }
 
-// Returns the time after which the decayed rate of urgent requests would admit this one. The time for which the caller
-// keeps sending them is unknown, but the decay of their rate is known.
+// Returns the time until the rate of urgent requests has decayed enough to admit this request. How long the caller
+// keeps sending urgent requests is unknown, but the decay of their rate is known.
 absl::Duration RetryAfterDecay(const NewRequest& request, const std::vector<OtherCaller>& others) {
   absl::Duration retry = absl::Milliseconds(10);
   while (retry < RecentWork::kForgottenAfter &&

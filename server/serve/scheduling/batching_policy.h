@@ -38,7 +38,7 @@ struct BatchOptions {
   // to half of an executor's part of the queue (PartOf), except for models with max_wait above 0. Zero: batches are as
   // large as the limits allow.
   int64_t executors = 0;
-  // Patience: queue time after which a request goes before every class, oldest first, so that no class starves another.
+  // Patience: a request that has waited longer goes before every class, oldest first, so that no class starves another.
   std::array<absl::Duration, kPriorityClasses> patience = {absl::Seconds(1), absl::Seconds(2), absl::Seconds(10)};
 
   BatchLimits Limits() const { return {max_batch_tokens, max_batch_images, max_batch_pixels, max_wait}; }
@@ -115,8 +115,8 @@ size_t PartOf(absl::Span<const WaitingRequest> waiting, absl::Span<const size_t>
 // Returns half of one executor's equal part of the queued executor time.
 absl::Duration LongestPart(absl::Duration queued, int64_t executors);
 
-// Returns how many of the first requests of `batch` one of `executors` idle executors takes: as few as have its equal
-// part of the tokens. The other executors take their parts from the remaining requests.
+// Returns how many of the first requests of `batch` one of `executors` idle executors takes: the smallest number with
+// its equal part of the tokens. The other executors take their parts from the remaining requests.
 size_t ShareOf(absl::Span<const WaitingRequest> waiting, absl::Span<const size_t> batch, int64_t executors);
 
 }  // namespace vitrine

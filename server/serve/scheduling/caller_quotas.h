@@ -34,7 +34,7 @@ using HeldQuota = Held<CallerQuotas, QuotaUse>;
 
 // Counts the use of each caller's quota: a token bucket for the rate, and a counter for requests in flight. The quota
 // comes with every request, so a reloaded policy applies from the next request on. Thread-safe; takes only short locks.
-// Keeps a few words for each caller whose bucket is not full or that has requests in flight. Must outlive its HeldQuota
+// Stores some bytes for each caller whose bucket is not full or that has requests in flight. Must outlive its HeldQuota
 // objects.
 class CallerQuotas {
  public:

@@ -15,16 +15,16 @@ namespace vitrine {
 
 // Executor time by caller, for start-time fair queueing (Goyal, Vin and Cheng 1996). The next caller is the one with
 // the least given time. A caller that returns after a pause starts at the level of the caller served last, or at its
-// own if that is higher: it saves up nothing while away, and gains nothing by leaving and returning. The difference
-// between two callers that always have waiting requests stays below one batch. Not thread-safe: the scheduler calls it
-// under its lock.
+// own if that is higher. So a caller saves up nothing while away, and gains nothing by leaving and returning. The
+// difference between two callers that always have waiting requests stays below one batch. Not thread-safe: the
+// scheduler calls it under its lock.
 class CallerTurns {
  public:
   using Id = uint32_t;
 
   // Counts one more waiting request of this caller.
   Id Enter(const std::string& caller);
-  // End the wait of one request. Run: it runs and takes `cost` of executor time. Drop: it was dropped.
+  // End the wait of one request. Run: the request runs and takes `cost` of executor time. Drop: it was dropped.
   void Run(Id id, absl::Duration cost);
   void Drop(Id id);
 

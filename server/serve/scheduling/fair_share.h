@@ -26,11 +26,11 @@ struct OtherCaller {
 // it. `cost`: the request's executor time. `batch`: the longest batch. `urgent`: executor seconds per second of the
 // caller's recent, more urgent requests, which overtake the request.
 //
-// When mine + cost of this caller and the requests that overtook it are done, every other caller was given at most the
-// same executor time, because callers take turns. It also got at most its work in flight plus the work that it sends
-// until then. The smaller of the two counts. The work sent until then depends on the result; this piecewise linear
-// equation is solved exactly. A running or forming batch is not interrupted; this counts once, up to the work that
-// waits behind it. Without other callers and overtaking requests the result is `mine`. Pure function; O(n log n).
+// Callers take turns, so each other caller counts with the smaller of two times: its turn, which is mine + cost plus
+// the requests that overtake; or its waiting work plus the work that it sends before the answer. The work that it sends
+// depends on the result; this piecewise linear equation is solved exactly. A running or forming batch is not
+// interrupted: it counts once, up to `batch` and up to the other callers' work beyond their turns. Without other
+// callers and overtaking requests the result is `mine`. Pure function; O(n log n).
 absl::Duration WorkAhead(absl::Duration mine, absl::Duration cost, std::vector<OtherCaller> others,
                          absl::Duration batch, int executors, double urgent = 0);
 

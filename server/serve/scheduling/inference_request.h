@@ -52,7 +52,7 @@ struct InferenceRequest {
   bool is_routed = false;  // true: the traffic's shares chose the version; false: the client named it
   bool is_probe = false;   // sent by the server itself (see compute_probe.h); not in the latency histograms
   std::string caller;      // Caller::Account, under which its share and quota are counted
-  absl::Time arrival;      // monotonic, see server/process/clock.h
+  absl::Time arrival;      // monotonic (see server/process/clock.h)
   absl::Time deadline = absl::InfiniteFuture();
   CancelFlag cancelled;  // null: cannot be cancelled
   // set when another image of the same call was rejected; null: there is no other image
@@ -75,8 +75,8 @@ struct InferenceRequest {
   int64_t InputPixels() const { return int64_t{geometry.original.height} * geometry.original.width; }
   // Ends the request; this is the only way to end it. Removes its cost from the predicted work, counts it if it expired
   // or was cancelled, then calls `done`. Its resources are given back before `done`, except if AnswerResources shares
-  // them. An abandoned request that was dropped ends with AbandonedError; if it was not computed, it gives its quota
-  // back, because its caller must send it again.
+  // them. An abandoned request that was dropped ends with AbandonedError. If such a request was not computed, its quota
+  // is given back, because its caller must send it again.
   void Finish(absl::StatusOr<v1::ClassifyResponse> answer);
   // Ends a request that no executor has begun. Counts its waiting time until `now`.
   void EndWaiting(absl::Status why, absl::Time now);

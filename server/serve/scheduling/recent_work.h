@@ -11,9 +11,9 @@ namespace vitrine {
 // Executor time that was admitted recently; it decays by a factor e per second. Not thread-safe.
 class RecentWork {
  public:
-  // Rate, in executor seconds per second, below which a caller is ignored.
+  // Minimum rate, in executor seconds per second; a caller with a lower rate is ignored.
   static constexpr double kForgottenRate = 1e-4;
-  // Time after which an hour's work has decayed below kForgottenRate.
+  // After this time an hour's work has decayed to less than kForgottenRate.
   static constexpr absl::Duration kForgottenAfter = absl::Seconds(20);
 
   // Returns the factor by which a rate decays in `passed`.

@@ -11,9 +11,10 @@ namespace {
 // Part of a predicted time that is certain enough to drop a request: predictions are off by some percent.
 constexpr double kSure = 0.8;
 
-// Predicted time outside compute above which an image may become its own batch.
+// An image becomes its own batch only if its predicted time outside compute is longer.
 constexpr absl::Duration kSlow = absl::Milliseconds(10);
-// Minimum pixels of such an image: a smaller image only looks slow if a thread lost its core for a moment.
+// Minimum pixels of an image that becomes its own batch: a smaller image only looks slow if a thread lost its core for
+// a moment.
 constexpr int64_t kSlowPixels = int64_t{1} << 18;
 
 // Statuses of requests that end without compute.

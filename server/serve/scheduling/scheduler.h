@@ -28,7 +28,7 @@ struct Batch {
   uint64_t id = 0;  // counts from 1
   std::vector<std::unique_ptr<InferenceRequest>> requests;
   std::shared_ptr<engine::Team> team = nullptr;  // team to join; set only if there are no requests
-  bool is_slow = false;                          // a single slow request, see WaitingRequest::is_slow
+  bool is_slow = false;                          // a single slow request (see WaitingRequest::is_slow)
   // The executor counts as busy until this is destroyed. Empty for a slow request, since its executor's stand-in runs
   // other requests, and for requests that were not admitted.
   HeldBatch running = {};

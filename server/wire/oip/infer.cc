@@ -180,7 +180,7 @@ void Infer(ClassifyService& service, absl::StatusOr<ReceivedInfer> request, Call
   if (images == 1) return service.Classify(std::move(plan->parts[0]), std::move(call), CallbackFor(gathering, 0));
   for (size_t part = 0; part < images; ++part) {
     CallContext context = PartOf(call, *gathering, part);
-    if (part + 1 == images) call.held = nullptr;  // from here on only the parts keep it
+    if (part + 1 == images) call.held = nullptr;  // from here on only the parts own it
     service.Classify(std::move(plan->parts[part]), std::move(context), CallbackFor(gathering, part));
   }
 }

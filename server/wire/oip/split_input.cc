@@ -90,8 +90,8 @@ absl::StatusOr<std::vector<ReceivedClassify>> SplitElements(ReceivedInfer& reque
   return parts;
 }
 
-// Replaces base64 by the decoded file. If the request does not declare base64, an element stays unchanged if it is an
-// image file, or if it is not the base64 of one.
+// Replaces base64 by the decoded file. Without a declaration of base64, leaves an element unchanged if it is an image
+// file or is not the base64 of an image file.
 absl::Status DecodeElement(bool is_base64, size_t element, ReceivedClassify& part) {
   if (!is_base64 && LooksLikeImage(part.input)) return absl::OkStatus();
   absl::StatusOr<std::string> decoded = ReadBase64(part.input);
