@@ -186,7 +186,7 @@ int AwaitEnd(const sigset_t& signals, Server& server) {
 absl::Status Run(const ServerOptions& options, const sigset_t& signals) {
   ShareArenas(options.executor.ThreadCount());
   ASSIGN_OR_RETURN(const std::unique_ptr<Server> server, StartServer(options));
-  // Written before the lines are printed, so that their reader finds the file.
+  // The file is written before the lines are printed, so that a reader of the lines finds it.
   if (!options.port_file.empty()) RETURN_IF_ERROR(WritePortFile(options.port_file, *server));
   LogListeners(options, *server);
   const int signal = AwaitEnd(signals, *server);

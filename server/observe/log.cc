@@ -20,7 +20,7 @@ namespace {
 // Fields of the event that this thread is logging; spdlog calls the formatter, which reads them, on the same thread.
 thread_local const LogFields* current_fields = nullptr;
 
-// Indexed by LogLevel.
+// spdlog's levels, by LogLevel.
 constexpr spdlog::level::level_enum kLevels[] = {spdlog::level::debug, spdlog::level::info, spdlog::level::warn,
                                                  spdlog::level::err};
 

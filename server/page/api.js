@@ -5,14 +5,14 @@ const KEY = "vitrine-token";
 let token = "";
 try {
   token = sessionStorage.getItem(KEY) ?? "";
-} catch { /* a browser that stores nothing */
+} catch { /* the browser stores nothing */
 }
 
 export const setToken = (text) => {
   token = text;
   try {
     sessionStorage.setItem(KEY, text);
-  } catch { /* kept for this page alone */
+  } catch { /* the token is lost with this page */
   }
 };
 
@@ -28,7 +28,7 @@ export class Refusal extends Error {
 // True if the server is unreachable, shuts down or is still loading its models: a retry may succeed.
 export const passes = (refusal) => ["UNREACHABLE", "UNAVAILABLE"].includes(refusal.code);
 
-const LIMIT = 65e3;  // timeout of an answer after the upload, in ms: a little longer than the server's
+const LIMIT = 65e3;  // time limit of an answer after the upload, in ms: a little longer than the server's limit
 const unreachable = () =>
     new Refusal("The server does not answer. The page will retry.", "UNREACHABLE");
 
@@ -36,7 +36,7 @@ function refusalOf(status, text, retryAfter) {
   let said = {};
   try {
     said = JSON.parse(text);
-  } catch { /* no JSON: the status has to do */
+  } catch { /* no JSON: only the status is known */
   }
   return new Refusal(
       said.error ?? `The server answered ${status} without a message.`, said.code ?? "UNKNOWN", status,

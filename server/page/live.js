@@ -4,7 +4,7 @@ import * as api from "./api.js";
 import {at, bytes, draw, make, milliseconds, percent, plural, short} from "./dom.js";
 
 const PERIOD = 800, TICK = 100, KEPT = 60;
-const SLOW = 900, HANGS = 3000, LIMIT = 10000;  // milliseconds until a poll is slow, as down, and aborted
+const SLOW = 900, HANGS = 3000, LIMIT = 10000;  // milliseconds until a poll is shown as slow, as down, and is aborted
 const history = {
   rate: [],
   flight: [],
@@ -47,7 +47,7 @@ function follow(status) {
   last = {now, requests, batches};
 }
 
-// Formats seconds in the largest unit with at least two.
+// Formats seconds in the largest unit of which there are at least two.
 const since = (seconds) => {
   const [unit, length] =
       [["day", 86400], ["hour", 3600], ["minute", 60]].find(([, each]) => seconds >= 2 * each) ?? ["second", 1];
@@ -133,7 +133,7 @@ export async function look() {
     silent = 0;
   } catch (error) {
     if (!(error instanceof api.Refusal)) throw error;
-    if (performance.now() - began >= LIMIT) return;  // it still hangs
+    if (performance.now() - began >= LIMIT) return;  // the server still hangs
     silent = 0;
     showLost(error);
   } finally {

@@ -152,7 +152,7 @@ async function ask() {
   neighbours.show(asked, samples, looked, () => mine === turn, sample);
 }
 
-// If several models all returned the same error, shows it once.
+// Shows an error once if several models all returned it.
 function tellFailures(asked, looked) {
   const sentences = new Set(asked.map((card) => card.failure?.message));
   const once = asked.length > 1 && sentences.size === 1 && asked[0].failure;
@@ -211,7 +211,7 @@ function clearPicture() {
   showControls();
 }
 
-// Scrolls to the sentence: a file can be dropped anywhere on the page.
+// Shows and scrolls to the sentence: a file can be dropped anywhere on the page.
 function refuseGiven(sentence) {
   refuse(sentence);
   at("trouble").scrollIntoView({block: "nearest"});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ways to choose an image: a file, a drop, a paste, the camera, a sample. Each calls `picked(file, of)`, `of` being
-// the number of files given, `sampled(name)` or `refuse(sentence)`.
+// Ways to choose an image: a file, a drop, a paste, the camera, a sample. Each calls `picked(file, of)` (`of`: number
+// of files given), `sampled(name)` or `refuse(sentence)`.
 import {at, make} from "./dom.js";
 
 export const nameOf = (sample) => `${sample.group}/${sample.name}`;

@@ -14,7 +14,7 @@ namespace {
 
 constexpr double kDefaultSeconds = 60;
 constexpr int64_t kDefaultMinRequests = 100;
-// Far above noise: a busy machine slows both versions, and only batches of equal size are compared.
+// This bound is far above noise: a busy machine slows both versions, and only batches of equal size are compared.
 constexpr double kDefaultMaxComputeRatio = 2;
 constexpr double kDefaultMaxErrorRate = 0.02;
 // Trainings of one recipe with different seeds differ by a tenth of these bounds.

@@ -20,7 +20,8 @@
 namespace vitrine {
 namespace {
 
-// Added to the niceness of the polling thread: it then gets about a tenth of a serving thread's share on a full core.
+// Added to the niceness of the polling thread, which then gets about a tenth of a serving thread's share on a full
+// core.
 constexpr int kLoaderNiceness = 10;
 
 }  // namespace
@@ -222,7 +223,7 @@ void Registry::PollModel(const std::string& model, const std::set<int64_t>* pres
     ForgetFailed(model, *present);
     ReloadReplaced(model, *present);
   }
-  // Tries each version once: repeated failures must not delay the other models.
+  // Each version is tried once: repeated failures must not delay the other models.
   std::set<int64_t> tried;
   for (;;) {
     if (stopping()) return;
@@ -310,7 +311,7 @@ void Registry::Retire(const VersionId& id, const ModelPlan& plan) {
     if (away.version() == id.version) reason = away.reason();
   }
   Log(LogLevel::kInfo, "version retires", {{"model", id.model}, {"version", id.version}, {"reason", reason}});
-  // Declared before the change, so that the model is not freed under the lock.
+  // `held` is declared before the change, so that the model is not freed under the lock.
   const absl::StatusOr<ModelHandle> held = Find(id.model, id.version);
   table_.Change(id, [&](KnownVersion& known) {
     known.status.state = v1::RETIRING;

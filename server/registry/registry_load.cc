@@ -64,7 +64,7 @@ void Registry::Bring(const VersionId& id, const ModelPlan& plan) {
     version.status.state = v1::LOADING;
     version.status.reason.clear();
   });
-  // Taken before reading, so that a change of the files during the load is noticed.
+  // The stamps are taken before reading, so that a change of the files during the load is noticed.
   const std::string manifest_stamp = ManifestStamp(id), stamp = FilesStamp(id), folder_stamp = FolderStamp(id);
   const absl::Time begin = clock_.Now();
   const absl::StatusOr<ModelHandle> loaded = Load(id, plan);
@@ -94,7 +94,7 @@ void Registry::ReloadReplaced(const std::string& model, const std::set<int64_t>&
   for (const KnownVersion& known : table_.Known(model)) {
     if (stopping()) return;
     if (IsReplaced(known, present)) Replace(known);
-    // Clears the error of a replacement that is no longer needed.
+    // If the loaded files are current, the error of an earlier replacement is cleared.
     const VersionStatus& status = known.status;
     if (status.state == v1::READY && !status.reason.empty() && FilesStamp(status.id) == known.stamp) {
       table_.Change(status.id, [](KnownVersion& version) { version.status.reason.clear(); });
@@ -105,7 +105,7 @@ void Registry::ReloadReplaced(const std::string& model, const std::set<int64_t>&
 // If the load fails, the version in memory keeps serving, and the load is retried as for a failed version.
 void Registry::Replace(const KnownVersion& known) {
   const VersionId& id = known.status.id;
-  // Taken before reading, so that a change of the files during the load is noticed.
+  // The stamps are taken before reading, so that a change of the files during the load is noticed.
   const std::string stamp = FilesStamp(id), folder_stamp = FolderStamp(id);
   const absl::Time begin = clock_.Now();
   const absl::StatusOr<ModelHandle> loaded = Load(id, settings_.Plan(id.model));
@@ -126,7 +126,7 @@ void Registry::Replace(const KnownVersion& known) {
          {"asked", wanted},
          {"reason", std::string(loaded.status().message())}});
   }
-  // Declared before the change, so that the model is not freed under the lock.
+  // `before` is declared before the change, so that the model is not freed under the lock.
   const ModelHandle before = known.status.model;
   claims_.Release(id, [&] {
     table_.Change(id, [&](KnownVersion& version) {

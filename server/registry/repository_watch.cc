@@ -111,7 +111,7 @@ bool RepositoryWatch::Woken(int inotify, TimePoint end) {
                        {.fd = inotify, .events = POLLIN, .revents = 0}};
   const auto left =
       std::chrono::duration_cast<std::chrono::milliseconds>(end - std::chrono::steady_clock::now()).count();
-  // Rounds up, so that the last millisecond does not spin.
+  // The timeout is rounded up: otherwise the last millisecond would be a busy loop.
   const int got = poll(waiting, 2, static_cast<int>(std::clamp<int64_t>(left + 1, 0, 3'600'000)));
   if (got < 0) return errno != EINTR;
   eventfd_t count = 0;

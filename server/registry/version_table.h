@@ -90,7 +90,7 @@ class VersionTable {
 
   // Calls the listener for every known version, then for each change. Returns an id for Unsubscribe.
   uint64_t Subscribe(Listener listener);
-  // When it returns, the listener is not running and will not be called again.
+  // Once Unsubscribe returns, the listener is not running and will not be called again.
   void Unsubscribe(uint64_t id);
 
  private:

@@ -37,11 +37,12 @@ struct TrafficTable {
 TrafficTable MakeTrafficTable(const ModelPlan& plan, const std::set<int64_t>& ready,
                               const std::set<int64_t>& waiting = {});
 
-// Returns the point of a request with an id. It is the same in every process and release (FNV-1a of model, a zero byte
-// and id, then the finalizer of SplitMix64), so that replicas agree and a restart moves no id to another version.
+// Returns the point of a request with an id. The point is the same in every process and release (FNV-1a of model, a
+// zero byte and id, then the finalizer of SplitMix64), so that replicas agree and a restart moves no id to another
+// version.
 uint64_t PointOfId(std::string_view model, std::string_view request_id);
-// Returns the point of the n-th request without an id, a multiple of the golden ratio: consecutive requests are divided
-// almost exactly as the shares say.
+// Returns the point of the n-th request without an id: a multiple of the golden ratio, so that consecutive requests are
+// divided almost exactly as the shares say.
 uint64_t PointOfCount(uint64_t n);
 
 }  // namespace vitrine

@@ -147,8 +147,8 @@ class BatchRun {
     }
   }
 
-  // Puts items with features last, since the model computes additional tokens for them, and items of equal grids side
-  // by side, because they share grid-dependent work.
+  // Sorts items with features to the end, since the model computes additional tokens for them. Items of equal grids
+  // become neighbours, because they share grid-dependent work.
   void Sort() {
     std::stable_sort(items_.begin(), items_.end(), [](const Item& a, const Item& b) {
       return std::tuple(!a.request->features.empty(), a.grid.rows, a.grid.columns) <
@@ -287,7 +287,7 @@ class BatchRun {
   absl::StatusOr<v1::ClassifyResponse> Answer(int i) {
     Item& item = items_[i];
     const InferenceRequest& request = *item.request;
-    // Checked before drawing, which can take long.
+    // This is checked before drawing, which can take long.
     if (request.IsCancelled()) return absl::CancelledError("the client cancelled the request");
     if (request.deadline <= context_.clock.Now()) {
       return absl::DeadlineExceededError("the deadline passed before the answer was made");

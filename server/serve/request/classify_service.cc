@@ -70,7 +70,7 @@ absl::StatusOr<ModelHandle> ClassifyService::Find(const v1::ClassifyRequest& req
 absl::StatusOr<InferenceRequest> ClassifyService::Accept(absl::StatusOr<ReceivedClassify> request, Asked& asked) {
   const CallContext& call = asked.call;
   if (draining_.load(std::memory_order_acquire)) return DrainingError();
-  // Checked before the quota, so that an abandoned request uses no quota.
+  // This check comes before the quota, so that an abandoned request uses no quota.
   const CancelFlag abandoned = call.part.has_value() ? call.part->abandoned : nullptr;
   if (abandoned != nullptr && abandoned->load(std::memory_order_acquire)) {
     asked.metrics = call.version->model->metrics.get();
@@ -86,7 +86,7 @@ absl::StatusOr<InferenceRequest> ClassifyService::Accept(absl::StatusOr<Received
   }
   asked.metrics = model->metrics.get();
   RETURN_IF_ERROR(request.status());
-  // Checked before the image's header is read. Admit checks again, since other requests may arrive in between.
+  // This check comes before the image's header is read. Admit checks again, since other requests may arrive in between.
   if (absl::Status places = admission_.CheckRequestLimit(call.caller.Account()); !places.ok()) {
     admitted->Cancel();
     return places;

@@ -61,7 +61,7 @@ std::optional<T> ComputeProbe::Await(Answer<T>& answer) const {
   return answer.value;
 }
 
-// Calls `fatal` on a separate thread: behind a kernel that never ends, the call does not return.
+// Returns the result of `fatal`. Calls it on a separate thread, since it does not return if a kernel never ends.
 bool ComputeProbe::IsLost() const {
   const auto answer = std::make_shared<Answer<bool>>();
   try {
@@ -187,7 +187,7 @@ absl::Status ComputeProbe::TryModel(const ModelHandle& model) {
     if (recovered) spdlog::info("probe: model \"{}\" version {} computes again", model->id.model, model->id.version);
     return status;
   }
-  // Checked before logging, which may hang.
+  // The device is checked before logging, which may hang.
   if (failures >= kFailuresBeforeFatal && IsLost()) parts_.end();
   spdlog::error("probe: model \"{}\" version {}: {}", model->id.model, model->id.version,
                 std::string(status.message()));

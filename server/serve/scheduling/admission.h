@@ -85,11 +85,11 @@ class Admission {
   Admission& operator=(const Admission&) = delete;
 
   // Admits the request. Returns RESOURCE_EXHAUSTED (see shed.h) if the server or the model is full, or if the predicted
-  // answer time exceeds the deadline or limit. The prediction includes the caller's own admitted work of the same or a
-  // higher priority, the higher-priority work that the caller is expected to send before the answer at its recent rate,
-  // the turns of other callers, and for each executor the remaining time of its running batch. An idle server admits
-  // everything, because otherwise a wrong prediction would never be corrected. RetryInfo is the time after which the
-  // request would be admitted if no other request arrived. DEADLINE_EXCEEDED: the deadline has passed.
+  // answer time exceeds the deadline or limit. The prediction includes: the caller's own admitted work of the same or a
+  // higher priority; more urgent work that the caller is expected to send before the answer, at its recent rate; the
+  // turns of other callers; and for each executor, the remaining time of its running batch. An idle server admits
+  // everything, because otherwise a wrong prediction would never be corrected. RetryInfo is the time until the request
+  // would be admitted if no other request arrived. DEADLINE_EXCEEDED: the deadline has passed.
   absl::StatusOr<HeldPlace> Admit(const InferenceRequest& request);
 
   // Begins a batch of at least one request on one executor. Its requests no longer count as waiting, and the executor

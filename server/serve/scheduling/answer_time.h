@@ -30,8 +30,8 @@ struct NewRequest {
 absl::Duration PredictAnswerTime(const NewRequest& request, const std::vector<OtherCaller>& others, double urgent);
 
 // Returns RESOURCE_EXHAUSTED (see shed.h) if the predicted answer time exceeds the request's limit. RetryInfo is the
-// time after which the request would be admitted if no other request arrived. `all_others` combines the other callers
-// into one entry, which decides the usual case; `others` returns separate entries. Pure function.
+// time until the request would be admitted if no other request arrived. `all_others` combines the other callers into
+// one entry, which decides the usual case; `others` returns separate entries. Pure function.
 absl::Status CheckAnswerTime(const NewRequest& request, const OtherCaller& all_others,
                              absl::FunctionRef<std::vector<OtherCaller>()> others);
 

@@ -56,7 +56,7 @@ absl::StatusOr<HeldQuota> CallerQuotas::Admit(const Caller& caller) {
     use.filled = now;
     use.rate = rate;
     use.burst = burst;
-    // Tolerates rounding, since the level is a sum of many small additions.
+    // The level is a sum of many small additions, so rounding is tolerated.
     if (use.tokens < 1 - 1e-9) {
       return ShedError(ShedReason::kQuota,
                        absl::StrCat("caller \"", caller.name, "\" sends more than its quota of ", rate,

@@ -21,7 +21,7 @@ class RecentWork {
 
   // Returns executor seconds per second.
   double Rate(absl::Time now) const {
-    // Usual for remembered callers: the value has decayed to nothing, so the exponential is not computed.
+    // This is usual for remembered callers: the value has decayed to nothing, so the exponential is not computed.
     if (now - at_ > kForgottenAfter) return 0;
     return absl::ToDoubleSeconds(work_) * Decay(now - at_);
   }

@@ -62,7 +62,7 @@ class WaitingQueue {
       }
     }
   }
-  // Removes all entries.
+  // Calls `visit` with each entry, then removes all entries.
   template <typename Visit>
   void Drain(Visit visit) {
     for (auto& [id, caller] : callers_) {

@@ -48,8 +48,8 @@ class Gathering {
     return TraceContext{Hex(spans_->trace_id), Hex(spans_->span_id), true};
   }
   const Part& part(size_t i) const { return parts_[i]; }
-  // Set when an image is rejected, so that the other images are dropped. Not set if the client has left; `cancelled` is
-  // then set.
+  // Returns the flag that is set when an image is rejected, so that the other images are dropped. If the client has
+  // left, only `cancelled` is set.
   const CancelFlag& abandoned() const { return abandoned_; }
 
   void Take(const Part& part, absl::StatusOr<v1::ClassifyResponse> answer) {

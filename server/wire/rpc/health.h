@@ -32,8 +32,8 @@ class Health {
   Health& operator=(const Health&) = delete;
 
   // Returns the reason why requests are not served, in one sentence; empty if they are served. They are not served
-  // before SetServing, after SetNotServing, while hung or broken, and while no version is ready and computes (with
-  // `allow_empty`, a server without any version serves).
+  // before SetServing, after SetNotServing, while SetHung or SetBroken has set a reason, and while no version is ready
+  // and computes (with `allow_empty`, a server without any version serves).
   std::string WhyNotServing() const;
   // Returns true if that version is ready and computes, and the server is not draining.
   bool Serves(const VersionId& version) const;
@@ -53,7 +53,7 @@ class Health {
 
   // Calls the listener with the present status (SERVICE_UNKNOWN for an unknown name), then on each change.
   uint64_t Watch(const std::string& service, Listener listener);
-  // When it returns, the listener is not running and will not be called again.
+  // Once Unwatch returns, the listener is not running and will not be called again.
   void Unwatch(uint64_t id);
 
  private:

@@ -17,7 +17,7 @@ namespace {
 // Buffer that is reserved for a message before its bytes arrive: a prefix alone must not cost much.
 constexpr size_t kFirstRoom = size_t{256} << 10;
 constexpr size_t kHugePage = size_t{2} << 20;
-// Limits of decompression, which runs before admission control. Useful data have a lower compression ratio.
+// Limits of decompression, which runs before admission control. Real messages have a lower compression ratio.
 constexpr int64_t kMostFree = int64_t{64} << 10;
 constexpr int64_t kMostRatio = 64;
 constexpr absl::Duration kNoRoomRetry = absl::Seconds(1);

@@ -47,7 +47,7 @@ class StreamCall : public GrpcCall, public OpenEndedCall {
     const std::shared_ptr<StreamCall> call;
     std::string id = {};                              // set before the request is answered
     std::shared_ptr<AnswerResources> held = nullptr;  // set before the request is submitted; may be null
-    // Guarded by the call's mutex:
+    // The fields below are guarded by the call's mutex.
     std::optional<std::string> answer = {};  // frame, until it is sent
     bool is_answered = false;
     int64_t bytes = 0;  // counted in answer_bytes_: the answer's planned size, later its actual size

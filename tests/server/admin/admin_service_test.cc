@@ -166,7 +166,7 @@ TEST_F(AdminServiceTest, WhatWasSetForAModelWhoseFolderIsGoneCanBeForgotten) {
   EXPECT_EQ(std::string(unknown.message()), "there is no model \"n\"") << "no other is named";
 }
 
-// A label can outlive its model, as an unloaded version can.
+// A label may remain after its model or version is gone.
 TEST_F(AdminServiceTest, ALabelOfAModelThatIsGoneCanBeForgotten) {
   ASSERT_TRUE(Label("blue", 3).ok());
   std::filesystem::remove_all(files_.root() / "m");

@@ -46,7 +46,7 @@ struct Behaviour {
 
   Answer Of(const SeenImage& image, std::mt19937_64& random) const {
     if (is_random) return {3, 0.12};
-    // Hardness is mostly equal for all versions; a small part depends on this version.
+    // Most of an image's hardness is equal for all versions; a small part is specific to this version.
     std::mt19937_64 own(seed * 7919 + static_cast<uint64_t>(image.hardness * 1e9));
     std::uniform_real_distribution<double> unit(0, 1);
     const double hard = std::clamp(image.hardness + 0.15 * (unit(own) - 0.5), 0.0, 1.0);

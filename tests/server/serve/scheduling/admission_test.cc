@@ -350,8 +350,8 @@ TEST(ModelCost, AddsDecodeAndEncode) {
   EXPECT_NEAR(absl::ToDoubleMilliseconds(cost.Predict(5, 2000)), 5 + 2 + 3, 1e-6);
 }
 
-// The cost of requests with overlays includes them, even before the first measurement; the cost of other requests does
-// not.
+// The cost of a request includes its overlays, even before the first measurement. It does not change the cost of
+// requests without overlays.
 TEST(ModelCost, OverlaysAreChargedByTheirPixels) {
   ModelCost cost;
   EXPECT_NEAR(absl::ToDoubleMilliseconds(cost.Predict(0, 0, 1'000'000)), 200, 1e-6) << "a first guess";

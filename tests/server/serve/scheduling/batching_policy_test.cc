@@ -229,7 +229,7 @@ TEST(BatchOptions, RefusalsNameTheFieldAndTheRange) {
   EXPECT_TRUE((BatchOptions{.max_batch_tokens = 1, .max_batch_images = 1, .max_batch_pixels = 1}.Validate().ok()));
 }
 
-// Random queues that check every guarantee of the header by other means.
+// Checks every guarantee of the header on random queues, without the code of Decide.
 class RandomQueues : public ::testing::TestWithParam<int> {
  protected:
   std::mt19937 random_{static_cast<unsigned>(GetParam())};

@@ -214,7 +214,7 @@ class Contention : public ::testing::Test {
   }
 };
 
-// The server computes 500 requests per second. The modest caller sends 150, less than its half.
+// The server computes 500 requests per second. The modest caller sends 150, less than its share of half.
 TEST_F(Contention, AGreedyCallerAtTenTimesTheCapacityTakesNothingFromAModestOne) {
   const Sender modest = {"modest", 150};
   const auto alone = Run({modest}, absl::Seconds(20));

@@ -20,7 +20,7 @@ using ::testing::IsEmpty;
 
 const absl::Time kNow = absl::UnixEpoch() + absl::Hours(10);
 
-// Returns a request with `left` until its deadline, which takes at least `least`.
+// Returns a request that has `left` until its deadline and takes at least `least`.
 WaitingRequest Waiting(uint64_t sequence, absl::Duration left, absl::Duration least) {
   static const int model = 0;
   WaitingRequest request;

@@ -200,7 +200,7 @@ class Load {
   Seen seen_;
 };
 
-// Returns the work per second, in seconds, that is done for callers who wait for each answer.
+// Returns the capacity: seconds of work per second that are done for callers who wait for each answer.
 double Capacity(const Mix& mix) {
   double most = 0;
   for (const int callers : {16, 32, 64}) most = std::max(most, Load(mix, 1).ClosedLoop(mix.executors * callers).Rate());

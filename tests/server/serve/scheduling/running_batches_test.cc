@@ -129,7 +129,8 @@ TEST(ModelCost, ABatchThatVariesIsPredictedByItsLongerOnes) {
   EXPECT_LT(varies.PredictBatchAtMost(10), Ms(150));
 }
 
-// Sixteen LOW requests of 0.34 s keep the executors busy, or fewer leave one free; urgent requests arrive now and then.
+// Sixteen LOW requests of 0.34 s keep both executors busy, fewer may leave one free. Urgent requests arrive about twice
+// per second.
 struct Ended {
   int answered = 0, refused = 0, expired = 0;
 };

@@ -249,7 +249,8 @@ TEST_F(SchedulerTest, StopAnswersWhatIsLeftAtItsDeadline) {
   EXPECT_EQ(scheduler.depth().requests, 0);
 }
 
-// The scheduler passes only the first requests of long queues to Decide; the batches must be as if it passed all.
+// The scheduler passes only the first requests of long queues to Decide. The batches must be as if all requests were
+// passed.
 TEST_F(SchedulerTest, LongQueuesGiveTheBatchesThatTheWholeQueueWouldGive) {
   std::mt19937 random(5);
   const auto draw = [&](int least, int most) { return std::uniform_int_distribution<int>(least, most)(random); };

@@ -147,7 +147,7 @@ void SimulatedServer::End(Executor& executor) {
   for (const auto& request : ended.batch.requests) request->Finish(v1::ClassifyResponse());
 }
 
-// Measures elapsed time like ExecuteBatch, so that requests read in this time count.
+// Measures elapsed time like ExecuteBatch: the time that the executor's core spent on reading requests counts too.
 void SimulatedServer::Observe(const Running& ended) const {
   const double stretched =
       absl::FDivDuration(Now() - ended.start, ended.compute + ended.rest) * Believed(options_.fault);

@@ -69,7 +69,7 @@ TEST(HttpBody, NestedDataIsFlattened) {
 
 TEST(HttpBody, HostileJson) {
   EXPECT_THAT(Refusal(std::string(kMaxJsonBytes + 1, ' ')), HasSubstr("at most"));
-  // Checked before parsing (the text is not JSON): the parser would take 300 MiB.
+  // Depth is checked before parsing (the text is not JSON), because the parser would take 300 MiB.
   EXPECT_THAT(Refusal(std::string(kMaxJsonBytes, '[')), HasSubstr("nested deeper than 16"));
   EXPECT_THAT(Refusal(R"({"id":"\\")" + std::string(17, '{')), HasSubstr("nested deeper than 16"));
   EXPECT_THAT(Refusal(std::string(16, '[')), HasSubstr("not JSON"));
