@@ -79,7 +79,8 @@ void CheckTransport(const TransportOptions& transport, Faults& faults) {
   faults.InRange("--min-ping-interval", transport.min_ping_interval, absl::ZeroDuration(), absl::Hours(1));
 }
 
-// Sets the limit of frames that one connection may send per second; bursts and limits per address scale with it.
+// Sets the limit of frames that one connection may send per second. Scales bursts and the limits per address by the
+// same factor.
 void SetResetLimit(int64_t points, HttpAbuseLimits& abuse) {
   const HttpAbuseLimits defaults;
   const double scale = static_cast<double>(points) / defaults.connection_rate;

@@ -67,8 +67,8 @@ class Identity {
   // Returns the time at which the certificate expires; infinite without TLS.
   absl::Time certificate_expires() const;
 
-  // Reads the files; their current content is in effect when it returns. Returns an error with every fault, one per
-  // line; a faulty file's old content stays in effect.
+  // Reads the files again. Once Reread returns, their current content is in effect. Returns an error with every fault,
+  // one per line; a faulty file's old content stays in effect.
   absl::Status Reread();
 
  private:

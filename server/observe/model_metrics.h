@@ -32,8 +32,8 @@ const char* StageName(Stage stage);
 enum class Progress : int { kAdmission = 0, kQueue, kCompute };
 inline constexpr int kProgresses = 3;
 
-// Reason for removing a version from traffic. The guard removes canaries for the first five; an operator may remove any
-// version.
+// Reason for removing a version from traffic. The guard removes canaries for the first five reasons; an operator may
+// remove any version.
 enum class RollbackCause : int { kErrorRate = 0, kGoldenDrift, kSlow, kAnswers, kLabels, kOperator };
 inline constexpr int kRollbackCauses = 6;
 

@@ -17,7 +17,7 @@
 namespace vitrine {
 
 struct RequestLogOptions {
-  // Requests that get a line of their own:
+  // Requests that get a log line:
   //   none      no request
   //   errors    failures that are the server's fault: INTERNAL, UNKNOWN, DATA_LOSS
   //   failures  all that were not answered OK

@@ -10,7 +10,7 @@
 
 namespace vitrine {
 
-// Returns the number of log lines that could not be written.
+// Returns the counter of log lines that could not be written.
 std::atomic<uint64_t>& LostLogLines();
 
 // Writes log lines to stderr or another file descriptor, without a buffer. A line that could not be written completely

@@ -101,7 +101,7 @@ class Registry {
   void Poll();
   // Polls on the registry's thread, if it is started; returns when a poll that began after the call has ended. Versions
   // in `retry` are tried at once even if they failed before. UNAVAILABLE: the registry stops. DEADLINE_EXCEEDED: the
-  // poll has not ended within `patience`, for example because another model is loading; it still runs later.
+  // poll has not ended within `patience`, for example because another model is loading; the poll still runs later.
   absl::Status Reconcile(const std::vector<VersionId>& retry = {}, absl::Duration patience = absl::InfiniteDuration());
   // Divides a model's requests among its versions in memory by the current settings, without a poll.
   void Divide(const std::string& model);
@@ -137,7 +137,7 @@ class Registry {
   // Returns the versions in the repository at the last poll, sorted.
   std::vector<VersionId> OnDisk() const;
   // Returns the number of cores that one load may use now. Until the first poll has ended, no requests are served, so
-  // the loads_at_once loads divide all cores. Later 1, so that serving threads keep their cores.
+  // the loads_at_once loads divide all cores. After it: 1, so that serving threads keep their cores.
   int CoresPerLoad() const;
   const RegistryOptions& options() const { return options_; }
 

@@ -14,8 +14,8 @@
 
 namespace vitrine {
 
-// Waits for changes of a repository and of settings files, by inotify. It only shortens the wait for the next poll: the
-// caller must still poll periodically, since network file systems send no events and a watch may be refused.
+// Waits for changes of a repository and of settings files, by inotify. This only shortens the wait for the next poll:
+// the caller must still poll periodically, since network file systems send no events and a watch may be refused.
 // Thread-compatible; Wake is thread-safe.
 class RepositoryWatch {
  public:

@@ -55,8 +55,8 @@ class VersionTable {
   // Returns the requested READY version, or the `stable` one if `version` is not set. NOT_FOUND lists the existing
   // versions. UNAVAILABLE: before SetComplete. INVALID_ARGUMENT: `model` is not a valid name.
   absl::StatusOr<ModelHandle> Find(std::string_view model, std::optional<int64_t> version = std::nullopt) const;
-  // Returns the version for a request, by its version, its label or the traffic's shares. INVALID_ARGUMENT: it names
-  // both version and label.
+  // Returns the version for a request, by its version, its label or the traffic's shares. INVALID_ARGUMENT: the request
+  // names both version and label.
   absl::StatusOr<ModelHandle> Route(std::string_view model, const VersionSelector& wish) const;
   // Returns a known version in any state; without `version` the `stable` one, else the newest known. Errors are those
   // of Find. Their messages name only models in `visible` (see VersionSelector).

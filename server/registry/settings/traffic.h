@@ -15,7 +15,7 @@ namespace vitrine {
 
 // Routes requests that name no version to the versions of a model. Rebuilt whenever versions or settings change. A
 // request maps to a point in [0, 2^64). The versions with a share divide the range from 0 in the order of the settings;
-// `stable` has the remaining points. If the first share grows, it keeps all its requests.
+// `stable` has the remaining points. If the first version's share grows, this version keeps all its requests.
 struct TrafficTable {
   struct Part {
     uint64_t end = 0;  // end of its range of points, exclusive

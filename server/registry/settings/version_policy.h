@@ -33,9 +33,10 @@ struct VersionStep {
 
 // Chooses which versions of a model are in memory. Pure: equal arguments give equal steps.
 //
-// A version is wanted if the policy selects it, if it has a label or a share of the traffic, or if it was loaded by
-// name; an excluded version is not. `latest` does not count failed versions, canaries (IsCanary) and waiting versions;
-// the newest waiting version is also wanted. READY versions that are gone from the disk count as present.
+// A version is wanted if the policy selects it, it has a label or a share of the traffic, or it was loaded by name.
+// Versions that an operator excluded are never wanted. `latest` does not count failed versions, canaries (IsCanary) and
+// waiting versions; the newest waiting version is also wanted. READY versions that are gone from the disk count as
+// present.
 //
 // Guarantees, except if the model was unloaded as a whole:
 //   - the newest wanted version is loaded first, but canaries after all others, and no version retires before every

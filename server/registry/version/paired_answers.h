@@ -28,8 +28,8 @@ class PairedAnswers {
  public:
   // Minimum confidence of the other version for an image to count; below it, good versions also differ.
   static constexpr double kSure = 0.7;
-  // Minimum pause between two images, and pause per compute time of the last image, which limits the use to a twentieth
-  // of an executor.
+  // Minimum pause between two images, and ratio of the pause to the last image's compute time. The ratio limits the
+  // cost to a twentieth of an executor.
   static constexpr absl::Duration kLeastPause = absl::Milliseconds(200);
   static constexpr int kPausePerTime = 20;
 

@@ -29,8 +29,8 @@ struct VersionStatus {
 // Returns the message of the Registry service, without the class labels, which only GetModel returns.
 v1::ModelVersion Describe(const VersionStatus& status);
 
-// Serializes `version`, which Describe made of `status`, and adds the class labels. They are written without copying: a
-// message with copies of 20,000 labels would keep the allocator busy for milliseconds.
+// Serializes `version`, which Describe made of `status`, and adds the class labels. The labels are written without
+// copying: a message with copies of 20,000 labels would keep the allocator busy for milliseconds.
 std::string SerializeWithLabels(const v1::ModelVersion& version, const VersionStatus& status);
 
 }  // namespace vitrine

@@ -57,8 +57,8 @@ using HeldPlace = Held<Admission, Place>;
 
 // The resources of an admitted request. Each is given back once, at destruction or earlier.
 struct Admitted {
-  // Ends the request's predicted work: it was computed or never will be. If not `used`, restores its quota as if it had
-  // never been taken.
+  // Ends the request's predicted work, because the request was computed or never will be. If not `used`, restores its
+  // quota as if it had never been taken.
   void Answered(bool used);
   // Gives everything back as if it had never been taken, because the request is rejected while the server is busy.
   void Cancel();

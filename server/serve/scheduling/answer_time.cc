@@ -57,7 +57,7 @@ absl::Duration PredictAnswerTime(const NewRequest& request, const std::vector<Ot
 absl::Status CheckAnswerTime(const NewRequest& request, const OtherCaller& all_others,
                              absl::FunctionRef<std::vector<OtherCaller>()> others) {
   const absl::Duration limit = request.limit;
-  const absl::Duration allowed = std::max(limit, request.cost);  // the cost alone does not reject a request
+  const absl::Duration allowed = std::max(limit, request.cost);  // a request is not rejected for its own cost alone
   // The combined entry decides the usual case, so that its cost does not depend on the number of callers.
   if (PredictAnswerTime(request, {all_others}, request.urgent) <= allowed) return absl::OkStatus();
   const std::vector<OtherCaller> each = others();

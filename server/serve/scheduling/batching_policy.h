@@ -115,8 +115,8 @@ size_t PartOf(absl::Span<const WaitingRequest> waiting, absl::Span<const size_t>
 // Returns half of one executor's equal part of the queued executor time.
 absl::Duration LongestPart(absl::Duration queued, int64_t executors);
 
-// Returns how many of the first requests of `batch` one of `executors` idle executors takes: the smallest number with
-// its equal part of the tokens. The other executors take their parts from the remaining requests.
+// Returns how many of the first requests of `batch` one of `executors` idle executors takes: the smallest number whose
+// tokens reach its equal part. The other executors take their parts from the remaining requests.
 size_t ShareOf(absl::Span<const WaitingRequest> waiting, absl::Span<const size_t> batch, int64_t executors);
 
 }  // namespace vitrine

@@ -11,8 +11,8 @@
 
 namespace vitrine {
 
-// Resources of an admitted request. Its predicted work ends when it is computed, the other resources when its answer is
-// delivered.
+// Resources of an admitted request. The predicted work ends when the request is computed; the other resources are
+// released when its answer is delivered.
 struct Place {
   std::string caller;
   std::shared_ptr<const QueueLimits> model;
