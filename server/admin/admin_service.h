@@ -27,8 +27,8 @@ class CanaryWatch;
 class AdminService {
  public:
   // Longest waits for the registry, which loads the versions of a model one after the other. kLoadPatience: a change
-  // that needs a load. kReadyPatience: a change of READY versions only; it waits so that unloaded versions are usually
-  // freed before the answer.
+  // that needs a load. kReadyPatience: a change of READY versions only; the call waits so that unloaded versions are
+  // usually freed before the answer.
   static constexpr absl::Duration kLoadPatience = absl::Minutes(10);
   static constexpr absl::Duration kReadyPatience = absl::Seconds(10);
 

@@ -57,7 +57,7 @@ struct RegistryOptions {
   ServingSettings::Options Serving() const;
 };
 
-// The models in memory. It follows a repository on disk and the settings. Thread-safe.
+// The set of models in memory, which follows a repository on disk and the settings. Thread-safe.
 //
 // New versions are verified, run on their goldens and swapped in while the old version serves. No event on disk removes
 // a READY version: if a version or the repository is corrupt, partial or gone, the last good version keeps serving. If

@@ -244,7 +244,7 @@ class BatchRun {
     } else if (all_stayed) {
       context_.help->Note(compute_, model_->cost->PredictBatch(tokens));
     }
-    // Counts only routed images: images sent to a named version may differ from the others.
+    // Counts only routed images: images sent to a named version may be of another kind.
     if (all_stayed && std::all_of(items_.begin(), items_.end(), IsRouted)) {
       model_->computed->Add(images, members * compute_);
     }

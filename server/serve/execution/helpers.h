@@ -12,15 +12,15 @@
 
 namespace vitrine {
 
-// Decides from recent results if helper threads are worth their cost. On cores with other load, a batch loses more by
-// waiting at every step for a thread without a core than helpers gain. Thread-safe.
+// Decides from recent results if helper threads are worth their cost. On cores with other load, waiting at every step
+// for a thread without a core costs a batch more than helpers gain. Thread-safe.
 class HelpRecord {
  public:
   explicit HelpRecord(const Clock& clock) : clock_(clock) {}
 
   bool IsWorthwhile() const { return absl::ToUnixNanos(clock_.Now()) >= not_before_.load(std::memory_order_relaxed); }
   // Records that a helped batch took `spent`; `alone` is its predicted time without help. If there was no gain, help is
-  // off for a tenth of a second; this doubles with each consecutive failure, up to 13 s.
+  // off for a tenth of a second; this time doubles with each consecutive failure, up to 13 s.
   void Note(absl::Duration spent, absl::Duration alone);
 
  private:

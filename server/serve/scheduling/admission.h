@@ -96,9 +96,9 @@ class Admission {
   // counts as busy until the returned object is destroyed.
   HeldBatch Begin(std::span<const std::unique_ptr<InferenceRequest>> batch);
 
-  // Returns the error with which Admit would reject any request of this caller because the request limit of the server,
-  // or the caller's share of it, is reached; otherwise OK. The request can then be rejected without parsing it. Takes
-  // no HeldPlace.
+  // Returns the error with which Admit would reject any request of this caller, if the request limit of the server or
+  // the caller's share of it is reached; otherwise OK. Such a request can then be rejected without parsing. Takes no
+  // HeldPlace.
   absl::Status CheckRequestLimit(const std::string& caller) const;
 
   const AdmissionOptions& options() const { return options_; }

@@ -30,7 +30,7 @@ void StreamCall::OnMessage(absl::StatusOr<MessageBytes> message) {
   std::shared_ptr<InFlight> read;
   {
     MutexLock lock(mutex_);
-    // A request is not accepted or answered after the end, or if its answer cannot be sent.
+    // After the end, and once answers cannot be sent, no request is accepted or answered.
     if (is_gone_ || end_.has_value()) return;
     read = std::make_shared<InFlight>(self);
     in_flight_.push_back(read);

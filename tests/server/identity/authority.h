@@ -11,7 +11,7 @@ namespace vitrine::testing {
 // A certificate authority made with the openssl program: NAME.pem and NAME.key (mode 0600) in one folder.
 class Authority {
  public:
-  // A new authority: ca.pem, ca.key.
+  // Makes a new authority: ca.pem, ca.key.
   Authority();
 
   // Issues a certificate signed by `issuer` of this folder. `names` has openssl's format:

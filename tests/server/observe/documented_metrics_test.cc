@@ -58,8 +58,7 @@ std::vector<std::string> DocumentedRows() {
   return rows;
 }
 
-// Returns the names of the metric's labels. Values follow the first " = ", so only the last label before it may have
-// them.
+// Returns the names of the metric's labels. Only the last label may have values, which follow the first " = ".
 std::set<std::string> LabelsOf(const MetricRow& row) {
   std::string text(row.labels);
   const size_t values = text.find(" = ");

@@ -16,7 +16,7 @@ using ::testing::HasSubstr;
 
 constexpr char kEvil[] = "<script>alert('x')</script>\"><img src=x onerror=\"y\">&";
 
-// Every text field has text of an attacker.
+// Returns a status with hostile text in every text field.
 ServerStatus Hostile() {
   ServerStatus status;
   status.now = status.started = absl::FromUnixSeconds(1'700'000'000);
@@ -31,7 +31,7 @@ ServerStatus Hostile() {
   return status;
 }
 
-// A server with a value in every field.
+// Returns the status of a server with a value in every field.
 ServerStatus Busy() {
   ServerStatus status;
   status.now = absl::FromUnixSeconds(1'700'000'000);
