@@ -96,8 +96,8 @@ struct BatchDecision {
 // deadline while other requests would not; the decision lists these requests separately. Every live request is chosen
 // after a time that depends only on the number of callers and the requests before it, not on later requests.
 //
-// Only the first requests of each (model, caller, class) by Due matter, up to one more than fits the limits: a
-// scheduler with long queues may pass only these and gets the same batch. The limits of a model are its requests'
+// The policy needs only the first requests of each (model, caller, class) by Due, up to one more than fits the limits.
+// So a scheduler with long queues may pass only these and gets the same batch. The limits of a model are its requests'
 // `own`, else those of `options`.
 BatchDecision Decide(absl::Span<const WaitingRequest> waiting, absl::Time now, const BatchOptions& options);
 
