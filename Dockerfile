@@ -1,32 +1,33 @@
 # SPDX-License-Identifier: Apache-2.0
 # Images of Vitrine; docs/operations/kubernetes.md explains them. One file for all:
 #
-#   docker build --target server  -t vitrine-server .     the CPU server; also what a build without --target makes
+#   docker build --target server  -t vitrine-server .     the CPU server, the default target
 #   docker build --target trainer -t vitrine-trainer .
 #   docker build --target client  -t vitrine-client .
 #   docker build --target server-cuda -t vitrine-server:cuda .
 #
-# The images hold programs and the closure of their libraries: no shell, no package manager, no Python, no compiler. They
-# run as user 65532 and need no file system that can be written.
+# The images contain the programs and all libraries that these need: no shell, no package manager, no Python, no
+# compiler. They run as user 65532 and need no writable file system.
 
-# Base and packages are of one day: the image by its digest, the packages by the archive's snapshot. DEBIAN_SNAPSHOT=
-# (empty) takes packages from wherever the base image's apt takes them. Wheels are pinned in script/pins/libtorch*.txt.
+# The base image and the packages are pinned to one day: the image by its digest, the packages by a snapshot of the
+# archive. With DEBIAN_SNAPSHOT= (empty), packages come from the sources of the base image's apt. Wheels are pinned in
+# script/pins/libtorch*.txt.
 ARG DEBIAN_IMAGE=docker.io/library/debian:bookworm-20260824-slim@sha256:88200866dfff7ea7f5cbcb6ec7c8a701889efe6fe859fe64d6990e4b07ea4171
 ARG DEBIAN_SNAPSHOT=20260824T000000Z
 
-# What builds the server and the client: compilers and libraries, no LibTorch.
+# Build stage of the server and the client: compilers and libraries, no LibTorch.
 FROM ${DEBIAN_IMAGE} AS toolchain
 ARG DEBIAN_SNAPSHOT
 WORKDIR /src
 COPY script/bootstrap script/unpack-wheels script/
 COPY script/pins/packages.txt script/pins/libtorch.txt script/pins/googleapis.txt script/pins/opentelemetry-proto.txt script/pins/
 COPY deploy/container/apt-snapshot deploy/container/
-# The compiler's cache tells builds under another LANG apart.
+# ccache has separate entries for each LANG, so all builds use the same.
 ENV LANG=C.UTF-8
 RUN deploy/container/apt-snapshot "$DEBIAN_SNAPSHOT" && script/bootstrap serving
 
-# The programs, compiled from the checkout. With BuildKit and buildah the compiler's cache outlives the build; a
-# CCACHE_DIR elsewhere takes one that is mounted there.
+# The programs, compiled from the checkout. With BuildKit and buildah the compiler's cache is kept after the build. If
+# CCACHE_DIR is another folder, the cache that is mounted there is used.
 FROM toolchain AS build
 ARG VITRINE_REVISION=
 ARG CCACHE_DIR=/var/cache/ccache
@@ -49,7 +50,7 @@ RUN --mount=type=cache,id=vitrine-ccache,target=/var/cache/ccache \
     && script/build release ${JOBS:+-j$JOBS} vitrine-server vitrine-train vitrine-repo vitrine_torch \
     && deploy/container/assemble-all --training /images && find build -name '*.[ao]' -delete
 
-# What the images share: who made them, whom they run as, the folders that volumes are mounted at.
+# The common part of the images: labels, user, and mount points of volumes.
 FROM scratch AS image
 ARG VITRINE_REVISION=
 ARG VITRINE_VERSION=0.1.0
@@ -63,19 +64,20 @@ USER 65532:65532
 WORKDIR /runs
 STOPSIGNAL SIGTERM
 
-# The server; it computes by its own engine.
+# The server, which computes with its own engine.
 FROM image AS server
 LABEL org.opencontainers.image.title="vitrine-server" \
       org.opencontainers.image.description="Serves tiny vision transformers over gRPC"
 COPY --from=build /images/server /
 EXPOSE 8500 8501
-# The health listener speaks plaintext to whoever asks, also where the other one wants certificates or tokens.
+# The health listener uses plaintext and needs no credential, even if the listener for callers requires certificates or
+# tokens.
 HEALTHCHECK --interval=10s --timeout=3s --start-period=60s --retries=3 \
     CMD ["/usr/bin/vitrine-server", "--health-check=127.0.0.1:8502"]
 ENTRYPOINT ["/usr/bin/vitrine-server"]
 CMD ["--repository=/models", "--health-listen=127.0.0.1:8502"]
 
-# The trainer, and vitrine-repo to look after repositories.
+# The trainer, and vitrine-repo to manage repositories.
 FROM image AS trainer
 LABEL org.opencontainers.image.title="vitrine-trainer" \
       org.opencontainers.image.description="Trains tiny vision transformers and publishes them for vitrine-server"
@@ -91,8 +93,8 @@ COPY --from=build /images/client /
 ENTRYPOINT ["/usr/bin/vitrine"]
 CMD ["--help"]
 
-# The libraries of NVIDIA that LibTorch's CUDA part loads, from wheels pinned by digest: the container's host needs
-# only a driver. Nothing of this was run: docs/operations/kubernetes.md.
+# The libraries of NVIDIA that LibTorch's CUDA part loads, from wheels pinned by digest: the container's host needs only
+# a driver. This stage was never run: docs/operations/kubernetes.md.
 FROM build-training AS build-cuda
 COPY script/pins/libtorch-cuda.txt script/pins/
 RUN deploy/container/assemble-all --cuda /images
