@@ -159,7 +159,7 @@ void AddLoad(CLI::App& app, BenchCommand& command) {
       ->capture_default_str();
 }
 
-// Adds an option for a duration without a default.
+// Adds an option for a duration that has no default.
 void AddOptionalDuration(CLI::App& app, const std::string& name, std::optional<absl::Duration>& duration, bool zero,
                          const std::string& help) {
   const auto parse = [zero](const std::string& text) -> absl::StatusOr<absl::Duration> {

@@ -42,7 +42,7 @@ constexpr char kClassifyExamples[] = R"(Examples:
 
 Exit code: 0 if every image was classified, 1 if any was not (stderr names it), 2 for a wrong command line.)";
 
-// Adds an option that `parse` parses. Its errors are usage errors.
+// Adds an option whose text `parse` parses. Errors of `parse` are usage errors.
 template <typename Parse, typename Value>
 CLI::Option* AddParsed(CLI::App& app, const std::string& name, Parse parse, Value& value, const std::string& help) {
   return app

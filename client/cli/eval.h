@@ -37,7 +37,7 @@ struct ReportTask {
 // stopped.
 bool Report(const Evaluation& evaluation, const ReportFlags& flags, const ReportTask& task);
 
-// Flags of fitting a calibration to the evaluation.
+// Flags for fitting a calibration to the evaluation.
 struct CalibrateFlags {
   bool wanted = false;
   double sure_accuracy = 0.95;

@@ -71,7 +71,7 @@ void RejectDuplicates(const char* flag, const std::vector<std::string>& values) 
 
 void CheckStudyFlags(const StudyFlags& flags) {
   RejectDuplicates("--models", flags.models);
-  std::vector<std::string> sizes;  // normalised: 32 is 32x32
+  std::vector<std::string> sizes;  // always HxW: 32 becomes 32x32
   for (const std::string& size : flags.resolutions) {
     const v1::ResolutionWish wish = *ParseResolution(size);
     sizes.push_back(absl::StrCat(wish.height(), "x", wish.width()));

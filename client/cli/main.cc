@@ -49,7 +49,7 @@ constexpr char kExamples[] = R"(Examples:
 The server's address is --server, else $VITRINE_SERVER, else 127.0.0.1:8500.)";
 
 int Main(int argc, char** argv) {
-  // gRPC's own lines on stderr are for developers; our errors explain the same for users.
+  // gRPC's own lines on stderr are for developers; our error messages are for users.
   setenv("GRPC_VERBOSITY", "NONE", /*overwrite=*/0);
   CLI::App app("Client of vitrine-server: classifies images.", "vitrine");
   app.require_subcommand(1);

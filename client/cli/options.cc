@@ -53,7 +53,7 @@ CLI::Option* AddDurationOption(CLI::App& app, const std::string& name, absl::Dur
 
 namespace {
 
-// Adds a TLS setting; any of them enables TLS.
+// Adds a TLS option. Any such option enables TLS.
 void AddTlsFile(CLI::App& app, const std::string& name, ClientOptions& options, std::string TlsOptions::*member,
                 const std::string& help, const std::string& type) {
   app.add_option_function<std::string>(

@@ -56,11 +56,11 @@ CLI::Validator Checked(Parse parse) {
       },
       "");
 }
-// Returns a check that accepts only these words.
+// Returns a check that accepts only `words`.
 CLI::Validator OneOf(const std::vector<std::string>& words);
 
-// Returns a help formatter that shows options as "--name WORD (default)". CLI11's own also shows every check and
-// conversion.
+// Returns a help formatter that shows options as "--name WORD (default)". CLI11's own formatter also shows every check
+// and conversion.
 std::shared_ptr<CLI::Formatter> ShortHelp();
 
 // Prints the error on stderr. If no server answers, adds a hint: start `server` there, or name another with `flag`.

@@ -153,8 +153,8 @@ absl::StatusOr<std::vector<v1::AttentionRequest>> ChooseAttention(const Attentio
   for (const v1::AttentionKind kind : kinds) {
     v1::AttentionRequest& request = requests.emplace_back();
     request.set_kind(kind);
-    // Requests values, not overlays: values have a thousandth of the size, the server need not draw, and the full
-    // original is available here.
+    // Requests values instead of overlays: values have a thousandth of the size and need no drawing by the server, and
+    // the full original is available here.
     request.set_encoding(kind == v1::DISTANCE ? v1::FLOAT32 : v1::FLOAT16);
     if (kind == v1::ROLLOUT) continue;  // a rollout has no layers and heads
     const v1::AttentionOffer* offer = OfferOf(model, kind);

@@ -16,7 +16,7 @@
 
 namespace vitrine {
 
-// Maximum bytes of maps and features in an answer. Enough for the matrices of every head of every layer.
+// Maximum bytes of attention maps and features in an answer. Enough for the matrices of every head of every layer.
 inline constexpr int64_t kMostAttentionBytes = int64_t{16} << 20;
 
 // A patch token, by index or by row and column. The grid may differ from image to image.

@@ -62,7 +62,7 @@ class Classification {
       out_ << AnswerLine(image.answer, {.image = paths_[image.index], .sent_as = image.sent_as, .attention = drawings})
            << std::flush;
     } else {
-      std::vector<std::string> shown;  // paths without repeats (maps may share a sheet)
+      std::vector<std::string> shown;  // paths without repeats (attention maps may share a sheet)
       std::ranges::unique_copy(drawings, std::back_inserter(shown));
       out_ << (headed_ ? "" : page_.Header()) << page_.Text(paths_[image.index], image.answer, shown) << std::flush;
       headed_ = true;

@@ -133,7 +133,7 @@ absl::StatusOr<std::vector<std::string>> ReadList(const ImageSearch& search) {
   return paths;
 }
 
-// Returns the error for a folder without images.
+// Returns the error for `folder`, which has no images.
 absl::Status NoImageIn(const std::string& folder) {
   std::error_code error;
   const fs::directory_iterator unused(folder, error);

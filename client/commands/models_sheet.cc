@@ -23,7 +23,7 @@ namespace {
 
 constexpr int kPageTileSide = 224;
 
-// One colour range for the unsigned maps of all answers, and one for the signed maps.
+// One colour range for the unsigned attention maps of all answers, and one for the signed maps.
 struct SharedRanges {
   ColourRange weights, diverging;
   const ColourRange& For(const v1::AttentionMap& map) const { return map.diverging() ? diverging : weights; }
@@ -68,7 +68,7 @@ std::vector<LabelledShare> SharesOf(const v1::ClassifyResponse& answer, size_t b
   return shares;
 }
 
-// Scales a map's rectangle from the sent image to the kept copy, which may be smaller.
+// Scales an attention map's rectangle from the sent image to our copy, which may be smaller.
 v1::Rectangle OnKept(const v1::Rectangle& covers, const v1::Grid& grid, const Image& image) {
   const float across = static_cast<float>(image.width) / static_cast<float>(std::max(1, grid.image_width()));
   const float down = static_cast<float>(image.height) / static_cast<float>(std::max(1, grid.image_height()));

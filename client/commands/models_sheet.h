@@ -16,12 +16,13 @@ namespace vitrine {
 struct ModelsSheet {
   struct Row {
     std::string path = {};
-    std::optional<Image> image = {};                                 // upright, as sent or smaller; nullopt: unreadable
-    std::vector<absl::StatusOr<v1::ClassifyResponse>> answers = {};  // one per model, with at most one map each
+    std::optional<Image> image = {};  // upright, as sent or smaller; nullopt: unreadable
+    // one per model, with at most one attention map each
+    std::vector<absl::StatusOr<v1::ClassifyResponse>> answers = {};
   };
   struct Model {
     std::string name = {};  // "eit-mini-cifar10 version 2"
-    std::string map = {};   // describes its map, or says there is none
+    std::string map = {};   // describes the model's attention map, or says there is none
   };
   std::vector<Model> models = {};
   std::vector<Row> rows = {};

@@ -34,10 +34,10 @@ struct FittedCalibration {
   ProbabilityScores uncalibrated = {}, calibrated = {};  // at temperature 1, and at `temperature`
 };
 
-// Fits the temperature (temperature.h) and then the threshold: an answer is sure if its top probability is not below
-// it. Takes the lowest threshold, in steps of 0.001, at which at least `sure_accuracy` of the sure answers are right;
-// the lowest keeps most answers sure. FAILED_PRECONDITION, with the remedy: fewer than 100 answered images, or an
-// answer without logits (EvalCommand::keep_logits). Pure.
+// Fits the temperature (temperature.h) and then the threshold: an answer is sure if its top probability is at least the
+// threshold. Takes the lowest threshold, in steps of 0.001, at which at least `sure_accuracy` of the sure answers are
+// right, because it keeps the most answers sure. FAILED_PRECONDITION, with the remedy: fewer than 100 answered images,
+// or an answer without logits (EvalCommand::keep_logits). Pure.
 absl::StatusOr<FittedCalibration> Calibrate(const Evaluation& evaluation, double sure_accuracy);
 
 // Returns OK if the logits of every answer of this model can be requested, and `evaluation` has no answer without

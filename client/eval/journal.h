@@ -14,8 +14,8 @@
 
 namespace vitrine {
 
-// The journal of an evaluation. A line is the CRC-32 of the rest (8 hexadecimal digits), a space, and a JSON object.
-// The first line is the evaluation. Sessions and images follow in the order of their results.
+// The journal of an evaluation. A line is the CRC-32 of its JSON text (8 hexadecimal digits), a space, and the JSON
+// text, an object. The first line is the evaluation. Sessions and images follow in the order of their results.
 
 // Name of the file in an --out folder.
 inline constexpr char kJournalFile[] = "journal";
@@ -23,7 +23,7 @@ inline constexpr char kJournalFile[] = "journal";
 struct JournalContents {
   bool begun = false;  // false: the first line is incomplete, and the members below are undefined
   Evaluation evaluation = {};
-  size_t valid_bytes = 0;  // up to the end of the last complete line; a crash cut off the rest
+  size_t valid_bytes = 0;  // up to the end of the last complete line; an incomplete line may follow
 };
 
 // Parses a journal, which may end with an incomplete line. If an image has several lines, the last counts. DATA_LOSS:
@@ -62,9 +62,9 @@ class Journal {
  public:
   // Opens or creates `folder` and its journal, and truncates an incomplete end. `evaluation` (without sessions and
   // predictions) must match the journal and gets the journal's sessions and predictions. `restart` deletes an existing
-  // journal and the files made from it. `name` is the journal's file name; a name other than kJournalFile hides it from
-  // readers until it is complete. FAILED_PRECONDITION, with the remedy: another run has locked the journal, or it is of
-  // another evaluation.
+  // journal and the files made from it. `name` is the journal's file name; a name other than kJournalFile hides the
+  // journal from readers until it is complete. FAILED_PRECONDITION, with the remedy: another run has locked the
+  // journal, or the journal is of another evaluation.
   static absl::StatusOr<Journal> Open(const std::string& folder, bool restart, Evaluation& evaluation,
                                       const std::string& name = kJournalFile);
 

@@ -17,7 +17,7 @@ namespace vitrine {
 inline constexpr int kMostClassesAsked = 1000;
 
 // Returns the input of proper scores from `guesses`, which must contain all classes of the model. nullopt: a class is
-// missing or repeated, or the probabilities do not add up to 1; a score would be meaningless.
+// missing or repeated, or the probabilities do not add up to 1, so a score would be meaningless.
 std::optional<Likelihood> LikelihoodOf(std::span<const Guess> guesses, int32_t label, int32_t classes);
 
 // Returns the negative natural logarithm of the right class's probability. A probability below the smallest normal

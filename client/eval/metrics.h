@@ -34,7 +34,7 @@ struct ClassMetrics {
   double precision = 0, recall = 0, f1 = 0;  // 0 where undefined
 };
 
-// Percentiles in seconds by nearest rank: the smallest value that at least that share of the values does not exceed.
+// Percentiles in seconds by nearest rank: p90 is the smallest value that 90 % or more of the values do not exceed.
 struct Percentiles {
   double mean = 0, p50 = 0, p90 = 0, p95 = 0, p99 = 0, p999 = 0, max = 0;
 };

@@ -13,11 +13,11 @@
 namespace vitrine {
 
 // Returns the content of summary.json (docs/how-to/evaluating.md). Shares and errors have five decimals, because
-// further ones depend on how the server composes batches.
+// further decimals depend on how the server composes batches.
 nlohmann::ordered_json SummaryJson(const Evaluation& evaluation, const EvaluationMetrics& metrics);
 
-// Returns the text at the end of a run: model, ledger, scores, worst classes, latency by stage. `folder` is named as
-// the location of the details.
+// Returns the text at the end of a run: model, ledger, scores, worst classes, latency by stage. Names `folder` as the
+// location of the details.
 std::string SummaryText(const Evaluation& evaluation, const EvaluationMetrics& metrics, const std::string& folder);
 
 // Returns one sentence per reason for missing answers, with the count and the first few images.

@@ -18,7 +18,7 @@ using AdminChange =
 
 // A connection to the Admin service of a server; `options.address` is the address of its separate listener. Code and
 // message of errors are those of the contract (proto/vitrine/v1/admin.proto). A call is retried only if its token was
-// rejected and the token file now has another. After a lost call, GetServing shows whether the change was made.
+// rejected and the token file now has another token. After a lost call, GetServing shows whether the change was made.
 // Thread-safe; every call blocks, at most for options.deadline.
 class AdminClient {
  public:

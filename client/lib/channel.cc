@@ -44,14 +44,14 @@ std::string WayTo(const ClientOptions& options) {
 }
 
 void AddAddress(const ClientOptions& options, const ServerAddress& address, grpc::ChannelArguments& arguments) {
-  // Otherwise gRPC would send local traffic to $http_proxy, and pass a list of servers to the proxy as one name. It
-  // does not support networks in $no_proxy.
+  // Without this, gRPC would send local traffic to $http_proxy, and pass a list of servers to the proxy as one name.
+  // gRPC does not support networks in $no_proxy.
   if (ProxyFor(address).empty()) arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   if (address.balanced) arguments.SetServiceConfigJSON(kBalanced);
   if (options.tls.has_value() && !options.tls->server_name.empty()) {
     arguments.SetSslTargetNameOverride(options.tls->server_name);
   } else if (!address.hosts.empty()) {
-    // By default gRPC sends the whole list as the authority.
+    // By default, gRPC would send the whole list as the authority.
     arguments.SetString(GRPC_ARG_DEFAULT_AUTHORITY, address.hosts.front());
   }
 }

@@ -54,9 +54,9 @@ struct ClientOptions {
   RetryOptions retry = {};
   // nullopt: no encryption, and no authentication of the server.
   std::optional<TlsOptions> tls = std::nullopt;
-  // Token, or the file that contains it; at most one of them. Sent with every call as "authorization: Bearer <token>";
-  // an error over a network without TLS. The file is read again every minute, and after a server rejects the token, so
-  // that it can be replaced.
+  // Token, or the file that contains it; set at most one. Every call sends the token as "authorization: Bearer
+  // <token>"; over a network without TLS, a token is an error. The file is read again every minute and after a server
+  // rejects the token, so that the token can be replaced.
   std::string token = {};
   std::string token_file = {};
   // Interval of pings on a silent connection with calls in flight, to detect a lost connection; zero: no pings. Servers

@@ -8,7 +8,8 @@ namespace {
 
 constexpr double kPays = 1.03;
 constexpr int kRest = 8;  // windows without a rise, after a reverted rise or a rejection
-// Minimum length of a window: several answers per request in flight, so that one batch does not decide, and a duration.
+// Minimum length of a window, in answers per request in flight and as a duration. Several answers are needed so that
+// one batch does not decide.
 constexpr int64_t kAnswersPerPlace = 4;
 constexpr absl::Duration kLeastWindow = absl::Milliseconds(50);
 

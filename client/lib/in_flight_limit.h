@@ -12,8 +12,8 @@ namespace vitrine {
 //
 // Answers are counted in windows. The limit rises by a quarter (at least by one) as long as that increases the rate. A
 // rise that gains less than 3 % is reverted, and tried again some windows later, because servers change. A rejection
-// for overload, or an answer not in time, halves the limit, once for all requests sent before. Deterministic; not
-// thread-safe.
+// for overload or a late answer halves the limit; it is not halved again for requests sent before that. Deterministic;
+// not thread-safe.
 class InFlightLimit {
  public:
   // The limit stays at or below `most`, which is at least 1.

@@ -108,7 +108,7 @@ std::optional<TracedResult> RequestWindow::PopFinished() {
 void RequestWindow::Answered(v1::ClassifyStreamResponse answer, absl::Time arrived) {
   const auto sent = sent_.find(answer.request_id());
   if (sent == sent_.end()) {
-    // The answer cannot be matched to a request, and every other answer is in doubt as well.
+    // The answer cannot be matched to a request, so the other answers cannot be trusted either.
     FinishEverything(absl::InternalError(
         absl::StrCat("the server answered request \"", answer.request_id(), "\", which was not sent to it")));
     return;
@@ -119,7 +119,8 @@ void RequestWindow::Answered(v1::ClassifyStreamResponse answer, absl::Time arriv
   heard_ = true;
   lost_streams_ = 0;
   silent_streams_ = 0;
-  if (entry == nullptr || entry->state != State::kSent) return;  // too late: its deadline has passed
+  // the answer is too late: the request's deadline has passed
+  if (entry == nullptr || entry->state != State::kSent) return;
   entry->latency = arrived - entry->sent;
   if (limit_ != nullptr) {
     IsOverload(answer) ? limit_->OnOverload(entry->sent, arrived) : limit_->OnAnswer(in_flight, arrived);
@@ -162,8 +163,8 @@ void RequestWindow::Ended(absl::Status status, absl::Time now) {
   }
 }
 
-// Sets one wait for all requests: individual waits would open a stream for each. Returns false if no further stream may
-// be opened.
+// Sets one wait for all requests: with separate waits, each request would open a stream. Returns false if no further
+// stream may be opened.
 bool RequestWindow::LostStream(const absl::Status& status, absl::Time now) {
   if (lost_streams_++ == 0) lost_since_ = now;
   const auto delay =

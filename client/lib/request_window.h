@@ -68,7 +68,7 @@ class RequestWindow {
     size_t bytes = 0;
     State state = State::kWaiting;
     int attempts = 0;
-    int heard = 0;         // attempts on streams where the server answered something; only these count for max_attempts
+    int heard = 0;         // attempts on streams with at least one answer; only these count for max_attempts
     bool alone = false;    // true: send it alone, because it may have ended the last stream
     absl::Duration limit;  // deadline of the options, or the request's time_limit if shorter
     absl::Time deadline = absl::InfiniteFuture();  // set when it is first sent

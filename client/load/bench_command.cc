@@ -242,10 +242,10 @@ class Bench {
     const double low = command_.sweep.has_value() ? command_.sweep->low : command_.rate.value_or(kLowestRate);
     const double high = command_.sweep.has_value() ? command_.sweep->high : std::max(low, kHighestSwept);
     RateSearch search(low, high, command_.tolerance);
-    std::string doubt;  // doubt about the lowest rate that missed the goal
+    std::string doubt;  // reason to doubt the lowest rate that missed the goal
     while (const std::optional<double> rate = search.Next()) {
       const LoadPoint* point = hooks_.stopped() ? nullptr : &Measure(*rate);
-      // Repeats the measurement once: a disturbance by another program has usually ended by then.
+      // Repeats the measurement once: by then, a disturbance by another program has usually ended.
       if (point != nullptr && !point->result.interrupted && !InvalidReason(*point).empty()) point = &Measure(*rate);
       if (point == nullptr || point->result.interrupted) {
         report_.complete = false;

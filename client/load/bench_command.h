@@ -22,7 +22,7 @@ namespace vitrine {
 struct BenchCommand {
   ClientOptions client = {};          // its deadline applies to classes without one
   RequestClass request = {};          // defaults of the classes: model, resolution, priority and images
-  std::vector<std::string> mix = {};  // classes, see ParseMix; empty: only `request`
+  std::vector<std::string> mix = {};  // classes (see ParseMix); empty: only `request`
   WorkloadOptions workload = {};
 
   // Kind of load: a rate, a sweep, a search or a trace. If none is set: a closed loop.
@@ -34,13 +34,13 @@ struct BenchCommand {
 
   LoadSettings load = {};                       // without `arrivals` and `trace`, which RunBench sets
   std::optional<absl::Duration> duration = {};  // default: 10 s, the whole trace, or until load.max_requests
-  std::optional<absl::Duration> warm_up = {};   // default: 2 s; for a trace none
+  std::optional<absl::Duration> warm_up = {};   // default: 2 s; none for a trace
   int connections = 4;
   Goal goal = {};               // goal of a search; needs bounds or a deadline
   bool deadline_given = false;  // true: the user set client.deadline
   double tolerance = 0.05;      // resolution of a search, relative to the rate
   int repeats = 3;              // samples at the rate that a search found; most of them must meet the goal
-  double stability = 0.15;      // tolerance of the stability check, see stability.h
+  double stability = 0.15;      // tolerance of the stability check (see stability.h)
 
   std::vector<Gate> gates = {};  // on LoadGateMeasures; a search applies them to its best rate
 

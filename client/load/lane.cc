@@ -281,8 +281,8 @@ void Lane::OnInterrupt(int64_t now) {
   received_.EndAt(std::clamp(now, plan_.interval.from, received_.interval().to));
 }
 
-// Measures the busy share of this thread. Waiting for a processor counts as busy, because the thread cannot receive
-// then.
+// Measures the busy share of this thread. Waiting for a processor counts as busy, because a waiting thread receives no
+// answers.
 void Lane::WatchOwnTime(int64_t now) {
   if (now < plan_.interval.from || all_sent_) return;
   const int64_t busy = ThreadBusyNanoseconds();

@@ -37,7 +37,7 @@ class Lane {
     int lanes = 1;
   };
 
-  // Creates part `number` of plan.lanes.
+  // Creates lane `number` of plan.lanes.
   Lane(const Plan& plan, const LoadConnections& connections, int number);
 
   // Sends due requests until the interval ends. Open loop only; runs on its own thread.

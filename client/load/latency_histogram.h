@@ -40,11 +40,11 @@ class LatencyHistogram {
   double Mean() const;       // mean of the exact values
   double Deviation() const;  // standard deviation of the bucket midpoints
 
-  // Returns the smallest value that at least the share `quantile` (0 to 1) of all values does not exceed, rounded up to
-  // the end of its bucket but at most `max`. Returns 0 without values.
+  // Returns the smallest value v such that at least the share `quantile` (0 to 1) of all values is at most v, rounded
+  // up to the end of its bucket but at most `max`. Returns 0 without values.
   int64_t Quantile(double quantile) const;
-  // Like Quantile, but among `all` values: those not recorded here count as longer than any. nullopt if the quantile is
-  // one of those. Requires all >= count().
+  // Like Quantile, but among `all` values. Values that were not recorded here count as longer than all recorded ones;
+  // nullopt if the quantile is one of them. Requires all >= count().
   std::optional<int64_t> QuantileAmong(double quantile, uint64_t all) const;
   // Returns the number of values above `nanoseconds`, to the precision of a bucket.
   uint64_t CountAbove(int64_t nanoseconds) const;

@@ -16,10 +16,10 @@ namespace vitrine {
 namespace {
 
 constexpr int64_t kLongestSleep = 100'000'000;
-// Limits of a valid point.
-constexpr int64_t kLatest = 1'000'000;  // absolute, for any latency
+// Limits of a valid point: at a bound, the send delay may be kLatest or kOwnShare, whichever is longer.
+constexpr int64_t kLatest = 1'000'000;  // nanoseconds, for any bound
 constexpr double kOwnShare = 0.1;       // relative to the bound
-constexpr uint64_t kFewestLate = 3;     // in fewer than 100 requests, p99 is one request: no evidence
+constexpr uint64_t kFewestLate = 3;     // late requests; one could be the whole p99 of 100 requests
 constexpr double kBusiest = 0.9;
 constexpr absl::Duration kLongest = absl::Hours(24);
 

@@ -40,7 +40,7 @@ struct LoadSettings {
   absl::Duration warm_up = absl::Seconds(2);
   absl::Duration duration = absl::Seconds(10);  // length of the measured interval
   uint64_t max_requests = 0;                    // ends the measured interval earlier; 0: no bound
-  // Maximum requests without an answer; each costs about 10 KB here. Further requests are counted as not sent.
+  // Maximum requests without an answer; each costs the client about 10 KB. Further requests are counted as not sent.
   int max_outstanding = 8192;
   // Maximum wait for answers after the last request.
   absl::Duration patience = absl::Seconds(30);
@@ -86,7 +86,7 @@ struct LoadResult {
   // - Late sends, because latency counts from the due time. At a bound's quantile the delay is above a tenth of the
   //   bound (without bounds: of the p99 of all due requests) and above a millisecond, for at least three requests.
   // - A receiver thread that is busy for more than 90 % of the time, so that answers wait for it.
-  // Both only increase latencies: see InvalidReason in load_report.h.
+  // Both causes only increase latencies (see InvalidReason in load_report.h).
   std::string VoidReason() const;
 };
 

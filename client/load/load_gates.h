@@ -11,7 +11,7 @@
 namespace vitrine {
 
 // Measures for `vitrine bench --require`. Percentiles and shares cover all due requests; a missing answer counts as
-// longer than any. Rates count answers during the measured time.
+// longer than any received answer. Rates count answers during the measured time.
 std::span<const GateMeasure> LoadGateMeasures();
 
 // Returns a result for each gate, on the only point or on the best point of a search. The `rate` of a search is the

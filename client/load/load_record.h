@@ -84,7 +84,7 @@ class LoadRecord {
   void Refused(uint32_t request, const std::string& message);
   // Records a call that ended with an error (`code` is gRPC's) or with an invalid answer (a code from above).
   void Failed(uint32_t request_class, int64_t due, int64_t now, int code, const std::string& message);
-  // Records that the run ended before the call.
+  // Records that the run ended before the call ended.
   void Unanswered(uint32_t request_class, int64_t due);
   // Samples the contents of an answer with this `latency`.
   void Look(int64_t due, int64_t latency, const v1::ClassifyResponse& answer);

@@ -70,8 +70,7 @@ std::string InvalidReason(const LoadPoint& point);
 // Returns a point's remark in a table: void, interrupted, met, the missed bound, or not stable.
 std::string PointVerdict(const LoadPoint& point);
 
-// Returns a sentence if answers fall behind the schedule although all arrive in the end, thanks to a long deadline;
-// else "".
+// Returns a sentence if answers fall behind the schedule but all arrive in the end because of a long deadline; else "".
 std::string Overload(const LoadSetting& setting, const LoadPoint& point);
 
 // "unary", "stream"

@@ -22,9 +22,9 @@ namespace vitrine {
 // Sends the requests of a load over one connection as messages of ClassifyStream. Opens the stream for the first
 // request, and again after the stream has ended.
 //
-// At most kInFlight requests of a stream are at the server; further ones wait here, in order. When a stream ends, the
-// requests sent on it get its status. Waiting requests are sent on the next stream; if none was sent on this one, they
-// also get its status.
+// At most kInFlight requests of a stream are at the server; further requests wait here, in order. When a stream ends,
+// the requests sent on it get its status. Waiting requests are sent on the next stream; but if no request was sent on
+// the ended stream, they also get its status.
 class LoadStream {
  public:
   static constexpr int kInFlight = 64;  // limit of the contract, proto/vitrine/v1/classifier.proto

@@ -110,7 +110,8 @@ void RateSearch::Record(double rate, bool met) {
     missed_ = std::min(rate, missed_.value_or(rate));
   }
   next_.reset();
-  if (!met_.has_value() || (!missed_.has_value() && *met_ >= high_)) return;  // even the lowest rate missed, or all met
+  // even the lowest rate missed the goal, or all rates met it
+  if (!met_.has_value() || (!missed_.has_value() && *met_ >= high_)) return;
   if (!missed_.has_value()) {
     next_ = std::min(high_, 2 * *met_);
   } else if (*missed_ > *met_ * (1 + tolerance_)) {

@@ -28,8 +28,8 @@ struct Goal {
 std::string OverloadText(const LoadRecord& record, const Stability& stability, double least = 0.99);
 
 // Returns why a load missed the goal; empty: it met it. Bounds apply to all due requests: a missing answer counts as
-// longer than any. A load whose answers fall behind misses every goal: its queue would grow in a longer run. Ignores
-// the generator's own delays: see InvalidReason in load_report.h.
+// longer than any bound. A load whose answers fall behind misses every goal, since its queue would grow in a longer
+// run. Ignores the generator's own delays (see InvalidReason in load_report.h).
 std::string MissedGoal(const LoadRecord& record, const Stability& stability, const Goal& goal);
 
 // Rates of a sweep.
@@ -54,7 +54,7 @@ class RateSearch {
 
   std::optional<double> Next() const { return next_; }  // nullopt: the search is finished
   void Record(double rate, bool met);
-  std::optional<double> best() const { return met_; }  // highest that met the goal; nullopt: none did
+  std::optional<double> best() const { return met_; }  // highest rate that met the goal; nullopt: none did
 
  private:
   std::optional<double> next_;

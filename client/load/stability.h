@@ -18,7 +18,8 @@ struct Stability {
 // shorter than five seconds. Each window must agree with the median window
 //   in its rate of answers, within `tolerance` plus three standard deviations of such a count,
 //   in its p50, within `tolerance` plus 0.2 ms,
-//   in its p99, within three times as much, because few requests determine it; only if each window has 200 answers.
+//   in its p99, within three times the limit of p50, because few requests determine it; only if each window has 200
+//   answers.
 // Overload, warm-up or throttling of a server shows as a window that differs.
 Stability JudgeStability(const LoadRecord& record, double tolerance);
 

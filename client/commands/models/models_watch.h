@@ -14,7 +14,7 @@ namespace vitrine {
 // Arguments of `vitrine models watch`.
 struct WatchCommand {
   ClientOptions client;
-  ModelChoice model = {};  // default: all versions of all models; a missing one is waited for
+  ModelChoice model = {};  // default: all versions of all models; waits for a missing model
   Format format = Format::kTable;
   // Called after each line; false ends the command. Empty: endless.
   std::function<bool()> more = {};

@@ -24,7 +24,7 @@
 namespace vitrine {
 namespace {
 
-// Decodes the image when a map first needs it.
+// Decodes the image when an attention map first needs it.
 class LazyImage {
  public:
   explicit LazyImage(std::string_view encoded) : encoded_(encoded) {}

@@ -13,8 +13,8 @@
 namespace vitrine {
 namespace {
 
-// Header size: enough for any shape, because the number of rows is filled in at the end; a multiple of 64, which the
-// format requires.
+// Size of the header. It fits any shape, because the number of rows is filled in at the end. The format requires a
+// multiple of 64.
 constexpr size_t kHeaderBytes = 192;
 constexpr size_t kPreamble = 10;  // magic, version and length of the header
 

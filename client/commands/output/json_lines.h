@@ -13,7 +13,7 @@
 namespace vitrine {
 
 // Returns the answer for an image as one line of JSON, in the form that proto/vitrine/v1/answer.schema.json describes.
-// Numbers that are in a file are left out, except distances. EscapedBytes (common/data/file_names.h) escapes file
+// Leaves out values that are written to files, except distances. EscapedBytes (common/data/file_names.h) escapes file
 // names.
 std::string AnswerLine(v1::ClassifyResponse answer, AnswerFiles files);
 

@@ -39,7 +39,7 @@ struct Comparison {
 
   const Evaluation& first;
   const Evaluation& second;
-  // in the order of `first`; `counts` and all members after it are computed from the pairs
+  // in the order of `first`; `counts` and later members are computed from the pairs
   std::vector<PredictionPair> pairs = {};
   int64_t only_in_first = 0;  // images that the second did not evaluate
   int64_t only_in_second = 0;
@@ -70,8 +70,8 @@ absl::StatusOr<Comparisons> CompareAll(const Evaluation& first, std::span<const 
 // accurate.
 bool IsSignificant(const Comparison& comparison);
 bool IsWorse(const Comparison& comparison);
-// Returns "The second is right more often: ..., p = 3.2e-05 (McNemar, ...)." With several comparisons, p is the
-// corrected one.
+// Returns "The second is right more often: ..., p = 3.2e-05 (McNemar, ...)." With several comparisons, shows the
+// corrected p.
 std::string VerdictInWords(const Comparison& comparison);
 // Returns "kv version 4 at 32x32".
 std::string RunTitle(const Evaluation& evaluation);

@@ -10,8 +10,8 @@ namespace vitrine {
 inline constexpr double kSignificantP = 0.05;
 
 // Returns the adjusted p-values of Holm (1979, Scandinavian Journal of Statistics 6, 65-70), in the given order. If
-// every test with a value below 0.05 is called a difference, the probability of any false one is at most 5 %, for any
-// dependence between the tests.
+// every test with a value below 0.05 is called a difference, the probability that one or more of these are false is at
+// most 5 %, for any dependence between the tests.
 std::vector<double> HolmAdjusted(const std::vector<double>& p);
 
 }  // namespace vitrine

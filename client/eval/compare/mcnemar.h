@@ -30,7 +30,7 @@ McNemar TestMcNemar(const PairedCounts& counts);
 
 // Returns the accuracy of the second minus that of the first, -1 to 1.
 double PairedDifference(const PairedCounts& counts);
-// Returns the 95 % confidence interval of that difference by method 10 of Newcombe (1998, Statistics in Medicine 17,
+// Returns the 95 % confidence interval of PairedDifference by method 10 of Newcombe (1998, Statistics in Medicine 17,
 // 2635-2650), which combines the Wilson intervals of both accuracies with their correlation. Without images: -1 to 1.
 Interval PairedDifferenceInterval(const PairedCounts& counts);
 

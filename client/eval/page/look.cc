@@ -50,14 +50,14 @@ absl::StatusOr<ImageCard::Tile> Overlay(const Image& image, const v1::ClassifyRe
   return Thumbnail(overlay, kSide, absl::StrCat("attention, ", range.InWords()));
 }
 
-// Returns true if the set still has that image at its index. A recorded name with U+FFFD has lost bytes, and matches
-// any.
+// Returns true if the data set still has the prediction's image at its index. A recorded name with U+FFFD has lost
+// bytes, so it matches any name.
 bool Shows(const Dataset& data, const Prediction& prediction) {
   if (prediction.index < 0 || prediction.index >= data.size()) return false;
   return data.name(prediction.index) == prediction.name || prediction.name.find("\xEF\xBF\xBD") != std::string::npos;
 }
 
-// Keeps only the first fault, because later ones are mostly the same.
+// Keeps only the first fault, because later faults are mostly equal to it.
 class Faults {
  public:
   explicit Faults(Looks& looks) : looks_(looks) {}

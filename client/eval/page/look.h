@@ -39,7 +39,7 @@ v1::ClassifyRequest AttentionRequestFor(const ImageSource& source, v1::Attention
 
 // Images of a data set, small enough for a page.
 struct Looks {
-  // One list per prediction: the image and its attention, each only if available.
+  // One list per prediction: the image and its attention, if available.
   std::vector<std::vector<ImageCard::Tile>> images = {};
   std::string attention = {};  // description: "the class token's attention in the last layer, mean over heads"
   std::string fault = {};      // why images or attention are missing; empty: nothing is missing

@@ -18,7 +18,7 @@ namespace {
 
 constexpr size_t kMostNamed = 200;    // listed images without a result
 constexpr size_t kMostClasses = 100;  // maximum rows of the table of classes
-constexpr size_t kWeakClasses = 30;   // rows shown if there are more classes
+constexpr size_t kWeakClasses = 30;   // rows shown if there are more than kMostClasses
 constexpr int kPairs = 15;
 
 // Returns the classes that occur as labels or answers.

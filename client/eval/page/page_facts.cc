@@ -90,7 +90,7 @@ std::string ServedBy(const EvaluationMetrics& metrics) {
   return absl::StrJoin(parts, ", ");
 }
 
-// Describes the mapping of data classes to the model's, if the names differ.
+// Describes the mapping of data classes to the model's classes, if the names differ.
 std::string LabelMapInWords(const Evaluation& evaluation) {
   std::string text;
   const std::vector<int32_t>& map = evaluation.settings.label_map;

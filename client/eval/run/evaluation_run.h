@@ -94,7 +94,7 @@ class EvaluationRun {
   std::vector<int64_t> suspects_;       // to be sent before pending_, one at a time
 
   struct Round {
-    size_t position = 0;               // next index into its order
+    size_t position = 0;               // next index into the order of the round
     std::deque<int64_t> asked = {};    // requested images in order, until delivered
     std::vector<int64_t> again = {};   // to be sent again after an error
     std::vector<int64_t> unsent = {};  // delivered, but never sent

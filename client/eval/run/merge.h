@@ -15,7 +15,7 @@ struct MergeOptions {
   std::vector<std::string> folders = {};  // --out folders of shards, at least one
   std::string out = {};                   // another folder, without an evaluation
   bool allow_missing = false;             // true: shards, or images of shards, may be missing
-  std::vector<Gate> gates = {};           // only checked: an error if the model cannot have the measure
+  std::vector<Gate> gates = {};           // only checked: it is an error if the model cannot have a gate's measure
 };
 
 // Returns the evaluation that one run over the whole data set would have made. Atomically writes its journal to `out`;

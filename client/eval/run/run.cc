@@ -157,7 +157,7 @@ void EvaluationRun::AskRound() {
   SortOutLost(cautious, {order.begin() + static_cast<ptrdiff_t>(round_.position), order.end()});
 }
 
-// Puts the images of a round that have no result into the next rounds.
+// Puts the round's images without a result into the next rounds.
 void EvaluationRun::SortOutLost(bool cautious, std::vector<int64_t> rest) {
   rest.insert(rest.begin(), round_.unsent.begin(), round_.unsent.end());
   if (round_.lost.size() == 1 && proven_) {

@@ -37,8 +37,8 @@ struct EvalCommand {
   absl::Duration patience = absl::Minutes(2);
   bool restart = false;          // deletes an evaluation in the folder
   bool keep_logits = false;      // keep all logits of every answer, for Calibrate
-  bool retry_failed = false;     // retry images that were refused or unreadable
-  std::vector<Gate> gates = {};  // only checked: an error if the model cannot have the measure
+  bool retry_failed = false;     // keep all logits of every answer, for Calibrate
+  std::vector<Gate> gates = {};  // retry images that were refused or unreadable
 };
 
 struct EvalResult {

@@ -15,8 +15,8 @@
 namespace vitrine {
 namespace {
 
-constexpr int kMostDoubtful = 3;  // attempts of an image that the server answers with INTERNAL or similar
-constexpr int kMostStrikes = 3;   // losses of the server after which an image alone in flight is refused
+constexpr int kMostDoubtful = 3;  // maximum attempts of an image if the server answers INTERNAL or similar
+constexpr int kMostStrikes = 3;   // an image is refused if the server was lost this often with only it in flight
 constexpr int kMostReads = 3;     // attempts to read a missing image
 constexpr int kManyUnread = 16;   // consecutive unreadable images that indicate missing data
 
@@ -139,7 +139,7 @@ void EvaluationRun::AskLater(int64_t index, const absl::Status& status) {
   if (now - trouble.second < command_.patience) round_.again.push_back(index);
 }
 
-// Counts a loss of the server with only this image in flight, after the server had answered another.
+// Counts a loss of the server with only this image in flight, after the server had answered another image.
 void EvaluationRun::Strike(int64_t index) {
   Trouble& trouble = trouble_[index];
   if (++trouble.strikes < kMostStrikes) return;
@@ -153,7 +153,7 @@ void EvaluationRun::TakeReadError(int64_t index, const absl::Status& status) {
   Trouble& trouble = trouble_[index];
   trouble.last = status;
   ++trouble.reads;
-  // Errors other than these two are caused by the file itself.
+  // Other errors than these two are caused by the file.
   const bool is_missing = absl::IsNotFound(status), may_pass = is_missing || absl::IsUnavailable(status);
   if (!may_pass || (is_missing && trouble.reads >= kMostReads && DataIsThere())) {
     Prediction prediction = Begin(index);

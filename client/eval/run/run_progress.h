@@ -20,11 +20,11 @@ namespace vitrine {
 // Progress line of an evaluation: count, rate, time left, accuracy and failures so far.
 class RunProgress {
  public:
-  // `images` is the total. `display` must outlive this object. From the first drawing to DrawEnd a thread redraws the
-  // line when due: nothing else may draw on `display` until this object is destroyed.
+  // `images` is the total. `display` must outlive this object. From the first drawing to DrawEnd, a thread redraws the
+  // line when due. Until this object is destroyed, nothing else may draw on `display`.
   RunProgress(ProgressDisplay& display, int64_t images);
 
-  // Counts an image; `again`: an earlier session already had its result.
+  // Counts an image. `again`: an earlier session already had a result of this image.
   void Count(const Prediction& prediction, bool again);
   int64_t known() const { return known_; }
   int64_t asked() const { return asked_; }  // results of this session
@@ -32,7 +32,7 @@ class RunProgress {
   void Draw(int in_flight, absl::Time now);
   // Draws the final state.
   void DrawEnd(int in_flight, absl::Time now);
-  // Draws the reason while no request is sent.
+  // Shows `why` instead of rates while no request is sent.
   void DrawWaiting(const std::string& why, absl::Time now);
   void Line(const std::string& text);
 

@@ -16,9 +16,9 @@ namespace vitrine {
 //   JSON lines, whose first byte is '{': {"seconds": 0.25, "model": "a", "picture": "cat.jpg", "deadline": "50ms"}
 //
 // `seconds`, from the start of the load, is required and must not decrease from line to line. Other fields may be
-// missing or empty and then come from `defaults`, whose images are used in turn. Relative image paths start at
-// `folder`. The message of INVALID_ARGUMENT names the line. At most 10 million lines, and 1000 classes (groups of lines
-// that differ only in time and image).
+// missing or empty and then come from `defaults`, whose images are used one after the other. Relative image paths start
+// at `folder`. The message of INVALID_ARGUMENT names the line. At most 10 million lines, and 1000 classes (groups of
+// lines that differ only in time and image).
 absl::StatusOr<Trace> ParseTrace(absl::string_view text, const std::string& folder, const RequestClass& defaults);
 
 // Reads the trace in a regular file of at most 2 GiB; paths in it start at its folder. Errors name the file.

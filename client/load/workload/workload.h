@@ -23,7 +23,7 @@ struct Workload {
   // Grouped by class, in the order of the classes, except in a trace.
   std::vector<Request> requests = {};
   double image_bytes = 0;        // mean size of an image in bytes
-  std::string passed_over = {};  // summary of the files that were ignored in folders, see FoundImages
+  std::string passed_over = {};  // summary of the files that were ignored in folders (see FoundImages)
 
   // Draws the `number`-th request, its class by weight and its image uniformly, and returns its index. Pure. Not for a
   // trace.
