@@ -42,7 +42,7 @@ absl::StatusOr<EvaluationBatch> ReadBatch(const Model& model, const Dataset& dat
     std::copy(values.begin(), values.end(), inputs.back().mutable_data_ptr<float>());
     order.push_back({geometry.input, i});
   }
-  // Sorts by size: equal neighbours share batched calls.
+  // Sorts by size, since neighbours of equal size share batched calls.
   std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) {
     return std::pair(a.first.height, a.first.width) < std::pair(b.first.height, b.first.width);
   });
@@ -141,7 +141,7 @@ absl::StatusOr<Accuracy> Evaluate(const Model& model, const Dataset& data, std::
 
   Accuracy accuracy{.size = size};
   for (const absl::StatusOr<BatchScore>& score : scores) {
-    // Returns the error of a failed batch, not of the batches that it cancelled.
+    // Returns the error of the failed batch, not of the batches that were cancelled because of it.
     if (!score.ok() && !absl::IsCancelled(score.status())) return score.status();
   }
   for (const absl::StatusOr<BatchScore>& score : scores) {

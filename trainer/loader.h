@@ -32,7 +32,7 @@ class BatchLoader {
   BatchLoader& operator=(const BatchLoader&) = delete;
   ~BatchLoader();
 
-  // Returns the next batch; blocks until it is ready. OUT_OF_RANGE after the last.
+  // Returns the next batch; blocks until it is ready. OUT_OF_RANGE after the last batch.
   absl::StatusOr<TrainingBatch> Next();
   // Total time that Next() has waited.
   absl::Duration waited() const { return waited_; }

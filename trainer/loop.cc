@@ -116,12 +116,12 @@ class Run {
 
   RunPosition position_;
   StepReport report_;                      // last step
-  std::optional<Score> measured_on_test_;  // after the last step
+  std::optional<Score> measured_on_test_;  // score on the test split after the last step
   bool stopping_ = false;
   absl::Time started_;         // start of this run
-  int64_t first_samples_ = 0;  // seen before this run
-  double seconds_before_ = 0;  // spent before this run
-  absl::Duration measuring_;   // measuring time within this run
+  int64_t first_samples_ = 0;  // samples of earlier runs
+  double seconds_before_ = 0;  // training time of earlier runs
+  absl::Duration measuring_;   // spent on measurements in this run
 };
 
 absl::Status Run::Restore() {
@@ -295,7 +295,8 @@ absl::Status Run::AfterStep() {
     const bool save = stopping_ || (options_.save_every_steps > 0 && position_.step % options_.save_every_steps == 0);
     return save ? Save() : absl::OkStatus();
   }
-  // Saves the state before the measurement, which takes long. A run that is killed during it measures again.
+  // Saves the state before the measurement, which takes long. If the run is killed during the measurement, a resumed
+  // run measures again.
   RETURN_IF_ERROR(Save());
   std::string scores;
   if (MeasuresNow()) {
@@ -368,7 +369,7 @@ absl::StatusOr<TrainResult> Run::Result() {
                      .epochs = Epochs(),
                      .last_epoch = Epochs()};
   result.model = average_ ? average_->Release() : std::move(model_);
-  // Without held-out samples the best state was chosen on the test split, so its score there would be too good.
+  // Without held-out samples the best state was chosen on the test split, so its score on that split would be too good.
   if (recipe_.validation_share() > 0 && position_.best) {
     if (Leads()) RETURN_IF_ERROR(LoadBest(options_.work_dir, *result.model));
     result.is_best = true;

@@ -28,7 +28,7 @@ struct TrainOptions {
   // one only with the same number of replicas on the same kind of processor; Train reports a changed number.
   int threads = 1;
   int loader_threads = 1;
-  // Number of steps between writes of the state, which is also written at the end of each epoch. 0: only at these ends.
+  // Number of steps between writes of the state; 0: no such writes. The state is also written at the end of each epoch.
   int64_t save_every_steps = 0;
   // Set to true to stop: after the current step the state is written and Train returns unfinished. With several
   // processes, it is enough to set it in one of them.

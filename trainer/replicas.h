@@ -26,8 +26,8 @@ std::vector<NamedTensor> TrainedParameters(const Task& task, const Module& model
 // Gradients are summed in a fixed order, so the result depends only on the number of replicas. Thread-compatible.
 class Replicas {
  public:
-  // `model` is the first of `count` replicas; it must outlive them and not move. Enables gradients for the parameters
-  // that the task trains.
+  // `model` is the first of `count` replicas; it must outlive the replicas and not move. Enables gradients for the
+  // parameters that the task trains.
   static absl::StatusOr<std::unique_ptr<Replicas>> Make(const Task& task, Module& model, int count);
 
   // Clears the gradients of the model's parameters.

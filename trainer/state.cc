@@ -45,7 +45,7 @@ std::vector<NamedTensor> StateTensors(const RunParts& parts) {
   return all;
 }
 
-// Returns the fields of a recipe that a resumed run must have unchanged.
+// Returns the fields of a recipe that must be unchanged in a resumed run.
 v1::Recipe Binding(v1::Recipe recipe) {
   recipe.clear_epochs();
   // These two fields divide a step. The number of samples per step is compared instead.
@@ -139,7 +139,7 @@ void KeepPrevious(const fs::path& work_dir) {
   if (!error) fs::rename(temporary, previous, error);
 }
 
-// Adds a hint at the previous state, if there is one, to the error of an unreadable state.
+// Adds a hint about the previous state, if there is one, to the error of an unreadable state.
 absl::Status NamingThePrevious(const absl::Status& damage, const fs::path& work_dir) {
   std::error_code ignored;
   if (!fs::exists(PreviousFile(work_dir), ignored)) return damage;
@@ -172,7 +172,7 @@ absl::Status CheckRoomForState(const fs::path& work_dir, const RunParts& parts) 
   fs::remove(work_dir / "writable", error);
   int64_t needed = 0;
   for (const NamedTensor& tensor : StateTensors(parts)) needed += tensor.tensor.nbytes();
-  // The last two states stay until the new one is complete, and the best weights need space as well.
+  // The last two states stay until the new state is complete, and the best weights need space as well.
   needed *= 4;
   const fs::space_info space = fs::space(work_dir, error);
   if (error || static_cast<int64_t>(space.available) >= needed) return absl::OkStatus();

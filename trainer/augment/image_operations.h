@@ -21,8 +21,8 @@ Image Posterize(Image image, int bits);        // keeps the `bits` highest bits,
 Image Solarize(Image image, int threshold);    // inverts values of at least `threshold`
 Image SolarizeAdd(Image image, int addition);  // adds to values below 128
 
-// Factor 0 gives the image named on the right, factor 1 the original. A larger factor strengthens the original's
-// difference from the image of factor 0.
+// Factor 0 gives the image named on the right, factor 1 the original. A factor above 1 increases the difference from
+// the image of factor 0.
 Image Saturate(Image image, double factor);        // 0: grey
 Image Contrast(Image image, double factor);        // 0: the mean grey
 Image Brighten(Image image, double factor);        // 0: black

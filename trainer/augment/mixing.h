@@ -13,10 +13,10 @@ bool Mixes(const v1::Mixing& mixing);
 
 // Applies mixup (Zhang et al. 2018) or CutMix (Yun et al. 2019) to a batch, with one choice and one lambda ~
 // Beta(alpha, alpha) per batch. Among neighbours of equal size, the first image is mixed with the last, the second with
-// the last but one, and so on; the middle one of an odd number is unchanged.
+// the last but one, and so on; the middle image of an odd number is unchanged.
 //   mixup   x_i = lambda x_i + (1 - lambda) x_j
-//   CutMix  replaces a rectangle of x_i by the same one of x_j. Its sides are sqrt(1 - lambda) of the image's, its
-//           centre is uniform, and it is clipped to the image. lambda becomes the share of x_i that is left.
+//   CutMix  replaces a rectangle of x_i by the same rectangle of x_j. Its sides are sqrt(1 - lambda) of the image's,
+//           its centre is uniform, and it is clipped to the image. lambda becomes the share of x_i that is left.
 // Targets are set for every batch, mixed or not:
 //   t_i = lambda y_i + (1 - lambda) y_j; y is label_smoothing / classes, plus 1 - label_smoothing at the label.
 // Requires contiguous fp32 images on the CPU that share no memory, and labels [samples] on the CPU below `classes`.

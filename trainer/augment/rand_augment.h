@@ -15,7 +15,7 @@ namespace vitrine {
 // An operation for RandAugment to choose.
 struct RandOperation {
   std::string_view name;
-  // Applies a magnitude of 0 to 10; larger is further from the original. `negative` reverses the direction of
+  // Applies a magnitude of 0 to 10; a larger magnitude changes the image more. `negative` reverses the direction of
   // operations that have one.
   Image (*apply)(Image image, double magnitude, bool negative, const Colour& fill);
 };
@@ -23,9 +23,9 @@ struct RandOperation {
 // timm's fifteen operations with increasing magnitudes:
 //   AutoContrast, Equalize, Invert      no magnitude
 //   Rotate                              up to 30 degrees
-//   Posterize                           keeps 4 bits down to 1
-//   Solarize                            inverts from 256 down to 0
-//   SolarizeAdd                         adds up to 110 below 128
+//   Posterize                           keeps 4 to 1 bits
+//   Solarize                            inverts values from 256 (none) down to 0 (all)
+//   SolarizeAdd                         adds up to 110 to values below 128
 //   Color, Contrast, Brightness, Sharpness  factor 1 +- up to 0.9
 //   ShearX, ShearY                      up to 0.3
 //   TranslateX, TranslateY              up to 0.45 of the side

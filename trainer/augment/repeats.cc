@@ -21,7 +21,7 @@ CounterRandom RandomOf(uint64_t seed, uint64_t epoch, const Member& member) {
 }
 
 CounterRandom RandomOfBatch(uint64_t seed, uint64_t epoch, int64_t index) {
-  // Counts down from 2^63 - 1. The keys of samples and repeats stay below these.
+  // Batch keys count down from 2^63 - 1. The keys of samples and repeats stay below them.
   return CounterRandom(seed, epoch, (uint64_t{1} << 63) - 1 - static_cast<uint64_t>(index));
 }
 

@@ -16,8 +16,8 @@ namespace vitrine {
 // divide `size`. Every epoch draws new samples.
 std::vector<Member> MembersOf(uint64_t seed, uint64_t epoch, int64_t size, int repeats);
 
-// Returns the random numbers that augment a member of an epoch. Each repeat has its own numbers; those of repeat 0 are
-// the same as without repeats. Requires fewer than 2^40 samples.
+// Returns the random numbers that augment a member of an epoch. Each repeat has its own numbers; repeat 0 has the
+// numbers of a run without repeats. Requires fewer than 2^40 samples.
 CounterRandom RandomOf(uint64_t seed, uint64_t epoch, const Member& member);
 
 // Returns the random numbers of a batch of an epoch, distinct from those of all samples.

@@ -83,7 +83,7 @@ absl::StatusOr<TrainingBatch> DrawBatch(const std::vector<Image>& images, const 
     std::copy(input.values.begin(), input.values.end(), batch.images.back().data_ptr<float>());
   }
   if (Mixes(recipe.mixing())) {
-    batch.labels = at::zeros({batch.samples}, at::kLong);  // only images are shown
+    batch.labels = at::zeros({batch.samples}, at::kLong);  // not used: the sheet shows only images
     CounterRandom random = RandomOfBatch(recipe.seed(), epoch, 0);
     MixBatch(recipe.mixing(), /*label_smoothing=*/0, /*classes=*/1, random, batch);
   }

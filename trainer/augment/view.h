@@ -29,7 +29,7 @@ struct View {
 absl::StatusOr<Size> DrawSize(const v1::Recipe& recipe, const v1::Preprocessing& preprocessing, Size image,
                               CounterRandom& random);
 
-// Returns a window with the aspect ratio of `size`. Without augmentation: the largest that fits, centred.
+// Returns a window with the aspect ratio of `size`. Without augmentation, returns the largest centred window that fits.
 View DrawView(const v1::Augmentation& augmentation, Size image, Size size, CounterRandom& random);
 
 // Returns the mean colour of `preprocessing` in 8 bits.

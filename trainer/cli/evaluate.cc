@@ -83,7 +83,7 @@ absl::StatusOr<std::unique_ptr<Dataset>> WithClassesOf(const std::vector<std::st
   if (!match.ok()) {
     const absl::string_view fault = match.status().message();
     return absl::InvalidArgumentError(
-        // omits the hint at --label-map, which this command does not have
+        // omits the hint to use --label-map, which this command does not have
         absl::StrCat(mismatch, ": ", fault.substr(0, fault.find(';'))));
   }
   if (match->unknown.empty()) {

@@ -277,7 +277,7 @@ absl::Status RunRecipe(RunFlags flags) {
   if (!flags.publish.empty()) {
     ASSIGN_OR_RETURN(const std::unique_ptr<Module> model, experiment.task->MakeModel());
     RETURN_IF_ERROR(CheckPublishable(flags.publish, flags.name, kBytesPerParameter * model->CountParameters()));
-    // Fails before the training instead of after it.
+    // Makes goldens once now, so that an error appears before the training, not after it.
     RETURN_IF_ERROR(
         MakeGoldens(experiment.recipe, dynamic_cast<const Model&>(*model), *experiment.test, GoldenImagesOf(flags))
             .status());

@@ -18,7 +18,7 @@ struct Place {
   int site = 0;
 };
 
-// Computes alpha q k^T for q [..., n, d_h] and k [..., m, d_h]: [..., n, m].
+// Computes alpha * q k^T for q [..., n, d_h] and k [..., m, d_h]: [..., n, m].
 at::Tensor AttentionScores(const at::Tensor& q, const at::Tensor& k, double alpha);
 
 // Parameters of softmax(logits + mask) v, except queries, keys and values.
@@ -35,9 +35,9 @@ at::Tensor MixValues(const at::Tensor& q, const at::Tensor& k, const at::Tensor&
                      const Mixing& mixing, Place place, const ForwardContext& context);
 
 // Self-attention of a sequence, in the KV transformer's three forms (alpha is the score scale):
-//   QKV      softmax(alpha q k^T) v
-//   KV       softmax(alpha k k^T) v
-//   KV_POS   softmax(s alpha k k^T + g) v, one scalar s and a value g(j) per key: see MapPosition
+//   QKV      softmax(alpha * q k^T) v
+//   KV       softmax(alpha * k k^T) v
+//   KV_POS   softmax(s * alpha * k k^T + g) v, one scalar s and a value g(j) per key (see MapPosition)
 class SequenceAttention : public Module {
  public:
   SequenceAttention(const v1::SequenceConfig& config, Initializer& initializer);
@@ -56,7 +56,7 @@ class SequenceAttention : public Module {
   std::optional<MapPositionLayer> map_pos_;  // KV_POS only
 };
 
-// Attention of a decoder's elements to the encoder's: softmax(alpha q k^T) v with q from the target, k and v from the
+// Attention of a decoder's elements to the encoder's: softmax(alpha * q k^T) v with q from the target, k and v from the
 // source, in every variant.
 class SourceAttention : public Module {
  public:

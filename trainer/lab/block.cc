@@ -39,7 +39,7 @@ ReluFeedForward::ReluFeedForward(const SequenceConfig& config, Initializer& init
 
 at::Tensor ReluFeedForward::Forward(const at::Tensor& x, int site, const ForwardContext& context) const {
   at::Tensor hidden = at::relu(OnElements(fc1_, x, context));  // [B, n, mlp_width]
-  // Dropout before ReLU equals dropout after it, since kept values are scaled by a positive number.
+  // Dropout before ReLU equals dropout after it, since dropout scales the remaining values by a positive number.
   if (drop_hidden_) hidden = Dropout(hidden, context.dropout.mlp, site, context);
   return OnElements(fc2_, hidden, context);
 }

@@ -55,7 +55,7 @@ class Encoder : public SequenceModel {
 
   const bool drop_input_;
   const int input_site_;
-  std::optional<DenseLayer> features_;  // set if embedding_ is not
+  std::optional<DenseLayer> features_;  // set if embedding_ is not set
   std::optional<Embedding> embedding_;
   Positions positions_;
   BlockStack blocks_;

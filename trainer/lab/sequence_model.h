@@ -53,7 +53,8 @@ absl::Status ValidateSequence(const v1::SequenceConfig& config);
 absl::StatusOr<std::unique_ptr<SequenceModel>> MakeSequenceModel(const v1::SequenceConfig& config, uint64_t seed = 0,
                                                                  at::Device device = at::kCPU);
 
-// Returns the number of logits per element: config.outputs, or the vocabulary if that is 0. Requires a valid config.
+// Returns the number of logits per element: config.outputs, or the vocabulary's size if config.outputs is 0. Requires a
+// valid config.
 int SequenceOutputs(const v1::SequenceConfig& config);
 
 // Checks types, shapes, lengths, ids within the vocabulary, and that no sequence begins with padding. INVALID_ARGUMENT

@@ -24,7 +24,7 @@ struct SequenceRow {
 // exception is characters with KV+Pos, which have a row for each number of heads.
 std::span<const SequenceRow> SequenceZoo();
 
-// Finds a model. NOT_FOUND lists the names of the same task; if the task is unknown, the tasks.
+// Finds a model. NOT_FOUND lists the names of the same task or, if the task is unknown, all tasks.
 absl::StatusOr<SequenceRow> FindSequence(std::string_view name);
 
 }  // namespace vitrine

@@ -74,7 +74,7 @@ std::string Lineage(const v1::Recipe& recipe, const v1::Provenance& provenance, 
   return rows;
 }
 
-// Describes a step's actual size. For small data sets it is below the recipe's.
+// Describes a step's actual size. With small data sets it is below the recipe's step size.
 std::string Step(const v1::Recipe& recipe, const RunPosition& position) {
   const int64_t batches = int64_t{std::max(1, recipe.accumulate())} * position.processes;
   const int64_t batch = position.samples_per_step / batches;

@@ -25,8 +25,8 @@ struct RunOrigin {
 // True if the recipe's data name and published figure belong to data with this digest.
 bool IsKnown(const v1::Recipe& recipe, const std::string& data_digest);
 
-// Returns the provenance without ancestors and metrics. Known data get the name in the recipe, other data the value of
-// --data.
+// Returns the provenance without ancestors and metrics. Known data get the name in the recipe, other data get the value
+// of --data.
 v1::Provenance MakeProvenance(const v1::Recipe& recipe, const TrainResult& result, const RunOrigin& origin);
 
 // Adds the version that training started from, and the teacher. If training continued that version on the same data

@@ -24,7 +24,7 @@ struct BundledRecipe {
 std::span<const BundledRecipe> BundledRecipes();
 
 // Finds a bundled recipe by name, or reads a textproto file by path (a name with '/' or '.'). Does not validate, since
-// overrides may complete it. NOT_FOUND lists the bundled names; INVALID_ARGUMENT gives line and column.
+// overrides may complete the recipe. NOT_FOUND lists the bundled names; INVALID_ARGUMENT gives line and column.
 absl::StatusOr<v1::Recipe> FindRecipe(const std::string& name_or_path);
 
 // Applies "path=value": path is a field with dots, value is written as in a textproto. Strings need no quotes. A [list]
@@ -50,7 +50,7 @@ void ClearReplacedLists(const google::protobuf::Message& from, google::protobuf:
 // Overwrites fields of the config by the recipe's overrides.
 void OverrideModel(const v1::Recipe& recipe, v1::ModelConfig& config);
 
-// Returns the config of the zoo row with the recipe's overrides. If the recipe starts from a version, see
+// Returns the config of the zoo row with the recipe's overrides. For a recipe that starts from a version, see
 // tasks/start_config.h.
 absl::StatusOr<v1::ModelConfig> ConfigOf(const v1::Recipe& recipe);
 

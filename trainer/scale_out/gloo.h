@@ -18,7 +18,7 @@ struct ConnectOptions {
   // Timeout of Sum and Broadcast. It detects a process that hangs or lost its network; the end of a process is detected
   // at once. It must exceed the time of work that one rank does alone, such as measuring.
   absl::Duration answer_timeout = absl::Minutes(30);
-  // After a loss, time that each remaining rank waits for the reports of the others, to name the missing ranks.
+  // After a loss, time that each remaining rank waits for the other ranks' reports, to name the missing ranks.
   absl::Duration report_timeout = absl::Seconds(5);
   // Values that must be equal on every rank, for instance the recipe and a digest of the data. The error names a rank
   // that differs and the first line that differs.

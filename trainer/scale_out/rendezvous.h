@@ -31,7 +31,7 @@ using Environment = std::function<const char*(const char* name)>;
 // LOCAL_RANK (default 0), TORCHELASTIC_USE_AGENT_STORE and TORCHELASTIC_RESTART_COUNT. If WORLD_SIZE is set without
 // RANK, the rank is a Kubernetes Indexed Job's JOB_COMPLETION_INDEX.
 // Nullopt: none of the first four is set, so this process trains alone. INVALID_ARGUMENT: some are missing or invalid.
-// Such a process must not train alone, because the others would train beside it.
+// Such a process must not train alone, because the other processes would train without it.
 absl::StatusOr<std::optional<Rendezvous>> ReadRendezvous(const Environment& environment);
 
 }  // namespace vitrine

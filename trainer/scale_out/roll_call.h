@@ -26,7 +26,7 @@ bool EndsWithin(absl::Duration limit, std::function<void()> work);
 // Returns the message of an exception from LibTorch or Gloo in one line.
 std::string InOneLine(const std::exception& error);
 
-// The members of a run and, after a loss, the remaining ones. They are kept in the store that the ranks share.
+// The members of a run and, after a loss, the remaining members, in the store that the ranks share.
 class RollCall {
  public:
   // Prefixes keys with `rendezvous.restarts`, which separates the attempts of a restarted job.

@@ -26,7 +26,7 @@ struct Running {
   absl::Time since;
 };
 
-// Blocks SIGINT and SIGTERM while it exists. Between fork and exec, a signal would run the parent's handler in the
+// Blocks SIGINT and SIGTERM during its lifetime. Between fork and exec, a signal would run the parent's handler in the
 // child and be lost.
 class SignalsHeld {
  public:
@@ -115,7 +115,7 @@ class Pool {
   // Returns true if a job ended.
   bool CollectEnded() {
     bool any = false;
-    // Waits for each pid on its own, since the process may have other children.
+    // Waits for each pid separately, since the process may have other children.
     for (auto it = running_.begin(); it != running_.end();) {
       int status = 0;
       const pid_t got = waitpid(it->first, &status, WNOHANG);

@@ -39,7 +39,7 @@ struct SweepOutcome {
   std::vector<std::optional<CellResult>> results;  // one per cell
   std::vector<SweepFailure> failures;
   bool stopped = false;  // true if `stop` ended the sweep before every run had started
-  size_t kept = 0;       // earlier results that were kept
+  size_t kept = 0;       // results of earlier runs that were reused
 };
 
 // Runs every cell without a result as `program run RECIPE --resume ...` in its own process, so that a crash of a run or

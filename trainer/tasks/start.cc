@@ -43,7 +43,8 @@ Grid TableGrid(const v1::ModelConfig& config) {
   return {};
 }
 
-// Resizes the stored table to the model's grid. Undefined if either tensor is not a table of its model's grid.
+// Resizes the stored table to the model's grid. Returns an undefined tensor if either tensor is not a table of its
+// model's grid.
 at::Tensor ResizedTable(const at::Tensor& stored, Grid from, const at::Tensor& wanted, Grid to, int prefix) {
   const auto is_table = [prefix](const at::Tensor& tensor, Grid grid) {
     return tensor.dim() == 2 && grid.cells() > 0 && tensor.size(0) == prefix + grid.cells();

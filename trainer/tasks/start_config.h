@@ -19,8 +19,8 @@ namespace vitrine {
 // the solution.
 absl::StatusOr<v1::ModelConfig> ConfigFrom(const v1::Manifest& start, const v1::Recipe& recipe, int classes);
 
-// True if the classifier's last layer starts at random: if the recipe says so, or if it uses the version's model with
-// other classes.
+// True if the classifier's last layer starts at random: if the recipe says so, or if the recipe uses the version's
+// model with other classes.
 bool ReplacesHead(const v1::Recipe& recipe, const std::vector<std::string>& version_labels,
                   const std::vector<std::string>& labels);
 

@@ -39,7 +39,7 @@ void AddScalar(const std::string& tag, double number, tensorboard::Event& event)
   value.set_simple_value(static_cast<float>(number));
 }
 
-// Formats the recipe as Markdown for TensorBoard. An indent of four makes a line literal.
+// Formats the recipe as Markdown for TensorBoard. An indent of four spaces makes a line literal.
 tensorboard::Event RecipeEvent(const std::string& recipe) {
   tensorboard::Event event = EventAt(0);
   tensorboard::Summary::Value& value = *event.mutable_summary()->add_value();
@@ -52,7 +52,7 @@ tensorboard::Event RecipeEvent(const std::string& recipe) {
 }
 
 // Returns the second for the file name. TensorBoard reads event files in order of name, so a run that is resumed within
-// the same second needs a later one.
+// the same second needs a later second.
 int64_t NextSecond(const std::filesystem::path& folder) {
   int64_t second = absl::ToUnixSeconds(absl::Now());
   std::error_code ignored;

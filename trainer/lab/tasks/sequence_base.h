@@ -17,7 +17,7 @@
 
 namespace vitrine {
 
-// Purpose of random numbers. Each purpose has its own stream; the trainer's streams are separate.
+// Purpose of random numbers. Each purpose has its own stream, separate from the trainer's streams.
 enum class Stream { kDigits, kSplit, kClusters, kSets, kValidationSets, kTestSets, kWindows };
 
 // `epoch` is 0 for values that are the same in every epoch.

@@ -54,7 +54,7 @@ std::vector<int64_t> Spread(int64_t size, int64_t most);
 
 struct ExamineOptions {
   std::optional<Size> size = std::nullopt;
-  int64_t most_images = 10000;  // a larger set is reduced to so many by Spread
+  int64_t most_images = 10000;  // Spread reduces a larger set to this many images
   int mistakes = 12;
   int examples = 6;
   int batch = 100;

@@ -20,7 +20,7 @@ namespace vitrine {
 const AttentionAbility::Offer* SpatialAttention(const AttentionAbility& ability);
 
 // Returns an image of a set, overlaid with the mean over heads of SpatialAttention. Uses up to `layers` layers, spread
-// from the first to the last; if `layers` is 1, the last. Errors as RunModel.
+// from the first to the last; if `layers` is 1, uses the last layer. Errors as RunModel.
 absl::StatusOr<std::vector<ImageCard::Tile>> LookAt(const Model& model, const Dataset& data, int64_t index,
                                                     std::optional<Size> size, int layers);
 
