@@ -15,7 +15,8 @@
 namespace vitrine {
 namespace {
 
-// Errors end the process, like libjpeg's default handler: decode_worker.cc decoded the same images before.
+// Errors end the process, like libjpeg's default handler. None is expected: decode_worker.cc decoded the same images
+// before.
 absl::Status UndoEntropyCoding(std::string_view image, const v1::Preprocessing&, std::vector<float>& input) {
   jpeg_decompress_struct jpeg;
   jpeg_error_mgr errors;

@@ -76,7 +76,7 @@ struct CompiledBatch {
   std::vector<float> logits;
 };
 
-// Batches, which are computed in turn, and the engine that computes them.
+// Batches, computed one after the other, and the engine that computes them.
 struct CompiledBatches {
   engine::Engine engine;
   engine::Workspace workspace;

@@ -15,7 +15,7 @@ struct Work {
   std::string description;
   int images = 0;                                     // per repetition
   std::function<absl::Status()> repeat;               // one repetition
-  std::function<std::vector<std::string>()> results;  // lines to compare with a peer's; may be null
+  std::function<std::vector<std::string>()> results;  // lines to compare with a peer's results; may be null
 };
 
 // Runs the work on commands from standard input, so that a driver can interleave it with its peers:
@@ -30,7 +30,7 @@ int Serve(const std::string& program, const absl::StatusOr<Work>& work);
 // The forward pass of a stored model on one batch.
 struct ForwardOptions {
   std::vector<std::string> sizes;  // "HEIGHTxWIDTH", one per image; inputs are drawn from a fixed seed
-  // "0,3,5": images of one batch; the batches run in turn; empty: one batch of all images
+  // "0,3,5": images of one batch; batches run one after the other; empty: one batch of all images
   std::vector<std::string> batches;
   std::string save_inputs;         // safetensors file for the inputs ("input.000", ...), for a peer; empty: not saved
   bool compiled = false;           // use the CPU engine instead of the reference

@@ -54,8 +54,8 @@ class TemporaryRepository {
   std::filesystem::path path_;
 };
 
-// Compares logits and attention matrices of the device with the CPU's, in batches of mixed sizes. The models are small
-// ones with random weights, for every form of every family, and every published version, with real images.
+// Compares logits and attention matrices of the device with the CPU's, in batches of mixed sizes. Checks small models
+// with random weights in every form of every family, and every published version with real images.
 void CheckParity(const CheckSetting& setting, CheckReport& report);
 
 // Loads every published version onto the device, which runs its goldens, and checks the size of its weights.

@@ -136,7 +136,8 @@ TEST_F(VitrineProgram, HelpOfEveryCommandHasAnExample) {
 }
 
 TEST_F(VitrineProgram, AsksForHealth) {
-  // The server reports readiness before the model computes its first result. Only then is the model serving.
+  // The server reports readiness before the model computes its first result. The model's health is SERVING only after
+  // that.
   const std::string health = kVitrine + "health model/kv-pos-mnist" + at_;
   const Ran known = Shell(folder_, "for i in {1..100}; do " + health + " >said && break; sleep 0.1; done; cat said");
   EXPECT_EQ(known.out, "SERVING\n");

@@ -85,7 +85,8 @@ TEST_F(Killed, AtTenRandomMomentsItLosesNothing) {
   ASSERT_TRUE(EndsWithin(Start("whole"), 60'000));
   const auto whole = std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - begin);
 
-  // Kills at any moment from the program's start to well into its steps, so that there is some progress between kills.
+  // The kills come at any moment from the program's start to well into its steps, so that there is some progress
+  // between kills.
   CounterRandom random(static_cast<uint64_t>(getpid()), 0, 0);
   int kills = 0, ends = 0;
   int64_t most = whole.count();  // ms; reduced if the program is now faster than in its first run

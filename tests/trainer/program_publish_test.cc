@@ -63,8 +63,8 @@ TEST_F(PublishProgram, CardAndManifestSayWhatWasGiven) {
                              HasSubstr("| continued from | small/1"), Not(HasSubstr("random weights"))));
 }
 
-// This applies to the line, history, result, report and manifest. Otherwise the figure would look like a score on
-// unseen images.
+// The line, history, result, report and manifest must not name a test split. Otherwise the figure would look like a
+// score on unseen images.
 TEST_F(PublishProgram, WithoutATestSplitNoScoreIsCalledTest) {
   flags_ = absl::StrCat(" --data imagefolder:", data_, "/train --work ", work_, " ");
   const Outcome run =

@@ -96,7 +96,7 @@ TEST_F(Published, ManifestSaysWhereTheWeightsComeFrom) {
   ASSERT_EQ(provenance.metrics_size(), 2);
   EXPECT_EQ(provenance.metrics(1).split(), "test 16x8");
   EXPECT_EQ(provenance.metrics(1).images(), 48);
-  // The accuracy is that of the stored weights.
+  // The accuracy must be that of the stored weights.
   const auto model = BuildModel(version_);
   ASSERT_TRUE(model.ok());
   EXPECT_DOUBLE_EQ(Evaluate(**model, kTestSquares, Size{16, 8})->top1(), provenance.metrics(1).value());

@@ -43,7 +43,7 @@ class Noise final : public Dataset {
   const int channels_;
 };
 
-// Shortens the recipe: small batches and the smallest inputs of its model. The rest is unchanged.
+// Shortens the recipe: small batches and the smallest inputs of its model. Other fields are unchanged.
 v1::Recipe Shortened(v1::Recipe recipe) {
   recipe.set_batch(2);
   recipe.set_accumulate(std::min(2, recipe.accumulate()));
@@ -59,7 +59,7 @@ v1::Recipe Shortened(v1::Recipe recipe) {
 }
 
 absl::Status RunImages(v1::Recipe recipe, const std::filesystem::path& folder) {
-  // A recipe without a model uses the version's.
+  // A recipe without a model uses the start version's model.
   const v1::ModelConfig config = *ConfigOf(recipe.model().empty() ? SmallRecipe() : recipe);
   const Noise data(config, 8);
   if (recipe.has_start()) {

@@ -164,7 +164,7 @@ TEST(Train, DamagedStateIsRefused) {
 TEST(Train, TheStateBeforeADamagedOneContinues) {
   ScratchFolder whole, parts;
   const auto uninterrupted = RunIn(whole, SmallRecipe());
-  StopAfter stop(13);  // the previous state is that of the end of the second epoch
+  StopAfter stop(13);  // then the previous state is from the end of the second epoch
   ASSERT_TRUE(RunIn(parts, SmallRecipe(), stop.options).ok());
   std::filesystem::resize_file(StateFile(parts.path()), 1000);
   const auto damaged = RunIn(parts, SmallRecipe(), {.resume = true});

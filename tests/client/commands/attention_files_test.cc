@@ -142,7 +142,7 @@ TEST_F(WriteAttentionTest, ALayerThatLooksEverywhereAlikeIsFlatOnTheSheet) {
   }
   Draw(exchange, true);
   const Image sheet = Drawing("cat.class.sheet.png");
-  // Tiles are 224 x 149, right of the captions, with a margin of 16 pixels below the last.
+  // Tiles are 224 x 149, right of the captions, with a margin of 16 pixels below the last tile.
   const int left = 16 + std::max(TextWidth("layer 0", 10), TextWidth("layer 1", 10)) + 8;
   const auto spread = [&](int bottom) {
     int least = 765, most = 0;

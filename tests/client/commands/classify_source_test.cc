@@ -88,7 +88,7 @@ TEST(Stop, AwaitsWhatTheServerHasAndDropsTheRest) {
     while (stream->Read(&request)) {
       held.push_back(request);
       if (++received < kInFlight) continue;
-      // Does not answer until the client's stop callback has been called.
+      // The server does not answer until the client's stop callback has been called.
       EXPECT_TRUE(Eventually([&] { return told.load(); }));
       for (const auto& each : held) stream->Write(StreamAnswerTo(each));
       held.clear();

@@ -37,7 +37,8 @@ std::vector<LabelledLogits> Labelled(const std::vector<std::vector<float>>& rows
   return images;
 }
 
-// Two classes whose logits differ by m; the share a of the images is right. The best T has 1 / (1 + exp(-m / T)) = a.
+// Two classes whose logits differ by m; the share a of the images is right. The best T satisfies 1 / (1 + exp(-m / T))
+// = a.
 TEST(Temperature, IsTheOneThatAlgebraGives) {
   const std::vector<std::vector<float>> rows(10, {3, 0});
   EXPECT_NEAR(FitTemperature(Labelled(rows, {0, 0, 0, 0, 0, 0, 0, 0, 1, 1})), 3 / std::log(0.8 / 0.2), 1e-12);

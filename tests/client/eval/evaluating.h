@@ -43,8 +43,8 @@ inline std::string ImageFile(int label, int number) {
   return *EncodePng(image);
 }
 
-// Answers with the right class, but for every seventh image of a class with the next one. The higher the image's
-// number, the lower the probability.
+// Answers with the right class, except for every seventh image of a class, which gets the next class. The higher the
+// image's number, the lower the probability.
 inline v1::ClassifyStreamResponse Answer(const v1::ClassifyRequest& request, const std::string& digest = kDigest) {
   const auto image = Decode(request.image());
   if (!image.ok()) {
@@ -121,7 +121,7 @@ class Evaluating : public ::testing::Test {
     return result->evaluation;
   }
   std::string Csv(const std::string& out) const { return folder_.Read(out + "/predictions.csv"); }
-  // Returns the part of the summary that must not depend on how the run went.
+  // Returns the part of the summary that interruptions and retries must not change.
   static std::string Scores(const Evaluation& evaluation) {
     nlohmann::ordered_json json = SummaryJson(evaluation, ComputeMetrics(evaluation));
     json.erase("run");

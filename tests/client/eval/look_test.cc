@@ -53,7 +53,7 @@ class Damaged final : public MadeData {
   const int64_t damaged_;
 };
 
-// Returns an answer with a map of `rows` x `columns`, over a grid of as many cells of 4x4 pixels.
+// Returns an answer with an attention map of `rows` x `columns` cells of 4x4 pixels.
 v1::ClassifyResponse MapOf(const std::vector<float>& values, int rows, int columns) {
   v1::ClassifyResponse answer;
   v1::AttentionMap& map = *answer.add_attention();
@@ -71,7 +71,7 @@ v1::ClassifyResponse MapOf(const std::vector<float>& values, int rows, int colum
   return answer;
 }
 
-// A server that returns the given answers in turn, and its client.
+// A server that returns the given answers one after the other, and its client.
 struct Answering {
   explicit Answering(const std::vector<v1::ClassifyResponse>& answers)
       : server({.stream = [this, answers](StreamOfServer* stream, grpc::ServerContext*) {

@@ -9,8 +9,8 @@
 
 namespace vitrine {
 
-// An evaluation of a model "m" with these classes. Each image has a true class, and guesses by falling probability.
-// Names are "cat/0.png" and so on; times are one second apart. The data set has the same classes.
+// An evaluation of a model "m" with the classes `labels`. Each image has a true class, and guesses by falling
+// probability. Names are "cat/0.png" and so on; times are one second apart. The data set has the same classes.
 struct MadeImage {
   int label = 0;
   std::vector<Guess> guesses = {};

@@ -104,7 +104,7 @@ TEST(Metrics, AnEvaluationWithoutAnswersHasNoScores) {
   EXPECT_EQ(m.images_per_second, 0);
 }
 
-// By rounding, a server's probability may be slightly out of range.
+// Rounding may put a server's probability slightly out of range.
 TEST(Metrics, ConfidencesBeyondTheirBoundsCountAsThese) {
   const EvaluationMetrics m = ComputeMetrics(MadeEvaluation({{0, {{0, 1.5F}}}, {0, {{1, -0.5F}}}}));
   EXPECT_EQ(m.calibration.answers(), 2);

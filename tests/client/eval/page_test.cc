@@ -46,7 +46,7 @@ std::string PageOf(const Evaluation& evaluation) {
   return RenderPage({.evaluation = evaluation, .metrics = metrics});
 }
 
-// A server that answers every request with a map or distances, and keeps the requests.
+// A server that answers every request with an attention map or distances, and stores the requests.
 struct AttentionServer {
   std::mutex mutex;
   std::vector<v1::ClassifyRequest> asked;
@@ -72,8 +72,8 @@ struct AttentionServer {
     v1::AttentionMap& map = *answer.mutable_response()->add_attention();
     map.set_kind(request.attention(0).kind());
     map.set_encoding(v1::FLOAT32);
-    // The answer has distances of two layers with two heads, with other values for every second image, or a map of two
-    // rows.
+    // The answer has distances of two layers with two heads, with other values for every second image, or an attention
+    // map of two rows.
     const float shift = asked.size() % 2 == 0 ? 0.0f : 4.0f;
     const float values[] = {1 + shift, 2, 3, 4};
     map.set_rows(2);

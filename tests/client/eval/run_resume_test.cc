@@ -213,7 +213,7 @@ TEST_F(Resuming, AServerThatIsJustStartingIsWaitedFor) {
   const std::string socket = "unix:" + folder_.Path("s");
   absl::Notification given_up;
   std::thread later([&] {
-    absl::SleepFor(absl::Milliseconds(300));  // connections are refused until then
+    absl::SleepFor(absl::Milliseconds(300));  // no server listens during this time
     SmallServer::Methods loading = Methods(PlainAnswer);
     loading.models.mutable_versions(0)->set_state(v1::LOADING);
     SmallServer server(loading, 64 << 20, nullptr, socket);

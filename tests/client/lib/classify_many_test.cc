@@ -57,7 +57,7 @@ grpc::Status Echo(StreamOfServer* stream, grpc::ServerContext*) {
   return grpc::Status::OK;
 }
 
-// Answers in random order. Delays up to four requests, each until about a dozen newer ones have arrived at most.
+// Answers in random order. Delays up to four requests; a request waits for at most about a dozen newer ones.
 grpc::Status Shuffle(StreamOfServer* stream, std::atomic<int>* overtaken) {
   std::mt19937 random(3);
   std::map<int, v1::ClassifyRequest> held;

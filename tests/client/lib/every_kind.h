@@ -13,9 +13,9 @@ namespace vitrine {
 // with 2 layers and 3 heads each, and every feature with width 4.
 v1::ModelVersion ModelWithEveryKind();
 
-// Answers with the shapes of that model: the requested maps, in the order of the contract, and features that encode the
-// image's width. Map values rise from cell to cell from 1; values of WEIGHTS have both signs. Returns INVALID_ARGUMENT
-// if the bytes are not an image.
+// Answers with the shapes of that model: the requested attention maps, in the order of the contract, and features that
+// encode the image's width. Map values rise from cell to cell from 1; values of WEIGHTS have both signs. Returns
+// INVALID_ARGUMENT if the bytes are not an image.
 grpc::Status AnswerWithEveryKind(const v1::ClassifyRequest& request, v1::ClassifyResponse* response);
 
 // Returns a server with that model, for unary and streaming calls.

@@ -9,8 +9,8 @@
 namespace vitrine {
 
 // Sets every field of a message and its submessages: numbers and texts to different values, repeated fields to two
-// elements. A page or line that omits or confuses a field then shows it. In a oneof, the last field stays set. A value
-// depends only on the field's number and the enclosing messages, so new fields do not change the others.
+// elements. So a page or line that omits or confuses a field shows it. In a oneof, the last field stays set. A value
+// depends only on the field's number and the enclosing messages, so new fields do not change other values.
 inline void Fill(google::protobuf::Message& message, int seed) {
   using google::protobuf::FieldDescriptor;
   const auto& reflection = *message.GetReflection();

@@ -61,7 +61,8 @@ TEST(ClientPackage, BuildsAndRunsTheExample) {
   const std::string cmake = VITRINE_CMAKE, compiler = VITRINE_CXX;
   Ran ran = Shell(folder, cmake + " --install " VITRINE_BUILD " --prefix prefix --component client");
   ASSERT_EQ(ran.exit_code, 0) << ran.out << ran.errors;
-  std::filesystem::rename(folder.Path("prefix"), folder.Path("moved"));  // the package names no folder of this machine
+  // the package must not name a folder of this machine
+  std::filesystem::rename(folder.Path("prefix"), folder.Path("moved"));
   std::filesystem::copy(VITRINE_SOURCE "/client/examples/classify", folder.Path("app"));
   ran = Shell(folder, cmake + " -G Ninja -S app -B out -DCMAKE_CXX_COMPILER=" + compiler +
                           " -DCMAKE_PREFIX_PATH=$PWD/moved && " + cmake + " --build out");
@@ -76,7 +77,7 @@ TEST(ClientPackage, BuildsAndRunsTheExample) {
   EXPECT_EQ(ran.exit_code, 1);
   EXPECT_THAT(ran.errors, HasSubstr("NOT_FOUND"));
 
-  // pkg-config gives the same flags.
+  // pkg-config must give the same flags.
   ran = Shell(folder,
               "export PKG_CONFIG_PATH=$PWD/$(dirname $(find moved -name vitrine-client.pc)); pkg-config --libs "
               "vitrine-client && " +

@@ -17,8 +17,8 @@ namespace {
 using nlohmann::json;
 using testing::MatchesRegex;
 
-// A load with too few requests to void a point for a late generator. The server answers `good` requests and rejects the
-// others.
+// A load with so few requests that a late generator cannot void a point. The server answers `good` requests and rejects
+// the others.
 struct SmallLoad {
   explicit SmallLoad(int good)
       : server({.classify =

@@ -55,7 +55,7 @@ TEST(LatencyHistogram, EveryPowerOfTwoIsCountedNextToItsNeighbours) {
     for (const int64_t value : {(int64_t{1} << bit) - 1, int64_t{1} << bit, (int64_t{1} << bit) + 1}) {
       LatencyHistogram histogram;
       histogram.Record(value);
-      histogram.Record(int64_t{1} << 41);  // a larger value, because the largest is exact
+      histogram.Record(int64_t{1} << 41);  // larger than `value`, because the largest value is exact
       const int64_t found = histogram.Quantile(0.5);
       EXPECT_GE(found, value);
       EXPECT_LE(found, value + value / 1024);

@@ -189,7 +189,7 @@ TEST(RunLoad, AnInterruptEndsTheWaitForTheLastAnswersAtOnce) {
 
 TEST(RunLoad, OneStragglerDoesNotDiluteTheRatesOfACount) {
   constexpr int kRequests = 100;
-  constexpr auto kStraggles = std::chrono::milliseconds(450);  // after all others were answered
+  constexpr auto kStraggles = std::chrono::milliseconds(450);  // delay after all other answers
   std::atomic<int> number = 0, answered = 0;
   CountingServer server([&](const v1::ClassifyRequest&, grpc::ServerContext*) {
     if (number++ == kRequests / 2) {
@@ -210,7 +210,7 @@ TEST(RunLoad, OneStragglerDoesNotDiluteTheRatesOfACount) {
     const double took = absl::ToDoubleSeconds(absl::Now() - begin);
     EXPECT_EQ(result.record.answered(), 100u);
     EXPECT_GE(result.record.latency().max(), std::chrono::nanoseconds(kStraggles).count());
-    // The interval ends when the last request is sent, before the last answer but one.
+    // The interval ends when the last request is sent, before the late answer.
     EXPECT_LT(result.record.interval().Seconds(), took - 0.2);
     EXPECT_GT(result.record.AnsweredPerSecond(), 16);
     EXPECT_LT(result.record.DuePerSecond(), open ? 300 : 1e6);

@@ -90,7 +90,7 @@ TEST(Pace, StopsWhenAsked) {
       *arrivals, 1'000'000 * kMs, clock, [&] { return clock.Now() >= 2500 * kMs; },
       [&](const Arrival&, int64_t) { ++started; });
   EXPECT_EQ(started, 3);
-  EXPECT_LE(clock.Now(), 2550 * kMs);  // not only when the next request is due
+  EXPECT_LE(clock.Now(), 2550 * kMs);  // the end is noticed before the next request is due
 }
 
 TEST(SteadyLoadClock, SleepsUntilATimeAndNotLess) {

@@ -77,7 +77,8 @@ TEST(ParseLatencyBounds, ReadsAListAndRefusesTheRest) {
   }
 }
 
-// A load at an even rate in an interval of `seconds`; each answer takes `latency`.
+// A load at an even rate in an interval of `seconds`. In each second `answered` requests are answered, each after
+// `latency`.
 LoadRecord EvenLoad(int seconds, int rate, const std::function<int64_t(int second)>& latency,
                     const std::function<int(int second)>& answered) {
   LoadRecord record({0, seconds * kSecond}, 1);

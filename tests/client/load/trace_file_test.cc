@@ -38,7 +38,7 @@ TEST(ParseTrace, ReadsCsv) {
   ASSERT_EQ(trace->arrivals.size(), 3u);
   EXPECT_EQ(trace->arrivals[1].due, 250'000'000);
   EXPECT_EQ(trace->arrivals[2].number, 2u);
-  ASSERT_EQ(trace->classes.size(), 2u);  // the third line is of the same class as the first
+  ASSERT_EQ(trace->classes.size(), 2u);  // the third line has the class of the first
   EXPECT_EQ(trace->arrivals[2].request, trace->arrivals[0].request);
   const RequestClass& first = trace->classes[0];
   EXPECT_EQ(first.model.name, "a");

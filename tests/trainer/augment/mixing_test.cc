@@ -146,7 +146,7 @@ TEST(MixBatch, SwitchesBetweenMixupAndCutMix) {
     for (int i = 0; i < 1000; ++i) {
       const TrainingBatch batch = Mixed(mixing, Plain(std::vector<Size>(2, {8, 8})), i);
       const at::Tensor& x = batch.images[0];
-      cut += ((x == 0) + (x == 1)).all().item<bool>();  // otherwise values are blended
+      cut += ((x == 0) + (x == 1)).all().item<bool>();  // true for CutMix; mixup blends the values
     }
     EXPECT_NEAR(cut, 1000 * share, share == 0 || share == 1 ? 3 : 70) << share;
   }

@@ -165,7 +165,7 @@ TEST(KvAttention, KvPosHandsOutItsSymmetricPartAndAnOffsetPerKey) {
     const at::Tensor differences = offsets - offsets.narrow(2, 0, 1);
     EXPECT_LT(Difference(differences, differences.narrow(1, 0, 1)), 1e-3);
     EXPECT_GT(differences.abs().max().item<double>(), 1e-2);
-    // Heads share one map or have one each.
+    // Heads share one map_pos or have one each.
     const double heads = Difference(differences, differences.narrow(0, 0, 1));
     if (config.map_pos_per_head()) {
       EXPECT_GT(heads, 1e-2);

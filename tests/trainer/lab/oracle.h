@@ -17,12 +17,13 @@ at::Tensor SequenceOracle(const SequenceModel& model, const SequenceBatch& batch
 // channels.
 at::Tensor PositionalTensor(int64_t n, int m);
 
-// Returns the row's model with hashed weights, so large that each one matters. Stops the test if there is no such row.
+// Returns the row's model with hashed weights, large enough that each affects the results. Stops the test if there is
+// no such row.
 std::unique_ptr<SequenceModel> MakeHashedSequence(std::string_view row);
 std::unique_ptr<SequenceModel> MakeHashedSequence(const v1::SequenceConfig& config);
 v1::SequenceConfig SequenceConfigOf(std::string_view row);
 
-// Returns a row's config with small sizes: two blocks of width 24 with 3 heads. The rest is unchanged.
+// Returns a row's config with small sizes: two blocks of width 24 with 3 heads. Other fields are unchanged.
 v1::SequenceConfig Small(v1::SequenceConfig config);
 
 // Returns a batch that the model accepts, `batch` sequences of `length` elements. Targets are one element shorter.

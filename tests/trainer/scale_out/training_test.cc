@@ -93,7 +93,7 @@ TEST(ParallelTraining, ALostWorkerLeavesAStateToContinueFrom) {
   const int done = LossesOf(ranks.first->output()).rbegin()->first;
   ASSERT_LT(done, 1400) << "the worker was lost too late to tell";
 
-  // The resumed training continues bit by bit.
+  // The resumed training must continue bit by bit.
   const int steps = done + 20;
   Pair again = StartPair(folder, "resume", 16, steps);
   EXPECT_EQ(again.first->Wait(), 0) << again.first->output();

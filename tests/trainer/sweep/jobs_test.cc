@@ -34,7 +34,7 @@ class JobsTest : public ::testing::Test {
  protected:
   Job Shell(const std::string& script) const { return {{"/bin/sh", "-c", script}, Log()}; }
   std::filesystem::path Log() const { return folder_.path() / "log.txt"; }
-  // Waits until the log contains the text.
+  // Returns true once the log contains the text; false after a timeout.
   bool Says(const std::string& text) const {
     for (const absl::Time end = absl::Now() + kLong; absl::Now() < end; absl::SleepFor(absl::Milliseconds(10))) {
       if (Text(Log()).find(text) != std::string::npos) return true;

@@ -81,7 +81,7 @@ class SweepProgram : public ::testing::Test {
     execl("/bin/sh", "sh", "-c", absl::StrCat("exec ", command).c_str(), nullptr);
     _exit(127);
   }
-  // Waits until the file exists.
+  // Returns true once the file exists; false after a timeout.
   bool Appears(const std::filesystem::path& file) const {
     const absl::Time end = absl::Now() + kLong;
     while (!std::filesystem::exists(folder_.path() / file) && absl::Now() < end) absl::SleepFor(absl::Milliseconds(5));

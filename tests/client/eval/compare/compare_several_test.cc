@@ -27,7 +27,8 @@ Evaluation WithMistakes(int64_t version, int first_wrong, int end_wrong) {
 
 TEST(CompareAll, DecidesByTheCorrectedTest) {
   const Evaluation first = WithMistakes(1, 0, 0);
-  // By the exact test, six more mistakes have p = 0.03125, and seven 0.015625. Each alone would be a difference.
+  // By the exact test, six more mistakes have p = 0.03125 and seven have p = 0.015625. Compared alone, each would be a
+  // difference.
   const std::vector<Evaluation> others = {WithMistakes(2, 0, 6), WithMistakes(3, 0, 7), WithMistakes(4, 0, 0)};
   const auto all = CompareAll(first, others);
   ASSERT_TRUE(all.ok()) << all.status();

@@ -227,7 +227,7 @@ TEST_F(StudyTest, WithoutASizeTheImagesTellTheMeanCost) {
   EXPECT_DOUBLE_EQ(cost({16, 8})->macs, 2500) << "the first counts, and the last";
   EXPECT_EQ(cost({8}).status().code(), absl::StatusCode::kUnimplemented) << "the server told two";
   EXPECT_EQ(cost({0, -1}).status(), absl::NotFoundError("no image's size could be read"));
-  // Samples every second of 128 images, among them image 1.
+  // The cost is a mean over every second of 128 images, including image 1.
   std::vector<int> many(128, 8);
   many[1] = 16;
   EXPECT_DOUBLE_EQ(cost(many)->macs, (63 * 1000.0 + 4000) / 64);

@@ -85,7 +85,7 @@ TEST_F(AnomalyTaskTest, ASetHasOneVectorOfAnotherClassWhereTheLabelSays) {
     anomalies.insert(batch.sequences.source[i][place][1].item<int64_t>());
     places.insert(place);
   }
-  EXPECT_EQ(anomalies.size(), 48u);  // each once per epoch
+  EXPECT_EQ(anomalies.size(), 48u);  // each vector is the anomaly once per epoch
   EXPECT_EQ(places.size(), 5u);      // anywhere
 }
 
