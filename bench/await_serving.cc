@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Waits until a server's health service reports SERVING and prints the steady clock's seconds at that moment.
+// Waits until a server's health service reports SERVING, then prints the time of the steady clock in seconds.
 //
 //   bench_await_serving PORT-FILE [SERVICE...]
 //
-// Start it before the server: PORT-FILE need not exist yet.
+// Start this program before the server: PORT-FILE need not exist yet.
 #include <grpcpp/channel.h>
 #include <grpcpp/client_context.h>
 #include <grpcpp/completion_queue.h>

@@ -2,8 +2,9 @@
 // A gRPC server that answers every Classify at once with an empty response, to measure the cost of the load generator
 // and of gRPC.
 //
-//   bench_null_server [--listen 127.0.0.1:0] [--threads 1]      prints "listening on HOST:PORT"; ends on SIGTERM or
-//   SIGINT
+//   bench_null_server [--listen 127.0.0.1:0] [--threads 1]
+//
+// Prints "listening on HOST:PORT". Ends on SIGTERM or SIGINT.
 #include <grpcpp/resource_quota.h>
 #include <grpcpp/server.h>
 #include <grpcpp/server_builder.h>

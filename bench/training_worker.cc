@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs training steps on command; see work.h.
+// Runs training steps on command (see work.h).
 #include <ATen/Parallel.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/constant_pad_nd.h>

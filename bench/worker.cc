@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs parts of serving on command: forward pass, decoding, the model behind it.
+// Runs a part of serving on command: one forward pass, the decoding of images, or the model on decoded images.
 #include <ATen/Parallel.h>
 
 #include <CLI/CLI.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// vitrine-gpu-check: compares a CUDA device with the CPU and tests loading, batching and swapping of models there.
-// script/gpu-check copies it to a machine with a device.
+// vitrine-gpu-check: compares a CUDA device with the CPU, and tests loading, batching and swapping of models on the
+// device. script/gpu-check copies this program to a machine with a device.
 #include <ATen/Parallel.h>
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `vitrine admin`: its flags.
+// Flags of `vitrine admin`.
 #include <iostream>
 #include <memory>
 #include <optional>

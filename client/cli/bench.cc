@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `vitrine bench`: its flags.
+// Flags of `vitrine bench`.
 #include <unistd.h>
 
 #include <iostream>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `vitrine classify`: its flags.
+// Flags of `vitrine classify`.
 #include <unistd.h>
 
 #include <filesystem>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `vitrine embed`: its flags.
+// Flags of `vitrine embed`.
 #include <iostream>
 
 #include "client/cli/command.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `vitrine eval`: its flags.
+// Flags of `vitrine eval`.
 #include "client/cli/eval.h"
 
 #include <unistd.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `vitrine health`: its flags.
+// Flags of `vitrine health`.
 #include <iostream>
 #include <memory>
 #include <string>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// vitrine: the client of a vitrine-server. Lists the commands; their flags are in files of their names in this folder,
-// their implementation is in client/.
+// vitrine: the client of a vitrine-server. This file lists the commands. The flags of a command are in the file of its
+// name in this folder; the implementation is in client/.
 #include <cstdlib>
 #include <vector>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `vitrine models`: its flags.
+// Flags of `vitrine models`.
 #include <unistd.h>
 
 #include <iostream>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `vitrine token`: its flags.
+// Flags of `vitrine token`.
 #include <unistd.h>
 
 #include <iostream>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Completion and manual pages as the programs print them, in the shells and the formatter that read them.
+// Tests the completions and manual pages that the programs print, with real shells and a real formatter.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

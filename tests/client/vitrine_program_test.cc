@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The program `vitrine` and a server, each in a process of its own.
+// Tests the program `vitrine` with a server; each has its own process.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests the checkpoints in the source tree: complete, valid, and as accurate as stated.
+// Tests the checkpoints in the source tree: they must be complete, valid, and as accurate as stated.
 #include <ATen/ops/empty.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

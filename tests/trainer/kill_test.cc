@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// vitrine-train killed at random moments and continued ends where an uninterrupted run ends.
+// Tests that vitrine-train, killed at random moments and resumed, gives the result of an uninterrupted run.
 #include <ATen/ops/equal.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests what vitrine-train publishes and prints about it.
+// Tests the versions that vitrine-train publishes, and its output about them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// vitrine-train as a user runs it.
+// Tests vitrine-train as a program.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every bundled recipe trains for a few steps, on data made here in the place of those it names.
+// Trains every bundled recipe for a few steps, on generated data in place of the recipe's data.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

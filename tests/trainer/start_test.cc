@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests what a training takes from the version that it starts from.
+// Tests what a training takes over from its start version.
 #include "trainer/tasks/start.h"
 
 #include <ATen/ops/equal.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// vitrine-train: trains a recipe, sweeps over settings, measures a published model, publishes.
+// vitrine-train: trains and publishes models from recipes, runs sweeps over settings, and measures published models.
 #include <malloc.h>
 
 #include <CLI/CLI.hpp>

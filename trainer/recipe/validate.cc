@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Validation of recipes, before anything is read or allocated.
+// Validates recipes before anything is read or allocated.
 #include <algorithm>
 #include <string>
 #include <vector>

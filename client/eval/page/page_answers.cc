@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sections on answers: key figures, ledger, classes, confusion, mistakes, calibration.
+// Page sections about answers: key figures, ledger, classes, confusion, mistakes, calibration.
 #include <algorithm>
 #include <cmath>
 #include <map>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sections on circumstances: times, attention distances, provenance, settings; text shared by the pages.
+// Page sections about the run: times, attention distances, provenance, settings. Also text shared by the pages.
 #include <algorithm>
 #include <cmath>
 

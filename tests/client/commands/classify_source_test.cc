@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ClassifyMany with a source that takes its time, and callers who stop.
+// Tests ClassifyMany with a slow source, and with callers that stop.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

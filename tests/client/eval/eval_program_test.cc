@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `vitrine eval` as people type it: its report, the command that repeats it, flags that do not go together.
+// Tests `vitrine eval` as a program: its report, the printed command that repeats the evaluation, and incompatible
+// flags.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

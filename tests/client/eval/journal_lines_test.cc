@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests the exact text of a journal, and lines that no version of vitrine would write.
+// Tests the exact text of a journal, and lines that no version of vitrine writes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <zlib.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests the length of the parts of an evaluation's page, and what they leave out.
+// Tests the length of an evaluation page's sections, and what they omit.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests the requests that an evaluation sends, and what it keeps of the responses.
+// Tests the requests that an evaluation sends, and the values that it stores from the responses.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

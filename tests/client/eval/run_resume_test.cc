@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests what an evaluation keeps of an interrupted run, and which of its results are not final.
+// Tests which results a resumed evaluation reuses, and which it requests again.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <zlib.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests evaluations whose server is overloaded, gone, slow or wrong.
+// Tests evaluations whose server is overloaded, lost, slow or faulty.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Changes of what a server serves, and what is printed of them, against an Admin service that does nothing.
+// Tests changes of the serving settings, and their output, with an Admin service that changes nothing.
 #include "client/lib/admin_client.h"
 
 #include <gmock/gmock.h>

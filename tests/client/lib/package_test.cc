@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The installed package, seen from a project that knows nothing of this tree.
+// Tests the installed package in a project outside of this tree.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests what the scenarios of stream_events.json leave out: limits, ids, and the data of an answer besides its content.
+// Tests rules that the scenarios of stream_events.json omit: limits, ids, and data of an answer besides its content.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// TLS, tokens and sockets against real servers.
+// Tests TLS, tokens and sockets with real servers.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

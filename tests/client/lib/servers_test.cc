@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests servers whose names move to other addresses. The system's resolver handles all names but those of these tests.
+// Tests servers whose names move to other addresses. The tests resolve these names; the system resolves all others.
 #include "client/lib/servers.h"
 
 #include <dlfcn.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The program `vitrine bench`: its flags and exit codes.
+// Tests the flags and exit codes of `vitrine bench`.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests the verdicts of a sweep and of a search for the highest rate on the points that they measured.
+// Tests the verdicts of a sweep, and of a search for the highest rate, about the points that they measured.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

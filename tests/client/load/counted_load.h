@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loads on a real gRPC server in this process that counts its requests.
+// Loads on a real gRPC server in this process. The server counts its requests.
 #ifndef VITRINE_TESTS_CLIENT_LOAD_COUNTED_LOAD_H_
 #define VITRINE_TESTS_CLIENT_LOAD_COUNTED_LOAD_H_
 

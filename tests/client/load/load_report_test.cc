@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reports of a load that was made up: every number of them is known.
+// Tests reports of a constructed load, whose numbers are all known.
 #include "client/load/load_report.h"
 
 #include <gmock/gmock.h>

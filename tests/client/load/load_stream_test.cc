@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loads over ClassifyStream of a real gRPC server in this process.
+// Tests loads over ClassifyStream with a real gRPC server in this process.
 #include "client/load/load_stream.h"
 
 #include <gmock/gmock.h>

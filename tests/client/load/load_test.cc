@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loads on a real gRPC server in this process.
+// Tests loads with a real gRPC server in this process.
 #include "client/load/load.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests the effect of a stalled server on percentiles: the real vitrine-server, stopped and continued from outside.
+// Tests the effect of a stalled server on percentiles. Stops and continues a real vitrine-server with signals.
 #include <gtest/gtest.h>
 
 #include <atomic>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The identities of KV attention in the sequence models.
+// Tests the identities of KV attention in the sequence models.
 #include "trainer/lab/attention.h"
 
 #include <ATen/TensorOperators.h>

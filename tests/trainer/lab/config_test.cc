@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Configs that contradict themselves are refused by the name of the field.
+// Tests that inconsistent configs are rejected with an error that names the field.
 #include <gmock/gmock.h>
 #include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>

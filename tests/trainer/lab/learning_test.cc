@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The models learn: short trainings on the digit tasks with the trainer's optimizer.
+// Tests that the models learn: short trainings on the digit tasks with the trainer's optimizer.
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/cross_entropy_loss.h>
 #include <ATen/ops/empty.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests the sequence models against the published formulas, and which outputs their inputs may change.
+// Compares the sequence models with the published formulas, and tests which inputs may change which outputs.
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/cat.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of sequence models against the paper's arithmetic.
+// Compares the table of sequence models with the paper's arithmetic.
 #include "trainer/lab/zoo.h"
 
 #include <gmock/gmock.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One rank of the tests: joins the others as the environment says, does what the command line asks, prints what came of
-// it. Exit code 1: Connect, Sum or Broadcast failed; the status is the last line. 3: a wrong result.
+// One rank of the tests. Joins the other ranks as the environment says, does JOB, and prints the result. Exit code 1:
+// Connect, Sum or Broadcast failed; the status is the last line. 3: a wrong result.
 //   exchange_worker JOB ARRIVAL_SECONDS ANSWER_SECONDS [AGREEMENT]
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compares trainings on two processes with trainings on one.
+// Compares trainings on two processes with trainings on one process.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>

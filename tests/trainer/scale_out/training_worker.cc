@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One rank of a training, or a training on its own where the environment names no rank. Prints the loss of every step.
-// Exit code 1: it failed; the status is the last line.
+// One rank of a training, or a training of one process if the environment names no rank. Prints the loss of every step.
+// Exit code 1: the training failed; the status is the last line.
 //   training_worker WORK_FOLDER anew|resume BATCH STEPS [FIELDS OF THE RECIPE]
 #include <google/protobuf/text_format.h>
 

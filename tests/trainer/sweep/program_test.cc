@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `vitrine-train sweep` as a user runs it, on images that are learned within seconds.
+// Tests `vitrine-train sweep` as a program, on images that a model learns within seconds.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

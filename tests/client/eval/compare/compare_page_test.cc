@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests how much of a comparison its page shows.
+// Tests how many images a comparison's page shows.
 #include "client/eval/compare/compare_page.h"
 
 #include <gmock/gmock.h>

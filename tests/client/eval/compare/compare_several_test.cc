@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests several evaluations against one: p-values corrected for their number, and --fail-if-worse.
+// Tests comparisons of several evaluations with one: p-values corrected for the number of comparisons, and
+// --fail-if-worse.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The targets of the digit tasks and the sets of the anomaly task.
+// Tests the targets of the digit tasks and the sets of the anomaly task.
 #include "trainer/lab/data/sequences.h"
 
 #include <gmock/gmock.h>
