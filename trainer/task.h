@@ -99,7 +99,7 @@ class Task {
   // Throws LibTorch's exceptions. `model` must come from MakeModel.
   virtual BatchLoss Loss(const Module& model, const TrainingBatch& batch, const ForwardContext& context) const = 0;
 
-  // Measures `model` as it will be used. If no samples are held out, kValidation is the test split.
+  // Measures `model` in inference mode. If no samples are held out, kValidation is the test split.
   virtual absl::StatusOr<Score> MeasureOn(MeasuredSplit split, const Module& model,
                                           const MeasureOptions& options) const = 0;
 };

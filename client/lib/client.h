@@ -94,7 +94,7 @@ class Client {
   static absl::StatusOr<std::unique_ptr<Client>> Connect(const ClientOptions& options);
   ~Client();
 
-  // `traceparent`, unless empty, replaces that of the options.
+  // A non-empty `traceparent` replaces ClientOptions::traceparent.
   absl::StatusOr<v1::ClassifyResponse> Classify(const v1::ClassifyRequest& request,
                                                 const std::string& traceparent = {});
 

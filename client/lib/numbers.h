@@ -10,8 +10,8 @@
 
 namespace vitrine {
 
-// Returns the values of a map, row-major. INVALID_ARGUMENT if `map` holds an image, or bytes that do not match its
-// shape.
+// Returns the values of an attention map, row-major. INVALID_ARGUMENT if `map` holds an image, or bytes that do not
+// match its shape.
 absl::StatusOr<std::vector<float>> AttentionValues(const v1::AttentionMap& map);
 
 // Returns the values of a feature: rows x columns x width, channels innermost. INVALID_ARGUMENT if the bytes do not

@@ -66,7 +66,7 @@ class LatencyHistogram {
   int64_t ValueOfRank(uint64_t rank) const;
   void Expand();
 
-  int bits_;  // 2^bits_ parts in the first power of two, half as many in every other
+  int bits_;  // 2^bits_ parts in the first power of two, half as many in each further one
   std::vector<uint64_t> counts_;
   std::vector<std::pair<uint32_t, uint32_t>> used_;  // while compressed: indices and counts, instead of counts_
   uint64_t count_ = 0;

@@ -58,8 +58,8 @@ class BlockStack : public Module {
  public:
   BlockStack(const v1::SequenceConfig& config, bool decoder, Initializer& initializer);
 
-  // Like SequenceBlock::Forward. `first` is the position of the first block, and source->layer that of the first
-  // cross-attention. Layers and sites of the following blocks are consecutive.
+  // Like SequenceBlock::Forward. `first` is the position of the first block, source->layer the index of the first
+  // cross-attention layer. Layers and sites of the following blocks are consecutive.
   at::Tensor Forward(at::Tensor x, const at::Tensor& mask, const Source* source, Place first,
                      const ForwardContext& context) const;
 

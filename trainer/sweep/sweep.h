@@ -46,7 +46,8 @@ struct SweepOutcome {
 // of this process costs at most the steps since the last saved state. A failed run does not stop the others.
 //
 // FAILED_PRECONDITION: a cell's folder belongs to another experiment, or another sweep is running in the folder.
-// INVALID_ARGUMENT, after the first finished run: the runs have no such score. UNAVAILABLE: system errors.
+// INVALID_ARGUMENT, after the first finished run: the runs have no score with the name of the sweep's metric.
+// UNAVAILABLE: system errors.
 absl::StatusOr<SweepOutcome> RunSweepGrid(const SweepGrid& grid, const SweepOptions& options);
 
 }  // namespace vitrine

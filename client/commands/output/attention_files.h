@@ -12,8 +12,9 @@
 
 namespace vitrine {
 
-// Returns "<stem>.<kind>.layer<N>.head<M>.png". The name of a map over all layers has no layer; that of a mean over
-// heads has no head. QUERY_ROW adds "query<N>"; a distance plot ends in ".svg". `asked` is the map's request.
+// Returns "<stem>.<kind>.layer<N>.head<M>.png". An attention map over all layers has no "layer<N>" in its name, and a
+// mean over heads has no "head<M>". QUERY_ROW adds "query<N>"; a distance plot ends in ".svg". `asked` is the map's
+// request.
 std::string AttentionFileName(const std::string& stem, const v1::AttentionMap& map, const v1::AttentionRequest& asked);
 
 // Returns "<stem>.<kind>.sheet.png".
@@ -30,13 +31,14 @@ struct AttentionFiles {
   // True if the model's attention is signed (X-ViT). Distances are then weighted by magnitude, and the plot's title
   // says so.
   bool signed_attention = false;
-  // One file with the image and all maps except distances: one column per kind, and one row per map of that kind.
+  // One file with the image and all attention maps except distances: one column per kind, and one row per map of that
+  // kind.
   bool side_by_side = false;
 };
 
-// Draws every map of the answer into a file and returns the paths in the order of the maps; maps that share a file have
-// equal paths. Grid kinds are drawn over the image, matrices as figures, distances as a plot. `asked` is the request.
-// `encoded` is the image file, which is decoded at most once.
+// Draws every attention map of the answer into a file and returns the paths in the order of the maps; maps that share a
+// file have equal paths. Grid kinds are drawn over the image, matrices as figures, distances as a plot. `asked` is the
+// request. `encoded` is the image file, which is decoded at most once.
 absl::StatusOr<std::vector<std::string>> WriteAttention(const AttentionFiles& files, const v1::ClassifyRequest& asked,
                                                         std::string_view encoded, const v1::ClassifyResponse& answer);
 

@@ -28,7 +28,7 @@ struct McNemar {
 // Uses the exact test below 25 disagreements, where the chi-squared distribution is a poor approximation.
 McNemar TestMcNemar(const PairedCounts& counts);
 
-// Returns the accuracy of the second minus that of the first, -1 to 1.
+// Returns the accuracy of the second minus the accuracy of the first, -1 to 1.
 double PairedDifference(const PairedCounts& counts);
 // Returns the 95 % confidence interval of PairedDifference by method 10 of Newcombe (1998, Statistics in Medicine 17,
 // 2635-2650), which combines the Wilson intervals of both accuracies with their correlation. Without images: -1 to 1.

@@ -54,7 +54,7 @@ TEST(Temperature, HasBounds) {
 }
 
 // Computed with scipy 1.17.1 and scikit-learn 1.9.1: minimize_scalar over the mean of -log_softmax(z / T), log_loss and
-// brier_score_loss. The thresholds come from counting.
+// brier_score_loss. The thresholds were found by counting.
 TEST(Calibrate, AgreesWithScipyAndScikitLearn) {
   const absl::StatusOr<FittedCalibration> fitted = Calibrate(MadeLogits(), 0.8);
   ASSERT_TRUE(fitted.ok()) << fitted.status();

@@ -17,7 +17,7 @@ namespace vitrine {
 
 using StreamOfServer = grpc::ServerReaderWriter<v1::ClassifyStreamResponse, v1::ClassifyRequest>;
 
-// A real gRPC server on a free port of this machine whose methods the test defines.
+// A real gRPC server with methods that the test defines, on a free port of this machine.
 class SmallServer {
  public:
   struct Methods {

@@ -225,7 +225,7 @@ std::string WhyTailIsNotStable(int rate, int64_t slowest) {
   return JudgeStability(record, 0.15).reason;
 }
 
-// The p99 of a window may differ three times as much as its p50. It is checked only with 200 answers.
+// The p99 of a window may differ three times as much as its p50. The p99 is checked only in windows with 200 answers.
 TEST(JudgeStability, ATailMayDifferThreeTimesAsMuch) {
   EXPECT_EQ(WhyTailIsNotStable(200, 29'590'000), "");
   EXPECT_EQ(WhyTailIsNotStable(200, 29'610'000), "p99 is 29.61 ms in window 5 of 5, where the median window has 20 ms");

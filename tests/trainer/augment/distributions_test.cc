@@ -29,8 +29,8 @@ double KolmogorovDistance(std::vector<double> values, const std::function<double
 }
 
 // Distribution function of Beta(alpha, alpha) up to 1/2, from a table of the integral of (t (1 - t))^(alpha - 1) over
-// t. Below alpha = 1 this integrand has a pole at 0, so the table is that of (1 - s^(1/alpha))^(alpha - 1) over s =
-// t^alpha.
+// t. Below alpha = 1 this integrand has a pole at 0, so the table integrates (1 - s^(1/alpha))^(alpha - 1) over s =
+// t^alpha instead.
 class HalfBeta {
  public:
   explicit HalfBeta(double alpha) : alpha_(alpha), top_(Place(0.5)), sums_(kSteps + 1) {

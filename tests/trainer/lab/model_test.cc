@@ -259,7 +259,7 @@ TEST(SequenceModels, AttentionRateSetByItselfReplacesThatOfTheConfig) {
   EXPECT_GT(Difference(plain->Forward(batch, training), residuals), 1e-3);
 }
 
-// With every branch dropped, an element of a model without source attention depends on its own input alone.
+// With every branch dropped, an element of a model without source attention depends only on its own input.
 TEST(SequenceModels, DropPathLeavesOutBranches) {
   SequenceConfig config = Small(SequenceConfigOf("task-kv-d64-l2"));
   config.clear_dropping();

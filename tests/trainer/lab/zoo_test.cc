@@ -78,7 +78,7 @@ TEST(SequenceZoo, CharactersFollowTheFormulaOverThePapersGrid) {
                                             {KvConfig::KV_POS, "kv-pos"}}) {
         const std::string four = absl::StrCat("characters-", name, "-d", d, "-l", depth);
         for (const int64_t h : {1, 4}) {
-          // The number of heads matters with KV+Pos alone.
+          // The count depends on the number of heads only with KV+Pos.
           const std::string row = absl::StrCat(four, h == 1 && attention == KvConfig::KV_POS ? "-h1" : "");
           const absl::StatusOr<SequenceRow> found = FindSequence(row);
           ASSERT_TRUE(found.ok()) << found.status();

@@ -73,7 +73,7 @@ void SumNumbers(Communicator& ranks, bool large) {
     Check(at::equal(copies[i], first[i]), "the broadcast tensor " + std::to_string(i));
 }
 
-// Prints a hash of sums whose last bits depend on the order of additions.
+// Prints a hash of sums. The last bits of the sums depend on the order of additions.
 void SumFractions(Communicator& ranks) {
   Tensors mine = {(at::arange(100'003, at::kFloat) * (0.37f + ranks.rank())).sin(),
                   (at::arange(501, at::kFloat) * (0.11f + ranks.rank())).exp()};

@@ -112,7 +112,7 @@ TEST(History, AMeasurementThatIsRepeatedLeavesTheSameFiles) {
       }
       const auto writer = OpenWriter(folder.path());
       Feed(step, kMadeSteps, *writer, /*measures_again=*/true);
-      // samples_per_second is that of the new process, which has measured no step yet.
+      // samples_per_second comes from the new process, which has measured no step yet.
       History history = *ReadHistory(folder.path());
       for (HistoryRow& row : history.rows) row.samples_per_second = 100;
       ASSERT_EQ(FormatHistory(history), TextOf(HistoryFile(whole.path()))) << step << recorded;
