@@ -59,7 +59,7 @@ struct Score {
 
 enum class MeasuredSplit { kValidation, kTest };
 
-// Called with the number of measured samples, by the measuring thread: calls must be short.
+// Called by the measuring thread with the number of measured samples. Calls must be short.
 using MeasureProgress = std::function<void(int64_t done, int64_t total)>;
 
 struct MeasureOptions {

@@ -14,9 +14,9 @@ namespace vitrine {
 // destruction; the kernel releases it if the process dies. Movable.
 class WorkLock {
  public:
-  // Creates the folder if missing and locks the file `lock` in it, which names the holder. FAILED_PRECONDITION names
-  // the process that holds the lock, or says that the folder cannot be written. On a file system without locks, always
-  // succeeds.
+  // Creates the folder if missing and locks the file `lock` in it. The file names the process that holds the lock.
+  // FAILED_PRECONDITION names this process, or says that the folder cannot be written. On a file system without locks,
+  // always succeeds.
   static absl::StatusOr<WorkLock> Take(const std::filesystem::path& work_dir);
 
  private:

@@ -25,8 +25,8 @@ struct RetryOptions {
 // Pure.
 //
 // UNAVAILABLE is retried. RESOURCE_EXHAUSTED is retried only with a delay from the server: without a delay, the request
-// itself is too large. The wait is at least the server's delay, extended by up to a fifth. nullopt also if the wait
-// would reach `remaining`. `uniform` is a random number in [0, 1).
+// itself is too large. The wait is at least the server's delay, extended by up to a fifth. There is no retry if the
+// wait would reach `remaining`. `uniform` is a random number in [0, 1).
 std::optional<absl::Duration> RetryDelay(const absl::Status& status, int attempts, absl::Duration remaining,
                                          double uniform, const RetryOptions& options);
 

@@ -16,11 +16,11 @@ struct Stability {
 
 // Checks that the measured interval is uniform. It is divided into windows of whole seconds: five, or three if it is
 // shorter than five seconds. Each window must agree with the median window
-//   in its rate of answers, within `tolerance` plus three standard deviations of such a count,
+//   in its rate of answers, within `tolerance` plus three standard deviations of the count,
 //   in its p50, within `tolerance` plus 0.2 ms,
-//   in its p99, within three times the limit of p50, because few requests determine it; only if each window has 200
-//   answers.
-// Overload, warm-up or throttling of a server shows as a window that differs.
+//   in its p99, within three times the limit of p50, because few requests determine p99.
+// The p99 is checked only if each window has 200 answers. Overload, warm-up or throttling of a server shows as a window
+// that differs.
 Stability JudgeStability(const LoadRecord& record, double tolerance);
 
 }  // namespace vitrine

@@ -11,8 +11,8 @@ namespace vitrine::sequences {
 
 // Layers of sequence models. Image models do not use these layers, since they are programs of operators.
 
-// y = x W^T + b on every row. Initial weights and biases are uniform and at most 1 / sqrt(inputs) in magnitude,
-// PyTorch's default.
+// y = x W^T + b on every row. Initial weights and biases are uniform and at most 1 / sqrt(inputs) in magnitude, as by
+// default in PyTorch.
 class Linear : public Module {
  public:
   Linear(int inputs, int outputs, bool bias, Initializer& initializer);

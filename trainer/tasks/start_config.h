@@ -12,8 +12,8 @@
 
 namespace vitrine {
 
-// Returns the config of the model that a recipe trains from the version `start`. The base is the zoo row; if the recipe
-// has none, the version's model with `classes` classes. The preprocessing is the version's unless
+// Returns the config of the model that a recipe trains from the version `start`. The base is the recipe's zoo row;
+// without a zoo row, it is the version's model with `classes` classes. The preprocessing is the version's unless
 // start.replace_preprocessing is set. The recipe's overrides apply last. INVALID_ARGUMENT if version and recipe have
 // different families, or if the overrides set another preprocessing than the version's; the message has both values and
 // the solution.

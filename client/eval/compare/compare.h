@@ -51,7 +51,7 @@ struct Comparison {
   size_t comparisons = 1;  // number of comparisons
   // Mean difference per image, second minus first; nullopt if an evaluation lacks the score.
   std::optional<MeanScore> nll = {}, brier = {};
-  EvaluationMetrics first_metrics = {};  // metrics of the pairs only, except throughput of the complete run
+  EvaluationMetrics first_metrics = {};  // metrics of the pairs only; but throughput is that of the whole run
   EvaluationMetrics second_metrics = {};
   std::vector<ClassComparison> classes = {};        // by descending magnitude of the difference
   std::vector<PredictionPair> right_to_wrong = {};  // by descending confidence of the second

@@ -11,7 +11,7 @@
 namespace vitrine {
 
 // Returns the comparison as one self-contained HTML file. `data` is the data set of the first evaluation; the page
-// shows its images with a changed result. null: the page shows only names, and says so.
+// shows the images whose result changed. null: the page shows only their names, and says so.
 std::string DrawComparison(const Comparison& comparison, const Dataset* data);
 
 // Returns several comparisons with one evaluation as one HTML file: result and measures of each comparison, no images.

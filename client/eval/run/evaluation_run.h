@@ -24,8 +24,8 @@ namespace vitrine {
 //
 // Images are sent in rounds. A round sends each pending image once, until the server is lost. The images in flight at
 // that time become suspects: one of them may have crashed the server. The next rounds send suspects one at a time, each
-// after the server has answered another image. A suspect that was alone in flight at three losses is recorded as
-// refused.
+// after the server has answered another image. A suspect is recorded as refused after three losses with only this image
+// in flight.
 class EvaluationRun {
  public:
   EvaluationRun(const EvalCommand& command, ProgressDisplay& display, const std::atomic<bool>* stop)

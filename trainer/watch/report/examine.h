@@ -48,8 +48,8 @@ struct Examination {
   std::vector<int64_t> examples = {};  // an image of each of the first classes, up to options.examples
 };
 
-// Divides `size` indices into equal parts and returns a random one from each, up to `most`, ascending. Order and
-// periods in the set then do not matter. Every call returns the same indices.
+// Divides `size` indices into equal parts and returns a random one from each, up to `most`, ascending. So the selection
+// does not depend on order or periods in the set. Every call returns the same indices.
 std::vector<int64_t> Spread(int64_t size, int64_t most);
 
 struct ExamineOptions {

@@ -190,7 +190,7 @@ TEST_F(StudyTest, WhatWasAnsweredInPartIsNeitherBestNorOnTheFrontier) {
   EXPECT_EQ(json()[1]["frontier"], false);
 }
 
-// Images of the given widths; 0 cannot be read, and a negative width gives a file that is not an image.
+// Images of the given widths. Width 0: the image cannot be read. A negative width: the file is not an image.
 class Sized final : public MadeData {
  public:
   Sized(const Evaluation& evaluation, std::vector<int> widths) : MadeData(evaluation), widths_(std::move(widths)) {
