@@ -172,7 +172,8 @@ absl::Status CheckRoomForState(const fs::path& work_dir, const RunParts& parts) 
   fs::remove(work_dir / "writable", error);
   int64_t needed = 0;
   for (const NamedTensor& tensor : StateTensors(parts)) needed += tensor.tensor.nbytes();
-  // The last two states stay until the new state is complete, and the best weights need space as well.
+  // Space for four files: the last two states, which stay until the new state is complete, the new state, and the best
+  // weights.
   needed *= 4;
   const fs::space_info space = fs::space(work_dir, error);
   if (error || static_cast<int64_t>(space.available) >= needed) return absl::OkStatus();

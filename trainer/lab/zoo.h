@@ -20,8 +20,8 @@ struct SequenceRow {
   std::string_view source;  // task of the paper
 };
 
-// Returns all models. A row stands for all numbers of heads, since the parameter count does not depend on the heads. An
-// exception is characters with KV+Pos, which have a row for each number of heads.
+// Returns all models. A row stands for all numbers of heads, since the parameter count does not depend on the heads.
+// Exception: characters with KV+Pos have a row for each number of heads.
 std::span<const SequenceRow> SequenceZoo();
 
 // Finds a model. NOT_FOUND lists the names of the same task or, if the task is unknown, all tasks.

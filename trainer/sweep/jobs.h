@@ -43,7 +43,7 @@ struct JobOptions {
 // process dies. Terminal signals reach only this process.
 //
 // CANCELLED after `stop`; UNAVAILABLE if no process can be started. Calls the functions of `options` on the calling
-// thread. That thread must live as long as the process, since its end sends SIGTERM to running jobs.
+// thread. That thread must live as long as the process, since the thread's end sends SIGTERM to running jobs.
 absl::Status RunJobs(const std::vector<Job>& jobs, const JobOptions& options);
 
 }  // namespace vitrine

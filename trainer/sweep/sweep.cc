@@ -41,7 +41,7 @@ std::string Fingerprint(v1::Recipe recipe) {
   return PrintRecipe(recipe);
 }
 
-// Lock of a sweep's folder. Its runs inherit the descriptor, because they may still be writing after the sweep was
+// Lock of a sweep's folder. The runs inherit the descriptor, because they may still be writing after the sweep was
 // killed.
 class WorkLock {
  public:

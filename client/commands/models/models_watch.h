@@ -23,8 +23,8 @@ struct WatchCommand {
 // Writes a line for each version that the server has, then one for each change, until `more` returns false.
 //
 // A line in `errors` reports that the chosen model does not exist yet. After a lost connection, a line goes to `errors`
-// and the command reconnects. It then writes the missed changes, none twice. Returns an error if the first connection
-// fails or the server rejects the call.
+// and the command reconnects. It then writes each missed change once. Returns an error if the first connection fails or
+// the server rejects the call.
 absl::Status WatchModels(const WatchCommand& command, std::ostream& out, std::ostream& errors);
 
 }  // namespace vitrine

@@ -22,7 +22,7 @@ struct MergeOptions {
 // if images are missing, a run may continue it.
 //
 // FAILED_PRECONDITION: shards of different runs (the message names the difference); a repeated shard; missing or
-// unfinished shards without allow_missing; an image in two shards or in the wrong one; a gate on a measure that this
+// unfinished shards without allow_missing; an image in two shards or in a wrong shard; a gate on a measure that this
 // model cannot have. ALREADY_EXISTS: `out` has an evaluation.
 absl::StatusOr<Evaluation> MergeEvaluations(const MergeOptions& options);
 
