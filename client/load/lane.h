@@ -99,7 +99,7 @@ class Lane {
   const size_t most_slots_;
 
   // Used by the sender thread only.
-  std::deque<Slot> slots_;  // a deque keeps their addresses stable
+  std::deque<Slot> slots_;  // a deque keeps the slots' addresses stable
   std::vector<Slot*> free_;
   uint64_t sent_ = 0;
   uint64_t measured_ = 0;  // requests due in the interval

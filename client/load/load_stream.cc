@@ -16,7 +16,7 @@ namespace vitrine {
 namespace {
 
 constexpr char kStreamMethod[] = "/vitrine.v1.Classifier/ClassifyStream";
-// Smallest time_limit, because 0 would mean no limit.
+// Smallest time_limit in nanoseconds, because the server rejects 0.
 constexpr int64_t kShortestLimit = 1000;
 
 // Returns the request with the fields that differ per attempt appended; protobuf parses both as one message.

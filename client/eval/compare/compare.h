@@ -43,7 +43,7 @@ struct Comparison {
   std::vector<PredictionPair> pairs = {};
   int64_t only_in_first = 0;  // images that the second did not evaluate
   int64_t only_in_second = 0;
-  int64_t unanswered = 0;  // evaluated by both, but not answered by both
+  int64_t unanswered = 0;  // evaluated by both, but answered by one at most
   PairedCounts counts = {};
   Interval interval = {};  // interval of the accuracy difference, second minus first
   McNemar test = {};

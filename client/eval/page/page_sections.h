@@ -30,7 +30,7 @@ std::string PercentText(double share);
 std::string SignedPercentText(double share);
 // Returns "1.25 ms" or "3.1 s".
 std::string DurationText(double seconds);
-// Returns the model's label, or the number of a class without one.
+// Returns the model's label of a class, or the number of the class if it has no label.
 std::string LabelOf(const v1::ModelVersion& model, int32_t label);
 // Returns "eit-mini-cifar10 version 3".
 std::string NameOf(const v1::ModelVersion& model);

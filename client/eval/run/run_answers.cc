@@ -153,7 +153,7 @@ void EvaluationRun::TakeReadError(int64_t index, const absl::Status& status) {
   Trouble& trouble = trouble_[index];
   trouble.last = status;
   ++trouble.reads;
-  // Other errors than these two are caused by the file.
+  // All errors except NOT_FOUND and UNAVAILABLE are caused by the file.
   const bool is_missing = absl::IsNotFound(status), may_pass = is_missing || absl::IsUnavailable(status);
   if (!may_pass || (is_missing && trouble.reads >= kMostReads && DataIsThere())) {
     Prediction prediction = Begin(index);

@@ -49,7 +49,7 @@ v1::ListModelsResponse TwoModels() {
   kv.mutable_config()->mutable_preprocessing()->set_channels(1);
   kv.mutable_config()->mutable_preprocessing()->mutable_fixed()->set_height(28);
   kv.mutable_config()->mutable_preprocessing()->mutable_fixed()->set_width(28);
-  kv.add_attention_kinds(v1::SCORES);  // and no layers: an older server does not report them
+  kv.add_attention_kinds(v1::SCORES);  // without layers, like an older server
   return list;
 }
 

@@ -26,7 +26,7 @@ const std::string kVitrine = VITRINE_BIN "/vitrine ";
 class EvalCommandLine : public testing::Test {
  protected:
   EvalCommandLine() {
-    // The labels need a map, and the folder's name needs quotes.
+    // The labels need a label map, and the folder's name needs quotes.
     for (int digit = 0; digit < 10; ++digit) {
       const std::string name = absl::StrCat("digit-", digit, ".png");
       const std::filesystem::path from = std::filesystem::path(VITRINE_SOURCE "/samples/digits") / name;
