@@ -91,7 +91,7 @@ absl::StatusOr<Geometry> PlanEvaluation(const v1::Preprocessing& preprocessing, 
 
 namespace {
 
-// Plans for the size in the file's header, like a server.
+// Plans the resize for the size in the file's header, like a server.
 absl::StatusOr<PlannedImage> ReadReduced(const Dataset& data, int64_t index, const v1::Preprocessing& preprocessing,
                                          std::optional<Size> size) {
   PlannedImage image;

@@ -37,7 +37,7 @@ struct StepTotals {
   double stops = 0;  // processes that were asked to stop
 };
 
-// Says to begin again, because a state can only be resumed with its original settings.
+// Advises a new run, because a state can only be resumed with its original settings.
 constexpr char kBeginAgain[] =
     "; a lower optimizer.lr or clip_norm may help: start again with it in a new folder (--work), without --resume";
 

@@ -47,7 +47,7 @@ struct TrainResult {
   std::unique_ptr<Module> model;  // weights to use: averaged if the recipe says so
   RunPosition position;
   bool finished = false;  // false: stopped before the last step; the state is in work_dir
-  bool is_best = false;   // true: `model` has the best score on held-out samples, and is not the last step's
+  bool is_best = false;   // true: `model` has the best score on held-out samples, and is not from the last step
   std::string data_digest;
   int64_t epoch_samples = 0;  // samples of the epoch that position.loss_sum covers
   // Score of `model` on the test split, if the last step measured it.

@@ -8,7 +8,7 @@ namespace vitrine {
 namespace {
 
 constexpr uint64_t kGolden = 0x9E3779B97F4A7C15;
-// Sample index of the stream that shuffles an epoch; no data set reaches it.
+// Sample index of the stream that shuffles an epoch; no data set is that large.
 constexpr uint64_t kOrderStream = ~uint64_t{0};
 
 // The finalizer of SplitMix64 (Steele et al. 2014): a bijection in which every output bit depends on every input bit.

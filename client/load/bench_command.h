@@ -20,7 +20,7 @@ namespace vitrine {
 
 // Arguments of `vitrine bench`.
 struct BenchCommand {
-  ClientOptions client = {};          // its deadline applies to classes without one
+  ClientOptions client = {};          // its deadline applies to classes without a deadline
   RequestClass request = {};          // defaults of the classes: model, resolution, priority and images
   std::vector<std::string> mix = {};  // classes (see ParseMix); empty: only `request`
   WorkloadOptions workload = {};

@@ -10,7 +10,7 @@
 
 namespace vitrine {
 
-// Converts to the unit of reports.
+// Converts to milliseconds, the unit of reports.
 inline double Milliseconds(double nanoseconds) {
   return nanoseconds / 1e6;
 }

@@ -89,7 +89,7 @@ class LoadRecord {
   // Samples the contents of an answer with this `latency`.
   void Look(int64_t due, int64_t latency, const v1::ClassifyResponse& answer);
 
-  // Adds the counts of `other`. Requires equal starts and classes; the end of this interval stays.
+  // Adds the counts of `other`. Requires equal starts and classes. Does not change the end of this interval.
   void Add(const LoadRecord& other);
 
   // Shortens the interval: later events are not counted. Requires interval.from <= to <= interval.to.

@@ -21,7 +21,7 @@ double OwnProcessorSeconds() {
 }
 
 int64_t ThreadBusyNanoseconds() {
-  std::ifstream file("/proc/thread-self/schedstat");  // proc(5): time on a processor, then time waiting for one
+  std::ifstream file("/proc/thread-self/schedstat");  // proc(5): time on a processor, then time waiting for a processor
   int64_t running = 0, waiting = 0;
   if (file >> running >> waiting) return running + waiting;
   timespec now;
@@ -37,7 +37,7 @@ double ProcessorSecondsOf(int process) {
   if (name_end == std::string::npos) return 0;
   std::istringstream fields(line.substr(name_end + 1));
   std::string skipped;
-  for (int i = 0; i < 11; ++i) fields >> skipped;  // state to cmajflt; then utime and stime
+  for (int i = 0; i < 11; ++i) fields >> skipped;  // skips state to cmajflt, before utime and stime
   double user = 0, system = 0;
   fields >> user >> system;
   return (user + system) / static_cast<double>(sysconf(_SC_CLK_TCK));

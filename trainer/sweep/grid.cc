@@ -30,7 +30,7 @@ constexpr size_t kLongestName = 200;  // file systems allow 255 bytes
 constexpr char kImageMetric[] = "test/top1";
 constexpr char kSequenceMetric[] = "test/accuracy";
 
-// An axis entry, in one form for all forms that a file may use.
+// An axis entry in a common form. A file may write it in several forms.
 struct Entry {
   std::string label;
   std::vector<std::string> assignments;

@@ -211,7 +211,7 @@ absl::StatusOr<TrainingBatch> ImageTask::MakeBatch(int64_t epoch, int64_t index,
     ASSIGN_OR_RETURN(TrainingInput input, DrawInput(decoded, recipe_, preprocessing, random));
     samples.push_back({std::move(input), training_->label(member.sample)});
   }
-  // Sorts by size: equal neighbours share batched calls.
+  // Sorts by size, since neighbours of equal size share batched calls.
   std::stable_sort(samples.begin(), samples.end(), [](const Sample& a, const Sample& b) {
     return std::pair(a.input.size.height, a.input.size.width) < std::pair(b.input.size.height, b.input.size.width);
   });

@@ -36,7 +36,7 @@ std::vector<Fields> Lines(std::string_view text) {
   return lines;
 }
 
-// Parses the fields of a line as numbers; empty ones are NaN.
+// Parses the fields of a line as numbers; empty fields are NaN.
 absl::StatusOr<std::vector<double>> Numbers(const Fields& fields, size_t columns, size_t line) {
   if (fields.size() != columns) {
     return absl::InvalidArgumentError(

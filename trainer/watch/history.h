@@ -12,7 +12,7 @@
 
 namespace vitrine {
 
-// A row of history.csv: the end of an epoch, or a measurement within one.
+// A row of history.csv: the end of an epoch, or a measurement within an epoch.
 struct HistoryRow {
   int64_t step = 0;
   double epoch = 0;
@@ -21,7 +21,7 @@ struct HistoryRow {
   double train_accuracy = 0;             // accuracy in the epoch that ends here; NaN: within an epoch, or not counted
   double samples_per_second = 0;         // in this process since it started or resumed
   bool best = false;                     // true: a measurement at this step was the best so far
-  std::map<std::string, double> scores;  // by "SPLIT_MEASURE", such as "test_top1"; only those measured at this step
+  std::map<std::string, double> scores;  // by "SPLIT_MEASURE", such as "test_top1"; only scores measured at this step
 };
 
 struct History {
