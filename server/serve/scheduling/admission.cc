@@ -142,8 +142,8 @@ absl::Status Admission::CheckTime(const InferenceRequest& request, const Place& 
       .executors = options_.executors,
       .left = running_.Left(),
       .running = running_.Predicted()};
-  const PlaceLedger& places = places_;
-  return CheckAnswerTime(asked, places.AllOthers(place.caller, now), [&] { return places.Others(place.caller, now); });
+  const auto others = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return places_.Others(place.caller, now); };
+  return CheckAnswerTime(asked, places_.AllOthers(place.caller, now), others);
 }
 
 HeldBatch Admission::Begin(std::span<const std::unique_ptr<InferenceRequest>> batch) {
