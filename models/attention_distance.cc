@@ -9,8 +9,8 @@
 namespace vitrine {
 namespace {
 
-// Returns the distance from the first cell of the grid to each cell, in cells. It depends only on the row and column
-// differences, so it applies to any pair of cells.
+// Returns the distance from the first cell of the grid to each cell, in cells. A distance depends only on the row and
+// column differences, so it applies to any pair of cells.
 std::vector<double> DistancesFromTheFirst(Grid grid) {
   std::vector<double> distances;
   for (int row = 0; row < grid.rows; ++row) {

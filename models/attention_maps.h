@@ -22,11 +22,12 @@ struct AttentionMap {
   std::vector<float> values = {};  // row-major
 };
 
-// Registers with the tap the matrices that a resolved request needs of one image.
+// Registers with the tap the matrices of one image that a resolved request needs.
 void RequestAttention(const v1::AttentionRequest& resolved, const AttentionAbility& ability, int image,
                       AttentionTap& tap);
 
-// Returns the maps of one image, ordered by layer, then head. Requires RequestAttention before the forward pass.
+// Returns the attention maps of one image, ordered by layer, then head. Requires RequestAttention before the forward
+// pass.
 std::vector<AttentionMap> CollectAttention(const v1::AttentionRequest& resolved, const AttentionAbility& ability,
                                            const AttentionTap& tap, int image, Grid grid);
 

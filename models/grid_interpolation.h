@@ -18,8 +18,8 @@ struct Taps {
 // filter with antialiasing of LibTorch and Pillow.
 std::vector<Taps> CubicTaps(int from, int to);
 
-// Returns the weights for both axes, new cells by old cells: [to.cells(), from.cells()], row by row.
-// NOTE: for grids of one column, LibTorch 2.11's _upsample_bicubic2d_aa gives every row the values of the first.
+// Returns the weights for both axes, new cells by old cells: [to.cells(), from.cells()], row by row. NOTE: for grids of
+// one column, LibTorch 2.11's _upsample_bicubic2d_aa gives every row the values of the first row.
 std::vector<float> InterpolationMatrix(Grid from, Grid to);
 
 }  // namespace vitrine

@@ -29,7 +29,7 @@ class GridCache {
     }
     auto [value, bytes] = make();
     const absl::MutexLock lock(&mutex_);
-    if (Find(grid)) return kept_.front().value;  // another thread has stored it first
+    if (Find(grid)) return kept_.front().value;  // another thread stored the value first
     kept_.push_front({grid, value, bytes});
     bytes_ += bytes;
     while (bytes_ > most_bytes_ && kept_.size() > 1) {

@@ -15,7 +15,7 @@ struct Chart {
   double width = 620, height = 330;
   std::string title = {}, x_axis = {}, y_axis = {};
   std::string note = {};  // drawn below the title in smaller letters; requires a `top` of at least 56
-  Axis x = {}, y = {};    // their positions are set by Begin
+  Axis x = {}, y = {};    // Begin sets the positions
   double top = 54;        // pixels above the plot, for title and one line of legend
   double left = 64;       // pixels left of the plot, for names of y
   double foot = 50;       // pixels below the plot, for names of x
@@ -52,7 +52,7 @@ struct LegendEntry {
 };
 
 // Returns the legend, which starts with `heading` and is drawn above the plot on as many lines as needed. Enlarges
-// `chart.top` for it: call it before Begin, and append its result after the result of Begin.
+// `chart.top` for the legend, so call DrawLegend before Begin, and append the legend after the result of Begin.
 std::string DrawLegend(const std::vector<LegendEntry>& entries, Chart& chart, const std::string& heading = "");
 
 std::string SvgText(double x, double y, const std::string& text, const std::string& attributes);

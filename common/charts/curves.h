@@ -27,8 +27,8 @@ struct CurveFigure {
 };
 
 // Returns the chart as an SVG element: titles, axes with ticks and grid lines, curves, and a legend of the named
-// curves. Uses the colours of an HtmlPage; outside a page, those for a light background. A curve with more points than
-// pixels is reduced to minimum and maximum per pixel.
+// curves. Uses the colours of an HtmlPage; outside a page, the colours for a light background. A curve with more points
+// than pixels is reduced to minimum and maximum per pixel.
 std::string DrawCurves(const CurveFigure& figure);
 
 // Returns the exponential moving average of `points`, with bias correction at the start. The newest point has the

@@ -15,8 +15,8 @@ struct HistogramFigure {
   // true: the x axis is logarithmic, with bins of equal ratio; values of 0 and below are counted in the first bin
   bool logarithmic = false;
   int bins = 40;  // at least 1
-  // Ends of the x axis; if equal, they are derived from the values. Values outside are counted in the first or last
-  // bin.
+  // Ends of the x axis; if equal, they are derived from the values. Values outside the ends are counted in the first or
+  // last bin.
   double low = 0, high = 0;
   // True: bars on top of each other, the first series at the bottom. False: overlaid outlines.
   bool stacked = false;

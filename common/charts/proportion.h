@@ -13,7 +13,7 @@ struct Interval {
 };
 
 // Returns the 95 % confidence interval of a probability after `successes` in `trials`: the score interval of Wilson
-// (1927), equation 4 in Brown, Cai and DasGupta (2001). It is within 0 and 1, and 0 to 1 if there are no trials.
+// (1927), equation 4 in Brown, Cai and DasGupta (2001). The interval lies within 0 to 1; without trials it is 0 to 1.
 Interval WilsonInterval(int64_t successes, int64_t trials);
 
 }  // namespace vitrine

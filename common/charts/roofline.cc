@@ -143,7 +143,7 @@ class RooflineDiagram {
     return std::nullopt;
   }
 
-  // Returns true if two points have one colour and nearly cover each other; they then share one label.
+  // Returns true if two points have the same colour and nearly cover each other; they then share one label.
   static bool Together(const RooflinePoint& a, const RooflinePoint& b, double dx, double dy) {
     return a.group == b.group && std::hypot(dx, dy) < 5;
   }

@@ -23,8 +23,8 @@ std::string_view SourceRevision() {
 
 namespace {
 
-// Adds --completion and --manual-page. The help hides them, because an installation contains their output. They throw
-// like --version, so that required arguments are not checked.
+// Adds --completion and --manual-page. The help hides them, because an installation contains their output. Both flags
+// throw like --version, so that required arguments are not checked.
 void AddPages(CLI::App& app, const std::string& version) {
   const auto say = [](const std::string& text) { throw CLI::CallForVersion(text, kExitSuccess); };
   app.add_option_function<std::string>(

@@ -128,8 +128,8 @@ std::optional<size_t> FindColumn(const CsvRow& header, absl::Span<const char* co
   return std::nullopt;
 }
 
-// Finds the columns from a header row. If there are two columns and only one has a known name, the other column is the
-// missing one.
+// Finds the columns from a header row. If there are two columns and only one has a known name, the other column is
+// taken for the missing name.
 std::optional<Columns> NamedColumns(const CsvRow& row) {
   const std::optional<size_t> path = FindColumn(row, kPathNames), label = FindColumn(row, kLabelNames);
   if (path && label) return Columns{*path, *label};

@@ -28,8 +28,8 @@ absl::StatusOr<std::vector<CsvRow>> ParseCsv(std::string_view text, char separat
 // single blanks. Paths are relative to the file's folder and resolved by ListedFile (common/data/file_names.h). With a
 // header row (for example from pandas, fastai or HuggingFace) the columns may be anywhere. Without a header, the path
 // is the first column with an image's extension, and the label is the next column. In FILE.jsonl each line is a JSON
-// object with these names. Classes are the distinct labels in Unicode form NFC, sorted by value if all are numbers,
-// else by bytes. Both splits are the whole file. Missing images are reported when they are read.
+// object whose keys are the known column names. Classes are the distinct labels in Unicode form NFC, sorted by value if
+// all are numbers, else by bytes. Both splits are the whole file. Missing images are reported when they are read.
 //
 // INVALID_ARGUMENT names file and line: a header without known names, too few columns, an empty path or label, a
 // repeated path; or no rows.

@@ -64,8 +64,8 @@ bool SameImages(const Dataset& a, const Dataset& b);
 class CorruptImages;
 
 // Decodes every image now, on `threads` threads, and keeps the pixels in memory. RESOURCE_EXHAUSTED if they need more
-// than `max_bytes`. Corrupt images are left out and added to `corrupt` (common/data/tolerant.h); if it is null, the
-// first error is returned.
+// than `max_bytes`. Corrupt images are left out and added to `corrupt` (common/data/tolerant.h); if `corrupt` is null,
+// the first error is returned.
 absl::StatusOr<std::unique_ptr<Dataset>> CacheInMemory(std::unique_ptr<Dataset> dataset, int threads,
                                                        int64_t max_bytes = int64_t{4} << 30,
                                                        CorruptImages* corrupt = nullptr);

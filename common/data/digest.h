@@ -9,8 +9,8 @@
 
 namespace vitrine {
 
-// Returns the SHA-256 of the sorted lines "name<TAB>label", as 64 hexadecimal digits. It covers names and labels of the
-// images, not their contents. Reads no image.
+// Returns the SHA-256 of the sorted lines "name<TAB>label", as 64 hexadecimal digits. The digest covers names and
+// labels of the images, not their contents. Reads no image.
 std::string DigestOf(const Dataset& data);
 
 // Returns a manifest's data_digest: the SHA-256 of the sorted lines "name<TAB>label<TAB>SHA-256 of the image's stored

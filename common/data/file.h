@@ -58,7 +58,7 @@ absl::StatusOr<std::string> ReadText(const std::filesystem::path& path);
 // Like ReadText, but returns lines, without trailing blanks and without empty lines at the end.
 absl::StatusOr<std::vector<std::string>> ReadLines(const std::filesystem::path& path);
 
-// Reads one class name per line. INVALID_ARGUMENT if a name is empty or there are not exactly `count`.
+// Reads one class name per line. INVALID_ARGUMENT if a name is empty or there are not exactly `count` names.
 absl::StatusOr<std::vector<std::string>> ReadClassNames(const std::filesystem::path& path, size_t count);
 
 bool IsRegularFile(const std::filesystem::path& path);

@@ -33,7 +33,7 @@ struct LabelMatch {
 
 // Finds the model's class for every data label. The first rule that applies is used:
 //   1. The label's row in `rows`; its second column is a label or an index (from 0) of the model. An exact match
-//      of the data label is preferred to one that differs in case.
+//      of the data label is preferred to a match that differs in case.
 //   2. The model's label of equal name, in any Unicode form; a name that differs in case (A, a) counts if it is unique.
 //   3. If all data labels are numbers and no name matches: the class with that index.
 //   4. If only data set or model has WordNet ids ("n01440764"): the class of ImageNet-1k with that id, by its index

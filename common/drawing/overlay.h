@@ -14,7 +14,7 @@
 
 namespace vitrine {
 
-// A spatial map to draw. Values are row-major, [rows, columns]; the map covers the part `covers` of the image.
+// A spatial map to draw. Values are row-major, [rows, columns]; `covers` is the part of the image below the map.
 struct SpatialMap {
   int rows = 0;
   int columns = 0;
@@ -47,8 +47,9 @@ absl::StatusOr<std::string> DrawOverlay(const Image& image, const SpatialMap& ma
 // Like DrawOverlay, but returns an image. Calls GiveWay about every millisecond.
 absl::StatusOr<Image> ComposeOverlay(const Image& image, const SpatialMap& map, const OverlayLook& look = {});
 
-// ComposeOverlay in two steps. The first, ShownUnderMaps, is done once for all maps on an image, because at 16
-// megapixels it takes longer than the second. It returns the RGB image under the maps. `image` must not be empty.
+// ComposeOverlay in two steps. The first, ShownUnderMaps, is done once for all maps on an image, because for 16
+// megapixels this step takes longer than the second one. Returns the RGB image under the maps. `image` must not be
+// empty.
 absl::StatusOr<Image> ShownUnderMaps(const Image& image, const OverlayLook& look = {});
 // The second step. `image`: size of the original of `shown`.
 absl::StatusOr<Image> ComposeOnShown(const Image& shown, Size image, const SpatialMap& map,

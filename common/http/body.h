@@ -28,7 +28,7 @@ absl::Status CheckAnnouncedBody(const HttpRequest& request, int64_t max_bytes, b
 // A received body. It is passed to HttpHandling::WithBody on a worker thread.
 struct ReceivedBody {
   absl::StatusOr<std::string> bytes;
-  BudgetShare share;  // its bytes in the budget of received bytes
+  BudgetShare share;  // bytes of the body in the budget of received bytes
 };
 
 // Decompresses the body if the request declares gzip, then calls `with_body`. Runs on a worker thread.

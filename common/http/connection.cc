@@ -30,7 +30,8 @@ constexpr std::chrono::seconds kCertificateCheck{1};
 // lock.
 constexpr double kSettledAtOnce = 64;
 constexpr double kSharedFactor = 3;
-// If more than this share of its own points is left, a connection is not closed because of others from its address.
+// If more than this share of its own points is left, a connection is not closed because of other connections from its
+// address.
 constexpr double kUnsuspicious = 0.5;
 // Share of its points with which a new connection starts if its address has none left.
 constexpr double kSuspiciousStart = 0.01;

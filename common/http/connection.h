@@ -63,7 +63,7 @@ class HttpProtocol {
   virtual bool HasRequests() const = 0;
   // Returns true if the connection only waits for the client.
   virtual bool AwaitsClient() const { return !HasRequests(); }
-  // Returns the time since which the client has not read output that is waiting; nullopt if there is none.
+  // Returns the time since which the client has not read output that is waiting; nullopt if no output is waiting.
   virtual std::optional<EventLoop::Time> UnsentSince() const = 0;
   virtual HttpConnectionStatus Describe() const = 0;
 };

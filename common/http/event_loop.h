@@ -30,7 +30,8 @@ class Watched : public std::enable_shared_from_this<Watched> {
   // Sets the events that call OnReady. They are level-triggered: while the descriptor is ready, OnReady is called in
   // every round, once per round.
   void Await(bool readable, bool writable);
-  // Stops watching the descriptor until the next Await. Otherwise a failed connection would call OnReady repeatedly.
+  // Stops watching the descriptor until the next Await. Needed for a failed connection, which would otherwise call
+  // OnReady in every round.
   void Ignore();
   // Schedules a call of OnWoken; repeated calls before it runs cause one call. Any thread.
   void Wake();

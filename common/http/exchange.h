@@ -57,7 +57,7 @@ struct HttpRequest {
   std::optional<std::string> Header(absl::string_view name) const { return head.Header(name); }
 };
 
-// Sends one response. Send may be called once, on any thread. If it is not called before the reply is destroyed, the
+// Sends one response. Send may be called once, on any thread. If Send is not called before the reply is destroyed, the
 // client gets 503. The server must outlive the reply.
 class HttpReply {
  public:

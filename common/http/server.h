@@ -47,7 +47,7 @@ class HttpObserver {
  public:
   virtual ~HttpObserver() = default;
   virtual void OnAccepted() {}
-  // Called if a connection is closed before a byte was read; CloseReason is the limit that was reached.
+  // Called if a connection is closed before a byte was read; the argument is the limit that was reached.
   virtual void OnRefused(CloseReason) {}
   virtual void OnClosed(CloseReason) {}
   // Called in addition to OnClosed or OnRefused, for the log, if the server closed the connection because of the client
@@ -133,8 +133,8 @@ struct HttpConnectionStatus {
 };
 
 // Serves HTTP/1.1 and HTTP/2 on one address with one handler. With TLS, ALPN selects the version; in cleartext, the
-// HTTP/2 preface does. Upgrade is not supported. `loops` threads read and write the connections in turn; TLS
-// handshakes, decompression and blocking work run on other threads. Thread-safe.
+// HTTP/2 preface does. Upgrade is not supported. `loops` threads read and write the connections; TLS handshakes,
+// decompression and blocking work run on other threads. Thread-safe.
 class HttpServer {
  public:
   // Starts a server. UNAVAILABLE if the address cannot be bound: see ListenOnTcp and UnixListening. INVALID_ARGUMENT if

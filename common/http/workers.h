@@ -15,8 +15,8 @@
 
 namespace vitrine {
 
-// Threads for blocking work. If there are at least two, one takes no work on bodies, so that large requests do not
-// delay small ones. Thread-safe.
+// Threads for blocking work. If there are at least two, one of them takes no work on bodies, so that large requests do
+// not delay small ones. Thread-safe.
 class HttpWorkers {
  public:
   struct Options {

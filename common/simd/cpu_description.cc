@@ -17,8 +17,8 @@ namespace {
 
 constexpr unsigned kSignature = 1, kHighestExtended = 0x80000000, kFirstOfName = 0x80000002, kLastOfName = 0x80000004;
 
-// Returns the CPU's name. Each CPUID leaf has sixteen characters of it. It is padded with NULs at the end and, on some
-// CPUs, with spaces at the start.
+// Returns the CPU's name. Each CPUID leaf has sixteen characters of the name. The name is padded with NULs at the end
+// and, on some CPUs, with spaces at the start.
 std::string ModelName() {
   if (static_cast<unsigned>(__get_cpuid_max(kHighestExtended, nullptr)) < kLastOfName) return "unnamed x86-64";
   std::string name;

@@ -12,8 +12,8 @@
 
 namespace vitrine {
 
-// Selects the operators that are kept from a precision (PrecisionChoice). The functions are pure; the callers measure
-// accuracy.
+// Selects the operators that are kept out of a precision (see PrecisionChoice). The functions are pure; the callers
+// measure accuracy.
 
 // Names of operators that must be computed in the same precision; never empty.
 using OperatorGroup = std::vector<std::string>;

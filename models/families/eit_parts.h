@@ -6,7 +6,7 @@
 
 namespace vitrine {
 
-// Parts shared by EIT and its baselines: ViT's frame, and a block with a given mixer.
+// Parts shared by EIT and its baselines: ViT's tokens and head, and a block with a given mixer.
 
 inline constexpr double kEitNormEpsilon = 1e-6;
 

@@ -13,7 +13,7 @@
 namespace vitrine::program {
 namespace {
 
-// Dropout site of the attention weights in a block; families number the others.
+// Dropout site of the attention weights in a block; families number the other sites.
 constexpr int kWeightsSite = 3;
 
 // Aborts on a bug in a family; input cannot cause one.

@@ -29,7 +29,7 @@ class Builder {
 
   // --- scopes
 
-  // Runs `body`. The names that it adds are below `name`.
+  // Runs `body`, whose names are added below `name`.
   template <class Body>
   auto Within(const std::string& name, const Body& body) {
     const Leave leave(*this, Open(name));
@@ -45,8 +45,8 @@ class Builder {
   }
   // Assigns the operators added from now on to this part.
   void Enter(Part part) { part_ = part; }
-  // Initial values in this scope are drawn in this order, then those of the other names in the order added. "blocks"
-  // also stands for blocks.0, blocks.1, ...
+  // Draws the initial values of these names in this scope first and in this order, then those of other names in the
+  // order added. "blocks" also stands for blocks.0, blocks.1, ...
   void DrawsFirst(std::vector<std::string> names);
   // Lists these scopes before scopes added later: in checkpoints, and in drawing order unless DrawsFirst changes that.
   void ListsFirst(const std::vector<std::string>& names);

@@ -34,7 +34,8 @@ class Walk {
   }
 
  private:
-  // Requests all keys and values. Requests `queries` of the queries if they are a separate value, otherwise all rows.
+  // Requests all keys and values. Requests the rows `queries` of the queries if they are a separate value, otherwise
+  // all rows.
   void OfAttention(const Operator& op, Demand queries) {
     for (size_t i = 0; i < op.inputs.size(); ++i) {
       Ask(op.inputs[i], i == 0 && op.inputs.size() > 1 ? queries : Demand::kAll);

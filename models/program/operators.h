@@ -102,7 +102,7 @@ struct BatchNorm {
   double epsilon = 1e-5;
   double momentum = 0.1;
 };
-// x weight + bias. Weights: weight, bias.
+// x * weight + bias. Weights: weight, bias.
 struct Affine {};
 
 // y = [x1, x2, ...] W^T + b. Weights: weight [outputs, inputs], [bias], [codes].
@@ -113,8 +113,8 @@ struct Linear {
   bool bias = true;
   // Row of `codes` appended to the inputs of every token (F-SNE); -1 for none.
   int code = -1;
-  // Number of operators that the paper's code computes as one product, this one included; 0 for every other member of
-  // the group.
+  // For a group of operators that the paper's code computes as one product: the number of operators on the first one, 0
+  // on the others.
   int together = 1;
 };
 
@@ -129,7 +129,7 @@ struct Residual {
   int path = -1;
 };
 
-// softmax(scale q k^T) v per image and head. Inputs: one value with q, k and v side by side (or k and v if q = k), or
+// softmax(scale * q k^T) v per image and head. Inputs: one value with q, k and v side by side (or k and v if q = k), or
 // three values. Weights: [map weight, map bias] for KV+Pos: logits are multiplied by the sum of the map's weights, and
 // each key has an offset.
 struct Attend {
@@ -142,7 +142,7 @@ struct Attend {
   int site = 0;   // dropout site of the weights
 };
 
-// XCiT's cross-covariance attention: softmax(t k^^T q^) over the channels of a head; q^ and k^ have unit length over
+// XCiT's cross-covariance attention: softmax(t * k^^T q^) over the channels of a head; q^ and k^ have unit length over
 // the tokens of an image. Inputs as for Attend. Weights: temperature [heads, 1, 1].
 struct AttendChannels {
   int heads = 1;

@@ -10,7 +10,7 @@
 
 namespace vitrine {
 
-// Dropout probabilities by where values are dropped, in steps of 1/256, below 1. Used only in training.
+// Dropout probabilities by position in the model, below 1, in steps of 1/256. Used only in training.
 struct DropRates {
   float position = 0;    // after the positions
   float projection = 0;  // after the output layer of attention
@@ -32,7 +32,7 @@ struct ForwardContext {
   // stored as bf16. Twice as fast on CPUs with AVX512_BF16, slower on others.
   bool bf16 = false;
   DropRates dropout = {};
-  // Probability, below 1, that an image skips a residual branch: see DropPath. Used only in training.
+  // Probability, below 1, that an image skips a residual branch (see DropPath). Used only in training.
   float drop_path = 0;
   // Seed of dropout. Equal seeds drop the same values for any thread count. Use a new seed for every step.
   uint64_t dropout_seed = 0;
@@ -40,7 +40,8 @@ struct ForwardContext {
   // Stochastic depth does not depend on the number of replicas; dropout of single values does.
   int64_t first_image = 0;
   int64_t image_stride = 1;
-  // Updates BatchNorm's running statistics in training. If several replicas share them, set it for one replica only.
+  // Updates BatchNorm's running statistics in training. If several replicas share the statistics, set this for one
+  // replica only.
   bool update_statistics = true;
   // Uses library calls instead of our own loops, also on the CPU. For tests.
   bool library_only = false;

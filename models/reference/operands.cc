@@ -4,7 +4,8 @@
 namespace vitrine {
 namespace {
 
-// True if an operator reads its input number `input` as an operand; `result` is true if its own result is an operand.
+// True if an operator reads its input number `input` as an operand; `result` is true if the operator's result is an
+// operand.
 struct TakesOperand {
   size_t input;
   bool result;

@@ -8,8 +8,8 @@
 
 namespace vitrine {
 
-// Returns, by value id, true if all readers of a value are matrix products or handle it as products do. With bf16,
-// these values are stored as bf16; all others stay fp32.
+// Returns, by value id, true if every reader of the value is a matrix product or accepts bf16 as a product does. With
+// bf16, these values are stored as bf16; all others stay fp32.
 std::vector<bool> OperandsOf(const program::Program& program);
 
 }  // namespace vitrine

@@ -187,7 +187,7 @@ class Complaints final : public google::protobuf::io::ErrorCollector {
   std::vector<Unknown> unknown;
 };
 
-// True if a field is inside one that must be known completely, because it changes the answers.
+// True if a field is inside a field that must be known completely, because it changes the answers.
 bool SaysWhatIsComputed(const Complaints::Unknown& field, const google::protobuf::TextFormat::ParseInfoTree& places) {
   for (const int number : {v1::Manifest::kConfigFieldNumber, v1::Manifest::kCalibrationFieldNumber}) {
     const auto range = places.GetLocationRange(v1::Manifest::descriptor()->FindFieldByNumber(number), /*index=*/-1);

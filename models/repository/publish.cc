@@ -87,8 +87,8 @@ absl::StatusOr<FileDescriptor> OpenOrCreateModel(const FileDescriptor& root, con
   return OpenBeneath(root, model);
 }
 
-// File with the highest version ever used, so that the number of a removed version is not reused: servers that still
-// have it loaded, and people's notes, would then refer to a different version.
+// File with the highest version ever used, so that the number of a removed version is not reused. Otherwise servers
+// that still have that version loaded, and people's notes, would refer to a different version.
 constexpr char kHighestFile[] = ".highest-version";
 
 absl::StatusOr<int64_t> HighestGiven(const FileDescriptor& model_folder) {
@@ -131,7 +131,7 @@ absl::StatusOr<int64_t> WriteAndMove(const FileDescriptor& model_folder, const F
 
 absl::Status CheckSpace(const FileDescriptor& folder, int64_t bytes) {
   struct statvfs disk;
-  // Some file systems do not report it; then publishing fails if the disk is full.
+  // Some file systems do not report free space; then publishing fails if the disk is full.
   if (fstatvfs(folder.get(), &disk) != 0 || disk.f_blocks == 0) return absl::OkStatus();
   const auto free = static_cast<double>(disk.f_bavail) * static_cast<double>(disk.f_frsize);
   if (free >= static_cast<double>(bytes)) return absl::OkStatus();

@@ -22,7 +22,7 @@ struct StoredVersion {
   std::vector<std::string> labels;
   std::map<std::string, std::string> extra_files;  // name to bytes
   std::string weights_sha256;
-  std::vector<std::string> unknown;  // ignored fields of the manifest, see ParseManifest
+  std::vector<std::string> unknown;  // ignored fields of the manifest (see ParseManifest)
 };
 
 // Reads and verifies one version. Opens only files beneath the root, follows no symbolic link, reads with pread.

@@ -61,9 +61,9 @@ bool IsAbandoned(const FileDescriptor& folder, const FileDescriptor& fresh) {
          fresh_state.st_mtime - folder_state.st_mtime > kAbandonedAfterSeconds;
 }
 
-// Removes temporary folders of dead processes: those unlocked and a day older than `fresh`. The age counts because some
-// network file systems do not show locks of other machines. Renames each folder first: the rename fails if its owner
-// has just renamed it to a version.
+// Removes temporary folders of dead processes: those unlocked and a day older than `fresh`. The age is checked because
+// some network file systems do not show locks of other machines. Renames each folder first: the rename fails if its
+// owner has just renamed it to a version.
 void Sweep(const FileDescriptor& parent, const FileDescriptor& fresh) {
   std::vector<std::string> names;
   ForEachEntry(parent, [&](const std::string& name) {

@@ -17,7 +17,7 @@ enum class OperatorKind {
   kLinear,       // [rows, inner] x [inner, columns]; the second matrix is a weight
   kMatmul,       // `batch` products [rows, inner] x [inner, columns] of activations
   kConvolution,  // `batch` images, `inner` channels to `columns` channels
-  // softmax(q k^T scale) v in one pass, of `batch` heads: `rows` queries, `columns` keys, head width `inner`
+  // `batch` heads of softmax(scale * q k^T) v in one pass: `rows` queries, `columns` keys, head width `inner`
   kAttention,
   kLayerNorm,
   kBatchNorm,

@@ -18,7 +18,7 @@ inline constexpr size_t kMostThumbnailBytes = 20 << 10;
 Image Reduced(const Image& image, int side);
 
 // Returns the image for a page as a data URI. Its longer side is at most `side` pixels (16 to 512). Tiny images are
-// lossless PNGs, shown enlarged. Others become JPEGs, with lower quality or fewer pixels if they would exceed
+// lossless PNGs, shown enlarged. Other images become JPEGs, with lower quality or fewer pixels if they would exceed
 // kMostThumbnailBytes. INVALID_ARGUMENT: an empty image.
 absl::StatusOr<ImageCard::Tile> Thumbnail(const Image& image, int side, const std::string& caption);
 

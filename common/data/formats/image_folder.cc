@@ -23,8 +23,8 @@ namespace fs = std::filesystem;
 // Names of the test split's folder; the first one that exists is used.
 constexpr std::array kTestFolders = {"test", "val", "valid", "validation"};
 
-// Returns the test folder; empty if there is none. If there is no train/, a folder of that name with images only may be
-// a class, so it must contain folders.
+// Returns the test folder; empty if there is none. If there is no train/, a folder with such a name may be a class if
+// it has only images, so the test folder must contain folders.
 fs::path TestFolder(const fs::path& root, bool beside_train) {
   for (const char* name : kTestFolders) {
     const fs::path folder = root / name;

@@ -17,8 +17,8 @@ namespace vitrine {
 absl::StatusOr<std::vector<std::string>> ExpandBraces(std::string_view text);
 
 // Tar files of a set, by split. A shard's split is a word of its name: train, training; test, testing; val, valid,
-// validation, eval ("imagenet-train-0001.tar"). If the name has none, the name of its folder counts, if that is inside
-// the set's folder.
+// validation, eval ("imagenet-train-0001.tar"). If the name has no such word, the name of the shard's folder is used,
+// provided that this folder is inside the set's folder.
 struct TarShards {
   std::vector<std::filesystem::path> train;
   std::vector<std::filesystem::path> test;  // the val shards if there are no test shards

@@ -39,12 +39,13 @@ class ByteStream {
 
   // Returns true if TLS has negotiated HTTP/2. Call after Handshake.
   virtual bool HasChosenHttp2() const { return false; }
-  // Returns the names in the client's verified certificate in gRPC's order: alternative names, then the subject.
-  // Returns none without a certificate.
+  // Returns the names in the client's verified certificate in gRPC's order: alternative names, then the subject. Empty
+  // without a certificate.
   virtual std::vector<std::string> CertificateNames() const { return {}; }
   // Returns the earliest expiry time in the client's certificate chain; infinite if there is no certificate.
   virtual absl::Time CertificateExpires() const { return absl::InfiniteFuture(); }
-  // Returns true if the authorities of that context trust the client's certificate, or if there is none.
+  // Returns true if the authorities of that context trust the client's certificate, or if the client sent no
+  // certificate.
   virtual bool IsTrustedBy(const TlsContext&) const { return true; }
   // Returns true if the handshake failed because the client sent HTTP without TLS.
   virtual bool HasSeenPlainHttp() const { return false; }

@@ -86,14 +86,14 @@ class Http1 final : public HttpProtocol {
   const HttpServerOptions& options_;
 
   Phase phase_ = Phase::kHead;
-  Time since_ = {};       // start of the phase; in kHead, arrival of the headers' first byte, or zero before it
+  Time since_ = {};       // start of the phase; in kHead, arrival of the headers' first byte, or zero before that byte
   std::string received_;  // bytes received and not yet parsed
   std::unique_ptr<HttpRequestParser> parser_;
   std::shared_ptr<HttpRequest> request_;  // null if the headers could not be parsed
   HttpHandling::WithBody with_body_;
   BudgetShare share_;     // for the body
   bool is_whole_ = true;  // true: the whole request was read
-  bool is_gone_ = false;  // true: the client sends no more
+  bool is_gone_ = false;  // true: the client sends no more data
   Next waits_for_ = Next::kAwaitReadable;
   // The response being sent.
   std::string head_, body_;
@@ -408,7 +408,7 @@ void Http1::OnTick() {
 
 void Http1::StartLeaving(CloseReason reason) {
   leaving_ = reason;
-  // An idle HTTP/1 client cannot be notified. On server shutdown, it learns about it from its next response.
+  // An idle HTTP/1 client cannot be notified. It learns of a server shutdown from its next response.
   if (reason == CloseReason::kShutdown) return;
   if (phase_ == Phase::kHead && since_ == Time()) connection_.Close(reason);
 }

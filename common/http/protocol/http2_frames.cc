@@ -245,8 +245,8 @@ bool Http2Session::BeginRequest(int32_t id) {
   return true;
 }
 
-// Charges headers that nghttp2 rejects or ignores without a callback: those beyond the limit of streams, and those of a
-// stream that has ended.
+// Charges headers that nghttp2 rejects or ignores without a callback: headers beyond the limit of streams, and headers
+// of a stream that has ended.
 void Http2Session::ChargeUnwantedHead(const nghttp2_frame_hd& head) {
   const bool begins = head.stream_id > nghttp2_session_get_last_proc_stream_id(session_.get());
   const bool is_wanted = begins ? streams_.size() < static_cast<size_t>(options_.max_concurrent_streams)
@@ -310,8 +310,8 @@ void Http2Session::OnSent(const nghttp2_frame& frame) {
   if (!is_answer && frame.hd.type != NGHTTP2_RST_STREAM) return;
   const std::shared_ptr<Http2Stream> stream = Find(frame.hd.stream_id);
   if (frame.hd.type == NGHTTP2_RST_STREAM) {
-    // The stream is unknown: a client can provoke resets instead of sending them (MadeYouReset, CVE-2025-8671), so they
-    // are charged.
+    // The stream is unknown. A client can provoke resets instead of sending them (MadeYouReset, CVE-2025-8671), so
+    // these resets are charged.
     if (stream == nullptr) Spend(1, "too many streams end with a protocol violation");
     return;
   }

@@ -41,7 +41,7 @@ class Http2Session final : public HttpProtocol {
   friend struct Http2Frames;
   using Time = EventLoop::Time;
   using StreamMap = std::unordered_map<int32_t, std::shared_ptr<Http2Stream>>;
-  // Two GOAWAYs are sent. Requests on their way when the first is sent are still accepted.
+  // Two GOAWAYs are sent. Requests that are on their way when the first one is sent are still accepted.
   enum class Leaving { kNo, kAnnounced, kFinal };
 
   Time Now() const { return connection_.loop().now(); }
@@ -105,8 +105,8 @@ class Http2Session final : public HttpProtocol {
   int ping_strikes_ = 0;
   bool has_settings_ = false;             // true: the client's first SETTINGS arrived
   std::optional<Time> head_since_;        // start time of the headers being received
-  size_t head_bytes_ = 0;                 // decoded size of these headers
-  std::shared_ptr<Http2Stream> head_of_;  // stream of these headers; null if unwanted
+  size_t head_bytes_ = 0;                 // decoded size of the headers being received
+  std::shared_ptr<Http2Stream> head_of_;  // stream of the headers being received; null if unwanted
   int64_t body_bytes_ = 0;                // body bytes received on all streams
   Leaving leaving_ = Leaving::kNo;
   int32_t final_stream_ = 0;         // last stream that the final GOAWAY reports as processed

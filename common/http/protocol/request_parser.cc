@@ -30,7 +30,7 @@ namespace {
 constexpr absl::string_view kEndOfHead = "\r\n\r\n";
 
 // Returns true if a header line starts with a space or a tab, which continues the previous line. Beast joins such
-// lines; RFC 9112 (section 5.2) requires to reject them.
+// lines; RFC 9112 (section 5.2) requires that they are rejected.
 bool IsFolded(absl::string_view head) {
   return absl::StrContains(head, "\n ") || absl::StrContains(head, "\n\t");
 }

@@ -22,8 +22,8 @@ namespace vitrine {
 namespace {
 
 // libjpeg reports errors by a callback that must not return. It longjmps to `escape`, over the frames of libjpeg and of
-// our functions between setjmp and longjmp, which therefore have no object with a destructor. Neither do the functions
-// that call setjmp. JpegRows's functions have always returned before libjpeg is called again.
+// our functions between setjmp and longjmp, which therefore have no object with a destructor. The functions that call
+// setjmp have no such object either. JpegRows's functions have always returned before libjpeg is called again.
 struct Decoder {
   jpeg_decompress_struct jpeg;
   jpeg_error_mgr errors;

@@ -147,8 +147,8 @@ absl::Status ReadFrame(int marker, std::string_view content, ImageHeader& header
 }
 
 // Records which components of the frame were in a scan. Components are identified by their index in the frame, because
-// ids may repeat: component i of a scan is the first one of the frame with its id at index i or later, because earlier
-// ones belong to earlier components of the scan.
+// ids may repeat. Component i of a scan is the frame's first component with the same id at index i or later, because
+// earlier indexes belong to earlier components of the scan.
 class SentComponents {
  public:
   void TakeFrame(std::string_view content) {

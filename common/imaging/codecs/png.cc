@@ -126,7 +126,7 @@ Plan Converting(int format, int flags) {
           .convert = &ConvertRow<Pixel>};
 }
 
-// Makes those pixels of a row white that have the colour `clear`.
+// Makes the pixels of a row that have the colour `clear` white.
 void ClearRow(const std::array<uint8_t, 3>& clear, Columns columns, int width, uint8_t* row) {
   for (int x = columns.first; x < width; x += columns.step) {
     uint8_t* pixel = row + ptrdiff_t{3} * x;
@@ -150,7 +150,7 @@ Plan PlanFor(const spng_ihdr& header, const spng_trns* trns) {
   const bool deep = header.bit_depth == 16;
   if (deep && header.color_type == SPNG_COLOR_TYPE_TRUECOLOR) return PlanForDeepColour(trns);
   if (alpha && deep) {
-    // Grey with alpha gets three channels, like in Pillow, which has no grey mode for it.
+    // Grey with alpha gets three channels, like in Pillow, which has no mode for grey with alpha.
     return header.color_type == SPNG_COLOR_TYPE_GRAYSCALE
                ? Converting<Rgba16Over<1>>(SPNG_FMT_RGBA16, SPNG_DECODE_TRNS)
                : Converting<Rgba16Over<3>>(SPNG_FMT_RGBA16, SPNG_DECODE_TRNS);

@@ -98,7 +98,7 @@ std::string_view Covered(std::string_view bytes) {
 }
 
 // Sets the orientation from the chunks in `left`, which starts with VP8X. Metadata counts only if VP8X announces it;
-// libwebp does not give Pillow and browsers any other.
+// Pillow and browsers get no other metadata from libwebp.
 absl::Status ReadOrientation(std::string_view left, ImageHeader& header) {
   std::string_view exif, xmp;
   std::optional<RiffChunk> chunk = FirstRiffChunk(left);

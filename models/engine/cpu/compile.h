@@ -29,7 +29,7 @@ class SharedMatrices {
 
  private:
   std::map<const program::Operator*, std::shared_ptr<const LinearMatrix>> matrices_;
-  // Number of unpacked matrices per weight, for weights that only linear layers read.
+  // Number of matrices not packed yet, per weight that only linear layers read; at 0, the weight is released.
   std::map<int, int> unpacked_;
   WeightSource& weights_;
 };

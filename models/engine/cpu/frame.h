@@ -41,7 +41,7 @@ class Frame {
   int64_t rows(RowsOf rows) const;
   // Returns the rows of `image`. If the buffer has one row per image, that is one row.
   Segment SegmentOf(RowsOf rows, int image) const;
-  int64_t most_tokens() const { return most_tokens_; }  // of the largest image, with class token
+  int64_t most_tokens() const { return most_tokens_; }  // tokens of the largest image, with class token
 
   View<float> At(Operand operand) const;
   RowsOf RowsOfBuffer(Operand operand) const { return buffers_[static_cast<size_t>(operand.buffer)].rows; }
@@ -80,8 +80,8 @@ class Frame {
   }
 
   AttentionTap* attention = nullptr;  // null: not requested
-  // Tokens by stage, the frames of a batch end to end; null if not requested. `class_token` is true if the rows have
-  // one.
+  // Tokens by stage, concatenated over the frames of a batch; null if not requested. `class_token` is true if the rows
+  // have one.
   struct HandedOut {
     FloatArray rows;
     bool class_token = false;

@@ -8,7 +8,7 @@ namespace vitrine::engine {
 namespace {
 
 constexpr int64_t kLine = 16;  // floats per cache line
-// Limit for the scratch of all members together, in floats (32 MiB): a frame memory never shrinks.
+// Limit for the scratch of all members together, in floats (32 MiB), because a frame memory never shrinks.
 constexpr int64_t kMostScratch = int64_t{8} << 20;
 
 int64_t RoundUp(int64_t floats) {

@@ -9,8 +9,8 @@
 
 namespace vitrine::engine {
 
-// Cells in a group of images that pass through the steps together. More would not stay in the L2 cache; fewer would
-// read the weights too often.
+// Cells in a group of images that pass through the steps together. With more cells, their values would not stay in the
+// L2 cache; with fewer, the weights would be read too often.
 inline constexpr int64_t kGroupCells = 256;
 
 // Returns the first images that form a group: as many as fit, at least one. `cell` is the side of a cell in pixels, 0

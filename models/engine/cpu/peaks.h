@@ -12,10 +12,10 @@ namespace vitrine::engine {
 // `precision`.
 void MultiplyAdd(const Instructions& instructions, Precision precision, int64_t multiply_adds);
 
-// Peak rates of one core: the lines of a roofline. Other load on the machine lowers them.
+// Peak rates of one core: the lines of a roofline. Other load on the machine lowers the measured rates.
 struct CorePeaks {
   double gflops = 0;       // fp32 multiply-adds in registers, counted as two operations
-  double bf16_gflops = 0;  // the same for bf16 and int8; 0 if not supported
+  double bf16_gflops = 0;  // like gflops, for bf16 and int8; 0 if not supported
   double int8_gflops = 0;
   double cache_gbps = 0;   // reads that hit the L2 cache, 10^9 bytes/s
   double memory_gbps = 0;  // reads that miss all caches

@@ -22,8 +22,8 @@ struct StepCost {
   int64_t outside_floats = 0;              // weights and pixels read from outside the arena
 };
 
-// A pass over rows: an operator of the program, the operators folded into it, and those applied while a tile is in
-// registers. Immutable; Run may be called concurrently with different frames. Run allocates no memory and takes no
+// A pass over rows: an operator of the program, the operators folded into it, and the operators applied while a tile is
+// in registers. Immutable; Run may be called concurrently with different frames. Run allocates no memory and takes no
 // locks.
 class Step {
  public:
@@ -35,7 +35,7 @@ class Step {
 
   std::string name;            // name of the operator in the program: "blocks.0.attention.qkv"
   std::vector<Operand> reads;  // copied from the PlanStep
-  Operand writes;              // its buffer is -1 if the step writes none
+  Operand writes;              // buffer -1 if the step writes no operand
 };
 
 // A step that reads one matrix and writes another one.

@@ -19,8 +19,8 @@ namespace vitrine::engine {
 // otherwise every step waits for the thread without one.
 class Team {
  public:
-  // `recalls` is the number of threads needed elsewhere. Between two steps, that many members leave (never the leader)
-  // and are subtracted from it. Null: no member leaves early. It must outlive the team.
+  // `recalls` is the number of threads needed elsewhere. Between two steps, as many members leave (never the leader),
+  // each decreasing `recalls` by one. Null: no member leaves early. `recalls` must outlive the team.
   explicit Team(std::atomic<int64_t>* recalls = nullptr) : recalls_(recalls) {}
 
   // Adds the calling thread to the team. Returns true once the thread was dismissed or recalled, and false at once if

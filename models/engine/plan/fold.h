@@ -20,9 +20,9 @@ struct LinearWeights {
   int64_t inputs() const { return static_cast<int64_t>(weight.size() / bias.size()); }
   cpu::View<const float> matrix() const { return {weight.data(), outputs(), inputs(), inputs()}; }
 
-  // Replaces x by x scale + shift, column by column: (x scale + shift) W^T + b.
+  // Replaces x by x * scale + shift, column by column: (x * scale + shift) W^T + b.
   void FoldBefore(std::span<const float> scale, std::span<const float> shift);
-  // Replaces y by y scale + shift, column by column.
+  // Replaces y by y * scale + shift, column by column.
   void FoldAfter(std::span<const float> scale, std::span<const float> shift);
 };
 

@@ -44,8 +44,8 @@ class Lowering {
   // --- operands
 
   Demand Wanted(Value value) const { return demands_[static_cast<size_t>(value.id)]; }
-  // Returns the operand of a value. If the value is tokens and `result` needs only class tokens, returns only their
-  // rows.
+  // Returns the operand of a value. If the value is tokens and `result` needs only class tokens, returns only the rows
+  // of class tokens.
   Operand Read(Value value, Value result);
   Operand Read(Value value) { return values_[static_cast<size_t>(value.id)]; }
   bool IsThere(Value value) const { return values_[static_cast<size_t>(value.id)].buffer >= 0; }
@@ -64,9 +64,10 @@ class Lowering {
   // --- weights
 
   Precision PrecisionOf(const Operator& op) const;
-  // Returns the precision of products of two activations: bf16 in all narrow precisions, or fp32 if `op` is kept.
+  // Returns the precision of products of two activations: bf16 in narrow precisions, unless PrecisionChoice keeps `op`;
+  // else fp32.
   Precision PrecisionOfProducts(const Operator& op) const;
-  // True if all convolutions of images and maps can be bf16 and none is kept.
+  // True if all convolutions of images and maps can be bf16 and PrecisionChoice keeps none of them.
   bool HasNarrowStem() const;
   // Returns the matrix of `base` weights with `folds` applied in their order.
   FoldedMatrix MatrixOf(const Operator& op, int64_t inputs, int64_t outputs, Precision precision,
@@ -75,7 +76,8 @@ class Lowering {
   // Folds the operators after `op` into its weights and activation, as long as no other operator reads the values
   // between them. Appends the folded operators that are linear in every column to `folds`.
   Tail Follow(const Operator& op, std::vector<ColumnFold>& folds);
-  // Returns the residual after `tail` if the same step can compute it, which needs its other input; else null.
+  // Returns the residual after `tail` if the same step can compute it, else null. The residual's other input must
+  // already have an operand.
   const Operator* ResidualAfter(const Tail& tail) const;
 
   // A linear layer with the operators folded into it. The only operand set in `step` is the residual.

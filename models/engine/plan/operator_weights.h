@@ -22,7 +22,7 @@ class OperatorWeights {
   std::span<const float> Of(const program::Operator& op, size_t i) const;
   std::vector<float> Copy(const program::Operator& op, size_t i) const;
   ColumnAffine OfBatchNorm(const program::Operator& op) const;
-  // Returns the rows of weight and bias that a linear operator uses; without a bias, its zeros.
+  // Returns the rows of weight and bias that a linear operator uses; the bias is zero if the operator has none.
   LinearWeights OfLinear(const program::Operator& op) const;
   // Returns the weights of an operator W [x, code] without the columns of the code; the bias is zero.
   LinearWeights OfLinearWithoutCode(const program::Operator& op) const;

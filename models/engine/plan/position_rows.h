@@ -10,15 +10,15 @@
 namespace vitrine::engine {
 
 // Resizes a learned table [prefix + from.cells(), columns] to another grid: [prefix + to.cells(), columns]. The prefix
-// rows (class tokens) are copied; the others are interpolated (models/grid_interpolation.h).
+// rows (class tokens) are copied; the other rows are interpolated (models/grid_interpolation.h).
 std::vector<float> TableRows(cpu::View<const float> table, int64_t prefix, Grid from, Grid to);
 
 // Returns XCiT's sines and cosines of every cell's position after a linear map by weight [columns, 64] and bias:
 // [cells, columns].
 std::vector<float> FourierRows(cpu::View<const float> weight, const float* bias, Grid grid);
 
-// KV+Pos: returns the term that the learned weights of a map add to the logits of each of `keys` keys. The last weights
-// of the map belong to the positions.
+// KV+Pos: returns the term that a learned linear map adds to the logits of each of `keys` keys. The map's last weights
+// belong to the positions.
 std::vector<float> KeyOffsets(const std::vector<float>& map, int64_t keys);
 
 }  // namespace vitrine::engine

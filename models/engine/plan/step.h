@@ -51,13 +51,13 @@ struct LinearStep {
 struct PerceptronStep {
   LinearStep first, second;
 };
-// y = weight n(x) + bias, with n as in LinearStep.
+// y = weight * n(x) + bias, with n as in LinearStep.
 struct LayerNormStep {
   Operand x, y;
   double epsilon;
   std::vector<float> weight, bias;
 };
-// y = activation(x scale + shift).
+// y = activation(x * scale + shift).
 struct AffineStep {
   Operand x = {};
   Operand y = {};
@@ -167,8 +167,8 @@ struct AttendLinearlyStep {
 
 // --- 3x3 convolutions over the grid; class tokens are copied
 
-// With `scale` and `shift`, y = scale GELU(convolution) + shift; otherwise y = convolution. Then a residual, which has
-// cells only, is added.
+// With `scale` and `shift`, y = scale * GELU(convolution) + shift; otherwise y = convolution. Then a residual, which
+// has cells only, is added.
 struct DepthwiseStep {
   Operand x = {};
   Operand y = {};
@@ -177,7 +177,7 @@ struct DepthwiseStep {
   std::vector<float> scale = {};
   std::vector<float> shift = {};
   std::optional<Operand> residual = std::nullopt;
-  Precision precision;  // fp32 computes the exact GELU; others compute a cheaper one
+  Precision precision;  // fp32: the exact GELU; bf16 and int8: a cheaper approximation
   std::string op;
 };
 // y = activation(convolution), with weights [outputs, 9 inputs].
@@ -195,7 +195,7 @@ struct PlanStep {
                DenseConvolutionStep>
       settings;
   std::vector<Operand> reads;
-  Operand writes;  // its buffer is -1 if the step writes none
+  Operand writes;  // buffer -1 if the step writes no operand
 };
 
 // Makes a step; `settings` determine what it reads and writes.

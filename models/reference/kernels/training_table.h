@@ -34,7 +34,7 @@ struct NormGradientCall {
   float* dbias;             // [columns]
 };
 
-// Residual z = x + scale y with branch y; its gradients are dy = scale dz, dscale += sum over the rows of dz y.
+// Residual z = x + scale * y with branch y. Gradients: dy = scale * dz, dscale += sum over the rows of dz * y.
 template <class E>
 struct BranchCall {
   int64_t rows;
@@ -60,7 +60,7 @@ template <class E>
 struct ColumnNormCall {
   int64_t rows;
   int64_t columns;
-  const E* x;  // [rows, columns], contiguous; so are the other matrices
+  const E* x;  // [rows, columns], contiguous, like the other matrices
   const float* mean;
   const float* inverse;  // 1 / sqrt(variance + epsilon)
   const float* weight;
@@ -77,7 +77,7 @@ struct ColumnNormGradientCall {
   float* dbias;
 };
 
-// Softmax attention of one image, head by head: out = softmax(scale q k^T) v. Rows of q, k, v, out and the gradients
+// Softmax attention of one image, head by head: out = softmax(scale * q k^T) v. Rows of q, k, v, out and the gradients
 // are tokens, with heads side by side. `scratch` holds AttentionScratch() floats.
 template <class E>
 struct AttentionCall {
@@ -124,7 +124,7 @@ struct ChannelAttentionCall {
 template <class E>
 struct ChannelAttentionGradientCall {
   ChannelAttentionCall<E> forward;  // out is not read
-  const E* dout;                    // [tokens, heads width], contiguous; so are the next three
+  const E* dout;                    // [tokens, heads width], contiguous, like the next three
   E* dq;
   E* dk;
   E* dv;

@@ -21,10 +21,10 @@ uint64_t Mix(uint64_t x) {
   return x ^ (x >> 31);
 }
 
-// Makes the random numbers for images differ from those for values.
+// Makes the random numbers for images differ from the random numbers for values.
 constexpr uint64_t kOfImages = 0x5d0c4a1e7be3f219;
 
-// Returns the factor of each image's branch: [images].
+// Returns per image the factor of its residual branch: 0 if skipped, else 1 / (1 - drop_path).
 std::vector<float> PathFactors(int64_t images, int site, const ForwardContext& context) {
   const uint64_t key = Mix(Mix(context.dropout_seed ^ kOfImages) + site);
   std::vector<float> factors(images);

@@ -12,15 +12,15 @@ namespace vitrine {
 // `site` identifies where in the model values are dropped; each such position must have its own number. Outside of
 // training and at rate 0, all functions return their input.
 
-// Zeroes values with probability `rate` (one of context.dropout) and scales the others to keep the expectation. `run`
-// distinguishes calls with the same site.
+// Zeroes values with probability `rate` (one of context.dropout) and scales the remaining values to keep the
+// expectation. `run` distinguishes calls with the same site.
 at::Tensor Dropout(const at::Tensor& x, float rate, int site, const ForwardContext& context, int run = 0);
 
 // Stochastic depth (Huang et al. 2016): zeroes `branch`, the addend of a residual, for whole images with probability
-// context.drop_path, and scales it for the others to keep the expectation. Depends only on the seed, the site and the
-// image's index in the batch.
+// context.drop_path, and scales it for the remaining images to keep the expectation. Depends only on the seed, the site
+// and the image's index in the batch.
 at::Tensor DropPath(const PackedTokens& branch, int site, const ForwardContext& context);  // [T, d]
-// The same for a branch whose first dimension counts images or sequences.
+// DropPath for a branch whose first dimension counts images or sequences.
 at::Tensor DropPath(const at::Tensor& branch, int site, const ForwardContext& context);
 
 }  // namespace vitrine

@@ -13,7 +13,7 @@ namespace vitrine {
 // Exact GELU (by erf); the result has the type of x.
 at::Tensor Gelu(const at::Tensor& x, const ForwardContext& context);
 
-// x + scale y for the branch y of a residual. x and y are [T, width]; x is fp32, y fp32 or bf16. `scale` is [width];
+// x + scale * y for the branch y of a residual. x and y are [T, width]; x is fp32, y fp32 or bf16. `scale` is [width];
 // undefined: 1.
 at::Tensor AddBranch(const at::Tensor& x, const at::Tensor& y, const at::Tensor& scale, const ForwardContext& context);
 

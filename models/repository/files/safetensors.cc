@@ -73,7 +73,7 @@ absl::Status CheckCoverage(const std::vector<TensorEntry>& by_offset, uint64_t d
   return absl::OkStatus();
 }
 
-// Checks one tensor without the others: DeclaredBytes and the file's length.
+// Checks one tensor independently of the other tensors: DeclaredBytes and the file's length.
 absl::Status CheckEntry(const TensorEntry& tensor, uint64_t data_bytes) {
   const std::optional<Dtype> dtype = DtypeOf(tensor.dtype);
   if (!dtype.has_value()) {

@@ -71,9 +71,9 @@ inline constexpr char kForeignIndexFile[] = "model.safetensors.index.json";
 // another folder.
 absl::StatusOr<std::vector<std::string>> ShardsOfIndex(std::string_view json);
 
-// Returns the weight files that `named` refers to. A weights file: the file itself. A shard
-// ("model-00001-of-00002.safetensors") or an index: all shards. A folder: the files in it. NOT_FOUND names a missing
-// shard.
+// Returns the weight files that `named` refers to. For a weights file, returns that file; for a shard
+// ("model-00001-of-00002.safetensors") or an index, all shards; for a folder, the files in it. NOT_FOUND names a
+// missing shard.
 absl::StatusOr<std::vector<std::filesystem::path>> ForeignFiles(const std::filesystem::path& named);
 
 // Reads safetensors files of at most 4 GiB in total. Follows symbolic links, which download caches use.

@@ -36,7 +36,7 @@ namespace {
 // The model to describe.
 struct Subject {
   std::string name;
-  WeightedModel model;  // has weights only if it is to be measured
+  WeightedModel model;  // has weights only if the model is to be measured
   WorkloadInput input;
 
   const v1::ModelConfig& config() const { return model.description.config(); }
@@ -291,7 +291,8 @@ absl::Status WritePlot(const std::string& file, const Subject& subject, const De
   return WriteDrawing(file, RooflineSvg(roofline));
 }
 
-// Draws one image whatever the batch size, in the published form: only in this form do equal blocks look equal.
+// Draws the published form for one image, whatever the batch size: in the executed form, equal blocks would look
+// different.
 absl::Status WriteGraph(const std::string& file, const Subject& subject, const Description& description) {
   const WorkloadInput one = {subject.input.height, subject.input.width};
   Graph graph;

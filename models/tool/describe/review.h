@@ -16,8 +16,8 @@ bool InReview(const v1::ModelConfig& config);
 // Returns the review's operator tables for this model and input, as printed and as corrected. N in them is the number
 // of patches, without the class token.
 DataTable ReviewTable(const v1::ModelConfig& config, const WorkloadInput& input);
-// Returns the totals as text, with and without the class token: one layer; all layers with the classifier; the same
-// with the patch embedding.
+// Returns the totals as text, with and without the class token: one layer; all layers with the classifier; all layers
+// with the classifier and the patch embedding.
 std::string ReviewTotals(const v1::ModelConfig& config, const WorkloadInput& input);
 
 }  // namespace vitrine

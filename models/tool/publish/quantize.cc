@@ -185,8 +185,8 @@ absl::Status NothingFits(const Found& found, double budget) {
                       Name(found.choice.precision), found.Lost(), found.groups, budget));
 }
 
-// Keeps more and more operators, those with the largest errors first, until accuracy is within the budget. At least one
-// is not kept, otherwise the plan would not use its precision at all.
+// Keeps more and more operators, those with the largest errors first, until accuracy is within the budget. Leaves at
+// least one operator in the precision, otherwise the plan would not use it at all.
 absl::StatusOr<Found> FindPlan(const WeightedModel& model, Precision precision, const QuantizeOptions& options,
                                ErrorMeasurement& measurement, ProgressDisplay& display) {
   constexpr double kRounding = 1e-9;

@@ -23,9 +23,9 @@ struct RemoveOptions {
 // confirmation is impossible; then nothing is removed. NOT_FOUND: no such version.
 absl::Status RemoveCommand(const RemoveOptions& options);
 
-// Removes versions that are older than the newest `keep` valid ones of their model and older than those that a version
-// policy keeps loaded. Keeps versions that a server's file names, and incomplete folders, which may be copies in
-// progress. A version is valid if every file matches its digest.
+// Removes versions that are older than the newest `keep` valid versions of their model and older than the versions that
+// a version policy keeps loaded. Keeps versions that a server's file names, and incomplete folders, which may be copies
+// in progress. A version is valid if every file matches its digest.
 absl::Status PruneCommand(const RemoveOptions& options);
 
 }  // namespace vitrine

@@ -7,8 +7,8 @@
 #include "models/engine/cpu/kernels/narrow_attention_kernel.h"
 
 // Implements NarrowGemmCall with AMX: eight tile registers of 16 rows of 64 bytes; one instruction multiplies two tiles
-// and adds the product to a third. It reads the panels of other kernels unchanged. Include only in the file built for
-// AMX. N is the AVX-512 type that narrow_gemm_kernel.h requires; for bf16 it also has Turn (narrow_attention_kernel.h).
+// and adds the product to a third. Reads the same panels as other kernels. Include only in the file built for AMX. N is
+// the AVX-512 type that narrow_gemm_kernel.h requires; for bf16, N also has Turn (narrow_attention_kernel.h).
 //
 // The inner dimension k is cut into equal tiles; the cut depends on k alone, so each element is one chain whatever its
 // row. For bf16 each tile sums even and odd numbers separately.
@@ -16,7 +16,7 @@ namespace vitrine::engine {
 
 inline constexpr int64_t kAmxRows = 16;   // rows per tile; also the maximum of groups per tile row
 inline constexpr int64_t kAmxBytes = 64;  // per tile row
-// row tiles per step; two weight tiles and four of sums fill the other registers
+// row tiles per step; two weight tiles and four sum tiles fill the other registers
 inline constexpr int64_t kRowTiles = 2;
 
 // Operand of LDTILECFG.

@@ -15,8 +15,8 @@ namespace vitrine::engine {
 // y = residual + activation(a W^T + b), fp32: a [rows, parts * inner], y and residual [rows, columns]. A row of a is
 // `parts` pieces of `inner` floats, part_stride apart: for a convolution, the rows of a pixel's neighbourhood.
 //
-// Each element of y is one chain over its row of a, starting at the bias, so it does not depend on the number, order or
-// position of the rows. y may be the residual itself (same data, same stride); otherwise y overlaps no input.
+// Each element of y is one chain over its row of a, starting at the bias, so the element does not depend on the number,
+// order or position of the rows. y may be the residual itself (same data, same stride); otherwise y overlaps no input.
 struct GemmCall {
   const float* a;
   int64_t a_stride;
@@ -50,11 +50,11 @@ struct Kernels {
   // Normalizes like `normalize`, then multiplies by weight and adds bias.
   void (*layer_norm)(cpu::View<const float> x, float epsilon, const float* weight, const float* bias,
                      cpu::View<float> y);
-  // Computes x weight + bias; each column has its own weight and bias.
+  // Computes x * weight + bias; each column has its own weight and bias.
   void (*affine)(cpu::View<const float> x, const float* weight, const float* bias, cpu::View<float> y);
   void (*add)(cpu::View<const float> x, cpu::View<const float> z, cpu::View<float> y);
   void (*activate)(cpu::View<const float> x, Activation activation, cpu::View<float> y);
-  // Scales each row to x factor / (length + epsilon).
+  // Scales each row to x * factor / (length + epsilon).
   void (*scale_to_length)(cpu::View<const float> x, float factor, float epsilon, cpu::View<float> y);
   // Softmax of each column of x [rows, columns], in place.
   void (*softmax_columns)(float* x, int64_t rows, int64_t columns);

@@ -49,7 +49,7 @@ class TileEnd {
     }
   }
 
-  // Interleaves several rows, since a single row waits for its own arithmetic.
+  // Interleaves several rows, since the operations of a single row wait for each other.
   template <int kRows>
   [[gnu::always_inline]] void Rows(int64_t row, const typename N::Sums* sums) const {
     Reg y[kRows][kVectors];
@@ -118,7 +118,7 @@ template <class N, int kVectors, Activation kActivation, bool kHasResidual, clas
   if (r < rows) end.template Rows<1>(r, sums + r * kVectors);
 }
 
-// Selects the instantiation by the options of the call, so that they are not tested per row.
+// Selects the instantiation by the options of the call, so that no option is tested per row.
 template <class N, int kVectors>
 void FinishTile(const NarrowGemmCall& call, int64_t row, int64_t rows, int64_t column, const typename N::Sums* sums) {
   const auto with = [&](auto activation) {

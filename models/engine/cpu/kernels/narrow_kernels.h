@@ -16,15 +16,16 @@ namespace vitrine::engine {
 
 inline constexpr int64_t kGroupBytes = 4;
 
-// A byte of a row has the value least + step * byte. Each row has its own range, so that it does not depend on other
-// rows.
+// A byte of a row has the value least + step * byte. Each row has its own range, so that its bytes do not depend on
+// other rows.
 struct RowRange {
   float step;
   float least;
 };
 
 // y = residual + activation(a W^T + b) as in GemmCall, for rows of groups. Each element is one chain over its row, from
-// 0; the bias is added last. A bf16 chain adds two products and fp32 as the CPU does; int8 sums are exact integers.
+// 0; the bias is added last. Each step of a bf16 chain adds two products to an fp32 sum, rounded as the CPU does; int8
+// sums are exact integers.
 struct NarrowGemmCall {
   const std::byte* a;
   int64_t a_stride;  // bytes between rows
@@ -62,14 +63,14 @@ struct NarrowKernels {
   // magnitude if these are longer.
   void (*take)(cpu::View<const float> x, float epsilon, std::byte* a, int64_t a_stride, RowRange* ranges);
 
-  // Computes Kernels::depthwise in fp32 with the GELU of narrow products: a sum of nine has no rows of groups.
+  // Computes Kernels::depthwise in fp32 with the GELU of narrow products: its sums of nine products need no groups.
   void (*depthwise)(const cpu::DepthwiseCall& call);
 
   // bf16 only, for products of two activations: packs x [inputs, outputs] or [outputs, inputs] as panels of the right
   // operand (see PackPanels), in groups of two inputs; padding is zero.
   void (*pack_inputs)(cpu::View<const float> x, std::byte* panels);
   void (*pack_outputs)(cpu::View<const float> x, std::byte* panels);
-  // Computes a softmax over each row of 2^(scale x + the column's offset) and writes it as groups. Columns are whole
+  // Computes a softmax over each row of 2^(scale * x + the column's offset) and writes it as groups. Columns are whole
   // vectors; unused ones must have an offset of minus infinity. Overwrites x.
   void (*softmax_rows)(cpu::View<float> x, float scale, const float* offsets, std::byte* a, int64_t a_stride);
 

@@ -52,7 +52,7 @@ template <class V, int kRows>
   return {.least = cpu::AcrossEach<V, kRows>(low, V::Min), .largest = cpu::AcrossEach<V, kRows>(high, V::Max)};
 }
 
-// Quantization of a row: its bytes are the lowest bits of x inverse + offset.
+// Quantization of a row: its bytes are the lowest bits of x * inverse + offset.
 struct RowSteps {
   cpu::Four step;
   cpu::Four inverse;

@@ -91,7 +91,7 @@ void Attend::MixOne(const Frame& frame, View<const float> q, View<const float> k
   ProductOfRows(frame, {weights, 1, k.rows, k.rows}, v.data, v.stride, y);
 }
 
-// Computes scale q k^T in scratch, transposed to [keys, queries], so that the softmax runs along vectors.
+// Computes scale * q k^T in scratch, transposed to [keys, queries], so that the softmax runs along vectors.
 float* Attend::Scores(const Frame& frame, View<const float> q, View<const float> k) const {
   float* const scores = frame.scratch();
   float* const flat = scores + k.rows * q.rows;  // [width, queries], scaled

@@ -10,7 +10,7 @@
 
 namespace vitrine::engine {
 
-// Attention among tokens in fp32: softmax(scale q k^T + offsets) v per image and head.
+// Attention among tokens in fp32: softmax(scale * q k^T + offsets) v per image and head.
 class Attend : public Step {
  public:
   Attend(const program::Attend& attend, Operand q, Operand k, Operand v, std::vector<float> key_offsets, Operand y);

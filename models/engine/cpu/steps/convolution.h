@@ -10,9 +10,9 @@
 
 namespace vitrine::engine {
 
-// A convolution that reads the map directly instead of copying every neighbourhood. The map has channels last and a
-// border of zeros, so a neighbourhood is `kernel` pieces of `kernel * channels` numbers, one map row apart. Map and
-// matrix have the same number type, fp32 or bf16.
+// A convolution that reads the feature map directly instead of copying every neighbourhood. The map has channels last
+// and a border of zeros, so a neighbourhood is `kernel` pieces of `kernel * channels` numbers, one map row apart. Map
+// and matrix have the same number type, fp32 or bf16.
 template <class Number>
 struct Convolution {
   const LinearMatrix& matrix;  // [outputs, kernel * kernel * channels]

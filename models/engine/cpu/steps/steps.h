@@ -43,11 +43,11 @@ StepPtr MakeConcatenate(std::vector<Operand> x, Operand y);
 
 // --- rows of tokens, cells and images
 
-StepPtr MakeFill(std::vector<float> row, Operand y);  // `row` in every row of y
+StepPtr MakeFill(std::vector<float> row, Operand y);  // writes `row` to every row of y
 StepPtr MakeJoinClass(Operand rows, Operand cells, Operand y);
 StepPtr MakeTakeClass(Operand x, Operand y);
 StepPtr MakeTakeCells(Operand x, Operand y);
-StepPtr MakeMeanOfCells(Operand x, Operand y);  // x may be tokens; class tokens are excluded
+StepPtr MakeMeanOfCells(Operand x, Operand y);  // x may be tokens, whose class tokens are left out
 
 // Copies the rows of x to the token tap of this stage.
 StepPtr MakeHandOut(Operand x, int stage);
@@ -80,9 +80,9 @@ StepPtr MakeAttendChannels(const program::AttendChannels& attend, Operand q, Ope
 StepPtr MakeAttendLinearly(const program::AttendLinearly& attend, Operand q, Operand k, Operand v,
                            std::vector<float> query_scale, std::vector<float> context_scale, Operand y);
 
-// 3x3 over the grid; class tokens are copied. With `scale` and `shift`, y = scale GELU(convolution) + shift; otherwise
-// y = convolution. Then a residual, which has cells only, is added. `narrow` selects the kernels and their GELU; null
-// for fp32.
+// A 3x3 convolution over the grid; class tokens are copied. With `scale` and `shift`, y = scale * GELU(convolution) +
+// shift; otherwise y = convolution. Then a residual, which has cells only, is added. `narrow` selects the kernels and
+// their GELU; null for fp32.
 struct DepthwiseWeights {
   std::vector<float> weights;  // [9, channels]
   std::vector<float> bias;

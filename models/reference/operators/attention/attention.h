@@ -14,7 +14,7 @@ namespace vitrine {
 at::Tensor AttendWithinImages(const at::Tensor& qkv, const std::shared_ptr<const TokenLayout>& layout, int layer,
                               int site, const ForwardContext& context);
 
-// softmax(scale q k^T) v for the images of a run: q [B, h, n, d_h], k and v [B, h, m, d_h] -> [B, h, n, d_h]. Stores
+// softmax(scale * q k^T) v for the images of a run: q [B, h, n, d_h], k and v [B, h, m, d_h] -> [B, h, n, d_h]. Stores
 // the weights [B, h, n, m] only if dropout applies to them; `site` is their dropout site.
 at::Tensor AttendRun(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, double scale,
                      const TokenLayout::Run& run, int site, const ForwardContext& context);

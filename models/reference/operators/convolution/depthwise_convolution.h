@@ -13,7 +13,7 @@ namespace vitrine {
 at::Tensor ConvolveDepthwise(const PackedTokens& x, const at::Tensor& weight, const at::Tensor& bias,
                              const ForwardContext& context);
 
-// scale GELU(ConvolveDepthwise(x)) + shift, with one scale and shift per channel.
+// scale * GELU(ConvolveDepthwise(x)) + shift, with one scale and shift per channel.
 at::Tensor ConvolveDepthwiseGelu(const PackedTokens& x, const at::Tensor& weight, const at::Tensor& bias,
                                  const at::Tensor& scale, const at::Tensor& shift, const ForwardContext& context);
 

@@ -63,8 +63,8 @@ class Arrangement {
     for (int& row : rows_) row = std::max(row, 0);
   }
 
-  // Returns the index of the input drawn above the operator in its lane. If a class token and cells are joined, that is
-  // the later one.
+  // Returns the index of the input drawn above the operator in its lane. If a class token and cells are joined, returns
+  // the later input.
   size_t MainInput(int node) const {
     const std::vector<int>& inputs = InputsOf(node);
     if (nodes_[At(node)].kind != "JoinClass") return 0;

@@ -76,7 +76,7 @@ absl::StatusOr<std::unique_ptr<TimmProcess>> TimmProcess::Start(const std::strin
   FileDescriptor ours(sockets[0]);
   pid_t child = 0;
   {
-    // the parent closes it after the fork; otherwise it would not see the child's end
+    // closed in the parent after the fork; otherwise the parent would not notice that the child ended
     const FileDescriptor theirs(sockets[1]);
     ASSIGN_OR_RETURN(child, Spawn(python, theirs.get()));
   }

@@ -21,8 +21,8 @@ struct Download {
 };
 
 // Downloads to `file` + ".part", resuming an earlier download (HTTP Range), and renames it if its digest is correct. So
-// if the process dies, `file` is complete or missing, and the next call continues. Reconnects if a broken connection
-// made progress. Sends no request if the file exists with the correct digest.
+// if the process dies, `file` is complete or missing, and the next call continues. Reconnects after a broken connection
+// that made progress. Sends no request if the file exists with the correct digest.
 //
 // UNAVAILABLE: server or network error; the same command continues later. DATA_LOSS: digest mismatch; names both
 // digests and removes the bytes. ABORTED: another process is downloading the file. Other errors from the file system.
