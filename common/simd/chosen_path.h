@@ -15,8 +15,9 @@ namespace vitrine::cpu {
 // Environment variable that forces a path by name.
 inline constexpr char kIsaVariable[] = "VITRINE_ISA";
 
-// Returns the path for this process's kernels: the one that VITRINE_ISA names, or the best for this CPU if it is unset
-// or empty. INVALID_ARGUMENT if it names no path. FAILED_PRECONDITION if this CPU cannot run the path.
+// Returns the path for this process's kernels: the one that VITRINE_ISA names, or the best for this CPU if the variable
+// is unset or empty. INVALID_ARGUMENT if VITRINE_ISA names no path. FAILED_PRECONDITION if this CPU cannot run the
+// path.
 absl::StatusOr<CpuPath> ChosenPath();
 
 // Like ChosenPath, for the value `isa` of VITRINE_ISA. `supported`: the result of SupportedPaths().

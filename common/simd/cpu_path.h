@@ -12,8 +12,8 @@ enum class CpuPath {
   kPortable,    // plain C++ with vectors of four floats, for any CPU
   kAvx2,        // AVX2 and FMA
   kAvx512,      // AVX-512 with F, BW, DQ and VL
-  kAvx512Bf16,  // and AVX512_BF16, which rounds to bf16 in one instruction
-  kAmx,         // and AVX512_VNNI and AMX: tiles of bf16 and of bytes
+  kAvx512Bf16,  // kAvx512 and AVX512_BF16, which rounds to bf16 in one instruction
+  kAmx,         // kAvx512Bf16, AVX512_VNNI and AMX: tiles of bf16 and of bytes
 };
 
 // Returns "portable", "avx2", "avx512", "avx512_bf16" or "amx".
@@ -23,7 +23,7 @@ const char* Name(CpuPath path);
 // The kernel refuses if a thread's signal stack is too small.
 bool IsSupported(CpuPath path);
 
-// Returns the paths that this CPU can run, slowest first. It is never empty.
+// Returns the paths that this CPU can run, slowest first. Never empty.
 std::vector<CpuPath> SupportedPaths();
 
 }  // namespace vitrine::cpu

@@ -9,7 +9,7 @@ namespace vitrine::cpu {
 // Upper half of a float's bits.
 enum class Bf16 : uint16_t {};
 
-// A matrix whose data it does not own: element (i, j) is data[i * stride + j]. The header of each kernel states the
+// A view of a matrix, without ownership: element (i, j) is data[i * stride + j]. The header of each kernel states the
 // required alignment, and the use of elements between `columns` and `stride`.
 //
 // Members are forced inline, because files compiled for other instruction sets include this header. The linker would

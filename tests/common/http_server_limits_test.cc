@@ -228,7 +228,8 @@ TEST_F(Places, TheOneOfWhichNothingCameForLongestMakesRoom) {
     client->Send(kRequest);
     EXPECT_THAT(client->ReadUntil("here"), EndsWith("here"));
   }
-  // A kept connection may be idle for longer than a new one may be silent, but is closed if a new one needs its place.
+  // A keep-alive connection may be idle for longer than a new connection may be silent, but is closed if a new
+  // connection needs its place.
   Client fourth(address_), fifth(address_);
   EXPECT_EQ(first.Read(), "");
   EXPECT_EQ(second.Read(), "");

@@ -242,7 +242,7 @@ class Markdown {
     absl::StrAppend(&text_, "\n", line, "\n");
   }
   void Add(const std::string& text) { text_ += text; }
-  // Writes the table to the file in $VITRINE_AUTHORIZATION_TABLE; does nothing if it is not set.
+  // Writes the table to the file in $VITRINE_AUTHORIZATION_TABLE; does nothing if the variable is not set.
   void Write() const {
     const char* path = std::getenv("VITRINE_AUTHORIZATION_TABLE");
     if (path != nullptr) std::ofstream(path) << text_;
@@ -312,8 +312,8 @@ TEST_F(Table, AdminAndReflectionAreNotOnTheListenerOfTheCallers) {
     const std::string name = absl::StrCat("/vitrine.v1.Admin/", method);
     EXPECT_EQ(Short(CallGeneric(channel, name, *RequestOf(name, kAbsent))), "UNIMPLEMENTED");
   }
-  // This service is on the listener, but its admin methods are denied even to the operator, and even for a served
-  // model.
+  // The Open Inference Protocol's service is on the listener, but its admin methods are denied even to the operator,
+  // and even for a served model.
   const std::string before = Serving().SerializeAsString();
   for (const char* method : {"RepositoryModelLoad", "RepositoryModelUnload"}) {
     const std::string name = absl::StrCat("/inference.GRPCInferenceService/", method);

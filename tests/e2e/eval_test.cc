@@ -224,8 +224,8 @@ TEST_F(EvalProgram, PredictsWhatTheTrainerPredicts) {
   std::set<std::string> predicted;
   for (int i = 0; i < 120; ++i) {
     ASSERT_TRUE(std::getline(ours, mine) && std::getline(theirs, reference)) << "image " << i;
-    // The trainer's line is "name,label,predicted"; the line of `vitrine eval` has the index before and more fields
-    // after it.
+    // The trainer's line is "name,label,predicted"; the line of `vitrine eval` has the index before these fields and
+    // more fields after them.
     EXPECT_THAT(mine, HasSubstr(absl::StrCat(",", reference, ",")));
     predicted.insert(reference.substr(reference.rfind(',')));
   }

@@ -141,7 +141,7 @@ TEST_F(IdentityServer, ARotatedCertificateServesNewConnectionsAndABadOneDoesNot)
   EXPECT_EQ(Ask(old_connection, kList), grpc::StatusCode::OK) << "a connection outlives its certificate's files";
 
   authority_->Issue("expired", "DNS:vitrine.test", "serverAuth", -1);
-  // Each file has another fault than the one before, because repeated messages are logged once.
+  // Each file has a different fault than the previous file, because repeated messages are logged once.
   for (const std::string& bytes : {std::string("nonsense"), authority_->Read("expired.pem"), std::string()}) {
     AwaitRefusal([&] { authority_->Write("server.pem", bytes); });
     EXPECT_EQ(Shown(), authority_->Read("next.pem")) << "the pair before it serves on";
@@ -179,7 +179,7 @@ TEST_F(IdentityServer, ProbesHaveAPlaintextListenerWithNothingElseOnIt) {
   server_->Drain();
 }
 
-// Without this limit, clients without a credential could make the server store megabytes.
+// Without a limit on names, clients without a credential could make the server store megabytes.
 TEST_F(IdentityServer, LongNamesAreRefusedBeforeAnyoneKeepsThem) {
   Start();
   const auto channel = Plain(server_->address());

@@ -75,7 +75,7 @@ TEST_F(OipStream, SixtyFourAreInFlightAtMostAndACancelFreesThem) {
   context_.TryCancel();
   writer.join();
   EXPECT_EQ(stream_->Finish().error_code(), grpc::StatusCode::CANCELLED);
-  // Computing thirty images would take far longer.
+  // Computing thirty images would take far longer than this timeout.
   EXPECT_TRUE(Eventually([&] { return InFlight() == 0; }, absl::Seconds(10)));
   const Server::Counts counts = running_->server().Drain();
   EXPECT_GE(counts.accepted, 30);

@@ -89,8 +89,8 @@ TEST(Program, SigtermUnderLoadLosesNothingAndExitsWithZero) {
   EXPECT_THAT(server.Output(), HasSubstr(absl::StrCat("stopped accepted=", accepted, " answered=", accepted)));
 }
 
-// Images are computed one at a time. That takes far longer than the lame duck, in which the last callers arrive, and
-// the quiet period after it.
+// Images are computed one at a time. Together they take far longer than the lame-duck time, in which the last callers
+// arrive, plus the quiet period after it.
 TEST(Program, WhatIsQueuedAtSigtermIsAnswered) {
   const ScratchFolder folder;
   PublishModel(folder.path() / "repository", "slow", SlowConfig());

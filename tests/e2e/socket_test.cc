@@ -62,7 +62,7 @@ TEST_F(CallersSocket, TakesCallsBesideThePortAndGoesWithTheServer) {
     const grpc::Status status = Classify(address);
     EXPECT_TRUE(status.ok()) << address << ": " << status.error_message();
   }
-  // A second server must not take over the socket, and must name it.
+  // A second server must not take over the socket, and its error must name the socket.
   const auto second = Server::Start(options_);
   ASSERT_FALSE(second.ok());
   EXPECT_THAT(std::string(second.status().message()), AllOf(HasSubstr(path_), HasSubstr("in use")));

@@ -52,8 +52,8 @@ TEST(ConnectionLimits, AConnectionWithoutCallsIsClosedAndOneWithACallIsKept) {
   EXPECT_TRUE(ReadUntil(busy, [&] { return busy.pongs() == 1; })) << "the busy one was closed";
 }
 
-// There are two servers, one of them with a long timeout. If the setting had no effect, both would close at the same
-// time.
+// There are two servers, one of them with a long timeout. If the setting had no effect, both servers would close the
+// connection at the same time.
 TEST(ConnectionLimits, AClientThatAnswersNoPingIsDroppedAfterTheTimeout) {
   const ScratchFolder folder;
   ServerOptions options = Unlimited(folder);

@@ -47,7 +47,7 @@ class TracedThread {
     EXPECT_TRUE(WIFSTOPPED(status));
   }
   void Continue() const { EXPECT_EQ(ptrace(PTRACE_CONT, thread_, 0, 0), 0); }
-  // True if the thread waits in poll(), where it holds no lock that other threads need. Requires that it is stopped.
+  // True if the thread waits in poll(), where it holds no lock that other threads need. The thread must be stopped.
   bool IsInPoll(pid_t process) const {
     long call = -1;
     std::ifstream(absl::StrCat("/proc/", process, "/task/", thread_, "/syscall")) >> call;

@@ -60,7 +60,7 @@ TEST(Process, ServesOnWhenTheLogCannotBeWritten) {
   rlimit before;
   getrlimit(RLIMIT_FSIZE, &before);
   const rlimit small = {.rlim_cur = 1500, .rlim_max = before.rlim_max};
-  signal(SIGXFSZ, SIG_IGN);  // the child inherits this, so a failed write returns an error instead of ending it
+  signal(SIGXFSZ, SIG_IGN);  // the child inherits this, so a failed write returns an error instead of ending the child
   setrlimit(RLIMIT_FSIZE, &small);
   std::vector<std::string> flags = Flags(folder.path() / "repository");
   flags.insert(flags.end(), {"--log-level", "debug"});

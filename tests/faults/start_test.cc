@@ -119,7 +119,8 @@ class Start : public ::testing::Test {
 TEST_F(Start, ServesOnWithEveryStandardFileClosed) {
   Shell shell(folder_.path(), "exec $SERVER --log-level debug --log-requests all <&- >&- 2>&-");
   ExpectServes(shell);
-  // Otherwise log lines would go to the next file that is opened, for instance a connection.
+  // If one of these descriptors were closed, log lines would go to the next file that is opened, for instance a
+  // connection.
   for (const int file : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) EXPECT_EQ(shell.OpenFile(file), "/dev/null");
   shell.Signal(SIGTERM);
   EXPECT_EQ(shell.Wait(), 0);

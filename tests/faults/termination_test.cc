@@ -113,7 +113,7 @@ class UnreadStream : public BusyStream {
 TEST(Termination, IsNotHeldUpByBusyStreams) {
   const ScratchFolder folder;
   PublishModel(folder.path() / "repository", "null", NullModelConfig());
-  // The drain deadline is longer than ChildServer::Wait allows, so a drain that waits for it fails the test.
+  // The drain deadline is longer than ChildServer::Wait allows, so a drain that waits for the deadline fails the test.
   ChildServer server(folder.path(),
                      {"--repository", folder.path() / "repository", "--listen", "127.0.0.1:0", "--metrics",
                       "127.0.0.1:0", "--drain-deadline", "10m", "--max-queue-requests", "64", "--executors", "1"});

@@ -142,7 +142,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       // after a mutation.
       const size_t end = body.find('\0');
       if (end == std::string_view::npos) {
-        vitrine::TryBody(body, body.size() + data[0] / vitrine::kForms % 2);  // may be one more than there are
+        vitrine::TryBody(body, body.size() + data[0] / vitrine::kForms % 2);  // may be one byte more than the body has
       } else {
         vitrine::TryBody(std::string(body.substr(0, end)).append(body.substr(end + 1)), end);
       }

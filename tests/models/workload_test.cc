@@ -92,7 +92,7 @@ TEST(XcitWorkload, MultiplyAdds) {
   const v1::ModelConfig coded = Xcit(128, "embedding: F_SNE embedding_width: 128 code_length: 8");
   const int64_t direct = Macs(Published(coded, 224));
   EXPECT_EQ(Giga(direct, "0.680"), "0.680");
-  // The embedding is factored, the rest as published.
+  // The embedding is counted as factored, everything else as published.
   const int64_t factored =
       direct - 12 * (196 * 3 * (136 * 128 + 128 * 128)) + 12 * (196 * (128 * 128 + 3 * 128 * 128) + 3 * 8 * 128);
   EXPECT_EQ(Giga(factored, "0.596"), "0.596");

@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Files that may use the wall clock, and why it does no harm if that clock is set.
+// Files that may use the wall clock, and why setting that clock does no harm.
 const std::map<std::string, std::string> kMayAsk = {
     {"common/http/connection.cc", "certificates end by the time of day"},
     {"server/identity/audit_log.cc", "writes down when something was done"},
@@ -37,7 +37,7 @@ std::string CodeOf(const fs::path& path) {
   return code;
 }
 
-// Folders of common/ whose code waits for no time.
+// Folders of common/ whose code never waits for a time.
 const std::regex kRooms("^common/(imaging|data|drawing|charts)/");
 
 TEST(Clocks, NothingIsMeasuredByTheTimeOfDay) {

@@ -101,7 +101,7 @@ TEST(Rooms, IncludeOnlyWhatTheTableAllows) {
   EXPECT_GT(includes, 50);
 }
 
-// The back-end interface must include no back end, so that others can be added beside the CPU's.
+// The back-end interface must include no back end, so that other back ends can be added.
 TEST(Rooms, TheBackendIncludesNothingOfTheCpus) {
   std::set<std::string> seen = {"models/engine/backend.h"};
   std::vector<std::string> next = {"models/engine/backend.h"};
@@ -117,8 +117,8 @@ TEST(Rooms, TheBackendIncludesNothingOfTheCpus) {
   EXPECT_GE(seen.size(), 5u);
 }
 
-// The pattern matches the gRPC library and the code that its plugin generates. Others may use the messages of its
-// standard services.
+// The pattern matches the gRPC library and the code that its plugin generates. Other rooms may use the messages of
+// gRPC's standard services.
 TEST(Rooms, OnlyTheClientSeesGrpc) {
   const std::regex grpc(
       R"(#include [<"](grpcpp/[^>"]*|grpc/[^/>"]*|grpc/(?:support|impl)/[^>"]*|[^>"]*\.grpc\.pb\.h)[>"])");

@@ -12,7 +12,7 @@
 namespace vitrine {
 namespace {
 
-// Replaces the marker of the frame header and returns the position of its content, which starts with the precision.
+// Replaces the frame header's marker. Returns the position of the header's content, which starts with the precision.
 size_t FrameContent(std::string& jpeg, char marker = '\xC0') {
   for (const char* frame : {"\xFF\xC0", "\xFF\xC2"}) {
     const size_t at = jpeg.find(frame);
@@ -172,7 +172,7 @@ TEST(DecodeJpeg, AMissingComponentIsRefused) {
   const size_t scan = file.find("\xFF\xDA");
   ASSERT_NE(scan, std::string::npos);
   ASSERT_EQ(file[scan + 4], 3);
-  // The file has the first component twice and no second one.
+  // The file has the first component twice and no second component.
   file[scan + 7] = file[scan + 5];
   ExpectRefused(file, "damaged");
 }

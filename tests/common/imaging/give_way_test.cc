@@ -40,7 +40,7 @@ TEST(GiveWay, DecodingDoes) {
   EXPECT_GE(CallsOfDecoding("webp with alpha", WebpFile(image, {.alpha = alpha})), kSide + (kSide * kSide >> 15));
 }
 
-// All scans are read before the first row is decoded, and the calls must not wait for rows.
+// All scans are read before the first row is decoded, and the calls of GiveWay must not wait for rows.
 TEST(GiveWay, AProgressiveJpegDoesWhileItsScansAreRead) {
   const Image image = NoiseImage(kSide, kSide, 3);
   const int of_rows = CallsOfDecoding("baseline", JpegFile(image));

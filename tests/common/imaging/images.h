@@ -27,7 +27,7 @@ struct JpegOptions {
   int quality = 95;
   bool progressive = false;
   bool subsample = false;  // true: 4:2:0, if `across` and `down` are not set
-  int across = 0;          // sampling factors of the first component; those of the others are 1
+  int across = 0;          // sampling factors of the first component; the other components have 1
   int down = 0;
   int restart_rows = 0;  // number of MCU rows between restart markers
   std::optional<std::string> exif = {};

@@ -36,7 +36,8 @@ TEST(PlanarFloats, KeepPlanesAndTakePixelsApart) {
 TEST(PlanarFloats, TakeTheEndsOfTheRangeAndNothingBeyond) {
   for (const PixelOrder order : {PixelOrder::kPlanar, PixelOrder::kInterleaved}) {
     for (const int channels : {1, 2, 3}) {
-      // The count needs whole vectors and a rest. Each element in turn is at or beyond an end of the range.
+      // The count fills whole vectors and a part of one more. One element at a time is at or beyond an end of the
+      // range.
       const size_t count = size_t{6} * 11;
       for (size_t i = 0; i < count; ++i) {
         std::vector<float> values(count, 0.5F);

@@ -49,7 +49,7 @@ TEST(NarrowableOperators, NamesEveryProductOfEveryFamilyOnce) {
   }
 }
 
-// Operators that share one product must be kept together: the engine checks only the first of them.
+// Operators that share one product must be in one group, because the engine checks only the first of them.
 TEST(NarrowableOperators, WhatSharesAProductIsOneGroup) {
   int stems = 0, shared = 0;
   for (const SmallForm& form : SmallForms()) {

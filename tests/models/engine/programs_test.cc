@@ -58,7 +58,7 @@ class Programs : public ::testing::TestWithParam<cpu::CpuPath> {};
 INSTANTIATE_TEST_SUITE_P(, Programs, ::testing::ValuesIn(EnginePaths()),
                          [](const auto& info) { return std::string(cpu::Name(info.param)); });
 
-// Tests positions on the table's own grid and on another.
+// Tests positions on the table's own grid and on another grid.
 TEST_P(Programs, LearnedPositionsOfCellsAloneAreThoseOfTheirCells) {
   Builder b(3);
   const Value cells = b.Linear("patches", b.Patchify(2), 4);

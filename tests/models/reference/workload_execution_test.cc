@@ -50,7 +50,8 @@ TEST(CountedRuns, KvClassifiers) {
     const v1::ModelConfig config = FindVariant(name)->config;
     const auto model = MakeModel(config);
     const int64_t listed = Macs(*WorkloadOf(config, {28, 28, 2}, Form::kExecuted));
-    // Per layer, map_pos multiplies the encoding of 17 keys by 24 of its channels; the list has no such matrix product.
+    // Per layer, map_pos multiplies the encodings of 17 keys, with 24 channels each, by weights; the workload has no
+    // such matrix product.
     const int64_t offsets = config.kv().attention() == v1::KvConfig::KV_POS ? 2 * 17 * 24 : 0;
     EXPECT_EQ(CountedMacs(**model, {testing::RandomImage(1, 28, 28, 1), testing::RandomImage(1, 28, 28, 2)}),
               listed + offsets)

@@ -83,7 +83,7 @@ TEST(UnwrapForeign, WhatStandsBesideTheModelIsToldAndPassedOver) {
   const auto unwrapped = UnwrapForeign(tensors);
   EXPECT_TRUE(Same(unwrapped->tensors, Small()));
   EXPECT_THAT(unwrapped->passed_over, ElementsAre("criterion.weight", "n_averaged"));
-  // Without a prefix, they cannot be distinguished from the model's own tensors.
+  // Without a prefix, these tensors cannot be distinguished from the model's own tensors.
   tensors = Small();
   tensors["head_dist.bias"] = tensors["head.bias"];
   EXPECT_TRUE(UnwrapForeign(tensors)->tensors.contains("head_dist.bias"));

@@ -117,7 +117,7 @@ TEST_F(RepoProgram, ZooSetsPublishedFiguresBesideOurs) {
 }
 
 TEST_F(RepoProgram, DescribedOperatorsAddUp) {
-  // Tests a sample of each family, because a run takes a fifth of a second.
+  // Tests a sample of each family, because each run of the program takes a fifth of a second.
   std::map<int, int> seen;
   for (const ZooRow& row : Zoo()) {
     if (row.config.has_null() || seen[row.config.family_case()]++ % 11 != 3) continue;

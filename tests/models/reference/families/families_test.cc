@@ -52,7 +52,7 @@ constexpr std::string_view kSmall[] = {
     "null",
 };
 
-// Returns these models, and the first variant of every family that has no message in the protocol.
+// Returns kSmall, and the first variant of every family that has no message in the protocol.
 std::vector<std::string_view> Small() {
   std::vector<std::string_view> names(std::begin(kSmall), std::end(kSmall));
   for (const Family& family : Families()) {

@@ -203,7 +203,7 @@ TEST(ClassAttentionBlock, HandsOutTheClassRowAfterTheSoftmax) {
   EXPECT_GT((weights - weights.mean(-1, true)).abs().max().item<double>(), 1e-4);
 }
 
-// If their values are equal, the gradient of the model's codes is the sum of the gradients of the blocks' codes.
+// If all codes are equal, the gradient of the model's shared codes is the sum of the gradients of the blocks' codes.
 TEST(FSne, TheGradientOfASharedCodeIsTheSumOverBlocks) {
   const auto shared = SmallXcit(kFSne), own = SmallXcit(kFSne, false);
   {

@@ -114,8 +114,8 @@ at::Tensor ClassAttention(const Weights& weights, const std::string& name, int h
   return weights.Linear(name + ".proj", at::cat(outputs, 1));
 }
 
-// Computes the class-attention block on all tokens, where row 0 is the class token: the table of its quirks, row by
-// row.
+// Computes the class-attention block on all tokens (row 0 is the class token), row by row as in the table of its
+// quirks.
 at::Tensor XcitClassBlock(const Weights& weights, const std::string& block, const v1::XcitConfig& xcit, at::Tensor x) {
   const at::Tensor u = weights.Norm(block + ".norm", x, kEpsilon);
   const at::Tensor attended = ClassAttention(weights, block + ".attention", xcit.heads(), u);
