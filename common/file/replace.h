@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Atomic replacement of files: a reader, and the disk after a power failure, has either the old content or the new.
+// Atomic replacement of files: a reader always sees the complete old or new content, and so does the disk after a power
+// failure.
 #ifndef VITRINE_COMMON_FILE_REPLACE_H_
 #define VITRINE_COMMON_FILE_REPLACE_H_
 

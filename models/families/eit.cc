@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// EIT, efficient inductive transformer: a convolution before the patches (EIT^P), and blocks in which some channels are
-// convolved instead of attending: many in the first block, none in the last (EIT^T).
+// EIT, efficient inductive transformer: a convolution before the patches (EIT^P), and blocks that convolve some
+// channels and attend with the others (EIT^T). Most channels are convolved in the first block, none in the last.
 #include "absl/strings/str_cat.h"
 #include "common/status_macros.h"
 #include "models/families/eit_parts.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Baselines of EIT (Table 4): ViT's frame with the patch projection of CvT or ViT_C, with the blocks of LSRA or CvT, or
-// both. The configurations reproduce the printed parameters and FLOPs.
+// Baselines of EIT (Table 4): the structure of ViT with the patch projection of CvT or ViT_C, with the blocks of LSRA
+// or CvT, or with both. The configurations reproduce the printed parameters and FLOPs.
 #include "absl/strings/str_cat.h"
 #include "common/status_macros.h"
 #include "models/families/eit_parts.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// KV transformer, vision classifier: Borji 2022 and its code. Attention from keys and values alone.
+// KV transformer, vision classifier (Borji 2022, and its code): attention from keys and values only.
 #include <cmath>
 
 #include "absl/strings/str_cat.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Vision Transformer (Dosovitskiy et al. 2021): linear patches, class token, learned positions, and blocks with a norm
-// before each layer, or after each residual as in the first transformers (Vaswani et al. 2017).
+// Vision Transformer (Dosovitskiy et al. 2021): linear patches, class token, learned positions, and blocks. A block has
+// a norm before each layer, or after each residual as in the first transformers (Vaswani et al. 2017).
 #include "absl/strings/str_cat.h"
 #include "common/status_macros.h"
 #include "models/families/family.h"

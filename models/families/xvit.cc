@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// X-ViT: XCiT's frame with attention without a softmax, whose cost is linear in the tokens (the workshop form of
-// UFO-ViT).
+// X-ViT (the workshop form of UFO-ViT): the structure of XCiT, with attention that has no softmax and costs time linear
+// in the tokens.
 #include "absl/strings/str_cat.h"
 #include "common/status_macros.h"
 #include "models/families/family.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names, and the weight orders that follow from their scopes.
+// Names of weights, and the orders of weights that follow from their scopes.
 #include <algorithm>
 #include <memory>
 #include <utility>

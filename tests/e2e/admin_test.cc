@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Changes by operators under load, through the real Admin service and the real `vitrine models`.
+// Tests changes by operators under load, through the real Admin service and the real `vitrine models`.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls every RPC of every listener with every kind of credential over TLS; each result must be what the policy says.
+// Calls every RPC of every listener with every kind of credential over TLS. Each result must be the one that the policy
+// states.
 #include <gmock/gmock.h>
 #include <google/protobuf/descriptor.h>
 #include <google/protobuf/descriptor.pb.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A stream of messages that the client compresses with gzip.
+// Tests a stream of messages that the client compresses with gzip.
 #include <gmock/gmock.h>
 #include <grpcpp/support/channel_arguments.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cancelled requests are not computed.
+// Tests that cancelled requests are not computed.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `vitrine eval` as users run it, against vitrine-server: killed, sharded, with a server that leaves, with bad
+// Tests `vitrine eval` as a program against vitrine-server: killed, in shards, with a server that goes away, with bad
 // images.
 #include <fcntl.h>
 #include <gmock/gmock.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The recipe finetune as its page shows it: one command from a version and a folder of images to a version that a
-// server answers with.
+// Tests the recipe `finetune` as its page describes it: one command turns a version and a folder of images into a new
+// version, which a server then serves.
 #include <gmock/gmock.h>
 #include <google/protobuf/util/message_differencer.h>
 #include <gtest/gtest.h>

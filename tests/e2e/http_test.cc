@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The HTTP page: metrics that add up, readiness, and that nothing sent to it does harm.
+// Tests the HTTP pages: consistent metrics, readiness, and malformed requests, which must do no harm.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <spdlog/spdlog.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The programs with credentials: what they say, what they keep to themselves, how they end.
+// Tests the programs with credentials: their output, secrets that must stay out of the logs, and exit codes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// TLS, tokens and the listeners of a running server.
+// Tests TLS, tokens and the listeners of a running server.
 #include <gmock/gmock.h>
 #include <grpc/grpc_security_constants.h>
 #include <gtest/gtest.h>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Connections over HTTP that say little or nothing, far more of them than requests are worked on at once: probes are
-// answered beside them.
+// Tests that probes are answered while many more HTTP connections than worker threads send little or nothing.
 #include <arpa/inet.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

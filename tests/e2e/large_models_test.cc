@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Variants above 100 M parameters, with the programs alone: created with random weights stored as bf16, verified,
-// served and asked. One server at a time.
+// Tests variants above 100 M parameters with the programs only: creates them with random weights stored as bf16,
+// verifies and serves them, and sends requests. Runs one server at a time.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

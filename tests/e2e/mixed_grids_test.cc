@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Many images of many sizes at once: each answer is the one that its image gets alone.
+// Sends many images of many sizes at once. Each answer must equal the answer for the image alone.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

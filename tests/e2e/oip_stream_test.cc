@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ModelStreamInfer: several requests in flight, cancelled.
+// Tests that ModelStreamInfer can be cancelled with several requests in flight.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The Open Inference Protocol over real connections: what unread answers hold, and refusals of the streaming RPCs.
+// Tests the Open Inference Protocol over real connections: memory of unread answers, and rejections by the streaming
+// RPCs.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Clients without a credential are distinguished by their source address.
+// Tests that clients without a credential are distinguished by their source address.
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <gmock/gmock.h>

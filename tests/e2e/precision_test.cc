@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Precision as callers and operators meet it: the bundled digits, served in what the serving configuration says.
+// Tests precision for callers and operators: the bundled digits, served in the precision that the serving configuration
+// sets.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

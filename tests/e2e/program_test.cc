@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// vitrine-server as users run it: its flags, its exit codes, its end.
+// Tests vitrine-server as a program: its flags, exit codes and shutdown.
 #include <gmock/gmock.h>
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Services other than Classifier: registry and health.
+// Tests the services Registry and health.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Batching and canary settings of the serving configuration, on a real server.
+// Tests the batching and canary settings of the serving configuration on a real server.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

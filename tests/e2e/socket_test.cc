@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The unix socket on which a server takes calls beside its port.
+// Tests the unix socket on which a server accepts calls in addition to its port.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>

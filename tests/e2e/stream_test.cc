@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ClassifyStream: answers matched by id and bounded.
+// Tests ClassifyStream: answers are matched by id, and limits on a stream are kept.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The two programs together: what vitrine-train publishes, a vitrine-server under load takes up.
+// Tests the programs together: a vitrine-server under load loads each version that vitrine-train publishes.
 #include <gmock/gmock.h>
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every classification variant of the zoo of up to 30 M parameters, published with random weights, served and asked
-// over gRPC for predictions, each of its kinds of attention and each of its features. Larger ones are the same code at
-// other widths and depths: with VITRINE_WHOLE_ZOO those of up to 100 M, in large_models_test.cc those above.
+// Publishes every classification variant of the zoo of up to 30 M parameters with random weights, serves it, and
+// requests predictions, each of its kinds of attention and each of its features over gRPC. Larger variants run the same
+// code at other widths and depths. VITRINE_WHOLE_ZOO adds variants of up to 100 M here, and larger ones in
+// large_models_test.cc.
 #include "models/zoo.h"
 
 #include <gmock/gmock.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Versions that verify as files and are wrong as models, and many swaps in a row.
+// Tests versions whose files verify but whose models are wrong, and many swaps in a row.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Limits of one connection other than age and headers: idle time, keepalive timeout, pings and concurrent calls. Each
-// value is far from gRPC 1.51's default, so that an option that is not applied fails the test.
+// Tests the limits of one connection, except age and headers: idle time, keepalive timeout, pings and concurrent calls.
+// Each value is far from gRPC 1.51's default, so that an option that is not applied fails the test.
 #include <gtest/gtest.h>
 
 #include "tests/e2e/testing/running_server.h"

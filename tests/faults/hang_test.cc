@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A worker that hangs: a debugger's stop of the one thread, while everything else of the process runs on.
+// Simulates a worker that hangs: a tracer (ptrace) stops one thread while the rest of the process continues.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>

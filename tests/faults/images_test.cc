@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Damaged images through the whole service: a refusal or a true answer, never a crash, never another's pixels.
+// Sends damaged images to the whole server: each is rejected or answered correctly, never crashes the server, and never
+// gets the pixels of another image.
 #include "tests/common/imaging/images.h"
 
 #include <gmock/gmock.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names of models that try to reach outside the repository, from clients and on disk.
+// Tests model names that try to reach files outside the repository, from clients and on disk.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

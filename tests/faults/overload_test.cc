@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Far more than the server can do: it stays up, answers what it admits and refuses the rest at once.
+// Tests far more load than the server can compute: it continues to run, answers the requests that it admits, and
+// rejects all others at once.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The process under a hostile world: killed, out of file descriptors, without a log.
+// Tests the process under faults: killed, without free file descriptors, without a log, with a worker that hangs.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The program as others start it: with files closed, a full disk, a wrong configuration, on a part of the machine; and
-// how it ends when it crashes.
+// Tests the program as scripts and supervisors start it: with closed standard files, a full disk, a wrong
+// configuration, a limit on CPUs. Also tests its end after a crash.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Swaps of many versions under load.
+// Tests swaps of many versions under load.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

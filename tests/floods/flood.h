@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Floods of an HTTP/2 server on this machine: a hostile client that sends as fast as one core can.
+// Floods an HTTP/2 server on this machine: a hostile client that sends as fast as one core can.
 #ifndef VITRINE_TESTS_FLOODS_FLOOD_H_
 #define VITRINE_TESTS_FLOODS_FLOOD_H_
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Honest callers beside a flood: threads that call one after another, with gRPC's own client. Prints what they got as
-// JSON, a line.
+// Honest clients during a flood: threads that make one call after another with gRPC's own client. Prints the results as
+// one line of JSON.
 #include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/grpcpp.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A native request from the bytes of the wire to its plan and its input, against a model of each kind: refused with a
-// status, or planned within what the executors rely on.
+// Reads a native request from the wire and plans it for a model of each kind. It must be rejected with a status, or
+// give a plan and an input that meet the executors' requirements.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every input of corpus/ through its target: what a fuzzer found once stays mended.
+// Runs every input of corpus/ through its fuzz target, so that faults found by a fuzzer stay fixed.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hostile files of the binary and annotated formats: refused with a status, or every label is in range and every
-// image can be read.
+// Reads hostile files of the binary and annotated formats. They must be rejected with a status, or give labels in range
+// and images that can be read.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>

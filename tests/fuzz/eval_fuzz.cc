@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hostile journals, CSV files and label maps of `vitrine eval`: refused with a status, or what was read is in range and
-// comes out of its own text again.
+// Reads hostile journals, CSV files and label maps of `vitrine eval`. They must be rejected with a status, or give
+// values in range that are equal after they are written and read again.
 #include <zlib.h>
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes of a connection are no head of HTTP yet, a refusal, or a head that says one thing to everybody; what
-// follows it is a body within its limit, and is refused as gzip or unfolds within its limit.
+// Parses any bytes as an HTTP/1 request. The headers must be incomplete, rejected, or unambiguous for every parser. A
+// body must stay within its size limit, also when decompressed with gzip.
 #include <algorithm>
 #include <cstdint>
 #include <string>

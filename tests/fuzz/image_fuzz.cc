@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decoding of hostile images: never a crash, and what ReadHeader and Decode say agrees, as do the two ways to an
-// input.
+// Decodes hostile images. Nothing may crash. ReadHeader and Decode must agree, and so must the two ways to compute a
+// model's input.
 #include <spng.h>
 #include <zlib.h>
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hostile traces, mixes and bounds of `vitrine bench`: refused with a status, or what was read is in range.
+// Reads hostile traces, mixes and ranges of `vitrine bench`. They must be rejected with a status, or give values in
+// range.
 #include <cmath>
 #include <cstdint>
 #include <string>

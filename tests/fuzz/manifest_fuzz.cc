@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any text is refused with a status or gives a manifest; a valid one survives being printed and parsed again.
+// Parses any text as a manifest. It must be rejected with a status, or give a manifest that is equal after it is
+// printed and parsed again.
 #include <cstdint>
 #include <string_view>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Requests of the Open Inference Protocol as hostile clients send them: refused with a status, or planned image by
-// image, answered, and written as HTTP sends it. The first byte chooses the form.
+// Reads hostile requests of the Open Inference Protocol. They must be rejected with a status, or be planned image by
+// image, answered, and written as over HTTP. The first byte chooses the form of the request.
 #include <google/protobuf/util/message_differencer.h>
 
 #include <algorithm>

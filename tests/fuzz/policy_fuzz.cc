@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any text is refused or becomes rules: of those each caller that is named has a grant, which allows no method and no
-// limit that the text does not say.
+// Parses any text as an access policy. It must be rejected, or give each named caller a grant that allows only the
+// methods and limits in the text.
 #include <google/protobuf/text_format.h>
 
 #include <cstdint>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A recipe's file and --set on it: refused with a status, or a recipe that is printed and read again as it was, and
-// whose model can be built or is refused. Assignments follow the first zero byte, one a line.
+// Reads a recipe's file and assignments as for --set. They must be rejected with a status, or give a recipe that is
+// equal after it is printed and read again, and whose model is built or rejected. The assignments, one per line, follow
+// the first zero byte.
 #include <cstdint>
 #include <string>
 #include <string_view>

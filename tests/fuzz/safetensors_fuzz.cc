@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes are refused with a status or parsed into tensors that are written back and parsed to the same bytes.
+// Parses any bytes as safetensors. They must be rejected with a status, or give tensors that, written and parsed again,
+// give the same bytes.
 #include <cstdint>
 #include <cstdlib>
 #include <string_view>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A serving configuration and what the Admin service has changed, as files: refused, or every model of them can be
-// served by them. The file of changes follows the first zero byte.
+// Reads a serving configuration and the Admin service's changes as files. They must be refused, or give a valid plan
+// for every model they name. The file of changes follows the first zero byte.
 #include <google/protobuf/text_format.h>
 
 #include <cstdint>

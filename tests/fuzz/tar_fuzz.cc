@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A hostile tar shard: refused with a status, or every sample lies within it and has a label in range.
+// Reads a hostile tar shard. It must be rejected with a status, or give samples that lie within the shard and have
+// labels in range.
 #include <algorithm>
 #include <cstdint>
 #include <cstring>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any text is rejected without repeating a word that could be a secret, or gives a table that accepts no digest as a
-// token.
+// Parses any text as a token file. It must be rejected without a message that repeats a possible secret, or give a
+// table that accepts no digest as a token.
 #include <algorithm>
 #include <cctype>
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The interoperability cases with gRPC's C++ client: cpp_client HOST:PORT [CASE...].
+// Runs the interoperability cases with gRPC's C++ client: cpp_client HOST:PORT [CASE...].
 #include <grpcpp/grpcpp.h>
 
 #include <chrono>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The TestService of gRPC's interoperability tests on this server's transport. Usage: interop_server HOST:PORT; prints
-// the address, and ends when its standard input does.
+// Serves the TestService of gRPC's interoperability tests on this server's transport. Usage: interop_server HOST:PORT.
+// Prints the address, and ends when its standard input is closed.
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests what the program of a form shows: the attention that it offers, and where training drops.
+// Tests properties of each form's program: the attention that it offers, and the operators that drop values in
+// training.
 #include <gmock/gmock.h>
 #include <google/protobuf/descriptor.h>
 #include <google/protobuf/message.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compares every weight of the zoo with a recording (name, shape, order, trained or not, decay), since published
-// checkpoints depend on them. tests/models/reference compares initial values.
+// Compares every weight of the zoo with a recording (name, shape, order, trained or not, decay), because published
+// checkpoints depend on these properties. tests/models/reference compares initial values.
 #include <gtest/gtest.h>
 
 #include "models/families/family.h"

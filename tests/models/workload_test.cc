@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The figures of the papers, from the lists of operators alone.
+// Compares the papers' figures with counts from the lists of operators.
 #include "models/workload/workload.h"
 
 #include <gmock/gmock.h>

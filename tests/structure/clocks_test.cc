@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// All sources of server/ and common/ measure time with the steady clock.
+// Checks that all sources of server/ and common/ measure time with the steady clock.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The contracts of proto/ against the last accepted ones, and their comments.
+// Compares the .proto files with the last accepted version, and checks their comments.
 #include <gmock/gmock.h>
 #include <google/protobuf/descriptor.h>
 #include <google/protobuf/text_format.h>

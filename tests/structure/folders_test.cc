@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The folders of the server stand above each other: each includes those that server/CMakeLists.txt lists before it.
+// Checks that each folder of the server includes only folders that server/CMakeLists.txt lists before it.
 #include <gtest/gtest.h>
 
 #include <algorithm>

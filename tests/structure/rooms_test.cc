@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The dependency rules of cmake/rooms.cmake, held against every #include and every link edge.
+// Checks every #include and every linked library against the dependency rules of cmake/rooms.cmake.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators that treat each row by itself.
+// Operators that compute each row separately.
 #include <algorithm>
 #include <utility>
 

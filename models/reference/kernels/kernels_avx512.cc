@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels for AVX-512. Built with its flags (models/reference/CMakeLists.txt), so it includes nothing of the
-// library whose inline functions other files share.
+// The kernels for AVX-512. Because this file is built with its flags (models/reference/CMakeLists.txt), it includes no
+// library header whose inline functions other files share.
 #include "common/simd/avx512.h"
 #include "common/simd/depthwise_kernel.h"
 #include "common/simd/product_kernel.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Removal of training's additions to a model's names: wrapper prefixes, parallel copies, extra tensors.
+// Removes what training adds to a model's names: wrapper prefixes, copies of the model, extra tensors.
 #include <algorithm>
 #include <set>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Histograms, scatter plots and legends.
+// Tests histograms, scatter plots and legends.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// dump_images FORMAT:DIR: the images of a training split as training and evaluation read them, on the standard
-// output. Each is a line "NAME\tHEIGHT\tWIDTH\tCHANNELS" and its pixels, or a line "NAME\tSENTENCE" where it is
-// refused.
+// dump_images FORMAT:DIR: prints the images of a training split on stdout, as training and evaluation read them. Each
+// image is a line "NAME\tHEIGHT\tWIDTH\tCHANNELS" followed by its pixels, or a line "NAME\tSENTENCE" if it is rejected.
 #include <cstdio>
 #include <memory>
 #include <string>

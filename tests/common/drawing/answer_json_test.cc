@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The JSON of an answer.
+// Tests the JSON of an answer.
 #include "common/drawing/answer_json.h"
 
 #include <gtest/gtest.h>

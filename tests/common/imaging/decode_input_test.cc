@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// DecodeInput is DecodePlanned and Preprocess in one: the same bits, the same refusals.
+// Tests that DecodeInput gives the same bits and errors as DecodePlanned followed by Preprocess.
 #include "common/imaging/decode_input.h"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks that an engine's results for an image are the same bits alone and in any batch, in any order, with other
-// threads at work and with any other outputs requested: for every form of every family, on every path of this CPU.
+// Checks that an engine computes the same bits for an image alone and in any batch and order, with other threads
+// running, and with any other outputs requested. Covers every form of every family on every path of this CPU.
 #include <gtest/gtest.h>
 
 #include <tuple>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Depthwise convolutions against double arithmetic, in fp32 and beside narrow products, on every path.
+// Compares depthwise convolutions with arithmetic in double: in fp32, and as computed for narrow products, on every
+// path.
 #include <gtest/gtest.h>
 
 #include <cmath>

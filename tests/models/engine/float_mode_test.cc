@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests that an engine computes the same bits under any floating-point mode of the calling thread, and restores it.
+// Tests that an engine computes the same bits under any floating-point mode of the calling thread, and restores that
+// mode.
 #include <ATen/ops/full.h>
 #include <gtest/gtest.h>
 

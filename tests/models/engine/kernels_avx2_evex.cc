@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// int8 products for machines with AVX-VNNI, built for AVX512_VNNI, so that more machines test them.
+// int8 kernels for machines with AVX-VNNI, built for AVX512_VNNI, so that more machines test them.
 #include "models/engine/cpu/kernels/avx2_int8.h"
 
 namespace vitrine::engine {

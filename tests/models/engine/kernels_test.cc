@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The engine's kernels against double arithmetic, on every path that this CPU can run.
+// Compares the engine's kernels with arithmetic in double, on every path that this CPU can run.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

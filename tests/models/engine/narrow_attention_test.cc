@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests how activations become operands of bf16 products, on every path that has them.
+// Tests how activations become operands of bf16 products, on every path with bf16.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of bf16 and of bytes against double arithmetic over the same rounded numbers, on every path that has them.
+// Compares bf16 and int8 products with arithmetic in double on the same rounded numbers, on every path that has them.
 #include <gtest/gtest.h>
 
 #include <algorithm>

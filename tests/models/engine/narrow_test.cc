@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whole models in bf16 and int8, on every path that multiplies them: near the reference, the same bits in any company,
-// and what is kept from a precision.
+// Tests whole models in bf16 and int8, on every path with these precisions: logits are near the reference, an image has
+// the same bits in any batch, and kept operators are not narrow.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The engine against the reference: every family, on every path that this CPU has, one size and many sizes at once.
+// Compares the engine with the reference: every family, on every path of this CPU, with one image size and with many
+// sizes in a batch.
 #include <gtest/gtest.h>
 
 #include <algorithm>

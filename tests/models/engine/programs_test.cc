@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests programs that no present family builds but a new one may: the engine computes them, or rejects them by operator
-// name.
+// Tests programs that no existing family builds, but a new one may. The engine must compute them, or reject them with
+// the operator's name.
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/full.h>
 #include <gmock/gmock.h>

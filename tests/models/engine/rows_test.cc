@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks that kernels compute rows of images only, no padding.
+// Checks that kernels compute only rows of images, never padding.
 #include <gtest/gtest.h>
 
 #include "models/engine/cpu/compile.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests that parity would show a mistake: with two blocks swapped or a residual dropped, an engine is far from the
-// reference.
+// Tests that the parity test would detect a mistake: an engine with two swapped blocks or a dropped residual is far
+// from the reference.
 #include <gtest/gtest.h>
 
 #include <string>

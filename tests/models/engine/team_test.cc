@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests threads that compute together. company.cc checks that they compute the same bits as one thread.
+// Tests teams of threads. company.cc checks that a team computes the same bits as one thread.
 #include "models/engine/cpu/team.h"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compares bits at the widths of the zoo. With VITRINE_WHOLE_ZOO=1: every row, on every path of this CPU, which takes
-// long (script/nightly); otherwise the narrowest of each family on the best path.
+// Compares bits at the widths of the zoo. By default, tests the narrowest row of each family on the best path. With
+// VITRINE_WHOLE_ZOO=1, tests every row on every path of this CPU, which takes long (script/nightly).
 #include <gtest/gtest.h>
 
 #include <cstdlib>

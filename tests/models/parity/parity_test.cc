@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compares our models with independent implementations: timm, and plain PyTorch written from the papers where timm has
-// no such model. Weights come from the hash again; the recorded results are in tests/golden/parity. script/parity
-// records them; docs/research/parity.md explains.
+// Compares our models with independent implementations: timm, or plain PyTorch written from the papers if timm lacks
+// the model. Weights are recomputed from a hash. script/parity records the results in tests/golden/parity;
+// docs/research/parity.md describes the method.
 #include "tests/models/parity/parity_fixture.h"
 
 namespace vitrine::testing {

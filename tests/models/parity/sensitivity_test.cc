@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests that the comparison with the goldens can fail: models that are wrong in one place are far off.
+// Tests that the comparison with the goldens can fail: models with one mistake are far from the goldens.
 #include <ATen/TensorOperators.h>
 #include <google/protobuf/text_format.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels of attention over channels and of local patch interaction, on every path that this CPU can run.
+// Tests the kernels of channel attention and of local patch interaction, on every path that this CPU can run.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// XCiT's stem in training: BatchNorm over a batch of mixed sizes.
+// Tests XCiT's stem in training: BatchNorm over a batch of mixed sizes.
 #include "models/reference/operators/convolution/convolution_stem.h"
 
 #include <ATen/TensorOperators.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The reference computes on the path that is chosen.
+// Tests that the reference computes on the chosen path.
 #include "models/reference/operators/cpu_kernels.h"
 
 #include <gmock/gmock.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests a family's own loops in a program: their arguments, their gradient, and the properties that a program derives
-// for them.
+// Tests a family's own loops in a program: their arguments, their gradient, and the properties that the program
+// derives.
 #include "models/reference/operators/custom.h"
 
 #include <ATen/TensorOperators.h>

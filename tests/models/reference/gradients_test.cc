@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The derivatives written by hand against LibTorch's own of the same formula in fp64.
+// Compares the derivatives written by hand with LibTorch's derivatives of the same formulas in fp64.
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/cat.h>

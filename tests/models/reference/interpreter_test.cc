@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests the interpreter beyond the formulas that the other tests compare with.
+// Tests properties of the interpreter that no comparison with formulas covers.
 #include "models/reference/interpreter.h"
 
 #include <ATen/TensorOperators.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// GELU and LayerNorm against double arithmetic, on every path that this CPU can run.
+// Compares GELU and LayerNorm with arithmetic in double, on every path that this CPU can run.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// XCiT and X-ViT never hold a matrix of tokens x tokens: their memory grows with the tokens.
+// Tests that XCiT and X-ViT never allocate a matrix of tokens x tokens: their memory is linear in the tokens.
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/matmul.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compares with the operator that torchvision's resize(antialias=True) calls on float tensors.
+// Compares our resize with the operator that torchvision's resize(antialias=True) calls on float tensors.
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/_upsample_bicubic2d_aa.h>
 #include <ATen/ops/_upsample_bilinear2d_aa.h>

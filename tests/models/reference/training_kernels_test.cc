@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels of training on every instruction set of this CPU against the portable ones, which training_layers_test
-// compares with LibTorch where they are the fastest.
+// Compares the training kernels of every instruction set of this CPU with the portable kernels. training_layers_test
+// compares the chosen kernels with LibTorch.
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests foreign checkpoints: the imported model computes the same as their library's code, and other checkpoints are
-// rejected.
+// Tests foreign checkpoints: an imported model computes the same as the library that the checkpoint comes from.
+// Checkpoints that do not fit are rejected.
 #include "models/repository/import/import.h"
 
 #include <ATen/TensorOperators.h>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests foreign weights in the forms that users have: behind prefixes, beside copies, in shards, under newer names.
+// Tests foreign weights in the forms that users have: with prefixes, with copies of the model, in shards, with newer
+// names.
 #include <gmock/gmock.h>
 
 #include <cstring>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests a publisher that cleans up beside a live one that locks do not protect: because it has just finished, or
-// because the file system does not share locks between machines.
+// Tests a publisher that cleans up while a second publisher is active whose lock is not visible: because it has just
+// been released, or because the file system does not share locks between machines.
 #include <gmock/gmock.h>
 #include <sys/file.h>
 #include <sys/stat.h>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `vitrine-repo import` as users run it: a foreign checkpoint becomes a version that verifies and that a server serves.
+// Tests `vitrine-repo import` as a program: a foreign checkpoint becomes a version that verifies and that a server
+// serves.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>

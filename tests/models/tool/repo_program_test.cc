@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// vitrine-repo as a user runs it: zoo, describe, init, create, list, verify. Import has a test of its own.
+// Tests vitrine-repo as a program: zoo, describe, init, create, list, verify. import has its own test.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `vitrine-repo quantize` as a user runs it, on a bundled version and the images of its goldens.
+// Tests `vitrine-repo quantize` as a program, on a bundled version and the images of its goldens.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels of one instruction set. Built with its flags, so it includes nothing of the library whose inline
-// functions other files share.
+// The kernels of one instruction set. Because this file is built with its flags, it includes no library header whose
+// inline functions other files share.
 #include "common/simd/avx2.h"
 #include "models/engine/cpu/kernels/table.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// bf16 products by AVX512_BF16. Built with its flags, so it includes nothing of the library whose inline functions
-// other files share.
+// bf16 products with AVX512_BF16. Because this file is built with its flags, it includes no library header whose inline
+// functions other files share.
 #include "models/engine/cpu/kernels/avx512_bf16.h"
 
 namespace vitrine::engine {

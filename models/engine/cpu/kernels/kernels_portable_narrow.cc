@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Narrow products on any CPU, without special instructions: the reference for the other kernels.
+// Narrow products for any CPU, without special instructions. They are the reference for the other kernels.
 #include "common/simd/portable.h"
 #include "models/engine/cpu/kernels/narrow_table.h"
 

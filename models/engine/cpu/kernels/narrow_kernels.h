@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of numbers narrower than fp32. Both sides lie in 4-byte groups along the sum, two bf16 or four int8, which
-// one instruction multiplies and adds to a 32-bit sum. Without such an instruction for int8, a group is two int8 in 16
-// bits each.
+// Products of numbers narrower than fp32. Both operands are stored in 4-byte groups along the summed dimension: two
+// bf16 or four int8 per group. One instruction multiplies two groups and adds to a 32-bit sum. Without such an
+// instruction for int8, a group is two int8, in 16 bits each.
 #ifndef VITRINE_MODELS_ENGINE_CPU_KERNELS_NARROW_KERNELS_H_
 #define VITRINE_MODELS_ENGINE_CPU_KERNELS_NARROW_KERNELS_H_
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention among channels in bf16: q, k, v and the softmax's weights are rounded; sums, lengths and the softmax are
+// Attention among channels in bf16: q, k, v and the softmax weights are rounded. Sums, lengths and the softmax are
 // fp32.
 #include <algorithm>
 #include <utility>

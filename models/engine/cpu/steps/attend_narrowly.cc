@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention among tokens in bf16: q, k, v and the softmax's weights are rounded; sums and the softmax are fp32.
+// Attention among tokens in bf16: q, k, v and the softmax weights are rounded. Sums and the softmax are fp32.
 #include <algorithm>
 #include <limits>
 #include <utility>

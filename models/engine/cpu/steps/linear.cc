@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Linear layers: single ones, and pairs of which one feeds the other.
+// Linear layers: single layers, and pairs in which only the second reads the first.
 #include <algorithm>
 #include <utility>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Steps that treat each row by itself.
+// Steps that compute each row separately.
 #include <algorithm>
 #include <utility>
 

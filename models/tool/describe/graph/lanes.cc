@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The boxes of a panel stand in lanes. A box is below its main input, in the same lane: x of x + y, so that the
-// residual trunk is the first lane. Its other inputs come down a lane to the right and join it from the side.
+// The boxes of a panel are placed in lanes. A box is below its main input (x of x + y), in the same lane, so that the
+// residual stream is the first lane. The box's other inputs come down in a lane to the right and enter the box from the
+// side.
 #include <algorithm>
 #include <utility>
 

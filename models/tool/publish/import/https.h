@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Requests of `vitrine-repo import --pull`, by libcurl.
+// Requests of `vitrine-repo import --pull`, made with libcurl.
 #ifndef VITRINE_MODELS_TOOL_PUBLISH_IMPORT_HTTPS_H_
 #define VITRINE_MODELS_TOOL_PUBLISH_IMPORT_HTTPS_H_
 

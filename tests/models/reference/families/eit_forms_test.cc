@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every form of EIT and of the models that it is compared with, small: against the formulas written out in fp64, and
-// any size in a batch of mixed sizes against the same image alone.
+// Tests small models of every form of EIT and its baselines. Logits must match the formulas in fp64, and an image must
+// have the same logits alone and in a batch of mixed sizes.
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <gtest/gtest.h>

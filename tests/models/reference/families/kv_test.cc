@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The identities of the KV transformer.
+// Tests the identities of the KV transformer.
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <gtest/gtest.h>

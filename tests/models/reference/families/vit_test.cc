@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests the particular features of ViT: where its blocks normalise, and any resolution.
+// Tests the particular features of ViT: the position of the norm in a block, and any resolution.
 #include <ATen/TensorOperators.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// XCiT's identities: positions, embeddings of q, k and v, cross-covariance attention, class attention.
+// Tests XCiT's identities: positions, embeddings of q, k and v, cross-covariance attention, class attention.
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/cat.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// X-ViT's identities: bounded outputs, the implicit map, both axes of XNorm.
+// Tests X-ViT's identities: bounded outputs, the implicit attention matrix, both axes of XNorm.
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/matmul.h>
