@@ -23,7 +23,7 @@
 namespace vitrine {
 namespace {
 
-constexpr double kMapWeight = 0.55;     // weight of the map; the grey image has the rest
+constexpr double kMapWeight = 0.55;     // weight of the map; the grey image has 1 - kMapWeight
 constexpr double kUncovered = 0.35;     // brightness of the image outside the grid
 constexpr int kLeastLegendWidth = 240;  // minimum width of colour bar, numbers and caption
 constexpr int kLegendBarHeight = 40;    // height of the bar with its numbers

@@ -86,8 +86,8 @@ class HttpConnection final : public Watched {
   // Called when the server shuts down.
   void End();
   void Close(CloseReason reason);
-  // Call after sending the last response. Discards what the client sends for one second, at most a megabyte, so that
-  // the kernel does not reset the connection before the client has read the response.
+  // Call after sending the last response. For one second, discards up to a megabyte from the client, so that the kernel
+  // does not reset the connection before the client has read the response.
   void Linger(CloseReason reason);
   // Charges points of HttpAbuseLimits. Returns false if there are not enough: then close the connection with kAbuse.
   bool Spend(double points);

@@ -44,7 +44,8 @@ class HttpLoop {
   // Calls `visit` for every connection on the loop's thread, and waits for the end. Must not be called on the loop's
   // thread.
   void Visit(const std::function<void(HttpConnection&)>& visit);
-  // Asks every connection to end, waits for at most `grace`, closes the rest and ends the thread. Idempotent.
+  // Asks every connection to end, waits for at most `grace`, closes the remaining connections and ends the thread.
+  // Idempotent.
   void End(absl::Duration grace);
 
   EventLoop& events() { return *events_; }

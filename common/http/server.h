@@ -25,14 +25,14 @@ namespace vitrine {
 // - A request beyond the limit of concurrent streams costs 4.
 struct HttpAbuseLimits {
   // Burst of points of a connection, and points per second. A proxy that forwards the expired deadlines of a thousand
-  // busy users stays below.
+  // busy users stays below these limits.
   double connection_burst = 20'000;
   double connection_rate = 10'000;
   // Burst, and points per second, of all connections of an address together. If the address has no points left, each of
   // its new connections starts with a hundredth of connection_burst.
   double address_burst = 80'000;
   double address_rate = 20'000;
-  // New connections of an address: burst, and number per second. Connections above this are closed when accepted.
+  // New connections of an address: burst, and number per second. Connections above the rate are closed when accepted.
   double connect_burst = 4'000;
   double connect_rate = 1'000;
   // TLS handshakes of an address: burst, and number per second.
@@ -107,7 +107,8 @@ struct HttpServerOptions {
   // Budget of received bodies in memory; listeners may share it. Null: a budget of 128 MiB for this server.
   std::shared_ptr<ByteBudget> received = {};
   // Maximum number of bytes of responses that clients have not read, over all connections of this server. Above it, the
-  // connection whose client has not read for the longest time is closed, unless all these bytes belong to it.
+  // connection whose client has not read for the longest time is closed, unless all these bytes belong to that
+  // connection.
   int64_t max_unsent_bytes = int64_t{128} << 20;
   HttpAbuseLimits abuse = {};
   // Networks of proxies ("10.0.0.0/8", "::1/128"). Their connections are exempt from limits per address, and may start

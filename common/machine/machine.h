@@ -20,8 +20,8 @@ struct Machine {
   int64_t memory_bytes = 0;     // bytes of memory of the machine, or a lower limit
   bool memory_limited = false;  // true: memory_bytes is the control group's limit
 
-  // Returns the number of compute threads: one per whole core of `cpus`, at least 1. One more would be throttled; the
-  // remaining fraction of a core serves the event loops.
+  // Returns the number of compute threads: one per whole core of `cpus`, at least 1. An additional thread would be
+  // throttled; the remaining fraction of a core serves the event loops.
   int Threads() const;
   // Returns "cores=0-1 cpus=1.5 ..." for the log.
   std::string Describe() const;

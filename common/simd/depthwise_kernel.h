@@ -34,8 +34,8 @@ struct DepthwiseCall {
 
 // Computes one vector of channels in one row of tokens. The weights then stay in registers, and three rows stay in the
 // first-level cache. `load` and `store` handle whole vectors, or a partial last one. The order of each sum is fixed.
-// Fields for the inner loop are copied from the call, because the compiler assumes that any vector store may change
-// them.
+// Fields for the inner loop are copied from the call, because the compiler assumes that any vector store may change the
+// call.
 template <class V, class Gelu, class Load, class Store>
 class DepthwiseChannels {
  public:

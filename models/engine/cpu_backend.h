@@ -14,8 +14,8 @@
 
 namespace vitrine {
 
-// Compiles `program` for the CPU. Weights are copied one by one and released to the source, so memory never holds much
-// more than one model. Errors of engine::Engine::Make.
+// Compiles `program` for the CPU. Weights are copied one by one and released to the source, so memory never contains
+// much more than one copy of the weights. Errors of engine::Engine::Make.
 absl::StatusOr<std::unique_ptr<const Backend>> MakeCpuBackend(const program::Program& program,
                                                               engine::WeightSource& weights, cpu::CpuPath path,
                                                               const PrecisionChoice& choice = {});

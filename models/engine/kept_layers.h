@@ -20,8 +20,8 @@ using OperatorGroup = std::vector<std::string>;
 
 // Returns the operators that bf16 and int8 change, grouped and in program order. Groups: each product (the linear maps
 // that share it, a dense grid convolution), each attention (among tokens or channels), all convolutions of images if
-// none of them pools, and all depthwise convolutions followed by a GELU and a BatchNorm (because of that GELU). Empty
-// if the engine cannot run the program.
+// none of them pools, and all depthwise convolutions followed by a GELU and a BatchNorm (only their GELU changes).
+// Empty if the engine cannot run the program.
 std::vector<OperatorGroup> NarrowableOperators(const program::Program& program);
 
 // Returns group indices, largest error first; NaN counts as infinite; equal errors stay in program order.

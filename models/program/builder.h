@@ -19,7 +19,7 @@ namespace vitrine::program {
 // family and abort.
 class Builder {
  public:
-  // Dropout sites per block. The site of the positions follows those of the last block.
+  // Dropout sites per block. The site of the positions follows the last block's sites.
   static constexpr int kSitesPerBlock = 4;
 
   explicit Builder(int channels);  // channels of the images

@@ -36,8 +36,8 @@ struct ForwardContext {
   float drop_path = 0;
   // Seed of dropout. Equal seeds drop the same values for any thread count. Use a new seed for every step.
   uint64_t dropout_seed = 0;
-  // Images of this replica within a batch that replicas share: every image_stride-th image, starting with first_image.
-  // Stochastic depth does not depend on the number of replicas; dropout of single values does.
+  // Images of this replica, in a batch that several replicas share: every image_stride-th image, starting with
+  // first_image. Stochastic depth does not depend on the number of replicas; dropout of single values does.
   int64_t first_image = 0;
   int64_t image_stride = 1;
   // Updates BatchNorm's running statistics in training. If several replicas share the statistics, set this for one

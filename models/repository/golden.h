@@ -37,7 +37,7 @@ struct GoldenRun {
   std::function<void(int64_t tokens)> after_alone = nullptr;
 };
 
-// Runs every golden, or those that `run` selects, in one batch, and then the first one again alone. Compares the
+// Runs every golden, or those that `run` selects, in one batch, and then the first golden again, alone. Compares the
 // results with the logits recorded for that precision (or for fp32 if there are none), within the manifest's tolerance
 // for device ("cpu", "cuda" or "cuda:N") and precision. FAILED_PRECONDITION names the golden, the error and the
 // tolerance; also if there is no golden image, or no tolerance for this device and precision. Errors of `forward` and

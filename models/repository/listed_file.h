@@ -22,7 +22,7 @@ class ListedFile {
   // Reads the next `count` bytes, which must not exceed the rest of the listed size. FAILED_PRECONDITION if the file
   // became shorter.
   absl::Status Read(char* into, size_t count);
-  // Reads the rest and compares the digest of the whole file. FAILED_PRECONDITION gives both digests.
+  // Reads the remaining bytes and compares the digest of the whole file. FAILED_PRECONDITION gives both digests.
   absl::Status Prove();
 
  private:

@@ -16,7 +16,7 @@ namespace vitrine {
 //
 // Its process holds a flock on it, which the kernel drops when the process ends. So an unlocked temporary folder
 // belongs to a dead process, or to a process on another machine whose locks are not visible. Create removes unlocked
-// folders in which no file was created for a day. Thread-compatible.
+// folders in which no file has been created for a day. Thread-compatible.
 class TemporaryFolder {
  public:
   // `parent` must outlive the result. Waits while other publishers run Create, which is short.

@@ -15,10 +15,10 @@ namespace vitrine {
 // opens root/<class>/*, which is then both splits.
 //
 // Classes are the folder names in Unicode form NFC: first the training split's folders with images, in byte order, then
-// those that only the test split has. Thus shared classes have equal numbers in both splits, and the test split does
-// not change what is trained. Within a class files are in byte order, so indices and labels are equal on every machine.
-// Hidden names (common/data/folder.h) are ignored. Other files, deeper images and folders without images are also
-// ignored; Dataset::passed_over lists them.
+// those that only the test split has. Thus a class of both splits has the same number in both, and the test split does
+// not affect training. Within a class files are in byte order, so indices and labels are equal on every machine. Hidden
+// names (common/data/folder.h) are ignored. Other files, deeper images and folders without images are also ignored;
+// Dataset::passed_over lists them.
 //
 // NOT_FOUND or PERMISSION_DENIED names a missing or unreadable folder. INVALID_ARGUMENT: a broken link in place of a
 // class, or a split without images.

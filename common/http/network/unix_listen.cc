@@ -24,7 +24,7 @@ bool IsAlive(const sockaddr_un& where) {
   return !refused;
 }
 
-// Returns a listening socket; an invalid one, with errno set, on failure.
+// Returns a listening socket. On failure returns an invalid descriptor and sets errno.
 FileDescriptor ListenOnPath(const sockaddr_un& where) {
   struct stat there = {};
   if (lstat(where.sun_path, &there) == 0) {

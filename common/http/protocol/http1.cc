@@ -387,7 +387,7 @@ Http1::Step Http1::SendMore() {
   return Step::kAgain;
 }
 
-// Returns true if, after the grace period, fewer than least_rate bytes per second were transferred.
+// Returns true if fewer than least_rate bytes per second were transferred after the grace period.
 bool Http1::IsSlow(size_t bytes, std::chrono::nanoseconds grace) const {
   const std::chrono::duration<double> spent = Now() - since_ - grace;
   return spent.count() > 0 && static_cast<double>(bytes) < spent.count() * static_cast<double>(options_.least_rate);

@@ -42,7 +42,7 @@ std::string GoawayFrame(int32_t last_stream, uint32_t code, absl::string_view wh
   return frame;
 }
 
-// Returns true if, after the grace period, fewer than `least_rate` bytes per second were transferred.
+// Returns true if fewer than `least_rate` bytes per second were transferred after the grace period.
 bool IsSlower(int64_t bytes, std::chrono::duration<double> spent, absl::Duration grace, int64_t least_rate) {
   const double beyond = spent.count() - absl::ToDoubleSeconds(grace);
   return beyond > 0 && static_cast<double>(bytes) < beyond * static_cast<double>(least_rate);

@@ -89,12 +89,13 @@ class Http2Session final : public HttpProtocol {
   std::string first_;  // bytes read before this object existed
   int64_t requests_ = 0;
 
-  // Frames not yet taken by the kernel, and objects to release when they are.
+  // Frames that the kernel has not taken yet, and objects to release when it takes them.
   std::string out_;
   size_t out_sent_ = 0;
-  uint64_t out_total_ = 0;                                       // number of bytes ever added to out_
-  std::deque<std::pair<uint64_t, std::shared_ptr<void>>> held_;  // each with the out_total_ at which it is released
-  std::vector<std::shared_ptr<void>> held_by_frame_;             // objects to release after the frame being created
+  uint64_t out_total_ = 0;  // number of bytes ever added to out_
+  // each object with the value of out_total_ at which it is released
+  std::deque<std::pair<uint64_t, std::shared_ptr<void>>> held_;
+  std::vector<std::shared_ptr<void>> held_by_frame_;  // objects to release after the frame being created
   bool waits_for_writable_ = false;
   std::optional<Time> blocked_since_;  // time since which the kernel has accepted no output
   uint64_t blocked_at_ = 0;

@@ -23,9 +23,9 @@ class HttpRequestParser {
   HttpRequestParser(const HttpRequestParser&) = delete;
   HttpRequestParser& operator=(const HttpRequestParser&) = delete;
 
-  // Returns the number of bytes consumed. Pass the rest again, followed by new bytes. Do not call it after an error.
-  // INVALID_ARGUMENT: not HTTP/1.x, or a header folded over several lines. RESOURCE_EXHAUSTED: headers too long (HTTP
-  // answers 431). TooLargeError: body too long.
+  // Returns the number of bytes consumed. Pass the remaining bytes again, followed by new bytes. Do not call Take after
+  // an error. INVALID_ARGUMENT: not HTTP/1.x, or a header folded over several lines. RESOURCE_EXHAUSTED: headers too
+  // long (HTTP answers 431). TooLargeError: body too long.
   absl::StatusOr<size_t> Take(absl::string_view bytes);
 
   // Returns true if the headers are complete; Take then consumes nothing until ReadBody is called.

@@ -11,8 +11,8 @@
 
 namespace vitrine {
 
-// Returns the pixels of a JPEG as stored, before its orientation is applied: 1 channel for grey, 3 for all others.
-// Decodes at 1/divisor of the size, for divisor 1, 2, 4 or 8, with sides rounded up. `header` is the result of
+// Returns the pixels of a JPEG as stored, before its orientation is applied: 1 channel for grey, 3 for all other
+// images. Decodes at 1/divisor of the size, for divisor 1, 2, 4 or 8, with sides rounded up. `header` is the result of
 // ReadHeader for these bytes and limits. INVALID_ARGUMENT for any damage.
 absl::StatusOr<Image> DecodeJpeg(std::string_view bytes, const ImageHeader& header, const ImageLimits& limits,
                                  int divisor = 1);

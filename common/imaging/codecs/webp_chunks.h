@@ -15,8 +15,8 @@ bool BeginsAsWebp(std::string_view bytes);
 
 // Reads the header of a WebP: the size in its first chunk, and the orientation in its EXIF chunk or, if there is none,
 // its XMP chunk, if the header announces them. These chunks follow the pixels, so the start of a file may give
-// orientation 1 where the whole file gives another. INVALID_ARGUMENT: a damaged header, more than 1024 chunks, an
-// animation. Checks no size limits.
+// orientation 1 although the whole file gives another orientation. INVALID_ARGUMENT: a damaged header, more than 1024
+// chunks, an animation. Checks no size limits.
 absl::StatusOr<ImageHeader> ReadWebpHeader(std::string_view bytes);
 
 // Returns INVALID_ARGUMENT if anything that the file announces is missing: every chunk must be complete, and there must

@@ -39,7 +39,7 @@ class Frame {
   int first_image() const { return first_image_; }
   Grid grid(int image) const { return grids_[static_cast<size_t>(image)]; }
   int64_t rows(RowsOf rows) const;
-  // Returns the rows of `image`. If the buffer has one row per image, that is one row.
+  // Returns the rows of `image`. Returns one row if the buffer has one row per image.
   Segment SegmentOf(RowsOf rows, int image) const;
   int64_t most_tokens() const { return most_tokens_; }  // tokens of the largest image, with class token
 

@@ -16,7 +16,7 @@ namespace vitrine::engine {
 // (Frame::Share), with a barrier after each step. The results have the same bits as on one thread.
 //
 // The leader gathers the other threads, runs plans with them and dismisses them. Each thread needs its own core;
-// otherwise every step waits for the thread without one.
+// otherwise every step waits for the thread without a core.
 class Team {
  public:
   // `recalls` is the number of threads needed elsewhere. Between two steps, as many members leave (never the leader),

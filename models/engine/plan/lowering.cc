@@ -23,7 +23,7 @@ absl::StatusOr<LoweredPlan> Lower(const program::Program& program, WeightSource&
 
 namespace {
 
-// Returns the stages of each value; the final tokens may also be those of the last block.
+// Returns the stages of each value; the final tokens may also be the stage of the last block.
 std::multimap<int, int> StagesOf(const program::Program& program) {
   std::multimap<int, int> stages;
   for (size_t i = 0; i < program.stages().size(); ++i) stages.emplace(program.stages()[i].id, static_cast<int>(i));

@@ -73,8 +73,8 @@ class Lowering {
   FoldedMatrix MatrixOf(const Operator& op, int64_t inputs, int64_t outputs, Precision precision,
                         std::function<LinearWeights()> base, std::vector<ColumnFold> folds = {});
 
-  // Folds the operators after `op` into its weights and activation, as long as no other operator reads the values
-  // between them. Appends the folded operators that are linear in every column to `folds`.
+  // Folds operators after `op` into its weights and activation, up to the first value that another operator also reads.
+  // Appends the folded operators that are linear in every column to `folds`.
   Tail Follow(const Operator& op, std::vector<ColumnFold>& folds);
   // Returns the residual after `tail` if the same step can compute it, else null. The residual's other input must
   // already have an operand.

@@ -6,8 +6,8 @@
 
 namespace vitrine {
 
-// x W^T + b for x [m, k] fp32 or bf16, W [n, k] and b [n] fp32; b may be undefined. Differentiable with respect to all
-// three, once.
+// x W^T + b for x [m, k] fp32 or bf16, W [n, k] and b [n] fp32; b may be undefined. Differentiable once, with respect
+// to all three.
 //
 // On a CPU, forward and backward run on oneDNN, which is more than twice as fast as the BLAS behind at::linear on
 // non-Intel CPUs. With bf16, the operands, the products of the three GEMMs and the result are rounded to bf16; the

@@ -84,7 +84,7 @@ Program Attending(bool class_query, bool apart) {
   return b.Take(b.Linear("head", class_query ? mixed : b.TakeClass(mixed), 5));
 }
 
-// Copies the weights of `together` to `apart`, splitting those of qkv.
+// Copies the weights of `together` to `apart`, splitting the weights of qkv.
 void Split(Weighted& together, Weighted& apart) {
   for (const char* end : {"weight", "bias"}) {
     int64_t first = 0;

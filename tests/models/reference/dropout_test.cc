@@ -154,7 +154,8 @@ TEST(Dropout, IsTheIdentityAtRateZeroAndOutsideOfTraining) {
   EXPECT_TRUE(Dropout(x, 0.5F, 3, {}).is_same(x));
 }
 
-// Rates have steps of 1/256. Every value is dropped independently, including those of the last, partial word.
+// Rates have steps of 1/256. Every value is dropped independently, including the values of the last, partial random
+// word.
 TEST(Dropout, DropsItsRateAndScalesTheRest) {
   constexpr int64_t kValues = 40'003;
   const at::Tensor ones = at::ones({kValues});

@@ -188,7 +188,8 @@ TEST_F(GoldenTest, NeedsAToleranceForDeviceAndPrecision) {
               Refuses(kRefused, HasSubstr("no golden tolerance for fp32 on cuda")));
 }
 
-// A precision may have its own golden logits, stored beside those of fp32; its results are then compared with them.
+// A precision may have its own golden logits, stored beside the fp32 logits; results in that precision are then
+// compared with its own logits.
 TEST_F(GoldenTest, APrecisionMayHaveLogitsOfItsOwn) {
   v1::GoldenTolerance& tolerance = *version_.manifest.add_golden_tolerances();
   tolerance.set_device("cpu");

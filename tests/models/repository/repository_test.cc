@@ -133,7 +133,7 @@ TEST_F(RepositoryTest, AModelThatCannotBeReadIsNamedAndTheOthersAreListed) {
   const WithoutRights without;
   const auto listing = ListRepository(root_);
   ASSERT_TRUE(listing.ok()) << listing.status();
-  // An unreadable version may be valid; only reading it would show that.
+  // An unreadable version may be valid, which only reading it would show.
   EXPECT_THAT(listing->versions, ElementsAre(VersionId{"other", 1}, VersionId{"sample", 1}));
   EXPECT_EQ(listing->status().code(), absl::StatusCode::kUnavailable);
   EXPECT_THAT(std::string(listing->status().message()), HasSubstr("hidden"));

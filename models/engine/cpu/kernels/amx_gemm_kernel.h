@@ -10,8 +10,8 @@
 // and adds the product to a third. Reads the same panels as other kernels. Include only in the file built for AMX. N is
 // the AVX-512 type that narrow_gemm_kernel.h requires; for bf16, N also has Turn (narrow_attention_kernel.h).
 //
-// The inner dimension k is cut into equal tiles; the cut depends on k alone, so each element is one chain whatever its
-// row. For bf16 each tile sums even and odd numbers separately.
+// The inner dimension k is cut into equal tiles; the cut depends on k alone, so each element is one chain of additions,
+// whatever its row. For bf16 each tile sums even and odd numbers separately.
 namespace vitrine::engine {
 
 inline constexpr int64_t kAmxRows = 16;   // rows per tile; also the maximum of groups per tile row

@@ -24,7 +24,7 @@ template <class N>
 inline constexpr int64_t kNumberBytes = kGroupBytes / N::kNumbers;
 
 // Turns a tile's sums into results, with the values of its columns in registers. Copies the fields of the call, because
-// the compiler assumes that every vector store may change them. `Number` is the result type.
+// the compiler assumes that any vector store may change the call. `Number` is the result type.
 template <class N, int kVectors, Activation kActivation, bool kHasResidual, class Number>
 class TileEnd {
  public:

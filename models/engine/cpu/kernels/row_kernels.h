@@ -33,7 +33,7 @@ struct Rows {
 // Rows summed in parallel: the additions of a single row wait for each other.
 inline constexpr int kRowsAtOnce = 4;
 
-// Calls block(Rows<n>, first) for every n rows from `first` on, where n is first kRowsAtOnce, then 1 for the rest.
+// Calls block(Rows<n>, first) for every n rows from `first` on, where n is kRowsAtOnce as long as possible, then 1.
 template <class Block>
 [[gnu::always_inline]] inline void ForRowsAtOnce(int64_t rows, Block block) {
   int64_t i = 0;

@@ -12,7 +12,7 @@ template <class V>
 inline constexpr int kTileRows = V::kLanes == 16 ? 14 : 6;
 inline constexpr int kTileVectors = 2;
 
-// Prefetch distance for weights, in inner-loop steps. A group of images reads all weights once, and those of most
+// Prefetch distance for weights, in inner-loop steps. A group of images reads all weights once, and the weights of most
 // models do not fit the L2 cache. On a Zen 5, 64 and 128 were the fastest of 8, 16, 32, 64, 128 and 256.
 inline constexpr int64_t kPrefetchSteps = 64;
 inline constexpr int64_t kLineBytes = 64;  // per prefetch

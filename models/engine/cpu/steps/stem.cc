@@ -61,8 +61,8 @@ void MaxPool(const float* x, int columns, int64_t channels, int pool, float* y) 
   }
 }
 
-// Computes the stem of one image. Rows of a map are computed when the next layer needs them, so that it reads them from
-// the L1 or L2 cache. Maps are fp32 or bf16; the result is fp32.
+// Computes the stem of one image. Rows of a map are computed when the next layer needs them, so that this layer reads
+// them from the L1 or L2 cache. Maps are fp32 or bf16; the result is fp32.
 template <class Number>
 class Passage {
  public:

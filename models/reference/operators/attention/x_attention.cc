@@ -64,7 +64,7 @@ at::Tensor LinearAttention::NormalizeSums(const Sums& sums, int site, const Forw
   return Dropout(normalized, context.dropout.attention.value_or(0), site, context);
 }
 
-// `queries` [n, h, d_h] are normalised; `norms` belong to the image's S.
+// Requires normalised `queries` [n, h, d_h]; `norms` are those of the image's S.
 AttentionTap::Matrices LinearAttention::Factors(const at::Tensor& queries, const at::Tensor& keys,
                                                 const at::Tensor& norms) const {
   at::Tensor q = queries.transpose(0, 1);  // [h, n, d_h]

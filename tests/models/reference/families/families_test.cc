@@ -76,7 +76,7 @@ class EveryFamily : public ::testing::TestWithParam<std::string_view> {
   bool native() const { return model_->config().preprocessing().has_native(); }
   int channels() const { return model_->config().preprocessing().channels(); }
 
-  // Returns an image scaled to the model: models of photographs take larger images than those of CIFAR.
+  // Returns an image scaled to the model: models for photographs take larger images than models for CIFAR.
   at::Tensor Sized(int height, int width, uint64_t seed) const {
     const int scale = model_->cell() >= 8 ? 4 : 1;
     return RandomImage(channels(), scale * height, scale * width, seed);
@@ -115,7 +115,8 @@ class FamilyWithFormulas : public EveryFamily {};
 
 INSTANTIATE_TEST_SUITE_P(Zoo, FamilyWithFormulas, ::testing::ValuesIn(kSmall), NameOf);
 
-// Returns models that depend on the image. OfLikeBlocks returns those of them whose blocks have equal shapes (not EIT).
+// Returns models that depend on the image. OfLikeBlocks returns only the models whose blocks have equal shapes (not
+// EIT).
 std::vector<std::string_view> Looking() {
   std::vector<std::string_view> names = Small();
   std::erase_if(names, [](std::string_view name) { return FindVariant(name)->config.has_null(); });
