@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# The root file system of the client's image, made of this build; the Dockerfile and the compose files as texts. Building
-# and running the images is script/container-check.
+# Tests the root file system of the client's image, made from this build, and the text of the Dockerfile and the compose
+# files. script/container-check builds and runs the images.
 vitrine_script_test(container_test COMMAND ${VITRINE_SYSTEM_PYTHON} -m unittest -v container_test
   PROGRAMS vitrine vitrine-repo vitrine-server vitrine-train)
 set_tests_properties(container_test PROPERTIES

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# The examples of nginx and HAProxy in front of servers, as far as these are installed.
+# Tests the examples of nginx and HAProxy in front of servers, if these proxies are installed.
 vitrine_script_test(proxies_test
   COMMAND ${VITRINE_SYSTEM_PYTHON} ${CMAKE_CURRENT_SOURCE_DIR}/proxies_test.py
   PROGRAMS vitrine vitrine-server)

@@ -5,7 +5,7 @@ vitrine_test(oip_e2e_test
           ../../client/commands/token_command.cc ROOMS server LIBRARIES e2e_testing
           nlohmann_json::nlohmann_json SANITIZE asan)
 
-# Real clients of the Open Inference Protocol against the real server, of script/test-environment.
+# Real clients of the Open Inference Protocol, installed by script/test-environment, with the real server.
 vitrine_script_test(oip_clients_test
   COMMAND ${CMAKE_SOURCE_DIR}/script/test-oip-clients ${CMAKE_BINARY_DIR}
   PROGRAMS vitrine-server descriptor_sets)
@@ -18,7 +18,7 @@ vitrine_script_test(perf_analyzer_http_test
   COMMAND ${CMAKE_COMMAND} -E env PERF_ANALYZER_PROTOCOL=http
           ${CMAKE_SOURCE_DIR}/script/perf-analyzer ${CMAKE_BINARY_DIR} ${few_requests}
   PROGRAMS vitrine-server)
-# Spans of real calls, at a stand-in for a collector that is made of OpenTelemetry's own messages.
+# Spans of real calls, received by a fake collector made of OpenTelemetry's own messages.
 vitrine_script_test(tracing_test
   COMMAND ${CMAKE_SOURCE_DIR}/script/test-oip-clients ${CMAKE_BINARY_DIR} tracing_test
   PROGRAMS vitrine-server vitrine)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Tests of vitrine-repo as a user runs it, except `import`.
+# Tests of vitrine-repo as a program, except `import`.
 vitrine_test(repo_program_test SOURCES ../tool/repo_program_test.cc ROOMS repository models PROGRAMS vitrine-repo
   vitrine_torch)
 vitrine_test(stated_licence_test SOURCES ../tool/stated_licence_test.cc ROOMS publish)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A hub of models and the storage of its large files, as far as `vitrine-repo import --pull` speaks with them.
+"""A fake hub of models and its storage for large files, with the requests that `vitrine-repo import --pull` makes.
 
-The protocol is Hugging Face's: /ORG/NAME/resolve/REVISION/FILE is answered with the file, or, where it is large, with a redirect to
-another host; X-Repo-Commit, X-Linked-Etag and X-Linked-Size say what it is, X-Error-Code why there is none.
+The protocol is Hugging Face's: the answer to /ORG/NAME/resolve/REVISION/FILE is the file or, if the file is large, a redirect to
+another host. X-Repo-Commit, X-Linked-Etag and X-Linked-Size describe the file; X-Error-Code is the reason if there is none.
 """
 
 import contextlib

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`vitrine-repo import --pull` against a hub of its own (hub.py), as a user runs it.
+"""Tests `vitrine-repo import --pull` as a program, with a fake hub (hub.py).
 
 Usage: pull_test.py BUILD [-v]
 """
@@ -30,7 +30,7 @@ KILLS = 50
 
 
 def vit_tiny(classes=1000):
-    """A file of timm's vit_tiny_patch16_224 with small numbers; its norms scale by 1, as trained ones nearly do."""
+    """Returns a file of timm's vit_tiny_patch16_224 with small numbers; norms scale by 1, about like trained norms."""
     width = 192
     shapes = {"cls_token": [1, 1, width], "pos_embed": [1, 197, width], "patch_embed.proj.weight": [width, 3, 16, 16],
               "patch_embed.proj.bias": [width], "norm.weight": [width], "norm.bias": [width],
@@ -64,7 +64,7 @@ WEIGHTS = vit_tiny()
 
 
 def halves(file):
-    """The tensors of a file in two files, as save_pretrained cuts them."""
+    """Returns the tensors of a file divided into two files, like save_pretrained does."""
     length = struct.unpack("<Q", file[:8])[0]
     header, data = json.loads(file[8 : 8 + length]), file[8 + length :]
     for part in (list(header)[: len(header) // 2], list(header)[len(header) // 2 :]):

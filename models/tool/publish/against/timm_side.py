@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The timm side of `vitrine-repo verify --against timm`, run by the interpreter of --python.
 
-Stdin is a socket. Each message on it, either way, is a line of JSON and as many bytes as its "bytes" says. The first one names the
-model and holds its weights under timm's names; it is answered with versions and timm's configuration. Each other one holds a picture and
-is answered with its input and its logits, floats one behind the other. An answer with "error" or "lacks" is the last.
+Stdin is a socket. Each message, in both directions, is a line of JSON followed by as many bytes as its member "bytes" states. The
+first message names the model and has its weights with timm's names; the answer has versions and timm's configuration. Each later
+message has an image; the answer has the model's input, then the logits, as floats. An answer with "error" or "lacks" is the last.
 """
 import io
 import json
