@@ -20,7 +20,7 @@ bool IsGzip(absl::string_view bytes);
 // Returns the decompressed size (modulo 4 GiB) that a gzip member states at its end; 0 if `compressed` is too short.
 size_t StatedGunzipSize(absl::string_view compressed);
 
-// Decompresses one gzip member. RESOURCE_EXHAUSTED if its trailer states more than `max_bytes`, which is checked first.
+// Decompresses one gzip member. First checks the trailer: RESOURCE_EXHAUSTED if it states more than `max_bytes`.
 // INVALID_ARGUMENT if `compressed` is corrupt, truncated or has several members. Allocates at most about `max_bytes`,
 // and decompresses no more than the trailer states.
 absl::StatusOr<std::string> Gunzip(absl::string_view compressed, size_t max_bytes);

@@ -8,8 +8,7 @@
 
 namespace vitrine {
 
-// Returns one gzip member (RFC 1952), compressed at the fastest level, which takes several hundred megabytes per
-// second.
+// Returns one gzip member (RFC 1952), compressed at the fastest level, at several hundred megabytes per second.
 std::string Gzip(absl::string_view bytes);
 
 }  // namespace vitrine

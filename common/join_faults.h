@@ -10,7 +10,7 @@
 
 namespace vitrine {
 
-// Joins the messages of all errors, one per line. The code is that of the first error. Returns OK if there is none.
+// Joins the messages of all errors, one per line. The code is the first error's. Returns OK if there is no error.
 inline absl::Status JoinFaults(const std::vector<absl::Status>& statuses) {
   std::vector<std::string> faults;
   absl::StatusCode code = absl::StatusCode::kOk;

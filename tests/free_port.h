@@ -12,7 +12,7 @@
 namespace vitrine {
 
 // Returns a free port of 127.0.0.1 for a later listener. It is below 32768, where the kernel's ephemeral ports begin,
-// so tests that run at the same time do not get it for their connections.
+// so the kernel does not give it to connections of tests that run at the same time.
 inline int FreePort() {
   std::random_device random;
   for (int attempt = 0; attempt < 100; ++attempt) {

@@ -25,7 +25,7 @@ class ProgressDisplay {
   bool Due(absl::Time now) const;
   // If due, draws `share`, 0 to 1, as a bar, and `text`, one printable line.
   void Update(double share, const std::string& text, absl::Time now);
-  // Makes the next Update draw, whenever it is called.
+  // Makes the next Update draw, however soon it is called.
   void Hurry() { drawn_ = absl::InfinitePast(); }
   // Prints a permanent line above the bar.
   void Line(const std::string& text);

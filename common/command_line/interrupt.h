@@ -7,7 +7,8 @@
 namespace vitrine {
 
 // SIGINT (Ctrl-C) and SIGTERM, for commands that finish their current work and report before they exit. Other commands
-// are ended by the signal itself. The exit status in a shell is 130 after Ctrl-C and 143 after SIGTERM in both cases.
+// are ended by the signal itself. For all commands the exit status in a shell is 130 after Ctrl-C and 143 after
+// SIGTERM.
 
 // Installs handlers: the first of these signals sets Interrupted(), the second ends the process. Two signals within 0.3
 // s count as one, because some senders, such as timeout(1), signal a process and then its group.

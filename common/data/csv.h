@@ -29,7 +29,8 @@ absl::StatusOr<std::vector<CsvRow>> ParseCsv(std::string_view text, char separat
 // header row (for example from pandas, fastai or HuggingFace) the columns may be anywhere. Without a header, the path
 // is the first column with an image's extension, and the label is the next column. In FILE.jsonl each line is a JSON
 // object whose keys are the known column names. Classes are the distinct labels in Unicode form NFC, sorted by value if
-// all are numbers, else by bytes. Both splits are the whole file. Missing images are reported when they are read.
+// all are numbers, else by bytes. The training split and the test split are both the whole file. Missing images are
+// reported when they are read.
 //
 // INVALID_ARGUMENT names file and line: a header without known names, too few columns, an empty path or label, a
 // repeated path; or no rows.

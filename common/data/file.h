@@ -30,7 +30,7 @@ class ReadOnlyFile {
   const std::string& path() const { return path_; }
   int64_t size() const { return size_; }  // size in bytes when the file was opened
 
-  // Reads exactly `bytes` at `offset`. INVALID_ARGUMENT names the file: it ends too early. UNAVAILABLE: an I/O error.
+  // Reads exactly `bytes` at `offset`. INVALID_ARGUMENT names a file that ends too early. UNAVAILABLE: an I/O error.
   absl::Status ReadAt(int64_t offset, void* to, int64_t bytes) const;
   absl::StatusOr<std::string> ReadAt(int64_t offset, int64_t bytes) const;
 

@@ -47,7 +47,7 @@ class Names {
     const auto found = any_case_.find(absl::AsciiStrToLower(composed));
     return found == any_case_.end() || found->second.size() > 1 ? std::vector<int32_t>() : found->second;
   }
-  // Returns the label with that name, or -1 if there is none or more than one.
+  // Returns the only label with that name; -1 if no label or several have it.
   int32_t Find(const std::string& label) const {
     const std::vector<int32_t> all = All(label);
     return all.size() == 1 ? all.front() : -1;
@@ -156,7 +156,7 @@ bool MatchWnids(const std::vector<std::string>& data, const std::vector<std::str
   std::vector<std::string> names;
   for (const std::string& label : model) names.push_back(NameOrFirstName(label));
   const Names by_name(names);
-  // Finds the model's label of the same class. Labels with different ids never match, even if their names do
+  // Finds the model's label of the same class. Labels with different ids never match, even if their names are equal
   // ("Cardigan").
   const auto find = [&](const std::string& label) {
     const int found = by_name.Find(NameOrFirstName(label));

@@ -30,8 +30,8 @@ class CorruptImages {
   // Returns the errors in the order of Add.
   const std::vector<std::string>& reasons() const { return reasons_; }
 
-  // Returns DATA_LOSS with all errors if there are more than `limit`, the value of corrupt_limit. nullopt allows none;
-  // it is for callers that have no corrupt_limit.
+  // Returns DATA_LOSS with all errors if there are more than `limit`, the value of corrupt_limit. nullopt allows no
+  // error, for callers that have no corrupt_limit.
   absl::Status Judge(std::optional<int64_t> limit) const;
 
  private:

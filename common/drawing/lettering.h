@@ -23,9 +23,9 @@ int TextWidth(const std::string& text, int height);
 // no line for empty text.
 std::vector<std::string> WrapText(const std::string& text, int height, int width);
 
-// Writes `text` with the middle of its capital letters at `at`, which is the text's left end, centre or right end,
-// depending on the anchor. Text outside the canvas (CV_8UC3, RGB) is cut off. The font has only ASCII; other characters
-// become '?'.
+// Writes `text` so that `at` is its left end, centre or right end, depending on the anchor, at half the height of its
+// capital letters. Text outside the canvas (CV_8UC3, RGB) is cut off. The font has only ASCII; other characters become
+// '?'.
 void Write(cv::Mat& canvas, const std::string& text, cv::Point at, const Lettering& lettering);
 
 // Formats a number in at most seven characters: "0", "0.125", "-12.5", "3e-05".

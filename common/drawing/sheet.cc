@@ -59,7 +59,7 @@ std::pair<std::string, std::string> EndsOf(const SheetFigure& figure) {
 
 // Positions on the sheet.
 struct SheetLayout {
-  cv::Size tile;  // size of a place
+  cv::Size tile;  // size reserved for a tile
   int left = 0;   // left edge of the first tile
   int top = 0;
   int text = 0;  // left edge of title and note

@@ -19,7 +19,7 @@ struct SheetFigure {
   const Image* image = nullptr;           // drawn small beside the title; may be null
   std::vector<std::string> rows = {};     // captions such as "layer 0"
   std::vector<std::string> columns = {};  // captions such as "head 0"
-  std::vector<Image> tiles = {};          // RGB, row-major, [rows, columns]; an empty image leaves its place free
+  std::vector<Image> tiles = {};          // RGB, row-major, [rows, columns]; for an empty image nothing is drawn
   std::optional<ColourRange> range = {};  // range of all tiles, shown by a colour bar; none: the tiles are images
 };
 

@@ -90,7 +90,7 @@ class EventLoop : public std::enable_shared_from_this<EventLoop> {
   std::atomic<std::thread::id> thread_ = {};
   // Used only by the loop's thread:
   Time now_ = std::chrono::steady_clock::now();
-  // closed in this round; kept because the event list may still refer to them
+  // objects closed in this round, which the event list may still refer to
   std::vector<std::shared_ptr<Watched>> closed_;
   std::vector<std::shared_ptr<Watched>> taken_;  // taken from woken_
 

@@ -24,7 +24,7 @@ inline constexpr char kPlainText[] = "text/plain; charset=utf-8";
 // The peer of a connection. Constant from the first request on, and shared by all requests.
 struct HttpPeer {
   // Address in gRPC's form: "ipv4:127.0.0.1:40000", "ipv6:[::1]:40000" or "unix:". Behind a trusted proxy that uses the
-  // PROXY protocol, it is the client's address.
+  // PROXY protocol, this is the client's address.
   std::string address = {};
   // Names in the verified client certificate: subject alternative names, then the subject. Empty without a certificate.
   std::vector<std::string> certificate_names = {};

@@ -90,7 +90,7 @@ bool HttpLoop::CloseIdlest() {
 
 void HttpLoop::Tick() {
   if (on_tick_ != nullptr) on_tick_();
-  // Runs backwards, because closing a connection moves the last one into its place.
+  // Runs backwards, because closing a connection moves the last connection to the closed one's index.
   for (size_t i = open_.size(); i-- > 0;) {
     if (i < open_.size()) std::shared_ptr<HttpConnection>(open_[i])->OnTick();
   }

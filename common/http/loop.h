@@ -49,8 +49,9 @@ class HttpLoop {
   void End(absl::Duration grace);
 
   EventLoop& events() { return *events_; }
-  // Closes one connection to free its descriptor: among those without a request, or else among those that wait for a
-  // body, the one that has been silent for the longest time. Returns false if there is none. Loop's thread.
+  // Closes the connection that has been silent for the longest time, to free its descriptor. Chooses among connections
+  // without a request, or else among those that wait for a body. Returns false if there is no such connection. Loop's
+  // thread.
   bool CloseIdlest();
 
  private:

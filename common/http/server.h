@@ -55,8 +55,8 @@ class HttpObserver {
   virtual void OnCutOff(CloseReason, const std::string& /*peer*/) {}
 };
 
-// Maximum number of connections of a listener for probes, metrics or administration. They always fit into the
-// descriptors that client connections leave free.
+// Maximum number of connections of a listener for probes, metrics or administration. The descriptors that client
+// connections leave free always suffice for these connections.
 inline constexpr int64_t kOperatorConnections = 256;
 
 struct HttpServerOptions {
@@ -114,8 +114,8 @@ struct HttpServerOptions {
   // Networks of proxies ("10.0.0.0/8", "::1/128"). Their connections are exempt from limits per address, and may start
   // with a header of the PROXY protocol, version 2, which has the client's address.
   std::vector<std::string> trusted_proxies = {};
-  // Returns certificate and key for a new connection; null: plaintext. It is called for each connection, so that a
-  // rotated certificate is used. It must return the same object until the certificate changes.
+  // Returns certificate and key for a new connection; null: plaintext. Called for each connection, so that a rotated
+  // certificate is used. Must return the same object until the certificate changes.
   std::function<std::shared_ptr<const TlsPem>()> tls = {};
   // Wraps each thread of the server: it must call its argument, which returns when the thread ends. May be null.
   std::function<void(const std::function<void()>&)> on_thread = {};

@@ -22,8 +22,9 @@ class HttpWorkers {
   struct Options {
     std::string name = "http-worker";  // thread name, at most 15 bytes
     int threads = 2;
-    int niceness = 0;        // see setpriority(2)
-    size_t most = SIZE_MAX;  // maximum length of each queue; work above it is dropped, and its reply sends 503
+    int niceness = 0;  // see setpriority(2)
+    // maximum length of each queue; work beyond this length is dropped, and its reply sends 503
+    size_t most = SIZE_MAX;
     // Wraps each thread: it must call its argument, which returns when the thread ends. May be null.
     std::function<void(const std::function<void()>&)> on_thread = {};
   };

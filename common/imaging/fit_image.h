@@ -18,7 +18,7 @@ namespace vitrine {
 struct FitLimits {
   ImageLimits accepted = {};                      // for the image
   int64_t max_bytes = kMaxRequestBytes;           // for its file
-  int64_t most_pixels_here = int64_t{256} << 20;  // an image with more pixels is an error, which bounds memory
+  int64_t most_pixels_here = int64_t{256} << 20;  // an image with more pixels is an error, so that memory is bounded
 };
 
 // An image that was reduced to fit the limits.
@@ -30,8 +30,8 @@ struct FittedImage {
 
 // Returns the image, with its orientation applied, at the first of these sizes that fits: full size (if only its file
 // is too large), a half, a quarter, an eighth. A JPEG is decoded at the reduced size. Returns nullopt if the image fits
-// unchanged, or if it cannot be judged here and the server must report the error. INVALID_ARGUMENT: damage, more pixels
-// than are decoded here, or an image so long that no size fits.
+// unchanged, or if this process cannot read it, so that the server must report the error. INVALID_ARGUMENT: damage,
+// more pixels than are decoded here, or an image so long that no size fits.
 absl::StatusOr<std::optional<FittedImage>> FitImage(std::string_view encoded, const FitLimits& limits);
 
 }  // namespace vitrine

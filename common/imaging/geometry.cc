@@ -138,8 +138,8 @@ class NearestGrid {
     for (const double columns : {std::floor(ideal), std::ceil(ideal)}) Offer(rows, std::clamp(columns, least, most));
   }
 
-  // If two grids are equally near, takes the one with more tokens, else the first offered. Equal numbers of tokens
-  // occur only for a square image, between a grid and its transpose.
+  // If two grids are equally near, takes the grid with more tokens, else the grid that was offered first. Equal numbers
+  // of tokens occur only for a square image, between a grid and its transpose.
   void Offer(int rows, double columns) {
     const double aspect_error = std::log(columns / rows) - log_aspect_;
     const double token_error = std::log(columns * rows) - log_tokens_;

@@ -15,7 +15,7 @@ struct Size {
   friend bool operator==(const Size&, const Size&) = default;
 };
 
-// Conversion of an image to a model's input: it is resized to `scaled`, then `input` is cropped at (top, left).
+// Conversion of an image to a model's input: the image is resized to `scaled`, then `input` is cropped at (top, left).
 struct Geometry {
   Size original;  // upright
   Size scaled;

@@ -15,7 +15,7 @@ float FloatAt(const char* bytes, size_t i) {
   return value;
 }
 
-// Returns 1 if the value is outside the range or NaN, else 0. It is a number instead of a bool so that loops are
+// Returns 1 if the value is outside the range or NaN, else 0. Returns a number instead of a bool so that loops are
 // vectorised.
 unsigned IsOutside(float value, ValueRange range) {
   return static_cast<unsigned>(!(value >= range.least)) | static_cast<unsigned>(!(value <= range.largest));

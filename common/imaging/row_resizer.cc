@@ -244,7 +244,8 @@ void RowResizer::DownThenAlong(int y, const uint8_t* const* rows, int channels) 
 }
 
 // The rounded result depends on the order of the passes. Pillow does the horizontal pass first. Since version 13 it
-// does the vertical pass first if that removes more than twice as many rows as the horizontal pass removes columns.
+// does the vertical pass first if this pass removes more than twice as many rows as the horizontal pass removes
+// columns.
 void RowResizer::ResizeBytes(int y, const uint8_t* const* rows, int channels, float* out, ptrdiff_t plane) {
   if (down_first_) {
     DownThenAlong(y, rows, channels);

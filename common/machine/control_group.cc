@@ -109,7 +109,7 @@ std::optional<double> QuotaV1(const fs::path& folder) {
   return static_cast<double>(*quota) / static_cast<double>(*period);
 }
 
-// Reads the cpuset of the nearest group that has one; it is a subset of its parents' cpusets.
+// Reads the cpuset of the nearest group that has one. A group's cpuset is a subset of its parents' cpusets.
 void ReadCores(const Hierarchy& hierarchy, const std::vector<const char*>& names, ControlGroup& found) {
   for (const fs::path& folder : hierarchy.up) {
     for (const char* name : names) {

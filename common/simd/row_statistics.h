@@ -22,7 +22,8 @@ template <class V, int kRows, class Combine>
 }
 
 // Returns the sums of value(row, x) over each of kRows rows, which are `stride` floats apart. Two running sums per row
-// let additions overlap. Their order depends only on `columns`, so the bits of a row's sum do not depend on other rows.
+// let additions overlap. The order of additions depends only on `columns`, so the bits of a row's sum do not depend on
+// other rows.
 template <class V, int kRows, class Value>
 [[gnu::always_inline]] inline Four SumsOfRows(const float* x, int64_t stride, int64_t columns, Value value) {
   typename V::Reg even[kRows], odd[kRows];

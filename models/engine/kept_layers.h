@@ -33,7 +33,7 @@ size_t KeepNext(size_t kept, size_t most);
 // Returns the operators of the groups at these indices.
 std::set<std::string> OperatorsAt(std::span<const OperatorGroup> groups, std::span<const size_t> places);
 
-// Returns the operators of all groups except number `place`.
+// Returns the operators of all groups except the group at index `place`.
 std::set<std::string> OperatorsExcept(std::span<const OperatorGroup> groups, size_t place);
 
 // Returns the root mean square of the difference, divided by the root mean square of `others` (same length). Infinite

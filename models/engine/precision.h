@@ -17,9 +17,9 @@ enum class Precision { kFp32, kBf16, kInt8 };
 const char* Name(Precision precision);
 std::optional<Precision> ParsePrecision(std::string_view name);
 
-// Precision of a model, and the names of the operators kept out of it to protect accuracy. Operators kept from int8 run
-// in bf16 if the CPU supports it, else in fp32; operators kept from bf16 run in fp32. Attention's products of two
-// activations also run in bf16 under int8; if kept, they run in fp32.
+// Precision of a model, and the names of the operators kept out of it to protect accuracy. Operators kept out of int8
+// run in bf16 if the CPU supports bf16, else in fp32; operators kept out of bf16 run in fp32. Attention's products of
+// two activations also run in bf16 under int8; if kept, they run in fp32.
 struct PrecisionChoice {
   Precision precision = Precision::kFp32;
   std::set<std::string> kept;

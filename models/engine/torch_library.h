@@ -16,8 +16,8 @@
 
 namespace vitrine {
 
-// Functions of libvitrine_torch.so, which contains LibTorch (about a gigabyte). Programs load it only for a CUDA device
-// or the reference. Devices have LibTorch's names: "cpu", "cuda:1".
+// Functions of libvitrine_torch.so, which contains LibTorch (about a gigabyte). Programs load the library only for a
+// CUDA device or the reference. Devices have LibTorch's names: "cpu", "cuda:1".
 struct TorchLibrary {
   // Initializes a CUDA device. Called once, before the other functions. FAILED_PRECONDITION says what is missing.
   absl::Status (*open_device)(const std::string& device);
@@ -25,8 +25,8 @@ struct TorchLibrary {
   // the process fails, and only a new process can use the device. Runs a small computation and waits for it without a
   // timeout. A device without free memory is not lost.
   bool (*is_lost)(const std::string& device);
-  // Makes the reference of a model on a device. `weights` as in MakeCpuBackend, but on the CPU they are shared and must
-  // outlive the backend. Errors of ModelDescription::Make; RESOURCE_EXHAUSTED or INTERNAL from the device.
+  // Makes the reference of a model on a device. `weights` as in MakeCpuBackend, but on the CPU the backend shares them,
+  // so they must outlive it. Errors of ModelDescription::Make; RESOURCE_EXHAUSTED or INTERNAL from the device.
   absl::StatusOr<std::unique_ptr<const Backend>> (*make_backend)(const v1::ModelConfig& config,
                                                                  std::span<const float* const> weights,
                                                                  const std::string& device);

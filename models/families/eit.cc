@@ -47,7 +47,7 @@ int AttentionChannels(const v1::EitConfig& eit, int block) {
 }
 
 // Applies the convolution of the first channels and the operators around it, as in Table 7 of the paper. NOTE: class
-// tokens are not on the grid; they stay LN(x), which the residual adds to them.
+// tokens are not on the grid; they stay LN(x), to which the residual adds x.
 Value Convolved(Builder& b, v1::EitConfig::Convolution kind, Value u) {
   return b.Within("convolution", [&] {
     if (kind == v1::EitConfig::CONV_CONV) {

@@ -184,7 +184,7 @@ struct Drop {
 struct Constant {};
 
 // An operation of one family on its cells that no other operator covers: plain loops over one image, in the family's
-// file. They have no state, call no library and learn no weights.
+// file. The loops have no state, call no library and learn no weights.
 struct Custom {
   // x, y and their gradients are [grid.cells(), columns] fp32, contiguous, and do not overlap.
   using Forward = void (*)(Grid grid, int64_t columns, const float* x, float* y);

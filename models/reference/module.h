@@ -29,8 +29,8 @@ class Module {
   Module& operator=(const Module&) = delete;
   virtual ~Module() = default;
 
-  // In order of registration, a module's own tensors before its children's. Parameters are trained; buffers are only
-  // stored. The tensors share storage with the module: writing to them in place changes the module.
+  // Return the tensors in order of registration, a module's own tensors before its children's. Parameters are trained;
+  // buffers are only stored. The tensors share storage with the module: writing to them in place changes the module.
   std::vector<NamedTensor> Parameters() const;
   std::vector<NamedTensor> Buffers() const;
   int64_t CountParameters() const;

@@ -8,8 +8,9 @@
 
 namespace vitrine {
 
-// An operator and those that run in the same step, because no other operator reads the values between them: BatchNorm
-// and GELU after a stem's convolution, GELU after a linear layer, GELU and BatchNorm after LPI's first convolution.
+// An operator and the operators that run in the same step, because no other operator reads the values between them:
+// BatchNorm and GELU after a stem's convolution, GELU after a linear layer, GELU and BatchNorm after LPI's first
+// convolution.
 struct OperatorStep {
   const program::Operator* op = nullptr;
   const program::Operator* norm = nullptr;

@@ -14,7 +14,7 @@
 
 namespace vitrine {
 
-// Files of a version. Every version has these four; others (a model card) are optional.
+// Files of a version. Every version has these four; other files (a model card) are optional.
 inline constexpr char kManifestFile[] = "manifest.textproto";
 inline constexpr char kWeightsFile[] = "weights.safetensors";
 inline constexpr char kGoldenFile[] = "golden.safetensors";

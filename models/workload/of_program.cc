@@ -323,7 +323,7 @@ class Expansion {
   const std::vector<ir::MapSize> sizes_;
   std::vector<const ir::Operator*> producers_;  // by value
   const ir::SingleReaderIndex readers_;
-  std::set<const ir::Operator*> done_;         // operators listed as part of an earlier one
+  std::set<const ir::Operator*> done_;         // operators listed as part of an earlier operator
   std::set<std::pair<int, int64_t>> counted_;  // counted weights, with the first counted row
   std::set<std::pair<size_t, int>> products_;  // computed products of F-SNE's first layer, by input and weight
 };

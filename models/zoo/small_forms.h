@@ -17,8 +17,8 @@ struct SmallForm {
   int width = 0;
 };
 
-// Returns every form of every family that accepts many image sizes. They are configs, so that they do not depend on zoo
-// names.
+// Returns every form of every family that accepts many image sizes. The forms are configs, so that they do not depend
+// on zoo names.
 std::vector<SmallForm> SmallForms();
 // Returns small zoo variants for every form of KV, which accepts a single image size.
 std::vector<SmallForm> SmallKvForms();

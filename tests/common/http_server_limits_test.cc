@@ -229,7 +229,7 @@ TEST_F(Places, TheOneOfWhichNothingCameForLongestMakesRoom) {
     EXPECT_THAT(client->ReadUntil("here"), EndsWith("here"));
   }
   // A keep-alive connection may be idle for longer than a new connection may be silent, but is closed if a new
-  // connection needs its place.
+  // connection needs a slot.
   Client fourth(address_), fifth(address_);
   EXPECT_EQ(first.Read(), "");
   EXPECT_EQ(second.Read(), "");

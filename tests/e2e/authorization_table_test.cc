@@ -207,7 +207,7 @@ std::string Short(const CallEnd& end) {
     case grpc::StatusCode::UNAVAILABLE:
       return "UNAVAILABLE";
     default:
-      return "allowed";  // however the method answers the request
+      return "allowed";  // the method may answer the request in any way
   }
 }
 

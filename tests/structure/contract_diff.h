@@ -11,7 +11,7 @@ namespace vitrine {
 
 // Returns a sentence for each change from `accepted` to `now` that breaks programs built against `accepted`: removed
 // messages, fields, enum values, services or methods, and fields whose number, type, label, presence or oneof changed.
-// Additions break nothing. Neither does removing a field whose number and name are reserved.
+// Additions break nothing, and removing a field whose number and name are reserved breaks nothing.
 std::vector<std::string> BreakingChanges(const google::protobuf::FileDescriptorSet& accepted,
                                          const google::protobuf::FileDescriptorSet& now);
 

@@ -4,8 +4,8 @@
 
 namespace vitrine {
 
-// Style of an HtmlPage. Colours are variables, which the SVG charts also use. The colours of the series are those of
-// Okabe and Ito, which colour-blind readers can distinguish; they are brighter on a dark background.
+// Style of an HtmlPage. Colours are variables, which the SVG charts also use. The series have the colours of Okabe and
+// Ito, which colour-blind readers can distinguish; on a dark background these colours are brighter.
 inline constexpr char kHtmlStyle[] = R"css(
 :root {
   color-scheme: light dark;

@@ -30,7 +30,7 @@ struct ImageList {
 std::unique_ptr<Dataset> MakeImageFiles(std::filesystem::path root, ImageList list);
 
 // Returns the file as a client sends it: unchanged, or reduced if a server would reject its size
-// (common/imaging/fit_image.h). INVALID_ARGUMENT, prefixed by `name`, if it is too large to be reduced.
+// (common/imaging/fit_image.h). INVALID_ARGUMENT, prefixed by `name`, if the image is too large to be reduced.
 absl::StatusOr<std::string> SentFile(std::string_view name, std::string bytes);
 
 // Returns Decode(SentFile(...)), as a server would decode it. Errors are prefixed by `name`.

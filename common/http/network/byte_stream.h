@@ -34,7 +34,7 @@ class ByteStream {
   // Returns true if Read has buffered bytes; the socket may then not become readable.
   virtual bool HasPending() const { return false; }
 
-  // Returns the number of TLS KeyUpdates received since the last call. They cost time and carry no data.
+  // Returns the number of TLS KeyUpdates received since the last call. KeyUpdates cost time and carry no data.
   virtual int TakeKeyUpdates() { return 0; }
 
   // Returns true if TLS has negotiated HTTP/2. Call after Handshake.

@@ -20,8 +20,8 @@ constexpr double kRefusedPoints = 4;
 constexpr size_t kAbsurdHeadBytes = size_t{1} << 20;
 // Bytes that HPACK counts for each header in addition to its name and value (RFC 7541, 4.1).
 constexpr size_t kHeaderOverhead = 32;
-// Maximum number of a connection's live streams, as a multiple of the allowed concurrent ones, because work on reset
-// streams needs a moment to end.
+// Maximum number of a connection's live streams, as a multiple of the allowed concurrent streams; more, because work on
+// reset streams needs a moment to end.
 constexpr int64_t kHeldStreams = 2;
 constexpr size_t kSmallData = 64;
 
@@ -260,7 +260,8 @@ void Http2Session::Dispatch(Http2Stream& stream) {
   HttpRequest& request = *stream.request;
   request.peer = connection_.peer();
   request.head.major_version = 2;
-  // Interleaves this response with others, frame by frame. Without this setting the first response is sent whole.
+  // Interleaves this response with other responses, frame by frame. Without this setting the first response is sent
+  // whole.
   const nghttp2_extpri in_turn = {.urgency = NGHTTP2_EXTPRI_DEFAULT_URGENCY, .inc = 1};
   nghttp2_session_change_extpri_stream_priority(session_.get(), stream.id, &in_turn, 1);
   if (stream.is_head_too_large) {

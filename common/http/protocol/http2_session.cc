@@ -304,7 +304,7 @@ void Http2Session::CheckRates() {
 void Http2Session::StartLeaving(CloseReason reason) {
   leaving_reason_ = reason;
   if (leaving_ != Leaving::kNo) return;
-  // A new client's first request is answered before the client is asked to leave; otherwise it would reconnect
+  // A new client's first request is answered before the client is asked to leave; otherwise the client would reconnect
   // endlessly.
   leaves_after_first_ = reason == CloseReason::kShutdown && requests_ == 0;
   if (!leaves_after_first_) Announce();

@@ -69,7 +69,7 @@ void InitSource(j_decompress_ptr) {}
 void EndSource(j_decompress_ptr) {}
 
 // Called if libjpeg needs more bytes. All bytes were given at the start, so the file is truncated. If only the end
-// marker is missing, libjpeg needs one to return the last rows; it warns if it had to invent a pixel.
+// marker is missing, libjpeg must be given one to return the last rows; libjpeg warns if it had to invent a pixel.
 boolean NoMoreBytes(j_decompress_ptr jpeg) {
   static constexpr JOCTET kEnd[] = {0xFF, JPEG_EOI};
   Decoder& decoder = DecoderOf(reinterpret_cast<j_common_ptr>(jpeg));
@@ -206,7 +206,7 @@ bool ReadRows(Decoder& decoder, const ImagePart& part, uint8_t* cmyk_row, JpegRo
   rows.Begin(left, static_cast<int>(jpeg.output_width), jpeg.out_color_space == JCS_GRAYSCALE ? 1 : 3);
   if (leave_out && part.top > 0) jpeg_skip_scanlines(&jpeg, part.top);
   while (jpeg.output_scanline < static_cast<JDIMENSION>(part.bottom)) ReadRow(decoder, cmyk_row, rows);
-  // The last row is read, because skipping it would leave the rest of the file unread.
+  // The last row is read, because skipping this row would leave the end of the file unread.
   if (leave_out && jpeg.output_scanline + 1 < jpeg.output_height) {
     jpeg_skip_scanlines(&jpeg, jpeg.output_height - 1 - jpeg.output_scanline);
   }
@@ -216,7 +216,7 @@ bool ReadRows(Decoder& decoder, const ImagePart& part, uint8_t* cmyk_row, JpegRo
   return true;
 }
 
-// Returns the position at which a decoder found damage. It does not depend on skipped pixels.
+// Returns the position at which a decoder found damage. The position does not depend on skipped pixels.
 std::string PlaceOf(const jpeg_decompress_struct& jpeg) {
   const JDIMENSION rows = jpeg.input_iMCU_row * static_cast<JDIMENSION>(jpeg.max_v_samp_factor) * DCTSIZE;
   return absl::StrCat("in scan ", jpeg.input_scan_number, " near row ", rows, " of ", jpeg.image_height);

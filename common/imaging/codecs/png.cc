@@ -106,8 +106,8 @@ void ConvertRow(const void* row, Columns columns, int width, uint8_t* out) {
   for (int x = columns.first; x < width; x += columns.step) Pixel::Convert(in + x * Pixel::kIn, out + x * Pixel::kOut);
 }
 
-// How one kind of PNG becomes an image: the decoder's output format, and our conversion. The common kinds have no
-// conversion; they are decoded directly into the image.
+// Conversion of one kind of PNG to an image: the decoder's output format, and our conversion of it. The common kinds
+// have no conversion; they are decoded directly into the image.
 struct Plan {
   int format = 0;
   int flags = 0;

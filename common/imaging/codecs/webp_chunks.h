@@ -13,10 +13,10 @@ namespace vitrine {
 // Returns true if the file starts like a WebP: "RIFF", any length, "WEBP".
 bool BeginsAsWebp(std::string_view bytes);
 
-// Reads the header of a WebP: the size in its first chunk, and the orientation in its EXIF chunk or, if there is none,
-// its XMP chunk, if the header announces them. These chunks follow the pixels, so the start of a file may give
-// orientation 1 although the whole file gives another orientation. INVALID_ARGUMENT: a damaged header, more than 1024
-// chunks, an animation. Checks no size limits.
+// Reads the header of a WebP: the size in its first chunk, and the orientation from the EXIF chunk or else the XMP
+// chunk, if the header announces the chunk. These chunks follow the pixels, so the start of a file may give orientation
+// 1 although the whole file gives another orientation. INVALID_ARGUMENT: a damaged header, more than 1024 chunks, an
+// animation. Checks no size limits.
 absl::StatusOr<ImageHeader> ReadWebpHeader(std::string_view bytes);
 
 // Returns INVALID_ARGUMENT if anything that the file announces is missing: every chunk must be complete, and there must

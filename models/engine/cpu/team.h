@@ -27,8 +27,8 @@ class Team {
   // the team was already gathered.
   bool Join();
 
-  // Waits up to `patience` for `others` threads, then closes the team. Returns the number of members, including the
-  // leader. Leader only.
+  // Waits for `others` threads to join, for at most `patience`, then closes the team. Returns the number of members,
+  // including the leader. Leader only.
   int Gather(int others, absl::Duration patience);
   // Runs the plan with one frame per member, the leader's first; frames differ only in member and scratch. The plan
   // must have at least one step, and no step may throw.
@@ -45,7 +45,7 @@ class Team {
   bool IsMember(int member) const { return member < members(); }
   void Pass(int member);
   void AwaitOthers();
-  // Removes recalled members. Called by the last thread to arrive, while all others wait.
+  // Removes recalled members. Called by the last thread to arrive at the barrier, while all others wait there.
   void LetGo();
 
   std::atomic<int> joined_ = 0;

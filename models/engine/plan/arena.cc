@@ -19,7 +19,7 @@ std::vector<size_t> LastUses(const LoweredPlan& plan) {
   return last;
 }
 
-// Among the free slots with the same kind of rows, returns the one that must grow least, or else a new slot.
+// Among the free slots with the same kind of rows, returns the slot that must grow least, or else a new slot.
 int SlotFor(const Buffer& buffer, const std::vector<bool>& taken, std::vector<Slot>& slots) {
   int best = -1;
   const auto growth = [&](int slot) { return std::max<int64_t>(0, buffer.width - slots[size_t(slot)].width); };

@@ -12,8 +12,8 @@
 
 namespace vitrine::engine {
 
-// Reads the weights of operators, in the order in which products sum over them. Copyable; refers to the program and the
-// source, which must outlive it.
+// Reads the weights of operators, in the order in which products sum over them. Copyable. Refers to the program and the
+// source; both must outlive the object.
 class OperatorWeights {
  public:
   OperatorWeights(const program::Program& program, WeightSource& source) : program_(&program), source_(&source) {}

@@ -57,9 +57,10 @@ struct UnwrappedWeights {
 
 // Removes name segments of torch.compile, FSDP and activation checkpointing ("_orig_mod"), then the prefix that
 // DataParallel, Lightning, a weight average or a nested dictionary puts before all names ("module.", "model.",
-// "ema_model.", "state_dict."). If there are several copies, takes the one with this `prefix`; without `prefix`, takes
-// the weight average, recognized by its name. Ignores tensors whose prefix shows that they are not the model's.
-// FAILED_PRECONDITION lists the copies if none can be chosen. Returns weights without a recognizable model unchanged.
+// "ema_model.", "state_dict."). If there are several copies, takes the copy with this `prefix`; without `prefix`, takes
+// the copy that is a weight average, recognized by its name. Ignores tensors whose prefix shows that they are not the
+// model's. FAILED_PRECONDITION lists the copies if none can be chosen. Returns weights without a recognizable model
+// unchanged.
 absl::StatusOr<UnwrappedWeights> UnwrapForeign(TensorMap tensors,
                                                const std::optional<std::string>& prefix = std::nullopt);
 

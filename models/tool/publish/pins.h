@@ -17,7 +17,7 @@ namespace vitrine {
 // Versions that servers need from a repository, according to the files of --serving-config and --admin-state.
 class Pins {
  public:
-  // Reads both files; skips an empty path. INVALID_ARGUMENT names file, line and error; NOT_FOUND names the file.
+  // Reads the two files; skips an empty path. INVALID_ARGUMENT names file, line and error; NOT_FOUND names the file.
   static absl::StatusOr<Pins> Read(const std::string& serving_config, const std::string& admin_state);
 
   // Returns why a version must be kept: 'label "stable"', "a share of the traffic", ...; nullopt if no file names it.

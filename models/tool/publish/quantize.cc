@@ -41,8 +41,8 @@ namespace {
 constexpr int64_t kSample = 64;  // number of images that an operator's error is measured on
 constexpr size_t kBatch = 64;    // images in memory at once
 
-// Returns the model's class for each label of the data set: the same index if both have the same labels, else by
-// MatchLabels. Every label must have a class.
+// Returns the model's class for each label of the data set: the same index if model and data set have the same labels,
+// else by MatchLabels. Every label must have a class.
 absl::StatusOr<std::vector<int32_t>> MatchClasses(const std::vector<std::string>& data,
                                                   const std::vector<std::string>& model) {
   if (SameNames(data, model)) {

@@ -70,7 +70,7 @@ TEST(DecodePlanned, GivesThePixelsThatTheModelAskedFor) {
   EXPECT_EQ(reduced->geometry.scaled, full->geometry.scaled);
 }
 
-// The sizes need rounding up, and one orientation turns the image. Neither changes the model's input by much.
+// The reduced sizes are rounded up, and one orientation rotates the image; the model's input must still change little.
 TEST(DecodePlanned, TheModelSeesNearlyTheSameImage) {
   for (const int orientation : {1, 6}) {
     const std::string file = JpegFile(SmoothImage(501, 333, 3), {.exif = ExifBlock(orientation)});

@@ -213,7 +213,8 @@ TEST_P(NarrowKernelsOf, ARowMayBePieces) {
   const std::vector<float> bias = NoiseVector(4, kOutputs);
   const NarrowMatrix matrix(std::as_const(weight).view(), bias.data(), kernels_, kParts);
   const std::vector<double> rounded = Rounded(weight.view());
-  // Each row's parts are rows of one matrix, kRows apart. Its parts share a range, so all rows have the range -1 to 1.
+  // Each row's parts are rows of one matrix, kRows apart. The parts of a row share one range, so all rows of the matrix
+  // get the range -1 to 1.
   Matrix<float> a(kRows * kParts, kPart);
   a.FillWithNoise(1);
   for (int64_t i = 0; i < kRows * kParts; ++i) {

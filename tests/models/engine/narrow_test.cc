@@ -56,7 +56,7 @@ double ToleranceOf(Precision precision) {
   return precision == Precision::kBf16 ? 0.02 : 0.03;
 }
 
-// Returns the operators that int8 engines never compute in int8. They use bf16, or fp32 when kept.
+// Returns the operators that int8 engines never compute in int8. These operators use bf16, or fp32 if kept.
 std::set<std::string> Bf16InInt8(const program::Program& program) {
   std::set<std::string> names;
   for (const program::Operator& op : program.operators()) {

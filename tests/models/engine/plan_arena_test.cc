@@ -36,7 +36,7 @@ TEST(PlanArena, BuffersWhoseLivesDoNotOverlapShareASlotAsWideAsTheWidest) {
 
 // A buffer takes the smallest free slot that is large enough, or else the one that must grow least.
 TEST(PlanArena, ABufferTakesTheSlotThatFitsBest) {
-  // When the last buffer is written, slots of 8 and 16 are free, and one of 2 holds the step's input.
+  // When the last buffer is written, slots of widths 8 and 16 are free, and a slot of width 2 has the step's input.
   const auto slot_of_last = [](int64_t width) {
     const LoweredPlan plan =
         Chain({{RowsOf::kTokens, 8}, {RowsOf::kTokens, 16}, {RowsOf::kTokens, 2}, {RowsOf::kTokens, width}},

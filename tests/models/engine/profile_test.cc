@@ -20,7 +20,7 @@ std::vector<ImagePlanes> Views(const std::vector<at::Tensor>& images) {
   return views;
 }
 
-// Every step is listed once with its name. Its multiply-adds equal those computed without a measurement.
+// Every step is listed once with its name. The multiply-adds of a step equal those computed without a measurement.
 TEST(Profile, CountsTheMultiplyAddsThatTheWorkloadCounts) {
   for (const testing::EngineForm& form : testing::EngineForms()) {
     SCOPED_TRACE(form.name);

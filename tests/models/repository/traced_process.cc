@@ -42,7 +42,7 @@ class SharedAnswer {
   Answer* answer_;
 };
 
-// Skips the system call at whose entry the child is stopped.
+// Skips the system call that the stopped child is about to make.
 bool Suppress(pid_t child) {
 #ifdef __x86_64__
   return ptrace(PTRACE_POKEUSER, child, offsetof(user_regs_struct, orig_rax), -1L) == 0;

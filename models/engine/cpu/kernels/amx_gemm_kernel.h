@@ -54,8 +54,8 @@ struct AmxCut {
   _tile_loadconfig(&shapes);
 }
 
-// Copies a tile's rows of the left matrix if it cannot be loaded directly: if it begins with `repeated` zero groups, or
-// its groups are not contiguous.
+// Copies a tile's rows of the left matrix if the tile cannot be loaded directly: if it begins with `repeated` zero
+// groups, or its groups are not contiguous.
 template <class N>
 [[gnu::always_inline]] inline void CopyLeft(const NarrowGemmCall& call, const std::byte* from, int64_t rows,
                                             int64_t groups, int64_t repeated, std::byte* to) {

@@ -24,7 +24,7 @@ struct PanelShape {
 // them.
 //
 // The outputs are cut into panels as wide as a tile; the width of the last panel is rounded up to whole vectors. A
-// panel holds one weight of each of its outputs for the first input, then one of each for the next input. Padding is
+// panel has the weights of all its outputs for the first input, then those for the second input, and so on. Padding is
 // zero.
 AlignedFloats PackPanels(cpu::View<const float> weight, PanelShape shape);
 

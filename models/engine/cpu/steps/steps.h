@@ -28,8 +28,8 @@ struct LinearSettings {
 };
 StepPtr MakeLinear(const LinearSettings& settings, std::shared_ptr<const LinearMatrix> matrix);
 
-// Two linear layers; only the second reads the first. `first` gives x and the norm, and has no residual. Both run on a
-// few rows at a time, so that the intermediate result stays in the L1 and L2 caches and needs no arena buffer.
+// Two linear layers; only the second reads the first. `first` gives x and the norm, and has no residual. Both layers
+// run on a few rows at a time, so that the intermediate result stays in the L1 and L2 caches and needs no arena buffer.
 StepPtr MakePerceptron(const LinearSettings& first, std::shared_ptr<const LinearMatrix> first_matrix,
                        const LinearSettings& second, std::shared_ptr<const LinearMatrix> second_matrix);
 

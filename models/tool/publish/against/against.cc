@@ -64,7 +64,7 @@ absl::StatusOr<std::string> ArchOf(const v1::Manifest& manifest, const std::stri
                                                     " was not imported from timm; name timm's model with --arch"));
 }
 
-// Result of comparing both sides for one image.
+// Result of comparing our model with timm for one image.
 struct Comparison {
   std::string fault = {};  // reason why the image could not be compared
   bool unread = false;     // neither side can read the image; not counted as a difference
