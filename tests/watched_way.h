@@ -11,7 +11,7 @@
 namespace vitrine {
 
 // Counts how often this thread yields during the object's lifetime, and measures the longest time between two yields.
-// Time is the thread's CPU time, so that other threads on the same core do not count.
+// Measures the thread's CPU time, so that other threads on the same core do not count.
 class WatchedWay : public WayGiver {
  public:
   void GiveWay() override {

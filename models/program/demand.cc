@@ -28,7 +28,7 @@ class Walk {
     } else if (op.As<AttendChannels>() != nullptr) {
       for (const Value input : op.inputs) Ask(input, Demand::kAll);
     } else {
-      // Operators that compute each row separately, and those on grids, which copy class tokens.
+      // Operators that compute each row separately, and operators on grids, which copy class tokens.
       for (const Value input : op.inputs) Ask(input, wanted);
     }
   }

@@ -19,7 +19,7 @@ enum class Demand {
 // reads the patches after the last class block.
 std::vector<Demand> DemandOf(const Program& program, const std::vector<Value>& results);
 
-// Returns the logits and the values that the reference always computes: all tokens after a block, except for class
+// Returns the logits and the values that the reference always computes: all tokens after each block, except for class
 // blocks, which join new class tokens with the old cells.
 std::vector<Value> ResultsOfRun(const Program& program);
 

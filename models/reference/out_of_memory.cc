@@ -10,7 +10,7 @@
 namespace vitrine {
 
 // LibTorch's CPU allocator, CUDA calls that allocate memory and CUDA's libraries throw plain errors, which only their
-// texts distinguish.
+// messages distinguish.
 bool IsOutOfMemory(const std::exception& error) {
   constexpr std::string_view kTexts[] = {"can't allocate memory", "out of memory", "_ALLOC_FAILED"};
   const std::string_view text = error.what();

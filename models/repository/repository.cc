@@ -72,7 +72,7 @@ absl::StatusOr<Safetensors> ReadTensors(const FileDescriptor& folder, const v1::
 absl::StatusOr<StoredVersion> ReadVersionIn(const FileDescriptor& folder, const VersionId& id) {
   StoredVersion version;
   ASSIGN_OR_RETURN(version.manifest, ReadManifestIn(folder, id, &version.unknown));
-  // Checks all sizes first, which is cheap: an incomplete copy lacks a file or its end.
+  // Checks all sizes first, because this is cheap and detects an incomplete copy, which lacks a file or a file's end.
   for (const v1::FileDigest& file : version.manifest.files()) RETURN_IF_ERROR(ListedFile::Open(folder, file).status());
   for (const v1::FileDigest& file : version.manifest.files()) {
     if (file.name() == kWeightsFile) {

@@ -19,7 +19,7 @@ namespace vitrine {
 // folders in which no file has been created for a day. Thread-compatible.
 class TemporaryFolder {
  public:
-  // `parent` must outlive the result. Waits while other publishers run Create, which is short.
+  // `parent` must outlive the result. Waits while other publishers run Create, which takes a short time.
   static absl::StatusOr<std::unique_ptr<TemporaryFolder>> Create(const FileDescriptor& parent);
   // Removes the folder and its content, unless MoveTo succeeded.
   ~TemporaryFolder();
@@ -30,8 +30,8 @@ class TemporaryFolder {
   absl::Status Write(const std::string& name, std::string_view bytes);
   // Atomically replaces a file of the parent folder.
   absl::Status ReplaceBeside(const std::string& name, std::string_view bytes);
-  // Atomically moves a folder of the parent to the path of this one, so that it is removed with it. This folder must be
-  // empty; the moved one may contain only files. NOT_FOUND if it does not exist.
+  // Atomically moves a folder of the parent to the path of this temporary folder, so that both are removed together.
+  // This folder must be empty; the moved folder may contain only files. NOT_FOUND if the folder to move does not exist.
   absl::Status TakeIn(const std::string& name);
   // Syncs the folder's list of files to disk.
   absl::Status Sync();

@@ -22,7 +22,7 @@ struct ReviewSizes {
 struct ReviewCost {
   double flops = 0;
   double bytes = 0;
-  double intensity = 0;  // by its own formula; in print it does not always equal flops / bytes
+  double intensity = 0;  // by its own formula; the printed intensity does not always equal flops / bytes
   std::string_view flops_formula;
   std::string_view bytes_formula;
   std::string_view intensity_formula;

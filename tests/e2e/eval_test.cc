@@ -96,7 +96,7 @@ class EvalProgram : public ::testing::Test {
       folder_.Write(absl::StrCat("data/class-", i % 7, "/", 1000 + i, ".jpg"),
                     NoiseJpeg(16 + i % 13 * 4, 16 + i % 11 * 4, static_cast<uint32_t>(i)));
     }
-    StartServer(absl::StrCat("127.0.0.1:", FreePort()));  // fixed, so that a later server can have the same port
+    StartServer(absl::StrCat("127.0.0.1:", FreePort()));  // a fixed port, which a later server can listen on again
   }
 
   // Each image has its own batch, so that its logits are bit-identical in every run.

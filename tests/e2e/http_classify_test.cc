@@ -231,7 +231,8 @@ TEST_F(HttpClassify, CurlNeedsNoHeader) {
   }
 }
 
-// Uses curl, which checks the certificate, with the server's files, with a client certificate, and after a rotation.
+// Uses curl, which checks the server's certificate: with the server's files, with a client certificate, and after a
+// rotation.
 TEST(HttpClassifyTls, SpeaksItWithTheFilesOfTheServer) {
   const ScratchFolder folder;
   PublishModel(folder.path() / "repository", "mixed", MixedConfig());

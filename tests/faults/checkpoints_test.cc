@@ -90,7 +90,7 @@ TEST(Checkpoints, AWrongOneIsRefusedBeforeTheSwap) {
     Draft draft = GoodDraft();
     wrong.spoil(draft);
     const absl::StatusOr<VersionId> published = Publish(folder.path(), "mixed", draft);
-    if (!published.ok()) continue;  // the publisher rejected it, which is even better
+    if (!published.ok()) continue;  // the publisher rejected the version, which is even better
     ASSERT_TRUE(Eventually([&] { return Version(running, 2).state() == v1::FAILED; }));
     EXPECT_THAT(Version(running, 2).reason(), HasSubstr(wrong.reason));
     v1::ClassifyResponse response;

@@ -138,7 +138,7 @@ TEST(Process, TakesConnectionsAgainAfterItRanOutOfFileDescriptors) {
 }
 
 // If an image takes longer than the timeout, the server considers the worker hung. Here this happens with a client's
-// image or with the server's own, before it is ready.
+// image, or with the server's own image before the server is ready.
 TEST(Process, AWorkerThatHangsEndsTheProcess) {
   const ScratchFolder folder;
   PublishModel(folder.path() / "repository", "slow", SlowConfig());

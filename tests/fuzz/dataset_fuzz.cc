@@ -20,8 +20,8 @@ namespace {
 
 using vitrine::Require;
 
-// Flag in the input's first byte, which also selects the format. It completes files that mutations would hardly ever
-// make valid.
+// Flag in the input's first byte, which also selects the format. The flag completes files that mutations would hardly
+// ever make valid.
 constexpr int kFill = 0x80;
 
 // A folder in memory; the destructor removes it.

@@ -15,7 +15,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   }
   vitrine::CheckFinite(*content).IgnoreError();
   const auto written = vitrine::WriteSafetensors(*content);
-  // Escapes may make the written header longer than the one read, and too long.
+  // Escapes may make the written header longer than the header that was read, and too long.
   if (!written.ok()) return written.status().code() == absl::StatusCode::kInvalidArgument ? 0 : (std::abort(), 0);
   const auto again = vitrine::ParseSafetensors(*written);
   if (!again.ok() || again->tensors.size() != content->tensors.size() || again->metadata != content->metadata) {

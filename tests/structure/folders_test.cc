@@ -22,7 +22,7 @@ std::string TextOf(const fs::path& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// Returns the folders, lowest first. The last is the server folder itself: its files use all others.
+// Returns the folders, lowest first. The last is the folder server/ itself, whose files use all other folders.
 std::vector<std::string> Folders() {
   const std::string text = TextOf(fs::path(VITRINE_SOURCE) / "server/CMakeLists.txt");
   std::smatch list;

@@ -10,8 +10,8 @@ namespace vitrine {
 
 // Batch normalisation (Ioffe and Szegedy 2015) of every channel over all positions of all images:
 //   y = weight (x - mean) / sqrt(variance + epsilon) + bias.
-// Training uses the batch's mean and variance and updates the running ones with the momentum, as in PyTorch. Otherwise
-// the running ones are used.
+// Training uses the batch's mean and variance, and updates the running statistics with the momentum, as in PyTorch.
+// Otherwise the running statistics are used.
 struct BatchNormTensors {
   at::Tensor weight;  // all [channels]
   at::Tensor bias;

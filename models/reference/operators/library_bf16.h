@@ -6,8 +6,8 @@
 
 namespace vitrine {
 
-// True if products of this tensor must be computed in fp32: it is bf16, on a CPU where oneDNN cannot multiply bf16
-// (without AVX-512). On such a CPU the library would reject some products and compute all others in scalar loops.
+// True if products of this tensor must be computed in fp32: the tensor is bf16, on a CPU where oneDNN cannot multiply
+// bf16 (without AVX-512). On such a CPU the library would reject some products and compute all others in scalar loops.
 bool MultipliedAsFloats(const at::Tensor& tensor);
 
 // at::conv2d, all tensors of one type. If needed, bf16 is computed in fp32; sums are rounded only at the end.

@@ -15,7 +15,7 @@ namespace vitrine {
 inline constexpr int64_t kRowsOfAChunk = 4096;
 
 // Sums chunk by chunk: add(first, count, sums) adds a chunk to `sums`, which start as zeros with the shapes of
-// `totals`, and each result is added to `totals`. Some totals may be undefined.
+// `totals`. Each chunk's sums are then added to `totals`. Some totals may be undefined.
 template <size_t kSums, class Add>
 void SumByChunks(int64_t items, int64_t chunk, const std::array<at::Tensor, kSums>& totals, const Add& add) {
   for (int64_t first = 0; first < items; first += chunk) {

@@ -130,7 +130,8 @@ absl::StatusOr<StoredTensor> ReadTensor(const TensorEntry& entry, const NextByte
 // True if no element has an exponent of all ones, which IEEE 754 and bfloat16 use for infinity and NaN.
 template <typename Bits>
 bool AllFinite(const StoredTensor& tensor, Bits exponent) {
-  constexpr int64_t kPiece = 4096;  // elements per early exit; the loop inside has none, so that it vectorizes
+  // elements between two checks for an early exit; the inner loop has no exit, so that it vectorizes
+  constexpr int64_t kPiece = 4096;
   const Bits* bits = tensor.As<Bits>();
   const int64_t count = tensor.elements();
   for (int64_t first = 0; first < count; first += kPiece) {

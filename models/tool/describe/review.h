@@ -13,8 +13,8 @@ namespace vitrine {
 // True if the tables of paper 003 describe this model: a ViT whose feed-forward block is four times as wide.
 bool InReview(const v1::ModelConfig& config);
 
-// Returns the review's operator tables for this model and input, as printed and as corrected. N in them is the number
-// of patches, without the class token.
+// Returns the review's operator tables for this model and input, as printed and as corrected. N in the tables is the
+// number of patches, without the class token.
 DataTable ReviewTable(const v1::ModelConfig& config, const WorkloadInput& input);
 // Returns the totals as text, with and without the class token: one layer; all layers with the classifier; all layers
 // with the classifier and the patch embedding.

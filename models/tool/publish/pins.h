@@ -23,7 +23,7 @@ class Pins {
   // Returns why a version must be kept: 'label "stable"', "a share of the traffic", ...; nullopt if no file names it.
   std::optional<std::string> Why(const VersionId& id) const;
   // True if servers do not count a version among the newest: it is a canary, has a share of the traffic, or was rolled
-  // back or unloaded. If the admin state has traffic and labels, they replace those of the serving config.
+  // back or unloaded. Traffic and labels in the admin state replace those of the serving config.
   bool IsApart(const VersionId& id) const { return apart_.contains(id); }
   // Returns how many of a model's newest versions are served; nullopt: all.
   std::optional<int64_t> Latest(const std::string& model) const;

@@ -59,7 +59,7 @@ absl::StatusOr<std::vector<int32_t>> MatchClasses(const std::vector<std::string>
   }
   if (absl::IsInvalidArgument(match.status())) {
     const absl::string_view fault = match.status().message();
-    // the rest suggests --label-map, which quantize lacks
+    // the message after ";" suggests --label-map, which quantize lacks
     return absl::FailedPreconditionError(fault.substr(0, fault.find(';')));
   }
   const std::string& label = match.ok() ? match->unknown.front() : data.front();

@@ -7,7 +7,8 @@ namespace vitrine {
 namespace {
 
 // Values are from proportion_confint(k, n, method="wilson") of statsmodels 0.15.0. 81 of 263 and 15 of 148 are
-// Newcombe's examples (1998, Statistics in Medicine 17, 857-872), where they are 0.2553 to 0.3662 and 0.0624 to 0.1605.
+// Newcombe's examples (1998, Statistics in Medicine 17, 857-872), where the intervals are 0.2553 to 0.3662 and 0.0624
+// to 0.1605.
 TEST(WilsonInterval, AgreesWithStatsmodels) {
   const struct {
     int64_t successes, trials;

@@ -164,7 +164,7 @@ Rgb MapAlone(const Image& overlay, int x, int y) {
 }
 
 TEST(DrawOverlay, DivergingMapsAreNeutralAtZeroAndEquallyDarkOnBothSides) {
-  // The range is -4 to 4, from the largest magnitude, so -2 is halfway although it is the smallest value.
+  // The range is -4 to 4, from the largest magnitude, so -2 is halfway to the end, although -2 is the smallest value.
   const std::vector<float> values = {-2, -2, -2, 0, 0, 0, 4, 4, 4};
   const SpatialMap map{
       .rows = 1, .columns = 9, .values = values, .covers = Rectangle(0, 0, 900, 200), .diverging = true};

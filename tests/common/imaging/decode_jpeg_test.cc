@@ -107,7 +107,7 @@ TEST(DecodeJpeg, WhatLacksItsEndMarkerAloneIsToldFromWhatIsCutShort) {
 TEST(DecodeJpeg, AProgressiveFileWithoutItsLastScansIsCutShort) {
   const std::string file = JpegFile(SmoothImage(64, 64, 3), {.progressive = true});
   const size_t last = file.rfind("\xFF\xDA");
-  const size_t tables = file.rfind("\xFF\xC4");  // the Huffman tables of the last scan, if they precede it
+  const size_t tables = file.rfind("\xFF\xC4");  // the Huffman tables of the last scan, if they precede this scan
   ExpectRefused(file.substr(0, std::min(last, tables)), "its last scans are missing");
 }
 

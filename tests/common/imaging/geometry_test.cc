@@ -82,7 +82,7 @@ TEST(NativeGeometry, HoldsItsPromisesForEverySize) {
         ASSERT_LE(tokens, m.max_tokens) << height << " x " << width;
         const double distortion = std::abs(std::log(grid.width / (grid.height * aspect)));
         ASSERT_LE(distortion, std::log(2) + 1e-6) << height << " x " << width;
-        // Checks that no grid within the limits is nearer in both aspect ratio and tokens.
+        // Checks that no grid within the limits is nearer in both aspect ratio and number of tokens.
         const double own = static_cast<double>(height) * width / m.cell / m.cell;
         const double aim = std::clamp<double>(own, m.min_tokens, m.max_tokens);
         const double excess = std::abs(std::log(tokens / aim));

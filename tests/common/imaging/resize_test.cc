@@ -44,7 +44,7 @@ struct PillowResize {
   uint64_t hash;  // FNV-1a of the bytes: row by row, interleaved channels
 };
 
-// Returns noise of mostly black and white: bicubic overshoots at every edge, and both passes clamp.
+// Returns noise of mostly black and white: the bicubic filter overshoots at every edge, and both passes clamp.
 Image Contrasting(int width, int height, int channels) {
   Image image = NoiseImage(width, height, channels);
   for (size_t i = 0; i < image.pixels.size(); i += 2) image.pixels[i] = image.pixels[i] < 128 ? 0 : 255;

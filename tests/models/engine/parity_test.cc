@@ -123,8 +123,8 @@ TEST_P(Parity, TheReferenceRunsOnLibTorchAlone) {
   EXPECT_GE(counter.total(), Macs(*workload));
 }
 
-// Changes one weight tensor at a time: engine and reference must still agree, and both must change. Some tensors do not
-// affect the logits, for instance convolutions in the last block, which class tokens bypass.
+// Changes one weight tensor at a time: engine and reference must still agree, and the logits of both must change. Some
+// tensors do not affect the logits, for instance convolutions in the last block, which class tokens bypass.
 TEST_P(Parity, EveryWeightIsSeen) {
   const std::vector<at::Tensor> images = {Sized(0, 1)};
   const std::vector<float> logits = compiled_.ByReference(images);

@@ -22,8 +22,8 @@ at::Tensor Centred(const at::Tensor& logits) {
 }
 
 Parity::Parity() : golden_(GetParam()) {
-  // Most of these models are too small to gain from a second thread, and threads waiting for each other on a busy
-  // machine spin.
+  // Most of these models are too small to gain from a second thread, and on a busy machine threads would spin while
+  // they wait for each other.
   at::set_num_threads(1);
   for (const auto& [name, tensor] : golden_.recorded()) {
     if (name != "logits") names_.push_back(name);

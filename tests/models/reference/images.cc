@@ -15,7 +15,8 @@
 namespace vitrine::testing {
 namespace {
 
-// These models are too small to gain from a second thread, and threads waiting for each other on a busy machine spin.
+// These models are too small to gain from a second thread, and on a busy machine threads would spin while they wait for
+// each other.
 const bool kOneThread = [] {
   at::set_num_threads(1);
   return true;

@@ -51,7 +51,7 @@ TEST_P(Kernels, GeluIsExactInItsTails) {
   EXPECT_THAT(x, ::testing::ElementsAre(5.5f, 6, 100, 3e38f, 0, 0, 0, 0, 0));
 }
 
-// Tests rows of x with a gap of NaN after each, and results of both element types.
+// Tests rows of x with a gap of NaN after each row, and results of both element types.
 TEST_P(Kernels, LayerNormMatchesDouble) {
   for (const int64_t columns : {1, 3, 16, 31, 32, 33, 64, 250, 768}) {
     for (const float mean : {0.f, 30.f}) {

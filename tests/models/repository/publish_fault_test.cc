@@ -47,7 +47,8 @@ std::vector<std::string> TemporaryFolders(const fs::path& model) {
   return names;
 }
 
-// Expects that every listed version is complete and is the one published under its number. Returns their count.
+// Expects that every listed version is complete and is the version that was published under its number. Returns their
+// count.
 size_t ExpectWholeVersions(const fs::path& root) {
   const auto ids = ListVersions(root);
   EXPECT_TRUE(ids.ok()) << ids.status();

@@ -82,8 +82,8 @@ class PublishProgramFaultTest : public testing::Test {
     };
   }
 
-  // Expects the old version alone or both versions, complete, and no other. The next publisher must succeed and clean
-  // up.
+  // Expects either the old version alone or both versions; each must be complete, and there must be no other version.
+  // The next publisher must succeed and clean up.
   void ExpectOldOrNew(const fs::path& root, const std::string& when) {
     const auto ids = ListVersions(root);
     ASSERT_TRUE(ids.ok()) << ids.status() << when;

@@ -38,7 +38,7 @@ absl::Status AddImages(const std::filesystem::path& root, const std::filesystem:
   for (const std::string& name : content.images) images.push_back(below / name);
   for (const std::string& folder : content.folders) {
     std::error_code ignored;
-    if (std::filesystem::is_symlink(root / below / folder, ignored)) continue;  // it may point to a parent folder
+    if (std::filesystem::is_symlink(root / below / folder, ignored)) continue;  // the link may point to a parent folder
     RETURN_IF_ERROR(AddImages(root, below / folder, images));
   }
   return absl::OkStatus();
@@ -94,7 +94,7 @@ class Comparer {
   Comparer(const v1::Preprocessing& preprocessing, Forward forward, TimmProcess& timm, double tolerance)
       : preprocessing_(preprocessing), forward_(std::move(forward)), timm_(timm), tolerance_(tolerance) {}
 
-  // Returns an error only if it concerns every image.
+  // Returns an error only if the error concerns every image.
   absl::StatusOr<Comparison> Compare(std::string_view bytes) {
     const absl::StatusOr<FloatArray> input = ImageInput(bytes, preprocessing_);
     const absl::StatusOr<TimmProcess::Answer> theirs = timm_.Ask(bytes);

@@ -165,7 +165,7 @@ TEST_P(EveryFamily, EveryParameterMatters) {
   const at::Tensor before = Run({image});
   for (NamedTensor& parameter : model_->Parameters()) {
     if (parameter.name.find("map_pos.bias") != std::string::npos) continue;  // cancels in the softmax
-    // adds the same to all keys, so it cancels as well
+    // adds the same value to all keys, so it also cancels
     if (parameter.name.find("attention.k.bias") != std::string::npos) continue;
     const at::Tensor saved = parameter.tensor.clone();
     parameter.tensor.add_(testing::Hashed(saved.sizes(), 9) * 0.2);
@@ -223,7 +223,7 @@ TEST_P(EveryFamily, ThreadsMayShareAModel) {
   for (const at::Tensor& answer : answers) EXPECT_EQ(Difference(answer, expected), 0);
 }
 
-// Devices other than the CPU use library calls instead of our loops. This test runs both and compares them.
+// Devices other than the CPU use library calls instead of our loops. This test runs both and compares their logits.
 TEST_P(EveryFamily, LibraryCallsGiveTheSameLogits) {
   const ImageBatch images = Batch();
   const at::NoGradGuard no_grad;

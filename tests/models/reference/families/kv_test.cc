@@ -109,7 +109,7 @@ TEST_F(Watched, TheBiasOfMapPosHasNoEffect) {
   EXPECT_LT(Difference(*RunModel(*model_, images), before), 1e-5);
 }
 
-// Tests both widths that the score may be scaled by. The formulas in oracle.cc cover their use.
+// Tests the two widths by which scores may be scaled. The formulas in oracle.cc test that models use these factors.
 TEST_F(Watched, ScoreScaleIsTheConfigs) {
   v1::ModelConfig config = FindVariant("kv-mnist-p7-d64-l2")->config;
   at::Tensor scores[2];
