@@ -13,7 +13,7 @@ class WayGiver {
 };
 
 // While this object exists, GiveWay() on this thread calls `giver`, which must outlive it. A thread may have at most
-// one.
+// one GivingWay.
 class GivingWay {
  public:
   explicit GivingWay(WayGiver& giver);

@@ -47,7 +47,7 @@ absl::StatusOr<std::string> DrawOverlay(const Image& image, const SpatialMap& ma
 // Like DrawOverlay, but returns an image. Calls GiveWay about every millisecond.
 absl::StatusOr<Image> ComposeOverlay(const Image& image, const SpatialMap& map, const OverlayLook& look = {});
 
-// ComposeOverlay in two steps. The first, ShownUnderMaps, is done once for all maps on an image, because for 16
+// ComposeOverlay in two steps. The first step, ShownUnderMaps, is done once for all maps on an image, because for 16
 // megapixels this step takes longer than the second one. Returns the RGB image under the maps. `image` must not be
 // empty.
 absl::StatusOr<Image> ShownUnderMaps(const Image& image, const OverlayLook& look = {});

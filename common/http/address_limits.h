@@ -40,7 +40,7 @@ class AddressAccount {
   TokenBucket points_ ABSL_GUARDED_BY(mutex_);
 };
 
-// Accounts of recently seen addresses. If there are more than 65,536, those without a connection are dropped.
+// Accounts of recently seen addresses. If there are more than 65,536, accounts without a connection are dropped.
 // Thread-safe.
 class AddressLimits {
  public:

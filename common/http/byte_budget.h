@@ -48,8 +48,8 @@ class BudgetShare {
   }
   ~BudgetShare() { Release(); }
 
-  // Takes `bytes` more from the budget. If they exceed it, changes nothing and returns false. Without a budget, always
-  // returns true.
+  // Takes `bytes` more from the budget. If the budget is too small, changes nothing and returns false. Without a
+  // budget, always returns true.
   bool Add(int64_t bytes) {
     if (budget_ != nullptr && !budget_->Take(bytes)) return false;
     bytes_ += bytes;

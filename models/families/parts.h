@@ -13,7 +13,7 @@ namespace vitrine {
 program::Value LinearPatches(program::Builder& b, int patch, int64_t width);
 
 // XCiT's patch projection: 3x3 convolutions of stride 2 without bias, each with BatchNorm, and GELU between them;
-// widths double up to `width`. Patches of 16 pixels use four, patches of 8 pixels three. Scope "stem".
+// widths double up to `width`. Patches of 16 pixels use four convolutions, patches of 8 pixels three. Scope "stem".
 program::Value ConvolutionStem(program::Builder& b, int patch, int64_t width);
 
 // Multi-head softmax attention of all tokens; projections have biases. Branch of u = LN(x). Scope "attention".

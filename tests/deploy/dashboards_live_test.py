@@ -4,7 +4,7 @@
 
     dashboards_live_test.py PROGRAMS [--keep DIR]
 
-PROGRAMS holds vitrine-server, vitrine-train and vitrine. Exit code 77, and a sentence, where Prometheus, openssl or
+PROGRAMS has vitrine-server, vitrine-train and vitrine. Exit code 77, with a message, if Prometheus, openssl or
 python3-yaml is missing. --keep leaves logs, the configuration and every query's result (results.json) in DIR.
 """
 

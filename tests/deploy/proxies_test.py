@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The examples of deploy/proxies: nginx and HAProxy in front of real servers, as far as they are installed.
 
-Exit code 77: neither is, so nothing was tested.
+Exit code 77: neither is installed, so nothing was tested.
 """
 import os
 import pathlib

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""gRPC's interoperability cases of many clients against TestService on this server's transport, as a matrix.
+"""Runs gRPC's interoperability cases with many clients against TestService on this server's transport, and prints a matrix.
 
     run.py [BUILD] [CASE...]      BUILD/tests has interop_server and interop_cpp_client (default build)
 
-Clients: grpcio as tests/requirements.txt has it, the oldest that PyPI has for this Python, grpclib, gRPC C++ 1.51, Debian's
-grpc-go and grpc-java (over Netty). Python's are fetched into $VITRINE_DEPENDENCIES. Go's and Java's are Debian's packages
-(GO_PACKAGES, JAVA_PACKAGES below), installed, or unpacked below $INTEROP_DEBIAN_ROOT.
-Exit code: 0 if no case failed; a client that cannot be had is named and fails nothing, 77 if none could."""
+Clients: grpcio in the version of tests/requirements.txt, the oldest grpcio on PyPI for this Python, grpclib, gRPC C++ 1.51,
+and Debian's grpc-go and grpc-java (over Netty). Python's clients are downloaded into $VITRINE_DEPENDENCIES. Go's and Java's are
+Debian's packages (GO_PACKAGES, JAVA_PACKAGES below), installed, or unpacked below $INTEROP_DEBIAN_ROOT.
+Exit code: 0 if no case failed. An unavailable client is named and is no failure; 77 if no client is available."""
 
 import os
 import pathlib

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Records tests/golden/picture_operations.inc: what timm's RandAugment operations with increasing magnitudes, and with
-them Pillow, make of small pictures. Needs numpy, timm and Pillow:
+"""Records tests/golden/picture_operations.inc: the results of timm's RandAugment operations with increasing magnitudes,
+which use Pillow, on small images. Needs numpy, timm and Pillow:
 
     python3 tests/oracle/picture_operations.py > tests/golden/picture_operations.inc
 
-Each case is {operation, magnitude, negative, channels, width, height, pixels in hexadecimal}. The picture is
-30 + 3 v / 4 of the values v of noise() in resize.py, the colour from beyond it (120, 110, 100).
+Each case is {operation, magnitude, negative, channels, width, height, pixels in hexadecimal}. The image is
+30 + 3 v / 4 for the values v of noise() in resize.py; outside the image the colour is (120, 110, 100).
 """
 import types
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Records tests/golden/resize.inc with Pillow, whose resize of floating-point pictures is the algorithm that
-torchvision's resize(antialias=True) follows. Needs numpy and Pillow:
+"""Records tests/golden/resize.inc with Pillow. Its resize of floating-point images is the algorithm of
+torchvision's resize(antialias=True). Needs numpy and Pillow:
 
     python3 tests/oracle/resize.py > tests/golden/resize.inc
 """

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Records tests/golden/webp.inc with Pillow: WebP files of every kind, and what Pillow decodes of them, laid over white
-and turned as EXIF says. Needs numpy and Pillow:
+"""Records tests/golden/webp.inc with Pillow: WebP files of every kind, and Pillow's pixels for them, composited over
+white and rotated by EXIF. Needs numpy and Pillow:
 
     python3 tests/oracle/webp.py > tests/golden/webp.inc
 """

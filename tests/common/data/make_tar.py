@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes a tar file with Python's tarfile and says where it finds the members' content.
+"""Makes a tar file with Python's tarfile and prints the positions of the members' content.
 
 usage: make_tar.py FILE ustar|gnu|pax < lines of NAME<tab>CONTENT, and "NAME/", "NAME -> TARGET" for others
 Prints a line NAME<tab>OFFSET<tab>BYTES for every regular file.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The autoscaler of the manifests under loads that rise and fall in steps: as many servers as are needed, and no to and fro."""
+"""The autoscaler of the manifests under loads that rise and fall in steps: as many servers as are needed, without oscillation."""
 import math
 import random
 import unittest

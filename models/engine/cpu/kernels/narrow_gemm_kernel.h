@@ -170,7 +170,8 @@ void NarrowTile(const NarrowGemmCall& call, int64_t row, int64_t column, const s
       }
     }
   }
-  // A copy: if the address of `sums` were passed to another function, the sums would stay in memory, not in registers.
+  // Copies the sums, because passing the address of `sums` itself to another function would keep the sums in memory,
+  // not in registers.
   typename N::Sums done[kRows * kVectors];
 #pragma GCC unroll 16
   for (int r = 0; r < kRows; ++r) {

@@ -7,7 +7,7 @@
 // Measures the peak rates of a core. Included by one file per instruction set; see common/simd/gelu.h.
 namespace vitrine::engine {
 
-// Independent chains: more than any CPU's two multiply-add units can have in progress.
+// Number of independent chains: more than a CPU's two multiply-add units can have in progress.
 inline constexpr int kChains = 12;
 
 template <class V>

@@ -17,7 +17,7 @@ using program::MapSize;
 // Minimum number of positions computed per read of a weight panel.
 constexpr int kLeastPlaces = 56;
 
-// Prefetch distance in image rows: the hardware prefetcher stops at each page of each plane.
+// Prefetch distance in image rows. Needed because the hardware prefetcher stops at each page of each plane.
 constexpr int kRowsAhead = 2;
 constexpr int kLineFloats = 16;
 

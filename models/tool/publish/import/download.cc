@@ -163,7 +163,7 @@ class Part {
   FileDescriptor file_;
   std::filesystem::path path_;
   ProgressDisplay& display_;
-  // true after the server rejected the range and the download restarted; that happens at most once
+  // true after the server rejected the range and the download restarted, which happens at most once
   bool began_anew_ = false;
   int64_t size_ = 0;       // bytes received
   int answer_status_ = 0;  // status of the current response
