@@ -21,7 +21,7 @@ size_t LengthOf(uint8_t lead) {
 bool MayFollow(uint8_t lead, uint8_t second) {
   switch (lead) {
     case 0xE0:
-      return second >= 0xA0;  // below: overlong
+      return second >= 0xA0;  // lower values would be overlong
     case 0xED:
       return second < 0xA0;  // 0xA0 and above would be surrogates
     case 0xF0:

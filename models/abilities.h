@@ -27,7 +27,7 @@ struct AttentionAbility {
   std::vector<Offer> offers = {};
   int prefix_tokens = 0;   // tokens before the grid in the keys of kTokens: the class token
   int cell = 0;            // input pixels per grid cell, the unit of distances
-  int channels = 0;        // d_h of kChannels
+  int channels = 0;        // d_h, for kChannels only
   bool diverging = false;  // maps have positive and negative values (X-ViT)
 
   // Returns null if the model does not offer the kind.

@@ -25,7 +25,7 @@ double AttentionDistance(std::span<const float> weights, Grid grid, int prefix_t
   const std::vector<double> distances = DistancesFromTheFirst(grid);
   const int64_t tokens = prefix_tokens + grid.cells();
   double sum = 0;
-  int64_t queries = 0;  // with nonzero mass
+  int64_t queries = 0;  // number of queries with nonzero mass
   for (int64_t query = 0; query < grid.cells(); ++query) {
     const auto row = static_cast<int>(query / grid.columns), column = static_cast<int>(query % grid.columns);
     const float* weight = &weights[static_cast<size_t>((prefix_tokens + query) * tokens)];

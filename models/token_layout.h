@@ -27,7 +27,7 @@ class TokenLayout {
     int images = 0;
     Grid grid;
     int64_t first_token = 0;
-    int64_t tokens_per_image = 0;  // prefix included
+    int64_t tokens_per_image = 0;  // includes the prefix
   };
 
   // Requires at least one image and grids of at least one cell.

@@ -10,7 +10,7 @@ namespace vitrine {
 // An axis of a chart, which maps values to positions.
 struct Axis {
   double low = 0, high = 1;  // values at the ends of the axis; low < high
-  bool logarithmic = false;  // then low > 0
+  bool logarithmic = false;  // true: low must be above 0
   double from = 0, to = 1;   // positions of the ends, in pixels; `to` may be below `from`
 
   double Place(double value) const;

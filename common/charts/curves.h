@@ -20,8 +20,8 @@ struct Curve {
 
 struct CurveFigure {
   std::string title = {};
-  std::string x_axis = {};  // with its unit
-  std::string y_axis = {};  // with its unit
+  std::string x_axis = {};  // name of the axis, with its unit
+  std::string y_axis = {};  // name of the axis, with its unit
   std::vector<Curve> curves = {};
   bool logarithmic = false;  // true: the y axis is logarithmic; the line is interrupted at values of 0 and below
 };

@@ -26,7 +26,7 @@ struct DotsFigure {
     std::vector<double> values;  // finite
     double mean = 0;
     double deviation = 0;  // half the length of the bar; 0: no bar
-    bool best = false;     // marked by a ring
+    bool best = false;     // true: marked by a ring
   };
   std::vector<Dots> dots;
 };

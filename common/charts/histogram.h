@@ -10,7 +10,7 @@ namespace vitrine {
 // Histogram of one or several series of values.
 struct HistogramFigure {
   std::string title = {};
-  std::string x_axis = {};  // with its unit
+  std::string x_axis = {};  // name of the axis, with its unit
   std::string y_axis = {};
   // true: the x axis is logarithmic, with bins of equal ratio; values of 0 and below are counted in the first bin
   bool logarithmic = false;

@@ -15,7 +15,7 @@ class ProgressDisplay {
   struct Options {
     bool is_terminal = false;
     int width = 0;                                    // maximum width of a bar's line in columns; 0: no limit
-    absl::Duration redraw = absl::Milliseconds(500);  // interval of a bar
+    absl::Duration redraw = absl::Milliseconds(500);  // interval between drawings of a bar
     absl::Duration plain_lines = absl::Seconds(30);   // interval between lines if stderr is no terminal
   };
   ProgressDisplay(std::ostream& out, const Options& options) : out_(out), options_(options) {}

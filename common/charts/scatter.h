@@ -10,8 +10,8 @@ namespace vitrine {
 // Scatter plot, for example of accuracy over cost: each series is a line through its points in the given order.
 struct ScatterFigure {
   std::string title = {};
-  std::string x_axis = {};   // with its unit
-  std::string y_axis = {};   // with its unit
+  std::string x_axis = {};   // name of the axis, with its unit
+  std::string y_axis = {};   // name of the axis, with its unit
   bool logarithmic = false;  // true: the x axis is logarithmic; points at 0 and below are left out
   struct Point {
     double x = 0, y = 0;

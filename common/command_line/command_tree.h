@@ -11,7 +11,7 @@ namespace vitrine {
 // Definition of a flag or argument, for completion scripts and manual pages.
 struct CommandOption {
   std::vector<std::string> names = {};  // "--format", "-r"; an argument has one name, "IMAGE"
-  bool argument = false;                // positional
+  bool argument = false;                // true: a positional argument
   bool takes_value = false;
   std::string value = {};                 // placeholder of the value, "FORMAT"; may be empty
   std::vector<std::string> choices = {};  // allowed values; empty: any value

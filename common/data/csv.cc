@@ -45,7 +45,7 @@ class Reader {
       row.cells.emplace_back();
       RETURN_IF_ERROR(ReadCell(row.cells.back()));
       if (AtLineEnd()) return true;
-      text_.remove_prefix(1);  // the separator
+      text_.remove_prefix(1);  // removes the separator
     }
   }
 

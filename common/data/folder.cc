@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr size_t kNamed = 5;  // names per line
+constexpr size_t kNamed = 5;  // maximum number of names in a line
 
 std::string Counted(int64_t count, const char* thing) {
   return absl::StrCat(count, " ", thing, count == 1 ? "" : "s");

@@ -20,7 +20,7 @@ struct MatrixFigure {
   bool diverging = false;     // true: the range is symmetric around 0, even without negative values
   std::string title = {};     // above the matrix, on one line
   std::string note = {};      // drawn below the title in smaller letters
-  std::string row_axis = {};  // "queries"
+  std::string row_axis = {};  // name of the axis: "queries"
   std::string column_axis = {};
   std::optional<ColourRange> range = {};  // for drawings that share a range; none: range of the values
 };

@@ -75,7 +75,7 @@ class HttpStream {
   struct Part {
     HttpHeaders head = {};            // response headers with ":status"; only in the first part
     std::string bytes = {};           // body bytes
-    bool is_last = false;             // ends the response
+    bool is_last = false;             // true: ends the response
     HttpHeaders trailers = {};        // only in the last part; may be empty
     std::shared_ptr<void> held = {};  // released when the kernel has `bytes` or the stream is closed
   };

@@ -16,15 +16,15 @@ namespace vitrine {
 
 // Limits of the server, and a limit on decoding in this process.
 struct FitLimits {
-  ImageLimits accepted = {};                      // for the image
-  int64_t max_bytes = kMaxRequestBytes;           // for its file
+  ImageLimits accepted = {};                      // limits for the image
+  int64_t max_bytes = kMaxRequestBytes;           // limit for the image's file
   int64_t most_pixels_here = int64_t{256} << 20;  // an image with more pixels is an error, so that memory is bounded
 };
 
 // An image that was reduced to fit the limits.
 struct FittedImage {
   std::string encoded;       // JPEG, upright, without metadata
-  Size before, after;        // upright
+  Size before, after;        // sizes in upright orientation
   std::string Note() const;  // Returns "6000 x 4000 pixels ... ; sent as 3000 x 2000".
 };
 

@@ -17,7 +17,7 @@ struct Size {
 
 // Conversion of an image to a model's input: the image is resized to `scaled`, then `input` is cropped at (top, left).
 struct Geometry {
-  Size original;  // upright
+  Size original;  // size in upright orientation
   Size scaled;
   int top = 0;
   int left = 0;

@@ -32,7 +32,7 @@ struct Initial {
     kConstant,         // `scale` everywhere; draws no number
     kNormal,           // standard deviation `scale`
     kTruncatedNormal,  // as kNormal, cut at -2 and 2 as in timm's trunc_normal_
-    kUniform,          // within +- `scale`
+    kUniform,          // uniform in [-scale, scale)
   };
   Kind kind = Kind::kConstant;
   double scale = 0;
@@ -136,7 +136,7 @@ struct Attend {
   int heads = 1;
   double scale = 1;
   bool class_query = false;  // only class tokens are queries; the result is rows
-  bool shared_key = false;   // q = k
+  bool shared_key = false;   // true: k is also q
   bool offers_scores = false;
   int layer = 0;  // index among layers of the same source
   int site = 0;   // dropout site of the weights

@@ -40,7 +40,7 @@ class Interpreter {
   const std::vector<std::vector<program::Value>> last_read_;  // by step: values that no later step reads
   std::map<int, int> stage_of_;                               // by value id
   std::map<const program::Operator*, std::unique_ptr<GridInterpolations>> interpolations_;
-  std::map<const program::Operator*, at::Tensor> key_positions_;  // for KV+Pos
+  std::map<const program::Operator*, at::Tensor> key_positions_;  // constants of KV+Pos
 };
 
 }  // namespace vitrine

@@ -248,7 +248,7 @@ absl::StatusOr<float> GoldenDrift(const StoredVersion& version, const ModelDescr
   float drift = 0;
   for (size_t i = 0; i < golden.size(); ++i) {
     const float distance = Distance(together[static_cast<int64_t>(i)], golden[i], scale);
-    if (!(distance <= drift)) drift = distance;  // keeps NaN
+    if (!(distance <= drift)) drift = distance;  // negated, so that NaN is kept
     if (std::isnan(drift)) return drift;
   }
   return drift;

@@ -134,7 +134,7 @@ absl::Status CheckPrecisions(const v1::Manifest& manifest) {
 }
 
 absl::Status CheckCalibration(const v1::Calibration& calibration) {
-  const auto in = [](double value, double low, double high) { return value >= low && value <= high; };  // not NaN
+  const auto in = [](double value, double low, double high) { return value >= low && value <= high; };  // false for NaN
   if (!in(calibration.temperature(), kLowestTemperature, kHighestTemperature)) {
     return RefusedField("calibration", absl::StrCat("has temperature ", calibration.temperature(), "; ",
                                                     kLowestTemperature, " to ", kHighestTemperature, " are allowed"));

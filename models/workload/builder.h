@@ -20,7 +20,7 @@ class Builder {
   int64_t images() const { return images_; }
   Grid grid() const { return grid_; }
   int64_t cells() const { return images_ * grid_.cells(); }         // patch tokens of the batch
-  int64_t tokens() const { return images_ * (grid_.cells() + 1); }  // with class tokens
+  int64_t tokens() const { return images_ * (grid_.cells() + 1); }  // includes class tokens
 
   // Assigns the operators added from now on to this part.
   void Enter(ModelPart part) { part_ = part; }

@@ -17,7 +17,7 @@ enum class FlopConvention {
 // Figures that the papers print for a variant, verbatim; empty if not printed.
 struct Published {
   std::string_view name;        // name of the zoo row
-  std::string_view parameters;  // millions
+  std::string_view parameters;  // in millions
   std::string_view flops;       // 10^9, in `convention`
   FlopConvention convention = FlopConvention::kNone;
   int side = 0;               // side of the square input that `flops` is for, in pixels; 0 for the default

@@ -28,7 +28,7 @@ typedef struct Connection {
   bool connected, readable, writable, reads, has_goaway, had_bytes;
   double opened_at, goaway_at, next_at;  // seconds of Now(); next_at: earliest time of the next write or connect
   uint32_t next_stream;
-  int64_t send_window;  // the connection's
+  int64_t send_window;  // window of the connection
   uint32_t most_streams;
   double tokens;  // number of calls that may start now, for floods with a fixed rate
   Stream streams[kMostStreams];

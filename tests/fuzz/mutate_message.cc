@@ -117,7 +117,7 @@ class Mutator {
         return special[Below(std::is_floating_point_v<T> ? 7 : 5)];
       case 1:
         return static_cast<T>(Below(300));
-      case 2:  // a neighbour
+      case 2:  // a neighbouring value
         if constexpr (std::is_floating_point_v<T>) {
           return value / 2;
         } else {

@@ -46,7 +46,7 @@ absl::StatusOr<ProxyHeader> ReadProxyHeader(absl::string_view first) {
   }
   if (first.size() < kFixedBytes + length) return absl::UnavailableError("the header is incomplete");
   ProxyHeader header = {.client = {}, .bytes = kFixedBytes + length};
-  if (command == 0) return header;  // LOCAL
+  if (command == 0) return header;  // LOCAL: no client address
   if (family == kTcpOverIpv4 && length >= kIpv4Bytes) header.client = Ipv4Client(&first[kFixedBytes]);
   if (family == kTcpOverIpv6 && length >= kIpv6Bytes) header.client = Ipv6Client(&first[kFixedBytes]);
   if ((family == kTcpOverIpv4 || family == kTcpOverIpv6) && !header.client.has_value()) {

@@ -91,7 +91,7 @@ class Http1 final : public HttpProtocol {
   std::unique_ptr<HttpRequestParser> parser_;
   std::shared_ptr<HttpRequest> request_;  // null if the headers could not be parsed
   HttpHandling::WithBody with_body_;
-  BudgetShare share_;     // for the body
+  BudgetShare share_;     // bytes of the body
   bool is_whole_ = true;  // true: the whole request was read
   bool is_gone_ = false;  // true: the client sends no more data
   Next waits_for_ = Next::kAwaitReadable;

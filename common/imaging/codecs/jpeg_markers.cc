@@ -199,7 +199,7 @@ absl::StatusOr<ImageHeader> ReadJpegHeader(std::string_view bytes) {
       return DamagedJpeg("its header holds more than 64 KiB outside of segments");
     if (marker == kNoMarker) return DamagedJpeg("it ends within its header");
     if (marker == kEndOfImage || marker == kStartOfImage) return DamagedJpeg("its header holds no image");
-    if (marker == kTemporary || IsRestart(marker)) continue;  // without content
+    if (marker == kTemporary || IsRestart(marker)) continue;  // these segments have no content
     const std::optional<std::string_view> content = reader.Segment();
     if (!content)
       return DamagedJpeg(absl::StrCat("it ends within its ", NameOf(marker), " segment; send the whole file"));

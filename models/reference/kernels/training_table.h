@@ -50,9 +50,9 @@ struct BranchGradientCall {
   int64_t columns;
   const float* dz;
   const float* scale;  // [columns]; null: 1
-  const E* y;          // only with a scale
+  const E* y;          // used only with a scale
   E* dy;
-  float* dscale;  // only with a scale
+  float* dscale;  // used only with a scale
 };
 
 // Batch normalisation z = (x - mean) inverse weight + bias of every column, followed by GELU if `gelu`.
@@ -84,10 +84,10 @@ struct AttentionCall {
   const E* q;
   const E* k;
   const E* v;
-  int64_t stride;  // for q, k and v
+  int64_t stride;  // row stride of q, k and v
   int64_t tokens;
   int64_t heads;
-  int64_t width;  // per head
+  int64_t width;  // channels per head
   float scale;
   E* out;
   int64_t out_stride;
@@ -152,7 +152,7 @@ struct TrainingKernels {
   void (*gelu_gradient)(const E* x, const E* dy, E* dx, int64_t count);  // dx may be dy
   void (*add_branch)(const BranchCall<E>& call);
   void (*branch_gradient)(const BranchGradientCall<E>& call);
-  void (*column_sums)(View<const E> x, float* sums);                          // added to
+  void (*column_sums)(View<const E> x, float* sums);                          // adds to `sums`
   void (*column_squares)(View<const E> x, const float* center, float* sums);  // adds the squares of x - center
   void (*column_norm)(const ColumnNormCall<E>& call);
   void (*column_norm_sums)(const ColumnNormGradientCall<E>& call);  // adds only to dweight and dbias

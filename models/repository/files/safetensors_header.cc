@@ -182,7 +182,7 @@ class HeaderReader {
   State state_ = State::kStart;
   SafetensorsHeader header_;
   std::set<std::string> names_;  // keys of the root so far
-  TensorEntry tensor_;           // being read
+  TensorEntry tensor_;           // tensor being read
   std::vector<uint64_t> offsets_;
   std::set<std::string> fields_;  // keys of tensor_ so far
   std::string metadata_key_;

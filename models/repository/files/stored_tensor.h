@@ -16,7 +16,7 @@ namespace vitrine {
 enum class Dtype { kF32, kF16, kBF16, kI64, kU8 };
 
 std::string_view NameOf(Dtype dtype);  // its name in files: "BF16"
-int64_t BytesOf(Dtype dtype);          // per element
+int64_t BytesOf(Dtype dtype);          // bytes per element
 bool IsFloating(Dtype dtype);
 
 // A tensor as stored in a file: elements of one type in row-major order. Copies share the immutable bytes.

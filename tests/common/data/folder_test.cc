@@ -46,7 +46,7 @@ TEST(Folder, LinksThatLeadNowhereAreNotLost) {
   const ScratchFolder folder;
   folder.Write("real/a.png", "x");
   fs::create_symlink("/nowhere/b.jpg", folder.Path("b.jpg"));
-  fs::create_symlink("c.png", folder.Path("c.png"));  // in a circle
+  fs::create_symlink("c.png", folder.Path("c.png"));  // a circular link
   fs::create_symlink("/nowhere/dogs", folder.Path("dogs"));
   fs::create_symlink("real/a.png", folder.Path("a.png"));
   fs::create_directory_symlink("real", folder.Path("link"));

@@ -21,7 +21,7 @@ using cpu::NoiseVector;
 struct Convolution {
   std::string name;
   void (*run)(const cpu::DepthwiseCall& call);
-  double tolerance;  // behind GELU
+  double tolerance;  // tolerance after GELU
   friend void PrintTo(const Convolution& convolution, std::ostream* out) { *out << convolution.name; }
 };
 

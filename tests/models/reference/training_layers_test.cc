@@ -90,7 +90,7 @@ void ExpectEqual(const Passed& ours, const Passed& theirs, double tolerance) {
 
 struct Check {
   bool training = false;
-  bool bf16 = true;  // in bf16 too
+  bool bf16 = true;  // true: also tested in bf16
 };
 
 void CheckAgainstLibrary(Module& module, const at::Tensor& input, const Layer& layer, const Check& check = {}) {

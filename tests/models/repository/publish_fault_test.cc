@@ -161,7 +161,7 @@ class DurabilityRecorder {
         dirty_.insert(file);
         break;
       case SYS_fsync:
-        if (dirty_.erase(file) == 0) entries_synced_ = true;  // a folder
+        if (dirty_.erase(file) == 0) entries_synced_ = true;  // the descriptor of a folder
         synced_after_rename_ = renamed_;
         break;
       case SYS_close:

@@ -80,7 +80,7 @@ TEST_F(RepositoryTest, LinksAreListedAsPassedOver) {
   fs::create_directory_symlink("sample", root_ / "alias");
   fs::create_directory_symlink("nowhere", root_ / "gone");
   fs::create_directory_symlink("sample", root_ / ".hidden");
-  fs::create_symlink("sample/1/labels.txt", root_ / "README");  // leads to a file
+  fs::create_symlink("sample/1/labels.txt", root_ / "README");  // a link to a file
   fs::create_directories(root_ / "sample/11");
   fs::create_symlink("../1/manifest.textproto", root_ / "sample/11/manifest.textproto");
   const auto listing = ListRepository(root_);

@@ -31,8 +31,8 @@ struct alignas(64) AmxShapes {
 // Cut of the groups of a part into tiles of equal size. If they do not divide evenly, the last tile overlaps the
 // previous one, and zeros on the left replace the groups already summed.
 struct AmxCut {
-  int64_t groups;    // per tile
-  int64_t tiles;     // per part
+  int64_t groups;    // number per tile
+  int64_t tiles;     // number per part
   int64_t repeated;  // groups of the last tile that are zeroed
 };
 

@@ -26,7 +26,7 @@ struct GemmCall {
   const float* bias;    // padded with zeros to whole vectors
   int64_t columns;
   Activation activation;
-  const float* residual;  // or null
+  const float* residual;  // may be null
   int64_t residual_stride;
   float* y;
   int64_t y_stride;

@@ -38,7 +38,7 @@ struct NarrowGemmCall {
   const float* sums;        // int8: sum of weights, by output
   int64_t columns;
   Activation activation;
-  const float* residual;  // or null
+  const float* residual;  // may be null
   int64_t residual_stride;
   float* y;           // null if the result is bf16 in `narrow`
   cpu::Bf16* narrow;  // with stride y_stride
@@ -52,7 +52,7 @@ struct NarrowGemmCall {
 
 // Kernels of one instruction set and one number type. No kernel allocates memory or takes locks.
 struct NarrowKernels {
-  bool of_bytes;         // else bf16
+  bool of_bytes;         // true: int8; false: bf16
   int numbers_of_group;  // bf16: 2; int8: 4 or 2
   int vector_columns;    // outputs per vector
   int panel_columns;     // outputs of a register tile

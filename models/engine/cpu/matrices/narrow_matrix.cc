@@ -46,7 +46,7 @@ NarrowMatrix::NarrowMatrix(cpu::View<const float> weight, const float* bias, con
   scale_ = AlignedFloats(is_of_bytes() ? shape.WholeVectors(outputs_) : 0);
   sums_ = AlignedFloats(scale_.count());
   if (bias != nullptr) std::copy(bias, bias + outputs_, bias_.data());
-  AlignedFloats words(outputs_ * parts * groups_);  // each a group
+  AlignedFloats words(outputs_ * parts * groups_);  // each element is a group
   const int64_t part_inputs = inputs_ / parts;
   for (int64_t output = 0; output < outputs_; ++output) {
     const float* const row = weight.Row(output);

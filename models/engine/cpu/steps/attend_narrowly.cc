@@ -60,7 +60,7 @@ class AttendNarrowly : public Attend {
     std::byte* weights;    // [chunk, groups of tokens]
     std::byte* keys;       // panels
     std::byte* values;     // panels
-    int64_t floats;        // total
+    int64_t floats;        // total size of the scratch
   };
 
   Places PlacesFor(int64_t tokens, float* scratch) const {

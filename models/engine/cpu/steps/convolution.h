@@ -20,7 +20,7 @@ struct Convolution {
   int kernel;
   int stride;
   int64_t channels;
-  int64_t map_columns;  // with the border
+  int64_t map_columns;  // columns with the border
 
   static constexpr bool kWide = std::is_same_v<Number, float>;
 

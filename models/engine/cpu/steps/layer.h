@@ -28,7 +28,7 @@ struct LeftSide {
 struct Result {
   float* wide = nullptr;
   cpu::Bf16* narrow = nullptr;
-  int64_t stride = 0;  // in numbers
+  int64_t stride = 0;  // in numbers of the result's type
 };
 
 // Computes activation(n(x) W^T + b) for at most kChunkRows rows at a time. With an epsilon, n normalizes rows to mean 0

@@ -38,7 +38,7 @@ struct GraphPanel {
   std::vector<GraphNode> nodes;     // the last node is the input of the next panel
 
   int depth() const { return blocks.empty() ? 1 : static_cast<int>(blocks.size()); }
-  int64_t macs() const;  // per block
+  int64_t macs() const;  // multiply-adds per block
 };
 
 struct Graph {

@@ -15,7 +15,7 @@ namespace vitrine {
 // Operators of a forward pass that have equal shapes, from any block.
 struct Layer {
   std::string name;  // "blocks.*.attention.qkv"; the operator's own name if it is the only one
-  Operator op;       // the first of them
+  Operator op;       // the first of the operators
   int count = 1;
 };
 

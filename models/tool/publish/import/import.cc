@@ -76,11 +76,11 @@ constexpr char kImageNet[] =
 
 // Input of an import: weights that were read or downloaded, and the model's own labels.
 struct Given {
-  std::string weights;  // name in messages
+  std::string weights;  // name of the weights in messages
   TensorMap tensors = {};
   std::map<std::string, std::string> metadata = {};  // metadata of the file or its shards
   Labels labels = {};                                // empty: no labels
-  std::string labels_from = {};                      // name in messages
+  std::string labels_from = {};                      // name of the labels' source in messages
 };
 
 // Returns the number of classes of the head. Without a head, returns nullopt; RenameForeign then reports the missing

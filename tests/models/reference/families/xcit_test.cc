@@ -91,7 +91,7 @@ TEST_F(Xca, TheScaleOfAChannelOfQOrKDoesNotMatter) {
     bias_[row].mul_(3.5);
     EXPECT_LT(Difference(Run(x_), before), 1e-5);
   }
-  weight_[2 * kXcitWidth + 7].mul_(3.5);  // one of v
+  weight_[2 * kXcitWidth + 7].mul_(3.5);  // a channel of v
   EXPECT_GT(Difference(Run(x_), before), 1e-2);
 }
 
