@@ -20,7 +20,7 @@ struct Chart {
   double left = 64;       // pixels left of the plot, for names of y
   double foot = 50;       // pixels below the plot, for names of x
   double margin = 18;     // pixels right of the plot
-  // Category names at 0, 1, ... of an axis (y from the top). Begin sets the range of such an axis, which has no grid.
+  // Names of categories, at positions 0, 1, ...; y counts from the top. Such an axis has no grid; Begin sets its range.
   std::vector<std::string> x_names = {}, y_names = {};
   bool slanted = false;  // true: names of x are slanted, for names wider than their space
   bool x_grid = false;   // true: lines are also drawn at the ticks of x

@@ -82,7 +82,7 @@ class HttpStream {
 
   virtual ~HttpStream() = default;
   // Sends a part. If the stream is closed, does nothing and leaves the part to the caller. If the last part is sent
-  // before the body is complete, the client is asked to stop sending (RST_STREAM with NO_ERROR).
+  // before the request is complete, the client is asked to stop sending (RST_STREAM with NO_ERROR).
   virtual void Send(Part&& part) = 0;
   // Enlarges the flow control window by `bytes` that OnData delivered.
   virtual void Consume(size_t bytes) = 0;

@@ -48,8 +48,8 @@ class RowResizer {
   // Computes row y of every channel; channel c is written to `out` + c * `plane`. `rows`: the image's rows from
   // first_of(y) on, with 1 or 3 interleaved channels, each starting at column part().left.
   void Resize(int y, const uint8_t* const* rows, int channels, float* out, ptrdiff_t plane);
-  // Like the function above, from a whole image of size `from`. A float image is never rounded (see RoundedToBytes in
-  // common/imaging/resize.h).
+  // Like Resize from rows, but `image` is whole and has the constructor's size `from`. A float image is never rounded
+  // (see RoundedToBytes in common/imaging/resize.h).
   void Resize(int y, const Image& image, float* out, ptrdiff_t plane);
   void Resize(int y, const FloatImage& image, float* out, ptrdiff_t plane);
 

@@ -50,7 +50,7 @@ class Builder {
   void DrawsFirst(std::vector<std::string> names);
   // Lists these scopes before scopes added later: in checkpoints, and in drawing order unless DrawsFirst changes that.
   void ListsFirst(const std::vector<std::string>& names);
-  // Returns the first dropout site of the current block.
+  // Returns the number of the block's first dropout.
   int site() const { return site_; }
 
   // --- weights

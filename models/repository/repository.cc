@@ -97,7 +97,7 @@ absl::StatusOr<StoredVersion> ReadVersionIn(const FileDescriptor& folder, const 
   return version;
 }
 
-// Names in a folder. `folders` includes entries that cannot be read and may be folders; `links` are symbolic links.
+// Names in a folder. `folders` includes unreadable entries, since these could be folders; `links` are symbolic links.
 struct Entries {
   std::vector<std::string> folders, links;
 };

@@ -71,7 +71,7 @@ class CanaryWatch {
   void Judge(const VersionId& id, const v1::CanaryGuard& guard);
   void PutAway(const VersionId& id, const RollbackVerdict& verdict, const RollBack& roll_back);
   bool BeginLook(const VersionId& id, const ModelHandle& model, const v1::CanaryGuard& guard, absl::Time now);
-  // Returns infinity if the goldens fail to compute, and nullopt if memory is short, which may be temporary.
+  // Returns the goldens' drift; infinity if computing them fails, nullopt if memory is short, perhaps temporarily.
   std::optional<double> DriftNow(const LoadedModel& model) const;
   ModelHandle StableOf(const std::string& model) const;  // null if there is none
 

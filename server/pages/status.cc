@@ -77,7 +77,7 @@ void CheckVersions(const ServerStatus& status, Problems& problems) {
   const std::map<std::string, int64_t> serving = ServingVersions(status);
   for (const ServerStatus::Version& version : status.versions) {
     const std::string name = absl::StrCat(version.model, " version ", version.version);
-    // kWholeModel is skipped because repository_fault reports it.
+    // repository_fault reports failures of kWholeModel.
     if (version.state == "FAILED" && version.version != kWholeModel) {
       const auto other = serving.find(version.model);
       problems.Degraded(absl::StrCat(name, " was rejected: ", version.reason, "; ",

@@ -20,7 +20,7 @@ struct ReportOptions {
   int64_t attention_distance = 0;  // images for the mean attention distances; 0: none
 };
 
-// Input of an evaluation's HTML page (docs/how-to/evaluating.md lists its parts).
+// Data from which an evaluation's HTML page is made (docs/how-to/evaluating.md lists the page's parts).
 struct EvaluationPage {
   const Evaluation& evaluation;
   const EvaluationMetrics& metrics;

@@ -77,7 +77,7 @@ class ComputeProbe {
   void Stop();
 
  protected:
-  // Runs one period of that thread.
+  // Runs one period of Start's thread.
   void Tick();
 
  private:

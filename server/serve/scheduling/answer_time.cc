@@ -58,7 +58,7 @@ absl::Status CheckAnswerTime(const NewRequest& request, const OtherCaller& all_o
                              absl::FunctionRef<std::vector<OtherCaller>()> others) {
   const absl::Duration limit = request.limit;
   const absl::Duration allowed = std::max(limit, request.cost);  // a request is not rejected for its own cost alone
-  // The combined entry decides the usual case, so that its cost does not depend on the number of callers.
+  // `all_others` decides the usual case, whose cost thus does not depend on the number of callers.
   if (PredictAnswerTime(request, {all_others}, request.urgent) <= allowed) return absl::OkStatus();
   const std::vector<OtherCaller> each = others();
   const absl::Duration completion = PredictAnswerTime(request, each, request.urgent);

@@ -48,7 +48,7 @@ class PlaceLedger {
   void BeginWork(Place& place);
   // Records the end of computing, also of a request that never began. Later calls do nothing.
   void EndWork(Place& place);
-  // Removes a request. Calls EndWork if that was not done.
+  // Removes a request. Calls EndWork if not yet called.
   void Release(const Place& place);
 
   Holdings OfServer(const std::string& caller) const;
@@ -76,7 +76,8 @@ class PlaceLedger {
     absl::Duration total;                               // sum of `work`
     std::array<RecentWork, kPriorityClasses> recent;    // by class
 
-    double Rate(absl::Time now, int classes = kPriorityClasses) const;  // sum over the `classes` most urgent classes
+    double Rate(absl::Time now,
+                int classes = kPriorityClasses) const;  // sum of `recent` rates, most urgent `classes` only
   };
   using Callers = std::map<std::string, CallerWork>;
   // Callers by the executor time of their waiting requests, largest first.

@@ -22,7 +22,7 @@ TEST(LoadRecord, TheLedgerHoldsWhatWasDueInTheIntervalAndNothingElse) {
   request(999 * kMs, 1050 * kMs);   // due in the warm-up, answered in the interval
   request(1000 * kMs, 1010 * kMs);  // good
   request(1500 * kMs, 1700 * kMs);  // late
-  request(3999 * kMs, 4010 * kMs);  // good, answered after the end
+  request(3999 * kMs, 4010 * kMs);  // good, answered after the interval
   request(4000 * kMs, 4010 * kMs);  // due afterwards
   record.Started(1, 2000 * kMs, 2003 * kMs);
   record.Failed(1, 2000 * kMs, 2004 * kMs, 8, "full");

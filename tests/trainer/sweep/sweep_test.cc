@@ -156,7 +156,7 @@ TEST_F(SweepTest, StoppedItPassesTheSignalAndIsContinued) {
 }
 
 TEST_F(SweepTest, KilledItsRunsEndAndTheNextSweepWaitsForThem) {
-  // Like a real run that writes its state, this run takes a while to end and reports its end last.
+  // Like a real run, this one needs time to write its state, and says so just before it exits.
   Do(2, "trap 'sleep 0.3; echo state written; exit 0' TERM; echo ready; while :; do sleep 0.01; done\n");
   const pid_t sweep = fork();
   if (sweep == 0) {

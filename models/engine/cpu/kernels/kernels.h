@@ -71,7 +71,7 @@ struct Kernels {
   float (*read)(const float* from, int64_t count);
 };
 
-// Returns null if this CPU cannot run `path`. All paths from AVX-512 on return the same kernels; their narrow kernels
+// Returns null if this CPU cannot run `path`. AVX-512 and all later paths share these kernels; only their NarrowKernels
 // differ.
 const Kernels* FindKernels(cpu::CpuPath path);
 

@@ -25,7 +25,7 @@
 namespace vitrine::cuda::emulated {
 
 struct MachineOptions {
-  uint64_t seed = 1;  // of the schedule, and of the rounding model kRandom
+  uint64_t seed = 1;  // seeds the schedule and the rounding model kRandom
   int sms = 3;
   RoundingModel rounding = RoundingModel::kSm90;
   bool counts = false;  // count bank conflicts and sectors; slower

@@ -57,7 +57,7 @@ class Memory {
   // Checks an access of the running thread; returns null, or the fault's kind with `detail` set.
   const FaultKind* Read(const Running& running, uintptr_t address, size_t bytes, std::string& detail);
   const FaultKind* Write(const Running& running, uintptr_t address, size_t bytes, std::string& detail);
-  // Makes `bytes` NaN and in flight, after the checks of Write; Land ends that.
+  // Checks as Write, fills `bytes` bytes with NaN, and marks them as in flight until Land.
   const FaultKind* Fly(const Running& running, uintptr_t address, size_t bytes, std::string& detail);
   void Land(const Running& running, uintptr_t address, size_t bytes);
 

@@ -16,7 +16,7 @@ namespace {
 using engine::LoweredPlan;
 using engine::Operand;
 
-constexpr size_t kAlignment = 256;  // of what a step keeps in scratch memory
+constexpr size_t kAlignment = 256;  // bytes, for a step's scratch memory
 
 // Makes launches of steps. Runs twice: without memory, to learn how much scratch a step needs at most, then with it.
 class LaunchMaker {

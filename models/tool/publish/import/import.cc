@@ -263,7 +263,7 @@ std::string SmallText(const std::filesystem::path& path) {
 }
 
 // Returns the licence stated by the model card, a config.json or the metadata of the weights; empty if none states it.
-std::string StatedLicence(const ImportOptions& options, const Pulled& pulled, const Given& given) {
+std::string LicenceToPublish(const ImportOptions& options, const Pulled& pulled, const Given& given) {
   std::string licence = pulled.origin.licence();
   const auto take = [&licence](std::string stated) {
     if (licence.empty()) licence = std::move(stated);
@@ -301,7 +301,7 @@ absl::Status ImportCommand(const ImportOptions& asked) {
     ASSIGN_OR_RETURN(pulled, PullInto(options));
   }
   ASSIGN_OR_RETURN(Given given, Read(options, pulled));
-  if (options.licence.empty()) options.licence = StatedLicence(options, pulled, given);
+  if (options.licence.empty()) options.licence = LicenceToPublish(options, pulled, given);
   ASSIGN_OR_RETURN(Draft draft, MakeDraft(options, std::move(given)));
   v1::Provenance& provenance = *draft.manifest.mutable_provenance();
   provenance.set_licence(options.licence);

@@ -98,7 +98,7 @@ struct Lanes {
     }
     return v;
   }
-  // Combines halves of the vector, then of its first half, and so on, as AVX-512's shuffles do.
+  // Combines the vector's two halves, then those of the result, and so on, as AVX-512's shuffles do.
   template <class Combine>
   static float Across(Reg v, Combine combine) {
     for (int half = kCount / 2; half > 0; half /= 2) {

@@ -12,8 +12,8 @@
 
 namespace vitrine::testing {
 
-// The CPU's kernels over 16 plain floats instead of AVX-512's vectors: its order of sums, on any CPU. The operations
-// are the same but for one: 1 / x is a division here, and there an approximation that a Newton step doubles.
+// The CPU's kernels over 16 plain floats instead of AVX-512's vectors: on any CPU they sum in AVX-512's order. One
+// operation differs: 1 / x is a division; AVX-512 approximates it and refines it by a Newton step.
 extern const engine::Kernels kLaneKernels;
 extern const engine::NarrowKernels kLaneInt8Kernels;
 
