@@ -211,9 +211,9 @@ absl::StatusOr<Image> ComposeOverlay(const Image& image, const SpatialMap& map, 
   return ComposeOnShown(shown, {image.height, image.width}, map, look);
 }
 
-absl::StatusOr<std::string> DrawOverlay(const Image& below, const SpatialMap& map, const OverlayLook& look) {
-  ASSIGN_OR_RETURN(const Image image, ComposeOverlay(below, map, look));
-  return EncodePng(image);
+absl::StatusOr<std::string> DrawOverlay(const Image& image, const SpatialMap& map, const OverlayLook& look) {
+  ASSIGN_OR_RETURN(const Image drawn, ComposeOverlay(image, map, look));
+  return EncodePng(drawn);
 }
 
 }  // namespace vitrine

@@ -27,10 +27,10 @@ std::vector<float> PreprocessRows(const AnyImage& image, Size size, const v1::Pr
 
 }  // namespace
 
-InputRows::InputRows(Size image, const v1::Preprocessing& preprocessing, const Geometry& geometry)
+InputRows::InputRows(Size size, const v1::Preprocessing& preprocessing, const Geometry& geometry)
     : preprocessing_(preprocessing),
       geometry_(geometry),
-      resizer_(image, geometry.scaled, {geometry.top, geometry.left, geometry.input}, preprocessing.interpolation(),
+      resizer_(size, geometry.scaled, {geometry.top, geometry.left, geometry.input}, preprocessing.interpolation(),
                preprocessing.rounding()),
       resized_(size_t{RowResizer::kMostChannels} * geometry.input.width),
       values_(static_cast<size_t>(preprocessing.channels()) * geometry.input.height * geometry.input.width) {}
@@ -40,14 +40,14 @@ void InputRows::Make(int y, const uint8_t* const* rows, int channels) {
   Normalise(y, channels);
 }
 
-void InputRows::Make(int y, const Image& image) {
-  resizer_.Resize(y, image, resized_.data(), geometry_.input.width);
-  Normalise(y, image.channels);
+void InputRows::Make(int y, const Image& source) {
+  resizer_.Resize(y, source, resized_.data(), geometry_.input.width);
+  Normalise(y, source.channels);
 }
 
-void InputRows::Make(int y, const FloatImage& image) {
-  resizer_.Resize(y, image, resized_.data(), geometry_.input.width);
-  Normalise(y, image.channels);
+void InputRows::Make(int y, const FloatImage& source) {
+  resizer_.Resize(y, source, resized_.data(), geometry_.input.width);
+  Normalise(y, source.channels);
 }
 
 void InputRows::Normalise(int y, int channels) {

@@ -40,7 +40,7 @@ Colour MeanColour(const v1::Preprocessing& preprocessing);
 Image CutWindow(const Image& image, const View& view, const Colour& outside);
 
 // Returns the image resized, in 8 bits.
-Image Scaled(const Image& image, Size size, v1::Interpolation interpolation,
+Image Scaled(const Image& source, Size size, v1::Interpolation interpolation,
              Rounding rounding = v1::Preprocessing::NONE);
 
 // Returns the model's input for a view, planar [channels, view.size.height, view.size.width], with the resize and

@@ -31,7 +31,7 @@ class Frame {
  public:
   // Sets the group: at least one image, each of whole cells. `first_image` is the index of its first image in the
   // batch.
-  void Take(std::span<const ImagePlanes> inputs, int cell, int first_image);
+  void Take(std::span<const ImagePlanes> images, int cell, int first_image);
 
   const Kernels& kernels() const { return *kernels_; }
   std::span<const ImagePlanes> inputs() const { return images_; }
