@@ -111,7 +111,7 @@ absl::StatusOr<GoldenInputs> CollectInputs(const Safetensors& golden, const Mode
   }
   for (const auto& [name, tensor] : golden.tensors) {
     if (!known.contains(name) && !IsOfAPrecision(name, inputs.images.size())) {
-      return RefusedGolden(name, "is not input, image or logits of a golden, numbered 0, 1, ... without a gap");
+      return RefusedGolden(name, "is not input, picture or logits of a golden, numbered 0, 1, ... without a gap");
     }
   }
   if (!has_image) {

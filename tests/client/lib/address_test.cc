@@ -63,7 +63,7 @@ TEST(ParseAddress, SaysWhatIsWrong) {
     EXPECT_TRUE(ParseAddress(scheme + std::string(107, 'x')).ok());
     EXPECT_FALSE(ParseAddress(scheme + std::string(108, 'x')).ok());
   }
-  EXPECT_THAT(ParseAddress("unix:" + std::string(108, 'x')).status().message(), HasSubstr("at most 107"));
+  EXPECT_THAT(ParseAddress("unix:" + std::string(108, 'x')).status().message(), HasSubstr("the maximum is 107"));
 }
 
 TEST(ParseAddress, NamesTheOnlyHost) {

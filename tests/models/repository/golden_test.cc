@@ -227,8 +227,8 @@ TEST_F(GoldenTest, NeedsWellFormedTensors) {
     golden_ = whole;
   };
   refused_with("input.1", at::full({1, 8, 8}, 0.5, at::kFloat), "clashes with picture.1");
-  refused_with("input.4", at::full({1, 8, 8}, 0.5, at::kFloat), "\"input.4\" is neither");
-  refused_with("comment", at::full({1}, 0.5, at::kFloat), "\"comment\" is neither");
+  refused_with("input.4", at::full({1, 8, 8}, 0.5, at::kFloat), "\"input.4\" is not input, picture or logits");
+  refused_with("comment", at::full({1}, 0.5, at::kFloat), "\"comment\" is not input, picture or logits");
   refused_with("input.0", at::full({3, 8, 8}, 0.5, at::kFloat), "\"input.0\" is not F32 [1, height, width]");
   refused_with("input.0", at::full({1, 8, 8}, 1, at::kLong), "\"input.0\" is not F32");
   refused_with("input.0", at::full({1, 12, 8}, 0.5, at::kFloat), "\"input.0\" does not fit the model");

@@ -105,7 +105,7 @@ TEST_F(AdminModelsTest, MemoryHasALimit) {
   ASSERT_GT(one, 0);
   Open(absl::StrCat("models { model: 'm' limits { max_memory_bytes: ", 2 * one - 1, " } }"));
   const absl::Status refused = admin_->LoadModel(FromText<v1::LoadModelRequest>("model: 'm' version: 1")).status();
-  EXPECT_THAT(refused.ToString(), HasSubstr("more than the model's limit"));
+  EXPECT_THAT(refused.ToString(), HasSubstr("exceeds the model's limit"));
   Open(absl::StrCat("models { model: 'm' limits { max_memory_bytes: ", 2 * one, " } }"));
   EXPECT_TRUE(admin_->LoadModel(FromText<v1::LoadModelRequest>("model: 'm' version: 1")).ok());
 }

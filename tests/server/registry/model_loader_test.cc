@@ -186,7 +186,7 @@ TEST_F(ModelLoaderTest, ALargeFileIsNotReadIntoLittleMemory) {
                     clock_);
   registry.Poll();
   EXPECT_EQ(loads, 1) << "of the small one";
-  EXPECT_THAT(registry.Get("small", 2)->reason, HasSubstr("more than the limit of --model-memory"));
+  EXPECT_THAT(registry.Get("small", 2)->reason, HasSubstr("exceeds the limit of --model-memory"));
   EXPECT_EQ(registry.Find("small").value()->id, id);
 }
 

@@ -178,7 +178,7 @@ TEST_F(RegistrySettingsTest, ALoadOverTheModelsLimitIsRefusedAndTheOldVersionSer
   files_.Add("m", 2);
   registry_->Poll();
   EXPECT_THAT(States(*registry_), ElementsAre("m/1 READY", "m/2 FAILED"));
-  EXPECT_THAT(registry_->Get("m", 2).value().reason, HasSubstr("more than the model's limit of 199 bytes"));
+  EXPECT_THAT(registry_->Get("m", 2).value().reason, HasSubstr("exceeds the model's limit of 199 bytes"));
   files_.Write("serving", "models { model: 'm' limits { max_memory_bytes: 200 } }");
   clock_.Advance(absl::Seconds(10));
   registry_->Poll();

@@ -42,7 +42,7 @@ TEST_F(AdmissionTest, IsBoundedByRequestsAndReleases) {
   ASSERT_TRUE(first.ok() && second.ok());
   const auto third = admission.Admit(Request());
   EXPECT_EQ(third.status().code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_THAT(std::string(third.status().message()), HasSubstr("holds 2 requests, its limit"));
+  EXPECT_THAT(std::string(third.status().message()), HasSubstr("has 2 requests, its limit"));
   ASSERT_TRUE(RetryAfter(third.status()).has_value());
   EXPECT_GT(*RetryAfter(third.status()), absl::ZeroDuration());
 

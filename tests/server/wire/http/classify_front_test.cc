@@ -128,7 +128,7 @@ TEST_F(HttpClassifyFrontTest, TheLineHoldsNothingThatAShellReads) {
 TEST_F(HttpClassifyFrontTest, WhatIsAskedForIsRefusedWithWhatThereIs) {
   const std::string image = NoisePng(8, 8, 1);
   const auto why = [&](const std::string& query) { return Refused(400, kBadRequest, kPath + query, image); };
-  EXPECT_THAT(why("?top=1"), HasSubstr("there are top_k, "));
+  EXPECT_THAT(why("?top=1"), HasSubstr("valid parameters are top_k, "));
   EXPECT_THAT(why("?top_k=6"), HasSubstr("has 5 classes; ask for 1 to 5"));
   EXPECT_THAT(why("?request_id=" + std::string(129, 'x')), HasSubstr("129 bytes long"));
   EXPECT_THAT(why("?resolution=400x400"), HasSubstr("tokens"));

@@ -132,7 +132,7 @@ TEST(ClassifyQuery, WhatIsWrongIsNamedWithWhatThereIs) {
   EXPECT_THAT(WhyNot("features=mean,class,mean"), HasSubstr("mean twice"));
   EXPECT_THAT(WhyNot("normalize=true"), HasSubstr("add features=KIND"));
   EXPECT_THAT(WhyNot("features=mean&normalize=1"), HasSubstr("true or false"));
-  EXPECT_THAT(WhyNot("top_k=1&top_k=1"), HasSubstr("top_k is there twice"));
+  EXPECT_THAT(WhyNot("top_k=1&top_k=1"), HasSubstr("top_k is given twice"));
   EXPECT_LT(WhyNot(std::string(10000, 'x')).size(), 400) << "what a caller sends is cut";
 }
 

@@ -129,12 +129,12 @@ TEST(InferPlan, EveryLimitIsTheLastThatIsTaken) {
   EXPECT_THAT(Refusal(outputs), HasSubstr("\"classification\" is 0; it must be 1 or more"));
   outputs.clear_outputs();
   for (int i = 0; i < 9; ++i) SetOutput(outputs, kLogits, 0);
-  EXPECT_THAT(Refusal(outputs), HasSubstr("asks for 9 outputs; at most 8"));
+  EXPECT_THAT(Refusal(outputs), HasSubstr("has 9 outputs; at most 8"));
   outputs.mutable_outputs()->RemoveLast();
   EXPECT_THAT(Refusal(outputs), HasSubstr("twice")) << "eight are not too many";
   outputs.clear_outputs();
   SetOutput(outputs, "labels", 0);
-  EXPECT_THAT(Refusal(outputs), HasSubstr("output \"labels\" is not known"));
+  EXPECT_THAT(Refusal(outputs), HasSubstr("output \"labels\" is unknown"));
 
   ModelInferRequest timed;
   auto& timeout = (*timed.mutable_parameters())["timeout"];
