@@ -126,7 +126,7 @@ def test_what_is_refused(admin: vitrine.AdminClient) -> None:
 def test_a_deadline_that_passes() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:  # takes the connection and never answers
         with vitrine.AdminClient("127.0.0.1:%d" % silent.getsockname()[1]) as waiting:
-            with pytest.raises(vitrine.DeadlineExceeded, match=r"may still: serving\(\) tells"):
+            with pytest.raises(vitrine.DeadlineExceeded, match=r"may still finish: serving\(\) shows it"):
                 waiting.load(NAME, 1, deadline=0.2)
 
 
