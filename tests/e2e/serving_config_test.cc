@@ -126,7 +126,7 @@ TEST_F(ServingConfigTest, ACanaryThatComputesMuchLongerIsPutAwayByItself) {
   ASSERT_EQ(status.put_away_size(), 1);
   EXPECT_EQ(status.put_away(0).version(), 2);
   EXPECT_THAT(status.put_away(0).reason(),
-              AllOf(HasSubstr("rolled back by the canary guard: it computes "), HasSubstr("the bound is 2.00")));
+              AllOf(HasSubstr("rolled back by the canary guard: it needs "), HasSubstr("the bound is 2.00")));
   EXPECT_EQ(running.Metric("vitrine_canary_rollbacks_total{model=\"m\",reason=\"slow\"}"), 1);
   v1::ClassifyResponse response;
   ASSERT_TRUE(running.Classify(request, &response).ok());

@@ -111,7 +111,7 @@ def test_what_is_no_token(token: str, tmp_path: Path) -> None:
     file = tmp_path / "token"
     file.write_bytes(token.encode("utf-8"))
     for options in ({"token": token}, {"token_file": str(file)}):
-        with pytest.raises(ValueError, match="the token.*(no header carries|is empty)") as caught:
+        with pytest.raises(ValueError, match="the token.*(invalid in a header|is empty)") as caught:
             vitrine.Client(**options)  # type: ignore[arg-type]
         assert token.strip() == "" or token not in str(caught.value)
 

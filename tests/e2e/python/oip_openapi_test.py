@@ -108,7 +108,7 @@ class OpenApi(unittest.TestCase):
 
     def test_the_parameters_are_those_that_are_taken(self):
         refusal = self.check("POST", f"/v1/models/{MODEL}:classify?nothing=1", 400, PICTURE)["error"]
-        taken = re.split(r",? and |, ", refusal.split("there are ")[1])
+        taken = re.split(r",? and |, ", refusal.split("valid parameters are ")[1])
         described = [self.resolve(each) for each in self.operation("POST", f"/v1/models/{MODEL}:classify")["parameters"]]
         self.assertEqual({each["name"] for each in described if each["in"] == "query"}, set(taken))
 

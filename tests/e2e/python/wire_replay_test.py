@@ -278,7 +278,7 @@ def describe_http1(came, closed, names):
 
 # Comparison
 
-MESSAGES = ("grpc-message", "error")  # texts for people: that there is one is compared, its words are not
+MESSAGES = ("grpc-message", "error", "message")  # texts for people: that there is one is compared, its words are not
 NUMBER = re.compile(r"-?\d+\.\d+(?:[eE]-?\d+)?")
 
 
