@@ -26,21 +26,45 @@ absl::Status CheckFits(const BatchRows& batch, const BatchLimits& limits) {
 
 absl::StatusOr<std::unique_ptr<Engine>> Engine::Make(const program::Program& program, engine::WeightSource& weights,
                                                      Device& device, const EngineOptions& options) {
+  Device* const slots[] = {&device};
+  ASSIGN_OR_RETURN(std::vector<std::unique_ptr<Engine>> made, MakeSlots(program, weights, slots, options));
+  return std::move(made.front());
+}
+
+absl::StatusOr<std::vector<std::unique_ptr<Engine>>> Engine::MakeSlots(const program::Program& program,
+                                                                       engine::WeightSource& weights,
+                                                                       std::span<Device* const> slots,
+                                                                       const EngineOptions& options) {
   const cpu::FloatMode mode;  // folding is arithmetic too
-  std::unique_ptr<Engine> made(new Engine(device, options.limits));
-  const auto images = static_cast<size_t>(options.limits.images);
-  made->batch_ = {.counts = made->buffers_.Allocate<int>(2),
-                  .images = made->buffers_.Allocate<ImageRows>(images + 1),
-                  .pixels = made->buffers_.Allocate<float>(static_cast<size_t>(options.limits.pixels))};
-  DeviceMatrices matrices(made->buffers_);
+  std::vector<std::unique_ptr<Engine>> made;
+  const auto shared = std::make_shared<Buffers>(*slots.front());
+  for (Device* const slot : slots) {
+    made.emplace_back(new Engine(*slot, options.limits));
+    made.back()->weights_ = shared;
+    RETURN_IF_ERROR(made.back()->AllocateBatch());
+  }
+  DeviceMatrices matrices(*shared);
   for (const bool tokens : {false, true}) {
     ASSIGN_OR_RETURN(const engine::LoweredPlan lowered,
                      engine::Lower(program, weights, options.choice, options.has_bf16, tokens));
-    ASSIGN_OR_RETURN((tokens ? made->tokens_ : made->logits_),
-                     MakeLaunches(lowered, options.limits, made->batch_, matrices, made->buffers_));
+    for (const std::unique_ptr<Engine>& engine : made) {
+      ASSIGN_OR_RETURN((tokens ? engine->tokens_ : engine->logits_),
+                       MakeLaunches(lowered, options.limits, engine->batch_, matrices, engine->buffers_));
+    }
+  }
+  for (const std::unique_ptr<Engine>& engine : made) {
+    ASSIGN_OR_RETURN(engine->recorded_, engine->device_.Record(engine->logits_.launches));
   }
   for (size_t weight = 0; weight < program.weights().size(); ++weight) weights.LetGo(weight);
   return made;
+}
+
+absl::Status Engine::AllocateBatch() {
+  const auto images = static_cast<size_t>(limits_.images);
+  batch_ = {.counts = buffers_.Allocate<int>(2),
+            .images = buffers_.Allocate<ImageRows>(images + 1),
+            .pixels = buffers_.Allocate<float>(static_cast<size_t>(limits_.pixels))};
+  return buffers_.status();
 }
 
 // Uploads the places of each layer's map, and checks that they fit its memory.
@@ -83,6 +107,25 @@ absl::Status Engine::Upload(const LaunchPlan& plan, const BatchRows& batch) {
   return UploadPlaces(plan, batch);
 }
 
+absl::Status Engine::RunWithTaps(const LaunchPlan& plan, const BatchRows& batch, const Taps& taps) {
+  auto tap = plan.taps.begin();
+  for (size_t i = 0; i <= plan.launches.size(); ++i) {
+    for (; tap != plan.taps.end() && tap->after == i; ++tap) RETURN_IF_ERROR(tap->take(device_, batch, taps));
+    if (i < plan.launches.size()) RETURN_IF_ERROR(device_.Run(plan.launches[i]));
+  }
+  return absl::OkStatus();
+}
+
+// Rows without gaps come in one copy.
+absl::Status Engine::DownloadLogits(const LaunchPlan& plan, int count, float* logits) {
+  const int rows = plan.logits.stride == plan.classes ? count : 1;
+  for (int64_t i = 0; i < count; i += rows) {
+    RETURN_IF_ERROR(device_.Download(logits + i * plan.classes, plan.logits.data + i * plan.logits.stride,
+                                     static_cast<size_t>(rows * plan.classes) * sizeof(float)));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status Engine::Run(std::span<const ImagePlanes> images, float* logits, AttentionTap* attention,
                          TokenTap* tokens) {
   const cpu::FloatMode mode;  // of the rows of positions
@@ -95,15 +138,12 @@ absl::Status Engine::Run(std::span<const ImagePlanes> images, float* logits, Att
     for (const int stage : tokens->wanted()) handed_out[stage];
   }
   const Taps taps = {attention, tokens == nullptr ? nullptr : &handed_out};
-  auto tap = plan.taps.begin();
-  for (size_t i = 0; i <= plan.launches.size(); ++i) {
-    for (; tap != plan.taps.end() && tap->after == i; ++tap) RETURN_IF_ERROR(tap->take(device_, batch, taps));
-    if (i < plan.launches.size()) RETURN_IF_ERROR(device_.Run(plan.launches[i]));
+  if (tokens == nullptr && (attention == nullptr || attention->empty())) {
+    RETURN_IF_ERROR(recorded_->Run());
+  } else {
+    RETURN_IF_ERROR(RunWithTaps(plan, batch, taps));
   }
-  for (int64_t i = 0; i < batch.count(); ++i) {
-    RETURN_IF_ERROR(device_.Download(logits + i * plan.classes, plan.logits.data + i * plan.logits.stride,
-                                     static_cast<size_t>(plan.classes) * sizeof(float)));
-  }
+  RETURN_IF_ERROR(DownloadLogits(plan, batch.count(), logits));
   for (auto& [stage, of] : handed_out) {
     if (of.rows.empty()) continue;  // the model has no such stage
     tokens->Put(stage, {std::move(of.rows), TokenLayout::Make(batch.grids, of.class_token ? 1 : 0)});

@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <span>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "models/attention_tap.h"
@@ -23,7 +24,7 @@ struct EngineOptions {
 };
 
 // A program on a device: weights and memory for batches within the limits, allocated once. Used by one thread at a
-// time, the one that uses the device.
+// time, the one that uses the device. Without taps, a batch allocates no memory of the device.
 //
 // The logits of an image have the same bits in any batch: no kernel is chosen by the number of rows, and every sum has
 // one order.
@@ -33,6 +34,11 @@ class Engine {
   // not run; RESOURCE_EXHAUSTED if its memory is too small. `device` must outlive the engine.
   static absl::StatusOr<std::unique_ptr<Engine>> Make(const program::Program& program, engine::WeightSource& weights,
                                                       Device& device, const EngineOptions& options = {});
+  // Makes an engine for each slot of one GPU: they share the weights, and run at the same time.
+  static absl::StatusOr<std::vector<std::unique_ptr<Engine>>> MakeSlots(const program::Program& program,
+                                                                        engine::WeightSource& weights,
+                                                                        std::span<Device* const> slots,
+                                                                        const EngineOptions& options = {});
 
   // Computes the logits [images, classes] of at least one image, and what the taps request; either may be null.
   // RESOURCE_EXHAUSTED if the images exceed the limits; errors of the device.
@@ -44,15 +50,20 @@ class Engine {
  private:
   Engine(Device& device, const BatchLimits& limits) : device_(device), limits_(limits), buffers_(device) {}
 
+  absl::Status AllocateBatch();
   absl::Status Upload(const LaunchPlan& plan, const BatchRows& batch);
   absl::Status UploadPlaces(const LaunchPlan& plan, const BatchRows& batch);
+  absl::Status RunWithTaps(const LaunchPlan& plan, const BatchRows& batch, const Taps& taps);
+  absl::Status DownloadLogits(const LaunchPlan& plan, int count, float* logits);
 
   Device& device_;
   const BatchLimits limits_;
+  std::shared_ptr<Buffers> weights_;
   Buffers buffers_;
   BatchMemory batch_;
   LaunchPlan logits_;
-  LaunchPlan tokens_;  // used with a token tap: computes all tokens of every stage
+  LaunchPlan tokens_;                   // used with a token tap: computes all tokens of every stage
+  std::unique_ptr<Recorded> recorded_;  // launches of logits_
 };
 
 }  // namespace vitrine::cuda

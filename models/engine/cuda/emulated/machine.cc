@@ -84,8 +84,8 @@ std::optional<Fault> Machine::Launch(const Shape& shape, const std::function<voi
   threads_.resize(std::max(threads_.size(), static_cast<size_t>(shape.threads)));
   for (size_t i = 0; i < threads_.size(); ++i) threads_[i].index = static_cast<int>(i);
   warps_.resize(threads_.size() / 32);
-  auto* const zone = static_cast<std::byte*>(memory_.Allocate(1));  // the pages around it are guards
-  shared_ = shape.shared_bytes == 0 ? zone : static_cast<std::byte*>(memory_.Allocate(shape.shared_bytes));
+  // Shared memory of no bytes is outside of every buffer.
+  shared_ = shape.shared_bytes == 0 ? nowhere_.data() : static_cast<std::byte*>(memory_.Allocate(shape.shared_bytes));
   launch_first_ = interval_ + 1;
   std::vector<int> order(static_cast<size_t>(shape.blocks));
   std::iota(order.begin(), order.end(), 0);
@@ -96,8 +96,7 @@ std::optional<Fault> Machine::Launch(const Shape& shape, const std::function<voi
     memory_.Reset(shared_, shape.shared_bytes);
     RunBlock();
   }
-  if (shared_ != zone) memory_.Free(shared_);
-  memory_.Free(zone);
+  if (shape.shared_bytes > 0) memory_.Free(shared_);
   // Threads that stand in the middle of a kernel are unwound.
   for (ThreadState& thread : threads_) {
     if (thread.state != State::kDone) thread.fiber = {};

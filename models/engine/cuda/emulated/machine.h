@@ -123,6 +123,7 @@ class Machine {
   const std::function<void()>* body_ = nullptr;
   int block_ = 0;
   std::byte* shared_ = nullptr;
+  alignas(16) std::array<std::byte, 16> nowhere_ = {};
   ThreadState* running_ = nullptr;
   std::optional<Fault> fault_;
   uint64_t interval_ = 0, launch_first_ = 0, block_first_ = 0;

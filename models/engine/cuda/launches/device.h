@@ -6,12 +6,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <memory>
 #include <span>
 #include <string>
 #include <type_traits>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 
 namespace vitrine::cuda {
 
@@ -33,17 +35,50 @@ Launch MakeLaunch(std::string step, std::string kernel, const Arguments& argumen
   return launch;
 }
 
-// Memory and kernels of a device, in the order of the calls. Used by one thread at a time.
+// Launches that are prepared to run again and again. The device must outlive them.
+class Recorded {
+ public:
+  virtual ~Recorded() = default;
+  virtual absl::Status Run() = 0;
+};
+
+// Memory and kernels of a device, in the order of the calls. Used by one thread at a time. Memory may be used by other
+// devices of the same GPU too, once the call that fills it is waited for, as Download does.
 class Device {
  public:
   virtual ~Device() = default;
   // Returns null if there is not enough memory. Aligned to at least 16 bytes.
   virtual void* Allocate(size_t bytes) = 0;
+  // Returns why the last Allocate returned null.
+  virtual absl::Status allocation_error() const {
+    return absl::ResourceExhaustedError("the device has not enough memory for the model");
+  }
   virtual void Free(void* buffer) = 0;
+  // `from` may be changed once this returns.
   virtual absl::Status Upload(void* to, const void* from, size_t bytes) = 0;
   virtual absl::Status Download(void* to, const void* from, size_t bytes) = 0;
   virtual absl::Status Run(const Launch& launch) = 0;
+  // Prepares launches, which must outlive the result. By default they run one by one.
+  virtual absl::StatusOr<std::unique_ptr<Recorded>> Record(std::span<const Launch> launches);
 };
+
+class OneByOne : public Recorded {
+ public:
+  OneByOne(Device& device, std::span<const Launch> launches) : device_(device), launches_(launches) {}
+  absl::Status Run() override {
+    for (const Launch& launch : launches_) {
+      if (absl::Status status = device_.Run(launch); !status.ok()) return status;
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  Device& device_;
+  const std::span<const Launch> launches_;
+};
+inline absl::StatusOr<std::unique_ptr<Recorded>> Device::Record(std::span<const Launch> launches) {
+  return std::make_unique<OneByOne>(*this, launches);
+}
 
 // Buffers of a device, freed together. The first error is kept, and status() returns it.
 class Buffers {
@@ -62,7 +97,7 @@ class Buffers {
     if (count == 0) return nullptr;
     void* const buffer = device_.Allocate(count * sizeof(T));
     if (buffer == nullptr) {
-      status_.Update(absl::ResourceExhaustedError("the device has not enough memory for the model"));
+      status_.Update(device_.allocation_error());
       return nullptr;
     }
     buffers_.push_back(buffer);

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/engine/cuda/driver/card.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/status_macros.h"
+
+namespace vitrine::cuda::driver {
+namespace {
+
+constexpr int kLeastCapability = 80;                    // 10 major + minor: bf16 and cp.async
+constexpr size_t kSharedWithoutAsking = size_t{48} << 10;  // more needs an attribute of the function
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Card>> Card::Open(const Driver& driver, int index, const void* image) {
+  const std::string name = absl::StrCat("cuda:", index);
+  if (index < 0 || index >= driver.devices()) {
+    return absl::FailedPreconditionError(absl::StrCat("there is no ", name, "; the NVIDIA driver finds ", driver.devices(), " GPUs, cuda:0 to cuda:",
+                               driver.devices() - 1));
+  }
+  int device = 0;
+  RETURN_IF_ERROR(driver.Check(driver.functions().cuDeviceGet(&device, index), "cuDeviceGet"));
+  std::unique_ptr<Card> card(new Card(driver, device, name));
+  RETURN_IF_ERROR(card->Load(image));
+  return card;
+}
+
+absl::Status Card::Load(const void* image) {
+  const Functions& call = functions();
+  char model[96] = "";
+  RETURN_IF_ERROR(Check(call.cuDeviceGetName(model, sizeof(model), device_), "cuDeviceGetName"));
+  model_ = model;
+  int major = 0, minor = 0;
+  for (const auto& [attribute, value] : {std::pair(kCapabilityMajor, &major), std::pair(kCapabilityMinor, &minor),
+                                         std::pair(kMultiprocessors, &multiprocessors_)}) {
+    RETURN_IF_ERROR(Check(call.cuDeviceGetAttribute(value, attribute, device_), "cuDeviceGetAttribute"));
+  }
+  if (10 * major + minor < kLeastCapability) {
+    return absl::FailedPreconditionError(absl::StrCat(name_, " is a ", model_, " of compute capability ", major, ".", minor,
+                               "; the kernels need 8.0 (Ampere) or newer"));
+  }
+  RETURN_IF_ERROR(Check(call.cuDevicePrimaryCtxRetain(&context_, device_), "cuDevicePrimaryCtxRetain"));
+  RETURN_IF_ERROR(Enter());
+  const Result loaded = call.cuModuleLoadData(&module_, image);
+  if (loaded == kInvalidImage) {
+    return absl::FailedPreconditionError(absl::StrCat("libvitrine_cuda.so was built without kernels (", driver_.Describe(loaded),
+                               "); build it with script/build cuda"));
+  }
+  if (loaded == kNoBinaryForGpu || loaded == kUnsupportedPtxVersion || loaded == kJitCompilationDisabled) {
+    return absl::FailedPreconditionError(absl::StrCat("libvitrine_cuda.so has no kernels for ", name_, ", a ", model_, " of compute capability ",
+                               major, ".", minor, " (", driver_.Describe(loaded),
+                               "); update the driver, which then compiles them, or build with this architecture"));
+  }
+  return Check(loaded, "cuModuleLoadData");
+}
+
+Card::~Card() {
+  if (context_ == nullptr || lost()) return;
+  static_cast<void>(Enter());
+  if (module_ != nullptr && !lost()) static_cast<void>(Check(functions().cuModuleUnload(module_), "cuModuleUnload"));
+  if (!lost()) functions().cuDevicePrimaryCtxRelease_v2(device_);
+}
+
+absl::Status Card::Enter() const {
+  if (lost()) {
+    const absl::MutexLock lock(&mutex_);
+    return absl::InternalError(why_lost_);
+  }
+  return Check(functions().cuCtxSetCurrent(context_), "cuCtxSetCurrent");
+}
+
+absl::Status Card::Check(Result result, std::string_view call) const {
+  if (result == kSuccess) return absl::OkStatus();
+  const absl::Status error = driver_.Check(result, call);
+  const std::string message = absl::StrCat(name_, ": ", std::string(error.message()));
+  if (IsSticky(result)) Lose(absl::StrCat(message, "; the device serves a new process alone"));
+  return absl::Status(error.code(), message);
+}
+
+absl::StatusOr<Kernel> Card::Find(std::string_view name, int threads, size_t shared_bytes) {
+  const Functions& call = functions();
+  Kernel kernel;
+  {
+    const absl::MutexLock lock(&mutex_);
+    const auto found = functions_.find(name);
+    if (found != functions_.end()) kernel.function = found->second;
+  }
+  if (kernel.function == nullptr) {
+    const std::string text(name);
+    RETURN_IF_ERROR(Check(call.cuModuleGetFunction(&kernel.function, module_, text.c_str()),
+                          absl::StrCat("cuModuleGetFunction of ", text)));
+    const absl::MutexLock lock(&mutex_);
+    functions_.emplace(text, kernel.function);
+  }
+  if (shared_bytes > kSharedWithoutAsking) {
+    RETURN_IF_ERROR(
+        Check(call.cuFuncSetAttribute(kernel.function, kMaxDynamicSharedBytes, static_cast<int>(shared_bytes)),
+              "cuFuncSetAttribute"));
+  }
+  int blocks = 0;
+  RETURN_IF_ERROR(
+      Check(call.cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel.function, threads, shared_bytes),
+            "cuOccupancyMaxActiveBlocksPerMultiprocessor"));
+  if (blocks == 0) return absl::InternalError(absl::StrCat(name_, " cannot run ", std::string(name), " with ", threads, " threads"));
+  kernel.blocks = blocks * multiprocessors_;
+  return kernel;
+}
+
+void Card::Lose(std::string why) const {
+  const absl::MutexLock lock(&mutex_);
+  if (lost()) return;
+  why_lost_ = std::move(why);
+  lost_.store(true, std::memory_order_release);
+}
+
+}  // namespace vitrine::cuda::driver

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_MODELS_ENGINE_CUDA_DRIVER_CARD_H_
+#define VITRINE_MODELS_ENGINE_CUDA_DRIVER_CARD_H_
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "models/engine/cuda/driver/driver.h"
+
+namespace vitrine::cuda::driver {
+
+// A kernel of the loaded module.
+struct Kernel {
+  FunctionHandle function = nullptr;
+  int blocks = 0;  // to launch: as many as the device runs at once
+};
+
+// A CUDA device: its primary context, and the engine's kernels in it. Thread-safe.
+class Card {
+ public:
+  // Loads `image`, the compiled kernels, into the primary context of a device. FAILED_PRECONDITION says what the device
+  // lacks and what to do.
+  static absl::StatusOr<std::unique_ptr<Card>> Open(const Driver& driver, int index, const void* image);
+  ~Card();
+  Card(const Card&) = delete;
+  Card& operator=(const Card&) = delete;
+
+  const std::string& name() const { return name_; }  // "cuda:0"
+  const std::string& model() const { return model_; }
+  const Functions& functions() const { return driver_.functions(); }
+
+  // Makes the device's context the calling thread's current one, which all other calls require.
+  absl::Status Enter() const;
+  // Returns an error that names the device, the call and the driver's text; marks the device as lost if the error is
+  // sticky.
+  absl::Status Check(Result result, std::string_view call) const;
+
+  // Returns a kernel for launches of this shape; loads its code at the first call.
+  absl::StatusOr<Kernel> Find(std::string_view name, int threads, size_t shared_bytes);
+
+  // A lost device fails every call until the process ends. `why` is kept for messages.
+  void Lose(std::string why) const;
+  bool lost() const { return lost_.load(std::memory_order_acquire); }
+
+ private:
+  Card(const Driver& driver, int device, std::string name) : driver_(driver), device_(device), name_(std::move(name)) {}
+
+  absl::Status Load(const void* image);
+
+  const Driver driver_;
+  const int device_;
+  const std::string name_;
+  std::string model_;
+  int multiprocessors_ = 0;
+  ContextHandle context_ = nullptr;
+  ModuleHandle module_ = nullptr;
+  mutable std::atomic<bool> lost_ = false;
+
+  mutable absl::Mutex mutex_;
+  std::map<std::string, FunctionHandle, std::less<>> functions_ ABSL_GUARDED_BY(mutex_);
+  mutable std::string why_lost_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace vitrine::cuda::driver
+
+#endif  // VITRINE_MODELS_ENGINE_CUDA_DRIVER_CARD_H_

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_MODELS_ENGINE_CUDA_DRIVER_DRIVER_H_
+#define VITRINE_MODELS_ENGINE_CUDA_DRIVER_DRIVER_H_
+
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "models/engine/cuda/driver/functions.h"
+
+namespace vitrine::cuda::driver {
+
+// Version of CUDA that the kernels are compiled with: code for a GPU runs with drivers of this major version and newer.
+inline constexpr int kLeastVersion = 13000;
+
+inline constexpr char kDriverFile[] = "libcuda.so.1";
+
+// The CUDA driver, loaded and initialized.
+class Driver {
+ public:
+  // FAILED_PRECONDITION says what is missing and what to do: no driver, a driver that lacks a function or is older than
+  // kLeastVersion, no device. The library stays loaded.
+  static absl::StatusOr<Driver> Open(const std::string& file = kDriverFile);
+
+  const Functions& functions() const { return functions_; }
+  int devices() const { return devices_; }
+
+  // Returns an error that names the call and has the driver's text; OK for kSuccess. RESOURCE_EXHAUSTED if memory is
+  // missing, INTERNAL otherwise.
+  absl::Status Check(Result result, std::string_view call) const;
+  // Returns the driver's name and text of an error: "CUDA_ERROR_NO_DEVICE: no CUDA-capable device is detected".
+  std::string Describe(Result result) const;
+
+ private:
+  Driver() = default;
+
+  Functions functions_;
+  int devices_ = 0;
+};
+
+// Returns true for errors after which every call of the process fails.
+bool IsSticky(Result result);
+
+}  // namespace vitrine::cuda::driver
+
+#endif  // VITRINE_MODELS_ENGINE_CUDA_DRIVER_DRIVER_H_

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/engine/cuda/driver/slot.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+#include "common/status_macros.h"
+
+namespace vitrine::cuda::driver {
+namespace {
+
+// Polls without sleep at first: a small batch takes less than a timer does.
+constexpr int kPollsWithoutSleep = 200;
+constexpr std::chrono::microseconds kBetweenPolls{20};
+
+DevicePointer PointerOf(const void* memory) {
+  return reinterpret_cast<DevicePointer>(memory);
+}
+
+}  // namespace
+
+// The launches of a plan as a graph of the driver, which belongs to one slot.
+class Graph : public Recorded {
+ public:
+  explicit Graph(Slot& slot) : slot_(slot) {}
+  ~Graph() override {
+    if (exec_ != nullptr && slot_.Settle()) slot_.card_.functions().cuGraphExecDestroy(exec_);
+  }
+
+  absl::Status Make(std::span<const Launch> launches) {
+    const Card& card = slot_.card_;
+    const Functions& call = card.functions();
+    RETURN_IF_ERROR(
+        card.Check(call.cuStreamBeginCapture_v2(slot_.stream_, kCaptureThreadLocal), "cuStreamBeginCapture"));
+    absl::Status status;
+    for (const Launch& launch : launches) status.Update(slot_.Enqueue(launch));
+    GraphHandle graph = nullptr;
+    status.Update(card.Check(call.cuStreamEndCapture(slot_.stream_, &graph), "cuStreamEndCapture"));
+    if (status.ok()) {
+      status = card.Check(call.cuGraphInstantiateWithFlags(&exec_, graph, 0), "cuGraphInstantiate");
+    }
+    if (graph != nullptr) status.Update(card.Check(call.cuGraphDestroy(graph), "cuGraphDestroy"));
+    // Allocates now what the first run would.
+    slot_.busy_ = true;
+    if (status.ok()) status = card.Check(call.cuGraphUpload(exec_, slot_.stream_), "cuGraphUpload");
+    return status.ok() ? slot_.Wait() : status;
+  }
+
+  absl::Status Run() override {
+    const Card& card = slot_.card_;
+    RETURN_IF_ERROR(card.Enter());
+    RETURN_IF_ERROR(slot_.Flush());
+    slot_.busy_ = true;
+    return card.Check(card.functions().cuGraphLaunch(exec_, slot_.stream_), "cuGraphLaunch");
+  }
+
+ private:
+  Slot& slot_;
+  GraphExecHandle exec_ = nullptr;
+};
+
+absl::StatusOr<std::unique_ptr<Slot>> Slot::Make(Card& card, const SlotOptions& options) {
+  std::unique_ptr<Slot> slot(new Slot(card, options));
+  RETURN_IF_ERROR(slot->Create());
+  return slot;
+}
+
+absl::Status Slot::Create() {
+  const Functions& call = card_.functions();
+  RETURN_IF_ERROR(card_.Enter());
+  RETURN_IF_ERROR(card_.Check(call.cuStreamCreate(&stream_, kStreamNonBlocking), "cuStreamCreate"));
+  RETURN_IF_ERROR(card_.Check(call.cuEventCreate(&event_, kEventDisableTiming), "cuEventCreate"));
+  void* staging = nullptr;
+  RETURN_IF_ERROR(card_.Check(call.cuMemHostAlloc(&staging, options_.staging_bytes, 0),
+                              absl::StrCat("cuMemHostAlloc of ", options_.staging_bytes, " bytes")));
+  staging_ = static_cast<std::byte*>(staging);
+  return absl::OkStatus();
+}
+
+Slot::~Slot() {
+  if (!Settle()) return;
+  const Functions& call = card_.functions();
+  if (staging_ != nullptr) call.cuMemFreeHost(staging_);
+  if (event_ != nullptr) call.cuEventDestroy_v2(event_);
+  if (stream_ != nullptr) call.cuStreamDestroy_v2(stream_);
+}
+
+void* Slot::Allocate(size_t bytes) {
+  DevicePointer memory = 0;
+  allocation_error_ = card_.Enter();
+  if (!allocation_error_.ok()) return nullptr;
+  const Result result = card_.functions().cuMemAlloc_v2(&memory, bytes);
+  allocation_error_ = card_.Check(result, absl::StrCat("cuMemAlloc of ", bytes, " bytes"));
+  return allocation_error_.ok() ? reinterpret_cast<void*>(memory) : nullptr;
+}
+
+void Slot::Free(void* buffer) {
+  if (Settle()) static_cast<void>(card_.Check(card_.functions().cuMemFree_v2(PointerOf(buffer)), "cuMemFree"));
+}
+
+// A lost device would block, and the process ends soon.
+bool Slot::Settle() {
+  if (busy_ || pending_bytes_ > 0) static_cast<void>(Wait());
+  return card_.Enter().ok() || !card_.lost();
+}
+
+absl::Status Slot::Upload(void* to, const void* from, size_t bytes) {
+  RETURN_IF_ERROR(card_.Enter());
+  const auto* source = static_cast<const std::byte*>(from);
+  auto* target = static_cast<std::byte*>(to);
+  while (bytes > 0) {
+    if (used_ == options_.staging_bytes) RETURN_IF_ERROR(Wait());
+    const size_t part = std::min(bytes, options_.staging_bytes - used_);
+    if (pending_bytes_ == 0 || pending_to_ + pending_bytes_ != target || pending_from_ + pending_bytes_ != used_) {
+      RETURN_IF_ERROR(Flush());
+      pending_to_ = target;
+      pending_from_ = used_;
+    }
+    std::memcpy(staging_ + used_, source, part);
+    used_ += part;
+    pending_bytes_ += part;
+    source += part;
+    target += part;
+    bytes -= part;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Slot::Flush() {
+  if (pending_bytes_ == 0) return absl::OkStatus();
+  const size_t bytes = std::exchange(pending_bytes_, 0);
+  busy_ = true;
+  const DevicePointer to = PointerOf(pending_to_);
+  return card_.Check(card_.functions().cuMemcpyHtoDAsync_v2(to, staging_ + pending_from_, bytes, stream_),
+                     "cuMemcpyHtoDAsync");
+}
+
+// The stream runs copies in order, so those that are queued have read the staging memory before it is written.
+absl::Status Slot::Download(void* to, const void* from, size_t bytes) {
+  RETURN_IF_ERROR(card_.Enter());
+  RETURN_IF_ERROR(Flush());
+  const auto* source = static_cast<const std::byte*>(from);
+  auto* target = static_cast<std::byte*>(to);
+  while (bytes > 0) {
+    const size_t part = std::min(bytes, options_.staging_bytes);
+    used_ = std::max(used_, part);
+    busy_ = true;
+    RETURN_IF_ERROR(
+        card_.Check(card_.functions().cuMemcpyDtoHAsync_v2(staging_, PointerOf(source), part, stream_),
+                    "cuMemcpyDtoHAsync"));
+    RETURN_IF_ERROR(Wait());
+    std::memcpy(target, staging_, part);
+    source += part;
+    target += part;
+    bytes -= part;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Slot::Wait() {
+  using Clock = std::chrono::steady_clock;
+  const Functions& call = card_.functions();
+  RETURN_IF_ERROR(card_.Enter());
+  RETURN_IF_ERROR(Flush());
+  RETURN_IF_ERROR(card_.Check(call.cuEventRecord(event_, stream_), "cuEventRecord"));
+  const Clock::time_point end = Clock::now() + absl::ToChronoNanoseconds(options_.limit);
+  for (int polls = 0;; ++polls) {
+    const Result result = call.cuEventQuery(event_);
+    if (result == kSuccess) break;
+    if (result != kNotReady) return card_.Check(result, "cuEventQuery");
+    if (polls < kPollsWithoutSleep) {
+      std::this_thread::yield();
+      continue;
+    }
+    if (Clock::now() > end) {
+      card_.Lose(absl::StrCat(card_.name(), " did not finish within ", absl::FormatDuration(options_.limit),
+                              ": a kernel does not end, or the device hangs; the device serves a new process alone"));
+      return card_.Enter();
+    }
+    std::this_thread::sleep_for(kBetweenPolls);
+  }
+  used_ = 0;
+  busy_ = false;
+  return absl::OkStatus();
+}
+
+absl::Status Slot::Enqueue(const Launch& launch) {
+  absl::StatusOr<Kernel> kernel = card_.Find(launch.kernel, launch.threads, launch.shared_bytes);
+  if (!kernel.ok()) return kernel.status();
+  // The driver copies the arguments before it returns.
+  void* parameters[] = {const_cast<std::byte*>(launch.arguments.data())};
+  const Result result = card_.functions().cuLaunchKernel(
+      kernel->function, static_cast<unsigned>(kernel->blocks), 1, 1, static_cast<unsigned>(launch.threads), 1, 1,
+      static_cast<unsigned>(launch.shared_bytes), stream_, parameters, nullptr);
+  return card_.Check(result, absl::StrCat(launch.step, ": cuLaunchKernel of ", launch.kernel));
+}
+
+absl::Status Slot::Run(const Launch& launch) {
+  RETURN_IF_ERROR(card_.Enter());
+  RETURN_IF_ERROR(Flush());
+  busy_ = true;
+  return Enqueue(launch);
+}
+
+absl::StatusOr<std::unique_ptr<Recorded>> Slot::Record(std::span<const Launch> launches) {
+  RETURN_IF_ERROR(card_.Enter());
+  RETURN_IF_ERROR(Flush());
+  // Code is loaded before the capture, which allows no allocation.
+  for (const Launch& launch : launches) {
+    RETURN_IF_ERROR(card_.Find(launch.kernel, launch.threads, launch.shared_bytes).status());
+  }
+  auto graph = std::make_unique<Graph>(*this);
+  RETURN_IF_ERROR(graph->Make(launches));
+  return graph;
+}
+
+}  // namespace vitrine::cuda::driver
