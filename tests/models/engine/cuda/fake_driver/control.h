@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// Settings and counters of the fake driver, for the test that loaded it.
+#ifndef VITRINE_TESTS_MODELS_ENGINE_CUDA_FAKE_DRIVER_CONTROL_H_
+#define VITRINE_TESTS_MODELS_ENGINE_CUDA_FAKE_DRIVER_CONTROL_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "models/engine/cuda/driver/functions.h"
+
+namespace vitrine::testing {
+
+struct FakeSettings {
+  int version = 13000;
+  int devices = 1;
+  int major = 9, minor = 0;  // compute capability
+  int multiprocessors = 3;
+  size_t memory_bytes = size_t{512} << 20;
+  size_t pinned_bytes = size_t{512} << 20;
+  int kernel_microseconds = 0;  // added to each kernel
+  double bytes_per_second = 0;  // of copies; 0: no limit
+  uint64_t seed = 1;            // of the order among streams and of the kernels' schedule
+};
+
+// What exists on the fake device.
+struct FakeUse {
+  size_t device_bytes = 0, pinned_bytes = 0;
+  int contexts = 0, modules = 0, streams = 0, events = 0, graphs = 0, graph_execs = 0;
+
+  bool operator==(const FakeUse&) const = default;
+};
+
+// Thread-safe.
+class FakeControl {
+ public:
+  // Begins a new driver, as a new process would have; what exists is forgotten. No call may be under way.
+  virtual void Reset(const FakeSettings& settings) = 0;
+  // Lets the n-th call from now return an error; a sticky one is returned by all calls after it too. A call that
+  // releases something releases it all the same, as the driver's do. 0: none.
+  virtual void Fail(int64_t nth, cuda::driver::Result error, bool sticky) = 0;
+  // Lets the n-th kernel from now run forever: its stream stands still. 0: none.
+  virtual void Hang(int64_t nth) = 0;
+
+  // Calls since Reset: of the function with this name; all for "".
+  virtual int64_t Calls(const std::string& name) const = 0;
+  virtual int64_t kernels() const = 0;
+  // True once all streams are empty or hang.
+  virtual bool idle() const = 0;
+  virtual FakeUse use() const = 0;
+  // Calls that a driver forbids, and faults of kernels, one a line.
+  virtual std::string faults() const = 0;
+
+ protected:
+  ~FakeControl() = default;
+};
+
+// Name of the library's function of type FakeControl*().
+inline constexpr char kFakeControlSymbol[] = "vitrine_fake_driver";
+
+}  // namespace vitrine::testing
+
+#endif  // VITRINE_TESTS_MODELS_ENGINE_CUDA_FAKE_DRIVER_CONTROL_H_

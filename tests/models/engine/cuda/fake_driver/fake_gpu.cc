@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/models/engine/cuda/fake_driver/fake_gpu.h"
+
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+
+namespace vitrine::testing {
+
+using cuda::driver::DevicePointer;
+using cuda::driver::StreamHandle;
+
+thread_local cuda::driver::ContextHandle current_context = nullptr;
+
+FakeGpu& FakeGpu::Get() {
+  static auto& gpu = *new FakeGpu();
+  return gpu;
+}
+
+// Programs set the fake by VITRINE_FAKE_GPU: "memory=1000000,kernel_us=50,fail=1200,hang=30".
+FakeGpu::FakeGpu() {
+  FakeSettings chosen;
+  int64_t fail = 0, hang = 0;
+  const char* const text = std::getenv("VITRINE_FAKE_GPU");
+  for (const absl::string_view setting : absl::StrSplit(text == nullptr ? "" : text, ',', absl::SkipEmpty())) {
+    const std::pair<std::string, std::string> pair = absl::StrSplit(setting, absl::MaxSplits('=', 1));
+    int64_t value = 0;
+    if (!absl::SimpleAtoi(pair.second, &value)) std::abort();
+    if (pair.first == "memory") {
+      chosen.memory_bytes = static_cast<size_t>(value);
+    } else if (pair.first == "kernel_us") {
+      chosen.kernel_microseconds = static_cast<int>(value);
+    } else if (pair.first == "version") {
+      chosen.version = static_cast<int>(value);
+    } else if (pair.first == "fail") {
+      fail = value;
+    } else if (pair.first == "hang") {
+      hang = value;
+    } else {
+      std::abort();
+    }
+  }
+  Reset(chosen);
+  Fail(fail, cuda::driver::kIllegalAddress, /*sticky=*/true);
+  Hang(hang);
+  worker_ = std::thread([this] { Work(); });
+}
+
+void FakeGpu::Reset(const FakeSettings& chosen) {
+  const std::scoped_lock lock(machine_mutex_, mutex);
+  settings = chosen;
+  initialized = false;
+  context_count = 0;
+  // Handles of the old driver are not freed: they stay unknown.
+  modules.clear();
+  streams.clear();
+  events.clear();
+  graphs.clear();
+  execs.clear();
+  pinned.clear();
+  pinned_total = 0;
+  device_.clear();
+  device_total_ = 0;
+  machine_ = std::make_unique<cuda::emulated::Machine>(
+      cuda::emulated::MachineOptions{.seed = chosen.seed, .sms = chosen.multiprocessors});
+  random_.seed(chosen.seed);
+  calls_.clear();
+  all_calls_ = kernels_ = fail_at_ = hang_at_ = 0;
+  lost_ = cuda::driver::kSuccess;
+  faults_.clear();
+  changed_.notify_all();
+}
+
+void FakeGpu::Fail(int64_t nth, Result error, bool sticky) {
+  const std::scoped_lock lock(mutex);
+  fail_at_ = nth == 0 ? 0 : all_calls_ + nth;
+  failure_ = error;
+  failure_is_sticky_ = sticky;
+}
+
+void FakeGpu::Hang(int64_t nth) {
+  const std::scoped_lock lock(mutex);
+  hang_at_ = nth == 0 ? 0 : kernels_ + nth;
+}
+
+int64_t FakeGpu::Calls(const std::string& name) const {
+  const std::scoped_lock lock(mutex);
+  if (name.empty()) return all_calls_;
+  const auto found = calls_.find(name);
+  return found == calls_.end() ? 0 : found->second;
+}
+
+int64_t FakeGpu::kernels() const {
+  const std::scoped_lock lock(mutex);
+  return kernels_;
+}
+
+bool FakeGpu::IdleNow() const {
+  for (const StreamHandle stream : streams) {
+    if (!stream->hangs && (stream->runs || (!stream->queue.empty() && lost_ == cuda::driver::kSuccess))) return false;
+  }
+  return true;
+}
+
+bool FakeGpu::idle() const {
+  const std::scoped_lock lock(mutex);
+  return IdleNow();
+}
+
+FakeUse FakeGpu::use() const {
+  const std::scoped_lock lock(mutex);
+  const auto count = [](const auto& handles) { return static_cast<int>(handles.size()); };
+  return {.device_bytes = device_total_,
+          .pinned_bytes = pinned_total,
+          .contexts = context_count,
+          .modules = count(modules),
+          .streams = count(streams),
+          .events = count(events),
+          .graphs = count(graphs),
+          .graph_execs = count(execs)};
+}
+
+std::string FakeGpu::faults() const {
+  const std::scoped_lock lock(mutex);
+  return faults_;
+}
+
+Result FakeGpu::Begin(const char* name, bool needs_context, bool& injected) {
+  injected = false;
+  ++calls_[name];
+  ++all_calls_;
+  if (lost_ != cuda::driver::kSuccess) return lost_;
+  if (all_calls_ == fail_at_) {
+    if (failure_is_sticky_) lost_ = failure_;
+    injected = true;
+    changed_.notify_all();
+    return failure_;
+  }
+  if (!initialized && std::strcmp(name, "cuInit") != 0 && std::strcmp(name, "cuDriverGetVersion") != 0) {
+    return Forbid(cuda::driver::kNotInitialized, absl::StrCat(name, " before cuInit"));
+  }
+  if (needs_context && (current_context != &context || context_count == 0)) {
+    return Forbid(cuda::driver::kInvalidContext, absl::StrCat(name, " in a thread without a current context"));
+  }
+  return cuda::driver::kSuccess;
+}
+
+Result FakeGpu::Forbid(Result result, const std::string& why) {
+  absl::StrAppend(&faults_, why, "\n");
+  return result;
+}
+
+Result FakeGpu::RefuseInCapture(const char* name) {
+  for (const StreamHandle stream : streams) {
+    const bool is_own = stream->captured_by == std::this_thread::get_id();
+    if (!stream->captures || (!is_own && stream->mode != cuda::driver::kCaptureGlobal)) continue;
+    stream->invalid = true;
+    return Forbid(cuda::driver::kCaptureUnsupported, absl::StrCat(name, " during a capture"));
+  }
+  return cuda::driver::kSuccess;
+}
+
+void FakeGpu::Add(StreamHandle stream, FakeWork work) {
+  if (stream->captures) {
+    stream->captured.push_back(std::move(work));
+    return;
+  }
+  stream->queue.push_back(std::move(work));
+  changed_.notify_all();
+}
+
+void FakeGpu::Synchronize(std::unique_lock<std::mutex>& lock) {
+  changed_.wait(lock, [&] {
+    if (lost_ != cuda::driver::kSuccess) return true;
+    for (const StreamHandle stream : streams) {
+      if (stream->hangs || stream->runs || !stream->queue.empty()) return false;
+    }
+    return true;
+  });
+}
+
+bool FakeGpu::IsPinned(const void* memory, size_t bytes) const {
+  auto* const begin = const_cast<std::byte*>(static_cast<const std::byte*>(memory));
+  auto found = pinned.upper_bound(begin);
+  return found != pinned.begin() && begin + bytes <= std::prev(found)->first + std::prev(found)->second;
+}
+
+bool FakeGpu::IsOnDevice(DevicePointer memory, size_t bytes) const {
+  const auto found = device_.upper_bound(memory);
+  return found != device_.begin() && memory + bytes <= std::prev(found)->first + std::prev(found)->second;
+}
+
+DevicePointer FakeGpu::AllocateDevice(std::unique_lock<std::mutex>& lock, size_t bytes) {
+  if (device_total_ + bytes > settings.memory_bytes) return 0;
+  device_total_ += bytes;
+  lock.unlock();
+  machine_mutex_.lock();
+  const auto memory = reinterpret_cast<DevicePointer>(machine_->memory().Allocate(bytes));
+  machine_mutex_.unlock();
+  lock.lock();
+  device_[memory] = bytes;
+  return memory;
+}
+
+void FakeGpu::FreeDevice(std::unique_lock<std::mutex>& lock, DevicePointer memory) {
+  Synchronize(lock);
+  if (lost_ != cuda::driver::kSuccess) return;
+  const auto found = device_.find(memory);
+  device_total_ -= found->second;
+  device_.erase(found);
+  lock.unlock();
+  machine_mutex_.lock();
+  machine_->memory().Free(reinterpret_cast<void*>(memory));
+  machine_mutex_.unlock();
+  lock.lock();
+}
+
+void FakeGpu::Work() {
+  std::unique_lock lock(mutex);
+  while (true) {
+    std::vector<StreamHandle> ready;
+    for (const StreamHandle stream : streams) {
+      if (!stream->queue.empty() && !stream->hangs) ready.push_back(stream);
+    }
+    if (ready.empty() || lost_ != cuda::driver::kSuccess) {
+      changed_.wait(lock);
+      continue;
+    }
+    const StreamHandle stream = ready[random_() % ready.size()];
+    const FakeWork work = std::move(stream->queue.front());
+    stream->queue.pop_front();
+    if (work.kind == FakeWork::Kind::kKernel && ++kernels_ == hang_at_) {
+      stream->hangs = true;
+      continue;
+    }
+    stream->runs = true;
+    Execute(lock, work);
+    stream->runs = false;
+    changed_.notify_all();
+  }
+}
+
+void FakeGpu::Execute(std::unique_lock<std::mutex>& lock, const FakeWork& work) {
+  double seconds = 0;
+  std::optional<cuda::emulated::Fault> fault;
+  const FakeSettings chosen = settings;
+  lock.unlock();
+  {
+    const std::scoped_lock machine_lock(machine_mutex_);
+    switch (work.kind) {
+      case FakeWork::Kind::kUpload:
+        machine_->memory().Upload(work.to, work.from, work.bytes);
+        break;
+      case FakeWork::Kind::kDownload:
+        machine_->memory().Download(work.to, work.from, work.bytes);
+        break;
+      case FakeWork::Kind::kKernel:
+        seconds = chosen.kernel_microseconds * 1e-6;
+        fault = machine_->Launch(work.shape, [&] { work.kernel->run(work.arguments.data()); });
+        break;
+      default:
+        break;
+    }
+  }
+  if (work.bytes > 0 && chosen.bytes_per_second > 0) seconds = static_cast<double>(work.bytes) / chosen.bytes_per_second;
+  if (seconds > 0) std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
+  lock.lock();
+  if (work.kind == FakeWork::Kind::kEvent) work.event->done = work.record;
+  if (work.kind == FakeWork::Kind::kGraphEnd) --work.exec->in_flight;
+  if (fault) {
+    Forbid(cuda::driver::kIllegalAddress, fault->ToString());
+    lost_ = cuda::driver::kIllegalAddress;
+  }
+}
+
+}  // namespace vitrine::testing

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_TESTS_MODELS_ENGINE_CUDA_FAKE_DRIVER_FAKE_GPU_H_
+#define VITRINE_TESTS_MODELS_ENGINE_CUDA_FAKE_DRIVER_FAKE_GPU_H_
+
+#include <condition_variable>
+#include <cstddef>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <random>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "models/engine/cuda/driver/functions.h"
+#include "models/engine/cuda/emulated/kernels.h"
+#include "models/engine/cuda/emulated/machine.h"
+#include "tests/models/engine/cuda/fake_driver/control.h"
+
+// What the driver's handles point to.
+namespace vitrine::cuda::driver {
+
+struct ContextOfDriver {};
+struct ModuleOfDriver {
+  std::map<std::string, std::unique_ptr<FunctionOfDriver>> functions;
+};
+struct FunctionOfDriver {
+  const emulated::NamedKernel* kernel = nullptr;
+  size_t most_shared_bytes = size_t{48} << 10;
+};
+struct EventOfDriver {
+  uint64_t recorded = 0, done = 0;
+};
+
+}  // namespace vitrine::cuda::driver
+
+namespace vitrine::testing {
+
+using cuda::driver::Result;
+
+// Work of a stream.
+struct FakeWork {
+  enum class Kind { kUpload, kDownload, kKernel, kEvent, kGraphEnd };
+  Kind kind = Kind::kEvent;
+  void* to = nullptr;
+  const void* from = nullptr;
+  size_t bytes = 0;
+  cuda::emulated::Shape shape;
+  const cuda::emulated::NamedKernel* kernel = nullptr;
+  std::vector<std::byte> arguments;
+  cuda::driver::EventHandle event = nullptr;
+  uint64_t record = 0;  // value of EventOfDriver::recorded
+  cuda::driver::GraphExecHandle exec = nullptr;
+};
+
+}  // namespace vitrine::testing
+
+namespace vitrine::cuda::driver {
+
+struct GraphOfDriver {
+  std::vector<vitrine::testing::FakeWork> work;
+};
+struct GraphExecOfDriver {
+  std::vector<vitrine::testing::FakeWork> work;
+  int in_flight = 0;
+};
+struct StreamOfDriver {
+  std::deque<vitrine::testing::FakeWork> queue;
+  bool runs = false, hangs = false;
+  bool captures = false, invalid = false;
+  int mode = 0;
+  std::thread::id captured_by;
+  std::vector<vitrine::testing::FakeWork> captured;
+};
+
+}  // namespace vitrine::cuda::driver
+
+namespace vitrine::testing {
+
+// The state behind the exported functions. A thread runs the work of the streams, each in order, in a random order
+// among streams: copies happen then, so memory that is changed too early changes results.
+class FakeGpu : public FakeControl {
+ public:
+  // The process's; never destroyed.
+  static FakeGpu& Get();
+
+  void Reset(const FakeSettings& settings) override;
+  void Fail(int64_t nth, Result error, bool sticky) override;
+  void Hang(int64_t nth) override;
+  int64_t Calls(const std::string& name) const override;
+  int64_t kernels() const override;
+  bool idle() const override;
+  FakeUse use() const override;
+  std::string faults() const override;
+
+  // --- for the exported functions, which hold `mutex`
+
+  // Counts a call. Returns the error that it must return, kSuccess if none; `injected` says if Fail chose it, so that a
+  // call that releases something does so.
+  Result Begin(const char* name, bool needs_context, bool& injected);
+  // Records a forbidden call, and returns `result`.
+  Result Forbid(Result result, const std::string& why);
+  // Refuses a call that no thread in capture may make.
+  Result RefuseInCapture(const char* name);
+  // Appends to a stream, or to what it captures.
+  void Add(cuda::driver::StreamHandle stream, FakeWork work);
+  // Waits until all streams are empty, as calls do that synchronize.
+  void Synchronize(std::unique_lock<std::mutex>& lock);
+  bool IsPinned(const void* memory, size_t bytes) const;
+  bool IsOnDevice(cuda::driver::DevicePointer memory, size_t bytes) const;
+  // Allocations wait for a running kernel, which uses the same memory.
+  cuda::driver::DevicePointer AllocateDevice(std::unique_lock<std::mutex>& lock, size_t bytes);
+  void FreeDevice(std::unique_lock<std::mutex>& lock, cuda::driver::DevicePointer memory);
+
+  mutable std::mutex mutex;
+  FakeSettings settings;
+  bool initialized = false;
+  int context_count = 0;
+  cuda::driver::ContextOfDriver context;
+  std::set<cuda::driver::ModuleHandle> modules;
+  std::set<cuda::driver::StreamHandle> streams;
+  std::set<cuda::driver::EventHandle> events;
+  std::set<cuda::driver::GraphHandle> graphs;
+  std::set<cuda::driver::GraphExecHandle> execs;
+  std::map<std::byte*, size_t> pinned;
+  size_t pinned_total = 0;
+
+ private:
+  FakeGpu();
+  void Work();
+  void Execute(std::unique_lock<std::mutex>& lock, const FakeWork& work);
+  bool IdleNow() const;
+
+  std::condition_variable changed_;
+  std::mutex machine_mutex_;  // taken without `mutex`
+  std::unique_ptr<cuda::emulated::Machine> machine_;
+  std::map<cuda::driver::DevicePointer, size_t> device_;
+  size_t device_total_ = 0;
+  std::mt19937_64 random_;
+  std::map<std::string, int64_t> calls_;
+  int64_t all_calls_ = 0, kernels_ = 0;
+  int64_t fail_at_ = 0, hang_at_ = 0;
+  Result failure_ = cuda::driver::kSuccess;
+  bool failure_is_sticky_ = false;
+  Result lost_ = cuda::driver::kSuccess;
+  std::string faults_;
+  std::thread worker_;
+};
+
+// The calling thread's context.
+extern thread_local cuda::driver::ContextHandle current_context;
+
+}  // namespace vitrine::testing
+
+#endif  // VITRINE_TESTS_MODELS_ENGINE_CUDA_FAKE_DRIVER_FAKE_GPU_H_
