@@ -52,6 +52,7 @@ absl::StatusOr<std::vector<std::unique_ptr<Engine>>> Engine::MakeSlots(const pro
                        MakeLaunches(lowered, options.limits, engine->batch_, matrices, engine->buffers_));
     }
   }
+  RETURN_IF_ERROR(shared->status());
   for (const std::unique_ptr<Engine>& engine : made) {
     ASSIGN_OR_RETURN(engine->recorded_, engine->device_.Record(engine->logits_.launches));
   }

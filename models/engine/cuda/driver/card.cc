@@ -9,7 +9,7 @@
 namespace vitrine::cuda::driver {
 namespace {
 
-constexpr int kLeastCapability = 80;                    // 10 major + minor: bf16 and cp.async
+constexpr int kLeastCapability = 80;                       // 10 major + minor: bf16 and cp.async
 constexpr size_t kSharedWithoutAsking = size_t{48} << 10;  // more needs an attribute of the function
 
 }  // namespace
@@ -17,8 +17,9 @@ constexpr size_t kSharedWithoutAsking = size_t{48} << 10;  // more needs an attr
 absl::StatusOr<std::unique_ptr<Card>> Card::Open(const Driver& driver, int index, const void* image) {
   const std::string name = absl::StrCat("cuda:", index);
   if (index < 0 || index >= driver.devices()) {
-    return absl::FailedPreconditionError(absl::StrCat("there is no ", name, "; the NVIDIA driver finds ", driver.devices(), " GPUs, cuda:0 to cuda:",
-                               driver.devices() - 1));
+    return absl::FailedPreconditionError(absl::StrCat("there is no ", name, "; the NVIDIA driver finds ",
+                                                      driver.devices(),
+                                                      " GPUs, cuda:0 to cuda:", driver.devices() - 1));
   }
   int device = 0;
   RETURN_IF_ERROR(driver.Check(driver.functions().cuDeviceGet(&device, index), "cuDeviceGet"));
@@ -38,20 +39,21 @@ absl::Status Card::Load(const void* image) {
     RETURN_IF_ERROR(Check(call.cuDeviceGetAttribute(value, attribute, device_), "cuDeviceGetAttribute"));
   }
   if (10 * major + minor < kLeastCapability) {
-    return absl::FailedPreconditionError(absl::StrCat(name_, " is a ", model_, " of compute capability ", major, ".", minor,
-                               "; the kernels need 8.0 (Ampere) or newer"));
+    return absl::FailedPreconditionError(absl::StrCat(name_, " is a ", model_, " of compute capability ", major, ".",
+                                                      minor, "; the kernels need 8.0 (Ampere) or newer"));
   }
   RETURN_IF_ERROR(Check(call.cuDevicePrimaryCtxRetain(&context_, device_), "cuDevicePrimaryCtxRetain"));
   RETURN_IF_ERROR(Enter());
   const Result loaded = call.cuModuleLoadData(&module_, image);
   if (loaded == kInvalidImage) {
-    return absl::FailedPreconditionError(absl::StrCat("libvitrine_cuda.so was built without kernels (", driver_.Describe(loaded),
-                               "); build it with script/build cuda"));
+    return absl::FailedPreconditionError(absl::StrCat("libvitrine_cuda.so was built without kernels (",
+                                                      driver_.Describe(loaded), "); build it with script/build cuda"));
   }
   if (loaded == kNoBinaryForGpu || loaded == kUnsupportedPtxVersion || loaded == kJitCompilationDisabled) {
-    return absl::FailedPreconditionError(absl::StrCat("libvitrine_cuda.so has no kernels for ", name_, ", a ", model_, " of compute capability ",
-                               major, ".", minor, " (", driver_.Describe(loaded),
-                               "); update the driver, which then compiles them, or build with this architecture"));
+    return absl::FailedPreconditionError(
+        absl::StrCat("libvitrine_cuda.so has no kernels for ", name_, ", a ", model_, " of compute capability ", major,
+                     ".", minor, " (", driver_.Describe(loaded),
+                     "); update the driver, which then compiles them, or build with this architecture"));
   }
   return Check(loaded, "cuModuleLoadData");
 }
@@ -103,7 +105,8 @@ absl::StatusOr<Kernel> Card::Find(std::string_view name, int threads, size_t sha
   RETURN_IF_ERROR(
       Check(call.cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel.function, threads, shared_bytes),
             "cuOccupancyMaxActiveBlocksPerMultiprocessor"));
-  if (blocks == 0) return absl::InternalError(absl::StrCat(name_, " cannot run ", std::string(name), " with ", threads, " threads"));
+  if (blocks == 0)
+    return absl::InternalError(absl::StrCat(name_, " cannot run ", std::string(name), " with ", threads, " threads"));
   kernel.blocks = blocks * multiprocessors_;
   return kernel;
 }

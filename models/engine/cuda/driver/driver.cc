@@ -14,7 +14,7 @@ std::string VersionText(int version) {
 
 // Returns the first name that the library lacks, null if it has all.
 const char* LoadFunctions(void* library, Functions& functions) {
-#define VITRINE_DRIVER_LOAD(name, parameters)                                               \
+#define VITRINE_DRIVER_LOAD(name, parameters)                                         \
   functions.name = reinterpret_cast<decltype(functions.name)>(dlsym(library, #name)); \
   if (functions.name == nullptr) return #name;
   VITRINE_DRIVER_FUNCTIONS(VITRINE_DRIVER_LOAD)
@@ -28,33 +28,38 @@ absl::StatusOr<Driver> Driver::Open(const std::string& file) {
   void* const library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
     const char* const error = dlerror();
-    return absl::FailedPreconditionError(absl::StrCat("there is no NVIDIA driver on this machine (", error == nullptr ? file : error,
-                               "); install it, and start a container with its GPUs (docker run --gpus all)"));
+    return absl::FailedPreconditionError(
+        absl::StrCat("there is no NVIDIA driver on this machine (", error == nullptr ? file : error,
+                     "); install it, and start a container with its GPUs (docker run --gpus all)"));
   }
   Driver driver;
   if (const char* const missing = LoadFunctions(library, driver.functions_); missing != nullptr) {
-    return absl::FailedPreconditionError(absl::StrCat("the NVIDIA driver is too old: it lacks ", missing, "; install one for CUDA ",
-                               VersionText(kLeastVersion)));
+    return absl::FailedPreconditionError(absl::StrCat("the NVIDIA driver is too old: it lacks ", missing,
+                                                      "; install one for CUDA ", VersionText(kLeastVersion)));
   }
   int version = 0;
   if (const Result result = driver.functions_.cuDriverGetVersion(&version); result != kSuccess) {
     return absl::FailedPreconditionError(absl::StrCat("cuDriverGetVersion failed (", driver.Describe(result), ")"));
   }
   if (version < kLeastVersion) {
-    return absl::FailedPreconditionError(absl::StrCat("the NVIDIA driver is too old: it supports CUDA ", VersionText(version),
-                               ", and the kernels need ", VersionText(kLeastVersion),
-                               "; update it to 580 or newer"));
+    return absl::FailedPreconditionError(absl::StrCat("the NVIDIA driver is too old: it supports CUDA ",
+                                                      VersionText(version), ", and the kernels need ",
+                                                      VersionText(kLeastVersion), "; update it to 580 or newer"));
   }
   if (const Result result = driver.functions_.cuInit(0); result != kSuccess && result != kNoDevice) {
-    return absl::FailedPreconditionError(absl::StrCat("cuInit failed (", driver.Describe(result),
-                               "); nvidia-smi shows if the driver works, and a restart loads a new kernel module"));
+    return absl::FailedPreconditionError(
+        absl::StrCat("cuInit failed (", driver.Describe(result),
+                     "); nvidia-smi shows if the driver works, and a restart loads a new kernel module"));
   }
-  if (const Result result = driver.functions_.cuDeviceGetCount(&driver.devices_);
-      result != kSuccess || driver.devices_ == 0) {
-    return absl::FailedPreconditionError(absl::StrCat("the NVIDIA driver finds no GPU (",
-                               driver.Describe(result == kSuccess ? kNoDevice : result),
-                               "); a container needs --gpus, a pod a limit of nvidia.com/gpu, and "
-                               "CUDA_VISIBLE_DEVICES must not hide it"));
+  const Result counted = driver.functions_.cuDeviceGetCount(&driver.devices_);
+  if (counted != kSuccess && counted != kNoDevice) {
+    return absl::FailedPreconditionError(absl::StrCat("cuDeviceGetCount failed (", driver.Describe(counted), ")"));
+  }
+  if (driver.devices_ == 0) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("the NVIDIA driver finds no GPU (", driver.Describe(kNoDevice),
+                     "); a container needs --gpus, a pod a limit of nvidia.com/gpu, and CUDA_VISIBLE_DEVICES must not "
+                     "hide it"));
   }
   return driver;
 }

@@ -64,45 +64,45 @@ inline constexpr unsigned kStreamNonBlocking = 1, kEventDisableTiming = 2;
 inline constexpr int kCaptureGlobal = 0, kCaptureThreadLocal = 1;
 
 // F(name, parameters)
-#define VITRINE_DRIVER_FUNCTIONS(F)                                                                                    \
-  F(cuInit, (unsigned flags))                                                                                          \
-  F(cuDriverGetVersion, (int* version))                                                                                \
-  F(cuGetErrorName, (Result error, const char** name))                                                                 \
-  F(cuGetErrorString, (Result error, const char** text))                                                               \
-  F(cuDeviceGetCount, (int* count))                                                                                    \
-  F(cuDeviceGet, (int* device, int ordinal))                                                                           \
-  F(cuDeviceGetName, (char* name, int bytes, int device))                                                              \
-  F(cuDeviceGetAttribute, (int* value, int attribute, int device))                                                     \
-  F(cuDevicePrimaryCtxRetain, (ContextHandle * context, int device))                                                   \
-  F(cuDevicePrimaryCtxRelease_v2, (int device))                                                                        \
-  F(cuCtxSetCurrent, (ContextHandle context))                                                                          \
-  F(cuModuleLoadData, (ModuleHandle * module, const void* image))                                                      \
-  F(cuModuleUnload, (ModuleHandle module))                                                                             \
-  F(cuModuleGetFunction, (FunctionHandle * function, ModuleHandle module, const char* name))                           \
-  F(cuFuncSetAttribute, (FunctionHandle function, int attribute, int value))                                           \
-  F(cuOccupancyMaxActiveBlocksPerMultiprocessor,                                                                       \
-    (int* blocks, FunctionHandle function, int threads, size_t shared_bytes))                                          \
-  F(cuLaunchKernel, (FunctionHandle function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,     \
-                     unsigned block_y, unsigned block_z, unsigned shared_bytes, StreamHandle stream,                   \
-                     void** parameters, void** extra))                                                                 \
-  F(cuMemAlloc_v2, (DevicePointer * memory, size_t bytes))                                                             \
-  F(cuMemFree_v2, (DevicePointer memory))                                                                              \
-  F(cuMemHostAlloc, (void** memory, size_t bytes, unsigned flags))                                                     \
-  F(cuMemFreeHost, (void* memory))                                                                                     \
-  F(cuMemcpyHtoDAsync_v2, (DevicePointer to, const void* from, size_t bytes, StreamHandle stream))                     \
-  F(cuMemcpyDtoHAsync_v2, (void* to, DevicePointer from, size_t bytes, StreamHandle stream))                           \
-  F(cuStreamCreate, (StreamHandle * stream, unsigned flags))                                                           \
-  F(cuStreamDestroy_v2, (StreamHandle stream))                                                                         \
-  F(cuStreamBeginCapture_v2, (StreamHandle stream, int mode))                                                          \
-  F(cuStreamEndCapture, (StreamHandle stream, GraphHandle * graph))                                                    \
-  F(cuEventCreate, (EventHandle * event, unsigned flags))                                                              \
-  F(cuEventDestroy_v2, (EventHandle event))                                                                            \
-  F(cuEventRecord, (EventHandle event, StreamHandle stream))                                                           \
-  F(cuEventQuery, (EventHandle event))                                                                                 \
-  F(cuGraphInstantiateWithFlags, (GraphExecHandle * exec, GraphHandle graph, unsigned long long flags))                \
-  F(cuGraphUpload, (GraphExecHandle exec, StreamHandle stream))                                                        \
-  F(cuGraphLaunch, (GraphExecHandle exec, StreamHandle stream))                                                        \
-  F(cuGraphExecDestroy, (GraphExecHandle exec))                                                                        \
+#define VITRINE_DRIVER_FUNCTIONS(F)                                                                                  \
+  F(cuInit, (unsigned flags))                                                                                        \
+  F(cuDriverGetVersion, (int* version))                                                                              \
+  F(cuGetErrorName, (Result error, const char** name))                                                               \
+  F(cuGetErrorString, (Result error, const char** text))                                                             \
+  F(cuDeviceGetCount, (int* count))                                                                                  \
+  F(cuDeviceGet, (int* device, int ordinal))                                                                         \
+  F(cuDeviceGetName, (char* name, int bytes, int device))                                                            \
+  F(cuDeviceGetAttribute, (int* value, int attribute, int device))                                                   \
+  F(cuDevicePrimaryCtxRetain, (ContextHandle * context, int device))                                                 \
+  F(cuDevicePrimaryCtxRelease_v2, (int device))                                                                      \
+  F(cuCtxSetCurrent, (ContextHandle context))                                                                        \
+  F(cuModuleLoadData, (ModuleHandle * module, const void* image))                                                    \
+  F(cuModuleUnload, (ModuleHandle module))                                                                           \
+  F(cuModuleGetFunction, (FunctionHandle * function, ModuleHandle module, const char* name))                         \
+  F(cuFuncSetAttribute, (FunctionHandle function, int attribute, int value))                                         \
+  F(cuOccupancyMaxActiveBlocksPerMultiprocessor,                                                                     \
+    (int* blocks, FunctionHandle function, int threads, size_t shared_bytes))                                        \
+  F(cuLaunchKernel,                                                                                                  \
+    (FunctionHandle function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y, \
+     unsigned block_z, unsigned shared_bytes, StreamHandle stream, void** parameters, void** extra))                 \
+  F(cuMemAlloc_v2, (DevicePointer * memory, size_t bytes))                                                           \
+  F(cuMemFree_v2, (DevicePointer memory))                                                                            \
+  F(cuMemHostAlloc, (void** memory, size_t bytes, unsigned flags))                                                   \
+  F(cuMemFreeHost, (void* memory))                                                                                   \
+  F(cuMemcpyHtoDAsync_v2, (DevicePointer to, const void* from, size_t bytes, StreamHandle stream))                   \
+  F(cuMemcpyDtoHAsync_v2, (void* to, DevicePointer from, size_t bytes, StreamHandle stream))                         \
+  F(cuStreamCreate, (StreamHandle * stream, unsigned flags))                                                         \
+  F(cuStreamDestroy_v2, (StreamHandle stream))                                                                       \
+  F(cuStreamBeginCapture_v2, (StreamHandle stream, int mode))                                                        \
+  F(cuStreamEndCapture, (StreamHandle stream, GraphHandle * graph))                                                  \
+  F(cuEventCreate, (EventHandle * event, unsigned flags))                                                            \
+  F(cuEventDestroy_v2, (EventHandle event))                                                                          \
+  F(cuEventRecord, (EventHandle event, StreamHandle stream))                                                         \
+  F(cuEventQuery, (EventHandle event))                                                                               \
+  F(cuGraphInstantiateWithFlags, (GraphExecHandle * exec, GraphHandle graph, unsigned long long flags))              \
+  F(cuGraphUpload, (GraphExecHandle exec, StreamHandle stream))                                                      \
+  F(cuGraphLaunch, (GraphExecHandle exec, StreamHandle stream))                                                      \
+  F(cuGraphExecDestroy, (GraphExecHandle exec))                                                                      \
   F(cuGraphDestroy, (GraphHandle graph))
 
 // The loaded functions, by their exported names.

@@ -148,9 +148,8 @@ absl::Status Slot::Download(void* to, const void* from, size_t bytes) {
     const size_t part = std::min(bytes, options_.staging_bytes);
     used_ = std::max(used_, part);
     busy_ = true;
-    RETURN_IF_ERROR(
-        card_.Check(card_.functions().cuMemcpyDtoHAsync_v2(staging_, PointerOf(source), part, stream_),
-                    "cuMemcpyDtoHAsync"));
+    RETURN_IF_ERROR(card_.Check(card_.functions().cuMemcpyDtoHAsync_v2(staging_, PointerOf(source), part, stream_),
+                                "cuMemcpyDtoHAsync"));
     RETURN_IF_ERROR(Wait());
     std::memcpy(target, staging_, part);
     source += part;

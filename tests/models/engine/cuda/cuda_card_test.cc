@@ -35,7 +35,8 @@ TEST(CudaCard, SaysWhatAMachineLacks) {
               HasSubstr("there is no NVIDIA driver on this machine (libno-such-driver.so"));
   EXPECT_THAT(std::string(Driver::Open("libm.so.6").status().message()),
               HasSubstr("the NVIDIA driver is too old: it lacks cuInit"));
-  EXPECT_THAT(Refusal({.version = 12080}), HasSubstr("it supports CUDA 12.8, and the kernels need 13.0; update it to 580"));
+  EXPECT_THAT(Refusal({.version = 12080}),
+              HasSubstr("it supports CUDA 12.8, and the kernels need 13.0; update it to 580"));
   EXPECT_THAT(Refusal({.devices = 0}), HasSubstr("finds no GPU (CUDA_ERROR_NO_DEVICE 100: no CUDA-capable device"));
   EXPECT_THAT(Refusal({.major = 7, .minor = 5}),
               HasSubstr("cuda:0 is a Emulated GPU of compute capability 7.5; the kernels need 8.0"));
@@ -174,7 +175,8 @@ TEST(CudaSlot, AFaultOfAKernelLosesTheDevice) {
   const absl::Status status = sum.Download(*slot).status();
   EXPECT_THAT(std::string(status.message()), HasSubstr("CUDA_ERROR_ILLEGAL_ADDRESS 700"));
   EXPECT_TRUE(card->lost());
-  EXPECT_THAT(std::string(sum.Upload(*slot, Numbers(64)).message()), HasSubstr("the device serves a new process alone"));
+  EXPECT_THAT(std::string(sum.Upload(*slot, Numbers(64)).message()),
+              HasSubstr("the device serves a new process alone"));
   EXPECT_THAT(Fake().faults(), HasSubstr("stray access in vitrine_add"));
 }
 

@@ -4,11 +4,18 @@
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
+#include "tests/paths.h"
+
 namespace vitrine::testing {
+namespace {
+
+constexpr char kFakeDriver[] = VITRINE_TESTS "/cuda/libcuda.so.1";
+
+}  // namespace
 
 FakeControl& Fake() {
   static FakeControl* const control = [] {
-    void* const library = dlopen(VITRINE_FAKE_DRIVER, RTLD_NOW | RTLD_LOCAL);
+    void* const library = dlopen(kFakeDriver, RTLD_NOW | RTLD_LOCAL);
     if (library == nullptr) ADD_FAILURE() << dlerror();
     return reinterpret_cast<FakeControl* (*)()>(dlsym(library, kFakeControlSymbol))();
   }();
@@ -16,7 +23,7 @@ FakeControl& Fake() {
 }
 
 absl::StatusOr<cuda::driver::Driver> OpenFake() {
-  return cuda::driver::Driver::Open(VITRINE_FAKE_DRIVER);
+  return cuda::driver::Driver::Open(kFakeDriver);
 }
 
 std::unique_ptr<cuda::driver::Card> NewCard(const FakeSettings& settings) {

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <ostream>
 #include <string>
 
 #include "models/engine/cuda/driver/functions.h"
@@ -29,6 +30,11 @@ struct FakeUse {
   int contexts = 0, modules = 0, streams = 0, events = 0, graphs = 0, graph_execs = 0;
 
   bool operator==(const FakeUse&) const = default;
+  friend void PrintTo(const FakeUse& use, std::ostream* out) {
+    *out << use.device_bytes << " bytes, " << use.pinned_bytes << " pinned, " << use.contexts << " contexts, "
+         << use.modules << " modules, " << use.streams << " streams, " << use.events << " events, " << use.graphs
+         << " graphs, " << use.graph_execs << " executable graphs";
+  }
 };
 
 // Thread-safe.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/models/engine/cuda/fake_driver/fake_gpu.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
@@ -53,7 +54,12 @@ FakeGpu::FakeGpu() {
 }
 
 void FakeGpu::Reset(const FakeSettings& chosen) {
-  const std::scoped_lock lock(machine_mutex_, mutex);
+  std::unique_lock lock(mutex);
+  // What runs uses the old machine.
+  changed_.wait(lock, [&] {
+    return std::none_of(streams.begin(), streams.end(), [](StreamHandle stream) { return stream->runs; });
+  });
+  const std::scoped_lock machine_lock(machine_mutex_);
   settings = chosen;
   initialized = false;
   context_count = 0;
@@ -268,7 +274,8 @@ void FakeGpu::Execute(std::unique_lock<std::mutex>& lock, const FakeWork& work) 
         break;
     }
   }
-  if (work.bytes > 0 && chosen.bytes_per_second > 0) seconds = static_cast<double>(work.bytes) / chosen.bytes_per_second;
+  if (work.bytes > 0 && chosen.bytes_per_second > 0)
+    seconds = static_cast<double>(work.bytes) / chosen.bytes_per_second;
   if (seconds > 0) std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
   lock.lock();
   if (work.kind == FakeWork::Kind::kEvent) work.event->done = work.record;

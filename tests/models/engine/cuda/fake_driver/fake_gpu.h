@@ -65,6 +65,7 @@ struct GraphOfDriver {
 struct GraphExecOfDriver {
   std::vector<vitrine::testing::FakeWork> work;
   int in_flight = 0;
+  StreamHandle stream = nullptr;  // of the last launch
 };
 struct StreamOfDriver {
   std::deque<vitrine::testing::FakeWork> queue;
@@ -134,7 +135,7 @@ class FakeGpu : public FakeControl {
   bool IdleNow() const;
 
   std::condition_variable changed_;
-  std::mutex machine_mutex_;  // taken without `mutex`
+  std::mutex machine_mutex_;  // its holder does not wait for `mutex`
   std::unique_ptr<cuda::emulated::Machine> machine_;
   std::map<cuda::driver::DevicePointer, size_t> device_;
   size_t device_total_ = 0;

@@ -44,7 +44,8 @@ template <class Handle>
 Result Release(const char* name, std::set<Handle> FakeGpu::*handles, Handle handle) {
   Call call(name);
   if (call.skips_release()) return call.error;
-  if ((call.gpu.*handles).erase(handle) == 0) return call.gpu.Forbid(kInvalidHandle, absl::StrCat(name, " of no handle"));
+  if ((call.gpu.*handles).erase(handle) == 0)
+    return call.gpu.Forbid(kInvalidHandle, absl::StrCat(name, " of no handle"));
   return call.error;
 }
 
@@ -84,8 +85,8 @@ constexpr NamedError kErrors[] = {
     {kLaunchFailed, "CUDA_ERROR_LAUNCH_FAILED", "unspecified launch failure"},
 };
 const NamedError* Find(Result error) {
-  const auto* const found =
-      std::find_if(std::begin(kErrors), std::end(kErrors), [&](const NamedError& named) { return named.error == error; });
+  const auto* const found = std::find_if(std::begin(kErrors), std::end(kErrors),
+                                         [&](const NamedError& named) { return named.error == error; });
   return found == std::end(kErrors) ? nullptr : found;
 }
 
@@ -229,7 +230,8 @@ EXPORTED Result cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, Functio
                                                             size_t shared_bytes) {
   Call call("cuOccupancyMaxActiveBlocksPerMultiprocessor");
   if (call.fails()) return call.error;
-  const bool fits = threads > 0 && threads <= static_cast<int>(kMostThreads) && shared_bytes <= function->most_shared_bytes;
+  const bool fits =
+      threads > 0 && threads <= static_cast<int>(kMostThreads) && shared_bytes <= function->most_shared_bytes;
   *blocks = fits ? kBlocksPerMultiprocessor : 0;
   return kSuccess;
 }
@@ -407,8 +409,11 @@ EXPORTED Result cuGraphLaunch(GraphExecHandle exec, StreamHandle stream) {
   if (!Knows(call.gpu.execs, exec) || !Knows(call.gpu.streams, stream)) {
     return call.gpu.Forbid(kInvalidHandle, "cuGraphLaunch of no graph");
   }
-  if (exec->in_flight > 0) return call.gpu.Forbid(kInvalidValue, "a graph is launched while it runs");
+  if (exec->in_flight > 0 && exec->stream != stream) {
+    return call.gpu.Forbid(kInvalidValue, "a graph is launched while it runs in another stream");
+  }
   ++exec->in_flight;
+  exec->stream = stream;
   for (const FakeWork& work : exec->work) call.gpu.Add(stream, work);
   FakeWork end;
   end.kind = FakeWork::Kind::kGraphEnd;
