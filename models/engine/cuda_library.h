@@ -20,8 +20,8 @@ struct LargestImage {
   int64_t pixels = 0;  // counted once per channel
 };
 
-// Functions of libvitrine_cuda.so, which contains the engine for CUDA devices and needs the NVIDIA driver. Programs load
-// it only for such a device. `device` is a number: 0 for "cuda:0".
+// Functions of libvitrine_cuda.so, which contains the engine for CUDA devices and needs the NVIDIA driver. Programs
+// load it only for such a device. `device` is a number: 0 for "cuda:0".
 struct CudaLibrary {
   // Opens a device. Called once for it, before the other functions. FAILED_PRECONDITION says what is missing.
   absl::Status (*open_device)(int device);

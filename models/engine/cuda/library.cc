@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // The only symbol of libvitrine_cuda.so: kCudaLibrarySymbol.
-#include "models/engine/cuda_library.h"
-
 #include <algorithm>
 #include <map>
 
@@ -11,12 +9,16 @@
 #include "common/status_macros.h"
 #include "models/engine/cuda/backend.h"
 #include "models/engine/cuda/kernels/image.h"
+#include "models/engine/cuda_library.h"
 
 namespace vitrine::cuda {
 namespace {
 
 using driver::Card;
 
+// Least memory of a batch: the tokens of the server's default, and a megapixel of three channels.
+constexpr int kCells = 2048;
+constexpr int64_t kPixels = int64_t{3} << 20;
 // Pinned memory of a slot besides pixels, for positions and layouts. More is copied in parts.
 constexpr size_t kStagingBesidePixels = size_t{4} << 20;
 
@@ -60,6 +62,8 @@ absl::StatusOr<std::unique_ptr<const Backend>> MakeBackendOn(int device, const p
   BackendOptions options;
   options.engine.choice = choice;
   BatchLimits& limits = options.engine.limits;
+  limits.cells = kCells;
+  limits.pixels = kPixels;
   limits.cells = static_cast<int>(std::max<int64_t>(limits.cells, largest.cells));
   limits.pixels = std::max(limits.pixels, largest.pixels);
   options.slot.staging_bytes = static_cast<size_t>(limits.pixels) * sizeof(float) + kStagingBesidePixels;

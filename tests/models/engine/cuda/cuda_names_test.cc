@@ -23,10 +23,10 @@ constexpr bool HaveOneShape(Ours (*)(A...), Theirs (*)(B...)) {
 }
 
 #define VITRINE_SAME(name, parameters) \
-  static_assert(HaveOneShape(decltype(Functions::name){nullptr}, decltype (&::name){nullptr}));
+  static_assert(HaveOneShape(decltype(Functions::name){nullptr}, decltype(&::name){nullptr}));
 VITRINE_DRIVER_FUNCTIONS(VITRINE_SAME)
 
-static_assert(!HaveOneShape(decltype(Functions::cuMemFree_v2){nullptr}, decltype (&::cuMemFreeHost){nullptr}));
+static_assert(!HaveOneShape(decltype(Functions::cuMemFree_v2){nullptr}, decltype(&::cuMemFreeHost){nullptr}));
 
 struct Constant {
   int ours, theirs;
