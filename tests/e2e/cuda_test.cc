@@ -48,9 +48,9 @@ class CudaServer : public ::testing::Test {
     const std::filesystem::path output = folder_.path() / device;
     std::filesystem::create_directories(output);
     return std::make_unique<ChildServer>(
-        output, std::vector<std::string>{"--repository", Repository(), "--listen", "127.0.0.1:0", "--metrics",
-                                         "127.0.0.1:0", "--device", device, "--poll-interval", "200ms",
-                                         "--probe-interval", "1s"});
+        output,
+        std::vector<std::string>{"--repository", Repository(), "--listen", "127.0.0.1:0", "--metrics", "127.0.0.1:0",
+                                 "--device", device, "--poll-interval", "200ms", "--probe-interval", "1s"});
   }
   static std::unique_ptr<v1::Classifier::Stub> Connect(const std::string& address) {
     grpc::ChannelArguments arguments;

@@ -94,6 +94,7 @@ void* Slot::Allocate(size_t bytes) {
   if (!allocation_error_.ok()) return nullptr;
   const Result result = card_.functions().cuMemAlloc_v2(&memory, bytes);
   allocation_error_ = card_.Check(result, absl::StrCat("cuMemAlloc of ", bytes, " bytes"));
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): the driver's addresses are numbers
   return allocation_error_.ok() ? reinterpret_cast<void*>(memory) : nullptr;
 }
 

@@ -25,7 +25,7 @@ struct FakeSettings {
   uint64_t seed = 1;            // of the order among streams and of the kernels' schedule
 };
 
-// What exists on the fake device.
+// Objects that exist on the fake device.
 struct FakeUse {
   size_t device_bytes = 0, pinned_bytes = 0;
   int contexts = 0, modules = 0, streams = 0, events = 0, graphs = 0, graph_execs = 0;

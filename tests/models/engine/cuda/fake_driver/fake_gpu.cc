@@ -54,7 +54,7 @@ FakeGpu::FakeGpu() {
 
 void FakeGpu::Reset(const FakeSettings& chosen) {
   std::unique_lock lock(mutex);
-  // What runs uses the old machine.
+  // Running work uses the old machine.
   changed_.wait(lock, [&] {
     return std::none_of(streams.begin(), streams.end(), [](StreamHandle stream) { return stream->runs; });
   });
