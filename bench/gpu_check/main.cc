@@ -78,9 +78,7 @@ int Main(int argc, char** argv) {
     Fail("vitrine-gpu-check", parsed.status());
     return kExitUsage;
   }
-  absl::Status opened = OpenDevice(*parsed);
-  if (opened.ok() && parsed->kind == Device::Kind::kCuda) opened = kTorchFunctions.open_device(parsed->name());
-  if (!opened.ok()) {
+  if (const absl::Status opened = OpenDevice(*parsed); !opened.ok()) {
     Fail("vitrine-gpu-check", opened);
     return kExitNoDevice;
   }
