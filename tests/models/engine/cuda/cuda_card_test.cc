@@ -68,7 +68,7 @@ class Sum {
     if (!status.ok()) return status;
     return y;
   }
-  cuda::AddArguments& arguments() { return arguments_; }
+  const cuda::AddArguments& arguments() const { return arguments_; }
 
  private:
   const int count_;
@@ -169,9 +169,10 @@ TEST(CudaSlot, AFaultOfAKernelLosesTheDevice) {
   const std::unique_ptr<Card> card = NewCard();
   const std::unique_ptr<Slot> slot = Slot::Make(*card).value();
   Sum sum(*slot, 64);
-  sum.arguments().y.data += 1;  // one number too far
+  cuda::AddArguments wrong = sum.arguments();
+  wrong.y.data += 1;  // one number too far
   ASSERT_TRUE(sum.Upload(*slot, Numbers(64)).ok());
-  ASSERT_TRUE(slot->Run(sum.launches()[0]).ok());
+  ASSERT_TRUE(slot->Run(cuda::MakeLaunch("sum", "vitrine_add", wrong)).ok());
   const absl::Status status = sum.Download(*slot).status();
   EXPECT_THAT(std::string(status.message()), HasSubstr("CUDA_ERROR_ILLEGAL_ADDRESS 700"));
   EXPECT_TRUE(card->lost());

@@ -21,10 +21,11 @@ struct FakeSettings {
   size_t pinned_bytes = size_t{512} << 20;
   int kernel_microseconds = 0;  // added to each kernel
   double bytes_per_second = 0;  // of copies; 0: no limit
+  int64_t lost_at_launch = 0;   // the n-th launch of a graph loses the device; 0: none
   uint64_t seed = 1;            // of the order among streams and of the kernels' schedule
 };
 
-// What exists on the fake device.
+// Objects that exist on the fake device.
 struct FakeUse {
   size_t device_bytes = 0, pinned_bytes = 0;
   int contexts = 0, modules = 0, streams = 0, events = 0, graphs = 0, graph_execs = 0;

@@ -24,10 +24,10 @@ FakeGpu& FakeGpu::Get() {
   return gpu;
 }
 
-// Programs set the fake by VITRINE_FAKE_GPU: "memory=1000000,kernel_us=50,fail=1200,hang=30".
+// Programs set the fake by VITRINE_FAKE_GPU: "memory=1000000,kernel_us=50,lost=100,hang=30".
 FakeGpu::FakeGpu() {
   FakeSettings chosen;
-  int64_t fail = 0, hang = 0;
+  int64_t hang = 0;
   const char* const text = std::getenv("VITRINE_FAKE_GPU");
   for (const absl::string_view setting : absl::StrSplit(text == nullptr ? "" : text, ',', absl::SkipEmpty())) {
     const std::pair<std::string, std::string> pair = absl::StrSplit(setting, absl::MaxSplits('=', 1));
@@ -39,8 +39,8 @@ FakeGpu::FakeGpu() {
       chosen.kernel_microseconds = static_cast<int>(value);
     } else if (pair.first == "version") {
       chosen.version = static_cast<int>(value);
-    } else if (pair.first == "fail") {
-      fail = value;
+    } else if (pair.first == "lost") {
+      chosen.lost_at_launch = value;
     } else if (pair.first == "hang") {
       hang = value;
     } else {
@@ -48,14 +48,13 @@ FakeGpu::FakeGpu() {
     }
   }
   Reset(chosen);
-  Fail(fail, cuda::driver::kIllegalAddress, /*sticky=*/true);
   Hang(hang);
   worker_ = std::thread([this] { Work(); });
 }
 
 void FakeGpu::Reset(const FakeSettings& chosen) {
   std::unique_lock lock(mutex);
-  // What runs uses the old machine.
+  // Running work uses the old machine.
   changed_.wait(lock, [&] {
     return std::none_of(streams.begin(), streams.end(), [](StreamHandle stream) { return stream->runs; });
   });
@@ -139,8 +138,11 @@ std::string FakeGpu::faults() const {
 
 Result FakeGpu::Begin(const char* name, bool needs_context, bool& injected) {
   injected = false;
-  ++calls_[name];
+  const int64_t calls = ++calls_[name];
   ++all_calls_;
+  if (calls == settings.lost_at_launch && std::strcmp(name, "cuGraphLaunch") == 0) {
+    lost_ = cuda::driver::kIllegalAddress;
+  }
   if (lost_ != cuda::driver::kSuccess) return lost_;
   if (all_calls_ == fail_at_) {
     if (failure_is_sticky_) lost_ = failure_;

@@ -19,7 +19,7 @@
 #include "models/engine/cuda/emulated/machine.h"
 #include "tests/models/engine/cuda/fake_driver/control.h"
 
-// What the driver's handles point to.
+// The objects that the driver's handles point to.
 namespace vitrine::cuda::driver {
 
 struct ContextOfDriver {};
