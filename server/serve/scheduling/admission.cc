@@ -32,6 +32,7 @@ absl::StatusOr<HeldPlace> Admission::Admit(const InferenceRequest& request) {
     return absl::DeadlineExceededError("the deadline had passed when the request arrived; nothing was computed");
   }
   Place place = PlaceOf(request);
+  const BatchTimes batch = BatchTimesOf(request);
   MutexLock lock(mutex_);
   if (!request.is_probe) places_.NoteCaller(place.caller, now);
   if (const Holdings held = places_.OfServer(place.caller); held.all.requests > 0) {
@@ -40,7 +41,7 @@ absl::StatusOr<HeldPlace> Admission::Admit(const InferenceRequest& request) {
     RETURN_IF_ERROR(CheckBytes(place, held, shared));
     RETURN_IF_ERROR(CheckModel(place, shared));
   }
-  if (places_.computing() > 0) RETURN_IF_ERROR(CheckTime(request, place, now));
+  if (places_.computing() > 0) RETURN_IF_ERROR(CheckTime(request, place, batch, now));
   places_.Take(place, now);
   return HeldPlace(this, std::move(place));
 }
@@ -118,24 +119,26 @@ absl::Status Admission::CheckModel(const Place& place, bool shared) const {
   return absl::OkStatus();
 }
 
-absl::Duration Admission::LongestBatch(const InferenceRequest& request) const {
+Admission::BatchTimes Admission::BatchTimesOf(const InferenceRequest& request) const {
   const ModelCost& cost = *request.model->cost;
   const std::optional<BatchLimits> limits = request.model->queue_limits->batch();
-  const absl::Duration batch =
+  const absl::Duration longest =
       cost.PredictBatch(limits.has_value() ? limits->max_batch_tokens : options_.max_batch_tokens);
-  if (!options_.in_parts || (limits.has_value() && limits->max_wait > absl::ZeroDuration())) return batch;
-  const absl::Duration shortest_part = cost.PredictBatch(std::max(kGroupTokens, request.tokens));
-  return std::min(batch, std::max(shortest_part, LongestPart(places_.waiting(), options_.executors)));
+  const bool in_parts = options_.in_parts && (!limits.has_value() || limits->max_wait <= absl::ZeroDuration());
+  return {.longest = longest,
+          .shortest_part = in_parts ? cost.PredictBatch(std::max(kGroupTokens, request.tokens)) : longest};
 }
 
-absl::Status Admission::CheckTime(const InferenceRequest& request, const Place& place, absl::Time now) const {
+absl::Status Admission::CheckTime(const InferenceRequest& request, const Place& place, const BatchTimes& batch,
+                                  absl::Time now) const {
   const bool has_deadline = request.deadline != absl::InfiniteFuture();
   const auto [before, urgent] = places_.Own(place.caller, place.priority_class, now);
   const NewRequest asked = {
       .cost = place.cost,
       .limit = has_deadline ? (request.deadline - now) * options_.deadline_share : options_.max_predicted_wait,
       .has_deadline = has_deadline,
-      .batch = LongestBatch(request),
+      .batch =
+          std::min(batch.longest, std::max(batch.shortest_part, LongestPart(places_.waiting(), options_.executors))),
       .patience = options_.patience[place.priority_class],
       .mine = before,
       .urgent = urgent,

@@ -115,15 +115,21 @@ class Admission {
   friend HeldPlace;
   friend Admitted;
 
+  // Predicted executor times of batches of a request's model.
+  struct BatchTimes {
+    absl::Duration longest;
+    absl::Duration shortest_part;  // `longest` if batches are not split
+  };
+
+  // Both predict, which takes a lock of the model, so they are called without `mutex_`.
   Place PlaceOf(const InferenceRequest& request) const;
+  BatchTimes BatchTimesOf(const InferenceRequest& request) const;
   absl::Status CheckRequests(const Holdings& held, bool shared) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status CheckBytes(const Place& place, const Holdings& held, bool shared) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status CheckModel(const Place& place, bool shared) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  absl::Status CheckTime(const InferenceRequest& request, const Place& place, absl::Time now) const
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Returns the predicted time of the longest batch of the request's model that may begin before the request.
-  absl::Duration LongestBatch(const InferenceRequest& request) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status CheckTime(const InferenceRequest& request, const Place& place, const BatchTimes& batch,
+                         absl::Time now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Returns the remaining executor time predicted for waiting and running requests.
   absl::Duration WorkLeft() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Returns the time until `part` (0 to 1) of the admitted work is done.
