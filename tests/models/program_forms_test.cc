@@ -55,7 +55,7 @@ std::vector<v1::AttentionKind> KindsOf(const Program& program) {
   return kinds;
 }
 
-// As in the papers, dropout acts once after the positions, and in every block.
+// Dropout acts once after the positions and in every block, as in the papers.
 TEST(Drop, EveryFormDropsOnceAfterItsPositionsAndInEveryBlock) {
   for (const SmallForm& form : SmallForms()) {
     std::map<Place, int> drops = DropsOf(ProgramOf(form.config).value());

@@ -9,7 +9,7 @@
 namespace vitrine {
 
 // Returns the HTTP proxy that gRPC uses for `host` (without brackets), as "10.0.0.1:3128 of $http_proxy"; empty: none.
-// As in gRPC, the first of $grpc_proxy, $https_proxy and $http_proxy that is set gives the proxy, with scheme http; an
+// The first of $grpc_proxy, $https_proxy and $http_proxy that is set gives the proxy, with scheme http, as in gRPC; an
 // empty value means no proxy. $no_grpc_proxy, else $no_proxy, else $NO_PROXY lists the exceptions.
 std::string ProxyOf(const std::string& host);
 

@@ -117,7 +117,7 @@ class Machine {
   std::mt19937_64 random_;
   std::vector<ThreadState> threads_;
   std::vector<WarpState> warps_;
-  boost::context::fiber scheduler_;  // where a fiber goes back to
+  boost::context::fiber scheduler_;  // context to which a fiber returns
 
   Shape shape_;
   const std::function<void()>* body_ = nullptr;
