@@ -6,7 +6,6 @@ OUTCOMES = [
     ("framing: two messages in a unary call*", "grpc 12", "1.51 takes the first and ignores the rest"),
     ("admin *: two messages", "grpc 12", "1.51 takes the first and ignores the rest"),
     ("framing: a message and half a prefix", "grpc 13", "1.51 ignores what follows the message"),
-    ("framing: the compressed flag is 2", "grpc 13", "1.51 takes any flag of an empty message"),
     ("framing: compressed without grpc-encoding", "grpc 13", "1.51 takes any flag of an empty message; gRPC's protocol asks for an error"),
     ("framing: an answer is sent before the half-close", "open", "a call of one message waits for the end of the request, as Go and Java do"),
     ("health: Watch that stays half open", "open", "a call of one message waits for the end of the request, as Go and Java do"),

@@ -7,7 +7,8 @@ today, whose answers are compared.
     wire_replay_test.py --program PROGRAM [NAME...]    the test with that program, of requests whose name has NAME
 
 Wants hyperframe, hpack, protobuf and grpcio-tools, of tests/requirements.txt. Numbers may differ by 2 %, since the answers
-of a model differ in their last bits between processors; times are blank."""
+of a model differ in their last bits between processors; times are blank. Codes and fields are compared; of an error
+message only that there is one, since unit tests compare its words."""
 
 import argparse
 import base64
