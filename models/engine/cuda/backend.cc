@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "common/status_macros.h"
 
@@ -85,6 +86,8 @@ class CudaBackend : public Backend {
 absl::StatusOr<std::unique_ptr<const Backend>> MakeBackend(driver::Card& card, const program::Program& program,
                                                            engine::WeightSource& weights,
                                                            const BackendOptions& options) {
+  if (options.slots < 1)
+    return absl::InvalidArgumentError(absl::StrCat(options.slots, " slots; one or more are needed"));
   std::vector<std::unique_ptr<driver::Slot>> slots;
   std::vector<Device*> devices;
   for (int i = 0; i < options.slots; ++i) {

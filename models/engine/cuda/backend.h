@@ -19,7 +19,7 @@ struct BackendOptions {
 
 // Puts a model onto a card, which must outlive it: weights once, and for each slot memory for a batch and a graph.
 // A batch waits for a free slot. One that exceeds the limits runs in parts, unless values are tapped: then it is
-// RESOURCE_EXHAUSTED, like a single image that exceeds them. Errors of Engine::Make.
+// RESOURCE_EXHAUSTED, like a single image that exceeds them. Errors of Engine::Make; INVALID_ARGUMENT without a slot.
 absl::StatusOr<std::unique_ptr<const Backend>> MakeBackend(driver::Card& card, const program::Program& program,
                                                            engine::WeightSource& weights,
                                                            const BackendOptions& options = {});

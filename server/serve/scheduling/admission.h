@@ -121,7 +121,7 @@ class Admission {
     absl::Duration shortest_part;  // `longest` if batches are not split
   };
 
-  // Both predict, which takes a lock of the model, so they are called without `mutex_`.
+  // Both take a lock of the model's cost, so Admit calls them before it locks `mutex_`.
   Place PlaceOf(const InferenceRequest& request) const;
   BatchTimes BatchTimesOf(const InferenceRequest& request) const;
   absl::Status CheckRequests(const Holdings& held, bool shared) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

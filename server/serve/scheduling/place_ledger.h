@@ -48,7 +48,7 @@ class PlaceLedger {
   void BeginWork(Place& place);
   // Records the end of computing, also of a request that never began. Later calls do nothing.
   void EndWork(Place& place);
-  // Removes a request. Calls EndWork if not yet called.
+  // Removes a request; its computing ends if EndWork was not called.
   void Release(const Place& place);
 
   Holdings OfServer(const std::string& caller) const;

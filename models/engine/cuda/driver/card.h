@@ -33,7 +33,6 @@ class Card {
   Card& operator=(const Card&) = delete;
 
   const std::string& name() const { return name_; }  // "cuda:0"
-  const std::string& model() const { return model_; }
   const Functions& functions() const { return driver_.functions(); }
 
   // Makes the device's context the calling thread's current one, which all other calls require.

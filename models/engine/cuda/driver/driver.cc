@@ -80,6 +80,8 @@ absl::Status Driver::Check(Result result, std::string_view call) const {
 bool IsSticky(Result result) {
   switch (result) {
     case kEccUncorrectable:
+    case kNvlinkUncorrectable:
+    case kContained:
     case kIllegalAddress:
     case kLaunchTimeout:
     case kContextIsDestroyed:
@@ -90,6 +92,9 @@ bool IsSticky(Result result) {
     case kInvalidAddressSpace:
     case kInvalidPc:
     case kLaunchFailed:
+    case kTensorMemoryLeak:
+    case kMpsClientTerminated:
+    case kExternalDevice:
     case kUnknown:
       return true;
     default:

@@ -63,6 +63,7 @@ class Graph : public Recorded {
 };
 
 absl::StatusOr<std::unique_ptr<Slot>> Slot::Make(Card& card, const SlotOptions& options) {
+  if (options.staging_bytes == 0) return absl::InvalidArgumentError("a slot without staging memory cannot copy");
   std::unique_ptr<Slot> slot(new Slot(card, options));
   RETURN_IF_ERROR(slot->Create());
   return slot;

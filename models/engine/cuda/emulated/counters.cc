@@ -86,9 +86,4 @@ Traffic Counters::Total(bool is_shared) const {
   return total;
 }
 
-Traffic Counters::Of(int line, bool is_shared) const {
-  const auto found = by_line_.find({line, is_shared});
-  return found == by_line_.end() ? Traffic() : found->second;
-}
-
 }  // namespace vitrine::cuda::emulated

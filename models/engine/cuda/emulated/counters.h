@@ -33,8 +33,6 @@ class Counters {
   void EndBlock();
   // Returns the sum over all lines.
   Traffic Total(bool is_shared) const;
-  // Returns the traffic of one line.
-  Traffic Of(int line, bool is_shared) const;
 
  private:
   struct Access {

@@ -32,7 +32,7 @@ bool SamePlace(const Source& a, const Source& b) {
 // Says which thread met a guard page. A handler cannot return to the kernel, so the process ends.
 void OnGuardPage(int /*signal*/, siginfo_t* info, void* /*context*/) {
   char text[256];
-  const Machine* const machine = &Machine::Current();
+  const Machine* const machine = Machine::CurrentOrNull();
   const int length = machine == nullptr
                          ? std::snprintf(text, sizeof(text), "segmentation fault outside of a kernel\n")
                          : std::snprintf(text, sizeof(text), "guard page: block %d, thread %d, address %p\n",

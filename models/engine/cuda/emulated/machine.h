@@ -57,6 +57,7 @@ class Machine {
   // --- for the running thread; emulated/device.h has the names that kernels use
 
   static Machine& Current() { return *current_; }
+  static const Machine* CurrentOrNull() { return current_; }
   int thread() const { return running_->index; }
   int threads() const { return shape_.threads; }
   int block() const { return block_; }

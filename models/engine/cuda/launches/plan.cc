@@ -339,6 +339,7 @@ absl::StatusOr<LaunchPlan> MakeLaunches(const LoweredPlan& lowered, const BatchL
   std::byte* const scratch = buffers.Allocate<std::byte>(std::max(measures.scratch_bytes(), kAlignment));
   RETURN_IF_ERROR(buffers.status());
   LaunchMaker maker(lowered, limits, batch, matrices, buffers, scratch);
+  RETURN_IF_ERROR(buffers.status());
   RETURN_IF_ERROR(maker.Make());
   RETURN_IF_ERROR(buffers.status());
   return maker.Take();

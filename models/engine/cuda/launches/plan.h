@@ -50,7 +50,7 @@ struct LaunchPlan {
   // Layers of a stem, whose maps' places are uploaded.
   struct StemLayer {
     program::Convolve convolve;
-    MapRows* places = nullptr;  // one more than BatchLimits::images; null for the last layer's cells
+    MapRows* places = nullptr;  // one more than BatchLimits::images
     int64_t most_places = 0;
   };
 

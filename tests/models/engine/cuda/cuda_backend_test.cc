@@ -163,6 +163,12 @@ TEST_F(SmallCudaModel, AThousandBatchesInTwoSlotsAllocateNothing) {
   EXPECT_EQ(Fake().faults(), "");
 }
 
+TEST_F(SmallCudaModel, NeedsASlot) {
+  const std::unique_ptr<Card> card = NewCard();
+  engine::WeightsInMemory none({});
+  EXPECT_EQ(cuda::MakeBackend(*card, program_, none, {.slots = 0}).status().code(), absl::StatusCode::kInvalidArgument);
+}
+
 TEST_F(SmallCudaModel, ABatchBeyondTheLimitsRunsInParts) {
   const std::vector<std::vector<float>> alone = Alone();
   const std::unique_ptr<Card> card = NewCard();

@@ -134,7 +134,7 @@ TEST(CudaSlot, JoinsUploadsOfNeighbours) {
   EXPECT_EQ(Fake().Calls("cuMemcpyHtoDAsync_v2"), 1);
 }
 
-TEST(CudaSlot, SlotsRunAtTheSameTimeInTwoThreads) {
+TEST(CudaSlot, TwoThreadsUseASlotEach) {
   const std::unique_ptr<Card> card = NewCard({.kernel_microseconds = 100});
   const auto work = [&](float first) {
     const std::unique_ptr<Slot> slot = Slot::Make(*card).value();
@@ -151,6 +151,14 @@ TEST(CudaSlot, SlotsRunAtTheSameTimeInTwoThreads) {
   work(0.0F);
   other.join();
   EXPECT_EQ(Fake().faults(), "");
+}
+
+TEST(CudaSlot, NeedsStagingMemory) {
+  const std::unique_ptr<Card> card = NewCard({.pinned_bytes = 1000});
+  EXPECT_EQ(Slot::Make(*card, {.staging_bytes = 0}).status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(Slot::Make(*card, {.staging_bytes = 4096}).status().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_TRUE(Slot::Make(*card, {.staging_bytes = 512}).ok());
+  EXPECT_FALSE(card->lost());
 }
 
 TEST(CudaSlot, MissingMemoryIsNoLostDevice) {

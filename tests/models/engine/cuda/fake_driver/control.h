@@ -20,7 +20,6 @@ struct FakeSettings {
   size_t memory_bytes = size_t{512} << 20;
   size_t pinned_bytes = size_t{512} << 20;
   int kernel_microseconds = 0;  // added to each kernel
-  double bytes_per_second = 0;  // of copies; 0: no limit
   int64_t lost_at_launch = 0;   // the n-th launch of a graph loses the device; 0: none
   uint64_t seed = 1;            // of the order among streams and of the kernels' schedule
 };
@@ -51,9 +50,6 @@ class FakeControl {
 
   // Calls since Reset: of the function with this name; all for "".
   virtual int64_t Calls(const std::string& name) const = 0;
-  virtual int64_t kernels() const = 0;
-  // True once all streams are empty or hang.
-  virtual bool idle() const = 0;
   virtual FakeUse use() const = 0;
   // Calls that a driver forbids, and faults of kernels, one a line.
   virtual std::string faults() const = 0;

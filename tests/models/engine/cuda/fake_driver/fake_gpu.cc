@@ -101,23 +101,6 @@ int64_t FakeGpu::Calls(const std::string& name) const {
   return found == calls_.end() ? 0 : found->second;
 }
 
-int64_t FakeGpu::kernels() const {
-  const std::scoped_lock lock(mutex);
-  return kernels_;
-}
-
-bool FakeGpu::IdleNow() const {
-  for (const StreamHandle stream : streams) {
-    if (!stream->hangs && (stream->runs || (!stream->queue.empty() && lost_ == cuda::driver::kSuccess))) return false;
-  }
-  return true;
-}
-
-bool FakeGpu::idle() const {
-  const std::scoped_lock lock(mutex);
-  return IdleNow();
-}
-
 FakeUse FakeGpu::use() const {
   const std::scoped_lock lock(mutex);
   const auto count = [](const auto& handles) { return static_cast<int>(handles.size()); };
@@ -276,8 +259,6 @@ void FakeGpu::Execute(std::unique_lock<std::mutex>& lock, const FakeWork& work) 
         break;
     }
   }
-  if (work.bytes > 0 && chosen.bytes_per_second > 0)
-    seconds = static_cast<double>(work.bytes) / chosen.bytes_per_second;
   if (seconds > 0) std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
   lock.lock();
   if (work.kind == FakeWork::Kind::kEvent) work.event->done = work.record;

@@ -91,8 +91,6 @@ class FakeGpu : public FakeControl {
   void Fail(int64_t nth, Result error, bool sticky) override;
   void Hang(int64_t nth) override;
   int64_t Calls(const std::string& name) const override;
-  int64_t kernels() const override;
-  bool idle() const override;
   FakeUse use() const override;
   std::string faults() const override;
 
@@ -132,7 +130,6 @@ class FakeGpu : public FakeControl {
   FakeGpu();
   void Work();
   void Execute(std::unique_lock<std::mutex>& lock, const FakeWork& work);
-  bool IdleNow() const;
 
   std::condition_variable changed_;
   std::mutex machine_mutex_;  // its holder does not wait for `mutex`
