@@ -78,7 +78,9 @@ int Main(int argc, char** argv) {
     Fail("vitrine-gpu-check", parsed.status());
     return kExitUsage;
   }
-  if (const absl::Status opened = OpenDevice(*parsed); !opened.ok()) {
+  absl::Status opened = OpenDevice(*parsed);
+  if (opened.ok() && parsed->kind == Device::Kind::kCuda) opened = kTorchFunctions.open_device(parsed->name());
+  if (!opened.ok()) {
     Fail("vitrine-gpu-check", opened);
     return kExitNoDevice;
   }

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/registry/device.h"
 
-#include <dlfcn.h>
-
 #include <string>
 
 #include "absl/strings/escaping.h"
@@ -12,7 +10,7 @@
 #include "common/simd/cpu_description.h"
 #include "common/status_macros.h"
 #include "models/engine/cpu/instructions.h"
-#include "models/engine/torch_library.h"
+#include "models/engine/cuda_library.h"
 
 namespace vitrine {
 namespace {
@@ -20,11 +18,6 @@ namespace {
 absl::Status Refuse(const Device& device, const std::string& why) {
   return absl::FailedPreconditionError(
       absl::StrCat("device ", device.name(), " cannot be used: ", why, "; start with --device cpu instead"));
-}
-
-std::string LoadError() {
-  const char* error = dlerror();
-  return error == nullptr ? "unknown error" : error;
 }
 
 }  // namespace
@@ -56,19 +49,14 @@ absl::Status OpenDevice(const Device& device, Precision precision) {
   if (precision != Precision::kFp32) {
     return Refuse(device, absl::StrCat("--precision ", Name(precision), " needs a CPU"));
   }
-  // Checks the driver first: without a driver LibTorch's library would load, and then report no device and no reason.
-  if (dlopen("libcuda.so.1", RTLD_NOW | RTLD_GLOBAL) == nullptr) {
-    return Refuse(device, absl::StrCat("there is no NVIDIA driver on this machine (", LoadError(), ")"));
-  }
-  const absl::StatusOr<const TorchLibrary*> library = OpenTorchLibrary();
+  const absl::StatusOr<const CudaLibrary*> library = OpenCudaLibrary();
   if (!library.ok()) return Refuse(device, std::string(library.status().message()));
-  const absl::Status opened = (*library)->open_device(device.name());
+  const absl::Status opened = (*library)->open_device(device.index);
   return opened.ok() ? opened : Refuse(device, std::string(opened.message()));
 }
 
 Compute ComputeOn(const Device& device, Precision precision) {
-  Compute compute{
-      .device = device.name(), .cpu = cpu::CpuDescription(), .path = "libtorch", .precision = Name(precision)};
+  Compute compute{.device = device.name(), .cpu = cpu::CpuDescription(), .path = "cuda", .precision = Name(precision)};
   if (device.kind != Device::Kind::kCpu) return compute;
   const absl::StatusOr<cpu::CpuPath> path = cpu::ChosenPath();
   if (path.ok()) compute.path = cpu::Name(engine::PathOf(*path, precision));
@@ -77,8 +65,8 @@ Compute ComputeOn(const Device& device, Precision precision) {
 
 bool IsLost(const Device& device) {
   if (device.kind == Device::Kind::kCpu) return false;
-  const absl::StatusOr<const TorchLibrary*> library = OpenTorchLibrary();
-  return !library.ok() || (*library)->is_lost(device.name());
+  const absl::StatusOr<const CudaLibrary*> library = OpenCudaLibrary();
+  return !library.ok() || (*library)->is_lost(device.index);
 }
 
 }  // namespace vitrine

@@ -24,22 +24,22 @@ struct Device {
 // Parses "cpu" or "cuda:N"; "cuda" means cuda:0. INVALID_ARGUMENT quotes any other text.
 absl::StatusOr<Device> ParseDevice(std::string_view text);
 
-// Prepares the device. For the CPU, reads VITRINE_ISA (common/simd/chosen_path.h). For a CUDA device, loads LibTorch
-// and its CUDA library and checks that the device exists. Must be called once, before any other use of the device.
-// `precision` is the default precision of models. FAILED_PRECONDITION names what is missing: the driver, the first
-// library that cannot be loaded, the device, or the CPU instructions for `precision`.
+// Prepares the device. For the CPU, reads VITRINE_ISA (common/simd/chosen_path.h). For a CUDA device, loads
+// libvitrine_cuda.so and the driver, and puts the kernels onto the device. Must be called once, before any other use of
+// the device. `precision` is the default precision of models. FAILED_PRECONDITION names what is missing: the driver,
+// the first library that cannot be loaded, the device, or the CPU instructions for `precision`.
 absl::Status OpenDevice(const Device& device, Precision precision = Precision::kFp32);
 
 // Description of an open device for people.
 struct Compute {
   std::string device;
   std::string cpu;        // the CPU's model name and numbers
-  std::string path;       // kernels for `precision`: "avx512", "amx"; "libtorch" on a CUDA device
+  std::string path;       // kernels for `precision`: "avx512", "amx"; "cuda" on a CUDA device
   std::string precision;  // default precision of models
 };
 Compute ComputeOn(const Device& device, Precision precision);
 
-// Returns true if an open CUDA device is permanently lost; see TorchLibrary::is_lost.
+// Returns true if an open CUDA device is permanently lost; see CudaLibrary::is_lost.
 bool IsLost(const Device& device);
 
 }  // namespace vitrine

@@ -15,8 +15,8 @@
 #include "common/simd/chosen_path.h"
 #include "common/status_macros.h"
 #include "models/engine/cpu_backend.h"
+#include "models/engine/cuda_library.h"
 #include "models/engine/logits.h"
-#include "models/engine/torch_library.h"
 #include "models/repository/golden.h"
 #include "models/repository/manifest.h"
 #include "models/repository/stored_version.h"
@@ -92,6 +92,21 @@ absl::StatusOr<PrecisionChoice> ChoiceOf(const v1::Manifest& manifest, Precision
   return choice;
 }
 
+// Returns the cells and pixels of the largest image that a model takes.
+LargestImage LargestOf(const v1::Preprocessing& preprocessing, int cell) {
+  LargestImage largest;
+  int64_t pixels = int64_t{preprocessing.fixed().height()} * preprocessing.fixed().width();
+  if (preprocessing.has_native()) {
+    const int64_t side = preprocessing.native().cell();
+    largest.cells = preprocessing.native().max_tokens();
+    pixels = largest.cells * side * side;
+  } else if (cell > 0) {
+    largest.cells = pixels / (int64_t{cell} * cell);
+  }
+  largest.pixels = pixels * preprocessing.channels();
+  return largest;
+}
+
 absl::StatusOr<std::unique_ptr<const Backend>> MakeBackend(WeightedModel& model, const Device& device,
                                                            const PrecisionChoice& choice) {
   StoredWeights weights(model.weights);
@@ -99,10 +114,9 @@ absl::StatusOr<std::unique_ptr<const Backend>> MakeBackend(WeightedModel& model,
     ASSIGN_OR_RETURN(const cpu::CpuPath path, cpu::ChosenPath());
     return MakeCpuBackend(model.description.program(), weights, path, choice);
   }
-  ASSIGN_OR_RETURN(const TorchLibrary* torch, OpenTorchLibrary());
-  std::vector<const float*> floats;
-  for (size_t i = 0; i < model.weights.size(); ++i) floats.push_back(weights.Floats(i));
-  return torch->make_backend(model.description.config(), floats, device.name());
+  ASSIGN_OR_RETURN(const CudaLibrary* cuda, OpenCudaLibrary());
+  return cuda->make_backend(device.index, model.description.program(), weights, choice,
+                            LargestOf(model.description.config().preprocessing(), model.description.cell()));
 }
 
 // Returns the size of the weights in fp32, in bytes.

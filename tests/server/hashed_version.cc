@@ -36,10 +36,12 @@ VersionId PublishHashed(const std::filesystem::path& root, const std::string& mo
   Draft draft;
   *draft.manifest.mutable_config() = config;
   draft.manifest.set_parameters(hashed.description.program().parameters());
-  v1::GoldenTolerance& tolerance = *draft.manifest.add_golden_tolerances();
-  tolerance.set_device("cpu");
-  tolerance.set_precision("fp32");
-  tolerance.set_tolerance(1e-4F);
+  for (const char* const device : {"cpu", "cuda"}) {
+    v1::GoldenTolerance& tolerance = *draft.manifest.add_golden_tolerances();
+    tolerance.set_device(device);
+    tolerance.set_precision("fp32");
+    tolerance.set_tolerance(1e-4F);
+  }
   draft.weights = NamedWeights(hashed);
   for (size_t i = 0; i < golden_images.size(); ++i) {
     draft.golden.tensors[absl::StrCat("picture.", i)] = StoredBytes(golden_images[i]);

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests that programs that do not need LibTorch are not linked with it, and the server not with gRPC; and that
-libvitrine_torch.so has no copy of the messages."""
+libvitrine_torch.so has no copy of the messages, nor libvitrine_cuda.so more than it needs."""
 import subprocess
 import sys
 import unittest
@@ -34,6 +34,14 @@ class Linked(unittest.TestCase):
         symbols = subprocess.run(["nm", "-D", "--defined-only", str(library)], check=True, capture_output=True, text=True)
         self.assertIn("vitrine_torch_library", symbols.stdout)
         self.assertNotIn("descriptor_table_vitrine", symbols.stdout)
+
+    def test_the_cuda_library_needs_abseil_and_the_system_alone(self) -> None:
+        library = BUILD / "lib/libvitrine_cuda.so"
+        system = ("linux-vdso", "/lib", "libc.so", "libm.so", "libstdc++", "libgcc_s", "libabsl_")
+        self.assertEqual([name for name in needed(library) if not name.startswith(system)], [])
+        symbols = subprocess.run(["nm", "-D", "--defined-only", str(library)], check=True, capture_output=True, text=True)
+        self.assertEqual([line.split()[-1] for line in symbols.stdout.splitlines()], ["vitrine_cuda_library"])
+        self.assertLess(library.stat().st_size, 8 << 20)
 
 
 if __name__ == "__main__":

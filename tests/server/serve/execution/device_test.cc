@@ -37,8 +37,7 @@ TEST(OpenDevice, CudaWithoutADriverIsRefusedWithTheReason) {
   EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(refused.ToString(), HasSubstr("device cuda:0 cannot be used: "));
   EXPECT_THAT(refused.ToString(), AnyOf(HasSubstr("there is no NVIDIA driver on this machine (libcuda.so.1"),
-                                        HasSubstr("LibTorch's CUDA library does not load (lib"),
-                                        HasSubstr("LibTorch finds no CUDA device")));
+                                        HasSubstr("Vitrine's engine for CUDA, libvitrine_cuda.so, cannot be loaded")));
   EXPECT_THAT(refused.ToString(), HasSubstr("start with --device cpu instead"));
 }
 

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_MODELS_ENGINE_CUDA_LIBRARY_H_
+#define VITRINE_MODELS_ENGINE_CUDA_LIBRARY_H_
+
+#include <cstdint>
+#include <memory>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "models/engine/backend.h"
+#include "models/engine/precision.h"
+#include "models/engine/weight_source.h"
+#include "models/program/program.h"
+
+namespace vitrine {
+
+// The largest image of a model, which a device's memory for a batch must hold.
+struct LargestImage {
+  int64_t cells = 0;
+  int64_t pixels = 0;  // counted once per channel
+};
+
+// Functions of libvitrine_cuda.so, which contains the engine for CUDA devices and needs the NVIDIA driver. Programs
+// load it only for such a device. `device` is a number: 0 for "cuda:0".
+struct CudaLibrary {
+  // Opens a device. Called once for it, before the other functions. FAILED_PRECONDITION says what is missing.
+  absl::Status (*open_device)(int device);
+  // Returns true if an open device is lost: after some errors (an illegal address, a kernel that does not end) every
+  // call of the process fails, and only a new process can use the device. Does not call the device.
+  bool (*is_lost)(int device);
+  // Puts a model onto an open device. UNIMPLEMENTED names an operator that it does not run; RESOURCE_EXHAUSTED if its
+  // memory is too small; INTERNAL for other errors of the device.
+  absl::StatusOr<std::unique_ptr<const Backend>> (*make_backend)(int device, const program::Program& program,
+                                                                 engine::WeightSource& weights,
+                                                                 const PrecisionChoice& choice,
+                                                                 const LargestImage& largest);
+};
+
+// Loads the library at the first call, from ../lib relative to the program's folder, from that folder, or from the
+// system's search path. FAILED_PRECONDITION says why it cannot be loaded. Thread-safe.
+absl::StatusOr<const CudaLibrary*> OpenCudaLibrary();
+
+// Name of the library's only symbol, of type const CudaLibrary*().
+inline constexpr char kCudaLibrarySymbol[] = "vitrine_cuda_library";
+
+}  // namespace vitrine
+
+#endif  // VITRINE_MODELS_ENGINE_CUDA_LIBRARY_H_

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+// vitrine-server --device cuda:0 over the fake driver: the CPU's answers for mixed sizes and attention, a swap and a
+// drain under load, and the exit code of a lost device.
+#include <gmock/gmock.h>
+#include <grpcpp/grpcpp.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <atomic>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <thread>
+#include <vector>
+
+#include "server/process/end_process.h"
+#include "tests/e2e/testing/child_server.h"
+#include "tests/e2e/testing/published.h"
+#include "tests/e2e/testing/running_server.h"
+#include "tests/paths.h"
+
+namespace vitrine::testing {
+namespace {
+
+using ::testing::FloatNear;
+using ::testing::Pointwise;
+
+constexpr int kSizes[][2] = {{16, 16}, {24, 16}, {16, 32}, {32, 32}, {40, 24}, {20, 60}};
+
+class CudaServer : public ::testing::Test {
+ protected:
+  CudaServer() {
+    setenv("LD_LIBRARY_PATH", VITRINE_TESTS "/cuda", 1);
+    std::filesystem::create_directories(Repository());
+    PublishModel(Repository(), "mixed", MixedConfig());
+    PublishModel(Repository(), "fixed", FixedConfig());
+  }
+  ~CudaServer() override {
+    unsetenv("LD_LIBRARY_PATH");
+    unsetenv("VITRINE_FAKE_GPU");
+  }
+
+  std::filesystem::path Repository() const { return folder_.path() / "repository"; }
+  // Starts a server; `settings` are of the fake driver.
+  std::unique_ptr<ChildServer> Start(const std::string& device, const std::string& settings = "") const {
+    setenv("VITRINE_FAKE_GPU", settings.c_str(), 1);
+    const std::filesystem::path output = folder_.path() / device;
+    std::filesystem::create_directories(output);
+    return std::make_unique<ChildServer>(
+        output,
+        std::vector<std::string>{"--repository", Repository(), "--listen", "127.0.0.1:0", "--metrics", "127.0.0.1:0",
+                                 "--device", device, "--poll-interval", "200ms", "--probe-interval", "1s"});
+  }
+  static std::unique_ptr<v1::Classifier::Stub> Connect(const std::string& address) {
+    grpc::ChannelArguments arguments;
+    arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+    return v1::Classifier::NewStub(grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments));
+  }
+  static v1::ClassifyResponse Classify(v1::Classifier::Stub& stub, const v1::ClassifyRequest& request) {
+    grpc::ClientContext context;
+    v1::ClassifyResponse response;
+    const grpc::Status status = stub.Classify(&context, request, &response);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    return response;
+  }
+
+  const ScratchFolder folder_;
+};
+
+std::vector<float> LogitsOf(const v1::ClassifyResponse& response) {
+  std::map<int, float> by_class;
+  for (const v1::Prediction& prediction : response.predictions()) by_class[prediction.index()] = prediction.logit();
+  std::vector<float> logits;
+  for (const auto& [index, logit] : by_class) logits.push_back(logit);
+  return logits;
+}
+
+std::vector<float> MapOf(const v1::ClassifyResponse& response) {
+  if (response.attention_size() != 1) return {};
+  const std::string& bytes = response.attention(0).values();
+  std::vector<float> values(bytes.size() / sizeof(float));
+  std::memcpy(values.data(), bytes.data(), bytes.size());
+  return values;
+}
+
+TEST_F(CudaServer, GivesTheCpusAnswersForMixedSizesAndAttention) {
+  const auto cuda = Start("cuda:0"), cpu = Start("cpu");
+  const auto on_cuda = Connect(cuda->AwaitReady(absl::Minutes(1))), on_cpu = Connect(cpu->AwaitReady());
+  std::vector<v1::ClassifyRequest> requests;
+  for (const auto& [width, height] : kSizes) {
+    for (const char* const model : {"mixed", "fixed"}) {
+      v1::ClassifyRequest request =
+          ImageRequest(model, NoiseJpeg(width, height, static_cast<uint32_t>(requests.size()) + 1));
+      request.set_top_k(7);
+      requests.push_back(request);
+      v1::AttentionRequest* const attention = request.add_attention();
+      attention->set_kind(std::string(model) == "mixed" ? v1::CLASS_TOKEN_ROW : v1::WEIGHTS);
+      attention->set_encoding(v1::FLOAT32);
+      requests.push_back(request);
+    }
+  }
+  std::vector<v1::ClassifyResponse> answers(requests.size());
+  {
+    std::vector<std::jthread> callers;
+    for (size_t i = 0; i < requests.size(); ++i) {
+      callers.emplace_back([&, i] { answers[i] = Classify(*on_cuda, requests[i]); });
+    }
+  }
+  for (size_t i = 0; i < requests.size(); ++i) {
+    SCOPED_TRACE(requests[i].ShortDebugString().substr(0, 40));
+    const v1::ClassifyResponse expected = Classify(*on_cpu, requests[i]);
+    EXPECT_EQ(answers[i].served_by().device(), "cuda:0");
+    const std::vector<float> logits = LogitsOf(expected);
+    EXPECT_GE(logits.size(), 7u);
+    EXPECT_THAT(LogitsOf(answers[i]), Pointwise(FloatNear(1e-4F), logits));
+    EXPECT_EQ(answers[i].attention_size(), requests[i].attention_size());
+    EXPECT_THAT(MapOf(answers[i]), Pointwise(FloatNear(1e-4F), MapOf(expected)));
+  }
+}
+
+TEST_F(CudaServer, SwapsAndDrainsUnderLoad) {
+  const auto server = Start("cuda:0");
+  const std::string address = server->AwaitReady(absl::Minutes(1));
+  const std::string image = NoiseJpeg(32, 24, 1);
+  std::vector<std::vector<float>> expected = {{}};
+  for (const int version : {1, 2}) expected.push_back(LogitsAlone(HashedModel(MixedConfig(), version), image));
+  std::atomic<int> answered[3] = {};
+  std::atomic<int> refused = 0, failed = 0;
+  std::atomic<bool> ending = false;
+  std::vector<std::jthread> callers;
+  for (int i = 0; i < 4; ++i) {
+    callers.emplace_back([&] {
+      const auto stub = Connect(address);
+      while (true) {
+        grpc::ClientContext context;
+        v1::ClassifyRequest request = ImageRequest("mixed", image);
+        request.set_top_k(7);
+        v1::ClassifyResponse response;
+        if (const grpc::Status status = stub->Classify(&context, request, &response); !status.ok()) {
+          const bool is_end = status.error_code() == grpc::StatusCode::UNAVAILABLE && ending;
+          ++(is_end ? refused : failed);
+          EXPECT_TRUE(is_end) << status.error_message();
+          return;
+        }
+        const auto version = static_cast<size_t>(response.served_by().version());
+        ++answered[version];
+        EXPECT_THAT(LogitsOf(response), Pointwise(FloatNear(1e-4F), expected[version]));
+      }
+    });
+  }
+  EXPECT_TRUE(Eventually([&] { return answered[1] > 5; }));
+  PublishModel(Repository(), "mixed", MixedConfig(), 2);
+  EXPECT_TRUE(Eventually([&] { return answered[2] > 5; })) << server->Output();
+  ending = true;
+  server->Signal(SIGTERM);
+  EXPECT_EQ(server->Wait(), 0) << server->Output();
+  callers.clear();
+  EXPECT_EQ(failed, 0);
+  EXPECT_EQ(refused, 4);
+}
+
+TEST_F(CudaServer, EndsWithItsCodeOnceTheDeviceIsLost) {
+  const auto server = Start("cuda:0", "lost=200");
+  const auto stub = Connect(server->AwaitReady(absl::Minutes(1)));
+  const std::string image = NoiseJpeg(16, 16, 1);
+  grpc::Status status;
+  for (int i = 0; i < 1000 && status.ok(); ++i) {
+    grpc::ClientContext context;
+    v1::ClassifyResponse response;
+    status = stub->Classify(&context, ImageRequest("mixed", image), &response);
+  }
+  EXPECT_FALSE(status.ok());
+  EXPECT_EQ(server->Wait(), kExitDevice) << server->Output();
+  EXPECT_THAT(server->Output(), ::testing::HasSubstr("the device is lost"));
+}
+
+TEST_F(CudaServer, SaysWhatTheDriverLacks) {
+  const auto server = Start("cuda:0", "version=12040");
+  EXPECT_NE(server->Wait(), 0);
+  EXPECT_THAT(server->Output(), ::testing::HasSubstr("device cuda:0 cannot be used: the NVIDIA driver is too old: it "
+                                                     "supports CUDA 12.4, and the kernels need 13.0"));
+}
+
+}  // namespace
+}  // namespace vitrine::testing
