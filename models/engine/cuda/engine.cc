@@ -49,7 +49,7 @@ absl::StatusOr<std::vector<std::unique_ptr<Engine>>> Engine::MakeSlots(const pro
                      engine::Lower(program, weights, options.choice, options.has_bf16, tokens));
     for (const std::unique_ptr<Engine>& engine : made) {
       ASSIGN_OR_RETURN((tokens ? engine->tokens_ : engine->logits_),
-                       MakeLaunches(lowered, options.limits, engine->batch_, matrices, engine->buffers_));
+                       MakeLaunches(lowered, options.limits, engine->batch_, matrices, engine->buffers_, options.fast));
     }
   }
   RETURN_IF_ERROR(shared->status());

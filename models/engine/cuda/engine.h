@@ -21,6 +21,7 @@ struct EngineOptions {
   BatchLimits limits = {};
   PrecisionChoice choice = {};
   bool has_bf16 = true;  // else what would be bf16 is fp32
+  bool fast = true;      // else plain kernels alone, which fast ones are compared with
 };
 
 // A program on a device: weights and memory for batches within the limits, allocated once. Used by one thread at a

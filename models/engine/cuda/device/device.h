@@ -25,6 +25,12 @@ using Global = T*;
 template <class T>
 using Shared = T*;
 
+// Views memory as numbers of another type, to access several at once.
+template <class To, class T>
+VITRINE_DEVICE To* ViewAs(T* memory) {
+  return reinterpret_cast<To*>(memory);
+}
+
 VITRINE_DEVICE int Thread() {
   return static_cast<int>(threadIdx.x);
 }
@@ -111,6 +117,12 @@ VITRINE_DEVICE uint32_t BitsOf(float value) {
 VITRINE_DEVICE float FloatOf(uint32_t bits) {
   return __uint_as_float(bits);
 }
+// Returns two numbers rounded to bf16, to nearest with ties to even: `low` in the low half. A NaN gives some NaN.
+VITRINE_DEVICE uint32_t PackBf16(float low, float high) {
+  uint32_t packed;
+  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(packed) : "f"(high), "f"(low));
+  return packed;
+}
 VITRINE_DEVICE float Fma(float a, float b, float c) {
   return fmaf(a, b, c);
 }
@@ -128,6 +140,20 @@ VITRINE_DEVICE float Round(float value) {
 namespace vitrine::cuda {
 
 inline constexpr int kWarp = 32;
+
+// Numbers that one access loads or stores; aligned to their size.
+struct alignas(8) Float2 {
+  float v[2];
+};
+struct alignas(16) Float4 {
+  float v[4];
+};
+struct alignas(8) Words2 {
+  uint32_t v[2];
+};
+struct alignas(16) Words4 {
+  uint32_t v[4];
+};
 
 VITRINE_DEVICE int Lane() {
   return Thread() % kWarp;

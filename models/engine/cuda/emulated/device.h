@@ -89,6 +89,11 @@ using Global = Checked<T, false>;
 template <class T>
 using Shared = Checked<T, true>;
 
+template <class To, class T, bool kIsShared>
+Checked<To, kIsShared> ViewAs(Checked<T, kIsShared> memory) {
+  return Checked<To, kIsShared>(reinterpret_cast<To*>(memory.data()));
+}
+
 inline int Thread() {
   return emulated::Machine::Current().thread();
 }
@@ -182,6 +187,13 @@ inline uint32_t BitsOf(float value) {
 }
 inline float FloatOf(uint32_t bits) {
   return std::bit_cast<float>(bits);
+}
+inline uint32_t PackBf16(float low, float high) {
+  const auto rounded = [](float value) {
+    const uint32_t bits = BitsOf(value);
+    return value != value ? 0x7fffu : (bits + 0x7fffu + (bits >> 16 & 1)) >> 16;
+  };
+  return rounded(low) | rounded(high) << 16;
 }
 inline float Fma(float a, float b, float c) {
   return std::fma(a, b, c);

@@ -22,13 +22,14 @@ constexpr size_t kAlignment = 256;  // bytes, for a step's scratch memory
 class LaunchMaker {
  public:
   LaunchMaker(const LoweredPlan& lowered, const BatchLimits& limits, const BatchMemory& batch, DeviceMatrices& matrices,
-              Buffers& buffers, std::byte* scratch)
+              Buffers& buffers, bool fast, std::byte* scratch)
       : lowered_(lowered),
         limits_(limits),
         memory_(batch),
         batch_{batch.counts, batch.images},
         matrices_(matrices),
         buffers_(buffers),
+        fast_(fast),
         scratch_(scratch) {
     if (measures()) return;
     for (const engine::Slot& slot : lowered.slots) {
@@ -321,6 +322,7 @@ class LaunchMaker {
   const Batch batch_;
   DeviceMatrices& matrices_;
   Buffers& buffers_;
+  const bool fast_;
   std::byte* const scratch_;
   std::vector<float*> slots_;
 
@@ -333,12 +335,12 @@ class LaunchMaker {
 }  // namespace
 
 absl::StatusOr<LaunchPlan> MakeLaunches(const LoweredPlan& lowered, const BatchLimits& limits, const BatchMemory& batch,
-                                        DeviceMatrices& matrices, Buffers& buffers) {
-  LaunchMaker measures(lowered, limits, batch, matrices, buffers, nullptr);
+                                        DeviceMatrices& matrices, Buffers& buffers, bool fast) {
+  LaunchMaker measures(lowered, limits, batch, matrices, buffers, fast, nullptr);
   RETURN_IF_ERROR(measures.Make());
   std::byte* const scratch = buffers.Allocate<std::byte>(std::max(measures.scratch_bytes(), kAlignment));
   RETURN_IF_ERROR(buffers.status());
-  LaunchMaker maker(lowered, limits, batch, matrices, buffers, scratch);
+  LaunchMaker maker(lowered, limits, batch, matrices, buffers, fast, scratch);
   RETURN_IF_ERROR(buffers.status());
   RETURN_IF_ERROR(maker.Make());
   RETURN_IF_ERROR(buffers.status());

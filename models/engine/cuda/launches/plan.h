@@ -63,10 +63,12 @@ struct LaunchPlan {
   int64_t classes = 0;
 };
 
-// Turns the steps of `lowered` into launches of plain kernels, and allocates their memory. UNIMPLEMENTED names a
-// family's own loops, which run on the CPU alone.
+// Turns the steps of `lowered` into launches, and allocates their memory: of fast kernels where the widths of a step
+// suit one, else of plain kernels; of plain kernels alone unless `fast`. UNIMPLEMENTED names a family's own loops,
+// which run on the CPU alone.
 absl::StatusOr<LaunchPlan> MakeLaunches(const engine::LoweredPlan& lowered, const BatchLimits& limits,
-                                        const BatchMemory& batch, DeviceMatrices& matrices, Buffers& buffers);
+                                        const BatchMemory& batch, DeviceMatrices& matrices, Buffers& buffers,
+                                        bool fast);
 
 }  // namespace vitrine::cuda
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The plain kernels, for nvcc. emulated/kernels.cc lists them for the emulator.
+// All kernels, for nvcc. emulated/kernels.cc lists them for the emulator.
 #include "models/engine/cuda/kernels/attention.cuh"
 #include "models/engine/cuda/kernels/channel_attention.cuh"
 #include "models/engine/cuda/kernels/convolutions.cuh"
+#include "models/engine/cuda/kernels/fast/gelu.cuh"
 #include "models/engine/cuda/kernels/linear.cuh"
 #include "models/engine/cuda/kernels/rows.cuh"
