@@ -9,6 +9,7 @@
 
 #include "common/command_line/command_line.h"
 #include "models/tool/describe/describe.h"
+#include "models/tool/describe/gpu_bound.h"
 #include "models/tool/describe/zoo.h"
 #include "models/tool/flags.h"
 #include "models/tool/publish/against/against.h"
@@ -123,6 +124,12 @@ Command AddDescribe(CLI::App& app, Flags& flags) {
       ->add_option("--precision", options.precision,
                    "precision of the timed steps: fp32 (default), or bf16 or int8 where an operator supports it")
       ->check(CLI::IsMember({"fp32", "bf16", "int8"}));
+  std::vector<std::string> gpus;
+  for (const Gpu& gpu : Gpus()) gpus.emplace_back(gpu.name);
+  describe
+      ->add_option("--device", options.device,
+                   "instead, print the least time of each step on a GPU (a bound by its data sheet, not measured)")
+      ->check(CLI::IsMember(gpus));
   describe->add_flag("--paper", options.paper, "with --format csv: print the review paper's operator tables instead");
   describe
       ->add_option("--out", options.out,
@@ -134,9 +141,11 @@ Command AddDescribe(CLI::App& app, Flags& flags) {
       "  vitrine-repo describe xcit-t12 --resolution 384 --batch 8 --out drawings\n"
       "  vitrine-repo describe xcit-n12 --no-measure --out drawings\n"
       "  vitrine-repo describe eit-mini-cifar10@2 --repository models/bundled --format json\n"
+      "  vitrine-repo describe xcit-n12 --device h100 --precision bf16 --batch 256\n"
       "Run no other programs at the same time. Times are the shortest of many passes.");
   return {describe, [&flags] {
             flags.describe.format = flags.output();
+            if (!flags.describe.device.empty()) flags.describe.measure = false;
             return DescribeCommand(flags.describe);
           }};
 }

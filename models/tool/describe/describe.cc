@@ -20,6 +20,7 @@
 #include "models/repository/selection.h"
 #include "models/repository/stored_version.h"
 #include "models/repository/weights.h"
+#include "models/tool/describe/gpu_bound.h"
 #include "models/tool/describe/graph/layers.h"
 #include "models/tool/describe/graph/program_json.h"
 #include "models/tool/describe/graph/svg.h"
@@ -317,6 +318,23 @@ void PrintReview(const Subject& subject) {
             << ReviewTotals(config, subject.input);
 }
 
+absl::Status PrintGpuBound(const Subject& subject, const program::Program& program, const DescribeOptions& options) {
+  const Gpu* const gpu = FindGpu(options.device);
+  if (gpu == nullptr) return absl::InvalidArgumentError(absl::StrCat("--device ", options.device, " is unknown"));
+  const int channels = subject.config().preprocessing().channels();
+  ASSIGN_OR_RETURN(const std::vector<StepWork> steps,
+                   WorkOnGpu(program, channels, subject.input,
+                             ParsePrecision(options.precision).value_or(Precision::kFp32), options.every_layer));
+  const DataTable table = BoundTable(steps, *gpu);
+  if (options.format != OutputFormat::kTable) {
+    std::cout << table.Print(options.format);
+    return absl::OkStatus();
+  }
+  std::cout << subject.name << ": " << InputInWords(subject) << "\n\n"
+            << table.Print(options.format) << BoundInWords(steps, *gpu, channels, subject.input);
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::Status CheckResolution(const std::string& text) {
@@ -332,6 +350,7 @@ absl::Status DescribeCommand(const DescribeOptions& options) {
         subject.name, " is not a ViT with a feed-forward block four times as wide; --paper ", "supports only these"));
   }
   ASSIGN_OR_RETURN(program::Program program, ProgramOf(config));
+  if (!options.device.empty()) return PrintGpuBound(subject, program, options);
   Description description(std::move(program));
   ASSIGN_OR_RETURN(description.published, WorkloadOf(config, subject.input, Form::kPublished));
   ASSIGN_OR_RETURN(const Workload executed, WorkloadOf(config, subject.input, Form::kExecuted));

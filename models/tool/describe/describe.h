@@ -16,6 +16,7 @@ struct DescribeOptions {
   int batch = 1;
   bool measure = true;
   std::string precision = "fp32";  // precision of the measured steps, for operators that support it
+  std::string device;              // name of a GPU whose bound is computed; empty: none
   bool every_layer = false;        // one line per operator instead of per distinct operator
   bool paper = false;              // add the review's operator tables, as printed and as corrected
   std::string out;                 // folder for roofline.svg and program.svg; empty: none
@@ -26,7 +27,8 @@ struct DescribeOptions {
 absl::Status CheckResolution(const std::string& text);
 
 // `vitrine-repo describe`: prints the operators of a forward pass with sizes, operations, bytes and intensity; the
-// fused steps of the CPU engine, each timed on one core and compared to the roofline's bound; and the total time.
+// fused steps of the CPU engine, each timed on one core and compared to the roofline's bound; and the total time. With
+// a device, prints the bound of each step of the plan on that GPU instead; nothing is measured.
 // INVALID_ARGUMENT if the model does not accept that resolution, UNIMPLEMENTED if the engine has no step for an
 // operator, UNAVAILABLE if a file cannot be written.
 absl::Status DescribeCommand(const DescribeOptions& options);

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_MODELS_TOOL_DESCRIBE_GPU_BOUND_H_
+#define VITRINE_MODELS_TOOL_DESCRIBE_GPU_BOUND_H_
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "common/charts/html/data_table.h"
+#include "models/engine/precision.h"
+#include "models/program/program.h"
+#include "models/workload/workload.h"
+
+namespace vitrine {
+
+// A GPU's peaks by its maker's data sheet, without sparsity.
+struct Gpu {
+  std::string_view name;  // "h100"
+  std::string_view model;
+  double fp32_tflops, bf16_tflops, int8_tops;  // products by CUDA cores; by tensor cores with 32-bit sums
+  double memory_gbps;
+  double bus_gbps;  // from the host, one direction
+
+  // Returns multiply-adds per second.
+  double MultiplyAdds(Precision precision) const;
+};
+
+std::span<const Gpu> Gpus();
+// Returns null if the name is unknown.
+const Gpu* FindGpu(std::string_view name);
+
+// Work of a step of the plan for a batch of equal images.
+struct StepWork {
+  std::string name;  // "blocks.*.attention.qkv" if there are several equal ones
+  Precision precision = Precision::kFp32;
+  int64_t multiply_adds = 0;
+  int64_t bytes = 0;  // rows read and written once, in fp32; weights once; the maps of a stem
+  int count = 1;
+
+  double BoundOn(const Gpu& gpu) const;  // seconds of one: products at the peak, or bytes from memory
+};
+
+// Returns the work of each step of the plan that a device runs, in order; with `every`, equal steps separately.
+// UNIMPLEMENTED names an operator without a step.
+absl::StatusOr<std::vector<StepWork>> WorkOnGpu(const program::Program& program, int channels,
+                                                const WorkloadInput& input, Precision precision, bool every);
+
+DataTable BoundTable(const std::vector<StepWork>& steps, const Gpu& gpu);
+// Says what the bounds of all steps, and of copying the pixels, add up to.
+std::string BoundInWords(const std::vector<StepWork>& steps, const Gpu& gpu, int channels, const WorkloadInput& input);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_MODELS_TOOL_DESCRIBE_GPU_BOUND_H_

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// The work of a plan's steps, and its bound on a GPU.
+#include "models/tool/describe/gpu_bound.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+
+#include "models/families/family.h"
+#include "models/workload/conventions.h"
+#include "models/zoo.h"
+
+namespace vitrine {
+namespace {
+
+constexpr WorkloadInput kInput = {.height = 224, .width = 224, .images = 4};
+
+std::vector<StepWork> Steps(const char* variant, Precision precision = Precision::kBf16, bool every = false) {
+  const absl::StatusOr<program::Program> program = ProgramOf(FindVariant(variant)->config);
+  absl::StatusOr<std::vector<StepWork>> steps = WorkOnGpu(*program, 3, kInput, precision, every);
+  EXPECT_TRUE(steps.ok()) << steps.status();
+  return steps.ok() ? *std::move(steps) : std::vector<StepWork>();
+}
+
+int64_t MultiplyAdds(const std::vector<StepWork>& steps) {
+  int64_t sum = 0;
+  for (const StepWork& step : steps) sum += step.count * step.multiply_adds;
+  return sum;
+}
+
+// Positions are made on the host. Models whose last block computes class tokens alone execute less than this form.
+TEST(GpuBound, CountsTheProductsOfTheExecutedForm) {
+  for (const char* variant : {"xcit-n12", "xcit-t12", "xvit-t"}) {
+    const absl::StatusOr<Workload> executed = WorkloadOf(FindVariant(variant)->config, kInput, Form::kExecuted);
+    ASSERT_TRUE(executed.ok()) << executed.status();
+    int64_t expected = 0;
+    for (const Operator& op : *executed) {
+      if (op.name != "positions.projection") expected += op.macs;
+    }
+    EXPECT_EQ(MultiplyAdds(Steps(variant)), expected) << variant;
+    EXPECT_EQ(MultiplyAdds(Steps(variant, Precision::kFp32, /*every=*/true)), expected) << variant;
+  }
+}
+
+TEST(GpuBound, IsTheLargerOfProductsAndBytes) {
+  const Gpu gpu = {.name = "x", .model = "x", .fp32_tflops = 2, .bf16_tflops = 8, .int8_tops = 16, .memory_gbps = 1000, .bus_gbps = 1};
+  const StepWork products = {.name = "x", .precision = Precision::kBf16, .multiply_adds = 4'000'000'000, .bytes = 1};
+  const StepWork bytes = {.name = "x", .multiply_adds = 1, .bytes = 3'000'000};
+  EXPECT_DOUBLE_EQ(products.BoundOn(gpu), 1e-3);
+  EXPECT_DOUBLE_EQ(bytes.BoundOn(gpu), 3e-6);
+}
+
+// ViT-Ti's second layer of a block: 4 x 197 rows of 192 and 576 numbers, and 192 x 576 weights with their biases.
+TEST(GpuBound, CountsRowsAndWeightsOnce) {
+  const std::vector<StepWork> steps = Steps("vit-ti16");
+  const auto qkv = std::find_if(steps.begin(), steps.end(),
+                                [](const StepWork& step) { return step.name == "blocks.*.attention.qkv"; });
+  ASSERT_NE(qkv, steps.end());
+  constexpr int64_t kRows = 4 * 197, kRowBytes = kRows * (192 + 576) * 4, kWeightBytes = 192 * 576 * 2 + 576 * 4;
+  EXPECT_EQ(qkv->bytes, kRowBytes + kWeightBytes);
+  EXPECT_EQ(qkv->multiply_adds, kRows * 192 * 576);
+}
+
+TEST(GpuBound, KnowsItsGpus) {
+  for (const Gpu& gpu : Gpus()) EXPECT_EQ(FindGpu(gpu.name), &gpu);
+  EXPECT_EQ(FindGpu("h1000"), nullptr);
+}
+
+}  // namespace
+}  // namespace vitrine
