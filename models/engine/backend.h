@@ -13,15 +13,15 @@
 
 namespace vitrine {
 
-// A model with its weights on a device: the compiled engine on the CPU, LibTorch on other devices
-// (models/engine/torch_library.h). Immutable; thread-safe.
+// A model with its weights on a device: the compiled engine on the CPU, or libvitrine_cuda.so on a GPU
+// (models/engine/cuda_library.h). Immutable; thread-safe.
 class Backend {
  public:
   virtual ~Backend() = default;
 
   // Computes the logits [images, classes] in fp32, and the values that the taps request. Requires at least one image;
   // the model must accept each. A tap may be null. `workspace` belongs to the calling thread and may be used with any
-  // model. Errors: RESOURCE_EXHAUSTED if a device has no memory, INTERNAL for other device errors.
+  // model. Errors: RESOURCE_EXHAUSTED if a device has no memory, UNAVAILABLE once it is lost, INTERNAL for others.
   virtual absl::Status Run(std::span<const engine::ImagePlanes> images, engine::Workspace& workspace, float* logits,
                            AttentionTap* attention, TokenTap* tokens) const = 0;
   // Bytes saved by narrow weights, compared to fp32.

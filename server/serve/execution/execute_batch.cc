@@ -75,9 +75,7 @@ class BatchRun {
       Decode();
       Sort();
       if (items_.empty()) return;
-      if (absl::Status computed = Compute(); !computed.ok()) {
-        return FailRest(absl::IsResourceExhausted(computed) ? DeviceOutOfMemory() : Fault(computed.message()));
-      }
+      if (absl::Status computed = Compute(); !computed.ok()) return FailRest(AnswerTo(computed));
       // A tensor used in place is not eligible: its bytes are freed with its answer.
       const auto routed = std::find_if(items_.begin(), items_.end(),
                                        [](const Item& item) { return IsRouted(item) && !item.input.values.empty(); });
@@ -360,6 +358,16 @@ class BatchRun {
     for (Item& item : items_) {
       if (item.request != nullptr) Finish(item, answer);
     }
+  }
+
+  // Returns the answer to the requests of a batch that could not be computed.
+  absl::Status AnswerTo(const absl::Status& error) const {
+    if (absl::IsResourceExhausted(error)) return DeviceOutOfMemory();
+    absl::Status fault = Fault(error.message());
+    // Clients send the requests to another server.
+    if (absl::IsUnavailable(error))
+      return absl::UnavailableError("the device of this server is lost, and the server ends");
+    return fault;
   }
 
   absl::Status Fault(absl::string_view why) const {

@@ -68,7 +68,7 @@ Card::~Card() {
 absl::Status Card::Enter() const {
   if (lost()) {
     const absl::MutexLock lock(&mutex_);
-    return absl::InternalError(why_lost_);
+    return absl::UnavailableError(why_lost_);
   }
   return Check(functions().cuCtxSetCurrent(context_), "cuCtxSetCurrent");
 }
@@ -77,8 +77,9 @@ absl::Status Card::Check(Result result, std::string_view call) const {
   if (result == kSuccess) return absl::OkStatus();
   const absl::Status error = driver_.Check(result, call);
   const std::string message = absl::StrCat(name_, ": ", std::string(error.message()));
-  if (IsSticky(result)) Lose(absl::StrCat(message, "; the device serves a new process alone"));
-  return absl::Status(error.code(), message);
+  if (!IsSticky(result)) return absl::Status(error.code(), message);
+  Lose(absl::StrCat(message, "; the device serves a new process alone"));
+  return absl::UnavailableError(message);
 }
 
 absl::StatusOr<Kernel> Card::Find(std::string_view name, int threads, size_t shared_bytes) {

@@ -37,8 +37,8 @@ class Card {
 
   // Makes the device's context the calling thread's current one, which all other calls require.
   absl::Status Enter() const;
-  // Returns an error that names the device, the call and the driver's text; marks the device as lost if the error is
-  // sticky.
+  // Returns an error that names the device, the call and the driver's text. Marks the device as lost if the error is
+  // sticky; then, as in every call after it, the error is UNAVAILABLE.
   absl::Status Check(Result result, std::string_view call) const;
 
   // Returns a kernel for launches of this shape; loads its code at the first call.

@@ -183,9 +183,11 @@ TEST(CudaSlot, AFaultOfAKernelLosesTheDevice) {
   ASSERT_TRUE(slot->Run(cuda::MakeLaunch("sum", "vitrine_add", wrong)).ok());
   const absl::Status status = sum.Download(*slot).status();
   EXPECT_THAT(std::string(status.message()), HasSubstr("CUDA_ERROR_ILLEGAL_ADDRESS 700"));
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
   EXPECT_TRUE(card->lost());
-  EXPECT_THAT(std::string(sum.Upload(*slot, Numbers(64)).message()),
-              HasSubstr("the device serves a new process alone"));
+  const absl::Status next = sum.Upload(*slot, Numbers(64));
+  EXPECT_EQ(next.code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(std::string(next.message()), HasSubstr("the device serves a new process alone"));
   EXPECT_THAT(Fake().faults(), HasSubstr("stray access in vitrine_add"));
 }
 
@@ -197,6 +199,7 @@ TEST(CudaSlot, AKernelThatNeverEndsLosesTheDeviceWithinTheLimit) {
   Fake().Hang(1);
   ASSERT_TRUE(slot->Run(sum.launches()[0]).ok());
   const absl::Status status = sum.Download(*slot).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
   EXPECT_THAT(std::string(status.message()), HasSubstr("cuda:0 did not finish within 200ms"));
   EXPECT_TRUE(card->lost());
   const int64_t calls = Fake().Calls("");

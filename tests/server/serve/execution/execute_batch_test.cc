@@ -304,20 +304,36 @@ TEST_F(ExecuteBatchTest, AnExceptionFailsTheBatchWithAFixedTextAndTheNextOneRuns
   EXPECT_TRUE(next.result.ok()) << next.result.status();
 }
 
+// A device that fails every batch.
+class Failing : public Backend {
+ public:
+  explicit Failing(absl::Status error) : error_(std::move(error)) {}
+  absl::Status Run(std::span<const engine::ImagePlanes> /*images*/, engine::Workspace& /*workspace*/, float* /*logits*/,
+                   AttentionTap* /*attention*/, TokenTap* /*tokens*/) const override {
+    return error_;
+  }
+
+ private:
+  const absl::Status error_;
+};
+
 TEST_F(ExecuteBatchTest, ADeviceWithoutMemoryIsAReasonToComeBack) {
-  class Full : public Backend {
-    absl::Status Run(std::span<const engine::ImagePlanes> /*images*/, engine::Workspace& /*workspace*/,
-                     float* /*logits*/, AttentionTap* /*attention*/, TokenTap* /*tokens*/) const override {
-      return absl::ResourceExhaustedError("there is not enough memory on the device");
-    }
-  };
-  model_->backend = std::make_shared<const Full>();
+  model_->backend = std::make_shared<const Failing>(absl::ResourceExhaustedError("no memory on the device"));
   Answer answer;
   std::vector<InferenceRequest> requests;
   requests.push_back(ImageRequest(model_, NoisePng(16, 16, 1), answer));
   Execute(BatchOf(std::move(requests)));
   EXPECT_EQ(ShedReasonOf(answer.result.status()), ShedReason::kMemory) << answer.result.status();
   EXPECT_EQ(RetryAfter(answer.result.status()), absl::Seconds(1));
+}
+
+TEST_F(ExecuteBatchTest, ALostDeviceIsAReasonToAskAnotherServer) {
+  model_->backend = std::make_shared<const Failing>(absl::UnavailableError("cuda:0: cuEventQuery failed"));
+  Answer answer;
+  std::vector<InferenceRequest> requests;
+  requests.push_back(ImageRequest(model_, NoisePng(16, 16, 1), answer));
+  Execute(BatchOf(std::move(requests)));
+  EXPECT_EQ(answer.result.status(), absl::UnavailableError("the device of this server is lost, and the server ends"));
 }
 
 TEST_F(ExecuteBatchTest, AThrowingResponderStillAnswersEveryone) {
