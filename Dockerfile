@@ -1,30 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
 # Images of Vitrine; docs/operations/kubernetes.md explains them. One file for all:
 #
-#   docker build --target server  -t vitrine-server .     the CPU server, the default target
+#   docker build --target server  -t vitrine-server .     for CPUs and GPUs, the default target
 #   docker build --target trainer -t vitrine-trainer .
 #   docker build --target client  -t vitrine-client .
-#   docker build --target server-cuda -t vitrine-server:cuda .
 #
 # The images contain the programs and all libraries that these need: no shell, no package manager, no Python, no
 # compiler. They run as user 65532 and need no writable file system.
 
 # The base image and the packages are pinned to one day: the image by its digest, the packages by a snapshot of the
 # archive. With DEBIAN_SNAPSHOT= (empty), packages come from the sources of the base image's apt. Wheels are pinned in
-# script/pins/libtorch*.txt.
+# script/pins/.
 ARG DEBIAN_IMAGE=docker.io/library/debian:bookworm-20260824-slim@sha256:88200866dfff7ea7f5cbcb6ec7c8a701889efe6fe859fe64d6990e4b07ea4171
 ARG DEBIAN_SNAPSHOT=20260824T000000Z
 
-# Build stage of the server and the client: compilers and libraries, no LibTorch.
+# Build stage of the server and the client: compilers, also NVIDIA's for the kernels for GPUs, and libraries; no LibTorch.
 FROM ${DEBIAN_IMAGE} AS toolchain
 ARG DEBIAN_SNAPSHOT
 WORKDIR /src
-COPY script/bootstrap script/unpack-wheels script/
-COPY script/pins/packages.txt script/pins/libtorch.txt script/pins/googleapis.txt script/pins/opentelemetry-proto.txt script/pins/
+COPY script/bootstrap script/cuda-compiler script/unpack-wheels script/
+COPY script/pins/packages.txt script/pins/libtorch.txt script/pins/googleapis.txt script/pins/opentelemetry-proto.txt \
+     script/pins/cuda-compiler.txt script/pins/
 COPY deploy/container/apt-snapshot deploy/container/
 # ccache has separate entries for each LANG, so all builds use the same.
 ENV LANG=C.UTF-8
-RUN deploy/container/apt-snapshot "$DEBIAN_SNAPSHOT" && script/bootstrap serving
+RUN deploy/container/apt-snapshot "$DEBIAN_SNAPSHOT" && script/bootstrap serving && script/cuda-compiler
 
 # The programs, compiled from the checkout. With BuildKit and buildah the compiler's cache is kept after the build. If
 # CCACHE_DIR is another folder, the cache that is mounted there is used.
@@ -34,11 +34,11 @@ ARG CCACHE_DIR=/var/cache/ccache
 ARG JOBS=
 COPY . .
 RUN --mount=type=cache,id=vitrine-ccache,target=/var/cache/ccache \
-    export CCACHE_DIR && cmake --preset release -DVITRINE_REVISION="$VITRINE_REVISION" >/dev/null \
-    && script/build release ${JOBS:+-j$JOBS} vitrine-server vitrine \
-    && deploy/container/assemble-all /images && find build -name '*.[ao]' -delete
+    export CCACHE_DIR && cmake --preset cuda -DVITRINE_REVISION="$VITRINE_REVISION" >/dev/null \
+    && script/build cuda ${JOBS:+-j$JOBS} vitrine-server vitrine_cuda_library vitrine \
+    && deploy/container/assemble-all /images && find build-cuda -name '*.[ao]' -delete
 
-# The same with LibTorch, for the trainer and for CUDA.
+# The same with LibTorch, for the trainer.
 FROM toolchain AS build-training
 RUN script/bootstrap && rm -rf /var/lib/apt/lists/*
 ARG VITRINE_REVISION=
@@ -47,7 +47,7 @@ ARG JOBS=
 COPY . .
 RUN --mount=type=cache,id=vitrine-ccache,target=/var/cache/ccache \
     export CCACHE_DIR && cmake --preset release -DVITRINE_REVISION="$VITRINE_REVISION" >/dev/null \
-    && script/build release ${JOBS:+-j$JOBS} vitrine-server vitrine-train vitrine-repo vitrine_torch \
+    && script/build release ${JOBS:+-j$JOBS} vitrine-train vitrine-repo vitrine_torch \
     && deploy/container/assemble-all --training /images && find build -name '*.[ao]' -delete
 
 # The common part of the images: labels, user, and mount points of volumes.
@@ -64,11 +64,15 @@ USER 65532:65532
 WORKDIR /runs
 STOPSIGNAL SIGTERM
 
-# The server, which computes with its own engine.
+# The server, which computes with its own engines: on the CPU, or with --device cuda:0 on a GPU, whose driver the NVIDIA
+# container toolkit mounts where a container asks for GPUs (docker run --gpus, a limit of nvidia.com/gpu). The image does
+# not ask for them (NVIDIA_VISIBLE_DEVICES): else every server on such a host would hold all of them.
 FROM image AS server
 LABEL org.opencontainers.image.title="vitrine-server" \
       org.opencontainers.image.description="Serves tiny vision transformers over gRPC"
 COPY --from=build /images/server /
+# What the toolkit mounts, and where the driver keeps kernels that it compiled for a GPU newer than they are.
+ENV NVIDIA_DRIVER_CAPABILITIES=compute,utility CUDA_CACHE_PATH=/tmp/cuda
 EXPOSE 8500 8501
 # The health listener uses plaintext and needs no credential, even if the listener for callers requires certificates or
 # tokens.
@@ -92,24 +96,5 @@ LABEL org.opencontainers.image.title="vitrine" \
 COPY --from=build /images/client /
 ENTRYPOINT ["/usr/bin/vitrine"]
 CMD ["--help"]
-
-# The libraries of NVIDIA that LibTorch's CUDA part loads, from wheels pinned by digest: the container's host needs only
-# a driver. This stage was never run: docs/operations/kubernetes.md.
-FROM build-training AS build-cuda
-COPY script/pins/libtorch-cuda.txt script/pins/
-RUN deploy/container/assemble-all --cuda /images
-
-FROM image AS server-cuda
-LABEL org.opencontainers.image.title="vitrine-server, CUDA" \
-      org.opencontainers.image.description="Serves tiny vision transformers over gRPC from NVIDIA GPUs" \
-      org.opencontainers.image.licenses="Apache-2.0 AND LicenseRef-NVIDIA"
-COPY --from=build-cuda /images/server-cuda /
-# The NVIDIA container runtime reads these and mounts the driver.
-ENV NVIDIA_VISIBLE_DEVICES=all NVIDIA_DRIVER_CAPABILITIES=compute,utility
-EXPOSE 8500 8501
-HEALTHCHECK --interval=10s --timeout=3s --start-period=120s --retries=3 \
-    CMD ["/usr/bin/vitrine-server", "--health-check=127.0.0.1:8502"]
-ENTRYPOINT ["/usr/bin/vitrine-server"]
-CMD ["--repository=/models", "--health-listen=127.0.0.1:8502", "--device=cuda:0"]
 
 FROM server

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-# Tests the root file system of the client's image, made from this build, and the text of the Dockerfile and the compose
+# Tests the root file systems of the images of server and client, made from this build, and the text of the Dockerfile and the compose
 # files. script/container-check builds and runs the images.
 vitrine_script_test(container_test COMMAND ${VITRINE_SYSTEM_PYTHON} -m unittest -v container_test
-  PROGRAMS vitrine vitrine-repo vitrine-server vitrine-train)
+  PROGRAMS vitrine vitrine-repo vitrine-server vitrine-train vitrine_cuda_library fake_cuda)
 set_tests_properties(container_test PROPERTIES
   WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR}
   ENVIRONMENT "VITRINE_BUILD=${CMAKE_BINARY_DIR};VITRINE_LIBTORCH=${LIBTORCH_SITE};PYTHONDONTWRITEBYTECODE=1")

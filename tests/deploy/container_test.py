@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests deploy/container with this build's `vitrine`, and the content of the Dockerfile and the compose files."""
+"""Tests deploy/container with this build's `vitrine` and `vitrine-server`, and the content of the Dockerfile and the
+compose files."""
 import json
 import os
 import pathlib
@@ -23,35 +24,87 @@ def examine(check: str, root: pathlib.Path) -> subprocess.CompletedProcess:
     return run(SOURCE / "deploy/container/examine", check, root)
 
 
-class ClientImage(unittest.TestCase):
-    """Tests the client's root file system. The server's is made in the same way, but also has LibTorch."""
+class Image(unittest.TestCase):
+    """The root file system of an image, made of this build."""
 
     @classmethod
-    def setUpClass(cls) -> None:
+    def assemble(cls, *arguments: object) -> None:
         if not shutil.which("patchelf") or not pathlib.Path("/var/lib/dpkg/status").exists():
             raise unittest.SkipTest("needs Debian with patchelf (script/bootstrap installs it)")
         cls.folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(cls.folder.cleanup)
         cls.root = pathlib.Path(cls.folder.name) / "root"
-        made = run(SOURCE / "deploy/container/assemble", cls.root, "--name", "vitrine-client", "--version", "1.2.3",
-                   "--revision", "abc", "--site", os.environ.get("VITRINE_LIBTORCH", "/nonexistent"), "--build", BUILD,
-                   "--compiled-in", SOURCE / "script/pins/googleapis.txt", "--programs", BUILD / "bin/vitrine")
+        made = run(SOURCE / "deploy/container/assemble", cls.root, "--version", "1.2.3", "--revision", "abc",
+                   "--site", os.environ.get("VITRINE_LIBTORCH", "/nonexistent"), "--build", BUILD, *arguments)
         if made.returncode:
             raise AssertionError(made.stderr)
-
-    @classmethod
-    def tearDownClass(cls) -> None:
-        cls.folder.cleanup()
 
     def inside(self, path: str) -> pathlib.Path:
         return self.root / path
 
+    def loader(self, *folders: object) -> "list[object]":
+        """Starts programs with the image's libraries, and those of other folders after them."""
+        path = ":".join(map(str, [self.inside("usr/lib/x86_64-linux-gnu"), *folders]))
+        return [self.inside("lib64/ld-linux-x86-64.so.2"), "--inhibit-cache", "--library-path", path]
+
+
+class ServerImage(Image):
+    """The server's root file system. Its library for GPUs has no kernels here; script/build cuda makes those."""
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        cls.assemble("--name", "vitrine-server", "--programs", BUILD / "bin/vitrine-server",
+                     "--loaded", BUILD / "lib/libvitrine_cuda.so", "--compiled-in", SOURCE / "script/pins/cuda-compiler.txt")
+
+    def check(self, *folders: object) -> subprocess.CompletedProcess:
+        """Starts nothing but opens the device and the ports."""
+        return run(*self.loader(*folders), self.inside("usr/bin/vitrine-server"), "--repository", SOURCE / "models/bundled",
+                   "--listen", "127.0.0.1:0", "--metrics", "127.0.0.1:0", "--device", "cuda:0", "--check", env={})
+
+    def test_says_that_there_is_no_driver(self) -> None:
+        if pathlib.Path("/dev/nvidiactl").exists():
+            self.skipTest("this machine has an NVIDIA device")
+        said = self.check()
+        self.assertEqual(said.returncode, 1, said.stderr)
+        self.assertIn("there is no NVIDIA driver on this machine", said.stderr)
+
+    def test_opens_the_device_of_a_driver_that_is_mounted(self) -> None:
+        """The fake driver needs libraries of the system."""
+        said = self.check(BUILD / "tests/cuda", "/usr/lib/x86_64-linux-gnu")
+        self.assertEqual(said.returncode, 0, said.stderr)
+        self.assertIn("the configuration is valid", said.stdout + said.stderr)
+
+    def test_drivers_are_mounted_where_the_loader_looks(self) -> None:
+        """NVIDIA's container toolkit takes the folder of Debian's libraries where this file is."""
+        self.assertTrue(self.inside("etc/debian_version").read_text())
+
+    def test_holds_no_library_of_nvidia_and_names_the_compiler(self) -> None:
+        names = {path.name for path in self.root.rglob("*.so*")}
+        self.assertIn("libvitrine_cuda.so", names)
+        self.assertEqual([n for n in names if re.match(r"libcu|libnv|libtorch|libc10", n) and not n.startswith("libcurl")], [])
+        bill = json.loads(self.inside("usr/share/vitrine/sbom.cdx.json").read_text())
+        self.assertIn("nvidia-cuda-nvcc", {component["name"] for component in bill["components"]})
+        for check in ("contents", "files"):
+            found = examine(check, self.root)
+            self.assertEqual(found.returncode, 0, found.stderr)
+
+    def test_is_not_large(self) -> None:
+        """docs/operations/kubernetes.md compares its size; kernels for GPUs take less than 8 MB more."""
+        self.assertLess(sum(path.stat().st_size for path in self.root.rglob("*") if path.is_file() and not path.is_symlink()), 70e6)
+
+
+class ClientImage(Image):
+    @classmethod
+    def setUpClass(cls) -> None:
+        cls.assemble("--name", "vitrine-client", "--compiled-in", SOURCE / "script/pins/googleapis.txt",
+                     "--programs", BUILD / "bin/vitrine")
+
     def test_runs_with_its_own_libraries_alone(self) -> None:
-        loader = [self.inside("lib64/ld-linux-x86-64.so.2"), "--inhibit-cache", "--library-path", self.inside("usr/lib/x86_64-linux-gnu")]
-        listed = run(*loader, "--list", self.inside("usr/bin/vitrine"), env={})
+        listed = run(*self.loader(), "--list", self.inside("usr/bin/vitrine"), env={})
         self.assertEqual(listed.returncode, 0, listed.stderr)
         for path in re.findall(r"=> (\S+)", listed.stdout):
             self.assertTrue(path.startswith(str(self.root)), f"{path} is not in the image")
-        version = run(*loader, self.inside("usr/bin/vitrine"), "--version", env={})
+        version = run(*self.loader(), self.inside("usr/bin/vitrine"), "--version", env={})
         self.assertEqual(version.returncode, 0, version.stderr)
 
     def test_holds_neither_libtorch_nor_a_driver_of_graphics(self) -> None:
@@ -112,7 +165,7 @@ class ClientImage(unittest.TestCase):
 def programs_of_images() -> "dict[str, list[str]]":
     """Returns the programs of each image, from deploy/container/assemble-all."""
     text = (SOURCE / "deploy/container/assemble-all").read_text()
-    return {name: programs.split() for name, programs in re.findall(r"^\s*image (\S+) (vitrine.*)$", text, re.M)}
+    return {name: programs.split() for name, programs in re.findall(r"^\s*image (\S+) \S+ (vitrine.*)$", text, re.M)}
 
 
 class Carried(unittest.TestCase):
@@ -120,14 +173,13 @@ class Carried(unittest.TestCase):
 
     def test_images_have_the_programs_that_they_start(self) -> None:
         images = programs_of_images()
-        self.assertEqual(sorted(images), ["client", "server", "server-cuda", "trainer"])
+        self.assertEqual(sorted(images), ["client", "server", "trainer"])
         for stage in re.split(r"^FROM ", (SOURCE / "Dockerfile").read_text(), flags=re.M):
             name = stage.split("\n")[0].split(" AS ")[-1]
             started = set(re.findall(r'(?:ENTRYPOINT|CMD) \["/usr/bin/([\w-]+)"', stage))
             if name in images:
                 self.assertLessEqual(started, set(images[name]), name)
         self.assertEqual(images["server"], ["vitrine-server"])
-        self.assertEqual(images["server-cuda"], ["vitrine-server"])
 
     def test_no_program_brings_readers_of_other_formats(self) -> None:
         """libarchive depends on libxml2, and libxml2 on 33 MB of ICU's tables."""
@@ -197,14 +249,14 @@ class Dockerfile(unittest.TestCase):
     def test_images_run_as_another_user_and_say_what_they_are(self) -> None:
         stages = {first.split(" AS ")[-1]: (first.split()[0], stage)
                   for stage in self.stages[1:] for first in [stage.split("\n")[0]] if " AS " in first}
-        for name in ("server", "trainer", "client", "server-cuda"):
+        for name in ("server", "trainer", "client"):
             base, image = stages[name]
             while base != "scratch":  # with what it inherits
                 base, inherited = stages[base]
                 image = inherited + image
             with self.subTest(name):
                 self.assertIn("\nUSER 65532:65532\n", image)
-                stage = {"trainer": "build-training", "server-cuda": "build-cuda"}.get(name, "build")
+                stage = {"trainer": "build-training"}.get(name, "build")
                 self.assertIn(f"\nCOPY --from={stage} /images/{name} /\n", image)
                 self.assertRegex(image, r'\nENTRYPOINT \["/usr/bin/vitrine')
                 self.assertNotIn("\nRUN ", image)
@@ -212,7 +264,7 @@ class Dockerfile(unittest.TestCase):
                     self.assertIn(f"org.opencontainers.image.{label}=", image)
 
     def test_wheels_are_pinned_by_digest(self) -> None:
-        for name in ("libtorch.txt", "libtorch-cuda.txt", "googleapis.txt"):
+        for name in ("libtorch.txt", "cuda-compiler.txt", "googleapis.txt"):
             for line in (SOURCE / "script/pins" / name).read_text().splitlines():
                 self.assertRegex(line, r"^[\w-]+==[\w.]+ --hash=sha256:[0-9a-f]{64}$")
 

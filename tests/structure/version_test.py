@@ -17,7 +17,7 @@ def copies(root: Path) -> "list[str]":
     """Returns the versions in the Dockerfile and the manifests, except overlays/dev, which uses local builds."""
     manifests = sorted((root / "deploy/kubernetes").rglob("*.yaml"))
     found = [match for path in [root / "Dockerfile", *manifests] for match in COPIES.findall(path.read_text())]
-    return [(label or tag).removesuffix("-cuda") for label, tag in found if tag != "dev"]
+    return [label or tag for label, tag in found if tag != "dev"]
 
 
 class Version(unittest.TestCase):
