@@ -7,6 +7,7 @@
 #include "models/engine/cuda/kernels/channel_attention.cuh"
 #include "models/engine/cuda/kernels/convolutions.cuh"
 #include "models/engine/cuda/kernels/fast/gelu.cuh"
+#include "models/engine/cuda/kernels/fast/rows.cuh"
 #include "models/engine/cuda/kernels/linear.cuh"
 #include "models/engine/cuda/kernels/rows.cuh"
 
@@ -35,6 +36,14 @@ const std::vector<NamedKernel>& Kernels() {
       VITRINE_NAMED(fill),
       VITRINE_NAMED(copy_rows),
       VITRINE_NAMED(mean_of_cells),
+      VITRINE_NAMED(fast_row_statistics),
+      VITRINE_NAMED(fast_layer_norm),
+      VITRINE_NAMED(fast_affine),
+      VITRINE_NAMED(fast_activate),
+      VITRINE_NAMED(fast_add),
+      VITRINE_NAMED(fast_fill),
+      VITRINE_NAMED(fast_copy_rows),
+      VITRINE_NAMED(fast_mean_of_cells),
       VITRINE_NAMED(linear_fp32),
       VITRINE_NAMED(linear_bf16),
       VITRINE_NAMED(quantize_rows),

@@ -59,6 +59,14 @@ struct AffineArguments {
   Activation activation;
 };
 
+// y = n(x) weight + bias.
+struct LayerNormArguments {
+  Batch batch;
+  Matrix x, y;
+  float epsilon;
+  const float *weight, *bias;
+};
+
 struct ActivateArguments {
   Batch batch;
   Matrix x, y;

@@ -4,5 +4,6 @@
 #include "models/engine/cuda/kernels/channel_attention.cuh"
 #include "models/engine/cuda/kernels/convolutions.cuh"
 #include "models/engine/cuda/kernels/fast/gelu.cuh"
+#include "models/engine/cuda/kernels/fast/rows.cuh"
 #include "models/engine/cuda/kernels/linear.cuh"
 #include "models/engine/cuda/kernels/rows.cuh"

@@ -55,23 +55,28 @@ VITRINE_KERNEL(vitrine_fill, FillArguments) {
               [&](int row, int column) { RowOf(arguments.y, row)[column] = from[column]; });
 }
 
+VITRINE_DEVICE int CountOfCopied(const CopyArguments& arguments, const Images& images) {
+  return images.Rows(arguments.rows == CopiedRows::kAll     ? arguments.x.rows
+                     : arguments.rows == CopiedRows::kClass ? RowsOf::kImages
+                                                            : RowsOf::kCells);
+}
+struct CopiedRow {
+  int source, target;
+};
+// Returns the rows of x and y that belong to the i-th copied row.
+VITRINE_DEVICE CopiedRow CopiedRowOf(const CopyArguments& arguments, const Images& images, int i) {
+  const RowsOf from = arguments.x.rows, to = arguments.y.rows;
+  if (arguments.rows == CopiedRows::kAll) return {i, i};
+  if (arguments.rows == CopiedRows::kClass) return {images.FirstRow(from, i), images.FirstRow(to, i)};
+  const int image = images.ImageOf(RowsOf::kCells, i), cell = i - images.FirstCell(image);
+  return {images.RowOfCell(from, image, cell), images.RowOfCell(to, image, cell)};
+}
+
 VITRINE_KERNEL(vitrine_copy_rows, CopyArguments) {
   const Images images(arguments.batch);
-  const RowsOf from = arguments.x.rows, to = arguments.y.rows;
-  const RowsOf counted = arguments.rows == CopiedRows::kAll     ? from
-                         : arguments.rows == CopiedRows::kClass ? RowsOf::kImages
-                                                                : RowsOf::kCells;
-  ForElements(images.Rows(counted), arguments.x.columns, [&](int row, int column) {
-    int source = row, target = row;
-    if (arguments.rows == CopiedRows::kClass) {
-      source = images.FirstRow(from, row);
-      target = images.FirstRow(to, row);
-    } else if (arguments.rows == CopiedRows::kCells) {
-      const int image = images.ImageOf(RowsOf::kCells, row), cell = row - images.FirstCell(image);
-      source = images.RowOfCell(from, image, cell);
-      target = images.RowOfCell(to, image, cell);
-    }
-    RowOf(arguments.y, target)[column] = RowOf(arguments.x, source)[column];
+  ForElements(CountOfCopied(arguments, images), arguments.x.columns, [&](int row, int column) {
+    const CopiedRow copied = CopiedRowOf(arguments, images, row);
+    RowOf(arguments.y, copied.target)[column] = RowOf(arguments.x, copied.source)[column];
   });
 }
 

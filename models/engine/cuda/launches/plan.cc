@@ -8,6 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "common/status_macros.h"
+#include "models/engine/cuda/launches/fast_grid.h"
 #include "models/engine/cuda/launches/taps.h"
 
 namespace vitrine::cuda {
@@ -94,6 +95,14 @@ class LaunchMaker {
   void Add(const char* kernel, const Arguments& arguments) {
     plan_.launches.push_back(MakeLaunch(name_, kernel, arguments));
   }
+  template <class Arguments>
+  void AddChosen(const Arguments& arguments) {
+    const KernelChoice choice = Choose(arguments, fast_);
+    Launch launch = MakeLaunch(name_, choice.kernel, arguments);
+    launch.threads = choice.threads;
+    launch.shared_bytes = choice.shared_bytes;
+    plan_.launches.push_back(std::move(launch));
+  }
   void AddTap(std::function<absl::Status(Device&, const BatchRows&, const Taps&)> take) {
     plan_.taps.push_back({plan_.launches.size(), std::move(take)});
   }
@@ -103,7 +112,7 @@ class LaunchMaker {
   const RowStatistics* AddStatistics(const Matrix& x, std::optional<float> epsilon) {
     if (!epsilon) return nullptr;
     auto* const statistics = Scratch<RowStatistics>(MostRows(x.rows));
-    Add("vitrine_row_statistics", StatisticsArguments{batch_, x, *epsilon, statistics});
+    AddChosen(StatisticsArguments{batch_, x, *epsilon, statistics});
     return statistics;
   }
 
@@ -133,25 +142,28 @@ class LaunchMaker {
     AddLinear(hidden, step.second, At(step.second.y));
   }
   void Do(const engine::LayerNormStep& step) {
-    const Matrix x = At(step.x);
-    const RowStatistics* const statistics = AddStatistics(x, static_cast<float>(step.epsilon));
-    Add("vitrine_affine",
-        AffineArguments{batch_, x, At(step.y), statistics, Copy(step.weight), Copy(step.bias), Activation::kNone});
+    const Matrix x = At(step.x), y = At(step.y);
+    const auto epsilon = static_cast<float>(step.epsilon);
+    const float *const weight = Copy(step.weight), *const bias = Copy(step.bias);
+    if (fast_) {
+      Add("vitrine_fast_layer_norm", LayerNormArguments{batch_, x, y, epsilon, weight, bias});
+    } else {
+      const RowStatistics* const statistics = AddStatistics(x, epsilon);
+      Add("vitrine_affine", AffineArguments{batch_, x, y, statistics, weight, bias, Activation::kNone});
+    }
   }
   void Do(const engine::AffineStep& step) {
-    Add("vitrine_affine",
+    AddChosen(
         AffineArguments{batch_, At(step.x), At(step.y), nullptr, Copy(step.scale), Copy(step.shift), step.activation});
   }
   void Do(const engine::ActivateStep& step) {
-    Add("vitrine_activate", ActivateArguments{batch_, At(step.x), At(step.y), step.activation});
+    AddChosen(ActivateArguments{batch_, At(step.x), At(step.y), step.activation});
   }
-  void Do(const engine::AddStep& step) { Add("vitrine_add", AddArguments{batch_, At(step.x), At(step.z), At(step.y)}); }
+  void Do(const engine::AddStep& step) { AddChosen(AddArguments{batch_, At(step.x), At(step.z), At(step.y)}); }
 
   // --- rows of tokens, cells and images
 
-  void AddCopy(const Matrix& x, const Matrix& y, CopiedRows rows) {
-    Add("vitrine_copy_rows", CopyArguments{batch_, x, y, rows});
-  }
+  void AddCopy(const Matrix& x, const Matrix& y, CopiedRows rows) { AddChosen(CopyArguments{batch_, x, y, rows}); }
   void Do(const engine::ConcatenateStep& step) {
     Matrix y = At(step.y);
     for (const Operand& x : step.x) {
@@ -159,16 +171,14 @@ class LaunchMaker {
       if (!measures()) y.data += x.columns;
     }
   }
-  void Do(const engine::FillStep& step) { Add("vitrine_fill", FillArguments{batch_, Copy(step.row), At(step.y)}); }
+  void Do(const engine::FillStep& step) { AddChosen(FillArguments{batch_, Copy(step.row), At(step.y)}); }
   void Do(const engine::JoinClassStep& step) {
     AddCopy(At(step.rows), At(step.y), CopiedRows::kClass);
     AddCopy(At(step.cells), At(step.y), CopiedRows::kCells);
   }
   void Do(const engine::TakeClassStep& step) { AddCopy(At(step.x), At(step.y), CopiedRows::kClass); }
   void Do(const engine::TakeCellsStep& step) { AddCopy(At(step.x), At(step.y), CopiedRows::kCells); }
-  void Do(const engine::MeanOfCellsStep& step) {
-    Add("vitrine_mean_of_cells", MeanArguments{batch_, At(step.x), At(step.y)});
-  }
+  void Do(const engine::MeanOfCellsStep& step) { AddChosen(MeanArguments{batch_, At(step.x), At(step.y)}); }
   void Do(const engine::HandOutStep& step) { AddTap(TapOfTokens(At(step.x), step.stage)); }
   void Do(const engine::CustomStep& step) {
     status_ = absl::UnimplementedError(
@@ -228,7 +238,7 @@ class LaunchMaker {
     Matrix positions = {nullptr, x.columns, x.columns, x.rows};
     if (!measures()) positions.data = buffers_.Allocate<float>(static_cast<size_t>(MostRows(x.rows) * x.columns));
     plan_.positions.push_back({positions, step.rows});
-    Add("vitrine_add", AddArguments{batch_, x, positions, At(step.y)});
+    AddChosen(AddArguments{batch_, x, positions, At(step.y)});
   }
 
   // --- attention

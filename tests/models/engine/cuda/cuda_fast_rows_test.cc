@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+// Fast kernels of rows have the bits of the plain ones, with any number of SMs and under any schedule.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "models/engine/cuda/kernels/fast/shapes.h"
+#include "models/engine/cuda/launches/fast_grid.h"
+#include "tests/models/engine/cuda/kernel_batch.h"
+
+namespace vitrine::testing {
+namespace {
+
+using cuda::Activation;
+using cuda::CopiedRows;
+using cuda::Matrix;
+using cuda::RowsOf;
+
+const std::vector<std::vector<Grid>> kBatches = {{{1, 1}}, {{3, 5}, {1, 1}, {2, 7}}, {{12, 11}, {1, 2}}};
+constexpr cuda::emulated::MachineOptions kMachines[] = {{.seed = 1}, {.seed = 2, .sms = 1}, {.seed = 3, .sms = 132}};
+
+// Calls run(batch, fast) with equal numbers for both, and expects equal results. run returns floats.
+template <class Run>
+void ExpectEqualBits(const std::string& what, Run run) {
+  for (const std::vector<Grid>& grids : kBatches) {
+    KernelBatch plain(grids);
+    const std::vector<float> expected = run(plain, false);
+    for (const cuda::emulated::MachineOptions& machine : kMachines) {
+      KernelBatch fast(grids, machine);
+      EXPECT_TRUE(SameBits(run(fast, true), expected)) << what << ", images: " << grids.size();
+    }
+  }
+}
+
+// Runs what is chosen, which has to be a fast kernel.
+template <class Arguments>
+void RunChosen(KernelBatch& batch, const Arguments& arguments, bool fast) {
+  const cuda::KernelChoice choice = cuda::Choose(arguments, fast);
+  EXPECT_EQ(std::string(choice.kernel).starts_with("vitrine_fast_"), fast) << choice.kernel;
+  batch.Run(choice.kernel, arguments, choice.threads, choice.shared_bytes);
+}
+
+TEST(CudaFastRows, StatisticsOfAnyWidth) {
+  for (const int columns : {1, 5, 15, 16, 17, 31, 32, 33, 47, 48, 50, 63, 64, 96, 128, 130, 192, 197}) {
+    ExpectEqualBits(absl::StrCat("statistics of ", columns), [&](KernelBatch& batch, bool fast) {
+      const Matrix x = batch.NewMatrix(RowsOf::kTokens, columns, columns + 3, 1);
+      auto* const statistics = batch.buffers().Allocate<cuda::RowStatistics>(size_t(batch.rows().Rows(x.rows)));
+      RunChosen(batch, cuda::StatisticsArguments{batch.batch(), x, 1e-6F, statistics}, fast);
+      return batch.Read(&statistics->center, 2 * static_cast<size_t>(batch.rows().Rows(x.rows)));
+    });
+  }
+}
+
+TEST(CudaFastRows, LayerNorm) {
+  for (const int columns : {3, 33, 128, 192}) {
+    ExpectEqualBits(absl::StrCat("norm of ", columns), [&](KernelBatch& batch, bool fast) {
+      const Matrix x = batch.NewMatrix(RowsOf::kTokens, columns), y = batch.NewMatrix(x.rows, columns, columns + 4);
+      const float* const weight = batch.Copy(batch.Numbers(size_t(columns)));
+      const float* const bias = batch.Copy(batch.Numbers(size_t(columns)));
+      if (fast) {
+        batch.Run("vitrine_fast_layer_norm", cuda::LayerNormArguments{batch.batch(), x, y, 1e-6F, weight, bias});
+      } else {
+        auto* const statistics = batch.buffers().Allocate<cuda::RowStatistics>(size_t(batch.rows().Rows(x.rows)));
+        batch.Run("vitrine_row_statistics", cuda::StatisticsArguments{batch.batch(), x, 1e-6F, statistics});
+        batch.Run("vitrine_affine",
+                  cuda::AffineArguments{batch.batch(), x, y, statistics, weight, bias, Activation::kNone});
+      }
+      return batch.Read(y);
+    });
+  }
+}
+
+TEST(CudaFastRows, NumbersByThemselves) {
+  for (const int columns : {4, 36, 128, 192, 260}) {
+    for (const Activation activation : {Activation::kNone, Activation::kRelu, Activation::kGelu}) {
+      ExpectEqualBits(absl::StrCat("affine of ", columns), [&](KernelBatch& batch, bool fast) {
+        const Matrix x = batch.NewMatrix(RowsOf::kTokens, columns, columns + 8, 4), y = batch.NewMatrix(x.rows, columns);
+        const float* const scale = batch.Copy(batch.Numbers(size_t(columns)));
+        const float* const shift = batch.Copy(batch.Numbers(size_t(columns)));
+        RunChosen(batch, cuda::AffineArguments{batch.batch(), x, y, nullptr, scale, shift, activation}, fast);
+        return batch.Read(y);
+      });
+      ExpectEqualBits(absl::StrCat("activation of ", columns), [&](KernelBatch& batch, bool fast) {
+        const Matrix x = batch.NewMatrix(RowsOf::kCells, columns), y = batch.NewMatrix(x.rows, columns, columns + 4);
+        RunChosen(batch, cuda::ActivateArguments{batch.batch(), x, y, activation}, fast);
+        return batch.Read(y);
+      });
+    }
+    ExpectEqualBits(absl::StrCat("sum of ", columns), [&](KernelBatch& batch, bool fast) {
+      const Matrix x = batch.NewMatrix(RowsOf::kTokens, columns), z = batch.NewMatrix(x.rows, columns, columns + 4);
+      RunChosen(batch, cuda::AddArguments{batch.batch(), x, z, x}, fast);
+      return batch.Read(x);
+    });
+    ExpectEqualBits(absl::StrCat("filled ", columns), [&](KernelBatch& batch, bool fast) {
+      const Matrix y = batch.NewMatrix(RowsOf::kImages, columns, columns + 4, 4);
+      RunChosen(batch, cuda::FillArguments{batch.batch(), batch.Copy(batch.Numbers(size_t(columns))), y}, fast);
+      return batch.Read(y);
+    });
+  }
+}
+
+TEST(CudaFastRows, CopiesOfEveryKind) {
+  struct Kind {
+    CopiedRows rows;
+    RowsOf from, to;
+  };
+  for (const Kind& kind : {Kind{CopiedRows::kAll, RowsOf::kTokens, RowsOf::kTokens},
+                           {CopiedRows::kClass, RowsOf::kTokens, RowsOf::kImages},
+                           {CopiedRows::kClass, RowsOf::kImages, RowsOf::kTokens},
+                           {CopiedRows::kCells, RowsOf::kTokens, RowsOf::kCells},
+                           {CopiedRows::kCells, RowsOf::kCells, RowsOf::kTokens}}) {
+    ExpectEqualBits("copy", [&](KernelBatch& batch, bool fast) {
+      const Matrix x = batch.NewMatrix(kind.from, 132), y = batch.NewMatrix(kind.to, 132, 140, 4);
+      RunChosen(batch, cuda::CopyArguments{batch.batch(), x, y, kind.rows}, fast);
+      return batch.Read(y);
+    });
+  }
+}
+
+TEST(CudaFastRows, MeansOfCells) {
+  for (const RowsOf rows : {RowsOf::kTokens, RowsOf::kCells}) {
+    for (const int columns : {1, 32, 70}) {
+      ExpectEqualBits(absl::StrCat("mean of ", columns), [&](KernelBatch& batch, bool fast) {
+        const Matrix x = batch.NewMatrix(rows, columns), y = batch.NewMatrix(RowsOf::kImages, columns, columns + 1);
+        RunChosen(batch, cuda::MeanArguments{batch.batch(), x, y}, fast);
+        return batch.Read(y);
+      });
+    }
+  }
+}
+
+// Rows that 16-byte accesses cannot read keep the plain kernel.
+TEST(CudaFastRows, NeedRowsOfFours) {
+  KernelBatch batch({{2, 2}});
+  const Matrix odd = batch.NewMatrix(RowsOf::kCells, 6), shifted = batch.NewMatrix(RowsOf::kCells, 4, 8, 1),
+               good = batch.NewMatrix(RowsOf::kCells, 4);
+  const auto kernel = [&](const Matrix& x, const Matrix& y) {
+    return std::string(cuda::Choose(cuda::AddArguments{batch.batch(), x, x, y}, true).kernel);
+  };
+  EXPECT_EQ(kernel(odd, odd), "vitrine_add");
+  EXPECT_EQ(kernel(shifted, good), "vitrine_add");
+  EXPECT_EQ(kernel(good, shifted), "vitrine_add");
+  EXPECT_EQ(kernel(good, good), "vitrine_fast_add");
+}
+
+TEST(CudaFastRows, KeepNan) {
+  KernelBatch batch({{2, 3}});
+  std::vector<float> numbers = batch.Numbers(6 * 40);
+  numbers[45] = NAN;
+  Matrix x = {const_cast<float*>(batch.Copy(numbers)), 40, 40, RowsOf::kCells}, y = batch.NewMatrix(x.rows, 40);
+  const float* const ones = batch.Copy(std::vector<float>(40, 1));
+  batch.Run("vitrine_fast_layer_norm", cuda::LayerNormArguments{batch.batch(), x, y, 1e-6F, ones, ones});
+  const std::vector<float> result = batch.Read(y);
+  for (size_t i = 0; i < result.size(); ++i) EXPECT_EQ(std::isnan(result[i]), i / 40 == 1) << i;
+}
+
+}  // namespace
+}  // namespace vitrine::testing

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// A batch on the emulated device, for kernels by themselves.
+#ifndef VITRINE_TESTS_MODELS_ENGINE_CUDA_KERNEL_BATCH_H_
+#define VITRINE_TESTS_MODELS_ENGINE_CUDA_KERNEL_BATCH_H_
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <random>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "models/engine/cuda/emulated/emulated_device.h"
+#include "models/engine/cuda/launches/batch_rows.h"
+#include "models/engine/cuda/launches/device.h"
+
+namespace vitrine::testing {
+
+// Images with these grids, of pixels that are cells. Every new matrix holds random numbers, which depend on the order
+// of the calls alone.
+class KernelBatch {
+ public:
+  explicit KernelBatch(const std::vector<Grid>& grids, const cuda::emulated::MachineOptions& machine = {});
+
+  cuda::Batch batch() const { return batch_; }
+  const cuda::BatchRows& rows() const { return rows_; }
+  cuda::Buffers& buffers() { return buffers_; }
+
+  // Returns columns `first` to first + columns of a matrix whose rows are `stride` wide; 0: as wide as the columns.
+  cuda::Matrix NewMatrix(cuda::RowsOf rows, int columns, int64_t stride = 0, int64_t first = 0);
+  std::vector<float> Numbers(size_t count);
+  const float* Copy(const std::vector<float>& numbers) { return buffers_.Copy(numbers); }
+
+  // Fails the test at a fault.
+  template <class Arguments>
+  void Run(const std::string& kernel, const Arguments& arguments, int threads = 128, size_t shared_bytes = 0) {
+    cuda::Launch launch = cuda::MakeLaunch("test", kernel, arguments);
+    launch.threads = threads;
+    launch.shared_bytes = shared_bytes;
+    const absl::Status status = device_.Run(launch);
+    EXPECT_TRUE(status.ok()) << status;
+  }
+
+  // Returns the rows of the batch with their whole stride: a kernel must leave other columns alone.
+  std::vector<float> Read(const cuda::Matrix& matrix);
+  template <class T>
+  std::vector<T> Read(const T* from, size_t count) {
+    std::vector<T> values(count);
+    EXPECT_TRUE(device_.Download(values.data(), from, count * sizeof(T)).ok());
+    return values;
+  }
+
+ private:
+  static std::vector<engine::ImagePlanes> Planes(const std::vector<Grid>& grids);
+
+  cuda::emulated::EmulatedDevice device_;
+  cuda::Buffers buffers_{device_};
+  const std::vector<engine::ImagePlanes> planes_;
+  const cuda::BatchRows rows_;
+  cuda::Batch batch_ = {};
+  std::mt19937_64 random_{7};
+};
+
+template <class T>
+bool SameBits(const std::vector<T>& a, const std::vector<T>& b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0;
+}
+
+}  // namespace vitrine::testing
+
+#endif  // VITRINE_TESTS_MODELS_ENGINE_CUDA_KERNEL_BATCH_H_
