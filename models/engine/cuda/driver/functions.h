@@ -92,6 +92,7 @@ inline constexpr int kCaptureGlobal = 0, kCaptureThreadLocal = 1;
      unsigned block_z, unsigned shared_bytes, StreamHandle stream, void** parameters, void** extra))                 \
   F(cuMemAlloc_v2, (DevicePointer * memory, size_t bytes))                                                           \
   F(cuMemFree_v2, (DevicePointer memory))                                                                            \
+  F(cuMemGetInfo_v2, (size_t * free, size_t * total))                                                                \
   F(cuMemHostAlloc, (void** memory, size_t bytes, unsigned flags))                                                   \
   F(cuMemFreeHost, (void* memory))                                                                                   \
   F(cuMemcpyHtoDAsync_v2, (DevicePointer to, const void* from, size_t bytes, StreamHandle stream))                   \

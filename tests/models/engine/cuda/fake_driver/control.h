@@ -21,7 +21,10 @@ struct FakeSettings {
   size_t pinned_bytes = size_t{512} << 20;
   int kernel_microseconds = 0;  // added to each kernel
   int64_t lost_at_launch = 0;   // the n-th launch of a graph loses the device; 0: none
-  uint64_t seed = 1;            // of the order among streams and of the kernels' schedule
+  // After this many launches of graphs nothing is computed or copied: downloads give zeros. Kernels still take their
+  // microseconds. Negative: never.
+  int64_t free_after = -1;
+  uint64_t seed = 1;  // of the order among streams and of the kernels' schedule
 };
 
 // Objects that exist on the fake device.
@@ -45,6 +48,10 @@ class FakeControl {
   // Lets the n-th call from now return an error; a sticky one is returned by all calls after it too. A call that
   // releases something releases it all the same, as the driver's do. 0: none.
   virtual void Fail(int64_t nth, cuda::driver::Result error, bool sticky) = 0;
+  // Lets the next call of the function with this name return an error.
+  virtual void FailNext(const std::string& name, cuda::driver::Result error, bool sticky) = 0;
+  // Lets the device stand still until Pause(false).
+  virtual void Pause(bool pauses) = 0;
   // Lets the n-th kernel from now run forever: its stream stands still. 0: none.
   virtual void Hang(int64_t nth) = 0;
 

@@ -24,7 +24,7 @@ FakeGpu& FakeGpu::Get() {
   return gpu;
 }
 
-// Programs set the fake by VITRINE_FAKE_GPU: "memory=1000000,kernel_us=50,lost=100,hang=30".
+// Programs set the fake by VITRINE_FAKE_GPU: "memory=1000000,kernel_us=50,lost=100,hang=30,free_after=10".
 FakeGpu::FakeGpu() {
   FakeSettings chosen;
   int64_t hang = 0;
@@ -39,6 +39,8 @@ FakeGpu::FakeGpu() {
       chosen.kernel_microseconds = static_cast<int>(value);
     } else if (pair.first == "version") {
       chosen.version = static_cast<int>(value);
+    } else if (pair.first == "free_after") {
+      chosen.free_after = value;
     } else if (pair.first == "lost") {
       chosen.lost_at_launch = value;
     } else if (pair.first == "hang") {
@@ -59,27 +61,36 @@ void FakeGpu::Reset(const FakeSettings& chosen) {
     return std::none_of(streams.begin(), streams.end(), [](StreamHandle stream) { return stream->runs; });
   });
   const std::scoped_lock machine_lock(machine_mutex_);
+  Forget();
   settings = chosen;
-  initialized = false;
-  context_count = 0;
-  // Handles of the old driver are not freed: they stay unknown.
-  modules.clear();
-  streams.clear();
-  events.clear();
-  graphs.clear();
-  execs.clear();
-  pinned.clear();
-  pinned_total = 0;
-  device_.clear();
-  device_total_ = 0;
   machine_ = std::make_unique<cuda::emulated::Machine>(
       cuda::emulated::MachineOptions{.seed = chosen.seed, .sms = chosen.multiprocessors});
   random_.seed(chosen.seed);
   calls_.clear();
   all_calls_ = kernels_ = fail_at_ = hang_at_ = 0;
+  fail_next_.clear();
   lost_ = cuda::driver::kSuccess;
   faults_.clear();
   changed_.notify_all();
+}
+
+void FakeGpu::Forget() {
+  const auto retire = [this](auto& handles) {
+    for (auto* const handle : handles) Retire(handle);
+    handles.clear();
+  };
+  retire(modules);
+  retire(streams);
+  retire(events);
+  retire(graphs);
+  retire(execs);
+  for (const auto& [memory, bytes] : pinned) ::operator delete(memory);
+  pinned.clear();
+  pinned_total = 0;
+  device_.clear();
+  device_total_ = 0;
+  initialized = paused_ = false;
+  context_count = 0;
 }
 
 void FakeGpu::Fail(int64_t nth, Result error, bool sticky) {
@@ -87,6 +98,19 @@ void FakeGpu::Fail(int64_t nth, Result error, bool sticky) {
   fail_at_ = nth == 0 ? 0 : all_calls_ + nth;
   failure_ = error;
   failure_is_sticky_ = sticky;
+}
+
+void FakeGpu::FailNext(const std::string& name, Result error, bool sticky) {
+  const std::scoped_lock lock(mutex);
+  fail_next_ = name;
+  failure_ = error;
+  failure_is_sticky_ = sticky;
+}
+
+void FakeGpu::Pause(bool pauses) {
+  const std::scoped_lock lock(mutex);
+  paused_ = pauses;
+  changed_.notify_all();
 }
 
 void FakeGpu::Hang(int64_t nth) {
@@ -127,7 +151,8 @@ Result FakeGpu::Begin(const char* name, bool needs_context, bool& injected) {
     lost_ = cuda::driver::kIllegalAddress;
   }
   if (lost_ != cuda::driver::kSuccess) return lost_;
-  if (all_calls_ == fail_at_) {
+  if (all_calls_ == fail_at_ || fail_next_ == name) {
+    fail_next_.clear();
     if (failure_is_sticky_) lost_ = failure_;
     injected = true;
     changed_.notify_all();
@@ -219,7 +244,7 @@ void FakeGpu::Work() {
     for (const StreamHandle stream : streams) {
       if (!stream->queue.empty() && !stream->hangs) ready.push_back(stream);
     }
-    if (ready.empty() || lost_ != cuda::driver::kSuccess) {
+    if (ready.empty() || paused_ || lost_ != cuda::driver::kSuccess) {
       changed_.wait(lock);
       continue;
     }
@@ -241,19 +266,24 @@ void FakeGpu::Execute(std::unique_lock<std::mutex>& lock, const FakeWork& work) 
   double seconds = 0;
   std::optional<cuda::emulated::Fault> fault;
   const FakeSettings chosen = settings;
+  const bool is_free = chosen.free_after >= 0 && calls_["cuGraphLaunch"] > chosen.free_after;
   lock.unlock();
   {
     const std::scoped_lock machine_lock(machine_mutex_);
     switch (work.kind) {
       case FakeWork::Kind::kUpload:
-        machine_->memory().Upload(work.to, work.from, work.bytes);
+        if (!is_free) machine_->memory().Upload(work.to, work.from, work.bytes);
         break;
       case FakeWork::Kind::kDownload:
-        machine_->memory().Download(work.to, work.from, work.bytes);
+        if (is_free) {
+          std::memset(work.to, 0, work.bytes);
+        } else {
+          machine_->memory().Download(work.to, work.from, work.bytes);
+        }
         break;
       case FakeWork::Kind::kKernel:
         seconds = chosen.kernel_microseconds * 1e-6;
-        fault = machine_->Launch(work.shape, [&] { work.kernel->run(work.arguments.data()); });
+        if (!is_free) fault = machine_->Launch(work.shape, [&] { work.kernel->run(work.arguments.data()); });
         break;
       default:
         break;

@@ -89,6 +89,8 @@ class FakeGpu : public FakeControl {
 
   void Reset(const FakeSettings& settings) override;
   void Fail(int64_t nth, Result error, bool sticky) override;
+  void FailNext(const std::string& name, Result error, bool sticky) override;
+  void Pause(bool pauses) override;
   void Hang(int64_t nth) override;
   int64_t Calls(const std::string& name) const override;
   FakeUse use() const override;
@@ -103,6 +105,11 @@ class FakeGpu : public FakeControl {
   Result Forbid(Result result, const std::string& why);
   // Refuses a call that no thread in capture may make.
   Result RefuseInCapture(const char* name);
+  // Keeps an object that is released, so that the address of no other one is a handle that was used before.
+  template <class Object>
+  void Retire(Object* object) {
+    retired_.push_back(std::shared_ptr<Object>(object));
+  }
   // Appends to a stream, or to what it captures.
   void Add(cuda::driver::StreamHandle stream, FakeWork work);
   // Waits until all streams are empty, as calls do that synchronize.
@@ -111,6 +118,7 @@ class FakeGpu : public FakeControl {
   bool IsOnDevice(cuda::driver::DevicePointer memory, size_t bytes) const;
   // Allocations wait for a running kernel, which uses the same memory.
   cuda::driver::DevicePointer AllocateDevice(std::unique_lock<std::mutex>& lock, size_t bytes);
+  size_t free_bytes() const { return settings.memory_bytes - device_total_; }
   void FreeDevice(std::unique_lock<std::mutex>& lock, cuda::driver::DevicePointer memory);
 
   mutable std::mutex mutex;
@@ -128,6 +136,8 @@ class FakeGpu : public FakeControl {
 
  private:
   FakeGpu();
+  // Ends what exists.
+  void Forget();
   void Work();
   void Execute(std::unique_lock<std::mutex>& lock, const FakeWork& work);
 
@@ -140,10 +150,13 @@ class FakeGpu : public FakeControl {
   std::map<std::string, int64_t> calls_;
   int64_t all_calls_ = 0, kernels_ = 0;
   int64_t fail_at_ = 0, hang_at_ = 0;
+  std::string fail_next_;  // name of a function
   Result failure_ = cuda::driver::kSuccess;
   bool failure_is_sticky_ = false;
   Result lost_ = cuda::driver::kSuccess;
+  bool paused_ = false;
   std::string faults_;
+  std::vector<std::shared_ptr<void>> retired_;
   std::thread worker_;
 };
 

@@ -46,6 +46,7 @@ Result Release(const char* name, std::set<Handle> FakeGpu::*handles, Handle hand
   if (call.skips_release()) return call.error;
   if ((call.gpu.*handles).erase(handle) == 0)
     return call.gpu.Forbid(kInvalidHandle, absl::StrCat(name, " of no handle"));
+  call.gpu.Retire(handle);
   return call.error;
 }
 
@@ -175,7 +176,10 @@ EXPORTED Result cuDevicePrimaryCtxRelease_v2(int /*device*/) {
   Call call("cuDevicePrimaryCtxRelease_v2", false);
   if (call.skips_release()) return call.error;
   if (call.gpu.context_count == 0) return call.gpu.Forbid(kInvalidContext, "a context is released twice");
-  if (--call.gpu.context_count == 0) call.gpu.modules.clear();
+  if (--call.gpu.context_count == 0) {
+    for (const ModuleHandle module : call.gpu.modules) call.gpu.Retire(module);
+    call.gpu.modules.clear();
+  }
   return call.error;
 }
 
@@ -279,6 +283,14 @@ EXPORTED Result cuMemFree_v2(DevicePointer memory) {
   return call.error;
 }
 
+EXPORTED Result cuMemGetInfo_v2(size_t* free, size_t* total) {
+  Call call("cuMemGetInfo_v2");
+  if (call.fails()) return call.error;
+  *free = call.gpu.free_bytes();
+  *total = call.gpu.settings.memory_bytes;
+  return kSuccess;
+}
+
 EXPORTED Result cuMemHostAlloc(void** memory, size_t bytes, unsigned flags) {
   Call call("cuMemHostAlloc");
   if (call.fails()) return call.error;
@@ -326,6 +338,7 @@ EXPORTED Result cuStreamDestroy_v2(StreamHandle stream) {
   if (!stream->queue.empty() || stream->runs) call.gpu.Forbid(kSuccess, "a stream with work is destroyed");
   call.gpu.Synchronize(call.lock);
   call.gpu.streams.erase(stream);
+  call.gpu.Retire(stream);
   return call.error;
 }
 
