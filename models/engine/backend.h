@@ -13,6 +13,12 @@
 
 namespace vitrine {
 
+// Memory of a model on a device that has its own.
+struct DeviceMemory {
+  int64_t device_bytes = 0;  // weights, and memory for batches
+  int64_t pinned_bytes = 0;  // of the host, for copies
+};
+
 // A model with its weights on a device: the compiled engine on the CPU, or libvitrine_cuda.so on a GPU
 // (models/engine/cuda_library.h). Immutable; thread-safe.
 class Backend {
@@ -26,6 +32,8 @@ class Backend {
                            AttentionTap* attention, TokenTap* tokens) const = 0;
   // Bytes saved by narrow weights, compared to fp32.
   virtual int64_t saved_bytes() const { return 0; }
+  // Returns zeros for a model in the process's own memory.
+  virtual DeviceMemory device_memory() const { return {}; }
 };
 
 }  // namespace vitrine

@@ -7,6 +7,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "models/engine/backend.h"
 #include "models/engine/precision.h"
 #include "models/engine/weight_source.h"
@@ -20,6 +21,21 @@ struct LargestImage {
   int64_t pixels = 0;  // counted once per channel
 };
 
+// Limits of the batches that a device computes.
+struct DeviceBatch {
+  int images = 256;
+  int tokens = 32768;
+};
+
+// State and work of an open device. Counts begin with the process.
+struct DeviceStatus {
+  int64_t free_bytes = 0, total_bytes = 0;  // memory, with what other processes use
+  int64_t batches = 0;                      // that were launched
+  int64_t images = 0;                       // in these batches
+  int64_t uploaded_bytes = 0;
+  absl::Duration busy;  // with at least one batch between its launch and its end
+};
+
 // Functions of libvitrine_cuda.so, which contains the engine for CUDA devices and needs the NVIDIA driver. Programs
 // load it only for such a device. `device` is a number: 0 for "cuda:0".
 struct CudaLibrary {
@@ -28,12 +44,15 @@ struct CudaLibrary {
   // Returns true if an open device is lost: after some errors (an illegal address, a kernel that does not end) every
   // call of the process fails, and only a new process can use the device. Does not call the device.
   bool (*is_lost)(int device);
-  // Puts a model onto an open device. UNIMPLEMENTED names an operator that it does not run; RESOURCE_EXHAUSTED if its
-  // memory is too small; INTERNAL for other errors of the device.
+  // Errors of the device, if it is lost for instance.
+  absl::StatusOr<DeviceStatus> (*status)(int device);
+  // Puts a model onto an open device, with memory for batches of `most`, and for the largest image in any case.
+  // UNIMPLEMENTED names an operator that it does not run; RESOURCE_EXHAUSTED names the bytes if its memory is too
+  // small; INTERNAL for other errors of the device.
   absl::StatusOr<std::unique_ptr<const Backend>> (*make_backend)(int device, const program::Program& program,
                                                                  engine::WeightSource& weights,
                                                                  const PrecisionChoice& choice,
-                                                                 const LargestImage& largest);
+                                                                 const LargestImage& largest, const DeviceBatch& most);
 };
 
 // Loads the library at the first call, from ../lib relative to the program's folder, from that folder, or from the

@@ -116,7 +116,8 @@ absl::StatusOr<std::unique_ptr<const Backend>> MakeBackend(WeightedModel& model,
   }
   ASSIGN_OR_RETURN(const CudaLibrary* cuda, OpenCudaLibrary());
   return cuda->make_backend(device.index, model.description.program(), weights, choice,
-                            LargestOf(model.description.config().preprocessing(), model.description.cell()));
+                            LargestOf(model.description.config().preprocessing(), model.description.cell()),
+                            DeviceBatch());
 }
 
 // Returns the size of the weights in fp32, in bytes.

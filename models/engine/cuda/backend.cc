@@ -4,91 +4,59 @@
 #include <utility>
 #include <vector>
 
-#include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
-#include "absl/synchronization/mutex.h"
 #include "common/status_macros.h"
+#include "models/engine/cuda/batcher.h"
 
 namespace vitrine::cuda {
 namespace {
 
 class CudaBackend : public Backend {
  public:
-  CudaBackend(std::vector<std::unique_ptr<driver::Slot>> slots, std::vector<std::unique_ptr<Engine>> engines,
-              const BatchLimits& limits)
-      : limits_(limits), slots_(std::move(slots)), engines_(std::move(engines)) {
-    for (const std::unique_ptr<Engine>& engine : engines_) free_.push_back(engine.get());
-  }
+  explicit CudaBackend(std::unique_ptr<Batcher> batcher) : batcher_(std::move(batcher)) {}
 
   absl::Status Run(std::span<const engine::ImagePlanes> images, engine::Workspace& /*workspace*/, float* logits,
                    AttentionTap* attention, TokenTap* tokens) const override {
-    const Lease engine(*this);
     const bool taps = (attention != nullptr && !attention->empty()) || (tokens != nullptr && !tokens->wanted().empty());
-    if (taps) return engine->Run(images, logits, attention, tokens);
-    while (!images.empty()) {
-      const size_t count = CountThatFits(images);
-      RETURN_IF_ERROR(engine->Run(images.first(count), logits));
-      logits += static_cast<int64_t>(count) * engine->plan().classes;
-      images = images.subspan(count);
+    return taps ? batcher_->RunAlone(images, logits, attention, tokens) : batcher_->Run(images, logits);
+  }
+
+  DeviceMemory device_memory() const override {
+    DeviceMemory memory;
+    for (const std::unique_ptr<driver::Slot>& slot : batcher_->slots()) {
+      memory.device_bytes += static_cast<int64_t>(slot->device_bytes());
+      memory.pinned_bytes += static_cast<int64_t>(slot->pinned_bytes());
     }
-    return absl::OkStatus();
+    return memory;
   }
 
  private:
-  // A free engine, until the lease ends.
-  class Lease {
-   public:
-    explicit Lease(const CudaBackend& backend) : backend_(backend) {
-      const absl::MutexLock lock(&backend.mutex_, absl::Condition(&backend, &CudaBackend::HasFree));
-      engine_ = backend.free_.back();
-      backend.free_.pop_back();
-    }
-    ~Lease() {
-      const absl::MutexLock lock(&backend_.mutex_);
-      backend_.free_.push_back(engine_);
-    }
-    Lease(const Lease&) = delete;
-    Lease& operator=(const Lease&) = delete;
-    Engine* operator->() const { return engine_; }
-
-   private:
-    const CudaBackend& backend_;
-    Engine* engine_ = nullptr;
-  };
-
-  bool HasFree() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return !free_.empty(); }
-
-  // Returns how many of the first images fit together, at least one.
-  size_t CountThatFits(std::span<const engine::ImagePlanes> images) const {
-    const int cell = engines_.front()->plan().cell;
-    int64_t cells = 0, pixels = 0;
-    size_t count = 0;
-    for (const engine::ImagePlanes& image : images) {
-      if (cell > 0) cells += int64_t{image.height / cell} * (image.width / cell);
-      pixels += int64_t{image.channels} * image.height * image.width;
-      const bool fits = static_cast<int>(count) < limits_.images && cells <= limits_.cells && pixels <= limits_.pixels;
-      if (!fits && count > 0) break;
-      ++count;
-    }
-    return count;
-  }
-
-  const BatchLimits limits_;
-  const std::vector<std::unique_ptr<driver::Slot>> slots_;
-  const std::vector<std::unique_ptr<Engine>> engines_;
-
-  mutable absl::Mutex mutex_;
-  mutable std::vector<Engine*> free_ ABSL_GUARDED_BY(mutex_);
+  const std::unique_ptr<Batcher> batcher_;
 };
 
-}  // namespace
+// Returns the error of a load; says what the memory of the model depends on if there is not enough.
+absl::Status Explain(const absl::Status& error, const driver::Card& card, const BackendOptions& options,
+                     std::span<const std::unique_ptr<driver::Slot>> slots, size_t free) {
+  if (!absl::IsResourceExhausted(error)) return error;
+  constexpr char kHelp[] = "lower --device-batch-tokens or --device-batch-images, or unload a model";
+  const std::string why(error.message());
+  const size_t pinned = static_cast<size_t>(options.slots) * options.slot.Bytes();
+  if (slots.size() < static_cast<size_t>(options.slots)) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("the model needs ", pinned, " bytes of pinned host memory; ", kHelp, " (", why, ")"));
+  }
+  size_t needed = 0;
+  for (const std::unique_ptr<driver::Slot>& slot : slots) needed += slot->device_bytes() + slot->refused_bytes();
+  const BatchLimits& limits = options.engine.limits;
+  return absl::ResourceExhaustedError(absl::StrCat("the model needs more than the ", free, " bytes that ", card.name(),
+                                                   " has free: at least ", needed, " for its weights and ",
+                                                   options.slots, " batches of up to ", limits.images, " images and ",
+                                                   limits.cells, " tokens; ", kHelp, " (", why, ")"));
+}
 
-absl::StatusOr<std::unique_ptr<const Backend>> MakeBackend(driver::Card& card, const program::Program& program,
-                                                           engine::WeightSource& weights,
-                                                           const BackendOptions& options) {
-  if (options.slots < 1)
-    return absl::InvalidArgumentError(absl::StrCat(options.slots, " slots; one or more are needed"));
-  std::vector<std::unique_ptr<driver::Slot>> slots;
+absl::Status Load(driver::Card& card, const program::Program& program, engine::WeightSource& weights,
+                  const BackendOptions& options, std::vector<std::unique_ptr<driver::Slot>>& slots,
+                  std::vector<std::unique_ptr<Engine>>& engines) {
   std::vector<Device*> devices;
   for (int i = 0; i < options.slots; ++i) {
     ASSIGN_OR_RETURN(std::unique_ptr<driver::Slot> slot, driver::Slot::Make(card, options.slot));
@@ -97,9 +65,27 @@ absl::StatusOr<std::unique_ptr<const Backend>> MakeBackend(driver::Card& card, c
   }
   // Taps of attention launch it in a request, and code is loaded now.
   RETURN_IF_ERROR(card.Find("vitrine_attend_map", Launch().threads, 0).status());
-  ASSIGN_OR_RETURN(std::vector<std::unique_ptr<Engine>> engines,
-                   Engine::MakeSlots(program, weights, devices, options.engine));
-  return std::make_unique<CudaBackend>(std::move(slots), std::move(engines), options.engine.limits);
+  ASSIGN_OR_RETURN(engines, Engine::MakeSlots(program, weights, devices, options.engine));
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<const Backend>> MakeBackend(driver::Card& card, const program::Program& program,
+                                                           engine::WeightSource& weights,
+                                                           const BackendOptions& options) {
+  if (options.slots < 1)
+    return absl::InvalidArgumentError(absl::StrCat(options.slots, " slots; one or more are needed"));
+  ASSIGN_OR_RETURN(const driver::Card::Memory memory, card.ReadMemory());
+  BackendOptions chosen = options;
+  chosen.slot.pinned_bytes = static_cast<size_t>(options.engine.limits.pixels) * sizeof(float);
+  std::vector<std::unique_ptr<driver::Slot>> slots;
+  std::vector<std::unique_ptr<Engine>> engines;
+  if (absl::Status loaded = Load(card, program, weights, chosen, slots, engines); !loaded.ok()) {
+    return Explain(loaded, card, chosen, slots, memory.free);
+  }
+  return std::make_unique<CudaBackend>(
+      std::make_unique<Batcher>(card, std::move(slots), std::move(engines), options.engine.limits));
 }
 
 }  // namespace vitrine::cuda

@@ -13,13 +13,14 @@ namespace vitrine::cuda {
 
 struct BackendOptions {
   EngineOptions engine = {};
-  driver::SlotOptions slot = {};
-  int slots = 2;  // batches that the device computes at the same time
+  driver::SlotOptions slot = {};  // pinned_bytes is chosen by the engine's limits
+  int slots = 2;                  // batches: one is filled while the others are computed
 };
 
 // Puts a model onto a card, which must outlive it: weights once, and for each slot memory for a batch and a graph.
-// A batch waits for a free slot. One that exceeds the limits runs in parts, unless values are tapped: then it is
-// RESOURCE_EXHAUSTED, like a single image that exceeds them. Errors of Engine::Make; INVALID_ARGUMENT without a slot.
+// Images of concurrent calls share batches (see Batcher). Images that exceed the limits run in parts, unless values are
+// tapped: then they are RESOURCE_EXHAUSTED, like a single image that exceeds them. Errors of Engine::Make;
+// RESOURCE_EXHAUSTED names the bytes that are needed and free; INVALID_ARGUMENT without a slot.
 absl::StatusOr<std::unique_ptr<const Backend>> MakeBackend(driver::Card& card, const program::Program& program,
                                                            engine::WeightSource& weights,
                                                            const BackendOptions& options = {});

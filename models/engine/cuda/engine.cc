@@ -1,26 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/engine/cuda/engine.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
-#include "absl/strings/str_cat.h"
 #include "common/simd/float_mode.h"
 #include "common/status_macros.h"
+#include "models/engine/cuda/batch_size.h"
 #include "models/engine/plan/lower.h"
 
 namespace vitrine::cuda {
 namespace {
 
-absl::Status CheckFits(const BatchRows& batch, const BatchLimits& limits) {
-  if (batch.count() <= limits.images && batch.cells() <= limits.cells && batch.pixels <= limits.pixels) {
-    return absl::OkStatus();
-  }
-  return absl::ResourceExhaustedError(absl::StrCat("a batch of ", batch.count(), " images, ", batch.cells(),
-                                                   " cells and ", batch.pixels, " pixels exceeds the engine's ",
-                                                   limits.images, ", ", limits.cells, " and ", limits.pixels));
-}
+constexpr int64_t kMostPositionBytes = int64_t{4} << 20;  // on the host, by grid
 
 }  // namespace
 
@@ -68,7 +62,6 @@ absl::Status Engine::AllocateBatch() {
   return buffers_.status();
 }
 
-// Uploads the places of each layer's map, and checks that they fit its memory.
 absl::Status Engine::UploadPlaces(const LaunchPlan& plan, const BatchRows& batch) {
   for (const auto& stem : plan.stems) {
     std::vector<program::MapSize> sizes;
@@ -82,7 +75,6 @@ absl::Status Engine::UploadPlaces(const LaunchPlan& plan, const BatchRows& batch
         first += int64_t{size.height} * size.width;
       }
       places.push_back({first, 0, 0});
-      if (first > layer.most_places) return absl::ResourceExhaustedError("the maps of a batch exceed their memory");
       RETURN_IF_ERROR(device_.Upload(layer.places, places.data(), places.size() * sizeof(MapRows)));
     }
   }
@@ -93,19 +85,35 @@ absl::Status Engine::Upload(const LaunchPlan& plan, const BatchRows& batch) {
   const int counts[] = {batch.count(), batch.cells()};
   RETURN_IF_ERROR(device_.Upload(batch_.counts, counts, sizeof(counts)));
   RETURN_IF_ERROR(device_.Upload(batch_.images, batch.images.data(), batch.images.size() * sizeof(ImageRows)));
-  for (size_t i = 0; i < batch.planes.size(); ++i) {
-    const ImagePlanes& image = batch.planes[i];
-    const size_t floats = static_cast<size_t>(int64_t{image.channels} * image.height * image.width);
-    RETURN_IF_ERROR(device_.Upload(batch_.pixels + batch.images[i].first_pixel, image.data, floats * sizeof(float)));
-  }
+  RETURN_IF_ERROR(UploadPositions(plan, batch));
+  return UploadPlaces(plan, batch);
+}
+
+// Images of one size are the rule, whose rows are all in place after the first batches: making and copying those of a
+// large batch takes longer than its computation.
+absl::Status Engine::UploadPositions(const LaunchPlan& plan, const BatchRows& batch) {
+  Placed placed = std::exchange(placed_, {});
+  if (placed.plan != &plan) placed = {&plan, {}};
+  const auto [differs, end] =
+      std::mismatch(batch.grids.begin(), batch.grids.end(), placed.grids.begin(), placed.grids.end());
+  const auto first = static_cast<int>(differs - batch.grids.begin());
   for (const LaunchPlan::Positions& positions : plan.positions) {
-    for (int image = 0; image < batch.count(); ++image) {
-      const std::vector<float> rows = positions.rows(batch.grids[static_cast<size_t>(image)]);
+    auto& kept = rows_[&positions];
+    if (kept == nullptr) kept = std::make_unique<GridCache<Rows>>(kMostPositionBytes);
+    for (int image = first; image < batch.count(); ++image) {
+      const Grid grid = batch.grids[static_cast<size_t>(image)];
+      const Rows rows = kept->For(grid, [&] {
+        auto made = std::make_shared<const std::vector<float>>(positions.rows(grid));
+        const int64_t bytes = std::ssize(*made) * int64_t{sizeof(float)};
+        return std::pair(Rows(std::move(made)), bytes);
+      });
       float* const to = positions.to.data + batch.FirstRow(positions.to.rows, image) * positions.to.stride;
-      RETURN_IF_ERROR(device_.Upload(to, rows.data(), rows.size() * sizeof(float)));
+      RETURN_IF_ERROR(device_.Upload(to, rows->data(), rows->size() * sizeof(float)));
     }
   }
-  return UploadPlaces(plan, batch);
+  if (first < batch.count()) placed.grids = batch.grids;
+  placed_ = std::move(placed);
+  return absl::OkStatus();
 }
 
 absl::Status Engine::RunWithTaps(const LaunchPlan& plan, const BatchRows& batch, const Taps& taps) {
@@ -129,11 +137,25 @@ absl::Status Engine::DownloadLogits(const LaunchPlan& plan, int count, float* lo
 
 absl::Status Engine::Run(std::span<const ImagePlanes> images, float* logits, AttentionTap* attention,
                          TokenTap* tokens) {
+  BatchSize size(logits_, limits_);
+  for (const ImagePlanes& image : images) size.Add(image);
+  RETURN_IF_ERROR(size.Check());
+  float* to = batch_.pixels;
+  for (const ImagePlanes& image : images) {
+    const int64_t pixels = int64_t{image.channels} * image.height * image.width;
+    RETURN_IF_ERROR(device_.Upload(to, image.data, static_cast<size_t>(pixels) * sizeof(float)));
+    to += pixels;
+  }
+  return RunUploaded(images, logits, attention, tokens);
+}
+
+absl::Status Engine::RunUploaded(std::span<const ImagePlanes> images, float* logits, AttentionTap* attention,
+                                 TokenTap* tokens) {
   const cpu::FloatMode mode;  // of the rows of positions
   const LaunchPlan& plan = tokens == nullptr ? logits_ : tokens_;
   const BatchRows batch(images, plan.cell);
-  RETURN_IF_ERROR(CheckFits(batch, limits_));
   RETURN_IF_ERROR(Upload(plan, batch));
+  Placed placed = std::exchange(placed_, {});  // kept if all copies reach the device
   std::map<int, HandedOut> handed_out;
   if (tokens != nullptr) {
     for (const int stage : tokens->wanted()) handed_out[stage];
@@ -145,6 +167,7 @@ absl::Status Engine::Run(std::span<const ImagePlanes> images, float* logits, Att
     RETURN_IF_ERROR(RunWithTaps(plan, batch, taps));
   }
   RETURN_IF_ERROR(DownloadLogits(plan, batch.count(), logits));
+  placed_ = std::move(placed);
   for (auto& [stage, of] : handed_out) {
     if (of.rows.empty()) continue;  // the model has no such stage
     tokens->Put(stage, {std::move(of.rows), TokenLayout::Make(batch.grids, of.class_token ? 1 : 0)});

@@ -12,6 +12,7 @@
 #include "models/engine/cuda/launches/plan.h"
 #include "models/engine/precision.h"
 #include "models/engine/weight_source.h"
+#include "models/kept_for_grids.h"
 #include "models/program/program.h"
 #include "models/token_tap.h"
 
@@ -45,6 +46,10 @@ class Engine {
   // RESOURCE_EXHAUSTED if the images exceed the limits; errors of the device.
   absl::Status Run(std::span<const ImagePlanes> images, float* logits, AttentionTap* attention = nullptr,
                    TokenTap* tokens = nullptr);
+  // Does the same with pixels that the caller has put into pixels(), image after image. The images' own are not read.
+  absl::Status RunUploaded(std::span<const ImagePlanes> images, float* logits, AttentionTap* attention = nullptr,
+                           TokenTap* tokens = nullptr);
+  float* pixels() const { return batch_.pixels; }  // the device's memory
 
   const LaunchPlan& plan() const { return logits_; }
 
@@ -52,7 +57,14 @@ class Engine {
   Engine(Device& device, const BatchLimits& limits) : device_(device), limits_(limits), buffers_(device) {}
 
   absl::Status AllocateBatch();
+  // Rows of positions in the device's memory: those of the first images of a batch of a plan.
+  struct Placed {
+    const LaunchPlan* plan = nullptr;
+    std::vector<Grid> grids;
+  };
+
   absl::Status Upload(const LaunchPlan& plan, const BatchRows& batch);
+  absl::Status UploadPositions(const LaunchPlan& plan, const BatchRows& batch);
   absl::Status UploadPlaces(const LaunchPlan& plan, const BatchRows& batch);
   absl::Status RunWithTaps(const LaunchPlan& plan, const BatchRows& batch, const Taps& taps);
   absl::Status DownloadLogits(const LaunchPlan& plan, int count, float* logits);
@@ -65,6 +77,10 @@ class Engine {
   LaunchPlan logits_;
   LaunchPlan tokens_;                   // used with a token tap: computes all tokens of every stage
   std::unique_ptr<Recorded> recorded_;  // launches of logits_
+
+  using Rows = std::shared_ptr<const std::vector<float>>;
+  std::map<const LaunchPlan::Positions*, std::unique_ptr<GridCache<Rows>>> rows_;
+  Placed placed_;  // of the last batch; nothing while a batch runs, and after an error
 };
 
 }  // namespace vitrine::cuda

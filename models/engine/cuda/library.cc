@@ -16,11 +16,8 @@ namespace {
 
 using driver::Card;
 
-// Least memory of a batch: the tokens of the server's default, and a megapixel of three channels.
-constexpr int kCells = 2048;
-constexpr int64_t kPixels = int64_t{3} << 20;
 // Pinned memory of a slot besides pixels, for positions and layouts. More is copied in parts.
-constexpr size_t kStagingBesidePixels = size_t{4} << 20;
+constexpr size_t kStagingBytes = size_t{4} << 20;
 
 // The open devices. Never closed: the process's end does that.
 struct Cards {
@@ -39,6 +36,10 @@ Card* Find(int device) {
   return found == open.cards.end() ? nullptr : found->second.get();
 }
 
+absl::Status NotOpen(int device) {
+  return absl::FailedPreconditionError(absl::StrCat("cuda:", device, " is not open"));
+}
+
 absl::Status OpenDevice(int device) {
   ASSIGN_OR_RETURN(const driver::Driver driver, driver::Driver::Open());
   ASSIGN_OR_RETURN(std::unique_ptr<Card> card, Card::Open(driver, device, vitrine_cuda_image));
@@ -53,24 +54,44 @@ bool IsLost(int device) {
   return card == nullptr || card->lost();
 }
 
+absl::StatusOr<DeviceStatus> StatusOf(int device) {
+  Card* const card = Find(device);
+  if (card == nullptr) return NotOpen(device);
+  ASSIGN_OR_RETURN(const Card::Memory memory, card->ReadMemory());
+  const driver::Activity::Counts counts = card->activity().counts();
+  return DeviceStatus{.free_bytes = static_cast<int64_t>(memory.free),
+                      .total_bytes = static_cast<int64_t>(memory.total),
+                      .batches = counts.batches,
+                      .images = counts.images,
+                      .uploaded_bytes = counts.uploaded_bytes,
+                      .busy = counts.busy};
+}
+
+// A batch has no more images of the largest size than have places for their tokens, so pixels for more are not needed.
+BatchLimits LimitsFor(const LargestImage& largest, const DeviceBatch& most) {
+  BatchLimits limits;
+  limits.images = most.images;
+  limits.cells = static_cast<int>(std::max<int64_t>(most.tokens, largest.cells));
+  const int64_t by_tokens = largest.cells == 0 ? most.images : (limits.cells + largest.cells - 1) / largest.cells;
+  limits.pixels = std::min<int64_t>(most.images, by_tokens) * largest.pixels;
+  return limits;
+}
+
 absl::StatusOr<std::unique_ptr<const Backend>> MakeBackendOn(int device, const program::Program& program,
                                                              engine::WeightSource& weights,
-                                                             const PrecisionChoice& choice,
-                                                             const LargestImage& largest) {
+                                                             const PrecisionChoice& choice, const LargestImage& largest,
+                                                             const DeviceBatch& most) {
   Card* const card = Find(device);
-  if (card == nullptr) return absl::FailedPreconditionError(absl::StrCat("cuda:", device, " is not open"));
+  if (card == nullptr) return NotOpen(device);
   BackendOptions options;
   options.engine.choice = choice;
-  BatchLimits& limits = options.engine.limits;
-  limits.cells = kCells;
-  limits.pixels = kPixels;
-  limits.cells = static_cast<int>(std::max<int64_t>(limits.cells, largest.cells));
-  limits.pixels = std::max(limits.pixels, largest.pixels);
-  options.slot.staging_bytes = static_cast<size_t>(limits.pixels) * sizeof(float) + kStagingBesidePixels;
+  options.engine.limits = LimitsFor(largest, most);
+  options.slot.staging_bytes = kStagingBytes;
   return MakeBackend(*card, program, weights, options);
 }
 
-constexpr CudaLibrary kLibrary = {.open_device = OpenDevice, .is_lost = IsLost, .make_backend = MakeBackendOn};
+constexpr CudaLibrary kLibrary = {
+    .open_device = OpenDevice, .is_lost = IsLost, .status = StatusOf, .make_backend = MakeBackendOn};
 
 }  // namespace
 }  // namespace vitrine::cuda

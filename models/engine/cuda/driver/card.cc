@@ -112,6 +112,13 @@ absl::StatusOr<Kernel> Card::Find(std::string_view name, int threads, size_t sha
   return kernel;
 }
 
+absl::StatusOr<Card::Memory> Card::ReadMemory() const {
+  Memory memory;
+  RETURN_IF_ERROR(Enter());
+  RETURN_IF_ERROR(Check(functions().cuMemGetInfo_v2(&memory.free, &memory.total), "cuMemGetInfo"));
+  return memory;
+}
+
 void Card::Lose(std::string why) const {
   const absl::MutexLock lock(&mutex_);
   if (lost()) return;

@@ -12,6 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
+#include "models/engine/cuda/driver/activity.h"
 #include "models/engine/cuda/driver/driver.h"
 
 namespace vitrine::cuda::driver {
@@ -44,6 +45,13 @@ class Card {
   // Returns a kernel for launches of this shape; loads its code at the first call.
   absl::StatusOr<Kernel> Find(std::string_view name, int threads, size_t shared_bytes);
 
+  // Memory of the device, also of other processes.
+  struct Memory {
+    size_t free = 0, total = 0;
+  };
+  absl::StatusOr<Memory> ReadMemory() const;
+  Activity& activity() { return activity_; }
+
   // A lost device fails every call until the process ends. `why` is kept for messages.
   void Lose(std::string why) const;
   bool lost() const { return lost_.load(std::memory_order_acquire); }
@@ -61,6 +69,7 @@ class Card {
   ContextHandle context_ = nullptr;
   ModuleHandle module_ = nullptr;
   mutable std::atomic<bool> lost_ = false;
+  Activity activity_;
 
   mutable absl::Mutex mutex_;
   std::map<std::string, FunctionHandle, std::less<>> functions_ ABSL_GUARDED_BY(mutex_);

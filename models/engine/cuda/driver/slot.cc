@@ -75,9 +75,10 @@ absl::Status Slot::Create() {
   RETURN_IF_ERROR(card_.Check(call.cuStreamCreate(&stream_, kStreamNonBlocking), "cuStreamCreate"));
   RETURN_IF_ERROR(card_.Check(call.cuEventCreate(&event_, kEventDisableTiming), "cuEventCreate"));
   void* staging = nullptr;
-  RETURN_IF_ERROR(card_.Check(call.cuMemHostAlloc(&staging, options_.staging_bytes, 0),
-                              absl::StrCat("cuMemHostAlloc of ", options_.staging_bytes, " bytes")));
+  RETURN_IF_ERROR(card_.Check(call.cuMemHostAlloc(&staging, options_.Bytes(), 0),
+                              absl::StrCat("cuMemHostAlloc of ", options_.Bytes(), " bytes")));
   staging_ = static_cast<std::byte*>(staging);
+  pinned_ = staging_ + options_.staging_bytes;
   return absl::OkStatus();
 }
 
@@ -95,6 +96,7 @@ void* Slot::Allocate(size_t bytes) {
   if (!allocation_error_.ok()) return nullptr;
   const Result result = card_.functions().cuMemAlloc_v2(&memory, bytes);
   allocation_error_ = card_.Check(result, absl::StrCat("cuMemAlloc of ", bytes, " bytes"));
+  (allocation_error_.ok() ? device_bytes_ : refused_bytes_) += bytes;
   // NOLINTNEXTLINE(performance-no-int-to-ptr): the driver's addresses are numbers
   return allocation_error_.ok() ? reinterpret_cast<void*>(memory) : nullptr;
 }
@@ -135,9 +137,18 @@ absl::Status Slot::Flush() {
   if (pending_bytes_ == 0) return absl::OkStatus();
   const size_t bytes = std::exchange(pending_bytes_, 0);
   busy_ = true;
+  card_.activity().CountUpload(static_cast<int64_t>(bytes));
   const DevicePointer to = PointerOf(pending_to_);
   return card_.Check(card_.functions().cuMemcpyHtoDAsync_v2(to, staging_ + pending_from_, bytes, stream_),
                      "cuMemcpyHtoDAsync");
+}
+
+absl::Status Slot::UploadPinned(void* to, const void* pinned, size_t bytes) {
+  RETURN_IF_ERROR(card_.Enter());
+  busy_ = true;
+  card_.activity().CountUpload(static_cast<int64_t>(bytes));
+  return card_.Check(card_.functions().cuMemcpyHtoDAsync_v2(PointerOf(to), pinned, bytes, stream_),
+                     "cuMemcpyHtoDAsync of pixels");
 }
 
 // The stream runs copies in order, so those that are queued have read the staging memory before it is written.

@@ -2,6 +2,7 @@
 #ifndef VITRINE_MODELS_ENGINE_CUDA_DRIVER_SLOT_H_
 #define VITRINE_MODELS_ENGINE_CUDA_DRIVER_SLOT_H_
 
+#include <atomic>
 #include <cstddef>
 #include <memory>
 #include <span>
@@ -17,8 +18,11 @@ namespace vitrine::cuda::driver {
 
 struct SlotOptions {
   size_t staging_bytes = size_t{32} << 20;  // pinned memory for copies; a batch that needs more waits in between
+  size_t pinned_bytes = 0;                  // pinned memory that the user of the slot fills
   // Longest time that the device may take for what was queued. Past it the device counts as lost.
   absl::Duration limit = absl::Seconds(60);
+
+  size_t Bytes() const { return staging_bytes + pinned_bytes; }  // of pinned memory in all
 };
 
 // A stream of a card with pinned memory for copies. Uploads and launches are queued and return at once; a download
@@ -39,6 +43,17 @@ class Slot : public Device {
   // Makes a graph of the launches.
   absl::StatusOr<std::unique_ptr<Recorded>> Record(std::span<const Launch> launches) override;
 
+  std::byte* pinned() const { return pinned_; }  // SlotOptions::pinned_bytes
+  // Queues a copy of pinned memory, which must stay as it is until the next Download or Settle has returned. Unlike
+  // other functions, it may be called by several threads at the same time.
+  absl::Status UploadPinned(void* to, const void* pinned, size_t bytes);
+  // Waits if a failed call has left work in the stream. Returns false if the device must not be called any more.
+  bool Settle();
+
+  size_t device_bytes() const { return device_bytes_; }    // that were allocated
+  size_t refused_bytes() const { return refused_bytes_; }  // that could not be
+  size_t pinned_bytes() const { return options_.Bytes(); }
+
  private:
   friend class Graph;
 
@@ -50,18 +65,18 @@ class Slot : public Device {
   absl::Status Flush();
   // Waits until the stream is empty; then all of the staging memory is free.
   absl::Status Wait();
-  // Waits if a failed call has left work in the stream. Returns false if the device must not be called any more.
-  bool Settle();
 
   Card& card_;
   const SlotOptions options_;
   StreamHandle stream_ = nullptr;
   EventHandle event_ = nullptr;
   std::byte* staging_ = nullptr;
+  std::byte* pinned_ = nullptr;
   absl::Status allocation_error_;
+  size_t device_bytes_ = 0, refused_bytes_ = 0;
 
-  bool busy_ = false;  // the stream may have work
-  size_t used_ = 0;    // bytes of the staging memory that copies may still read
+  std::atomic<bool> busy_ = false;  // the stream may have work
+  size_t used_ = 0;                 // bytes of the staging memory that copies may still read
   // A copy that is not queued yet; uploads to neighbouring places extend it.
   std::byte* pending_to_ = nullptr;
   size_t pending_from_ = 0, pending_bytes_ = 0;

@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <cstring>
 #include <random>
 #include <set>
 #include <string>
@@ -13,20 +12,17 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "models/engine/cuda/backend.h"
-#include "models/program/builder.h"
-#include "tests/models/engine/cuda/fake.h"
-#include "tests/models/engine/cuda/on_device.h"
-#include "tests/models/reference/images.h"
+#include "tests/models/engine/cuda/small_model.h"
 
 namespace vitrine::testing {
 namespace {
 
 using cuda::driver::Card;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-constexpr cuda::driver::SlotOptions kSlot = {.staging_bytes = size_t{1} << 20, .limit = absl::Seconds(60)};
-const cuda::BackendOptions kOptions = {.engine = {.limits = kSmallBatch}, .slot = kSlot};
+const cuda::BackendOptions kOptions = {.engine = {.limits = kSmallBatch},
+                                       .slot = {.staging_bytes = size_t{1} << 20, .limit = absl::Seconds(60)}};
 
 std::vector<float> LogitsOf(const Backend& backend, std::span<const cuda::ImagePlanes> images, int64_t classes,
                             AttentionTap* attention = nullptr) {
@@ -35,10 +31,6 @@ std::vector<float> LogitsOf(const Backend& backend, std::span<const cuda::ImageP
   const absl::Status status = backend.Run(images, workspace, logits.data(), attention, nullptr);
   EXPECT_TRUE(status.ok()) << status;
   return logits;
-}
-
-bool SameBits(std::span<const float> a, std::span<const float> b) {
-  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size_bytes()) == 0;
 }
 
 class CudaBackend : public CudaForm {
@@ -61,15 +53,50 @@ TEST_P(CudaBackend, HasTheEmulatorsBits) {
   {
     const auto backend = On(*card);
     EXPECT_TRUE(SameBits(LogitsOf(*backend, views, classes), expected));
-    AttentionTap tap;
-    for (const AttentionSource source :
-         {AttentionSource::kTokens, AttentionSource::kClassQuery, AttentionSource::kChannels}) {
-      tap.Request(1, source, 0);
+    // Taps run beside batches.
+    std::vector<std::jthread> callers;
+    for (const bool with_taps : {true, false, true, false}) {
+      callers.emplace_back([&, with_taps] {
+        AttentionTap tap;
+        for (const AttentionSource source :
+             {AttentionSource::kTokens, AttentionSource::kClassQuery, AttentionSource::kChannels}) {
+          if (with_taps) tap.Request(1, source, 0);
+        }
+        EXPECT_TRUE(SameBits(LogitsOf(*backend, views, classes, &tap), expected)) << "with taps: " << with_taps;
+      });
     }
-    EXPECT_TRUE(SameBits(LogitsOf(*backend, views, classes, &tap), expected)) << "with taps";
   }
   EXPECT_EQ(Fake().use(), (FakeUse{.contexts = 1, .modules = 1}));
   EXPECT_EQ(Fake().faults(), "");
+}
+
+// Rows of positions that are in place are not copied again.
+TEST_P(CudaBackend, HasItsBitsWhateverBatchWasBefore) {
+  const std::vector<at::Tensor> images = Images(3);
+  const std::vector<cuda::ImagePlanes> views = Views(images);
+  OnDevice device(*compiled_.program, compiled_.weights);
+  const int64_t classes = GetParam().config.classes();
+  std::vector<std::vector<float>> alone;
+  for (const cuda::ImagePlanes& view : views) alone.push_back(device.Logits({&view, 1}));
+  const std::unique_ptr<Card> card = NewCard();
+  cuda::BackendOptions options = kOptions;
+  options.slots = 1;
+  const auto backend = On(*card, options);
+  for (const std::vector<size_t>& which : std::vector<std::vector<size_t>>{{0, 1}, {0}, {0, 2, 1}, {2, 1}, {2}}) {
+    if (which.size() == 1) {
+      engine::Workspace workspace;
+      std::vector<float> logits(static_cast<size_t>(classes));
+      Fake().FailNext("cuMemcpyHtoDAsync_v2", cuda::driver::kInvalidValue, /*sticky=*/false);
+      EXPECT_FALSE(backend->Run({&views[1], 1}, workspace, logits.data(), nullptr, nullptr).ok());
+    }
+    std::vector<cuda::ImagePlanes> batch;
+    std::vector<float> expected;
+    for (const size_t image : which) {
+      batch.push_back(views[image]);
+      expected.insert(expected.end(), alone[image].begin(), alone[image].end());
+    }
+    EXPECT_TRUE(SameBits(LogitsOf(*backend, batch, classes), expected)) << which.size() << " from " << which[0];
+  }
 }
 
 // A form of each family: with softmax attention, convolutions, a stem, attention among channels, positions.
@@ -85,46 +112,6 @@ std::vector<EngineForm> OfEachFamily() {
 INSTANTIATE_TEST_SUITE_P(Forms, CudaBackend, ::testing::ValuesIn(OfEachFamily()),
                          [](const auto& info) { return NameOf(info.param, cpu::CpuPath::kPortable); });
 
-// A linear head over the mean of 2 x 2 patches, which takes little time.
-class SmallCudaModel : public ::testing::Test {
- protected:
-  static constexpr int kClasses = 5;
-
-  SmallCudaModel() {
-    for (size_t i = 0; i < numbers_.size(); ++i) numbers_[i] = 0.01F * static_cast<float>(i % 37) - 0.2F;
-    for (uint64_t i = 0; i < 6; ++i) images_.push_back(RandomImage(3, 2 + 2 * (i % 3), 2 + 2 * (i / 2), i + 1));
-  }
-
-  absl::StatusOr<std::unique_ptr<const Backend>> On(Card& card, int images = 3) const {
-    const std::vector<const float*> weights(program_.weights().size(), numbers_.data());
-    engine::WeightsInMemory source(weights);
-    return cuda::MakeBackend(card, program_, source,
-                             {.engine = {.limits = {.images = images, .cells = 40, .pixels = 480}}, .slot = kSlot});
-  }
-  std::vector<cuda::ImagePlanes> Batch(std::span<const size_t> which) const {
-    std::vector<cuda::ImagePlanes> views;
-    for (const size_t i : which) views.push_back(View(images_[i]));
-    return views;
-  }
-  // Logits of each image alone, on the emulator.
-  std::vector<std::vector<float>> Alone() const {
-    const std::vector<const float*> weights(program_.weights().size(), numbers_.data());
-    OnDevice device(program_, weights);
-    std::vector<std::vector<float>> logits;
-    for (size_t i = 0; i < images_.size(); ++i) logits.push_back(device.Logits(Batch({&i, 1})));
-    return logits;
-  }
-
-  static program::Program Make() {
-    program::Builder b(3);
-    return b.Take(b.Linear("head", b.MeanTokens(b.Patchify(2)), kClasses));
-  }
-
-  const program::Program program_ = Make();
-  std::vector<float> numbers_ = std::vector<float>(64);
-  std::vector<at::Tensor> images_;
-};
-
 // Calls that take or give memory, load code, or wait for more than an event.
 int64_t CallsOfALoad() {
   int64_t calls = 0;
@@ -139,27 +126,22 @@ int64_t CallsOfALoad() {
 
 TEST_F(SmallCudaModel, AThousandBatchesInTwoSlotsAllocateNothing) {
   constexpr int kBatches = 500;  // of each thread
-  const std::vector<std::vector<float>> alone = Alone();
   const std::unique_ptr<Card> card = NewCard();
   const auto backend = On(*card);
   ASSERT_TRUE(backend.ok()) << backend.status();
-  const int64_t before = CallsOfALoad(), graphs = Fake().Calls("cuGraphLaunch");
+  const int64_t before = CallsOfALoad();
   const auto work = [&](uint64_t seed) {
     std::mt19937_64 random(seed);
     for (int i = 0; i < kBatches; ++i) {
       std::vector<size_t> which(1 + random() % 3);
       for (size_t& image : which) image = random() % images_.size();
-      const std::vector<float> logits = LogitsOf(**backend, Batch(which), kClasses);
-      for (size_t image = 0; image < which.size(); ++image) {
-        ASSERT_TRUE(SameBits(std::span(logits).subspan(image * kClasses, kClasses), alone[which[image]]));
-      }
+      ASSERT_TRUE(RunBatch(**backend, which).ok());
     }
   };
   std::thread other(work, 1);
   work(2);
   other.join();
   EXPECT_EQ(CallsOfALoad(), before);
-  EXPECT_EQ(Fake().Calls("cuGraphLaunch") - graphs, 2 * kBatches);
   EXPECT_EQ(Fake().faults(), "");
 }
 
@@ -170,42 +152,53 @@ TEST_F(SmallCudaModel, NeedsASlot) {
 }
 
 TEST_F(SmallCudaModel, ABatchBeyondTheLimitsRunsInParts) {
-  const std::vector<std::vector<float>> alone = Alone();
   const std::unique_ptr<Card> card = NewCard();
   const auto backend = On(*card, 2);
   ASSERT_TRUE(backend.ok()) << backend.status();
   const std::vector<size_t> which = {0, 1, 2, 3, 4, 5, 0};
-  const std::vector<float> logits = LogitsOf(**backend, Batch(which), kClasses);
-  for (size_t i = 0; i < which.size(); ++i) {
-    EXPECT_TRUE(SameBits(std::span(logits).subspan(i * kClasses, kClasses), alone[which[i]])) << i;
-  }
+  EXPECT_TRUE(RunBatch(**backend, which).ok());
 }
 
 TEST_F(SmallCudaModel, AModelThatDoesNotFitIsRefusedAndTheOtherServes) {
-  const std::vector<std::vector<float>> alone = Alone();
-  size_t needed = 0;
+  size_t needed = 0, pinned = 0;
   {
     const std::unique_ptr<Card> card = NewCard();
     const auto backend = On(*card);
+    ASSERT_TRUE(backend.ok()) << backend.status();
     needed = Fake().use().device_bytes;
+    pinned = Fake().use().pinned_bytes;
+    EXPECT_EQ((*backend)->device_memory().device_bytes, static_cast<int64_t>(needed));
+    EXPECT_EQ((*backend)->device_memory().pinned_bytes, static_cast<int64_t>(pinned));
   }
   const std::unique_ptr<Card> small = NewCard({.memory_bytes = 2 * needed - 1});
   const auto first = On(*small);
   ASSERT_TRUE(first.ok()) << first.status();
   const absl::Status second = On(*small).status();
   EXPECT_EQ(second.code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_THAT(std::string(second.message()), HasSubstr("CUDA_ERROR_OUT_OF_MEMORY"));
+  EXPECT_THAT(
+      std::string(second.message()),
+      AllOf(HasSubstr(absl::StrCat("more than the ", needed - 1, " bytes that cuda:0 has free: at least ")),
+            HasSubstr("2 batches of up to 3 images and 40 tokens"),
+            HasSubstr("lower --device-batch-tokens or --device-batch-images"), HasSubstr("CUDA_ERROR_OUT_OF_MEMORY")));
   EXPECT_EQ(Fake().use().device_bytes, needed);
   EXPECT_FALSE(small->lost());
   const size_t one = 3;
-  EXPECT_TRUE(SameBits(LogitsOf(**first, Batch({&one, 1}), kClasses), alone[one]));
+  EXPECT_TRUE(RunBatch(**first, {&one, 1}).ok());
 }
 
-// A start, a load, a batch, a swap and a batch; returns the first error.
+TEST_F(SmallCudaModel, WithoutPinnedMemoryIsRefused) {
+  const std::unique_ptr<Card> card = NewCard({.pinned_bytes = size_t{1} << 20});
+  const absl::Status status = On(*card).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(std::string(status.message()),
+              AllOf(HasSubstr("2100992 bytes of pinned host memory"), HasSubstr("lower --device-batch-tokens")));
+}
+
+// A start, a load, batches of three callers, a swap and batches.
 class EveryCall : public SmallCudaModel {
  protected:
-  absl::Status Live(bool& lost) {
-    lost = false;
+  // Returns the first error.
+  absl::Status Live() {
     absl::StatusOr<cuda::driver::Driver> driver = OpenFake();
     if (!driver.ok()) return driver.status();
     auto card = Card::Open(*driver, 0, kNoImage);
@@ -214,55 +207,65 @@ class EveryCall : public SmallCudaModel {
     auto serving = On(**card);
     status.Update(serving.status());
     if (serving.ok()) {
-      status.Update(RunBatch(**serving));
+      status.Update(RunBatches(**serving));
       auto next = On(**card);
       status.Update(next.status());
       if (next.ok()) serving = std::move(next);
-      status.Update(RunBatch(**serving));
-      lost = (*card)->lost();
-      // A failure costs one request: the model serves the next one.
-      if (!status.ok() && !lost) {
-        EXPECT_TRUE(RunBatch(**serving).ok());
+      status.Update(RunBatches(**serving));
+      // A failure costs one batch: the model serves the next one.
+      if (!status.ok() && !sticky_) {
+        EXPECT_TRUE(RunBatches(**serving).ok());
       }
     }
-    lost = (*card)->lost();
-    return status;
-  }
-  absl::Status RunBatch(const Backend& backend) {
-    engine::Workspace workspace;
-    const std::vector<size_t> which = {1, 2};
-    std::vector<float> logits(which.size() * kClasses);
-    const absl::Status status = backend.Run(Batch(which), workspace, logits.data(), nullptr, nullptr);
-    if (!status.ok()) return status;
-    for (size_t i = 0; i < which.size(); ++i) {
-      EXPECT_TRUE(SameBits(std::span(logits).subspan(i * kClasses, kClasses), alone_[which[i]]));
+    const bool has_failed = Fake().Calls("") >= nth_;
+    EXPECT_EQ((*card)->lost(), sticky_ && has_failed);
+    if (sticky_ && has_failed) {
+      EXPECT_FALSE(status.ok());
     }
     return status;
+  }
+  // Each caller gets bits or the error.
+  absl::Status RunBatches(const Backend& backend) const {
+    absl::Status statuses[3];
+    {
+      std::vector<std::jthread> callers;
+      for (size_t i = 0; i < std::size(statuses); ++i) {
+        callers.emplace_back([&, i] {
+          const size_t which[] = {i, i + 1};
+          statuses[i] = RunBatch(backend, std::span(which).first(1 + i % 2));
+        });
+      }
+    }
+    for (const absl::Status& status : statuses) {
+      if (!status.ok()) return status;
+    }
+    return absl::OkStatus();
   }
 
   // Fails the n-th call for every n; returns how many there are.
   int FailEach(cuda::driver::Result error, bool sticky) {
-    for (int n = 1;; ++n) {
+    sticky_ = sticky;
+    for (nth_ = 1;; ++nth_) {
       Fake().Reset({});
-      Fake().Fail(n, error, sticky);
-      bool lost = false;
-      const absl::Status status = Live(lost);
-      if (Fake().Calls("") < n) return n - 1;
-      SCOPED_TRACE(absl::StrCat("call ", n, ": ", status.ToString()));
+      Fake().Fail(nth_, error, sticky);
+      const absl::Status status = Live();
+      if (Fake().Calls("") < nth_) return nth_ - 1;
+      SCOPED_TRACE(absl::StrCat("call ", nth_, ": ", status.ToString()));
       EXPECT_EQ(Fake().faults(), "");
       if (!status.ok()) {
         EXPECT_THAT(std::string(status.message()), HasSubstr("CUDA_ERROR_"));
         EXPECT_THAT(std::string(status.message()), HasSubstr(" failed ("));
       }
       if (!sticky) {
-        EXPECT_FALSE(lost);
         EXPECT_EQ(Fake().use(), FakeUse());
       }
-      if (HasFailure()) return n;
+      if (HasFailure()) return nth_;
     }
   }
 
-  const std::vector<std::vector<float>> alone_ = Alone();
+ private:
+  int nth_ = 0;
+  bool sticky_ = false;
 };
 
 TEST_F(EveryCall, ThatFailsIsASentenceAndLeaksNothing) {
@@ -273,7 +276,7 @@ TEST_F(EveryCall, WithoutMemoryIsASentenceAndLeaksNothing) {
   EXPECT_GT(FailEach(cuda::driver::kOutOfMemory, /*sticky=*/false), 100);
 }
 
-TEST_F(EveryCall, AfterAStickyErrorEnds) {
+TEST_F(EveryCall, AfterAStickyErrorTheDeviceIsLost) {
   EXPECT_GT(FailEach(cuda::driver::kIllegalAddress, /*sticky=*/true), 100);
 }
 

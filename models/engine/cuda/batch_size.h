@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_MODELS_ENGINE_CUDA_BATCH_SIZE_H_
+#define VITRINE_MODELS_ENGINE_CUDA_BATCH_SIZE_H_
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "models/engine/cuda/launches/batch_rows.h"
+#include "models/engine/cuda/launches/plan.h"
+
+namespace vitrine::cuda {
+
+// Memory that the images of a batch take, compared with the memory of a plan. The plan must outlive it.
+class BatchSize {
+ public:
+  BatchSize(const LaunchPlan& plan, const BatchLimits& limits);
+
+  // Counts an image in, whether it fits or not.
+  void Add(const ImagePlanes& image);
+  // Counts all of the images in and returns true if they fit, else counts none.
+  bool AddIfFits(std::span<const ImagePlanes> images);
+
+  int images() const { return images_; }
+  int64_t pixels() const { return pixels_; }
+  bool Fits() const;
+  // Returns true if no further image fits, whatever its size.
+  bool IsFull() const { return images_ >= limits_->images || cells_ >= limits_->cells || pixels_ >= limits_->pixels; }
+  // RESOURCE_EXHAUSTED names the sizes if the images do not fit.
+  absl::Status Check() const;
+
+ private:
+  const LaunchPlan* plan_;
+  const BatchLimits* limits_;
+  int images_ = 0;
+  int64_t cells_ = 0;
+  int64_t pixels_ = 0;           // counted once per channel
+  std::vector<int64_t> places_;  // of each map of the plan's stems
+};
+
+}  // namespace vitrine::cuda
+
+#endif  // VITRINE_MODELS_ENGINE_CUDA_BATCH_SIZE_H_
