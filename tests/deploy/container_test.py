@@ -278,9 +278,14 @@ class Compose(unittest.TestCase):
                  if shutil.which(tool[0]) and run(*tool, "version").returncode == 0]
         if not tools:
             self.skipTest("neither docker compose nor docker-compose is here")
-        for files in (["-f", COMPOSE / "compose.yaml"], ["-f", COMPOSE / "compose.yaml", "-f", COMPOSE / "compose.cuda.yaml"]):
-            checked = run(*tools[0], *files, "config", "--quiet")
+        names = ("compose.yaml", "compose.cuda.yaml", "compose.two-gpus.yaml")
+        for last in range(1, 4):
+            files = [word for name in names[:last] for word in ("-f", COMPOSE / name)]
+            checked = run(*tools[0], *files, "config")
             self.assertEqual(checked.returncode, 0, checked.stderr)
+        for gpu in "01":  # each server has its own
+            self.assertRegex(checked.stdout, rf"device_ids:\s+- '{gpu}'")
+        self.assertEqual(checked.stdout.count("device_ids:"), 2)
 
     def test_what_it_mounts_from_the_checkout_is_there(self) -> None:
         mounted = re.findall(r"(\.\./[\w./]+):/", self.text)
@@ -288,6 +293,14 @@ class Compose(unittest.TestCase):
         for path in mounted:
             self.assertTrue((COMPOSE / path).exists(), path)
         self.assertTrue((SOURCE / "deploy/prometheus/prometheus.yml").exists())
+
+    def test_a_second_server_is_as_confined_as_the_first(self) -> None:
+        second = (COMPOSE / "compose.two-gpus.yaml").read_text()
+        for line in re.findall(r"^x-hardened: &hardened\n((?:  .*\n)+)", self.text, re.M)[0].splitlines():
+            self.assertIn(f"  {line}\n", second)
+        self.assertTrue((COMPOSE / "two-gpus-targets.yml").exists())
+        self.assertIn("--metrics=0.0.0.0:8501", second)
+        self.assertIn("[server-1:8501]", (COMPOSE / "two-gpus-targets.yml").read_text())
 
     def test_prometheus_scrapes_where_the_services_answer(self) -> None:
         scraped = set(re.findall(r"targets: \[(\w+):(\d+)\]", (SOURCE / "deploy/prometheus/prometheus.yml").read_text()))
@@ -300,7 +313,7 @@ class Compose(unittest.TestCase):
         self.assertEqual(len(others), 2)
         for image in others:
             self.assertRegex(image, r":[\w.]+@sha256:[0-9a-f]{64}$")
-        for ports in re.findall(r"ports: \[(.*)\]", self.text):
+        for ports in re.findall(r"ports: \[(.*)\]", self.text + (COMPOSE / "compose.two-gpus.yaml").read_text()):
             for port in ports.split(", "):
                 self.assertTrue(port.startswith('"127.0.0.1:'), port)
 

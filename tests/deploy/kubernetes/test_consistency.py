@@ -62,7 +62,7 @@ class Server(unittest.TestCase):
                 self.assertGreater(lame_duck, probe["periodSeconds"] * probe["failureThreshold"])
 
     def test_a_slow_start_is_no_failure(self):
-        for folder in ("overlays/cpu", "overlays/gpu", "overlays/dev"):
+        for folder in ("overlays/cpu", "overlays/gpu", "overlays/gpu-mig", "overlays/dev"):
             spec = manifests.documents(folder, "Deployment")[0]["spec"]
             probe = spec["template"]["spec"]["containers"][0]["startupProbe"]
             self.assertGreater(spec["progressDeadlineSeconds"], probe["periodSeconds"] * probe["failureThreshold"])
@@ -128,7 +128,7 @@ class References(unittest.TestCase):
     def test_network_policy(self):
         """Callers reach the gRPC port, and Prometheus reaches the metrics port. Health is closed to all, and the server
         connects to nothing."""
-        for overlay in ("cpu", "gpu", "dev"):
+        for overlay in ("cpu", "gpu", "gpu-mig", "dev"):
             policies = manifests.documents(f"overlays/{overlay}", "NetworkPolicy")
             by_name = {one["metadata"]["name"]: one["spec"] for one in policies}
             self.assertEqual(by_name["default-deny"], {"podSelector": {}, "policyTypes": ["Ingress", "Egress"]})
@@ -144,7 +144,7 @@ class References(unittest.TestCase):
 class Numbers(unittest.TestCase):
     def test_budgets(self):
         """A budget lets a node be drained. If there are several servers, it keeps one of them."""
-        for overlay in ("cpu", "gpu", "dev"):
+        for overlay in ("cpu", "gpu", "gpu-mig", "dev"):
             folder = f"overlays/{overlay}"
             scalers = manifests.documents(folder, "HorizontalPodAutoscaler")
             replicas = (scalers[0]["spec"]["minReplicas"] if scalers
@@ -156,7 +156,7 @@ class Numbers(unittest.TestCase):
                 self.assertTrue(replicas == 1 or gone < replicas, "a drain could take every server")
 
     def test_autoscaler(self):
-        for overlay in ("cpu", "gpu"):
+        for overlay in ("cpu", "gpu", "gpu-mig"):
             folder = f"overlays/{overlay}"
             scaler = manifests.documents(folder, "HorizontalPodAutoscaler")[0]["spec"]
             deployment = manifests.documents(folder, "Deployment")[0]

@@ -32,12 +32,14 @@ def from_compose():
         for name, service in yaml.safe_load(file.read_text()).get("services", {}).items():
             build = service.get("build")
             target = build.get("target", "server") if isinstance(build, dict) else None
+            if name.startswith("server"):  # also where another file builds its image
+                target = "server"
             for key in ("entrypoint", "command"):
                 value = service.get(key, [])
                 service[key] = shlex.split(value) if isinstance(value, str) else [str(word) for word in value or []]
             words = service["entrypoint"] + service["command"]
             if target and not service["entrypoint"]:
-                words = [images[target.removesuffix("-cuda")], *words]
+                words = [images[target], *words]
             for line in flags.program_lines(words):
                 yield f"{file.relative_to(manifests.ROOT)} {name}", line
 

@@ -123,11 +123,13 @@ class Files(unittest.TestCase):
 
     def test_overlays(self):
         """Each overlay exists and differs from the others as documented. Pods contain no scripts of ours."""
-        self.assertEqual({folder.name for folder in (manifests.FOLDER / "overlays").iterdir()}, {"cpu", "gpu", "dev"})
+        self.assertEqual({folder.name for folder in (manifests.FOLDER / "overlays").iterdir()}, {"cpu", "gpu", "gpu-mig", "dev"})
         self.assertEqual(list(manifests.FOLDER.rglob("*.sh")), [])
-        for overlay in ("cpu", "gpu", "dev"):
+        for overlay in ("cpu", "gpu", "gpu-mig", "dev"):
             self.assertEqual(len(manifests.documents(f"overlays/{overlay}", "Deployment")), 1, overlay)
-        gpu = next(manifests.pods("overlays/gpu"))
-        self.assertEqual(manifests.flag(gpu.containers()[0], "--device"), "cuda:0")
-        self.assertEqual(gpu.containers()[0]["resources"]["limits"]["nvidia.com/gpu"], "1")
+        for overlay, resource in (("gpu", "nvidia.com/gpu"), ("gpu-mig", "nvidia.com/mig-1g.10gb")):
+            server = next(manifests.pods(f"overlays/{overlay}")).containers()[0]
+            self.assertEqual(manifests.flag(server, "--device"), "cuda:0")
+            devices = {name: count for name, count in server["resources"]["limits"].items() if "nvidia" in name}
+            self.assertEqual(devices, {resource: "1"})
         self.assertIsNone(manifests.flag(next(manifests.pods("overlays/cpu")).containers()[0], "--device"))
