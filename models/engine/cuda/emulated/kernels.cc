@@ -6,6 +6,7 @@
 #include "models/engine/cuda/kernels/attention.cuh"
 #include "models/engine/cuda/kernels/channel_attention.cuh"
 #include "models/engine/cuda/kernels/convolutions.cuh"
+#include "models/engine/cuda/kernels/fast/channel_attention.cuh"
 #include "models/engine/cuda/kernels/fast/gelu.cuh"
 #include "models/engine/cuda/kernels/fast/rows.cuh"
 #include "models/engine/cuda/kernels/linear.cuh"
@@ -65,6 +66,9 @@ const std::vector<NamedKernel>& Kernels() {
       VITRINE_NAMED(context_scale),
       VITRINE_NAMED(query_factors),
       VITRINE_NAMED(context_mix),
+      VITRINE_NAMED(attend_channels_16),
+      VITRINE_NAMED(attend_channels_32),
+      VITRINE_NAMED(attend_channels_48),
   };
   return *kernels;
 }

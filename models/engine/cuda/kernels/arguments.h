@@ -210,7 +210,8 @@ struct ChannelArguments {
   Batch batch;
   Matrix q, k, v, y;
   int heads;
-  float* matrices;               // [images, heads, width, width]
+  float* matrices;               // [images, heads, width, width]; of weights, or null, for vitrine_attend_channels
+  float* scores;                 // for vitrine_attend_channels: the same before the softmax, or null
   float *inverse_q, *inverse_k;  // 1 / length of each column, [images, columns]
   float* factors;                // of each row and head of q, [rows of q, heads]
   const float* temperature;      // by head, or X-ViT's context scale

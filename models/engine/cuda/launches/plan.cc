@@ -8,6 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "common/status_macros.h"
+#include "models/engine/cuda/launches/fast_attention.h"
 #include "models/engine/cuda/launches/fast_grid.h"
 #include "models/engine/cuda/launches/taps.h"
 
@@ -269,14 +270,23 @@ class LaunchMaker {
     arguments.v = At(v);
     arguments.y = At(y);
     arguments.heads = heads;
-    arguments.matrices = Scratch<float>(limits_.images * q.columns * (q.columns / heads));
     return arguments;
+  }
+  float* ScratchMatrices(const ChannelArguments& arguments) {
+    const int64_t columns = arguments.q.columns;
+    return Scratch<float>(limits_.images * columns * (columns / arguments.heads));
   }
   void Do(const engine::AttendChannelsStep& step) {
     ChannelArguments arguments = OfChannels(step.q, step.k, step.v, step.y, step.attend.heads);
+    arguments.temperature = Copy(step.temperature);
+    if (const auto launch = fast_ ? FastChannels(lowered_, step, name_, arguments) : std::nullopt) {
+      plan_.launches.push_back(*launch);
+      AddTap(TapOfFastChannels(*launch, arguments, step.attend.layer));
+      return;
+    }
+    arguments.matrices = ScratchMatrices(arguments);
     arguments.inverse_q = Scratch<float>(limits_.images * step.q.columns);
     arguments.inverse_k = Scratch<float>(limits_.images * step.q.columns);
-    arguments.temperature = Copy(step.temperature);
     arguments.narrow = step.precision != Precision::kFp32;
     Add("vitrine_inverse_lengths", arguments);
     Add("vitrine_channel_products", arguments);
@@ -288,6 +298,7 @@ class LaunchMaker {
   }
   void Do(const engine::AttendLinearlyStep& step) {
     ChannelArguments arguments = OfChannels(step.q, step.k, step.v, step.y, step.attend.heads);
+    arguments.matrices = ScratchMatrices(arguments);
     arguments.factors = Scratch<float>(MostRows(arguments.q.rows) * arguments.heads);
     arguments.temperature = Copy(step.context_scale);
     arguments.query_scale = Copy(step.query_scale);

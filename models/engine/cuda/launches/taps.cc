@@ -45,6 +45,18 @@ absl::Status ForWanted(const BatchRows& batch, const Taps& taps, AttentionSource
   return absl::OkStatus();
 }
 
+// Returns an image's matrices, [heads, channels of q, channels of k].
+absl::StatusOr<FloatArray> MatricesOf(Device& device, const ChannelArguments& arguments, const float* matrices,
+                                      int image) {
+  const int64_t width = arguments.q.columns / arguments.heads, each = width * width, all = arguments.heads * each;
+  ASSIGN_OR_RETURN(const std::vector<float> values, Floats(device, matrices + image * all, all));
+  FloatArray transposed = {.shape = {arguments.heads, width, width}};
+  for (int64_t i = 0; i < all; ++i) {  // channels of k by channels of q
+    transposed.values.push_back(values[static_cast<size_t>(i / each * each + i % width * width + i % each / width)]);
+  }
+  return transposed;
+}
+
 }  // namespace
 
 TakeTap TapOfTokens(const Matrix& x, int stage) {
@@ -87,16 +99,35 @@ TakeTap TapOfMaps(const AttendArguments& arguments, bool class_query, int layer)
 TakeTap TapOfChannels(const ChannelArguments& arguments, int layer, bool weights) {
   return [=](Device& device, const BatchRows& batch, const Taps& taps) {
     return ForWanted(batch, taps, AttentionSource::kChannels, layer, [&](int image) -> absl::Status {
-      const int64_t width = arguments.q.columns / arguments.heads, each = width * width;
-      ASSIGN_OR_RETURN(const std::vector<float> values,
-                       Floats(device, arguments.matrices + image * arguments.heads * each, arguments.heads * each));
       AttentionTap::Matrices matrices;
       if (weights) matrices = *taps.attention->Find(image, AttentionSource::kChannels, layer);
-      FloatArray& to = weights ? matrices.weights : matrices.scores;
-      to.shape = {arguments.heads, width, width};
-      for (int64_t i = 0; i < arguments.heads * each; ++i) {  // channels of k by channels of q, transposed
-        to.values.push_back(values[static_cast<size_t>(i / each * each + i % width * width + i % each / width)]);
+      ASSIGN_OR_RETURN((weights ? matrices.weights : matrices.scores),
+                       MatricesOf(device, arguments, arguments.matrices, image));
+      taps.attention->Put(image, AttentionSource::kChannels, layer, std::move(matrices));
+      return absl::OkStatus();
+    });
+  };
+}
+
+TakeTap TapOfFastChannels(const Launch& launch, const ChannelArguments& arguments, int layer) {
+  return [=](Device& device, const BatchRows& batch, const Taps& taps) -> absl::Status {
+    Buffers buffers(device);
+    ChannelArguments with_matrices = arguments;
+    return ForWanted(batch, taps, AttentionSource::kChannels, layer, [&](int image) -> absl::Status {
+      if (with_matrices.scores == nullptr) {  // the first image that wants them
+        const auto count = static_cast<size_t>(int64_t{batch.count()} * arguments.q.columns * arguments.q.columns) /
+                           static_cast<size_t>(arguments.heads);
+        with_matrices.scores = buffers.Allocate<float>(count);
+        with_matrices.matrices = buffers.Allocate<float>(count);
+        RETURN_IF_ERROR(buffers.status());
+        Launch again = MakeLaunch("attention tap", launch.kernel, with_matrices);
+        again.threads = launch.threads;
+        again.shared_bytes = launch.shared_bytes;
+        RETURN_IF_ERROR(device.Run(again));
       }
+      AttentionTap::Matrices matrices;
+      ASSIGN_OR_RETURN(matrices.scores, MatricesOf(device, with_matrices, with_matrices.scores, image));
+      ASSIGN_OR_RETURN(matrices.weights, MatricesOf(device, with_matrices, with_matrices.matrices, image));
       taps.attention->Put(image, AttentionSource::kChannels, layer, std::move(matrices));
       return absl::OkStatus();
     });

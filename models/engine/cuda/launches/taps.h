@@ -17,6 +17,8 @@ TakeTap TapOfTokens(const Matrix& x, int stage);
 TakeTap TapOfMaps(const AttendArguments& arguments, bool class_query, int layer);
 // The matrices of attention among channels as they are: scores before the softmax, then weights.
 TakeTap TapOfChannels(const ChannelArguments& arguments, int layer, bool weights);
+// Scores and weights of a fast launch, which writes them when it runs again, and y with the same bits.
+TakeTap TapOfFastChannels(const Launch& launch, const ChannelArguments& arguments, int layer);
 // X-ViT's factors, from the contexts before they are scaled.
 TakeTap TapOfFactors(const ChannelArguments& arguments, const program::AttendLinearly& attend,
                      std::vector<float> context_scale);

@@ -52,6 +52,13 @@ std::vector<float> OnDevice::Logits(std::span<const cuda::ImagePlanes> images, A
   return logits;
 }
 
+std::vector<std::string> OnDevice::Kernels() const {
+  std::vector<std::string> kernels;
+  if (engine_ == nullptr) return kernels;
+  for (const cuda::Launch& launch : engine_->plan().launches) kernels.push_back(launch.kernel);
+  return kernels;
+}
+
 at::Tensor CudaForm::Sized(size_t size, uint64_t seed) const {
   const auto [height, width] = GetParam().sizes[size % GetParam().sizes.size()];
   return RandomImage(GetParam().config.preprocessing().channels(), height, width, seed);

@@ -6,6 +6,7 @@
 
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "models/engine/cuda/emulated/emulated_device.h"
@@ -28,6 +29,8 @@ class OnDevice {
   // Returns the logits, row by row; fails the test at a fault.
   std::vector<float> Logits(std::span<const cuda::ImagePlanes> images, AttentionTap* attention = nullptr,
                             TokenTap* tokens = nullptr);
+  // Returns the kernels of the launches, in order.
+  std::vector<std::string> Kernels() const;
 
  private:
   cuda::emulated::EmulatedDevice device_;

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tiles of the fast kernels of attention, for the kernels and for the host that launches them.
+#ifndef VITRINE_MODELS_ENGINE_CUDA_KERNELS_FAST_ATTENTION_TILES_H_
+#define VITRINE_MODELS_ENGINE_CUDA_KERNELS_FAST_ATTENTION_TILES_H_
+
+namespace vitrine::cuda {
+
+// --- attention among channels: places in shared memory, in bytes
+
+template <int kWidth>
+struct ChannelTiles {
+  static constexpr int kThreads = 128, kWarps = kThreads / 32;
+  static constexpr int kProducts = 0;                                        // [warps, width / 16, width / 8, 32, 4]
+  static constexpr int kSquares = kProducts + kWarps * kWidth * kWidth * 4;  // [warps, 2 width]
+  static constexpr int kInverses = kSquares + kWarps * 2 * kWidth * 4;       // [2 width]
+  static constexpr int kWeights = kInverses + 2 * kWidth * 4;                // [width, kWeightStride] of bf16
+  // Rows of weights are read by 8 bytes, 4 rows at once: these lie in different banks.
+  static constexpr int kWeightStride = kWidth % 32 == 0 ? kWidth + 16 : kWidth;
+  static constexpr int kSharedBytes = kWeights + kWidth * kWeightStride * 2;
+};
+
+// --- attention among tokens
+
+template <int kWidth>
+struct TokenTiles {
+  static constexpr int kThreads = 256, kQueries = kThreads / 32 * 16;
+  static constexpr int kBlock = 64, kChunk = 128;  // keys of a step of the softmax, and in shared memory
+  static constexpr int kStride = kWidth + 8;       // numbers of a row, so that 8 rows lie in different banks
+  static constexpr int kKeys = 0;                  // places in shared memory, in bytes: [kChunk, kStride] of bf16
+  static constexpr int kValues = kKeys + kChunk * kStride * 2;
+  static constexpr int kOffsets = kValues + kChunk * kStride * 2;  // [kChunk]
+  static constexpr int kSharedBytes = kOffsets + kChunk * 4;
+};
+
+}  // namespace vitrine::cuda
+
+#endif  // VITRINE_MODELS_ENGINE_CUDA_KERNELS_FAST_ATTENTION_TILES_H_

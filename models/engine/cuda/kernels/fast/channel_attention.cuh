@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0
+// Attention among the channels of a head in bf16 (XCiT): y = v softmax(temperature k^T q / (|k| |q|)), the softmax over
+// the channels of k.
+//
+// A block of 128 threads for a head of an image, 6 to 43 kB of shared memory. Each warp takes every fourth 16 tokens
+// of the image, multiplies k^T q there and sums squares; the four sums are joined in the order of the warps, so they
+// depend on the image alone. Products need no order of channels or tokens, so a lane reads neighbouring channels by 16
+// bytes from memory and these are fragments as they are: shared memory holds only sums and weights.
+//
+// Reads q, k, v and writes y once: 4 tokens width floats of a head, 400 kB an image of XCiT-N12 at 224 x 224 (196
+// tokens, 4 heads of 32) and layer, 8 FLOPs a byte. Bound by memory; with few images by the latency of its three
+// phases.
+#ifndef VITRINE_MODELS_ENGINE_CUDA_KERNELS_FAST_CHANNEL_ATTENTION_CUH_
+#define VITRINE_MODELS_ENGINE_CUDA_KERNELS_FAST_CHANNEL_ATTENTION_CUH_
+
+#include "models/engine/cuda/kernels/channel_attention.cuh"
+#include "models/engine/cuda/kernels/fast/attention_tiles.h"
+
+namespace vitrine::cuda {
+
+// Lane 4 g + t of a warp has row or column g, and elements 2 t, 2 t + 1, 2 t + 8, 2 t + 9 of the sums, of each
+// fragment.
+template <int kWidth>
+class ChannelHead {
+ public:
+  using Tiles = ChannelTiles<kWidth>;
+  static_assert(kWidth % 16 == 0 && kWidth <= 48);
+
+  VITRINE_DEVICE ChannelHead(const ChannelArguments& arguments, const Images& images, int image, int head)
+      : arguments_(arguments),
+        image_(image),
+        head_(head),
+        tokens_(images.RowsIn(arguments.k.rows, image)),
+        warp_(Thread() / kWarp),
+        g_(Lane() / 4),
+        t_(Lane() % 4),
+        q_(Rows(arguments.q, images)),
+        k_(Rows(arguments.k, images)),
+        v_(Rows(arguments.v, images)),
+        y_(Rows(arguments.y, images)),
+        outputs_(images.RowsIn(arguments.y.rows, image)) {}
+
+  VITRINE_DEVICE void Run() {
+    SumProducts();
+    SyncBlock();
+    InvertLengths();
+    SyncBlock();
+    for (int n = warp_; n < kSlots; n += Tiles::kWarps) MakeWeights(n);
+    SyncBlock();
+    Mix();
+  }
+
+ private:
+  static constexpr int kSlots = kWidth / 8;  // channels of a lane, one in each 8 rows or columns of the products
+  static constexpr int kTokens = 16;         // of a step
+
+  // Channels of a lane: neighbours in memory, by 4 and then 2. Reads and products agree on them.
+  static VITRINE_DEVICE int ChannelOf(int g, int slot) {
+    constexpr int kFours = kWidth / 32 * 4;
+    return slot < kFours ? 4 * g + slot : 2 * g + slot + 7 * kFours;
+  }
+
+  VITRINE_DEVICE Global<float> Rows(const Matrix& x, const Images& images) const {
+    return RowOf(x, images.FirstRow(x.rows, image_)) + head_ * kWidth;
+  }
+
+  // A lane's channels of four tokens: fragments of both sides, and the sums of their squares.
+  struct Channels {
+    uint32_t packed[kSlots][2];
+  };
+  VITRINE_DEVICE void Load(Channels& to, Global<const float> x, int64_t stride, int first, float (&squares)[kSlots]) {
+    float values[4][kSlots];
+    for (int e = 0; e < 4; ++e) {
+      const int token = first + 4 * t_ + e;
+      const Global<const float> row = x + token * stride;
+      const bool valid = token < tokens_;
+      for (int part = 0; part < kWidth / 32; ++part) {
+        Float4 four = {};
+        if (valid) four = ViewAs<const Float4>(row + (32 * part + 4 * g_))[0];
+        for (int i = 0; i < 4; ++i) values[e][4 * part + i] = four.v[i];
+      }
+      if constexpr (kWidth % 32 != 0) {
+        Float2 two = {};
+        if (valid) two = ViewAs<const Float2>(row + (kWidth / 32 * 32 + 2 * g_))[0];
+        for (int i = 0; i < 2; ++i) values[e][kSlots - 2 + i] = two.v[i];
+      }
+    }
+    for (int slot = 0; slot < kSlots; ++slot) {
+      for (int half = 0; half < 2; ++half) {
+        to.packed[slot][half] = PackBf16(values[2 * half][slot], values[2 * half + 1][slot]);
+      }
+      for (int e = 0; e < 4; ++e) squares[slot] = Fma(values[e][slot], values[e][slot], squares[slot]);
+    }
+  }
+
+  // k^T q and the squares of both over this warp's tokens.
+  VITRINE_DEVICE void SumProducts() {
+    float products[kSlots / 2][kSlots][4] = {}, squares[2][kSlots] = {};
+    for (int first = warp_ * kTokens; first < tokens_; first += Tiles::kWarps * kTokens) {
+      Channels q, k;
+      Load(q, q_, arguments_.q.stride, first, squares[0]);
+      Load(k, k_, arguments_.k.stride, first, squares[1]);
+      for (int m = 0; m < kSlots / 2; ++m) {
+        const uint32_t a[4] = {k.packed[2 * m][0], k.packed[2 * m + 1][0], k.packed[2 * m][1], k.packed[2 * m + 1][1]};
+        for (int n = 0; n < kSlots; ++n) MultiplyBf16(products[m][n], a, q.packed[n]);
+      }
+    }
+    for (int m = 0; m < kSlots / 2; ++m) {
+      for (int n = 0; n < kSlots; ++n) {
+        const float(&d)[4] = products[m][n];
+        Products(warp_, m, n)[Lane()] = {{d[0], d[1], d[2], d[3]}};
+      }
+    }
+    const Shared<float> to = SharedMemory<float>(Tiles::kSquares) + warp_ * 2 * kWidth;
+    for (float(&sums)[kSlots] : squares) {
+      for (float& sum : sums) {
+        sum += ShuffleXor(sum, 1);
+        sum += ShuffleXor(sum, 2);
+      }
+    }
+    if (t_ != 0) return;
+    for (int slot = 0; slot < kSlots; ++slot) {
+      const int channel = ChannelOf(g_, slot);
+      to[channel] = squares[0][slot];
+      to[kWidth + channel] = squares[1][slot];
+    }
+  }
+  VITRINE_DEVICE Shared<Float4> Products(int warp, int m, int n) const {
+    return SharedMemory<Float4>(Tiles::kProducts) + ((warp * (kSlots / 2) + m) * kSlots + n) * kWarp;
+  }
+
+  // 1 / length of each channel of q, then of k.
+  VITRINE_DEVICE void InvertLengths() {
+    const int of = Thread();
+    if (of >= 2 * kWidth) return;
+    const Shared<const float> squares = SharedMemory<float>(Tiles::kSquares);
+    float sum = squares[of];
+    for (int warp = 1; warp < Tiles::kWarps; ++warp) sum += squares[warp * 2 * kWidth + of];
+    SharedMemory<float>(Tiles::kInverses)[of] = 1 / Most(kLeastLength, Root(sum));
+  }
+
+  // Weights of eight channels of q. A lane has two of them, with a part of the channels of k.
+  VITRINE_DEVICE void MakeWeights(int n) {
+    const Shared<const float> inverses = SharedMemory<float>(Tiles::kInverses);
+    const float temperature = Global<const float>(arguments_.temperature)[head_];
+    float scores[2][kSlots];  // by channel of q and of k
+    for (int m = 0; m < kSlots / 2; ++m) {
+      Float4 sum = Products(0, m, n)[Lane()];
+      for (int warp = 1; warp < Tiles::kWarps; ++warp) {
+        const Float4 more = Products(warp, m, n)[Lane()];
+        for (int i = 0; i < 4; ++i) sum.v[i] += more.v[i];
+      }
+      for (int i = 0; i < 4; ++i) scores[i % 2][2 * m + i / 2] = sum.v[i];
+    }
+    for (int slot = 0; slot < kSlots; ++slot) {
+      const float factor = temperature * inverses[kWidth + ChannelOf(g_, slot)];
+      for (int of = 0; of < 2; ++of) scores[of][slot] *= factor * inverses[ChannelOf(2 * t_ + of, n)];
+    }
+    for (int of = 0; of < 2; ++of) {
+      const int channel = ChannelOf(2 * t_ + of, n);
+      Write(arguments_.scores, channel, scores[of]);
+      Softmax(scores[of]);
+      Write(arguments_.matrices, channel, scores[of]);
+      const Shared<uint16_t> weights = SharedMemory<uint16_t>(Tiles::kWeights) + channel * Tiles::kWeightStride;
+      for (int slot = 0; slot < kSlots; slot += 2) {
+        ViewAs<uint32_t>(weights + ChannelOf(g_, slot))[0] = PackBf16(scores[of][slot], scores[of][slot + 1]);
+      }
+    }
+  }
+  // The softmax of a column whose other parts lie in the lanes of the same t.
+  static VITRINE_DEVICE void Softmax(float (&scores)[kSlots]) {
+    float largest = scores[0];
+    for (int slot = 1; slot < kSlots; ++slot) largest = Most(largest, scores[slot]);
+    for (int lanes = 4; lanes < kWarp; lanes *= 2) largest = Most(largest, ShuffleXor(largest, lanes));
+    float sum = 0;
+    for (int slot = 0; slot < kSlots; ++slot) {
+      scores[slot] = Exp(scores[slot] - largest);
+      sum += scores[slot];
+    }
+    for (int lanes = 4; lanes < kWarp; lanes *= 2) sum += ShuffleXor(sum, lanes);
+    const float factor = 1 / sum;
+    for (int slot = 0; slot < kSlots; ++slot) scores[slot] = factor * scores[slot];
+  }
+  // Writes a channel of q of a matrix, [images, heads, channels of k, channels of q], if there is one.
+  VITRINE_DEVICE void Write(float* matrices, int channel, const float (&column)[kSlots]) const {
+    if (matrices == nullptr) return;
+    const int64_t first = (int64_t{image_} * arguments_.heads + head_) * kWidth * kWidth;
+    const Global<float> to = Global<float>(matrices) + first;
+    for (int slot = 0; slot < kSlots; ++slot) to[ChannelOf(g_, slot) * kWidth + channel] = column[slot];
+  }
+
+  // y = v weights. In 16 channels a lane has neighbours 4 t to 4 t + 3 of v, and of y.
+  VITRINE_DEVICE void Mix() {
+    uint32_t weights[kWidth / 16][kSlots][2];
+    for (int s = 0; s < kWidth / 16; ++s) {
+      for (int n = 0; n < kSlots; ++n) {
+        const int channel = n / 2 * 16 + g_ / 2 * 4 + n % 2 * 2 + g_ % 2;
+        const int at = channel * Tiles::kWeightStride + 16 * s + 4 * t_;
+        const Words2 words = ViewAs<const Words2>(SharedMemory<const uint16_t>(Tiles::kWeights) + at)[0];
+        weights[s][n][0] = words.v[0];
+        weights[s][n][1] = words.v[1];
+      }
+    }
+    for (int first = warp_ * kTokens; first < outputs_; first += Tiles::kWarps * kTokens) {
+      float sums[kSlots][4] = {};
+      for (int s = 0; s < kWidth / 16; ++s) {
+        const Float4 low = Value(first + g_, s), high = Value(first + g_ + 8, s);
+        const uint32_t a[4] = {PackBf16(low.v[0], low.v[1]), PackBf16(high.v[0], high.v[1]),
+                               PackBf16(low.v[2], low.v[3]), PackBf16(high.v[2], high.v[3])};
+        for (int n = 0; n < kSlots; ++n) MultiplyBf16(sums[n], a, weights[s][n]);
+      }
+      for (int half = 0; half < 2; ++half) {
+        const int token = first + g_ + 8 * half;
+        if (token >= outputs_) continue;
+        for (int p = 0; p < kSlots / 2; ++p) {
+          const float(&d)[4] = sums[2 * p], (&e)[4] = sums[2 * p + 1];
+          ViewAs<Float4>(y_ + (token * arguments_.y.stride + 16 * p + 4 * t_))[0] = {
+              {d[2 * half], d[2 * half + 1], e[2 * half], e[2 * half + 1]}};
+        }
+      }
+    }
+  }
+  VITRINE_DEVICE Float4 Value(int token, int s) const {
+    if (token >= outputs_) return {};
+    return ViewAs<const Float4>(v_ + (token * arguments_.v.stride + 16 * s + 4 * t_))[0];
+  }
+
+  const ChannelArguments& arguments_;
+  const int image_, head_, tokens_, warp_, g_, t_;
+  const Global<const float> q_, k_, v_;
+  const Global<float> y_;
+  const int outputs_;
+};
+
+template <int kWidth>
+VITRINE_DEVICE void AttendChannels(const ChannelArguments& arguments) {
+  const Images images(arguments.batch);
+  const int heads = arguments.heads, count = images.count() * heads;
+  for (int i = Block(); i < count; i += Blocks()) ChannelHead<kWidth>(arguments, images, i / heads, i % heads).Run();
+}
+VITRINE_KERNEL(vitrine_attend_channels_16, ChannelArguments) {
+  AttendChannels<16>(arguments);
+}
+VITRINE_KERNEL(vitrine_attend_channels_32, ChannelArguments) {
+  AttendChannels<32>(arguments);
+}
+VITRINE_KERNEL(vitrine_attend_channels_48, ChannelArguments) {
+  AttendChannels<48>(arguments);
+}
+
+}  // namespace vitrine::cuda
+
+#endif  // VITRINE_MODELS_ENGINE_CUDA_KERNELS_FAST_CHANNEL_ATTENTION_CUH_

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// Chooses fast kernels of attention by widths and places of columns, never by the number of rows.
+#ifndef VITRINE_MODELS_ENGINE_CUDA_LAUNCHES_FAST_ATTENTION_H_
+#define VITRINE_MODELS_ENGINE_CUDA_LAUNCHES_FAST_ATTENTION_H_
+
+#include <optional>
+#include <string>
+
+#include "models/engine/cuda/kernels/arguments.h"
+#include "models/engine/cuda/launches/device.h"
+#include "models/engine/plan/plan.h"
+
+namespace vitrine::cuda {
+
+// Attention among channels as one launch, which needs no scratch memory; nothing unless it is bf16 and the widths suit.
+std::optional<Launch> FastChannels(const engine::LoweredPlan& lowered, const engine::AttendChannelsStep& step,
+                                   const std::string& name, const ChannelArguments& arguments);
+
+}  // namespace vitrine::cuda
+
+#endif  // VITRINE_MODELS_ENGINE_CUDA_LAUNCHES_FAST_ATTENTION_H_

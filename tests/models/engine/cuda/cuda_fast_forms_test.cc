@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// Small models whose heads are wide enough for fast kernels of attention, in bf16: against LibTorch, and their bits.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/models/engine/cuda/on_device.h"
+#include "tests/models/reference/images.h"
+
+namespace vitrine::testing {
+namespace {
+
+constexpr double kNarrowTolerance = 0.02;  // as narrow_test.cc has it
+
+struct FastForm {
+  EngineForm form;
+  std::vector<std::string> kernels;  // that it must run
+};
+
+EngineForm Named(const std::string& name) {
+  const std::vector<EngineForm> forms = EngineForms();
+  return *std::find_if(forms.begin(), forms.end(), [&](const EngineForm& form) { return form.name == name; });
+}
+
+std::vector<FastForm> FastForms() {
+  FastForm two_heads = {Named("xcit_sne"), {"vitrine_attend_channels_16"}};
+  two_heads.form.name = "xcit_of_16";
+  two_heads.form.config.mutable_xcit()->set_heads(2);
+  FastForm one_head = {Named("xcit_sne"), {"vitrine_attend_channels_32"}};
+  one_head.form.name = "xcit_of_32";
+  one_head.form.config.mutable_xcit()->set_heads(1);
+  return {two_heads, one_head};
+}
+
+class CudaFastForms : public ::testing::TestWithParam<FastForm> {
+ protected:
+  static cuda::EngineOptions Options(bool fast = true) {
+    return {.limits = kSmallBatch, .choice = {.precision = Precision::kBf16, .kept = {}}, .fast = fast};
+  }
+  OnDevice On(bool fast = true) const { return OnDevice(*compiled_.program, compiled_.weights, Options(fast)); }
+
+  static std::vector<at::Tensor> Images() {
+    std::vector<at::Tensor> images;
+    for (const auto& [height, width] : GetParam().form.sizes) {
+      images.push_back(
+          RandomImage(GetParam().form.config.preprocessing().channels(), height, width, images.size() + 1));
+      if (images.size() == 3) break;
+    }
+    return images;
+  }
+  static std::vector<cuda::ImagePlanes> Views(const std::vector<at::Tensor>& images) {
+    std::vector<cuda::ImagePlanes> views;
+    for (const at::Tensor& image : images) views.push_back(View(image));
+    return views;
+  }
+  void RequestAll(AttentionTap& tap, int image) const {
+    for (const AttentionAbility::Offer& offer : compiled_.model->attention().offers) {
+      for (int layer = 0; layer < offer.layers; ++layer) tap.Request(image, offer.source, layer);
+    }
+  }
+
+  const Compiled compiled_{GetParam().form.config, cpu::CpuPath::kPortable};
+};
+
+TEST_P(CudaFastForms, RunTheirKernels) {
+  OnDevice fast = On(), plain = On(/*fast=*/false);
+  for (const std::string& kernel : GetParam().kernels) {
+    EXPECT_THAT(fast.Kernels(), ::testing::Contains(kernel));
+    EXPECT_THAT(plain.Kernels(), ::testing::Not(::testing::Contains(kernel)));
+  }
+}
+
+TEST_P(CudaFastForms, AgreeWithTheReference) {
+  const std::vector<at::Tensor> images = Images();
+  EXPECT_LE(Apart(On().Logits(Views(images)), compiled_.ByReference(images)), kNarrowTolerance);
+}
+
+TEST_P(CudaFastForms, HaveTheSameBitsAloneAndInABatch) {
+  const std::vector<at::Tensor> images = Images();
+  OnDevice device = On();
+  std::vector<float> alone;
+  for (const at::Tensor& image : images) {
+    const std::vector<float> logits = device.Logits(Views({image}));
+    alone.insert(alone.end(), logits.begin(), logits.end());
+  }
+  const std::vector<float> batch = device.Logits(Views(images));
+  ASSERT_EQ(batch.size(), alone.size());
+  EXPECT_EQ(std::memcmp(batch.data(), alone.data(), batch.size() * sizeof(float)), 0);
+}
+
+TEST_P(CudaFastForms, HaveTaps) {
+  const std::vector<at::Tensor> images = Images();
+  AttentionTap ours, theirs;
+  RequestAll(ours, 1);
+  RequestAll(theirs, 1);
+  OnDevice device = On();
+  const std::vector<float> logits = device.Logits(Views(images), &ours);
+  EXPECT_EQ(logits, device.Logits(Views(images))) << "the taps changed the logits";
+  static_cast<void>(compiled_.ByReference(images, &theirs));
+  for (const AttentionAbility::Offer& offer : compiled_.model->attention().offers) {
+    for (int layer = 0; layer < offer.layers; ++layer) {
+      const AttentionTap::Matrices *a = ours.Find(1, offer.source, layer), *b = theirs.Find(1, offer.source, layer);
+      ASSERT_TRUE(a != nullptr && b != nullptr) << "layer " << layer;
+      EXPECT_EQ(ours.Find(0, offer.source, layer), nullptr);
+      EXPECT_EQ(a->scores.shape, b->scores.shape);
+      EXPECT_EQ(a->weights.shape, b->weights.shape);
+      EXPECT_LE(Apart(a->scores.values, b->scores.values), kNarrowTolerance) << "layer " << layer;
+      EXPECT_LE(Apart(a->weights.values, b->weights.values), kNarrowTolerance) << "layer " << layer;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Forms, CudaFastForms, ::testing::ValuesIn(FastForms()),
+                         [](const auto& info) { return info.param.form.name; });
+
+}  // namespace
+}  // namespace vitrine::testing
