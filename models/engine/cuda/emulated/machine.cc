@@ -20,6 +20,7 @@ namespace {
 
 constexpr size_t kStackBytes = size_t{64} << 10;
 constexpr size_t kCopyBytes = 16;
+constexpr int kMostThreads = 1024;
 constexpr size_t kRedZone = 256;  // bytes before and behind shared memory
 
 // Thrown through a kernel to its fiber's begin.
@@ -69,12 +70,14 @@ class GuardPages {
 
 thread_local Machine* Machine::current_ = nullptr;
 
-Machine::Machine(const MachineOptions& options) : options_(options), random_(options.seed) {}
+Machine::Machine(const MachineOptions& options) : options_(options), random_(options.seed) {
+  threads_.reserve(kMostThreads);  // fibers keep references
+}
 
 Machine::~Machine() = default;
 
 std::optional<Fault> Machine::Launch(const Shape& shape, const std::function<void()>& body) {
-  if (shape.threads <= 0 || shape.threads % 32 != 0 || shape.threads > 1024 || shape.blocks <= 0) std::abort();
+  if (shape.threads <= 0 || shape.threads % 32 != 0 || shape.threads > kMostThreads || shape.blocks <= 0) std::abort();
   const cpu::FloatMode mode;
   const GuardPages guard;
   Machine* const before = std::exchange(current_, this);

@@ -37,6 +37,22 @@ TEST(Shuffles, ExchangeWithinAWarp) {
   for (size_t i = 0; i < 64; ++i) EXPECT_EQ(sums[i], i < 32 ? 496 : 496 + 1024);
 }
 
+// A launch with more threads than those before.
+TEST(Shuffles, AddAWarpInGrowingBlocks) {
+  Machine machine;
+  for (const int threads : {32, 64, 256, 1024}) {
+    std::vector<int> sums(static_cast<size_t>(threads));
+    const auto fault = machine.Launch({.kernel = "sum", .threads = threads}, [&] {
+      int sum = 1;
+      for (int mask = 16; mask > 0; mask /= 2) sum += ShuffleXor(sum, mask);
+      SyncBlock();
+      sums[static_cast<size_t>(Thread())] = sum;
+    });
+    ASSERT_FALSE(fault.has_value()) << fault->ToString();
+    for (const int sum : sums) EXPECT_EQ(sum, 32);
+  }
+}
+
 TEST(Shuffles, InABranchAreAFault) {
   Machine machine;
   const auto fault = machine.Launch({.kernel = "sum"}, [&] {
