@@ -20,7 +20,7 @@ void BatchSize::Add(const ImagePlanes& image) {
   size_t map = 0;
   for (const auto& stem : plan_->stems) {
     program::MapSize size = {image.height, image.width};
-    for (const LaunchPlan::StemLayer& layer : stem) {
+    for (const StemLayer& layer : stem) {
       size = program::ResultOf(layer.convolve, size);
       places_[map++] += int64_t{size.height} * size.width;
     }
@@ -39,7 +39,7 @@ bool BatchSize::Fits() const {
   if (images_ > limits_->images || cells_ > limits_->cells || pixels_ > limits_->pixels) return false;
   size_t map = 0;
   for (const auto& stem : plan_->stems) {
-    for (const LaunchPlan::StemLayer& layer : stem) {
+    for (const StemLayer& layer : stem) {
       if (places_[map++] > layer.most_places) return false;
     }
   }

@@ -9,6 +9,7 @@
 #include "common/simd/float_mode.h"
 #include "common/status_macros.h"
 #include "models/engine/cuda/batch_size.h"
+#include "models/engine/cuda/launches/arena.h"
 #include "models/engine/plan/lower.h"
 
 namespace vitrine::cuda {
@@ -38,14 +39,7 @@ absl::StatusOr<std::vector<std::unique_ptr<Engine>>> Engine::MakeSlots(const pro
     RETURN_IF_ERROR(made.back()->AllocateBatch());
   }
   DeviceMatrices matrices(*shared);
-  for (const bool tokens : {false, true}) {
-    ASSIGN_OR_RETURN(const engine::LoweredPlan lowered,
-                     engine::Lower(program, weights, options.choice, options.has_bf16, tokens));
-    for (const std::unique_ptr<Engine>& engine : made) {
-      ASSIGN_OR_RETURN((tokens ? engine->tokens_ : engine->logits_),
-                       MakeLaunches(lowered, options.limits, engine->batch_, matrices, engine->buffers_, options.fast));
-    }
-  }
+  RETURN_IF_ERROR(MakePlans(program, weights, options, matrices, made));
   RETURN_IF_ERROR(shared->status());
   for (const std::unique_ptr<Engine>& engine : made) {
     ASSIGN_OR_RETURN(engine->recorded_, engine->device_.Record(engine->logits_.launches));
@@ -54,10 +48,35 @@ absl::StatusOr<std::vector<std::unique_ptr<Engine>>> Engine::MakeSlots(const pro
   return made;
 }
 
+// The plans of logits and of tokens share an arena, so both are measured first.
+absl::Status Engine::MakePlans(const program::Program& program, engine::WeightSource& weights,
+                               const EngineOptions& options, DeviceMatrices& matrices,
+                               std::span<const std::unique_ptr<Engine>> engines) {
+  std::vector<engine::LoweredPlan> lowered;
+  std::vector<std::vector<size_t>> sizes;
+  for (const bool tokens : {false, true}) {
+    ASSIGN_OR_RETURN(lowered.emplace_back(), engine::Lower(program, weights, options.choice, options.has_bf16, tokens));
+    ASSIGN_OR_RETURN(sizes.emplace_back(), MeasureLaunches(lowered.back(), options.limits, options.fast));
+  }
+  for (const std::unique_ptr<Engine>& engine : engines) {
+    Arena arena;
+    for (const std::vector<size_t>& of_plan : sizes) arena.Reserve(of_plan);
+    RETURN_IF_ERROR(arena.Allocate(engine->buffers_));
+    for (const bool tokens : {false, true}) {
+      const std::vector<std::byte*> places = arena.PlacesOf(sizes[tokens ? 1 : 0]);
+      ASSIGN_OR_RETURN(
+          (tokens ? engine->tokens_ : engine->logits_),
+          MakeLaunches(lowered[tokens ? 1 : 0], options.limits, engine->batch_, places, matrices, options.fast));
+    }
+  }
+  return absl::OkStatus();
+}
+
 absl::Status Engine::AllocateBatch() {
   const auto images = static_cast<size_t>(limits_.images);
-  batch_ = {.counts = buffers_.Allocate<int>(2),
+  batch_ = {.counts = buffers_.Allocate<int>(3),
             .images = buffers_.Allocate<ImageRows>(images + 1),
+            .tiles = buffers_.Allocate<GridTile>(static_cast<size_t>(limits_.cells)),
             .pixels = buffers_.Allocate<float>(static_cast<size_t>(limits_.pixels))};
   return buffers_.status();
 }
@@ -66,7 +85,7 @@ absl::Status Engine::UploadPlaces(const LaunchPlan& plan, const BatchRows& batch
   for (const auto& stem : plan.stems) {
     std::vector<program::MapSize> sizes;
     for (const ImagePlanes& image : batch.planes) sizes.push_back({image.height, image.width});
-    for (const LaunchPlan::StemLayer& layer : stem) {
+    for (const StemLayer& layer : stem) {
       std::vector<MapRows> places;
       int64_t first = 0;
       for (program::MapSize& size : sizes) {
@@ -82,9 +101,10 @@ absl::Status Engine::UploadPlaces(const LaunchPlan& plan, const BatchRows& batch
 }
 
 absl::Status Engine::Upload(const LaunchPlan& plan, const BatchRows& batch) {
-  const int counts[] = {batch.count(), batch.cells()};
+  const int counts[] = {batch.count(), batch.cells(), static_cast<int>(batch.tiles.size())};
   RETURN_IF_ERROR(device_.Upload(batch_.counts, counts, sizeof(counts)));
   RETURN_IF_ERROR(device_.Upload(batch_.images, batch.images.data(), batch.images.size() * sizeof(ImageRows)));
+  RETURN_IF_ERROR(device_.Upload(batch_.tiles, batch.tiles.data(), batch.tiles.size() * sizeof(GridTile)));
   RETURN_IF_ERROR(UploadPositions(plan, batch));
   return UploadPlaces(plan, batch);
 }

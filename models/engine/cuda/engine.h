@@ -56,6 +56,9 @@ class Engine {
  private:
   Engine(Device& device, const BatchLimits& limits) : device_(device), limits_(limits), buffers_(device) {}
 
+  static absl::Status MakePlans(const program::Program& program, engine::WeightSource& weights,
+                                const EngineOptions& options, DeviceMatrices& matrices,
+                                std::span<const std::unique_ptr<Engine>> engines);
   absl::Status AllocateBatch();
   // Rows of positions in the device's memory: those of the first images of a batch of a plan.
   struct Placed {

@@ -14,8 +14,13 @@
 
 #define VITRINE_DEVICE __device__ __forceinline__
 #define VITRINE_TABLE __device__ const
+// Before a loop over elements of an array in registers: an index must be known when it is compiled.
+#define VITRINE_UNROLL _Pragma("unroll")
 // A kernel: VITRINE_KERNEL(name, Arguments) { ... arguments ... }
 #define VITRINE_KERNEL(name, Arguments) extern "C" __global__ void name(const __grid_constant__ Arguments arguments)
+// A kernel for blocks of `threads`, whose registers let an SM hold `blocks` of them.
+#define VITRINE_BOUNDED_KERNEL(name, Arguments, threads, blocks) \
+  extern "C" __global__ void __launch_bounds__(threads, blocks) name(const __grid_constant__ Arguments arguments)
 
 namespace vitrine::cuda {
 

@@ -7,6 +7,8 @@
 #include "models/engine/cuda/kernels/channel_attention.cuh"
 #include "models/engine/cuda/kernels/convolutions.cuh"
 #include "models/engine/cuda/kernels/fast/channel_attention.cuh"
+#include "models/engine/cuda/kernels/fast/convolve.cuh"
+#include "models/engine/cuda/kernels/fast/depthwise.cuh"
 #include "models/engine/cuda/kernels/fast/gelu.cuh"
 #include "models/engine/cuda/kernels/fast/rows.cuh"
 #include "models/engine/cuda/kernels/linear.cuh"
@@ -53,6 +55,14 @@ const std::vector<NamedKernel>& Kernels() {
       VITRINE_NAMED(convolve),
       VITRINE_NAMED(depthwise),
       VITRINE_NAMED(gather_neighbours),
+      VITRINE_NAMED(convolve_pixels_16),
+      VITRINE_NAMED(convolve_pixels_24),
+      VITRINE_NAMED(convolve_pixels_32),
+      VITRINE_NAMED(convolve_maps_16),
+      VITRINE_NAMED(convolve_maps_24),
+      VITRINE_NAMED(convolve_maps_32),
+      VITRINE_NAMED(fast_depthwise),
+      VITRINE_NAMED(fast_local),
       VITRINE_NAMED(attend),
       VITRINE_NAMED(attend_class),
       VITRINE_NAMED(attend_bf16),

@@ -22,10 +22,17 @@ struct ImageRows {
   int grid_rows, grid_columns;
 };
 
+// A part of an image's grid, at most kTileSide x kTileSide cells from (row, column) on.
+struct GridTile {
+  int row, column;
+  int image, first_cell, rows, columns;  // of the whole grid
+};
+
 // A batch in device memory, uploaded before its pass.
 struct Batch {
-  const int* counts;        // images, cells
-  const ImageRows* images;  // one more than there are images, whose first_cell is the number of cells
+  const int* counts;                // images, cells, tiles
+  const ImageRows* images;          // one more than there are images, whose first_cell is the number of cells
+  const GridTile* tiles = nullptr;  // of all grids
 };
 
 // Columns of a matrix whose rows are those of a batch.
@@ -174,6 +181,16 @@ struct ConvolveArguments {
   bool rounds;  // y is rounded to bf16
 };
 
+// A layer without pooling whose products are bf16.
+struct FastConvolveArguments {
+  ConvolveArguments layer;  // its weights are not read
+  const uint16_t* x;        // places of a map, of bf16; null for layer.x: pixels
+  uint16_t* y;              // the same; null for layer.y: fp32
+  const uint16_t* weights;  // of bf16: [steps, outputs in groups, kStepInputs], in the order of the kernel
+  const uint32_t* taps;     // of pixels: each number of a step; of maps: each 8 neighbouring ones
+  int steps;
+};
+
 // A 3 x 3 convolution of each channel; y = residual + scale GELU(convolution) + shift, without a scale y = residual +
 // convolution. Class tokens are not written.
 struct DepthwiseArguments {
@@ -184,6 +201,14 @@ struct DepthwiseArguments {
   const float* bias;
   const float *scale, *shift;  // or null
   bool narrow;                 // the shorter GELU
+};
+
+// XCiT's local patch interaction: `second` of `first` of weight n(x) + bias, where x is that of `first`. Neither
+// `first.y` nor `second.x` exists.
+struct LocalArguments {
+  DepthwiseArguments first, second;
+  const RowStatistics* statistics;
+  const float *weight, *bias;
 };
 
 // y: the 3 x 3 neighbourhood of each cell, zeros outside of the grid.

@@ -4,6 +4,8 @@
 #include "models/engine/cuda/kernels/channel_attention.cuh"
 #include "models/engine/cuda/kernels/convolutions.cuh"
 #include "models/engine/cuda/kernels/fast/channel_attention.cuh"
+#include "models/engine/cuda/kernels/fast/convolve.cuh"
+#include "models/engine/cuda/kernels/fast/depthwise.cuh"
 #include "models/engine/cuda/kernels/fast/gelu.cuh"
 #include "models/engine/cuda/kernels/fast/rows.cuh"
 #include "models/engine/cuda/kernels/linear.cuh"

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/engine/cuda/launches/batch_rows.h"
 
+#include "models/engine/cuda/kernels/fast/shapes.h"
+
 namespace vitrine::cuda {
 
 BatchRows::BatchRows(std::span<const ImagePlanes> planes_of_batch, int cell) : planes(planes_of_batch) {
@@ -14,6 +16,16 @@ BatchRows::BatchRows(std::span<const ImagePlanes> planes_of_batch, int cell) : p
                       .first_cell = first_cell,
                       .grid_rows = grid.rows,
                       .grid_columns = grid.columns});
+    for (int row = 0; row < grid.rows; row += kTileSide) {
+      for (int column = 0; column < grid.columns; column += kTileSide) {
+        tiles.push_back({.row = row,
+                         .column = column,
+                         .image = static_cast<int>(images.size()) - 1,
+                         .first_cell = first_cell,
+                         .rows = grid.rows,
+                         .columns = grid.columns});
+      }
+    }
     first_cell += static_cast<int>(grid.cells());
     pixels += int64_t{image.channels} * image.height * image.width;
   }

@@ -28,6 +28,7 @@ struct BatchRows {
   std::span<const ImagePlanes> planes;
   std::vector<ImageRows> images;  // one more than there are images, as in Batch
   std::vector<Grid> grids;
+  std::vector<GridTile> tiles;  // of all grids
   int64_t pixels = 0;
 
   int count() const { return static_cast<int>(grids.size()); }

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/engine/cuda/launches/fast_grid.h"
 
+#include <algorithm>
 #include <cstdint>
+#include <variant>
 
 #include "models/engine/cuda/kernels/fast/shapes.h"
 
 namespace vitrine::cuda {
 namespace {
+
+using engine::Operand;
 
 bool IsAligned(const void* address) {
   return reinterpret_cast<uintptr_t>(address) % 16 == 0;
@@ -14,6 +18,27 @@ bool IsAligned(const void* address) {
 // True if each row is whole groups of four numbers that one access reads.
 bool IsOfFours(const Matrix& matrix) {
   return matrix.columns % 4 == 0 && matrix.stride % 4 == 0 && IsAligned(matrix.data);
+}
+
+// True if vitrine_fast_depthwise reads and writes these matrices.
+bool SuitsTiles(const DepthwiseArguments& arguments) {
+  return arguments.x.columns % kTileChannels == 0 && IsOfFours(arguments.x) && IsOfFours(arguments.y) &&
+         IsOfFours(arguments.residual);
+}
+
+bool IsSame(const Operand& a, const Operand& b) {
+  return a.buffer == b.buffer && a.first == b.first && a.columns == b.columns;
+}
+
+// True if one step alone reads the buffer.
+bool IsReadOnce(const engine::LoweredPlan& plan, const Operand& operand) {
+  const auto reads = [&](const engine::PlanStep& step) {
+    return std::count_if(step.reads.begin(), step.reads.end(),
+                         [&](const Operand& read) { return read.buffer == operand.buffer; });
+  };
+  int64_t count = plan.logits.buffer == operand.buffer ? 1 : 0;
+  for (const engine::PlanStep& step : plan.steps) count += reads(step);
+  return count == 1;
 }
 
 }  // namespace
@@ -49,6 +74,37 @@ KernelChoice Choose(const CopyArguments& arguments, bool fast) {
 KernelChoice Choose(const MeanArguments& /*arguments*/, bool fast) {
   if (!fast) return {.kernel = "vitrine_mean_of_cells"};
   return {.kernel = "vitrine_fast_mean_of_cells", .threads = 256, .shared_bytes = kMeanSharedBytes};
+}
+
+KernelChoice Choose(const DepthwiseArguments& arguments, bool fast) {
+  if (!fast || !SuitsTiles(arguments)) return {.kernel = "vitrine_depthwise"};
+  return {.kernel = "vitrine_fast_depthwise", .threads = kTileThreads, .shared_bytes = kDepthwiseSharedBytes};
+}
+
+KernelChoice Choose(const LocalArguments& /*arguments*/, bool /*fast*/) {
+  return {.kernel = "vitrine_fast_local", .threads = kTileThreads, .shared_bytes = kLocalSharedBytes};
+}
+
+std::optional<LocalSteps> FindLocalSteps(const engine::LoweredPlan& plan, size_t first) {
+  if (first + LocalSteps::kCount > plan.steps.size()) return std::nullopt;
+  const auto* const norm = std::get_if<engine::LayerNormStep>(&plan.steps[first].settings);
+  const auto* const one = std::get_if<engine::DepthwiseStep>(&plan.steps[first + 1].settings);
+  const auto* const two = std::get_if<engine::DepthwiseStep>(&plan.steps[first + 2].settings);
+  if (norm == nullptr || one == nullptr || two == nullptr) return std::nullopt;
+  const bool is_chain =
+      IsSame(one->x, norm->y) && IsSame(two->x, one->y) && !one->scale.empty() && !one->residual && two->scale.empty();
+  if (!is_chain || !IsReadOnce(plan, norm->y) || !IsReadOnce(plan, one->y)) return std::nullopt;
+  const auto buffer = [&](const Operand& operand) { return plan.buffers[static_cast<size_t>(operand.buffer)]; };
+  const auto suits = [&](const Operand& operand) {
+    return buffer(operand).rows == RowsOf::kCells && operand.columns % kTileChannels == 0 && operand.first % 4 == 0 &&
+           buffer(operand).width % 4 == 0;
+  };
+  // Blocks read x after others have written y.
+  const bool is_in_place = buffer(norm->x).slot == buffer(two->y).slot;
+  if (is_in_place || !suits(norm->x) || !suits(two->y) || (two->residual && !suits(*two->residual))) {
+    return std::nullopt;
+  }
+  return LocalSteps{*norm, *one, *two};
 }
 
 }  // namespace vitrine::cuda

@@ -4,8 +4,10 @@
 #define VITRINE_MODELS_ENGINE_CUDA_LAUNCHES_FAST_GRID_H_
 
 #include <cstddef>
+#include <optional>
 
 #include "models/engine/cuda/kernels/arguments.h"
+#include "models/engine/plan/plan.h"
 
 namespace vitrine::cuda {
 
@@ -24,6 +26,18 @@ KernelChoice Choose(const AddArguments& arguments, bool fast);
 KernelChoice Choose(const FillArguments& arguments, bool fast);
 KernelChoice Choose(const CopyArguments& arguments, bool fast);
 KernelChoice Choose(const MeanArguments& arguments, bool fast);
+KernelChoice Choose(const DepthwiseArguments& arguments, bool fast);
+KernelChoice Choose(const LocalArguments& arguments, bool fast);
+
+// Steps of a local patch interaction, which one kernel computes.
+struct LocalSteps {
+  static constexpr size_t kCount = 3;
+  const engine::LayerNormStep& norm;
+  const engine::DepthwiseStep &first, &second;
+};
+// Returns the interaction that begins at step `first`, if its widths suit the kernel and nothing else reads what it
+// does not write.
+std::optional<LocalSteps> FindLocalSteps(const engine::LoweredPlan& plan, size_t first);
 
 }  // namespace vitrine::cuda
 

@@ -10,6 +10,7 @@
 #include "common/status_macros.h"
 #include "models/engine/cuda/launches/fast_attention.h"
 #include "models/engine/cuda/launches/fast_grid.h"
+#include "models/engine/cuda/launches/stem.h"
 #include "models/engine/cuda/launches/taps.h"
 
 namespace vitrine::cuda {
@@ -18,80 +19,35 @@ namespace {
 using engine::LoweredPlan;
 using engine::Operand;
 
-constexpr size_t kAlignment = 256;  // bytes, for a step's scratch memory
-
-// Makes launches of steps. Runs twice: without memory, to learn how much scratch a step needs at most, then with it.
-class LaunchMaker {
+// Makes launches of steps.
+class LaunchMaker : public StepMemory {
  public:
-  LaunchMaker(const LoweredPlan& lowered, const BatchLimits& limits, const BatchMemory& batch, DeviceMatrices& matrices,
-              Buffers& buffers, bool fast, std::byte* scratch)
-      : lowered_(lowered),
-        limits_(limits),
-        memory_(batch),
-        batch_{batch.counts, batch.images},
-        matrices_(matrices),
-        buffers_(buffers),
-        fast_(fast),
-        scratch_(scratch) {
-    if (measures()) return;
-    for (const engine::Slot& slot : lowered.slots) {
-      slots_.push_back(buffers.Allocate<float>(static_cast<size_t>(MostRows(slot.rows) * slot.width)));
-    }
-  }
+  LaunchMaker(bool fast, const StepMemory& memory)
+      : StepMemory(memory), limits_(memory.limits()), batch_(memory.batch()), fast_(fast) {}
 
   absl::Status Make() {
-    for (const engine::PlanStep& step : lowered_.steps) {
+    for (size_t i = 0; i < lowered().steps.size(); ++i) {
+      const engine::PlanStep& step = lowered().steps[i];
       name_ = step.name;
-      used_ = 0;
-      std::visit([this](const auto& settings) { Do(settings); }, step.settings);
+      Begin();
+      if (const std::optional<LocalSteps> local = fast_ ? FindLocalSteps(lowered(), i) : std::nullopt) {
+        DoLocal(*local);
+        i += LocalSteps::kCount - 1;
+      } else {
+        std::visit([this](const auto& settings) { Do(settings); }, step.settings);
+      }
       RETURN_IF_ERROR(status_);
-      most_used_ = std::max(most_used_, used_);
     }
-    plan_.logits = At(lowered_.logits);
-    plan_.cell = lowered_.cell;
-    plan_.classes = lowered_.classes;
+    Finish();
+    plan_.logits = At(lowered().logits);
+    plan_.cell = lowered().cell;
+    plan_.classes = lowered().classes;
     return absl::OkStatus();
   }
 
-  size_t scratch_bytes() const { return most_used_; }
   LaunchPlan Take() { return std::move(plan_); }
 
  private:
-  bool measures() const { return scratch_ == nullptr; }
-
-  int64_t MostRows(RowsOf rows) const {
-    if (rows == RowsOf::kImages) return limits_.images;
-    return limits_.cells + (rows == RowsOf::kTokens ? limits_.images : 0);
-  }
-
-  Matrix At(Operand operand) const {
-    const engine::Buffer& buffer = lowered_.buffers[static_cast<size_t>(operand.buffer)];
-    float* const data = measures() ? nullptr : slots_[static_cast<size_t>(buffer.slot)] + operand.first;
-    return {data, buffer.width, static_cast<int>(operand.columns), buffer.rows};
-  }
-  Matrix At(const std::optional<Operand>& operand) const { return operand ? At(*operand) : Matrix(); }
-
-  // Returns memory that lasts until the end of the step.
-  template <class T>
-  T* Scratch(int64_t count) {
-    T* const place = measures() ? nullptr : reinterpret_cast<T*>(scratch_ + used_);
-    used_ += (static_cast<size_t>(count) * sizeof(T) + kAlignment - 1) / kAlignment * kAlignment;
-    return place;
-  }
-  Matrix ScratchMatrix(RowsOf rows, int64_t columns) {
-    return {Scratch<float>(MostRows(rows) * columns), columns, static_cast<int>(columns), rows};
-  }
-  template <class T>
-  const T* Copy(const std::vector<T>& values) {
-    return measures() ? nullptr : buffers_.Copy(values);
-  }
-  DeviceMatrix Find(const engine::FoldedMatrix& matrix, bool as_floats = false) {
-    if (!measures()) return matrices_.Find(matrix, as_floats);
-    return {.precision = matrix.precision,
-            .inputs = static_cast<int>(matrix.inputs),
-            .outputs = static_cast<int>(matrix.outputs)};
-  }
-
   template <class Arguments>
   void Add(const char* kernel, const Arguments& arguments) {
     plan_.launches.push_back(MakeLaunch(name_, kernel, arguments));
@@ -190,54 +146,16 @@ class LaunchMaker {
 
   void Do(const engine::PatchifyStep& step) {
     const Matrix y = At(step.y);
-    Add("vitrine_patchify",
-        PatchifyArguments{batch_, memory_.pixels, step.patch, y.columns / (step.patch * step.patch), y});
+    Add("vitrine_patchify", PatchifyArguments{batch_, pixels(), step.patch, y.columns / (step.patch * step.patch), y});
   }
   void Do(const engine::StemStep& step) {
-    std::vector<LaunchPlan::StemLayer> layers;
-    const float* x = memory_.pixels;
-    const MapRows* from = nullptr;
-    const Matrix cells = At(step.y);
-    const bool narrow = step.layers[0].matrix.precision == Precision::kBf16;
-    int64_t side = 1;  // pixels of a place
-    for (const engine::StemConvolution& layer : step.layers) {
-      const DeviceMatrix matrix = Find(layer.matrix, /*as_floats=*/true);
-      const program::Convolve& convolve = layer.convolve;
-      const bool is_last = &layer == &step.layers.back();
-      side *= convolve.stride * std::max(1, convolve.pool);
-      LaunchPlan::StemLayer places = {.convolve = convolve};
-      // Places at the borders come on top; a pass checks that its images fit.
-      places.most_places = is_last ? limits_.cells : 2 * limits_.pixels / (side * side) + int64_t{64} * limits_.images;
-      places.places = measures() ? nullptr : buffers_.Allocate<MapRows>(static_cast<size_t>(limits_.images) + 1);
-      float* const y = is_last ? cells.data : Scratch<float>(places.most_places * matrix.outputs);
-      Add("vitrine_convolve", ConvolveArguments{.batch = batch_,
-                                                .x = x,
-                                                .from = from,
-                                                .to = places.places,
-                                                .y = y,
-                                                .y_stride = is_last ? cells.stride : matrix.outputs,
-                                                .weights = matrix.fp32,
-                                                .bias = matrix.bias,
-                                                .channels = matrix.inputs / (convolve.kernel * convolve.kernel),
-                                                .outputs = matrix.outputs,
-                                                .kernel = convolve.kernel,
-                                                .stride = convolve.stride,
-                                                .padding = convolve.padding,
-                                                .pool = convolve.pool,
-                                                .cut = std::max(1, convolve.cut),
-                                                .activation = layer.activation,
-                                                .narrow = narrow,
-                                                .rounds = narrow && !is_last});
-      layers.push_back(places);
-      x = y;
-      from = places.places;
-    }
-    plan_.stems.push_back(std::move(layers));
+    StemLaunches stem = MakeStem(step, name_, *this, fast_);
+    plan_.launches.insert(plan_.launches.end(), stem.launches.begin(), stem.launches.end());
+    plan_.stems.push_back(std::move(stem.layers));
   }
   void Do(const engine::AddPositionsStep& step) {
     const Matrix x = At(step.x);
-    Matrix positions = {nullptr, x.columns, x.columns, x.rows};
-    if (!measures()) positions.data = buffers_.Allocate<float>(static_cast<size_t>(MostRows(x.rows) * x.columns));
+    const Matrix positions = {Hold<float>(MostRows(x.rows) * x.columns), x.columns, x.columns, x.rows};
     plan_.positions.push_back({positions, step.rows});
     AddChosen(AddArguments{batch_, x, positions, At(step.y)});
   }
@@ -315,12 +233,30 @@ class LaunchMaker {
   void AddClassTokens(const Matrix& x, const Matrix& y) {
     if (x.rows == RowsOf::kTokens) AddCopy(x, y, CopiedRows::kClass);
   }
+  DepthwiseArguments ArgumentsOf(const engine::DepthwiseStep& step) {
+    return {batch_,
+            At(step.x),
+            At(step.y),
+            At(step.residual),
+            Copy(step.weights),
+            Copy(step.bias),
+            Copy(step.scale),
+            Copy(step.shift),
+            step.precision != Precision::kFp32};
+  }
   void Do(const engine::DepthwiseStep& step) {
-    const Matrix x = At(step.x), y = At(step.y);
-    Add("vitrine_depthwise",
-        DepthwiseArguments{batch_, x, y, At(step.residual), Copy(step.weights), Copy(step.bias), Copy(step.scale),
-                           Copy(step.shift), step.precision != Precision::kFp32});
-    AddClassTokens(x, y);
+    AddChosen(ArgumentsOf(step));
+    AddClassTokens(At(step.x), At(step.y));
+  }
+  void DoLocal(const LocalSteps& steps) {
+    LocalArguments arguments = {.first = ArgumentsOf(steps.first),
+                                .second = ArgumentsOf(steps.second),
+                                .statistics = nullptr,
+                                .weight = Copy(steps.norm.weight),
+                                .bias = Copy(steps.norm.bias)};
+    arguments.first.x = At(steps.norm.x);
+    arguments.statistics = AddStatistics(arguments.first.x, static_cast<float>(steps.norm.epsilon));
+    AddChosen(arguments);
   }
   void Do(const engine::DenseConvolutionStep& step) {
     const Matrix x = At(step.x), y = At(step.y);
@@ -337,34 +273,28 @@ class LaunchMaker {
     AddClassTokens(x, y);
   }
 
-  const LoweredPlan& lowered_;
   const BatchLimits& limits_;
-  const BatchMemory& memory_;
   const Batch batch_;
-  DeviceMatrices& matrices_;
-  Buffers& buffers_;
   const bool fast_;
-  std::byte* const scratch_;
-  std::vector<float*> slots_;
 
   LaunchPlan plan_;
   std::string name_;  // of the step
-  size_t used_ = 0, most_used_ = 0;
   absl::Status status_;
 };
 
 }  // namespace
 
-absl::StatusOr<LaunchPlan> MakeLaunches(const LoweredPlan& lowered, const BatchLimits& limits, const BatchMemory& batch,
-                                        DeviceMatrices& matrices, Buffers& buffers, bool fast) {
-  LaunchMaker measures(lowered, limits, batch, matrices, buffers, fast, nullptr);
-  RETURN_IF_ERROR(measures.Make());
-  std::byte* const scratch = buffers.Allocate<std::byte>(std::max(measures.scratch_bytes(), kAlignment));
-  RETURN_IF_ERROR(buffers.status());
-  LaunchMaker maker(lowered, limits, batch, matrices, buffers, fast, scratch);
-  RETURN_IF_ERROR(buffers.status());
+absl::StatusOr<std::vector<size_t>> MeasureLaunches(const LoweredPlan& lowered, const BatchLimits& limits, bool fast) {
+  std::vector<size_t> sizes;
+  LaunchMaker maker(fast, StepMemory(lowered, limits, sizes));
   RETURN_IF_ERROR(maker.Make());
-  RETURN_IF_ERROR(buffers.status());
+  return sizes;
+}
+
+absl::StatusOr<LaunchPlan> MakeLaunches(const LoweredPlan& lowered, const BatchLimits& limits, const BatchMemory& batch,
+                                        std::span<std::byte* const> places, DeviceMatrices& matrices, bool fast) {
+  LaunchMaker maker(fast, StepMemory(lowered, limits, places, batch, matrices));
+  RETURN_IF_ERROR(maker.Make());
   return maker.Take();
 }
 

@@ -4,14 +4,15 @@
 
 #include <functional>
 #include <map>
+#include <span>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "models/attention_tap.h"
 #include "models/engine/cuda/kernels/arguments.h"
-#include "models/engine/cuda/launches/batch_rows.h"
 #include "models/engine/cuda/launches/device.h"
-#include "models/engine/cuda/launches/matrices.h"
+#include "models/engine/cuda/launches/stem.h"
+#include "models/engine/cuda/launches/step_memory.h"
 #include "models/engine/plan/plan.h"
 #include "models/program/program.h"
 
@@ -29,13 +30,6 @@ struct Taps {
   std::map<int, HandedOut>* tokens = nullptr;  // by stage
 };
 
-// Memory that is uploaded with a batch.
-struct BatchMemory {
-  int* counts = nullptr;        // two
-  ImageRows* images = nullptr;  // one more than BatchLimits::images
-  float* pixels = nullptr;
-};
-
 // The launches of a lowered plan, with addresses in them: each needs memory that stays.
 struct LaunchPlan {
   struct Tap {
@@ -47,12 +41,6 @@ struct LaunchPlan {
     Matrix to;
     std::function<std::vector<float>(Grid grid)> rows;
   };
-  // Layers of a stem, whose maps' places are uploaded.
-  struct StemLayer {
-    program::Convolve convolve;
-    MapRows* places = nullptr;  // one more than BatchLimits::images
-    int64_t most_places = 0;
-  };
 
   std::vector<Launch> launches;
   std::vector<Tap> taps;
@@ -63,12 +51,16 @@ struct LaunchPlan {
   int64_t classes = 0;
 };
 
-// Turns the steps of `lowered` into launches, and allocates their memory: of fast kernels where the widths of a step
-// suit one, else of plain kernels; of plain kernels alone unless `fast`. UNIMPLEMENTED names a family's own loops,
-// which run on the CPU alone.
+// Returns the sizes of the memory that the launches of a plan need, in bytes.
+absl::StatusOr<std::vector<size_t>> MeasureLaunches(const engine::LoweredPlan& lowered, const BatchLimits& limits,
+                                                    bool fast);
+
+// Turns the steps of `lowered` into launches, with a place for each of the measured sizes: of fast kernels where the
+// widths of a step suit one, else of plain kernels; of plain kernels alone unless `fast`. UNIMPLEMENTED names a
+// family's own loops, which run on the CPU alone.
 absl::StatusOr<LaunchPlan> MakeLaunches(const engine::LoweredPlan& lowered, const BatchLimits& limits,
-                                        const BatchMemory& batch, DeviceMatrices& matrices, Buffers& buffers,
-                                        bool fast);
+                                        const BatchMemory& batch, std::span<std::byte* const> places,
+                                        DeviceMatrices& matrices, bool fast);
 
 }  // namespace vitrine::cuda
 

@@ -20,21 +20,7 @@ using cuda::CopiedRows;
 using cuda::Matrix;
 using cuda::RowsOf;
 
-const std::vector<std::vector<Grid>> kBatches = {{{1, 1}}, {{3, 5}, {1, 1}, {2, 7}}, {{12, 11}, {1, 2}}};
-constexpr cuda::emulated::MachineOptions kMachines[] = {{.seed = 1}, {.seed = 2, .sms = 1}, {.seed = 3, .sms = 132}};
-
-// Calls run(batch, fast) with equal numbers for both, and expects equal results. run returns floats.
-template <class Run>
-void ExpectEqualBits(const std::string& what, Run run) {
-  for (const std::vector<Grid>& grids : kBatches) {
-    KernelBatch plain(grids);
-    const std::vector<float> expected = run(plain, false);
-    for (const cuda::emulated::MachineOptions& machine : kMachines) {
-      KernelBatch fast(grids, machine);
-      EXPECT_TRUE(SameBits(run(fast, true), expected)) << what << ", images: " << grids.size();
-    }
-  }
-}
+const std::vector<std::vector<Grid>> kRowBatches = {{{1, 1}}, {{3, 5}, {1, 1}, {2, 7}}, {{12, 11}, {1, 2}}};
 
 // Runs what is chosen, which has to be a fast kernel.
 template <class Arguments>
@@ -46,7 +32,7 @@ void RunChosen(KernelBatch& batch, const Arguments& arguments, bool fast) {
 
 TEST(CudaFastRows, StatisticsOfAnyWidth) {
   for (const int columns : {1, 5, 15, 16, 17, 31, 32, 33, 47, 48, 50, 63, 64, 96, 128, 130, 192, 197}) {
-    ExpectEqualBits(absl::StrCat("statistics of ", columns), [&](KernelBatch& batch, bool fast) {
+    ExpectEqualBits(kRowBatches, absl::StrCat("statistics of ", columns), [&](KernelBatch& batch, bool fast) {
       const Matrix x = batch.NewMatrix(RowsOf::kTokens, columns, columns + 3, 1);
       auto* const statistics = batch.buffers().Allocate<cuda::RowStatistics>(size_t(batch.rows().Rows(x.rows)));
       RunChosen(batch, cuda::StatisticsArguments{batch.batch(), x, 1e-6F, statistics}, fast);
@@ -57,7 +43,7 @@ TEST(CudaFastRows, StatisticsOfAnyWidth) {
 
 TEST(CudaFastRows, LayerNorm) {
   for (const int columns : {3, 33, 128, 192}) {
-    ExpectEqualBits(absl::StrCat("norm of ", columns), [&](KernelBatch& batch, bool fast) {
+    ExpectEqualBits(kRowBatches, absl::StrCat("norm of ", columns), [&](KernelBatch& batch, bool fast) {
       const Matrix x = batch.NewMatrix(RowsOf::kTokens, columns), y = batch.NewMatrix(x.rows, columns, columns + 4);
       const float* const weight = batch.Copy(batch.Numbers(size_t(columns)));
       const float* const bias = batch.Copy(batch.Numbers(size_t(columns)));
@@ -77,25 +63,26 @@ TEST(CudaFastRows, LayerNorm) {
 TEST(CudaFastRows, NumbersByThemselves) {
   for (const int columns : {4, 36, 128, 192, 260}) {
     for (const Activation activation : {Activation::kNone, Activation::kRelu, Activation::kGelu}) {
-      ExpectEqualBits(absl::StrCat("affine of ", columns), [&](KernelBatch& batch, bool fast) {
-        const Matrix x = batch.NewMatrix(RowsOf::kTokens, columns, columns + 8, 4), y = batch.NewMatrix(x.rows, columns);
+      ExpectEqualBits(kRowBatches, absl::StrCat("affine of ", columns), [&](KernelBatch& batch, bool fast) {
+        const Matrix x = batch.NewMatrix(RowsOf::kTokens, columns, columns + 8, 4),
+                     y = batch.NewMatrix(x.rows, columns);
         const float* const scale = batch.Copy(batch.Numbers(size_t(columns)));
         const float* const shift = batch.Copy(batch.Numbers(size_t(columns)));
         RunChosen(batch, cuda::AffineArguments{batch.batch(), x, y, nullptr, scale, shift, activation}, fast);
         return batch.Read(y);
       });
-      ExpectEqualBits(absl::StrCat("activation of ", columns), [&](KernelBatch& batch, bool fast) {
+      ExpectEqualBits(kRowBatches, absl::StrCat("activation of ", columns), [&](KernelBatch& batch, bool fast) {
         const Matrix x = batch.NewMatrix(RowsOf::kCells, columns), y = batch.NewMatrix(x.rows, columns, columns + 4);
         RunChosen(batch, cuda::ActivateArguments{batch.batch(), x, y, activation}, fast);
         return batch.Read(y);
       });
     }
-    ExpectEqualBits(absl::StrCat("sum of ", columns), [&](KernelBatch& batch, bool fast) {
+    ExpectEqualBits(kRowBatches, absl::StrCat("sum of ", columns), [&](KernelBatch& batch, bool fast) {
       const Matrix x = batch.NewMatrix(RowsOf::kTokens, columns), z = batch.NewMatrix(x.rows, columns, columns + 4);
       RunChosen(batch, cuda::AddArguments{batch.batch(), x, z, x}, fast);
       return batch.Read(x);
     });
-    ExpectEqualBits(absl::StrCat("filled ", columns), [&](KernelBatch& batch, bool fast) {
+    ExpectEqualBits(kRowBatches, absl::StrCat("filled ", columns), [&](KernelBatch& batch, bool fast) {
       const Matrix y = batch.NewMatrix(RowsOf::kImages, columns, columns + 4, 4);
       RunChosen(batch, cuda::FillArguments{batch.batch(), batch.Copy(batch.Numbers(size_t(columns))), y}, fast);
       return batch.Read(y);
@@ -113,7 +100,7 @@ TEST(CudaFastRows, CopiesOfEveryKind) {
                            {CopiedRows::kClass, RowsOf::kImages, RowsOf::kTokens},
                            {CopiedRows::kCells, RowsOf::kTokens, RowsOf::kCells},
                            {CopiedRows::kCells, RowsOf::kCells, RowsOf::kTokens}}) {
-    ExpectEqualBits("copy", [&](KernelBatch& batch, bool fast) {
+    ExpectEqualBits(kRowBatches, "copy", [&](KernelBatch& batch, bool fast) {
       const Matrix x = batch.NewMatrix(kind.from, 132), y = batch.NewMatrix(kind.to, 132, 140, 4);
       RunChosen(batch, cuda::CopyArguments{batch.batch(), x, y, kind.rows}, fast);
       return batch.Read(y);
@@ -124,7 +111,7 @@ TEST(CudaFastRows, CopiesOfEveryKind) {
 TEST(CudaFastRows, MeansOfCells) {
   for (const RowsOf rows : {RowsOf::kTokens, RowsOf::kCells}) {
     for (const int columns : {1, 32, 70}) {
-      ExpectEqualBits(absl::StrCat("mean of ", columns), [&](KernelBatch& batch, bool fast) {
+      ExpectEqualBits(kRowBatches, absl::StrCat("mean of ", columns), [&](KernelBatch& batch, bool fast) {
         const Matrix x = batch.NewMatrix(rows, columns), y = batch.NewMatrix(RowsOf::kImages, columns, columns + 1);
         RunChosen(batch, cuda::MeanArguments{batch.batch(), x, y}, fast);
         return batch.Read(y);

@@ -3,17 +3,18 @@
 
 namespace vitrine::testing {
 
-KernelBatch::KernelBatch(const std::vector<Grid>& grids, const cuda::emulated::MachineOptions& machine)
-    : device_(machine), planes_(Planes(grids)), rows_(planes_, 1) {
-  batch_ = {.counts = buffers_.Copy(std::vector<int>{rows_.count(), rows_.cells()}),
-            .images = buffers_.Copy(rows_.images)};
+KernelBatch::KernelBatch(const std::vector<Grid>& grids, const cuda::emulated::MachineOptions& machine, int channels)
+    : device_(machine), planes_(Planes(grids, channels)), rows_(planes_, 1) {
+  const std::vector<int> counts = {rows_.count(), rows_.cells(), static_cast<int>(rows_.tiles.size())};
+  batch_ = {
+      .counts = buffers_.Copy(counts), .images = buffers_.Copy(rows_.images), .tiles = buffers_.Copy(rows_.tiles)};
 }
 
-std::vector<engine::ImagePlanes> KernelBatch::Planes(const std::vector<Grid>& grids) {
+std::vector<engine::ImagePlanes> KernelBatch::Planes(const std::vector<Grid>& grids, int channels) {
   std::vector<engine::ImagePlanes> planes;
   for (const Grid& grid : grids) {
     planes.push_back({.data = nullptr,
-                      .channels = 1,
+                      .channels = channels,
                       .height = static_cast<int>(grid.rows),
                       .width = static_cast<int>(grid.columns)});
   }

@@ -17,11 +17,12 @@
 
 namespace vitrine::testing {
 
-// Images with these grids, of pixels that are cells. Every new matrix holds random numbers, which depend on the order
+// Images with these grids, whose pixels are cells. Every new matrix holds random numbers, which depend on the order
 // of the calls alone.
 class KernelBatch {
  public:
-  explicit KernelBatch(const std::vector<Grid>& grids, const cuda::emulated::MachineOptions& machine = {});
+  explicit KernelBatch(const std::vector<Grid>& grids, const cuda::emulated::MachineOptions& machine = {},
+                       int channels = 1);
 
   cuda::Batch batch() const { return batch_; }
   const cuda::BatchRows& rows() const { return rows_; }
@@ -52,7 +53,7 @@ class KernelBatch {
   }
 
  private:
-  static std::vector<engine::ImagePlanes> Planes(const std::vector<Grid>& grids);
+  static std::vector<engine::ImagePlanes> Planes(const std::vector<Grid>& grids, int channels);
 
   cuda::emulated::EmulatedDevice device_;
   cuda::Buffers buffers_{device_};
@@ -65,6 +66,22 @@ class KernelBatch {
 template <class T>
 bool SameBits(const std::vector<T>& a, const std::vector<T>& b) {
   return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0;
+}
+
+// Calls run(batch, fast) with equal numbers for the plain kernels and, on several machines, for fast ones; expects
+// equal bits of the numbers that it returns.
+template <class Run>
+void ExpectEqualBits(const std::vector<std::vector<Grid>>& batches, const std::string& what, Run run) {
+  for (const std::vector<Grid>& grids : batches) {
+    KernelBatch plain(grids);
+    const auto expected = run(plain, false);
+    for (const cuda::emulated::MachineOptions& machine :
+         {cuda::emulated::MachineOptions{.seed = 1}, {.seed = 2, .sms = 1}, {.seed = 3, .sms = 132}}) {
+      KernelBatch fast(grids, machine);
+      EXPECT_TRUE(SameBits(run(fast, true), expected))
+          << what << ", first grid " << grids[0].rows << " x " << grids[0].columns << ", " << machine.sms << " SMs";
+    }
+  }
 }
 
 }  // namespace vitrine::testing

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_MODELS_ENGINE_CUDA_LAUNCHES_PACKED_CONVOLUTION_H_
+#define VITRINE_MODELS_ENGINE_CUDA_LAUNCHES_PACKED_CONVOLUTION_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "models/engine/cuda/kernels/arguments.h"
+#include "models/engine/plan/fold.h"
+
+namespace vitrine::cuda {
+
+// Channels of a map that a lane reads at once, and outputs of a product's tile.
+inline constexpr int kNeighbours = 8;
+
+// Weights of a convolution and the numbers that they belong to, in the order of fast/convolve.cuh. The channels of a
+// map, and its outputs, are multiples of kNeighbours.
+struct PackedConvolution {
+  // `of_pixels`: the convolution reads planes of pixels, of any number.
+  PackedConvolution(const engine::LinearWeights& from, int kernel, int channels, bool of_pixels);
+
+  int steps = 0;
+  std::vector<uint32_t> taps;
+  std::vector<uint16_t> weights;
+};
+
+// Returns the name of the kernel for these arguments.
+std::string KernelOf(const FastConvolveArguments& arguments);
+
+}  // namespace vitrine::cuda
+
+#endif  // VITRINE_MODELS_ENGINE_CUDA_LAUNCHES_PACKED_CONVOLUTION_H_

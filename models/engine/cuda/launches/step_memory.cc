@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/engine/cuda/launches/step_memory.h"
+
+#include <algorithm>
+
+namespace vitrine::cuda {
+namespace {
+
+constexpr size_t kAlignment = 256;  // bytes, of parts of reused memory
+
+}  // namespace
+
+StepMemory::StepMemory(const engine::LoweredPlan& lowered, const BatchLimits& limits, std::vector<size_t>& sizes)
+    : lowered_(lowered), limits_(limits), sizes_(&sizes) {
+  HoldSlots();
+}
+
+StepMemory::StepMemory(const engine::LoweredPlan& lowered, const BatchLimits& limits,
+                       std::span<std::byte* const> places, const BatchMemory& batch, DeviceMatrices& matrices)
+    : lowered_(lowered),
+      limits_(limits),
+      places_(places),
+      batch_{batch.counts, batch.images, batch.tiles},
+      pixels_(batch.pixels),
+      matrices_(&matrices) {
+  HoldSlots();
+  scratch_.begin = places.back();
+}
+
+void StepMemory::HoldSlots() {
+  for (const engine::Slot& slot : lowered_.slots) slots_.push_back(Hold<float>(MostRows(slot.rows) * slot.width));
+}
+
+void StepMemory::Finish() {
+  if (measures()) HoldBytes(scratch_.most);
+}
+
+int64_t StepMemory::MostRows(RowsOf rows) const {
+  if (rows == RowsOf::kImages) return limits_.images;
+  return limits_.cells + (rows == RowsOf::kTokens ? limits_.images : 0);
+}
+
+Matrix StepMemory::At(engine::Operand operand) const {
+  const engine::Buffer& buffer = lowered_.buffers[static_cast<size_t>(operand.buffer)];
+  float* const data = measures() ? nullptr : slots_[static_cast<size_t>(buffer.slot)] + operand.first;
+  return {data, buffer.width, static_cast<int>(operand.columns), buffer.rows};
+}
+
+DeviceMatrix StepMemory::Find(const engine::FoldedMatrix& matrix, bool as_floats) {
+  if (!measures()) return matrices_->Find(matrix, as_floats);
+  return {.precision = matrix.precision,
+          .inputs = static_cast<int>(matrix.inputs),
+          .outputs = static_cast<int>(matrix.outputs)};
+}
+
+std::byte* StepMemory::HoldBytes(size_t bytes) {
+  if (!measures()) return places_[held_++];
+  sizes_->push_back(bytes);
+  return nullptr;
+}
+
+std::byte* StepMemory::Part(Reused& memory, size_t bytes) const {
+  std::byte* const place = measures() ? nullptr : memory.begin + memory.used;
+  memory.used += (bytes + kAlignment - 1) / kAlignment * kAlignment;
+  memory.most = std::max(memory.most, memory.used);
+  return place;
+}
+
+}  // namespace vitrine::cuda

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_MODELS_ENGINE_CUDA_LAUNCHES_STEP_MEMORY_H_
+#define VITRINE_MODELS_ENGINE_CUDA_LAUNCHES_STEP_MEMORY_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "models/engine/cuda/kernels/arguments.h"
+#include "models/engine/cuda/launches/batch_rows.h"
+#include "models/engine/cuda/launches/matrices.h"
+#include "models/engine/plan/plan.h"
+
+namespace vitrine::cuda {
+
+// Memory that is uploaded with a batch.
+struct BatchMemory {
+  int* counts = nullptr;        // three
+  ImageRows* images = nullptr;  // one more than BatchLimits::images
+  GridTile* tiles = nullptr;    // at most one a cell
+  float* pixels = nullptr;
+};
+
+// Addresses for the launches of a plan. Launches are made twice: to learn the sizes of the memory that the plan needs
+// at the same time, when addresses are null, and with a place for each of them.
+class StepMemory {
+ public:
+  // Appends the sizes in bytes to `sizes`, complete after Finish.
+  StepMemory(const engine::LoweredPlan& lowered, const BatchLimits& limits, std::vector<size_t>& sizes);
+  StepMemory(const engine::LoweredPlan& lowered, const BatchLimits& limits, std::span<std::byte* const> places,
+             const BatchMemory& batch, DeviceMatrices& matrices);
+
+  // Begins the next step.
+  void Begin() { scratch_.used = 0; }
+  // Ends the last one.
+  void Finish();
+
+  const engine::LoweredPlan& lowered() const { return lowered_; }
+  bool measures() const { return matrices_ == nullptr; }
+  const BatchLimits& limits() const { return limits_; }
+  const Batch& batch() const { return batch_; }
+  const float* pixels() const { return pixels_; }
+
+  int64_t MostRows(RowsOf rows) const;
+  Matrix At(engine::Operand operand) const;
+  Matrix At(const std::optional<engine::Operand>& operand) const { return operand ? At(*operand) : Matrix(); }
+
+  // Returns memory that lasts until the end of the pass.
+  template <class T>
+  T* Hold(int64_t count) {
+    return reinterpret_cast<T*>(HoldBytes(static_cast<size_t>(count) * sizeof(T)));
+  }
+  // Returns memory that lasts until the end of the step.
+  template <class T>
+  T* Scratch(int64_t count) {
+    return reinterpret_cast<T*>(Part(scratch_, static_cast<size_t>(count) * sizeof(T)));
+  }
+  Matrix ScratchMatrix(RowsOf rows, int64_t columns) {
+    return {Scratch<float>(MostRows(rows) * columns), columns, static_cast<int>(columns), rows};
+  }
+
+  // Returns the only copy on the device of `values`, for all plans of the program.
+  template <class T>
+  const T* Copy(const std::vector<T>& values) {
+    return measures() ? nullptr : matrices_->Copy(values);
+  }
+  DeviceMatrix Find(const engine::FoldedMatrix& matrix, bool as_floats = false);
+
+ private:
+  // Memory of which every step uses the beginning.
+  struct Reused {
+    std::byte* begin = nullptr;
+    size_t used = 0, most = 0;
+  };
+
+  std::byte* HoldBytes(size_t bytes);
+  std::byte* Part(Reused& memory, size_t bytes) const;
+  void HoldSlots();
+
+  const engine::LoweredPlan& lowered_;
+  const BatchLimits& limits_;
+  std::vector<size_t>* const sizes_ = nullptr;
+  const std::span<std::byte* const> places_;
+  size_t held_ = 0;  // of places_
+  Batch batch_ = {};
+  const float* pixels_ = nullptr;
+  DeviceMatrices* const matrices_ = nullptr;
+  std::vector<float*> slots_;
+  Reused scratch_;
+};
+
+}  // namespace vitrine::cuda
+
+#endif  // VITRINE_MODELS_ENGINE_CUDA_LAUNCHES_STEP_MEMORY_H_
