@@ -37,7 +37,8 @@ class Batcher {
   // Computes the logits [images, classes]. Images that exceed the limits run in parts. RESOURCE_EXHAUSTED if one alone
   // exceeds them; errors of the device, which all callers of a batch get.
   absl::Status Run(std::span<const ImagePlanes> images, float* logits);
-  // Computes the logits and the tapped values in a batch of its own. RESOURCE_EXHAUSTED if the images exceed the limits.
+  // Computes the logits and the tapped values in a batch of its own. RESOURCE_EXHAUSTED if the images exceed the
+  // limits.
   absl::Status RunAlone(std::span<const ImagePlanes> images, float* logits, AttentionTap* attention, TokenTap* tokens);
 
   const std::vector<std::unique_ptr<driver::Slot>>& slots() const { return slots_; }
@@ -63,7 +64,7 @@ class Batcher {
     std::vector<ImagePlanes> images;
     std::vector<Caller*> callers;  // the first one launches the batch
     std::vector<float> logits;
-    int copying = 0;               // callers that still copy
+    int copying = 0;  // callers that still copy
     bool is_full = false;
     absl::Status copied;  // first error of the copies
   };
@@ -89,7 +90,7 @@ class Batcher {
   const BatchLimits limits_;
   const std::vector<std::unique_ptr<driver::Slot>> slots_;
   const std::vector<std::unique_ptr<Engine>> engines_;
-  const int room_;  // batches that may run before another one is launched that is not full
+  const int room_;           // batches that may run before another one is launched that is not full
   std::vector<Lane> lanes_;  // the fields of a batch: guarded by `mutex_`, but while it is computed
 
   Mutex mutex_;

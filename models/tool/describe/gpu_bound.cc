@@ -143,9 +143,9 @@ std::vector<StepWork> Grouped(const std::vector<StepWork>& steps) {
   std::map<std::string, size_t> known;
   for (const StepWork& step : steps) {
     const std::string shared = OverBlocks(step.name);
-    const auto [place, is_new] = known.try_emplace(absl::StrCat(shared, " ", step.multiply_adds, " ", step.bytes, " ",
-                                                                static_cast<int>(step.precision)),
-                                                   groups.size());
+    const auto [place, is_new] = known.try_emplace(
+        absl::StrCat(shared, " ", step.multiply_adds, " ", step.bytes, " ", static_cast<int>(step.precision)),
+        groups.size());
     if (is_new) {
       groups.push_back(step);
     } else {
@@ -170,7 +170,9 @@ bool IsBoundByBytes(const StepWork& step, const Gpu& gpu) {
 }  // namespace
 
 double Gpu::MultiplyAdds(Precision precision) const {
-  const double tera = precision == Precision::kInt8 ? int8_tops : precision == Precision::kBf16 ? bf16_tflops : fp32_tflops;
+  const double tera = precision == Precision::kInt8   ? int8_tops
+                      : precision == Precision::kBf16 ? bf16_tflops
+                                                      : fp32_tflops;
   return tera * 1e12 / 2;
 }
 
@@ -179,7 +181,8 @@ std::span<const Gpu> Gpus() {
 }
 
 const Gpu* FindGpu(std::string_view name) {
-  const Gpu* const found = std::find_if(std::begin(kGpus), std::end(kGpus), [&](const Gpu& gpu) { return gpu.name == name; });
+  const Gpu* const found =
+      std::find_if(std::begin(kGpus), std::end(kGpus), [&](const Gpu& gpu) { return gpu.name == name; });
   return found == std::end(kGpus) ? nullptr : found;
 }
 
@@ -191,8 +194,8 @@ double StepWork::BoundOn(const Gpu& gpu) const {
 absl::StatusOr<std::vector<StepWork>> WorkOnGpu(const program::Program& program, int channels,
                                                 const WorkloadInput& input, Precision precision, bool every) {
   ZeroWeights weights(program);
-  ASSIGN_OR_RETURN(const engine::LoweredPlan plan,
-                   engine::Lower(program, weights, {.precision = precision, .kept = {}}, /*has_bf16=*/true, /*tokens=*/false));
+  ASSIGN_OR_RETURN(const engine::LoweredPlan plan, engine::Lower(program, weights, {.precision = precision, .kept = {}},
+                                                                 /*has_bf16=*/true, /*tokens=*/false));
   Count count(plan, channels, input);
   std::vector<StepWork> steps;
   for (const engine::PlanStep& step : plan.steps) steps.push_back(count.Of(step));
@@ -228,7 +231,8 @@ std::string BoundInWords(const std::vector<StepWork>& steps, const Gpu& gpu, int
   const double pixels = 4.0 * input.images * channels * input.height * input.width / (gpu.bus_gbps * 1e9);
   return absl::StrFormat(
       "\nNo pass on an %s can take less than %.1f us: %.0f images/s. This is a bound, not a measurement: each step's\n"
-      "products at the peak of the data sheet, or its rows, read and written once, and weights at the bandwidth of memory.\n"
+      "products at the peak of the data sheet, or its rows, read and written once, and weights at the bandwidth of "
+      "memory.\n"
       "Copying the pixels from the host takes %.1f us at the bandwidth of its bus: %.0f images/s.\n",
       gpu.model, seconds * 1e6, input.images / seconds, pixels * 1e6, input.images / pixels);
 }

@@ -45,7 +45,13 @@ TEST(GpuBound, CountsTheProductsOfTheExecutedForm) {
 }
 
 TEST(GpuBound, IsTheLargerOfProductsAndBytes) {
-  const Gpu gpu = {.name = "x", .model = "x", .fp32_tflops = 2, .bf16_tflops = 8, .int8_tops = 16, .memory_gbps = 1000, .bus_gbps = 1};
+  const Gpu gpu = {.name = "x",
+                   .model = "x",
+                   .fp32_tflops = 2,
+                   .bf16_tflops = 8,
+                   .int8_tops = 16,
+                   .memory_gbps = 1000,
+                   .bus_gbps = 1};
   const StepWork products = {.name = "x", .precision = Precision::kBf16, .multiply_adds = 4'000'000'000, .bytes = 1};
   const StepWork bytes = {.name = "x", .multiply_adds = 1, .bytes = 3'000'000};
   EXPECT_DOUBLE_EQ(products.BoundOn(gpu), 1e-3);
