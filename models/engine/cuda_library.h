@@ -53,6 +53,8 @@ struct CudaLibrary {
                                                                  engine::WeightSource& weights,
                                                                  const PrecisionChoice& choice,
                                                                  const LargestImage& largest, const DeviceBatch& most);
+  // Compiled kernels (cuda/driver/card.h), for programs that launch and time them one by one.
+  const void* kernels;
 };
 
 // Loads the library at the first call, from ../lib relative to the program's folder, from that folder, or from the

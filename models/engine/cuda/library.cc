@@ -90,8 +90,11 @@ absl::StatusOr<std::unique_ptr<const Backend>> MakeBackendOn(int device, const p
   return MakeBackend(*card, program, weights, options);
 }
 
-constexpr CudaLibrary kLibrary = {
-    .open_device = OpenDevice, .is_lost = IsLost, .status = StatusOf, .make_backend = MakeBackendOn};
+constexpr CudaLibrary kLibrary = {.open_device = OpenDevice,
+                                  .is_lost = IsLost,
+                                  .status = StatusOf,
+                                  .make_backend = MakeBackendOn,
+                                  .kernels = vitrine_cuda_image};
 
 }  // namespace
 }  // namespace vitrine::cuda

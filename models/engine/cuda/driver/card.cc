@@ -38,7 +38,8 @@ absl::Status Card::Load(const void* image) {
                                          std::pair(kMultiprocessors, &multiprocessors_)}) {
     RETURN_IF_ERROR(Check(call.cuDeviceGetAttribute(value, attribute, device_), "cuDeviceGetAttribute"));
   }
-  if (10 * major + minor < kLeastCapability) {
+  capability_ = 10 * major + minor;
+  if (capability_ < kLeastCapability) {
     return absl::FailedPreconditionError(absl::StrCat(name_, " is a ", model_, " of compute capability ", major, ".",
                                                       minor, "; the kernels need 8.0 (Ampere) or newer"));
   }

@@ -33,7 +33,10 @@ class Card {
   Card(const Card&) = delete;
   Card& operator=(const Card&) = delete;
 
-  const std::string& name() const { return name_; }  // "cuda:0"
+  const std::string& name() const { return name_; }    // "cuda:0"
+  const std::string& model() const { return model_; }  // "NVIDIA H100"
+  int capability() const { return capability_; }       // 90 for 9.0
+  int multiprocessors() const { return multiprocessors_; }
   const Functions& functions() const { return driver_.functions(); }
 
   // Makes the device's context the calling thread's current one, which all other calls require.
@@ -65,7 +68,7 @@ class Card {
   const int device_;
   const std::string name_;
   std::string model_;
-  int multiprocessors_ = 0;
+  int capability_ = 0, multiprocessors_ = 0;
   ContextHandle context_ = nullptr;
   ModuleHandle module_ = nullptr;
   mutable std::atomic<bool> lost_ = false;

@@ -65,7 +65,7 @@ inline constexpr int kMultiprocessors = 16, kCapabilityMajor = 75, kCapabilityMi
 // Function attribute (CUfunction_attribute).
 inline constexpr int kMaxDynamicSharedBytes = 8;
 // Flags of streams, events and captures.
-inline constexpr unsigned kStreamNonBlocking = 1, kEventDisableTiming = 2;
+inline constexpr unsigned kStreamNonBlocking = 1, kEventWithTiming = 0, kEventDisableTiming = 2;
 inline constexpr int kCaptureGlobal = 0, kCaptureThreadLocal = 1;
 
 // F(name, parameters)
@@ -105,6 +105,7 @@ inline constexpr int kCaptureGlobal = 0, kCaptureThreadLocal = 1;
   F(cuEventDestroy_v2, (EventHandle event))                                                                          \
   F(cuEventRecord, (EventHandle event, StreamHandle stream))                                                         \
   F(cuEventQuery, (EventHandle event))                                                                               \
+  F(cuEventElapsedTime_v2, (float* milliseconds, EventHandle begin, EventHandle end))                                \
   F(cuGraphInstantiateWithFlags, (GraphExecHandle * exec, GraphHandle graph, unsigned long long flags))              \
   F(cuGraphUpload, (GraphExecHandle exec, StreamHandle stream))                                                      \
   F(cuGraphLaunch, (GraphExecHandle exec, StreamHandle stream))                                                      \

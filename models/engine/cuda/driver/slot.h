@@ -40,6 +40,7 @@ class Slot : public Device {
   absl::Status Upload(void* to, const void* from, size_t bytes) override;
   absl::Status Download(void* to, const void* from, size_t bytes) override;
   absl::Status Run(const Launch& launch) override;
+  StreamHandle stream() const { return stream_; }
   // Makes a graph of the launches.
   absl::StatusOr<std::unique_ptr<Recorded>> Record(std::span<const Launch> launches) override;
 

@@ -69,6 +69,7 @@ constexpr Constant kConstants[] = {
     {kCapabilityMinor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR},
     {kMaxDynamicSharedBytes, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES},
     {kStreamNonBlocking, CU_STREAM_NON_BLOCKING},
+    {kEventWithTiming, CU_EVENT_DEFAULT},
     {kEventDisableTiming, CU_EVENT_DISABLE_TIMING},
     {kCaptureGlobal, CU_STREAM_CAPTURE_MODE_GLOBAL},
     {kCaptureThreadLocal, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL},

@@ -291,7 +291,10 @@ void FakeGpu::Execute(std::unique_lock<std::mutex>& lock, const FakeWork& work) 
   }
   if (seconds > 0) std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
   lock.lock();
-  if (work.kind == FakeWork::Kind::kEvent) work.event->done = work.record;
+  if (work.kind == FakeWork::Kind::kEvent) {
+    work.event->done = work.record;
+    work.event->at = std::chrono::steady_clock::now();
+  }
   if (work.kind == FakeWork::Kind::kGraphEnd) --work.exec->in_flight;
   if (fault) {
     Forbid(cuda::driver::kIllegalAddress, fault->ToString());

@@ -2,6 +2,7 @@
 #ifndef VITRINE_TESTS_MODELS_ENGINE_CUDA_FAKE_DRIVER_FAKE_GPU_H_
 #define VITRINE_TESTS_MODELS_ENGINE_CUDA_FAKE_DRIVER_FAKE_GPU_H_
 
+#include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <deque>
@@ -31,7 +32,9 @@ struct FunctionOfDriver {
   size_t most_shared_bytes = size_t{48} << 10;
 };
 struct EventOfDriver {
+  bool timed = false;
   uint64_t recorded = 0, done = 0;
+  std::chrono::steady_clock::time_point at = {};  // of the newest record that is done
 };
 
 }  // namespace vitrine::cuda::driver

@@ -2,6 +2,7 @@
 // The functions of a CUDA driver over the emulator: built as libcuda.so.1, so that what ships runs without a GPU. It is
 // stricter than a driver: calls that are slow or undefined there are errors here.
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <utility>
 
@@ -372,8 +373,10 @@ EXPORTED Result cuStreamEndCapture(StreamHandle stream, GraphHandle* graph) {
 EXPORTED Result cuEventCreate(EventHandle* event, unsigned flags) {
   Call call("cuEventCreate");
   if (call.fails()) return call.error;
-  if (flags != kEventDisableTiming) return call.gpu.Forbid(kInvalidValue, "an event that measures time");
-  *event = *call.gpu.events.insert(new EventOfDriver).first;
+  if (flags != kEventDisableTiming && flags != kEventWithTiming) {
+    return call.gpu.Forbid(kInvalidValue, absl::StrCat("an event with flags ", flags));
+  }
+  *event = *call.gpu.events.insert(new EventOfDriver{.timed = flags == kEventWithTiming}).first;
   return kSuccess;
 }
 
@@ -399,6 +402,19 @@ EXPORTED Result cuEventQuery(EventHandle event) {
   if (call.fails()) return call.error;
   if (!Knows(call.gpu.events, event)) return call.gpu.Forbid(kInvalidHandle, "cuEventQuery of no event");
   return event->done < event->recorded ? kNotReady : kSuccess;
+}
+
+EXPORTED Result cuEventElapsedTime_v2(float* milliseconds, EventHandle begin, EventHandle end) {
+  Call call("cuEventElapsedTime_v2");
+  if (call.fails()) return call.error;
+  for (const EventHandle event : {begin, end}) {
+    if (!Knows(call.gpu.events, event) || !event->timed || event->recorded == 0) {
+      return call.gpu.Forbid(kInvalidHandle, "cuEventElapsedTime of an event without a time");
+    }
+    if (event->done < event->recorded) return kNotReady;
+  }
+  *milliseconds = std::chrono::duration<float, std::milli>(end->at - begin->at).count();
+  return kSuccess;
 }
 
 EXPORTED Result cuGraphInstantiateWithFlags(GraphExecHandle* exec, GraphHandle graph, unsigned long long flags) {
