@@ -12,6 +12,7 @@
 #include "models/engine/cuda/kernels/fast/gelu.cuh"
 #include "models/engine/cuda/kernels/fast/rows.cuh"
 #include "models/engine/cuda/kernels/linear.cuh"
+#include "models/engine/cuda/kernels/primitives.cuh"
 #include "models/engine/cuda/kernels/rows.cuh"
 
 namespace vitrine::cuda::emulated {
@@ -79,6 +80,8 @@ const std::vector<NamedKernel>& Kernels() {
       VITRINE_NAMED(attend_channels_16),
       VITRINE_NAMED(attend_channels_32),
       VITRINE_NAMED(attend_channels_48),
+      VITRINE_NAMED(primitive_floats),
+      VITRINE_NAMED(primitive_products),
   };
   return *kernels;
 }

@@ -245,6 +245,24 @@ struct ChannelArguments {
   bool narrow;  // both sides of products are rounded to bf16
 };
 
+// --- single operations, for vitrine-gpu-check
+
+struct PrimitiveFloatsArguments {
+  const float *a, *b, *c;  // [count]
+  uint32_t* y;             // bits of a b + c, a / b, sqrt(a), a b rounded + c, bf16 of a and b, a rounded: [6, count]
+  int count;
+};
+
+// y = a b + c. Of bf16: a [16, 16], b [16, 16]. Of bytes: a [16, 32] unsigned, b [16, 32] signed, its rows are columns.
+struct PrimitiveProductsArguments {
+  const uint16_t *a, *b;  // `count` matrices of kPrimitiveBytes
+  const uint32_t* c;      // [count, 16, 16], floats or integers
+  uint32_t* y;            // the same
+  int count;
+  bool bytes;
+};
+inline constexpr int kPrimitiveBytes = 512;
+
 }  // namespace vitrine::cuda
 
 #endif  // VITRINE_MODELS_ENGINE_CUDA_KERNELS_ARGUMENTS_H_

@@ -9,4 +9,5 @@
 #include "models/engine/cuda/kernels/fast/gelu.cuh"
 #include "models/engine/cuda/kernels/fast/rows.cuh"
 #include "models/engine/cuda/kernels/linear.cuh"
+#include "models/engine/cuda/kernels/primitives.cuh"
 #include "models/engine/cuda/kernels/rows.cuh"
