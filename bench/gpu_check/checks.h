@@ -2,71 +2,53 @@
 #ifndef VITRINE_BENCH_GPU_CHECK_CHECKS_H_
 #define VITRINE_BENCH_GPU_CHECK_CHECKS_H_
 
-#include <ATen/core/Tensor.h>
-
 #include <filesystem>
-#include <functional>
 #include <string>
 #include <vector>
 
-#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "bench/gpu_check/report.h"
+#include "models/engine/cuda/driver/card.h"
+#include "models/engine/cuda_library.h"
+#include "models/engine/precision.h"
 #include "models/repository/repository.h"
-#include "server/registry/device.h"
 
 namespace vitrine {
 
 // Input of the checks.
 struct CheckSetting {
-  Device device;  // under test; compared with the CPU
-  std::filesystem::path repository;
-  std::vector<VersionId> versions;  // in the repository, at least one
-  std::vector<std::string> images;  // encoded photographs, of different shapes
-  at::Device torch_device() const { return at::Device(device.name()); }
+  int device = 0;
+  const CudaLibrary* library = nullptr;  // as the server uses it; the device is open in it
+  cuda::driver::Card* card = nullptr;    // the same device, for what the library's functions do not give
+  std::filesystem::path repository = {};
+  std::vector<VersionId> versions = {};  // in the repository
+  std::vector<std::string> images = {};  // encoded photographs, of different shapes
+  std::vector<std::string> forms = {};   // small forms to compare; empty: all
+  absl::Duration load = absl::Seconds(20);
 };
 
-// Largest allowed difference, relative to the largest value of the CPU's tensor.
-inline constexpr double kTolerance = 1e-4;
+// Compares the device's arithmetic with the rules that the engine relies on (models/engine/cuda/emulated/products.h).
+void CheckPrimitives(const CheckSetting& setting, CheckReport& report);
 
-// Prints a line for each check, and counts checks and failures.
-class CheckReport {
- public:
-  // Runs a check. `run` returns the figures of a check that passed, or fails by status or exception.
-  void Run(const std::string& check, const std::function<absl::StatusOr<std::string>()>& run);
-  int checks() const { return checks_; }
-  int failures() const { return failures_; }
+// Compares every small form with the CPU in each precision: logits, attention, tokens. Checks that an image has the
+// same bits alone, in any batch and again.
+void CheckForms(const CheckSetting& setting, CheckReport& report);
 
- private:
-  int checks_ = 0;
-  int failures_ = 0;
-};
+// Loads every version of the repository, runs its goldens, and compares the samples with the CPU.
+void CheckVersions(const CheckSetting& setting, CheckReport& report);
 
-// Returns the largest |a - b| / largest |b|; NaN if `a` or `b` has a NaN. Requires equal shapes; devices may differ.
-double RelativeError(const at::Tensor& a, const at::Tensor& b);
+// Measures the memory that a model takes, and checks that it is freed.
+void CheckMemory(const CheckSetting& setting, CheckReport& report);
 
-// A temporary folder that is removed with its content.
-class TemporaryRepository {
- public:
-  TemporaryRepository();
-  ~TemporaryRepository();
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
-
-// Compares logits and attention matrices of the device with the CPU's, in batches of mixed sizes. Checks small models
-// with random weights in every form of every family, and every published version with real images.
-void CheckParity(const CheckSetting& setting, CheckReport& report);
-
-// Loads every published version onto the device, which runs its goldens, and checks the size of its weights.
-void CheckWeights(const CheckSetting& setting, CheckReport& report);
-
-// Runs images of many shapes through scheduler and executor in one batch. The answers must equal the CPU's.
-void CheckMixedBatch(const CheckSetting& setting, CheckReport& report);
-
-// Publishes a second version while the first is in use. The registry must swap, and free the first version when its
-// last user releases it.
+// Replaces a version while threads use it. Each batch must have the bits of the version that it began with; the memory
+// of replaced versions must be freed.
 void CheckSwap(const CheckSetting& setting, CheckReport& report);
+
+// Loads a model that does not fit. It must be refused, and the device must go on.
+void CheckRefusal(const CheckSetting& setting, CheckReport& report);
+
+// Runs random batches of several models from several threads for `setting.load`, and compares the bits of each image.
+void CheckLoad(const CheckSetting& setting, CheckReport& report);
 
 }  // namespace vitrine
 

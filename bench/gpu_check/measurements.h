@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_BENCH_GPU_CHECK_MEASUREMENTS_H_
+#define VITRINE_BENCH_GPU_CHECK_MEASUREMENTS_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "bench/gpu_check/checks.h"
+#include "bench/gpu_check/subject.h"
+#include "models/engine/cuda/launches/batch_rows.h"
+
+namespace vitrine {
+
+// Models, precisions and batch sizes to measure; every combination is.
+struct MeasuredSetting {
+  std::vector<std::string> models = {};  // of the zoo, or small forms; with random weights
+  std::vector<Precision> precisions = {};
+  std::vector<int> batches = {};                    // images
+  int passes = 20;                                  // of a profile
+  int threads = 8;                                  // that feed a throughput
+  absl::Duration window = absl::Milliseconds(500);  // of a throughput, of which there are several
+};
+
+// A model to measure, and images of its own size: the fixed one, 224 x 224, or that of the small form.
+struct Measured {
+  Subject subject;
+  std::vector<FloatArray> images;  // one batch
+};
+absl::StatusOr<Measured> MakeMeasured(const std::string& model, int batch);
+
+// Returns limits that the images just fit.
+cuda::BatchLimits LimitsFor(const Measured& measured);
+// Returns pinned bytes for the pixels of a batch and what is uploaded with them.
+size_t StagingFor(const cuda::BatchLimits& limits);
+
+// Times every kernel, the graph, the copies and the whole of a batch.
+void ProfileModels(const CheckSetting& setting, const MeasuredSetting& measured, CheckReport& report);
+
+// Measures images per second with two slots, fed by threads with planes in memory.
+void MeasureThroughput(const CheckSetting& setting, const MeasuredSetting& measured, CheckReport& report);
+
+// Measures the rate of copies from pinned memory to the device, which bounds what can be fed. In bytes per second.
+absl::StatusOr<double> CopyRate(cuda::driver::Card& card);
+
+double MedianOf(std::vector<double> values);  // requires a value
+
+}  // namespace vitrine
+
+#endif  // VITRINE_BENCH_GPU_CHECK_MEASUREMENTS_H_

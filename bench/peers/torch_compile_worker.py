@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The peer of vitrine-gpu-check --throughput: models of timm in PyTorch, compiled with max-autotune, on a GPU.
+
+Prints images/s: with the batch on the device, and with a batch that is copied from pinned memory before each pass, as
+median, least and most of several windows. The copy of the next batch runs on a stream of its own beside the pass.
+Weights are random. Exit code 77 and a sentence if torch, timm or a GPU is missing.
+"""
+import argparse
+import statistics
+import sys
+import time
+
+NAMES = {"xcit-n12": "xcit_nano_12_p16_224", "xcit-t12": "xcit_tiny_12_p16_224", "vit-ti16": "vit_tiny_patch16_224"}
+
+
+def windows(torch, step, images, seconds, count=5):
+    """Images per second of each window, by the host's clock around synchronized passes."""
+    step()
+    torch.cuda.synchronize()
+    begin = time.perf_counter()
+    step()
+    torch.cuda.synchronize()
+    passes = max(1, int(seconds / max(time.perf_counter() - begin, 1e-6)))
+    rates = []
+    for _ in range(count):
+        begin = time.perf_counter()
+        for _ in range(passes):
+            step()
+        torch.cuda.synchronize()
+        rates.append(images * passes / (time.perf_counter() - begin))
+    return rates
+
+
+class Copied:
+    """Passes over batches that are copied from pinned memory, the next one while one is computed."""
+
+    def __init__(self, torch, model, batch):
+        self.torch, self.model = torch, model
+        self.hosts = [batch.cpu().pin_memory() for _ in range(2)]
+        self.devices = [torch.empty_like(batch) for _ in range(2)]
+        self.copies = torch.cuda.Stream()
+        self.copied = [torch.cuda.Event() for _ in range(2)]
+        self.used = [torch.cuda.Event() for _ in range(2)]
+        self.place = 0
+        self.start(0)
+
+    def start(self, place):
+        with self.torch.cuda.stream(self.copies):
+            self.copies.wait_event(self.used[place])
+            self.devices[place].copy_(self.hosts[place], non_blocking=True)
+            self.copied[place].record(self.copies)
+
+    def __call__(self):
+        place, self.place = self.place, 1 - self.place
+        self.start(self.place)
+        self.torch.cuda.current_stream().wait_event(self.copied[place])
+        logits = self.model(self.devices[place])
+        self.used[place].record()
+        return logits
+
+
+def measure(torch, timm, name, precision, batch, seconds):
+    torch._dynamo.reset()
+    images = torch.randn(batch, 3, 224, 224, device="cuda")
+    model = timm.create_model(NAMES[name], pretrained=False).eval().cuda()
+    if precision == "bf16":  # weights, activations and input
+        model, images = model.bfloat16(), images.bfloat16()
+    begin = time.perf_counter()
+    compiled = torch.compile(model, mode="max-autotune", dynamic=False)
+    with torch.inference_mode():
+        for _ in range(3):
+            compiled(images)
+        torch.cuda.synchronize()
+        print(f"{name} {precision} batch {batch}: compiled in {time.perf_counter() - begin:.0f} s", file=sys.stderr)
+        for where, step in (("on the device", lambda: compiled(images)),
+                            ("copied from pinned memory", Copied(torch, compiled, images))):
+            rates = windows(torch, step, batch, seconds)
+            print(f"torch.compile max-autotune  {name:9} {precision:5} batch {batch:4}  {where:26}"
+                  f"{statistics.median(rates):9.0f} images/s ({min(rates):.0f} to {max(rates):.0f})", flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--models", default="xcit-n12,xcit-t12,vit-ti16", help=", ".join(NAMES))
+    parser.add_argument("--precision", default="bf16", choices=["fp32", "bf16"])
+    parser.add_argument("--batch", type=int, default=256)
+    parser.add_argument("--seconds", type=float, default=0.5, help="of a window")
+    arguments = parser.parse_args()
+    try:
+        import timm
+        import torch
+    except ImportError as error:
+        print(f"torch_compile_worker: {error}; install torch and timm to compare", file=sys.stderr)
+        return 77
+    if not torch.cuda.is_available():
+        print("torch_compile_worker: torch finds no CUDA device", file=sys.stderr)
+        return 77
+    print(f"PyTorch {torch.__version__}, timm {timm.__version__}, {torch.cuda.get_device_name()}", flush=True)
+    torch.set_float32_matmul_precision("high")
+    for name in arguments.models.split(","):
+        measure(torch, timm, name, arguments.precision, arguments.batch, arguments.seconds)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
