@@ -197,7 +197,7 @@ class LaunchMaker : public StepMemory {
   void Do(const engine::AttendChannelsStep& step) {
     ChannelArguments arguments = OfChannels(step.q, step.k, step.v, step.y, step.attend.heads);
     arguments.temperature = Copy(step.temperature);
-    if (const auto launch = fast_ ? FastChannels(lowered_, step, name_, arguments) : std::nullopt) {
+    if (const auto launch = fast_ ? FastChannels(lowered(), step, name_, arguments) : std::nullopt) {
       plan_.launches.push_back(*launch);
       AddTap(TapOfFastChannels(*launch, arguments, step.attend.layer));
       return;
