@@ -110,17 +110,17 @@ std::optional<Fault> Machine::Launch(const Shape& shape, const std::function<voi
   return std::exchange(fault_, std::nullopt);
 }
 
-// A fiber runs one kernel after the other.
+// A fiber runs one kernel after the other; launches with more threads move their states.
 void Machine::Begin(ThreadState& thread) {
   thread.fiber = boost::context::fiber(std::allocator_arg, boost::context::protected_fixedsize_stack(kStackBytes),
-                                       [this, &thread](boost::context::fiber&& from) {
+                                       [this](boost::context::fiber&& from) {
                                          scheduler_ = std::move(from);
                                          while (true) {
                                            try {
                                              (*body_)();
                                            } catch (const Stopped&) {  // the fault is in fault_
                                            }
-                                           thread.state = State::kDone;
+                                           running_->state = State::kDone;
                                            scheduler_ = std::move(scheduler_).resume();
                                          }
                                          return std::move(scheduler_);
