@@ -16,6 +16,8 @@
 #define VITRINE_TABLE __device__ const
 // Before a loop over elements of an array in registers: an index must be known when it is compiled.
 #define VITRINE_UNROLL _Pragma("unroll")
+// Before a loop that is not unrolled, so that its next turns take no registers for what they load.
+#define VITRINE_ROLLED _Pragma("unroll 1")
 // A kernel: VITRINE_KERNEL(name, Arguments) { ... arguments ... }
 #define VITRINE_KERNEL(name, Arguments) extern "C" __global__ void name(const __grid_constant__ Arguments arguments)
 // A kernel for blocks of `threads`, whose registers let an SM hold `blocks` of them.
@@ -57,6 +59,18 @@ VITRINE_DEVICE void SyncWarp() {
 template <class T>
 VITRINE_DEVICE T ShuffleXor(T value, int mask) {
   return __shfl_xor_sync(~0u, value, mask);
+}
+// Returns the value of a lane.
+template <class T>
+VITRINE_DEVICE T Shuffle(T value, int lane) {
+  return __shfl_sync(~0u, value, lane);
+}
+
+// Returns the number, of which the compiler knows nothing: what is computed from it stays within its loop, where it
+// takes no register for longer than it is needed.
+VITRINE_DEVICE int Opaque(int number) {
+  asm volatile("" : "+r"(number));
+  return number;
 }
 
 // Returns the block's dynamic shared memory from `offset` bytes on.

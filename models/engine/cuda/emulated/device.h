@@ -16,6 +16,7 @@
 #define VITRINE_DEVICE inline
 #define VITRINE_TABLE inline constexpr
 #define VITRINE_UNROLL
+#define VITRINE_ROLLED
 #define VITRINE_KERNEL(name, Arguments) inline void name(const Arguments& arguments)
 #define VITRINE_BOUNDED_KERNEL(name, Arguments, threads, blocks) VITRINE_KERNEL(name, Arguments)
 
@@ -121,6 +122,16 @@ T ShuffleXor(T value, int mask, Source at = Source::Current()) {
   emulated::Machine& machine = emulated::Machine::Current();
   const auto lanes = machine.Exchange({std::bit_cast<uint32_t>(value)}, at);
   return std::bit_cast<T>(lanes[static_cast<size_t>(machine.thread() % 32 ^ mask)][0]);
+}
+template <class T>
+T Shuffle(T value, int lane, Source at = Source::Current()) {
+  static_assert(sizeof(T) == sizeof(uint32_t));
+  const auto lanes = emulated::Machine::Current().Exchange({std::bit_cast<uint32_t>(value)}, at);
+  return std::bit_cast<T>(lanes[static_cast<size_t>(lane % 32)][0]);
+}
+
+inline int Opaque(int number) {
+  return number;
 }
 
 template <class T>

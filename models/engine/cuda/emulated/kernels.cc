@@ -10,6 +10,8 @@
 #include "models/engine/cuda/kernels/fast/convolve.cuh"
 #include "models/engine/cuda/kernels/fast/depthwise.cuh"
 #include "models/engine/cuda/kernels/fast/gelu.cuh"
+#include "models/engine/cuda/kernels/fast/linear_tile.cuh"
+#include "models/engine/cuda/kernels/fast/perceptron.cuh"
 #include "models/engine/cuda/kernels/fast/rows.cuh"
 #include "models/engine/cuda/kernels/linear.cuh"
 #include "models/engine/cuda/kernels/primitives.cuh"
@@ -82,6 +84,12 @@ const std::vector<NamedKernel>& Kernels() {
       VITRINE_NAMED(attend_channels_48),
       VITRINE_NAMED(primitive_floats),
       VITRINE_NAMED(primitive_products),
+      VITRINE_NAMED(fast_linear_bf16),
+      VITRINE_NAMED(fast_linear_int8),
+      VITRINE_NAMED(fast_perceptron_128),
+      VITRINE_NAMED(fast_perceptron_192),
+      VITRINE_NAMED(fast_perceptron_256),
+      VITRINE_NAMED(fast_perceptron_384),
   };
   return *kernels;
 }

@@ -149,6 +149,37 @@ struct LinearBytesArguments {
   Activation activation;
 };
 
+// For the fast kernels: x has a multiple of 16 columns, y of 4, and all rows begin at multiples of 16 bytes.
+struct FastLinearArguments {
+  Batch batch;
+  Matrix x, y;
+  Matrix residual = {};     // or without data
+  bool normalizes = false;  // in the kernel, with `epsilon`
+  float epsilon = 0;
+  const RowStatistics* statistics = nullptr;  // of rows that another kernel describes
+  const void* weights = nullptr;  // [outputs, inputs] of bf16 or int8; outputs and the vectors below are padded
+  const float* bias = nullptr;
+  const float* scale = nullptr;  // of int8: as of LinearBytesArguments
+  const float* sums = nullptr;
+  Activation activation = Activation::kNone;
+};
+
+// Two linear layers, whose hidden units number a multiple of 64; otherwise as FastLinearArguments, with as many outputs
+// as inputs.
+struct PerceptronArguments {
+  Batch batch;
+  Matrix x, y;
+  Matrix residual = {};
+  bool normalizes = false;
+  float epsilon = 0;
+  int hidden = 0;
+  Activation activation = Activation::kNone;  // of the hidden units
+  const uint16_t* first_weights = nullptr;    // [hidden, inputs] of bf16
+  const float* first_bias = nullptr;
+  const uint16_t* second_weights = nullptr;  // [outputs, hidden]
+  const float* second_bias = nullptr;
+};
+
 // --- convolutions
 
 // y: the pixels of each patch, channels last.

@@ -57,7 +57,29 @@ VITRINE_KERNEL(vitrine_linear_bf16, LinearArguments) {
 inline constexpr float kByteSteps = 254, kMostSteps = 262144, kWholeBytes = 12582912;
 inline constexpr float kLeastStep = 0x1p-126F;
 
-// Bytes of the row as it is, with 254 steps from its least to its largest number; only the range sees the statistics.
+// Bytes of numbers: the low byte of number * inverse + offset, whose value is range.least + range.step * byte.
+struct ByteGrid {
+  float inverse, offset;
+  ByteRange range;
+};
+// Returns 254 steps from the least to the largest number of a row.
+VITRINE_DEVICE ByteGrid ByteGridOf(float low, float high) {
+  const float size = high > -low ? high : -low;
+  const float of_range = (high - low) / kByteSteps, of_size = size / kMostSteps;
+  const float step = of_range > of_size ? of_range : of_size;
+  const float inverse = step >= kLeastStep ? 1 / step : 0;
+  const float offset = (0.5F - low * inverse) + kWholeBytes;
+  return {inverse, offset, {step, (kWholeBytes - offset) * step}};
+}
+VITRINE_DEVICE uint8_t ByteOf(float value, const ByteGrid& grid) {
+  return static_cast<uint8_t>(BitsOf(Fma(value, grid.inverse, grid.offset)) & 0xff);
+}
+// Returns the range of the normalized row, which has the bytes of the row as it is.
+VITRINE_DEVICE ByteRange NormalizedRange(ByteRange range, RowStatistics norm) {
+  return {range.step * norm.scale, (range.least - norm.center) * norm.scale};
+}
+
+// Bytes of the row as it is; only the range sees the statistics.
 VITRINE_KERNEL(vitrine_quantize_rows, QuantizeArguments) {
   const Global<const RowStatistics> statistics(arguments.statistics);
   const Global<ByteRange> ranges(arguments.ranges);
@@ -70,22 +92,14 @@ VITRINE_KERNEL(vitrine_quantize_rows, QuantizeArguments) {
       low = Least(low, x[j]);
       high = Most(high, x[j]);
     }
-    const float size = high > -low ? high : -low;
-    const float of_range = (high - low) / kByteSteps, of_size = size / kMostSteps;
-    float step = of_range > of_size ? of_range : of_size;
-    const float inverse = step >= kLeastStep ? 1 / step : 0;
-    const float offset = (0.5F - low * inverse) + kWholeBytes;
-    float least = (kWholeBytes - offset) * step;
-    if (arguments.statistics != nullptr) {
-      const RowStatistics norm = statistics[row];
-      step *= norm.scale;
-      least = (least - norm.center) * norm.scale;
-    }
-    ranges[row] = {step, least};
-    for (int j = 0; j < columns; ++j) {
-      bytes[row * columns + j] = static_cast<uint8_t>(BitsOf(Fma(x[j], inverse, offset)) & 0xff);
-    }
+    const ByteGrid grid = ByteGridOf(low, high);
+    ranges[row] = arguments.statistics == nullptr ? grid.range : NormalizedRange(grid.range, statistics[row]);
+    for (int j = 0; j < columns; ++j) bytes[row * columns + j] = ByteOf(x[j], grid);
   });
+}
+
+VITRINE_DEVICE float ValueOfBytes(int32_t sum, float scale, float sums, float bias, ByteRange range) {
+  return Fma(static_cast<float>(sum) * scale, range.step, Fma(range.least, sums, bias));
 }
 
 VITRINE_KERNEL(vitrine_linear_int8, LinearBytesArguments) {
@@ -99,9 +113,7 @@ VITRINE_KERNEL(vitrine_linear_int8, LinearBytesArguments) {
     for (int64_t k = 0; k < arguments.inputs; ++k) {
       sum += int32_t{bytes[int64_t{row} * arguments.inputs + k]} * int32_t{weights[k * outputs + column]};
     }
-    const ByteRange range = ranges[row];
-    const float rest = Fma(range.least, sums[column], bias[column]);
-    const float value = Fma(static_cast<float>(sum) * scale[column], range.step, rest);
+    const float value = ValueOfBytes(sum, scale[column], sums[column], bias[column], ranges[row]);
     FinishLinear(arguments.residual, arguments.y, row, column, Activated(value, arguments.activation, true));
   });
 }

@@ -6,20 +6,27 @@
 #include <vector>
 
 #include "common/simd/bf16.h"
+#include "models/engine/cuda/kernels/fast/linear_tiles.h"
 
 namespace vitrine::cuda {
 namespace {
 
 using engine::LinearWeights;
 
-// Returns convert(weight) for every weight, [inputs, outputs].
+size_t PaddedOutputs(size_t outputs) {
+  return (outputs + kWeightRows - 1) / kWeightRows * kWeightRows;
+}
+
+// Returns convert(weight) for every weight.
 template <class Number, class Convert>
-std::vector<Number> Transposed(const LinearWeights& weights, Convert convert) {
+std::vector<Number> Laid(const LinearWeights& weights, MatrixLayout layout, Convert convert) {
   const size_t outputs = weights.bias.size(), inputs = weights.weight.size() / outputs;
-  std::vector<Number> numbers(weights.weight.size());
+  const bool by_outputs = layout == MatrixLayout::kByOutputs;
+  std::vector<Number> numbers((by_outputs ? PaddedOutputs(outputs) : outputs) * inputs);
   for (size_t output = 0; output < outputs; ++output) {
     for (size_t input = 0; input < inputs; ++input) {
-      numbers[input * outputs + output] = convert(weights.weight[output * inputs + input], output);
+      numbers[by_outputs ? output * inputs + input : input * outputs + output] =
+          convert(weights.weight[output * inputs + input], output);
     }
   }
   return numbers;
@@ -27,7 +34,7 @@ std::vector<Number> Transposed(const LinearWeights& weights, Convert convert) {
 
 // Weights as -127 to 127 times the scale of their output: the numbers of engine::NarrowMatrix.
 struct Bytes {
-  explicit Bytes(const LinearWeights& weights) {
+  Bytes(const LinearWeights& weights, MatrixLayout layout) {
     constexpr float kLargest = 127;
     const size_t outputs = weights.bias.size(), inputs = weights.weight.size() / outputs;
     for (size_t output = 0; output < outputs; ++output) {
@@ -36,7 +43,7 @@ struct Bytes {
       scale.push_back(largest / kLargest);
     }
     std::vector<int64_t> totals(outputs);
-    numbers = Transposed<int8_t>(weights, [&](float weight, size_t output) {
+    numbers = Laid<int8_t>(weights, layout, [&](float weight, size_t output) {
       const float inverse = scale[output] > 0 ? 1 / scale[output] : 0;
       const auto number = static_cast<int8_t>(std::lrint(std::clamp(weight * inverse, -kLargest, kLargest)));
       totals[output] += number;
@@ -52,30 +59,34 @@ struct Bytes {
 
 }  // namespace
 
-const DeviceMatrix& DeviceMatrices::Find(const engine::FoldedMatrix& matrix, bool as_floats) {
-  const auto found = matrices_.find(matrix.op);
-  if (found != matrices_.end()) return found->second;
-  return matrices_[matrix.op] = Upload(matrix, as_floats);
+const DeviceMatrix& DeviceMatrices::Find(const engine::FoldedMatrix& matrix, MatrixLayout layout) {
+  const auto [place, is_new] = matrices_.try_emplace({matrix.op, layout});
+  if (is_new) place->second = Upload(matrix, layout);
+  return place->second;
 }
 
-DeviceMatrix DeviceMatrices::Upload(const engine::FoldedMatrix& matrix, bool as_floats) {
+DeviceMatrix DeviceMatrices::Upload(const engine::FoldedMatrix& matrix, MatrixLayout layout) {
   const LinearWeights weights = matrix.weights();
+  const auto copy = [&](std::vector<float> by_output) {
+    if (layout == MatrixLayout::kByOutputs) by_output.resize(PaddedOutputs(by_output.size()));
+    return buffers_.Copy(by_output);
+  };
   DeviceMatrix made = {.precision = matrix.precision,
                        .inputs = static_cast<int>(weights.inputs()),
                        .outputs = static_cast<int>(weights.outputs()),
-                       .bias = buffers_.Copy(weights.bias)};
+                       .bias = copy(weights.bias)};
   if (matrix.precision == Precision::kInt8) {
-    const Bytes bytes(weights);
+    const Bytes bytes(weights, layout);
     made.int8 = buffers_.Copy(bytes.numbers);
-    made.scale = buffers_.Copy(bytes.scale);
-    made.sums = buffers_.Copy(bytes.sums);
-  } else if (matrix.precision == Precision::kBf16 && !as_floats) {
-    made.bf16 = buffers_.Copy(
-        Transposed<uint16_t>(weights, [](float weight, size_t) { return static_cast<uint16_t>(cpu::ToBf16(weight)); }));
+    made.scale = copy(bytes.scale);
+    made.sums = copy(bytes.sums);
+  } else if (matrix.precision == Precision::kBf16 && layout != MatrixLayout::kFloatsByInputs) {
+    made.bf16 = buffers_.Copy(Laid<uint16_t>(
+        weights, layout, [](float weight, size_t) { return static_cast<uint16_t>(cpu::ToBf16(weight)); }));
   } else {
     const bool rounds = matrix.precision == Precision::kBf16;
-    made.fp32 = buffers_.Copy(Transposed<float>(
-        weights, [&](float weight, size_t) { return rounds ? cpu::ToFloat(cpu::ToBf16(weight)) : weight; }));
+    made.fp32 = buffers_.Copy(Laid<float>(
+        weights, layout, [&](float weight, size_t) { return rounds ? cpu::ToFloat(cpu::ToBf16(weight)) : weight; }));
   }
   return made;
 }

@@ -6,6 +6,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "models/engine/cuda/launches/device.h"
@@ -13,12 +14,17 @@
 
 namespace vitrine::cuda {
 
-// Weights and bias of a product on the device, [inputs, outputs], so that threads of neighbouring outputs read
-// neighbouring weights.
+enum class MatrixLayout {
+  kByInputs,        // [inputs, outputs], so that threads of neighbouring outputs read neighbouring weights
+  kFloatsByInputs,  // the same, bf16 as rounded floats
+  kByOutputs,       // [outputs, inputs], outputs padded with zeros to a multiple of kWeightRows: for fast kernels
+};
+
+// Weights and bias of a product on the device.
 struct DeviceMatrix {
   Precision precision = Precision::kFp32;
   int inputs = 0, outputs = 0;
-  const float* fp32 = nullptr;  // of fp32; of bf16 too, rounded, if the reader wants floats
+  const float* fp32 = nullptr;  // of fp32; of bf16 too in kFloatsByInputs
   const uint16_t* bf16 = nullptr;
   const int8_t* int8 = nullptr;
   const float* bias = nullptr;
@@ -30,8 +36,8 @@ class DeviceMatrices {
  public:
   explicit DeviceMatrices(Buffers& buffers) : buffers_(buffers) {}
 
-  // Uploads the weights when a matrix is first asked for. `as_floats`: bf16 weights as rounded floats.
-  const DeviceMatrix& Find(const engine::FoldedMatrix& matrix, bool as_floats = false);
+  // Uploads the weights when a layout of a matrix is first asked for.
+  const DeviceMatrix& Find(const engine::FoldedMatrix& matrix, MatrixLayout layout);
   // Returns a copy of `values` on the device, the same for all equal ones; null if there are none.
   template <class T>
   const T* Copy(const std::vector<T>& values) {
@@ -42,10 +48,10 @@ class DeviceMatrices {
   }
 
  private:
-  DeviceMatrix Upload(const engine::FoldedMatrix& matrix, bool as_floats);
+  DeviceMatrix Upload(const engine::FoldedMatrix& matrix, MatrixLayout layout);
 
   Buffers& buffers_;
-  std::map<const program::Operator*, DeviceMatrix> matrices_;
+  std::map<std::pair<const program::Operator*, MatrixLayout>, DeviceMatrix> matrices_;
   std::map<std::string, const void*> copies_;  // by their bytes
 };
 

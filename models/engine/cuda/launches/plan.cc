@@ -10,6 +10,7 @@
 #include "common/status_macros.h"
 #include "models/engine/cuda/launches/fast_attention.h"
 #include "models/engine/cuda/launches/fast_grid.h"
+#include "models/engine/cuda/launches/fast_linear.h"
 #include "models/engine/cuda/launches/stem.h"
 #include "models/engine/cuda/launches/taps.h"
 
@@ -73,7 +74,18 @@ class LaunchMaker : public StepMemory {
     return statistics;
   }
 
+  // Returns false, and adds nothing, if no fast kernel suits the layer.
+  bool AddFastLinear(const Matrix& x, const engine::LinearStep& step, const Matrix& y) {
+    FastLinearArguments arguments = FastArguments(step, batch_, x, y, At(step.residual));
+    const Precision precision = step.matrix.precision;
+    if (!fast_ || !SuitsFastLinear(arguments, precision)) return false;
+    if (!arguments.normalizes) arguments.statistics = AddStatistics(x, step.norm_epsilon);
+    SetWeights(arguments, Find(step.matrix, MatrixLayout::kByOutputs));
+    plan_.launches.push_back(FastLinear(name_, arguments, precision));
+    return true;
+  }
   void AddLinear(const Matrix& x, const engine::LinearStep& step, const Matrix& y) {
+    if (AddFastLinear(x, step, y)) return;
     const DeviceMatrix matrix = Find(step.matrix);
     const RowStatistics* const statistics = AddStatistics(x, step.norm_epsilon);
     if (matrix.precision == Precision::kInt8) {
@@ -93,7 +105,17 @@ class LaunchMaker : public StepMemory {
   }
 
   void Do(const engine::LinearStep& step) { AddLinear(At(step.x), step, At(step.y)); }
+  bool AddFastPerceptron(const engine::PerceptronStep& step) {
+    PerceptronArguments arguments =
+        FastArguments(step, batch_, At(step.first.x), At(step.second.y), At(step.second.residual));
+    if (!fast_ || !SuitsFastPerceptron(step, arguments)) return false;
+    SetWeights(arguments, Find(step.first.matrix, MatrixLayout::kByOutputs),
+               Find(step.second.matrix, MatrixLayout::kByOutputs));
+    plan_.launches.push_back(FastPerceptron(name_, arguments));
+    return true;
+  }
   void Do(const engine::PerceptronStep& step) {
+    if (AddFastPerceptron(step)) return;
     const Matrix x = At(step.first.x), hidden = ScratchMatrix(x.rows, step.first.matrix.outputs);
     AddLinear(x, step.first, hidden);
     AddLinear(hidden, step.second, At(step.second.y));

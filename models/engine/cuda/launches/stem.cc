@@ -85,7 +85,7 @@ class StemMaker {
   }
 
   Launch Plain(size_t i) {
-    const DeviceMatrix matrix = memory_.Find(step_.layers[i].matrix, /*as_floats=*/true);
+    const DeviceMatrix matrix = memory_.Find(step_.layers[i].matrix, MatrixLayout::kFloatsByInputs);
     ConvolveArguments arguments = Arguments(i);
     arguments.weights = matrix.fp32;
     arguments.bias = matrix.bias;

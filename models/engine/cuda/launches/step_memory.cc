@@ -42,12 +42,15 @@ int64_t StepMemory::MostRows(RowsOf rows) const {
 
 Matrix StepMemory::At(engine::Operand operand) const {
   const engine::Buffer& buffer = lowered_.buffers[static_cast<size_t>(operand.buffer)];
-  float* const data = measures() ? nullptr : slots_[static_cast<size_t>(buffer.slot)] + operand.first;
+  // While memory is measured, addresses begin at 0, which tells how they are aligned.
+  // NOLINTNEXTLINE(performance-no-int-to-ptr)
+  float* const data = measures() ? reinterpret_cast<float*>(static_cast<size_t>(operand.first) * sizeof(float))
+                                 : slots_[static_cast<size_t>(buffer.slot)] + operand.first;
   return {data, buffer.width, static_cast<int>(operand.columns), buffer.rows};
 }
 
-DeviceMatrix StepMemory::Find(const engine::FoldedMatrix& matrix, bool as_floats) {
-  if (!measures()) return matrices_->Find(matrix, as_floats);
+DeviceMatrix StepMemory::Find(const engine::FoldedMatrix& matrix, MatrixLayout layout) {
+  if (!measures()) return matrices_->Find(matrix, layout);
   return {.precision = matrix.precision,
           .inputs = static_cast<int>(matrix.inputs),
           .outputs = static_cast<int>(matrix.outputs)};

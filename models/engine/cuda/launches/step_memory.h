@@ -66,7 +66,7 @@ class StepMemory {
   const T* Copy(const std::vector<T>& values) {
     return measures() ? nullptr : matrices_->Copy(values);
   }
-  DeviceMatrix Find(const engine::FoldedMatrix& matrix, bool as_floats = false);
+  DeviceMatrix Find(const engine::FoldedMatrix& matrix, MatrixLayout layout = MatrixLayout::kByInputs);
 
  private:
   // Memory of which every step uses the beginning.

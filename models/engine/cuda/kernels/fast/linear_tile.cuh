@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: Apache-2.0
+// Linear layers on tensor cores: y = residual + activation(n(x) W^T + b), in bf16 or int8.
+//
+// A block of 256 threads takes 128 rows (64 of 512 to 1024 bytes). It loads and normalizes or quantizes them once, and
+// keeps them in shared memory as bf16 or bytes while the weights of one tile of 128 outputs after the other come by,
+// 128 bytes of each output at a time, by asynchronous copies that are one stage ahead. A warp has 32 rows and 64
+// outputs (or 32, where 64 outputs are left or rows are long). 33 kB of shared memory and 272 bytes for each row of 128
+// bf16: two blocks an SM up to 192 columns; 98 kB at most.
+//
+// Global memory: x is read once as fp32 (once for each part if blocks outnumber tiles, see Run; rows beyond 1024 bytes
+// once for each 128 outputs), the weights once for each 128 rows from the L2 cache, the residual once, y written once.
+// For XCiT-N12 at 224 x 224, qkv of a layer: 100 kB in, 300 kB out, 150 kB of weights an image, and 19 MFLOP: bound by
+// memory, or by the L2 cache where the activations of a batch fit in it.
+//
+// Each output is one chain of mma over k, 16 or 32 at a time in ascending order, so its bits depend on its row alone.
+#ifndef VITRINE_MODELS_ENGINE_CUDA_KERNELS_FAST_LINEAR_TILE_CUH_
+#define VITRINE_MODELS_ENGINE_CUDA_KERNELS_FAST_LINEAR_TILE_CUH_
+
+#include "models/engine/cuda/kernels/fast/gelu.cuh"
+#include "models/engine/cuda/kernels/fast/linear_tiles.h"
+#include "models/engine/cuda/kernels/fast/row_tile.cuh"
+
+namespace vitrine::cuda {
+
+static_assert(GeluTable::kBytes <= kGeluBytes);
+
+VITRINE_DEVICE void Multiply(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {
+  MultiplyBf16(d, a, b);
+}
+VITRINE_DEVICE void Multiply(int32_t (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {
+  MultiplyBytes(d, a, b);
+}
+
+// Four outputs of a lane in each of kRows rows. What is chosen, loaded and written is so for all rows at once.
+template <int kRows>
+struct Outputs {
+  float v[kRows][4];
+
+  VITRINE_DEVICE void Activate(const GeluTable& gelu, Activation activation) {
+    if (activation == Activation::kGelu) {
+      VITRINE_UNROLL
+      for (int i = 0; i < 4 * kRows; ++i) v[i / 4][i % 4] = gelu.Of(v[i / 4][i % 4]);
+    } else if (activation == Activation::kRelu) {
+      VITRINE_UNROLL
+      for (int i = 0; i < 4 * kRows; ++i) v[i / 4][i % 4] = Most(0, v[i / 4][i % 4]);
+    }
+  }
+
+  // Adds the residual and writes rows first, first + 8, ... that are before `end`, from `column` on.
+  VITRINE_DEVICE void Store(const Matrix& residual, const Matrix& y, int first, int end, int column) {
+    if (column >= y.columns) return;
+    if (residual.data != nullptr) {
+      Float4 added[kRows];
+      VITRINE_UNROLL
+      for (int r = 0; r < kRows; ++r) {
+        added[r] = {};
+        if (first + 8 * r < end) added[r] = ViewAs<const Float4>(RowOf(residual, first + 8 * r) + column)[0];
+      }
+      VITRINE_UNROLL
+      for (int i = 0; i < 4 * kRows; ++i) v[i / 4][i % 4] = added[i / 4].v[i % 4] + v[i / 4][i % 4];
+    }
+    VITRINE_UNROLL
+    for (int r = 0; r < kRows; ++r) {
+      if (first + 8 * r < end) {
+        ViewAs<Float4>(RowOf(y, first + 8 * r) + column)[0] = {{v[r][0], v[r][1], v[r][2], v[r][3]}};
+      }
+    }
+  }
+};
+
+// Rows of weights in shared memory are 8 chunks of 16 bytes. Lane 4 g + t of an mma has columns 2 t and 2 t + 1 of each
+// 8; with rows taken in the order 0, 1, 4, 5, ..., 13 and 2, 3, 6, 7, ..., 15 it has outputs 4 t to 4 t + 3 of each 16.
+// The 8 rows of a matrix that ldmatrix loads have their chunks in different banks.
+struct OutputOrder {
+  static VITRINE_DEVICE int Row(int lane) { return lane % 8 / 2 * 4 + lane / 16 * 2 + lane % 2; }
+  static VITRINE_DEVICE int Swizzle(int row) { return row / 4 % 4 * 2 + row % 2; }
+};
+
+// The layer's numbers in bf16.
+struct Bf16Layer {
+  using Sum = float;
+  static constexpr int kBytes = 2, kRowsAtOnce = 4;  // of a lane, before they are written
+
+  template <int kRows>
+  static VITRINE_DEVICE void Load(const FastLinearArguments& arguments, int first, int end, const RowTile& to) {
+    if (!arguments.normalizes) {
+      LoadRounded(arguments.x, Global<const RowStatistics>(nullptr), first, end, 0, to);
+    } else if (kRows == 64) {
+      LoadNormalized<16>(arguments.x, arguments.epsilon, first, end, to);
+    } else if (to.width > 128) {
+      LoadNormalized<8>(arguments.x, arguments.epsilon, first, end, to);
+    } else {
+      LoadNormalized<4>(arguments.x, arguments.epsilon, first, end, to);
+    }
+  }
+
+  // Of four outputs.
+  VITRINE_DEVICE Bf16Layer(const FastLinearArguments& arguments, int column)
+      : bias_(ViewAs<const Float4>(Global<const float>(arguments.bias) + column)[0]) {}
+  VITRINE_DEVICE float Value(float sum, int i, const RowTile& /*x*/, int /*row*/) const { return sum + bias_.v[i]; }
+
+ private:
+  const Float4 bias_;
+};
+
+struct BytesLayer {
+  using Sum = int32_t;
+  static constexpr int kBytes = 1, kRowsAtOnce = 2;
+
+  template <int kRows>
+  static VITRINE_DEVICE void Load(const FastLinearArguments& arguments, int first, int end, const RowTile& to) {
+    if (kRows == 64) {
+      LoadBytes<32>(arguments.x, arguments.normalizes, arguments.epsilon, first, end, to);
+    } else if (to.width > 128) {
+      LoadBytes<16>(arguments.x, arguments.normalizes, arguments.epsilon, first, end, to);
+    } else if (to.width > 64) {
+      LoadBytes<8>(arguments.x, arguments.normalizes, arguments.epsilon, first, end, to);
+    } else {
+      LoadBytes<4>(arguments.x, arguments.normalizes, arguments.epsilon, first, end, to);
+    }
+  }
+
+  VITRINE_DEVICE BytesLayer(const FastLinearArguments& arguments, int column)
+      : bias_(ViewAs<const Float4>(Global<const float>(arguments.bias) + column)[0]),
+        scale_(ViewAs<const Float4>(Global<const float>(arguments.scale) + column)[0]),
+        sums_(ViewAs<const Float4>(Global<const float>(arguments.sums) + column)[0]) {}
+  VITRINE_DEVICE float Value(int32_t sum, int i, const RowTile& x, int row) const {
+    const ByteRange range = ViewAs<ByteRange>(x.data + (row * x.stride + x.width))[0];
+    return ValueOfBytes(sum, scale_.v[i], sums_.v[i], bias_.v[i], range);
+  }
+
+ private:
+  const Float4 bias_, scale_, sums_;
+};
+
+// With panels, x comes by kLong bytes of its rows.
+template <class Layer, int kRows, bool kPanels>
+class LinearBlock {
+ public:
+  VITRINE_DEVICE explicit LinearBlock(const FastLinearArguments& arguments)
+      : arguments_(arguments),
+        rows_(Images(arguments.batch).Rows(arguments.x.rows)),
+        row_words_(arguments.x.columns * Layer::kBytes / 2),
+        chunks_((row_words_ + kChunk - 1) / kChunk),
+        gelu_(0) {}
+
+  // Splits the tiles of outputs into parts if there are blocks for them; outputs do not notice.
+  VITRINE_DEVICE void Run() {
+    for (int item = Block();; item += Blocks()) {
+      const int row_tiles = (Opaque(rows_) + kRows - 1) / kRows;
+      const int tiles = (arguments_.y.columns + LinearTiles::kColumns - 1) / LinearTiles::kColumns;
+      const int wanted = row_tiles == 0 ? 1 : Blocks() / row_tiles;
+      const int parts = wanted < 1 ? 1 : wanted < tiles ? wanted : tiles;
+      if (item >= row_tiles * parts) return;
+      const int part = item % parts;
+      RunTiles(item / parts * kRows, part * tiles / parts, (part + 1) * tiles / parts);
+    }
+  }
+
+ private:
+  using Sum = typename Layer::Sum;
+  static constexpr int kChunk = LinearTiles::kChunkBytes / 2;
+  static constexpr int kPanelChunks = LinearTiles::kLong / LinearTiles::kChunkBytes;
+  static constexpr int kRowWarps = kRows / 32, kColumnWarps = LinearTiles::kWarps / kRowWarps;
+  static constexpr int kPairs = LinearTiles::kColumns / 16 / kColumnWarps;  // 16 outputs each, of a warp
+
+  VITRINE_DEVICE RowTile x() const {
+    const int width = kPanels ? kPanelChunks * kChunk : chunks_ * kChunk;
+    return {SharedMemory<uint16_t>(LinearTiles::kX), width + kRowPadding / 2, kRows, width};
+  }
+  VITRINE_DEVICE int row_of_warp() const { return Thread() / kWarp % kRowWarps * 32; }
+  VITRINE_DEVICE int column_warp() const { return Thread() / kWarp / kRowWarps; }
+  VITRINE_DEVICE Shared<uint16_t> stage() const {
+    return SharedMemory<uint16_t>(LinearTiles::kWeights + stage_ * LinearTiles::kStageBytes);
+  }
+
+  VITRINE_DEVICE void RunTiles(int first_row, int tile, int end) {
+    SyncBlock();  // the rows before are done with
+    first_row_ = first_row;
+    end_ = end;
+    CopyWeights(tile, 0);
+    if (!kPanels) Layer::template Load<kRows>(arguments_, first_row, rows_, x());
+    for (; tile < end; ++tile) {
+      if (arguments_.y.columns - tile * LinearTiles::kColumns > LinearTiles::kColumns / 2) {
+        RunTile<kPairs>(tile);
+      } else {
+        RunTile<kPairs / 2>(tile);
+      }
+    }
+  }
+
+  // Copies a chunk of weights, or none behind the last tile, into the stage that is not in use, which becomes the next.
+  VITRINE_DEVICE void CopyWeights(int tile, int chunk) {
+    stage_ ^= 1;
+    if (tile < end_) {
+      const int column = tile * LinearTiles::kColumns, left = arguments_.y.columns - column;
+      const int columns = left > LinearTiles::kColumns / 2 ? LinearTiles::kColumns : LinearTiles::kColumns / 2;
+      const int thread = Opaque(Thread()), at = thread % 8, from = chunk * kChunk + at * 8;
+      const bool valid = from < row_words_;
+      const int first = thread / 8, step = LinearTiles::kThreads / 8;
+      Global<const uint16_t> weights = Global<const uint16_t>(static_cast<const uint16_t*>(arguments_.weights)) +
+                                       ((column + first) * row_words_ + (valid ? from : 0));
+      for (int row = first; row < columns; row += step) {
+        CopyAsync(stage() + (row * kChunk + (at ^ OutputOrder::Swizzle(row)) * 8), weights, valid);
+        weights = weights + step * row_words_;
+      }
+    }
+    CommitCopies();
+  }
+
+  // Outputs of 16 kTilePairs columns of each warp.
+  template <int kTilePairs>
+  VITRINE_DEVICE void RunTile(int tile) {
+    Sum sums[2][2 * kTilePairs][4] = {};
+    const bool has_rows = first_row_ + row_of_warp() < rows_;
+    for (int chunk = 0; chunk < chunks_; ++chunk) {
+      const int of_panel = kPanels ? chunk % kPanelChunks : chunk;
+      if (kPanels && of_panel == 0) {
+        SyncBlock();
+        LoadRounded(arguments_.x, Global<const RowStatistics>(arguments_.statistics), first_row_, rows_, chunk * kChunk,
+                    x());
+      }
+      WaitCopies<0>();
+      SyncBlock();
+      const Shared<uint16_t> weights = stage() + column_warp() * (16 * kTilePairs * kChunk);
+      const bool is_last = chunk + 1 == chunks_;
+      CopyWeights(is_last ? tile + 1 : tile, is_last ? 0 : chunk + 1);
+      if (has_rows) MultiplyChunk(of_panel, weights, sums);
+    }
+    if (has_rows) Finish(tile * LinearTiles::kColumns + column_warp() * (16 * kTilePairs), sums);
+  }
+
+  template <int kEights>
+  VITRINE_DEVICE void MultiplyChunk(int of_panel, Shared<uint16_t> weights, Sum (&sums)[2][kEights][4]) const {
+    const int lane = Opaque(Lane());
+    const int stride = x().stride;
+    const Shared<uint16_t> rows = x().data + ((row_of_warp() + lane % 16) * stride + of_panel * kChunk + lane / 16 * 8);
+    const Shared<uint16_t> w = weights + OutputOrder::Row(lane) * kChunk;
+    VITRINE_ROLLED
+    for (int step = 0; step < kChunk / 16; ++step) {
+      uint32_t left[2][4];
+      VITRINE_UNROLL
+      for (int i = 0; i < 2; ++i) LoadMatrices(left[i], rows + (i * 16 * stride + step * 16));
+      const int at = ((step * 2 + lane / 8 % 2) ^ lane % 8) * 8;
+      VITRINE_UNROLL
+      for (int pair = 0; pair < kEights / 2; ++pair) {
+        uint32_t right[4];
+        LoadMatrices(right, w + (pair * 16 * kChunk + at));
+        VITRINE_UNROLL
+        for (int i = 0; i < 2; ++i) {
+          Multiply(sums[i][2 * pair], left[i], {right[0], right[1]});
+          Multiply(sums[i][2 * pair + 1], left[i], {right[2], right[3]});
+        }
+      }
+    }
+  }
+
+  template <int kEights>
+  VITRINE_DEVICE void Finish(int first_column, const Sum (&sums)[2][kEights][4]) const {
+    const int lane = Opaque(Lane());
+    VITRINE_UNROLL
+    for (int pair = 0; pair < kEights / 2; ++pair) {
+      const int column = first_column + pair * 16 + lane % 4 * 4;
+      const Layer layer(arguments_, column);
+      VITRINE_UNROLL
+      for (int begin = 0; begin < 4; begin += Layer::kRowsAtOnce) {
+        const int row = row_of_warp() + lane / 4 + 8 * begin;
+        Outputs<Layer::kRowsAtOnce> outputs;
+        VITRINE_UNROLL
+        for (int i = 0; i < 4 * Layer::kRowsAtOnce; ++i) {
+          const int r = begin + i / 4, of_sums = r % 2 * 2 + i % 2;  // rows g and g + 8 of two products
+          const Sum sum = sums[r / 2][2 * pair + i % 4 / 2][of_sums];
+          outputs.v[i / 4][i % 4] = layer.Value(sum, i % 4, x(), row + i / 4 * 8);
+        }
+        outputs.Activate(gelu_, arguments_.activation);
+        outputs.Store(arguments_.residual, arguments_.y, first_row_ + row, rows_, column);
+      }
+    }
+  }
+
+  const FastLinearArguments& arguments_;
+  const int rows_;       // of the batch
+  const int row_words_;  // of 16 bits
+  const int chunks_;
+  const GeluTable gelu_;
+  int first_row_ = 0;
+  int end_ = 0;    // behind the last tile of outputs
+  int stage_ = 0;  // that was copied last
+};
+
+VITRINE_BOUNDED_KERNEL(vitrine_fast_linear_bf16, FastLinearArguments, LinearTiles::kThreads, 2) {
+  const int row_bytes = arguments.x.columns * 2;
+  if (row_bytes > LinearTiles::kLongest) {
+    LinearBlock<Bf16Layer, 128, true>(arguments).Run();
+  } else if (row_bytes > LinearTiles::kLong) {
+    LinearBlock<Bf16Layer, 64, false>(arguments).Run();
+  } else {
+    LinearBlock<Bf16Layer, 128, false>(arguments).Run();
+  }
+}
+
+VITRINE_BOUNDED_KERNEL(vitrine_fast_linear_int8, FastLinearArguments, LinearTiles::kThreads, 2) {
+  if (arguments.x.columns > LinearTiles::kLong) {
+    LinearBlock<BytesLayer, 64, false>(arguments).Run();
+  } else {
+    LinearBlock<BytesLayer, 128, false>(arguments).Run();
+  }
+}
+
+}  // namespace vitrine::cuda
+
+#endif  // VITRINE_MODELS_ENGINE_CUDA_KERNELS_FAST_LINEAR_TILE_CUH_

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tiles of the fast kernels of linear layers, for the kernels and for the host that launches them.
+#ifndef VITRINE_MODELS_ENGINE_CUDA_KERNELS_FAST_LINEAR_TILES_H_
+#define VITRINE_MODELS_ENGINE_CUDA_KERNELS_FAST_LINEAR_TILES_H_
+
+namespace vitrine::cuda {
+
+inline constexpr int kWeightRows = 64;  // the outputs of weights and biases are padded to a multiple of it
+inline constexpr int kGeluBytes = 384;  // of GeluTable, at the begin of shared memory
+inline constexpr int kRowPadding = 16;  // bytes behind a row in shared memory: so rows are in different banks
+
+// Of a linear layer; widths are in bytes of bf16 or of int8.
+struct LinearTiles {
+  static constexpr int kThreads = 256, kWarps = 8;
+  static constexpr int kColumns = 128;     // outputs
+  static constexpr int kChunkBytes = 128;  // of each row and output that a stage of weights has
+  static constexpr int kStageBytes = kColumns * kChunkBytes;
+  static constexpr int kWeights = kGeluBytes, kX = kWeights + 2 * kStageBytes;
+  static constexpr int kLong = 512, kLongest = 1024;  // of a row
+
+  // Returns how many rows a tile has. Half as many long ones lie in shared memory; longer ones come in panels.
+  static constexpr int Rows(int row_bytes) { return row_bytes > kLong && row_bytes <= kLongest ? 64 : 128; }
+  static constexpr int PanelBytes(int row_bytes) {
+    return row_bytes > kLongest ? kLong : (row_bytes + kChunkBytes - 1) / kChunkBytes * kChunkBytes;
+  }
+  static constexpr int SharedBytes(int row_bytes) {
+    return kX + Rows(row_bytes) * (PanelBytes(row_bytes) + kRowPadding);
+  }
+};
+static_assert(LinearTiles::SharedBytes(LinearTiles::kLong) <= 99 << 10);
+static_assert(LinearTiles::SharedBytes(LinearTiles::kLongest) <= 99 << 10);
+
+// Of a perceptron with kWidth inputs and outputs: kBlocks blocks of 16 rows for each warp, strips of kStrip hidden
+// units, of which kPart are summed at a time.
+template <int kWidth>
+struct PerceptronTiles {
+  static constexpr int kBlocks = kWidth <= 128 ? 2 : 1;
+  static constexpr int kWarps = kWidth <= 128 || kWidth > 256 ? 4 : 8;
+  static constexpr int kStrip = kWidth <= 192 ? 64 : 32;
+  static constexpr int kPart = kBlocks == 2 ? 32 : kStrip;
+  static constexpr int kThreads = 32 * kWarps, kRows = 16 * kBlocks * kWarps;
+  static constexpr int kBlocksOfSm = kWarps == 4 ? 2 : 1;  // that registers have room for
+  static constexpr int kStageBytes = kWidth * kStrip * 2;
+  static constexpr int kFirst = kGeluBytes, kSecond = kFirst + kStageBytes, kX = kSecond + kStageBytes;
+  static constexpr int kSharedBytes = kX + kRows * (2 * kWidth + kRowPadding);
+  static_assert(kSharedBytes <= 99 << 10);
+};
+
+}  // namespace vitrine::cuda
+
+#endif  // VITRINE_MODELS_ENGINE_CUDA_KERNELS_FAST_LINEAR_TILES_H_

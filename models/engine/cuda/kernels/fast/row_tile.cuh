@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rows of activations that a block loads into shared memory for tensor cores, as bf16 or bytes.
+#ifndef VITRINE_MODELS_ENGINE_CUDA_KERNELS_FAST_ROW_TILE_CUH_
+#define VITRINE_MODELS_ENGINE_CUDA_KERNELS_FAST_ROW_TILE_CUH_
+
+#include "models/engine/cuda/kernels/linear.cuh"
+
+namespace vitrine::cuda {
+
+// Rows in shared memory. Distances are in 16-bit words.
+struct RowTile {
+  Shared<uint16_t> data;
+  int stride;
+  int rows;   // of the tile; those beyond the batch are zeros
+  int width;  // of a row, whose end is filled with zeros
+};
+
+// kRows rows of up to 32 kValues columns in the registers of a warp: lane l has columns l, l + 32, ... So a warp loads
+// neighbouring columns at once, and a lane sums the columns that the vectors of SumOfRow have in one lane, in their
+// order: sums have the bits of the plain kernels.
+template <int kRows, int kValues>
+struct WarpRows {
+  const int lane = Opaque(Lane());
+  float v[kRows][kValues];
+
+  VITRINE_DEVICE void Load(const Matrix& x, int first, int end) {
+    VITRINE_UNROLL
+    for (int r = 0; r < kRows; ++r) {
+      const bool valid = first + r < end;
+      const Global<const float> row = RowOf(x, valid ? first + r : 0);
+      VITRINE_UNROLL
+      for (int i = 0; i < kValues; ++i) {
+        const int column = i * kWarp + lane;
+        v[r][i] = valid && column < x.columns ? row[column] : 0;
+      }
+    }
+  }
+
+  // Combines a value of each row and lane across the lanes; returns that of row_of_lane(). Lanes are joined in the
+  // order of AcrossLanes, and at each step a lane hands over half of its rows while it has several.
+  template <class Combine>
+  VITRINE_DEVICE float Across(float (&values)[kRows], Combine combine) const {
+    VITRINE_UNROLL
+    for (int half = kRows / 2; half > 0; half /= 2) {
+      const int mask = kWarp * half / kRows;
+      const bool upper = (lane & mask) != 0;
+      VITRINE_UNROLL
+      for (int r = 0; r < half; ++r) {
+        const float handed = ShuffleXor(upper ? values[r] : values[r + half], mask);
+        values[r] = combine(upper ? values[r + half] : values[r], handed);
+      }
+    }
+    VITRINE_UNROLL
+    for (int mask = kWarp / kRows / 2; mask > 0; mask /= 2) {
+      values[0] = combine(values[0], ShuffleXor(values[0], mask));
+    }
+    return values[0];
+  }
+  VITRINE_DEVICE float SumAcross(float (&sums)[kRows]) const {
+    return Across(sums, [](float a, float b) { return a + b; });
+  }
+  VITRINE_DEVICE int row_of_lane() const { return lane / (kWarp / kRows); }
+  // Returns the value of a row's lanes.
+  static VITRINE_DEVICE float OfRow(float value, int row) { return Shuffle(value, row * (kWarp / kRows)); }
+
+  // vitrine_row_statistics, of row_of_lane().
+  VITRINE_DEVICE RowStatistics Describe(int columns, float epsilon) const {
+    float sums[kRows];
+    VITRINE_UNROLL
+    for (int r = 0; r < kRows; ++r) {
+      sums[r] = 0;
+      VITRINE_UNROLL
+      for (int i = 0; i < kValues; ++i) sums[r] += v[r][i];
+    }
+    const float center = SumAcross(sums) / static_cast<float>(columns);
+    VITRINE_UNROLL
+    for (int r = 0; r < kRows; ++r) {
+      const float of_row = OfRow(center, r);
+      sums[r] = 0;
+      VITRINE_UNROLL
+      for (int i = 0; i < kValues; ++i) {
+        const float distance = v[r][i] - of_row;
+        if (i * kWarp + lane < columns) sums[r] += distance * distance;
+      }
+    }
+    return {center, 1 / Root(SumAcross(sums) / static_cast<float>(columns) + epsilon)};
+  }
+};
+
+// Calls act(row of the tile) for the first of every kRows rows of this warp.
+template <int kRows, class Act>
+VITRINE_DEVICE void ForRowsOfWarp(int rows, Act act) {
+  for (int row = Opaque(Thread()) / kWarp * kRows; row < rows; row += Threads() / kWarp * kRows) act(row);
+}
+
+// Loads rows of at most 32 kValues columns, normalizes them, and rounds them to bf16.
+template <int kValues>
+VITRINE_DEVICE void LoadNormalized(const Matrix& x, float epsilon, int first, int end, const RowTile& to) {
+  constexpr int kRows = kValues > 8 ? 32 / kValues : 4;
+  ForRowsOfWarp<kRows>(to.rows, [&](int row) {
+    WarpRows<kRows, kValues> x_rows;
+    x_rows.Load(x, first + row, end);
+    const RowStatistics of_lane = x_rows.Describe(x.columns, epsilon);
+    VITRINE_UNROLL
+    for (int r = 0; r < kRows; ++r) {
+      const RowStatistics norm = {x_rows.OfRow(of_lane.center, r), x_rows.OfRow(of_lane.scale, r)};
+      VITRINE_UNROLL
+      for (int i = 0; i < kValues; ++i) {
+        const int column = i * kWarp + x_rows.lane;
+        if (column >= to.width) continue;
+        const bool valid = first + row + r < end && column < x.columns;
+        const float value = valid ? (x_rows.v[r][i] - norm.center) * norm.scale : 0;
+        to.data[(row + r) * to.stride + column] = static_cast<uint16_t>(PackBf16(value, 0) & 0xffff);
+      }
+    }
+  });
+}
+
+// Returns whichever is less or no number, so that NaN passes.
+VITRINE_DEVICE float LeastOrNan(float a, float b) {
+  return b < a || b != b ? b : a;
+}
+
+// vitrine_quantize_rows of rows of at most 32 kValues columns. The range of a row's bytes lies behind it. A row with
+// NaN has no range, where the plain kernel's depends on the place of NaN.
+template <int kValues>
+VITRINE_DEVICE void LoadBytes(const Matrix& x, bool normalizes, float epsilon, int first, int end, const RowTile& to) {
+  constexpr int kRows = kValues > 8 ? 32 / kValues : 4;
+  const Shared<uint8_t> bytes = ViewAs<uint8_t>(to.data);
+  ForRowsOfWarp<kRows>(to.rows, [&](int row) {
+    WarpRows<kRows, kValues> x_rows;
+    x_rows.Load(x, first + row, end);
+    float low[kRows], negative[kRows];  // the least, and minus the largest
+    VITRINE_UNROLL
+    for (int r = 0; r < kRows; ++r) {
+      low[r] = negative[r] = FloatOf(0x7f800000);
+      VITRINE_UNROLL
+      for (int i = 0; i < kValues; ++i) {
+        if (i * kWarp + x_rows.lane >= x.columns) continue;
+        low[r] = LeastOrNan(low[r], x_rows.v[r][i]);
+        negative[r] = LeastOrNan(negative[r], -x_rows.v[r][i]);
+      }
+    }
+    const float least = x_rows.Across(low, LeastOrNan), most = -x_rows.Across(negative, LeastOrNan);
+    ByteGrid grid = ByteGridOf(least, most);
+    if (normalizes) grid.range = NormalizedRange(grid.range, x_rows.Describe(x.columns, epsilon));
+    if (x_rows.lane % (kWarp / kRows) == 0) {
+      ViewAs<ByteRange>(to.data + ((row + x_rows.row_of_lane()) * to.stride + to.width))[0] = grid.range;
+    }
+    VITRINE_UNROLL
+    for (int r = 0; r < kRows; ++r) {
+      const ByteGrid of_row = {x_rows.OfRow(grid.inverse, r), x_rows.OfRow(grid.offset, r), {}};
+      VITRINE_UNROLL
+      for (int i = 0; i < kValues; ++i) {
+        const int column = i * kWarp + x_rows.lane;
+        if (column >= 2 * to.width) continue;
+        bytes[2 * (row + r) * to.stride + column] = column < x.columns ? ByteOf(x_rows.v[r][i], of_row) : uint8_t{0};
+      }
+    }
+  });
+}
+
+// --- without sums over rows: 8 columns a thread, aligned to 16 bytes
+
+VITRINE_DEVICE Words4 PackRow(const Float4& low, const Float4& high) {
+  return {{PackBf16(low.v[0], low.v[1]), PackBf16(low.v[2], low.v[3]), PackBf16(high.v[0], high.v[1]),
+           PackBf16(high.v[2], high.v[3])}};
+}
+
+// Loads columns from `column` on of x, and rounds them to bf16; normalizes them if there are statistics.
+VITRINE_DEVICE void LoadRounded(const Matrix& x, Global<const RowStatistics> statistics, int first, int end, int column,
+                                const RowTile& to) {
+  constexpr int kAcross = 16;  // threads of a row
+  const int thread = Opaque(Thread());
+  for (int begin = thread % kAcross * 8; begin < to.width; begin += kAcross * 8) {
+    for (int row = thread / kAcross; row < to.rows; row += Threads() / kAcross) {
+      Float4 low = {}, high = {};
+      if (first + row < end && column + begin < x.columns) {
+        const Global<const Float4> from = ViewAs<const Float4>(RowOf(x, first + row) + (column + begin));
+        low = from[0];
+        high = from[1];
+        if (statistics != nullptr) {
+          const RowStatistics norm = statistics[first + row];
+          VITRINE_UNROLL
+          for (int i = 0; i < 4; ++i) low.v[i] = (low.v[i] - norm.center) * norm.scale;
+          VITRINE_UNROLL
+          for (int i = 0; i < 4; ++i) high.v[i] = (high.v[i] - norm.center) * norm.scale;
+        }
+      }
+      ViewAs<Words4>(to.data + (row * to.stride + begin))[0] = PackRow(low, high);
+    }
+  }
+}
+
+}  // namespace vitrine::cuda
+
+#endif  // VITRINE_MODELS_ENGINE_CUDA_KERNELS_FAST_ROW_TILE_CUH_

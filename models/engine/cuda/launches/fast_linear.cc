@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/engine/cuda/launches/fast_linear.h"
+
+#include <cstdint>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "models/engine/cuda/kernels/fast/linear_tiles.h"
+
+namespace vitrine::cuda {
+namespace {
+
+constexpr int kVector = 4;         // floats of 16 bytes
+constexpr int kInputsInStep = 16;  // weights of an output begin at a multiple of 16 bytes
+
+bool HasVectors(const Matrix& matrix) {
+  return reinterpret_cast<uintptr_t>(matrix.data) % (kVector * sizeof(float)) == 0 && matrix.stride % kVector == 0;
+}
+
+int RowBytes(int columns, Precision precision) {
+  return columns * (precision == Precision::kInt8 ? 1 : 2);
+}
+
+template <int kWidth>
+void SetTiles(Launch& launch) {
+  launch.threads = PerceptronTiles<kWidth>::kThreads;
+  launch.shared_bytes = PerceptronTiles<kWidth>::kSharedBytes;
+}
+
+}  // namespace
+
+FastLinearArguments FastArguments(const engine::LinearStep& step, const Batch& batch, const Matrix& x, const Matrix& y,
+                                  const Matrix& residual) {
+  const bool is_short = RowBytes(x.columns, step.matrix.precision) <= LinearTiles::kLongest;
+  return {.batch = batch,
+          .x = x,
+          .y = y,
+          .residual = residual,
+          .normalizes = step.norm_epsilon.has_value() && is_short,
+          .epsilon = step.norm_epsilon.value_or(0),
+          .activation = step.activation};
+}
+
+bool SuitsFastLinear(const FastLinearArguments& arguments, Precision precision) {
+  const Matrix &x = arguments.x, &y = arguments.y;
+  if (precision == Precision::kFp32 || x.columns % kInputsInStep != 0 || y.columns % kVector != 0) return false;
+  if (precision == Precision::kInt8 && x.columns > LinearTiles::kLongest) return false;
+  return HasVectors(x) && HasVectors(y) && HasVectors(arguments.residual);
+}
+
+void SetWeights(FastLinearArguments& arguments, const DeviceMatrix& matrix) {
+  arguments.weights = matrix.precision == Precision::kInt8 ? static_cast<const void*>(matrix.int8) : matrix.bf16;
+  arguments.bias = matrix.bias;
+  arguments.scale = matrix.scale;
+  arguments.sums = matrix.sums;
+}
+
+Launch FastLinear(std::string step, const FastLinearArguments& arguments, Precision precision) {
+  const bool bytes = precision == Precision::kInt8;
+  Launch launch =
+      MakeLaunch(std::move(step), bytes ? "vitrine_fast_linear_int8" : "vitrine_fast_linear_bf16", arguments);
+  launch.threads = LinearTiles::kThreads;
+  launch.shared_bytes = static_cast<size_t>(LinearTiles::SharedBytes(RowBytes(arguments.x.columns, precision)));
+  return launch;
+}
+
+PerceptronArguments FastArguments(const engine::PerceptronStep& step, const Batch& batch, const Matrix& x,
+                                  const Matrix& y, const Matrix& residual) {
+  return {.batch = batch,
+          .x = x,
+          .y = y,
+          .residual = residual,
+          .normalizes = step.first.norm_epsilon.has_value(),
+          .epsilon = step.first.norm_epsilon.value_or(0),
+          .hidden = static_cast<int>(step.first.matrix.outputs),
+          .activation = step.first.activation};
+}
+
+bool SuitsFastPerceptron(const engine::PerceptronStep& step, const PerceptronArguments& arguments) {
+  const engine::LinearStep &first = step.first, &second = step.second;
+  const Matrix &x = arguments.x, &y = arguments.y;
+  if (first.matrix.precision != Precision::kBf16 || second.matrix.precision != Precision::kBf16) return false;
+  const bool has_kernel = x.columns == 128 || x.columns == 192 || x.columns == 256 || x.columns == 384;
+  if (!has_kernel || y.columns != x.columns || arguments.hidden % kWeightRows != 0) return false;
+  return second.activation == Activation::kNone && HasVectors(x) && HasVectors(y) && HasVectors(arguments.residual);
+}
+
+void SetWeights(PerceptronArguments& arguments, const DeviceMatrix& first, const DeviceMatrix& second) {
+  arguments.first_weights = first.bf16;
+  arguments.first_bias = first.bias;
+  arguments.second_weights = second.bf16;
+  arguments.second_bias = second.bias;
+}
+
+Launch FastPerceptron(std::string step, const PerceptronArguments& arguments) {
+  const int width = arguments.x.columns;
+  Launch launch = MakeLaunch(std::move(step), absl::StrCat("vitrine_fast_perceptron_", width), arguments);
+  if (width == 128) SetTiles<128>(launch);
+  if (width == 192) SetTiles<192>(launch);
+  if (width == 256) SetTiles<256>(launch);
+  if (width == 384) SetTiles<384>(launch);
+  return launch;
+}
+
+}  // namespace vitrine::cuda

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// Chooses the fast kernels of linear layers by widths and places of columns, never by the number of rows.
+#ifndef VITRINE_MODELS_ENGINE_CUDA_LAUNCHES_FAST_LINEAR_H_
+#define VITRINE_MODELS_ENGINE_CUDA_LAUNCHES_FAST_LINEAR_H_
+
+#include <string>
+
+#include "models/engine/cuda/kernels/arguments.h"
+#include "models/engine/cuda/launches/device.h"
+#include "models/engine/cuda/launches/matrices.h"
+#include "models/engine/plan/step.h"
+
+namespace vitrine::cuda {
+
+// --- linear layers
+
+// Returns the arguments without weights. The kernel does not normalize very long rows: then they need statistics.
+FastLinearArguments FastArguments(const engine::LinearStep& step, const Batch& batch, const Matrix& x, const Matrix& y,
+                                  const Matrix& residual);
+// Returns true if a fast kernel computes the layer. Of the addresses, only the alignment of matrices matters.
+bool SuitsFastLinear(const FastLinearArguments& arguments, Precision precision);
+// Requires weights in MatrixLayout::kByOutputs.
+void SetWeights(FastLinearArguments& arguments, const DeviceMatrix& matrix);
+// Requires SuitsFastLinear.
+Launch FastLinear(std::string step, const FastLinearArguments& arguments, Precision precision);
+
+// --- perceptrons in bf16, whose hidden rows are in no memory; as above
+
+PerceptronArguments FastArguments(const engine::PerceptronStep& step, const Batch& batch, const Matrix& x,
+                                  const Matrix& y, const Matrix& residual);
+bool SuitsFastPerceptron(const engine::PerceptronStep& step, const PerceptronArguments& arguments);
+void SetWeights(PerceptronArguments& arguments, const DeviceMatrix& first, const DeviceMatrix& second);
+Launch FastPerceptron(std::string step, const PerceptronArguments& arguments);
+
+}  // namespace vitrine::cuda
+
+#endif  // VITRINE_MODELS_ENGINE_CUDA_LAUNCHES_FAST_LINEAR_H_

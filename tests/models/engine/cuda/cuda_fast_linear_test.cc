@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+// The fast linear layers against the plain kernels.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <optional>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "models/engine/cuda/launches/fast_linear.h"
+#include "models/engine/cuda/launches/matrices.h"
+#include "tests/models/engine/cuda/row_launches.h"
+
+namespace vitrine::testing {
+namespace {
+
+using cuda::FastLinearArguments;
+using cuda::Matrix;
+using cuda::MatrixLayout;
+using engine::Activation;
+
+struct LinearCase {
+  int rows, inputs, outputs;
+  bool norm = false, residual = false;
+  Activation activation = Activation::kNone;
+  friend void PrintTo(const LinearCase& c, std::ostream* out) {
+    *out << c.rows << " rows, " << c.inputs << " to " << c.outputs << (c.norm ? ", norm" : "")
+         << (c.residual ? ", residual" : "") << ", activation " << static_cast<int>(c.activation);
+  }
+};
+
+// The layers of a case; each of its own device, since kernels must not depend on what ran before.
+class Layers {
+ public:
+  Layers(const LinearCase& of, Precision precision, std::vector<float> x)
+      : case_(of),
+        precision_(precision),
+        matrix_(RandomMatrix(of.inputs, of.outputs, precision, 2)),
+        x_(std::move(x)),
+        residual_(RandomFloats(static_cast<size_t>(of.rows * of.outputs), 4)) {}
+  Layers(const LinearCase& of, Precision precision)
+      : Layers(of, precision, RandomFloats(static_cast<size_t>(of.rows * of.inputs), 1)) {}
+
+  std::vector<float> Plain() {
+    RowLaunches device(case_.rows);
+    cuda::DeviceMatrices matrices(device.buffers());
+    const cuda::DeviceMatrix& weights = matrices.Find(matrix_, MatrixLayout::kByInputs);
+    const Matrix x = device.Upload(x_, case_.inputs), y = device.Allocate(case_.outputs);
+    const Matrix residual = case_.residual ? device.Upload(residual_, case_.outputs) : Matrix();
+    const cuda::RowStatistics* const statistics = case_.norm ? device.Describe(x) : nullptr;
+    if (precision_ == Precision::kInt8) {
+      auto* const bytes = device.buffers().Allocate<uint8_t>(static_cast<size_t>(case_.rows * case_.inputs));
+      auto* const ranges = device.buffers().Allocate<cuda::ByteRange>(static_cast<size_t>(case_.rows));
+      device.Run(MakeLaunch("quantize", "vitrine_quantize_rows",
+                            cuda::QuantizeArguments{device.batch(), x, statistics, bytes, ranges}));
+      device.Run(
+          MakeLaunch("plain", "vitrine_linear_int8",
+                     cuda::LinearBytesArguments{device.batch(), bytes, ranges, case_.inputs, y, residual, weights.int8,
+                                                weights.bias, weights.scale, weights.sums, case_.activation}));
+    } else {
+      device.Run(MakeLaunch("plain", "vitrine_linear_bf16",
+                            cuda::LinearArguments{device.batch(), x, y, residual, statistics, weights.bf16,
+                                                  weights.bias, case_.activation}));
+    }
+    return device.Download(y);
+  }
+
+  std::vector<float> Fast(const cuda::emulated::MachineOptions& machine = {}) {
+    RowLaunches device(case_.rows, machine);
+    const std::vector<float> y = FastOn(device);
+    shared_ = device.counters().Total(/*is_shared=*/true);
+    return y;
+  }
+  // Traffic of the last Fast, if its machine counts.
+  const cuda::emulated::Traffic& shared() const { return shared_; }
+
+ private:
+  std::vector<float> FastOn(RowLaunches& device) {
+    cuda::DeviceMatrices matrices(device.buffers());
+    const Matrix x = device.Upload(x_, case_.inputs);
+    engine::LinearStep step = {.x = {}, .y = {}, .activation = case_.activation, .matrix = matrix_};
+    if (case_.norm) step.norm_epsilon = kEpsilon;
+    const Matrix residual = case_.residual ? device.Upload(residual_, case_.outputs) : Matrix();
+    FastLinearArguments arguments =
+        cuda::FastArguments(step, device.batch(), x, device.Allocate(case_.outputs), residual);
+    if (case_.norm && !arguments.normalizes) arguments.statistics = device.Describe(x);
+    cuda::SetWeights(arguments, matrices.Find(matrix_, MatrixLayout::kByOutputs));
+    EXPECT_TRUE(cuda::SuitsFastLinear(arguments, precision_));
+    device.Run(cuda::FastLinear("fast", arguments, precision_));
+    return device.Download(arguments.y);
+  }
+
+  const LinearCase case_;
+  const Precision precision_;
+  const engine::FoldedMatrix matrix_;
+  const std::vector<float> x_, residual_;
+  cuda::emulated::Traffic shared_;
+};
+
+// Sums of mma are cut 2^-24 below their largest term at each step.
+void ExpectClose(const std::vector<float>& ours, const std::vector<float>& theirs) {
+  ASSERT_EQ(ours.size(), theirs.size());
+  for (size_t i = 0; i < ours.size(); ++i) ASSERT_NEAR(ours[i], theirs[i], 2e-5) << i;
+}
+
+constexpr LinearCase kCases[] = {
+    {.rows = 1, .inputs = 16, .outputs = 4},
+    {.rows = 31, .inputs = 48, .outputs = 100, .norm = true, .activation = Activation::kGelu},
+    {.rows = 33, .inputs = 80, .outputs = 64, .residual = true},
+    {.rows = 127, .inputs = 64, .outputs = 16, .norm = true, .residual = true},
+    {.rows = 128, .inputs = 128, .outputs = 72, .norm = true, .activation = Activation::kRelu},
+    {.rows = 130, .inputs = 32, .outputs = 132, .residual = true, .activation = Activation::kGelu},
+    {.rows = 3, .inputs = 176, .outputs = 196, .norm = true},
+    {.rows = 5, .inputs = 256, .outputs = 68, .norm = true},
+    {.rows = 65, .inputs = 272, .outputs = 12, .norm = true, .residual = true},
+    {.rows = 2, .inputs = 512, .outputs = 72, .norm = true, .activation = Activation::kGelu},
+    {.rows = 2, .inputs = 512, .outputs = 132},
+};
+
+class CudaFastLinear : public ::testing::TestWithParam<LinearCase> {};
+
+TEST_P(CudaFastLinear, Bf16IsThePlainKernels) {
+  Layers layers(GetParam(), Precision::kBf16);
+  ExpectClose(layers.Fast(), layers.Plain());
+}
+
+TEST_P(CudaFastLinear, Int8HasTheBitsOfThePlainKernels) {
+  Layers layers(GetParam(), Precision::kInt8);
+  EXPECT_TRUE(SameBits(layers.Fast(), layers.Plain()));
+}
+
+INSTANTIATE_TEST_SUITE_P(Cases, CudaFastLinear, ::testing::ValuesIn(kCases));
+
+TEST(CudaFastLinearOfLongRows, IsThePlainKernels) {
+  for (const bool norm : {false, true}) {
+    Layers bf16({.rows = 3, .inputs = 592, .outputs = 68, .norm = norm}, Precision::kBf16);
+    ExpectClose(bf16.Fast(), bf16.Plain());
+    Layers int8({.rows = 3, .inputs = 1024, .outputs = 20, .norm = norm}, Precision::kInt8);
+    EXPECT_TRUE(SameBits(int8.Fast(), int8.Plain()));
+  }
+}
+
+// The tiles of outputs are split into parts by the number of blocks.
+TEST(CudaFastLinearBits, AreTheSameWithAnySmsAndSchedule) {
+  for (const Precision precision : {Precision::kBf16, Precision::kInt8}) {
+    Layers layers({.rows = 140, .inputs = 48, .outputs = 260, .norm = true, .residual = true}, precision);
+    const std::vector<float> y = layers.Fast();
+    EXPECT_TRUE(SameBits(layers.Fast({.seed = 2, .sms = 1}), y));
+    EXPECT_TRUE(SameBits(layers.Fast({.seed = 3, .sms = 132}), y));
+  }
+}
+
+TEST(CudaFastLinearBits, OfARowDoNotDependOnItsPlace) {
+  const LinearCase all = {.rows = 131, .inputs = 32, .outputs = 20, .norm = true, .activation = Activation::kGelu};
+  const std::vector<float> x = RandomFloats(static_cast<size_t>(all.rows * all.inputs), 1);
+  for (const Precision precision : {Precision::kBf16, Precision::kInt8}) {
+    const std::vector<float> y = Layers(all, precision, x).Fast();
+    for (const int row : {0, 9, 40, 127, 128, 130}) {
+      LinearCase alone = all;
+      alone.rows = 1;
+      const auto begin = x.begin() + row * all.inputs;
+      const std::vector<float> of_row = Layers(alone, precision, {begin, begin + all.inputs}).Fast();
+      EXPECT_EQ(std::memcmp(of_row.data(), &y[static_cast<size_t>(row * all.outputs)],
+                            static_cast<size_t>(all.outputs) * sizeof(float)),
+                0)
+          << row;
+    }
+  }
+}
+
+TEST(CudaFastLinearBits, OfNanAreThoseOfItsRow) {
+  for (const bool norm : {false, true}) {
+    for (const Precision precision : {Precision::kBf16, Precision::kInt8}) {
+      const LinearCase of = {.rows = 20, .inputs = 48, .outputs = 68, .norm = norm, .activation = Activation::kRelu};
+      std::vector<float> x = RandomFloats(static_cast<size_t>(of.rows * of.inputs), 1);
+      x[static_cast<size_t>(7 * of.inputs + 5)] = NAN;
+      const std::vector<float> y = Layers(of, precision, x).Fast();
+      for (size_t i = 0; i < y.size(); ++i) EXPECT_EQ(std::isnan(y[i]), i / 68 == 7) << i;
+    }
+  }
+}
+
+TEST(CudaFastLinearTraffic, HasNoBankConflictsOfWeightsAndRows) {
+  Layers layers({.rows = 64, .inputs = 128, .outputs = 128, .residual = true}, Precision::kBf16);
+  static_cast<void>(layers.Fast({.sms = 1, .counts = true}));
+  EXPECT_EQ(layers.shared().passes, layers.shared().least_passes);
+}
+
+}  // namespace
+}  // namespace vitrine::testing
