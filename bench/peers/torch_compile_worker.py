@@ -3,10 +3,14 @@
 
 Prints images/s: with the batch on the device, and with a batch that is copied from pinned memory before each pass, as
 median, least and most of several windows. The copy of the next batch runs on a stream of its own beside the pass.
-Weights are random. Exit code 77 and a sentence if torch, timm or a GPU is missing.
+Weights are random. Each model is compiled once. With --beside, a command runs between rounds, so that both are measured
+in turn: --beside 'DIR/run --profile {model} --throughput {model} --batch {batch} --precision {precision}'.
+Exit code 77 and a sentence if torch, timm or a GPU is missing.
 """
 import argparse
+import shlex
 import statistics
+import subprocess
 import sys
 import time
 
@@ -59,7 +63,15 @@ class Copied:
         return logits
 
 
-def measure(torch, timm, name, precision, batch, seconds):
+def run_beside(command):
+    """Runs a command and prints its results, one a line."""
+    done = subprocess.run(shlex.split(command), stdout=subprocess.PIPE, text=True, check=False)
+    for line in done.stdout.splitlines():
+        if line.startswith(("ok ", "FAILED ")):
+            print(line, flush=True)
+
+
+def measure(torch, timm, name, precision, batch, seconds, rounds, beside):
     torch._dynamo.reset()
     images = torch.randn(batch, 3, 224, 224, device="cuda")
     model = timm.create_model(NAMES[name], pretrained=False).eval().cuda()
@@ -72,11 +84,15 @@ def measure(torch, timm, name, precision, batch, seconds):
             compiled(images)
         torch.cuda.synchronize()
         print(f"{name} {precision} batch {batch}: compiled in {time.perf_counter() - begin:.0f} s", file=sys.stderr)
-        for where, step in (("on the device", lambda: compiled(images)),
-                            ("copied from pinned memory", Copied(torch, compiled, images))):
-            rates = windows(torch, step, batch, seconds)
-            print(f"torch.compile max-autotune  {name:9} {precision:5} batch {batch:4}  {where:26}"
-                  f"{statistics.median(rates):9.0f} images/s ({min(rates):.0f} to {max(rates):.0f})", flush=True)
+        steps = (("on the device", lambda: compiled(images)),
+                 ("copied from pinned memory", Copied(torch, compiled, images)))
+        for _ in range(rounds):
+            for where, step in steps:
+                rates = windows(torch, step, batch, seconds)
+                print(f"torch.compile max-autotune {name} {precision} batch {batch}, {where}: "
+                      f"{statistics.median(rates):.0f} images/s ({min(rates):.0f} to {max(rates):.0f})", flush=True)
+            if beside:
+                run_beside(beside.format(model=name, precision=precision, batch=batch))
 
 
 def main():
@@ -85,6 +101,8 @@ def main():
     parser.add_argument("--precision", default="bf16", choices=["fp32", "bf16"])
     parser.add_argument("--batch", type=int, default=256)
     parser.add_argument("--seconds", type=float, default=0.5, help="of a window")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--beside", default="", help="command between rounds; {model}, {precision}, {batch} are replaced")
     arguments = parser.parse_args()
     try:
         import timm
@@ -98,7 +116,8 @@ def main():
     print(f"PyTorch {torch.__version__}, timm {timm.__version__}, {torch.cuda.get_device_name()}", flush=True)
     torch.set_float32_matmul_precision("high")
     for name in arguments.models.split(","):
-        measure(torch, timm, name, arguments.precision, arguments.batch, arguments.seconds)
+        measure(torch, timm, name, arguments.precision, arguments.batch, arguments.seconds, arguments.rounds,
+                arguments.beside)
     return 0
 
 
