@@ -22,11 +22,14 @@ namespace {
 constexpr int64_t kMayStay = int64_t{4} << 20;  // bytes that a driver may keep of what is freed
 constexpr int kThreads = 4;
 constexpr int kLeastSwaps = 2;
-constexpr char kForm[] = "xcit";
 
-// Returns the model that takes most memory: a small form where only such are compared.
-const char* LargestModel(const CheckSetting& setting) {
-  return setting.forms.empty() ? "xcit-n12" : kForm;
+// Returns a small model, whose batches are many: the first of the forms that are wanted.
+std::string SmallModel(const CheckSetting& setting) {
+  return setting.forms.empty() ? "xcit" : setting.forms.front();
+}
+// Returns a model as served; a small one where only forms are compared.
+std::string LargeModel(const CheckSetting& setting) {
+  return setting.forms.empty() ? "xcit-n12" : setting.forms.front();
 }
 
 using BackendHandle = std::shared_ptr<const Backend>;
@@ -79,12 +82,12 @@ absl::StatusOr<int> RunRandomBatch(const Expected& expected, const Backend& back
 }
 
 absl::StatusOr<std::string> Memory(const CheckSetting& setting) {
-  ASSIGN_OR_RETURN(const Measured model, MakeMeasured(LargestModel(setting), 1));
+  ASSIGN_OR_RETURN(const Measured model, MakeMeasured(LargeModel(setting), 1));
   int64_t weights = 0;
   for (const program::Weight& weight : model.subject.description().program().weights())
     weights += 4 * weight.elements();
   RETURN_IF_ERROR(model.subject.OnCard(setting, Precision::kBf16, model.images).status());  // loads code
-  std::string figures = absl::StrFormat("%s of %.1f MB:", LargestModel(setting), 1e-6 * static_cast<double>(weights));
+  std::string figures = absl::StrFormat("%s of %.1f MB:", LargeModel(setting), 1e-6 * static_cast<double>(weights));
   for (const Precision precision : kPrecisions) {
     ASSIGN_OR_RETURN(const DeviceStatus before, setting.library->status(setting.device));
     {
@@ -106,7 +109,7 @@ class Swap {
   explicit Swap(const CheckSetting& setting) : setting_(setting) {}
 
   absl::StatusOr<std::string> Run() {
-    ASSIGN_OR_RETURN(const Measured form, MakeMeasured(kForm, 1));
+    ASSIGN_OR_RETURN(const Measured form, MakeMeasured(SmallModel(setting_), 1));
     const auto [height, width] = std::pair(form.images.front().shape[1], form.images.front().shape[2]);
     std::vector<Subject> subjects;
     for (const uint64_t seed : {0, 1000}) {
@@ -184,10 +187,10 @@ class Swap {
 };
 
 absl::StatusOr<std::string> Refusal(const CheckSetting& setting) {
-  ASSIGN_OR_RETURN(const Measured form, MakeMeasured(kForm, 1));
+  ASSIGN_OR_RETURN(const Measured form, MakeMeasured(SmallModel(setting), 1));
   ASSIGN_OR_RETURN(const DeviceStatus before, setting.library->status(setting.device));
-  // A row of tokens takes at least 128 bytes, so one buffer of these cells is larger than the device.
-  const LargestImage too_large = {.cells = before.total_bytes / 100,
+  // A row of tokens takes at least 96 bytes, so few buffers of these cells are larger than the device.
+  const LargestImage too_large = {.cells = std::min<int64_t>(before.total_bytes / 50, 2'000'000'000),
                                   .pixels = static_cast<int64_t>(form.images.front().values.size())};
   const std::vector<const float*> weights = form.subject.weights();
   engine::WeightsInMemory source(weights);
@@ -208,7 +211,7 @@ absl::StatusOr<std::string> Refusal(const CheckSetting& setting) {
 
 absl::StatusOr<std::string> Load(const CheckSetting& setting) {
   std::vector<Expected> models;
-  ASSIGN_OR_RETURN(const Measured form, MakeMeasured(kForm, 1));
+  ASSIGN_OR_RETURN(const Measured form, MakeMeasured(SmallModel(setting), 1));
   const std::vector<int64_t>& shape = form.images.front().shape;
   for (const Precision precision : kPrecisions) {
     std::vector<FloatArray> images = Ragged(form.subject, static_cast<int>(shape[1]), static_cast<int>(shape[2]));
@@ -216,7 +219,7 @@ absl::StatusOr<std::string> Load(const CheckSetting& setting) {
     models.push_back(std::move(model));
   }
   {
-    ASSIGN_OR_RETURN(Measured large, MakeMeasured(LargestModel(setting), 4));
+    ASSIGN_OR_RETURN(Measured large, MakeMeasured(LargeModel(setting), 4));
     ASSIGN_OR_RETURN(Expected model, Expect(setting, large.subject, Precision::kBf16, std::move(large.images)));
     models.push_back(std::move(model));
   }

@@ -37,6 +37,8 @@ FakeGpu::FakeGpu() {
       chosen.memory_bytes = static_cast<size_t>(value);
     } else if (pair.first == "kernel_us") {
       chosen.kernel_microseconds = static_cast<int>(value);
+    } else if (pair.first == "rounding") {
+      chosen.rounding = static_cast<cuda::emulated::RoundingModel>(value);
     } else if (pair.first == "version") {
       chosen.version = static_cast<int>(value);
     } else if (pair.first == "free_after") {
@@ -64,7 +66,7 @@ void FakeGpu::Reset(const FakeSettings& chosen) {
   Forget();
   settings = chosen;
   machine_ = std::make_unique<cuda::emulated::Machine>(
-      cuda::emulated::MachineOptions{.seed = chosen.seed, .sms = chosen.multiprocessors});
+      cuda::emulated::MachineOptions{.seed = chosen.seed, .sms = chosen.multiprocessors, .rounding = chosen.rounding});
   random_.seed(chosen.seed);
   calls_.clear();
   all_calls_ = kernels_ = fail_at_ = hang_at_ = 0;
