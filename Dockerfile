@@ -4,6 +4,7 @@
 #   docker build --target server  -t vitrine-server .     for CPUs and GPUs, the default target
 #   docker build --target trainer -t vitrine-trainer .
 #   docker build --target client  -t vitrine-client .
+#   docker build --target gpu-check -t vitrine-gpu-check .
 #
 # The images contain the programs and all libraries that these need: no shell, no package manager, no Python, no
 # compiler. They run as user 65532 and need no writable file system.
@@ -35,7 +36,7 @@ ARG JOBS=
 COPY . .
 RUN --mount=type=cache,id=vitrine-ccache,target=/var/cache/ccache \
     export CCACHE_DIR && cmake --preset cuda -DVITRINE_REVISION="$VITRINE_REVISION" >/dev/null \
-    && script/build cuda ${JOBS:+-j$JOBS} vitrine-server vitrine_cuda_library vitrine \
+    && script/build cuda ${JOBS:+-j$JOBS} vitrine-server vitrine_cuda_library vitrine vitrine-gpu-check \
     && deploy/container/assemble-all /images && find build-cuda -name '*.[ao]' -delete
 
 # The same with LibTorch, for the trainer.
@@ -96,5 +97,14 @@ LABEL org.opencontainers.image.title="vitrine" \
 COPY --from=build /images/client /
 ENTRYPOINT ["/usr/bin/vitrine"]
 CMD ["--help"]
+
+# Checks a GPU and measures it: docker run --rm --gpus all -v "$PWD:/work" vitrine-gpu-check
+FROM image AS gpu-check
+LABEL org.opencontainers.image.title="vitrine-gpu-check" \
+      org.opencontainers.image.description="Checks that Vitrine computes on a GPU what it computes on a CPU"
+COPY --from=build /images/gpu-check /
+ENV NVIDIA_DRIVER_CAPABILITIES=compute,utility CUDA_CACHE_PATH=/tmp/cuda
+WORKDIR /work
+ENTRYPOINT ["/usr/bin/vitrine-gpu-check", "--repository=/usr/share/vitrine/bundled", "--samples=/usr/share/vitrine/samples"]
 
 FROM server

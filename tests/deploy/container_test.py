@@ -173,7 +173,7 @@ class Carried(unittest.TestCase):
 
     def test_images_have_the_programs_that_they_start(self) -> None:
         images = programs_of_images()
-        self.assertEqual(sorted(images), ["client", "server", "trainer"])
+        self.assertEqual(sorted(images), ["client", "gpu-check", "server", "trainer"])
         for stage in re.split(r"^FROM ", (SOURCE / "Dockerfile").read_text(), flags=re.M):
             name = stage.split("\n")[0].split(" AS ")[-1]
             started = set(re.findall(r'(?:ENTRYPOINT|CMD) \["/usr/bin/([\w-]+)"', stage))
@@ -249,7 +249,7 @@ class Dockerfile(unittest.TestCase):
     def test_images_run_as_another_user_and_say_what_they_are(self) -> None:
         stages = {first.split(" AS ")[-1]: (first.split()[0], stage)
                   for stage in self.stages[1:] for first in [stage.split("\n")[0]] if " AS " in first}
-        for name in ("server", "trainer", "client"):
+        for name in ("server", "trainer", "client", "gpu-check"):
             base, image = stages[name]
             while base != "scratch":  # with what it inherits
                 base, inherited = stages[base]
