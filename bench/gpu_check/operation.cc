@@ -19,7 +19,7 @@
 namespace vitrine {
 namespace {
 
-constexpr int64_t kMayStay = int64_t{4} << 20;  // bytes that a driver may keep of what is freed
+constexpr int64_t kMayStay = int64_t{32} << 20;  // bytes that a driver may keep of what is freed
 constexpr int kThreads = 4;
 constexpr int kLeastSwaps = 2;
 
