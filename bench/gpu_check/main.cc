@@ -12,6 +12,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
@@ -39,7 +40,7 @@ constexpr std::pair<const char*, Check> kChecks[] = {{"primitives", CheckPrimiti
                                                      {"load", CheckLoad}};
 
 struct Options {
-  int device = 0;
+  std::string device = "cuda:0";
   std::string repository = "models/bundled", samples = "samples", out;
   std::vector<std::string> checks, forms, profile, throughput, precisions = {"bf16"};
   std::vector<int> batches = {64, 256};
@@ -71,6 +72,14 @@ struct OpenedCard {
   std::unique_ptr<cuda::driver::Card> card;
   std::vector<std::pair<std::string, std::string>> facts;
 };
+
+// Returns N of "cuda:N" or "N".
+absl::StatusOr<int> DeviceNumber(const std::string& device) {
+  int number = 0;
+  const std::string text = device.starts_with("cuda:") ? device.substr(5) : device;
+  if (absl::SimpleAtoi(text, &number) && number >= 0) return number;
+  return WrongCommandLine(absl::InvalidArgumentError("--device must be cuda:0, cuda:1, ..., got " + device));
+}
 
 absl::StatusOr<OpenedCard> Open(int device) {
   OpenedCard opened;
@@ -108,10 +117,10 @@ bool Wants(const Options& options, const std::string& check) {
   return std::find(options.checks.begin(), options.checks.end(), check) != options.checks.end();
 }
 
-absl::Status RunAll(const Options& options, const OpenedCard& opened) {
+absl::Status RunAll(const Options& options, int device, const OpenedCard& opened) {
   ASSIGN_OR_RETURN(const MeasuredSetting profile, MeasuredOf(options, options.profile));
   ASSIGN_OR_RETURN(const MeasuredSetting throughput, MeasuredOf(options, options.throughput));
-  CheckSetting setting = {.device = options.device,
+  CheckSetting setting = {.device = device,
                           .library = opened.library,
                           .card = opened.card.get(),
                           .repository = options.repository,
@@ -135,17 +144,15 @@ absl::Status RunAll(const Options& options, const OpenedCard& opened) {
     page << report.Page(opened.facts);
     if (!page.flush()) return absl::UnavailableError("--out " + options.out + " cannot be written");
   }
-  std::printf("%d checks on cuda:%d, %d failed\n", report.checks(), options.device, report.failures());
+  std::printf("%d checks on cuda:%d, %d failed\n", report.checks(), device, report.failures());
   if (report.failures() == 0) return absl::OkStatus();
-  return absl::InternalError(absl::StrCat(report.failures(), " checks failed on cuda:", options.device));
+  return absl::InternalError(absl::StrCat(report.failures(), " checks failed on cuda:", device));
 }
 
 void AddOptions(CLI::App& app, Options& options) {
   std::vector<std::string> names;
   for (const auto& [name, check] : kChecks) names.emplace_back(name);
-  app.add_option("--device", options.device, "Number of the device: 0 for cuda:0")
-      ->capture_default_str()
-      ->check(CLI::Range(0, 127));
+  app.add_option("--device", options.device, "Device to check: cuda:N")->capture_default_str();
   app.add_option("--repository", options.repository, "Folder of published versions")->capture_default_str();
   app.add_option("--samples", options.samples, "Folder of images")->capture_default_str();
   app.add_option(
@@ -183,15 +190,17 @@ int Main(int argc, char** argv) {
       kProgram);
   AddOptions(app, options);
   if (const std::optional<int> code = ParseCommandLine(app, argc, argv)) return *code;
-  absl::StatusOr<OpenedCard> opened = Open(options.device);
+  const absl::StatusOr<int> device = DeviceNumber(options.device);
+  if (!device.ok()) return Fail(kProgram, device.status());
+  absl::StatusOr<OpenedCard> opened = Open(*device);
   if (!opened.ok()) {
     Fail(kProgram, absl::FailedPreconditionError(absl::StrCat(
-                       "device cuda:", options.device, " cannot be used: ", std::string(opened.status().message()))));
+                       "device cuda:", *device, " cannot be used: ", std::string(opened.status().message()))));
     return kExitNoDevice;
   }
   for (const auto& [name, value] : opened->facts)
     std::printf("%s%s%s\n", name.c_str(), name.empty() ? "" : ": ", value.c_str());
-  const absl::Status checked = RunAll(options, *opened);
+  const absl::Status checked = RunAll(options, *device, *opened);
   return checked.ok() ? kExitSuccess : Fail(kProgram, checked);
 }
 

@@ -60,6 +60,12 @@ class GpuCheck(unittest.TestCase):
         self.assertTrue(re.search(r"ok +throughput vit bf16 batch 1 +\d+ images/s", text), text)
         self.assertIn("1 checks on cuda:0, 0 failed", text)
 
+    def test_devices_are_named_as_the_server_names_them(self):
+        for device, code, words in (("cuda:1", 77, "there is no cuda:1"), ("cpu", 2, "--device must be cuda:0")):
+            found, text = run("--device", device)
+            self.assertEqual(found, code, text)
+            self.assertIn(words, text)
+
     def test_unknown_models_are_named(self):
         code, text = run("--profile", "xcit-n13")
         self.assertEqual(code, 1, text)
