@@ -115,10 +115,15 @@ def main():
         return 77
     print(f"PyTorch {torch.__version__}, timm {timm.__version__}, {torch.cuda.get_device_name()}", flush=True)
     torch.set_float32_matmul_precision("high")
+    failed = 0
     for name in arguments.models.split(","):
-        measure(torch, timm, name, arguments.precision, arguments.batch, arguments.seconds, arguments.rounds,
-                arguments.beside)
-    return 0
+        try:
+            measure(torch, timm, name, arguments.precision, arguments.batch, arguments.seconds, arguments.rounds,
+                    arguments.beside)
+        except Exception as error:  # the other models are measured all the same
+            print(f"torch_compile_worker: {name}: {type(error).__name__}: {error}", file=sys.stderr, flush=True)
+            failed = 1
+    return failed
 
 
 if __name__ == "__main__":
