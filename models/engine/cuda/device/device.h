@@ -16,8 +16,9 @@
 #define VITRINE_TABLE __device__ const
 // Before a loop over elements of an array in registers: an index must be known when it is compiled.
 #define VITRINE_UNROLL _Pragma("unroll")
-// Before a loop that is not unrolled, so that its next turns take no registers for what they load.
-#define VITRINE_ROLLED _Pragma("unroll 1")
+// Before a loop of which so many turns are unrolled; with 1, later turns take no registers for what they load.
+#define VITRINE_UNROLL_BY(count) VITRINE_PRAGMA(unroll count)
+#define VITRINE_PRAGMA(text) _Pragma(#text)
 // A kernel: VITRINE_KERNEL(name, Arguments) { ... arguments ... }
 #define VITRINE_KERNEL(name, Arguments) extern "C" __global__ void name(const __grid_constant__ Arguments arguments)
 // A kernel for blocks of `threads`, whose registers let an SM hold `blocks` of them.

@@ -16,7 +16,7 @@
 #define VITRINE_DEVICE inline
 #define VITRINE_TABLE inline constexpr
 #define VITRINE_UNROLL
-#define VITRINE_ROLLED
+#define VITRINE_UNROLL_BY(count)
 #define VITRINE_KERNEL(name, Arguments) inline void name(const Arguments& arguments)
 #define VITRINE_BOUNDED_KERNEL(name, Arguments, threads, blocks) VITRINE_KERNEL(name, Arguments)
 

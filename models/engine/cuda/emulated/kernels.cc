@@ -89,7 +89,6 @@ const std::vector<NamedKernel>& Kernels() {
       VITRINE_NAMED(fast_perceptron_128),
       VITRINE_NAMED(fast_perceptron_192),
       VITRINE_NAMED(fast_perceptron_256),
-      VITRINE_NAMED(fast_perceptron_384),
   };
   return *kernels;
 }

@@ -80,7 +80,7 @@ bool SuitsFastPerceptron(const engine::PerceptronStep& step, const PerceptronArg
   const engine::LinearStep &first = step.first, &second = step.second;
   const Matrix &x = arguments.x, &y = arguments.y;
   if (first.matrix.precision != Precision::kBf16 || second.matrix.precision != Precision::kBf16) return false;
-  const bool has_kernel = x.columns == 128 || x.columns == 192 || x.columns == 256 || x.columns == 384;
+  const bool has_kernel = x.columns == 128 || x.columns == 192 || x.columns == 256;
   if (!has_kernel || y.columns != x.columns || arguments.hidden % kWeightRows != 0) return false;
   return second.activation == Activation::kNone && HasVectors(x) && HasVectors(y) && HasVectors(arguments.residual);
 }
@@ -98,7 +98,6 @@ Launch FastPerceptron(std::string step, const PerceptronArguments& arguments) {
   if (width == 128) SetTiles<128>(launch);
   if (width == 192) SetTiles<192>(launch);
   if (width == 256) SetTiles<256>(launch);
-  if (width == 384) SetTiles<384>(launch);
   return launch;
 }
 

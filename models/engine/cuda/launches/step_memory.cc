@@ -42,7 +42,6 @@ int64_t StepMemory::MostRows(RowsOf rows) const {
 
 Matrix StepMemory::At(engine::Operand operand) const {
   const engine::Buffer& buffer = lowered_.buffers[static_cast<size_t>(operand.buffer)];
-  // While memory is measured, addresses begin at 0, which tells how they are aligned.
   // NOLINTNEXTLINE(performance-no-int-to-ptr)
   float* const data = measures() ? reinterpret_cast<float*>(static_cast<size_t>(operand.first) * sizeof(float))
                                  : slots_[static_cast<size_t>(buffer.slot)] + operand.first;

@@ -24,7 +24,7 @@ struct BatchMemory {
 };
 
 // Addresses for the launches of a plan. Launches are made twice: to learn the sizes of the memory that the plan needs
-// at the same time, when addresses are null, and with a place for each of them.
+// at the same time, without addresses, and with a place for each of them.
 class StepMemory {
  public:
   // Appends the sizes in bytes to `sizes`, complete after Finish.
@@ -44,6 +44,7 @@ class StepMemory {
   const float* pixels() const { return pixels_; }
 
   int64_t MostRows(RowsOf rows) const;
+  // Returns addresses that begin at 0 while sizes are learned, so that they have the alignment of the later ones.
   Matrix At(engine::Operand operand) const;
   Matrix At(const std::optional<engine::Operand>& operand) const { return operand ? At(*operand) : Matrix(); }
 

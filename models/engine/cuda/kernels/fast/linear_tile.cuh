@@ -31,19 +31,25 @@ VITRINE_DEVICE void Multiply(int32_t (&d)[4], const uint32_t (&a)[4], const uint
   MultiplyBytes(d, a, b);
 }
 
+// Activates place(0) to place(kCount - 1). The activation is chosen once, so that their latencies overlap.
+template <int kCount, class Place>
+VITRINE_DEVICE void ActivateAll(const GeluTable& gelu, Activation activation, Place place) {
+  if (activation == Activation::kGelu) {
+    VITRINE_UNROLL
+    for (int i = 0; i < kCount; ++i) place(i) = gelu.Of(place(i));
+  } else if (activation == Activation::kRelu) {
+    VITRINE_UNROLL
+    for (int i = 0; i < kCount; ++i) place(i) = Most(0, place(i));
+  }
+}
+
 // Four outputs of a lane in each of kRows rows. What is chosen, loaded and written is so for all rows at once.
 template <int kRows>
 struct Outputs {
   float v[kRows][4];
 
   VITRINE_DEVICE void Activate(const GeluTable& gelu, Activation activation) {
-    if (activation == Activation::kGelu) {
-      VITRINE_UNROLL
-      for (int i = 0; i < 4 * kRows; ++i) v[i / 4][i % 4] = gelu.Of(v[i / 4][i % 4]);
-    } else if (activation == Activation::kRelu) {
-      VITRINE_UNROLL
-      for (int i = 0; i < 4 * kRows; ++i) v[i / 4][i % 4] = Most(0, v[i / 4][i % 4]);
-    }
+    ActivateAll<4 * kRows>(gelu, activation, [&](int i) -> float& { return v[i / 4][i % 4]; });
   }
 
   // Adds the residual and writes rows first, first + 8, ... that are before `end`, from `column` on.
@@ -236,7 +242,7 @@ class LinearBlock {
     const int stride = x().stride;
     const Shared<uint16_t> rows = x().data + ((row_of_warp() + lane % 16) * stride + of_panel * kChunk + lane / 16 * 8);
     const Shared<uint16_t> w = weights + OutputOrder::Row(lane) * kChunk;
-    VITRINE_ROLLED
+    VITRINE_UNROLL_BY(1)
     for (int step = 0; step < kChunk / 16; ++step) {
       uint32_t left[2][4];
       VITRINE_UNROLL

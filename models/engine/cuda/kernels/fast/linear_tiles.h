@@ -35,7 +35,7 @@ static_assert(LinearTiles::SharedBytes(LinearTiles::kLongest) <= 99 << 10);
 template <int kWidth>
 struct PerceptronTiles {
   static constexpr int kBlocks = kWidth <= 128 ? 2 : 1;
-  static constexpr int kWarps = kWidth <= 128 || kWidth > 256 ? 4 : 8;
+  static constexpr int kWarps = kWidth <= 128 ? 4 : 8;
   static constexpr int kStrip = kWidth <= 192 ? 64 : 32;
   static constexpr int kPart = kBlocks == 2 ? 32 : kStrip;
   static constexpr int kThreads = 32 * kWarps, kRows = 16 * kBlocks * kWarps;

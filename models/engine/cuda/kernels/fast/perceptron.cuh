@@ -12,7 +12,6 @@
 //   128          128         128        68 kB            128
 //   192          128         256        98 kB             96
 //   256          128         256        98 kB            128
-//   384           64         128        97 kB            192
 //
 // Global memory: x is read once, the residual once (from the L2 cache if it is x), y written once; the weights come
 // from the L2 cache for each tile. XCiT-N12 at 224 x 224, a layer: 200 to 300 kB and 400 kB of weights an image for 51
@@ -55,7 +54,7 @@ class PerceptronBlock {
     CopyFirst(0);
     Load(first);
     Sums sums = {};
-    VITRINE_ROLLED
+    VITRINE_UNROLL_BY(1)
     for (int strip = 0; strip < arguments_.hidden; strip += kStrip) {
       WaitCopies<0>();
       SyncBlock();  // the first weights are there, and the second ones are done with
@@ -114,7 +113,7 @@ class PerceptronBlock {
     const Shared<uint16_t> x = x_.data + ((row_of_warp() + lane % 16) * x_.stride + lane / 16 * 8);
     const Shared<uint16_t> w = FirstWeights() + (part + lane % 8 + lane / 16 * 8) * kWidth;
     Hidden sums = {};
-    VITRINE_ROLLED
+    VITRINE_UNROLL_BY(4)
     for (int step = 0; step < kWidth / 16; ++step) {
       uint32_t left[kBlocks][4];
       VITRINE_UNROLL
@@ -132,7 +131,9 @@ class PerceptronBlock {
       }
     }
     AddBias(strip + part + lane % 4 * 2, sums);
-    ActivateHidden(sums);
+    ActivateAll<kBlocks * kPart / 2>(gelu_, arguments_.activation, [&](int i) -> float& {
+      return sums[i / (kPart / 2)][i / 4 % (kPart / 8)][i % 4];
+    });
     VITRINE_UNROLL
     for (int i = 0; i < kBlocks; ++i) {
       VITRINE_UNROLL
@@ -153,14 +154,6 @@ class PerceptronBlock {
       for (int i = 0; i < 4 * kBlocks; ++i) sums[i / 4][eight][i % 4] += of.v[i % 2];
     }
   }
-  VITRINE_DEVICE void ActivateHidden(Hidden& sums) const {
-    VITRINE_UNROLL
-    for (int i = 0; i < kBlocks * kPart / 2; ++i) {
-      float& value = sums[i / (kPart / 2)][i / 4 % (kPart / 8)][i % 4];
-      value = gelu_.Activated(value, arguments_.activation);
-    }
-  }
-
   VITRINE_DEVICE void MultiplySecond(const uint32_t (&hidden)[kBlocks][kStrip / 16][4], Sums& sums) const {
     const int lane = Opaque(Lane()), row = OutputOrder::Row(lane);
     VITRINE_UNROLL
@@ -209,7 +202,6 @@ class PerceptronBlock {
 VITRINE_PERCEPTRON(128)
 VITRINE_PERCEPTRON(192)
 VITRINE_PERCEPTRON(256)
-VITRINE_PERCEPTRON(384)
 
 }  // namespace vitrine::cuda
 

@@ -15,9 +15,9 @@ struct RowTile {
   int width;  // of a row, whose end is filled with zeros
 };
 
-// kRows rows of up to 32 kValues columns in the registers of a warp: lane l has columns l, l + 32, ... So a warp loads
-// neighbouring columns at once, and a lane sums the columns that the vectors of SumOfRow have in one lane, in their
-// order: sums have the bits of the plain kernels.
+// kRows rows of up to 32 kValues columns, a multiple of 16, in the registers of a warp: lane l has columns l, l + 32,
+// ... So a warp loads neighbouring columns at once, and a lane sums the columns that the vectors of SumOfRow have in
+// one lane, in their order: sums have the bits of the plain kernels.
 template <int kRows, int kValues>
 struct WarpRows {
   const int lane = Opaque(Lane());
@@ -89,7 +89,7 @@ struct WarpRows {
 
 // Calls act(row of the tile) for the first of every kRows rows of this warp.
 template <int kRows, class Act>
-VITRINE_DEVICE void ForRowsOfWarp(int rows, Act act) {
+VITRINE_DEVICE void ForRowGroups(int rows, Act act) {
   for (int row = Opaque(Thread()) / kWarp * kRows; row < rows; row += Threads() / kWarp * kRows) act(row);
 }
 
@@ -97,7 +97,7 @@ VITRINE_DEVICE void ForRowsOfWarp(int rows, Act act) {
 template <int kValues>
 VITRINE_DEVICE void LoadNormalized(const Matrix& x, float epsilon, int first, int end, const RowTile& to) {
   constexpr int kRows = kValues > 8 ? 32 / kValues : 4;
-  ForRowsOfWarp<kRows>(to.rows, [&](int row) {
+  ForRowGroups<kRows>(to.rows, [&](int row) {
     WarpRows<kRows, kValues> x_rows;
     x_rows.Load(x, first + row, end);
     const RowStatistics of_lane = x_rows.Describe(x.columns, epsilon);
@@ -127,7 +127,7 @@ template <int kValues>
 VITRINE_DEVICE void LoadBytes(const Matrix& x, bool normalizes, float epsilon, int first, int end, const RowTile& to) {
   constexpr int kRows = kValues > 8 ? 32 / kValues : 4;
   const Shared<uint8_t> bytes = ViewAs<uint8_t>(to.data);
-  ForRowsOfWarp<kRows>(to.rows, [&](int row) {
+  ForRowGroups<kRows>(to.rows, [&](int row) {
     WarpRows<kRows, kValues> x_rows;
     x_rows.Load(x, first + row, end);
     float low[kRows], negative[kRows];  // the least, and minus the largest
