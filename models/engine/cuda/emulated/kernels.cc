@@ -10,6 +10,7 @@
 #include "models/engine/cuda/kernels/fast/convolve.cuh"
 #include "models/engine/cuda/kernels/fast/depthwise.cuh"
 #include "models/engine/cuda/kernels/fast/gelu.cuh"
+#include "models/engine/cuda/kernels/fast/linear_fp32.cuh"
 #include "models/engine/cuda/kernels/fast/linear_tile.cuh"
 #include "models/engine/cuda/kernels/fast/perceptron.cuh"
 #include "models/engine/cuda/kernels/fast/rows.cuh"
@@ -84,6 +85,7 @@ const std::vector<NamedKernel>& Kernels() {
       VITRINE_NAMED(attend_channels_48),
       VITRINE_NAMED(primitive_floats),
       VITRINE_NAMED(primitive_products),
+      VITRINE_NAMED(fast_linear_fp32),
       VITRINE_NAMED(fast_linear_bf16),
       VITRINE_NAMED(fast_linear_int8),
       VITRINE_NAMED(fast_perceptron_128),

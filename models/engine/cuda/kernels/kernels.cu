@@ -7,6 +7,7 @@
 #include "models/engine/cuda/kernels/fast/convolve.cuh"
 #include "models/engine/cuda/kernels/fast/depthwise.cuh"
 #include "models/engine/cuda/kernels/fast/gelu.cuh"
+#include "models/engine/cuda/kernels/fast/linear_fp32.cuh"
 #include "models/engine/cuda/kernels/fast/linear_tile.cuh"
 #include "models/engine/cuda/kernels/fast/perceptron.cuh"
 #include "models/engine/cuda/kernels/fast/rows.cuh"

@@ -64,6 +64,19 @@ Launch FastLinear(std::string step, const FastLinearArguments& arguments, Precis
   return launch;
 }
 
+bool SuitsFastLinear(const LinearArguments& arguments) {
+  const Matrix &x = arguments.x, &y = arguments.y;
+  if (x.columns % kVector != 0 || y.columns % kVector != 0) return false;
+  return HasVectors(x) && HasVectors(y) && HasVectors(arguments.residual);
+}
+
+Launch FastLinear(std::string step, const LinearArguments& arguments) {
+  Launch launch = MakeLaunch(std::move(step), "vitrine_fast_linear_fp32", arguments);
+  launch.threads = LinearFp32Tiles::kThreads;
+  launch.shared_bytes = LinearFp32Tiles::kSharedBytes;
+  return launch;
+}
+
 PerceptronArguments FastArguments(const engine::PerceptronStep& step, const Batch& batch, const Matrix& x,
                                   const Matrix& y, const Matrix& residual) {
   return {.batch = batch,

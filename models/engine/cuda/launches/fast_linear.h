@@ -24,6 +24,11 @@ void SetWeights(FastLinearArguments& arguments, const DeviceMatrix& matrix);
 // Requires SuitsFastLinear.
 Launch FastLinear(std::string step, const FastLinearArguments& arguments, Precision precision);
 
+// --- fp32, with the bits of the plain kernels; weights are in MatrixLayout::kByInputs
+
+bool SuitsFastLinear(const LinearArguments& arguments);
+Launch FastLinear(std::string step, const LinearArguments& arguments);
+
 // --- perceptrons in bf16, whose hidden rows are in no memory; as above
 
 PerceptronArguments FastArguments(const engine::PerceptronStep& step, const Batch& batch, const Matrix& x,

@@ -100,8 +100,13 @@ class LaunchMaker : public StepMemory {
     }
     const bool narrow = matrix.precision == Precision::kBf16;
     const void* const weights = narrow ? static_cast<const void*>(matrix.bf16) : matrix.fp32;
-    Add(narrow ? "vitrine_linear_bf16" : "vitrine_linear_fp32",
-        LinearArguments{batch_, x, y, At(step.residual), statistics, weights, matrix.bias, step.activation});
+    const LinearArguments arguments = {batch_,     x,       y,           At(step.residual),
+                                       statistics, weights, matrix.bias, step.activation};
+    if (fast_ && !narrow && SuitsFastLinear(arguments)) {
+      plan_.launches.push_back(FastLinear(name_, arguments));
+    } else {
+      Add(narrow ? "vitrine_linear_bf16" : "vitrine_linear_fp32", arguments);
+    }
   }
 
   void Do(const engine::LinearStep& step) { AddLinear(At(step.x), step, At(step.y)); }

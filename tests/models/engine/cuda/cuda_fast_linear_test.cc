@@ -61,9 +61,11 @@ class Layers {
                      cuda::LinearBytesArguments{device.batch(), bytes, ranges, case_.inputs, y, residual, weights.int8,
                                                 weights.bias, weights.scale, weights.sums, case_.activation}));
     } else {
-      device.Run(MakeLaunch("plain", "vitrine_linear_bf16",
-                            cuda::LinearArguments{device.batch(), x, y, residual, statistics, weights.bf16,
-                                                  weights.bias, case_.activation}));
+      const bool fp32 = precision_ == Precision::kFp32;
+      const void* const numbers = fp32 ? static_cast<const void*>(weights.fp32) : weights.bf16;
+      device.Run(MakeLaunch(
+          "plain", fp32 ? "vitrine_linear_fp32" : "vitrine_linear_bf16",
+          cuda::LinearArguments{device.batch(), x, y, residual, statistics, numbers, weights.bias, case_.activation}));
     }
     return device.Download(y);
   }
@@ -78,7 +80,24 @@ class Layers {
   const cuda::emulated::Traffic& shared() const { return shared_; }
 
  private:
+  std::vector<float> FastFp32On(RowLaunches& device) {
+    cuda::DeviceMatrices matrices(device.buffers());
+    const cuda::DeviceMatrix& weights = matrices.Find(matrix_, MatrixLayout::kByInputs);
+    const Matrix x = device.Upload(x_, case_.inputs), y = device.Allocate(case_.outputs);
+    const cuda::LinearArguments arguments = {device.batch(),
+                                             x,
+                                             y,
+                                             case_.residual ? device.Upload(residual_, case_.outputs) : Matrix(),
+                                             case_.norm ? device.Describe(x) : nullptr,
+                                             weights.fp32,
+                                             weights.bias,
+                                             case_.activation};
+    EXPECT_TRUE(cuda::SuitsFastLinear(arguments));
+    device.Run(cuda::FastLinear("fast", arguments));
+    return device.Download(y);
+  }
   std::vector<float> FastOn(RowLaunches& device) {
+    if (precision_ == Precision::kFp32) return FastFp32On(device);
     cuda::DeviceMatrices matrices(device.buffers());
     const Matrix x = device.Upload(x_, case_.inputs);
     engine::LinearStep step = {.x = {}, .y = {}, .activation = case_.activation, .matrix = matrix_};
@@ -132,6 +151,11 @@ TEST_P(CudaFastLinear, Int8HasTheBitsOfThePlainKernels) {
   EXPECT_TRUE(SameBits(layers.Fast(), layers.Plain()));
 }
 
+TEST_P(CudaFastLinear, Fp32HasTheBitsOfThePlainKernels) {
+  Layers layers(GetParam(), Precision::kFp32);
+  EXPECT_TRUE(SameBits(layers.Fast(), layers.Plain()));
+}
+
 INSTANTIATE_TEST_SUITE_P(Cases, CudaFastLinear, ::testing::ValuesIn(kCases));
 
 TEST(CudaFastLinearOfLongRows, IsThePlainKernels) {
@@ -145,7 +169,7 @@ TEST(CudaFastLinearOfLongRows, IsThePlainKernels) {
 
 // The tiles of outputs are split into parts by the number of blocks.
 TEST(CudaFastLinearBits, AreTheSameWithAnySmsAndSchedule) {
-  for (const Precision precision : {Precision::kBf16, Precision::kInt8}) {
+  for (const Precision precision : {Precision::kFp32, Precision::kBf16, Precision::kInt8}) {
     Layers layers({.rows = 140, .inputs = 48, .outputs = 260, .norm = true, .residual = true}, precision);
     const std::vector<float> y = layers.Fast();
     EXPECT_TRUE(SameBits(layers.Fast({.seed = 2, .sms = 1}), y));
@@ -156,7 +180,7 @@ TEST(CudaFastLinearBits, AreTheSameWithAnySmsAndSchedule) {
 TEST(CudaFastLinearBits, OfARowDoNotDependOnItsPlace) {
   const LinearCase all = {.rows = 131, .inputs = 32, .outputs = 20, .norm = true, .activation = Activation::kGelu};
   const std::vector<float> x = RandomFloats(static_cast<size_t>(all.rows * all.inputs), 1);
-  for (const Precision precision : {Precision::kBf16, Precision::kInt8}) {
+  for (const Precision precision : {Precision::kFp32, Precision::kBf16, Precision::kInt8}) {
     const std::vector<float> y = Layers(all, precision, x).Fast();
     for (const int row : {0, 9, 40, 127, 128, 130}) {
       LinearCase alone = all;
@@ -173,7 +197,7 @@ TEST(CudaFastLinearBits, OfARowDoNotDependOnItsPlace) {
 
 TEST(CudaFastLinearBits, OfNanAreThoseOfItsRow) {
   for (const bool norm : {false, true}) {
-    for (const Precision precision : {Precision::kBf16, Precision::kInt8}) {
+    for (const Precision precision : {Precision::kFp32, Precision::kBf16, Precision::kInt8}) {
       const LinearCase of = {.rows = 20, .inputs = 48, .outputs = 68, .norm = norm, .activation = Activation::kRelu};
       std::vector<float> x = RandomFloats(static_cast<size_t>(of.rows * of.inputs), 1);
       x[static_cast<size_t>(7 * of.inputs + 5)] = NAN;
@@ -184,9 +208,11 @@ TEST(CudaFastLinearBits, OfNanAreThoseOfItsRow) {
 }
 
 TEST(CudaFastLinearTraffic, HasNoBankConflictsOfWeightsAndRows) {
-  Layers layers({.rows = 64, .inputs = 128, .outputs = 128, .residual = true}, Precision::kBf16);
-  static_cast<void>(layers.Fast({.sms = 1, .counts = true}));
-  EXPECT_EQ(layers.shared().passes, layers.shared().least_passes);
+  for (const Precision precision : {Precision::kFp32, Precision::kBf16}) {
+    Layers layers({.rows = 64, .inputs = 128, .outputs = 128, .residual = true}, precision);
+    static_cast<void>(layers.Fast({.sms = 1, .counts = true}));
+    EXPECT_EQ(layers.shared().passes, layers.shared().least_passes) << Name(precision);
+  }
 }
 
 }  // namespace

@@ -46,6 +46,15 @@ struct PerceptronTiles {
   static_assert(kSharedBytes <= 99 << 10);
 };
 
+// Of a linear layer in fp32.
+struct LinearFp32Tiles {
+  static constexpr int kThreads = 128, kRows = 64, kColumns = 64;
+  static constexpr int kStep = 32;            // of k, in a stage
+  static constexpr int kXStride = kStep + 4;  // floats: 4 rows in different banks
+  static constexpr int kXBytes = kRows * kXStride * 4, kStageBytes = kXBytes + kStep * kColumns * 4;
+  static constexpr int kSharedBytes = 2 * kStageBytes;
+};
+
 }  // namespace vitrine::cuda
 
 #endif  // VITRINE_MODELS_ENGINE_CUDA_KERNELS_FAST_LINEAR_TILES_H_
