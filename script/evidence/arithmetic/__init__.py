@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Decides claims by arithmetic on the papers' own figures and by exact counts: one function a claim, named by its id.
+
+A function takes the paper's printed figures and returns a Finding. A claim of several parts agrees only if every part does.
+Where the words allow several readings, the function takes the one that is best for the paper, and its sentence says which.
+"""
+import dataclasses
+
+
+@dataclasses.dataclass(frozen=True)
+class Finding:
+    agrees: bool
+    text: str
+
+
+TEXT_AND_TABLE = "Text and table agree."
+
+
+def decide(paper, claim, printed):
+    """Returns the Finding of a claim, or None if no function decides it."""
+    from arithmetic import paper000, paper001, paper002, paper003, paper004
+    papers = {"000": paper000, "001": paper001, "002": paper002, "003": paper003, "004": paper004}
+    function = getattr(papers[paper], claim.lower(), None)
+    return function(printed) if function else None

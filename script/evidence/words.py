@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The words that each kind of evidence allows, and how findings become words."""
+import re
+
+WORDS = {
+    "arithmetic": ("consistent", "contradicted by its own table"),
+    "outputs": ("confirmed", "contradicted"),
+    "run": ("reproduced", "refuted", "equivalent within", "undecided"),
+    "reduced": ("holds here", "does not hold here", "undecided here"),
+    "none": ("none",),
+}
+TITLES = {
+    "arithmetic": "arithmetic on print, exact counts",
+    "outputs": "the authors' stored outputs and code",
+    "run": "same model, data and length",
+    "reduced": "shorter, smaller or other data",
+    "none": "none",
+}
+NOT_YET, OUT_OF_REACH = "none: not yet run", "none: out of reach"
+
+
+def allowed(evidence, word):
+    """True if the word is one of its kind of evidence; an undecided claim of runs states the n it needs."""
+    if evidence not in WORDS:
+        return False
+    if evidence == "run" and word.startswith("equivalent"):
+        return bool(re.fullmatch(r"equivalent within [\d.e-]+", word))
+    if evidence == "run" and word.startswith("undecided"):
+        return bool(re.fullmatch(r"undecided, n needed: .+|undecided, n needed \d+", word))
+    return word in WORDS[evidence] or bool(re.fullmatch(r"undecided here, n needed.*", word)) and evidence == "reduced"
+
+
+def of_finding(evidence, agrees):
+    return WORDS[evidence][0 if agrees else 1]
+
+
+def of_verdicts(verdicts):
+    """Returns the word of a claim whose rules all have verdicts: the weakest of theirs."""
+    words = [verdict.word for verdict in verdicts]
+    for start in ("refuted", "does not hold here", "undecided", "equivalent"):
+        for word in words:
+            if word.startswith(start):
+                return word
+    return words[0]
+
+
+def counted(claim):
+    """Returns the word under which a claim is counted: its beginning, without figures."""
+    if claim.evidence == "none":
+        return NOT_YET if claim.missing.startswith("not yet run") else OUT_OF_REACH
+    return next(word for word in WORDS[claim.evidence] if claim.word.startswith(word))
