@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Student's t, the sign test, rank correlation and Holm's correction, from their definitions."""
+import dataclasses
+import math
+import random
+
+
+@dataclasses.dataclass(frozen=True)
+class Estimate:
+    """A mean with its 95 % interval, of n independent values."""
+
+    mean: float
+    low: float
+    high: float
+    deviation: float
+    n: int
+
+
+def beta_share(x, a, b):
+    """Returns the regularised incomplete beta function, by Lentz's continued fraction."""
+    if x <= 0 or x >= 1:
+        return float(x >= 1)
+    if x > (a + 1) / (a + b + 2):
+        return 1 - beta_share(1 - x, b, a)
+    front = math.exp(math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b) + a * math.log(x) + b * math.log(1 - x)) / a
+    upper, lower, result = 1.0, 0.0, 1.0
+    for i in range(300):
+        m = i // 2
+        if i == 0:
+            term = 1.0
+        elif i % 2:
+            term = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1))
+        else:
+            term = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m))
+        lower = 1 / (1 + term * lower)
+        upper = 1 + term / upper
+        result *= upper * lower
+        if abs(upper * lower - 1) < 1e-13:
+            break
+    return front * (result - 1)
+
+
+def t_tail(t, freedom):
+    """Returns the probability of a value above t."""
+    if math.isinf(t):
+        return 0.0 if t > 0 else 1.0
+    half = 0.5 * beta_share(freedom / (freedom + t * t), freedom / 2, 0.5)
+    return half if t > 0 else 1 - half
+
+
+def t_quantile(tail, freedom):
+    """Returns the t above which the probability is `tail`, below 1/2."""
+    low, high = 0.0, 1e6
+    for _ in range(200):
+        middle = (low + high) / 2
+        low, high = (middle, high) if t_tail(middle, freedom) > tail else (low, middle)
+    return high
+
+
+def estimate(values):
+    n = len(values)
+    mean = sum(values) / n
+    if n < 2:
+        return Estimate(mean, -math.inf, math.inf, math.inf, n)
+    deviation = math.sqrt(sum((value - mean) ** 2 for value in values) / (n - 1))
+    half = t_quantile(0.025, n - 1) * deviation / math.sqrt(n)
+    return Estimate(mean, mean - half, mean + half, deviation, n)
+
+
+def chance_above(values, bound):
+    """Returns the one-sided p that values with a true mean of `bound` have a mean as high as theirs."""
+    found = estimate(values)
+    if found.n < 2:
+        return 1.0
+    if found.deviation == 0:
+        return 0.0 if found.mean > bound else 1.0
+    return t_tail((found.mean - bound) * math.sqrt(found.n) / found.deviation, found.n - 1)
+
+
+def sign_test(values):
+    """Returns the two-sided p of the signs of the values; zeros are left out."""
+    above, below = sum(v > 0 for v in values), sum(v < 0 for v in values)
+    n, most = above + below, max(above, below)
+    return min(1.0, 2 * sum(math.comb(n, k) for k in range(most, n + 1)) / 2 ** n) if n else 1.0
+
+
+def holm(chances):
+    """Returns p values corrected for their number, in their order."""
+    order = sorted(range(len(chances)), key=chances.__getitem__)
+    corrected, highest = [0.0] * len(chances), 0.0
+    for rank, index in enumerate(order):
+        highest = max(highest, min(1.0, (len(chances) - rank) * chances[index]))
+        corrected[index] = highest
+    return corrected
+
+
+def ranks(values):
+    order = sorted(values)
+    return [order.index(v) + (order.count(v) - 1) / 2 for v in values]
+
+
+def rank_correlation(xs, ys):
+    """Returns Spearman's rho; 0 where one side is constant."""
+    left, right = ranks(xs), ranks(ys)
+    middle = (len(xs) - 1) / 2
+    a, b = [x - middle for x in left], [y - middle for y in right]
+    scale = math.sqrt(sum(x * x for x in a) * sum(y * y for y in b))
+    return sum(x * y for x, y in zip(a, b)) / scale if scale else 0.0
+
+
+def rank_correlation_chance(xs, ys, draws=20000):
+    """Returns the one-sided p of a rho as high as this, by permutations that a seed fixes."""
+    found, draw, shuffled = rank_correlation(xs, ys), random.Random(1), list(ys)
+    hits = 0
+    for _ in range(draws):
+        draw.shuffle(shuffled)
+        hits += rank_correlation(xs, shuffled) >= found - 1e-12
+    return (hits + 1) / (draws + 1)
+
+
+def pairs_needed(deviation, distance):
+    """Returns how many pairs show a distance with a probability of 80 % at 5 %."""
+    if distance == 0 or math.isinf(deviation):
+        return None
+    return max(3, math.ceil(((1.96 + 0.84) * deviation / distance) ** 2) + 1)

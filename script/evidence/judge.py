@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Decides claims by runs: applies a rule that was written before them, and corrects the p values of one table by Holm."""
+import dataclasses
+import math
+
+import intervals
+from records import Broken
+from runs import select
+
+LEVEL = 0.05
+FEW = 6  # pairs below this number must also agree in sign
+
+
+@dataclasses.dataclass(frozen=True)
+class Outcome:
+    """What runs say about one rule, before the correction."""
+
+    estimate: intervals.Estimate
+    p_holds: float
+    p_fails: float
+    values: list
+    distance: float  # of the estimate from the bound that decides
+
+
+@dataclasses.dataclass(frozen=True)
+class Verdict:
+    word: str
+    text: str
+    values: list
+
+
+def differences(rule, experiment, runs):
+    metric, lower = rule.metric, experiment.lower_is_better or rule.metric.endswith("loss")
+    first = select(experiment, runs, rule.of, metric, lower)
+    second = select(experiment, runs, rule.to, metric, lower)
+    pairs = sorted(first.keys() & second.keys(), key=str)
+    if not pairs:
+        raise Broken(f"{experiment.name}: no pairs for {rule.says!r}")
+    # Two failures of a pair say nothing about their difference.
+    found = [first[key] - second[key] for key in pairs if not (math.isinf(first[key]) and math.isinf(second[key]))]
+    finite = [abs(value) for value in found if not math.isinf(value)]
+    # A failure of one side counts as the largest difference that was seen, or 1.
+    largest = max(finite, default=1.0)
+    return [math.copysign(largest, value) if math.isinf(value) else value for value in found]
+
+
+def above(rule, experiment, runs):
+    found = differences(rule, experiment, runs)
+    return of_values(found, rule.margin, None)
+
+
+def of_values(values, low, high):
+    """Returns the outcome of a mean that must be above `low` and below `high`; None: no bound."""
+    found = intervals.estimate(values)
+    holds, fails, distances = [], [], []
+    if low is not None:
+        holds.append(intervals.chance_above(values, low))
+        fails.append(intervals.chance_above([-value for value in values], -low))
+        distances.append(found.mean - low)
+    if high is not None:
+        holds.append(intervals.chance_above([-value for value in values], -high))
+        fails.append(intervals.chance_above(values, high))
+        distances.append(high - found.mean)
+    return Outcome(found, max(holds), min(fails), values, min(distances, key=abs))
+
+
+def equal(rule, experiment, runs):
+    return of_values(differences(rule, experiment, runs), -rule.margin, rule.margin)
+
+
+def level(rule, experiment, runs):
+    lower = experiment.lower_is_better or rule.metric.endswith("loss")
+    return of_values(list(select(experiment, runs, rule.of, rule.metric, lower).values()), rule.low, rule.high)
+
+
+def slope(points):
+    """Returns the slope of a straight line through (log x, log y)."""
+    logs = [(math.log(x), math.log(y)) for x, y in points]
+    x_mean, y_mean = sum(x for x, _ in logs) / len(logs), sum(y for _, y in logs) / len(logs)
+    return sum((x - x_mean) * (y - y_mean) for x, y in logs) / sum((x - x_mean) ** 2 for x, _ in logs)
+
+
+def exponent(rule, experiment, runs):
+    by_seed = {}
+    for label in [label for axis in experiment.axes if axis["name"] == rule.per for label in axis["values"]]:
+        for key, score in select(experiment, runs, rule.of | {rule.per: label}, rule.metric, True).items():
+            by_seed.setdefault(key, []).append((float(label), score))
+    return of_values([slope(points) for points in by_seed.values()], rule.low, rule.high)
+
+
+def correlation(rule, experiment, runs):
+    means = {}
+    for metric in (rule.metric, rule.to["metric"]):
+        for label in [label for axis in experiment.axes if axis["name"] == rule.per for label in axis["values"]]:
+            scores = list(select(experiment, runs, rule.of | {rule.per: label}, metric).values())
+            means.setdefault(metric, []).append(sum(scores) / len(scores))
+    xs, ys = means[rule.metric], means[rule.to["metric"]]
+    sign = 1 if rule.low is not None else -1
+    rho = intervals.rank_correlation(xs, ys)
+    ups = intervals.rank_correlation_chance(xs, [sign * y for y in ys])
+    downs = intervals.rank_correlation_chance(xs, [-sign * y for y in ys])
+    return Outcome(intervals.Estimate(rho, math.nan, math.nan, math.inf, len(xs)), ups, downs, [], rho)
+
+
+def order(rule, experiment, runs):
+    """Judges every step; the order holds if the weakest step does."""
+    steps = [above(dataclasses.replace(rule, of=later, to=earlier), experiment, runs)
+             for earlier, later in zip(rule.steps, rule.steps[1:])]
+    weakest = max(range(len(steps)), key=lambda i: steps[i].p_holds)
+    corrected = intervals.holm([step.p_holds for step in steps])
+    return dataclasses.replace(steps[weakest], p_holds=max(corrected),
+                               p_fails=min(1.0, len(steps) * min(step.p_fails for step in steps)))
+
+
+COMPARISONS = {"above": above, "equal": equal, "level": level, "exponent": exponent, "correlation": correlation, "order": order}
+
+
+def word_of(rule, outcome, p_holds, p_fails):
+    """Returns the word for a rule, by corrected p values."""
+    agree = outcome.estimate.n >= FEW or rule.compare in ("equal", "correlation") or same_side(rule, outcome)
+    same = rule.scale == "same"
+    if p_holds < LEVEL and agree:
+        if rule.compare == "equal" and same:
+            return f"equivalent within {rule.margin:g}"
+        return "reproduced" if same else "holds here"
+    if p_fails < LEVEL and agree:
+        return "refuted" if same else "does not hold here"
+    needed = intervals.pairs_needed(outcome.estimate.deviation, outcome.distance)
+    end = f", n needed {needed}" if needed else ", n needed: more than one pair"
+    return ("undecided" if same else "undecided here") + end
+
+
+def same_side(rule, outcome):
+    """True if all values meet the rule's bounds, or none does."""
+    low = rule.margin if rule.compare in ("above", "order") else rule.low
+    return len({(low is None or value > low) and (rule.high is None or value < rule.high) for value in outcome.values}) == 1
+
+
+def sentence(rule, outcome, corrected):
+    found = outcome.estimate
+    interval = "" if math.isnan(found.low) else f" (95 % interval {found.low:.4g} to {found.high:.4g})"
+    signs = f", sign test p {intervals.sign_test(outcome.values):.3g}" if found.n < FEW and outcome.values else ""
+    return f"{rule.says}: {found.mean:.4g}{interval}, n {found.n}, p {corrected:.3g} by Holm over the rules of this table{signs}"
+
+
+def decide(claims, experiments, runs):
+    """Returns the verdicts of all rules of a paper whose experiments have runs: {claim: {number of the rule: Verdict}}."""
+    families = {}
+    for claim in claims:
+        for number, rule in enumerate(claim.rules):
+            if rule.experiment in runs:
+                outcome = COMPARISONS[rule.compare](rule, experiments[rule.experiment], runs[rule.experiment])
+                families.setdefault(claim.place, []).append((claim.id, number, rule, outcome))
+    verdicts = {}
+    for family in families.values():
+        holds = intervals.holm([outcome.p_holds for *_, outcome in family])
+        fails = intervals.holm([outcome.p_fails for *_, outcome in family])
+        for (identity, number, rule, outcome), p_holds, p_fails in zip(family, holds, fails):
+            text = sentence(rule, outcome, min(p_holds, p_fails))
+            verdict = Verdict(word_of(rule, outcome, p_holds, p_fails), text, outcome.values)
+            verdicts.setdefault(identity, {})[number] = verdict
+    return verdicts

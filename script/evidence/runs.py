@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Results of experiments: data/runs/NAME.csv, which `vitrine-train sweep` writes as runs.csv, and NAME.toml with their origin."""
+import csv
+import dataclasses
+import hashlib
+import io
+import itertools
+import math
+
+from records import Broken, load, made
+
+
+@dataclasses.dataclass(frozen=True)
+class Origin:
+    """How the runs were made."""
+
+    sha256: str  # of the csv
+    date: str
+    command: str
+    program: str  # digest of the sources that decide results, or revision
+    cpu: str
+    threads: int
+    hours: float
+    data_digest: str = ""
+    failures: list = dataclasses.field(default_factory=list)  # {cell = "lr=1,seed=2", reason = "..."}
+
+
+@dataclasses.dataclass(frozen=True)
+class Runs:
+    origin: Origin
+    rows: list  # dictionaries of labels, seed and scores
+
+
+def labels(axis):
+    """Returns the labels of an axis of an experiment."""
+    if "settings" in axis:
+        return [setting["label"] for setting in axis["settings"]]
+    return axis.get("labels") or axis["values"]
+
+
+def cells(experiment):
+    """Returns the cells of a grid: a tuple of labels, and the seed."""
+    return list(itertools.product(itertools.product(*(labels(axis) for axis in experiment.axes)), experiment.seeds))
+
+
+def cell_name(experiment, cell):
+    parts = [f"{axis['name']}={label}" for axis, label in zip(experiment.axes, cell[0])]
+    return ",".join(parts + [f"seed={cell[1]}"])
+
+
+def read(folder, experiments):
+    """Returns the runs of the experiments that have any, by name."""
+    found = {}
+    for path in sorted((folder / "data" / "runs").glob("*.csv")):
+        if path.stem not in experiments:
+            raise Broken(f"runs/{path.name} belongs to no experiment")
+        origin = made(Origin, load(path.with_suffix(".toml")), f"runs/{path.stem}.toml")
+        content = path.read_bytes()
+        if hashlib.sha256(content).hexdigest() != origin.sha256:
+            raise Broken(f"runs/{path.name} does not have the digest of {path.stem}.toml")
+        found[path.stem] = Runs(origin, list(csv.DictReader(io.StringIO(content.decode()))))
+    return found
+
+
+def incomplete(experiment, runs):
+    """Returns complaints about cells that are missing, unknown or twice; a failure that is listed is not missing."""
+    expected = [cell_name(experiment, cell) for cell in cells(experiment)]
+    present = [",".join([f"{axis['name']}={row.get(axis['name'])}" for axis in experiment.axes] + [f"seed={row.get('seed')}"])
+               for row in runs.rows]
+    failed = [failure["cell"] for failure in runs.origin.failures]
+    accounted = present + failed
+    return ([f"{experiment.name}: {name} has neither a result nor a failure" for name in expected if name not in accounted] +
+            [f"{experiment.name}: {name} is no cell of the grid" for name in sorted(set(accounted) - set(expected))] +
+            [f"{experiment.name}: {name} is there twice" for name in sorted({n for n in accounted if accounted.count(n) > 1})])
+
+
+def select(experiment, runs, wanted, metric, lower_is_better=False):
+    """Returns scores by the labels of the other axes and the seed.
+
+    A failed run has the worst score there is, so that it counts.
+    """
+    axes = [axis["name"] for axis in experiment.axes]
+    rows = [(tuple(row[name] for name in axes), int(row["seed"]), row.get(metric)) for row in runs.rows]
+    worst = math.inf if lower_is_better else -math.inf
+    for failure in runs.origin.failures:
+        parts = dict(part.split("=", 1) for part in failure["cell"].split(","))
+        rows.append((tuple(parts[name] for name in axes), int(parts["seed"]), worst))
+    found = {}
+    for row, seed, score in rows:
+        if all(row[axes.index(name)] == label for name, label in wanted.items()):
+            if score in (None, ""):
+                raise Broken(f"{experiment.name} has no {metric}")
+            key = tuple(label for name, label in zip(axes, row) if name not in wanted)
+            found[(*key, seed)] = float(score)
+    return found

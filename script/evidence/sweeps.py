@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Makes the grid of an experiment for `vitrine-train sweep`, and the command that runs it."""
+import json
+
+from records import CLAIMS
+from runs import cells
+
+
+def quoted(text):
+    return json.dumps(text, ensure_ascii=False)
+
+
+def axis_text(axis):
+    lines = ["axes {", f"  name: {quoted(axis['name'])}"]
+    if "settings" in axis:
+        for setting in axis["settings"]:
+            sets = "".join(f" set: {quoted(change)}" for change in setting["set"])
+            lines.append(f"  settings {{ label: {quoted(setting['label'])}{sets} }}")
+    else:
+        lines.append(f"  path: {quoted(axis['path'])}")
+        lines += [f"  values: {quoted(value)}" for value in axis["values"]]
+        lines += [f"  labels: {quoted(label)}" for label in axis.get("labels", [])]
+    return lines + ["}"]
+
+
+def grid(experiment):
+    """Returns the textproto of vitrine.v1.Sweep."""
+    lines = [f"# Made by script/claims build from data/experiments/{experiment.name}.toml.",
+             f"recipe: {quoted(experiment.recipe)}", f"description: {quoted(experiment.title)}"]
+    lines += [f"set: {quoted(change)}" for change in experiment.set]
+    lines.append(f"epochs: {experiment.epochs:g}")
+    for axis in experiment.axes:
+        lines += axis_text(axis)
+    lines += [f"seeds: {seed}" for seed in experiment.seeds]
+    lines.append(f"metric: {quoted(experiment.metric)}")
+    if experiment.lower_is_better:
+        lines.append("lower_is_better: true")
+    return "\n".join(lines) + "\n"
+
+
+def command(experiment):
+    """Returns the command of an experiment; one of a sweep is repeated until it exits with 0."""
+    if experiment.command:
+        return experiment.command
+    data = f" --data {experiment.data}" if experiment.data else ""
+    return (f"timeout -s TERM 95m vitrine-train sweep {CLAIMS}/sweeps/{experiment.name}.textproto --jobs 2 --threads 1{data} "
+            f"--work $WORK/{experiment.name}")
+
+
+def size(experiment):
+    return len(cells(experiment))
