@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""All that the data of a folder say: claims with the findings that decide them."""
+import dataclasses
+
+import arithmetic
+import bundled
+import judge
+import outputs
+import records
+import runs
+import words
+from records import Broken
+
+@dataclasses.dataclass(frozen=True)
+class Shown:
+    """A claim, its finding, what else is known, and the verdicts of its rules that have runs."""
+
+    claim: records.Claim
+    finding: str
+    word: str  # as the finding decides; the audit compares it with the recorded one
+    also: list
+    verdicts: dict  # by the number of the rule
+
+
+@dataclasses.dataclass(frozen=True)
+class Library:
+    printed: dict
+    claims: dict  # [Shown] by paper
+    experiments: dict
+    outputs: dict
+    runs: dict
+
+
+def shown(paper, claim, printed, stored, verdicts):
+    """Returns a claim with the finding of its kind of evidence."""
+    by_kind = {"arithmetic": arithmetic.decide(paper, claim.id, printed), "outputs": outputs.decide(claim.id, printed, stored)}
+    also = [finding.text for kind, finding in by_kind.items() if finding and kind != claim.evidence]
+    if claim.evidence in by_kind:
+        finding = by_kind[claim.evidence]
+        if finding is None:
+            raise Broken(f"{claim.id}: no function decides it by {claim.evidence}")
+        return Shown(claim, finding.text, words.of_finding(claim.evidence, finding.agrees), also, verdicts)
+    if claim.evidence == "reduced" and claim.source:
+        word, text = getattr(bundled, claim.id.lower())(printed)
+        return Shown(claim, text, word, also, verdicts)
+    if claim.evidence in ("run", "reduced"):
+        if len(verdicts) != len(claim.rules) or not verdicts:
+            raise Broken(f"{claim.id}: its evidence is runs, but {len(claim.rules) - len(verdicts)} of its rules have none")
+        text = "; ".join(verdict.text for verdict in verdicts.values()) + "."
+        return Shown(claim, text, words.of_verdicts(verdicts.values()), also, verdicts)
+    return Shown(claim, "", "none", also, verdicts)
+
+
+def read(folder):
+    """Returns everything; raises Broken where data contradict themselves so that nothing can be shown."""
+    experiments = records.read_experiments(folder)
+    stored, found = outputs.read(folder), runs.read(folder, experiments)
+    printed, claims = {}, {}
+    for paper in records.PAPERS:
+        printed[paper] = records.read_printed(folder, paper)
+        listed = records.read_claims(folder, paper)
+        verdicts = judge.decide(listed, experiments, found)
+        claims[paper] = [shown(paper, claim, printed[paper], stored, verdicts.get(claim.id, {})) for claim in listed]
+    return Library(printed, claims, experiments, stored, found)

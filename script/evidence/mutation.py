@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Changes single digits of a copy of the claims, and expects the audit to complain about each."""
+import dataclasses
+import pathlib
+import random
+import shutil
+import tempfile
+
+import audit
+from records import Broken
+
+
+@dataclasses.dataclass(frozen=True)
+class Change:
+    name: str  # of the file
+    line: int
+    before: str
+    after: str
+    complaints: list
+
+
+def digits(folder):
+    """Returns the place of every digit: file and offset."""
+    places = []
+    for path in sorted(folder.rglob("*")):
+        if path.is_file():
+            text = path.read_text()
+            places += [(path, offset) for offset, char in enumerate(text) if char in "0123456789"]
+    return places
+
+
+def change_one(path, offset, folder, draw):
+    """Changes a digit, audits, and restores the file."""
+    text = path.read_text()
+    other = draw.choice([digit for digit in "0123456789" if digit != text[offset]])
+    path.write_text(text[:offset] + other + text[offset + 1:])
+    complaints = audit.check(folder, with_history=False)
+    path.write_text(text)
+    start = text.rfind("\n", 0, offset) + 1
+    around = slice(max(start, offset - 20), offset + 12)
+    before = text[around].split("\n")[0]
+    position = offset - around.start
+    return Change(path.relative_to(folder).as_posix(), text.count("\n", 0, offset) + 1, before,
+                  before[:position] + other + before[position + 1:], complaints)
+
+
+def run(folder, count, seed):
+    """Yields `count` changes of digits that the seed draws, each made alone in a temporary copy.
+
+    Data and pages are drawn in turn, first a file and then its digit, so that large files do not hide the small ones.
+    Raises Broken if the audit complains before any change, for then its complaints would prove nothing.
+    """
+    draw = random.Random(seed)
+    with tempfile.TemporaryDirectory() as scratch:
+        copy = pathlib.Path(scratch) / "claims"
+        shutil.copytree(folder, copy)
+        before = audit.check(copy, with_history=False)
+        if before:
+            raise Broken(f"nothing was changed, because the audit complains already: {before[0]}")
+        places = digits(copy)
+        files = sorted({path for path, _ in places})
+        data = [path for path in files if path.relative_to(copy).parts[0] == "data"]
+        pages = [path for path in files if path not in data]
+        for number in range(count):
+            chosen = draw.choice(data if number % 2 == 0 else pages)
+            path, offset = draw.choice([place for place in places if place[0] == chosen])
+            yield change_one(path, offset, copy, draw)

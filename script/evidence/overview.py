@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Makes the index of all papers' claims and the page of experiments."""
+import collections
+
+import sweeps
+import words
+from pages import cell, run_of, table
+from records import PAPERS
+from runs import labels
+
+INTRODUCTION = """# What the papers' claims are worth
+
+Made by `script/claims build`; change the data instead.
+
+The five papers that this project implements make {count} claims. Each has a row on its paper's page, with its place, the printed figures,
+the evidence, and one word. {decided} are decided by arithmetic on the papers' own figures or by what their authors' files hold; {tested} rest
+on measurements or runs of this project; {none} have no evidence yet. {ruled} claims have rules for runs, written before the runs.
+"""
+READING = """## How to read a word
+
+| evidence | words | meaning |
+|---|---|---|
+| arithmetic on print, exact counts | consistent, contradicted by its own table | The papers' figures, and counts of parameters and operations from the shapes of their layers, agree or do not. "Consistent" does not say that the claim is true: where a text repeats a difference that its table shows, only runs can tell whether the difference exists. Some of these contradict the paper's own equations instead of a table |
+| the authors' stored outputs and code | confirmed, contradicted | Printed outputs of the authors' notebooks, and settings in their source, agree with the paper or do not |
+| same model, data and length | reproduced, refuted, equivalent within m, undecided | Runs of this project on the paper's terms |
+| shorter, smaller or other data | holds here, does not hold here, undecided here | Runs or measurements of this project at another scale. They never refute |
+| none | not yet run, out of reach | What is missing, and its cost on two cores |
+
+A claim of several parts agrees only if every part does. Where a sentence can be read in several ways, the reading that is best for the
+paper counts, and the finding names it. Vague words have a bound, which the finding names.
+
+## Rules of runs
+
+A rule is data, and is committed before the results that it judges: `script/claims audit` compares it with its text before the commit that
+brought the results. It names an experiment, two sides, a bound and a number of pairs.
+
+- Runs are paired by setting and seed. The interval is Student's t over the pairs. With fewer than six pairs all differences must also be on
+  one side of the bound, and the sign test is shown.
+- `above`: the mean difference is above a bound. `equal`: it is within a margin on both sides (two one-sided tests). `level`: a mean is above
+  or below a bound. `exponent`: the slope of logarithms. `order`: every step is above the one before. `correlation`: Spearman's rank
+  correlation over models, by permutations.
+- The level is 5 %, by Holm over all rules of one place (a table or a figure) of a paper that have runs. An undecided rule says how many pairs
+  would show the seen distance from its bound with a probability of 80 %.
+- The number of pairs is fixed before a run and does not grow after looking at results.
+- A failed or diverged run counts as the worst there is, and is listed.
+
+## How to check this
+
+| command | what it shows |
+|---|---|
+| `script/claims build` | makes these pages; `git diff` then shows nothing |
+| `script/claims arithmetic` | every claim that arithmetic decides, recomputed |
+| `script/claims outputs --notebooks DIR` | the authors' figures, read again from a clone of their repository at the commit that is named, and compared |
+| `script/claims audit` | figures stand the same in claims, tables and the zoo; digests; words follow from findings; pages follow from data; grids are complete; rules are older than results |
+| `script/claims audit --mutate 20 --seed N` | 20 changed digits, each in its own copy, give 20 complaints |
+
+## Where the printed figures come from
+
+They were transcribed from the papers into [data/printed](data/printed/000.toml) and its neighbours; the papers themselves are no part of
+this repository. Figures that claims rest on stand twice, in the table and in the claim. Those of the zoo's models also stand in
+`models/zoo/published.cc`, and the counts in `models/zoo/`; the audit compares them. What was not transcribed is said where it is missed.
+
+## The data
+
+| file | fields |
+|---|---|
+| data/PAPER.toml | `id`, `place`, `says`: the claim in our words; `evidence`: arithmetic, outputs, run, reduced or none; `word`; `printed`: figures with table, row and column; `source`: a file of this repository that decides; `note`; `missing`, `cost`: what a test lacks, beginning with "not yet run" where only the run does; `rule` |
+| a rule | `experiment`; `says`: what must come out for the claim to hold; `compare`, `metric`; `of`, `to`: labels of the two sides; `per`: an axis of numbers or models; `steps`; `margin`, `low`, `high`: bounds; `pairs`; `scale`: same or reduced |
+| data/printed/PAPER.toml | the printed tables |
+| data/outputs/NAME.json | what an author's file holds; `script/claims outputs --notebooks DIR --record` writes it |
+| data/experiments/NAME.toml | a grid: `recipe`, `epochs`, `set`, `axes`, `seeds`, `metric`, `data`, `hours`; or another program's `command`; `needs`: what is missing before it can run; `deviates`: how it differs from the paper |
+| data/runs/NAME.csv, NAME.toml | results of an experiment, and their origin |
+| script/evidence/arithmetic, outputs.py, bundled.py | the functions that decide, named by the claims |
+"""
+
+
+def counts_by_word(library):
+    rows = []
+    order = [word for kind in words.WORDS.values() for word in kind if word != "none"] + [words.NOT_YET, words.OUT_OF_REACH]
+    counted = {paper: collections.Counter(words.counted(shown.claim) for shown in library.claims[paper]) for paper in PAPERS}
+    for word in order:
+        numbers = [counted[paper][word] for paper in PAPERS]
+        if sum(numbers):
+            rows.append([word, *map(str, numbers), str(sum(numbers))])
+    rows.append(["all", *(str(len(library.claims[paper])) for paper in PAPERS), str(sum(map(len, library.claims.values())))])
+    heads = [f"[{paper}]({paper}.md)" for paper in PAPERS]
+    return table(["word", *heads, "all"], rows)
+
+
+def counts_by_run(library):
+    """Returns how many claims have been, will be, or cannot be tested by runs."""
+    states = ("rule, not yet run", "not yet run", "out of reach", "nothing to run")
+    counted = {paper: collections.Counter(state if state in states else "rule, with results"
+                                          for state in map(run_of, library.claims[paper])) for paper in PAPERS}
+    rows = []
+    for state in ("rule, with results", *states):
+        numbers = [counted[paper][state] for paper in PAPERS]
+        rows.append([state, *map(str, numbers), str(sum(numbers))])
+    return table(["by runs", *PAPERS, "all"], rows)
+
+
+def index(library):
+    claims = [shown.claim for paper in PAPERS for shown in library.claims[paper]]
+    kinds = collections.Counter(claim.evidence for claim in claims)
+    lines = [INTRODUCTION.format(count=len(claims), decided=kinds["arithmetic"] + kinds["outputs"], tested=kinds["run"] + kinds["reduced"],
+                                 none=kinds["none"], ruled=sum(bool(claim.rules) for claim in claims))]
+    lines += [*counts_by_word(library), "", "A word on print does not replace a test. Where claims stand with runs, whatever their word:", ""]
+    lines += [*counts_by_run(library), "", *table(["page", "claims of"], [[f"[{paper}]({paper}.md)", library.printed[paper].title] for paper in PAPERS]), "",
+              "The [experiments](experiments.md) are the runs that the rules wait for, with commands and hours.", "", READING]
+    return "\n".join(lines).rstrip("\n") + "\n"
+
+
+def experiment_section(experiment, library):
+    lines = [f"## {experiment.name}", "", f"Block {experiment.block}: {experiment.title}. {sweeps.size(experiment)} runs, about "
+             f"{experiment.hours:g} hours of two cores, scores `{experiment.metric}`"
+             f"{' (lower is better)' if experiment.lower_is_better else ''}.", "", "```", sweeps.command(experiment), "```", ""]
+    axes = [[cell(axis["name"]), cell(axis.get("path", "")), cell(", ".join(labels(axis)))] for axis in experiment.axes]
+    lines += table(["axis", "field", "values"], [*axes, ["seed", "seed", ", ".join(map(str, experiment.seeds))]])
+    facts = []
+    if experiment.recipe:
+        facts.append(f"Recipe `{experiment.recipe}`, {experiment.epochs:g} epochs"
+                     + "".join(f", `{change}`" for change in experiment.set) + f"; [grid](sweeps/{experiment.name}.textproto).")
+    facts += [f"Deviates: {text}." for text in experiment.deviates]
+    if experiment.needs:
+        facts.append(f"Needs first: {experiment.needs}.")
+    runs = library.runs.get(experiment.name)
+    if runs:
+        origin = runs.origin
+        facts.append(f"Run on {origin.date}: {len(runs.rows)} results, {len(origin.failures)} failures, {origin.hours:g} hours on "
+                     f"{origin.cpu} with {origin.threads} threads a run, program {origin.program}, data {origin.data_digest or 'generated'}; "
+                     f"[results](data/runs/{experiment.name}.csv).")
+        facts += [f"Failed: {failure['cell']}: {failure['reason']}." for failure in origin.failures]
+    else:
+        facts.append("Not yet run.")
+    asked = [f"[{shown.claim.id}]({paper}.md#{shown.claim.id.lower()})" for paper in PAPERS for shown in library.claims[paper]
+             if any(rule.experiment == experiment.name for rule in shown.claim.rules)]
+    facts.append(f"Decides: {', '.join(asked)}." if asked else "Decides no claim by itself.")
+    return lines + [""] + [f"- {fact}" for fact in facts] + [""]
+
+
+def experiments(library):
+    total = sum(experiment.hours for experiment in library.experiments.values())
+    lines = ["# Experiments of the claims", "", "Made by `script/claims build` from data/experiments/.", "",
+             "A command that begins with `timeout` is repeated until it exits with 0: a sweep continues. Then copy `report/runs.csv` of the "
+             "work folder to data/runs/NAME.csv and write NAME.toml beside it: sha256, date, command, program, cpu, threads, hours, "
+             f"data_digest, and the failures. All together take about {total:g} hours; blocks 0 to 4, the first being arithmetic, decide most "
+             "claims per hour.", ""]
+    for experiment in sorted(library.experiments.values(), key=lambda found: (found.block, found.name)):
+        lines += experiment_section(experiment, library)
+    return "\n".join(lines).rstrip("\n") + "\n"
