@@ -1,0 +1,267 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tests docs/research/claims/ against itself, and script/claims on data with known answers."""
+import hashlib
+import itertools
+import json
+import math
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PROGRAM = ROOT / "script/claims"
+sys.path.insert(0, str(ROOT / "script/evidence"))
+
+import audit  # noqa: E402
+import history  # noqa: E402
+import intervals  # noqa: E402
+import judge  # noqa: E402
+import library  # noqa: E402
+import notebooks  # noqa: E402
+import outputs  # noqa: E402
+import records  # noqa: E402
+import runs as results  # noqa: E402
+import words  # noqa: E402
+
+FOLDER = ROOT / records.CLAIMS
+
+
+def run(*arguments):
+    return subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, text=True)
+
+
+class Copy(unittest.TestCase):
+    """A test with a copy of the claims."""
+
+    def setUp(self):
+        scratch = tempfile.TemporaryDirectory()
+        self.addCleanup(scratch.cleanup)
+        self.folder = pathlib.Path(scratch.name) / "claims"
+        shutil.copytree(FOLDER, self.folder)
+
+    def change(self, name, before, after):
+        path = self.folder / name
+        text = path.read_text()
+        self.assertIn(before, text)
+        path.write_text(text.replace(before, after, 1))
+
+    def complaints(self):
+        return audit.check(self.folder, with_history=False)
+
+    def add_runs(self, name, rows, failures=""):
+        """Adds results to an experiment: lines of a csv."""
+        content = "\n".join(rows) + "\n"
+        (self.folder / "data/runs").mkdir(exist_ok=True)
+        (self.folder / f"data/runs/{name}.csv").write_text(content)
+        (self.folder / f"data/runs/{name}.toml").write_text(
+            f'sha256 = "{hashlib.sha256(content.encode()).hexdigest()}"\ndate = "2026-11-26"\ncommand = "c"\nprogram = "p"\n'
+            f'cpu = "x"\nthreads = 1\nhours = 0.1\n{failures}')
+
+
+class Claims(unittest.TestCase):
+    def test_do_not_contradict_themselves(self):
+        ran = run("audit")
+        self.assertEqual((ran.returncode, ran.stderr), (0, ""))
+        self.assertIn("111 claims", ran.stdout)
+
+    def test_are_decided_as_recorded(self):
+        for command, least in (("arithmetic", 50), ("outputs", 10)):
+            ran = run(command)
+            self.assertEqual((ran.returncode, ran.stderr), (0, ""))
+            self.assertGreaterEqual(len(ran.stdout.splitlines()), least, command)
+
+    def test_every_changed_digit_is_noticed(self):
+        ran = run("audit", "--mutate", "20", "--seed", "test")
+        self.assertEqual((ran.returncode, ran.stderr), (0, ""))
+        self.assertIn("20 of 20 changes were noticed", ran.stdout)
+
+
+class Audit(Copy):
+    def assert_complains(self, pattern):
+        self.assertTrue(any(re.search(pattern, text) for text in self.complaints()), self.complaints())
+
+    def test_names_a_figure_that_differs_from_its_table(self):
+        self.change("data/000.toml", '["T2", "P-SNE", "N12", "71.4"]', '["T2", "P-SNE", "N12", "71.6"]')
+        self.assert_complains(r"^Q1 rests on 71\.6, but T2, P-SNE, N12 is 71\.4$")
+
+    def test_names_a_word_that_its_finding_contradicts(self):
+        self.change("data/000.toml", 'id = "Q8"\nplace = "Table 2"\nsays = "Eighteen sizes of models."\nevidence = "arithmetic"\n'
+                    'word = "contradicted by its own table"',
+                    'id = "Q8"\nplace = "Table 2"\nsays = "Eighteen sizes of models."\nevidence = "arithmetic"\nword = "consistent"')
+        self.assert_complains("^Q8: its word is 'consistent', its finding says 'contradicted by its own table'$")
+
+    def test_names_a_transcription_that_differs_from_the_zoo(self):
+        self.change("data/printed/002.toml", '"T" = ["10", "1.9", "78.8"]', '"T" = ["10", "1.9", "78.9"]')
+        self.assert_complains(r"^002 T1 T top-1 is 78\.9 in data/printed and 78\.8 in models/zoo/published\.cc$")
+
+    def test_names_a_page_that_was_edited(self):
+        self.change("index.md", "111 claims", "112 claims")
+        self.assert_complains("^index.md is not what the data make")
+
+    def test_names_a_claim_that_is_gone(self):
+        self.change("data/003.toml", 'id = "V4"', 'id = "V44"')
+        self.assert_complains("^003: the claims are not V1 to V16 in order$")
+
+    def test_refuses_to_mutate_what_it_complains_about(self):
+        self.change("index.md", "111 claims", "112 claims")
+        ran = run("--folder", self.folder, "audit", "--mutate", "1")
+        self.assertEqual(ran.returncode, 1)
+        self.assertIn("nothing was changed, because the audit complains already", ran.stderr)
+
+
+class Words(unittest.TestCase):
+    def test_belong_to_their_evidence(self):
+        for evidence, word in (("arithmetic", "consistent"), ("run", "equivalent within 0.02"), ("run", "undecided, n needed 12"),
+                               ("reduced", "undecided here, n needed 9"), ("none", "none")):
+            self.assertTrue(words.allowed(evidence, word), word)
+        for evidence, word in (("reduced", "refuted"), ("arithmetic", "confirmed"), ("run", "undecided"), ("none", "consistent")):
+            self.assertFalse(words.allowed(evidence, word), word)
+
+
+class Intervals(unittest.TestCase):
+    def test_of_student_are_those_of_tables(self):
+        for tail, freedom, expected in ((0.025, 2, 4.302653), (0.025, 15, 2.131450), (0.05, 7, 1.894579), (0.005, 30, 2.749996)):
+            self.assertAlmostEqual(intervals.t_quantile(tail, freedom), expected, places=5)
+        found = intervals.estimate([1.0, 2.0, 3.0])
+        self.assertAlmostEqual(found.high - found.mean, 4.302653 / math.sqrt(3), places=5)
+
+    def test_of_signs_ranks_and_holm(self):
+        self.assertEqual(intervals.sign_test([1, 2, 3, 4, 5]), 0.0625)
+        self.assertEqual(intervals.rank_correlation([1, 2, 3, 4], [2, 1, 4, 3]), 0.6)
+        corrected = intervals.holm([0.01, 0.04, 0.03])
+        self.assertEqual([round(value, 10) for value in corrected], [0.03, 0.06, 0.06])
+
+
+def digit_rows(scores):
+    """Returns a csv of the experiment 01-digits-small; scores: by task, with a small scatter over seeds."""
+    rows = ["task,attention,seed,run,epochs,seconds,test/accuracy"]
+    for task, attention, seed in itertools.product(("SUB", "SWAP", "COPY"), ("QKV", "KV+Pos", "KV"), (1, 2, 3)):
+        rows.append(f"{task},{attention},{seed},r,2,10,{scores[task] - seed / 10000}")
+    return rows
+
+
+class Runs(Copy):
+    def verdicts(self):
+        found = library.read(self.folder)
+        return next(shown for shown in found.claims["004"] if shown.claim.id == "K6").verdicts
+
+    def test_decide_a_claim_by_its_rules(self):
+        self.add_runs("01-digits-small", digit_rows({"SUB": 1.0, "SWAP": 0.5, "COPY": 1.0}))
+        self.assertEqual({verdict.word for verdict in self.verdicts().values()}, {"does not hold here"})
+        self.add_runs("01-digits-small", digit_rows({"SUB": 0.6, "SWAP": 1.0, "COPY": 1.0}))
+        self.assertEqual({verdict.word for verdict in self.verdicts().values()}, {"holds here"})
+
+    def test_that_scatter_leave_a_claim_undecided(self):
+        rows = digit_rows({"SUB": 0.6, "SWAP": 1.0, "COPY": 1.0})
+        rows = [row.replace("0.5999", "0.99").replace("0.5998", "0.2") if row.startswith("SUB") else row for row in rows]
+        self.add_runs("01-digits-small", rows)
+        self.assertRegex(self.verdicts()[0].word, r"^undecided here, n needed \d+$")
+
+    def test_must_fill_their_grid(self):
+        rows = digit_rows({"SUB": 1.0, "SWAP": 1.0, "COPY": 1.0})
+        self.add_runs("01-digits-small", rows[:-1])
+        missing = "task=COPY,attention=KV,seed=3"
+        self.assertIn(f"01-digits-small: {missing} has neither a result nor a failure", self.complaints())
+        self.add_runs("01-digits-small", rows[:-1], f'failures = [{{cell = "{missing}", reason = "diverged"}}]\n')
+        self.assertFalse([text for text in self.complaints() if missing in text])
+
+    def test_that_were_changed_are_noticed(self):
+        self.add_runs("01-digits-small", digit_rows({"SUB": 1.0, "SWAP": 1.0, "COPY": 1.0}))
+        self.change("data/runs/01-digits-small.csv", "0.9999", "0.8999")
+        self.assertEqual(self.complaints(), ["runs/01-digits-small.csv does not have the digest of 01-digits-small.toml"])
+
+
+class Rules(unittest.TestCase):
+    def rule(self, **fields):
+        return records.Rule(**{"experiment": "e", "compare": "above", "metric": "m", "of": {"model": "a"}, "to": {"model": "b"}} | fields)
+
+    def judge(self, rule, scores):
+        """Judges scores by model: a list of one score a seed."""
+        seeds = range(1, 1 + max(map(len, scores.values())))
+        axes = [{"name": "model", "values": list(scores)}]
+        experiment = records.Experiment(name="e", block=0, title="", hours=0, seeds=list(seeds), axes=axes)
+        rows = [{"model": model, "seed": str(seed), "m": str(value)}
+                for model, values in scores.items() for seed, value in zip(seeds, values)]
+        origin = results.Origin("", "", "", "", "", 1, 0)
+        claim = records.Claim("C1", "Table 1", "", "none", "none", rules=[rule])
+        return judge.decide([claim], {"e": experiment}, {"e": results.Runs(origin, rows)})["C1"][0]
+
+    def test_pair_runs_by_seed(self):
+        """The scores overlap, but every pair differs by about as much."""
+        verdict = self.judge(self.rule(), {"a": [0.52, 0.62, 0.73], "b": [0.50, 0.60, 0.71]})
+        self.assertEqual(verdict.word, "holds here")
+        self.assertIn("sign test p 0.25", verdict.text)
+
+    def test_of_equivalence_need_a_narrow_interval(self):
+        rule = self.rule(compare="equal", margin=0.02, scale="same")
+        self.assertEqual(self.judge(rule, {"a": [0.50, 0.51, 0.50, 0.52], "b": [0.50, 0.505, 0.50, 0.52]}).word, "equivalent within 0.02")
+        self.assertEqual(self.judge(rule, {"a": [0.60, 0.61, 0.60, 0.62], "b": [0.50, 0.51, 0.50, 0.52]}).word, "refuted")
+        self.assertRegex(self.judge(rule, {"a": [0.50, 0.60], "b": [0.52, 0.55]}).word, "^undecided, n needed")
+
+    def test_of_order_need_every_step(self):
+        rule = self.rule(compare="order", of={}, to={}, steps=[{"model": "a"}, {"model": "b"}, {"model": "c"}])
+        rising = {"a": [0.1, 0.11, 0.12], "b": [0.2, 0.212, 0.22], "c": [0.3, 0.31, 0.325]}
+        self.assertEqual(self.judge(rule, rising).word, "holds here")
+        self.assertNotEqual(self.judge(rule, rising | {"c": [0.2, 0.213, 0.219]}).word, "holds here")
+
+    def test_of_exponents_fit_logarithms(self):
+        rule = records.Rule(experiment="e", compare="exponent", metric="m", of={}, per="model", low=0.9, high=1.1, scale="same")
+        linear = {"100": [1.0, 1.01, 1.0], "200": [2.0, 2.01, 2.01], "400": [4.0, 4.02, 4.0]}
+        self.assertEqual(self.judge(rule, linear).word, "reproduced")
+        self.assertEqual(self.judge(rule, {"100": [1.0, 1.01, 1.0], "200": [4.0, 4.01, 4.01], "400": [16.0, 16.1, 16.0]}).word, "refuted")
+
+
+class History(Copy):
+    def setUp(self):
+        super().setUp()
+        self.root = self.folder.parent / "repository"
+        (self.root / records.CLAIMS).parent.mkdir(parents=True)
+        shutil.move(self.folder, self.root / records.CLAIMS)
+        self.folder = self.root / records.CLAIMS
+        self.git("init", "-q")
+        self.commit()
+
+    def git(self, *arguments):
+        subprocess.run(["git", "-C", self.root, "-c", "user.name=t", "-c", "user.email=t@example.org", *arguments], check=True)
+
+    def commit(self):
+        self.git("add", "-A")
+        self.git("commit", "-q", "-m", "c")
+
+    def test_a_rule_before_its_result_is_right(self):
+        self.add_runs("01-digits-small", digit_rows({"SUB": 1.0, "SWAP": 1.0, "COPY": 1.0}))
+        self.assertEqual(history.check(self.root, ["01-digits-small"]), ["runs/01-digits-small.csv is not committed"])
+        self.commit()
+        self.assertEqual(history.check(self.root, ["01-digits-small"]), [])
+
+    def test_a_rule_that_was_changed_after_its_result_is_not(self):
+        self.add_runs("01-digits-small", digit_rows({"SUB": 1.0, "SWAP": 1.0, "COPY": 1.0}))
+        self.commit()
+        self.change("data/004.toml", "high = 0.9\n", "high = 0.95\n")
+        self.commit()
+        self.assertRegex("\n".join(history.check(self.root, ["01-digits-small"])), "^K6: its rule on 01-digits-small is not the one before")
+
+
+class Notebooks(unittest.TestCase):
+    def test_are_read_again(self):
+        with tempfile.TemporaryDirectory() as scratch:
+            folder = pathlib.Path(scratch)
+            text = "".join(f"{task}\n4\nqkv & 0.5 (0.1) \n \nkv & 0.6 (0.2) \n \nkv-nopos & 0.7 (0.3) \n \n0.6\n"
+                           for task in ("reverse", "sort", "copy", "swap", "sub"))
+            cells = [{"source": [], "outputs": []}] * 7 + [{"source": [], "outputs": [{"text": text}]}]
+            (folder / "plot.ipynb").write_text(json.dumps({"cells": cells}))
+            entry = notebooks.record("004-digits", folder)
+            self.assertEqual(entry["figures"]["swap"],
+                             {"files": "4", "QKV": ["0.5", "0.1"], "KV+Pos": ["0.6", "0.2"], "KV": ["0.7", "0.3"]})
+            self.assertEqual(outputs.read_again({"004-digits": entry}, folder), [])
+            other = json.loads(json.dumps(entry))
+            other["figures"]["swap"]["KV"][0] = "0.8"
+            self.assertRegex(outputs.read_again({"004-digits": other}, folder)[0], "^004-digits: record_sha256|^004-digits: figures")
+
+
+if __name__ == "__main__":
+    unittest.main()
