@@ -2,6 +2,7 @@
 """Decides claims by runs: applies a rule that was written before them, and corrects the p values of one table by Holm."""
 import dataclasses
 import math
+import re
 
 import intervals
 from records import Broken
@@ -37,11 +38,13 @@ def differences(rule, experiment, runs):
     if not pairs:
         raise Broken(f"{experiment.name}: no pairs for {rule.says!r}")
     # Two failures of a pair say nothing about their difference.
-    found = [first[key] - second[key] for key in pairs if not (math.isinf(first[key]) and math.isinf(second[key]))]
-    finite = [abs(value) for value in found if not math.isinf(value)]
-    # A failure of one side counts as the largest difference that was seen, or 1.
-    largest = max(finite, default=1.0)
-    return [math.copysign(largest, value) if math.isinf(value) else value for value in found]
+    return finite([first[key] - second[key] for key in pairs if not (math.isinf(first[key]) and math.isinf(second[key]))])
+
+
+def finite(values):
+    """Returns the values with those of failures, which are infinite, as large as the largest of the others, or 1."""
+    largest = max((abs(value) for value in values if not math.isinf(value)), default=1.0)
+    return [math.copysign(largest, value) if math.isinf(value) else value for value in values]
 
 
 def above(rule, experiment, runs):
@@ -70,7 +73,7 @@ def equal(rule, experiment, runs):
 
 def level(rule, experiment, runs):
     lower = experiment.lower_is_better or rule.metric.endswith("loss")
-    return of_values(list(select(experiment, runs, rule.of, rule.metric, lower).values()), rule.low, rule.high)
+    return of_values(finite(list(select(experiment, runs, rule.of, rule.metric, lower).values())), rule.low, rule.high)
 
 
 def slope(points):
@@ -84,6 +87,8 @@ def exponent(rule, experiment, runs):
     by_seed = {}
     for label in [label for axis in experiment.axes if axis["name"] == rule.per for label in axis["values"]]:
         for key, score in select(experiment, runs, rule.of | {rule.per: label}, rule.metric, True).items():
+            if math.isinf(score):
+                raise Broken(f"{experiment.name}: {rule.of} {rule.per} {label} failed, so there is no exponent")
             by_seed.setdefault(key, []).append((float(label), score))
     return of_values([slope(points) for points in by_seed.values()], rule.low, rule.high)
 
@@ -143,6 +148,12 @@ def sentence(rule, outcome, corrected):
     return f"{rule.says}: {found.mean:.4g}{interval}, n {found.n}, p {corrected:.3g} by Holm over the rules of this table{signs}"
 
 
+def table_of(place):
+    """Returns the table or figure whose rules are corrected together; of a place in the text, the place."""
+    named = re.findall(r"(?:Table|Figure)s? \d+", place)
+    return named[-1] if named else place
+
+
 def decide(claims, experiments, runs):
     """Returns the verdicts of all rules of a paper whose experiments have runs: {claim: {number of the rule: Verdict}}."""
     families = {}
@@ -150,7 +161,7 @@ def decide(claims, experiments, runs):
         for number, rule in enumerate(claim.rules):
             if rule.experiment in runs:
                 outcome = COMPARISONS[rule.compare](rule, experiments[rule.experiment], runs[rule.experiment])
-                families.setdefault(claim.place, []).append((claim.id, number, rule, outcome))
+                families.setdefault(table_of(claim.place), []).append((claim.id, number, rule, outcome))
     verdicts = {}
     for family in families.values():
         holds = intervals.holm([outcome.p_holds for *_, outcome in family])

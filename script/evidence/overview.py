@@ -39,7 +39,7 @@ brought the results. It names an experiment, two sides, a bound and a number of 
 - `above`: the mean difference is above a bound. `equal`: it is within a margin on both sides (two one-sided tests). `level`: a mean is above
   or below a bound. `exponent`: the slope of logarithms. `order`: every step is above the one before. `correlation`: Spearman's rank
   correlation over models, by permutations.
-- The level is 5 %, by Holm over all rules of one place (a table or a figure) of a paper that have runs. An undecided rule says how many pairs
+- The level is 5 %, by Holm over all rules of one table or figure of a paper that have runs. An undecided rule says how many pairs
   would show the seen distance from its bound with a probability of 80 %.
 - The number of pairs is fixed before a run and does not grow after looking at results.
 - A failed or diverged run counts as the worst there is, and is listed.

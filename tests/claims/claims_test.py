@@ -179,14 +179,15 @@ class Rules(unittest.TestCase):
     def rule(self, **fields):
         return records.Rule(**{"experiment": "e", "compare": "above", "metric": "m", "of": {"model": "a"}, "to": {"model": "b"}} | fields)
 
-    def judge(self, rule, scores):
-        """Judges scores by model: a list of one score a seed."""
+    def judge(self, rule, scores, failures=()):
+        """Judges scores by model: a list of one score a seed; failures: cells that have none."""
         seeds = range(1, 1 + max(map(len, scores.values())))
         axes = [{"name": "model", "values": list(scores)}]
         experiment = records.Experiment(name="e", block=0, title="", hours=0, seeds=list(seeds), axes=axes)
         rows = [{"model": model, "seed": str(seed), "m": str(value)}
                 for model, values in scores.items() for seed, value in zip(seeds, values)]
-        origin = results.Origin("", "", "", "", "", 1, 0)
+        rows = [row for row in rows if f"model={row['model']},seed={row['seed']}" not in failures]
+        origin = results.Origin("", "", "", "", "", 1, 0, failures=[{"cell": name, "reason": "diverged"} for name in failures])
         claim = records.Claim("C1", "Table 1", "", "none", "none", rules=[rule])
         return judge.decide([claim], {"e": experiment}, {"e": results.Runs(origin, rows)})["C1"][0]
 
@@ -207,6 +208,28 @@ class Rules(unittest.TestCase):
         rising = {"a": [0.1, 0.11, 0.12], "b": [0.2, 0.212, 0.22], "c": [0.3, 0.31, 0.325]}
         self.assertEqual(self.judge(rule, rising).word, "holds here")
         self.assertNotEqual(self.judge(rule, rising | {"c": [0.2, 0.213, 0.219]}).word, "holds here")
+
+    def test_count_a_failed_run_as_the_worst(self):
+        scores = {"a": [0.6] * 6 + [0.61], "b": [0.5] * 6 + [0.52]}
+        self.assertEqual(self.judge(self.rule(), scores).word, "holds here")
+        failed = self.judge(self.rule(), scores, ["model=a,seed=2", "model=a,seed=3"])
+        self.assertEqual(len(failed.values), 7)
+        self.assertRegex(failed.word, "^undecided here")
+        self.assertEqual(self.judge(self.rule(), scores, ["model=b,seed=2"]).word, "holds here")
+
+    def test_of_correlation_compare_models(self):
+        axes = [{"name": "model", "values": list("abcdefgh")}]
+        experiment = records.Experiment(name="e", block=0, title="", hours=0, seeds=[1], axes=axes)
+        rows = [{"model": name, "seed": "1", "m": str(place), "top1": str(place * place)} for place, name in enumerate("abcdefgh")]
+        rule = records.Rule(experiment="e", compare="correlation", metric="m", of={}, to={"metric": "top1"}, per="model", low=0.0)
+        runs = results.Runs(results.Origin("", "", "", "", "", 1, 0), rows)
+        claim = records.Claim("C1", "Table 1", "", "none", "none", rules=[rule, records.Rule(**vars(rule) | {"low": None, "high": 0.0})])
+        verdicts = judge.decide([claim], {"e": experiment}, {"e": runs})["C1"]
+        self.assertEqual([verdicts[0].word, verdicts[1].word], ["holds here", "does not hold here"])
+
+    def test_are_corrected_together_in_one_table(self):
+        self.assertEqual(judge.table_of("abstract, Table 2"), judge.table_of("Table 2"))
+        self.assertEqual(judge.table_of("section 5"), "section 5")
 
     def test_of_exponents_fit_logarithms(self):
         rule = records.Rule(experiment="e", compare="exponent", metric="m", of={}, per="model", low=0.9, high=1.1, scale="same")
