@@ -97,11 +97,15 @@ void* Slot::Allocate(size_t bytes) {
   const Result result = card_.functions().cuMemAlloc_v2(&memory, bytes);
   allocation_error_ = card_.Check(result, absl::StrCat("cuMemAlloc of ", bytes, " bytes"));
   (allocation_error_.ok() ? device_bytes_ : refused_bytes_) += bytes;
+  if (!allocation_error_.ok()) return nullptr;
   // NOLINTNEXTLINE(performance-no-int-to-ptr): the driver's addresses are numbers
-  return allocation_error_.ok() ? reinterpret_cast<void*>(memory) : nullptr;
+  auto* const buffer = reinterpret_cast<std::byte*>(memory);
+  allocations_.insert(buffer);
+  return buffer;
 }
 
 void Slot::Free(void* buffer) {
+  allocations_.erase(static_cast<const std::byte*>(buffer));
   if (Settle()) static_cast<void>(card_.Check(card_.functions().cuMemFree_v2(PointerOf(buffer)), "cuMemFree"));
 }
 
@@ -118,7 +122,7 @@ absl::Status Slot::Upload(void* to, const void* from, size_t bytes) {
   while (bytes > 0) {
     if (used_ == options_.staging_bytes) RETURN_IF_ERROR(Wait());
     const size_t part = std::min(bytes, options_.staging_bytes - used_);
-    if (pending_bytes_ == 0 || pending_to_ + pending_bytes_ != target || pending_from_ + pending_bytes_ != used_) {
+    if (!Extends(target)) {
       RETURN_IF_ERROR(Flush());
       pending_to_ = target;
       pending_from_ = used_;
@@ -131,6 +135,11 @@ absl::Status Slot::Upload(void* to, const void* from, size_t bytes) {
     bytes -= part;
   }
   return absl::OkStatus();
+}
+
+bool Slot::Extends(const std::byte* target) const {
+  return pending_bytes_ > 0 && pending_to_ + pending_bytes_ == target && pending_from_ + pending_bytes_ == used_ &&
+         !allocations_.contains(target);
 }
 
 absl::Status Slot::Flush() {

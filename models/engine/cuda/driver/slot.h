@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstddef>
 #include <memory>
+#include <set>
 #include <span>
 #include <string>
 
@@ -66,6 +67,9 @@ class Slot : public Device {
   absl::Status Flush();
   // Waits until the stream is empty; then all of the staging memory is free.
   absl::Status Wait();
+  // Returns true if an upload to `target` can extend the copy that is not queued yet. The driver refuses a copy to two
+  // allocations, which may be neighbours.
+  bool Extends(const std::byte* target) const;
 
   Card& card_;
   const SlotOptions options_;
@@ -75,10 +79,11 @@ class Slot : public Device {
   std::byte* pinned_ = nullptr;
   absl::Status allocation_error_;
   size_t device_bytes_ = 0, refused_bytes_ = 0;
+  std::set<const std::byte*> allocations_;
 
   std::atomic<bool> busy_ = false;  // the stream may have work
   size_t used_ = 0;                 // bytes of the staging memory that copies may still read
-  // A copy that is not queued yet; uploads to neighbouring places extend it.
+  // A copy that is not queued yet; uploads to neighbouring places of an allocation extend it.
   std::byte* pending_to_ = nullptr;
   size_t pending_from_ = 0, pending_bytes_ = 0;
 };

@@ -134,6 +134,24 @@ TEST(CudaSlot, JoinsUploadsOfNeighbours) {
   EXPECT_EQ(Fake().Calls("cuMemcpyHtoDAsync_v2"), 1);
 }
 
+// The driver refuses a copy to two allocations, also where they are neighbours.
+TEST(CudaSlot, CopiesToEachAllocationByItself) {
+  const std::unique_ptr<Card> card = NewCard();
+  const std::unique_ptr<Slot> slot = Slot::Make(*card).value();
+  constexpr size_t kCount = 128;  // of 512 bytes
+  cuda::Buffers buffers(*slot);
+  auto *const a = buffers.Allocate<float>(kCount), *const b = buffers.Allocate<float>(kCount);
+  ASSERT_EQ(a + kCount, b) << "the fake driver must allocate neighbours";
+  const std::vector<float> numbers = Numbers(2 * kCount);
+  ASSERT_TRUE(slot->Upload(a, numbers.data(), kCount * sizeof(float)).ok());
+  ASSERT_TRUE(slot->Upload(b, numbers.data() + kCount, kCount * sizeof(float)).ok());
+  std::vector<float> read(2 * kCount);
+  ASSERT_TRUE(slot->Download(read.data(), a, kCount * sizeof(float)).ok());
+  ASSERT_TRUE(slot->Download(read.data() + kCount, b, kCount * sizeof(float)).ok());
+  EXPECT_EQ(read, numbers);
+  EXPECT_EQ(Fake().faults(), "");
+}
+
 TEST(CudaSlot, TwoThreadsUseASlotEach) {
   const std::unique_ptr<Card> card = NewCard({.kernel_microseconds = 100});
   const auto work = [&](float first) {

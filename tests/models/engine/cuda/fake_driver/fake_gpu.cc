@@ -13,6 +13,12 @@
 #include "absl/strings/str_split.h"
 
 namespace vitrine::testing {
+namespace {
+
+// Small allocations are parts of blocks and may be neighbours, as the driver's are.
+constexpr size_t kGranularity = 512, kBlockBytes = size_t{64} << 10;
+
+}  // namespace
 
 using cuda::driver::DevicePointer;
 using cuda::driver::StreamHandle;
@@ -90,6 +96,8 @@ void FakeGpu::Forget() {
   pinned.clear();
   pinned_total = 0;
   device_.clear();
+  blocks_.clear();
+  open_block_ = 0;
   device_total_ = 0;
   initialized = paused_ = false;
   context_count = 0;
@@ -217,12 +225,31 @@ bool FakeGpu::IsOnDevice(DevicePointer memory, size_t bytes) const {
 DevicePointer FakeGpu::AllocateDevice(std::unique_lock<std::mutex>& lock, size_t bytes) {
   if (device_total_ + bytes > settings.memory_bytes) return 0;
   device_total_ += bytes;
+  const size_t taken = (bytes + kGranularity - 1) / kGranularity * kGranularity;
+  const bool is_small = taken <= kBlockBytes / 4;
+  if (is_small && (open_block_ == 0 || block_used_ + taken > kBlockBytes)) {
+    open_block_ = AllocateOnMachine(lock, kBlockBytes);
+    block_used_ = 0;
+    blocks_[open_block_] = 0;
+  }
+  DevicePointer memory = 0;
+  if (is_small) {
+    memory = open_block_ + block_used_;
+    block_used_ += taken;
+    ++blocks_[open_block_];
+  } else {
+    memory = AllocateOnMachine(lock, bytes);
+  }
+  device_[memory] = bytes;
+  return memory;
+}
+
+DevicePointer FakeGpu::AllocateOnMachine(std::unique_lock<std::mutex>& lock, size_t bytes) {
   lock.unlock();
   machine_mutex_.lock();
   const auto memory = reinterpret_cast<DevicePointer>(machine_->memory().Allocate(bytes));
   machine_mutex_.unlock();
   lock.lock();
-  device_[memory] = bytes;
   return memory;
 }
 
@@ -232,6 +259,14 @@ void FakeGpu::FreeDevice(std::unique_lock<std::mutex>& lock, DevicePointer memor
   const auto found = device_.find(memory);
   device_total_ -= found->second;
   device_.erase(found);
+  const auto block = blocks_.upper_bound(memory);
+  if (block != blocks_.begin() && memory < std::prev(block)->first + kBlockBytes) {
+    const auto own = std::prev(block);
+    if (--own->second > 0) return;
+    memory = own->first;
+    if (memory == open_block_) open_block_ = 0;
+    blocks_.erase(own);
+  }
   lock.unlock();
   machine_mutex_.lock();
   machine_->memory().Free(reinterpret_cast<void*>(memory));

@@ -138,6 +138,7 @@ class FakeGpu : public FakeControl {
   size_t pinned_total = 0;
 
  private:
+  cuda::driver::DevicePointer AllocateOnMachine(std::unique_lock<std::mutex>& lock, size_t bytes);
   FakeGpu();
   // Ends what exists.
   void Forget();
@@ -149,6 +150,9 @@ class FakeGpu : public FakeControl {
   std::unique_ptr<cuda::emulated::Machine> machine_;
   std::map<cuda::driver::DevicePointer, size_t> device_;
   size_t device_total_ = 0;
+  std::map<cuda::driver::DevicePointer, int> blocks_;  // allocations in each
+  cuda::driver::DevicePointer open_block_ = 0;         // that has room left
+  size_t block_used_ = 0;
   std::mt19937_64 random_;
   std::map<std::string, int64_t> calls_;
   int64_t all_calls_ = 0, kernels_ = 0;
