@@ -6,6 +6,7 @@
 #include "models/engine/cuda/kernels/attention.cuh"
 #include "models/engine/cuda/kernels/channel_attention.cuh"
 #include "models/engine/cuda/kernels/convolutions.cuh"
+#include "models/engine/cuda/kernels/fast/attention.cuh"
 #include "models/engine/cuda/kernels/fast/channel_attention.cuh"
 #include "models/engine/cuda/kernels/fast/convolve.cuh"
 #include "models/engine/cuda/kernels/fast/depthwise.cuh"
@@ -83,6 +84,10 @@ const std::vector<NamedKernel>& Kernels() {
       VITRINE_NAMED(attend_channels_16),
       VITRINE_NAMED(attend_channels_32),
       VITRINE_NAMED(attend_channels_48),
+      VITRINE_NAMED(attend_tokens_16),
+      VITRINE_NAMED(attend_tokens_32),
+      VITRINE_NAMED(attend_tokens_48),
+      VITRINE_NAMED(attend_tokens_64),
       VITRINE_NAMED(primitive_floats),
       VITRINE_NAMED(primitive_products),
       VITRINE_NAMED(fast_linear_fp32),

@@ -23,22 +23,11 @@ bool AreAligned(const LoweredPlan& lowered, std::initializer_list<Operand> opera
   });
 }
 
-// Calls act(integral_constant) for a width of heads that fast kernels have; returns false for any other.
-template <class Act>
-bool ForHeadWidth(int64_t width, Act act) {
-  switch (width) {
-    case 16:
-      act(std::integral_constant<int, 16>());
-      return true;
-    case 32:
-      act(std::integral_constant<int, 32>());
-      return true;
-    case 48:
-      act(std::integral_constant<int, 48>());
-      return true;
-    default:
-      return false;
-  }
+// Sets threads and shared memory as the tiles have them.
+template <class Tiles>
+void Shape(Launch& launch) {
+  launch.threads = Tiles::kThreads;
+  launch.shared_bytes = Tiles::kSharedBytes;
 }
 
 }  // namespace
@@ -48,12 +37,43 @@ std::optional<Launch> FastChannels(const LoweredPlan& lowered, const engine::Att
   const int64_t width = step.q.columns / step.attend.heads;
   if (step.precision == Precision::kFp32 || !AreAligned(lowered, {step.q, step.k, step.v, step.y})) return std::nullopt;
   Launch launch = MakeLaunch(name, absl::StrCat("vitrine_attend_channels_", width), arguments);
-  const bool suits = ForHeadWidth(width, [&](auto constant) {
-    launch.threads = ChannelTiles<constant>::kThreads;
-    launch.shared_bytes = ChannelTiles<constant>::kSharedBytes;
-  });
-  if (!suits) return std::nullopt;
-  return launch;
+  switch (width) {
+    case 16:
+      Shape<ChannelTiles<16>>(launch);
+      return launch;
+    case 32:
+      Shape<ChannelTiles<32>>(launch);
+      return launch;
+    case 48:
+      Shape<ChannelTiles<48>>(launch);
+      return launch;
+    default:
+      return std::nullopt;
+  }
+}
+
+std::optional<Launch> FastTokens(const LoweredPlan& lowered, const engine::AttendStep& step, const std::string& name,
+                                 const AttendArguments& arguments) {
+  if (step.precision == Precision::kFp32 || step.attend.class_query) return std::nullopt;
+  if (!AreAligned(lowered, {step.q, step.k, step.v, step.y})) return std::nullopt;
+  const int64_t width = step.q.columns / step.attend.heads;
+  Launch launch = MakeLaunch(name, absl::StrCat("vitrine_attend_tokens_", width), arguments);
+  switch (width) {
+    case 16:
+      Shape<TokenTiles<16>>(launch);
+      return launch;
+    case 32:
+      Shape<TokenTiles<32>>(launch);
+      return launch;
+    case 48:
+      Shape<TokenTiles<48>>(launch);
+      return launch;
+    case 64:
+      Shape<TokenTiles<64>>(launch);
+      return launch;
+    default:
+      return std::nullopt;
+  }
 }
 
 }  // namespace vitrine::cuda

@@ -16,6 +16,10 @@ namespace vitrine::cuda {
 std::optional<Launch> FastChannels(const engine::LoweredPlan& lowered, const engine::AttendChannelsStep& step,
                                    const std::string& name, const ChannelArguments& arguments);
 
+// Attention among tokens; nothing unless it is bf16 and the widths suit.
+std::optional<Launch> FastTokens(const engine::LoweredPlan& lowered, const engine::AttendStep& step,
+                                 const std::string& name, const AttendArguments& arguments);
+
 }  // namespace vitrine::cuda
 
 #endif  // VITRINE_MODELS_ENGINE_CUDA_LAUNCHES_FAST_ATTENTION_H_

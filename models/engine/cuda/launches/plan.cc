@@ -201,6 +201,10 @@ class LaunchMaker : public StepMemory {
                                        .offsets = Copy(step.key_offsets),
                                        .known_offsets = static_cast<int>(step.key_offsets.size())};
     AddTap(TapOfMaps(arguments, attend.class_query, attend.layer));
+    if (const auto launch = fast_ ? FastTokens(lowered(), step, name_, arguments) : std::nullopt) {
+      plan_.launches.push_back(*launch);
+      return;
+    }
     Add(attend.class_query                   ? "vitrine_attend_class"
         : step.precision == Precision::kFp32 ? "vitrine_attend"
                                              : "vitrine_attend_bf16",

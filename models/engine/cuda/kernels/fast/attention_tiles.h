@@ -24,12 +24,14 @@ struct ChannelTiles {
 template <int kWidth>
 struct TokenTiles {
   static constexpr int kThreads = 256, kQueries = kThreads / 32 * 16;
-  static constexpr int kBlock = 64, kChunk = 128;  // keys of a step of the softmax, and in shared memory
-  static constexpr int kStride = kWidth + 8;       // numbers of a row, so that 8 rows lie in different banks
-  static constexpr int kKeys = 0;                  // places in shared memory, in bytes: [kChunk, kStride] of bf16
-  static constexpr int kValues = kKeys + kChunk * kStride * 2;
-  static constexpr int kOffsets = kValues + kChunk * kStride * 2;  // [kChunk]
-  static constexpr int kSharedBytes = kOffsets + kChunk * 4;
+  static constexpr int kKeys = 64;            // of a step
+  static constexpr int kStride = kWidth + 8;  // numbers of a row, so that 8 rows lie in different banks
+  // Places in shared memory, in bytes: rows of bf16, and offsets of the keys.
+  static constexpr int kOfQueries = 0;
+  static constexpr int kOfKeys = kOfQueries + kQueries * kStride * 2;
+  static constexpr int kOfValues = kOfKeys + kKeys * kStride * 2;
+  static constexpr int kOfOffsets = kOfValues + kKeys * kStride * 2;
+  static constexpr int kSharedBytes = kOfOffsets + kKeys * 4;
 };
 
 }  // namespace vitrine::cuda

@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+// Softmax attention among tokens in bf16: y = softmax(scale q k^T + offsets) v, without a matrix of weights in memory.
+//
+// A block of 256 threads for 128 queries of a head of an image, 16 of them a warp, 13 to 37 kB of shared memory. Keys
+// and values come by 64, rounded to bf16, from the image's first on; a warp keeps the largest score so far, and scales
+// sums when it grows. So a query's bits depend on its image alone. Scores become weights in registers, where a lane
+// holds them as the next product wants them. Weights are powers of two that are rounded to bf16 before the division by
+// their sum, and not behind it as in vitrine_attend_bf16.
+//
+// Reads q and writes y once, k and v once for 128 queries: 1.8 MB an image of ViT-Ti/16 at 224 x 224 (197 tokens, 3
+// heads of 64) and layer, mostly from L2, and 30 MFLOPs with 16 instructions a weight. Bound by these instructions.
+#ifndef VITRINE_MODELS_ENGINE_CUDA_KERNELS_FAST_ATTENTION_CUH_
+#define VITRINE_MODELS_ENGINE_CUDA_KERNELS_FAST_ATTENTION_CUH_
+
+#include <limits>
+
+#include "models/engine/cuda/kernels/batch.cuh"
+#include "models/engine/cuda/kernels/fast/attention_tiles.h"
+#include "models/engine/cuda/kernels/numbers.cuh"
+
+namespace vitrine::cuda {
+
+// Lane 4 g + t of a warp has queries g and g + 8, and columns 2 t and 2 t + 1 of each eight keys or channels.
+template <int kWidth>
+class TokenHead {
+ public:
+  using Tiles = TokenTiles<kWidth>;
+  static_assert(kWidth % 16 == 0 && kWidth <= 64);
+
+  VITRINE_DEVICE TokenHead(const AttendArguments& arguments, const Images& images, int image, int head, int tile)
+      : arguments_(arguments),
+        image_(image),
+        column_(head * kWidth),
+        keys_(images.RowsIn(arguments.k.rows, image)),
+        queries_(images.RowsIn(arguments.y.rows, image)),
+        tile_(tile),
+        g_(Lane() / 4),
+        t_(Lane() % 4) {}
+
+  VITRINE_DEVICE void Run() {
+    constexpr float kLog2OfE = 1.44269504F;
+    const float scale = kLog2OfE * arguments_.scale;
+    State state;
+    SyncBlock();  // the item before has read its queries
+    Stage<Tiles::kQueries>(arguments_.q, tile_ * Tiles::kQueries, queries_, Tiles::kOfQueries);
+    for (int first = 0; first < keys_; first += Tiles::kKeys) {
+      if (first != 0) SyncBlock();  // the keys before are read
+      Stage<Tiles::kKeys>(arguments_.k, first, keys_, Tiles::kOfKeys);
+      Stage<Tiles::kKeys>(arguments_.v, first, keys_, Tiles::kOfValues);
+      StageOffsets(first, kLog2OfE);
+      SyncBlock();
+      if (FirstQuery() < queries_) Advance(state, keys_ - first, scale);
+    }
+    if (FirstQuery() < queries_) Store(state);
+  }
+
+ private:
+  static constexpr int kSteps = kWidth / 16, kKeyTiles = Tiles::kKeys / 8, kChannelTiles = kWidth / 8;
+
+  // Below every score: its power is 2^-126, which a total of 1 and more does not feel, and the value beside it is 0.
+  static constexpr float kNone = -std::numeric_limits<float>::infinity();
+
+  struct State {
+    float sums[kChannelTiles][4] = {};  // of weights times values
+    float largest[2] = {kNone, kNone};  // scores of queries g and g + 8, times log2(e)
+    float total[2] = {};                // of this lane's weights
+  };
+
+  VITRINE_DEVICE int FirstQuery() const { return tile_ * Tiles::kQueries + Thread() / kWarp * 16; }
+  VITRINE_DEVICE Global<float> Rows(const Matrix& x) const {
+    return RowOf(x, Images(arguments_.batch).FirstRow(x.rows, image_)) + column_;
+  }
+
+  // Rounds this head's columns of kRows rows of x to bf16; rows from `end` on are zeros.
+  template <int kRows>
+  VITRINE_DEVICE void Stage(const Matrix& x, int first, int end, int to) const {
+    constexpr int kParts = kWidth / 4;  // of a row: four numbers
+    static_assert(kRows * kParts % Tiles::kThreads == 0);
+    const Global<const float> rows = Rows(x);
+    const Shared<uint16_t> rounded = SharedMemory<uint16_t>(to);
+    // Opaque: places of the parts would be computed before the loop over keys, and take registers there.
+    const int thread = Opaque(Thread());
+    for (int i = 0; i < kRows * kParts / Tiles::kThreads; ++i) {
+      const int of = i * Tiles::kThreads + thread, row = of / kParts, column = of % kParts * 4;
+      Float4 four = {};
+      if (first + row < end) four = ViewAs<const Float4>(rows + ((first + row) * x.stride + column))[0];
+      ViewAs<Words2>(rounded + (row * Tiles::kStride + column))[0] = {
+          {PackBf16(four.v[0], four.v[1]), PackBf16(four.v[2], four.v[3])}};
+    }
+  }
+  VITRINE_DEVICE void StageOffsets(int first, float log2_of_e) const {
+    if (Thread() >= Tiles::kKeys) return;
+    const int key = first + Thread();
+    float offset = 0;
+    if (key < arguments_.known_offsets) offset = log2_of_e * Global<const float>(arguments_.offsets)[key];
+    SharedMemory<float>(Tiles::kOfOffsets)[Thread()] = offset;
+  }
+
+  // Scores of 16 queries and 64 keys, of which `keys` exist; the others get no weight.
+  VITRINE_DEVICE void Score(int keys, float scale, float (&scores)[kKeyTiles][4]) const {
+    const int query = Thread() / kWarp * 16 + Lane() % 16, of_query = Lane() / 16 * 8;
+    const int key = Lane() % 8 + Lane() / 16 * 8, of_key = Lane() / 8 % 2 * 8;
+    const Shared<const uint16_t> queries =
+        SharedMemory<uint16_t>(Tiles::kOfQueries) + (query * Tiles::kStride + of_query);
+    const Shared<const uint16_t> all_keys = SharedMemory<uint16_t>(Tiles::kOfKeys) + (key * Tiles::kStride + of_key);
+    for (int s = 0; s < kSteps; ++s) {
+      uint32_t a[4];
+      LoadMatrices(a, queries + 16 * s);
+      for (int n = 0; n < kKeyTiles; n += 2) {
+        uint32_t b[4];
+        LoadMatrices(b, all_keys + (n * 8 * Tiles::kStride + 16 * s));
+        MultiplyBf16(scores[n], a, {b[0], b[1]});
+        MultiplyBf16(scores[n + 1], a, {b[2], b[3]});
+      }
+    }
+    const Shared<const Float2> offsets = SharedMemory<Float2>(Tiles::kOfOffsets) + t_;
+    for (int n = 0; n < kKeyTiles; ++n) {
+      const Float2 offset = offsets[4 * n];
+      for (int i = 0; i < 4; ++i) {
+        const bool exists = 8 * n + 2 * t_ + i % 2 < keys;
+        scores[n][i] = exists ? Fma(scores[n][i], scale, offset.v[i % 2]) : kNone;
+      }
+    }
+  }
+
+  // Adds the values of up to 64 keys, by their weights.
+  VITRINE_DEVICE void Advance(State& state, int keys, float scale) const {
+    float scores[kKeyTiles][4] = {};
+    Score(keys, scale, scores);
+    for (int half = 0; half < 2; ++half) {
+      float largest = state.largest[half];
+      for (int n = 0; n < kKeyTiles; ++n) {
+        for (int i = 0; i < 2; ++i) largest = Most(largest, scores[n][2 * half + i]);
+      }
+      for (int lanes = 1; lanes < 4; lanes *= 2) largest = Most(largest, ShuffleXor(largest, lanes));
+      const float factor = PowerOfTwo(state.largest[half] - largest);
+      state.largest[half] = largest;
+      state.total[half] *= factor;
+      for (int n = 0; n < kChannelTiles; ++n) {
+        for (int i = 0; i < 2; ++i) state.sums[n][2 * half + i] *= factor;
+      }
+      for (int n = 0; n < kKeyTiles; ++n) {
+        for (int i = 0; i < 2; ++i) {
+          float& weight = scores[n][2 * half + i];
+          weight = PowerOfTwo(weight - largest);
+          state.total[half] += weight;
+        }
+      }
+    }
+    const int row = Lane() % 16, column = Lane() / 16 * 8;
+    const Shared<const uint16_t> from = SharedMemory<uint16_t>(Tiles::kOfValues) + (row * Tiles::kStride + column);
+    for (int s = 0; s < kKeyTiles / 2; ++s) {
+      const float(&low)[4] = scores[2 * s], (&high)[4] = scores[2 * s + 1];
+      const uint32_t a[4] = {PackBf16(low[0], low[1]), PackBf16(low[2], low[3]), PackBf16(high[0], high[1]),
+                             PackBf16(high[2], high[3])};
+      for (int n = 0; n < kChannelTiles; n += 2) {
+        uint32_t b[4];
+        LoadMatricesTransposed(b, from + (16 * s * Tiles::kStride + 8 * n));
+        MultiplyBf16(state.sums[n], a, {b[0], b[1]});
+        MultiplyBf16(state.sums[n + 1], a, {b[2], b[3]});
+      }
+    }
+  }
+
+  VITRINE_DEVICE void Store(const State& state) const {
+    const Global<float> y = Rows(arguments_.y);
+    for (int half = 0; half < 2; ++half) {
+      float total = state.total[half];
+      for (int lanes = 1; lanes < 4; lanes *= 2) total += ShuffleXor(total, lanes);
+      const float factor = 1 / total;
+      const int query = FirstQuery() + g_ + 8 * half;
+      if (query >= queries_) continue;
+      for (int n = 0; n < kChannelTiles; ++n) {
+        ViewAs<Float2>(y + (query * arguments_.y.stride + 8 * n + 2 * t_))[0] = {
+            {factor * state.sums[n][2 * half], factor * state.sums[n][2 * half + 1]}};
+      }
+    }
+  }
+
+  const AttendArguments& arguments_;
+  const int image_, column_, keys_, queries_, tile_, g_, t_;
+};
+
+// Number of the tiles of all images before `image`, or more: an image has at least the tiles that it needs.
+template <int kRows>
+VITRINE_DEVICE int FirstTile(const Images& images, RowsOf rows, int image) {
+  return (images.FirstRow(rows, image) + image * (kRows - 1)) / kRows;
+}
+
+// Attends for item `i` of all tiles and heads; returns false if there is none. Reads the batch anew for each item, so
+// that it takes no registers meanwhile.
+template <int kWidth>
+VITRINE_DEVICE bool AttendTile(const AttendArguments& arguments, int i) {
+  constexpr int kQueries = TokenTiles<kWidth>::kQueries;
+  const Images images(arguments.batch);
+  const RowsOf rows = arguments.y.rows;
+  const int of = i / arguments.heads;
+  if (of >= FirstTile<kQueries>(images, rows, images.count())) return false;
+  int image = 0, end = images.count();
+  while (end - image > 1) {
+    const int middle = (image + end) / 2;
+    if (FirstTile<kQueries>(images, rows, middle) <= of) {
+      image = middle;
+    } else {
+      end = middle;
+    }
+  }
+  const int tile = of - FirstTile<kQueries>(images, rows, image);
+  if (tile * kQueries < images.RowsIn(rows, image)) {
+    TokenHead<kWidth>(arguments, images, image, i % arguments.heads, tile).Run();
+  }
+  return true;
+}
+template <int kWidth>
+VITRINE_DEVICE void AttendTokens(const AttendArguments& arguments) {
+  for (int i = Block(); AttendTile<kWidth>(arguments, i); i += Blocks()) {
+  }
+}
+VITRINE_BOUNDED_KERNEL(vitrine_attend_tokens_16, AttendArguments, TokenTiles<16>::kThreads, 2) {
+  AttendTokens<16>(arguments);
+}
+VITRINE_BOUNDED_KERNEL(vitrine_attend_tokens_32, AttendArguments, TokenTiles<32>::kThreads, 2) {
+  AttendTokens<32>(arguments);
+}
+VITRINE_BOUNDED_KERNEL(vitrine_attend_tokens_48, AttendArguments, TokenTiles<48>::kThreads, 2) {
+  AttendTokens<48>(arguments);
+}
+VITRINE_BOUNDED_KERNEL(vitrine_attend_tokens_64, AttendArguments, TokenTiles<64>::kThreads, 2) {
+  AttendTokens<64>(arguments);
+}
+
+}  // namespace vitrine::cuda
+
+#endif  // VITRINE_MODELS_ENGINE_CUDA_KERNELS_FAST_ATTENTION_CUH_
