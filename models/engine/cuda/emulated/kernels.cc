@@ -14,6 +14,7 @@
 #include "models/engine/cuda/kernels/fast/linear_fp32.cuh"
 #include "models/engine/cuda/kernels/fast/linear_tile.cuh"
 #include "models/engine/cuda/kernels/fast/perceptron.cuh"
+#include "models/engine/cuda/kernels/fast/query_attention.cuh"
 #include "models/engine/cuda/kernels/fast/rows.cuh"
 #include "models/engine/cuda/kernels/linear.cuh"
 #include "models/engine/cuda/kernels/primitives.cuh"
@@ -88,6 +89,7 @@ const std::vector<NamedKernel>& Kernels() {
       VITRINE_NAMED(attend_tokens_32),
       VITRINE_NAMED(attend_tokens_48),
       VITRINE_NAMED(attend_tokens_64),
+      VITRINE_NAMED(attend_query),
       VITRINE_NAMED(primitive_floats),
       VITRINE_NAMED(primitive_products),
       VITRINE_NAMED(fast_linear_fp32),

@@ -11,6 +11,7 @@
 #include "models/engine/cuda/kernels/fast/linear_fp32.cuh"
 #include "models/engine/cuda/kernels/fast/linear_tile.cuh"
 #include "models/engine/cuda/kernels/fast/perceptron.cuh"
+#include "models/engine/cuda/kernels/fast/query_attention.cuh"
 #include "models/engine/cuda/kernels/fast/rows.cuh"
 #include "models/engine/cuda/kernels/linear.cuh"
 #include "models/engine/cuda/kernels/primitives.cuh"

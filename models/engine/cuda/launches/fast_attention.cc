@@ -76,4 +76,16 @@ std::optional<Launch> FastTokens(const LoweredPlan& lowered, const engine::Atten
   }
 }
 
+std::optional<Launch> FastQuery(const LoweredPlan& lowered, const engine::AttendStep& step, const std::string& name,
+                                const AttendArguments& arguments) {
+  constexpr int64_t kLanes = 16;  // of a score's sum
+  const int64_t width = step.q.columns / step.attend.heads;
+  if (!step.attend.class_query || width % kLanes != 0 || width > QueryTiles::kMostWidth) return std::nullopt;
+  if (!AreAligned(lowered, {step.k, step.v})) return std::nullopt;
+  Launch launch = MakeLaunch(name, "vitrine_attend_query", arguments);
+  launch.threads = QueryTiles::kThreads;
+  launch.shared_bytes = static_cast<size_t>(QueryTiles::SharedBytes(static_cast<int>(width)));
+  return launch;
+}
+
 }  // namespace vitrine::cuda

@@ -20,6 +20,10 @@ std::optional<Launch> FastChannels(const engine::LoweredPlan& lowered, const eng
 std::optional<Launch> FastTokens(const engine::LoweredPlan& lowered, const engine::AttendStep& step,
                                  const std::string& name, const AttendArguments& arguments);
 
+// Attention of class queries, with the plain kernel's bits; nothing unless the widths suit.
+std::optional<Launch> FastQuery(const engine::LoweredPlan& lowered, const engine::AttendStep& step,
+                                const std::string& name, const AttendArguments& arguments);
+
 }  // namespace vitrine::cuda
 
 #endif  // VITRINE_MODELS_ENGINE_CUDA_LAUNCHES_FAST_ATTENTION_H_

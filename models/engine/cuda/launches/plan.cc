@@ -2,6 +2,7 @@
 #include "models/engine/cuda/launches/plan.h"
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -201,8 +202,11 @@ class LaunchMaker : public StepMemory {
                                        .offsets = Copy(step.key_offsets),
                                        .known_offsets = static_cast<int>(step.key_offsets.size())};
     AddTap(TapOfMaps(arguments, attend.class_query, attend.layer));
-    if (const auto launch = fast_ ? FastTokens(lowered(), step, name_, arguments) : std::nullopt) {
-      plan_.launches.push_back(*launch);
+    std::optional<Launch> launch;
+    if (fast_) launch = FastTokens(lowered(), step, name_, arguments);
+    if (fast_ && !launch) launch = FastQuery(lowered(), step, name_, arguments);
+    if (launch) {
+      plan_.launches.push_back(*std::move(launch));
       return;
     }
     Add(attend.class_query                   ? "vitrine_attend_class"

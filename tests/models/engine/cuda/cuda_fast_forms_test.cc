@@ -28,10 +28,10 @@ EngineForm Named(const std::string& name) {
 }
 
 std::vector<FastForm> FastForms() {
-  FastForm two_heads = {Named("xcit_sne"), {"vitrine_attend_channels_16"}};
+  FastForm two_heads = {Named("xcit_sne"), {"vitrine_attend_channels_16", "vitrine_attend_query"}};
   two_heads.form.name = "xcit_of_16";
   two_heads.form.config.mutable_xcit()->set_heads(2);
-  FastForm one_head = {Named("xcit_sne"), {"vitrine_attend_channels_32"}};
+  FastForm one_head = {Named("xcit_sne"), {"vitrine_attend_channels_32", "vitrine_attend_query"}};
   one_head.form.name = "xcit_of_32";
   one_head.form.config.mutable_xcit()->set_heads(1);
   FastForm vit = {Named("vit"), {"vitrine_attend_tokens_16"}};

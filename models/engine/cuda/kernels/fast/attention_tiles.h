@@ -34,6 +34,20 @@ struct TokenTiles {
   static constexpr int kSharedBytes = kOfOffsets + kKeys * 4;
 };
 
+// --- attention of one query
+
+struct QueryTiles {
+  static constexpr int kThreads = 128, kMostWidth = 64;
+  static constexpr int kChunk = 512;  // keys whose scores are kept; of more keys they are computed again
+  static constexpr int kValues = 64;  // values that come at once
+  // Places in shared memory, in bytes: the scaled query, scores or powers, one number of each warp, then values.
+  static constexpr int kOfQuery = 0;
+  static constexpr int kOfScores = kOfQuery + kMostWidth * 4;
+  static constexpr int kOfWarps = kOfScores + kChunk * 4;
+  static constexpr int kOfValues = kOfWarps + kThreads / 32 * 4;
+  static constexpr int SharedBytes(int width) { return kOfValues + 2 * kValues * width * 4; }
+};
+
 }  // namespace vitrine::cuda
 
 #endif  // VITRINE_MODELS_ENGINE_CUDA_KERNELS_FAST_ATTENTION_TILES_H_
