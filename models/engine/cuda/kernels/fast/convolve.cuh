@@ -272,7 +272,7 @@ VITRINE_DEVICE void Convolve(const FastConvolveArguments& arguments) {
   }
 }
 
-VITRINE_BOUNDED_KERNEL(vitrine_convolve_pixels_16, FastConvolveArguments, 128, 4) {
+VITRINE_KERNEL(vitrine_convolve_pixels_16, FastConvolveArguments) {
   Convolve<Pixels, 2>(arguments);
 }
 VITRINE_KERNEL(vitrine_convolve_pixels_24, FastConvolveArguments) {
