@@ -13,6 +13,7 @@
 #include "models/engine/cuda/kernels/fast/gelu.cuh"
 #include "models/engine/cuda/kernels/fast/linear_fp32.cuh"
 #include "models/engine/cuda/kernels/fast/linear_tile.cuh"
+#include "models/engine/cuda/kernels/fast/patches.cuh"
 #include "models/engine/cuda/kernels/fast/perceptron.cuh"
 #include "models/engine/cuda/kernels/fast/query_attention.cuh"
 #include "models/engine/cuda/kernels/fast/rows.cuh"
@@ -67,6 +68,8 @@ const std::vector<NamedKernel>& Kernels() {
       VITRINE_NAMED(convolve_maps_16),
       VITRINE_NAMED(convolve_maps_24),
       VITRINE_NAMED(convolve_maps_32),
+      VITRINE_NAMED(fast_patchify),
+      VITRINE_NAMED(fast_gather_neighbours),
       VITRINE_NAMED(fast_depthwise),
       VITRINE_NAMED(fast_local),
       VITRINE_NAMED(attend),

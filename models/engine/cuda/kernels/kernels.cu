@@ -10,6 +10,7 @@
 #include "models/engine/cuda/kernels/fast/gelu.cuh"
 #include "models/engine/cuda/kernels/fast/linear_fp32.cuh"
 #include "models/engine/cuda/kernels/fast/linear_tile.cuh"
+#include "models/engine/cuda/kernels/fast/patches.cuh"
 #include "models/engine/cuda/kernels/fast/perceptron.cuh"
 #include "models/engine/cuda/kernels/fast/query_attention.cuh"
 #include "models/engine/cuda/kernels/fast/rows.cuh"

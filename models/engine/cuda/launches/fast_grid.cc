@@ -76,6 +76,15 @@ KernelChoice Choose(const MeanArguments& /*arguments*/, bool fast) {
   return {.kernel = "vitrine_fast_mean_of_cells", .threads = 256, .shared_bytes = kMeanSharedBytes};
 }
 
+KernelChoice Choose(const PatchifyArguments& arguments, bool fast) {
+  return {.kernel = fast && IsOfFours(arguments.y) ? "vitrine_fast_patchify" : "vitrine_patchify"};
+}
+
+KernelChoice Choose(const GatherArguments& arguments, bool fast) {
+  const bool suits = fast && IsOfFours(arguments.x) && IsOfFours(arguments.y);
+  return {.kernel = suits ? "vitrine_fast_gather_neighbours" : "vitrine_gather_neighbours"};
+}
+
 KernelChoice Choose(const DepthwiseArguments& arguments, bool fast) {
   if (!fast || !SuitsTiles(arguments)) return {.kernel = "vitrine_depthwise"};
   return {.kernel = "vitrine_fast_depthwise", .threads = kTileThreads, .shared_bytes = kDepthwiseSharedBytes};

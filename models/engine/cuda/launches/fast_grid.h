@@ -26,6 +26,8 @@ KernelChoice Choose(const AddArguments& arguments, bool fast);
 KernelChoice Choose(const FillArguments& arguments, bool fast);
 KernelChoice Choose(const CopyArguments& arguments, bool fast);
 KernelChoice Choose(const MeanArguments& arguments, bool fast);
+KernelChoice Choose(const PatchifyArguments& arguments, bool fast);
+KernelChoice Choose(const GatherArguments& arguments, bool fast);
 KernelChoice Choose(const DepthwiseArguments& arguments, bool fast);
 KernelChoice Choose(const LocalArguments& arguments, bool fast);
 

@@ -174,7 +174,7 @@ class LaunchMaker : public StepMemory {
 
   void Do(const engine::PatchifyStep& step) {
     const Matrix y = At(step.y);
-    Add("vitrine_patchify", PatchifyArguments{batch_, pixels(), step.patch, y.columns / (step.patch * step.patch), y});
+    AddChosen(PatchifyArguments{batch_, pixels(), step.patch, y.columns / (step.patch * step.patch), y});
   }
   void Do(const engine::StemStep& step) {
     StemLaunches stem = MakeStem(step, name_, *this, fast_);
@@ -296,7 +296,7 @@ class LaunchMaker : public StepMemory {
   void Do(const engine::DenseConvolutionStep& step) {
     const Matrix x = At(step.x), y = At(step.y);
     const Matrix gathered = ScratchMatrix(RowsOf::kCells, step.matrix.inputs);
-    Add("vitrine_gather_neighbours", GatherArguments{batch_, x, gathered});
+    AddChosen(GatherArguments{batch_, x, gathered});
     const engine::LinearStep linear = {.x = {}, .y = {}, .activation = step.activation, .matrix = step.matrix};
     if (y.rows == RowsOf::kCells) {
       AddLinear(gathered, linear, y);

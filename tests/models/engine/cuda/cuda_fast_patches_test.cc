@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// Fast gathering of patches and neighbourhoods has the bits of the plain kernels.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "models/engine/cuda/launches/fast_grid.h"
+#include "tests/models/engine/cuda/kernel_batch.h"
+
+namespace vitrine::testing {
+namespace {
+
+using cuda::Matrix;
+using cuda::RowsOf;
+
+const std::vector<std::vector<Grid>> kGatheredBatches = {{{1, 1}}, {{3, 5}, {1, 2}, {7, 1}}};
+
+// Returns the patches of images of these sizes.
+std::vector<float> Patches(const std::vector<Grid>& sizes, int patch, int channels, bool fast,
+                           const cuda::emulated::MachineOptions& machine) {
+  std::vector<engine::ImagePlanes> planes;
+  for (const Grid& size : sizes) {
+    planes.push_back({.data = nullptr, .channels = channels, .height = size.rows, .width = size.columns});
+  }
+  const cuda::BatchRows rows(planes, patch);
+  KernelBatch memory({{1, 1}}, machine);
+  cuda::Buffers& buffers = memory.buffers();
+  const std::vector<int> counts = {rows.count(), rows.cells(), 0};
+  const cuda::Batch batch = {.counts = buffers.Copy(counts), .images = buffers.Copy(rows.images)};
+  const int columns = patch * patch * channels;
+  const auto numbers = static_cast<size_t>(rows.cells() * columns);
+  const Matrix y = {buffers.Allocate<float>(numbers), columns, columns, RowsOf::kCells};
+  const cuda::PatchifyArguments arguments = {batch, memory.Copy(memory.Numbers(static_cast<size_t>(rows.pixels))),
+                                             patch, channels, y};
+  const cuda::KernelChoice choice = cuda::Choose(arguments, fast);
+  EXPECT_EQ(std::string(choice.kernel), fast ? "vitrine_fast_patchify" : "vitrine_patchify");
+  memory.Run(choice.kernel, arguments, choice.threads, choice.shared_bytes);
+  return memory.Read<float>(y.data, numbers);
+}
+
+TEST(CudaFastPatches, HaveThePlainBits) {
+  const std::vector<Grid> sizes = {{17, 33}, {16, 16}, {9, 40}};
+  for (const auto& [patch, channels] : {std::pair(8, 3), {4, 1}, {2, 3}, {8, 5}}) {
+    const std::vector<float> plain = Patches(sizes, patch, channels, false, {});
+    for (const int sms : {1, 3, 132}) {
+      EXPECT_TRUE(SameBits(Patches(sizes, patch, channels, true, {.seed = 5, .sms = sms}), plain))
+          << patch << " x " << patch << " x " << channels << ", " << sms << " SMs";
+    }
+  }
+}
+
+TEST(CudaFastPatches, NeighbourhoodsHaveThePlainBits) {
+  for (const RowsOf rows : {RowsOf::kTokens, RowsOf::kCells}) {
+    for (const int channels : {4, 20, 132}) {
+      ExpectEqualBits(kGatheredBatches, absl::StrCat("neighbours of ", channels), [&](KernelBatch& batch, bool fast) {
+        const Matrix x = batch.NewMatrix(rows, channels, channels + 4);
+        const cuda::GatherArguments arguments = {batch.batch(), x, batch.NewMatrix(RowsOf::kCells, 9 * channels)};
+        const cuda::KernelChoice choice = cuda::Choose(arguments, fast);
+        EXPECT_EQ(std::string(choice.kernel).starts_with("vitrine_fast_"), fast);
+        batch.Run(choice.kernel, arguments, choice.threads, choice.shared_bytes);
+        return batch.Read(arguments.y);
+      });
+    }
+  }
+}
+
+}  // namespace
+}  // namespace vitrine::testing
