@@ -26,7 +26,7 @@ struct EngineOptions {
 };
 
 // A program on a device: weights and memory for batches within the limits, allocated once. Used by one thread at a
-// time, the one that uses the device. Without taps, a batch allocates no memory of the device.
+// time, the one that uses the device. A batch allocates no memory of the device, with taps or without.
 //
 // The logits of an image have the same bits in any batch: no kernel is chosen by the number of rows, and every sum has
 // one order.
@@ -56,16 +56,16 @@ class Engine {
  private:
   Engine(Device& device, const BatchLimits& limits) : device_(device), limits_(limits), buffers_(device) {}
 
-  static absl::Status MakePlans(const program::Program& program, engine::WeightSource& weights,
-                                const EngineOptions& options, DeviceMatrices& matrices,
-                                std::span<const std::unique_ptr<Engine>> engines);
-  absl::Status AllocateBatch();
   // Rows of positions in the device's memory: those of the first images of a batch of a plan.
   struct Placed {
     const LaunchPlan* plan = nullptr;
     std::vector<Grid> grids;
   };
 
+  static absl::Status MakePlans(const program::Program& program, engine::WeightSource& weights,
+                                const EngineOptions& options, DeviceMatrices& matrices,
+                                std::span<const std::unique_ptr<Engine>> engines);
+  absl::Status AllocateBatch();
   absl::Status Upload(const LaunchPlan& plan, const BatchRows& batch);
   absl::Status UploadPositions(const LaunchPlan& plan, const BatchRows& batch);
   absl::Status UploadPlaces(const LaunchPlan& plan, const BatchRows& batch);

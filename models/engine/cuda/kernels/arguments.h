@@ -257,8 +257,8 @@ struct AttendArguments {
   float scale;
   const float* offsets;  // of the first keys, or null
   int known_offsets;
-  // For vitrine_attend_map: scores and weights of one image, [heads, queries, keys].
-  int image = 0, queries = 0;
+  // For vitrine_attend_map: scores and weights of one image, [heads, queries, keys], from first_query on.
+  int image = 0, first_query = 0, queries = 0;
   float *scores = nullptr, *weights = nullptr;
 };
 

@@ -119,7 +119,7 @@ VITRINE_KERNEL(vitrine_attend_map, AttendArguments) {
   const Images images(arguments.batch);
   const Global<float> to_scores(arguments.scores), to_weights(arguments.weights);
   ForElements(arguments.queries, arguments.heads, [&](int query, int head) {
-    const Scores scores(arguments, images, arguments.image, query, head, AttendOrder::kTokens);
+    const Scores scores(arguments, images, arguments.image, arguments.first_query + query, head, AttendOrder::kTokens);
     const int64_t first = (int64_t{head} * arguments.queries + query) * scores.keys();
     for (int key = 0; key < scores.keys(); ++key) to_scores[first + key] = scores.Product(key);
     scores.ForWeights([&](int key, float weight) { to_weights[first + key] = weight; });

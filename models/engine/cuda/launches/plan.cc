@@ -201,7 +201,10 @@ class LaunchMaker : public StepMemory {
                                        .scale = static_cast<float>(attend.scale),
                                        .offsets = Copy(step.key_offsets),
                                        .known_offsets = static_cast<int>(step.key_offsets.size())};
-    AddTap(TapOfMaps(arguments, attend.class_query, attend.layer));
+    AttendArguments tapped = arguments;
+    const int64_t at_once = ScoresAtOnce(arguments, MostRows(arguments.k.rows));
+    tapped.scores = TapMemory<float>(2 * at_once);
+    AddTap(TapOfMaps(tapped, attend.class_query, attend.layer, at_once));
     std::optional<Launch> launch;
     if (fast_) launch = FastTokens(lowered(), step, name_, arguments);
     if (fast_ && !launch) launch = FastQuery(lowered(), step, name_, arguments);
@@ -225,19 +228,22 @@ class LaunchMaker : public StepMemory {
     arguments.heads = heads;
     return arguments;
   }
-  float* ScratchMatrices(const ChannelArguments& arguments) {
+  // Returns how many numbers the matrices of all images have.
+  int64_t MatrixNumbers(const ChannelArguments& arguments) const {
     const int64_t columns = arguments.q.columns;
-    return Scratch<float>(limits_.images * columns * (columns / arguments.heads));
+    return limits_.images * columns * (columns / arguments.heads);
   }
   void Do(const engine::AttendChannelsStep& step) {
     ChannelArguments arguments = OfChannels(step.q, step.k, step.v, step.y, step.attend.heads);
     arguments.temperature = Copy(step.temperature);
     if (const auto launch = fast_ ? FastChannels(lowered(), step, name_, arguments) : std::nullopt) {
       plan_.launches.push_back(*launch);
+      arguments.scores = TapMemory<float>(2 * MatrixNumbers(arguments));
+      arguments.matrices = measures() ? nullptr : arguments.scores + MatrixNumbers(arguments);
       AddTap(TapOfFastChannels(*launch, arguments, step.attend.layer));
       return;
     }
-    arguments.matrices = ScratchMatrices(arguments);
+    arguments.matrices = Scratch<float>(MatrixNumbers(arguments));
     arguments.inverse_q = Scratch<float>(limits_.images * step.q.columns);
     arguments.inverse_k = Scratch<float>(limits_.images * step.q.columns);
     arguments.narrow = step.precision != Precision::kFp32;
@@ -251,7 +257,7 @@ class LaunchMaker : public StepMemory {
   }
   void Do(const engine::AttendLinearlyStep& step) {
     ChannelArguments arguments = OfChannels(step.q, step.k, step.v, step.y, step.attend.heads);
-    arguments.matrices = ScratchMatrices(arguments);
+    arguments.matrices = Scratch<float>(MatrixNumbers(arguments));
     arguments.factors = Scratch<float>(MostRows(arguments.q.rows) * arguments.heads);
     arguments.temperature = Copy(step.context_scale);
     arguments.query_scale = Copy(step.query_scale);

@@ -24,7 +24,8 @@ StepMemory::StepMemory(const engine::LoweredPlan& lowered, const BatchLimits& li
       pixels_(batch.pixels),
       matrices_(&matrices) {
   HoldSlots();
-  scratch_.begin = places.back();
+  scratch_.begin = places[places.size() - 2];
+  tapped_.begin = places[places.size() - 1];
 }
 
 void StepMemory::HoldSlots() {
@@ -32,7 +33,9 @@ void StepMemory::HoldSlots() {
 }
 
 void StepMemory::Finish() {
-  if (measures()) HoldBytes(scratch_.most);
+  if (!measures()) return;
+  HoldBytes(scratch_.most);
+  HoldBytes(tapped_.most);
 }
 
 int64_t StepMemory::MostRows(RowsOf rows) const {

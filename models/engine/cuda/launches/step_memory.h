@@ -58,6 +58,12 @@ class StepMemory {
   T* Scratch(int64_t count) {
     return reinterpret_cast<T*>(Part(scratch_, static_cast<size_t>(count) * sizeof(T)));
   }
+  // Returns memory that lasts until the next tap.
+  template <class T>
+  T* TapMemory(int64_t count) {
+    tapped_.used = 0;
+    return reinterpret_cast<T*>(Part(tapped_, static_cast<size_t>(count) * sizeof(T)));
+  }
   Matrix ScratchMatrix(RowsOf rows, int64_t columns) {
     return {Scratch<float>(MostRows(rows) * columns), columns, static_cast<int>(columns), rows};
   }
@@ -89,7 +95,7 @@ class StepMemory {
   const float* pixels_ = nullptr;
   DeviceMatrices* const matrices_ = nullptr;
   std::vector<float*> slots_;
-  Reused scratch_;
+  Reused scratch_, tapped_;
 };
 
 }  // namespace vitrine::cuda

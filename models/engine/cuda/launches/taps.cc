@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/engine/cuda/launches/taps.h"
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -70,26 +71,40 @@ TakeTap TapOfTokens(const Matrix& x, int stage) {
   };
 }
 
-TakeTap TapOfMaps(const AttendArguments& arguments, bool class_query, int layer) {
+int64_t ScoresAtOnce(const AttendArguments& arguments, int64_t keys) {
+  constexpr int64_t kScores = 1 << 14;
+  return std::max(kScores, arguments.heads * keys);
+}
+
+TakeTap TapOfMaps(const AttendArguments& arguments, bool class_query, int layer, int64_t scores_at_once) {
   const AttentionSource source = class_query ? AttentionSource::kClassQuery : AttentionSource::kTokens;
   return [=](Device& device, const BatchRows& batch, const Taps& taps) {
     return ForWanted(batch, taps, source, layer, [&](int image) -> absl::Status {
-      AttendArguments of_image = arguments;
       const auto rows = [&](const Matrix& x) {
         return batch.FirstRow(x.rows, image + 1) - batch.FirstRow(x.rows, image);
       };
-      of_image.image = image;
-      of_image.queries = class_query ? 1 : static_cast<int>(rows(arguments.q));
-      const int64_t keys = rows(arguments.k), count = int64_t{arguments.heads} * of_image.queries * keys;
-      Buffers buffers(device);
-      of_image.scores = buffers.Allocate<float>(static_cast<size_t>(count));
-      of_image.weights = buffers.Allocate<float>(static_cast<size_t>(count));
-      RETURN_IF_ERROR(buffers.status());
-      RETURN_IF_ERROR(device.Run(MakeLaunch("attention tap", "vitrine_attend_map", of_image)));
+      const int64_t heads = arguments.heads, keys = rows(arguments.k), queries = class_query ? 1 : rows(arguments.q);
+      const int64_t at_once = scores_at_once / (heads * keys);
+      AttendArguments part = arguments;
+      part.image = image;
+      part.weights = part.scores + scores_at_once;
       AttentionTap::Matrices matrices;
-      matrices.scores.shape = matrices.weights.shape = {arguments.heads, of_image.queries, keys};
-      ASSIGN_OR_RETURN(matrices.scores.values, Floats(device, of_image.scores, count));
-      ASSIGN_OR_RETURN(matrices.weights.values, Floats(device, of_image.weights, count));
+      for (FloatArray* to : {&matrices.scores, &matrices.weights}) {
+        to->shape = {heads, queries, keys};
+        to->values.resize(static_cast<size_t>(heads * queries * keys));
+      }
+      for (int64_t first = 0; first < queries; first += at_once) {
+        part.first_query = static_cast<int>(first);
+        part.queries = static_cast<int>(std::min(at_once, queries - first));
+        RETURN_IF_ERROR(device.Run(MakeLaunch("attention tap", "vitrine_attend_map", part)));
+        const int64_t of_head = part.queries * keys;
+        for (const auto& [from, to] : {std::pair(part.scores, &matrices.scores), {part.weights, &matrices.weights}}) {
+          ASSIGN_OR_RETURN(const std::vector<float> values, Floats(device, from, heads * of_head));
+          for (int64_t head = 0; head < heads; ++head) {
+            std::copy_n(values.begin() + head * of_head, of_head, to->values.begin() + (head * queries + first) * keys);
+          }
+        }
+      }
       taps.attention->Put(image, source, layer, std::move(matrices));
       return absl::OkStatus();
     });
@@ -110,24 +125,16 @@ TakeTap TapOfChannels(const ChannelArguments& arguments, int layer, bool weights
 }
 
 TakeTap TapOfFastChannels(const Launch& launch, const ChannelArguments& arguments, int layer) {
-  return [=](Device& device, const BatchRows& batch, const Taps& taps) -> absl::Status {
-    Buffers buffers(device);
-    ChannelArguments with_matrices = arguments;
+  Launch with_matrices = MakeLaunch("attention tap", launch.kernel, arguments);
+  with_matrices.threads = launch.threads;
+  with_matrices.shared_bytes = launch.shared_bytes;
+  return [=](Device& device, const BatchRows& batch, const Taps& taps) {
+    bool has_run = false;
     return ForWanted(batch, taps, AttentionSource::kChannels, layer, [&](int image) -> absl::Status {
-      if (with_matrices.scores == nullptr) {  // the first image that wants them
-        const auto count = static_cast<size_t>(int64_t{batch.count()} * arguments.q.columns * arguments.q.columns) /
-                           static_cast<size_t>(arguments.heads);
-        with_matrices.scores = buffers.Allocate<float>(count);
-        with_matrices.matrices = buffers.Allocate<float>(count);
-        RETURN_IF_ERROR(buffers.status());
-        Launch again = MakeLaunch("attention tap", launch.kernel, with_matrices);
-        again.threads = launch.threads;
-        again.shared_bytes = launch.shared_bytes;
-        RETURN_IF_ERROR(device.Run(again));
-      }
+      if (!std::exchange(has_run, true)) RETURN_IF_ERROR(device.Run(with_matrices));
       AttentionTap::Matrices matrices;
-      ASSIGN_OR_RETURN(matrices.scores, MatricesOf(device, with_matrices, with_matrices.scores, image));
-      ASSIGN_OR_RETURN(matrices.weights, MatricesOf(device, with_matrices, with_matrices.matrices, image));
+      ASSIGN_OR_RETURN(matrices.scores, MatricesOf(device, arguments, arguments.scores, image));
+      ASSIGN_OR_RETURN(matrices.weights, MatricesOf(device, arguments, arguments.matrices, image));
       taps.attention->Put(image, AttentionSource::kChannels, layer, std::move(matrices));
       return absl::OkStatus();
     });

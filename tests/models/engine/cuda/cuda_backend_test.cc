@@ -53,7 +53,8 @@ TEST_P(CudaBackend, HasTheEmulatorsBits) {
   {
     const auto backend = On(*card);
     EXPECT_TRUE(SameBits(LogitsOf(*backend, views, classes), expected));
-    // Taps run beside batches.
+    // Taps run beside batches. None may take or give memory: the driver would wait for all slots.
+    const int64_t before = Fake().Calls("cuMemAlloc_v2") + Fake().Calls("cuMemFree_v2");
     std::vector<std::jthread> callers;
     for (const bool with_taps : {true, false, true, false}) {
       callers.emplace_back([&, with_taps] {
@@ -65,6 +66,8 @@ TEST_P(CudaBackend, HasTheEmulatorsBits) {
         EXPECT_TRUE(SameBits(LogitsOf(*backend, views, classes, &tap), expected)) << "with taps: " << with_taps;
       });
     }
+    callers.clear();  // waits
+    EXPECT_EQ(Fake().Calls("cuMemAlloc_v2") + Fake().Calls("cuMemFree_v2"), before);
   }
   EXPECT_EQ(Fake().use(), (FakeUse{.contexts = 1, .modules = 1}));
   EXPECT_EQ(Fake().faults(), "");

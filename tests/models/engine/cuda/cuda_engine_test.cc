@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 #include <vector>
 
+#include "models/engine/cuda/launches/arena.h"
 #include "models/program/builder.h"
 #include "tests/models/engine/cuda/on_device.h"
 #include "tests/models/reference/images.h"
@@ -94,6 +96,56 @@ TEST_F(CudaEngine, RefusesAModelThatDoesNotFitAndFreesWhatItTook) {
   EXPECT_EQ(On(small, program_).status().code(), absl::StatusCode::kResourceExhausted);
   EXPECT_EQ(small.machine().memory().allocated(), 0u);
 }
+
+// The n-th largest sizes of the plans share a place.
+TEST(CudaArena, HoldsThePlansInTheSameMemory) {
+  EmulatedDevice device;
+  cuda::Buffers buffers(device);
+  cuda::Arena arena;
+  const std::vector<size_t> logits = {1000, 0, 3000}, tokens = {2000, 500, 2500, 100};
+  arena.Reserve(logits);
+  arena.Reserve(tokens);
+  ASSERT_TRUE(arena.Allocate(buffers).ok());
+  const std::vector<std::byte*> a = arena.PlacesOf(logits), b = arena.PlacesOf(tokens);
+  EXPECT_EQ(a[2], b[2]);
+  EXPECT_EQ(a[0], b[0]);
+  EXPECT_EQ(device.machine().memory().allocated(), 3000u + 2000 + 500 + 100);
+  EXPECT_EQ(std::set<std::byte*>(b.begin(), b.end()).size(), b.size());
+}
+
+// Counts what is copied to it.
+class CountingDevice : public EmulatedDevice {
+ public:
+  absl::Status Upload(void* to, const void* from, size_t bytes) override {
+    uploaded_ += bytes;
+    return EmulatedDevice::Upload(to, from, bytes);
+  }
+  size_t uploaded() const { return uploaded_; }
+
+ private:
+  size_t uploaded_ = 0;
+};
+
+class CudaSlots : public CudaForm {};
+
+TEST_P(CudaSlots, ShareEveryWeight) {
+  size_t of_one = 0, weights = 0;
+  for (const program::Weight& weight : compiled_.program->weights()) weights += 4 * size_t(weight.elements());
+  for (const int slots : {1, 3}) {
+    CountingDevice device;
+    const std::vector<cuda::Device*> devices(static_cast<size_t>(slots), &device);
+    engine::WeightsInMemory source(compiled_.weights);
+    const auto engines = cuda::Engine::MakeSlots(*compiled_.program, source, devices,
+                                                 {.limits = {.images = 1, .cells = 8, .pixels = 8}});
+    ASSERT_TRUE(engines.ok()) << engines.status();
+    if (slots == 1) of_one = device.uploaded();
+    EXPECT_EQ(device.uploaded(), of_one);
+    EXPECT_LE(device.uploaded(), weights + weights / 4);  // biases that a layer does not have
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Forms, CudaSlots, ::testing::ValuesIn(EngineForms()),
+                         [](const auto& info) { return NameOf(info.param, cpu::CpuPath::kPortable); });
 
 TEST_F(CudaEngine, NamesTheStepOfAFault) {
   EmulatedDevice device;

@@ -2,12 +2,14 @@
 // The plain kernels against LibTorch's operators: every small form of every family, on the emulator.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "tests/models/engine/cuda/on_device.h"
+#include "tests/models/reference/images.h"
 
 namespace vitrine::testing {
 namespace {
@@ -75,6 +77,27 @@ TEST_P(CudaParity, Taps) {
       ExpectEqual(a->keys, b->keys, absl::StrCat("keys of layer ", layer));
     }
   }
+}
+
+// Maps of an image whose scores do not fit the memory of taps at once.
+TEST(CudaTaps, ComputeLargeMapsInParts) {
+  const std::vector<EngineForm> forms = EngineForms();
+  const auto form = std::find_if(forms.begin(), forms.end(), [](const EngineForm& form) { return form.name == "vit"; });
+  ASSERT_NE(form, forms.end());
+  const Compiled compiled(form->config, cpu::CpuPath::kPortable);
+  const at::Tensor image = RandomImage(form->config.preprocessing().channels(), 44, 40, 1);  // 111 tokens, 3 heads
+  AttentionTap ours, theirs;
+  for (AttentionTap* tap : {&ours, &theirs}) tap->Request(0, AttentionSource::kTokens, 1);
+  OnDevice device(*compiled.program, compiled.weights);
+  const std::vector<cuda::ImagePlanes> views = {View(image)};
+  static_cast<void>(device.Logits(views, &ours));
+  static_cast<void>(compiled.ByReference({image}, &theirs));
+  const AttentionTap::Matrices* const a = ours.Find(0, AttentionSource::kTokens, 1);
+  const AttentionTap::Matrices* const b = theirs.Find(0, AttentionSource::kTokens, 1);
+  ASSERT_TRUE(a != nullptr && b != nullptr);
+  EXPECT_GT(a->scores.values.size(), size_t{2} << 14);
+  ExpectEqual(a->scores, b->scores, "scores");
+  ExpectEqual(a->weights, b->weights, "weights");
 }
 
 INSTANTIATE_TEST_SUITE_P(Forms, CudaParity, ::testing::ValuesIn(EngineForms()),
