@@ -141,18 +141,18 @@ void Batcher::Lead(Lane& lane, Caller& first) {
   const int64_t classes = lane.engine->plan().classes;
   lane.logits.resize(lane.images.size() * static_cast<size_t>(classes));
   const absl::Status status = Compute(lane, lane.logits.data(), nullptr, nullptr);
+  const MutexLock lock(mutex_);
   const float* from = lane.logits.data();
   for (Caller* const caller : lane.callers) {
     const size_t values = caller->images.size() * static_cast<size_t>(classes);
-    std::copy_n(from, values, caller->logits);
+    if (status.ok()) std::copy_n(from, values, caller->logits);
     from += values;
-  }
-  const MutexLock lock(mutex_);
-  for (Caller* const caller : lane.callers) {
     caller->answer = status;
     caller->has_answer = true;
     caller->changed.NotifyOne();
   }
+  --running_;
+  if (open_ != nullptr) open_->callers.front()->changed.NotifyOne();
   Release(lane);
 }
 
@@ -169,7 +169,6 @@ absl::Status Batcher::RunAlone(std::span<const ImagePlanes> images, float* logit
     alone_.push_back(&caller);
     while (alone_.front() != &caller || (lane = TakeFree(caller, joining_)) == nullptr) caller.changed.Wait(mutex_);
     alone_.pop_front();
-    ++running_;
     WakeWaiting();
   }
   lane->images.assign(images.begin(), images.end());
@@ -193,14 +192,12 @@ absl::Status Batcher::Compute(Lane& lane, float* logits, AttentionTap* attention
 }
 
 void Batcher::Release(Lane& lane) {
-  --running_;
   lane.size = Empty();
   lane.images.clear();
   lane.callers.clear();
   lane.is_full = false;
   lane.copied = absl::OkStatus();
   free_.push_back(&lane);
-  if (open_ != nullptr) open_->callers.front()->changed.NotifyOne();
   WakeWaiting();
 }
 

@@ -26,7 +26,7 @@ namespace vitrine::cuda {
 // whom no batch takes waits, in the order of the calls. Company does not change the bits of an image.
 //
 // The device has room while fewer than slots - 1 batches run (one, if there is one slot): the last slot is to be filled
-// meanwhile.
+// meanwhile. Batches of callers that run alone take a slot, but no batch waits for their end.
 class Batcher {
  public:
   // One engine of the model for each slot; at least one.
@@ -83,7 +83,7 @@ class Batcher {
   // Launches the batch of a lane, and answers its callers.
   void Lead(Lane& lane, Caller& first);
   absl::Status Compute(Lane& lane, float* logits, AttentionTap* attention, TokenTap* tokens) const;
-  // Ends a batch.
+  // Empties a lane after its batch.
   void Release(Lane& lane) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   driver::Card& card_;
@@ -96,7 +96,7 @@ class Batcher {
   Mutex mutex_;
   std::vector<Lane*> free_ ABSL_GUARDED_BY(mutex_);
   Lane* open_ ABSL_GUARDED_BY(mutex_) = nullptr;  // the batch that callers join
-  int running_ ABSL_GUARDED_BY(mutex_) = 0;
+  int running_ ABSL_GUARDED_BY(mutex_) = 0;       // batches, without those of RunAlone
   uint64_t next_ticket_ ABSL_GUARDED_BY(mutex_) = 0;
   std::deque<Caller*> joining_ ABSL_GUARDED_BY(mutex_);  // in Run, without a place
   std::deque<Caller*> alone_ ABSL_GUARDED_BY(mutex_);    // in RunAlone, without a slot

@@ -167,6 +167,28 @@ TEST_F(CudaBatcher, ABatchWithoutPlaceForTheNextIsLaunched) {
   EXPECT_EQ(Launches(), 3);
 }
 
+TEST_F(CudaBatcher, NoBatchWaitsForACallerThatRunsAlone) {
+  Start();
+  Fake().Pause(true);
+  const int64_t queries = Fake().Calls("cuEventQuery");
+  absl::Status alone;
+  std::jthread with_tap([&] {
+    const size_t which = 1;
+    engine::Workspace workspace;
+    float logits[kClasses];
+    TokenTap tap;
+    tap.Request(0);
+    alone = backend_->Run(Batch({&which, 1}), workspace, logits, nullptr, &tap);
+  });
+  Await([&] { return Fake().Calls("cuEventQuery") > queries; });
+  EXPECT_EQ(Launches(), 0) << "taps are taken between kernels";
+  Begin({2});
+  AwaitLaunches(1);
+  Resume();
+  with_tap.join();
+  EXPECT_TRUE(alone.ok()) << alone;
+}
+
 TEST_F(CudaBatcher, AnImageThatIsTooLargeIsRefusedAlone) {
   Start();
   Occupy();
