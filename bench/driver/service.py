@@ -18,13 +18,15 @@ NULL_BYTES = 110_000
 class Server:
     """vitrine-server on some cores until the end of the with statement; ready when entered.
 
-    `flags` go to the program beside those for its addresses; `listen` fixes the port; `program` is another binary of it.
+    `flags` go to the program beside those for its addresses; `listen` fixes the port; `program` is another binary of it;
+    `environment` replaces this process's.
     """
 
-    def __init__(self, setup, repository, cores, services=(), flags=(), listen="127.0.0.1:0", program=None):
+    def __init__(self, setup, repository, cores, services=(), flags=(), listen="127.0.0.1:0", program=None,
+                 environment=None):
         self.setup, self.cores = setup, ",".join(map(str, cores))
         self.repository, self.services = repository, services
-        self.flags, self.listen = flags, listen
+        self.flags, self.listen, self.environment = flags, listen, environment
         self.program = program or setup.program("vitrine-server")
         self.folder = pathlib.Path(tempfile.mkdtemp(dir=setup.scratch))
 
@@ -38,7 +40,7 @@ class Server:
         self.process = subprocess.Popen(
             ["taskset", "-c", self.cores, self.program, "--repository", str(self.repository), "--listen", self.listen,
              "--metrics", "127.0.0.1:0", "--port-file", str(ports), *map(str, self.flags)],
-            stdout=subprocess.DEVNULL, stderr=self.log_file)
+            stdout=subprocess.DEVNULL, stderr=self.log_file, env=self.environment)
         ready, _ = waiter.communicate()
         if waiter.returncode != 0:
             self.__exit__()

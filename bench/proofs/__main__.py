@@ -19,6 +19,7 @@ PROOFS = {
     "tracing": ("Traces of a tenth of the requests, at full load", "tracing", "measure"),
     "slow": ("Slow pictures among quick ones", "slow_pictures", "measure"),
     "http": ("The HTTP port beside gRPC, and beside idle connections", "http_front", "measure"),
+    "device": ("A GPU fed by the server, with a driver for tests in its place", "device_feed", "measure"),
     "publishes": ("A publisher killed at every system call", "programs", "measure_publishes"),
     "overload": ("Goodput under overload", "overload", "measure"),
 }
