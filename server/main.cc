@@ -121,12 +121,11 @@ absl::Status CheckThreads(int count) {
   return status;
 }
 
-// Returns the number of threads that compute, with the defaults of this machine: the executors, and on a CPU as many
-// spare ones.
+// Returns the number of threads that compute: by default two for each core, on a CPU executors and as many spare ones,
+// on a CUDA device executors.
 int ComputingThreads(const ServerOptions& options) {
-  const bool is_cuda = absl::StartsWith(options.device, "cuda");
-  const int by_default = is_cuda ? std::min(FindMachine().Threads(), kDeviceExecutors) : FindMachine().Threads();
-  return (is_cuda ? 1 : 2) * (options.executor.threads > 0 ? options.executor.threads : by_default);
+  if (options.executor.threads == 0) return 2 * FindMachine().Threads();
+  return (absl::StartsWith(options.device, "cuda") ? 1 : 2) * options.executor.threads;
 }
 
 absl::StatusOr<std::unique_ptr<Server>> StartServer(const ServerOptions& options) {

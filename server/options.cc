@@ -119,14 +119,13 @@ void Add(CLI::App& app, const std::string& flag, T& value, const std::string& he
   app.add_option(flag, value, help)->capture_default_str()->type_name(type);
 }
 
-// Adds a flag for a memory budget: if the flag is not given, the budget is limited to its share of the machine's
-// memory.
-CLI::Option* AddBudget(CLI::App& app, ServerOptions& options, const std::string& flag, int64_t& value,
-                       const std::string& help) {
-  return app.add_option(flag, value, help)
-      ->capture_default_str()
-      ->type_name("BYTES")
-      ->each([&options, flag](const std::string&) { options.chosen.insert(flag); });
+// Adds a flag that is noted in ServerOptions::chosen if it is given.
+template <typename T>
+void AddChosen(CLI::App& app, ServerOptions& options, const std::string& flag, T& value, const std::string& help,
+               const std::string& type) {
+  app.add_option(flag, value, help)->capture_default_str()->type_name(type)->each([&options, flag](const std::string&) {
+    options.chosen.insert(flag);
+  });
 }
 
 void BindTransport(CLI::App& app, TransportOptions& transport) {
@@ -250,7 +249,7 @@ absl::Status ServerOptions::Validate() const {
                             "TLS"));
   }
   faults.Add(identity.Validate(rpc.listen, admin.listen));
-  faults.Add(ParseDevice(device).status());
+  faults.Add(CheckDevice(device, device_batch, chosen));
   faults.Add(batch.Validate());
   faults.Add(admission.Validate());
   faults.Add(executor.Validate());
@@ -309,6 +308,10 @@ void BindFlags(CLI::App& app, ServerOptions& options) {
       "folder of folders with JPEG, PNG or WebP images that the page offers as samples; empty: none", "DIR");
   Add(app, "--port-file", options.port_file, "file that receives the bound addresses", "FILE");
   Add(app, "--device", options.device, "cpu or cuda:N", "DEVICE");
+  AddChosen(app, options, "--device-batch-images", options.device_batch.images,
+            "maximum images in a batch of a CUDA device, which joins the images of all executors", "N");
+  AddChosen(app, options, "--device-batch-tokens", options.device_batch.tokens,
+            "maximum tokens in a batch of a CUDA device; the memory of a version grows with it", "TOKENS");
   Add(app, "--precision", options.registry.precision,
       "precision of models without one in --serving-config: fp32, bf16 or int8. Versions without a plan for it in "
       "their "
@@ -319,7 +322,8 @@ void BindFlags(CLI::App& app, ServerOptions& options) {
           "'cc-by-nc*,gpl*'; the pattern none matches versions without a licence",
           "PATTERN,...");
   Add(app, "--executors", options.executor.threads,
-      "worker threads that decode and compute, one per core; 0: one for each core, for a CUDA device at most 8", "N");
+      "worker threads that decode and compute; 0: one for each core, for a CUDA device two, which wait for it in turn",
+      "N");
   Add(app, "--lane-width", options.executor.lane_width,
       "maximum executors that compute one batch together while the others are idle; 1: one per batch, 0: all", "N");
   Add(app, "--pin", options.pin,
@@ -335,14 +339,15 @@ void BindFlags(CLI::App& app, ServerOptions& options) {
               "their limits");
   Add(app, "--max-queue-requests", options.admission.max_requests,
       "maximum admitted requests, counted until their answers are delivered", "N");
-  AddBudget(app, options, "--max-queue-bytes", options.admission.max_bytes,
-            "maximum bytes of the images and tensors of admitted requests");
-  AddBudget(app, options, "--max-answer-bytes", options.admission.max_answer_bytes,
-            "maximum bytes of answers that clients have not read yet");
+  AddChosen(app, options, "--max-queue-bytes", options.admission.max_bytes,
+            "maximum bytes of the images and tensors of admitted requests", "BYTES");
+  AddChosen(app, options, "--max-answer-bytes", options.admission.max_answer_bytes,
+            "maximum bytes of answers that clients have not read yet", "BYTES");
   Add(app, "--max-message-bytes", options.rpc.max_message_bytes, "maximum size of a request message", "BYTES");
-  AddBudget(app, options, "--max-transport-bytes", options.rpc.max_transport_bytes,
+  AddChosen(app, options, "--max-transport-bytes", options.rpc.max_transport_bytes,
             "maximum bytes of received messages and bodies in memory, over all connections; at least 2 * "
-            "--max-message-bytes");
+            "--max-message-bytes",
+            "BYTES");
   Add(app, "--queues", options.rpc.queues, "threads that read and write connections; 0: one per eight executors", "N");
   BindTransport(app, options.rpc);
   BindAbuse(app, options);

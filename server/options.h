@@ -56,6 +56,9 @@ struct ServerOptions {
   std::string port_file;
   // "cpu" or "cuda:N".
   std::string device = "cpu";
+  // Limits of the batches that a CUDA device computes: larger ones fill a large GPU, and take memory of GPU and host
+  // for every version.
+  DeviceBatch device_batch = {};
 
   // Batch limits: see batching_policy.h.
   BatchOptions batch;
@@ -102,7 +105,8 @@ struct ServerOptions {
   RequestLogOptions request_log;
   // Tracing: see otlp_options.h.
   OtlpOptions tracing;
-  // Memory budget flags that were set explicitly; the other budgets are derived from the machine's memory.
+  // Flags that were set explicitly: memory budgets, which are otherwise derived from the machine's memory, and limits
+  // of a CUDA device.
   std::set<std::string> chosen;
   // Commit that the program was built from, for display. The program sets it; it has no flag.
   std::string revision = {};

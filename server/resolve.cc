@@ -36,10 +36,6 @@ void Share(const ServerOptions& options, const Machine& machine, const char* fla
   bytes = std::min(bytes, std::max<int64_t>(machine.memory_bytes / 100 * percent, 1));
 }
 
-int ExecutorsFor(const Device& device, int threads) {
-  return device.kind == Device::Kind::kCuda ? std::min(threads, kDeviceExecutors) : threads;
-}
-
 absl::Status CheckPortFile(const std::string& path) {
   if (path.empty()) return absl::OkStatus();
   const std::filesystem::path folder = std::filesystem::absolute(path).parent_path();
@@ -52,13 +48,14 @@ absl::Status CheckPortFile(const std::string& path) {
 
 ServerOptions Resolve(ServerOptions options, const Device& device, const Machine& machine) {
   options.executor.device = device;
+  options.executor.device.batch = options.device_batch;
   options.executor.cores = machine.cores;
-  if (options.executor.threads == 0) options.executor.threads = ExecutorsFor(device, machine.Threads());
+  if (options.executor.threads == 0) options.executor.threads = DefaultExecutors(device, machine.Threads());
   const bool room = options.executor.threads <= static_cast<int>(machine.cores.size());
   options.executor.pin = options.pin == "on" || (options.pin == "auto" && machine.exclusive && room);
   options.admission.executors = options.executor.ThreadCount();
   if (options.rpc.queues == 0) options.rpc.queues = QueuesFor(options.executor.ThreadCount());
-  if (device.kind == Device::Kind::kCpu) options.batch.executors = options.executor.ThreadCount();
+  options.batch.executors = options.executor.ThreadCount();
   options.admission.in_parts = options.batch.executors > 0 && options.batch.max_wait <= absl::ZeroDuration();
   options.admission.max_batch_tokens = options.batch.max_batch_tokens;
   options.admission.patience = options.batch.patience;

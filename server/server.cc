@@ -58,14 +58,14 @@ constexpr char kStuck[] = "the server's probe image is not answered; an executor
 class RunningServer : public Server {
  public:
   RunningServer(const ServerOptions& options, std::unique_ptr<ServingSettings> settings,
-                std::unique_ptr<Tracing> tracing, const Device& device, const Machine& machine, const Clock& clock)
+                std::unique_ptr<Tracing> tracing, const Machine& machine, const Clock& clock)
       : options_(options),
         machine_{.cores = machine.cpus, .memory_bytes = machine.memory_bytes},
         clock_(clock),
         metrics_(VITRINE_VERSION, options_.revision),
         settings_(std::move(settings)),
         tracing_(std::move(tracing)),
-        loader_(options_.repository, device,
+        loader_(options_.repository, options_.executor.device,
                 {.metrics = &metrics_,
                  .limits = &model_limits_,
                  .cores = [this] { return registry_.CoresPerLoad(); },
@@ -95,7 +95,7 @@ class RunningServer : public Server {
                  .versions = [this] { return registry_.List(); },
                  .version = VITRINE_VERSION,
                  .revision = options_.revision,
-                 .compute = ComputeOn(device, *ParsePrecision(options_.registry.precision)),
+                 .compute = ComputeOn(options_.executor.device, *ParsePrecision(options_.registry.precision)),
                  .flags = FlagsInForce(options)},
                 clock),
         fronts_(options_, {.service = service_,
@@ -232,7 +232,8 @@ class RunningServer : public Server {
             .open_streams = [this] { return fronts_.open_streams(); },
             .certificates = [this] { return fronts_.Certificates(); },
             .log_lines = [] { return History().Counts(); },
-            .spans = SpanSource()};
+            .spans = SpanSource(),
+            .device = StatusSource(options_.executor.device)};
   }
 
   std::function<SpanTotals()> SpanSource() const {
@@ -376,7 +377,7 @@ absl::StatusOr<std::unique_ptr<RunningServer>> OpenServer(ServerOptions options)
   spdlog::info(DescribeMachine(machine, options));
   RETURN_IF_ERROR(CheckAddressSpace(options.executor.ThreadCount() + options.executor.StandInCount()));
   auto server =
-      std::make_unique<RunningServer>(options, std::move(settings), std::move(tracing), device, machine, SteadyClock());
+      std::make_unique<RunningServer>(options, std::move(settings), std::move(tracing), machine, SteadyClock());
   RETURN_IF_ERROR(server->Open());
   return server;
 }

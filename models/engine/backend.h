@@ -7,17 +7,12 @@
 
 #include "absl/status/status.h"
 #include "models/attention_tap.h"
+#include "models/engine/device_status.h"
 #include "models/engine/image_planes.h"
 #include "models/engine/workspace.h"
 #include "models/token_tap.h"
 
 namespace vitrine {
-
-// Memory of a model on a device that has its own.
-struct DeviceMemory {
-  int64_t device_bytes = 0;  // weights, and memory for batches
-  int64_t pinned_bytes = 0;  // of the host, for copies
-};
 
 // A model with its weights on a device: the compiled engine on the CPU, or libvitrine_cuda.so on a GPU
 // (models/engine/cuda_library.h). Immutable; thread-safe.

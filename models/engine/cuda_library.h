@@ -7,8 +7,8 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/time/time.h"
 #include "models/engine/backend.h"
+#include "models/engine/device_status.h"
 #include "models/engine/precision.h"
 #include "models/engine/weight_source.h"
 #include "models/program/program.h"
@@ -19,21 +19,6 @@ namespace vitrine {
 struct LargestImage {
   int64_t cells = 0;
   int64_t pixels = 0;  // counted once per channel
-};
-
-// Limits of the batches that a device computes.
-struct DeviceBatch {
-  int images = 256;
-  int tokens = 32768;
-};
-
-// State and work of an open device. Counts begin with the process.
-struct DeviceStatus {
-  int64_t free_bytes = 0, total_bytes = 0;  // memory, with what other processes use
-  int64_t batches = 0;                      // that were launched
-  int64_t images = 0;                       // in these batches
-  int64_t uploaded_bytes = 0;
-  absl::Duration busy;  // with at least one batch between its launch and its end
 };
 
 // Functions of libvitrine_cuda.so, which contains the engine for CUDA devices and needs the NVIDIA driver. Programs

@@ -46,6 +46,7 @@ std::vector<prometheus::MetricFamily> Metrics::Collect() const {
   AddLoads(families);
   AddQueue(families);
   AddExecutors(families);
+  AddDevice(families);
   AddServer(families);
   AddIdentity(families);
   return {std::make_move_iterator(families.begin()), std::make_move_iterator(families.end())};

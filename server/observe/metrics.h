@@ -11,6 +11,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -20,6 +21,7 @@
 #include "absl/time/time.h"
 #include "common/http/close_reason.h"
 #include "common/mutex.h"
+#include "models/engine/device_status.h"
 #include "server/observe/families.h"
 #include "server/observe/model_metrics.h"
 
@@ -110,6 +112,7 @@ class Metrics : public prometheus::Collectable {
     std::function<std::vector<std::pair<std::string, absl::Time>>()> certificates = {};
     std::function<std::pair<uint64_t, uint64_t>()> log_lines = {};  // warnings, errors
     std::function<SpanTotals()> spans = {};                         // null if tracing is off
+    std::function<std::optional<DeviceStatus>()> device = {};       // null on a CPU; no value if the device fails
   };
 
   // `version` and `revision` identify the program.
@@ -148,6 +151,7 @@ class Metrics : public prometheus::Collectable {
   void AddLoads(MetricFamilies& families) const;
   void AddQueue(MetricFamilies& families) const;
   void AddExecutors(MetricFamilies& families) const;
+  void AddDevice(MetricFamilies& families) const;
   void AddServer(MetricFamilies& families) const;
   void AddIdentity(MetricFamilies& families) const;
 

@@ -96,6 +96,19 @@ void Metrics::AddExecutors(MetricFamilies& families) const {
   }
 }
 
+void Metrics::AddDevice(MetricFamilies& families) const {
+  if (!sources_.device) return;
+  const std::optional<DeviceStatus> device = sources_.device();
+  if (!device.has_value()) return;
+  AddSingle(families, MetricOf("vitrine_device_memory_bytes"), static_cast<double>(device->total_bytes));
+  AddSingle(families, MetricOf("vitrine_device_memory_used_bytes"),
+            static_cast<double>(device->total_bytes - device->free_bytes));
+  AddSingle(families, MetricOf("vitrine_device_busy_seconds_total"), absl::ToDoubleSeconds(device->busy));
+  AddSingle(families, MetricOf("vitrine_device_batches_total"), static_cast<double>(device->batches));
+  AddSingle(families, MetricOf("vitrine_device_images_total"), static_cast<double>(device->images));
+  AddSingle(families, MetricOf("vitrine_device_uploaded_bytes_total"), static_cast<double>(device->uploaded_bytes));
+}
+
 void Metrics::AddIdentity(MetricFamilies& families) const {
   MetricFamily& refusals = AddFamily(families, MetricOf("vitrine_authorization_refusals_total"));
   AddValue(refusals, {{"code", "UNAUTHENTICATED"}}, Read(server_.unauthenticated));

@@ -144,6 +144,15 @@ ordered_json VersionsJson(const ServerStatus& status) {
   return versions;
 }
 
+ordered_json DeviceJson(const DeviceStatus& device) {
+  return {{"memory_bytes", device.total_bytes},
+          {"memory_used_bytes", device.total_bytes - device.free_bytes},
+          {"busy_seconds", absl::ToDoubleSeconds(device.busy)},
+          {"batches", device.batches},
+          {"images", device.images},
+          {"uploaded_bytes", device.uploaded_bytes}};
+}
+
 ordered_json LoadJson(const ServerStatus& status) {
   ordered_json executors = ordered_json::array();
   for (const ServerStatus::Executor& executor : status.executors) {
@@ -231,6 +240,7 @@ std::string StatusJson(const ServerStatus& status) {
                      {"path", status.compute.path},
                      {"precision", status.compute.precision},
                      {"lanes", status.executors.size()}};
+  if (status.device.has_value()) page["gpu"] = DeviceJson(*status.device);
   page["cpu_limit_cores"] = status.machine.cores;
   page["memory_limit_bytes"] = status.machine.memory_bytes;
   page["models"] = ordered_json::array();

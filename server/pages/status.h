@@ -3,6 +3,7 @@
 #define VITRINE_SERVER_PAGES_STATUS_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -55,6 +56,7 @@ struct ServerStatus {
   std::vector<Model> models;
   std::vector<Version> versions;
   std::vector<Executor> executors;
+  std::optional<DeviceStatus> device;  // of a CUDA device that can be reached
   QueueStatus queue;
   AdmissionStatus admission;
   AnswerStatus answers;

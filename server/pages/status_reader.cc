@@ -141,6 +141,7 @@ ServerStatus StatusReader::Read() const {
   if (sources.answers) status.answers = sources.answers();
   if (sources.certificates) status.certificates = sources.certificates();
   status.executors = Executors();
+  if (sources.device) status.device = sources.device();
   AddModels(status);
   AddVersions(status);
   status.log = History().Lines();

@@ -9,6 +9,25 @@
 
 namespace vitrine {
 
+namespace {
+
+// Adds no family if all versions are in the process's memory.
+void AddDeviceMemory(MetricFamilies& families, const std::vector<VersionStatus>& versions) {
+  prometheus::MetricFamily* family = nullptr;
+  for (const VersionStatus& status : versions) {
+    if (status.model == nullptr || status.model->device_memory.device_bytes == 0) continue;
+    if (family == nullptr) family = &AddFamily(families, MetricOf("vitrine_model_memory_bytes"));
+    const DeviceMemory& memory = status.model->device_memory;
+    for (const auto& [kind, bytes] :
+         {std::pair("device", memory.device_bytes), std::pair("pinned", memory.pinned_bytes)}) {
+      AddValue(*family, {{"model", status.id.model}, {"version", absl::StrCat(status.id.version)}, {"kind", kind}},
+               static_cast<double>(bytes));
+    }
+  }
+}
+
+}  // namespace
+
 void AddVersionFamilies(MetricFamilies& families, const std::vector<VersionStatus>& versions) {
   using prometheus::MetricFamily;
   MetricFamily& info = AddFamily(families, MetricOf("vitrine_model_info"));
@@ -37,6 +56,7 @@ void AddVersionFamilies(MetricFamilies& families, const std::vector<VersionStatu
     labels.push_back({"device", status.model->device});
     AddValue(info, std::move(labels), 1);
   }
+  AddDeviceMemory(families, versions);
 }
 
 }  // namespace vitrine

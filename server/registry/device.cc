@@ -2,10 +2,13 @@
 #include "server/registry/device.h"
 
 #include <string>
+#include <tuple>
+#include <vector>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "common/simd/chosen_path.h"
 #include "common/simd/cpu_description.h"
 #include "common/status_macros.h"
@@ -40,6 +43,22 @@ absl::StatusOr<Device> ParseDevice(std::string_view text) {
                                                  "\" is not known; use cpu, cuda:0, cuda:1, ..."));
 }
 
+absl::Status CheckDevice(std::string_view text, const DeviceBatch& batch, const std::set<std::string>& given) {
+  const absl::StatusOr<Device> device = ParseDevice(text);
+  std::vector<std::string> faults;
+  if (!device.ok()) faults.emplace_back(device.status().message());
+  const bool is_cpu = device.ok() && device->kind == Device::Kind::kCpu;
+  for (const auto& [flag, value, most] : {std::tuple("--device-batch-images", batch.images, 4096),
+                                          std::tuple("--device-batch-tokens", batch.tokens, 1 << 20)}) {
+    if (value < 1 || value > most) {
+      faults.push_back(absl::StrCat(flag, " is ", value, "; it must be 1 to ", most));
+    } else if (is_cpu && given.contains(flag)) {
+      faults.push_back(absl::StrCat(flag, " needs --device cuda:N"));
+    }
+  }
+  return faults.empty() ? absl::OkStatus() : absl::InvalidArgumentError(absl::StrJoin(faults, "\n"));
+}
+
 absl::Status OpenDevice(const Device& device, Precision precision) {
   if (device.kind == Device::Kind::kCpu) {
     ASSIGN_OR_RETURN(const cpu::CpuPath path, cpu::ChosenPath());
@@ -61,6 +80,19 @@ Compute ComputeOn(const Device& device, Precision precision) {
   const absl::StatusOr<cpu::CpuPath> path = cpu::ChosenPath();
   if (path.ok()) compute.path = cpu::Name(engine::PathOf(*path, precision));
   return compute;
+}
+
+absl::StatusOr<DeviceStatus> StatusOf(const Device& device) {
+  ASSIGN_OR_RETURN(const CudaLibrary* library, OpenCudaLibrary());
+  return library->status(device.index);
+}
+
+std::function<std::optional<DeviceStatus>()> StatusSource(const Device& device) {
+  if (device.kind == Device::Kind::kCpu) return nullptr;
+  return [device]() -> std::optional<DeviceStatus> {
+    const absl::StatusOr<DeviceStatus> status = StatusOf(device);
+    return status.ok() ? std::optional(*status) : std::nullopt;
+  };
 }
 
 bool IsLost(const Device& device) {

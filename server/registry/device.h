@@ -2,11 +2,15 @@
 #ifndef VITRINE_SERVER_REGISTRY_DEVICE_H_
 #define VITRINE_SERVER_REGISTRY_DEVICE_H_
 
+#include <functional>
+#include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "models/engine/device_status.h"
 #include "models/engine/precision.h"
 
 namespace vitrine {
@@ -15,7 +19,8 @@ namespace vitrine {
 struct Device {
   enum class Kind { kCpu, kCuda };
   Kind kind = Kind::kCpu;
-  int index = 0;  // CUDA device number; 0 for the CPU
+  int index = 0;           // CUDA device number; 0 for the CPU
+  DeviceBatch batch = {};  // limits of the batches that a CUDA device computes
 
   std::string name() const;  // "cpu" or "cuda:1", as in LibTorch
   std::string_view kind_name() const { return kind == Kind::kCpu ? "cpu" : "cuda"; }
@@ -23,6 +28,10 @@ struct Device {
 
 // Parses "cpu" or "cuda:N"; "cuda" means cuda:0. INVALID_ARGUMENT quotes any other text.
 absl::StatusOr<Device> ParseDevice(std::string_view text);
+
+// Checks the text of a device, and the limits of its batches; only those of a CUDA device may be in `given`, which has
+// names of flags. INVALID_ARGUMENT has a line for each fault.
+absl::Status CheckDevice(std::string_view text, const DeviceBatch& batch, const std::set<std::string>& given);
 
 // Prepares the device. For the CPU, reads VITRINE_ISA (common/simd/chosen_path.h). For a CUDA device, loads
 // libvitrine_cuda.so and the driver, and puts the kernels onto the device. Must be called once, before any other use of
@@ -38,6 +47,11 @@ struct Compute {
   std::string precision;  // default precision of models
 };
 Compute ComputeOn(const Device& device, Precision precision);
+
+// Returns the state of an open CUDA device; errors of the device, if it is lost for instance.
+absl::StatusOr<DeviceStatus> StatusOf(const Device& device);
+// Returns a function with its result, if any; null for the CPU.
+std::function<std::optional<DeviceStatus>()> StatusSource(const Device& device);
 
 // Returns true if an open CUDA device is permanently lost; see CudaLibrary::is_lost.
 bool IsLost(const Device& device);

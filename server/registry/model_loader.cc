@@ -117,7 +117,7 @@ absl::StatusOr<std::unique_ptr<const Backend>> MakeBackend(WeightedModel& model,
   ASSIGN_OR_RETURN(const CudaLibrary* cuda, OpenCudaLibrary());
   return cuda->make_backend(device.index, model.description.program(), weights, choice,
                             LargestOf(model.description.config().preprocessing(), model.description.cell()),
-                            DeviceBatch());
+                            device.batch);
 }
 
 // Returns the size of the weights in fp32, in bytes.
@@ -152,6 +152,7 @@ absl::StatusOr<ModelHandle> BuildAndProve(StoredVersion stored, const VersionId&
     loaded->device_bytes = BytesOf(model);
     ASSIGN_OR_RETURN(loaded->backend, MakeBackend(model, device, choice));
     loaded->device_bytes -= loaded->backend->saved_bytes();
+    loaded->device_memory = loaded->backend->device_memory();
     loaded->description = std::make_shared<const ModelDescription>(std::move(model.description));
   }
   // This also runs lazy initialization before the first request.

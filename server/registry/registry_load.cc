@@ -180,7 +180,7 @@ absl::StatusOr<ModelHandle> Registry::LoadWithinLimits(const VersionId& id, cons
   }
   RETURN_IF_ERROR(claim(bytes));
   ASSIGN_OR_RETURN(ModelHandle loaded, parts_.load(id));
-  RETURN_IF_ERROR(claim(loaded->device_bytes));
+  RETURN_IF_ERROR(claim(loaded->BudgetBytes()));
   return reclaimer_.Keep(std::move(loaded));
 }
 

@@ -14,6 +14,7 @@
 #include <thread>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "server/process/end_process.h"
 #include "tests/e2e/testing/child_server.h"
 #include "tests/e2e/testing/published.h"
@@ -23,7 +24,9 @@
 namespace vitrine::testing {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::FloatNear;
+using ::testing::HasSubstr;
 using ::testing::Pointwise;
 
 constexpr int kSizes[][2] = {{16, 16}, {24, 16}, {16, 32}, {32, 32}, {40, 24}, {20, 60}};
@@ -43,14 +46,24 @@ class CudaServer : public ::testing::Test {
 
   std::filesystem::path Repository() const { return folder_.path() / "repository"; }
   // Starts a server; `settings` are of the fake driver.
-  std::unique_ptr<ChildServer> Start(const std::string& device, const std::string& settings = "") const {
+  std::unique_ptr<ChildServer> Start(const std::string& device, const std::string& settings = "",
+                                     const std::vector<std::string>& flags = {}) const {
     setenv("VITRINE_FAKE_GPU", settings.c_str(), 1);
     const std::filesystem::path output = folder_.path() / device;
     std::filesystem::create_directories(output);
-    return std::make_unique<ChildServer>(
-        output,
-        std::vector<std::string>{"--repository", Repository(), "--listen", "127.0.0.1:0", "--metrics", "127.0.0.1:0",
-                                 "--device", device, "--poll-interval", "200ms", "--probe-interval", "1s"});
+    std::vector<std::string> arguments = {"--repository",    Repository(),  "--listen",         "127.0.0.1:0",
+                                          "--metrics",       "127.0.0.1:0", "--device",         device,
+                                          "--poll-interval", "200ms",       "--probe-interval", "1s"};
+    // Memory for more takes the emulator long.
+    if (device != "cpu") {
+      arguments.insert(arguments.end(), {"--device-batch-images", "16", "--device-batch-tokens", "1024"});
+    }
+    arguments.insert(arguments.end(), flags.begin(), flags.end());
+    return std::make_unique<ChildServer>(output, arguments);
+  }
+  static std::string Get(const ChildServer& server, const std::string& path) {
+    return HttpExchange(server.metrics_address(),
+                        absl::StrCat("GET ", path, " HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"));
   }
   static std::unique_ptr<v1::Classifier::Stub> Connect(const std::string& address) {
     grpc::ChannelArguments arguments;
@@ -67,6 +80,13 @@ class CudaServer : public ::testing::Test {
 
   const ScratchFolder folder_;
 };
+
+// Returns the value of a metric without labels; a failure if there is none.
+double MetricOf(const std::string& scrape, const std::string& name) {
+  const size_t at = scrape.find(absl::StrCat("\n", name, " "));
+  EXPECT_NE(at, std::string::npos) << name;
+  return at == std::string::npos ? NAN : std::atof(scrape.c_str() + at + name.size() + 2);
+}
 
 std::vector<float> LogitsOf(const v1::ClassifyResponse& response) {
   std::map<int, float> by_class;
@@ -160,6 +180,50 @@ TEST_F(CudaServer, SwapsAndDrainsUnderLoad) {
   EXPECT_EQ(refused, 4);
 }
 
+TEST_F(CudaServer, JoinsTheImagesOfManyCallers) {
+  const auto server = Start("cuda:0", "kernel_us=500", {"--executors", "8"});
+  const std::string address = server->AwaitReady(absl::Minutes(1));
+  const std::string image = NoiseJpeg(16, 16, 1);
+  const std::string before = Get(*server, "/metrics");
+  {
+    std::vector<std::jthread> callers;
+    for (int i = 0; i < 8; ++i) {
+      callers.emplace_back([&] {
+        const auto stub = Connect(address);
+        for (int request = 0; request < 10; ++request) Classify(*stub, ImageRequest("mixed", image));
+      });
+    }
+  }
+  std::string after;
+  const auto grown = [&](const std::string& name) { return MetricOf(after, name) - MetricOf(before, name); };
+  // A scrape may be a text of a moment ago.
+  EXPECT_TRUE(Eventually([&] {
+    after = Get(*server, "/metrics");
+    return grown("vitrine_device_images_total") >= 80;
+  }));
+  EXPECT_GT(grown("vitrine_device_images_total"), 1.5 * grown("vitrine_device_batches_total"));
+  EXPECT_GE(grown("vitrine_device_uploaded_bytes_total"), 80 * 16 * 16 * 3 * sizeof(float));
+  EXPECT_GT(grown("vitrine_device_busy_seconds_total"), 0);
+  EXPECT_GT(MetricOf(after, "vitrine_device_memory_used_bytes"), 0);
+  EXPECT_LT(MetricOf(after, "vitrine_device_memory_used_bytes"), MetricOf(after, "vitrine_device_memory_bytes"));
+  for (const char* const kind : {"device", "pinned"}) {
+    const std::string name =
+        absl::StrCat("vitrine_model_memory_bytes{model=\"mixed\",version=\"1\",kind=\"", kind, "\"}");
+    EXPECT_GT(MetricOf(after, name), 0);
+  }
+  EXPECT_THAT(Get(*server, "/statusz"), AllOf(HasSubstr("\"gpu\": {"), HasSubstr("\"memory_used_bytes\": ")));
+}
+
+TEST_F(CudaServer, RejectsAModelThatDoesNotFit) {
+  const auto server = Start("cuda:0", "memory=1000000");
+  EXPECT_TRUE(Eventually([&] {
+    return server->Output().find("lower --device-batch-tokens or --device-batch-images") != std::string::npos;
+  })) << server->Output();
+  EXPECT_THAT(server->Output(), HasSubstr("the model needs more than the "));
+  server->Signal(SIGTERM);
+  EXPECT_EQ(server->Wait(), 0) << server->Output();
+}
+
 TEST_F(CudaServer, EndsWithItsCodeOnceTheDeviceIsLost) {
   const auto server = Start("cuda:0", "lost=200");
   const auto stub = Connect(server->AwaitReady(absl::Minutes(1)));
@@ -172,14 +236,14 @@ TEST_F(CudaServer, EndsWithItsCodeOnceTheDeviceIsLost) {
   }
   EXPECT_FALSE(status.ok());
   EXPECT_EQ(server->Wait(), kExitDevice) << server->Output();
-  EXPECT_THAT(server->Output(), ::testing::HasSubstr("the device is lost"));
+  EXPECT_THAT(server->Output(), HasSubstr("the device is lost"));
 }
 
 TEST_F(CudaServer, SaysWhatTheDriverLacks) {
   const auto server = Start("cuda:0", "version=12040");
   EXPECT_NE(server->Wait(), 0);
-  EXPECT_THAT(server->Output(), ::testing::HasSubstr("device cuda:0 cannot be used: the NVIDIA driver is too old: it "
-                                                     "supports CUDA 12.4, and the kernels need 13.0"));
+  EXPECT_THAT(server->Output(), HasSubstr("device cuda:0 cannot be used: the NVIDIA driver is too old: it "
+                                          "supports CUDA 12.4, and the kernels need 13.0"));
 }
 
 }  // namespace

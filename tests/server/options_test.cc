@@ -102,6 +102,8 @@ TEST(ServerOptions, EveryFlagIsInForceAsItWasSaid) {
                                                     {"--page-samples", "/p"},
                                                     {"--port-file", "/e"},
                                                     {"--device", "cuda:6"},
+                                                    {"--device-batch-images", "5"},
+                                                    {"--device-batch-tokens", "600"},
                                                     {"--precision", "bf16"},
                                                     {"--executors", "8"},
                                                     {"--lane-width", "9"},
@@ -217,6 +219,14 @@ TEST(ServerOptions, EveryRangeEndsWhereItSays) {
       if (value.empty()) continue;
       EXPECT_THAT(FaultsOf({flag + "=" + value}), HasSubstr(fault)) << flag << " " << value;
     }
+  }
+}
+
+TEST(ServerOptions, BatchesOfADeviceNeedOne) {
+  for (const std::string flag : {"--device-batch-images", "--device-batch-tokens"}) {
+    EXPECT_EQ(FaultsOf({flag, "7"}), flag + " needs --device cuda:N");
+    EXPECT_EQ(FaultsOf({flag, "7", "--device", "cuda:0"}), "");
+    EXPECT_THAT(FaultsOf({flag, "0", "--device", "cuda:0"}), HasSubstr(flag + " is 0; it must be 1 to "));
   }
 }
 

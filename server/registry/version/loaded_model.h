@@ -2,6 +2,7 @@
 #ifndef VITRINE_SERVER_REGISTRY_VERSION_LOADED_MODEL_H_
 #define VITRINE_SERVER_REGISTRY_VERSION_LOADED_MODEL_H_
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "models/abilities.h"
+#include "models/engine/device_status.h"
 #include "models/model_description.h"
 #include "models/repository/repository.h"
 #include "server/observe/model_metrics.h"
@@ -35,6 +37,14 @@ struct LoadedModel {
   std::string device;        // "cpu" or "cuda:N"
   std::string precision;     // "fp32", "bf16" or "int8"
   int64_t device_bytes = 0;  // weights in the form used for computing
+  // All memory of the version on a device with memory of its own: weights and batches; zeros on a CPU.
+  DeviceMemory device_memory = {};
+
+  // Returns the bytes that count in memory budgets.
+  int64_t BudgetBytes() const {
+    return std::max(device_bytes, device_memory.device_bytes) + device_memory.pinned_bytes;
+  }
+
   AttentionAbility attention;
   FeatureAbility features;
   std::shared_ptr<const ModelDescription> description;

@@ -19,7 +19,7 @@ absl::Status RefuseLoad(const VersionId& id, int64_t bytes, int64_t held, int64_
 int64_t MemoryOf(const std::vector<VersionStatus>& versions, std::string_view model) {
   int64_t bytes = 0;
   for (const VersionStatus& version : versions) {
-    if (version.model != nullptr && (model.empty() || version.id.model == model)) bytes += version.model->device_bytes;
+    if (version.model != nullptr && (model.empty() || version.id.model == model)) bytes += version.model->BudgetBytes();
   }
   return bytes;
 }

@@ -32,10 +32,14 @@ void PinTo(int core) {
 
 }  // namespace
 
+int DefaultExecutors(const Device& device, int cores) {
+  return device.kind == Device::Kind::kCuda ? 2 * cores : cores;
+}
+
 absl::Status ExecutorOptions::Validate() const {
   if (threads < 0 || threads > 1024) {
     return absl::InvalidArgumentError(
-        absl::StrCat("--executors is ", threads, "; it must be 0 (one for every core) to 1024"));
+        absl::StrCat("--executors is ", threads, "; it must be 0 (by the number of cores) to 1024"));
   }
   if (lane_width < 0 || lane_width > 1024) {
     return absl::InvalidArgumentError(
@@ -45,7 +49,7 @@ absl::Status ExecutorOptions::Validate() const {
 }
 
 int ExecutorOptions::ThreadCount() const {
-  return threads > 0 ? threads : static_cast<int>(CoresOf(*this).size());
+  return threads > 0 ? threads : DefaultExecutors(device, static_cast<int>(CoresOf(*this).size()));
 }
 
 int ExecutorOptions::StandInCount() const {
@@ -154,7 +158,7 @@ void ExecutorPool::Run(int index, int core) {
   engine::Workspace workspace;
   Worker& worker = places_[index]->executor;
   Seat& seat = places_[index]->seat;
-  // on a CUDA device there is no work for helpers
+  // a CUDA device computes, so there is no work for helpers
   const bool computes = options_.device.kind == Device::Kind::kCpu;
   const int most = options_.lane_width == 0 ? threads() : std::min(options_.lane_width, threads());
   const int width = computes ? most : 1;

@@ -22,14 +22,14 @@
 
 namespace vitrine {
 
-// Default number of threads that feed a CUDA device. More threads raise throughput only slightly, and cuDNN prepares
-// the convolutions again for each thread.
-inline constexpr int kDeviceExecutors = 8;
+// Returns the default number of executors for a number of cores. On a CUDA device an executor waits while its images
+// are computed; another one then decodes on its core, for the batch after it.
+int DefaultExecutors(const Device& device, int cores);
 
 struct ExecutorOptions {
   Device device;
-  // Number of executor threads; 0: one per core that this process may use. On a CPU each computes on its core. For a
-  // CUDA device each decodes on its core and passes its batch to the device, which runs one batch at a time.
+  // Number of executor threads; 0: DefaultExecutors of the cores that this process may use. On a CPU each computes on
+  // its core. For a CUDA device each decodes its images and puts them into a batch with those of others.
   int threads = 0;
   // Cores to run on; empty: all cores that this process may use.
   std::vector<int> cores = {};

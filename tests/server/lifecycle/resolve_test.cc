@@ -30,20 +30,27 @@ TEST(Resolve, ThreadsFollowTheMachineAndTheFlagWins) {
   EXPECT_EQ(Resolve(Parse({"--executors", "7"}), {}, machine).executor.ThreadCount(), 7);
 }
 
-TEST(Resolve, EightThreadsFeedADeviceUnlessTheFlagSaysHowMany) {
+TEST(Resolve, TwoThreadsForEachCoreFeedADeviceUnlessTheFlagSaysHowMany) {
   const Device cuda = {Device::Kind::kCuda, 0};
   const auto threads = [&](const ServerOptions& options, double cpus) {
     return Resolve(options, cuda, {.cores = {}, .cpus = cpus}).executor.ThreadCount();
   };
-  EXPECT_EQ(threads({}, 4), 4);
-  EXPECT_EQ(threads({}, 16), 8);
+  EXPECT_EQ(threads({}, 4), 8);
+  EXPECT_EQ(threads({}, 16), 32);
   EXPECT_EQ(threads(Parse({"--executors", "12"}), 16), 12);
 }
 
-TEST(Resolve, OnACpuBatchesArePartsOfWhatWaits) {
+TEST(Resolve, BatchesArePartsOfWhatWaits) {
   const Machine machine = {.cores = {4, 5, 6, 7}, .cpus = 3};
   EXPECT_EQ(Resolve({}, {}, machine).batch.executors, 3);
-  EXPECT_EQ(Resolve({}, Device{Device::Kind::kCuda, 0}, machine).batch.executors, 0) << "as large as they may be";
+  EXPECT_EQ(Resolve({}, Device{Device::Kind::kCuda, 0}, machine).batch.executors, 6);
+}
+
+TEST(Resolve, TheDeviceKnowsItsBatches) {
+  const ServerOptions options = Resolve(Parse({"--device-batch-images", "32", "--device-batch-tokens", "5000"}),
+                                        Device{Device::Kind::kCuda, 0}, {});
+  EXPECT_EQ(options.executor.device.batch.images, 32);
+  EXPECT_EQ(options.executor.device.batch.tokens, 5000);
 }
 
 TEST(Resolve, AQueueForEachEightExecutorsUnlessTheFlagSaysHowMany) {

@@ -81,6 +81,7 @@ class Full {
     status.labels = {"stable"};
     auto loaded = std::make_shared<LoadedModel>();
     loaded->weights_sha256 = "abc";
+    loaded->device_memory = {.device_bytes = 10, .pinned_bytes = 2};
     status.model = loaded;
     metrics_.ForModel("m")->requests().Count(Method::kClassify, absl::OkStatus(), absl::Milliseconds(3));
     version_->requests().Count(Method::kClassify, absl::OkStatus(), absl::Milliseconds(3));
@@ -106,7 +107,8 @@ class Full {
                                return std::vector<std::pair<std::string, absl::Time>>{{"grpc", absl::Now()}};
                              },
                          .log_lines = [] { return std::pair<uint64_t, uint64_t>(1, 2); },
-                         .spans = [] { return SpanTotals(); }});
+                         .spans = [] { return SpanTotals(); },
+                         .device = [] { return DeviceStatus{.free_bytes = 1, .total_bytes = 3}; }});
   }
   const Metrics& metrics() const { return metrics_; }
 

@@ -106,6 +106,16 @@ TEST(StatusJson, HoldsTheWordsOfStrangersAsText) {
   EXPECT_GE(page["problems"].size(), 4U);
 }
 
+TEST(StatusJson, ShowsAGpuIfThereIsOne) {
+  ServerStatus status;
+  EXPECT_FALSE(json::parse(StatusJson(status)).contains("gpu"));
+  status.device = {.free_bytes = 30, .total_bytes = 100, .batches = 4, .images = 9, .busy = absl::Seconds(2)};
+  const json gpu = json::parse(StatusJson(status))["gpu"];
+  EXPECT_EQ(gpu["memory_used_bytes"], 70);
+  EXPECT_EQ(gpu["images"], 9);
+  EXPECT_EQ(gpu["busy_seconds"], 2.0);
+}
+
 TEST(StatusJson, SurvivesWhatIsNoUtf8) {
   ServerStatus status;
   status.log = {{status.now, spdlog::level::warn, "\xff\xfe"}};
