@@ -36,6 +36,9 @@ ABSENT_WHILE_WELL = {
     'vitrine_requests_total{code=~"INTERNAL|UNKNOWN|DATA_LOSS|UNAVAILABLE"}': "no fault of the server",
 }
 
+# Metrics of a GPU, which the scene's server does not have.
+OF_A_GPU = re.compile("vitrine_device_|vitrine_model_memory_bytes")
+
 
 def finite(series):
     """Returns the samples of a series that are numbers. 0 / 0 gives NaN, which is not counted."""
@@ -73,6 +76,8 @@ class Live(unittest.TestCase):
     def test_no_panel_is_empty(self):
         for name, panel in self.panels():
             for target in panel["targets"]:
+                if OF_A_GPU.search(target["expr"]):
+                    continue
                 with self.subTest(f"{name}: {panel['title']}, query {target['refId']}"):
                     expression = queries.substitute(target["expr"], RATE_INTERVAL)
                     found = self.evaluate(expression, target["instant"])
@@ -96,7 +101,7 @@ class Live(unittest.TestCase):
             for group in yaml.safe_load(path.read_text())["groups"]:
                 for rule in group["rules"]:
                     for metric, matchers in queries.selectors(rule["expr"]):
-                        if metric + matchers in ABSENT_WHILE_WELL:
+                        if metric + matchers in ABSENT_WHILE_WELL or OF_A_GPU.match(metric):
                             continue
                         with self.subTest(f"{rule.get('alert', rule.get('record'))}: {metric}{matchers}"):
                             self.assertTrue(self.scene.ask("series", **{"match[]": metric + matchers}))

@@ -21,7 +21,7 @@ except ImportError:
 import dashboards_queries as queries
 
 # Grafana's ids of the units in use. Grafana would draw a misspelled id as a suffix.
-UNITS = {"short", "s", "bytes", "percentunit", "reqps", "cps"}
+UNITS = {"short", "s", "bytes", "percentunit", "reqps", "cps", "Bps"}
 KINDS = {"timeseries", "stat", "bargauge", "table", "heatmap", "state-timeline"}
 DATA_SOURCE = {"type": "prometheus", "uid": "${datasource}"}
 
