@@ -3,12 +3,11 @@
 import http.server
 import multiprocessing
 import os
-import re
-import urllib.request
 
 from driver import workers
 from driver.report import Row
 from driver.service import Server, load
+from proofs.metrics import count, scrape
 
 MODEL = "eit-mini-cifar10"
 GOAL = 0.99
@@ -57,13 +56,6 @@ class Collector:
         self.process.join(30)
 
 
-def count(server, name):
-    """The sum over the series of a counter."""
-    with urllib.request.urlopen(f"http://{server.metrics}/metrics", timeout=30) as response:
-        text = response.read().decode()
-    return sum(float(value) for value in re.findall(rf"^{name}(?:{{[^}}]*}})? (\S+)$", text, re.MULTILINE))
-
-
 def measure(setup):
     pictures, _ = setup.photographs()
     seconds = setup.seconds(10)
@@ -77,8 +69,9 @@ def measure(setup):
                 return load(server, MODEL, pictures, seconds, setup.other_core)["answered_per_second"]
 
             sides = workers.interleave({"plain": lambda: rate(plain), "traced": lambda: rate(traced)}, setup.rounds(12))
-            exported, dropped = (count(traced, f"vitrine_spans_{what}_total") for what in ("exported", "dropped"))
-            due = SPANS * SAMPLE * count(traced, "vitrine_requests_total")
+            text = scrape(traced)
+            exported, dropped = (count(text, f"vitrine_spans_{what}_total") for what in ("exported", "dropped"))
+            due = SPANS * SAMPLE * count(text, "vitrine_requests_total")
     ratios = [traced / plain for plain, traced in zip(sides["plain"], sides["traced"])]
     plain, traced = (workers.spread(sides[side])[0] for side in ("plain", "traced"))
     return [
