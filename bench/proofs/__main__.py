@@ -22,6 +22,7 @@ PROOFS = {
     "device": ("A GPU fed by the server, with a driver for tests in its place", "device_feed", "measure"),
     "publishes": ("A publisher killed at every system call", "programs", "measure_publishes"),
     "overload": ("Goodput under overload", "overload", "measure"),
+    "callers": ("A thousand callers against one", "many_callers", "measure"),
     "urgent": ("Urgent requests beside long batches", "urgent", "measure"),
 }
 

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A thousand callers against one: what it costs that every connection is another caller's.
+
+With three calls on each connection, those of one caller are answered together; those of a thousand callers are answered in
+turns, one of each connection, so that the transport too has more to do. One call on each connection shows scheduling alone.
+"""
+import collections
+import os
+import pathlib
+import subprocess
+import sys
+import time
+
+from driver import workers
+from driver.report import Row
+from driver.service import Server
+from proofs import samples
+from proofs.metrics import count, scrape
+from proofs.wire_callers import CONNECTIONS
+
+MODEL = "kv-pos-mnist"  # the smallest model: what a caller costs is the largest part of an answer
+CALLERS = 1000
+CALLS = (3, 1)  # under way on each connection
+GOAL = 0.95
+SECONDS, ROUNDS = 6, 5
+
+
+class Load:
+    """CONNECTIONS of so many callers until the end of the with statement, in a process on the core that the server is not
+    on."""
+
+    def __init__(self, setup, server, callers, calls):
+        self.command = ["taskset", "-c", str(setup.other_core), sys.executable, "-m", "proofs.wire_callers", server.address,
+                        MODEL, str(samples.digit_path()), str(callers), str(calls)]
+
+    def __enter__(self):
+        self.process = subprocess.Popen(self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        if self.process.stdout.readline() != "busy\n":
+            self.process.wait()
+            raise RuntimeError("not every connection was answered")
+        return self
+
+    def __exit__(self, *_):
+        self.process.communicate()
+        if self.process.returncode != 0:
+            raise RuntimeError("a connection was ended by the server")
+
+
+def processor_seconds(process):
+    """By the name of the thread, without the number of an executor."""
+    spent = collections.Counter()
+    for stat in pathlib.Path(f"/proc/{process.pid}/task").glob("*/stat"):
+        name, _, fields = stat.read_text().partition("(")[2].rpartition(")")
+        user, system = fields.split()[11:13]
+        spent[name.partition("-")[0]] += (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+    return spent
+
+
+class Reading:
+    """What the server has done so far."""
+
+    def __init__(self, server):
+        self.time, text = time.monotonic(), scrape(server)
+        self.good = count(text, "vitrine_requests_total", 'code="OK"')
+        self.failed = count(text, "vitrine_requests_total") - self.good
+        self.spent = processor_seconds(server.process)
+
+
+class Measurement:
+    """Answers a second of so many callers, and what an answer took."""
+
+    def __init__(self, setup, server, callers, calls, seconds):
+        with Load(setup, server, callers, calls):
+            time.sleep(seconds / 4)
+            before = Reading(server)
+            time.sleep(seconds)
+            after = Reading(server)
+        answers = after.good - before.good
+        self.rate = answers / (after.time - before.time)
+        self.failed = after.failed - before.failed
+        spent = after.spent - before.spent
+        self.core = 100 * sum(spent.values()) / (after.time - before.time)  # percent that the server took
+        self.of = {name: 1e6 * spent[name] / answers for name in ("executor", "http")}  # microseconds of an answer
+
+
+def median(measurements, figure):
+    return workers.spread([figure(one) for one in measurements])[0]
+
+
+def measure_calls(setup, server, calls):
+    seconds = setup.seconds(SECONDS)
+    # Accounts of the many stay for a minute after their last call, but have no work while there is one caller.
+    sides = workers.interleave({callers: lambda callers=callers: Measurement(setup, server, callers, calls, seconds)
+                                for callers in (1, CALLERS)}, setup.rounds(ROUNDS))
+    ratios = [many.rate / one.rate for one, many in zip(sides[1], sides[CALLERS])]
+    rates, executor, http = ([median(sides[callers], figure) for callers in (1, CALLERS)] for figure in (
+        lambda one: one.rate, lambda one: one.of["executor"], lambda one: one.of["http"]))
+    least = min(one.core for side in sides.values() for one in side)
+    row = Row(f"answers a second, {CALLERS:,} callers over one, {calls} calls on each of {CONNECTIONS:,} connections", "times",
+              workers.spread(ratios), GOAL,
+              note=f"{MODEL}, {rates[0]:,.0f} and {rates[1]:,.0f} answers/s, of which each takes {executor[0]:.0f} and "
+                   f"{executor[1]:.0f} us of the executor, {http[0]:.0f} and {http[1]:.0f} us of the event loop; server on one "
+                   f"core, {least:.0f} % busy or more, callers on the other")
+    return row, sum(one.failed for side in sides.values() for one in side)
+
+
+def measure(setup):
+    with Server(setup, setup.repository, [setup.core], [f"model/{MODEL}"]) as server:
+        rows, failed = zip(*(measure_calls(setup, server, calls) for calls in CALLS))
+    return [*rows, Row("requests of these that were not answered", "requests", (sum(failed),) * 3, 0, at_least=False)]
