@@ -3,6 +3,7 @@
 import dataclasses
 import datetime
 import importlib
+import os
 import pathlib
 import sys
 
@@ -24,6 +25,7 @@ PROOFS = {
     "overload": ("Goodput under overload", "overload", "measure"),
     "callers": ("A thousand callers against one", "many_callers", "measure"),
     "urgent": ("Urgent requests beside long batches", "urgent", "measure"),
+    "canaries": ("Bad canaries and harmless ones", "canaries", "measure"),
 }
 
 
@@ -41,6 +43,12 @@ class ProofSetup(Setup):
         return report.output(self.old_server, "--version").splitlines()[0]
 
 
+def has_data():
+    """Whether there is what script/prove canaries trains on."""
+    data = pathlib.Path(os.environ.get("VITRINE_DATA") or "/nonexistent")
+    return (data / "mnist" / "t10k-images-idx3-ubyte.gz").is_file() and (data / "cifar10.tar.xz").is_file()
+
+
 def parse():
     parser = command.parser("script/prove", __doc__, "short runs, to see that everything works; writes no results")
     parser.add_argument("proofs", nargs="*", metavar="PROOF", help="of " + ", ".join(PROOFS) + "; default all")
@@ -52,6 +60,8 @@ def parse():
     command.check_names(parser, "proof", arguments.proofs, PROOFS)
     if not arguments.quick and not arguments.old_server and "rolling" in (arguments.proofs or PROOFS):
         parser.error("rolling: name the binary that the update begins with: --old-server PATH")
+    if "canaries" in (arguments.proofs or PROOFS) and not has_data():
+        parser.error("canaries: $VITRINE_DATA must name a folder with mnist/ (script/get-data mnist) and cifar10.tar.xz")
     return arguments
 
 
