@@ -196,7 +196,7 @@ TEST(CudaSlot, AFaultOfAKernelLosesTheDevice) {
   const std::unique_ptr<Slot> slot = Slot::Make(*card).value();
   Sum sum(*slot, 64);
   cuda::AddArguments wrong = sum.arguments();
-  wrong.y.data += 1;  // one number too far
+  wrong.y.data += 64 << 10;  // far outside: small allocations have neighbours
   ASSERT_TRUE(sum.Upload(*slot, Numbers(64)).ok());
   ASSERT_TRUE(slot->Run(cuda::MakeLaunch("sum", "vitrine_add", wrong)).ok());
   const absl::Status status = sum.Download(*slot).status();
