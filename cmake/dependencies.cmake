@@ -64,7 +64,7 @@ else()
   message(STATUS "There is no GoogleTest or no libexif; building without tests")
 endif()
 
-# LibTorch from the unpacked torch wheel, for training, the reference and CUDA. Without it the server, vitrine-repo, the
+# LibTorch from the unpacked torch wheel, for training and the reference. Without it the server, vitrine-repo, the
 # client and their tests are built, and a mark says so: script/build configures again once it is there.
 file(STRINGS ${CMAKE_SOURCE_DIR}/script/pins/libtorch.txt libtorch REGEX "^torch==")
 string(REGEX REPLACE "^torch==([^ ]*).*" "\\1" libtorch "${libtorch}")

@@ -16,8 +16,8 @@
 
 namespace vitrine {
 
-// Functions of libvitrine_torch.so, which contains LibTorch (about a gigabyte). Programs load the library only for a
-// CUDA device or the reference. Devices have LibTorch's names: "cpu", "cuda:1".
+// Functions of libvitrine_torch.so, which contains LibTorch (about a gigabyte). Programs load the library only for the
+// reference. Devices have LibTorch's names: "cpu", "cuda:1".
 struct TorchLibrary {
   // Initializes a CUDA device. Called once, before the other functions. FAILED_PRECONDITION says what is missing.
   absl::Status (*open_device)(const std::string& device);
