@@ -49,6 +49,8 @@ FakeGpu::FakeGpu() {
       chosen.version = static_cast<int>(value);
     } else if (pair.first == "free_after") {
       chosen.free_after = value;
+    } else if (pair.first == "devices") {
+      chosen.devices = static_cast<int>(value);
     } else if (pair.first == "lost") {
       chosen.lost_at_launch = value;
     } else if (pair.first == "hang") {
