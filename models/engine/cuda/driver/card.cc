@@ -9,8 +9,7 @@
 namespace vitrine::cuda::driver {
 namespace {
 
-constexpr int kLeastCapability = 80;                       // 10 major + minor: bf16 and cp.async
-constexpr size_t kSharedWithoutAsking = size_t{48} << 10;  // more needs an attribute of the function
+constexpr int kLeastCapability = 80;  // 10 major + minor: bf16 and cp.async
 
 }  // namespace
 
@@ -83,26 +82,31 @@ absl::Status Card::Check(Result result, std::string_view call) const {
   return absl::UnavailableError(message);
 }
 
+absl::StatusOr<FunctionHandle> Card::FindFunction(std::string_view name, size_t shared_bytes) {
+  const Functions& call = functions();
+  const absl::MutexLock lock(&functions_mutex_);
+  auto found = functions_.find(name);
+  if (found == functions_.end()) {
+    const std::string text(name);
+    Function function;
+    RETURN_IF_ERROR(Check(call.cuModuleGetFunction(&function.handle, module_, text.c_str()),
+                          absl::StrCat("cuModuleGetFunction of ", text)));
+    found = functions_.emplace(text, function).first;
+  }
+  Function& function = found->second;
+  if (shared_bytes > function.shared_bytes) {
+    RETURN_IF_ERROR(
+        Check(call.cuFuncSetAttribute(function.handle, kMaxDynamicSharedBytes, static_cast<int>(shared_bytes)),
+              "cuFuncSetAttribute"));
+    function.shared_bytes = shared_bytes;
+  }
+  return function.handle;
+}
+
 absl::StatusOr<Kernel> Card::Find(std::string_view name, int threads, size_t shared_bytes) {
   const Functions& call = functions();
   Kernel kernel;
-  {
-    const absl::MutexLock lock(&mutex_);
-    const auto found = functions_.find(name);
-    if (found != functions_.end()) kernel.function = found->second;
-  }
-  if (kernel.function == nullptr) {
-    const std::string text(name);
-    RETURN_IF_ERROR(Check(call.cuModuleGetFunction(&kernel.function, module_, text.c_str()),
-                          absl::StrCat("cuModuleGetFunction of ", text)));
-    const absl::MutexLock lock(&mutex_);
-    functions_.emplace(text, kernel.function);
-  }
-  if (shared_bytes > kSharedWithoutAsking) {
-    RETURN_IF_ERROR(
-        Check(call.cuFuncSetAttribute(kernel.function, kMaxDynamicSharedBytes, static_cast<int>(shared_bytes)),
-              "cuFuncSetAttribute"));
-  }
+  ASSIGN_OR_RETURN(kernel.function, FindFunction(name, shared_bytes));
   int blocks = 0;
   RETURN_IF_ERROR(
       Check(call.cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel.function, threads, shared_bytes),

@@ -63,6 +63,9 @@ class Card {
   Card(const Driver& driver, int device, std::string name) : driver_(driver), device_(device), name_(std::move(name)) {}
 
   absl::Status Load(const void* image);
+  // Returns a function whose launches may have so much shared memory. The attribute only grows: graphs with larger
+  // launches of the function may exist, and another thread may be about to make one.
+  absl::StatusOr<FunctionHandle> FindFunction(std::string_view name, size_t shared_bytes);
 
   const Driver driver_;
   const int device_;
@@ -75,8 +78,14 @@ class Card {
   Activity activity_;
 
   mutable absl::Mutex mutex_;
-  std::map<std::string, FunctionHandle, std::less<>> functions_ ABSL_GUARDED_BY(mutex_);
   mutable std::string why_lost_ ABSL_GUARDED_BY(mutex_);
+  // A function and the dynamic shared memory that its launches may have.
+  struct Function {
+    FunctionHandle handle = nullptr;
+    size_t shared_bytes = size_t{48} << 10;
+  };
+  absl::Mutex functions_mutex_;
+  std::map<std::string, Function, std::less<>> functions_ ABSL_GUARDED_BY(functions_mutex_);
 };
 
 }  // namespace vitrine::cuda::driver

@@ -52,6 +52,7 @@ struct FakeWork {
   size_t bytes = 0;
   cuda::emulated::Shape shape;
   const cuda::emulated::NamedKernel* kernel = nullptr;
+  cuda::driver::FunctionHandle function = nullptr;
   std::vector<std::byte> arguments;
   cuda::driver::EventHandle event = nullptr;
   uint64_t record = 0;  // value of EventOfDriver::recorded

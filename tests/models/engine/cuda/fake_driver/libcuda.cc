@@ -227,7 +227,7 @@ EXPORTED Result cuFuncSetAttribute(FunctionHandle function, int attribute, int v
   if (attribute != kMaxDynamicSharedBytes || value < 0 || static_cast<size_t>(value) > kMostSharedBytes) {
     return call.gpu.Forbid(kInvalidValue, absl::StrCat("cuFuncSetAttribute ", attribute, " to ", value));
   }
-  function->most_shared_bytes = std::max(function->most_shared_bytes, static_cast<size_t>(value));
+  function->most_shared_bytes = static_cast<size_t>(value);
   return kSuccess;
 }
 
@@ -256,6 +256,7 @@ EXPORTED Result cuLaunchKernel(FunctionHandle function, unsigned grid_x, unsigne
   FakeWork work;
   work.kind = FakeWork::Kind::kKernel;
   work.kernel = function->kernel;
+  work.function = function;
   const auto* const arguments = static_cast<const std::byte*>(parameters[0]);
   work.arguments.assign(arguments, arguments + function->kernel->argument_bytes);
   work.shape = {.kernel = std::string(function->kernel->name),
@@ -440,6 +441,11 @@ EXPORTED Result cuGraphLaunch(GraphExecHandle exec, StreamHandle stream) {
   }
   if (exec->in_flight > 0 && exec->stream != stream) {
     return call.gpu.Forbid(kInvalidValue, "a graph is launched while it runs in another stream");
+  }
+  for (const FakeWork& work : exec->work) {
+    if (work.kind == FakeWork::Kind::kKernel && work.shape.shared_bytes > work.function->most_shared_bytes) {
+      return call.gpu.Forbid(kInvalidValue, "a launch of a graph has more shared memory than its function allows");
+    }
   }
   ++exec->in_flight;
   exec->stream = stream;
