@@ -171,7 +171,7 @@ TEST_F(CudaServer, SwapsAndDrainsUnderLoad) {
   }
   EXPECT_TRUE(Eventually([&] { return answered[1] > 5; }));
   PublishModel(Repository(), "mixed", MixedConfig(), 2);
-  EXPECT_TRUE(Eventually([&] { return answered[2] > 5; })) << server->Output();
+  EXPECT_TRUE(Eventually([&] { return answered[2] > 5; }, absl::Minutes(2))) << server->Output();
   ending = true;
   server->Signal(SIGTERM);
   EXPECT_EQ(server->Wait(), 0) << server->Output();

@@ -248,11 +248,17 @@ DevicePointer FakeGpu::AllocateDevice(std::unique_lock<std::mutex>& lock, size_t
 
 DevicePointer FakeGpu::AllocateOnMachine(std::unique_lock<std::mutex>& lock, size_t bytes) {
   lock.unlock();
-  machine_mutex_.lock();
+  LockMachine();
   const auto memory = reinterpret_cast<DevicePointer>(machine_->memory().Allocate(bytes));
   machine_mutex_.unlock();
   lock.lock();
   return memory;
+}
+
+void FakeGpu::LockMachine() {
+  ++wait_for_machine_;
+  machine_mutex_.lock();
+  --wait_for_machine_;
 }
 
 void FakeGpu::FreeDevice(std::unique_lock<std::mutex>& lock, DevicePointer memory) {
@@ -270,7 +276,7 @@ void FakeGpu::FreeDevice(std::unique_lock<std::mutex>& lock, DevicePointer memor
     blocks_.erase(own);
   }
   lock.unlock();
-  machine_mutex_.lock();
+  LockMachine();
   machine_->memory().Free(reinterpret_cast<void*>(memory));
   machine_mutex_.unlock();
   lock.lock();
@@ -307,6 +313,7 @@ void FakeGpu::Execute(std::unique_lock<std::mutex>& lock, const FakeWork& work) 
   const FakeSettings chosen = settings;
   const bool is_free = chosen.free_after >= 0 && calls_["cuGraphLaunch"] > chosen.free_after;
   lock.unlock();
+  while (wait_for_machine_ > 0) std::this_thread::yield();
   {
     const std::scoped_lock machine_lock(machine_mutex_);
     switch (work.kind) {

@@ -2,6 +2,7 @@
 #ifndef VITRINE_TESTS_MODELS_ENGINE_CUDA_FAKE_DRIVER_FAKE_GPU_H_
 #define VITRINE_TESTS_MODELS_ENGINE_CUDA_FAKE_DRIVER_FAKE_GPU_H_
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
@@ -143,11 +144,13 @@ class FakeGpu : public FakeControl {
   FakeGpu();
   // Ends what exists.
   void Forget();
+  void LockMachine();
   void Work();
   void Execute(std::unique_lock<std::mutex>& lock, const FakeWork& work);
 
   std::condition_variable changed_;
-  std::mutex machine_mutex_;  // its holder does not wait for `mutex`
+  std::mutex machine_mutex_;               // its holder does not wait for `mutex`
+  std::atomic<int> wait_for_machine_ = 0;  // callers, which kernels let go first
   std::unique_ptr<cuda::emulated::Machine> machine_;
   std::map<cuda::driver::DevicePointer, size_t> device_;
   size_t device_total_ = 0;
