@@ -108,7 +108,7 @@ class Full {
                              },
                          .log_lines = [] { return std::pair<uint64_t, uint64_t>(1, 2); },
                          .spans = [] { return SpanTotals(); },
-                         .device = [] { return DeviceStatus{.free_bytes = 1, .total_bytes = 3}; }});
+                         .device = [] { return DeviceStatus{.free_bytes = 1, .total_bytes = 3, .busy = {}}; }});
   }
   const Metrics& metrics() const { return metrics_; }
 
