@@ -65,9 +65,6 @@ absl::Status OpenDevice(const Device& device, Precision precision) {
     const absl::Status can = engine::CanCompute(precision, path);
     return can.ok() ? can : absl::FailedPreconditionError(absl::StrCat("--precision: ", std::string(can.message())));
   }
-  if (precision != Precision::kFp32) {
-    return Refuse(device, absl::StrCat("--precision ", Name(precision), " needs a CPU"));
-  }
   const absl::StatusOr<const CudaLibrary*> library = OpenCudaLibrary();
   if (!library.ok()) return Refuse(device, std::string(library.status().message()));
   const absl::Status opened = (*library)->open_device(device.index);

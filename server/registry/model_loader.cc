@@ -75,14 +75,10 @@ class StoredWeights : public engine::WeightSource {
 };
 
 // Returns the precision, with the layers that keep fp32 according to the manifest.
-absl::StatusOr<PrecisionChoice> ChoiceOf(const v1::Manifest& manifest, Precision precision, const Device& device) {
+absl::StatusOr<PrecisionChoice> ChoiceOf(const v1::Manifest& manifest, Precision precision) {
   PrecisionChoice choice = {.precision = precision, .kept = {}};
   if (precision == Precision::kFp32) return choice;
   const std::string version = absl::StrCat(manifest.model(), "/", manifest.version());
-  if (device.kind != Device::Kind::kCpu) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        version, ": ", Name(precision), " is computed only on a CPU; this server computes on ", device.name()));
-  }
   const v1::PrecisionPlan* const plan = FindPrecision(manifest, Name(precision));
   if (plan == nullptr) {
     return absl::FailedPreconditionError(absl::StrCat(version, ": the manifest has no plan for ", Name(precision),
@@ -144,7 +140,7 @@ absl::StatusOr<ModelHandle> BuildAndProve(StoredVersion stored, const VersionId&
                                           Precision precision, std::shared_ptr<ModelCost> cost,
                                           const ModelLoader::Parts& parts) {
   auto loaded = std::make_shared<LoadedModel>();
-  ASSIGN_OR_RETURN(const PrecisionChoice choice, ChoiceOf(stored.manifest, precision, device));
+  ASSIGN_OR_RETURN(const PrecisionChoice choice, ChoiceOf(stored.manifest, precision));
   loaded->precision = Name(precision);
   loaded->cost = std::move(cost);
   {

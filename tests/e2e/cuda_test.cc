@@ -10,11 +10,15 @@
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <map>
+#include <sstream>
 #include <thread>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "common/file/replace.h"
 #include "server/process/end_process.h"
 #include "tests/e2e/testing/child_server.h"
 #include "tests/e2e/testing/published.h"
@@ -137,6 +141,23 @@ TEST_F(CudaServer, GivesTheCpusAnswersForMixedSizesAndAttention) {
     EXPECT_EQ(answers[i].attention_size(), requests[i].attention_size());
     EXPECT_THAT(MapOf(answers[i]), Pointwise(FloatNear(1e-4F), MapOf(expected)));
   }
+}
+
+// The bundled digits in bf16, whose goldens are compared within the manifest's tolerance for CUDA.
+TEST_F(CudaServer, ServesBf16) {
+  const std::filesystem::path source = VITRINE_SOURCE, to = Repository() / "kv-pos-mnist/1";
+  std::filesystem::create_directories(to);
+  std::filesystem::copy(source / "models/bundled/kv-pos-mnist/1", to);
+  const std::string config = folder_.Path("serving");
+  ASSERT_TRUE(ReplaceFile(config, "models { model: 'kv-pos-mnist' precision: 'bf16' }").ok());
+  const auto server = Start("cuda:0", "", {"--serving-config", config});
+  const auto stub = Connect(server->AwaitReady(absl::Minutes(2)));
+  std::ostringstream image;
+  image << std::ifstream(source / "samples/digits/digit-7.png", std::ios::binary).rdbuf();
+  const v1::ClassifyResponse answer = Classify(*stub, ImageRequest("kv-pos-mnist", image.str()));
+  EXPECT_EQ(answer.served_by().precision(), "bf16");
+  ASSERT_GT(answer.predictions_size(), 0);
+  EXPECT_EQ(answer.predictions(0).label(), "7");
 }
 
 TEST_F(CudaServer, SwapsAndDrainsUnderLoad) {

@@ -61,11 +61,9 @@ void SetTolerances(v1::Manifest& manifest) {
 
 void SetNarrowTolerance(const std::string& precision, v1::Manifest& manifest) {
   auto& rows = *manifest.mutable_golden_tolerances();
-  const auto is_it = [&](const v1::GoldenTolerance& row) {
-    return row.device() == "cpu" && row.precision() == precision;
-  };
+  const auto is_it = [&](const v1::GoldenTolerance& row) { return row.precision() == precision; };
   rows.erase(std::remove_if(rows.begin(), rows.end(), is_it), rows.end());
-  AddTolerance("cpu", precision, kNarrowTolerance, manifest);
+  for (const char* const device : {"cpu", "cuda"}) AddTolerance(device, precision, kNarrowTolerance, manifest);
 }
 
 }  // namespace vitrine
