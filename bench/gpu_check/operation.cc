@@ -37,7 +37,8 @@ using BackendHandle = std::shared_ptr<const Backend>;
 absl::Status CheckFreed(const CheckSetting& setting, const DeviceStatus& before) {
   ASSIGN_OR_RETURN(const DeviceStatus after, setting.library->status(setting.device));
   if (after.free_bytes >= before.free_bytes - kMayStay) return absl::OkStatus();
-  return absl::InternalError(absl::StrCat(before.free_bytes - after.free_bytes, " bytes of the device were not freed"));
+  return absl::InternalError(absl::StrCat(before.free_bytes - after.free_bytes,
+                                          " bytes of the device were not freed, or another process took them"));
 }
 
 // A model on the device, images and the bits of each alone.
