@@ -146,7 +146,8 @@ absl::StatusOr<float> ToleranceFor(const v1::Manifest& manifest, const std::stri
     if (row.device() == kind && row.precision() == precision) return row.tolerance();
   }
   return absl::FailedPreconditionError(
-      absl::StrCat("the manifest has no golden tolerance for ", precision, " on ", kind));
+      absl::StrCat("the manifest has no golden tolerance for ", precision, " on ", kind,
+                   "; serve it in another precision, or publish it again with `vitrine-repo quantize`"));
 }
 
 absl::Status Compare(const std::string& name, std::span<const float> logits, std::span<const float> golden, float scale,

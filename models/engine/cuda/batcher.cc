@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <exception>
 #include <utility>
 
 #include "common/status_macros.h"
@@ -25,12 +26,41 @@ Batcher::Batcher(driver::Card& card, std::vector<std::unique_ptr<driver::Slot>> 
       room_(std::max(1, static_cast<int>(slots_.size()) - 1)) {
   lanes_.reserve(slots_.size());
   for (size_t i = 0; i < slots_.size(); ++i) {
-    lanes_.push_back({slots_[i].get(), engines_[i].get(), Empty(), {}, {}, {}, 0, false, {}});
-    free_.push_back(&lanes_.back());
+    Lane& lane = lanes_.emplace_back(Lane{slots_[i].get(), engines_[i].get(), Empty(), {}, {}, {}, 0, false, {}});
+    free_.push_back(&lane);
+    // Now, since a batch that cannot allocate would leave its callers without an answer.
+    const auto images = static_cast<size_t>(limits_.images);
+    lane.images.reserve(images);
+    lane.callers.reserve(images);
+    lane.logits.resize(images * static_cast<size_t>(engines_[i]->plan().classes));
   }
 }
 
 Batcher::~Batcher() = default;
+
+// Keeps a caller in a queue, also if an exception ends the wait. Then the next ones are woken. Needs the batcher's
+// lock.
+class Batcher::Queued {
+ public:
+  Queued(Batcher& batcher, std::deque<Caller*>& queue, Caller& caller) ABSL_NO_THREAD_SAFETY_ANALYSIS
+      : batcher_(batcher),
+        queue_(queue),
+        caller_(caller) {
+    caller.ticket = batcher.next_ticket_++;
+    queue.push_back(&caller);
+  }
+  ~Queued() ABSL_NO_THREAD_SAFETY_ANALYSIS {
+    std::erase(queue_, &caller_);
+    batcher_.WakeWaiting();
+  }
+  Queued(const Queued&) = delete;
+  Queued& operator=(const Queued&) = delete;
+
+ private:
+  Batcher& batcher_;
+  std::deque<Caller*>& queue_;
+  Caller& caller_;
+};
 
 size_t Batcher::CountThatFits(std::span<const ImagePlanes> images) const {
   BatchSize size = Empty();
@@ -74,12 +104,9 @@ absl::Status Batcher::RunPart(std::span<const ImagePlanes> images, float* logits
 
 Batcher::Lane& Batcher::Join(Caller& caller, int64_t& first_pixel) {
   const MutexLock lock(mutex_);
-  caller.ticket = next_ticket_++;
-  joining_.push_back(&caller);
+  const Queued queued(*this, joining_, caller);
   Lane* lane = nullptr;
   while (joining_.front() != &caller || (lane = TakePlace(caller, first_pixel)) == nullptr) caller.changed.Wait(mutex_);
-  joining_.pop_front();
-  WakeWaiting();
   return *lane;
 }
 
@@ -139,7 +166,6 @@ void Batcher::Lead(Lane& lane, Caller& first) {
     while (lane.copying > 0) first.changed.Wait(mutex_);
   }
   const int64_t classes = lane.engine->plan().classes;
-  lane.logits.resize(lane.images.size() * static_cast<size_t>(classes));
   const absl::Status status = Compute(lane, lane.logits.data(), nullptr, nullptr);
   const MutexLock lock(mutex_);
   const float* from = lane.logits.data();
@@ -165,11 +191,8 @@ absl::Status Batcher::RunAlone(std::span<const ImagePlanes> images, float* logit
   Lane* lane = nullptr;
   {
     const MutexLock lock(mutex_);
-    caller.ticket = next_ticket_++;
-    alone_.push_back(&caller);
+    const Queued queued(*this, alone_, caller);
     while (alone_.front() != &caller || (lane = TakeFree(caller, joining_)) == nullptr) caller.changed.Wait(mutex_);
-    alone_.pop_front();
-    WakeWaiting();
   }
   lane->images.assign(images.begin(), images.end());
   lane->copied = Copy(*lane, images, 0);
@@ -183,7 +206,11 @@ absl::Status Batcher::Compute(Lane& lane, float* logits, AttentionTap* attention
   absl::Status status = lane.copied;
   if (status.ok()) {
     card_.activity().Begin(static_cast<int64_t>(lane.images.size()));
-    status = lane.engine->RunUploaded(lane.images, logits, attention, tokens);
+    try {
+      status = lane.engine->RunUploaded(lane.images, logits, attention, tokens);
+    } catch (const std::exception& error) {  // every caller of the batch gets an answer, also without memory
+      status = absl::InternalError(error.what());
+    }
     card_.activity().End();
   }
   // Copies of a failed batch may still read its pixels.

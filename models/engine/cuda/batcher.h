@@ -56,6 +56,7 @@ class Batcher {
     absl::Status answer;
     CondVar changed;
   };
+  class Queued;
   // A slot, and its batch.
   struct Lane {
     driver::Slot* slot;
@@ -63,8 +64,8 @@ class Batcher {
     BatchSize size;
     std::vector<ImagePlanes> images;
     std::vector<Caller*> callers;  // the first one launches the batch
-    std::vector<float> logits;
-    int copying = 0;  // callers that still copy
+    std::vector<float> logits;     // of as many images as fit
+    int copying = 0;               // callers that still copy
     bool is_full = false;
     absl::Status copied;  // first error of the copies
   };

@@ -40,7 +40,9 @@ PackedConvolution::PackedConvolution(const engine::LinearWeights& from, int kern
       const int output = OutputOf(row, group);
       for (int i = step * kStepInputs; i < (step + 1) * kStepInputs; ++i) {
         const bool exists = output < outputs && i < inputs;
-        const float weight = exists ? from.weight[static_cast<size_t>(output * inputs + i)] : 0;
+        const float weight =
+            exists ? from.weight[static_cast<size_t>(output) * static_cast<size_t>(inputs) + static_cast<size_t>(i)]
+                   : 0;
         weights.push_back(static_cast<uint16_t>(cpu::ToBf16(weight)));
       }
     }
