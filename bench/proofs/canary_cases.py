@@ -9,7 +9,7 @@ from driver import precisions
 from proofs import versions
 
 DIGITS, CIFAR = "kv-pos-mnist", "eit-mini-cifar10"  # bundled models
-DIGITS_EPOCHS, SLOW_EPOCHS = 1, 0.3
+DIGITS_EPOCHS, SLOW_EPOCHS = 2, 0.3
 LARGE = "kv-pos-mnist-p7-d256-l4"  # four times as wide
 
 
@@ -90,7 +90,7 @@ def harmless(work, digits, cifar):
     made = [
         of_digits("seed", "another seed of training", 2),
         of_digits("seed-too", "another seed of training", 3),
-        of_digits("longer", "another seed and trained twice as long", 4, epochs=2 * DIGITS_EPOCHS),
+        of_digits("longer", "another seed and trained half as long again", 4, epochs=1.5 * DIGITS_EPOCHS),
         of_digits("smoothing", "another seed and no label smoothing", 5, "label_smoothing=0"),
         of_digits("deeper", "another seed and five layers for four: a fifth slower", 6, "model_overrides.kv.depth=5"),
         of_cifar("cifar-seed", "continued with another seed", 2),

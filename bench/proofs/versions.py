@@ -16,7 +16,7 @@ from driver.setup import ROOT
 
 SHIFT = 3  # by which classes are moved on
 DIGITS = 1000  # of MNIST's test split, to send
-TRAINED, MEASURED, SENT = 250, 20, 100  # of each class of CIFAR-10's test split: to train on, to measure, to send
+TRAINED, MEASURED, SENT = 150, 20, 100  # of each class of CIFAR-10's test split: to train on, to measure, to send
 
 
 def train(setup, recipe, data, name, *flags):
