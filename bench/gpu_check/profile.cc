@@ -36,7 +36,7 @@ std::string StepOfAnyBlock(const std::string& step) {
   return absl::StrJoin(parts, ".");
 }
 
-// What was measured of one model, precision and batch.
+// Measurements of one model, precision and batch.
 struct Profile {
   std::vector<cuda::Launch> launches = {};
   std::vector<double> of_launch = {};  // milliseconds, medians

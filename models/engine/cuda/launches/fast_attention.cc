@@ -1,26 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/engine/cuda/launches/fast_attention.h"
 
-#include <algorithm>
-#include <initializer_list>
-
 #include "absl/strings/str_cat.h"
 #include "models/engine/cuda/kernels/fast/attention_tiles.h"
+#include "models/engine/cuda/launches/wide_rows.h"
 
 namespace vitrine::cuda {
 namespace {
 
-using engine::LoweredPlan;
-using engine::Operand;
-
-constexpr int64_t kAccess = 4;  // floats of a wide access
-
-// Returns true if every row of each operand begins at a multiple of 16 bytes.
-bool AreAligned(const LoweredPlan& lowered, std::initializer_list<Operand> operands) {
-  return std::all_of(operands.begin(), operands.end(), [&](const Operand& operand) {
-    const int64_t stride = lowered.buffers[static_cast<size_t>(operand.buffer)].width;
-    return operand.first % kAccess == 0 && stride % kAccess == 0;
-  });
+// Returns true if the rows of all four matrices suit wide accesses.
+template <class Arguments>
+bool AreWide(const Arguments& arguments) {
+  return HasWideRows(arguments.q) && HasWideRows(arguments.k) && HasWideRows(arguments.v) && HasWideRows(arguments.y);
 }
 
 // Sets threads and shared memory as the tiles have them.
@@ -32,10 +23,10 @@ void Shape(Launch& launch) {
 
 }  // namespace
 
-std::optional<Launch> FastChannels(const LoweredPlan& lowered, const engine::AttendChannelsStep& step,
-                                   const std::string& name, const ChannelArguments& arguments) {
+std::optional<Launch> FastChannels(const engine::AttendChannelsStep& step, const std::string& name,
+                                   const ChannelArguments& arguments) {
   const int64_t width = step.q.columns / step.attend.heads;
-  if (step.precision == Precision::kFp32 || !AreAligned(lowered, {step.q, step.k, step.v, step.y})) return std::nullopt;
+  if (step.precision == Precision::kFp32 || !AreWide(arguments)) return std::nullopt;
   Launch launch = MakeLaunch(name, absl::StrCat("vitrine_attend_channels_", width), arguments);
   switch (width) {
     case 16:
@@ -52,10 +43,10 @@ std::optional<Launch> FastChannels(const LoweredPlan& lowered, const engine::Att
   }
 }
 
-std::optional<Launch> FastTokens(const LoweredPlan& lowered, const engine::AttendStep& step, const std::string& name,
+std::optional<Launch> FastTokens(const engine::AttendStep& step, const std::string& name,
                                  const AttendArguments& arguments) {
   if (step.precision == Precision::kFp32 || step.attend.class_query) return std::nullopt;
-  if (!AreAligned(lowered, {step.q, step.k, step.v, step.y})) return std::nullopt;
+  if (!AreWide(arguments)) return std::nullopt;
   const int64_t width = step.q.columns / step.attend.heads;
   Launch launch = MakeLaunch(name, absl::StrCat("vitrine_attend_tokens_", width), arguments);
   switch (width) {
@@ -76,12 +67,12 @@ std::optional<Launch> FastTokens(const LoweredPlan& lowered, const engine::Atten
   }
 }
 
-std::optional<Launch> FastQuery(const LoweredPlan& lowered, const engine::AttendStep& step, const std::string& name,
+std::optional<Launch> FastQuery(const engine::AttendStep& step, const std::string& name,
                                 const AttendArguments& arguments) {
   constexpr int64_t kLanes = 16;  // of a score's sum
   const int64_t width = step.q.columns / step.attend.heads;
   if (!step.attend.class_query || width % kLanes != 0 || width > QueryTiles::kMostWidth) return std::nullopt;
-  if (!AreAligned(lowered, {step.k, step.v})) return std::nullopt;
+  if (!HasWideRows(arguments.k) || !HasWideRows(arguments.v)) return std::nullopt;
   Launch launch = MakeLaunch(name, "vitrine_attend_query", arguments);
   launch.threads = QueryTiles::kThreads;
   launch.shared_bytes = static_cast<size_t>(QueryTiles::SharedBytes(static_cast<int>(width)));

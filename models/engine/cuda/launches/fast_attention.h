@@ -8,21 +8,21 @@
 
 #include "models/engine/cuda/kernels/arguments.h"
 #include "models/engine/cuda/launches/device.h"
-#include "models/engine/plan/plan.h"
+#include "models/engine/plan/step.h"
 
 namespace vitrine::cuda {
 
 // Attention among channels as one launch, which needs no scratch memory; nothing unless it is bf16 and the widths suit.
-std::optional<Launch> FastChannels(const engine::LoweredPlan& lowered, const engine::AttendChannelsStep& step,
-                                   const std::string& name, const ChannelArguments& arguments);
+std::optional<Launch> FastChannels(const engine::AttendChannelsStep& step, const std::string& name,
+                                   const ChannelArguments& arguments);
 
 // Attention among tokens; nothing unless it is bf16 and the widths suit.
-std::optional<Launch> FastTokens(const engine::LoweredPlan& lowered, const engine::AttendStep& step,
-                                 const std::string& name, const AttendArguments& arguments);
+std::optional<Launch> FastTokens(const engine::AttendStep& step, const std::string& name,
+                                 const AttendArguments& arguments);
 
 // Attention of class queries, with the plain kernel's bits; nothing unless the widths suit.
-std::optional<Launch> FastQuery(const engine::LoweredPlan& lowered, const engine::AttendStep& step,
-                                const std::string& name, const AttendArguments& arguments);
+std::optional<Launch> FastQuery(const engine::AttendStep& step, const std::string& name,
+                                const AttendArguments& arguments);
 
 }  // namespace vitrine::cuda
 

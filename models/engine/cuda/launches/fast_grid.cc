@@ -2,22 +2,19 @@
 #include "models/engine/cuda/launches/fast_grid.h"
 
 #include <algorithm>
-#include <cstdint>
 #include <variant>
 
 #include "models/engine/cuda/kernels/fast/shapes.h"
+#include "models/engine/cuda/launches/wide_rows.h"
 
 namespace vitrine::cuda {
 namespace {
 
 using engine::Operand;
 
-bool IsAligned(const void* address) {
-  return reinterpret_cast<uintptr_t>(address) % 16 == 0;
-}
 // True if each row is whole groups of four numbers that one access reads.
 bool IsOfFours(const Matrix& matrix) {
-  return matrix.columns % 4 == 0 && matrix.stride % 4 == 0 && IsAligned(matrix.data);
+  return matrix.columns % kWideFloats == 0 && HasWideRows(matrix);
 }
 
 // True if vitrine_fast_depthwise reads and writes these matrices.

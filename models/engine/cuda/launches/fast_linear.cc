@@ -1,21 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/engine/cuda/launches/fast_linear.h"
 
-#include <cstdint>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "models/engine/cuda/kernels/fast/linear_tiles.h"
+#include "models/engine/cuda/launches/wide_rows.h"
 
 namespace vitrine::cuda {
 namespace {
 
-constexpr int kVector = 4;         // floats of 16 bytes
 constexpr int kInputsInStep = 16;  // weights of an output begin at a multiple of 16 bytes
-
-bool HasVectors(const Matrix& matrix) {
-  return reinterpret_cast<uintptr_t>(matrix.data) % (kVector * sizeof(float)) == 0 && matrix.stride % kVector == 0;
-}
 
 int RowBytes(int columns, Precision precision) {
   return columns * (precision == Precision::kInt8 ? 1 : 2);
@@ -43,9 +38,9 @@ FastLinearArguments FastArguments(const engine::LinearStep& step, const Batch& b
 
 bool SuitsFastLinear(const FastLinearArguments& arguments, Precision precision) {
   const Matrix &x = arguments.x, &y = arguments.y;
-  if (precision == Precision::kFp32 || x.columns % kInputsInStep != 0 || y.columns % kVector != 0) return false;
+  if (precision == Precision::kFp32 || x.columns % kInputsInStep != 0 || y.columns % kWideFloats != 0) return false;
   if (precision == Precision::kInt8 && x.columns > LinearTiles::kLongest) return false;
-  return HasVectors(x) && HasVectors(y) && HasVectors(arguments.residual);
+  return HasWideRows(x) && HasWideRows(y) && HasWideRows(arguments.residual);
 }
 
 void SetWeights(FastLinearArguments& arguments, const DeviceMatrix& matrix) {
@@ -66,8 +61,8 @@ Launch FastLinear(std::string step, const FastLinearArguments& arguments, Precis
 
 bool SuitsFastLinear(const LinearArguments& arguments) {
   const Matrix &x = arguments.x, &y = arguments.y;
-  if (x.columns % kVector != 0 || y.columns % kVector != 0) return false;
-  return HasVectors(x) && HasVectors(y) && HasVectors(arguments.residual);
+  if (x.columns % kWideFloats != 0 || y.columns % kWideFloats != 0) return false;
+  return HasWideRows(x) && HasWideRows(y) && HasWideRows(arguments.residual);
 }
 
 Launch FastLinear(std::string step, const LinearArguments& arguments) {
@@ -95,7 +90,7 @@ bool SuitsFastPerceptron(const engine::PerceptronStep& step, const PerceptronArg
   if (first.matrix.precision != Precision::kBf16 || second.matrix.precision != Precision::kBf16) return false;
   const bool has_kernel = x.columns == 128 || x.columns == 192 || x.columns == 256;
   if (!has_kernel || y.columns != x.columns || arguments.hidden % kWeightRows != 0) return false;
-  return second.activation == Activation::kNone && HasVectors(x) && HasVectors(y) && HasVectors(arguments.residual);
+  return second.activation == Activation::kNone && HasWideRows(x) && HasWideRows(y) && HasWideRows(arguments.residual);
 }
 
 void SetWeights(PerceptronArguments& arguments, const DeviceMatrix& first, const DeviceMatrix& second) {

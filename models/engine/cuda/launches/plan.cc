@@ -206,8 +206,8 @@ class LaunchMaker : public StepMemory {
     tapped.scores = TapMemory<float>(2 * at_once);
     AddTap(TapOfMaps(tapped, attend.class_query, attend.layer, at_once));
     std::optional<Launch> launch;
-    if (fast_) launch = FastTokens(lowered(), step, name_, arguments);
-    if (fast_ && !launch) launch = FastQuery(lowered(), step, name_, arguments);
+    if (fast_) launch = FastTokens(step, name_, arguments);
+    if (fast_ && !launch) launch = FastQuery(step, name_, arguments);
     if (launch) {
       plan_.launches.push_back(*std::move(launch));
       return;
@@ -236,7 +236,7 @@ class LaunchMaker : public StepMemory {
   void Do(const engine::AttendChannelsStep& step) {
     ChannelArguments arguments = OfChannels(step.q, step.k, step.v, step.y, step.attend.heads);
     arguments.temperature = Copy(step.temperature);
-    if (const auto launch = fast_ ? FastChannels(lowered(), step, name_, arguments) : std::nullopt) {
+    if (const auto launch = fast_ ? FastChannels(step, name_, arguments) : std::nullopt) {
       plan_.launches.push_back(*launch);
       arguments.scores = TapMemory<float>(2 * MatrixNumbers(arguments));
       arguments.matrices = measures() ? nullptr : arguments.scores + MatrixNumbers(arguments);

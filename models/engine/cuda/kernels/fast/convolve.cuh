@@ -145,7 +145,7 @@ struct Pixels {
 
 // Reads 8 channels of a map at once.
 struct Maps {
-  // As in Pixels; the next step is read while this one is multiplied.
+  // Calls act(step, left side) for each step, as Pixels does; reads the next step while this one is multiplied.
   template <class Act>
   VITRINE_DEVICE static void ForSteps(const FastConvolveArguments& arguments, const TileOfPlaces& tile, Act act) {
     LeftSide next = Load(arguments, tile, 0);

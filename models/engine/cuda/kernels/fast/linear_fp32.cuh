@@ -31,7 +31,7 @@ class LinearFp32Block {
   static constexpr int kThreadRows = 8;                                                // 4 rows apart
   using Sums = float[kThreadRows][4];
 
-  // Of this thread in a tile.
+  // First row and column of this thread in a tile.
   VITRINE_DEVICE int row() const { return Thread() / (2 * kWarp) * 32 + Lane() / 8; }
   VITRINE_DEVICE int column() const { return Thread() / kWarp % 2 * 32 + Lane() % 8 * 4; }
   static VITRINE_DEVICE Shared<float> X(int stage) { return SharedMemory<float>(stage * Tiles::kStageBytes); }

@@ -100,7 +100,7 @@ struct Bf16Layer {
     }
   }
 
-  // Of four outputs.
+  // Loads the bias of four outputs.
   VITRINE_DEVICE Bf16Layer(const FastLinearArguments& arguments, int column)
       : bias_(ViewAs<const Float4>(Global<const float>(arguments.bias) + column)[0]) {}
   VITRINE_DEVICE float Value(float sum, int i, const RowTile& /*x*/, int /*row*/) const { return sum + bias_.v[i]; }

@@ -9,7 +9,7 @@ inline constexpr int kWeightRows = 64;  // the outputs of weights and biases are
 inline constexpr int kGeluBytes = 384;  // of GeluTable, at the begin of shared memory
 inline constexpr int kRowPadding = 16;  // bytes behind a row in shared memory: so rows are in different banks
 
-// Of a linear layer; widths are in bytes of bf16 or of int8.
+// Tiles of a linear layer; widths are in bytes of bf16 or of int8.
 struct LinearTiles {
   static constexpr int kThreads = 256, kWarps = 8;
   static constexpr int kColumns = 128;     // outputs
@@ -30,8 +30,8 @@ struct LinearTiles {
 static_assert(LinearTiles::SharedBytes(LinearTiles::kLong) <= 99 << 10);
 static_assert(LinearTiles::SharedBytes(LinearTiles::kLongest) <= 99 << 10);
 
-// Of a perceptron with kWidth inputs and outputs: kBlocks blocks of 16 rows for each warp, strips of kStrip hidden
-// units, of which kPart are summed at a time.
+// Tiles of a perceptron with kWidth inputs and outputs: kBlocks blocks of 16 rows for each warp, strips of kStrip
+// hidden units, of which kPart are summed at a time.
 template <int kWidth>
 struct PerceptronTiles {
   static constexpr int kBlocks = kWidth <= 128 ? 2 : 1;
@@ -46,7 +46,7 @@ struct PerceptronTiles {
   static_assert(kSharedBytes <= 99 << 10);
 };
 
-// Of a linear layer in fp32.
+// Tiles of a linear layer in fp32.
 struct LinearFp32Tiles {
   static constexpr int kThreads = 128, kRows = 64, kColumns = 64;
   static constexpr int kStep = 32;            // of k, in a stage

@@ -25,7 +25,7 @@ struct FakeSettings {
   // After this many launches of graphs nothing is computed or copied: downloads give zeros. Kernels still take their
   // microseconds. Negative: never.
   int64_t free_after = -1;
-  // Of sums in products of bf16.
+  // Rounding of sums in products of bf16.
   cuda::emulated::RoundingModel rounding = cuda::emulated::RoundingModel::kSm90;
   uint64_t seed = 1;  // of the order among streams and of the kernels' schedule
 };

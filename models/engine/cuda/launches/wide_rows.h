@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_MODELS_ENGINE_CUDA_LAUNCHES_WIDE_ROWS_H_
+#define VITRINE_MODELS_ENGINE_CUDA_LAUNCHES_WIDE_ROWS_H_
+
+#include <cstdint>
+
+#include "models/engine/cuda/kernels/arguments.h"
+
+namespace vitrine::cuda {
+
+inline constexpr int kWideFloats = 4;  // of an access of 16 bytes
+
+// Returns true if each row begins at a multiple of 16 bytes, so that kernels may access several numbers at once. Also
+// true of a matrix without data.
+inline bool HasWideRows(const Matrix& matrix) {
+  return reinterpret_cast<uintptr_t>(matrix.data) % (kWideFloats * sizeof(float)) == 0 &&
+         matrix.stride % kWideFloats == 0;
+}
+
+}  // namespace vitrine::cuda
+
+#endif  // VITRINE_MODELS_ENGINE_CUDA_LAUNCHES_WIDE_ROWS_H_
