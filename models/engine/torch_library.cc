@@ -3,8 +3,6 @@
 
 #include <dlfcn.h>
 
-#include <atomic>
-
 #include "common/status_macros.h"
 #include "models/engine/own_library.h"
 
@@ -25,16 +23,9 @@ absl::StatusOr<const TorchLibrary*> LoadTorch() {
   return reinterpret_cast<const TorchLibrary* (*)()>(entry)();
 }
 
-std::atomic<const TorchLibrary*> given = nullptr;
-
 }  // namespace
 
-void UseTorchLibrary(const TorchLibrary* library) {
-  given = library;
-}
-
 absl::StatusOr<const TorchLibrary*> OpenTorchLibrary() {
-  if (const TorchLibrary* const library = given; library != nullptr) return library;
   static const auto& library = *new absl::StatusOr<const TorchLibrary*>(LoadTorch());
   return library;
 }

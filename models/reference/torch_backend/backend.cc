@@ -3,7 +3,6 @@
 
 #include <ATen/ops/from_blob.h>
 #include <ATen/ops/zeros.h>
-#include <c10/core/Device.h>
 #include <c10/core/GradMode.h>
 
 #include <exception>
@@ -18,20 +17,19 @@
 namespace vitrine {
 namespace {
 
-// Returns a view on the CPU, a copy on other devices. The view must not be written to.
-at::Tensor On(const at::Device& device, const float* values, at::IntArrayRef shape) {
-  return at::from_blob(const_cast<float*>(values), shape, at::kFloat).to(device);
+// Returns a view, which must not be written to.
+at::Tensor View(const float* values, at::IntArrayRef shape) {
+  return at::from_blob(const_cast<float*>(values), shape, at::kFloat);
 }
 
 absl::Status StatusOf(const std::exception& error) {
-  if (IsOutOfMemory(error)) return absl::ResourceExhaustedError("there is not enough memory on the device");
+  if (IsOutOfMemory(error)) return absl::ResourceExhaustedError("there is not enough memory for the reference");
   return absl::InternalError(absl::StrCat("LibTorch: ", error.what()));
 }
 
 class ReferenceBackend : public Backend {
  public:
-  ReferenceBackend(std::unique_ptr<const Model> model, const at::Device& device)
-      : model_(std::move(model)), device_(device) {}
+  explicit ReferenceBackend(std::unique_ptr<const Model> model) : model_(std::move(model)) {}
 
   absl::Status Run(std::span<const engine::ImagePlanes> inputs, engine::Workspace& /*workspace*/, float* logits,
                    AttentionTap* attention, TokenTap* tokens) const override {
@@ -39,7 +37,7 @@ class ReferenceBackend : public Backend {
       ImageBatch images;
       for (const engine::ImagePlanes& image : inputs) images.push_back(TensorOf(image));
       ASSIGN_OR_RETURN(const at::Tensor computed, RunModel(*model_, images, attention, tokens));
-      const FloatArray values = FloatsOf(computed);  // waits for the device
+      const FloatArray values = FloatsOf(computed);
       if (values.values.size() != inputs.size() * static_cast<size_t>(model_->config().classes())) {
         return absl::InternalError(absl::StrCat("logits have the wrong shape for ", inputs.size(), " images"));
       }
@@ -52,33 +50,30 @@ class ReferenceBackend : public Backend {
 
  private:
   // A model that reads no pixels gets an empty tensor.
-  at::Tensor TensorOf(const engine::ImagePlanes& image) const {
+  static at::Tensor TensorOf(const engine::ImagePlanes& image) {
     const int64_t shape[] = {image.channels, image.height, image.width};
-    if (image.data == nullptr) return at::zeros({1}, at::device(device_).dtype(at::kFloat)).expand(shape);
-    return On(device_, image.data, shape);
+    if (image.data == nullptr) return at::zeros({1}).expand(shape);
+    return View(image.data, shape);
   }
 
   const std::unique_ptr<const Model> model_;
-  const at::Device device_;
 };
 
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<const Backend>> MakeReferenceBackend(const v1::ModelConfig& config,
-                                                                    std::span<const float* const> weights,
-                                                                    const std::string& device) {
+                                                                    std::span<const float* const> weights) {
   ASSIGN_OR_RETURN(std::unique_ptr<Model> model, MakeBlankModel(config));
   try {
     const c10::AutoGradMode no_gradients(false);
-    const at::Device place(device);
     std::map<std::string, at::Tensor> tensors;
     for (size_t i = 0; i < weights.size(); ++i) {
       const program::Weight& weight = model->program().weights()[i];
-      tensors[weight.name] = On(place, weights[i], weight.shape);
+      tensors[weight.name] = View(weights[i], weight.shape);
     }
     model->Take([&](const std::string& name) { return tensors.at(name); });
     model->RequireGrad(false);
-    return std::make_unique<ReferenceBackend>(std::move(model), place);
+    return std::make_unique<ReferenceBackend>(std::move(model));
   } catch (const std::exception& error) {
     return StatusOf(error);
   }

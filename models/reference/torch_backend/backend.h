@@ -4,7 +4,6 @@
 
 #include <memory>
 #include <span>
-#include <string>
 
 #include "absl/status/statusor.h"
 #include "models/engine/backend.h"
@@ -12,10 +11,9 @@
 
 namespace vitrine {
 
-// See TorchLibrary::make_backend. Copies the weights to a CUDA device; shares them on the CPU.
+// See TorchLibrary::make_backend.
 absl::StatusOr<std::unique_ptr<const Backend>> MakeReferenceBackend(const v1::ModelConfig& config,
-                                                                    std::span<const float* const> weights,
-                                                                    const std::string& device);
+                                                                    std::span<const float* const> weights);
 
 }  // namespace vitrine
 

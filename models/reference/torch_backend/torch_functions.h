@@ -4,15 +4,11 @@
 
 #include "models/engine/torch_library.h"
 #include "models/reference/torch_backend/backend.h"
-#include "models/reference/torch_backend/cuda_device.h"
 #include "models/reference/torch_backend/draw.h"
 
 namespace vitrine {
 
-inline constexpr TorchLibrary kTorchFunctions = {.open_device = OpenCudaDevice,
-                                                 .is_lost = IsCudaDeviceLost,
-                                                 .make_backend = MakeReferenceBackend,
-                                                 .draw = DrawWeights};
+inline constexpr TorchLibrary kTorchFunctions = {.make_backend = MakeReferenceBackend, .draw = DrawWeights};
 
 }  // namespace vitrine
 

@@ -27,7 +27,7 @@ absl::StatusOr<Forward> EngineForward(const WeightedModel& model, cpu::CpuPath p
 
 absl::StatusOr<Forward> ReferenceForward(const WeightedModel& model) {
   ASSIGN_OR_RETURN(const TorchLibrary* torch, OpenTorchLibrary());
-  ASSIGN_OR_RETURN(auto backend, torch->make_backend(model.description.config(), PointersTo(model), "cpu"));
+  ASSIGN_OR_RETURN(auto backend, torch->make_backend(model.description.config(), PointersTo(model)));
   return By(std::move(backend), model, 1);  // one thread: LibTorch has its own threads
 }
 
