@@ -151,6 +151,19 @@ TEST(HttpRequestParser, ChunksThatAreTooLongAreRefusedWithTheLimit) {
   EXPECT_THAT(std::string(taken.status().message()), HasSubstr("100 bytes"));
 }
 
+// A client that announces a body without sending it must not take the memory of the whole body.
+TEST(HttpRequestParser, AnAnnouncedLengthReservesLittle) {
+  HttpRequestParser parser;
+  constexpr int64_t kAnnounced = int64_t{1} << 46;  // more than an address space holds: to reserve it would fail
+  ASSERT_TRUE(
+      parser.Take("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: " + std::to_string(kAnnounced) + "\r\n\r\n").ok());
+  parser.ReadBody(kAnnounced);
+  const auto taken = parser.Take("abc");
+  ASSERT_TRUE(taken.ok()) << taken.status();
+  EXPECT_EQ(parser.body_bytes(), size_t{3});
+  EXPECT_FALSE(parser.is_done());
+}
+
 // Trailers have their own limit, because the limit on headers does not cover them.
 TEST(HttpRequestParser, AFieldBehindTheBodyHasAnEnd) {
   for (const size_t bytes : {size_t{100}, size_t{65'533}, size_t{65'534}, size_t{1'000'000}}) {

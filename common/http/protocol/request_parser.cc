@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "common/http/protocol/request_parser.h"
 
+#include <algorithm>
 #include <boost/asio/buffer.hpp>
+#include <boost/beast/core/buffers_range.hpp>
 #include <boost/beast/http/error.hpp>
 #include <boost/beast/http/parser.hpp>
-#include <boost/beast/http/string_body.hpp>
+#include <boost/optional/optional.hpp>
 #include <stdexcept>
 #include <utility>
 
@@ -17,14 +19,6 @@ namespace vitrine {
 
 namespace beast = boost::beast;
 
-struct HttpRequestParser::Parser {
-  explicit Parser(size_t max_head_bytes) : max_head_bytes(max_head_bytes) {}
-
-  beast::http::request_parser<beast::http::string_body> of;
-  const size_t max_head_bytes;
-  int64_t max_body_bytes = 0;
-};
-
 namespace {
 
 constexpr absl::string_view kEndOfHead = "\r\n\r\n";
@@ -36,6 +30,47 @@ bool IsFolded(absl::string_view head) {
 }
 
 }  // namespace
+
+struct HttpRequestParser::Parser {
+  // Body of Beast's parser: a string that grows with the bytes received. Beast's own string_body reserves the whole
+  // Content-Length at once, so that a client would take memory that it never fills.
+  struct GrowingBody {
+    using value_type = std::string;
+
+    class reader {  // the names are Beast's
+     public:
+      template <bool kIsRequest, typename Fields>
+      reader(beast::http::header<kIsRequest, Fields>&, std::string& body) : body_(body) {}
+
+      void init(const boost::optional<uint64_t>& length, beast::error_code& error) {
+        error = {};
+        body_.reserve(std::min<uint64_t>(length.value_or(0), kMostReserved));
+      }
+
+      template <typename Buffers>
+      size_t put(const Buffers& buffers, beast::error_code& error) {
+        error = {};
+        const size_t before = body_.size();
+        for (const boost::asio::const_buffer part : beast::buffers_range_ref(buffers)) {
+          body_.append(static_cast<const char*>(part.data()), part.size());
+        }
+        return body_.size() - before;
+      }
+
+      void finish(beast::error_code& error) { error = {}; }
+
+     private:
+      static constexpr uint64_t kMostReserved = uint64_t{256} << 10;  // an image of a usual size is not copied again
+      std::string& body_;
+    };
+  };
+
+  explicit Parser(size_t max_head_bytes) : max_head_bytes(max_head_bytes) {}
+
+  beast::http::request_parser<GrowingBody> of;
+  const size_t max_head_bytes;
+  int64_t max_body_bytes = 0;
+};
 
 HttpRequestParser::HttpRequestParser(size_t max_head_bytes) : parser_(std::make_unique<Parser>(max_head_bytes)) {
   parser_->of.header_limit(static_cast<uint32_t>(max_head_bytes));
