@@ -13,6 +13,8 @@ constexpr double kLeastSpread = 0.1;
 
 // Weight of a new observation.
 constexpr double kCostWeight = 0.2;
+// Weight of a batch that exceeds its prediction by less than the recent ones: a few calm batches prove little.
+constexpr double kCalmWeight = 0.05;
 // Seconds per overlay pixel before the first overlay was drawn; an overlay of 1024 x 1024 takes about 0.2 s.
 constexpr double kOverlayGuess = 2e-7;
 
@@ -45,7 +47,8 @@ void ModelCost::ObserveCompute(int64_t tokens, absl::Duration spent) {
   MutexLock lock(mutex_);
   if (const double predicted = seconds_of_batch_.At(count); predicted > 0) {
     const double excess = std::max(seconds / predicted - 1, 0.0);
-    excess_squared_ += kCostWeight * (excess * excess - excess_squared_);
+    const double change = excess * excess - excess_squared_;
+    excess_squared_ += (change > 0 ? kCostWeight : kCalmWeight) * change;
   }
   Blend(seconds_per_token_, seconds / count);
   seconds_of_batch_.Observe(count, seconds);
@@ -75,10 +78,10 @@ absl::Duration ModelCost::PredictBatch(int64_t tokens) const {
   return absl::Seconds(seconds_of_batch_.At(static_cast<double>(tokens)));
 }
 
-absl::Duration ModelCost::PredictBatchAtMost(int64_t tokens) const {
+absl::Duration ModelCost::PredictionError(int64_t tokens) const {
   MutexLock lock(mutex_);
   const double predicted = seconds_of_batch_.At(static_cast<double>(tokens));
-  return absl::Seconds(predicted * (1 + std::min(std::sqrt(excess_squared_), 1.0)));
+  return absl::Seconds(predicted * std::min(1.5 * std::sqrt(excess_squared_), 1.0));
 }
 
 absl::Duration ModelCost::PredictBesideCompute(int64_t pixels, int64_t overlay_pixels) const {

@@ -44,9 +44,9 @@ class ModelCost {
   absl::Duration Predict(int64_t tokens, int64_t pixels, int64_t overlay_pixels = 0) const;
   // Predicts the forward pass of one batch: a fixed cost plus the cost of its tokens.
   absl::Duration PredictBatch(int64_t tokens) const;
-  // Returns PredictBatch plus the root mean square of the excess of recent batches over their prediction, at most twice
-  // PredictBatch.
-  absl::Duration PredictBatchAtMost(int64_t tokens) const;
+  // Returns the time by which few batches exceed PredictBatch, at most PredictBatch itself: one and a half times the
+  // root mean square of the excess of recent batches over their prediction.
+  absl::Duration PredictionError(int64_t tokens) const;
   // Predicts the time of one request outside the forward pass: decoding, and making the answer.
   absl::Duration PredictBesideCompute(int64_t pixels, int64_t overlay_pixels = 0) const;
 

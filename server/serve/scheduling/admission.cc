@@ -160,7 +160,7 @@ HeldBatch Admission::Begin(std::span<const std::unique_ptr<InferenceRequest>> ba
     if (request->admitted == nullptr || request->admitted->place.owner() != this) continue;
     places_.BeginWork(request->admitted->place.share());
   }
-  return running_.Begin(cost.PredictBatchAtMost(tokens) + beside);
+  return running_.Begin(cost.PredictBatch(tokens) + beside, cost.PredictionError(tokens));
 }
 
 void Admission::EndWork(Place& place) {

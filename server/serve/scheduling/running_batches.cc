@@ -9,12 +9,12 @@ RunningBatches::RunningBatches(int executors, const Clock& clock) : clock_(clock
   slots_.reserve(2 * static_cast<size_t>(std::max(executors, 0)));
 }
 
-HeldBatch RunningBatches::Begin(absl::Duration predicted) {
+HeldBatch RunningBatches::Begin(absl::Duration predicted, absl::Duration error) {
   const absl::Time now = clock_.Now();
   MutexLock lock(mutex_);
   auto slot = std::find_if(slots_.begin(), slots_.end(), [](const Slot& each) { return !each.is_used; });
   if (slot == slots_.end()) slot = slots_.emplace(slot);
-  *slot = {.is_used = true, .begin = now, .predicted = predicted};
+  *slot = {.is_used = true, .begin = now, .predicted = predicted, .error = error};
   return HeldBatch(this, static_cast<size_t>(slot - slots_.begin()));
 }
 
@@ -29,7 +29,8 @@ std::vector<absl::Duration> RunningBatches::Left() const {
   {
     MutexLock lock(mutex_);
     for (const Slot& slot : slots_) {
-      if (slot.is_used) left.push_back(absl::AbsDuration(slot.begin + slot.predicted - now));
+      if (!slot.is_used) continue;
+      left.push_back(std::max(absl::AbsDuration(slot.begin + slot.predicted + slot.error - now), slot.error));
     }
   }
   std::sort(left.begin(), left.end());
@@ -40,7 +41,7 @@ absl::Duration RunningBatches::Predicted() const {
   absl::Duration all;
   MutexLock lock(mutex_);
   for (const Slot& slot : slots_) {
-    if (slot.is_used) all += slot.predicted;
+    if (slot.is_used) all += slot.predicted + slot.error;
   }
   return all;
 }

@@ -25,11 +25,11 @@ class RunningBatches {
   RunningBatches(const RunningBatches&) = delete;
   RunningBatches& operator=(const RunningBatches&) = delete;
 
-  // Begins a batch with the predicted time `predicted`; zero if unknown.
-  HeldBatch Begin(absl::Duration predicted);
+  // Begins a batch with the predicted time `predicted`, zero if unknown, that may be wrong by `error`.
+  HeldBatch Begin(absl::Duration predicted, absl::Duration error = absl::ZeroDuration());
 
-  // Returns, for each running batch, the time until its executor is free, in rising order. A batch that is late by some
-  // time is expected to need the same time again.
+  // Returns, for each running batch, the time within which its executor is free, in rising order: its prediction plus
+  // the error, but never less than the error. A batch that is even later is expected to need the excess again.
   std::vector<absl::Duration> Left() const;
   // Returns the predicted executor time of all running batches, including the part that has passed.
   absl::Duration Predicted() const;
@@ -40,6 +40,7 @@ class RunningBatches {
     bool is_used = false;
     absl::Time begin;
     absl::Duration predicted;
+    absl::Duration error;
   };
 
   void Release(size_t slot);

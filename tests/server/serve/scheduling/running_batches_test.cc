@@ -42,6 +42,20 @@ TEST(RunningBatches, EachIsBusyUntilItsPredictedEndAndThenAsLongAgainAsItIsLate)
   EXPECT_THAT(running.Left(), ElementsAre(Ms(1), Ms(2), Ms(20)));
 }
 
+TEST(RunningBatches, NoneEndsSoonerThanItsPredictionMayBeWrong) {
+  FakeClock clock;
+  RunningBatches running(1, clock);
+  const HeldBatch batch = running.Begin(Ms(100), Ms(20));
+  EXPECT_THAT(running.Left(), ElementsAre(Ms(120)));
+  EXPECT_EQ(running.Predicted(), Ms(120));
+  clock.Advance(Ms(110));
+  EXPECT_THAT(running.Left(), ElementsAre(Ms(20)));
+  clock.Advance(Ms(25));
+  EXPECT_THAT(running.Left(), ElementsAre(Ms(20)));
+  clock.Advance(Ms(15));
+  EXPECT_THAT(running.Left(), ElementsAre(Ms(30))) << "as late as it is";
+}
+
 TEST(TimeUntilDone, FillsTheExecutorsAsTheyGetFree) {
   EXPECT_EQ(TimeUntilDone(Ms(30), {}, 3), Ms(10)) << "all are free";
   EXPECT_EQ(TimeUntilDone(Ms(0), {Ms(7)}, 2), Ms(0)) << "one is free";
@@ -124,9 +138,9 @@ TEST(ModelCost, ABatchThatVariesIsPredictedByItsLongerOnes) {
     steady.ObserveCompute(10, Ms(100));
     varies.ObserveCompute(10, i % 2 == 0 ? Ms(80) : Ms(120));
   }
-  EXPECT_EQ(steady.PredictBatchAtMost(10), steady.PredictBatch(10));
-  EXPECT_GT(varies.PredictBatchAtMost(10), Ms(115));
-  EXPECT_LT(varies.PredictBatchAtMost(10), Ms(150));
+  EXPECT_EQ(steady.PredictionError(10), absl::ZeroDuration());
+  EXPECT_GT(varies.PredictBatch(10) + varies.PredictionError(10), Ms(120));
+  EXPECT_LT(varies.PredictBatch(10) + varies.PredictionError(10), Ms(180));
 }
 
 // Sixteen LOW requests of 0.34 s keep both executors busy, fewer may leave one free. Urgent requests arrive about twice
@@ -134,9 +148,9 @@ TEST(ModelCost, ABatchThatVariesIsPredictedByItsLongerOnes) {
 struct Ended {
   int answered = 0, refused = 0, expired = 0;
 };
-Ended AskUrgently(absl::Duration limit, int low, testing::Fault fault, uint64_t seed) {
+Ended AskUrgently(absl::Duration limit, double jitter, int low, testing::Fault fault, uint64_t seed) {
   testing::SimulatedServer server({.admission = {.executors = 2, .max_batch_tokens = BatchOptions().max_batch_tokens},
-                                   .jitter = 0.03,
+                                   .jitter = jitter,
                                    .seed = seed,
                                    .fault = fault});
   const int heavy = server.AddModel({.token = Ms(340) / 785}, 785), quick = server.AddModel({.token = Ms(4) / 64}, 64);
@@ -160,23 +174,27 @@ Ended AskUrgently(absl::Duration limit, int low, testing::Fault fault, uint64_t 
   return ended;
 }
 
-TEST(UrgentRequests, NoneExpiresBehindLongBatchesAndFewAreRefusedInVain) {
+class UrgentRequests : public ::testing::TestWithParam<double> {};  // the relative variation of a batch's time
+
+TEST_P(UrgentRequests, NoneExpiresBehindLongBatchesAndFewAreRefusedInVain) {
   for (const double limit : {50, 150, 500}) {
-    const Ended ended = AskUrgently(Ms(limit), 16, testing::Fault::kNone, 1);
-    const Ended all = AskUrgently(Ms(limit), 16, testing::Fault::kAdmitsAll, 1);
+    const Ended ended = AskUrgently(Ms(limit), GetParam(), 16, testing::Fault::kNone, 1);
+    const Ended all = AskUrgently(Ms(limit), GetParam(), 16, testing::Fault::kAdmitsAll, 1);
     const int asked = ended.answered + ended.refused + ended.expired;
     EXPECT_GT(asked, 1500);
-    EXPECT_LE(ended.expired, 0.005 * asked) << limit;
-    // A fifth of the time to the deadline is reserved for prediction errors.
-    const double in_vain = limit < 100 ? 0.1 : 0.2;
+    EXPECT_LE(ended.expired, 0.001 * asked) << limit;
+    // A fifth of the time to the deadline is reserved for prediction errors. Where batches vary by more than a limit,
+    // no prediction tells which request would have been in time.
+    const double in_vain = GetParam() > 0.05 ? 0.3 : limit < 100 ? 0.1 : 0.2;
     EXPECT_LE(all.answered - ended.answered, in_vain * asked) << limit << " ms: " << all.answered << " would have been";
-    EXPECT_GT(ended.answered, 0) << limit;
     EXPECT_GT(all.expired, 0) << limit << " ms: nothing is shown";
   }
 }
 
-TEST(UrgentRequests, AllAreAnsweredWhereOneExecutorIsFree) {
-  const Ended ended = AskUrgently(Ms(50), 1, testing::Fault::kNone, 2);
+INSTANTIATE_TEST_SUITE_P(Variation, UrgentRequests, ::testing::Values(0.01, 0.03, 0.1));
+
+TEST(UrgentRequestsWithRoom, AllAreAnsweredWhereOneExecutorIsFree) {
+  const Ended ended = AskUrgently(Ms(50), 0.03, 1, testing::Fault::kNone, 2);
   EXPECT_EQ(ended.refused + ended.expired, 0);
   EXPECT_GT(ended.answered, 1500);
 }
