@@ -28,6 +28,16 @@ Estimate ClassDistance(const AnswerTotals& version, const AnswerTotals& other) {
   return {distance / 2, std::sqrt(variance) / 2};
 }
 
+// A version without a calibration never calls an answer unsure, so that its share says nothing about its answers.
+Estimate CompareUnsure(const AnswerTotals& version, const AnswerTotals& other) {
+  if (version.judged <= 0 || other.judged <= 0) return {};
+  const auto n = static_cast<double>(version.judged), m = static_cast<double>(other.judged);
+  const double share = static_cast<double>(version.unsure) / n, other_share = static_cast<double>(other.unsure) / m;
+  // For zeros and ones, the mean of the squares is the mean.
+  return {share - other_share,
+          std::sqrt(VarianceOfMean(share, share, n) + VarianceOfMean(other_share, other_share, m))};
+}
+
 }  // namespace
 
 AnswerTotals operator-(const AnswerTotals& later, const AnswerTotals& earlier) {
@@ -35,17 +45,19 @@ AnswerTotals operator-(const AnswerTotals& later, const AnswerTotals& earlier) {
   between.images = later.images - earlier.images;
   between.confidence = later.confidence - earlier.confidence;
   between.squares = later.squares - earlier.squares;
+  between.judged = later.judged - earlier.judged;
   between.unsure = later.unsure - earlier.unsure;
   for (int c = 0; c < AnswerTotals::kClasses; ++c) between.classes[c] = later.classes[c] - earlier.classes[c];
   return between;
 }
 
-void AnswerRecord::Add(int64_t top, double confidence, bool unsure) {
+void AnswerRecord::Add(int64_t top, double confidence, std::optional<bool> unsure) {
   MutexLock lock(mutex_);
   totals_.images += 1;
   totals_.confidence += confidence;
   totals_.squares += confidence * confidence;
-  totals_.unsure += unsure;
+  totals_.judged += unsure.has_value();
+  totals_.unsure += unsure.value_or(false);
   totals_.classes[static_cast<size_t>(top % AnswerTotals::kClasses)] += 1;
 }
 
@@ -62,10 +74,7 @@ AnswerComparison Compare(const AnswerTotals& version, const AnswerTotals& other)
   const double mean = version.confidence / n, other_mean = other.confidence / m;
   compared.confidence = {mean - other_mean, std::sqrt(VarianceOfMean(mean, version.squares / n, n) +
                                                       VarianceOfMean(other_mean, other.squares / m, m))};
-  const double unsure = static_cast<double>(version.unsure) / n, other_unsure = static_cast<double>(other.unsure) / m;
-  // For zeros and ones, the mean of the squares is the mean.
-  compared.unsure = {unsure - other_unsure,
-                     std::sqrt(VarianceOfMean(unsure, unsure, n) + VarianceOfMean(other_unsure, other_unsure, m))};
+  compared.unsure = CompareUnsure(version, other);
   compared.classes = ClassDistance(version, other);
   return compared;
 }

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 
 #include "common/mutex.h"
 
@@ -16,7 +17,8 @@ struct AnswerTotals {
   int64_t images = 0;
   double confidence = 0;  // sum of the first classes' probabilities
   double squares = 0;     // sum of the squares of these probabilities
-  int64_t unsure = 0;
+  int64_t judged = 0;     // images whose version has a calibration, which says when an answer is unsure
+  int64_t unsure = 0;     // of the judged images
   std::array<int64_t, kClasses> classes = {};  // number of images by index of the first class, modulo kClasses
 
   friend AnswerTotals operator-(const AnswerTotals& later, const AnswerTotals& earlier);
@@ -25,8 +27,9 @@ struct AnswerTotals {
 // The answers of a version since its load. Thread-safe.
 class AnswerRecord {
  public:
-  // Counts an answer: `top` is the index of its first class, `confidence` that class's probability.
-  void Add(int64_t top, double confidence, bool unsure);
+  // Counts an answer: `top` is the index of its first class, `confidence` that class's probability. `unsure` has no
+  // value if the version has no calibration.
+  void Add(int64_t top, double confidence, std::optional<bool> unsure);
   AnswerTotals Read() const;
 
  private:
@@ -44,7 +47,7 @@ struct Estimate {
 struct AnswerComparison {
   int64_t images = 0;   // number of images of the version with fewer answers
   Estimate confidence;  // mean of this version minus mean of the other; -1 to 1
-  Estimate unsure;      // share of this version minus share of the other; -1 to 1
+  Estimate unsure;      // share of this version minus share of the other; -1 to 1; zero unless both have a calibration
   // Distance between the distributions p and q of first classes: half of the sum of (p - q)^2 / (p + q). 0 if equal, 1
   // without a common class. The value expected by chance is subtracted, so the result may be below 0.
   Estimate classes;

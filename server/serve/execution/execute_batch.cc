@@ -306,8 +306,11 @@ class BatchRun {
     for (const auto& wish : request.features) output.features.push_back(CollectFeature(wish, part.tokens, place));
     const Sureness sureness = SurenessOf(output.logits, TemperatureOf(model_->manifest));
     if (request.is_routed) {
-      model_->answered->Add(FirstClass(output.logits), sureness.confidence,
-                            sureness.confidence < model_->manifest.calibration().unsure_below());
+      std::optional<bool> unsure;
+      if (model_->manifest.has_calibration()) {
+        unsure = sureness.confidence < model_->manifest.calibration().unsure_below();
+      }
+      model_->answered->Add(FirstClass(output.logits), sureness.confidence, unsure);
     }
     output.timings.set_queue(ToSeconds(start_ - request.arrival));
     output.timings.set_decode(ToSeconds(*item.decode));

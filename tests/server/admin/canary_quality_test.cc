@@ -7,6 +7,7 @@
 #include <cmath>
 #include <functional>
 #include <numeric>
+#include <optional>
 #include <random>
 #include <string>
 #include <vector>
@@ -199,6 +200,19 @@ TEST(ClassDistance, IsWithoutWhatChanceAdds) {
     EXPECT_LE(above, 3) << classes;
   }
   EXPECT_NEAR(Compare(answers(300, 5, 0), answers(300, 5, 5)).classes.value, 1, 0.02) << "no class in common";
+}
+
+// A version without a calibration calls no answer unsure, however it answers.
+TEST(ShareOfUnsure, IsComparedOnlyBetweenCalibratedVersions) {
+  const auto answers = [](int images, std::optional<bool> unsure) {
+    AnswerRecord record;
+    for (int i = 0; i < images; ++i) record.Add(0, 0.9, unsure);
+    return record.Read();
+  };
+  EXPECT_NEAR(Compare(answers(100, true), answers(900, false)).unsure.value, 1, 1e-9);
+  EXPECT_GT(Compare(answers(100, true), answers(900, false)).unsure.error, 0);
+  EXPECT_EQ(Compare(answers(100, std::nullopt), answers(900, true)).unsure.value, 0);
+  EXPECT_EQ(Compare(answers(100, true), answers(900, std::nullopt)).unsure.value, 0);
 }
 
 }  // namespace
