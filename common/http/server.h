@@ -76,10 +76,11 @@ struct HttpServerOptions {
   int niceness = 0;
   // Time limit for complete headers, including the TLS handshake and the HTTP/2 preface.
   absl::Duration request_timeout = absl::Seconds(10);
-  // Time limit for a body. A body that arrives at `least_rate` or faster on average may take longer.
+  // Time limit for a body in either direction. One that is transferred at `least_rate` or faster on average may take
+  // longer.
   absl::Duration body_timeout = absl::Seconds(30);
-  // Minimum rate, in bytes per second, at which a client must read a response (after request_timeout; body_timeout for
-  // HTTP/2) or send a body (after body_timeout). Slower clients are disconnected.
+  // Minimum rate, in bytes per second, at which a client must read a response or send a body after body_timeout. Slower
+  // clients are disconnected.
   int64_t least_rate = 32 << 10;
   // Time without requests after which a connection is closed. Zero closes HTTP/1 connections after each response.
   absl::Duration idle_timeout = absl::Seconds(75);

@@ -153,6 +153,20 @@ TEST(HttpServer, ABodyThatDripsIsGivenUp) {
   EXPECT_THAT(answer.get(), AllOf(HasSubstr("DEADLINE_EXCEEDED"), HasSubstr("Connection: close")));
 }
 
+TEST(HttpServer, AClientThatReadsNothingIsDisconnected) {
+  // At this rate, what the sockets' buffers take counts for less than a second.
+  constexpr int64_t kRate = int64_t{1} << 30;
+  const auto server = Serve({.listen = "", .body_timeout = absl::Milliseconds(300), .least_rate = kRate},
+                            [](const Head&) { return HttpHandling::Answer({.body = std::string(64 << 20, 'x')}); });
+  Client client(server->address());
+  client.Send(kRequest);
+  const auto begin = std::chrono::steady_clock::now();
+  while (client.Send("G") && std::chrono::steady_clock::now() - begin < std::chrono::seconds(10)) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(8));
+}
+
 TEST(HttpServer, ABodyIsAskedForWhereTheClientWaits) {
   const auto server = Serve({}, BodyItself);
   Client client(server->address());

@@ -397,7 +397,7 @@ void Http1::OnTick() {
   if (phase_ == Phase::kHead && since_ != Time() && Now() - since_ > Nanoseconds(options_.request_timeout)) {
     return connection_.Close(CloseReason::kHeadTimeout);
   }
-  if (phase_ == Phase::kSending && IsSlow(sent_, Nanoseconds(options_.request_timeout))) {
+  if (phase_ == Phase::kSending && IsSlow(sent_, Nanoseconds(options_.body_timeout))) {
     return connection_.Close(CloseReason::kSlowClient);
   }
   if (phase_ == Phase::kBody && IsSlow(parser_->body_bytes(), Nanoseconds(options_.body_timeout))) {
