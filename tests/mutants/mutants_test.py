@@ -130,6 +130,13 @@ class Tree(unittest.TestCase):
         kept = [mutant for mutant in population.drawn(self.mutants, "a") if mutant.file != gone]
         self.assertEqual({m.id for m in kept[:60]} - {m.id for m in list(population.drawn(rest, "a"))[:80]}, set())
 
+    def test_kernels_are_drawn_from_too(self):
+        kernels = population.files(["models/engine/cuda/kernels"])
+        self.assertIn("models/engine/cuda/kernels/fast/attention.cuh", kernels)
+        barriers = [mutant for mutant in population.all_mutants(["models/engine/cuda/kernels"])
+                    if mutant.after == "" and "SyncBlock" in mutant.before]
+        self.assertGreater(len(barriers), 10)
+
     def test_every_fault_applies(self):
         texts = {file: (population.ROOT / file).read_text() for file in population.files()}
         for mutant in self.mutants[::50]:

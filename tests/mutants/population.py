@@ -9,16 +9,17 @@ import faults
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
+SOURCES = {".cc", ".cuh"}  # a header of kernels holds whole functions
 ROOMS = ["server", "models", "client", "common/drawing", "common/charts"]
 
 
 def files(wanted=()):
-    """Returns the C++ sources in these files and folders (default ROOMS), as paths from the root."""
+    """Returns the C++ sources and the kernels in these files and folders (default ROOMS), as paths from the root."""
     found = set()
     for path in [ROOT / name for name in (wanted or ROOMS)]:
         if not path.exists():
             raise ValueError(f"there is no {path}")
-        found.update([path] if path.is_file() else path.rglob("*.cc"))
+        found.update([path] if path.is_file() else (each for each in path.rglob("*") if each.suffix in SOURCES))
     return sorted(str(path.resolve().relative_to(ROOT)) for path in found)
 
 
