@@ -42,11 +42,11 @@ size_t StatedGunzipSize(absl::string_view compressed) {
 absl::StatusOr<std::string> Gunzip(absl::string_view compressed, size_t max_bytes) {
   if (!IsGzip(compressed) || compressed.size() < kSmallestMember) return Damaged();
   const size_t size = StatedGunzipSize(compressed);
+  if (size / kMostPerByte > compressed.size()) return Damaged();  // a cut stream ends with any four bytes
   if (size > max_bytes) {
     return absl::ResourceExhaustedError(
         absl::StrCat(compressed.size(), " compressed bytes unfold to ", size, "; at most ", max_bytes, " are taken"));
   }
-  if (size / kMostPerByte > compressed.size()) return Damaged();
   z_stream stream = {};
   if (const int code = inflateInit2(&stream, kGzipOnly); code != Z_OK) return Damaged(code);
   const absl::Cleanup end = [&stream] { inflateEnd(&stream); };

@@ -45,6 +45,19 @@ TEST(Gunzip, ATrailerThatLiesIsFoundOut) {
   EXPECT_EQ(Gunzip(small, 16 << 20).status().code(), absl::StatusCode::kInvalidArgument);
 }
 
+// The last four bytes of a cut stream are no size.
+TEST(Gunzip, AStreamThatWasCutIsNotCalledTooLarge) {
+  std::string noise(10'000, '\0');
+  uint32_t state = 1;
+  for (char& c : noise) c = static_cast<char>((state = state * 1664525 + 1013904223) >> 24);
+  const std::string packed = Gzip(noise);
+  for (size_t size = packed.size() - 100; size < packed.size(); ++size) {
+    const absl::Status refused = Gunzip(packed.substr(0, size), 1 << 20).status();
+    if (StatedGunzipSize(packed.substr(0, size)) / 1032 <= size) continue;  // no stream of this size holds as much
+    EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument) << refused;
+  }
+}
+
 TEST(Gunzip, DamageIsRefused) {
   const std::string packed = Gzip("a message of some length, a message of some length");
   for (size_t size = 0; size < packed.size(); ++size) EXPECT_FALSE(Gunzip(packed.substr(0, size), 1000).ok()) << size;
