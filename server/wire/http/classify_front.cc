@@ -100,8 +100,9 @@ HttpHandling HttpClassifyFront::Begin(const std::shared_ptr<HttpRequest>& reques
 absl::StatusOr<HttpHandling> HttpClassifyFront::Route(const std::shared_ptr<HttpRequest>& request) {
   const std::vector<std::string> path = absl::StrSplit(request->path(), '/', absl::SkipEmpty());
   if (path.size() < 2 || path[0] != "v1" || path[1] != "models") return NothingHere(*request);
+  const bool is_get = request->method() == "GET" || request->method() == "HEAD";
   if (path.size() == 2) {
-    if (request->method() != "GET" && request->method() != "HEAD") return NothingHere(*request);
+    if (!is_get) return HttpHandling::Answer(MethodNotAllowed("GET, HEAD", TypedErrorBody));
     ASSIGN_OR_RETURN(const Caller caller,
                      AuthorizeHttp(identity_, service_, "/vitrine.v1.Registry/ListModels", *request));
     return HttpHandling::Make([this, caller] { return HttpResponse{.body = ModelsJson(registry_.List(), caller)}; });
@@ -116,8 +117,9 @@ absl::StatusOr<HttpHandling> HttpClassifyFront::Route(const std::shared_ptr<Http
     if (request->method() == "POST") return Classify(target, request);
     return HttpHandling::Answer(MethodNotAllowed("POST", TypedErrorBody));
   }
-  const bool is_get = request->method() == "GET" || request->method() == "HEAD";
-  return is_get ? Describe(target, *request) : NothingHere(*request);
+  if (!is_get && absl::StrContains(path.back(), ':')) return NothingHere(*request);
+  if (!is_get) return HttpHandling::Answer(MethodNotAllowed("GET, HEAD", TypedErrorBody));
+  return Describe(target, *request);
 }
 
 absl::StatusOr<HttpHandling> HttpClassifyFront::Describe(const Target& target, const HttpRequest& request) {

@@ -158,9 +158,10 @@ std::string WriteEmbeddings(const inference::ModelInferResponse& response, bool 
 
 std::string OpenAiErrorBody(const absl::Status& status) {
   constexpr int kServerErrors = 500;
+  const bool is_of_request = HttpCode(status) < kServerErrors || absl::IsUnimplemented(status);
   return absl::StrCat("{\"error\":{\"message\":", JsonDocument::TextOf(ToGrpcStatus(status).message), ",\"type\":\"",
-                      HttpCode(status) < kServerErrors ? "invalid_request_error" : "server_error",
-                      "\",\"param\":null,\"code\":\"", absl::StatusCodeToString(status.code()), "\"}}\n");
+                      is_of_request ? "invalid_request_error" : "server_error", "\",\"param\":null,\"code\":\"",
+                      absl::StatusCodeToString(status.code()), "\"}}\n");
 }
 
 }  // namespace vitrine

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
@@ -110,12 +111,44 @@ HttpResponse Json(const Message& message, int code = 200) {
   return {.code = code, .body = document.Text()};
 }
 
-absl::Status NoSuchPath(const HttpRequest& request) {
+using Path = std::vector<std::string>;
+
+// Returns the methods that a path has; empty if it has none.
+absl::string_view MethodsOf(const Path& path) {
+  constexpr absl::string_view kGet = "GET, HEAD", kPost = "POST";
+  const size_t size = path.size();
+  if (size < 1 || path[0] != "v2") return "";
+  if (size == 1) return kGet;
+  if (path[1] == "health") return size == 3 && (path[2] == "live" || path[2] == "ready") ? kGet : "";
+  if (path[1] == "repository") return size == 3 && path[2] == "index" ? kPost : "";
+  if (path[1] != "models" || size < 3) return "";
+  const size_t verb = size > 4 && path[3] == "versions" ? 5 : 3;
+  if (size == verb) return kGet;
+  if (size != verb + 1) return "";
+  if (path[verb] == "infer") return kPost;
+  return path[verb] == "ready" || path[verb] == "config" || path[verb] == "stats" ? kGet : "";
+}
+
+// Returns true for a path of a protocol extension that the server does not have.
+bool IsOfOtherExtension(const Path& path) {
+  if (path.size() < 2) return false;
+  const std::string& name = path.size() > 3 && path[1] == "models" ? path[3] : path[1];
+  return name == "trace" || name == "logging" || absl::EndsWith(name, "sharedmemory");
+}
+
+// Refuses a request that no path and method answers.
+absl::StatusOr<HttpHandling> RefuseAt(const Path& path, const HttpRequest& request) {
+  if (const absl::string_view methods = MethodsOf(path); !methods.empty()) {
+    return HttpHandling::Answer(MethodNotAllowed(methods, ErrorBody));
+  }
+  if (IsOfOtherExtension(path)) {
+    return absl::UnimplementedError("this extension of the protocol is not supported; GET /v2 lists those that are");
+  }
   return absl::NotFoundError(absl::StrCat("nothing answers ", request.method(),
                                           " here; there are GET /v2, /v2/health/live, /v2/health/ready, "
-                                          "/v2/models/NAME[/versions/V][/ready, /config, /stats] and POST "
-                                          "/v2/models/NAME[/versions/V]/infer, and for images as they are POST "
-                                          "/v1/models/NAME[/versions/V]:classify"));
+                                          "/v2/models/stats, /v2/models/NAME[/versions/V][/ready, /config, /stats], "
+                                          "POST /v2/repository/index and /v2/models/NAME[/versions/V]/infer, and for "
+                                          "images as they are POST /v1/models/NAME[/versions/V]:classify"));
 }
 
 HttpResponse OrRefusal(absl::StatusOr<HttpResponse> response) {
@@ -140,9 +173,9 @@ HttpHandling OipHttpFront::Begin(const std::shared_ptr<HttpRequest>& request) {
 }
 
 absl::StatusOr<HttpHandling> OipHttpFront::Route(const std::shared_ptr<HttpRequest>& request) {
-  const std::vector<std::string> path = absl::StrSplit(request->path(), '/', absl::SkipEmpty());
+  const Path path = absl::StrSplit(request->path(), '/', absl::SkipEmpty());
   const size_t size = path.size();
-  if (size < 1 || path[0] != "v2") return NoSuchPath(*request);
+  if (size < 1 || path[0] != "v2") return RefuseAt(path, *request);
   const bool is_get = request->method() == "GET" || request->method() == "HEAD";
   if (size == 1 && is_get) {
     RETURN_IF_ERROR(
@@ -173,23 +206,22 @@ absl::StatusOr<HttpHandling> OipHttpFront::Route(const std::shared_ptr<HttpReque
     return absl::PermissionDeniedError(
         "models are loaded and unloaded on the admin listener (--admin), over gRPC: vitrine admin load");
   }
-  if (size < 3 || path[1] != "models") return NoSuchPath(*request);
+  if (size < 3 || path[1] != "models" || MethodsOf(path).empty()) return RefuseAt(path, *request);
+  if (size == 3 && path[2] == "stats" && is_get) {
+    return HttpHandling::Make([this, request] { return OrRefusal(ServeStatistics({}, *request)); });
+  }
   Target target = {.model = path[2], .version = "", .verb = ""};
   size_t next = 3;
   if (size > 4 && path[3] == "versions") {
     target.version = path[4];
     next = 5;
   }
-  if (size > next + 1) return NoSuchPath(*request);
   if (size == next + 1) target.verb = path[next];
-  if (target.verb == "infer") {
-    if (request->method() == "POST") return Infer(std::move(target), request);
-    return HttpHandling::Answer(MethodNotAllowed("POST", ErrorBody));
-  } else if (is_get) {
-    return HttpHandling::Make(
-        [this, target = std::move(target), request] { return OrRefusal(ServeModel(target, *request)); });
-  }
-  return NoSuchPath(*request);
+  const bool infers = target.verb == "infer";
+  if (infers && request->method() == "POST") return Infer(std::move(target), request);
+  if (infers || !is_get) return RefuseAt(path, *request);
+  return HttpHandling::Make(
+      [this, target = std::move(target), request] { return OrRefusal(ServeModel(target, *request)); });
 }
 
 absl::StatusOr<FoundModel> OipHttpFront::FindModel(RpcName rpc, const Target& target,
@@ -219,15 +251,16 @@ absl::StatusOr<HttpResponse> OipHttpFront::ServeModel(const Target& target, cons
     ASSIGN_OR_RETURN(const inference::ModelConfigResponse configuration, ModelConfiguration(found));
     return Json(configuration.config());
   }
-  if (target.verb == "stats") return ServeStatistics(target, request);
-  return NoSuchPath(request);
+  return ServeStatistics(target, request);
 }
 
 absl::StatusOr<HttpResponse> OipHttpFront::ServeStatistics(const Target& target, const HttpRequest& request) {
   ASSIGN_OR_RETURN(const Caller caller,
                    AuthorizeHttp(identity_, service_, "/inference.GRPCInferenceService/ModelStatistics", request));
-  ASSIGN_OR_RETURN(const ModelName named, ReadModelName(target.model));
-  RETURN_IF_ERROR(CheckModel(caller, named.model));
+  if (!target.model.empty()) {
+    ASSIGN_OR_RETURN(const ModelName named, ReadModelName(target.model));
+    RETURN_IF_ERROR(CheckModel(caller, named.model));
+  }
   inference::ModelStatisticsRequest wanted;
   wanted.set_name(target.model);
   wanted.set_version(target.version);

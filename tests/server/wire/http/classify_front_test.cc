@@ -147,10 +147,15 @@ TEST_F(HttpClassifyFrontTest, WhatIsAskedForIsRefusedWithWhatThereIs) {
 }
 
 TEST_F(HttpClassifyFrontTest, PathsThatAreNotThereAreToldWhichAre) {
-  for (const char* path : {"/v1", "/v1/models/m", "/v1/models/m:predict", "/v1/models/m/versions:classify",
-                           "/v1/models/m/versions/:classify", "/v1/models/m/versions/1/x:classify", "/v1/models",
-                           "/v1/models/m/of/1:classify"}) {
+  for (const char* path :
+       {"/v1", "/v1/models/m:predict", "/v1/models/m/versions:classify", "/v1/models/m/versions/:classify",
+        "/v1/models/m/versions/1/x:classify", "/v1/models/m/of/1:classify"}) {
     EXPECT_THAT(Refused(404, "NOT_FOUND", path, ""), HasSubstr("POST /v1/models/NAME[/versions/V]:classify")) << path;
+  }
+  for (const char* path : {"/v1/models", "/v1/models/m", "/v1/models/m/versions/1"}) {
+    const HttpResponse response = Ask(Sent("DELETE", path));
+    EXPECT_EQ(response.code, 405) << path;
+    EXPECT_THAT(response.headers, ::testing::Contains(::testing::Pair("Allow", "GET, HEAD")));
   }
   for (const char* method : {"GET", "PUT", "DELETE"}) {
     const HttpResponse response = Ask(Sent(method, kPath));

@@ -16,8 +16,10 @@ namespace vitrine {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::Not;
+using ::testing::Pair;
 
 class OipHttpFrontTest : public ::testing::Test {
  protected:
@@ -54,6 +56,35 @@ TEST_F(OipHttpFrontTest, AModelHasItsOwnPathsAndNoOthers) {
   EXPECT_THAT(Ask("/v2/models/m/stats").body, HasSubstr("\"model_stats\""));
   EXPECT_EQ(Ask("/v2/models/m/statistics").code, 404);
   EXPECT_EQ(Ask("/v2/models/m/infer").code, 405) << "it is posted";
+}
+
+TEST_F(OipHttpFrontTest, StatisticsOfAllModelsHaveAPath) {
+  EXPECT_THAT(Ask("/v2/models/stats").body, AllOf(HasSubstr(R"("name":"m")"), HasSubstr(R"("name":"other")")));
+}
+
+TEST_F(OipHttpFrontTest, AKnownPathNamesItsMethodsAndAnUnknownExtensionIsNamed) {
+  const auto ask = [&](const char* method, const std::string& path) {
+    return testing::AnswerOf(front_.Begin(testing::HeadOf(method, path)));
+  };
+  for (const char* path : {"/v2", "/v2/health/live", "/v2/health/ready", "/v2/models/stats", "/v2/models/m",
+                           "/v2/models/m/config", "/v2/models/m/versions/1", "/v2/models/m/versions/1/ready"}) {
+    for (const char* method : {"POST", "PUT", "DELETE"}) {
+      const HttpResponse refusal = ask(method, path);
+      EXPECT_EQ(refusal.code, 405) << method << " " << path;
+      EXPECT_THAT(refusal.headers, Contains(Pair("Allow", "GET, HEAD"))) << path;
+    }
+  }
+  EXPECT_THAT(ask("GET", "/v2/repository/index").headers, Contains(Pair("Allow", "POST")));
+  EXPECT_THAT(ask("DELETE", "/v2/models/m/versions/1/infer").headers, Contains(Pair("Allow", "POST")));
+  for (const char* path :
+       {"/v2/trace/setting", "/v2/models/m/trace/setting", "/v2/logging", "/v2/systemsharedmemory/status",
+        "/v2/cudasharedmemory/region/r/register", "/v2/systemsharedmemory/region/r/unregister"}) {
+    EXPECT_EQ(Ask(path).code, 501) << path;
+    EXPECT_THAT(ask("POST", path).body, HasSubstr("extension")) << path;
+  }
+  for (const char* path : {"/v2/models", "/v2/health", "/v2/models/m/versions/1/infer/x", "/v3", "/"}) {
+    EXPECT_EQ(Ask(path).code, 404) << path;
+  }
 }
 
 TEST_F(OipHttpFrontTest, AViewIsOneTensorInAndOneOut) {
