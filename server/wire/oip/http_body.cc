@@ -141,6 +141,11 @@ absl::Status ReadInput(const json& object, std::string_view& binary, ReceivedInf
   input.mutable_parameters()->erase("binary_data_size");
   ASSIGN_OR_RETURN(const json* data, Member(object, "data", &json::is_array, "an array"));
   if (size.has_value() == (data != nullptr)) {
+    if (input.parameters().contains("shared_memory_region")) {
+      return absl::UnimplementedError(
+          absl::StrCat("input \"", Shown(input.name()),
+                       "\" asks for shared memory, which is not supported; send the values themselves"));
+    }
     return RefuseBody("an input needs either \"data\" or the parameter \"binary_data_size\"");
   }
   if (size.has_value()) return TakeBinary(*size, binary, request);

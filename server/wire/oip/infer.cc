@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/cord.h"
 #include "absl/strings/str_cat.h"
 #include "common/mutex.h"
 #include "common/status_macros.h"
@@ -58,7 +59,7 @@ class Gathering {
       if (answer.ok()) {
         answers_[part.index] = *std::move(answer);
       } else if (refusal_.ok()) {
-        refusal_ = answer.status();
+        refusal_ = OfPart(part.index, answer.status());
         abandoned_->store(!absl::IsCancelled(refusal_), std::memory_order_release);
       }
       if (--left_ > 0) return;
@@ -67,6 +68,14 @@ class Gathering {
   }
 
  private:
+  // Names the image that is at fault, since the whole request is refused for it.
+  absl::Status OfPart(size_t index, absl::Status status) const {
+    if (parts_.size() == 1 || !absl::IsInvalidArgument(status)) return status;
+    absl::Status named(status.code(), absl::StrCat("in element ", index, " ", std::string(status.message())));
+    status.ForEachPayload([&](absl::string_view type, const absl::Cord& payload) { named.SetPayload(type, payload); });
+    return named;
+  }
+
   // Runs after the last answer, when no other thread uses this object.
   void Finish() ABSL_NO_THREAD_SAFETY_ANALYSIS {
     auto response = refusal_.ok() ? MakeInferResponse(outputs_, answers_) : refusal_;

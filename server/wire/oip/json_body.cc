@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "server/process/shed.h"
+#include "server/wire/http/curl_line.h"
 
 namespace vitrine {
 namespace {
@@ -58,6 +59,10 @@ absl::StatusOr<BudgetShare> ReserveJson(const std::shared_ptr<ByteBudget>& budge
 }
 
 absl::Status ParseJsonBody(std::string_view text, const char* what, JsonDocument& document) {
+  if (LooksLikeImage(text)) return absl::InvalidArgumentError(absl::StrCat(what, " is an image, but must be JSON"));
+  if (text.starts_with("--")) {
+    return absl::InvalidArgumentError(absl::StrCat(what, " is a form (multipart/form-data), but must be JSON"));
+  }
   const JsonDemand demand = DemandOf(text);
   if (demand.dense > kMaxJsonBytes) {
     return absl::InvalidArgumentError(

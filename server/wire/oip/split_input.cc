@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "common/imaging/file_type.h"
 #include "common/status_macros.h"
 #include "common/utf8.h"
 #include "server/wire/http/curl_line.h"
@@ -91,11 +92,12 @@ absl::StatusOr<std::vector<ReceivedClassify>> SplitElements(ReceivedInfer& reque
 }
 
 // Replaces base64 by the decoded file. Without a declaration of base64, leaves an element unchanged if it is an image
-// file or is not the base64 of an image file.
+// file or is not the base64 of an image or another known file.
 absl::Status DecodeElement(bool is_base64, size_t element, ReceivedClassify& part) {
   if (!is_base64 && LooksLikeImage(part.input)) return absl::OkStatus();
   absl::StatusOr<std::string> decoded = ReadBase64(part.input);
-  if (!is_base64 && !(decoded.ok() && LooksLikeImage(*decoded))) return absl::OkStatus();
+  const bool is_file = decoded.ok() && (LooksLikeImage(*decoded) || !FileTypeOf(*decoded).empty());
+  if (!is_base64 && !is_file) return absl::OkStatus();
   if (!decoded.ok())
     return RefuseInput(absl::StrCat("in element ", element, " ", std::string(decoded.status().message())));
   part.owner = Owned(*std::move(decoded));

@@ -52,6 +52,18 @@ TEST(HttpBody, EveryWrongLengthIsRefused) {
   EXPECT_THAT(Refusal(body + "x", strlen(kBinaryHead)), HasSubstr("belong to no input"));
 }
 
+TEST(HttpBody, WhatIsNoJsonIsNamed) {
+  const auto message = [](const std::string& body) {
+    return std::string(ReadInferBody(body, std::nullopt).status().message());
+  };
+  EXPECT_THAT(message("--boundary\r\nContent-Disposition: form-data; name=\"f\"\r\n\r\n[[[[[[[[[[[[[[[[[[[["),
+              HasSubstr("is a form"));
+  EXPECT_THAT(message("\xFF\xD8\xFF\xE0 [[[[[[[[[[[[[[[[[[[[["), HasSubstr("is an image"));
+  EXPECT_THAT(message(R"({"inputs":[{"name":"image","datatype":"UINT8","shape":[1,2,2,3],)"
+                      R"("parameters":{"shared_memory_region":"r","shared_memory_byte_size":12}}]})"),
+              HasSubstr("asks for shared memory, which is not supported"));
+}
+
 TEST(HttpBody, NestedDataIsFlattened) {
   const auto read = ReadInferBody(
       R"({"id":"7","parameters":{"binary_data_output":true,"priority":1},

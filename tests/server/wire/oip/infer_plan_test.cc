@@ -302,6 +302,11 @@ TEST(InferPlan, TextOfAImageIsKnownWithoutBeingSaid) {
     ASSERT_TRUE(plan.ok()) << plan.status();
     EXPECT_EQ(plan->parts[0].input, jpeg) << text;
   }
+  const std::string gif = "GIF89a and so on";  // decoded too, so that the refusal names it
+  EXPECT_EQ(PlanInfer(*testing::Received(Request("BYTES", {1}, Element(absl::Base64Escape(gif)))), {.classes = 10})
+                ->parts[0]
+                .input,
+            gif);
 }
 
 TEST(InferPlan, AParameterWithoutAValueIsAsAbsent) {

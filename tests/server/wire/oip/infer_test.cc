@@ -102,9 +102,10 @@ TEST_F(InferTest, OnlyWhatNamesNoVersionIsRouted) {
 
 TEST_F(InferTest, TheOthersOfARefusedBatchHaveNotLeft) {
   Ask(4);
-  End(absl::InvalidArgumentError("damaged"));
+  End(absl::InvalidArgumentError("the JPEG is damaged"));
   scheduler_.Sweep();
-  EXPECT_EQ(answer_.status(), absl::InvalidArgumentError("damaged")) << "the first refusal, whatever follows";
+  EXPECT_EQ(answer_.status(), absl::InvalidArgumentError("in element 0 the JPEG is damaged"))
+      << "the first refusal, whatever follows";
   EXPECT_EQ(held_->requests(), 4);
   EXPECT_EQ(service_.ledger().in_flight(), 4) << "until the refusal is handed over";
   EXPECT_EQ(admission_.load().computing, 0);
