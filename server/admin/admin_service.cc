@@ -244,6 +244,11 @@ absl::StatusOr<v1::ServingChange> AdminService::SetVersionPolicy(const v1::SetVe
       named);
 }
 
+std::string PinNote(int64_t version) {
+  return absl::StrCat("version ", version,
+                      " got the label stable; newer versions do not replace it until the label moves or is cleared");
+}
+
 // Returns the version to pin as `stable`: the newest READY version up to the serving one that is not in `named`. A
 // newer version may be waiting: see VersionTable::Waiting.
 absl::StatusOr<int64_t> AdminService::VersionToPin(const std::string& model,
@@ -305,9 +310,7 @@ absl::StatusOr<v1::ServingChange> AdminService::SetTraffic(const v1::SetTrafficR
   }
   ASSIGN_OR_RETURN(v1::ServingChange change, Make(model, steps, Durability::kRequired));
   if (pinned != 0) {
-    change.add_notes(absl::StrCat("version ", pinned,
-                                  " got the label stable; newer versions do not replace it until the "
-                                  "label moves or is cleared"));
+    change.add_notes(PinNote(pinned));
   }
   for (const VersionId& id : named) {
     if (id.version != change.serving().stable_version()) change.add_notes(GuardNote(id.version, change));
@@ -325,20 +328,37 @@ absl::StatusOr<v1::ServingChange> AdminService::SetLabel(const v1::SetLabelReque
     RETURN_IF_ERROR(CheckReady(id));
     return request.label() == kCanaryLabel ? CheckClasses(id) : absl::OkStatus();
   };
-  RETURN_IF_ERROR(verify());
+  const ModelPlan plan = settings_.Plan(id.model);
   // A version with label `stable` answers all requests that no share covers, so its own share is removed.
-  const v1::ModelServing serving = settings_.Plan(id.model).serving;
-  const bool promoted = request.label() == kStableLabel && PercentOf(serving, id.version) > 0;
-  ASSIGN_OR_RETURN(v1::ServingChange change,
-                   Make(id.model,
-                        [&](v1::ModelOverride& row) {
-                          SetLabelIn(row, request.label(), id.version);
-                          if (!promoted) return;
-                          *row.mutable_traffic()->mutable_shares() = serving.traffic();
-                          RemoveIf(*row.mutable_traffic()->mutable_shares(),
-                                   [&](const v1::TrafficShare& share) { return share.version() == id.version; });
-                        },
-                        verify, {id}));
+  const bool promoted = request.label() == kStableLabel && PercentOf(plan.serving, id.version) > 0;
+  // Versions with a label are in memory. A version that is not is loaded first, while the traffic stays unchanged.
+  const bool loads = !CheckReady(id).ok() && !IsPutAway(plan.changed, id.version);
+  if (!loads) RETURN_IF_ERROR(verify());
+  const int64_t serving = registry_.Traffic(id.model).stable;
+  const bool pins = loads && serving != 0 && id.version > serving && request.label() != kStableLabel &&
+                    LabelledVersion(plan.serving, kStableLabel) == 0;
+  const Step bring = {[&](v1::ModelOverride& row) {
+                        if (serving != 0) SetLabelIn(row, kStableLabel, serving);
+                        AddLoaded(row, id.version);
+                      },
+                      [&] { return CheckReady(id); },
+                      {id}};
+  const Step label = {[&](v1::ModelOverride& row) {
+                        row = plan.changed;
+                        SetLabelIn(row, request.label(), id.version);
+                        if (pins) SetLabelIn(row, kStableLabel, serving);
+                        if (!promoted) return;
+                        *row.mutable_traffic()->mutable_shares() = plan.serving.traffic();
+                        RemoveIf(*row.mutable_traffic()->mutable_shares(),
+                                 [&](const v1::TrafficShare& share) { return share.version() == id.version; });
+                      },
+                      verify,
+                      {id},
+                      PatienceFor({id})};
+  std::vector<Step> steps = {label};
+  if (loads) steps.insert(steps.begin(), bring);
+  ASSIGN_OR_RETURN(v1::ServingChange change, Make(id.model, steps, Durability::kRequired));
+  if (pins) change.add_notes(PinNote(serving));
   if (promoted) change.add_notes(absl::StrCat("version ", id.version, " no longer has a traffic share of its own"));
   if (request.label() == kCanaryLabel) change.add_notes(GuardNote(id.version, change));
   return change;

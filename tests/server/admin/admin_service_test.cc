@@ -115,7 +115,7 @@ TEST_F(AdminServiceTest, SharesOfVersionsThatCannotServeAreRefused) {
 }
 
 TEST_F(AdminServiceTest, LabelsAreGivenToReadyVersionsAndTakenAway) {
-  EXPECT_EQ(Label("blue", 2).status().code(), absl::StatusCode::kNotFound) << "it is not in memory";
+  EXPECT_EQ(Label("blue", 9).status().code(), absl::StatusCode::kNotFound);
   EXPECT_EQ(Label("Blue", 3).status().code(), absl::StatusCode::kInvalidArgument);
   ASSERT_TRUE(Label("blue", 3).ok());
   EXPECT_EQ(registry_->Route("m", {.version = {}, .label = "blue", .request_id = ""}).value()->id.version, 3);
@@ -126,6 +126,20 @@ TEST_F(AdminServiceTest, LabelsAreGivenToReadyVersionsAndTakenAway) {
   EXPECT_FALSE(registry_->Route("m", {.version = {}, .label = "blue", .request_id = ""}).ok());
   EXPECT_EQ(admin_->ClearLabel(clear).status().code(), absl::StatusCode::kNotFound);
   EXPECT_THAT(settings_->Models(), IsEmpty()) << "nothing is left of it";
+}
+
+TEST_F(AdminServiceTest, ALabelLoadsItsVersion) {
+  ASSERT_FALSE(registry_->Find("m", 2).ok());
+  const auto change = Label("blue", 2);
+  ASSERT_TRUE(change.ok()) << change.status();
+  EXPECT_EQ(registry_->Route("m", {.version = {}, .label = "blue", .request_id = ""}).value()->id.version, 2);
+  EXPECT_EQ(registry_->Traffic("m").stable, 3) << "the others' requests stay where they were";
+  ASSERT_TRUE(Label("stable", 1).ok()) << "back to a version that is not in memory";
+  EXPECT_EQ(registry_->Traffic("m").stable, 1);
+  files_.bad.insert({"m", 4});
+  files_.Add("m", 4);
+  EXPECT_FALSE(Label("blue", 4).ok());
+  EXPECT_EQ(registry_->Route("m", {.version = {}, .label = "blue", .request_id = ""}).value()->id.version, 2);
 }
 
 TEST_F(AdminServiceTest, ALabelOfTheFileCanBeCleared) {
