@@ -34,21 +34,21 @@ absl::StatusOr<HeldPlace> Admission::Admit(const InferenceRequest& request) {
   Place place = PlaceOf(request);
   const BatchTimes batch = BatchTimesOf(request);
   MutexLock lock(mutex_);
-  if (!request.is_probe) places_.NoteCaller(place.caller, now);
+  place.caller = places_.Find(request.caller);
+  if (!request.is_probe) places_.NoteCaller(request.caller, now);
   if (const Holdings held = places_.OfServer(place.caller); held.all.requests > 0) {
-    const bool shared = places_.Shares(place.caller, now);
+    const bool shared = places_.Shares(request.caller, held, now);
     RETURN_IF_ERROR(CheckRequests(held, shared));
     RETURN_IF_ERROR(CheckBytes(place, held, shared));
     RETURN_IF_ERROR(CheckModel(place, shared));
   }
   if (places_.computing() > 0) RETURN_IF_ERROR(CheckTime(request, place, batch, now));
-  places_.Take(place, now);
+  places_.Take(place, request.caller, now);
   return HeldPlace(this, std::move(place));
 }
 
 Place Admission::PlaceOf(const InferenceRequest& request) const {
   Place place;
-  place.caller = request.caller;
   place.model = request.model->queue_limits;
   place.priority_class = ClassOf(request.request.priority());
   place.bytes = request.InputBytes();
@@ -68,8 +68,8 @@ absl::Duration Admission::TimeToFree(double part) const {
 absl::Status Admission::CheckRequestLimit(const std::string& caller) const {
   const absl::Time now = clock_.Now();
   MutexLock lock(mutex_);
-  const Holdings held = places_.OfServer(caller);
-  return held.all.requests > 0 ? CheckRequests(held, places_.Shares(caller, now)) : absl::OkStatus();
+  const Holdings held = places_.OfServer(places_.Find(caller));
+  return held.all.requests > 0 ? CheckRequests(held, places_.Shares(caller, held, now)) : absl::OkStatus();
 }
 
 absl::Status Admission::CheckRequests(const Holdings& held, bool shared) const {
@@ -130,7 +130,7 @@ Admission::BatchTimes Admission::BatchTimesOf(const InferenceRequest& request) c
 }
 
 absl::Status Admission::CheckTime(const InferenceRequest& request, const Place& place, const BatchTimes& batch,
-                                  absl::Time now) const {
+                                  absl::Time now) {
   const bool has_deadline = request.deadline != absl::InfiniteFuture();
   const auto [before, urgent] = places_.Own(place.caller, place.priority_class, now);
   const NewRequest asked = {
@@ -180,7 +180,7 @@ size_t Admission::callers() const {
 
 AdmissionStatus Admission::load() const {
   MutexLock lock(mutex_);
-  const Holding all = places_.OfServer("").all;
+  const Holding all = places_.OfServer(kNoCaller).all;
   return {.requests = all.requests,
           .bytes = all.bytes,
           .work = WorkLeft(),

@@ -128,8 +128,8 @@ class Admission {
   absl::Status CheckBytes(const Place& place, const Holdings& held, bool shared) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status CheckModel(const Place& place, bool shared) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  absl::Status CheckTime(const InferenceRequest& request, const Place& place, const BatchTimes& batch,
-                         absl::Time now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status CheckTime(const InferenceRequest& request, const Place& place, const BatchTimes& batch, absl::Time now)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Returns the remaining executor time predicted for waiting and running requests.
   absl::Duration WorkLeft() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Returns the time until `part` (0 to 1) of the admitted work is done.

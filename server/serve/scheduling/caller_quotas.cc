@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "server/process/shed.h"
@@ -32,17 +31,15 @@ double BurstOf(const CallerQuota& quota) {
 
 absl::StatusOr<HeldQuota> CallerQuotas::Admit(const Caller& caller) {
   if (caller.quota == nullptr) return HeldQuota();
-  QuotaUse taken = {.caller = caller.Account()};
   const CallerQuota& quota = *caller.quota;
   const absl::Time now = clock_.Now();
   MutexLock lock(mutex_);
   // A caller with a full bucket and no request in flight needs no entry.
-  prune_.Step(uses_, [now](const auto& caller) {
-    const Use& use = caller.second;
+  uses_.Prune([now](CallerId, const Use& use) {
     return use.in_flight == 0 && Level(use.tokens, use.filled, now, use.rate, use.burst) >= use.burst;
   });
-  const auto [found, is_new] = uses_.try_emplace(caller.Account());
-  Use& use = found->second;
+  QuotaUse taken = {.caller = uses_.Enter(caller.Account())};
+  Use& use = uses_[taken.caller];
   if (use.in_flight >= quota.max_in_flight) {
     const absl::Duration stay = use.mean_stay > absl::ZeroDuration() ? use.mean_stay : kFirstCallerStay;
     return ShedError(ShedReason::kQuota,
@@ -52,7 +49,7 @@ absl::StatusOr<HeldQuota> CallerQuotas::Admit(const Caller& caller) {
   }
   if (std::isfinite(quota.requests_per_second)) {
     const double rate = quota.requests_per_second, burst = BurstOf(quota);
-    use.tokens = is_new || use.rate == 0 ? burst : Level(use.tokens, use.filled, now, rate, burst);
+    use.tokens = use.rate == 0 ? burst : Level(use.tokens, use.filled, now, rate, burst);
     use.filled = now;
     use.rate = rate;
     use.burst = burst;
@@ -68,13 +65,13 @@ absl::StatusOr<HeldQuota> CallerQuotas::Admit(const Caller& caller) {
   }
   ++use.in_flight;
   taken.since = now;
-  return HeldQuota(this, std::move(taken));
+  return HeldQuota(this, taken);
 }
 
 void CallerQuotas::Release(const QuotaUse& taken) {
   const absl::Duration stay = clock_.Now() - taken.since;
   MutexLock lock(mutex_);
-  Use& use = uses_.find(taken.caller)->second;  // a caller with requests in flight is never pruned
+  Use& use = uses_[taken.caller];  // a caller with requests in flight is never pruned
   --use.in_flight;
   use.mean_stay =
       use.mean_stay == absl::ZeroDuration() ? stay : use.mean_stay + kCallerStayWeight * (stay - use.mean_stay);
@@ -82,7 +79,7 @@ void CallerQuotas::Release(const QuotaUse& taken) {
 
 void CallerQuotas::Cancel(const QuotaUse& taken) {
   MutexLock lock(mutex_);
-  Use& use = uses_.find(taken.caller)->second;
+  Use& use = uses_[taken.caller];
   --use.in_flight;
   if (taken.took_token) use.tokens = std::min(use.burst, use.tokens + 1);
 }

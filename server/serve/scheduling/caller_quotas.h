@@ -3,8 +3,6 @@
 #define VITRINE_SERVER_SERVE_SCHEDULING_CALLER_QUOTAS_H_
 
 #include <cstdint>
-#include <map>
-#include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -12,8 +10,8 @@
 #include "common/mutex.h"
 #include "server/identity/caller.h"
 #include "server/process/clock.h"
+#include "server/serve/scheduling/caller_table.h"
 #include "server/serve/scheduling/held.h"
-#include "server/serve/scheduling/rolling_prune.h"
 
 namespace vitrine {
 
@@ -25,7 +23,7 @@ double BurstOf(const CallerQuota& quota);
 
 // One request in flight that counts against a caller's quota.
 struct QuotaUse {
-  std::string caller;
+  CallerId caller = kNoCaller;
   absl::Time since = {};
   bool took_token = false;  // true if the quota has a rate
 };
@@ -65,8 +63,7 @@ class CallerQuotas {
 
   const Clock& clock_;
   mutable Mutex mutex_;
-  std::map<std::string, Use> uses_ ABSL_GUARDED_BY(mutex_);
-  RollingPrune<std::map<std::string, Use>> prune_ ABSL_GUARDED_BY(mutex_);
+  CallerTable<Use> uses_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace vitrine

@@ -4,12 +4,10 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <string>
-#include <unordered_map>
 
 #include "absl/time/time.h"
-#include "server/serve/scheduling/rolling_prune.h"
+#include "server/serve/scheduling/caller_table.h"
 
 namespace vitrine {
 
@@ -20,7 +18,7 @@ namespace vitrine {
 // scheduler calls it under its lock.
 class CallerTurns {
  public:
-  using Id = uint32_t;
+  using Id = CallerId;
 
   // Counts one more waiting request of this caller.
   Id Enter(const std::string& caller);
@@ -29,23 +27,18 @@ class CallerTurns {
   void Drop(Id id);
 
   // Returns the executor time given to the caller so far. Only differences are meaningful.
-  absl::Duration given(Id id) const { return accounts_.at(id).given; }
+  absl::Duration given(Id id) const { return accounts_[id].given; }
   size_t callers() const { return accounts_.size(); }  // number of callers that have an account
 
  private:
   struct Account {
-    std::string caller;
     int64_t waiting = 0;
     absl::Duration given;
   };
-  Id Open(const std::string& caller);
-  void Leave(std::map<Id, Account>::iterator account);
+  void Leave(Account& account);
 
-  std::map<Id, Account> accounts_;
-  std::unordered_map<std::string, Id> ids_;
-  Id next_ = 0;
+  CallerTable<Account> accounts_;
   absl::Duration now_;  // given executor time of the caller served last, before that service
-  RollingPrune<std::map<Id, Account>> prune_;
 };
 
 }  // namespace vitrine

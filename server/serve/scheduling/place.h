@@ -4,17 +4,17 @@
 
 #include <cstdint>
 #include <memory>
-#include <string>
 
 #include "absl/time/time.h"
 #include "server/registry/settings/model_limits.h"
+#include "server/serve/scheduling/caller_table.h"
 
 namespace vitrine {
 
 // Resources of an admitted request. The predicted work ends when the request is computed; the other resources are
 // released when its answer is delivered.
 struct Place {
-  std::string caller;
+  CallerId caller = kNoCaller;  // in PlaceLedger; kNoCaller only before PlaceLedger::Take
   std::shared_ptr<const QueueLimits> model;
   int priority_class = 0;
   int64_t bytes = 0;

@@ -13,8 +13,10 @@
 #include <vector>
 
 #include "server/serve/scheduling/admission.h"
+#include "server/serve/scheduling/caller_table.h"
 #include "server/serve/scheduling/caller_turns.h"
 #include "server/serve/scheduling/inference_request.h"
+#include "server/serve/scheduling/place_ledger.h"
 #include "tests/server/serve/scheduling/simulated_server.h"
 
 namespace vitrine {
@@ -95,18 +97,42 @@ TEST(ManyCallers, AllOfThemCountAndTheIdleAreForgotten) {
   EXPECT_LE(admission.callers(), 64u);
 }
 
-TEST(RollingPrune, LooksAtTwoEntriesAndComesRound) {
-  std::map<int, bool> idle;
-  for (int i = 0; i < 100; ++i) idle[i] = true;
-  RollingPrune<std::map<int, bool>> prune;
+TEST(CallerTable, LooksAtTwoEntriesAndComesRound) {
+  CallerTable<bool> busy;
+  for (int i = 0; i < 100; ++i) EXPECT_EQ(busy.Enter(std::to_string(i)), i);
   int looks = 0;
-  const auto is_idle = [&](const auto& entry) { return ++looks, entry.second; };
-  idle[0] = idle[99] = false;
-  prune.Step(idle, is_idle);
+  const auto prune = [&] { busy.Prune([&](CallerId, bool is_busy) { return ++looks, !is_busy; }); };
+  busy[0] = busy[99] = true;
+  prune();
   EXPECT_EQ(looks, 2);
-  for (int i = 0; i < 100; ++i) prune.Step(idle, is_idle);
-  EXPECT_EQ(idle.size(), 64u) << "few are left alone";
-  EXPECT_TRUE(idle.contains(0) && idle.contains(99));
+  for (int i = 0; i < 100; ++i) prune();
+  EXPECT_EQ(busy.size(), 64u) << "few are left alone";
+  EXPECT_TRUE(busy[busy.Find("0")] && busy[busy.Find("99")]);
+  EXPECT_EQ(busy.Find("1"), kNoCaller);
+  EXPECT_LT(busy.Enter("new"), 100u) << "at the place of one that was erased";
+  EXPECT_FALSE(busy[busy.Find("new")]);
+}
+
+// Callers with more work than others, and then none, must not take the separate entries.
+TEST(PlaceLedger, TheBusiestHaveTheirOwnEntriesWhoeverWasBusyBefore) {
+  PlaceLedger ledger;
+  const absl::Time begin = absl::UnixEpoch(), now = begin + absl::Minutes(1);
+  const auto take = [&](const std::string& caller, absl::Duration cost, absl::Time time) {
+    Place place;
+    place.caller = ledger.Find(caller);
+    place.cost = cost;
+    ledger.Take(place, caller, time);
+    return place;
+  };
+  std::vector<Place> before;
+  for (int i = 0; i < 100; ++i) before.push_back(take(std::to_string(i), 100 * kUnit, begin));
+  for (Place& place : before) ledger.BeginWork(place);
+  for (Place& place : before) ledger.Release(place);
+  for (const int units : {3, 5, 4}) take("now " + std::to_string(units), units * kUnit, now);
+  std::vector<absl::Duration> work;
+  for (const OtherCaller& other : ledger.Others(ledger.Find("now 4"), now)) work.push_back(other.work);
+  EXPECT_THAT(work, ::testing::ElementsAre(5 * kUnit, 3 * kUnit));
+  EXPECT_EQ(ledger.AllOthers(kNoCaller, now).work, 12 * kUnit);
 }
 
 TEST(CheckShare, OneCallerTakesEverythingAndWhereCallersShareOneAlwaysFindsSomethingFree) {
