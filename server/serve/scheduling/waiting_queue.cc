@@ -101,8 +101,7 @@ WaitingQueue::Entry WaitingQueue::Take(const WaitingRequest& waiting, const Orde
   return entry;
 }
 
-std::set<WaitingQueue::Turn>::const_iterator WaitingQueue::Current(std::set<Turn>::const_iterator turn,
-                                                                   const CallerTurns& turns) {
+WaitingQueue::Turns::const_iterator WaitingQueue::Current(Turns::const_iterator turn, const CallerTurns& turns) {
   while (turn != turns_.end()) {
     const Turn seen = *turn;
     const CallerTurns::Id id = std::get<CallerTurns::Id>(seen);

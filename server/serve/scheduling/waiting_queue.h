@@ -7,11 +7,12 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <tuple>
 #include <utility>
 #include <vector>
 
+#include "absl/container/btree_set.h"
+#include "absl/container/flat_hash_map.h"
 #include "absl/time/time.h"
 #include "server/serve/scheduling/batching_policy.h"
 #include "server/serve/scheduling/caller_turns.h"
@@ -56,8 +57,8 @@ class WaitingQueue {
 
   template <typename Visit>
   void ForEach(Visit visit) const {
-    for (const auto& [id, caller] : callers_) {
-      for (const Queue& queue : caller.classes) {
+    for (const Turn& turn : turns_) {
+      for (const Queue& queue : callers_.find(std::get<CallerTurns::Id>(turn))->second.classes) {
         for (const auto& [order, entry] : queue) visit(entry);
       }
     }
@@ -65,8 +66,8 @@ class WaitingQueue {
   // Calls `visit` with each entry, then removes all entries.
   template <typename Visit>
   void Drain(Visit visit) {
-    for (auto& [id, caller] : callers_) {
-      for (Queue& queue : caller.classes) {
+    for (const Turn& turn : turns_) {
+      for (Queue& queue : callers_.find(std::get<CallerTurns::Id>(turn))->second.classes) {
         for (auto& [order, entry] : queue) visit(entry);
       }
     }
@@ -77,6 +78,7 @@ class WaitingQueue {
  private:
   // Executor time given to a caller, due time of its first request, and the caller's id.
   using Turn = std::tuple<absl::Duration, absl::Time, CallerTurns::Id>;
+  using Turns = absl::btree_set<Turn>;
   struct CallerQueues {
     std::array<Queue, kPriorityClasses> classes;
     Turn turn;  // as in turns_
@@ -86,13 +88,13 @@ class WaitingQueue {
   static absl::Time FirstDue(const CallerQueues& caller);
   void SetTurn(CallerQueues& caller, const Turn& turn);
   // Updates entries of turns_ from `turn` on, and returns the first.
-  std::set<Turn>::const_iterator Current(std::set<Turn>::const_iterator turn, const CallerTurns& turns);
+  Turns::const_iterator Current(Turns::const_iterator turn, const CallerTurns& turns);
 
-  std::map<CallerTurns::Id, CallerQueues> callers_;  // callers with requests
+  absl::flat_hash_map<CallerTurns::Id, CallerQueues> callers_;  // callers with requests
   // One entry per caller. An entry may be below the caller's true turn but never above it: the given executor time and
   // the due time of the first request only grow, except at Insert, which updates the entry. Current corrects other
   // entries.
-  std::set<Turn> turns_;
+  Turns turns_;
 };
 
 }  // namespace vitrine
