@@ -7,6 +7,7 @@
 #include <tuple>
 #include <utility>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 
 namespace vitrine {
@@ -57,7 +58,7 @@ void TakeTurns(absl::Span<const WaitingRequest> waiting, std::vector<Ranked>& li
     return waiting[ranked.index].caller != waiting[live.front().index].caller;
   };
   if (std::none_of(live.begin(), live.end(), is_other)) return;
-  std::map<std::pair<const void*, uint32_t>, absl::Duration> given;
+  absl::flat_hash_map<std::pair<const void*, uint32_t>, absl::Duration> given;
   for (Ranked& ranked : live) {
     const WaitingRequest& request = waiting[ranked.index];
     absl::Duration& turn = given.try_emplace({request.model, request.caller}, request.given).first->second;

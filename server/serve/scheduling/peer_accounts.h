@@ -6,9 +6,9 @@
 #include <list>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/time/time.h"
 #include "common/mutex.h"
 #include "server/identity/caller.h"
@@ -55,7 +55,7 @@ class PeerAccounts {
   const Clock& clock_;
   mutable Mutex mutex_;
   Places places_ ABSL_GUARDED_BY(mutex_);  // most recent caller first
-  std::unordered_map<std::string, Places::iterator> by_name_ ABSL_GUARDED_BY(mutex_);
+  absl::flat_hash_map<std::string, Places::iterator> by_name_ ABSL_GUARDED_BY(mutex_);
   std::vector<size_t> free_ ABSL_GUARDED_BY(mutex_);  // accounts that were given back
 };
 
