@@ -294,16 +294,17 @@ std::vector<Scheduler::Dropped> Scheduler::TakeDead() {
   const absl::Time now = clock_.Now();
   absl::Time oldest = now;
   std::vector<std::pair<WaitingRequest, absl::Status>> dead;
-  const auto look = [&](const Entry& entry) {
-    if (entry.request->IsCancelled()) {
-      dead.emplace_back(entry.waiting, End().cancelled);
-    } else if (entry.waiting.deadline <= now) {
-      dead.emplace_back(entry.waiting, End().expired);
-    } else {
-      oldest = std::min(oldest, entry.waiting.arrival);
+  for (const auto& [model, queue] : queues_) {
+    for (const WaitingQueue::Pending& pending : queue.pending()) {
+      if (pending.IsCancelled()) {
+        dead.emplace_back(pending.entry->waiting, End().cancelled);
+      } else if (pending.deadline <= now) {
+        dead.emplace_back(pending.entry->waiting, End().expired);
+      } else {
+        oldest = std::min(oldest, pending.arrival);
+      }
     }
-  };
-  for (const auto& [model, queue] : queues_) queue.ForEach(look);
+  }
   oldest_ = oldest;
   std::vector<Dropped> dropped;
   dropped.reserve(dead.size());
@@ -314,15 +315,12 @@ std::vector<Scheduler::Dropped> Scheduler::TakeDead() {
 std::vector<Scheduler::Dropped> Scheduler::TakeAll() {
   std::vector<Dropped> dropped;
   dropped.reserve(static_cast<size_t>(depth_.requests));
-  std::vector<CallerTurns::Id> callers;
-  callers.reserve(static_cast<size_t>(depth_.requests));
   for (auto& [model, queue] : queues_) {
-    queue.Drain([&](Entry& entry) {
-      callers.push_back(entry.waiting.caller);
-      dropped.push_back({End().given_up, std::move(entry.request)});
-    });
+    for (const WaitingQueue::Pending& pending : queue.pending()) {
+      turns_.Drop(pending.entry->waiting.caller);
+      dropped.push_back({End().given_up, std::move(pending.entry->request)});
+    }
   }
-  for (const CallerTurns::Id caller : callers) turns_.Drop(caller);
   queues_.clear();
   depth_ = {};
   queued_ = {};

@@ -86,13 +86,24 @@ void WaitingQueue::Insert(const Order& order, Entry entry, const CallerTurns& tu
     SetTurn(caller->second, turn);
   }
   Queue& queue = caller->second.classes[entry.waiting.priority];
-  queue.emplace_hint(queue.end(), order, std::move(entry));
+  Entry& placed = queue.emplace_hint(queue.end(), order, std::move(entry))->second;
+  placed.pending = pending_.size();
+  const InferenceRequest& request = *placed.request;
+  pending_.push_back({.entry = &placed,
+                      .arrival = placed.waiting.arrival,
+                      .deadline = placed.waiting.deadline,
+                      .flags = {request.cancelled.get(), request.abandoned.get()}});
 }
 
 WaitingQueue::Entry WaitingQueue::Take(const WaitingRequest& waiting, const Order& order) {
   const auto caller = callers_.find(waiting.caller);
   Queue& queue = caller->second.classes[waiting.priority];
-  Entry entry = std::move(queue.extract(order).mapped());
+  const auto found = queue.find(order);
+  const size_t index = found->second.pending;
+  pending_[index] = pending_.back();
+  pending_[index].entry->pending = index;
+  pending_.pop_back();
+  Entry entry = std::move(queue.extract(found).mapped());
   const auto is_empty = [](const Queue& each) { return each.empty(); };
   if (std::all_of(caller->second.classes.begin(), caller->second.classes.end(), is_empty)) {
     turns_.erase(caller->second.turn);

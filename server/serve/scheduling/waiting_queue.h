@@ -2,7 +2,10 @@
 #ifndef VITRINE_SERVER_SERVE_SCHEDULING_WAITING_QUEUE_H_
 #define VITRINE_SERVER_SERVE_SCHEDULING_WAITING_QUEUE_H_
 
+#include <algorithm>
 #include <array>
+#include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -38,6 +41,20 @@ class WaitingQueue {
     WaitingRequest waiting;
     int64_t bytes = 0;
     std::unique_ptr<InferenceRequest> request;
+    size_t pending = 0;  // index in pending()
+  };
+  // The part of an entry that a sweep reads. Entries are far apart in memory, and a sweep reads all of them.
+  struct Pending {
+    Entry* entry;
+    absl::Time arrival;
+    absl::Time deadline;
+    std::array<const std::atomic<bool>*, 2> flags;  // InferenceRequest::cancelled and abandoned; may be null
+
+    bool IsCancelled() const {
+      return std::any_of(flags.begin(), flags.end(), [](const std::atomic<bool>* flag) {
+        return flag != nullptr && flag->load(std::memory_order_acquire);
+      });
+    }
   };
   // Requests of one caller and class.
   using Queue = std::map<Order, Entry>;
@@ -55,25 +72,8 @@ class WaitingQueue {
   // callers with equal given time, the one with the earliest due request goes first.
   void AppendFront(const FrontOptions& options, const CallerTurns& turns, std::vector<WaitingRequest>& front);
 
-  template <typename Visit>
-  void ForEach(Visit visit) const {
-    for (const Turn& turn : turns_) {
-      for (const Queue& queue : callers_.find(std::get<CallerTurns::Id>(turn))->second.classes) {
-        for (const auto& [order, entry] : queue) visit(entry);
-      }
-    }
-  }
-  // Calls `visit` with each entry, then removes all entries.
-  template <typename Visit>
-  void Drain(Visit visit) {
-    for (const Turn& turn : turns_) {
-      for (Queue& queue : callers_.find(std::get<CallerTurns::Id>(turn))->second.classes) {
-        for (auto& [order, entry] : queue) visit(entry);
-      }
-    }
-    callers_.clear();
-    turns_.clear();
-  }
+  // Returns all entries, in no particular order.
+  const std::vector<Pending>& pending() const { return pending_; }
 
  private:
   // Executor time given to a caller, due time of its first request, and the caller's id.
@@ -95,6 +95,7 @@ class WaitingQueue {
   // the due time of the first request only grow, except at Insert, which updates the entry. Current corrects other
   // entries.
   Turns turns_;
+  std::vector<Pending> pending_;
 };
 
 }  // namespace vitrine

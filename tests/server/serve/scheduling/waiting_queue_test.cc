@@ -46,10 +46,10 @@ class WaitingQueueTest : public ::testing::Test {
   }
   std::vector<WaitingRequest> All() const {
     std::vector<WaitingRequest> all;
-    queue_.ForEach([&](const WaitingQueue::Entry& entry) {
-      all.push_back(entry.waiting);
-      all.back().given = turns_.given(entry.waiting.caller);
-    });
+    for (const WaitingQueue::Pending& pending : queue_.pending()) {
+      all.push_back(pending.entry->waiting);
+      all.back().given = turns_.given(pending.entry->waiting.caller);
+    }
     return all;
   }
   static std::vector<uint64_t> Sequences(const std::vector<WaitingRequest>& waiting, const std::vector<size_t>& batch) {
