@@ -9,6 +9,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
+#include "server/serve/scheduling/caller_turns.h"
 
 namespace vitrine {
 namespace {
@@ -62,7 +63,7 @@ void TakeTurns(absl::Span<const WaitingRequest> waiting, std::vector<Ranked>& li
   for (Ranked& ranked : live) {
     const WaitingRequest& request = waiting[ranked.index];
     absl::Duration& turn = given.try_emplace({request.model, request.caller}, request.given).first->second;
-    ranked.turn = turn;
+    ranked.turn = TurnLevel(turn);
     turn += request.cost;
   }
   std::sort(live.begin(), live.end());

@@ -11,11 +11,18 @@
 
 namespace vitrine {
 
+// Returns the level at which a caller with the executor time `given` waits for its turn. Callers at one level go by the
+// age of their requests: several tiny requests of a connection then run, and are answered, together, which costs the
+// transport much less than an event for each.
+inline absl::Duration TurnLevel(absl::Duration given) {
+  return absl::Floor(given, absl::Milliseconds(1));
+}
+
 // Executor time by caller, for start-time fair queueing (Goyal, Vin and Cheng 1996). The next caller is the one with
 // the least given time. A caller that returns after a pause starts at the level of the caller served last, or at its
 // own if that is higher. So a caller saves up nothing while away, and gains nothing by leaving and returning. The
-// difference between two callers that always have waiting requests stays below one batch. Not thread-safe: the
-// scheduler calls it under its lock.
+// difference between two callers that always have waiting requests stays below one batch and a level. Not thread-safe:
+// the scheduler calls it under its lock.
 class CallerTurns {
  public:
   using Id = CallerId;

@@ -69,14 +69,14 @@ class WaitingQueue {
   // Appends the requests that Decide needs to choose the next batch of this model, by their callers' turns and then in
   // each caller's order. Stops when the batch is full. Takes O((b + d) log n) for a batch of b requests, for any number
   // of waiting callers; d is the number of requests before the batch's last one that run alone or not at all. Of
-  // callers with equal given time, the one with the earliest due request goes first.
+  // callers at one level, the one with the earliest due request goes first.
   void AppendFront(const FrontOptions& options, const CallerTurns& turns, std::vector<WaitingRequest>& front);
 
   // Returns all entries, in no particular order.
   const std::vector<Pending>& pending() const { return pending_; }
 
  private:
-  // Executor time given to a caller, due time of its first request, and the caller's id.
+  // Level of a caller (TurnLevel), due time of its first request, and the caller's id.
   using Turn = std::tuple<absl::Duration, absl::Time, CallerTurns::Id>;
   using Turns = absl::btree_set<Turn>;
   struct CallerQueues {
