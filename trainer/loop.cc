@@ -41,21 +41,6 @@ struct StepTotals {
 constexpr char kBeginAgain[] =
     "; a lower optimizer.lr or clip_norm may help: start again with it in a new folder (--work), without --resume";
 
-// Saves the batch that broke a run, for debugging.
-absl::Status SaveBatch(const std::filesystem::path& file, const TrainingBatch& batch) {
-  std::vector<NamedTensor> tensors;
-  for (size_t i = 0; i < batch.images.size(); ++i) tensors.push_back({absl::StrCat("image.", i), batch.images[i]});
-  const std::pair<const char*, const at::Tensor&> others[] = {{"source", batch.sequences.source},
-                                                              {"target", batch.sequences.target},
-                                                              {"labels", batch.labels},
-                                                              {"targets", batch.targets},
-                                                              {"teacher_labels", batch.teacher_labels}};
-  for (const auto& [name, tensor] : others) {
-    if (tensor.defined()) tensors.push_back({name, tensor});
-  }
-  return SaveTensors(file, tensors);
-}
-
 // A single run: constructed, restored if requested, run once.
 class Run {
  public:

@@ -6,13 +6,13 @@
 #include <google/protobuf/util/message_differencer.h>
 
 #include <cstring>
-#include <fstream>
 #include <map>
 #include <sstream>
 #include <utility>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "common/data/file.h"
 #include "common/file/replace.h"
 #include "common/status_macros.h"
 #include "models/reference/checkpoint/stored_tensors.h"
@@ -108,10 +108,8 @@ absl::Status Restore(const fs::path& file, const Safetensors& content, const std
 }
 
 absl::StatusOr<Safetensors> ReadTensors(const fs::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  std::ostringstream bytes;
-  if (!in || !(bytes << in.rdbuf())) return absl::NotFoundError(absl::StrCat(file.string(), " cannot be read"));
-  absl::StatusOr<Safetensors> content = ParseSafetensors(std::move(bytes).str());
+  ASSIGN_OR_RETURN(std::string bytes, ReadWholeFile(file, int64_t{1} << 40));
+  absl::StatusOr<Safetensors> content = ParseSafetensors(std::move(bytes));
   if (!content.ok()) return StateFault(file, std::string(content.status().message()));
   return content;
 }
@@ -238,7 +236,17 @@ absl::Status LoadBest(const fs::path& work_dir, const Module& model) {
   return Restore(BestFile(work_dir), content, TensorsOf(model, ""));
 }
 
-absl::Status SaveTensors(const fs::path& file, const std::vector<NamedTensor>& tensors) {
+absl::Status SaveBatch(const fs::path& file, const TrainingBatch& batch) {
+  std::vector<NamedTensor> tensors;
+  for (size_t i = 0; i < batch.images.size(); ++i) tensors.push_back({absl::StrCat("image.", i), batch.images[i]});
+  const std::pair<const char*, const at::Tensor&> others[] = {{"source", batch.sequences.source},
+                                                              {"target", batch.sequences.target},
+                                                              {"labels", batch.labels},
+                                                              {"targets", batch.targets},
+                                                              {"teacher_labels", batch.teacher_labels}};
+  for (const auto& [name, tensor] : others) {
+    if (tensor.defined()) tensors.push_back({name, tensor});
+  }
   return Write(file, tensors, {});
 }
 

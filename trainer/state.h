@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "models/reference/module.h"
 #include "trainer/optimise/optimizer.h"
+#include "trainer/task.h"
 #include "vitrine/v1/recipe.pb.h"
 
 namespace vitrine {
@@ -66,8 +67,8 @@ absl::Status SaveBest(const std::filesystem::path& work_dir, const Module& model
 // FAILED_PRECONDITION if the file is missing, damaged, or of another model.
 absl::Status LoadBest(const std::filesystem::path& work_dir, const Module& model);
 
-// Writes a file of tensors atomically; errors as SaveState.
-absl::Status SaveTensors(const std::filesystem::path& file, const std::vector<NamedTensor>& tensors);
+// Writes a batch that broke a run atomically, for debugging; errors as SaveState.
+absl::Status SaveBatch(const std::filesystem::path& file, const TrainingBatch& batch);
 
 }  // namespace vitrine
 

@@ -5,8 +5,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <fstream>
-#include <iterator>
 
 #include "common/file/replace.h"
 #include "common/status_macros.h"
@@ -54,14 +52,6 @@ absl::Status AppendFile::Rewrite(std::string_view bytes) {
   size_ = static_cast<int64_t>(bytes.size());
   pending_.clear();
   return absl::OkStatus();
-}
-
-absl::StatusOr<std::string> ReadWhole(const std::filesystem::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  if (!in) return FileError(errno, path.string());
-  std::string text{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
-  if (in.bad()) return absl::UnavailableError(path.string() + ": cannot be read");
-  return text;
 }
 
 }  // namespace vitrine

@@ -37,9 +37,6 @@ class AppendFile {
   std::string pending_;  // bytes not written for lack of space
 };
 
-// Reads the whole file. NOT_FOUND and other errors name the file.
-absl::StatusOr<std::string> ReadWhole(const std::filesystem::path& path);
-
 }  // namespace vitrine
 
 #endif  // VITRINE_TRAINER_WATCH_APPEND_FILE_H_

@@ -10,14 +10,15 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "common/data/file.h"
 #include "common/status_macros.h"
-#include "trainer/watch/append_file.h"
 
 namespace vitrine {
 namespace {
 
 constexpr char kHistoryColumns[] = "step,epoch,lr,loss,train_accuracy,samples_per_second,best";
 constexpr size_t kFixedColumns = 7;
+constexpr int64_t kMostBytes = int64_t{1} << 40;
 
 std::string Text(double value) {
   if (std::isnan(value)) return "";
@@ -142,14 +143,14 @@ std::filesystem::path StepsFile(const std::filesystem::path& work_dir) {
 }
 
 absl::StatusOr<History> ReadHistory(const std::filesystem::path& work_dir) {
-  ASSIGN_OR_RETURN(const std::string text, ReadWhole(HistoryFile(work_dir)));
+  ASSIGN_OR_RETURN(const std::string text, ReadWholeFile(HistoryFile(work_dir), kMostBytes));
   absl::StatusOr<History> history = ParseHistory(text);
   if (!history.ok()) return Named(history.status(), HistoryFile(work_dir));
   return history;
 }
 
 absl::StatusOr<std::vector<StepRow>> ReadSteps(const std::filesystem::path& work_dir) {
-  ASSIGN_OR_RETURN(const std::string text, ReadWhole(StepsFile(work_dir)));
+  ASSIGN_OR_RETURN(const std::string text, ReadWholeFile(StepsFile(work_dir), kMostBytes));
   absl::StatusOr<std::vector<StepRow>> rows = ParseSteps(text);
   if (!rows.ok()) return Named(rows.status(), StepsFile(work_dir));
   return rows;
