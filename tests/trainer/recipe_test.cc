@@ -77,6 +77,39 @@ TEST(FindRecipe, ReadsFilesAndSaysWhereTheyAreWrong) {
   EXPECT_THAT(Message(ValidateRecipe(*empty)), HasSubstr("name is empty"));
 }
 
+TEST(FindRecipe, CompletesARecipeFromItsBase) {
+  ScratchFolder folder;
+  const std::string base = folder.path() / "base.textproto", file = folder.path() / "mine.textproto";
+  std::ofstream(base) << R"(name: "base" model: "m" bf16: true epochs: 4 optimizer { kind: SGD lr: 1 }
+                            sizes { height: 8 width: 8 weight: 1 } data { name: "d" digests: "1" })";
+  std::ofstream(file) << "name: \"mine\" base: \"" << base << R"(" bf16: false optimizer { lr: 2 }
+                            sizes { height: 9 width: 9 weight: 1 } data { digests: "2" })";
+  const auto recipe = FindRecipe(file);
+  ASSERT_TRUE(recipe.ok()) << recipe.status();
+  EXPECT_EQ(recipe->name(), "mine");
+  EXPECT_EQ(recipe->base(), "");
+  EXPECT_EQ(recipe->model(), "m");
+  EXPECT_DOUBLE_EQ(recipe->epochs(), 4);
+  EXPECT_FALSE(recipe->bf16()) << "false replaces true";
+  EXPECT_EQ(recipe->optimizer().kind(), v1::Optimizer::SGD);
+  EXPECT_DOUBLE_EQ(recipe->optimizer().lr(), 2);
+  ASSERT_EQ(recipe->sizes_size(), 1) << "a list replaces the base's";
+  EXPECT_EQ(recipe->sizes(0).height(), 9);
+  EXPECT_EQ(recipe->data().name(), "d");
+  EXPECT_THAT(recipe->data().digests(), ElementsAre("2"));
+}
+
+TEST(FindRecipe, RefusesBasesThatAreMissingOrGoRound) {
+  ScratchFolder folder;
+  const std::string file = folder.path() / "mine.textproto";
+  std::ofstream(file) << "name: \"mine\" base: \"no-such\"";
+  EXPECT_THAT(Message(FindRecipe(file).status()), HasSubstr("there is no recipe \"no-such\""));
+  std::ofstream(file) << "name: \"mine\" base: \"" << file << "\"";
+  EXPECT_THAT(Message(FindRecipe(file).status()), HasSubstr("more than 4 recipes in a row have a base"));
+  v1::Recipe recipe = SmallRecipe();
+  EXPECT_THAT(Message(ApplyOverride("base=kv-mnist", recipe)), HasSubstr("only in the file of a recipe"));
+}
+
 TEST(ApplyOverride, SetsScalarsEnumsStringsListsAndMessages) {
   v1::Recipe recipe = SmallRecipe();
   for (const char* assignment :
@@ -131,6 +164,8 @@ TEST(ValidateRecipe, NamesFieldValueAndRange) {
       {"evaluation_sizes=big", "\"big\" is not a size"},
       {"dropout=1", "dropout is 1"},
       {"drop_path=-0.1", "drop_path is -0.1"},
+      {"evaluation_crop=1.5", "evaluation_crop is 1.5"},
+      {"schedule={kind: TIMM_COSINE warmup_steps: 3}", "schedule.warmup_steps is 3"},
       {"ema_decay=1", "ema_decay is 1"},
       {"mixing.mixup_alpha=-1", "mixing.mixup_alpha is -1"},
       {"schedule.kind=MULTI_STEP", "schedule.milestones is 0"},

@@ -25,6 +25,8 @@ using google::protobuf::Message;
 using google::protobuf::Reflection;
 using google::protobuf::TextFormat;
 
+constexpr int kMostBases = 4;
+
 absl::Status MergeText(const std::string& text, const std::string& source, Message& message) {
   FirstError error;
   TextFormat::Parser parser;
@@ -101,25 +103,41 @@ absl::StatusOr<std::string> ReadText(const std::string& path) {
   return std::move(text).str();
 }
 
-}  // namespace
-
-absl::StatusOr<v1::Recipe> FindRecipe(const std::string& name_or_path) {
-  v1::Recipe recipe;
-  if (name_or_path.find_first_of("/.") != std::string::npos) {
-    ASSIGN_OR_RETURN(const std::string text, ReadText(name_or_path));
-    RETURN_IF_ERROR(MergeText(text, name_or_path, recipe));
-    return recipe;
-  }
+absl::StatusOr<std::string> FindText(const std::string& name_or_path) {
+  if (name_or_path.find_first_of("/.") != std::string::npos) return ReadText(name_or_path);
   std::vector<std::string> names;
   for (const BundledRecipe& bundled : BundledRecipes()) {
-    if (bundled.name == name_or_path) {
-      RETURN_IF_ERROR(MergeText(std::string(bundled.text), name_or_path, recipe));
-      return recipe;
-    }
+    if (bundled.name == name_or_path) return std::string(bundled.text);
     names.emplace_back(bundled.name);
   }
   return absl::NotFoundError(absl::StrCat("there is no recipe \"", name_or_path, "\"; bundled are ",
                                           absl::StrJoin(names, ", "), "; give a file by its path"));
+}
+
+// Returns a recipe with the fields of its base that it does not set. `bases` is the number of bases that may follow.
+absl::StatusOr<v1::Recipe> FindOverBases(const std::string& name_or_path, int bases) {
+  ASSIGN_OR_RETURN(const std::string text, FindText(name_or_path));
+  v1::Recipe own;
+  RETURN_IF_ERROR(MergeText(text, name_or_path, own));
+  if (own.base().empty()) return own;
+  if (bases == 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(name_or_path, ": more than ", kMostBases, " recipes in a row have a base"));
+  }
+  absl::StatusOr<v1::Recipe> base = FindOverBases(own.base(), bases - 1);
+  if (!base.ok()) return absl::InvalidArgumentError(absl::StrCat(name_or_path, ": base: ", base.status().message()));
+  v1::Recipe recipe = *std::move(base);
+  ClearReplacedLists(own, recipe);
+  // Parses the text again instead of merging `own`, so that a zero or false of it replaces the base's value.
+  RETURN_IF_ERROR(MergeText(text, name_or_path, recipe));
+  recipe.clear_base();
+  return recipe;
+}
+
+}  // namespace
+
+absl::StatusOr<v1::Recipe> FindRecipe(const std::string& name_or_path) {
+  return FindOverBases(name_or_path, kMostBases);
 }
 
 absl::Status ApplyOverride(const std::string& assignment, v1::Recipe& recipe) {
@@ -129,6 +147,7 @@ absl::Status ApplyOverride(const std::string& assignment, v1::Recipe& recipe) {
         absl::StrCat("\"", assignment, "\" has no '='; write path=value, for instance optimizer.lr=5e-4"));
   }
   const std::vector<std::string> path = absl::StrSplit(assignment.substr(0, equals), '.');
+  if (path.front() == "base") return absl::InvalidArgumentError("base can be set only in the file of a recipe");
   Message* message = &recipe;
   for (size_t i = 0; i + 1 < path.size(); ++i) {
     ASSIGN_OR_RETURN(const FieldDescriptor* field, FieldNamed(path[i], *message));

@@ -23,8 +23,9 @@ struct BundledRecipe {
 };
 std::span<const BundledRecipe> BundledRecipes();
 
-// Finds a bundled recipe by name, or reads a textproto file by path (a name with '/' or '.'). Does not validate, since
-// overrides may complete the recipe. NOT_FOUND lists the bundled names; INVALID_ARGUMENT gives line and column.
+// Finds a bundled recipe by name, or reads a textproto file by path (a name with '/' or '.'), and completes it with the
+// fields of its `base`. Does not validate, since overrides may complete the recipe. NOT_FOUND lists the bundled names;
+// INVALID_ARGUMENT gives line and column, or names a recipe whose bases do not end.
 absl::StatusOr<v1::Recipe> FindRecipe(const std::string& name_or_path);
 
 // Applies "path=value": path is a field with dots, value is written as in a textproto. Strings need no quotes. A [list]
