@@ -28,13 +28,13 @@ struct EvaluationBatch {
 };
 
 absl::StatusOr<EvaluationBatch> ReadBatch(const Model& model, const Dataset& data, std::optional<Size> size,
-                                          int64_t first, int64_t last) {
+                                          double crop, int64_t first, int64_t last) {
   const v1::Preprocessing& preprocessing = model.config().preprocessing();
   EvaluationBatch batch;
   std::vector<std::pair<Size, int64_t>> order;
   std::vector<at::Tensor> inputs;
   for (int64_t i = first; i < last; ++i) {
-    ASSIGN_OR_RETURN(const PlannedImage image, ReadForEvaluation(data, i, preprocessing, size));
+    ASSIGN_OR_RETURN(const PlannedImage image, ReadForEvaluation(data, i, preprocessing, size, crop));
     const Geometry& geometry = image.geometry;
     RETURN_IF_ERROR(model.GridFor(geometry.input.height, geometry.input.width).status());
     const std::vector<float> values = Preprocess(image.image, preprocessing, geometry);
@@ -61,15 +61,15 @@ struct BatchScore {
   int64_t correct = 0;
 };
 
-// `predicted` may be null.
-absl::StatusOr<BatchScore> ScoreBatch(const Model& model, const Dataset& data, std::optional<Size> size, int64_t first,
-                                      int64_t last, std::vector<int>* predicted) {
-  ASSIGN_OR_RETURN(const EvaluationBatch inputs, ReadBatch(model, data, size, first, last));
+absl::StatusOr<BatchScore> ScoreBatch(const Model& model, const Dataset& data, std::optional<Size> size,
+                                      const EvaluateOptions& options, int64_t first, int64_t last) {
+  ASSIGN_OR_RETURN(const EvaluationBatch inputs, ReadBatch(model, data, size, options.crop, first, last));
   ASSIGN_OR_RETURN(const at::Tensor logits, RunModel(model, inputs.images));
-  if (predicted != nullptr) {
+  if (options.predicted != nullptr) {
     const at::Tensor classes = at::argmax(logits, 1);
     const int64_t* best = classes.const_data_ptr<int64_t>();
-    for (const int64_t index : inputs.indices) (*predicted)[static_cast<size_t>(index)] = static_cast<int>(*best++);
+    for (const int64_t index : inputs.indices)
+      (*options.predicted)[static_cast<size_t>(index)] = static_cast<int>(*best++);
   }
   const double loss = ClassificationLoss(logits, inputs.labels, 0).item<double>();
   return BatchScore{.loss_sum = loss * static_cast<double>(last - first),
@@ -78,9 +78,11 @@ absl::StatusOr<BatchScore> ScoreBatch(const Model& model, const Dataset& data, s
 
 }  // namespace
 
-absl::StatusOr<Geometry> PlanEvaluation(const v1::Preprocessing& preprocessing, Size image, std::optional<Size> size) {
+absl::StatusOr<Geometry> PlanEvaluation(const v1::Preprocessing& preprocessing, Size image, std::optional<Size> size,
+                                        double crop) {
   if (!size) return PlanGeometry(preprocessing, image);
-  const double scale = std::max(double(size->height) / image.height, double(size->width) / image.width);
+  const double scale =
+      std::max(std::floor(size->height / crop) / image.height, std::floor(size->width / crop) / image.width);
   Geometry geometry{.original = image, .scaled = *size, .top = 0, .left = 0, .input = *size};
   geometry.scaled.height = std::max<int>(size->height, std::lround(image.height * scale));
   geometry.scaled.width = std::max<int>(size->width, std::lround(image.width * scale));
@@ -93,11 +95,11 @@ namespace {
 
 // Plans the resize for the size in the file's header, like a server.
 absl::StatusOr<PlannedImage> ReadReduced(const Dataset& data, int64_t index, const v1::Preprocessing& preprocessing,
-                                         std::optional<Size> size) {
+                                         std::optional<Size> size, double crop) {
   PlannedImage image;
   ASSIGN_OR_RETURN(const std::string bytes, data.encoded(index));
   ASSIGN_OR_RETURN(const ImageHeader header, ReadHeader(bytes));
-  ASSIGN_OR_RETURN(image.geometry, PlanEvaluation(preprocessing, {header.height, header.width}, size));
+  ASSIGN_OR_RETURN(image.geometry, PlanEvaluation(preprocessing, {header.height, header.width}, size, crop));
   ASSIGN_OR_RETURN(image.image, DecodePlanned(bytes, preprocessing, image.geometry));
   return image;
 }
@@ -105,15 +107,16 @@ absl::StatusOr<PlannedImage> ReadReduced(const Dataset& data, int64_t index, con
 }  // namespace
 
 absl::StatusOr<PlannedImage> ReadForEvaluation(const Dataset& data, int64_t index,
-                                               const v1::Preprocessing& preprocessing, std::optional<Size> size) {
+                                               const v1::Preprocessing& preprocessing, std::optional<Size> size,
+                                               double crop) {
   PlannedImage image;
   if (preprocessing.decode() == v1::Preprocessing::REDUCED) {
-    absl::StatusOr<PlannedImage> reduced = ReadReduced(data, index, preprocessing, size);
+    absl::StatusOr<PlannedImage> reduced = ReadReduced(data, index, preprocessing, size, crop);
     if (reduced.ok()) return reduced;
     // The data set replaces a corrupt image or reports its error.
   }
   ASSIGN_OR_RETURN(image.image, data.image(index));
-  ASSIGN_OR_RETURN(image.geometry, PlanEvaluation(preprocessing, {image.image.height, image.image.width}, size));
+  ASSIGN_OR_RETURN(image.geometry, PlanEvaluation(preprocessing, {image.image.height, image.image.width}, size, crop));
   return image;
 }
 
@@ -128,7 +131,7 @@ absl::StatusOr<Accuracy> Evaluate(const Model& model, const Dataset& data, std::
     for (int64_t i; (i = next++) < batches && !(options.stop != nullptr && *options.stop);) {
       const int64_t first = i * options.batch;
       const int64_t last = std::min<int64_t>(data.size(), first + options.batch);
-      scores[i] = ScoreBatch(model, data, size, first, last, options.predicted);
+      scores[i] = ScoreBatch(model, data, size, options, first, last);
       if (!scores[i].ok()) next = batches;
       done += last - first;
       if (progress) progress(done, data.size());

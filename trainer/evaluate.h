@@ -24,16 +24,19 @@ struct Accuracy {
   double top1() const { return images == 0 ? 0 : static_cast<double>(correct) / static_cast<double>(images); }
 };
 
-// Plans the resize of an image: scales it to cover `size`, then crops the centre. Without a size, uses the model's
-// resolution policy.
-absl::StatusOr<Geometry> PlanEvaluation(const v1::Preprocessing& preprocessing, Size image, std::optional<Size> size);
+// Plans the resize of an image: scales it to cover `size` / `crop`, then crops the centre. Without a size, uses the
+// model's resolution policy.
+absl::StatusOr<Geometry> PlanEvaluation(const v1::Preprocessing& preprocessing, Size image, std::optional<Size> size,
+                                        double crop = 1);
 
 // Returns an image of the data set for Preprocess, decoded as the model requires.
 absl::StatusOr<PlannedImage> ReadForEvaluation(const Dataset& data, int64_t index,
-                                               const v1::Preprocessing& preprocessing, std::optional<Size> size);
+                                               const v1::Preprocessing& preprocessing, std::optional<Size> size,
+                                               double crop = 1);
 
 struct EvaluateOptions {
   int batch = 250;                          // images per forward pass
+  double crop = 1;                          // share of a side that is kept; see Recipe.evaluation_crop
   int threads = 1;                          // parallel forward passes, one core each
   const std::atomic<bool>* stop = nullptr;  // set to true to stop with CANCELLED
   std::vector<int>* predicted = nullptr;    // filled with the predicted class of each image

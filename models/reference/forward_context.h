@@ -34,6 +34,8 @@ struct ForwardContext {
   DropRates dropout = {};
   // Probability, below 1, that an image skips a residual branch (see DropPath). Used only in training.
   float drop_path = 0;
+  // True: `drop_path` is the probability in the last block. It rises linearly from 0 in the first one.
+  bool drop_path_by_depth = false;
   // Seed of dropout. Equal seeds drop the same values for any thread count. Use a new seed for every step.
   uint64_t dropout_seed = 0;
   // Images of this replica, in a batch that several replicas share: every image_stride-th image, starting with

@@ -7,6 +7,9 @@
 #include <ATen/ops/relu.h>
 #include <ATen/ops/zeros.h>
 
+#include <algorithm>
+
+#include "models/program/builder.h"
 #include "models/reference/operators/cpu_kernels.h"
 #include "models/reference/operators/dropout.h"
 #include "models/reference/operators/elementwise.h"
@@ -20,6 +23,17 @@ namespace vitrine {
 using program::Demand;
 using program::Operator;
 using program::ValueKind;
+
+namespace {
+
+// Returns the context of a block, with its rate of stochastic depth.
+ForwardContext AtBlock(ForwardContext context, int block, int blocks) {
+  if (context.drop_path_by_depth)
+    context.drop_path *= static_cast<float>(block) / static_cast<float>(std::max(1, blocks - 1));
+  return context;
+}
+
+}  // namespace
 
 void Interpreter::Pass::Do(const Operator& op, const program::LayerNorm& norm, Held& result) {
   const at::Tensor x = Input(op, 0);
@@ -91,8 +105,10 @@ void Interpreter::Pass::Do(const Operator& op, const program::Residual& residual
   at::Tensor branch = Input(op, 1);
   if (residual.path >= 0) {
     const bool of_images = Wanted(op.output) == Demand::kClass;
-    branch = of_images ? DropPath(branch, residual.path, context_)
-                       : DropPath(PackedTokens{branch, LayoutOf(op.output)}, residual.path, context_);
+    const ForwardContext context =
+        AtBlock(context_, residual.path / program::Builder::kSitesPerBlock, static_cast<int>(program_.stages().size()));
+    branch = of_images ? DropPath(branch, residual.path, context)
+                       : DropPath(PackedTokens{branch, LayoutOf(op.output)}, residual.path, context);
   }
   result.data = AddBranch(Input(op, 0), branch, WeightOr(op, 0), context_);
 }

@@ -23,6 +23,15 @@ TEST(PlanEvaluation, CoversTheSizeAndCropsCentrally) {
   EXPECT_EQ(larger->top, 4);
 }
 
+TEST(PlanEvaluation, ACropCutsOffAShareOfTheBorder) {
+  const v1::Preprocessing preprocessing = ConfigOf(SmallRecipe())->preprocessing();
+  const auto geometry = PlanEvaluation(preprocessing, {300, 400}, Size{224, 224}, 0.875);
+  ASSERT_TRUE(geometry.ok());
+  EXPECT_EQ(geometry->scaled, (Size{256, 341}));
+  EXPECT_EQ(geometry->top, 16);
+  EXPECT_EQ(geometry->input, (Size{224, 224}));
+}
+
 TEST(ReadForEvaluation, DecodesAsTheModelIsServedItsImages) {
   v1::Preprocessing preprocessing = ConfigOf(SmallRecipe())->preprocessing();
   const ColouredSquares data(3, 2);

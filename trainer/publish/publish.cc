@@ -75,7 +75,8 @@ absl::StatusOr<VersionId> PublishResult(const v1::Recipe& recipe, const TrainRes
     ASSIGN_OR_RETURN(
         const Accuracy accuracy,
         Evaluate(*stored, test, size,
-                 {.threads = options.threads,
+                 {.crop = EvaluationCrop(recipe),
+                  .threads = options.threads,
                   .stop = options.stop,
                   .progress = options.progress == nullptr ? nullptr : options.progress->Measuring(split, "images")}));
     v1::Metric& metric = *draft.manifest.mutable_provenance()->add_metrics();

@@ -207,6 +207,7 @@ void SetDropping(const v1::Recipe& recipe, ForwardContext& context) {
   if (rates.has_mlp()) context.dropout.mlp = rates.mlp();
   if (rates.has_attention()) context.dropout.attention = rates.attention();
   context.drop_path = recipe.drop_path();
+  context.drop_path_by_depth = recipe.drop_path_by_depth();
 }
 
 std::string PrintRecipe(const v1::Recipe& recipe) {

@@ -65,6 +65,11 @@ std::string ToString(Size size);
 // Returns the sizes to measure at the end, at least one; nullopt stands for the native size of each image.
 absl::StatusOr<std::vector<std::optional<Size>>> EvaluationSizes(const v1::Recipe& recipe);
 
+// Returns the crop of the evaluation sizes.
+inline double EvaluationCrop(const v1::Recipe& recipe) {
+  return recipe.evaluation_crop() > 0 ? recipe.evaluation_crop() : 1;
+}
+
 }  // namespace vitrine
 
 #endif  // VITRINE_TRAINER_RECIPE_RECIPE_H_

@@ -259,9 +259,11 @@ absl::StatusOr<Score> ImageTask::MeasureOn(MeasuredSplit split, const Module& mo
   if (!recipe_.evaluation_sizes().empty()) {
     ASSIGN_OR_RETURN(size, ParseSize(recipe_.evaluation_sizes(0)));
   }
-  ASSIGN_OR_RETURN(const Accuracy accuracy,
-                   Evaluate(dynamic_cast<const vitrine::Model&>(model), *data, size,
-                            {.threads = options.threads, .stop = options.stop, .progress = options.progress}));
+  ASSIGN_OR_RETURN(const Accuracy accuracy, Evaluate(dynamic_cast<const vitrine::Model&>(model), *data, size,
+                                                     {.crop = EvaluationCrop(recipe_),
+                                                      .threads = options.threads,
+                                                      .stop = options.stop,
+                                                      .progress = options.progress}));
   return Score{.measures = {{"top1", accuracy.top1()}, {"loss", accuracy.loss}},
                .samples = accuracy.images,
                .split = has_test_split_ ? "test" : "train",

@@ -6,10 +6,12 @@
 #include <ATen/core/grad_mode.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <string>
 #include <vector>
 
 #include "models/program/builder.h"
+#include "models/reference/float_arrays.h"
 #include "models/reference/support.h"
 #include "models/zoo.h"
 #include "tests/models/reference/images.h"
@@ -89,6 +91,40 @@ TEST_F(Written, GeluBehindACodedLayerIsNotLost) {
   const at::NoGradGuard no_grad;
   // GELU is never below -0.17.
   EXPECT_GT(Run(program, {}).min().item<double>(), -0.17);
+}
+
+// As torch.linspace(0, rate, blocks) in timm: nothing is dropped in the first block, the full rate in the last.
+TEST_F(Written, DropPathRisesWithDepth) {
+  program::Builder b(3);
+  program::Value x = Tokens(b);
+  for (const std::string name : {"a", "b", "c"}) {
+    x = b.Block(name, [&] { return b.Residual("add", x, b.Linear("linear", x, 12), b.site()); });
+  }
+  b.FinalTokens(x);
+  const program::Program program = b.Take(b.TakeClass(x));
+  const at::NoGradGuard no_grad;
+  const auto stages = [&](const ForwardContext& how) {
+    TokenTap tap;
+    for (const int stage : {0, 1, 2}) tap.Request(stage);
+    ForwardContext context = how;
+    context.tokens = &tap;
+    Run(program, context);
+    std::vector<at::Tensor> tokens;
+    for (const int stage : {0, 1, 2}) tokens.push_back(TensorOf(tap.Find(stage)->data));
+    return tokens;
+  };
+  const std::vector<at::Tensor> whole = stages({});
+  bool is_middle_kept = false, is_middle_dropped = false;
+  for (uint64_t seed = 0; seed < 16; ++seed) {
+    const std::vector<at::Tensor> dropped = stages(
+        {.training = true, .drop_path = std::nextafter(1.0F, 0.0F), .drop_path_by_depth = true, .dropout_seed = seed});
+    EXPECT_EQ(testing::Difference(dropped[0], whole[0]), 0);
+    EXPECT_EQ(testing::Difference(dropped[2], dropped[1]), 0) << "the last branch is dropped for every image";
+    const at::Tensor changed = (dropped[1] - dropped[0]).abs().sum(1);
+    is_middle_kept |= changed.max().item<double>() > 0;
+    is_middle_dropped |= changed.min().item<double>() == 0;
+  }
+  EXPECT_TRUE(is_middle_kept && is_middle_dropped) << "the middle block has half the rate";
 }
 
 // Logits need only class tokens. A token tap makes the interpreter compute all tokens; the logits stay equal.
