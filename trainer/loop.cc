@@ -207,7 +207,7 @@ absl::Status Run::Step(BatchLoader& loader) {
     norm = optimizer_.ClipGradients(recipe_.clip_norm());
     RETURN_IF_ERROR(RefuseUnlessFinite(totals.loss, norm, offender.samples > 0 ? offender : batch));
     optimizer_.Step(lr);
-    if (average_) average_->Update(position_.step);
+    if (average_) average_->Update();
   } catch (const std::exception& error) {
     return absl::InternalError(absl::StrCat("optimizer at step ", position_.step, ": ", error.what()));
   }
@@ -304,8 +304,12 @@ absl::StatusOr<std::string> Run::MeasureNow() {
   // With several processes, measurements cannot be stopped: the other processes would consider this one lost.
   const std::atomic<bool>* const stop = group_.size() == 1 ? options_.stop : nullptr;
   const absl::Time start = absl::Now();
-  ASSIGN_OR_RETURN(const Score score, task_.MeasureOn(MeasuredSplit::kValidation, Measured(),
-                                                      {.threads = options_.threads, .stop = stop}));
+  const MeasureOptions how = {.threads = options_.threads, .stop = stop};
+  ASSIGN_OR_RETURN(const Score score, task_.MeasureOn(MeasuredSplit::kValidation, Measured(), how));
+  std::optional<Score> raw;
+  if (average_) {
+    ASSIGN_OR_RETURN(raw, task_.MeasureOn(MeasuredSplit::kValidation, *model_, how));
+  }
   measuring_ += absl::Now() - start;
   RETURN_IF_ERROR(CheckNotDiverged(score));
   ScoreReport report{.step = position_.step, .epoch = Epochs(), .split = "", .score = score};
@@ -319,7 +323,11 @@ absl::StatusOr<std::string> Run::MeasureNow() {
     if (Leads()) RETURN_IF_ERROR(SaveBest(options_.work_dir, Measured()));
   }
   for (Observer* observer : options_.observers) observer->OnScore(report);
-  return ScoreInWords(report.split, score);
+  const std::string words = ScoreInWords(report.split, score);
+  if (!raw) return words;
+  report = {.step = report.step, .epoch = report.epoch, .split = report.split + "-raw", .score = *raw};
+  for (Observer* observer : options_.observers) observer->OnScore(report);
+  return absl::StrCat(words, ", ", ScoreInWords(report.split, *raw));
 }
 
 StepReport Run::Report(const BatchLoader& loader) const {
@@ -353,13 +361,19 @@ absl::StatusOr<TrainResult> Run::Result() {
                      .score = measured_on_test_,
                      .epochs = Epochs(),
                      .last_epoch = Epochs()};
-  result.model = average_ ? average_->Release() : std::move(model_);
+  if (average_) {
+    result.others.push_back({"raw", std::move(model_)});
+    model_ = average_->Release();
+  }
   // Without held-out samples the best state was chosen on the test split, so its score on that split would be too good.
   if (recipe_.validation_share() > 0 && position_.best) {
-    if (Leads()) RETURN_IF_ERROR(LoadBest(options_.work_dir, *result.model));
+    result.others.push_back({"last", std::move(model_)});
+    ASSIGN_OR_RETURN(model_, task_.MakeModel());
+    if (Leads()) RETURN_IF_ERROR(LoadBest(options_.work_dir, *model_));
     result.is_best = true;
     result.epochs = static_cast<double>(position_.best_step) / static_cast<double>(plan_.steps_per_epoch);
   }
+  result.model = std::move(model_);
   return result;
 }
 

@@ -43,8 +43,15 @@ struct TrainOptions {
   std::function<void(const RunPosition&)> after_step = nullptr;
 };
 
+// Weights at the end of a run that are not its result, measured for comparison.
+struct OtherWeights {
+  std::string name;  // "raw": without averaging; "last": of the last step, if the result is the best
+  std::unique_ptr<Module> model;
+};
+
 struct TrainResult {
   std::unique_ptr<Module> model;  // weights to use: averaged if the recipe says so
+  std::vector<OtherWeights> others = {};
   RunPosition position;
   bool finished = false;  // false: stopped before the last step; the state is in work_dir
   bool is_best = false;   // true: `model` has the best score on held-out samples, and is not from the last step

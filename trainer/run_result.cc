@@ -9,7 +9,7 @@
 namespace vitrine {
 
 absl::Status WriteRunResult(const std::filesystem::path& work_dir, const v1::Recipe& recipe, const TrainResult& result,
-                            const Score& test) {
+                            const std::vector<Score>& scores) {
   const RunPosition& position = result.position;
   nlohmann::ordered_json json = {{"recipe", recipe.name()},
                                  {"finished", result.finished},
@@ -19,8 +19,15 @@ absl::Status WriteRunResult(const std::filesystem::path& work_dir, const v1::Rec
                                  {"seconds", position.seconds},
                                  {"parameters", result.model->CountParameters()},
                                  {"model", result.is_best ? "best" : "last"}};
-  for (const Measure& measure : test.measures)
-    json["scores"][absl::StrCat(test.split, "/", measure.name)] = measure.value;
+  for (const Score& score : scores) {
+    for (const Measure& measure : score.measures) {
+      json["scores"][absl::StrCat(score.split, "/", measure.name)] = measure.value;
+    }
+  }
+  if (position.best && !result.is_best) {
+    const Score& last = scores.front();
+    json["scores"][absl::StrCat(last.split, "-best/", last.measures.front().name)] = *position.best;
+  }
   if (result.epoch_samples > 0) {
     json["train"]["loss"] = position.loss_sum / static_cast<double>(result.epoch_samples);
   }

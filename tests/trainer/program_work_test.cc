@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -58,6 +59,22 @@ TEST_F(WorkFolder, TheFinalScoreIsTheLastPointOfEveryCurve) {
     }
     EXPECT_THAT(events, HasSubstr("test/top1"));
   }
+}
+
+// The protocols that papers report lie side by side: averaged and raw weights, last and best on the test split.
+TEST_F(WorkFolder, OtherProtocolsAreBesideTheResult) {
+  const Outcome run = Trainer(
+      absl::StrCat("run ", recipe_, flags_, "--no-report --epochs 3 --set ema_decay=0.9 ", "--set evaluate_every=1"));
+  ASSERT_EQ(run.exit_code, 0) << run.output;
+  const auto scores = nlohmann::json::parse(Text("work/result.json"))["scores"];
+  const auto history = ReadHistory(work_);
+  ASSERT_TRUE(history.ok()) << history.status();
+  ASSERT_EQ(history->rows.size(), 3U);
+  double best = 0;
+  for (const HistoryRow& row : history->rows) best = std::max(best, row.scores.at("test_top1"));
+  EXPECT_EQ(scores["test-best/top1"], best);
+  EXPECT_EQ(scores["test-raw/top1"], history->rows.back().scores.at("test-raw_top1"));
+  EXPECT_THAT(run.output, HasSubstr("test-raw top1"));
 }
 
 TEST_F(WorkFolder, TheFiguresOfTheReportAreFilesToo) {

@@ -250,6 +250,10 @@ TEST(Train, MeasuresTheAverageOfTheWeights) {
   const auto averaged = RunIn(folder, recipe);
   ASSERT_TRUE(plain.ok() && averaged.ok()) << averaged.status();
   EXPECT_FALSE(at::equal(plain->model->Parameters()[0].tensor, averaged->model->Parameters()[0].tensor));
+  EXPECT_TRUE(plain->others.empty());
+  ASSERT_EQ(averaged->others.size(), 1u);
+  EXPECT_EQ(averaged->others[0].name, "raw");
+  ExpectSameWeights(*averaged->others[0].model, *plain->model);
   StopAfter stop(7);
   ASSERT_TRUE(RunIn(again, recipe, stop.options).ok());
   const auto resumed = RunIn(again, recipe, {.resume = true});
@@ -282,6 +286,11 @@ TEST(Train, HeldOutSamplesChooseTheBestState) {
   const auto score = (*task)->MeasureOn(MeasuredSplit::kValidation, *result->model, {});
   ASSERT_TRUE(score.ok());
   EXPECT_EQ(score->measures[0].value, best) << "the model returned is the one that was measured best";
+  ASSERT_EQ(result->others.size(), 1u);
+  EXPECT_EQ(result->others[0].name, "last");
+  const auto last = (*task)->MeasureOn(MeasuredSplit::kValidation, *result->others[0].model, {});
+  ASSERT_TRUE(last.ok());
+  EXPECT_EQ(last->measures[1].value, listener.scores.back().score.measures[1].value);
 }
 
 TEST(Train, AMeasuredLossThatIsNotFiniteOrAbsurdIsNoResult) {

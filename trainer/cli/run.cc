@@ -239,15 +239,19 @@ absl::Status Report(const RunFlags& flags, const Experiment& experiment, const T
   return absl::OkStatus();
 }
 
+absl::StatusOr<Score> MeasureTest(const RunFlags& flags, const Task& task, const Module& model, Progress& progress) {
+  MeasureOptions options;
+  options.threads = flags.threads;
+  options.stop = InterruptedFlag();
+  options.progress = progress.Measuring("model", task.samples_in_words());
+  return task.MeasureOn(MeasuredSplit::kTest, model, options);
+}
+
 // Returns the score of the result: the last point of every curve.
 absl::StatusOr<Score> FinalScore(const RunFlags& flags, const Experiment& experiment, const TrainResult& result,
                                  const std::vector<Observer*>& observers, Progress& progress) {
   if (result.score) return *result.score;  // already checked and reported to the observers
-  MeasureOptions options;
-  options.threads = flags.threads;
-  options.stop = InterruptedFlag();
-  options.progress = progress.Measuring("model", experiment.task->samples_in_words());
-  ASSIGN_OR_RETURN(Score test, experiment.task->MeasureOn(MeasuredSplit::kTest, *result.model, options));
+  ASSIGN_OR_RETURN(Score test, MeasureTest(flags, *experiment.task, *result.model, progress));
   RETURN_IF_ERROR(CheckNotDiverged(test));
   const ScoreReport report{
       .step = result.position.step, .epoch = result.last_epoch, .split = test.split, .score = test};
@@ -259,7 +263,14 @@ absl::Status Finish(const RunFlags& flags, const Experiment& experiment, const T
                     const std::vector<Observer*>& observers, Progress& progress) {
   ASSIGN_OR_RETURN(const Score test, FinalScore(flags, experiment, result, observers, progress));
   progress.Line(absl::StrCat(result.is_best ? "best model: " : "model: ", ScoreInWords(test.split, test)));
-  RETURN_IF_ERROR(WriteRunResult(flags.work, experiment.recipe, result, test));
+  std::vector<Score> scores = {test};
+  for (const OtherWeights& other : result.others) {
+    ASSIGN_OR_RETURN(Score score, MeasureTest(flags, *experiment.task, *other.model, progress));
+    absl::StrAppend(&score.split, "-", other.name);
+    progress.Line(ScoreInWords(score.split, score));
+    scores.push_back(std::move(score));
+  }
+  RETURN_IF_ERROR(WriteRunResult(flags.work, experiment.recipe, result, scores));
   ASSIGN_OR_RETURN(const v1::Provenance provenance, PublishVersion(flags, experiment, result, progress));
   return flags.no_report ? absl::OkStatus() : Report(flags, experiment, result, test, provenance, progress);
 }

@@ -4,7 +4,6 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/_foreach_lerp.h>
 
-#include <algorithm>
 #include <utility>
 
 namespace vitrine {
@@ -33,16 +32,15 @@ WeightAverage::WeightAverage(const Module& model, std::unique_ptr<Module> averag
   CopyTensors(model_, *average_);
 }
 
-void WeightAverage::Update(int64_t step) {
+void WeightAverage::Update() {
   const at::AutoGradMode no_grad(false);
-  const double decay = std::min(decay_, static_cast<double>(1 + step) / static_cast<double>(10 + step));
-  at::_foreach_lerp_(TensorsOf(average_->Parameters()), TensorsOf(model_.Parameters()), 1 - decay);
+  at::_foreach_lerp_(TensorsOf(average_->Parameters()), TensorsOf(model_.Parameters()), 1 - decay_);
   // Also averages the running statistics of BatchNorm, since statistics of the current weights do not fit averaged
   // weights.
   const std::vector<NamedTensor> from = model_.Buffers(), to = average_->Buffers();
   for (size_t i = 0; i < to.size(); ++i) {
     if (to[i].tensor.is_floating_point()) {
-      to[i].tensor.lerp_(from[i].tensor, 1 - decay);
+      to[i].tensor.lerp_(from[i].tensor, 1 - decay_);
     } else {
       to[i].tensor.copy_(from[i].tensor);
     }

@@ -9,16 +9,16 @@
 
 namespace vitrine {
 
-// Exponential moving average of a model's weights (Polyak and Juditsky 1992). The decay after step s is min(decay, (1 +
-// s) / (10 + s)), so that the random initial weights soon lose influence. Float buffers, such as BatchNorm's
-// statistics, are averaged; other buffers are copied. Thread-compatible.
+// Exponential moving average of a model's weights (Polyak and Juditsky 1992), as timm's ModelEma: the decay is the same
+// at every step, so the initial weights keep a share of decay^steps. Float buffers, such as BatchNorm's statistics, are
+// averaged; other buffers are copied. Thread-compatible.
 class WeightAverage {
  public:
   // `average` is a model of the same kind. Sets its tensors to those of `model`, which must outlive this object.
   WeightAverage(const Module& model, std::unique_ptr<Module> average, double decay);
 
-  // Updates the average after `step` steps.
-  void Update(int64_t step);
+  // Updates the average after a step.
+  void Update();
 
   const Module& module() const { return *average_; }
   std::unique_ptr<Module> Release() { return std::move(average_); }
