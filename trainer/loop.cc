@@ -206,7 +206,7 @@ absl::Status Run::Step(BatchLoader& loader) {
     RETURN_IF_ERROR(ShareGradients(totals));
     norm = optimizer_.ClipGradients(recipe_.clip_norm());
     RETURN_IF_ERROR(RefuseUnlessFinite(totals.loss, norm, offender.samples > 0 ? offender : batch));
-    optimizer_.Step(lr);
+    optimizer_.Step(lr, CycledBeta1(recipe_, plan_, position_.step));
     if (average_) average_->Update();
   } catch (const std::exception& error) {
     return absl::InternalError(absl::StrCat("optimizer at step ", position_.step, ": ", error.what()));

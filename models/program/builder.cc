@@ -128,7 +128,6 @@ Value Builder::FourierPosition(const std::string& name, Value x) {
   std::vector<int> weights =
       Within(name, [&] { return LinearWeights("projection", kFourierFeatures, columns(x), /*bias=*/true); });
   linear_initial_ = before;
-  NeverDecays(weights[0]);
   return Add(name, program::FourierPosition(), {x}, std::move(weights), Like(x));
 }
 
@@ -254,7 +253,7 @@ Value Builder::AttendChannels(const std::string& name, const std::vector<Value>&
                               program::AttendChannels settings) {
   settings.layer = channel_layers_++;
   settings.site = site_ + kWeightsSite;
-  const int temperature = NeverDecays(AddWeight("temperature", {settings.heads, 1, 1}, Ones()));
+  const int temperature = AddWeight("temperature", {settings.heads, 1, 1}, Ones());
   const int64_t outputs = qkv.size() == 1 ? columns(qkv.front()) / 3 : columns(qkv.front());
   return Add(name, settings, qkv, {temperature}, Like(qkv.front(), outputs));
 }

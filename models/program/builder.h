@@ -59,8 +59,8 @@ class Builder {
   // distribution within 1 / sqrt(inputs).
   enum class LinearInitial { kTruncatedNormal, kFanIn };
   void StartLinears(LinearInitial initial) { linear_initial_ = initial; }
-  // Adds a weight and returns its index. Weight decay applies to weights of two or more dimensions, unless passed to
-  // NeverDecays.
+  // Adds a weight and returns its index. Weight decay applies to weights of two or more dimensions, as in timm, unless
+  // passed to NeverDecays.
   int AddWeight(const std::string& name, std::vector<int64_t> shape, Initial initial, bool trained = true);
   int NeverDecays(int weight);
 

@@ -7,6 +7,14 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <fstream>
+#include <set>
+#include <string>
+
+#include "models/reference/checkpoint/stored_tensors.h"
+#include "models/reference/model.h"
+#include "models/repository/import/import.h"
+#include "tests/paths.h"
 
 namespace vitrine {
 namespace {
@@ -81,6 +89,63 @@ TEST(Optimizer, ClipsToTheNormOverAllParameters) {
   EXPECT_NEAR(optimizer.ClipGradients(1), 5, 1e-6);
   EXPECT_NEAR(a.grad().item<double>(), 0.6, 1e-6);
   EXPECT_NEAR(b.grad().item<double>(), 0.8, 1e-6);
+}
+
+std::set<std::string> DecayedBy(const v1::Optimizer& settings, const Model& model) {
+  const std::vector<std::string> names = Optimizer(settings, model.Parameters()).Decayed();
+  return {names.begin(), names.end()};
+}
+
+// tests/oracle/decayed.py records the names by the rule of the programs of XCiT and DeiT.
+TEST(Optimizer, DecaysWhatTimmDecays) {
+  std::ifstream file(VITRINE_SOURCE "/tests/golden/decayed.txt");
+  std::map<std::string, std::set<std::string>> expected;
+  for (std::string arch, name; file >> arch >> name;) expected[arch].insert(name);
+  ASSERT_EQ(expected.size(), 2u);
+  for (const auto& [arch, names] : expected) {
+    const v1::ModelConfig config = *ForeignConfig(ForeignSource::kTimm, arch, 1000);
+    const std::unique_ptr<Model> model = *MakeModel(config);
+    const std::set<std::string> decayed = DecayedBy(Settings(v1::Optimizer::ADAMW), *model);
+    // A tensor of ones is decayed, one of zeros is not; renaming to timm's names keeps the values.
+    TensorMap marks;
+    for (const NamedTensor& each : model->Parameters()) {
+      marks[each.name] = StoredOf(at::full(each.tensor.sizes(), decayed.contains(each.name) ? 1 : 0, at::kFloat));
+    }
+    for (const NamedTensor& each : model->Buffers()) marks[each.name] = StoredOf(each.tensor);
+    const absl::StatusOr<TensorMap> renamed = ForeignTensors(ForeignSource::kTimm, config, marks);
+    ASSERT_TRUE(renamed.ok()) << renamed.status();
+    std::set<std::string> found;
+    for (const auto& [name, tensor] : *renamed) {
+      const at::Tensor values = TensorOf(tensor);
+      if (name.find("running_") == std::string::npos && values.min().item<double>() == 1) found.insert(name);
+    }
+    EXPECT_EQ(found, names) << arch;
+  }
+}
+
+TEST(Optimizer, DecaysAllOnRequest) {
+  const std::unique_ptr<Model> model = *MakeModel(*ForeignConfig(ForeignSource::kTimm, "vit_tiny_patch16_224", 10));
+  v1::Optimizer settings = Settings(v1::Optimizer::ADAMW);
+  EXPECT_LT(DecayedBy(settings, *model).size(), model->Parameters().size());
+  settings.set_decays_all(true);
+  EXPECT_EQ(DecayedBy(settings, *model).size(), model->Parameters().size());
+}
+
+TEST(Optimizer, AScheduleMayReplaceBeta1) {
+  const at::Tensor weight = Parameter({1, 1}, 2.0, 0.1);
+  v1::Optimizer settings = Settings(v1::Optimizer::ADAMW);
+  settings.set_weight_decay(0);
+  Optimizer optimizer(settings, {{"w", weight}});
+  double w = 2, m = 0, v = 0;
+  for (int t = 1; t <= 3; ++t) {
+    const double beta1 = 0.95 - 0.05 * t, g = 0.1 * t;
+    weight.mutable_grad().fill_(g);
+    optimizer.Step(0.01, beta1);
+    m = beta1 * m + (1 - beta1) * g;
+    v = 0.999 * v + 0.001 * g * g;
+    w -= 0.01 * (m / (1 - std::pow(beta1, t))) / (std::sqrt(v / (1 - std::pow(0.999, t))) + 1e-8);
+    EXPECT_NEAR(weight.item<double>(), w, 1e-6) << "step " << t;
+  }
 }
 
 }  // namespace

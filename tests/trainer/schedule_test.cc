@@ -3,6 +3,12 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+#include <string>
+#include <vector>
+
+#include "trainer/recipe/recipe.h"
+
 namespace vitrine {
 namespace {
 
@@ -62,26 +68,16 @@ TEST(PlanSteps, CountsEveryBatchOfAStep) {
 TEST(LearningRate, ScalesWithTheSamplesOfAStep) {
   v1::Recipe recipe = Recipe();
   recipe.mutable_optimizer()->set_per_512(true);
+  recipe.mutable_schedule()->set_min_lr(0.01);
   const StepPlan plan = *PlanSteps(recipe, 100);
   EXPECT_DOUBLE_EQ(LearningRate(recipe, plan, 4), 10.0 / 512);
+  EXPECT_GT(LearningRate(recipe, plan, plan.total_steps - 1), 0.01) << "min_lr is not scaled";
 }
 
 TEST(LearningRate, WarmsUpFromARate) {
   v1::Recipe recipe = Recipe();
   recipe.mutable_schedule()->set_warmup_from(0.6);
   EXPECT_DOUBLE_EQ(LearningRate(recipe, *PlanSteps(recipe, 100), 0), 0.7);
-}
-
-TEST(LearningRate, StaysForAnEpoch) {
-  v1::Recipe recipe = Recipe();
-  recipe.mutable_schedule()->set_warmup_steps(0);
-  recipe.mutable_schedule()->set_per_epoch(true);
-  recipe.set_epochs(4);
-  const StepPlan plan = *PlanSteps(recipe, 100);
-  EXPECT_DOUBLE_EQ(LearningRate(recipe, plan, 0), 1);
-  EXPECT_DOUBLE_EQ(LearningRate(recipe, plan, 9), 1);
-  EXPECT_DOUBLE_EQ(LearningRate(recipe, plan, 20), 0.55) << "half of the cosine";
-  EXPECT_DOUBLE_EQ(LearningRate(recipe, plan, 29), 0.55);
 }
 
 TEST(LearningRate, FallsAtMilestones) {
@@ -98,17 +94,65 @@ TEST(LearningRate, FallsAtMilestones) {
   EXPECT_DOUBLE_EQ(LearningRate(recipe, plan, 24), 1);
 }
 
-// Expected values from torch.optim.lr_scheduler.OneCycleLR(max_lr=1, total_steps=20), PyTorch 2.11.
-TEST(LearningRate, OneCycleIsPyTorchs) {
-  v1::Recipe recipe = Recipe();
-  recipe.mutable_schedule()->Clear();
-  recipe.mutable_schedule()->set_kind(v1::Schedule::ONE_CYCLE);
-  recipe.set_epochs(2);
-  const StepPlan plan = *PlanSteps(recipe, 100);
-  const std::pair<int64_t, double> rates[] = {{0, 0.04},           {2, 0.3716718427},    {5, 1},
-                                              {6, 0.987464006235}, {10, 0.716943001791}, {15, 0.18825834605},
-                                              {19, 4e-06}};
-  for (const auto& [step, rate] : rates) EXPECT_NEAR(LearningRate(recipe, plan, step), rate, 1e-9) << step;
+// Rates, and fastai's momenta, of the programs that the recipes follow.
+const std::map<std::string, std::vector<double>>& Goldens() {
+  static const std::map<std::string, std::vector<double>> goldens = {
+#include "tests/golden/schedules.inc"
+  };
+  return goldens;
+}
+
+// Compares the rate of every `stride`-th step, and of the last step before it, with a golden to a relative 1e-7.
+void ExpectRates(const v1::Recipe& recipe, const StepPlan& plan, const std::string& golden, int64_t stride) {
+  const std::vector<double>& rates = Goldens().at(golden);
+  ASSERT_EQ(plan.total_steps, static_cast<int64_t>(rates.size()) * stride);
+  for (int64_t i = 0; i < static_cast<int64_t>(rates.size()); ++i) {
+    for (const int64_t step : {i * stride, (i + 1) * stride - 1}) {
+      EXPECT_NEAR(LearningRate(recipe, plan, step), rates[i], rates[i] * 1e-7) << golden << " at step " << step;
+    }
+  }
+}
+
+TEST(LearningRate, IsThatOfEitsReleasedLog) {
+  // The log is of ImageNet at 1e-3 for 512 images, with steps of 1,024. One of our steps stands for an epoch's.
+  v1::Recipe recipe = *FindRecipe("xcit-imagenet");
+  recipe.set_epochs(300);
+  recipe.set_batch(128);
+  recipe.set_accumulate(8);
+  recipe.mutable_optimizer()->set_lr(1e-3);
+  ExpectRates(recipe, *PlanSteps(recipe, 3 * 1024), "eit-log", 3);
+}
+
+TEST(LearningRate, OfXcitIsTimms) {
+  const v1::Recipe recipe = *FindRecipe("xcit-imagenet");
+  ExpectRates(recipe, *PlanSteps(recipe, 2 * 4096), "timm", 2);
+}
+
+TEST(LearningRate, OfNumbersIsFastais) {
+  v1::Recipe recipe = *FindRecipe("numbers");
+  const StepPlan plan = *PlanSteps(recipe, 4 * recipe.batch());
+  ExpectRates(recipe, plan, "fastai", 1);
+  const std::vector<double>& momenta = Goldens().at("fastai-momentum");
+  for (int64_t step = 0; step < plan.total_steps; ++step) {
+    EXPECT_NEAR(*CycledBeta1(recipe, plan, step), momenta[step], 1e-7) << step;
+  }
+  recipe.mutable_schedule()->set_kind(v1::Schedule::COSINE);
+  EXPECT_EQ(CycledBeta1(recipe, plan, 0), std::nullopt);
+}
+
+TEST(LearningRate, OfDigitsIsTheAuthors) {
+  const v1::Recipe recipe = *FindRecipe("task-reverse");
+  ExpectRates(recipe, *PlanSteps(recipe, 30 * recipe.batch()), "digits", 1);
+}
+
+TEST(LearningRate, OfASmallStepIsNotBelowItsEnds) {
+  v1::Recipe recipe = *FindRecipe("xcit-imagenet");
+  recipe.set_accumulate(1);
+  recipe.set_batch(1);
+  const StepPlan plan = *PlanSteps(recipe, 10);
+  for (const int64_t step : {int64_t{0}, int64_t{100}, plan.total_steps - 1}) {
+    EXPECT_DOUBLE_EQ(LearningRate(recipe, plan, step), 5e-4 / 512) << "below warmup_from and min_lr";
+  }
 }
 
 TEST(LearningRate, FallsWithTheRootOfTheStep) {

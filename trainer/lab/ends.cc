@@ -49,7 +49,7 @@ at::Tensor Positions::Add(const at::Tensor& x) const {
 
 Embedding::Embedding(const SequenceConfig& config, int vocabulary, bool scaled, Initializer& initializer)
     : scale_(scaled ? std::sqrt(config.width()) : 1) {
-  RegisterParameter("table", table_, InitialTable(config, vocabulary, initializer), /*decays=*/false);
+  RegisterParameter("table", table_, InitialTable(config, vocabulary, initializer), /*decays=*/true);
 }
 
 at::Tensor Embedding::Forward(const at::Tensor& ids) const {

@@ -33,7 +33,7 @@ MapPositionLayer::MapPositionLayer(int64_t keys, int channels, int heads, Initia
   const double bound = 1 / std::sqrt(channels);
   const std::vector<int64_t> shape =
       heads == 0 ? std::vector<int64_t>{channels} : std::vector<int64_t>{heads, channels};
-  RegisterParameter("weight", weight_, initializer.Uniform(shape, bound), /*decays=*/heads > 0);
+  RegisterParameter("weight", weight_, initializer.Uniform(shape, bound), /*decays=*/true);
   RegisterParameter("bias", bias_, initializer.Uniform({heads == 0 ? 1 : heads}, bound), /*decays=*/false);
   if (!weight_.is_meta()) key_positions_ = KeyPositions(keys, channels);
 }

@@ -20,7 +20,7 @@ Optimizer::Optimizer(const v1::Optimizer& settings, std::vector<NamedTensor> par
     : settings_(settings), parameters_(std::move(parameters)), steps_(at::zeros({}, at::kFloat)) {
   Group decaying{.weight_decay = settings.weight_decay(), .members = {}}, others;
   for (int i = 0; i < static_cast<int>(parameters_.size()); ++i) {
-    (parameters_[i].decays ? decaying : others).members.push_back(i);
+    (parameters_[i].decays || settings.decays_all() ? decaying : others).members.push_back(i);
     first_moments_.push_back(at::zeros_like(parameters_[i].tensor));
     if (settings.kind() != v1::Optimizer::SGD) second_moments_.push_back(at::zeros_like(parameters_[i].tensor));
   }
@@ -39,19 +39,19 @@ double Optimizer::ClipGradients(double limit) {
   return norm;
 }
 
-void Optimizer::Step(double lr) {
+void Optimizer::Step(double lr, std::optional<double> beta1) {
   const at::AutoGradMode no_grad(false);
   steps_.add_(1);
   for (const Group& group : groups_) {
     if (settings_.kind() == v1::Optimizer::SGD) {
       StepSgd(group, lr);
     } else {
-      StepAdam(group, lr);
+      StepAdam(group, lr, beta1.value_or(settings_.has_beta1() ? settings_.beta1() : 0.9));
     }
   }
 }
 
-void Optimizer::StepAdam(const Group& group, double lr) {
+void Optimizer::StepAdam(const Group& group, double lr, double beta1) {
   std::vector<at::Tensor> parameters, gradients, first, second, steps;
   for (const int i : group.members) {
     if (!parameters_[i].tensor.grad().defined()) continue;
@@ -62,7 +62,6 @@ void Optimizer::StepAdam(const Group& group, double lr) {
     steps.push_back(steps_);
   }
   if (parameters.empty()) return;
-  const double beta1 = settings_.has_beta1() ? settings_.beta1() : 0.9;
   const double beta2 = settings_.has_beta2() ? settings_.beta2() : 0.999;
   const double epsilon = settings_.has_epsilon() ? settings_.epsilon() : 1e-8;
   if (settings_.kind() == v1::Optimizer::ADAM) {
@@ -87,6 +86,12 @@ void Optimizer::StepSgd(const Group& group, double lr) {
   // The momenta start at zero, so the first step needs no special case.
   at::_fused_sgd_(parameters, gradients, momenta, group.weight_decay, settings_.momentum(), lr, /*dampening=*/0,
                   settings_.nesterov(), /*maximize=*/false, /*is_first_step=*/false);
+}
+
+std::vector<std::string> Optimizer::Decayed() const {
+  std::vector<std::string> names;
+  for (const int i : groups_.front().members) names.push_back(parameters_[i].name);
+  return names;
 }
 
 std::vector<NamedTensor> Optimizer::State() const {

@@ -4,6 +4,8 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "models/reference/module.h"
@@ -12,8 +14,8 @@
 namespace vitrine {
 
 // AdamW (decoupled decay, Loshchilov and Hutter 2019), Adam (Kingma and Ba 2015) or SGD with momentum, with LibTorch's
-// fused kernels, over a model's parameters. Weight decay applies to matrices and convolution kernels only. The
-// parameters must outlive the optimizer and stay on their device. Thread-compatible.
+// fused kernels, over a model's parameters. Weight decay applies to the parameters that the model marks, or to all if
+// the settings say so. The parameters must outlive the optimizer and stay on their device. Thread-compatible.
 class Optimizer {
  public:
   Optimizer(const v1::Optimizer& settings, std::vector<NamedTensor> parameters);
@@ -21,8 +23,11 @@ class Optimizer {
   // Returns the Euclidean norm of all gradients. If it is above `limit`, scales the gradients down to `limit`. 0: no
   // limit.
   double ClipGradients(double limit);
-  // Updates the parameters that have gradients. Throws LibTorch's exceptions.
-  void Step(double lr);
+  // Updates the parameters that have gradients. `beta1` replaces Adam's own. Throws LibTorch's exceptions.
+  void Step(double lr, std::optional<double> beta1 = std::nullopt);
+
+  // Returns the names of the parameters to which weight decay applies.
+  std::vector<std::string> Decayed() const;
 
   // Returns the state that a resumed run needs, by name. Writing to these tensors restores the state.
   std::vector<NamedTensor> State() const;
@@ -32,7 +37,7 @@ class Optimizer {
     double weight_decay = 0;
     std::vector<int> members;  // indices into parameters_
   };
-  void StepAdam(const Group& group, double lr);
+  void StepAdam(const Group& group, double lr, double beta1);
   void StepSgd(const Group& group, double lr);
 
   const v1::Optimizer settings_;

@@ -10,7 +10,7 @@
 namespace vitrine {
 namespace {
 
-// Position in the schedule: in steps, or in epochs if the rate changes only with epochs.
+// Position in the schedule, in steps.
 struct Clock {
   double now = 0;
   double end = 0;
@@ -18,13 +18,9 @@ struct Clock {
 };
 
 Clock ClockOf(const v1::Schedule& schedule, const StepPlan& plan, int64_t step) {
-  const auto per_epoch = static_cast<double>(plan.steps_per_epoch);
-  const double warmup = static_cast<double>(schedule.warmup_steps()) + schedule.warmup_epochs() * per_epoch;
-  if (!schedule.per_epoch()) {
-    return {static_cast<double>(step), static_cast<double>(plan.total_steps), std::round(warmup)};
-  }
-  const double epochs = std::ceil(static_cast<double>(plan.total_steps) / per_epoch);
-  return {std::floor(static_cast<double>(step) / per_epoch), epochs, std::round(warmup / per_epoch)};
+  const double epoch = static_cast<double>(plan.steps_per_epoch);
+  const double warmup = static_cast<double>(schedule.warmup_steps()) + schedule.warmup_epochs() * epoch;
+  return {static_cast<double>(step), static_cast<double>(plan.total_steps), std::round(warmup)};
 }
 
 // Half a cosine from `from` at share 0 to `to` at share 1.
@@ -32,13 +28,26 @@ double HalfCosine(double from, double to, double share) {
   return to + (from - to) * 0.5 * (1 + std::cos(std::numbers::pi * share));
 }
 
-// Follows PyTorch's OneCycleLR with its defaults.
-double OneCycle(double highest, const Clock& clock) {
-  constexpr double kRising = 0.3, kStart = 25, kEnd = 1e4;
-  const double top = kRising * clock.end - 1, last = clock.end - 1;
-  const double first = highest / kStart;
-  if (clock.now <= top) return HalfCosine(first, highest, top > 0 ? clock.now / top : 1);
-  return HalfCosine(highest, first / kEnd, (clock.now - top) / std::max(1e-9, last - top));
+// Half a cosine from `start` to `top` over the first quarter of the steps, then one to `end`, as fastai's
+// fit_one_cycle.
+double OneCycle(double start, double top, double end, const Clock& clock) {
+  constexpr double kRising = 0.25;
+  const double share = clock.now / clock.end;
+  return share < kRising ? HalfCosine(start, top, share / kRising)
+                         : HalfCosine(top, end, (share - kRising) / (1 - kRising));
+}
+
+// timm's CosineLRScheduler, advanced after every epoch with the number of that epoch: the first two epochs have the
+// rate of tick 0. The cosine begins at tick 0, below the warm-up.
+double TimmCosine(const v1::Schedule& schedule, const StepPlan& plan, int64_t step, double highest) {
+  const int64_t epoch = step / plan.steps_per_epoch;
+  const double tick = static_cast<double>(std::max<int64_t>(0, epoch - 1));
+  if (tick < schedule.warmup_epochs()) {
+    const double from = std::min(schedule.warmup_from(), highest);
+    return from + (highest - from) * tick / schedule.warmup_epochs();
+  }
+  const double epochs = std::ceil(static_cast<double>(plan.total_steps) / static_cast<double>(plan.steps_per_epoch));
+  return HalfCosine(highest, std::min(schedule.min_lr(), highest), tick / epochs);
 }
 
 double AfterMilestones(const v1::Schedule& schedule, const StepPlan& plan, int64_t step, double lr) {
@@ -83,11 +92,15 @@ bool WarmsUpToTheEnd(const v1::Recipe& recipe, const StepPlan& plan) {
 double LearningRate(const v1::Recipe& recipe, const StepPlan& plan, int64_t step) {
   const v1::Schedule& schedule = recipe.schedule();
   const double scale = recipe.optimizer().per_512() ? static_cast<double>(plan.samples_per_step()) / 512 : 1;
-  const double highest = recipe.optimizer().lr() * scale, lowest = schedule.min_lr() * scale;
+  const double highest = recipe.optimizer().lr() * scale;
   const Clock clock = ClockOf(schedule, plan, step);
-  if (schedule.kind() == v1::Schedule::ONE_CYCLE) return OneCycle(highest, clock);
+  if (schedule.kind() == v1::Schedule::ONE_CYCLE) return OneCycle(highest / 25, highest, highest / 1e5, clock);
+  if (schedule.kind() == v1::Schedule::TIMM_COSINE) return TimmCosine(schedule, plan, step, highest);
+  if (schedule.kind() == v1::Schedule::WARMUP_TIMES_COSINE) {
+    return HalfCosine(highest, 0, clock.now / clock.end) * std::min(1.0, clock.now / std::max(1.0, clock.warmup));
+  }
   if (clock.now < clock.warmup) {
-    const double from = schedule.warmup_from() * scale;
+    const double from = std::min(schedule.warmup_from(), highest);
     return from + (highest - from) * (clock.now + 1) / clock.warmup;
   }
   switch (schedule.kind()) {
@@ -98,8 +111,14 @@ double LearningRate(const v1::Recipe& recipe, const StepPlan& plan, int64_t step
     case v1::Schedule::INVERSE_SQUARE_ROOT:
       return highest * std::sqrt(std::max(1.0, clock.warmup) / (clock.now + 1));
     default:
-      return HalfCosine(highest, lowest, (clock.now - clock.warmup) / std::max(1.0, clock.end - clock.warmup));
+      return HalfCosine(highest, std::min(schedule.min_lr(), highest),
+                        (clock.now - clock.warmup) / std::max(1.0, clock.end - clock.warmup));
   }
+}
+
+std::optional<double> CycledBeta1(const v1::Recipe& recipe, const StepPlan& plan, int64_t step) {
+  if (recipe.schedule().kind() != v1::Schedule::ONE_CYCLE) return std::nullopt;
+  return OneCycle(0.95, 0.85, 0.95, ClockOf(recipe.schedule(), plan, step));
 }
 
 }  // namespace vitrine

@@ -3,6 +3,7 @@
 #define VITRINE_TRAINER_OPTIMISE_SCHEDULE_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -33,9 +34,12 @@ std::string SmallerStepWarning(const v1::Recipe& recipe, const StepPlan& plan, i
 // True if the rate never decays, because the warm-up is as long as the run.
 bool WarmsUpToTheEnd(const v1::Recipe& recipe, const StepPlan& plan);
 
-// Returns the learning rate of step 0 <= step < plan.total_steps. A warm-up over n steps gives lr / n, 2 lr / n, ...,
-// lr, so the first rate is above 0. The last step of the cosine is just above min_lr.
+// Returns the learning rate of step 0 <= step < plan.total_steps; see Schedule.Kind. A warm-up over n steps gives lr /
+// n, 2 lr / n, ..., lr, so the first rate is above 0. The last step of the cosine is just above min_lr.
 double LearningRate(const v1::Recipe& recipe, const StepPlan& plan, int64_t step);
+
+// Returns beta1 of this step if the schedule changes it together with the rate.
+std::optional<double> CycledBeta1(const v1::Recipe& recipe, const StepPlan& plan, int64_t step);
 
 }  // namespace vitrine
 

@@ -57,7 +57,7 @@ void CheckOptimizer(const v1::Optimizer& optimizer, Rules& rules) {
 void CheckSchedule(const v1::Recipe& recipe, Rules& rules) {
   const v1::Schedule& schedule = recipe.schedule();
   rules.Check(v1::Schedule::Kind_IsValid(schedule.kind()), "schedule.kind", schedule.kind(),
-              "COSINE, CONSTANT, MULTI_STEP, ONE_CYCLE or INVERSE_SQUARE_ROOT");
+              "COSINE, CONSTANT, MULTI_STEP, ONE_CYCLE, INVERSE_SQUARE_ROOT, TIMM_COSINE or WARMUP_TIMES_COSINE");
   rules.NotNegative("schedule.warmup_steps", schedule.warmup_steps());
   rules.NotNegative("schedule.warmup_epochs", schedule.warmup_epochs());
   for (const auto& [field, value] :
@@ -69,6 +69,10 @@ void CheckSchedule(const v1::Recipe& recipe, Rules& rules) {
               "above 0 for INVERSE_SQUARE_ROOT, which begins at the end of the warm-up");
   rules.Check(schedule.kind() != v1::Schedule::ONE_CYCLE || !warms, "schedule.warmup_steps", "set",
               "0 for ONE_CYCLE, which has its own warm-up");
+  rules.Check(schedule.kind() != v1::Schedule::ONE_CYCLE || !recipe.optimizer().has_beta1(), "optimizer.beta1", "set",
+              "unset for ONE_CYCLE, which changes it");
+  rules.Check(schedule.kind() != v1::Schedule::TIMM_COSINE || schedule.warmup_steps() == 0, "schedule.warmup_steps",
+              schedule.warmup_steps(), "0 for TIMM_COSINE, which changes the rate with epochs; see warmup_epochs");
   const bool steps = schedule.kind() == v1::Schedule::MULTI_STEP;
   rules.Check(steps == !schedule.milestones().empty(), "schedule.milestones", schedule.milestones_size(),
               "one or more for MULTI_STEP, none otherwise");
@@ -76,8 +80,10 @@ void CheckSchedule(const v1::Recipe& recipe, Rules& rules) {
   if (schedule.has_gamma()) {
     rules.Check(schedule.gamma() > 0 && schedule.gamma() <= 1, "schedule.gamma", schedule.gamma(), "above 0, up to 1");
   }
-  const bool cosine = schedule.kind() == v1::Schedule::COSINE || schedule.kind() == v1::Schedule::KIND_UNSPECIFIED;
-  rules.Check(cosine || schedule.min_lr() == 0, "schedule.min_lr", schedule.min_lr(), "0, except for COSINE");
+  const bool cosine = schedule.kind() == v1::Schedule::COSINE || schedule.kind() == v1::Schedule::TIMM_COSINE ||
+                      schedule.kind() == v1::Schedule::KIND_UNSPECIFIED;
+  rules.Check(cosine || schedule.min_lr() == 0, "schedule.min_lr", schedule.min_lr(),
+              "0, except for COSINE and TIMM_COSINE");
   rules.Check(std::is_sorted(schedule.milestones().begin(), schedule.milestones().end()), "schedule.milestones",
               "unsorted", "rising epochs");
 }
@@ -116,6 +122,7 @@ void CheckRegularisation(const v1::Recipe& recipe, Rules& rules) {
   rules.Probability("dropouts.mlp", rates.mlp());
   rules.Probability("dropouts.attention", rates.attention());
   rules.Probability("drop_path", recipe.drop_path());
+  rules.Share("evaluation_crop", recipe.evaluation_crop());
   rules.Probability("ema_decay", recipe.ema_decay());
   const v1::Mixing& mixing = recipe.mixing();
   rules.NotNegative("mixing.mixup_alpha", mixing.mixup_alpha());
@@ -158,6 +165,7 @@ void CheckSequence(const v1::Recipe& recipe, Rules& rules) {
   const std::string range = "unset if `sequence` is set";
   rules.Check(recipe.sizes().empty() && recipe.evaluation_sizes().empty(), "sizes", "set", range);
   rules.Check(!recipe.has_augmentation(), "augmentation", "set", range);
+  rules.Check(!recipe.drop_path_by_depth(), "drop_path_by_depth", "true", range);
   rules.Check(!recipe.has_mixing(), "mixing", "set", range);
   rules.Check(!recipe.has_distillation(), "distillation", "set", range);
   rules.Check(!recipe.has_start(), "start", "set", range);

@@ -1,0 +1,22 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""decayed.py > tests/golden/decayed.txt: the parameters that the programs of XCiT and DeiT decay, under timm's names.
+
+Both pass the model's no_weight_decay() to add_weight_decay of timm 0.4.9, whose rule this is. XCiT's own model spares
+pos_embed, cls_token and dist_token (xcit.py at 82f5291f412604970c39a912586e008ec009cdca), DeiT's the same. The temperature of
+an attention, though its module lists it, is decayed: timm asks only the whole model.
+"""
+import timm
+
+SPARED = {"pos_embed", "cls_token", "dist_token"}
+
+
+def main():
+    for arch in ("xcit_nano_12_p16_224", "vit_tiny_patch16_224"):
+        for name, parameter in timm.create_model(arch).named_parameters():
+            if not (len(parameter.shape) == 1 or name.endswith(".bias") or name in SPARED):
+                print(arch, name)
+
+
+if __name__ == "__main__":
+    main()
