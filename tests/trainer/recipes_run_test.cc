@@ -50,8 +50,9 @@ v1::Recipe Shortened(v1::Recipe recipe) {
   recipe.set_epochs(1);
   recipe.clear_evaluate_every();
   recipe.clear_validation_share();
+  const bool is_fixed = !recipe.model().empty() && ConfigOf(recipe)->preprocessing().has_fixed();
   for (v1::TrainingSize& size : *recipe.mutable_sizes()) {
-    if (size.height() < 200) continue;
+    if (size.height() < 200 || is_fixed) continue;
     size.set_height(size.height() / 2);
     size.set_width(size.width() / 2);
   }
