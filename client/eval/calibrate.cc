@@ -13,7 +13,7 @@
 #include "client/eval/temperature.h"
 #include "common/charts/calibration.h"
 #include "common/charts/html/data_table.h"
-#include "common/charts/proportion.h"
+#include "common/statistics/proportion.h"
 #include "common/status_macros.h"
 
 namespace vitrine {

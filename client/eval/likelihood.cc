@@ -5,6 +5,8 @@
 #include <cmath>
 #include <limits>
 
+#include "common/statistics/paired.h"
+
 namespace vitrine {
 namespace {
 
@@ -41,15 +43,11 @@ double BrierScore(const Likelihood& likelihood) {
 }
 
 MeanScore MeanOf(const std::vector<double>& values, double least, double most) {
-  constexpr double kZ = 1.959963984540054;  // the normal distribution's 97.5 % quantile
-  const double n = static_cast<double>(values.size());
-  double sum = 0, squares = 0;
-  for (const double value : values) sum += value;
-  MeanScore score{.mean = sum / n};
-  if (values.size() < 2) return score;
-  for (const double value : values) squares += (value - score.mean) * (value - score.mean);
-  const double half = kZ * std::sqrt(squares / (n - 1) / n);
-  score.interval = Interval{.low = std::max(least, score.mean - half), .high = std::min(most, score.mean + half)};
+  const MeanEstimate estimate = EstimateMean(values);
+  MeanScore score{.mean = estimate.mean, .interval = estimate.interval};
+  if (score.interval.has_value()) {
+    *score.interval = {.low = std::max(least, score.interval->low), .high = std::min(most, score.interval->high)};
+  }
   return score;
 }
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "client/eval/prediction.h"
-#include "common/charts/proportion.h"
+#include "common/statistics/interval.h"
 
 namespace vitrine {
 
@@ -28,8 +28,8 @@ double NegativeLogLikelihood(const Likelihood& likelihood);
 // 1950, equation 2).
 double BrierScore(const Likelihood& likelihood);
 
-// A mean over images with its 95 % confidence interval: mean +- 1.96 standard errors, clamped to `least` and `most`.
-// The interval is nullopt for fewer than two values.
+// A mean over images with its 95 % confidence interval by Student's t, clamped to `least` and `most`. The interval is
+// nullopt for fewer than two values.
 struct MeanScore {
   double mean = 0;
   std::optional<Interval> interval = {};

@@ -7,5 +7,5 @@ set(eval_sources
   eval/run/run_progress.cc eval/run/run_server.cc eval/shard.cc eval/summary.cc eval/temperature.cc)
 list(APPEND eval_sources
   eval/compare/compare.cc eval/compare/compare_page.cc eval/compare/compare_print.cc eval/distance.cc
-  eval/compare/holm.cc eval/page/look.cc eval/compare/mcnemar.cc eval/page/page.cc eval/page/page_answers.cc
-  eval/page/page_facts.cc eval/compare/study.cc eval/compare/study_differences.cc eval/compare/study_page.cc)
+  eval/page/look.cc eval/page/page.cc eval/page/page_answers.cc eval/page/page_facts.cc eval/compare/study.cc
+  eval/compare/study_differences.cc eval/compare/study_page.cc)

@@ -14,7 +14,7 @@
 #include "client/commands/output/text.h"
 #include "client/eval/page/page_sections.h"
 #include "common/charts/html/data_table.h"
-#include "common/charts/proportion.h"
+#include "common/statistics/proportion.h"
 
 namespace vitrine {
 namespace {

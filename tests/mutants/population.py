@@ -10,7 +10,7 @@ import faults
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 SOURCES = {".cc", ".cuh"}  # a header of kernels holds whole functions
-ROOMS = ["server", "models", "client", "common/drawing", "common/charts"]
+ROOMS = ["server", "models", "client", "common/drawing", "common/charts", "common/statistics"]
 
 
 def files(wanted=()):

@@ -9,7 +9,8 @@
 #include <unordered_map>
 
 #include "absl/strings/str_cat.h"
-#include "client/eval/compare/holm.h"
+#include "common/statistics/holm.h"
+#include "common/statistics/significance.h"
 #include "common/status_macros.h"
 
 namespace vitrine {

@@ -10,11 +10,11 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "client/eval/compare/mcnemar.h"
 #include "client/eval/evaluation.h"
 #include "client/eval/likelihood.h"
 #include "client/eval/metrics.h"
 #include "common/charts/html/data_table.h"
+#include "common/statistics/mcnemar.h"
 
 namespace vitrine {
 
@@ -75,8 +75,6 @@ bool IsWorse(const Comparison& comparison);
 std::string VerdictInWords(const Comparison& comparison);
 // Returns "kv version 4 at 32x32".
 std::string RunTitle(const Evaluation& evaluation);
-// Returns "0.0312" or "3.2e-05".
-std::string PText(double p);
 // Returns "9,998 images were answered by both; ...".
 std::string ImagesInWords(const Comparison& comparison);
 

@@ -12,6 +12,7 @@
 #include "common/charts/histogram.h"
 #include "common/charts/html/html.h"
 #include "common/charts/shaded_matrix.h"
+#include "common/statistics/significance.h"
 
 namespace vitrine {
 namespace {

@@ -7,6 +7,7 @@
 #include "client/commands/output/text.h"
 #include "client/eval/compare/compare.h"
 #include "client/eval/page/page_sections.h"
+#include "common/statistics/significance.h"
 
 namespace vitrine {
 namespace {
@@ -147,10 +148,6 @@ std::string RunInWords(const char* which, const Evaluation& evaluation) {
 }
 
 }  // namespace
-
-std::string PText(double p) {
-  return p < 1e-4 ? absl::StrFormat("%.1e", p) : absl::StrFormat("%.4f", p);
-}
 
 std::string VerdictInWords(const Comparison& comparison) {
   const McNemar& test = comparison.test;

@@ -3,8 +3,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/eval/compare/compare.h"
-#include "client/eval/compare/holm.h"
 #include "client/eval/page/page_sections.h"
+#include "common/statistics/holm.h"
+#include "common/statistics/significance.h"
 
 namespace vitrine {
 namespace {

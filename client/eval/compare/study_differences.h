@@ -6,9 +6,9 @@
 #include <optional>
 #include <vector>
 
-#include "client/eval/compare/mcnemar.h"
 #include "client/eval/compare/study.h"
 #include "common/charts/html/data_table.h"
+#include "common/statistics/mcnemar.h"
 
 namespace vitrine {
 

@@ -13,9 +13,9 @@
 #include "client/eval/compare/study_differences.h"
 #include "client/eval/page/page_sections.h"
 #include "common/charts/html/html.h"
-#include "common/charts/proportion.h"
 #include "common/charts/scatter.h"
 #include "common/file/replace.h"
+#include "common/statistics/proportion.h"
 #include "common/status_macros.h"
 
 namespace vitrine {

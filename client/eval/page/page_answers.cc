@@ -11,7 +11,7 @@
 #include "common/charts/confusion.h"
 #include "common/charts/histogram.h"
 #include "common/charts/html/data_table.h"
-#include "common/charts/proportion.h"
+#include "common/statistics/proportion.h"
 
 namespace vitrine {
 namespace {

@@ -12,9 +12,9 @@
 #include "common/charts/curves.h"
 #include "common/charts/histogram.h"
 #include "common/charts/html/data_table.h"
-#include "common/charts/proportion.h"
 #include "common/drawing/input_words.h"
 #include "common/drawing/licence_words.h"
+#include "common/statistics/proportion.h"
 
 namespace vitrine {
 namespace {

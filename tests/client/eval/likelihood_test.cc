@@ -24,17 +24,17 @@ Evaluation MadeDistributions() {
 }
 
 // Computed with scikit-learn 1.9.1 and scipy 1.17.1: log_loss(y, P, labels=[0, 1, 2]), brier_score_loss(y, P,
-// labels=[0, 1, 2], scale_by_half=False), and norm.interval(0.95, loc=mean, scale=sem(values)) over the values per
-// image.
+// labels=[0, 1, 2], scale_by_half=False), and ttest_1samp(values, 0).confidence_interval(0.95) over the values per
+// image, at least 0.
 TEST(Likelihood, MeansAgreeWithScikitLearnAndIntervalsWithScipy) {
   const EvaluationMetrics metrics = ComputeMetrics(MadeDistributions());
   ASSERT_TRUE(metrics.nll.has_value() && metrics.brier.has_value());
   EXPECT_NEAR(metrics.nll->mean, 0.7773898735752061, 1e-7);
-  EXPECT_NEAR(metrics.nll->interval->low, 0.2582780189542263, 1e-7);
-  EXPECT_NEAR(metrics.nll->interval->high, 1.2965017281961857, 1e-7);
+  EXPECT_NEAR(metrics.nll->interval->low, 0.04202658160594308, 1e-7);
+  EXPECT_NEAR(metrics.nll->interval->high, 1.512753165544469, 1e-7);
   EXPECT_NEAR(metrics.brier->mean, 0.4671875, 1e-7);
-  EXPECT_NEAR(metrics.brier->interval->low, 0.08443103650547806, 1e-7);
-  EXPECT_NEAR(metrics.brier->interval->high, 0.8499439634945218, 1e-7);
+  EXPECT_NEAR(metrics.brier->interval->low, 0.0, 1e-7);
+  EXPECT_NEAR(metrics.brier->interval->high, 1.0093925190384332, 1e-7);
 }
 
 TEST(Likelihood, IsThatOfAllClassesOrNone) {
@@ -72,12 +72,12 @@ TEST(Likelihood, OneAnswerWithoutItLeavesTheScoresOut) {
   EXPECT_FALSE(ComputeMetrics(MadeEvaluation({})).nll.has_value());
 }
 
-// Computed with norm.interval(0.95, loc=mean, scale=sem([1, 2, 4])) of scipy 1.17.1.
+// Computed with ttest_1samp([1, 2, 4], 0).confidence_interval(0.95) of scipy 1.17.1.
 TEST(MeanScore, AgreesWithScipy) {
   const MeanScore score = MeanOf({1, 2, 4}, -10, 10);
   EXPECT_NEAR(score.mean, 7.0 / 3, 1e-12);
-  EXPECT_NEAR(score.interval->low, 0.6048075727545912, 1e-12);
-  EXPECT_NEAR(score.interval->high, 4.061859093912076, 1e-12);
+  EXPECT_NEAR(score.interval->low, -1.4612497002634255, 1e-12);
+  EXPECT_NEAR(score.interval->high, 6.1279163669300925, 1e-12);
 }
 
 TEST(MeanScore, OneValueHasNoInterval) {

@@ -93,11 +93,11 @@ TEST(Summary, HasScoresOfDistributionsOrSaysThatItHasNone) {
   evaluation.predictions[0].likelihood = Likelihood{.right = 0.5F, .squares = 0.5F};
   evaluation.predictions[1].likelihood = Likelihood{.right = 0.25F, .squares = 0.625F};
   EXPECT_EQ(scores()["nll"], 1.03972);
-  EXPECT_EQ(scores()["nll_interval"].dump(), "[0.36045,1.71899]");
+  EXPECT_EQ(scores()["nll_interval"].dump(), "[0.0,5.44336]");
   EXPECT_EQ(scores()["brier"], 0.8125);
   EXPECT_EQ(scores()["top1_interval"].dump(), "[0.34238,1.0]");
   EXPECT_EQ(scores()["top5_interval"].dump(), "[0.34238,1.0]");
-  EXPECT_THAT(TextOf(evaluation), HasSubstr("   NLL 1.0397 (0.3604 to 1.7190)   Brier 0.8125 ("));
+  EXPECT_THAT(TextOf(evaluation), HasSubstr("   NLL 1.0397 (0.0000 to 5.4434)   Brier 0.8125 ("));
 }
 
 TEST(WhatIsMissing, NamesThreeOfAKind) {

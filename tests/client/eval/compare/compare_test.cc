@@ -96,12 +96,6 @@ TEST(Compare, LabelsThatTheDataHasNotAreNamedByTheirNumber) {
   EXPECT_THAT(labels, ::testing::UnorderedElementsAre("class 3", "class -1", "dog", "owl"));
 }
 
-TEST(PText, HasFourDigitsOrAPower) {
-  EXPECT_EQ(PText(0.05), "0.0500");
-  EXPECT_EQ(PText(1e-4), "0.0001");
-  EXPECT_EQ(PText(0.99e-4), "9.9e-05");
-}
-
 TEST(Compare, RefusesOtherData) {
   const Evaluation first = First();
   Evaluation other = Second();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "client/eval/compare/holm.h"
+#include "common/statistics/holm.h"
 
 #include <algorithm>
 #include <cstddef>

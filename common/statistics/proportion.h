@@ -1,16 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef VITRINE_COMMON_CHARTS_PROPORTION_H_
-#define VITRINE_COMMON_CHARTS_PROPORTION_H_
+#ifndef VITRINE_COMMON_STATISTICS_PROPORTION_H_
+#define VITRINE_COMMON_STATISTICS_PROPORTION_H_
 
 #include <cstdint>
 
-namespace vitrine {
+#include "common/statistics/interval.h"
 
-// Closed interval.
-struct Interval {
-  double low = 0;
-  double high = 0;
-};
+namespace vitrine {
 
 // Returns the 95 % confidence interval of a probability after `successes` in `trials`: the score interval of Wilson
 // (1927), equation 4 in Brown, Cai and DasGupta (2001). The interval lies within 0 to 1; without trials it is 0 to 1.
@@ -18,4 +14,4 @@ Interval WilsonInterval(int64_t successes, int64_t trials);
 
 }  // namespace vitrine
 
-#endif  // VITRINE_COMMON_CHARTS_PROPORTION_H_
+#endif  // VITRINE_COMMON_STATISTICS_PROPORTION_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "client/eval/compare/mcnemar.h"
+#include "common/statistics/mcnemar.h"
 
 #include <gtest/gtest.h>
 

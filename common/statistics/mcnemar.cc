@@ -1,23 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "client/eval/compare/mcnemar.h"
+#include "common/statistics/mcnemar.h"
 
 #include <algorithm>
 #include <cmath>
+
+#include "common/statistics/sign_test.h"
 
 namespace vitrine {
 namespace {
 
 constexpr int64_t kExactBelow = 25;
-
-// Returns the probability of at most `successes` heads in `trials` tosses of a fair coin.
-double BinomialTail(int64_t successes, int64_t trials) {
-  double sum = 0, term = std::pow(0.5, static_cast<double>(trials));
-  for (int64_t i = 0; i <= successes; ++i) {
-    sum += term;
-    term *= static_cast<double>(trials - i) / static_cast<double>(i + 1);
-  }
-  return sum;
-}
 
 // Returns the correlation of correctness, with the continuity correction of Newcombe's method 10.
 double Correlation(const PairedCounts& counts) {
@@ -36,8 +28,7 @@ McNemar TestMcNemar(const PairedCounts& counts) {
   const int64_t disagreements = counts.only_first + counts.only_second;
   McNemar test;
   if (disagreements < kExactBelow) {
-    const int64_t fewer = std::min(counts.only_first, counts.only_second);
-    test.p = std::min(1.0, 2 * BinomialTail(fewer, disagreements));
+    test.p = SignTest(counts.only_first, counts.only_second);
     return test;
   }
   test.exact = false;

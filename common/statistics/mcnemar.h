@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef VITRINE_CLIENT_EVAL_COMPARE_MCNEMAR_H_
-#define VITRINE_CLIENT_EVAL_COMPARE_MCNEMAR_H_
+#ifndef VITRINE_COMMON_STATISTICS_MCNEMAR_H_
+#define VITRINE_COMMON_STATISTICS_MCNEMAR_H_
 
 #include <cstdint>
 
-#include "common/charts/proportion.h"
+#include "common/statistics/proportion.h"
 
 namespace vitrine {
 
@@ -36,4 +36,4 @@ Interval PairedDifferenceInterval(const PairedCounts& counts);
 
 }  // namespace vitrine
 
-#endif  // VITRINE_CLIENT_EVAL_COMPARE_MCNEMAR_H_
+#endif  // VITRINE_COMMON_STATISTICS_MCNEMAR_H_

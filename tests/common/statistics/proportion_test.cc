@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "common/charts/proportion.h"
+#include "common/statistics/proportion.h"
 
 #include <gtest/gtest.h>
 

@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef VITRINE_CLIENT_EVAL_COMPARE_HOLM_H_
-#define VITRINE_CLIENT_EVAL_COMPARE_HOLM_H_
+#ifndef VITRINE_COMMON_STATISTICS_HOLM_H_
+#define VITRINE_COMMON_STATISTICS_HOLM_H_
 
 #include <vector>
 
 namespace vitrine {
-
-// Significance level: a (corrected) p-value below it shows a difference.
-inline constexpr double kSignificantP = 0.05;
 
 // Returns the adjusted p-values of Holm (1979, Scandinavian Journal of Statistics 6, 65-70), in the given order. If
 // every test with a value below 0.05 is called a difference, the probability that one or more of these are false is at
@@ -16,4 +13,4 @@ std::vector<double> HolmAdjusted(const std::vector<double>& p);
 
 }  // namespace vitrine
 
-#endif  // VITRINE_CLIENT_EVAL_COMPARE_HOLM_H_
+#endif  // VITRINE_COMMON_STATISTICS_HOLM_H_

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_COMMON_STATISTICS_PAIRED_H_
+#define VITRINE_COMMON_STATISTICS_PAIRED_H_
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "common/statistics/interval.h"
+
+namespace vitrine {
+
+// A mean of independent values.
+struct MeanEstimate {
+  int64_t n = 0;
+  double mean = 0;
+  double deviation = 0;                   // of the sample (divisor n - 1); 0 if the values differ by rounding only
+  std::optional<Interval> interval = {};  // 95 % by Student's t; nullopt for fewer than two values
+};
+// Without values, the mean is 0.
+MeanEstimate EstimateMean(std::span<const double> values);
+
+// Result of a comparison, from its corrected p-values.
+enum class Finding {
+  kUndecided,
+  kAbove,  // the mean difference is above 0
+  kBelow,
+  kEquivalent,  // the mean difference is within the margin, whether or not it is 0
+};
+
+// Fewer pairs show nothing.
+inline constexpr int64_t kFewestPairs = 3;
+// Below this number of pairs, a t test alone shows no difference: all differences must also have one sign.
+inline constexpr int64_t kFewPairs = 6;
+
+// Comparison of two settings by the differences of pairs: results that share everything else, for example the seed.
+struct PairedTest {
+  MeanEstimate difference = {};
+  double p = 1;              // two-sided, that the mean is 0: t test; sign test if all differences are equal
+  double sign_p = 1;         // two-sided sign test
+  double equivalence_p = 1;  // that the mean is not within the margin (two one-sided tests); 1 without a margin
+  // p and equivalence_p, each corrected for the number of comparisons in the table by Holm's method.
+  double p_holm = 1;
+  double equivalence_p_holm = 1;
+  Finding finding = Finding::kUndecided;
+  // Number of pairs that would probably decide; nullopt if it is decided, if the data show no spread or no difference,
+  // or above a million.
+  std::optional<int64_t> needed = {};
+};
+
+// Tests all comparisons of one table, each given by the differences of its pairs. `margin` > 0 is the smallest
+// difference that matters; 0 tests no equivalence. The probability that any difference in the table is found where
+// there is none is at most 5 %, and the same holds for equivalences.
+std::vector<PairedTest> TestPaired(std::span<const std::vector<double>> comparisons, double margin = 0);
+
+// Returns the number of pairs with which a t test at one-sided level `tail` shows a mean at `distance` from its
+// hypothesis with a probability of 80 %: at least kFewestPairs, and at most one more than the exact number. nullopt:
+// above a million, or one of the arguments is 0.
+std::optional<int64_t> PairsNeeded(double deviation, double distance, double tail);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_COMMON_STATISTICS_PAIRED_H_
