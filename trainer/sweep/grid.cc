@@ -199,11 +199,13 @@ absl::StatusOr<v1::Sweep> ReadSweep(const std::filesystem::path& file) {
 absl::StatusOr<SweepGrid> ExpandSweep(const v1::Sweep& sweep) {
   if (sweep.recipe().empty()) return Refuse("recipe", "is missing; set the name of a bundled recipe, or a path");
   if (sweep.epochs() < 0) return Refuse("epochs", absl::StrCat(sweep.epochs(), " is below 0"));
+  if (!(sweep.margin() >= 0)) return Refuse("margin", absl::StrCat(sweep.margin(), " is below 0"));
   SweepGrid grid{.name = sweep.name(),
                  .description = sweep.description(),
                  .recipe = sweep.recipe(),
                  .metric = sweep.metric(),
-                 .lower_is_better = sweep.lower_is_better()};
+                 .lower_is_better = sweep.lower_is_better(),
+                 .margin = sweep.margin()};
   ASSIGN_OR_RETURN(v1::Recipe recipe, FindRecipe(sweep.recipe()));
   if (grid.metric.empty()) grid.metric = recipe.has_sequence() ? kSequenceMetric : kImageMetric;
   std::vector<std::string> common(sweep.set().begin(), sweep.set().end());

@@ -35,6 +35,7 @@ struct SweepGrid {
   std::string recipe;  // name of a bundled recipe, or a path
   std::string metric;
   bool lower_is_better = false;
+  double margin = 0;                   // smallest difference of the metric that matters; 0: none given
   std::vector<std::string> axes = {};  // axis headings
   std::vector<uint64_t> seeds = {};
   std::vector<SweepPoint> points = {};  // the last axis varies fastest

@@ -2,13 +2,13 @@
 #include "trainer/sweep/results.h"
 
 #include <algorithm>
-#include <cmath>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "common/statistics/paired.h"
 #include "common/status_macros.h"
 
 namespace vitrine {
@@ -23,38 +23,37 @@ double NumberAt(const nlohmann::json& object, const char* name) {
 void Complete(const SweepGrid& grid, PointSummary& point) {
   point.missing = grid.seeds.size() - point.seeds.size();
   if (point.seeds.empty()) return;
-  const double count = static_cast<double>(point.seeds.size());
-  point.lowest = point.highest = point.seeds[0].score;
+  std::vector<double> scores;
   for (const SeedScore& seed : point.seeds) {
-    point.mean += seed.score / count;
-    point.seconds += seed.seconds / count;
-    point.lowest = std::min(point.lowest, seed.score);
-    point.highest = std::max(point.highest, seed.score);
+    scores.push_back(seed.score);
+    point.seconds += seed.seconds / static_cast<double>(point.seeds.size());
   }
-  if (point.seeds.size() < 2) return;
-  double squares = 0;
-  for (const SeedScore& seed : point.seeds) squares += (seed.score - point.mean) * (seed.score - point.mean);
-  point.deviation = std::sqrt(squares / (count - 1));
+  const MeanEstimate estimate = EstimateMean(scores);
+  point.mean = estimate.mean;
+  point.deviation = estimate.deviation;
+  point.lowest = std::ranges::min(scores);
+  point.highest = std::ranges::max(scores);
 }
 
-// Returns the 97.5 % point of Student's t, by expansion around the normal distribution (Abramowitz and Stegun 26.7.5).
-// From two degrees of freedom on, the error is within 3 %.
-double TwoSidedFivePercent(double freedom) {
-  const double z = 1.959964, z3 = z * z * z, z5 = z3 * z * z, z7 = z5 * z * z;
-  return z + (z3 + z) / (4 * freedom) + (5 * z5 + 16 * z3 + 3 * z) / (96 * freedom * freedom) +
-         (3 * z7 + 19 * z5 + 17 * z3 - 15 * z) / (384 * freedom * freedom * freedom);
+// Returns the differences of the runs that share a seed, `second` minus `first`.
+std::vector<double> PairsOf(const PointSummary& first, const PointSummary& second) {
+  std::vector<double> differences;
+  for (const SeedScore& of_first : first.seeds) {
+    for (const SeedScore& of_second : second.seeds) {
+      if (of_first.seed == of_second.seed) differences.push_back(of_second.score - of_first.score);
+    }
+  }
+  return differences;
 }
 
-// True if the means differ by more than chance: Welch's test at 5 %, with at least three runs each.
-bool Differ(const PointSummary& a, const PointSummary& b) {
-  constexpr size_t kFewest = 3;
-  if (a.seeds.size() < kFewest || b.seeds.size() < kFewest) return false;
-  const double n = static_cast<double>(a.seeds.size()), m = static_cast<double>(b.seeds.size());
-  const double v = a.deviation * a.deviation / n, w = b.deviation * b.deviation / m;
-  const double difference = std::abs(a.mean - b.mean);
-  if (v + w == 0) return difference > 0;
-  const double freedom = (v + w) * (v + w) / (v * v / (n - 1) + w * w / (m - 1));
-  return difference > TwoSidedFivePercent(freedom) * std::sqrt(v + w);
+// Returns true if all other complete points are significantly worse than `best`.
+bool IsBest(const SweepGrid& grid, const std::vector<PointSummary>& points, const PointSummary& best) {
+  std::vector<std::vector<double>> others;
+  for (const PointSummary& point : points) {
+    if (&point != &best && point.missing == 0) others.push_back(PairsOf(point, best));
+  }
+  const Finding better = grid.lower_is_better ? Finding::kBelow : Finding::kAbove;
+  return std::ranges::all_of(TestPaired(others), [&](const PairedTest& test) { return test.finding == better; });
 }
 
 }  // namespace
@@ -111,8 +110,7 @@ absl::StatusOr<std::vector<PointSummary>> Summarise(const SweepGrid& grid,
     if (best == nullptr || gain > 0) best = &point;
   }
   if (best == nullptr) return points;
-  best->best = std::ranges::all_of(
-      points, [&](const PointSummary& point) { return &point == best || point.missing > 0 || Differ(*best, point); });
+  best->best = IsBest(grid, points, *best);
   return points;
 }
 

@@ -2,50 +2,31 @@
 #include "trainer/sweep/table.h"
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <fstream>
 #include <set>
 #include <system_error>
+#include <utility>
 
-#include "absl/strings/ascii.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "common/charts/grouped_dots.h"
 #include "common/charts/html/data_table.h"
+#include "common/file/replace.h"
 #include "common/status_macros.h"
+#include "trainer/sweep/effects.h"
+#include "trainer/sweep/words.h"
 
 namespace vitrine {
 namespace {
-
-struct Rows {
-  std::vector<DataTable::Column> columns;
-  std::vector<std::vector<Cell>> rows;
-};
-
-bool IsFraction(const std::string& metric) {
-  return absl::EndsWith(metric, "top1") || absl::EndsWith(metric, "top5") || absl::EndsWith(metric, "accuracy");
-}
-
-// Returns a heading: "test/top1 %".
-std::string HeadingOf(const std::string& metric) {
-  return IsFraction(metric) ? metric + " %" : metric;
-}
 
 double Shown(const std::string& metric, double value) {
   return IsFraction(metric) ? 100 * value : value;
 }
 
-std::string InWords(const std::string& metric, double value) {
-  return IsFraction(metric) ? absl::StrFormat("%.2f", 100 * value) : absl::StrFormat("%.4g", value);
-}
-
 // Returns the mean and, with several seeds, the deviation: "98.12 (0.21)". Fractions are in percent, to two decimals.
 std::string MeanInWords(const std::string& metric, const PointSummary& point) {
-  const std::string mean = InWords(metric, point.mean);
+  const std::string mean = ScoreInWords(metric, point.mean);
   if (point.seeds.size() < 2) return mean;
   return absl::StrCat(
       mean, " (",
@@ -66,7 +47,7 @@ std::vector<Cell> RowOf(const SweepGrid& grid, const SweepPoint& labels, const P
     row.insert(row.end(), 7, Cell::Nothing());
     return row;
   }
-  const auto number = [&](double value) { return Cell::Number(value, InWords(grid.metric, value)); };
+  const auto number = [&](double value) { return Cell::Number(value, ScoreInWords(grid.metric, value)); };
   row.push_back({point.mean, MeanInWords(grid.metric, point) + (point.best ? " *" : "  ")});
   row.push_back(point.seeds.size() < 2 ? Cell::Nothing() : number(point.deviation));
   row.push_back(number(point.lowest));
@@ -83,45 +64,42 @@ std::vector<Cell> RowOf(const SweepGrid& grid, const SweepPoint& labels, const P
   return row;
 }
 
-Rows RowsOf(const SweepGrid& grid, const std::vector<PointSummary>& points) {
-  Rows rows;
-  for (const std::string& axis : grid.axes) rows.columns.push_back({NameOf(axis), axis});
+DataTable TableOf(const SweepGrid& grid, const std::vector<PointSummary>& points) {
+  std::vector<DataTable::Column> columns;
+  for (const std::string& axis : grid.axes) columns.push_back({NameOf(axis), axis});
   const bool any_missing =
       std::any_of(points.begin(), points.end(), [](const PointSummary& point) { return point.missing > 0; });
-  rows.columns.insert(rows.columns.end(), {{"runs", "RUNS", true},
-                                           {"missing", any_missing ? "MISSING" : "", true},
-                                           {"mean", HeadingOf(grid.metric) + " MEAN (DEVIATION)  ", true},
-                                           {"deviation", "", true},
-                                           {"lowest", "LOWEST", true},
-                                           {"highest", "HIGHEST", true},
-                                           {"seconds", "SECONDS", true},
-                                           {"parameters", "PARAMETERS", true},
-                                           {"scores", ""}});
-  for (size_t i = 0; i < points.size(); ++i) rows.rows.push_back(RowOf(grid, grid.points[i], points[i]));
-  return rows;
+  columns.insert(columns.end(), {{"runs", "RUNS", true},
+                                 {"missing", any_missing ? "MISSING" : "", true},
+                                 {"mean", HeadingOf(grid.metric) + " MEAN (DEVIATION)  ", true},
+                                 {"deviation", "", true},
+                                 {"lowest", "LOWEST", true},
+                                 {"highest", "HIGHEST", true},
+                                 {"seconds", "SECONDS", true},
+                                 {"parameters", "PARAMETERS", true},
+                                 {"scores", ""}});
+  DataTable table(std::move(columns));
+  for (size_t i = 0; i < points.size(); ++i) table.Add(RowOf(grid, grid.points[i], points[i]));
+  return table;
 }
 
-std::string Markdown(const SweepGrid& grid, const Rows& rows) {
-  const auto plain = [](const std::string& text) {
-    return absl::StrReplaceAll(absl::StripAsciiWhitespace(text), {{"|", "\\|"}});
-  };
-  std::string head = "|", rule = "|", text;
-  for (const DataTable::Column& column : rows.columns) {
-    if (column.heading.empty()) continue;
-    absl::StrAppend(&head, " ", absl::AsciiStrToLower(plain(column.heading)), " |");
-    absl::StrAppend(&rule, column.right ? "---:|" : "---|");
-  }
-  for (const std::vector<Cell>& row : rows.rows) {
-    absl::StrAppend(&text, "|");
-    for (size_t i = 0; i < row.size(); ++i) {
-      if (!rows.columns[i].heading.empty()) absl::StrAppend(&text, " ", plain(row[i].text), " |");
-    }
-    absl::StrAppend(&text, "\n");
-  }
-  std::string title = absl::StrCat("# ", grid.name, "\n\n");
-  if (!grid.description.empty()) absl::StrAppend(&title, grid.description, "\n\n");
-  return absl::StrCat(title, head, "\n", rule, "\n", text, "\n\\* significantly best mean; sample deviation over ",
-                      grid.seeds.size(), " seeds\n");
+std::string Text(const SweepGrid& grid, const std::vector<PointSummary>& points) {
+  const std::string table = TableOf(grid, points).Print(OutputFormat::kTable);
+  const std::vector<ValueEffect> effects = EffectsOf(grid, points);
+  if (effects.empty()) return table;
+  return absl::StrCat(table, "\n", EffectsTable(grid, effects).Print(OutputFormat::kTable), "\n",
+                      EffectsInWords(grid, effects), "\n");
+}
+
+std::string Markdown(const SweepGrid& grid, const std::vector<PointSummary>& points) {
+  std::string text = absl::StrCat("# ", grid.name, "\n\n");
+  if (!grid.description.empty()) absl::StrAppend(&text, grid.description, "\n\n");
+  absl::StrAppend(&text, TableOf(grid, points).AsMarkdown(), "\n\\* significantly best mean; sample deviation over ",
+                  grid.seeds.size(), " seeds\n");
+  const std::vector<ValueEffect> effects = EffectsOf(grid, points);
+  if (effects.empty()) return text;
+  return absl::StrCat(text, "\n## Differences\n\n", EffectsInWords(grid, effects), "\n\n",
+                      EffectsTable(grid, effects).AsMarkdown());
 }
 
 // Returns all scores of every finished run.
@@ -154,13 +132,6 @@ std::string RunsCsv(const SweepGrid& grid, const SweepOutcome& outcome) {
   return table.Print(OutputFormat::kCsv);
 }
 
-absl::Status WriteText(const std::filesystem::path& file, const std::string& text) {
-  if (std::ofstream out(file, std::ios::binary); !(out << text) || !out.flush()) {
-    return absl::UnavailableError(absl::StrCat(file.string(), " cannot be written: ", std::strerror(errno)));
-  }
-  return absl::OkStatus();
-}
-
 size_t Find(std::vector<std::string>& names, const std::string& name) {
   const auto found = std::find(names.begin(), names.end(), name);
   if (found != names.end()) return static_cast<size_t>(found - names.begin());
@@ -171,13 +142,17 @@ size_t Find(std::vector<std::string>& names, const std::string& name) {
 }  // namespace
 
 std::string SweepTable(const SweepGrid& grid, const std::vector<PointSummary>& points, SweepFormat format) {
-  Rows rows = RowsOf(grid, points);
-  if (format == SweepFormat::kMarkdown) return Markdown(grid, rows);
-  DataTable table(rows.columns);
-  for (std::vector<Cell>& row : rows.rows) table.Add(std::move(row));
-  if (format == SweepFormat::kCsv) return table.Print(OutputFormat::kCsv);
-  if (format == SweepFormat::kJson) return table.Print(OutputFormat::kJson);
-  return table.Print(OutputFormat::kTable);
+  switch (format) {
+    case SweepFormat::kMarkdown:
+      return Markdown(grid, points);
+    case SweepFormat::kCsv:
+      return TableOf(grid, points).Print(OutputFormat::kCsv);
+    case SweepFormat::kJson:
+      return TableOf(grid, points).Print(OutputFormat::kJson);
+    case SweepFormat::kTable:
+      break;
+  }
+  return Text(grid, points);
 }
 
 absl::StatusOr<std::string> SweepPlot(const SweepGrid& grid, const std::vector<PointSummary>& points) {
@@ -210,12 +185,17 @@ absl::Status WriteSweepReport(const SweepGrid& grid, const std::vector<PointSumm
   std::filesystem::create_directories(folder, error);
   if (error) return absl::UnavailableError(absl::StrCat(folder.string(), ": ", error.message()));
   ASSIGN_OR_RETURN(const std::string plot, SweepPlot(grid, points));
-  RETURN_IF_ERROR(WriteText(folder / "table.txt", SweepTable(grid, points, SweepFormat::kTable)));
-  RETURN_IF_ERROR(WriteText(folder / "table.csv", SweepTable(grid, points, SweepFormat::kCsv)));
-  RETURN_IF_ERROR(WriteText(folder / "table.json", SweepTable(grid, points, SweepFormat::kJson)));
-  RETURN_IF_ERROR(WriteText(folder / "table.md", SweepTable(grid, points, SweepFormat::kMarkdown)));
-  RETURN_IF_ERROR(WriteText(folder / "runs.csv", RunsCsv(grid, outcome)));
-  return WriteText(folder / "plot.svg", plot);
+  const DataTable effects = EffectsTable(grid, EffectsOf(grid, points));
+  const std::pair<const char*, std::string> files[] = {{"table.txt", SweepTable(grid, points, SweepFormat::kTable)},
+                                                       {"table.csv", SweepTable(grid, points, SweepFormat::kCsv)},
+                                                       {"table.json", SweepTable(grid, points, SweepFormat::kJson)},
+                                                       {"table.md", SweepTable(grid, points, SweepFormat::kMarkdown)},
+                                                       {"effects.csv", effects.Print(OutputFormat::kCsv)},
+                                                       {"effects.json", effects.Print(OutputFormat::kJson)},
+                                                       {"runs.csv", RunsCsv(grid, outcome)},
+                                                       {"plot.svg", plot}};
+  for (const auto& [name, text] : files) RETURN_IF_ERROR(ReplaceFile((folder / name).string(), text));
+  return absl::OkStatus();
 }
 
 }  // namespace vitrine

@@ -15,15 +15,16 @@ namespace vitrine {
 enum class SweepFormat { kTable, kCsv, kJson, kMarkdown };
 
 // Returns a row per point: labels, mean and deviation of the metric over the seeds, range, time per run and number of
-// missing runs. Formats for people give fractions (top1, top5, accuracy) in percent. Formats for programs have plain
-// numbers and every seed's score.
+// missing runs. Formats for people give fractions (top1, top5, accuracy) in percent, and a second table with the
+// effects of the axes (effects.h). Formats for programs have plain numbers and every seed's score.
 std::string SweepTable(const SweepGrid& grid, const std::vector<PointSummary>& points, SweepFormat format);
 
 // Returns the table as an SVG chart: the first axis along x, the other axes side by side.
 absl::StatusOr<std::string> SweepPlot(const SweepGrid& grid, const std::vector<PointSummary>& points);
 
-// Writes table.txt, table.csv, table.json, table.md, runs.csv (a row per finished run, with all its scores) and
-// plot.svg into a folder, which is created. UNAVAILABLE names the file that cannot be written.
+// Writes table.txt, table.csv, table.json, table.md, effects.csv, effects.json, runs.csv (a row per finished run, with
+// all its scores) and plot.svg into a folder, which is created. Each file is replaced at once. UNAVAILABLE names the
+// file that cannot be written.
 absl::Status WriteSweepReport(const SweepGrid& grid, const std::vector<PointSummary>& points,
                               const SweepOutcome& outcome, const std::filesystem::path& folder);
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -86,6 +87,26 @@ std::string DataTable::AsText() const {
     }
   }
   return Aligned(lines, right);
+}
+
+std::string DataTable::AsMarkdown() const {
+  const auto plain = [](const std::string& text) {
+    return absl::StrReplaceAll(absl::StripAsciiWhitespace(text), {{"|", "\\|"}});
+  };
+  std::string head = "|", rule = "|", text;
+  for (const Column& column : columns_) {
+    if (column.heading.empty()) continue;
+    absl::StrAppend(&head, " ", absl::AsciiStrToLower(plain(column.heading)), " |");
+    absl::StrAppend(&rule, column.right ? "---:|" : "---|");
+  }
+  for (const std::vector<Cell>& row : rows_) {
+    absl::StrAppend(&text, "|");
+    for (size_t i = 0; i < row.size(); ++i) {
+      if (!columns_[i].heading.empty()) absl::StrAppend(&text, " ", plain(row[i].text), " |");
+    }
+    absl::StrAppend(&text, "\n");
+  }
+  return absl::StrCat(head, "\n", rule, "\n", text);
 }
 
 std::string DataTable::AsCsv() const {

@@ -28,5 +28,14 @@ TEST(Tables, HaveThreeForms) {
   EXPECT_EQ(json[0]["name"], "a, \"b\"");
 }
 
+TEST(Tables, AreMarkdownWithoutHiddenColumns) {
+  DataTable table({{"name", "NAME"}, {"count", "COUNT  ", true}, {"hidden", ""}});
+  table.Add({Cell::Text("a|b"), Cell::Count(12345), Cell::Text("x")});
+  EXPECT_EQ(table.AsMarkdown(),
+            "| name | count |\n"
+            "|---|---:|\n"
+            "| a\\|b | 12,345 |\n");
+}
+
 }  // namespace
 }  // namespace vitrine

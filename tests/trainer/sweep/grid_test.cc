@@ -132,6 +132,7 @@ TEST(Grid, RefusesBeforeAnythingRuns) {
   EXPECT_THAT(RefusalOf(R"pb(seeds: 1 seed_count: 2)pb"), HasSubstr("together with seeds"));
   EXPECT_THAT(RefusalOf(R"pb(seed_count: -1)pb"), HasSubstr("not within 1 to 1000"));
   EXPECT_THAT(RefusalOf(R"pb(epochs: -1)pb"), HasSubstr("below 0"));
+  EXPECT_THAT(RefusalOf(R"pb(margin: -0.1)pb"), HasSubstr("margin: -0.1 is below 0"));
   v1::Sweep many = SweepOf("seed_count: 1000");
   for (int i = 0; i < 11; ++i) {
     if (i == 0) many.add_axes()->set_path("batch");

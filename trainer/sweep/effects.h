@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_TRAINER_SWEEP_EFFECTS_H_
+#define VITRINE_TRAINER_SWEEP_EFFECTS_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/charts/html/data_table.h"
+#include "common/statistics/paired.h"
+#include "trainer/sweep/grid.h"
+#include "trainer/sweep/results.h"
+
+namespace vitrine {
+
+// A value of an axis over the whole grid: all settings of the other axes and all seeds.
+struct ValueEffect {
+  size_t axis = 0;  // index in the grid's axes
+  std::string value = {};
+  int64_t runs = 0;  // finished runs
+  double mean = 0;   // over the finished runs
+  // Difference from the axis' first value, by pairs of runs that share the seed and the settings of the other axes;
+  // nullopt for the first value.
+  std::optional<PairedTest> test = {};
+};
+
+// Returns the effects of all axes with several values, in the grid's order. Their tests form one table.
+std::vector<ValueEffect> EffectsOf(const SweepGrid& grid, const std::vector<PointSummary>& points);
+
+// Returns the effects as a table, one row each; text gives fractions in percent.
+DataTable EffectsTable(const SweepGrid& grid, const std::vector<ValueEffect>& effects);
+
+// Returns sentences that explain the table.
+std::string EffectsInWords(const SweepGrid& grid, const std::vector<ValueEffect>& effects);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_TRAINER_SWEEP_EFFECTS_H_
