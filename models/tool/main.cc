@@ -36,6 +36,8 @@ constexpr char kExamples[] =
     "  vitrine-repo import staging xcit weights.safetensors --from timm --arch xcit_nano_12_p16_224 --labels "
     "names.txt\n"
     "                                                    publishes weights trained elsewhere\n"
+    "  vitrine-repo export staging xcit --to timm --out xcit-timm\n"
+    "                                                    writes a version as a model of timm or transformers\n"
     "  vitrine-repo quantize staging kv-pos-mnist --precision int8 --data mnist:/data/mnist\n"
     "                                                    publishes a version that also runs in int8\n"
     "  vitrine-repo calibrate staging kv-pos-mnist --from held-out/calibration.json\n"
@@ -61,6 +63,7 @@ struct Flags {
   AgainstOptions against;
   CreateOptions create;
   DescribeOptions describe;
+  ExportOptions export_options;
   ImportOptions import_options;
   CalibrateOptions calibrate;
   QuantizeOptions quantize;
@@ -183,6 +186,10 @@ Command AddImport(CLI::App& app, Flags& flags) {
   return {AddImportCommand(app, flags.import_options), [&flags] { return ImportCommand(flags.import_options); }};
 }
 
+Command AddExport(CLI::App& app, Flags& flags) {
+  return {AddExportCommand(app, flags.export_options), [&flags] { return ExportCommand(flags.export_options); }};
+}
+
 Command AddQuantize(CLI::App& app, Flags& flags) {
   return {AddQuantizeCommand(app, flags.quantize), [&flags] { return QuantizeCommand(flags.quantize); }};
 }
@@ -268,8 +275,8 @@ int Main(int argc, char** argv) {
   app.footer(kExamples);
   app.require_subcommand(1);
   std::vector<Command> commands;
-  for (const auto add : {AddZoo, AddDescribe, AddInit, AddCreate, AddImport, AddQuantize, AddCalibrate, AddList,
-                         AddShow, AddVerify, AddPublish, AddRemove, AddPrune}) {
+  for (const auto add : {AddZoo, AddDescribe, AddInit, AddCreate, AddImport, AddExport, AddQuantize, AddCalibrate,
+                         AddList, AddShow, AddVerify, AddPublish, AddRemove, AddPrune}) {
     commands.push_back(add(app, flags));
   }
   const std::vector<RenamedWord> renamed = {

@@ -423,7 +423,8 @@ TEST_F(RepoProgram, RefusesWhatCannotBeCreated) {
 }
 
 TEST_F(RepoProgram, HelpTeachesAndUsageErrorsAreTwo) {
-  for (const char* command : {"zoo", "describe", "init", "create", "import", "list", "show", "verify", "publish"}) {
+  for (const char* command :
+       {"zoo", "describe", "init", "create", "import", "export", "list", "show", "verify", "publish"}) {
     const Outcome help = Run(absl::StrCat(command, " --help"));
     EXPECT_EQ(help.exit_code, 0) << command;
     EXPECT_THAT(help.out, HasSubstr("Usage")) << command;

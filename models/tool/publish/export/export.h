@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_MODELS_TOOL_PUBLISH_EXPORT_EXPORT_H_
+#define VITRINE_MODELS_TOOL_PUBLISH_EXPORT_EXPORT_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+
+namespace vitrine {
+
+struct ExportOptions {
+  std::string repository;
+  std::string which;   // "MODEL" (its newest version) or "MODEL@VERSION"
+  std::string target;  // "timm" or "huggingface"
+  std::string out;     // folder of the files; created if missing
+};
+
+// Writes a version as a folder that timm (`timm.create_model("local-dir:OUT", pretrained=True)`) or transformers
+// (`AutoModelForImageClassification.from_pretrained("OUT")`) loads: model.safetensors with the library's names and
+// layout, config.json with sizes, labels, licence and preprocessing, and transformers' preprocessor_config.json. Keeps
+// the stored types. Prints the line that loads it, and on stderr what the library cannot express of the preprocessing.
+//
+// FAILED_PRECONDITION if the library has no such model, or if the weights would not be imported to the same bits; then
+// nothing is written.
+absl::Status ExportCommand(const ExportOptions& options);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_MODELS_TOOL_PUBLISH_EXPORT_EXPORT_H_
