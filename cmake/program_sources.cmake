@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0
+# program_sources(RESULT): the sources that decide what a training or a measurement of the trainer computes, relative to
+# the root. Recipes are left out, since a run records its own, and what only reports, publishes or orders runs.
+function(program_sources result)
+  set(decide
+    "common/(data|imaging|simd)/.*"
+    "models/[^/]*"
+    "models/(families|program|reference|zoo)/.*"
+    "models/repository/(files/.*|weights\\.[a-z]+)"
+    "proto/vitrine/v1/(model|recipe|sequence)\\.proto"
+    "trainer/[^/]*"
+    "trainer/(augment|lab|optimise|recipe|scale_out|tasks)/.*"
+    "trainer/cli/run\\.cc")
+  set(only_report
+    "models/attention_(distance|maps)\\.[a-z]+"
+    "models/reference/torch_backend/.*"
+    "trainer/(program_digest|run_result|work_lock)\\.[a-z]+")
+  list(JOIN decide "|" decide)
+  list(JOIN only_report "|" only_report)
+  set(patterns "")
+  foreach(room common models proto trainer)
+    foreach(type cc h proto)
+      list(APPEND patterns ${CMAKE_SOURCE_DIR}/${room}/*.${type})
+    endforeach()
+  endforeach()
+  file(GLOB_RECURSE sources RELATIVE ${CMAKE_SOURCE_DIR} CONFIGURE_DEPENDS ${patterns})
+  list(FILTER sources INCLUDE REGEX "^(${decide})$")
+  list(FILTER sources EXCLUDE REGEX "^(${only_report})$")
+  set(${result} ${sources} PARENT_SCOPE)
+endfunction()

@@ -1,0 +1,15 @@
+# SPDX-License-Identifier: Apache-2.0
+cmake_minimum_required(VERSION 3.25)
+# Writes OUTPUT, a header with the digest of the files below SOURCE that LIST names, one a line. Comments on lines of
+# their own, indentation and empty lines do not count, so that a change of words alone leaves the digest.
+file(STRINGS ${LIST} names)
+set(lines "")
+foreach(name IN LISTS names)
+  file(READ ${SOURCE}/${name} text)
+  string(REGEX REPLACE "[ \t\r]*\n[ \t\r\n]*" "\n" text "\n${text}")
+  string(REGEX REPLACE "\n//[^\n]*" "" text "${text}")
+  string(SHA256 digest "${text}")
+  string(APPEND lines "${digest}  ${name}\n")
+endforeach()
+string(SHA256 digest "${lines}")
+file(WRITE ${OUTPUT} "#define VITRINE_PROGRAM_DIGEST \"${digest}\"\n")
