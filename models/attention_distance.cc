@@ -9,6 +9,10 @@
 namespace vitrine {
 namespace {
 
+// A smaller share of a row is no mass: kernels' exponentials end at about 1e-38 instead of 0, so that the grid of a
+// query that looks at the prefix alone would read as uniform attention.
+constexpr double kNoShare = 1e-30;
+
 // Returns the distance from the first cell of the grid to each cell, in cells. A distance depends only on the row and
 // column differences, so it applies to any pair of cells.
 std::vector<double> DistancesFromTheFirst(Grid grid) {
@@ -29,8 +33,8 @@ double AttentionDistance(std::span<const float> weights, Grid grid, int prefix_t
   for (int64_t query = 0; query < grid.cells(); ++query) {
     const auto row = static_cast<int>(query / grid.columns), column = static_cast<int>(query % grid.columns);
     const float* weight = &weights[static_cast<size_t>((prefix_tokens + query) * tokens)];
-    double mass = 0, weighted = 0;
-    for (int key = 0; key < prefix_tokens; ++key, ++weight) mass += keep_class_mass ? std::abs(*weight) : 0;
+    double prefix = 0, mass = 0, weighted = 0;
+    for (int key = 0; key < prefix_tokens; ++key, ++weight) prefix += std::abs(*weight);
     for (int key_row = 0; key_row < grid.rows; ++key_row) {
       const double* of_row =
           &distances[static_cast<size_t>(std::abs(row - key_row)) * static_cast<size_t>(grid.columns)];
@@ -40,7 +44,9 @@ double AttentionDistance(std::span<const float> weights, Grid grid, int prefix_t
         weighted += magnitude * of_row[std::abs(column - key_column)];
       }
     }
-    if (mass > 0) {
+    const bool none = mass <= kNoShare * prefix;
+    if (keep_class_mass) mass += prefix;
+    if (mass > 0 && (keep_class_mass || !none)) {
       sum += weighted / mass;
       ++queries;
     }

@@ -14,7 +14,7 @@ namespace vitrine {
 // `weights` is the head's [n, n] matrix, row by row; `prefix_tokens` precede the grid. Rows and columns of the prefix
 // are left out, and each row is divided by its remaining mass. With `keep_class_mass`, the mass of the prefix counts as
 // 0 pixels instead. Signed values count by magnitude, divided by the row's sum of magnitudes. The average excludes
-// queries without mass; if no query has mass, the result is 0.
+// queries without mass, whose whole attention is on the prefix; if no query has mass, the result is 0.
 double AttentionDistance(std::span<const float> weights, Grid grid, int prefix_tokens, int cell, bool keep_class_mass);
 
 }  // namespace vitrine

@@ -90,6 +90,17 @@ TEST(AttentionDistance, LeavesOutQueriesWithoutMass) {
   EXPECT_EQ(Distance(Weights(5), {2, 2}, 1, 4, true), 0);
 }
 
+// In place of 0, kernels give e^-87 to what is far below the largest score.
+TEST(AttentionDistance, WhatKernelsGiveInPlaceOfZeroIsNoMass) {
+  Weights weights(17, 1.6e-38F);
+  for (int query = 1; query < 17; ++query) weights.at(query, 0) = 1;
+  EXPECT_EQ(Distance(weights, {4, 4}, 1, 16), 0) << "not the distance of uniform attention";
+  EXPECT_NEAR(Distance(weights, {4, 4}, 1, 16, true), 0, 1e-30);
+  weights.at(1, 0) = 0;
+  weights.at(1, 2) = 1;
+  EXPECT_NEAR(Distance(weights, {4, 4}, 1, 16), 16, 1e-6);
+}
+
 // Signed values count by magnitude.
 TEST(AttentionDistance, OfASignedMapIsThatOfItsMagnitude) {
   Weights weights = Weights::Identity(4, 3);
