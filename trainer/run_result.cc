@@ -5,20 +5,35 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/file/replace.h"
+#include "common/simd/chosen_path.h"
+#include "common/simd/cpu_description.h"
+#include "common/status_macros.h"
+#include "trainer/program_digest.h"
 
 namespace vitrine {
 
 absl::Status WriteRunResult(const std::filesystem::path& work_dir, const v1::Recipe& recipe, const TrainResult& result,
-                            const std::vector<Score>& scores) {
+                            const std::vector<Score>& scores, const std::string& source_revision) {
   const RunPosition& position = result.position;
+  ASSIGN_OR_RETURN(const cpu::CpuPath kernels, cpu::ChosenPath());
   nlohmann::ordered_json json = {{"recipe", recipe.name()},
+                                 {"seed", recipe.seed()},
+                                 {"data_digest", result.data_digest},
+                                 {"threads", position.threads},
+                                 {"processes", position.processes},
+                                 {"cpu", cpu::CpuDescription()},
+                                 {"kernels", cpu::Name(kernels)},
+                                 {"storage", recipe.storage() == v1::Recipe::BF16 ? "bf16" : "fp32"},
+                                 {"program", ProgramDigest()},
+                                 {"revision", source_revision},
                                  {"finished", result.finished},
-                                 {"epochs", result.epochs},
+                                 {"epochs", result.last_epoch},
                                  {"steps", position.step},
                                  {"samples", position.samples},
                                  {"seconds", position.seconds},
                                  {"parameters", result.model->CountParameters()},
                                  {"model", result.is_best ? "best" : "last"}};
+  if (result.is_best) json["best"] = {{"epochs", result.epochs}, {"steps", position.best_step}};
   for (const Score& score : scores) {
     for (const Measure& measure : score.measures) {
       json["scores"][absl::StrCat(score.split, "/", measure.name)] = measure.value;

@@ -93,6 +93,10 @@ std::string HowToResume(const RunFlags& flags, const v1::Recipe& recipe) {
   return command + " --resume";
 }
 
+std::string RevisionOf(const RunFlags& flags) {
+  return flags.revision.empty() ? std::string(SourceRevision()) : flags.revision;
+}
+
 GoldenImages GoldenImagesOf(const RunFlags& flags) {
   return flags.golden == "synthetic" ? GoldenImages::kSynthetic : GoldenImages::kTest;
 }
@@ -195,7 +199,7 @@ absl::StatusOr<v1::Provenance> PublishVersion(const RunFlags& flags, const Exper
                                               const TrainResult& result, Progress& progress) {
   const RunOrigin origin = {.data = experiment.data,
                             .overrides = flags.overrides,
-                            .source_revision = flags.revision.empty() ? std::string(SourceRevision()) : flags.revision,
+                            .source_revision = RevisionOf(flags),
                             .licence = flags.licence};
   if (flags.publish.empty()) {
     v1::Provenance provenance = MakeProvenance(experiment.recipe, result, origin);
@@ -270,7 +274,7 @@ absl::Status Finish(const RunFlags& flags, const Experiment& experiment, const T
     progress.Line(ScoreInWords(score.split, score));
     scores.push_back(std::move(score));
   }
-  RETURN_IF_ERROR(WriteRunResult(flags.work, experiment.recipe, result, scores));
+  RETURN_IF_ERROR(WriteRunResult(flags.work, experiment.recipe, result, scores, RevisionOf(flags)));
   ASSIGN_OR_RETURN(const v1::Provenance provenance, PublishVersion(flags, experiment, result, progress));
   return flags.no_report ? absl::OkStatus() : Report(flags, experiment, result, test, provenance, progress);
 }

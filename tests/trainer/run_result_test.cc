@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trainer/run_result.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "common/data/digest.h"
+#include "common/simd/cpu_description.h"
+#include "tests/trainer/coloured_squares.h"
+#include "trainer/program_digest.h"
+#include "trainer/tasks/image_task.h"
+
+namespace vitrine {
+namespace {
+
+// Trains the recipe and returns its result.json.
+nlohmann::json ResultOf(const v1::Recipe& recipe, int threads) {
+  const ScratchFolder folder;
+  const auto task = ImageTask::Make(recipe, kTrainSquares, &kTestSquares);
+  EXPECT_TRUE(task.ok()) << task.status();
+  const auto result = Train(recipe, **task, {.work_dir = folder.path(), .threads = threads});
+  EXPECT_TRUE(result.ok()) << result.status();
+  const auto score = (*task)->MeasureOn(MeasuredSplit::kTest, *result->model, {});
+  EXPECT_TRUE(score.ok()) << score.status();
+  const absl::Status written = WriteRunResult(folder.path(), recipe, *result, *score, "0123456789ab");
+  EXPECT_TRUE(written.ok()) << written;
+  return nlohmann::json::parse(std::ifstream(folder.path() / "result.json"));
+}
+
+TEST(RunResult, NamesWhatDecidesItsScores) {
+  v1::Recipe recipe = SmallRecipe();
+  recipe.set_epochs(1);
+  recipe.set_storage(v1::Recipe::BF16);
+  const nlohmann::json json = ResultOf(recipe, 2);
+  EXPECT_EQ(json["recipe"], "small");
+  EXPECT_EQ(json["seed"], 7);
+  EXPECT_EQ(json["data_digest"], *ContentDigestOf(kTrainSquares));
+  EXPECT_EQ(json["threads"], 2);
+  EXPECT_EQ(json["processes"], 1);
+  EXPECT_EQ(json["cpu"], cpu::CpuDescription());
+  EXPECT_NE(json["kernels"], "");
+  EXPECT_EQ(json["storage"], "bf16");
+  EXPECT_EQ(json["program"], ProgramDigest());
+  EXPECT_EQ(ProgramDigest().size(), 64u);
+  EXPECT_EQ(json["revision"], "0123456789ab");
+}
+
+TEST(RunResult, SaysWhenTheBestModelWasReached) {
+  v1::Recipe recipe = SmallRecipe();
+  recipe.set_validation_share(0.25);
+  recipe.set_evaluate_every(1);
+  recipe.mutable_optimizer()->set_lr(1e-8);  // the first of equal scores is the best
+  const nlohmann::json json = ResultOf(recipe, 1);
+  EXPECT_EQ(json["model"], "best");
+  EXPECT_EQ(json["best"], nlohmann::json::parse(R"({"epochs":1.0,"steps":4})"));
+  EXPECT_EQ(json["epochs"], 4.0) << "as steps, samples and seconds: of the whole run";
+  EXPECT_EQ(json["steps"], 16);
+}
+
+}  // namespace
+}  // namespace vitrine
