@@ -24,7 +24,7 @@ nlohmann::json ResultOf(const v1::Recipe& recipe, int threads) {
   EXPECT_TRUE(result.ok()) << result.status();
   const auto score = (*task)->MeasureOn(MeasuredSplit::kTest, *result->model, {});
   EXPECT_TRUE(score.ok()) << score.status();
-  const absl::Status written = WriteRunResult(folder.path(), recipe, *result, *score, "0123456789ab");
+  const absl::Status written = WriteRunResult(folder.path(), recipe, *result, {*score}, "0123456789ab");
   EXPECT_TRUE(written.ok()) << written;
   return nlohmann::json::parse(std::ifstream(folder.path() / "result.json"));
 }

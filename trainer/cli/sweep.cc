@@ -16,7 +16,10 @@
 #include "common/machine/machine.h"
 #include "common/status_macros.h"
 #include "trainer/cli/commands.h"
+#include "trainer/program_digest.h"
+#include "trainer/publish/publish.h"
 #include "trainer/recipe/recipe_data.h"
+#include "trainer/sweep/data_digest.h"
 #include "trainer/sweep/grid.h"
 #include "trainer/sweep/results.h"
 #include "trainer/sweep/table.h"
@@ -78,6 +81,15 @@ absl::Status Verdict(const SweepFlags& flags, const SweepGrid& grid, const Sweep
   return absl::AbortedError(absl::StrCat(text, "run them again with:\n  ", SameCommand(flags)));
 }
 
+// Fixes the versions that the runs start from and learn from, as a newer one may be published between two runs.
+absl::Status PinVersionsOf(SweepCell& cell) {
+  RETURN_IF_ERROR(PinVersions(cell.recipe));
+  const v1::Recipe& recipe = cell.recipe;
+  if (recipe.has_start()) cell.assignments.push_back("start.version=" + recipe.start().version());
+  if (recipe.has_distillation()) cell.assignments.push_back("distillation.teacher=" + recipe.distillation().teacher());
+  return absl::OkStatus();
+}
+
 absl::StatusOr<SweepOptions> OptionsFrom(const SweepFlags& flags) {
   std::error_code error;
   SweepOptions options;
@@ -86,6 +98,7 @@ absl::StatusOr<SweepOptions> OptionsFrom(const SweepFlags& flags) {
   options.work = flags.work;
   options.data = flags.data;
   options.flags = flags.pass;
+  options.program_digest = std::string(ProgramDigest());
   options.jobs = flags.jobs;
   options.threads = flags.threads > 0 ? flags.threads : std::max(1, FindMachine().Threads() / flags.jobs);
   options.log = &std::cerr;
@@ -121,7 +134,7 @@ void AddSweep(CLI::App& app, SweepFlags& flags) {
 absl::Status RunSweep(const SweepFlags& flags) {
   const absl::StatusOr<v1::Sweep> sweep = ReadSweep(flags.grid);
   if (!sweep.ok()) return WrongCommandLine(sweep.status());
-  const absl::StatusOr<SweepGrid> grid = ExpandSweep(*sweep);
+  absl::StatusOr<SweepGrid> grid = ExpandSweep(*sweep);
   if (!grid.ok()) {
     return WrongCommandLine(
         absl::Status(grid.status().code(), absl::StrCat(flags.grid, ": ", grid.status().message())));
@@ -130,11 +143,13 @@ absl::Status RunSweep(const SweepFlags& flags) {
     for (const SweepCell& cell : grid->cells) std::cout << cell.name << "\n";
     return absl::OkStatus();
   }
-  for (const SweepCell& cell : grid->cells) {
+  for (SweepCell& cell : grid->cells) {
+    RETURN_IF_ERROR(PinVersionsOf(cell));
     if (!cell.recipe.has_sequence()) RETURN_IF_ERROR(WrongCommandLine(CompleteData(cell.recipe, flags.data)).status());
   }
   CatchSignals();
-  ASSIGN_OR_RETURN(const SweepOptions options, OptionsFrom(flags));
+  ASSIGN_OR_RETURN(SweepOptions options, OptionsFrom(flags));
+  ASSIGN_OR_RETURN(options.data_digest, RunDataDigest(grid->cells[0].recipe, flags.data, options.threads));
   ASSIGN_OR_RETURN(const SweepOutcome outcome, RunSweepGrid(*grid, options));
   ASSIGN_OR_RETURN(const std::vector<PointSummary> points, Summarise(*grid, outcome.results));
   std::cout << SweepTable(*grid, points, FormatOf(flags.format)) << std::flush;

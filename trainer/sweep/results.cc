@@ -20,6 +20,12 @@ double NumberAt(const nlohmann::json& object, const char* name) {
   return found != object.end() && found->is_number() ? found->get<double>() : 0;
 }
 
+// Returns a text of a JSON object, or "" if it is not a text.
+std::string TextAt(const nlohmann::json& object, const char* name) {
+  const auto found = object.find(name);
+  return found != object.end() && found->is_string() ? found->get<std::string>() : "";
+}
+
 void Complete(const SweepGrid& grid, PointSummary& point) {
   point.missing = grid.seeds.size() - point.seeds.size();
   if (point.seeds.empty()) return;
@@ -76,6 +82,7 @@ absl::StatusOr<std::optional<CellResult>> ReadResult(const std::filesystem::path
   for (const auto& [name, value] : json["scores"].items()) {
     if (value.is_number()) result.scores[name] = value.get<double>();
   }
+  result.program = TextAt(json, "program");
   result.epochs = NumberAt(json, "epochs");
   result.seconds = NumberAt(json, "seconds");
   result.parameters = static_cast<int64_t>(NumberAt(json, "parameters"));

@@ -19,7 +19,7 @@
 #include "absl/time/clock.h"
 #include "common/file/replace.h"
 #include "common/status_macros.h"
-#include "trainer/recipe/recipe.h"
+#include "trainer/sweep/experiment.h"
 #include "trainer/sweep/jobs.h"
 
 namespace vitrine {
@@ -32,13 +32,6 @@ std::string ReadAll(const std::filesystem::path& file) {
   std::ostringstream text;
   if (std::ifstream in(file, std::ios::binary); in) text << in.rdbuf();
   return std::move(text).str();
-}
-
-// Returns the part of a recipe that must be unchanged, so that a cell's state and result can be reused.
-std::string Fingerprint(v1::Recipe recipe) {
-  recipe.clear_description();
-  recipe.clear_data();  // texts only
-  return PrintRecipe(recipe);
 }
 
 // Lock of a sweep's folder. The runs inherit the descriptor, because they may still be writing after the sweep was
@@ -116,7 +109,7 @@ class Sweeper {
       std::filesystem::create_directories(folder, error);
       if (error) return absl::UnavailableError(absl::StrCat(folder.string(), ": ", error.message()));
       RETURN_IF_ERROR(ClaimFolder(i, folder));
-      ASSIGN_OR_RETURN(outcome_.results[i], ReadResult(folder));
+      ASSIGN_OR_RETURN(outcome_.results[i], ResultOf(i));
       if (outcome_.results[i]) {
         RETURN_IF_ERROR(ScoreOf(*outcome_.results[i], grid_.metric).status());
         ++outcome_.kept;
@@ -131,15 +124,24 @@ class Sweeper {
   // Checks that the folder belongs to this experiment. If the folder is new, records the experiment in it.
   absl::Status ClaimFolder(size_t cell, const std::filesystem::path& folder) const {
     const std::filesystem::path file = folder / "experiment.textproto";
-    const std::string now = Fingerprint(grid_.cells[cell].recipe);
+    const std::string now = ExperimentText(grid_.cells[cell].recipe, options_);
     const std::string before = ReadAll(file);
     if (before == now) return absl::OkStatus();
     if (!before.empty()) {
       return absl::FailedPreconditionError(
-          absl::StrCat(folder.string(), " has a run of this name with other settings; remove it, or use another ",
-                       "--work (compare its experiment.textproto)"));
+          absl::StrCat(folder.string(), " has a run of this name with ", ExperimentDifference(before, now),
+                       "; remove it, or use another --work (compare its experiment.textproto)"));
     }
     return ReplaceFile(file, now);
+  }
+
+  // Returns the result of a cell's run, if there is one. The program's file may have been replaced during the sweep.
+  absl::StatusOr<std::optional<CellResult>> ResultOf(size_t cell) const {
+    ASSIGN_OR_RETURN(std::optional<CellResult> result, ReadResult(FolderOf(cell)));
+    if (!result || result->program == options_.program_digest) return result;
+    return absl::FailedPreconditionError(
+        absl::StrCat(FolderOf(cell).string(), " has the result of another program than this sweep's; was ",
+                     options_.program.string(), " replaced meanwhile? Remove the folder to repeat its run"));
   }
 
   std::vector<std::string> CommandOf(size_t cell) const {
@@ -158,7 +160,7 @@ class Sweeper {
     --running_;
     const size_t cell = cells_[end.job];
     const std::string& name = grid_.cells[cell].name;
-    ASSIGN_OR_RETURN(outcome_.results[cell], ReadResult(FolderOf(cell)));
+    ASSIGN_OR_RETURN(outcome_.results[cell], ResultOf(cell));
     if (outcome_.results[cell]) {
       ++finished_;
       took_ += end.took;

@@ -19,7 +19,9 @@ struct SweepOptions {
   std::filesystem::path program;   // vitrine-train
   std::filesystem::path work;      // folder with cells/<name>/, which has each run's state, log.txt and result.json
   std::string data;                // --data for every run; may be empty
+  std::string data_digest;         // RunDataDigest of `data`
   std::vector<std::string> flags;  // further flags for every run
+  std::string program_digest;      // ProgramDigest() of `program`
   int jobs = 1;                    // parallel runs
   int threads = 1;                 // per run
   // Output for progress: a line that is redrawn on a terminal, and one line per finished run.
@@ -45,7 +47,8 @@ struct SweepOutcome {
 // Runs every cell without a result as `program run RECIPE --resume ...` in its own process, so that a crash of a run or
 // of this process costs at most the steps since the last saved state. A failed run does not stop the others.
 //
-// FAILED_PRECONDITION: a cell's folder belongs to another experiment, or another sweep is running in the folder.
+// FAILED_PRECONDITION: a cell's folder belongs to another experiment, or was made with other data, flags, program or
+// threads; the program was replaced during the sweep; or another sweep is running in the folder.
 // INVALID_ARGUMENT, after the first finished run: the runs have no score with the name of the sweep's metric.
 // UNAVAILABLE: system errors.
 absl::StatusOr<SweepOutcome> RunSweepGrid(const SweepGrid& grid, const SweepOptions& options);

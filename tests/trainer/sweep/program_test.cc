@@ -51,9 +51,9 @@ class SweepProgram : public ::testing::Test {
     std::ofstream(folder_.path() / "grid.textproto") << "recipe: \"small.textproto\" metric: \"test/loss\" "
                                                      << "lower_is_better: true " << text;
   }
-  std::string Command(const std::string& work) const {
+  std::string Command(const std::string& work, const std::string& data = "data") const {
     return absl::StrCat(kTrainer, " sweep ", (folder_.path() / "grid.textproto").string(),
-                        " --data imagefolder:", (folder_.path() / "data").string(), " --work ",
+                        " --data imagefolder:", (folder_.path() / data).string(), " --work ",
                         (folder_.path() / work).string(), " --threads 1 --pass=--no-report");
   }
   std::string Text(const std::filesystem::path& file) const {
@@ -130,6 +130,21 @@ TEST_F(SweepProgram, KilledAndContinuedItEndsInTheSameTable) {
   ASSERT_EQ(parts.exit_code, 0) << parts.error;
   EXPECT_THAT(parts.error, Not(HasSubstr(" 0 of them finished before")));
   EXPECT_EQ(ScoresOf(parts.out), ScoresOf(whole.out));
+}
+
+TEST_F(SweepProgram, ResultsOfOtherDataAreNotItsOwn) {
+  WriteGrid("seeds: 1 epochs: 1");
+  const auto with_data = [this](const std::string& folder) { return Run(Command("work", folder)); };
+  ASSERT_EQ(with_data("data").exit_code, 0) << Text("error");
+  std::filesystem::copy(folder_.path() / "data", folder_.path() / "moved", std::filesystem::copy_options::recursive);
+  EXPECT_THAT(with_data("moved").error, HasSubstr("1 of them finished before"));
+  // The training split is the same.
+  std::filesystem::remove_all(folder_.path() / "moved/test");
+  WriteImageFolder(ColouredSquares(30, 3), folder_.path() / "moved" / "test");
+  const Outcome other = with_data("moved");
+  EXPECT_EQ(other.exit_code, 1);
+  EXPECT_EQ(other.out, "");
+  EXPECT_THAT(other.error, HasSubstr("has a run of this name with other data ("));
 }
 
 TEST_F(SweepProgram, AFailedRunIsNamedAndTheOthersGiveTheTable) {

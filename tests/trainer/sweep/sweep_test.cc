@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "tests/trainer/coloured_squares.h"
+#include "trainer/recipe/recipe.h"
 
 namespace vitrine {
 namespace {
@@ -35,7 +36,7 @@ done
 echo "$seed" >>"$here/ran"
 echo "$*" >"$work/arguments"
 [ -f "$here/do-$seed" ] && . "$here/do-$seed"
-echo "{\"finished\":true,\"seconds\":1,\"scores\":{\"test/top1\":0.$seed}}" >"$work/result.json"
+echo "{\"finished\":true,\"program\":\"ours\",\"seconds\":1,\"scores\":{\"test/top1\":0.$seed}}" >"$work/result.json"
 )sh";
 
 class SweepTest : public ::testing::Test {
@@ -51,6 +52,8 @@ class SweepTest : public ::testing::Test {
     options_.program = program_;
     options_.work = folder_.path() / "work";
     options_.data = "mnist:somewhere";
+    options_.data_digest = "0123";
+    options_.program_digest = "ours";
     options_.log = &log_;
   }
 
@@ -133,6 +136,45 @@ TEST_F(SweepTest, AFolderOfAnotherExperimentIsNotTaken) {
   other = grid_;
   other.cells[2].recipe.set_description("said otherwise");
   EXPECT_TRUE(RunSweepGrid(other, options_).ok());
+}
+
+TEST_F(SweepTest, ACellOfOtherDataFlagsProgramOrThreadsIsNotTaken) {
+  ASSERT_TRUE(RunSweepGrid(grid_, options_).ok());
+  const auto refusal = [this](const SweepOptions& options) {
+    const absl::Status status = RunSweepGrid(grid_, options).status();
+    EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+    return std::string(status.message());
+  };
+  SweepOptions other = options_;
+  other.data_digest = "4567";
+  EXPECT_THAT(refusal(other), AllOf(HasSubstr("seed=1"), HasSubstr("other data (0123, now 4567)")));
+  other = options_;
+  other.flags = {"--epochs=1"};
+  EXPECT_THAT(refusal(other), HasSubstr("other flags (, now --epochs=1)"));
+  other = options_;
+  other.program_digest = "theirs";
+  EXPECT_THAT(refusal(other), HasSubstr("other program (ours, now theirs)"));
+  other = options_;
+  other.threads = 2;
+  EXPECT_THAT(refusal(other), HasSubstr("other threads (1, now 2)"));
+  other = options_;
+  other.data = "mnist:elsewhere";
+  EXPECT_EQ(RunSweepGrid(grid_, other)->kept, 4u) << "the same data may have moved";
+}
+
+TEST_F(SweepTest, ACellOfAnEarlierFormIsNotTaken) {
+  ASSERT_TRUE(RunSweepGrid(grid_, options_).ok());
+  std::ofstream(options_.work / "cells/seed=1/experiment.textproto") << PrintRecipe(grid_.cells[0].recipe);
+  EXPECT_THAT(std::string(RunSweepGrid(grid_, options_).status().message()),
+              AllOf(HasSubstr("unknown data"), HasSubstr("unknown program")));
+}
+
+TEST_F(SweepTest, AProgramThatIsReplacedMeanwhileEndsIt) {
+  Do(2, R"(echo '{"finished":true,"program":"theirs","scores":{"test/top1":0.5}}' >"$work/result.json"; exit 0)");
+  const absl::Status status = RunSweepGrid(grid_, options_).status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("seed=2 has the result of another program"));
+  EXPECT_EQ(Text("ran"), "1\n2\n");
 }
 
 TEST_F(SweepTest, StoppedItPassesTheSignalAndIsContinued) {

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_TRAINER_SWEEP_DATA_DIGEST_H_
+#define VITRINE_TRAINER_SWEEP_DATA_DIGEST_H_
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "vitrine/v1/recipe.pb.h"
+
+namespace vitrine {
+
+// Returns a digest of the content that `data`, the value of --data, names: for images the training and the test split,
+// for sequences the files. It does not depend on where the data are. If there are no files, because the recipe
+// generates its data, the digest is of `data` itself. Reads everything, on `threads` threads. Errors as OpenDataset and
+// Dataset::stored.
+absl::StatusOr<std::string> RunDataDigest(const v1::Recipe& recipe, const std::string& data, int threads);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_TRAINER_SWEEP_DATA_DIGEST_H_
