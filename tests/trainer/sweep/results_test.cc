@@ -224,6 +224,15 @@ TEST(Report, HoldsEveryScoreOfEveryRun) {
        {"table.txt", "table.csv", "table.json", "table.md", "effects.csv", "effects.json", "plot.svg"}) {
     EXPECT_TRUE(std::filesystem::exists(folder.path() / "a" / "b" / name)) << name;
   }
+  // A reader that has opened the table keeps the whole earlier one.
+  const std::filesystem::path table = folder.path() / "a" / "b" / "table.csv";
+  std::ifstream reader(table);
+  outcome.results = Results(grid);
+  ASSERT_TRUE(WriteSweepReport(grid, *Summarise(grid, outcome.results), outcome, folder.path() / "a" / "b").ok());
+  std::stringstream earlier, later;
+  earlier << reader.rdbuf();
+  later << std::ifstream(table).rdbuf();
+  EXPECT_NE(earlier.str(), later.str());
   std::ofstream(folder.path() / "file") << "x";
   const absl::Status status =
       WriteSweepReport(grid, *Summarise(grid, outcome.results), outcome, folder.path() / "file");
