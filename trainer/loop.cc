@@ -136,6 +136,9 @@ absl::Status Run::Restore() {
     options_.say(absl::StrFormat("epochs %g -> %g: the learning rate schedule uses the new end", position_.epochs,
                                  recipe_.epochs()));
   }
+  if (position_.forgot_best) {
+    options_.say("evaluation_sizes differ from those of the state: the best score so far does not count");
+  }
   if (position_.threads != options_.threads || position_.processes != group_.size()) {
     options_.say(
         absl::StrFormat("the state was written by %d processes with %d threads each, now there are %d with %d: the "

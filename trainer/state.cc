@@ -75,6 +75,11 @@ absl::StatusOr<v1::Recipe> CheckRecipe(const fs::path& file, const std::string& 
                                  differences));
 }
 
+// Returns the size at which a run measures during training.
+std::string MeasuredSize(const v1::Recipe& recipe) {
+  return recipe.evaluation_sizes().empty() ? "" : recipe.evaluation_sizes(0);
+}
+
 template <typename Number>
 std::string Exact(Number value) {
   std::ostringstream text;
@@ -222,6 +227,8 @@ absl::StatusOr<RunPosition> RestoreState(const fs::path& work_dir, const RunPart
   ASSIGN_OR_RETURN(position.unmeasured, NumberAt(content, "unmeasured", file));
   if (content.metadata.contains("best")) {
     ASSIGN_OR_RETURN(position.best, NumberAt(content, "best", file));
+    position.forgot_best = MeasuredSize(stored) != MeasuredSize(parts.recipe);
+    if (position.forgot_best) position.best.reset();
   }
   RETURN_IF_ERROR(Restore(file, content, StateTensors(parts)));
   return position;

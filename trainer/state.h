@@ -29,7 +29,9 @@ struct RunPosition {
   int64_t samples_per_step = 0;               // over all processes; defines the meaning of a step
   std::optional<double> best = std::nullopt;  // the first measure of the best score so far
   int64_t best_step = 0;                      // step at which `best` was measured
-  double epochs = 0;                          // epochs planned by the run that wrote the state
+  // True if the state has a best score that is left out of `best`, because it was measured at another size.
+  bool forgot_best = false;
+  double epochs = 0;  // epochs planned by the run that wrote the state
   // True if the measurement at `step`, or the end of its epoch, is still to come.
   bool unmeasured = false;
 };
@@ -59,7 +61,8 @@ absl::Status CheckRoomForState(const std::filesystem::path& work_dir, const RunP
 absl::Status SaveState(const std::filesystem::path& work_dir, const RunParts& parts, const RunPosition& position);
 
 // Restores the state from SaveState bit by bit. FAILED_PRECONDITION: the state is of another recipe (`epochs`, the
-// division of a step, measures and texts may differ) or of other data, or is damaged.
+// division of a step, measures and texts may differ) or of other data, or is damaged. Leaves out the best score if the
+// recipe measures at another size than the state's.
 absl::StatusOr<RunPosition> RestoreState(const std::filesystem::path& work_dir, const RunParts& parts);
 
 // Atomically writes the weights with the best score to best.safetensors in work_dir.

@@ -293,6 +293,28 @@ TEST(Train, HeldOutSamplesChooseTheBestState) {
   EXPECT_EQ(last->measures[1].value, listener.scores.back().score.measures[1].value);
 }
 
+TEST(Train, ABestScoreAtAnotherSizeDoesNotCount) {
+  v1::Recipe recipe = SmallRecipe();
+  recipe.set_validation_share(0.25);
+  recipe.set_evaluate_every_steps(2);
+  recipe.add_evaluation_sizes("16");
+  recipe.set_epochs(8);
+  ScratchFolder folder;
+  StopAfter stop(30);  // of 32; by then most images are recognised
+  ASSERT_TRUE(RunIn(folder, recipe, stop.options).ok());
+  recipe.set_evaluation_sizes(0, "8x16");
+  Listener listener;
+  std::string said;
+  TrainOptions options{.resume = true, .observers = {&listener}};
+  options.say = [&](const std::string& text) { said += text + "\n"; };
+  const auto result = RunIn(folder, recipe, options);
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_THAT(said, HasSubstr("evaluation_sizes differ from those of the state"));
+  ASSERT_FALSE(listener.scores.empty());
+  EXPECT_TRUE(listener.scores[0].best) << "nothing was measured at this size before";
+  EXPECT_GE(result->position.best_step, 30);
+}
+
 TEST(Train, AMeasuredLossThatIsNotFiniteOrAbsurdIsNoResult) {
   Score score{.measures = {{"top1", 0.5}, {"loss", 60}}, .split = "validation", .absurd_loss = 69};
   EXPECT_TRUE(CheckNotDiverged(score).ok()) << "learned badly";
