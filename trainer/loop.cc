@@ -357,7 +357,7 @@ StepReport Run::Report(const BatchLoader& loader) const {
 absl::StatusOr<TrainResult> Run::Result() {
   TrainResult result{.model = nullptr,
                      .position = position_,
-                     .finished = position_.step >= plan_.total_steps,
+                     .finished = position_.step >= plan_.total_steps && !position_.unmeasured,
                      .is_best = false,
                      .data_digest = task_.data_digest(),
                      .epoch_samples = SamplesOfEpoch(),

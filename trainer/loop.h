@@ -53,7 +53,7 @@ struct TrainResult {
   std::unique_ptr<Module> model;  // weights to use: averaged if the recipe says so
   std::vector<OtherWeights> others = {};
   RunPosition position;
-  bool finished = false;  // false: stopped before the last step; the state is in work_dir
+  bool finished = false;  // false: stopped before the last step or its measurement; the state is in work_dir
   bool is_best = false;   // true: `model` has the best score on held-out samples, and is not from the last step
   std::string data_digest;
   int64_t epoch_samples = 0;  // samples of the epoch that position.loss_sum covers

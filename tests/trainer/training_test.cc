@@ -293,6 +293,20 @@ TEST(Train, HeldOutSamplesChooseTheBestState) {
   EXPECT_EQ(last->measures[1].value, listener.scores.back().score.measures[1].value);
 }
 
+TEST(Train, ARunThatIsStoppedInItsLastMeasurementHasNotFinished) {
+  v1::Recipe recipe = SmallRecipe();
+  recipe.set_evaluate_every(4);
+  ScratchFolder folder;
+  StopAfter stop(24);  // the last step
+  const auto stopped = RunIn(folder, recipe, stop.options);
+  ASSERT_TRUE(stopped.ok()) << stopped.status();
+  EXPECT_FALSE(stopped->finished);
+  const auto resumed = RunIn(folder, recipe, {.resume = true});
+  ASSERT_TRUE(resumed.ok()) << resumed.status();
+  EXPECT_TRUE(resumed->finished);
+  EXPECT_TRUE(resumed->score.has_value());
+}
+
 TEST(Train, ABestScoreAtAnotherSizeDoesNotCount) {
   v1::Recipe recipe = SmallRecipe();
   recipe.set_validation_share(0.25);

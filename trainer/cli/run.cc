@@ -329,10 +329,14 @@ absl::Status RunRecipe(RunFlags flags) {
   if (!result.finished) {
     // This is an error, so that the caller (for instance a Kubernetes Job) does not consider the run finished.
     return absl::CancelledError(absl::StrFormat("stopped after %.2f of %.2f epochs; continue with:\n  %s",
-                                                result.epochs, experiment.recipe.epochs(),
+                                                result.last_epoch, experiment.recipe.epochs(),
                                                 HowToResume(flags, experiment.recipe)));
   }
-  return Finish(flags, experiment, result, options.observers, progress);
+  const absl::Status finished = Finish(flags, experiment, result, options.observers, progress);
+  if (!absl::IsCancelled(finished)) return finished;
+  return absl::CancelledError(
+      absl::StrCat("stopped after the last step, before everything was written; continue with:\n  ",
+                   HowToResume(flags, experiment.recipe)));
 }
 
 void AddRunFlags(CLI::App& run, RunFlags& flags) {
