@@ -131,6 +131,20 @@ TEST(ModelCard, UnknownDataAreWhatWasGiven) {
                           HasSubstr("written for coloured squares")));
 }
 
+TEST_F(Published, AResultIsNotPublishedTwice) {
+  v1::Recipe recipe = PublishedRecipe();
+  const auto task = ImageTask::Make(recipe, kTrainSquares, nullptr);
+  const auto result = Train(recipe, **task, {.work_dir = folder_.path() / "work", .resume = true});
+  ASSERT_TRUE(result.ok()) << result.status();
+  PublishOptions publish;
+  publish.repository = repository_;
+  publish.model = "squares";
+  publish.origin = {.data = "imagefolder:squares", .overrides = {"epochs=1"}, .licence = "CC-BY-4.0"};
+  EXPECT_EQ(PublishResult(recipe, *result, kTrainSquares, kTestSquares, publish)->version, 1);
+  publish.origin.licence = "MIT";
+  EXPECT_EQ(PublishResult(recipe, *result, kTrainSquares, kTestSquares, publish)->version, 2);
+}
+
 // Trains again, publishes under the same name, and returns the new version.
 absl::StatusOr<StoredVersion> Further(const v1::Recipe& recipe, const std::filesystem::path& work,
                                       const std::filesystem::path& repository) {

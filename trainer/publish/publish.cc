@@ -2,10 +2,13 @@
 #include "trainer/publish/publish.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "common/sha256.h"
 #include "common/status_macros.h"
 #include "models/reference/checkpoint/checkpoint.h"
 #include "models/repository/names.h"
@@ -37,6 +40,20 @@ absl::Status PinVersion(std::string& folder) {
   ASSIGN_OR_RETURN(const StoredVersion version, ReadVersionAt(folder));
   absl::StrAppend(&folder, "/", version.manifest.version());
   return absl::OkStatus();
+}
+
+// Returns the newest version of the name if it has the draft's weights and card.
+std::optional<VersionId> FindPublished(const PublishOptions& options, const Draft& draft) {
+  const absl::StatusOr<std::vector<VersionId>> versions = ListVersions(options.repository);
+  VersionId newest;
+  for (const VersionId& id : versions.value_or(std::vector<VersionId>())) {
+    if (id.model == options.model) newest = std::max(newest, id);
+  }
+  const absl::StatusOr<StoredVersion> stored = ReadVersion(options.repository, newest);
+  const absl::StatusOr<std::string> weights = WriteSafetensors(draft.weights);
+  const bool same = stored.ok() && weights.ok() && stored->weights_sha256 == Sha256Hex(*weights) &&
+                    stored->extra_files == draft.extra_files;
+  return same ? std::optional(newest) : std::nullopt;
 }
 
 }  // namespace
@@ -92,6 +109,12 @@ absl::StatusOr<VersionId> PublishResult(const v1::Recipe& recipe, const TrainRes
   draft.manifest.set_model(options.model);
   draft.extra_files["model_card.md"] = ModelCard(recipe, draft.manifest, result, options.golden);
   draft.extra_files["recipe.textproto"] = PrintRecipe(recipe);
+  if (const std::optional<VersionId> same = FindPublished(options, draft)) {
+    if (options.progress != nullptr) {
+      options.progress->Line(absl::StrCat("this result is published already: ", same->model, "/", same->version));
+    }
+    return *same;
+  }
   return Publish(options.repository, options.model, draft);
 }
 
