@@ -363,6 +363,7 @@ absl::StatusOr<TrainResult> Run::Result() {
                      .epoch_samples = SamplesOfEpoch(),
                      .score = measured_on_test_,
                      .epochs = Epochs(),
+                     .samples = position_.samples,
                      .last_epoch = Epochs()};
   if (average_) {
     result.others.push_back({"raw", std::move(model_)});
@@ -375,6 +376,7 @@ absl::StatusOr<TrainResult> Run::Result() {
     if (Leads()) RETURN_IF_ERROR(LoadBest(options_.work_dir, *model_));
     result.is_best = true;
     result.epochs = static_cast<double>(position_.best_step) / static_cast<double>(plan_.steps_per_epoch);
+    result.samples = position_.best_step * plan_.samples_per_step();
   }
   result.model = std::move(model_);
   return result;

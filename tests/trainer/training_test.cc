@@ -282,6 +282,7 @@ TEST(Train, HeldOutSamplesChooseTheBestState) {
   }
   EXPECT_EQ(result->position.best, best);
   EXPECT_DOUBLE_EQ(result->epochs, static_cast<double>(result->position.best_step) / 4);
+  EXPECT_EQ(result->samples, result->position.best_step * 16);
   const auto task = ImageTask::Make(recipe, kTrainSquares, &kTestSquares);
   const auto score = (*task)->MeasureOn(MeasuredSplit::kValidation, *result->model, {});
   ASSERT_TRUE(score.ok());

@@ -251,14 +251,16 @@ absl::StatusOr<Score> MeasureTest(const RunFlags& flags, const Task& task, const
   return task.MeasureOn(MeasuredSplit::kTest, model, options);
 }
 
-// Returns the score of the result: the last point of every curve.
+// Returns the score of the result, and reports it at the step of the result's weights.
 absl::StatusOr<Score> FinalScore(const RunFlags& flags, const Experiment& experiment, const TrainResult& result,
                                  const std::vector<Observer*>& observers, Progress& progress) {
   if (result.score) return *result.score;  // already checked and reported to the observers
   ASSIGN_OR_RETURN(Score test, MeasureTest(flags, *experiment.task, *result.model, progress));
   RETURN_IF_ERROR(CheckNotDiverged(test));
-  const ScoreReport report{
-      .step = result.position.step, .epoch = result.last_epoch, .split = test.split, .score = test};
+  const ScoreReport report{.step = result.is_best ? result.position.best_step : result.position.step,
+                           .epoch = result.epochs,
+                           .split = test.split,
+                           .score = test};
   for (Observer* observer : observers) observer->OnScore(report);
   return test;
 }

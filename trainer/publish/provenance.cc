@@ -44,7 +44,7 @@ v1::Provenance MakeProvenance(const v1::Recipe& recipe, const TrainResult& resul
   provenance.set_data_digest(result.data_digest);
   provenance.set_seed(static_cast<int64_t>(recipe.seed()));
   provenance.set_epochs(result.epochs);
-  provenance.set_images_seen(result.position.samples);
+  provenance.set_images_seen(result.samples);
   provenance.set_hardware(HardwareInWords(result.position.threads));
   provenance.set_train_seconds(result.position.seconds);
   provenance.set_source_revision(origin.source_revision);

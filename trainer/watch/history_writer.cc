@@ -65,17 +65,19 @@ void HistoryWriter::Count(const StepRow& step) {
 }
 
 HistoryRow& HistoryWriter::RowOf(int64_t step) {
-  if (!history_.rows.empty() && history_.rows.back().step == step) return history_.rows.back();
+  // The score of the best state belongs to an earlier row.
+  const auto row = std::ranges::lower_bound(history_.rows, step, {}, &HistoryRow::step);
+  if (row != history_.rows.end() && row->step == step) return *row;
   const double nothing = std::numeric_limits<double>::quiet_NaN();
-  history_.rows.push_back({.step = step,
-                           .lr = lr_,
-                           .loss = steps_ == 0 ? nothing : loss_sum_ / static_cast<double>(steps_),
-                           .train_accuracy = nothing,
-                           .samples_per_second = samples_per_second_,
-                           .scores = {}});
+  const double loss = steps_ == 0 ? nothing : loss_sum_ / static_cast<double>(steps_);
   loss_sum_ = 0;
   steps_ = 0;
-  return history_.rows.back();
+  return *history_.rows.insert(row, {.step = step,
+                                     .lr = lr_,
+                                     .loss = loss,
+                                     .train_accuracy = nothing,
+                                     .samples_per_second = samples_per_second_,
+                                     .scores = {}});
 }
 
 void HistoryWriter::OnStep(const StepReport& report) {

@@ -63,6 +63,18 @@ TEST(History, HasARowForEveryEpochAndEveryMeasurementWithinOne) {
   EXPECT_EQ(history->rows[3].scores.at("test_loss"), 2.0 / 12);
 }
 
+TEST(History, TheScoreOfAnEarlierStepJoinsItsRow) {
+  const ScratchFolder folder;
+  const auto writer = OpenWriter(folder.path());
+  Feed(0, kMadeSteps, *writer);
+  writer->OnScore({.step = 6, .epoch = 1.5, .split = "test", .score = {.measures = {{"top1", 0.25}}}});
+  const absl::StatusOr<History> history = ReadHistory(folder.path());
+  ASSERT_TRUE(history.ok()) << history.status();
+  ASSERT_EQ(history->rows.size(), 4u);
+  EXPECT_EQ(history->rows[1].scores.at("test_top1"), 0.25);
+  EXPECT_TRUE(history->rows[1].best);
+}
+
 TEST(History, StepsReadBackTheSameDoubles) {
   const ScratchFolder folder;
   Feed(0, kMadeSteps, *OpenWriter(folder.path()));
