@@ -131,6 +131,24 @@ TEST(ModelCard, UnknownDataAreWhatWasGiven) {
                           HasSubstr("written for coloured squares")));
 }
 
+TEST(ModelCard, TellsTheBestStateFromTheWholeTraining) {
+  TrainResult result;
+  result.is_best = true;
+  result.epochs = 1;
+  result.samples = 72;
+  result.last_epoch = 4;
+  result.position.samples = 288;
+  result.position.seconds = 2;
+  v1::Manifest manifest;
+  *manifest.mutable_provenance() = MakeProvenance(PublishedRecipe(), result, {.source_revision = "0123456789ab"});
+  EXPECT_EQ(manifest.provenance().epochs(), 1);
+  EXPECT_EQ(manifest.provenance().images_seen(), 72);
+  EXPECT_THAT(ModelCard(PublishedRecipe(), manifest, result),
+              AllOf(HasSubstr("| epochs | 1.00; the whole training had 4.00 |"),
+                    HasSubstr("| images seen | 72; the whole training saw 288 |"), HasSubstr(" 144 images/s"),
+                    HasSubstr("| program | revision 0123456789ab, digest ")));
+}
+
 TEST_F(Published, AResultIsNotPublishedTwice) {
   v1::Recipe recipe = PublishedRecipe();
   const auto task = ImageTask::Make(recipe, kTrainSquares, nullptr);
