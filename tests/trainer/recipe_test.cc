@@ -163,6 +163,8 @@ TEST(ValidateRecipe, NamesFieldValueAndRange) {
       {"augmentation.min_scale=0", "min_scale is 0"},
       {"evaluation_sizes=big", "\"big\" is not a size"},
       {"dropout=1", "dropout is 1"},
+      {"dropout=0.0015", "dropout is 0.0015"},
+      {"dropouts.mlp=0.0019", "dropouts.mlp is 0.0019"},
       {"drop_path=-0.1", "drop_path is -0.1"},
       {"evaluation_crop=1.5", "evaluation_crop is 1.5"},
       {"schedule={kind: TIMM_COSINE warmup_steps: 3}", "schedule.warmup_steps is 3"},

@@ -28,6 +28,10 @@ class Rules {
   void Probability(const std::string& field, double value) {
     Check(value >= 0 && value < 1, field, value, "0 to below 1");
   }
+  // Rates are rounded to multiples of 1/256; below 1/512 nothing would be dropped.
+  void DropoutRate(const std::string& field, double value) {
+    Check(value == 0 || (value >= 1.0 / 512 && value < 1), field, value, "0, or 1/512 to below 1");
+  }
   void Share(const std::string& field, double value) { Check(value >= 0 && value <= 1, field, value, "0 to 1"); }
   template <typename Value>
   void NotNegative(const std::string& field, const Value& value) {
@@ -115,12 +119,12 @@ void CheckAugmentation(const v1::Augmentation& augmentation, Rules& rules) {
 
 void CheckRegularisation(const v1::Recipe& recipe, Rules& rules) {
   rules.Probability("label_smoothing", recipe.label_smoothing());
-  rules.Probability("dropout", recipe.dropout());
+  rules.DropoutRate("dropout", recipe.dropout());
   const v1::DropoutRates& rates = recipe.dropouts();
-  rules.Probability("dropouts.position", rates.position());
-  rules.Probability("dropouts.projection", rates.projection());
-  rules.Probability("dropouts.mlp", rates.mlp());
-  rules.Probability("dropouts.attention", rates.attention());
+  rules.DropoutRate("dropouts.position", rates.position());
+  rules.DropoutRate("dropouts.projection", rates.projection());
+  rules.DropoutRate("dropouts.mlp", rates.mlp());
+  rules.DropoutRate("dropouts.attention", rates.attention());
   rules.Probability("drop_path", recipe.drop_path());
   rules.Share("evaluation_crop", recipe.evaluation_crop());
   rules.Probability("ema_decay", recipe.ema_decay());
