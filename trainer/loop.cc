@@ -405,6 +405,7 @@ absl::StatusOr<TrainResult> Train(const v1::Recipe& recipe, const Task& task, co
   if (const std::string smaller = SmallerStepWarning(recipe, plan, task.samples()); !smaller.empty()) {
     options.say(smaller);
   }
+  if (const std::string left_out = LeftOutInWords(plan, task.samples()); !left_out.empty()) options.say(left_out);
   if (WarmsUpToTheEnd(recipe, plan)) {
     options.say("the learning rate warms up for the whole run: see schedule.warmup_steps and schedule.warmup_epochs");
   }

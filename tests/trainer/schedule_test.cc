@@ -65,6 +65,15 @@ TEST(PlanSteps, CountsEveryBatchOfAStep) {
   EXPECT_EQ(PlanSteps(recipe, 5, 2).status().code(), absl::StatusCode::kInvalidArgument);
 }
 
+TEST(PlanSteps, SamplesThatAreLeftOutAreSaid) {
+  v1::Recipe recipe;
+  recipe.set_batch(8);
+  recipe.set_epochs(1);
+  EXPECT_EQ(LeftOutInWords(*PlanSteps(recipe, 22), 22),
+            "each epoch leaves out 6 of 22 samples, other ones each time: they do not fill a step of 8");
+  EXPECT_EQ(LeftOutInWords(*PlanSteps(recipe, 24), 24), "");
+}
+
 TEST(LearningRate, ScalesWithTheSamplesOfAStep) {
   v1::Recipe recipe = Recipe();
   recipe.mutable_optimizer()->set_per_512(true);

@@ -84,6 +84,13 @@ std::string SmallerStepWarning(const v1::Recipe& recipe, const StepPlan& plan, i
       recipe.optimizer().per_512() ? "; the learning rate is reduced accordingly (optimizer.per_512)" : "");
 }
 
+std::string LeftOutInWords(const StepPlan& plan, int64_t data_size) {
+  const int64_t left_out = data_size - plan.steps_per_epoch * plan.samples_per_step();
+  if (left_out == 0) return "";
+  return absl::StrCat("each epoch leaves out ", left_out, " of ", data_size,
+                      " samples, other ones each time: they do not fill a step of ", plan.samples_per_step());
+}
+
 bool WarmsUpToTheEnd(const v1::Recipe& recipe, const StepPlan& plan) {
   const Clock clock = ClockOf(recipe.schedule(), plan, 0);
   return clock.warmup > 0 && clock.warmup >= clock.end;

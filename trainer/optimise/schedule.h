@@ -31,6 +31,9 @@ absl::StatusOr<StepPlan> PlanSteps(const v1::Recipe& recipe, int64_t data_size, 
 // Returns a warning if a step has fewer samples than the recipe sets; otherwise "".
 std::string SmallerStepWarning(const v1::Recipe& recipe, const StepPlan& plan, int64_t data_size);
 
+// Returns a sentence about the samples that each epoch leaves out, because they do not fill a step; "" if it has all.
+std::string LeftOutInWords(const StepPlan& plan, int64_t data_size);
+
 // True if the rate never decays, because the warm-up is as long as the run.
 bool WarmsUpToTheEnd(const v1::Recipe& recipe, const StepPlan& plan);
 
