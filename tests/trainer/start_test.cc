@@ -61,6 +61,28 @@ TEST_F(Start, PreprocessingIsThatOfTheVersion) {
   EXPECT_TRUE(MessageDifferencer::Equals(*trained, version_.preprocessing())) << trained->DebugString();
 }
 
+TEST_F(Start, ClassesInAnotherOrderKeepTheHead) {
+  const std::vector<std::string>& order = kFewSquares.labels();
+  const std::vector<std::string> other = {order[2], order[0], order[1]};
+  recipe_.mutable_start()->set_version(PublishUntrained(folder_.path() / "other", version_, other));
+  Set("model=");
+  Set("model_overrides={}");
+  const auto data = OrderAsStart(recipe_, std::make_unique<ColouredSquares>(24, 1));
+  ASSERT_TRUE(data.ok()) << data.status();
+  EXPECT_EQ((*data)->labels(), other);
+  for (int64_t i = 0; i < 3; ++i) EXPECT_EQ((*data)->labels()[(*data)->label(i)], order[kFewSquares.label(i)]);
+  const auto task = ImageTask::Make(recipe_, **data, nullptr);
+  ASSERT_TRUE(task.ok()) << task.status();
+  EXPECT_THAT((*task)->StartInWords(), HasSubstr("head: the version's, 3 classes"));
+}
+
+TEST_F(Start, OtherClassesKeepTheirOrder) {
+  recipe_.mutable_start()->set_version(PublishUntrained(folder_.path() / "other", version_, {"one", "red", "two"}));
+  const auto data = OrderAsStart(recipe_, std::make_unique<ColouredSquares>(24, 1));
+  ASSERT_TRUE(data.ok()) << data.status();
+  EXPECT_EQ((*data)->labels(), kFewSquares.labels());
+}
+
 TEST_F(Start, AnotherPreprocessingIsRefusedUnlessItIsMeant) {
   Set("model_overrides.preprocessing.mean=0.5,0.5,0.5");
   EXPECT_EQ(Trained().status().code(), absl::StatusCode::kInvalidArgument);

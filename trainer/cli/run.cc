@@ -28,6 +28,7 @@
 #include "trainer/scale_out/gloo.h"
 #include "trainer/scale_out/rendezvous.h"
 #include "trainer/tasks/image_task.h"
+#include "trainer/tasks/start.h"
 #include "trainer/watch/event_file.h"
 #include "trainer/watch/history_writer.h"
 #include "trainer/watch/metrics_endpoint.h"
@@ -149,6 +150,8 @@ absl::StatusOr<Experiment> OpenExperiment(const RunFlags& flags, Progress& progr
                                                flags.threads, corrupt));
   ASSIGN_OR_RETURN(experiment.test, OpenSplit(recipe, experiment.data, Split::kTest, preprocessing, !flags.no_cache,
                                               flags.threads, corrupt));
+  ASSIGN_OR_RETURN(experiment.train, OrderAsStart(recipe, std::move(experiment.train)));
+  ASSIGN_OR_RETURN(experiment.test, OrderAsStart(recipe, std::move(experiment.test)));
   RETURN_IF_ERROR(LogSkippedData(recipe, experiment, corrupt, progress));
   ASSIGN_OR_RETURN(std::unique_ptr<ImageTask> task,
                    ImageTask::Make(recipe, *experiment.train, experiment.test.get(), flags.threads));

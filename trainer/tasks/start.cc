@@ -7,10 +7,14 @@
 #include <filesystem>
 #include <map>
 #include <set>
+#include <utility>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "common/data/label_map.h"
+#include "common/data/relabelled.h"
+#include "common/data/unicode.h"
 #include "common/status_macros.h"
 #include "models/reference/checkpoint/checkpoint.h"
 #include "models/reference/checkpoint/stored_tensors.h"
@@ -96,6 +100,16 @@ absl::StatusOr<StoredVersion> ReadVersionAt(const std::string& folder) {
                      versions.empty() ? "; it is empty" : absl::StrCat("; it has ", InWords(versions))));
   }
   return ReadVersion(root, id);
+}
+
+absl::StatusOr<std::unique_ptr<Dataset>> OrderAsStart(const v1::Recipe& recipe, std::unique_ptr<Dataset> data) {
+  if (!recipe.has_start() || recipe.start().replace_head()) return data;
+  ASSIGN_OR_RETURN(const StoredVersion start, ReadVersionAt(recipe.start().version()));
+  if (SameNames(start.labels, data->labels()) || start.labels.size() != data->labels().size()) return data;
+  absl::StatusOr<LabelMatch> match = MatchLabels(data->labels(), start.labels);
+  if (!match.ok() || match->by_number || !match->unknown.empty()) return data;
+  if (std::set<int32_t>(match->classes.begin(), match->classes.end()).size() != start.labels.size()) return data;
+  return MakeRelabelled(std::move(data), std::move(match->classes), start.labels);
 }
 
 absl::StatusOr<std::set<std::string>> HeadOf(v1::ModelConfig config) {

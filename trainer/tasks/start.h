@@ -7,14 +7,20 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "common/data/dataset.h"
 #include "models/reference/model.h"
 #include "models/repository/stored_version.h"
+#include "vitrine/v1/recipe.pb.h"
 
 namespace vitrine {
 
 // Reads a version by its folder: "REPOSITORY/MODEL/VERSION", or "REPOSITORY/MODEL" for the newest. INVALID_ARGUMENT for
 // another form of path. NOT_FOUND lists the existing versions. Other errors as ReadVersion.
 absl::StatusOr<StoredVersion> ReadVersionAt(const std::string& folder);
+
+// Gives `data` the class order of the start version if both have the same classes, matched as by MatchLabels, so that
+// the version's head fits. Returns other data as they are. Errors as ReadVersionAt.
+absl::StatusOr<std::unique_ptr<Dataset>> OrderAsStart(const v1::Recipe& recipe, std::unique_ptr<Dataset> data);
 
 // Returns the names of parameters whose shape depends on the number of classes: the classifier's last layer.
 absl::StatusOr<std::set<std::string>> HeadOf(v1::ModelConfig config);
