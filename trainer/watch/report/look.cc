@@ -84,11 +84,9 @@ absl::StatusOr<std::vector<ImageCard::Tile>> LookAt(const Model& model, const Da
   for (int i = 0; i < layers && layers > 1; ++i) chosen.insert(i * (offer->layers - 1) / (layers - 1));
   for (const int layer : chosen) request.add_layers(layer);
   ASSIGN_OR_RETURN(const std::vector<AttentionMap> maps, MapsOf(model, input, request));
-  ColourRange range;  // one range for all layers, so that they can be compared
   for (const AttentionMap& map : maps) {
-    range = Both(range, AttentionRange(map.values, int64_t{map.rows} * map.columns, map.diverging));
-  }
-  for (const AttentionMap& map : maps) {
+    // Each layer has its own range: one hot cell would leave the other layers black.
+    const ColourRange range = AttentionRange(map.values, int64_t{map.rows} * map.columns, map.diverging);
     const SpatialMap spatial{.rows = map.rows,
                              .columns = map.columns,
                              .values = map.values,

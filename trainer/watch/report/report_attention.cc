@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <ATen/TensorOperators.h>
 
+#include <algorithm>
 #include <numeric>
 
 #include "absl/strings/match.h"
@@ -59,7 +60,9 @@ absl::Status AddExamples(const TrainingReportInput& input, const Examination& ex
   if (offer == nullptr || examination.examples.empty()) return absl::OkStatus();
   page.Section("Attention", absl::StrCat("One ", input.score.split, " image for each of ", examination.examples.size(),
                                          " classes with ", KindInWords(offer->kind), ", mean over heads: ",
-                                         ability.diverging ? "red above 0, blue below." : "bright means high."));
+                                         ability.diverging ? "red above 0, blue below" : "bright means high",
+                                         ", on a scale of each layer's own, below its image; ",
+                                         std::min(kExampleLayers, offer->layers), " of ", offer->layers, " layers."));
   std::vector<ImageCard> cards;
   for (const int64_t index : examination.examples) {
     ImageCard& card = cards.emplace_back();
