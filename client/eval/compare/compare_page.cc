@@ -50,7 +50,7 @@ void AddRuns(const Comparison& comparison, HtmlPage& page) {
   const auto resolution = [](const Evaluation& of) {
     return of.settings.resolution.empty() ? std::string("the model's policy") : of.settings.resolution;
   };
-  add("model", NameOf(first.model), NameOf(second.model));
+  add("model", RunTitle(first), RunTitle(second));
   add("weights, SHA-256", first.model.weights_sha256(), second.model.weights_sha256());
   add("recipe", first.model.provenance().recipe(), second.model.provenance().recipe());
   add("data", first.data, second.data);

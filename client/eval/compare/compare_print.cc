@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Prints a comparison as text, JSON and CSV.
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "client/commands/output/text.h"
 #include "client/eval/compare/compare.h"
 #include "client/eval/page/page_sections.h"
@@ -71,6 +73,16 @@ Json TestAsJson(const Comparison& comparison) {
   return json;
 }
 
+// Returns the precisions that computed the answers: "int8", or "fp32 and int8"; "" if there are no answers.
+std::string PrecisionsOf(const Evaluation& evaluation) {
+  std::set<std::string> precisions;
+  for (const Prediction& prediction : evaluation.predictions) {
+    const std::string& by = prediction.served_by;
+    if (!by.empty()) precisions.insert(by.substr(0, by.find(' ')));
+  }
+  return Printable(absl::StrJoin(precisions, " and "));
+}
+
 // Returns the comparison as a gate in the form of GatesJson, with several measured values.
 Json NotWorseAsJson(const Comparison& comparison) {
   const bool corrected = comparison.comparisons > 1;
@@ -97,6 +109,7 @@ Json RunAsJson(const Evaluation& evaluation, const EvaluationMetrics& metrics) {
           {"weights_sha256", evaluation.model.weights_sha256()},
           {"data", evaluation.data},
           {"resolution", evaluation.settings.resolution},
+          {"precision", PrecisionsOf(evaluation)},
           {"top1", metrics.top1},
           {"top1_interval", AsJson(interval)}};
 }
@@ -141,10 +154,7 @@ std::string Dumped(const Json& json) {
 }
 
 std::string RunInWords(const char* which, const Evaluation& evaluation) {
-  return absl::StrCat(
-      which, Printable(NameOf(evaluation.model)), " on ", Printable(evaluation.data),
-      evaluation.settings.resolution.empty() ? "" : absl::StrCat(" at ", Printable(evaluation.settings.resolution)),
-      "\n");
+  return absl::StrCat(which, Printable(RunTitle(evaluation)), " on ", Printable(evaluation.data), "\n");
 }
 
 }  // namespace
@@ -184,7 +194,9 @@ std::string ImagesInWords(const Comparison& comparison) {
 
 std::string RunTitle(const Evaluation& evaluation) {
   const std::string& resolution = evaluation.settings.resolution;
-  return absl::StrCat(NameOf(evaluation.model), resolution.empty() ? "" : absl::StrCat(" at ", resolution));
+  const std::string precisions = PrecisionsOf(evaluation);
+  return absl::StrCat(NameOf(evaluation.model), resolution.empty() ? "" : absl::StrCat(" at ", resolution),
+                      precisions.empty() ? "" : absl::StrCat(" in ", precisions));
 }
 
 std::string WorseInWords(const Comparison& comparison) {
@@ -204,7 +216,7 @@ DataTable MeasuresOf(const Comparison& comparison) {
   const auto rate = [](double value) { return absl::StrFormat("%.4g", value); };
   Measures measures;
   measures.AddAccuracy(first.top1, second.top1, comparison.interval);
-  measures.Add("top5", first.top5, second.top5, PercentText);
+  if (first.confusion.classes() > 5) measures.Add("top5", first.top5, second.top5, PercentText);
   measures.Add("macro_f1", first.macro_f1, second.macro_f1, PercentText);
   measures.AddScore("nll", first.nll, second.nll, comparison.nll);
   measures.AddScore("brier", first.brier, second.brier, comparison.brier);

@@ -58,7 +58,7 @@ TEST(CompareAll, NamesTheOneThatCannotBeCompared) {
   std::vector<Evaluation> others = {WithMistakes(2, 0, 6), WithMistakes(3, 0, 7)};
   for (Prediction& prediction : others[1].predictions) prediction.outcome = Outcome::kUnreadable;
   EXPECT_EQ(CompareAll(first, others).status(),
-            absl::InvalidArgumentError("with the first, number 3 (m version 3): no image was answered in both "
+            absl::InvalidArgumentError("with the first, number 3 (m version 3 in fp32): no image was answered in both "
                                        "evaluations; there is nothing to compare"));
 }
 
@@ -68,7 +68,8 @@ TEST(IsWorse, IsAboutTheSecond) {
   EXPECT_FALSE(IsWorse(**Compare(bad, good))) << "better is no reason to fail";
   EXPECT_FALSE(IsWorse(**Compare(good, WithMistakes(2, 0, 5)))) << "p is 0.0625";
   EXPECT_EQ(WorseInWords(**Compare(good, bad)),
-            "m version 2 is worse than m version 1: right on 75.00 % instead of 100.00 % of 40 images (-25.00 %, 95 % "
+            "m version 2 in fp32 is worse than m version 1 in fp32: right on 75.00 % instead of 100.00 % of 40 images "
+            "(-25.00 %, 95 % "
             "interval -40.19 to -11.08 %), p = 0.0020; --fail-if-worse allows no significant loss at 0.05");
 }
 
@@ -83,17 +84,18 @@ TEST(PrintComparisons, HasTheGateOfEach) {
   EXPECT_EQ(json["comparisons"][1]["mcnemar"]["p"], 0.015625);
   EXPECT_EQ(json["comparisons"][1]["mcnemar"]["p_holm"], 0.03125);
   EXPECT_EQ(json["gates"][1].dump(),
-            R"({"name":"not_worse","model":"m version 3","required":"p_holm>=0.05 or difference>=0",)"
+            R"({"name":"not_worse","model":"m version 3 in fp32","required":"p_holm>=0.05 or difference>=0",)"
             R"("measured":{"difference":-0.175,"p":0.015625,"p_holm":0.03125},"passed":false})");
   EXPECT_EQ(json["gates"][0]["passed"], false) << "of two comparisons the larger p stays";
   EXPECT_FALSE(nlohmann::json::parse(PrintComparisons(*all, OutputFormat::kJson)).contains("gates"));
-  EXPECT_THAT(PrintComparisons(*all, OutputFormat::kCsv), HasSubstr(",p,p_holm,shown\nm version 2,40,1.0,0.85,"));
+  EXPECT_THAT(PrintComparisons(*all, OutputFormat::kCsv),
+              HasSubstr(",p,p_holm,shown\nm version 2 in fp32,40,1.0,0.85,"));
   const std::string text = PrintComparisons(*all, OutputFormat::kTable);
   EXPECT_THAT(text, HasSubstr("P, HOLM is corrected for 2 comparisons and shows a difference if it is below 0.05."));
   EXPECT_THAT(text, HasSubstr("0.0156   0.0312  worse"));
   const std::string page = DrawComparisons(*all);
-  for (const char* part : {"2 evaluations compared with m version 1", ">p, Holm</th>", "corrected for 2 comparisons",
-                           "m version 3", "worse"}) {
+  for (const char* part : {"2 evaluations compared with m version 1 in fp32", ">p, Holm</th>",
+                           "corrected for 2 comparisons", "m version 3 in fp32", "worse"}) {
     EXPECT_THAT(page, HasSubstr(part));
   }
 }

@@ -134,6 +134,19 @@ TEST(Compare, PrintsForProgramsAndPeople) {
   EXPECT_THAT(text, HasSubstr("+16.67 %"));
 }
 
+TEST(Compare, TellsTwoPrecisionsOfAVersionApart) {
+  const Evaluation first = First();
+  Evaluation second = Second();
+  for (Prediction& prediction : second.predictions) prediction.served_by = "int8 cpu";
+  const auto comparison = Compare(first, second);
+  ASSERT_TRUE(comparison.ok());
+  const auto json = nlohmann::json::parse(PrintComparison(**comparison, OutputFormat::kJson));
+  EXPECT_EQ(json["first"]["precision"], "fp32");
+  EXPECT_EQ(json["second"]["precision"], "int8");
+  EXPECT_THAT(PrintComparison(**comparison, OutputFormat::kTable), HasSubstr("version 3 in int8 on "));
+  EXPECT_THAT(DrawComparison(**comparison, nullptr), HasSubstr("version 3 in fp32 and m version 3 in int8"));
+}
+
 TEST(Compare, SaysWhichIsBetter) {
   std::vector<MadeImage> worse, better;
   for (int i = 0; i < 40; ++i) {
