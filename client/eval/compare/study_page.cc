@@ -6,6 +6,8 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "client/commands/output/files.h"
@@ -89,6 +91,19 @@ std::string SizeInWords(const StudyCell& cell) {
   return cell.resolution.empty() ? "the model's policy" : cell.resolution;
 }
 
+// Returns a relative path as in a URL: every character that is not plain is encoded.
+std::string UrlPath(const std::string& path) {
+  std::string url;
+  for (const char c : path) {
+    if (absl::ascii_isalnum(static_cast<unsigned char>(c)) || absl::StrContains("-_./~", c)) {
+      url += c;
+    } else {
+      absl::StrAppendFormat(&url, "%%%02X", static_cast<unsigned char>(c));
+    }
+  }
+  return url;
+}
+
 void AddBest(const Study& study, HtmlPage& page) {
   const StudyCell* best = nullptr;
   for (const StudyCell& cell : study.cells) {
@@ -121,12 +136,13 @@ void AddMeasured(const Study& study, HtmlPage& page) {
     if (!cell.measured()) continue;
     const EvaluationMetrics& metrics = cell.metrics;
     const Interval interval = WilsonInterval(metrics.top1_correct, metrics.ledger.answered);
-    table.rows.push_back(
-        {ModelAndVersion(cell), SizeInWords(cell), PercentText(metrics.top1),
-         absl::StrFormat("%.2f to %.2f", 100 * interval.low, 100 * interval.high), PercentText(metrics.top5),
-         PercentText(metrics.calibration.ExpectedError()), cell.macs ? MacsText(*cell.macs) : "-",
-         cell.tokens ? absl::StrFormat("%.4g", *cell.tokens) : "-", DurationText(MedianOf(cell, "client")),
-         absl::StrFormat("%.4g", metrics.images_per_second), OnFrontier(study, cell) ? "yes" : "", Remark(cell)});
+    table.rows.push_back({ModelAndVersion(cell), SizeInWords(cell), PercentText(metrics.top1),
+                          absl::StrFormat("%.2f to %.2f", 100 * interval.low, 100 * interval.high),
+                          metrics.confusion.classes() > 5 ? PercentText(metrics.top5) : "-",
+                          PercentText(metrics.calibration.ExpectedError()), cell.macs ? MacsText(*cell.macs) : "-",
+                          cell.tokens ? absl::StrFormat("%.4g", *cell.tokens) : "-",
+                          DurationText(MedianOf(cell, "client")), absl::StrFormat("%.4g", metrics.images_per_second),
+                          OnFrontier(study, cell) ? "yes" : "", Remark(cell)});
   }
   page.Section(
       "Cells",
@@ -134,6 +150,14 @@ void AddMeasured(const Study& study, HtmlPage& page) {
       "many multiply-adds, and better in one of the two. The frontier has only cells with an answer for every readable "
       "image. Latency is the median that the client measured.");
   page.Table(table);
+  std::string links;
+  for (const StudyCell& cell : study.cells) {
+    if (!cell.measured()) continue;
+    absl::StrAppend(&links, links.empty() ? "" : ", ", "<a href=\"", EscapeHtml(UrlPath(cell.folder)),
+                    "/report.html\">", EscapeHtml(absl::StrCat(ModelAndVersion(cell), ", ", SizeInWords(cell))),
+                    "</a>");
+  }
+  if (!links.empty()) page.Add(absl::StrCat("<p>Reports: ", links, "</p>\n"));
 }
 
 void AddDifferences(const Study& study, HtmlPage& page) {

@@ -168,6 +168,7 @@ TEST_F(StudyTest, IsWrittenForProgramsAndPeople) {
   EXPECT_THAT(page, HasSubstr("Accuracy and multiply-adds"));
   EXPECT_THAT(page, HasSubstr("<title>native version 2, 24x16: 75 at 2</title>"));
   EXPECT_THAT(page, HasSubstr("imagefolder:&lt;pets&gt;"));
+  EXPECT_THAT(page, HasSubstr("<a href=\"native-24x16/report.html\">native version 2, 24x16</a>"));
   EXPECT_THAT(page, Not(HasSubstr("nan")));
 }
 
