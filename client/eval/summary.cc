@@ -168,11 +168,14 @@ std::string AccuracyText(double share, int64_t right, int64_t all) {
 
 std::string ScoresText(const EvaluationMetrics& metrics) {
   const int64_t answered = metrics.ledger.answered;
+  // Of up to five classes, the five best always have the right one.
+  const std::string top5 = metrics.confusion.classes() > 5
+                               ? absl::StrCat("   top-5 ", AccuracyText(metrics.top5, metrics.top5_correct, answered))
+                               : "";
   std::string text =
-      absl::StrCat("top-1       ", AccuracyText(metrics.top1, metrics.top1_correct, answered), "   top-5 ",
-                   AccuracyText(metrics.top5, metrics.top5_correct, answered), "   in brackets 95 % intervals\n",
-                   "macro F1    ", absl::StrFormat("%.4f", metrics.macro_f1), "   calibration error ",
-                   PercentText(metrics.calibration.ExpectedError()));
+      absl::StrCat("top-1       ", AccuracyText(metrics.top1, metrics.top1_correct, answered), top5,
+                   "   in brackets 95 % intervals\n", "macro F1    ", absl::StrFormat("%.4f", metrics.macro_f1),
+                   "   calibration error ", PercentText(metrics.calibration.ExpectedError()));
   if (metrics.nll.has_value()) absl::StrAppend(&text, "   NLL ", MeanScoreText(*metrics.nll));
   if (metrics.brier.has_value()) absl::StrAppend(&text, "   Brier ", MeanScoreText(*metrics.brier));
   return absl::StrCat(text, "\n");

@@ -31,7 +31,7 @@ TEST(SummaryText, SaysNothingOfWhatIsAsUsual) {
 model       m@3  weights aaaaaaaaaaaa  fp32 cpu
 data        imagefolder:pets  test split
 images    2 = 2 answered
-top-1       100.00 % (34.24 to 100.00)   top-5 100.00 % (34.24 to 100.00)   in brackets 95 % intervals
+top-1       100.00 % (34.24 to 100.00)   in brackets 95 % intervals
 macro F1    1.0000   calibration error 0.00 %
 latency, ms  mean   p50   p90   p99  p99.9   max
   queue      1.00  1.00  1.00  1.00   1.00  1.00
@@ -43,6 +43,11 @@ latency, ms  mean   p50   p90   p99  p99.9   max
 throughput  1.0 images/s over 2.0 s
 files       out/{report.html,summary.json,predictions.csv,predictions.jsonl}
 )"[1]);
+}
+
+TEST(SummaryText, HasTheTopFiveOfMoreThanFiveClasses) {
+  EXPECT_THAT(TextOf(ByClasses(5)), Not(HasSubstr("top-5")));
+  EXPECT_THAT(TextOf(ByClasses(6)), HasSubstr("top-5 "));
 }
 
 TEST(SummaryText, SaysWhatIsNot) {
