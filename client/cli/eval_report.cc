@@ -40,11 +40,14 @@ bool Report(const Evaluation& evaluation, const ReportFlags& flags, const Report
     task.progress->Update(static_cast<double>(done) / static_cast<double>(all), text, absl::Now());
   };
   const ReportOptions wish{.mistakes = flags.mistakes, .attention_distance = flags.attention_distance};
-  const absl::Status status = WriteReport(task.folder, evaluation, source, wish, task.command);
+  const absl::StatusOr<std::string> unmeasured = WriteReport(task.folder, evaluation, source, wish, task.command);
   if (task.progress != nullptr) task.progress->Finish();
-  if (!status.ok())
-    std::cerr << "vitrine: cannot write the report: " << Printable(std::string(status.message())) << "\n";
-  return status.ok();
+  if (!unmeasured.ok()) {
+    std::cerr << "vitrine: cannot write the report: " << Printable(std::string(unmeasured.status().message())) << "\n";
+  } else if (!unmeasured->empty()) {
+    std::cerr << "vitrine: no attention distances: " << Printable(*unmeasured) << "\n";
+  }
+  return unmeasured.ok();
 }
 
 }  // namespace vitrine

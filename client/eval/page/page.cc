@@ -133,8 +133,8 @@ std::string RenderPage(const EvaluationPage& input) {
   return page.Print();
 }
 
-absl::Status WriteReport(const std::string& folder, const Evaluation& evaluation, ImageSource source,
-                         const ReportOptions& wish, const EvalCommand* command) {
+absl::StatusOr<std::string> WriteReport(const std::string& folder, const Evaluation& evaluation, ImageSource source,
+                                        const ReportOptions& wish, const EvalCommand* command) {
   const bool stopped_before = source.Stopping();
   const EvaluationMetrics metrics = ComputeMetrics(evaluation);
   EvaluationPage page{.evaluation = evaluation, .metrics = metrics};
@@ -163,7 +163,7 @@ absl::Status WriteReport(const std::string& folder, const Evaluation& evaluation
     }
   }
   RETURN_IF_ERROR(ReplaceFile((std::filesystem::path(folder) / "report.html").string(), RenderPage(page)));
-  if (stopped_before || !source.Stopping()) return absl::OkStatus();
+  if (stopped_before || !source.Stopping()) return page.distances_fault;
   return absl::CancelledError("stopped before it was complete; the same command again completes it");
 }
 

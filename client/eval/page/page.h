@@ -42,9 +42,10 @@ std::vector<const Prediction*> SurestMistakes(const Evaluation& evaluation, size
 // Writes report.html into an --out folder and, if requested, attention_distance.json, each atomically. The page
 // mentions what the data set or the server cannot provide; this is not an error. Model and resolution of `source` are
 // set from the evaluation. Once `source.stop` is true, the page is written with the data so far, and the status is
-// CANCELLED. `command` made the evaluation; null if unknown.
-absl::Status WriteReport(const std::string& folder, const Evaluation& evaluation, ImageSource source,
-                         const ReportOptions& wish = {}, const EvalCommand* command = nullptr);
+// CANCELLED. `command` made the evaluation; null if unknown. Returns why there are no requested attention distances;
+// otherwise "".
+absl::StatusOr<std::string> WriteReport(const std::string& folder, const Evaluation& evaluation, ImageSource source,
+                                        const ReportOptions& wish = {}, const EvalCommand* command = nullptr);
 
 // Returns a shell command that repeats the evaluation in `folder`, and its report, in another folder beside it. If
 // `command` is null, options known only from it have their defaults, and a required label map is "FILE". May contain

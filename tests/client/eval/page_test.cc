@@ -265,12 +265,13 @@ TEST(WriteReport, WritesThePageAndTheDistances) {
   AttentionServer attention;
   const auto client = ConnectTo(attention.server);
   const ImageSource source{.data = &data, .client = client.get()};
-  ASSERT_TRUE(WriteReport(folder.path().string(), evaluation, source, {.attention_distance = 2}).ok());
+  EXPECT_EQ(WriteReport(folder.path().string(), evaluation, source, {.attention_distance = 2}).value(), "");
   const std::string page = folder.Read("report.html");
   EXPECT_EQ(Times(page, "<figure>"), 4u) << "two mistakes with two images each";
   EXPECT_THAT(page, HasSubstr("Attention distance"));
   EXPECT_THAT(folder.Read("attention_distance.json"), HasSubstr("\"pictures\": 2"));
-  ASSERT_TRUE(WriteReport(folder.path().string(), evaluation, {}, {.attention_distance = 2}).ok());
+  EXPECT_EQ(WriteReport(folder.path().string(), evaluation, {}, {.attention_distance = 2}).value(),
+            "no server or no data set was available");
   EXPECT_THAT(folder.Read("report.html"), HasSubstr("Not measured: no server or no data set"));
 }
 
