@@ -38,8 +38,9 @@
 namespace vitrine {
 namespace {
 
-constexpr int64_t kSample = 64;  // number of images that an operator's error is measured on
-constexpr size_t kBatch = 64;    // images in memory at once
+constexpr int64_t kSample = 64;   // number of images that an operator's error is measured on
+constexpr size_t kBatch = 64;     // images in memory at once
+constexpr int64_t kFewest = 100;  // images without which an accuracy says nothing about the budget
 
 // Returns the model's class for each label of the data set: the same index if model and data set have the same labels,
 // else by MatchLabels. Every label must have a class.
@@ -232,6 +233,12 @@ absl::StatusOr<Found> Measure(const StoredVersion& version, const WeightedModel&
                    OpenDataset(options.data, options.split == "train" ? Split::kTrain : Split::kTest));
   if (!data->passed_over().empty()) std::cerr << "vitrine-repo: " << absl::CHexEscape(data->passed_over()) << "\n";
   if (data->size() == 0) return absl::FailedPreconditionError(absl::StrCat(options.data, " has no images"));
+  if (const int64_t images = std::min(options.images, data->size()); images < kFewest) {
+    return absl::FailedPreconditionError(
+        absl::StrFormat("%d images cannot show a loss of %g percentage points (--budget); at least %d are needed, "
+                        "better a thousand",
+                        images, options.budget, kFewest));
+  }
   ASSIGN_OR_RETURN(std::vector<int32_t> classes, MatchClasses(data->labels(), version.labels));
   ProgressDisplay display(std::cerr, {.is_terminal = isatty(STDERR_FILENO) != 0, .plain_lines = absl::Seconds(10)});
   ErrorMeasurement measurement(model, *data, std::move(classes), path, display);

@@ -46,7 +46,7 @@ class QuantizeProgram : public ::testing::Test {
     std::string pattern = (fs::temp_directory_path() / "vitrine-quantize-XXXXXX").string();
     folder_ = mkdtemp(pattern.data());
     PublishWithoutPlans();
-    for (const char* label : {"3", "7"}) AddImage("pictures", label);
+    for (const char* label : {"3", "7"}) AddImages("pictures", label);
   }
   ~QuantizeProgram() override { fs::remove_all(folder_); }
 
@@ -66,12 +66,15 @@ class QuantizeProgram : public ::testing::Test {
 
   std::string Models() const { return folder_ / "models"; }
 
-  void AddImage(const std::string& data, const std::string& label) {
+  // Writes an image of the version `count` times.
+  void AddImages(const std::string& data, const std::string& label, int count = 50) {
     const StoredVersion version = Read(1);
     const StoredTensor& image = version.golden.tensors.at(ImageName(version));
     const fs::path place = folder_ / data / "test" / label;
     fs::create_directories(place);
-    std::ofstream(place / "picture.png", std::ios::binary).write(image.As<char>(), image.bytes());
+    for (int i = 0; i < count; ++i) {
+      std::ofstream(place / absl::StrCat(i, ".png"), std::ios::binary).write(image.As<char>(), image.bytes());
+    }
   }
 
   static std::string ImageName(const StoredVersion& version) {
@@ -111,7 +114,7 @@ class QuantizeProgram : public ::testing::Test {
 TEST_F(QuantizeProgram, PublishesTheSameModelWithAPlanThatVerifies) {
   const Outcome quantized = Quantize("int8");
   ASSERT_EQ(quantized.exit_code, 0) << quantized.error;
-  EXPECT_THAT(quantized.out, AllOf(HasSubstr("kv-pos-mnist/2"), HasSubstr("on pictures test, 2 images")));
+  EXPECT_THAT(quantized.out, AllOf(HasSubstr("kv-pos-mnist/2"), HasSubstr("on pictures test, 100 images")));
   const StoredVersion before = Read(1), after = Read(2);
   EXPECT_EQ(after.weights_sha256, before.weights_sha256);
   EXPECT_EQ(after.labels, before.labels);
@@ -125,8 +128,8 @@ TEST_F(QuantizeProgram, PublishesTheSameModelWithAPlanThatVerifies) {
   EXPECT_EQ(plan.metrics(0).name(), "top1");
   EXPECT_EQ(plan.metrics(1).name(), "top1 fp32");
   for (const v1::Metric& metric : plan.metrics()) {
-    EXPECT_EQ(metric.split(), "pictures test, 2 images");
-    EXPECT_EQ(metric.images(), 2);
+    EXPECT_EQ(metric.split(), "pictures test, 100 images");
+    EXPECT_EQ(metric.images(), 100);
   }
   const Outcome verified = Run(absl::StrCat("verify ", Models()));
   EXPECT_EQ(verified.exit_code, 0) << verified.out;
@@ -170,19 +173,28 @@ TEST_F(QuantizeProgram, JsonSaysWhatWasMeasuredAndKept) {
   EXPECT_EQ(result.at("model"), kModel);
   EXPECT_EQ(result.at("version"), 2);
   EXPECT_EQ(result.at("precision"), "bf16");
-  EXPECT_EQ(result.at("images"), 2);
-  // one image under two labels: in any precision, one of the two is correct
+  EXPECT_EQ(result.at("images"), 100);
+  // one image under two labels: in any precision, half of the answers are correct
   EXPECT_EQ(result.at("top1_fp32"), result.at("top1"));
   EXPECT_TRUE(result.at("kept").empty());
   EXPECT_GT(result.at("groups").get<int>(), 0);
 }
 
 TEST_F(QuantizeProgram, RefusesImagesOfWhatTheModelDoesNotKnow) {
-  AddImage("animals", "zebra");
+  AddImages("animals", "zebra");
   const Outcome refused = Quantize("int8", "", "animals");
   EXPECT_EQ(refused.exit_code, 1);
   EXPECT_THAT(refused.error, AllOf(HasSubstr("label \"zebra\""), HasSubstr("which the model lacks; its 10")));
   EXPECT_FALSE(fs::exists(folder_ / "models" / kModel / "2"));
+}
+
+TEST_F(QuantizeProgram, RefusesImagesThatAreTooFewForTheBudget) {
+  AddImages("few", "0", 6);
+  const Outcome refused = Quantize("int8", "", "few");
+  EXPECT_EQ(refused.exit_code, 1);
+  EXPECT_THAT(refused.error, HasSubstr("6 images cannot show a loss of 0.3 percentage points (--budget)"));
+  EXPECT_FALSE(fs::exists(folder_ / "models" / kModel / "2"));
+  EXPECT_EQ(Quantize("int8", "--limit 99").exit_code, 2);
 }
 
 TEST_F(QuantizeProgram, NothingIsPublishedOfAModelThatIsNotThere) {
