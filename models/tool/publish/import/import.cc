@@ -15,6 +15,7 @@
 #include "absl/time/clock.h"
 #include "common/data/file.h"
 #include "common/imaging/geometry.h"
+#include "common/simd/chosen_path.h"
 #include "common/status_macros.h"
 #include "models/repository/files/text.h"
 #include "models/repository/import/import.h"
@@ -22,6 +23,7 @@
 #include "models/repository/stored_version.h"
 #include "models/tool/publish/forward.h"
 #include "models/tool/publish/goldens.h"
+#include "models/tool/publish/image.h"
 #include "models/tool/publish/import/config_labels.h"
 #include "models/tool/publish/import/pull.h"
 #include "models/tool/publish/import/stated_licence.h"
@@ -186,6 +188,18 @@ void TellUnwrapped(const UnwrappedWeights& weights, const std::string& file) {
   }
 }
 
+// Checks that the serving path agrees with the goldens; otherwise the version could never be READY.
+absl::Status CheckServing(const std::string& name, const Draft& draft, const WeightedModel& model) {
+  ASSIGN_OR_RETURN(const cpu::CpuPath path, cpu::ChosenPath());
+  ASSIGN_OR_RETURN(const Forward serving, EngineForward(model, path));
+  StoredVersion version;
+  version.manifest = draft.manifest;
+  version.manifest.set_model(name);
+  version.golden = draft.golden;
+  const absl::Status agrees = CheckGolden(version, model.description, serving, ImageInput, "cpu", "fp32");
+  return agrees.ok() ? agrees : Prefixed("nothing was published, since no server could load it", agrees);
+}
+
 absl::StatusOr<Draft> MakeDraft(const ImportOptions& options, Given given) {
   ASSIGN_OR_RETURN(const ForeignSource source, SourceOf(options.source));
   Draft draft;
@@ -217,6 +231,7 @@ absl::StatusOr<Draft> MakeDraft(const ImportOptions& options, Given given) {
   provenance.set_recipe(InWords(options));
   provenance.set_data(absl::StrCat("trained elsewhere: ", options.source, "'s ", options.arch));
   provenance.set_created_unix_seconds(absl::ToUnixSeconds(absl::Now()));
+  RETURN_IF_ERROR(CheckServing(options.model, draft, model));
   return draft;
 }
 
