@@ -20,8 +20,8 @@ namespace vitrine {
 //    "finished": true, "epochs": 2.0, "steps": 780, "samples": 99840, "seconds": 61.2,
 //    "parameters": 64288, "model": "last" or "best", "best": {"epochs": 1.0, "steps": 390}, "scores": {"test/accuracy":
 //    0.998, "test/loss": 0.01}, "train": {"loss": mean over the last epoch, "accuracy": of its augmented samples}}
-// `scores` are those of `model` and of result.others; `best`, which only the best model has, says when it was reached. All
-// other numbers are of the whole run. Without a test split, the scores are "train/...". If nothing was held out,
+// `scores` are those of `model` and of result.others; `best`, which only the best model has, says when it was reached.
+// All other numbers are of the whole run. Without a test split, the scores are "train/...". If nothing was held out,
 // "test-best/..." is the best measurement during training, chosen on the test split itself. Numbers round-trip; values
 // that were not counted are absent. FAILED_PRECONDITION if the file cannot be written.
 absl::Status WriteRunResult(const std::filesystem::path& work_dir, const v1::Recipe& recipe, const TrainResult& result,
