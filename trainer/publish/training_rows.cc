@@ -125,7 +125,10 @@ Parts OptimizerParts(const v1::Recipe& recipe, const RunPosition& position) {
   if (optimizer.kind() == v1::Optimizer::SGD) {
     parts.push_back(absl::StrFormat("%smomentum %g", optimizer.nesterov() ? "Nesterov " : "", optimizer.momentum()));
   } else {
-    parts.push_back(absl::StrFormat("betas %g and %g, epsilon %g", optimizer.has_beta1() ? optimizer.beta1() : 0.9,
+    const bool one_cycle = recipe.schedule().kind() == v1::Schedule::ONE_CYCLE;
+    const std::string beta1 =
+        one_cycle ? "from 0.95 to 0.85 and back" : absl::StrCat(optimizer.has_beta1() ? optimizer.beta1() : 0.9);
+    parts.push_back(absl::StrFormat("betas %s and %g, epsilon %g", beta1,
                                     optimizer.has_beta2() ? optimizer.beta2() : 0.999,
                                     optimizer.has_epsilon() ? optimizer.epsilon() : 1e-8));
   }
@@ -138,7 +141,8 @@ Parts OptimizerParts(const v1::Recipe& recipe, const RunPosition& position) {
 Parts ScheduleParts(const v1::Schedule& schedule) {
   const auto kind = schedule.kind() == v1::Schedule::KIND_UNSPECIFIED ? v1::Schedule::COSINE : schedule.kind();
   Parts parts = {v1::Schedule::Kind_Name(kind)};
-  if (kind == v1::Schedule::COSINE) parts.push_back(absl::StrFormat("down to %g", schedule.min_lr()));
+  if (kind == v1::Schedule::COSINE || kind == v1::Schedule::TIMM_COSINE)
+    parts.push_back(absl::StrFormat("down to %g", schedule.min_lr()));
   if (kind == v1::Schedule::MULTI_STEP) {
     parts.push_back(absl::StrFormat("times %g after epochs %s", schedule.has_gamma() ? schedule.gamma() : 0.1,
                                     absl::StrJoin(schedule.milestones(), " and ")));
@@ -147,7 +151,7 @@ Parts ScheduleParts(const v1::Schedule& schedule) {
     parts.push_back(absl::StrFormat("warm-up from %g over %g epochs and %d steps", schedule.warmup_from(),
                                     schedule.warmup_epochs(), schedule.warmup_steps()));
   }
-  parts.push_back(schedule.per_epoch() ? "changed at each epoch" : "changed at each step");
+  parts.push_back(kind == v1::Schedule::TIMM_COSINE ? "changed at each epoch" : "changed at each step");
   return parts;
 }
 
