@@ -298,7 +298,8 @@ TEST(WriteReport, AStopEndsTheAsking) {
     EXPECT_EQ(all, 300);
     stop = true;
   };
-  const absl::Status status = WriteReport(folder.path().string(), evaluation, source, {.attention_distance = 300});
+  const absl::Status status =
+      WriteReport(folder.path().string(), evaluation, source, {.attention_distance = 300}).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kCancelled);
   EXPECT_GT(told, 0);
   EXPECT_THAT(folder.Read("report.html"), HasSubstr("Not measured: the run was stopped after"));
