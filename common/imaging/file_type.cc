@@ -49,7 +49,7 @@ absl::string_view FileTypeOf(std::string_view bytes) {
       {0, "<!doctype"sv, "a web page"},
       {0, "<html"sv, "a web page"},
       {0, "<HTML"sv, "a web page"},
-      {0, "version https://git-lfs"sv, "a pointer of Git LFS, whose file was not fetched"},
+      {0, "version https://git-lfs"sv, "a Git LFS pointer (git lfs pull fetches its file)"},
       {0, "\x1F\x8B"sv, "a gzip archive"},
       {0, "PK\x03\x04"sv, "a ZIP archive"},
   };

@@ -113,7 +113,8 @@ TEST(ReadHeader, NamesWhatIsNotAImage) {
   EXPECT_THAT(Refusal(std::string(20, '\0')), HasSubstr("neither a JPEG nor a PNG"));
   EXPECT_THAT(Refusal("GIF89a\1\0\1\0"), AllOf(HasSubstr("a GIF by its first bytes, regardless of its name"),
                                                HasSubstr("send a JPEG, PNG or WebP")));
-  EXPECT_THAT(Refusal("version https://git-lfs.github.com/spec/v1"), HasSubstr("a pointer of Git LFS"));
+  EXPECT_THAT(Refusal("version https://git-lfs.github.com/spec/v1"),
+              HasSubstr("the image is a Git LFS pointer (git lfs pull fetches its file) by its first bytes"));
   EXPECT_THAT(Refusal(std::string("II*\0\x08\0\0\0", 8)), HasSubstr("a TIFF"));
   EXPECT_THAT(Refusal(std::string("MM\0*\0\0\0\x08", 8)), HasSubstr("a TIFF"));
   EXPECT_THAT(Refusal("BM\x36\x10"), HasSubstr("a BMP"));
