@@ -109,6 +109,9 @@ def test_floats_of_another_range_are_refused_in_words() -> None:
         load(np.array([[-1.0, 1.0]]))
     with pytest.raises(vitrine.InvalidArgument, match=r"image.clip\(0, 1\)"):
         load(np.array([[0.0, 1.001]], np.float32))
+    for low, high, words in ((0.02439, 1.0001, "0.02439 to 1.0001"), (-1e-9, 0.99999, "-1e-09 to 0.99999")):
+        with pytest.raises(vitrine.InvalidArgument, match="floats from %s, must be 0 to 1" % words):
+            load(np.array([[low, high]]))
     with pytest.raises(vitrine.InvalidArgument, match=r'type int64.*image.astype\("uint8"\)'):
         load(np.zeros((4, 4), np.int64))
 
@@ -136,3 +139,9 @@ def test_an_array_that_is_refused_stands_in_its_place() -> None:
     with serve(Script()) as address, vitrine.Client(address) as client:
         first, second = client.classify_many([np.full((4, 4, 3), 200.0), b"fine"], "m")
     assert isinstance(first, vitrine.Refused) and "image / 255" in str(first.error) and second.ok
+
+
+def test_integers_of_either_byte_order_are_taken() -> None:
+    values = np.random.default_rng(5).integers(256, 65536, (4, 5, 3), dtype=np.uint16)
+    for kind in ("<u2", ">u2"):
+        np.testing.assert_array_equal(load(values.astype(kind)).pixels, values >> 8)

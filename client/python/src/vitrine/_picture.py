@@ -182,7 +182,7 @@ def _of_array(array: npt.NDArray[Any]) -> Picture:
         with np.errstate(over="ignore"):  # infinity is rejected
             pixels = pixels.astype(np.float32)
         _check_floats(pixels)
-    elif pixels.dtype == np.uint16:
+    elif pixels.dtype.newbyteorder("=") == np.uint16:
         pixels = _upper_bits(pixels)
     elif pixels.dtype == np.bool_:
         pixels = pixels.astype(np.uint8) * 255
@@ -235,11 +235,17 @@ def _check_floats(pixels: npt.NDArray[Any]) -> None:
             form = "the array has floats up to %.3g, where 1 is white: it is black; was it divided by 255 twice?"
             _warn(form % high)
         return
-    found = "the array has floats from %.4g to %.4g, must be 0 to 1" % (low, high)
+    found = "the array has floats from %s to %s, must be 0 to 1" % (_digits(low), _digits(high))
     if high > 4:  # values normalised by mean and deviation are below 3
         whole = "image" if 0 <= low and high <= 255 else "image.clip(0, 255)"
         raise InvalidArgument('%s; write %s / 255 or %s.astype("uint8")' % (found, whole, whole))
     raise InvalidArgument("%s; write image.clip(0, 1), or undo how it was normalised" % found)
+
+
+def _digits(value: float) -> str:
+    """Returns four digits, or all of a value that would read as 0 or 1 without being that."""
+    text = "%.4g" % value
+    return str(np.float32(value)) if float(text) in (0, 1) and float(text) != value else text
 
 
 def _bytes(pixels: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:
