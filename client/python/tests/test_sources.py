@@ -145,3 +145,69 @@ def test_integers_of_either_byte_order_are_taken() -> None:
     values = np.random.default_rng(5).integers(256, 65536, (4, 5, 3), dtype=np.uint16)
     for kind in ("<u2", ">u2"):
         np.testing.assert_array_equal(load(values.astype(kind)).pixels, values >> 8)
+
+
+class Pipe(io.BytesIO):
+    """A stream that cannot seek, like a socket."""
+
+    def seek(self, *place: int) -> int:
+        raise io.UnsupportedOperation("seek")
+
+
+def test_a_file_object_is_read_from_its_start() -> None:
+    """As by Pillow, whose `save` leaves it at its end; twice, because a user keeps it."""
+    file = io.BytesIO()
+    Image.new("RGB", (3, 2)).save(file, "PNG")
+    assert load(file).encoded == load(file).encoded == file.getvalue()
+    file.seek(8)
+    assert load(file).encoded == file.getvalue()
+    pipe = Pipe(b"to skip, an image")
+    pipe.read(9)
+    assert load(pipe).encoded == b"an image"
+
+
+def test_what_is_read_must_be_bytes() -> None:
+    with pytest.raises(TypeError, match="opened as text; open it with mode 'rb'"):
+        load(io.StringIO("text"))  # type: ignore[arg-type]
+
+    class Odd:
+        def read(self) -> bytearray:
+            return bytearray(b"an image")
+
+    with pytest.raises(TypeError, match="returned bytearray, must be bytes"):
+        load(Odd())  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://example.org/a.png",
+        Path("https://example.org/a.png"),
+        "file:///tmp/a.png",
+        "s3://bucket/a.png",
+        "data:image/png;base64," + "A" * 5000,
+    ],
+)
+def test_a_url_is_named_as_one(url: Any) -> None:
+    with pytest.raises(vitrine.InvalidArgument, match=r"is a URL, .*urllib.request.urlopen\(URL\).read\(\)") as refused:
+        load(url)
+    assert len(str(refused.value)) < 250
+
+
+def test_a_home_folder_is_not_expanded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Like open, pathlib and Pillow; the message says so."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / "a.png").write_bytes(b"an image")
+    for path in ("~/a.png", Path("~/a.png")):
+        with pytest.raises(FileNotFoundError, match=r"~ is not expanded, write os.path.expanduser\('~/a.png'\)"):
+            load(path)
+    assert load(os.path.expanduser("~/a.png")).encoded == b"an image"
+    with pytest.raises(TypeError, match=r"os.path.expanduser\('~'\)"):
+        pictures("~")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "~").mkdir()
+    (tmp_path / "~/a.png").write_bytes(b"another")
+    assert load("~/a.png").encoded == b"another"
+    with pytest.raises(FileNotFoundError) as plain:
+        load("~a.png")
+    assert "expanded" not in str(plain.value)

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image, UnidentifiedImageError
 
-from vitrine._names import unescaped
+from vitrine._files import read_path, read_stream
 from vitrine.errors import InvalidArgument
 from vitrine.v1 import classifier_pb2 as pb
 
@@ -78,7 +78,7 @@ class Picture:
                 pixels = np.clip(np.nan_to_num(pixels) * 255 + 0.5, 0, 255).astype(np.uint8)
             image = Image.fromarray(pixels[:, :, 0] if pixels.shape[2] == 1 else pixels)
         else:
-            encoded = self.encoded if self.encoded is not None else _read(str(self.path))
+            encoded = self.encoded if self.encoded is not None else read_path(str(self.path))
             image = _open(encoded)
             image.draft("RGB", (longest, longest))
         image = _plain(_upright(image))
@@ -100,28 +100,13 @@ def load(source: ImageSource) -> Picture:
     if isinstance(source, (bytes, bytearray, memoryview)):
         return _of_file(bytes(source), "bytes", None)
     if isinstance(source, (str, os.PathLike)):
-        path = os.fspath(source)
-        return _of_file(_read(path), path, path)
+        path = os.fsdecode(source)
+        return _of_file(read_path(path), path, path)
     if hasattr(source, "read"):
-        content = source.read()
-        if not isinstance(content, bytes):
-            raise TypeError("the file was opened as text; open it with mode 'rb'")
-        return _of_file(content, str(getattr(source, "name", "a file object")), None)
+        return _of_file(read_stream(source), str(getattr(source, "name", "a file object")), None)
     raise TypeError(
         "a picture is a path, bytes, a file object, a PIL.Image or a NumPy array, not %s" % type(source).__name__
     )
-
-
-def _read(path: str) -> bytes:
-    try:
-        with open(path, "rb") as file:
-            return file.read()
-    except FileNotFoundError:
-        named = unescaped(path)  # `path` may be escaped, from a list by `vitrine`
-        if named == path or not os.path.exists(named):
-            raise
-        with open(named, "rb") as file:
-            return file.read()
 
 
 def _open(content: bytes) -> Image.Image:

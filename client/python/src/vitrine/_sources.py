@@ -12,6 +12,7 @@ from typing import Any, List
 import numpy as np
 from PIL import Image
 
+from vitrine._files import unexpanded
 from vitrine._picture import PictureWarning
 
 # Extensions that `vitrine classify FOLDER` reads, and names that it silently ignores, like names that start with a dot.
@@ -39,7 +40,8 @@ def pictures(images: Any) -> Any:
         path = os.fspath(images)
         if os.path.isdir(path):
             return _of_folder(os.fsdecode(path))
-        raise _one("the path %r, which is no folder" % path)
+        path = os.fsdecode(path)
+        raise _one("the path %r, which is no folder%s" % (path, unexpanded(path)))
     if isinstance(images, (bytes, bytearray, memoryview)):
         raise _one("the bytes of one picture")
     if isinstance(images, Image.Image):

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reads the files and streams of images, and names the remedy if a path is not one."""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+from typing import IO
+
+from vitrine._names import unescaped
+from vitrine.errors import InvalidArgument
+
+_URL = re.compile(r"data:|[A-Za-z][A-Za-z0-9+.-]+:/")  # pathlib.Path removes the second slash
+
+
+def read_path(path: str) -> bytes:
+    """Returns the content of a file. InvalidArgument: `path` is a URL. OSError: the file cannot be read."""
+    try:
+        return _content(path)
+    except OSError as error:
+        named = unescaped(path)  # `path` may be escaped, from a list by `vitrine`
+        if named != path and os.path.exists(named):
+            return _content(named)
+        if _is_missing(error) and is_url(path):
+            form = "%.80s is a URL, but images are read from files; fetch it and give its bytes, as in "
+            raise InvalidArgument(form % path + "urllib.request.urlopen(URL).read()") from None
+        if _is_missing(error) and unexpanded(path):
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT) + unexpanded(path), path) from None
+        raise
+
+
+def read_stream(stream: IO[bytes]) -> bytes:
+    """Returns the content of a file object from its start, like PIL.Image.open; a stream that cannot seek is read from
+    its position."""
+    try:
+        stream.seek(0)
+    except (AttributeError, OSError):
+        pass
+    content = stream.read()
+    if isinstance(content, str):
+        raise TypeError("the file was opened as text; open it with mode 'rb'")
+    if not isinstance(content, bytes):
+        raise TypeError("read() of the file object returned %s, must be bytes" % type(content).__name__)
+    return content
+
+
+def is_url(path: str) -> bool:
+    return _URL.match(path) is not None
+
+
+def unexpanded(path: str) -> str:
+    """Returns the remedy if `path` starts with a home folder that only a shell expands; "" for other paths."""
+    if os.path.expanduser(path) == path:
+        return ""
+    return "; ~ is not expanded, write os.path.expanduser(%r)" % path
+
+
+def _content(path: str) -> bytes:
+    with open(path, "rb") as file:
+        return file.read()
+
+
+def _is_missing(error: OSError) -> bool:
+    return error.errno in (errno.ENOENT, errno.ENAMETOOLONG, errno.EINVAL)  # EINVAL: a URL on Windows
