@@ -12,7 +12,7 @@ from typing import IO, Any, Optional, Tuple, Union
 
 import numpy as np
 import numpy.typing as npt
-from PIL import Image, UnidentifiedImageError
+from PIL import Image, ImageFile, UnidentifiedImageError
 
 from vitrine._files import read_path, read_stream
 from vitrine.errors import InvalidArgument
@@ -81,7 +81,7 @@ class Picture:
             encoded = self.encoded if self.encoded is not None else read_path(str(self.path))
             image = _open(encoded)
             image.draft("RGB", (longest, longest))
-        image = _plain(_upright(image))
+        image = _upright(image)
         if max(image.size) > 2 * longest:
             image.thumbnail((longest, longest))
         return image.convert("RGB")
@@ -151,10 +151,10 @@ def _of_image(image: Image.Image, name: str) -> Picture:
     if image.width < 1 or image.height < 1:
         raise InvalidArgument("%s has no pixels" % name)
     if image.mode == "F":  # the range of floats is unknown; an array is checked
-        return _of_array(np.asarray(_upright(image)))
+        return _of_array(np.asarray(_turned(image, _turn(image))))
     if not _fits(image.size):
         return _shrunk(image, name, 0)
-    return _of_pixels(np.asarray(_plain(_upright(image))), name)
+    return _of_pixels(np.asarray(_upright(image)), name)
 
 
 def _of_array(array: npt.NDArray[Any]) -> Picture:
@@ -273,8 +273,7 @@ def _shrunk(image: Image.Image, name: str, file_bytes: int) -> Picture:
             drafted = -(-width // image.width)
         turn = _turn(image)
         small = _plain(image)
-        small = small if drafted == divisor else small.reduce(divisor // drafted)
-        small = small if turn is None else small.transpose(turn)
+        small = _turned(small if drafted == divisor else small.reduce(divisor // drafted), turn)
         encoded = _encoded(small, "JPEG", quality=_JPEG_QUALITY)
         if len(encoded) > MAX_BYTES:  # for example noise
             continue
@@ -304,10 +303,14 @@ def _turn(image: Image.Image) -> Optional[Image.Transpose]:
     return _TURNS.get(value) if isinstance(value, int) else None
 
 
-def _upright(image: Image.Image) -> Image.Image:
-    """Applies the rotation in the metadata, like the server. Without a rotation, returns the same image."""
-    turn = _turn(image)
+def _turned(image: Image.Image, turn: Optional[Image.Transpose]) -> Image.Image:
     return image if turn is None else image.transpose(turn)
+
+
+def _upright(image: Image.Image) -> Image.Image:
+    """Returns `_plain(image)` with the rotation in the metadata applied, like the server."""
+    turn = _turn(image)
+    return _turned(_plain(image), turn)
 
 
 def _plain(image: Image.Image) -> Image.Image:
@@ -315,7 +318,7 @@ def _plain(image: Image.Image) -> Image.Image:
     becomes RGB."""
     if image.mode == "F":
         raise InvalidArgument("the range of the image's floats is unknown; give an array with values of 0 to 1")
-    key = image.info.get("transparency")
+    key = _key(image)
     if image.mode.startswith("I"):  # 16 bits: Pillow's own conversion would clip them
         values = np.asarray(image)
         if values.min() < 0 or values.max() > 65535:
@@ -327,20 +330,45 @@ def _plain(image: Image.Image) -> Image.Image:
         return grey if key is None else _without_grey(grey, 255 if image.mode == "1" and key else key)
     if image.mode == "RGB":
         return image if key is None else _without_colour(image, key)
-    if _has_alpha(image):
-        grey_alpha = image.mode in ("LA", "La")
-        layer = image.convert("LA" if image.mode == "La" else "RGBA").convert("RGBA")
-        white = Image.new("RGBA", layer.size, "white")
-        return Image.alpha_composite(white, layer).convert("L" if grey_alpha else "RGB")
+    if image.mode in ("LA", "La"):
+        return _over_white(image.convert("LA")).convert("L")
     try:
-        return image.convert("RGB")
+        if image.mode in ("PA", "RGBA", "RGBa") or (image.mode == "P" and (key is not None or _has_alphas(image))):
+            return _over_white(image)
+        return _without_key(image).convert("RGB")
     except ValueError as error:
         raise InvalidArgument("the image has mode %s; convert it to RGB" % image.mode) from error
 
 
-def _has_alpha(image: Image.Image) -> bool:
-    palette = image.palette.mode if image.mode == "P" and image.palette else ""
-    return bool({"A", "a"} & set(image.getbands())) or "transparency" in image.info or palette.endswith("A")
+def _key(image: Image.Image) -> Any:
+    """Returns the transparent value, colour or palette index, or the alphas of the palette; None without one.
+
+    Pillow keeps a file's key when it converts, resizes or copies the image. After a conversion, opaque pixels may have
+    the key's colour too. A value or colour therefore counts only in the object that Image.open returned.
+    """
+    if image.mode != "P" and not isinstance(image, ImageFile.ImageFile):
+        return None
+    key = image.info.get("transparency")
+    kinds: Any = {"P": (int, bytes), "RGB": tuple}.get(image.mode, int)  # others are left from an image of another mode
+    return key if isinstance(key, kinds) else None
+
+
+def _has_alphas(palette_image: Image.Image) -> bool:
+    return palette_image.palette is not None and palette_image.palette.mode.endswith("A")
+
+
+def _without_key(image: Image.Image) -> Image.Image:
+    """Returns the image without a key of another mode, which Pillow may fail to convert."""
+    if "transparency" not in image.info:
+        return image
+    copy = image.copy()
+    del copy.info["transparency"]
+    return copy
+
+
+def _over_white(image: Image.Image) -> Image.Image:
+    layer = image.convert("RGBA")
+    return Image.alpha_composite(Image.new("RGBA", layer.size, "white"), layer).convert("RGB")
 
 
 def _without_grey(image: Image.Image, key: int) -> Image.Image:
