@@ -22,7 +22,7 @@ using ::testing::Not;
 
 using Program = TrainProgram;
 
-TEST_F(Program, TrainsPublishesMeasuresAndPublishesAgain) {
+TEST_F(Program, TrainsPublishesOnceAndMeasures) {
   const std::string repository = folder_.path() / "repository";
   const Outcome run = Trainer(absl::StrCat("run ", recipe_, flags_, "--epochs 2 --publish ", repository));
   ASSERT_EQ(run.exit_code, 0) << run.output;
@@ -35,8 +35,9 @@ TEST_F(Program, TrainsPublishesMeasuresAndPublishesAgain) {
   EXPECT_THAT(measured.output, HasSubstr("\n8x16,"));
   const Outcome again = Trainer(absl::StrCat("run ", recipe_, flags_, "--epochs 2 --resume --publish ", repository));
   ASSERT_EQ(again.exit_code, 0) << again.output;
-  EXPECT_THAT(again.output, HasSubstr("/small/2"));
-  const auto version = ReadVersion(repository, {"small", 2});
+  EXPECT_THAT(again.output, HasSubstr("this result is published already: small/1"));
+  EXPECT_FALSE(ReadVersion(repository, {"small", 2}).ok());
+  const auto version = ReadVersion(repository, {"small", 1});
   ASSERT_TRUE(version.ok()) << version.status();
   EXPECT_EQ(version->manifest.provenance().recipe(), "small --set epochs=2");
   const std::string printed = Trainer("--version").output;

@@ -171,8 +171,9 @@ TEST_F(EvalCommandLine, FailIfWorseIsAboutTheLaterOnes) {
   EXPECT_EQ(Shell(folder_, compare + "good bad").exit_code, 0) << "nobody asked";
   const Ran worse = Shell(folder_, compare + "good bad --fail-if-worse --format json --out page.html");
   EXPECT_EQ(worse.exit_code, 1);
-  EXPECT_THAT(worse.errors,
-              HasSubstr("vitrine: kv-pos-mnist version 1 is worse than kv-pos-mnist version 1: right on "));
+  EXPECT_THAT(
+      worse.errors,
+      HasSubstr("vitrine: kv-pos-mnist version 1 in fp32 is worse than kv-pos-mnist version 1 in fp32: right on "));
   EXPECT_EQ(nlohmann::json::parse(worse.out)["gates"][0]["passed"], false);
   EXPECT_TRUE(std::filesystem::exists(folder_.path() / "page.html"));
   EXPECT_EQ(Shell(folder_, compare + "bad good --fail-if-worse").exit_code, 0) << "better is no failure";

@@ -15,6 +15,7 @@ OUTCOMES = [
     ("grpc-encoding: 'GZIP'", "grpc 12", "1.51 looks at the encoding only where a message is compressed"),
     ("grpc-encoding: ''", "grpc 12", "1.51 looks at the encoding only where a message is compressed"),
     ("grpc-encoding: unknown and compressed", "grpc 12", "1.51 hands on what it cannot decompress"),
+    ("gzip: cut off", "grpc 3", "what was cut is damaged, not too large"),
     ("content-type: 'application/grpc+json'", "http 415", "1.51 takes any type"),
     ("content-type: 'application/grpcx'", "http 415", "1.51 takes any type"),
     ("content-type: 'application/grpc-web'", "http 415", "1.51 takes any type"),

@@ -181,7 +181,7 @@ TEST_F(QuantizeProgram, JsonSaysWhatWasMeasuredAndKept) {
 }
 
 TEST_F(QuantizeProgram, RefusesImagesOfWhatTheModelDoesNotKnow) {
-  AddImages("animals", "zebra");
+  AddImages("animals", "zebra", 100);
   const Outcome refused = Quantize("int8", "", "animals");
   EXPECT_EQ(refused.exit_code, 1);
   EXPECT_THAT(refused.error, AllOf(HasSubstr("label \"zebra\""), HasSubstr("which the model lacks; its 10")));
