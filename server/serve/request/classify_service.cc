@@ -99,6 +99,10 @@ absl::StatusOr<InferenceRequest> ClassifyService::Accept(absl::StatusOr<Received
   plan.deadline = DeadlineOf(plan.request, call, asked.arrival);
   plan.cancelled = call.cancelled;
   plan.abandoned = abandoned;
+  if (call.part.has_value()) {
+    plan.is_first_of_call = call.part->index == 0;
+    plan.images_behind = call.part->images - 1 - call.part->index;
+  }
   plan.admitted = admitted;
   if (absl::Status places = Admit(plan, call.form); !places.ok()) {
     admitted->Cancel();

@@ -51,6 +51,7 @@ struct FoundVersion {
 // One image of a multi-image call, for which BeginCall was called.
 struct CallPart {
   int index = 0;
+  int images = 1;                  // of the call
   CancelFlag abandoned = nullptr;  // see InferenceRequest::abandoned
 };
 

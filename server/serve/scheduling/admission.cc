@@ -42,7 +42,7 @@ absl::StatusOr<HeldPlace> Admission::Admit(const InferenceRequest& request) {
     RETURN_IF_ERROR(CheckBytes(place, held, shared));
     RETURN_IF_ERROR(CheckModel(place, shared));
   }
-  if (places_.computing() > 0) RETURN_IF_ERROR(CheckTime(request, place, batch, now));
+  if (places_.computing() > 0 && request.is_first_of_call) RETURN_IF_ERROR(CheckTime(request, place, batch, now));
   places_.Take(place, request.caller, now);
   return HeldPlace(this, std::move(place));
 }
@@ -140,7 +140,7 @@ absl::Status Admission::CheckTime(const InferenceRequest& request, const Place& 
       .batch =
           std::min(batch.longest, std::max(batch.shortest_part, LongestPart(places_.waiting(), options_.executors))),
       .patience = options_.patience[place.priority_class],
-      .mine = before,
+      .mine = before + request.images_behind * place.cost,
       .urgent = urgent,
       .executors = options_.executors,
       .left = running_.Left(),

@@ -63,8 +63,10 @@ absl::Status CheckAnswerTime(const NewRequest& request, const OtherCaller& all_o
   const std::vector<OtherCaller> each = others();
   const absl::Duration completion = PredictAnswerTime(request, each, request.urgent);
   if (completion <= allowed) return absl::OkStatus();
-  const std::string longer = absl::StrCat(
-      "longer than ", request.has_deadline ? "the deadline allows" : "its limit of " + Milliseconds(limit));
+  const std::string longer =
+      absl::StrCat("longer than ", request.has_deadline
+                                       ? absl::StrCat("the ", Milliseconds(limit), " that its deadline leaves for it")
+                                       : absl::StrCat("its limit of ", Milliseconds(limit)));
   if (PredictAnswerTime(request, {}, request.urgent) <= limit) return RejectAmong(each, completion, limit, longer);
   const ShedReason reason = request.has_deadline ? ShedReason::kDeadline : ShedReason::kWait;
   const absl::Duration of_what_is_here = PredictAnswerTime(request, each, 0);

@@ -49,6 +49,7 @@ class Gathering {
     return TraceContext{Hex(spans_->trace_id), Hex(spans_->span_id), true};
   }
   const Part& part(size_t i) const { return parts_[i]; }
+  int images() const { return static_cast<int>(parts_.size()); }
   // Returns the flag that is set when an image is rejected, so that the other images are dropped. If the client has
   // left, only `cancelled` is set.
   const CancelFlag& abandoned() const { return abandoned_; }
@@ -141,7 +142,7 @@ absl::StatusOr<InferPlan> Prepare(const ClassifyService& service, absl::StatusOr
 // Returns the context of one image of a multi-image call.
 CallContext PartOf(CallContext call, const Gathering& gathering, size_t part) {
   if (std::optional<TraceContext> whole = gathering.trace(); whole.has_value()) call.trace = std::move(whole);
-  call.part = {.index = static_cast<int>(part), .abandoned = gathering.abandoned()};
+  call.part = {.index = static_cast<int>(part), .images = gathering.images(), .abandoned = gathering.abandoned()};
   return call;
 }
 

@@ -120,6 +120,30 @@ TEST_F(BusyExecutorsTest, AnUrgentRequestIsRefusedAtOnceWhereNoExecutorGetsFreeI
   EXPECT_TRUE(AdmitsUrgent(Ms(2)).ok()) << "free at once with the end of the batch, whatever was predicted";
 }
 
+// The images of a call are no load of others: on an idle server a call is admitted whatever it takes, and on a busy one
+// as a whole or not at all.
+TEST_F(BusyExecutorsTest, TheImagesOfACallAreAdmittedTogether) {
+  constexpr int kImages = 64;
+  const auto ask = [&](int image) {
+    InferenceRequest request = Request(quick_, v1::NORMAL, Ms(20));
+    request.is_first_of_call = image == 0;
+    request.images_behind = kImages - 1 - image;
+    return admission_.Admit(request);
+  };
+  {
+    std::vector<HeldPlace> places;
+    for (int image = 0; image < kImages; ++image) {
+      absl::StatusOr<HeldPlace> place = ask(image);
+      ASSERT_TRUE(place.ok()) << image << ": " << place.status();
+      places.push_back(*std::move(place));
+    }
+  }
+  const auto other = admission_.Admit(Request(quick_, v1::NORMAL));
+  const absl::Status refused = ask(0).status();
+  EXPECT_TRUE(absl::IsResourceExhausted(refused)) << "64 ms of two executors in 20 ms";
+  EXPECT_THAT(std::string(refused.message()), ::testing::HasSubstr("longer than the 20 ms that its deadline leaves"));
+}
+
 TEST_F(BusyExecutorsTest, WhatRunsCountsByWhatIsLeftOfItAndOnce) {
   const Batch first = Run(Request(heavy_, v1::NORMAL)), second = Run(Request(heavy_, v1::NORMAL));
   EXPECT_EQ(admission_.load().work, Ms(600));
