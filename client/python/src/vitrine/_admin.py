@@ -7,9 +7,7 @@ import os
 from dataclasses import dataclass, field
 from typing import Any, Dict, Iterable, Mapping, Optional, Tuple
 
-import grpc
-
-from vitrine import errors
+from vitrine import _arguments, errors
 from vitrine._connection import Settings, TimeLeft
 from vitrine._models import Model, of_version
 from vitrine.v1 import admin_pb2, serving_pb2
@@ -33,6 +31,9 @@ class VersionPolicy:
     specific: Tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
+        _arguments.integer("latest", self.latest)
+        _arguments.flag("all", self.all)
+        _arguments.integers("specific", self.specific)
         if (self.latest is not None) + bool(self.all) + bool(self.specific) != 1:
             raise ValueError("a VersionPolicy is one of latest=N, all=True and specific=(N, ...), not %r" % (self,))
 
@@ -154,8 +155,7 @@ def address_of(address: Optional[str]) -> str:
     return found
 
 
-def error_of(rpc: grpc.RpcError, setting: Settings, time: TimeLeft) -> errors.VitrineError:
-    error = setting.error(rpc)
+def error_of(error: errors.VitrineError, setting: Settings, time: TimeLeft) -> errors.VitrineError:
     if isinstance(error, errors.Unimplemented) and "does not speak gRPC" not in str(error):
         form = "there is no Admin service at %s, which serves other clients; give the address of vitrine-server --admin"
         return errors.Unimplemented(form % setting.address)
@@ -165,10 +165,25 @@ def error_of(rpc: grpc.RpcError, setting: Settings, time: TimeLeft) -> errors.Vi
     return error
 
 
+def version_request(kind: Any, model: str, version: Optional[int]) -> Any:
+    """Returns a request of this kind for a version, which may be in `model` as NAME@VERSION."""
+    name, number, label = _arguments.model_version(model, version)
+    _arguments.text("model", name, optional=False)
+    if label is not None:
+        raise errors.InvalidArgument('model is "%s", but this call takes a version by its number, not a label' % model)
+    return kind(model=name, version=number)
+
+
+def model_request(kind: Any, model: str, **fields: Any) -> Any:
+    """Returns a request of this kind for a model."""
+    _arguments.name_only(model, optional=False)
+    return kind(model=model, **fields)
+
+
 def policy_request(model: str, policy: VersionPolicy) -> admin_pb2.SetVersionPolicyRequest:
     if not isinstance(policy, VersionPolicy):
         raise TypeError("policy is %r; give a vitrine.VersionPolicy, as VersionPolicy(latest=2)" % (policy,))
-    request = admin_pb2.SetVersionPolicyRequest(model=model)
+    request: admin_pb2.SetVersionPolicyRequest = model_request(admin_pb2.SetVersionPolicyRequest, model)
     if policy.latest is not None:
         request.policy.latest = policy.latest
     elif policy.all:
@@ -179,8 +194,14 @@ def policy_request(model: str, policy: VersionPolicy) -> admin_pb2.SetVersionPol
 
 
 def traffic_request(model: str, shares: Mapping[int, float]) -> admin_pb2.SetTrafficRequest:
-    request = admin_pb2.SetTrafficRequest(model=model)
+    if not isinstance(shares, Mapping):
+        raise _arguments.wrong_type("shares", shares, "a mapping from versions to percents, as {4: 5}")
+    request: admin_pb2.SetTrafficRequest = model_request(admin_pb2.SetTrafficRequest, model)
     for version, percent in shares.items():
+        _arguments.integer("a version in shares", version, _arguments.INT64, optional=False)
+        if not 0 < _arguments.real("the share of version %d" % version, percent, "a number of percents") <= 100:
+            form = "the share of version %d is %g %%; it must be above 0 and at most 100"
+            raise errors.InvalidArgument(form % (version, percent))
         request.shares.add(version=version, percent=percent)
     return request
 

@@ -13,7 +13,7 @@ from typing import Any, List, Optional, Sequence, Tuple, Union
 
 import grpc
 
-from vitrine import _address, _descriptors, _proxy, _token, errors
+from vitrine import _address, _arguments, _descriptors, _proxy, _token, errors
 from vitrine._retry import RetryPolicy
 from vitrine.v1 import classifier_pb2, registry_pb2
 
@@ -83,27 +83,18 @@ def settings(
     retries: Optional[RetryPolicy],
     max_in_flight: int,
 ) -> Settings:
-    """Checks a client's options. ValueError: they are wrong or contradict each other. OSError: a file cannot be
-    read."""
+    """Checks a client's options. TypeError, ValueError: they are wrong or contradict each other. OSError: a file cannot
+    be read."""
+    deadline = _arguments.deadline(deadline)
+    _check_limits(keepalive, retries, max_in_flight)
+    if address is not None and not isinstance(address, str):
+        raise _arguments.wrong_type("address", address, 'a string, as "a:8500", or "a:8500,b:8500" for several servers')
     address = address or os.environ.get("VITRINE_SERVER") or "127.0.0.1:8500"
     place = _address.parse(address)
-    asked = ca is not None or cert is not None or server_name is not None
-    secure = tls if tls is not None else asked
-    if not secure and asked:
-        raise ValueError("ca, cert and server_name need TLS, but tls=False was given")
-    if (cert is None) != (key is None):
-        raise ValueError("cert and key must be given together; give both or neither")
-    if secure and place.hosts and not server_name:
-        raise ValueError("several servers over TLS need one name in all their certificates; give server_name")
+    secure = _is_secure(place, tls, ca, cert, key, server_name)
     bearer = _token.choose(token, token_file)
     if bearer is not None and not secure and not place.local:  # the token could be read in plain text
         raise ValueError("the token would cross the network to %s unencrypted; give tls=True" % address)
-    check_deadline(deadline)
-    if keepalive != 0 and not _SHORTEST_KEEPALIVE <= keepalive <= _LONGEST_KEEPALIVE:
-        form = "keepalive is %r seconds, must be 0 (never) or %d to %d"
-        raise ValueError(form % (keepalive, _SHORTEST_KEEPALIVE, _LONGEST_KEEPALIVE))
-    if not 1 <= max_in_flight <= 64:
-        raise ValueError("max_in_flight is %r, must be 1 to 64" % (max_in_flight,))
     policy = retries or RetryPolicy()
     proxy = "" if place.local or not place.host else _proxy.of_host(place.host, os.environ)
     options = _channel_options(place, bool(proxy), server_name, keepalive, policy)
@@ -112,6 +103,42 @@ def settings(
     return Settings(
         address, target, place.hosts, proxy, options, credentials, bearer, deadline, policy, max_in_flight
     )
+
+
+def _check_limits(keepalive: float, retries: Optional[RetryPolicy], max_in_flight: int) -> None:
+    if _arguments.real("keepalive", keepalive) != 0 and not _SHORTEST_KEEPALIVE <= keepalive <= _LONGEST_KEEPALIVE:
+        form = "keepalive is %r seconds, must be 0 (never) or %d to %d"
+        raise ValueError(form % (keepalive, _SHORTEST_KEEPALIVE, _LONGEST_KEEPALIVE))
+    if retries is not None and not isinstance(retries, RetryPolicy):
+        raise _arguments.wrong_type("retries", retries, "a RetryPolicy, as vitrine.RetryPolicy(max_attempts=3)")
+    _arguments.integer("max_in_flight", max_in_flight, optional=False)
+    if not 1 <= max_in_flight <= 64:
+        raise ValueError("max_in_flight is %r, must be 1 to 64" % (max_in_flight,))
+
+
+def _is_secure(
+    place: _address.ServerAddress,
+    tls: Optional[bool],
+    ca: Optional[Pem],
+    cert: Optional[Pem],
+    key: Optional[Pem],
+    server_name: Optional[str],
+) -> bool:
+    """Returns True if the connection uses TLS."""
+    if tls is not None:
+        _arguments.flag("tls", tls)
+    for name, pem in (("ca", ca), ("cert", cert), ("key", key)):
+        _arguments.file(name, pem, "a path, or PEM as bytes", (bytes,))
+    _arguments.text("server_name", server_name)
+    asked = ca is not None or cert is not None or server_name is not None
+    secure = tls if tls is not None else asked
+    if not secure and asked:
+        raise ValueError("ca, cert and server_name need TLS, but tls=False was given")
+    if (cert is None) != (key is None):
+        raise ValueError("cert and key must be given together; give both or neither")
+    if secure and place.hosts and not server_name:
+        raise ValueError("several servers over TLS need one name in all their certificates; give server_name")
+    return secure
 
 
 def _channel_options(
@@ -157,15 +184,11 @@ def open_channel(kind: Any, setting: Settings, target: Optional[str] = None) -> 
 
 
 def check_traceparent(traceparent: Optional[str]) -> None:
+    _arguments.text("traceparent", traceparent)
     if traceparent is not None and not _TRACEPARENT.fullmatch(traceparent):
         form = "%r is no traceparent; the form is VERSION-TRACEID-SPANID-FLAGS in lower-case hexadecimal, as in %s"
         example = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
         raise errors.InvalidArgument(form % (traceparent, example))
-
-
-def check_deadline(deadline: float) -> None:
-    if not deadline > 0:
-        raise ValueError("the deadline is %r seconds, must be positive" % (deadline,))
 
 
 def _pem(source: Optional[Pem]) -> Optional[bytes]:
@@ -213,9 +236,8 @@ class TimeLeft:
     """A running deadline. ValueError: it is not positive."""
 
     def __init__(self, seconds: float) -> None:
-        check_deadline(seconds)
-        self.seconds = seconds
-        self._end = time.monotonic() + seconds
+        self.seconds = _arguments.deadline(seconds)
+        self._end = time.monotonic() + self.seconds
 
     @property
     def remaining(self) -> float:
@@ -239,10 +261,9 @@ class Attempts:
     def remaining(self) -> float:
         return self._time.remaining
 
-    def failed(self, rpc: grpc.RpcError) -> float:
+    def failed(self, error: errors.VitrineError, rpc: grpc.RpcError) -> float:
         """Returns the seconds to wait before the next attempt. Raises the call's error if there is no next attempt."""
         self._made += 1
-        error = self._setting.error(rpc)
         if isinstance(error, errors.DeadlineExceeded) and str(error) == "Deadline Exceeded":
             way = " through the proxy %s" % self._setting.proxy if self._setting.proxy else ""
             # gRPC made this error itself, not the server.

@@ -7,7 +7,7 @@ from typing import Any, Optional
 
 import grpc
 
-from vitrine import _descriptors, errors
+from vitrine import _arguments, _descriptors, errors
 from vitrine._connection import Settings, time_left
 
 Request: Any = _descriptors.message("vitrine.details.HealthRequest")
@@ -25,6 +25,7 @@ class Readiness:
     """One wait for readiness. The client sends the requests, passes in their results, and sleeps for `pause`."""
 
     def __init__(self, setting: Settings, model: Optional[str], deadline: Optional[float]) -> None:
+        _arguments.name_only(model)
         self.request = Request(service="model/%s" % model if model else "")
         self._setting = setting
         self._model = model or None
@@ -42,9 +43,8 @@ class Readiness:
         self._why = "its health service reports that it is not serving"
         return bool(response.status == _SERVING)
 
-    def failed(self, rpc: grpc.RpcError) -> bool:
+    def failed(self, error: errors.VitrineError, rpc: grpc.RpcError) -> bool:
         """Returns False: not ready. Raises errors that waiting does not resolve."""
-        error = self._setting.error(rpc)
         if not isinstance(error, _PASSING):
             raise error from rpc
         # The last request may be cut off by the deadline; an earlier state is more informative.

@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any, Dict, Iterable, Mapping, Optional, Sequence, Tuple, Union
 
+from vitrine import _arguments
 from vitrine._picture import Picture
 from vitrine.errors import InvalidArgument
 from vitrine.v1 import attention_pb2, classifier_pb2, features_pb2
@@ -73,6 +75,9 @@ class Attention:
     def to_proto(self, offers: Mapping[str, Any] = _NO_OFFERS) -> attention_pb2.AttentionRequest:
         """Converts to a message. `offers`, as in Model.attention, is needed for "all". InvalidArgument: a string is
         unknown."""
+        _arguments.integer("query", self.query, optional=False)
+        _arguments.flag("keep_class_mass", self.keep_class_mass)
+        _arguments.flag("exact", self.exact)
         encoding = attention_pb2.FLOAT32 if self.exact else attention_pb2.FLOAT16
         request = attention_pb2.AttentionRequest(query=self.query, keep_class_mass=self.keep_class_mass)
         request.kind = _choose(ATTENTION, self.kind, "attention")
@@ -107,8 +112,9 @@ class Ask:
     def template(self, model: str, offers: Mapping[str, Any] = _NO_OFFERS) -> classifier_pb2.ClassifyRequest:
         """Returns the request without its image; `offers` as in Attention.to_proto.
 
-        InvalidArgument: a name is unknown. TypeError: a value is not a name.
+        InvalidArgument: a name is unknown, or an option has no effect. TypeError: a value has another type.
         """
+        self._check()
         request = classifier_pb2.ClassifyRequest(model=model)
         request.priority = _choose(PRIORITIES, self.priority, "priority")
         if self.version is not None:
@@ -120,8 +126,7 @@ class Ask:
         elif self.top_k is not None:
             request.top_k = self.top_k
         if self.resolution is not None:
-            side = self.resolution
-            request.resolution.height, request.resolution.width = (side, side) if isinstance(side, int) else side
+            request.resolution.height, request.resolution.width = _sides(self.resolution)
         if self.max_attention_bytes is not None:
             request.max_attention_bytes = self.max_attention_bytes
         for wish in _several(self.attention, ATTENTION, "attention"):
@@ -129,6 +134,27 @@ class Ask:
         for kind in _several(self.features, FEATURES, "features"):
             request.features.add(kind=_choose(FEATURES, kind, "features"), normalize=self.normalize)
         return request
+
+    def _check(self) -> None:
+        _arguments.model_version(self.model, self.version, self.version_label)
+        _arguments.integer("top_k", self.top_k)
+        _arguments.flag("normalize", self.normalize)
+        _arguments.integer("max_attention_bytes", self.max_attention_bytes, _arguments.INT64)
+        if self.normalize and not _several(self.features, FEATURES, "features"):
+            raise InvalidArgument('normalize has no effect without features; add features, as in features="class"')
+
+
+def _sides(resolution: Any) -> Tuple[int, int]:
+    """Returns height and width. TypeError: `resolution` is neither a number nor a pair of them."""
+    form = "a number of pixels for both sides, or (height, width)"
+    if isinstance(resolution, Integral):
+        resolution = resolution, resolution
+    if isinstance(resolution, str) or not hasattr(resolution, "__len__") or len(resolution) != 2:
+        raise _arguments.wrong_type("resolution", resolution, form)
+    height, width = resolution
+    for side in (height, width):
+        _arguments.integer("resolution", side, form=form, optional=False)
+    return int(height), int(width)
 
 
 def with_picture(template: classifier_pb2.ClassifyRequest, picture: Picture) -> classifier_pb2.ClassifyRequest:
@@ -148,13 +174,15 @@ def _several(value: Any, names: Mapping[str, int], what: str) -> Sequence[Any]:
 
 def _numbers(what: str, wish: Union[str, Sequence[int]], count: int) -> Iterable[int]:
     if not isinstance(wish, str):
-        return wish
+        return _arguments.integers(what, wish)
     if wish != "all":
         raise InvalidArgument('%s %r are unknown; give numbers in a list, or "all"' % (what, wish))
     return range(count)
 
 
-def _choose(names: Mapping[str, int], name: str, what: str) -> Any:
+def _choose(names: Mapping[str, int], name: Any, what: str) -> Any:
+    if not isinstance(name, str):
+        raise TypeError("%s is %r; give one of %s" % (what, name, ", ".join(names)))
     if name not in names:
         raise InvalidArgument("%s %r is not known; there is %s" % (what, name, ", ".join(names)))
     return names[name]

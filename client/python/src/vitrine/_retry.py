@@ -6,7 +6,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Optional
 
+from vitrine import _arguments
 from vitrine.errors import ResourceExhausted, Unavailable, VitrineError
+
+
+_LONGEST_BACKOFF = 86400
 
 
 @dataclass(frozen=True)
@@ -21,7 +25,7 @@ class RetryPolicy:
             take about as long as the default deadline.
         initial_backoff: seconds before the second attempt, doubled for each further attempt. The actual wait is random,
             between half of this and all of it, so that clients rejected together do not retry together.
-        max_backoff: upper bound of the doubled wait in seconds.
+        max_backoff: upper bound of the doubled wait in seconds, at most 86400.
     """
 
     max_attempts: int = 15
@@ -29,6 +33,9 @@ class RetryPolicy:
     max_backoff: float = 5.0
 
     def __post_init__(self) -> None:
+        _arguments.integer("max_attempts", self.max_attempts, optional=False)
+        for name in ("initial_backoff", "max_backoff"):
+            _arguments.real(name, getattr(self, name))
         if not 1 <= self.max_attempts <= 20:
             raise ValueError("max_attempts is %r, must be 1 to 20" % (self.max_attempts,))
         if not 0 < self.initial_backoff <= self.max_backoff:
@@ -36,6 +43,8 @@ class RetryPolicy:
                 "initial_backoff is %r and max_backoff %r; the first must be positive and not above the second"
                 % (self.initial_backoff, self.max_backoff)
             )
+        if self.max_backoff > _LONGEST_BACKOFF:
+            raise ValueError("max_backoff is %r seconds, must be at most %d" % (self.max_backoff, _LONGEST_BACKOFF))
 
     def delay(self, error: VitrineError, attempts: int, remaining: float, uniform: float) -> Optional[float]:
         """Returns the seconds to wait after `attempts` attempts, the last of which ended with `error`; None: no retry.

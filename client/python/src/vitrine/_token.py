@@ -9,6 +9,8 @@ import threading
 import time
 from typing import Callable, Optional, Union
 
+from vitrine import _arguments
+
 _LONGEST = 16 << 10
 # Seconds between two reads of the file.
 _REREAD = 60.0
@@ -62,6 +64,9 @@ class BearerToken:
 def choose(token: Optional[str], path: Union[str, "os.PathLike[str]", None]) -> Optional[BearerToken]:
     """Returns the given token, otherwise the one in $VITRINE_TOKEN_FILE, otherwise $VITRINE_TOKEN; None: there
     is no token, or `token` is empty."""
+    if token is not None and not isinstance(token, str):
+        raise TypeError("token is of type %s, must be a string" % type(token).__name__)
+    _arguments.file("token_file", path)
     if token and path is not None:
         raise ValueError("a token was given, and another in %s; give only one" % os.fspath(path))
     if path is not None:

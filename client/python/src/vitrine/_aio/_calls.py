@@ -36,12 +36,12 @@ class Calls:
             try:
                 with self.servers.calls() as stubs:
                     return await getattr(stubs, method)(request, timeout=attempts.remaining, metadata=metadata)
-            except grpc.RpcError as error:
-                code = error.code().name
-                if self.settings.renewed(code, metadata):
+            except grpc.RpcError as rpc:
+                error = self.settings.error(rpc)
+                if self.settings.renewed(error.code, metadata):
                     continue
-                await self.servers.follow(code)
-                delay = attempts.failed(error)
+                await self.servers.follow(error)
+                delay = attempts.failed(error, rpc)
             await _driver.sleep(delay)
 
     async def classify(
@@ -83,7 +83,7 @@ class Calls:
                 self.servers.end(line)
             if self.settings.renewed(error.code, metadata):
                 continue
-            await self.servers.follow(error.code)
+            await self.servers.follow(error)
             failures += 1
             delay = self.settings.retries.delay(error, failures, float("inf"), random.random())
             if delay is None:
@@ -96,9 +96,10 @@ class Calls:
             options = {"timeout": readiness.remaining, "metadata": self.settings.metadata()}
             with self.servers.calls() as stubs:
                 return readiness.answered(await stubs.health(readiness.request, **options))
-        except grpc.RpcError as error:
-            await self.servers.follow(error.code().name)
-            return readiness.failed(error)
+        except grpc.RpcError as rpc:
+            error = self.settings.error(rpc)
+            await self.servers.follow(error)
+            return readiness.failed(error, rpc)
 
     async def feature(
         self,

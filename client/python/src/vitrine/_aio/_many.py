@@ -152,7 +152,7 @@ class _Stream:
             self._events.put_nowait((self, None))
         except grpc.RpcError as rpc:
             error = self._settings.error(rpc)
-            await self._servers.follow(error.code)
+            await self._servers.follow(error)
             if self._settings.renewed(error.code, self._metadata):
                 error = errors.Unavailable(str(error))  # is retried, with the new token
             # gRPC bug 36066: a write after the end of the stream hides the status that the server ended it with. A

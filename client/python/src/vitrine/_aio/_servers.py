@@ -6,7 +6,7 @@ from __future__ import annotations
 import threading
 import time
 from contextlib import contextmanager
-from typing import Iterator, Optional
+from typing import Any, Callable, Iterator, Optional
 
 from vitrine import _address, errors
 from vitrine._aio import _driver
@@ -19,10 +19,10 @@ _PERIOD = 1.0
 
 
 class _Line:
-    def __init__(self, setting: Settings, target: str) -> None:
+    def __init__(self, setting: Settings, target: str, stubs: Callable[[Any], Any]) -> None:
         self.target = target
         self.channel = open_channel(_driver.GRPC, setting, target)
-        self.stubs = Stubs(self.channel)
+        self.stubs = stubs(self.channel)
         self.calls = 0
 
 
@@ -31,18 +31,22 @@ class Servers:
 
     The names of a list of servers are resolved again after a lost call. If the addresses have changed, new calls use
     them, and the old channel is closed when its calls have ended. Thread-safe.
+
+    `stubs` makes the calls of a channel.
     """
 
-    def __init__(self, setting: Settings) -> None:
+    def __init__(self, setting: Settings, stubs: Callable[[Any], Any] = Stubs) -> None:
         self._settings = setting
+        self._stubs = stubs
         self._lock = threading.Lock()
-        self._line = _Line(setting, setting.target)
+        self._closed = False
+        self._line = _Line(setting, setting.target, stubs)
         self._open = {self._line}  # including older ones whose calls have not ended
         self._next_look = 0.0
 
     @contextmanager
-    def calls(self) -> Iterator[Stubs]:
-        """Yields the stubs for one call that ends within the context."""
+    def calls(self) -> Iterator[Any]:
+        """Yields the stubs for one call that ends within the context. Cancelled: the client is closed."""
         line = self.begin()
         try:
             yield line.stubs
@@ -50,8 +54,10 @@ class Servers:
             self.end(line)
 
     def begin(self) -> _Line:
-        """Returns a line for one call; `end` releases it."""
+        """Returns a line for one call; `end` releases it. Cancelled: the client is closed."""
         with self._lock:
+            if self._closed:
+                raise errors.Cancelled("this client is closed; create another one")
             self._line.calls += 1
             return self._line
 
@@ -82,24 +88,30 @@ class Servers:
 
     def move(self, target: Optional[str]) -> None:
         """Switches to a target from `look`."""
+        if target is not None and target != self._line.target:
+            self._replace(target)
+
+    def _replace(self, target: str) -> None:
+        """Opens another channel for the calls from now on."""
         with self._lock:
-            before = self._line
-            if target is None or target == before.target:
+            if self._closed:
                 return
-            self._line = _Line(self._settings, target)
+            before = self._line
+            self._line = _Line(self._settings, target, self._stubs)
             self._open.add(self._line)
             over = before.calls == 0
         if over:
             self._close(before)
 
-    async def follow(self, code: str) -> None:
-        """Resolves names if needed after a call that ended with `code`."""
-        if self.is_to_look(code):
+    async def follow(self, error: errors.VitrineError) -> None:
+        """Resolves names if needed after a call that ended with `error`."""
+        if self.is_to_look(error.code):
             self.move(await _driver.in_thread(self.look))
 
     async def close(self) -> None:
         """Closes every channel, including those of calls from before a move."""
         with self._lock:
+            self._closed = True
             lines = list(self._open)
         for line in lines:
             await line.channel.close()

@@ -9,10 +9,10 @@ from typing import Any, Mapping, Optional, Type, Union
 
 import grpc
 
-from vitrine import _admin
+from vitrine import _admin, _arguments
 from vitrine._admin import ServingChange, ServingStatus, VersionPolicy
-from vitrine._aio import _driver
-from vitrine._connection import Pem, open_channel, settings, time_left
+from vitrine._aio._servers import Servers
+from vitrine._connection import Pem, settings, time_left
 from vitrine.v1 import admin_pb2
 
 
@@ -31,7 +31,8 @@ class AdminClient:
             other.
 
     Raises:
-        ValueError: options are wrong or contradict each other, or there is no address. OSError: a file cannot be read.
+        TypeError, ValueError: options are wrong or contradict each other, or there is no address. OSError: a file
+            cannot be read.
     """
 
     def __init__(
@@ -49,12 +50,11 @@ class AdminClient:
     ) -> None:
         security = tls, ca, cert, key, server_name, token, token_file
         self._settings = settings(_admin.address_of(address), *security, deadline, 0.0, None, 1)
-        self._channel = open_channel(_driver.GRPC, self._settings)
-        self._stubs = _admin.AdminStubs(self._channel)
+        self._servers = Servers(self._settings, _admin.AdminStubs)
 
     async def close(self) -> None:
         """Cancels the calls in flight. A closed client cannot be used again."""
-        await self._channel.close()
+        await self._servers.close()
 
     async def __aenter__(self) -> AdminClient:
         return self
@@ -75,36 +75,39 @@ class AdminClient:
     ) -> ServingChange:
         """Loads a version, even one that was rolled back or unloaded, and keeps it loaded regardless of the policy.
 
-        Without a version: loads those versions of an unloaded model that the policy selects.
+        Without a version: loads those versions of an unloaded model that the policy selects. Here, in `unload` and in
+        `rollback`, `model` may also be NAME@VERSION.
 
         Raises, as every change:
-            InvalidArgument: a name or number is invalid. NotFound: there is no such model or version.
+            TypeError, InvalidArgument: an argument is invalid. NotFound: there is no such model or version.
             FailedPrecondition: the model would be without a version, or a version was rejected; the message gives the
             reason. Unavailable: no server answers, the server is shutting down, loading takes too long, or the server
             cannot write its state. DeadlineExceeded: the change may still happen.
         """
-        return await self._change(self._stubs.load, admin_pb2.LoadModelRequest(model=model, version=version), deadline)
+        return await self._change("load", _admin.version_request(admin_pb2.LoadModelRequest, model, version), deadline)
 
     async def unload(
         self, model: str, version: Optional[int] = None, *, deadline: Optional[float] = None
     ) -> ServingChange:
         """Unloads a version; it stays unloaded until `load`. Without a version: unloads the whole model."""
-        request = admin_pb2.UnloadModelRequest(model=model, version=version)
-        return await self._change(self._stubs.unload, request, deadline)
+        request = _admin.version_request(admin_pb2.UnloadModelRequest, model, version)
+        return await self._change("unload", request, deadline)
 
     async def rollback(
         self, model: str, version: Optional[int] = None, *, reason: str = "", deadline: Optional[float] = None
     ) -> ServingChange:
         """Rolls back a version; by default the canary, or if there is none, the stable version, which the version
         before it replaces. `reason`, at most 200 bytes, is shown in the log and by `serving`."""
-        request = admin_pb2.RollbackModelRequest(model=model, version=version, reason=reason)
-        return await self._change(self._stubs.rollback, request, deadline)
+        _arguments.text("reason", reason, optional=False)
+        request = _admin.version_request(admin_pb2.RollbackModelRequest, model, version)
+        request.reason = reason
+        return await self._change("rollback", request, deadline)
 
     async def set_version_policy(
         self, model: str, policy: VersionPolicy, *, deadline: Optional[float] = None
     ) -> ServingChange:
         """Sets which versions are loaded."""
-        return await self._change(self._stubs.set_version_policy, _admin.policy_request(model, policy), deadline)
+        return await self._change("set_version_policy", _admin.policy_request(model, policy), deadline)
 
     async def set_traffic(
         self, model: str, shares: Mapping[int, float], *, deadline: Optional[float] = None
@@ -112,38 +115,44 @@ class AdminClient:
         """Distributes the requests that name neither version nor label: {4: 5} sends 5 % to version 4 and the rest to
         `stable`; {} sends all to `stable`. If no version has the label `stable`, the version that serves now gets
         it."""
-        return await self._change(self._stubs.set_traffic, _admin.traffic_request(model, shares), deadline)
+        return await self._change("set_traffic", _admin.traffic_request(model, shares), deadline)
 
     async def set_label(
         self, model: str, label: str, version: int, *, deadline: Optional[float] = None
     ) -> ServingChange:
         """Gives a label to a version, which must be ready. The label `stable` pins the model to this version."""
-        request = admin_pb2.SetLabelRequest(model=model, label=label, version=version)
-        return await self._change(self._stubs.set_label, request, deadline)
+        _arguments.text("label", label, optional=False)
+        _arguments.version(version, optional=False)
+        request = _admin.model_request(admin_pb2.SetLabelRequest, model, label=label, version=version)
+        return await self._change("set_label", request, deadline)
 
     async def clear_label(self, model: str, label: str, *, deadline: Optional[float] = None) -> ServingChange:
         """Removes a label."""
-        request = admin_pb2.ClearLabelRequest(model=model, label=label)
-        return await self._change(self._stubs.clear_label, request, deadline)
+        _arguments.text("label", label, optional=False)
+        request = _admin.model_request(admin_pb2.ClearLabelRequest, model, label=label)
+        return await self._change("clear_label", request, deadline)
 
     async def reset(self, model: str, *, deadline: Optional[float] = None) -> ServingChange:
         """Discards all changes that this service made to a model. The file of --serving-config applies again."""
-        return await self._change(self._stubs.reset, admin_pb2.ResetServingRequest(model=model), deadline)
+        return await self._change("reset", _admin.model_request(admin_pb2.ResetServingRequest, model), deadline)
 
     async def serving(self, model: Optional[str] = None, *, deadline: Optional[float] = None) -> ServingStatus:
         """Returns the serving state of all models, or of `model`."""
-        request = admin_pb2.GetServingRequest(model=model or "")
-        return _admin.of_status(await self._call(self._stubs.serving, request, deadline))
+        request = _admin.model_request(admin_pb2.GetServingRequest, model or "")
+        return _admin.of_status(await self._call("serving", request, deadline))
 
-    async def _change(self, method: Any, request: Any, deadline: Optional[float]) -> ServingChange:
+    async def _change(self, method: str, request: Any, deadline: Optional[float]) -> ServingChange:
         return _admin.of_change(await self._call(method, request, deadline))
 
-    async def _call(self, method: Any, request: Any, deadline: Optional[float]) -> Any:
+    async def _call(self, method: str, request: Any, deadline: Optional[float]) -> Any:
         time = time_left(self._settings, deadline)
         while True:
             metadata = self._settings.metadata()
             try:
-                return await method(request, timeout=time.remaining, metadata=metadata)
-            except grpc.RpcError as error:
-                if not self._settings.renewed(error.code().name, metadata):
-                    raise _admin.error_of(error, self._settings, time) from error
+                with self._servers.calls() as stubs:
+                    return await getattr(stubs, method)(request, timeout=time.remaining, metadata=metadata)
+            except grpc.RpcError as rpc:
+                error = self._settings.error(rpc)
+                if not self._settings.renewed(error.code, metadata):
+                    await self._servers.follow(error)
+                    raise _admin.error_of(error, self._settings, time) from rpc

@@ -10,10 +10,10 @@ from typing import AsyncGenerator, AsyncIterable, Iterable, List, Optional, Sequ
 import numpy as np
 import numpy.typing as npt
 
-from vitrine import _models
+from vitrine import _arguments, _models
 from vitrine._aio import _driver, _many
 from vitrine._aio._calls import Calls
-from vitrine._connection import Attempts, Pem, check_deadline, check_traceparent, settings, time_left
+from vitrine._connection import Attempts, Pem, check_traceparent, settings, time_left
 from vitrine._embedding import Embedded, values_of
 from vitrine._health import Readiness
 from vitrine._picture import ImageSource, load
@@ -41,15 +41,16 @@ class Client:
             Default $VITRINE_TOKEN; "": none.
         token_file: a file with the token, read again every minute and when the server rejects it, so that it can be
             replaced; default $VITRINE_TOKEN_FILE, which has precedence over $VITRINE_TOKEN.
-        deadline: timeout of one request in seconds, including all attempts and the waits between them.
+        deadline: timeout of one request in seconds, including all attempts and the waits between them; float("inf"):
+            none.
         keepalive: seconds between pings to a silent server while calls are in flight, to detect a lost connection; 0:
             no pings. Servers disconnect clients that ping too often; vitrine-server allows 10 seconds or more.
         retries: which requests are retried, and when.
         max_in_flight: maximum number of images of one classify_many at the server at a time, 1 to 64.
 
     Raises:
-        ValueError: options are wrong or contradict each other. OSError: a file cannot be read. Unavailable: a name in a
-            list of servers has no address.
+        TypeError, ValueError: options are wrong or contradict each other. OSError: a file cannot be read. Unavailable: a name
+            in a list of servers has no address.
     """
 
     def __init__(
@@ -113,7 +114,7 @@ class Client:
             image: a path, the bytes of a file, a binary file object, a PIL.Image, or an array of [height, width, 3] (RGB),
                 [height, width, 1] or [height, width], uint8 (0 to 255) or float (0 to 1). An image whose size the
                 server would reject is reduced first, with a PictureWarning.
-            model: name of the model; default the only model that is ready.
+            model: name of the model, also as NAME@VERSION or NAME@LABEL; default the only model that is ready.
             version: number of the version. By default the server chooses: `stable`, or a version with a share of the
                 traffic; without such settings the newest version that is ready.
             version_label: "stable", "canary" or another label of a version, instead of its number.
@@ -130,9 +131,10 @@ class Client:
 
         Raises:
             InvalidArgument, NotFound, ResourceExhausted, DeadlineExceeded, Unavailable or another VitrineError: the
-                server's code and message. OSError: the file cannot be read. TypeError: `image` is not an image, or
-                `attention` or `features` is neither a name nor a sequence.
+                server's code and message; InvalidArgument also for arguments that the client rejects. Cancelled: the
+                client is closed. OSError: the file cannot be read. TypeError: an argument has another type.
         """
+        model, version, version_label = _arguments.model_version(model, version, version_label)
         wish = Ask(
             model=model,
             version=version,
@@ -194,6 +196,7 @@ class Client:
             Any exception of `images`, after the results of all images before it.
             At the first step, not at the call: errors of the arguments other than the images, as in `classify`.
         """
+        model, version, version_label = _arguments.model_version(model, version, version_label)
         wish = Ask(
             model=model,
             version=version,
@@ -206,8 +209,7 @@ class Client:
             priority=priority,
             max_attention_bytes=max_attention_bytes,
         )
-        deadline = self._settings.deadline if deadline is None else deadline
-        check_deadline(deadline)
+        deadline = self._settings.deadline if deadline is None else _arguments.deadline(deadline)
         check_traceparent(traceparent)
         source = _driver.iterate(pictures(images))
         template = await self._calls.series_template(wish)
@@ -241,6 +243,7 @@ class Client:
         Raises:
             InvalidArgument: the model has no such feature. Others as classify.
         """
+        model, version, version_label = _arguments.model_version(model, version, version_label)
         left = time_left(self._settings, deadline)
         kind = await self._calls.feature(feature, model, version, version_label, left)
         result = await self.classify(
@@ -280,6 +283,7 @@ class Client:
         Arguments as in embed, all else as in classify_many. If all are ok, numpy.stack makes a matrix of them.
         """
         source = pictures(images)
+        model, version, version_label = _arguments.model_version(model, version, version_label)
         left = time_left(self._settings, deadline)
         kind = await self._calls.feature(feature, model, version, version_label, left)
         outcomes = self.classify_many(
@@ -307,9 +311,9 @@ class Client:
     ) -> _models.Model:
         """Returns one version with its class labels. Without `version` and `version_label`, this is the version that
         serves: `stable`, otherwise the newest that is ready. NotFound: there is no such version."""
-        request = registry_pb2.GetModelRequest(model=name, version_label=version_label)
-        if version is not None:
-            request.version = version
+        _arguments.text("name", name, optional=False)
+        chosen, version, version_label = _arguments.model_version(name, version, version_label)
+        request = registry_pb2.GetModelRequest(model=chosen, version=version, version_label=version_label)
         return _models.of_version(await self._calls.get(request))
 
     @_driver.generator
@@ -319,6 +323,7 @@ class Client:
         After a lost connection, it connects again and yields the current states again, but does not report versions
         that were removed in between. Unavailable: the server stays unreachable. Closing the generator ends the call.
         """
+        _arguments.name_only(model)
         return self._calls.watch(model)
 
     async def is_ready(self, model: Optional[str] = None, *, deadline: Optional[float] = None) -> bool:
