@@ -13,11 +13,11 @@ from typing import Any, List, Optional, Sequence, Tuple, Union
 
 import grpc
 
-from vitrine import _address, _arguments, _descriptors, _proxy, _token, errors
+from vitrine import _address, _arguments, _descriptors, _proxy, _tls, _token, errors
 from vitrine._retry import RetryPolicy
 from vitrine.v1 import classifier_pb2, registry_pb2
 
-Pem = Union[str, "os.PathLike[str]", bytes]
+Pem = _tls.Pem
 Metadata = Tuple[Tuple[str, str], ...]
 
 # A classification may carry 16 MiB of attention and features; a GetModel response may carry 100,000 labels.
@@ -47,7 +47,7 @@ class Settings:
     hosts: Tuple[str, ...]  # entries of a list of servers, from which `target` is resolved; otherwise empty
     proxy: str  # proxy to the server, as from _proxy.of_host; empty: none
     options: Tuple[Tuple[str, Any], ...]  # channel options
-    credentials: Optional[grpc.ChannelCredentials]
+    tls: Optional[_tls.Tls]
     token: Optional[_token.BearerToken]
     deadline: float
     retries: RetryPolicy
@@ -60,7 +60,7 @@ class Settings:
 
     def error(self, rpc: grpc.RpcError) -> errors.VitrineError:
         """Converts the error of a call."""
-        return errors.of_rpc(rpc, self.address, self.proxy)
+        return errors.of_rpc(rpc, self.address, self.proxy, self.tls)
 
     def renewed(self, code: str, metadata: Metadata) -> bool:
         """Returns True if the token of a call that ended with `code` was rejected, and has been replaced since."""
@@ -98,10 +98,10 @@ def settings(
     policy = retries or RetryPolicy()
     proxy = "" if place.local or not place.host else _proxy.of_host(place.host, os.environ)
     options = _channel_options(place, bool(proxy), server_name, keepalive, policy)
-    credentials = grpc.ssl_channel_credentials(_pem(ca), _pem(key), _pem(cert)) if secure else None
+    loaded = _tls.load(ca, cert, key, server_name) if secure else None
     target = _address.resolve(place.hosts) if place.hosts else place.uri
     return Settings(
-        address, target, place.hosts, proxy, options, credentials, bearer, deadline, policy, max_in_flight
+        address, target, place.hosts, proxy, options, loaded, bearer, deadline, policy, max_in_flight
     )
 
 
@@ -178,9 +178,9 @@ def _channel_options(
 def open_channel(kind: Any, setting: Settings, target: Optional[str] = None) -> Any:
     """Opens a channel. `kind` is grpc or grpc.aio. `target` replaces the target of the settings."""
     target = target or setting.target
-    if setting.credentials is None:
+    if setting.tls is None:
         return kind.insecure_channel(target, setting.options)
-    return kind.secure_channel(target, setting.credentials, setting.options)
+    return kind.secure_channel(target, setting.tls.credentials, setting.options)
 
 
 def check_traceparent(traceparent: Optional[str]) -> None:
@@ -189,13 +189,6 @@ def check_traceparent(traceparent: Optional[str]) -> None:
         form = "%r is no traceparent; the form is VERSION-TRACEID-SPANID-FLAGS in lower-case hexadecimal, as in %s"
         example = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
         raise errors.InvalidArgument(form % (traceparent, example))
-
-
-def _pem(source: Optional[Pem]) -> Optional[bytes]:
-    if source is None or isinstance(source, bytes):
-        return source
-    with open(source, "rb") as file:
-        return file.read()
 
 
 class Stubs:

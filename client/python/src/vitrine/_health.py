@@ -45,7 +45,7 @@ class Readiness:
 
     def failed(self, error: errors.VitrineError, rpc: grpc.RpcError) -> bool:
         """Returns False: not ready. Raises errors that waiting does not resolve."""
-        if not isinstance(error, _PASSING):
+        if not isinstance(error, _PASSING) or isinstance(error, errors.HandshakeFailed):
             raise error from rpc
         # The last request may be cut off by the deadline; an earlier state is more informative.
         if isinstance(error, errors.NotFound):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Optional
 
 from vitrine import _arguments
-from vitrine.errors import ResourceExhausted, Unavailable, VitrineError
+from vitrine.errors import HandshakeFailed, ResourceExhausted, Unavailable, VitrineError
 
 
 _LONGEST_BACKOFF = 86400
@@ -17,7 +17,7 @@ _LONGEST_BACKOFF = 86400
 class RetryPolicy:
     """Number of attempts of a request, and the waits between them. All are within the request's deadline.
 
-    Requests are retried after UNAVAILABLE, and after RESOURCE_EXHAUSTED with a retry delay from the server.
+    Requests are retried after UNAVAILABLE, except HandshakeFailed, and after RESOURCE_EXHAUSTED with a retry delay from the server.
     RESOURCE_EXHAUSTED without a delay means that the request itself is too large.
 
     Attributes:
@@ -53,7 +53,8 @@ class RetryPolicy:
         the `remaining` seconds. `uniform` is a random number in [0, 1).
         """
         full = isinstance(error, ResourceExhausted) and error.retry_after is not None
-        if not (full or isinstance(error, Unavailable)) or attempts >= self.max_attempts:
+        lost = isinstance(error, Unavailable) and not isinstance(error, HandshakeFailed)
+        if not (full or lost) or attempts >= self.max_attempts:
             return None
         backoff = min(self.initial_backoff * 2.0 ** max(0, attempts - 1), self.max_backoff)
         delay = backoff * (0.5 + 0.5 * uniform)

@@ -9,7 +9,7 @@ from typing import Any, Dict, Optional, Type
 import grpc
 from google.protobuf.message import DecodeError
 
-from vitrine import _descriptors
+from vitrine import _descriptors, _tls
 
 _Status = _descriptors.message("vitrine.details.Status")
 _RetryInfo = _descriptors.message("vitrine.details.RetryInfo")
@@ -114,6 +114,11 @@ class Unavailable(VitrineError, ConnectionError):
     code = "UNAVAILABLE"
 
 
+class HandshakeFailed(Unavailable):
+    """The TLS handshake failed for a reason that another attempt would not change, such as a certificate that is not
+    trusted. Not retried."""
+
+
 _CLASSES: Dict[str, Type[VitrineError]] = {
     kind.code: kind
     for kind in (
@@ -132,6 +137,9 @@ _CLASSES: Dict[str, Type[VitrineError]] = {
 }
 # Messages of gRPC for a port that uses another protocol.
 _NO_GRPC = "http1.x server", "failed parsing http/2", "expected settings frame as the first frame"
+# Messages of gRPC for a server that was not reached; the second one for several servers.
+_LOST_ALL = "connections to all backends failing"
+_LOST = "failed to connect", _LOST_ALL, "errors resolving", "dns resolution failed"
 _NAMES: Dict[int, str] = {code.value[0]: code.name for code in grpc.StatusCode}
 
 
@@ -151,19 +159,30 @@ def of_number(code: int, message: str, retry_after: float) -> VitrineError:
     return of_code(_NAMES.get(code, "UNKNOWN"), message, retry_after if known else None)
 
 
-def of_rpc(error: grpc.RpcError, address: str, proxy: str = "") -> VitrineError:
-    """Returns the error that ended a call to `address` through `proxy`, "" for none."""
+def of_rpc(
+    error: grpc.RpcError, address: str, proxy: str = "", tls: Optional[_tls.Tls] = None
+) -> VitrineError:
+    """Returns the error that ended a call to `address` through `proxy`, "" for none, with `tls`, None for none."""
     call: Any = error
     code = call.code()
     message = call.details() or "no reason given"
     if _is_no_grpc(code, message):
         form = "the server at %s does not speak gRPC (%s); give the host:port of vitrine-server --listen"
         return Unimplemented(form % (address, message))
-    if code == grpc.StatusCode.UNAVAILABLE and "failed to connect" in message.lower():
-        host = address.rpartition("/")[2].rpartition(":")[0]
-        way = " through the proxy %s; with no_proxy=%s the connection is direct" % (proxy, host) if proxy else ""
-        message = "no server answers at %s%s (%s)" % (address, way, message)
+    if code == grpc.StatusCode.UNAVAILABLE and any(words in message.lower() for words in _LOST):
+        return _unreachable(message, address, proxy, tls)
     return of_code(code.name, message, _retry_delay(call.trailing_metadata() or ()))
+
+
+def _unreachable(message: str, address: str, proxy: str, tls: Optional[_tls.Tls]) -> Unavailable:
+    host = address.rpartition("/")[2].rpartition(":")[0]
+    way = " through the proxy %s; with no_proxy=%s the connection is direct" % (proxy, host) if proxy else ""
+    cause = _tls.cause(message, tls, bool(proxy))
+    why = " (%s)" % message if cause is None else ": " + cause.sentence
+    sentence = "no server answers at %s%s%s" % (address, way, why)
+    # Another server of a list may answer the next attempt.
+    lasting = cause is not None and cause.lasting and _LOST_ALL not in message.lower()
+    return HandshakeFailed(sentence) if lasting else Unavailable(sentence)
 
 
 def _is_no_grpc(code: grpc.StatusCode, message: str) -> bool:

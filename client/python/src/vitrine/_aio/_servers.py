@@ -30,7 +30,8 @@ class Servers:
     """The channel of a client.
 
     The names of a list of servers are resolved again after a lost call. If the addresses have changed, new calls use
-    them, and the old channel is closed when its calls have ended. Thread-safe.
+    them, and the old channel is closed when its calls have ended. A channel with a failed TLS handshake is replaced in
+    the same way, since gRPC would repeat the handshake, and log it, even without calls. Thread-safe.
 
     `stubs` makes the calls of a channel.
     """
@@ -104,8 +105,10 @@ class Servers:
             self._close(before)
 
     async def follow(self, error: errors.VitrineError) -> None:
-        """Resolves names if needed after a call that ended with `error`."""
-        if self.is_to_look(error.code):
+        """Resolves names, or replaces the channel, if needed after a call that ended with `error`."""
+        if isinstance(error, errors.HandshakeFailed):
+            self._replace(self._line.target)
+        elif self.is_to_look(error.code):
             self.move(await _driver.in_thread(self.look))
 
     async def close(self) -> None:

@@ -49,8 +49,8 @@ class Client:
         max_in_flight: maximum number of images of one classify_many at the server at a time, 1 to 64.
 
     Raises:
-        TypeError, ValueError: options are wrong or contradict each other. OSError: a file cannot be read. Unavailable: a name
-            in a list of servers has no address.
+        TypeError, ValueError: options are wrong or contradict each other, or a file is no certificate or no key of it.
+            OSError: a file cannot be read. Unavailable: a name in a list of servers has no address.
     """
 
     def __init__(
@@ -342,7 +342,8 @@ class Client:
 
         Raises:
             NotReady: not ready in time; a DeadlineExceeded whose message names the model or server and its last state.
-            Unauthenticated, Unimplemented or another VitrineError: an error that waiting does not resolve.
+            HandshakeFailed, Unauthenticated, Unimplemented or another VitrineError: an error that waiting does not
+                resolve.
         """
         readiness = Readiness(self._settings, model, deadline)
         while not await self._calls.ready(readiness):
