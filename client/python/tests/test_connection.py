@@ -200,12 +200,13 @@ def test_a_proxy_of_the_environment_sees_nothing_of_this_machine(
             proxy.accept()
 
 
-def test_a_proxy_of_the_environment_is_taken_to_another_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("scheme", ["http://", "HTTP://", ""])
+def test_a_proxy_of_the_environment_is_taken_to_another_machine(monkeypatch: pytest.MonkeyPatch, scheme: str) -> None:
     for name in ("no_grpc_proxy", "no_proxy", "NO_PROXY"):
         monkeypatch.delenv(name, raising=False)
     with socket.create_server(("127.0.0.1", 0)) as proxy:
         proxy.settimeout(10)
-        monkeypatch.setenv("http_proxy", "http://127.0.0.1:%d" % proxy.getsockname()[1])
+        monkeypatch.setenv("http_proxy", "%s127.0.0.1:%d" % (scheme, proxy.getsockname()[1]))
         with vitrine.Client("example.org:8500", tls=True, token="secret", retries=QUICK) as client:
             asked = threading.Thread(target=lambda: pytest.raises(vitrine.VitrineError, client.models))
             asked.start()

@@ -204,33 +204,53 @@ PROXY = {"http_proxy": "http://user:secret@proxy.test:3128"}
     ],
 )
 def test_no_proxy_is_as_of_curl(host: str, no_proxy: str, by_proxy: bool) -> None:
-    expected = "proxy.test:3128 of $http_proxy" if by_proxy else ""
     for variable in ("no_grpc_proxy", "no_proxy", "NO_PROXY"):
-        assert _proxy.of_host(host, {**PROXY, variable: no_proxy}) == expected
+        found = _proxy.of_host(host, {**PROXY, variable: no_proxy})
+        assert (found is not None and found.name == "proxy.test:3128 of $http_proxy") == by_proxy
 
 
 def test_which_proxy_gRPC_takes() -> None:
     both = {**PROXY, "grpc_proxy": "http://other.test:1"}
-    assert _proxy.of_host("h", both) == "other.test:1 of $grpc_proxy"
-    assert _proxy.of_host("h", {**PROXY, "https_proxy": ""}) == ""
-    assert _proxy.of_host("h", {"http_proxy": "socks5://other.test:1"}) == ""
-    assert _proxy.of_host("h", {}) == ""
+    assert _proxy.of_host("h", both) == ("http://other.test:1", "other.test:1 of $grpc_proxy")
+    assert _proxy.of_host("h", {**PROXY, "https_proxy": ""}) is None
+    assert _proxy.of_host("h", {}) is None
+
+
+@pytest.mark.parametrize("scheme", ["socks5", "https", "ftp"])
+def test_a_proxy_of_another_kind_is_refused(scheme: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("grpc_proxy", "no_grpc_proxy", "no_proxy", "NO_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("https_proxy", scheme + "://user:secret@proxy.test:1/")
+    said = "https_proxy=%s://proxy.test:1: only http:// proxies are supported; unset it or add the server to no_proxy"
+    for kind in (vitrine.Client, vitrine.aio.Client, vitrine.AdminClient, vitrine.aio.AdminClient):
+        with pytest.raises(ValueError) as caught:
+            kind("gpu-box.test:8500")
+        assert str(caught.value) == said % scheme
+    for direct in ("127.0.0.1:1", "unix:/x", "127.0.0.1:1,127.0.0.2:1"):
+        vitrine.Client(direct).close()
+    monkeypatch.setenv("no_proxy", "gpu-box.test")
+    vitrine.Client("gpu-box.test:8500").close()
 
 
 @pytest.mark.parametrize(
-    "value, place",
+    "value, url, place",
     [
-        ("http://[::1", "[::1"),
-        ("http://[x]:1/", "[x]:1"),
-        ("http://u:p@a]b:1?c", "a]b:1"),
-        ("http://", ""),
-        ("http:a", ""),
-        ("HTTP://a:1", ""),
-        ("a:1", ""),
+        ("http://[::1", "http://[::1", "[::1"),
+        ("http://[x]:1/", "http://[x]:1/", "[x]:1"),
+        ("http://u:p@a]b:1?c", "http://u:p@a]b:1?c", "a]b:1"),
+        ("HTTP://a:1", "http://a:1", "a:1"),
+        ("a:1", "http://a:1", "a:1"),
+        ("u:p@a:1", "http://u:p@a:1", "a:1"),
+        ("a", "http://a", "a"),
     ],
 )
-def test_odd_proxies_are_taken_as_the_command_line_takes_them(value: str, place: str) -> None:
-    assert _proxy.of_host("h", {"http_proxy": value}) == (place and place + " of $http_proxy")
+def test_the_scheme_of_a_proxy_may_be_missing_as_for_curl(value: str, url: str, place: str) -> None:
+    assert _proxy.of_host("h", {"http_proxy": value}) == (url, place + " of $http_proxy")
+
+
+def test_a_proxy_without_a_host_is_refused() -> None:
+    with pytest.raises(ValueError, match="http_proxy=http:// names no proxy; unset it"):
+        _proxy.of_host("h", {"http_proxy": "http://"})
 
 
 def test_the_sentence_names_the_proxy(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -45,7 +45,7 @@ class Settings:
     address: str
     target: str  # the address as a gRPC target
     hosts: Tuple[str, ...]  # entries of a list of servers, from which `target` is resolved; otherwise empty
-    proxy: str  # proxy to the server, as from _proxy.of_host; empty: none
+    proxy: str  # name of the proxy to the server, as from _proxy.of_host; empty: none
     options: Tuple[Tuple[str, Any], ...]  # channel options
     tls: Optional[_tls.Tls]
     token: Optional[_token.BearerToken]
@@ -96,12 +96,13 @@ def settings(
     if bearer is not None and not secure and not place.local:  # the token could be read in plain text
         raise ValueError("the token would cross the network to %s unencrypted; give tls=True" % address)
     policy = retries or RetryPolicy()
-    proxy = "" if place.local or not place.host else _proxy.of_host(place.host, os.environ)
-    options = _channel_options(place, bool(proxy), server_name, keepalive, policy)
+    proxy = None if place.local or not place.host else _proxy.of_host(place.host, os.environ)
+    options = _channel_options(place, proxy, server_name, keepalive, policy)
     loaded = _tls.load(ca, cert, key, server_name) if secure else None
     target = _address.resolve(place.hosts) if place.hosts else place.uri
+    proxy_name = proxy.name if proxy else ""
     return Settings(
-        address, target, place.hosts, proxy, options, loaded, bearer, deadline, policy, max_in_flight
+        address, target, place.hosts, proxy_name, options, loaded, bearer, deadline, policy, max_in_flight
     )
 
 
@@ -143,7 +144,7 @@ def _is_secure(
 
 def _channel_options(
     place: _address.ServerAddress,
-    proxied: bool,
+    proxy: Optional[_proxy.Proxy],
     server_name: Optional[str],
     keepalive: float,
     retries: RetryPolicy,
@@ -156,7 +157,9 @@ def _channel_options(
         ("grpc.initial_reconnect_backoff_ms", int(1000 * retries.initial_backoff)),
         ("grpc.max_reconnect_backoff_ms", int(1000 * retries.max_backoff)),
     ]
-    if not proxied:
+    if proxy is not None:
+        options.append(("grpc.http_proxy", proxy.url))  # gRPC would ignore a variable without http://
+    else:
         # gRPC would use $http_proxy even for loopback, and the proxy could read the token and all data. gRPC would also
         # pass a list of servers to the proxy as one name, and it does not support networks in $no_proxy.
         options.append(("grpc.enable_http_proxy", 0))

@@ -5,26 +5,40 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from typing import Mapping, Union
+from typing import Mapping, NamedTuple, Optional, Union
 
 _VARIABLES = ("grpc_proxy", "https_proxy", "http_proxy")
 _EXCEPTIONS = ("no_grpc_proxy", "no_proxy", "NO_PROXY")
+_ONE = "only http:// proxies are supported; unset it or add the server to no_proxy"
 _Address = Union[ipaddress.IPv4Address, ipaddress.IPv6Address, None]
 
 
-def of_host(host: str, environment: Mapping[str, str]) -> str:
-    """Returns the proxy that gRPC uses for `host`, "10.0.0.1:3128 of $http_proxy"; "": none.
+class Proxy(NamedTuple):
+    url: str  # http://..., as gRPC takes it
+    name: str  # for messages, "10.0.0.1:3128 of $http_proxy"
 
-    The rules are gRPC's: the first variable that is set applies, an empty variable means no proxy, and the scheme is
-    http. Exceptions follow curl's rules, see `excepted`.
+
+def of_host(host: str, environment: Mapping[str, str]) -> Optional[Proxy]:
+    """Returns the proxy for `host`; None: none. ValueError: it is one that gRPC does not support.
+
+    The first variable that is set applies, and an empty variable means no proxy. As with curl, the scheme may be
+    missing. Exceptions follow curl's rules, see `excepted`.
     """
     variable = next((name for name in _VARIABLES if name in environment), None)
     exception = next((name for name in _EXCEPTIONS if name in environment), None)
     if variable is None or (exception is not None and excepted(host, environment[exception])):
-        return ""
-    scheme, _, rest = environment[variable].partition("://")
+        return None
+    value = environment[variable].strip()
+    if not value:
+        return None
+    scheme, _, rest = value.rpartition("://")
     place = re.split("[/?#]", rest, maxsplit=1)[0].rpartition("@")[2]  # without user name and password
-    return "%s of $%s" % (place, variable) if scheme == "http" and place else ""
+    if not place:
+        raise ValueError("%s=%s names no proxy; unset it" % (variable, value))
+    if scheme.lower() not in ("", "http"):
+        # gRPC would ignore it and connect directly.
+        raise ValueError("%s=%s://%s: %s" % (variable, scheme, place, _ONE))
+    return Proxy("http://" + rest, "%s of $%s" % (place, variable))
 
 
 def excepted(host: str, no_proxy: str) -> bool:

@@ -49,8 +49,9 @@ class Client:
         max_in_flight: maximum number of images of one classify_many at the server at a time, 1 to 64.
 
     Raises:
-        TypeError, ValueError: options are wrong or contradict each other, or a file is no certificate or no key of it.
-            OSError: a file cannot be read. Unavailable: a name in a list of servers has no address.
+        TypeError, ValueError: options are wrong or contradict each other, a file is no certificate or no key of it, or
+            the proxy is not supported. OSError: a file cannot be read. Unavailable: a name in a list of servers has no
+            address.
     """
 
     def __init__(
