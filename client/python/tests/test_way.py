@@ -357,6 +357,21 @@ def test_the_wrong_kind_of_port(tmp_path: Path) -> None:
                 with pytest.raises(vitrine.Unimplemented, match="does not speak gRPC"):
                     admin.serving()
 
+    other = "is the listener of vitrine-server --admin or --health-listen, .* give the address of --listen"
+
+    async def ask() -> None:
+        async with vitrine.aio.Client(server.ports["admin"]) as client:
+            with pytest.raises(vitrine.Unimplemented, match=other):
+                await client.models()
+
+    with vitrine.Client(server.ports["admin"]) as client:
+        calls: List[Callable[[], Any]] = [client.models, client.is_ready, lambda: client.classify(DIGIT, MODEL)]
+        for call in [*calls, client.wait_until_ready, lambda: next(client.watch())]:
+            with pytest.raises(vitrine.Unimplemented, match=server.ports["admin"] + " " + other):
+                call()
+        (refused,) = client.classify_many([DIGIT], MODEL)
+        assert isinstance(refused.error, vitrine.Unimplemented) and "--listen" in str(refused.error)
+    asyncio.run(ask())
     with vitrine.AdminClient(server.address) as admin:
         with pytest.raises(vitrine.Unimplemented, match="no Admin service at 127.0.0.1:.* vitrine-server --admin"):
             admin.load(MODEL)

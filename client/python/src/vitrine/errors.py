@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import Any, Dict, Optional, Type
 
 import grpc
@@ -140,6 +141,8 @@ _NO_GRPC = "http1.x server", "failed parsing http/2", "expected settings frame a
 # Messages of gRPC for a server that was not reached; the second one for several servers.
 _LOST_ALL = "connections to all backends failing"
 _LOST = "failed to connect", _LOST_ALL, "errors resolving", "dns resolution failed"
+# Message of Vitrine's other listeners for calls of clients.
+_OTHER_LISTENER = re.compile(r"there is no method /(vitrine\.v1\.(Classifier|Registry)|grpc\.health\.v1\.Health)/")
 _NAMES: Dict[int, str] = {code.value[0]: code.name for code in grpc.StatusCode}
 
 
@@ -168,6 +171,12 @@ def of_rpc(
     message = call.details() or "no reason given"
     if _is_no_grpc(code, message):
         form = "the server at %s does not speak gRPC (%s); give the host:port of vitrine-server --listen"
+        return Unimplemented(form % (address, message))
+    if code == grpc.StatusCode.UNIMPLEMENTED and _OTHER_LISTENER.match(message):
+        form = (
+            "%s is the listener of vitrine-server --admin or --health-listen, not the one for clients (%s); give the "
+            "address of --listen. vitrine.AdminClient uses that of --admin"
+        )
         return Unimplemented(form % (address, message))
     if code == grpc.StatusCode.UNAVAILABLE and any(words in message.lower() for words in _LOST):
         return _unreachable(message, address, proxy, tls)
