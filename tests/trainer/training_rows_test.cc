@@ -97,8 +97,8 @@ TEST(TrainingRows, EveryFieldThatChangesTheWeightsChangesThem) {
   // The step is that of the position. The card has rows of its own for the other fields, or they do not change the
   // weights.
   ExpectEveryField(recipe, recipe,
-                   {"name", "model", "description", "batch", "epochs", "ema_decay", "bf16", "seed", "storage",
-                    "evaluation_sizes", "evaluate_every", "evaluate_every_steps", "corrupt_limit"});
+                   {"name", "base", "model", "description", "batch", "epochs", "ema_decay", "bf16", "seed", "storage",
+                    "evaluation_sizes", "evaluation_crop", "evaluate_every", "evaluate_every_steps", "corrupt_limit"});
 }
 
 TEST(TrainingRows, ModelSettingsStandInOneLine) {

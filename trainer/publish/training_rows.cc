@@ -94,7 +94,9 @@ Parts Regularisation(const v1::Recipe& recipe) {
   } else {
     parts.push_back(absl::StrFormat("dropout %g", recipe.dropout()));
   }
-  parts.push_back(absl::StrFormat("drop path %g", recipe.drop_path()));
+  parts.push_back(recipe.drop_path_by_depth()
+                      ? absl::StrFormat("drop path rising with the depth from 0 to %g", recipe.drop_path())
+                      : absl::StrFormat("drop path %g", recipe.drop_path()));
   return parts;
 }
 
@@ -132,7 +134,8 @@ Parts OptimizerParts(const v1::Recipe& recipe, const RunPosition& position) {
                                     optimizer.has_beta2() ? optimizer.beta2() : 0.999,
                                     optimizer.has_epsilon() ? optimizer.epsilon() : 1e-8));
   }
-  parts.push_back(absl::StrFormat("weight decay %g", optimizer.weight_decay()));
+  parts.push_back(absl::StrFormat("weight decay %g%s", optimizer.weight_decay(),
+                                  optimizer.decays_all() ? " of every parameter" : ""));
   parts.push_back(recipe.clip_norm() > 0 ? absl::StrFormat("gradients clipped to norm %g", recipe.clip_norm())
                                          : "gradients not clipped");
   return parts;
