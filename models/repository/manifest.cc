@@ -10,6 +10,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "common/byte_order_mark.h"
 #include "common/first_error.h"
 #include "common/status_macros.h"
 #include "models/repository/files/text.h"
@@ -214,7 +215,7 @@ absl::StatusOr<v1::Manifest> ParseManifest(std::string_view text, std::vector<st
   parser.SetRecursionLimit(kDeepest);
   parser.AllowUnknownField(true);
   v1::Manifest manifest;
-  if (!parser.ParseFromString(std::string(text), &manifest)) {
+  if (!parser.ParseFromString(std::string(WithoutByteOrderMark(text)), &manifest)) {
     return absl::InvalidArgumentError(complaints.error.message().empty() ? "not a manifest in text form"
                                                                          : complaints.error.message());
   }

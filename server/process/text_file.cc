@@ -9,6 +9,7 @@
 #include <cerrno>
 
 #include "absl/strings/str_cat.h"
+#include "common/byte_order_mark.h"
 #include "common/file/descriptor.h"
 #include "common/first_error.h"
 #include "common/status_macros.h"
@@ -45,7 +46,7 @@ absl::Status ParseTextProto(const std::string& text, google::protobuf::Message& 
   google::protobuf::TextFormat::Parser parser;
   parser.RecordErrorsTo(&error);
   parser.SetRecursionLimit(kDeepest);
-  if (parser.ParseFromString(text, &message)) return absl::OkStatus();
+  if (parser.ParseFromString(std::string(WithoutByteOrderMark(text)), &message)) return absl::OkStatus();
   return absl::InvalidArgumentError(error.message().empty() ? "not protobuf text" : error.message());
 }
 

@@ -15,8 +15,8 @@ namespace vitrine {
 
 // Small settings files written by people: protobuf text of at most 1 MiB.
 
-// Parses protobuf text. INVALID_ARGUMENT gives line, column and fault. Unknown fields are errors; `message` is
-// unspecified after an error.
+// Parses protobuf text, with or without a byte order mark. INVALID_ARGUMENT gives line, column and fault. Unknown
+// fields are errors; `message` is unspecified after an error.
 absl::Status ParseTextProto(const std::string& text, google::protobuf::Message& message);
 
 // Reads and parses a file. NOT_FOUND: it does not exist. INVALID_ARGUMENT gives path, line, column and fault. Other

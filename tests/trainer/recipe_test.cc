@@ -66,6 +66,9 @@ TEST(FindRecipe, ReadsFilesAndSaysWhereTheyAreWrong) {
   ASSERT_TRUE(recipe.ok()) << recipe.status();
   EXPECT_EQ(PrintRecipe(*recipe), PrintRecipe(SmallRecipe()));
 
+  std::ofstream(file) << "\xEF\xBB\xBF" << PrintRecipe(SmallRecipe());
+  EXPECT_TRUE(FindRecipe(file).ok()) << FindRecipe(file).status() << ": a byte order mark";
+
   std::ofstream(file) << "name: \"x\"\nbatsh: 3\n";
   EXPECT_THAT(Message(FindRecipe(file).status()), HasSubstr("line 2"));
   EXPECT_THAT(Message(FindRecipe("no-such").status()), HasSubstr("kv-pos-mnist"));

@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "common/byte_order_mark.h"
 #include "common/first_error.h"
 #include "common/status_macros.h"
 #include "models/zoo.h"
@@ -100,7 +101,7 @@ absl::StatusOr<std::string> ReadText(const std::string& path) {
   // operator<< reports an empty file as a failure.
   const bool is_read = in && (in.peek() == EOF ? !in.bad() : static_cast<bool>(text << in.rdbuf()));
   if (!is_read) return absl::NotFoundError(absl::StrCat(path, " cannot be read"));
-  return std::move(text).str();
+  return std::string(WithoutByteOrderMark(std::move(text).str()));
 }
 
 absl::StatusOr<std::string> FindText(const std::string& name_or_path) {

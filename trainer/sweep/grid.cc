@@ -15,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "common/byte_order_mark.h"
 #include "common/first_error.h"
 #include "common/status_macros.h"
 #include "trainer/recipe/recipe.h"
@@ -187,7 +188,8 @@ absl::StatusOr<v1::Sweep> ReadSweep(const std::filesystem::path& file) {
   FirstError error;
   google::protobuf::TextFormat::Parser parser;
   parser.RecordErrorsTo(&error);
-  if (!parser.ParseFromString(text.str(), &sweep)) return Refuse(file.string(), error.message());
+  if (!parser.ParseFromString(std::string(WithoutByteOrderMark(text.str())), &sweep))
+    return Refuse(file.string(), error.message());
   if (sweep.name().empty()) sweep.set_name(file.stem().string());
   // A name with '/' or '.' is a path, as for FindRecipe.
   if (sweep.recipe().find_first_of("/.") != std::string::npos) {

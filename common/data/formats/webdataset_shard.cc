@@ -42,9 +42,11 @@ absl::StatusOr<std::string> ReadSmall(const ReadOnlyFile& shard, const TarMember
 }
 
 absl::StatusOr<int64_t> ReadNumber(const ReadOnlyFile& shard, const TarMember& member) {
-  ASSIGN_OR_RETURN(const std::string text, ReadSmall(shard, member));
+  ASSIGN_OR_RETURN(const std::string bytes, ReadSmall(shard, member));
   int64_t number = 0;
-  if (absl::SimpleAtoi(absl::StripAsciiWhitespace(text), &number)) return number;
+  if (const auto text = PlainText(bytes); text.ok() && absl::SimpleAtoi(absl::StripAsciiWhitespace(*text), &number)) {
+    return number;
+  }
   return Fault(shard, member.name + " holds no whole number");
 }
 

@@ -9,6 +9,7 @@
 #include <system_error>
 
 #include "absl/strings/str_cat.h"
+#include "common/byte_order_mark.h"
 #include "common/first_error.h"
 #include "common/status_macros.h"
 #include "models/repository/files/text.h"
@@ -27,7 +28,7 @@ absl::Status ReadText(const std::string& path, google::protobuf::Message& messag
   FirstError error;
   google::protobuf::TextFormat::Parser parser;
   parser.RecordErrorsTo(&error);
-  if (parser.ParseFromString(text, &message)) return absl::OkStatus();
+  if (parser.ParseFromString(std::string(WithoutByteOrderMark(text)), &message)) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(path, ": ", error.message()));
 }
 

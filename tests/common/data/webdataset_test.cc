@@ -72,6 +72,17 @@ TEST_F(WebDatasetTest, LabelsMayBeJsonAndMembersFarApart) {
   EXPECT_EQ((*data)->image(1)->pixels[0], 1);
 }
 
+TEST_F(WebDatasetTest, AnyEditorMayWriteALabel) {
+  Write("train-1.tar", Sample("a", 1,
+                              "\xEF\xBB\xBF"
+                              "1\r\n") +
+                           Sample("b", 2, " 2 \r"));
+  const auto data = Open(Split::kTrain);
+  ASSERT_TRUE(data.ok()) << data.status();
+  EXPECT_EQ((*data)->label(0), 1);
+  EXPECT_EQ((*data)->label(1), 2);
+}
+
 TEST_F(WebDatasetTest, ClassesFileNamesAndBoundsTheLabels) {
   folder_.Write("classes.txt", "cat\ndog\n");
   Write("train-0.tar", Sample("a", 1, "0"));

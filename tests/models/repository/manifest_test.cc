@@ -43,6 +43,12 @@ TEST(Manifest, RoundTrips) {
   EXPECT_EQ(read->SerializeAsString(), manifest.SerializeAsString());
 }
 
+TEST(Manifest, AByteOrderMarkIsNoPartOfTheText) {
+  const auto read = ParseManifest("\xEF\xBB\xBF" + FormatManifest(SampleManifest()));
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(read->SerializeAsString(), SampleManifest().SerializeAsString());
+}
+
 TEST(Manifest, ParseErrorsGiveThePlaceAndStayOffStderr) {
   testing::internal::CaptureStderr();
   const auto refused = [](const std::string& text, const std::string& message) {

@@ -180,6 +180,14 @@ TEST_F(ServingSettingsTest, AChangeByBestEffortHoldsAndIsWrittenWhenThatIsPossib
   EXPECT_EQ(LabelledVersion(again->Plan("m").serving, "b"), 0);
 }
 
+TEST_F(ServingSettingsTest, AByteOrderMarkIsNoPartOfTheText) {
+  files_.Write("away", "\xEF\xBB\xBFreason: \"x\"\r\n");
+  v1::PutAway away;
+  const absl::Status read = ReadTextProto(files_.folder() / "away", away);
+  EXPECT_TRUE(read.ok()) << read;
+  EXPECT_EQ(away.reason(), "x");
+}
+
 TEST_F(ServingSettingsTest, TheLongestFileThatCanBeReadCanBeWritten) {
   const std::filesystem::path path = files_.folder() / "longest";
   v1::PutAway away;

@@ -145,7 +145,7 @@ TEST(Grid, RefusesBeforeAnythingRuns) {
 TEST(ReadSweep, FindsTheRecipeBesideTheGridAndQuotesThePlaceOfAFault) {
   const ScratchFolder folder;
   std::ofstream(folder.path() / "small.textproto") << PrintRecipe(SmallRecipe());
-  std::ofstream(folder.path() / "grid.textproto") << "recipe: \"small.textproto\" seeds: 1";
+  std::ofstream(folder.path() / "grid.textproto") << "\xEF\xBB\xBFrecipe: \"small.textproto\" seeds: 1";
   const auto sweep = ReadSweep(folder.path() / "grid.textproto");
   ASSERT_TRUE(sweep.ok()) << sweep.status();
   EXPECT_EQ(sweep->name(), "grid");
