@@ -5,18 +5,31 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <cstddef>
 #include <cstring>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
+#include "common/byte_order_mark.h"
+#include "common/data/unicode.h"
 #include "common/status_macros.h"
 
 namespace vitrine {
 namespace {
+
+// Files that are often given in place of text: the first bytes, and the message.
+constexpr std::pair<std::string_view, std::string_view> kOtherFormats[] = {
+    {"\x1F\x8B", "this is a gzip file; unpack it with gunzip"},
+    {"\xFD"
+     "7zXZ",
+     "this is an xz file; unpack it with unxz"},
+    {"\x28\xB5\x2F\xFD", "this is a zstd file; unpack it with unzstd"},
+    {"PK\x03\x04", "this is a ZIP archive or a spreadsheet; unpack it, or save it as CSV"},
+};
 
 absl::Status Fault(const std::string& path, const std::string& fault) {
   return absl::InvalidArgumentError(absl::StrCat(path, ": ", fault));
@@ -75,13 +88,21 @@ absl::StatusOr<std::string> ReadWholeFile(const std::filesystem::path& path, int
 }
 
 absl::StatusOr<std::string> PlainText(std::string_view bytes) {
-  constexpr std::string_view kUtf8Mark = "\xEF\xBB\xBF", kBigEndianMark = "\xFE\xFF", kLittleEndianMark = "\xFF\xFE";
-  // Text has no NUL byte; without a byte order mark, a NUL indicates UTF-16 or UTF-32.
-  if (bytes.starts_with(kBigEndianMark) || bytes.starts_with(kLittleEndianMark) ||
-      bytes.find('\0') != std::string_view::npos) {
+  constexpr std::string_view kBigEndianMark = "\xFE\xFF", kLittleEndianMark = "\xFF\xFE";
+  for (const auto& [signature, format] : kOtherFormats) {
+    if (bytes.starts_with(signature)) return absl::InvalidArgumentError(std::string(format));
+  }
+  const auto nuls = static_cast<size_t>(std::count(bytes.begin(), bytes.end(), '\0'));
+  // In UTF-16 without a byte order mark, half the bytes of ASCII text are NUL.
+  if (bytes.starts_with(kBigEndianMark) || bytes.starts_with(kLittleEndianMark) || 4 * nuls > bytes.size()) {
     return absl::InvalidArgumentError("the text is UTF-16 or UTF-32; save it as UTF-8");
   }
-  if (bytes.starts_with(kUtf8Mark)) bytes.remove_prefix(kUtf8Mark.size());
+  if (nuls > 0) {
+    const auto first = bytes.begin() + static_cast<std::ptrdiff_t>(bytes.find('\0'));
+    return absl::InvalidArgumentError(absl::StrCat("line ", 1 + std::count(bytes.begin(), first, '\n'),
+                                                   " has a NUL byte; this is no text file, or it is damaged"));
+  }
+  bytes = WithoutByteOrderMark(bytes);
   return absl::StrReplaceAll(absl::string_view(bytes.data(), bytes.size()), {{"\r\n", "\n"}, {"\r", "\n"}});
 }
 
@@ -96,7 +117,7 @@ absl::StatusOr<std::vector<std::string>> ReadLines(const std::filesystem::path& 
   ASSIGN_OR_RETURN(const std::string text, ReadText(path));
   std::vector<std::string> lines;
   for (const absl::string_view line : absl::StrSplit(text, '\n')) {
-    lines.emplace_back(absl::StripTrailingAsciiWhitespace(line));
+    lines.emplace_back(WithoutTrailingBlanks({line.data(), line.size()}));
   }
   while (!lines.empty() && lines.back().empty()) lines.pop_back();
   return lines;

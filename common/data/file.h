@@ -49,13 +49,14 @@ absl::Status Fault(const ReadOnlyFile& file, const std::string& fault);
 absl::StatusOr<std::string> ReadWholeFile(const std::filesystem::path& path, int64_t most_bytes = int64_t{256} << 20);
 
 // Normalises text: removes the byte order mark and converts line ends ("\n", "\r\n" or "\r") to "\n". INVALID_ARGUMENT
-// for UTF-16 and UTF-32.
+// says what the file is instead: UTF-16 or UTF-32, compressed, a spreadsheet, or text with a NUL byte.
 absl::StatusOr<std::string> PlainText(std::string_view bytes);
 
 // Reads a file and normalises its text; errors name the file.
 absl::StatusOr<std::string> ReadText(const std::filesystem::path& path);
 
-// Like ReadText, but returns lines, without trailing blanks and without empty lines at the end.
+// Like ReadText, but returns lines, without trailing blanks (WithoutBlanks, common/data/unicode.h) and without empty
+// lines at the end.
 absl::StatusOr<std::vector<std::string>> ReadLines(const std::filesystem::path& path);
 
 // Reads one class name per line. INVALID_ARGUMENT if a name is empty or there are not exactly `count` names.

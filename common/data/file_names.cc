@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <system_error>
+#include <vector>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "common/data/unicode.h"
 #include "common/utf8.h"
 
 namespace vitrine {
@@ -62,12 +64,15 @@ std::string UnescapedBytes(std::string_view text) {
 }
 
 std::string ListedFile(const std::filesystem::path& folder, std::string_view text) {
-  const absl::string_view bare = absl::StripAsciiWhitespace(absl::string_view(text.data(), text.size()));
-  const std::string stripped(bare), unescaped = UnescapedBytes(stripped);
+  const std::string stripped(WithoutBlanks(text));
   std::string slashes = stripped;
   std::replace(slashes.begin(), slashes.end(), '\\', '/');
-  for (const std::string& name : {std::string(text), stripped, unescaped}) {
-    if (!name.empty() && name.find('\0') == std::string::npos && IsThere(folder / name)) return name;
+  std::vector<std::string> tried;
+  for (const std::string& name : {std::string(text), stripped, UnescapedBytes(stripped), slashes, Composed(stripped),
+                                  Decomposed(stripped), Composed(slashes), Decomposed(slashes)}) {
+    if (name.empty() || std::find(tried.begin(), tried.end(), name) != tried.end()) continue;
+    if (name.find('\0') == std::string::npos && IsThere(folder / name)) return name;
+    tried.push_back(name);
   }
   return slashes;
 }

@@ -16,8 +16,9 @@ std::string EscapedBytes(std::string_view text);
 std::string UnescapedBytes(std::string_view text);
 
 // Resolves a listed name to a file in `folder`. Uses the first of these names that exists: `text` itself, `text`
-// without surrounding blanks, and that text unescaped (UnescapedBytes). If none exists, returns `text` without
-// surrounding blanks and with "\" (Windows) replaced by "/". The result is relative to `folder` if `text` is relative.
+// without surrounding blanks (WithoutBlanks), that text unescaped (UnescapedBytes), with "\" (Windows) replaced by "/",
+// and in Unicode's forms NFC and NFD (macOS). If none exists, returns `text` without surrounding blanks and with "/".
+// The result is relative to `folder` if `text` is relative.
 std::string ListedFile(const std::filesystem::path& folder, std::string_view text);
 
 }  // namespace vitrine

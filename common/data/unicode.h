@@ -12,6 +12,14 @@ namespace vitrine {
 // them). Invalid UTF-8 is returned unchanged.
 std::string Composed(std::string_view text);
 
+// Like Composed, but converts to form NFD.
+std::string Decomposed(std::string_view text);
+
+// Removes blanks at both ends, or at the end only: ASCII white space and the invisible characters of Unicode that
+// spreadsheets and web pages leave there, such as the no-break space (U+00A0).
+std::string_view WithoutBlanks(std::string_view text);
+std::string_view WithoutTrailingBlanks(std::string_view text);
+
 // Returns true if both lists have the same names in the same order; Unicode forms may differ.
 bool SameNames(const std::vector<std::string>& a, const std::vector<std::string>& b);
 

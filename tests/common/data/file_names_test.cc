@@ -33,5 +33,14 @@ TEST(FileNames, AListMeansTheFileThatIsThere) {
   EXPECT_EQ(ListedFile("", folder.Path("caf\\xe9.png")), folder.Path("caf\xE9.png"));
 }
 
+TEST(FileNames, AListMayHaveNamesInTheOtherUnicodeForm) {
+  const ScratchFolder folder;
+  folder.Write("caf\xC3\xA9.png", "x");
+  folder.Write("sub/u\xCC\x88.png", "x");
+  EXPECT_EQ(ListedFile(folder.path(), "cafe\xCC\x81.png"), "caf\xC3\xA9.png");
+  EXPECT_EQ(ListedFile(folder.path(), "sub\\\xC3\xBC.png"), "sub/u\xCC\x88.png");
+  EXPECT_EQ(ListedFile(folder.path(), "caf\xC3\xA9.png\xC2\xA0"), "caf\xC3\xA9.png") << "a no-break space";
+}
+
 }  // namespace
 }  // namespace vitrine

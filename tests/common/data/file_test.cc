@@ -10,6 +10,7 @@ namespace vitrine {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 TEST(ReadLines, TakesWhatEditorsWrite) {
   const ScratchFolder folder;
@@ -30,6 +31,23 @@ TEST(ReadLines, OtherEncodingsAreRefusedByName) {
     EXPECT_EQ(ReadLines(folder.Write("list.txt", text)).status(),
               absl::InvalidArgumentError(folder.Path("list.txt") + ": the text is UTF-16 or UTF-32; save it as UTF-8"));
   }
+}
+
+TEST(ReadLines, FilesThatAreNoTextAreRefusedByWhatTheyAre) {
+  const ScratchFolder folder;
+  const auto refusal = [&](const std::string& bytes) {
+    return std::string(ReadLines(folder.Write("list.txt", bytes)).status().message());
+  };
+  EXPECT_EQ(refusal(std::string("\x1F\x8B\x08\0\0", 5)),
+            folder.Path("list.txt") + ": this is a gzip file; unpack it with gunzip");
+  EXPECT_THAT(refusal("PK\x03\x04..."), HasSubstr("spreadsheet"));
+  EXPECT_THAT(refusal(std::string("tench\ngold\0fish\n", 16)), HasSubstr("line 2 has a NUL byte"));
+}
+
+TEST(ReadLines, InvisibleBlanksAtTheEndAreNoText) {
+  const ScratchFolder folder;
+  EXPECT_THAT(*ReadLines(folder.Write("list.txt", "tench\xC2\xA0\ngoldfish \xE2\x80\x8B\n\xC2\xA0\n")),
+              ElementsAre("tench", "goldfish"));
 }
 
 }  // namespace
