@@ -32,20 +32,20 @@ class Dataset {
   const std::vector<std::string>& labels() const { return labels_; }
   // True if the set has no splits: training and test split are both the whole set.
   bool undivided() const { return undivided_; }
-  // Returns a one-line description of the files that were ignored when the set was opened; empty if there were none.
-  const std::string& passed_over() const { return passed_over_; }
+  // Returns what the user should know about the set, one line each: ignored files and rows, an unexpected test split.
+  const std::vector<std::string>& remarks() const { return remarks_; }
 
  protected:
   // Copies the labels and the properties of the whole set from `other`.
   void DescribeAs(const Dataset& other) {
     labels_ = other.labels_;
     undivided_ = other.undivided_;
-    passed_over_ = other.passed_over_;
+    remarks_ = other.remarks_;
   }
 
   std::vector<std::string> labels_;
   bool undivided_ = false;
-  std::string passed_over_ = {};
+  std::vector<std::string> remarks_ = {};
 };
 
 enum class Split { kTrain, kTest };

@@ -21,12 +21,6 @@ std::string Counted(int64_t count, const char* thing) {
   return absl::StrCat(count, " ", thing, count == 1 ? "" : "s");
 }
 
-std::string FirstNames(const std::vector<std::string>& names, const char* behind) {
-  const auto end = names.begin() + static_cast<std::ptrdiff_t>(std::min(names.size(), kNamed));
-  return absl::StrCat(absl::StrJoin(names.begin(), end, absl::StrCat(behind, ", ")), behind,
-                      names.size() > kNamed ? ", ..." : "");
-}
-
 void AddEntry(const fs::directory_entry& entry, FolderContent& content) {
   std::string name = entry.path().filename().string();
   if (IsHiddenName(name)) return;
@@ -96,6 +90,12 @@ int64_t CountImagesBelow(const fs::path& folder) {
     if (deeper.ok()) images += static_cast<int64_t>(deeper->images.size()) + CountImagesBelow(inside);
   }
   return images;
+}
+
+std::string FirstNames(const std::vector<std::string>& names, const char* behind) {
+  const auto end = names.begin() + static_cast<std::ptrdiff_t>(std::min(names.size(), kNamed));
+  return absl::StrCat(absl::StrJoin(names.begin(), end, absl::StrCat(behind, ", ")), behind,
+                      names.size() > kNamed ? ", ..." : "");
 }
 
 void PassedOver::AddOthers(const FolderContent& content) {

@@ -38,6 +38,9 @@ absl::StatusOr<FolderContent> ReadFolder(const std::filesystem::path& folder);
 // Counts the images in all folders below `folder`, without following links. Unreadable folders count as empty.
 int64_t CountImagesBelow(const std::filesystem::path& folder);
 
+// Joins the first names for a message, with `behind` after each: "a/, b/, ...".
+std::string FirstNames(const std::vector<std::string>& names, const char* behind);
+
 // Collects descriptions of ignored files and folders.
 class PassedOver {
  public:
@@ -49,6 +52,7 @@ class PassedOver {
   void AddEmptyFolder(std::string_view folder) { empty_folders_.emplace_back(folder); }
   // Adds images that lie beside the class folders.
   void AddBeside(int64_t images) { beside_ += images; }
+  int64_t beside() const { return beside_; }
 
   // Returns "1 .bmp, 2 .gif; 1 image in folders of cat/"; empty if nothing was ignored.
   std::string InWords() const;

@@ -108,7 +108,7 @@ absl::Status EvaluateModel(const EvaluateFlags& flags) {
   CorruptImages corrupt;
   ASSIGN_OR_RETURN(std::unique_ptr<Dataset> data,
                    CacheInMemory(std::move(opened), flags.threads, int64_t{4} << 30, &corrupt));
-  if (!data->passed_over().empty()) std::cerr << kTrainProgram << ": " << data->passed_over() << "\n";
+  for (const std::string& remark : data->remarks()) std::cerr << kTrainProgram << ": " << remark << "\n";
   RETURN_IF_ERROR(corrupt.Judge(std::nullopt));
   if (!SameNames(data->labels(), version.labels)) {
     ASSIGN_OR_RETURN(data, WithClassesOf(version.labels, std::move(data),

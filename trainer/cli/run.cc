@@ -2,12 +2,14 @@
 // `vitrine-train run`.
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <iostream>
 #include <memory>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -112,10 +114,11 @@ void ApplyShortFlags(RunFlags& flags) {
 // both splits have the same images.
 absl::Status LogSkippedData(const v1::Recipe& recipe, const Experiment& experiment, const CorruptImages& corrupt,
                             Progress& progress) {
-  const std::string& of_train = experiment.train->passed_over();
-  const std::string& of_test = experiment.test->passed_over();
-  if (!of_train.empty()) progress.Line(of_train);
-  if (!of_test.empty() && of_test != of_train) progress.Line(of_test);
+  std::vector<std::string> remarks = experiment.train->remarks();
+  for (const std::string& remark : experiment.test->remarks()) {
+    if (std::find(remarks.begin(), remarks.end(), remark) == remarks.end()) remarks.push_back(remark);
+  }
+  for (const std::string& remark : remarks) progress.Line(remark);
   RETURN_IF_ERROR(corrupt.Judge(recipe.corrupt_limit()));
   for (const std::string& reason : corrupt.reasons()) progress.Line(absl::StrCat("left out: ", reason));
   if (!SameImages(*experiment.train, *experiment.test)) return absl::OkStatus();

@@ -111,7 +111,7 @@ absl::StatusOr<PreparedRun> PrepareRun(const EvalCommand& command, ProgressDispl
                                        const std::atomic<bool>* stop) {
   PreparedRun run;
   ASSIGN_OR_RETURN(run.data, OpenEvaluationData(command.data, command.split));
-  if (!run.data->passed_over().empty()) display.Line(absl::StrCat("vitrine: ", Printable(run.data->passed_over())));
+  for (const std::string& remark : run.data->remarks()) display.Line(absl::StrCat("vitrine: ", Printable(remark)));
   std::vector<LabelRow> rows;
   if (!command.label_map.empty()) {
     ASSIGN_OR_RETURN(rows, ReadLabelMap(command.label_map));
@@ -130,6 +130,10 @@ absl::StatusOr<PreparedRun> PrepareRun(const EvalCommand& command, ProgressDispl
   }
   const std::vector<std::string> labels(model.labels().begin(), model.labels().end());
   ASSIGN_OR_RETURN(LabelMatch match, MatchLabels(run.data->labels(), labels, rows));
+  if (run.data->undivided()) {
+    display.Line(absl::StrCat("vitrine: ", Printable(command.data), " names no splits; all its ", run.data->size(),
+                              " images are the ", command.split, " split"));
+  }
   if (match.by_number)
     display.Line("vitrine: the data set's labels are numbers; they are used as class numbers of the model");
   if (match.by_wnid) display.Line("vitrine: the labels are read as WordNet ids of ImageNet-1k's classes");

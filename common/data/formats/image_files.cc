@@ -26,7 +26,7 @@ class ImageFiles final : public Dataset {
   ImageFiles(fs::path root, ImageList list) : root_(std::move(root)), files_(std::move(list.files)) {
     labels_ = std::move(list.labels);
     undivided_ = list.undivided;
-    passed_over_ = std::move(list.passed_over);
+    remarks_ = std::move(list.remarks);
   }
 
   int64_t size() const override { return static_cast<int64_t>(files_.size()); }

@@ -22,8 +22,8 @@ struct LabelledFile {
 struct ImageList {
   std::vector<LabelledFile> files = {};
   std::vector<std::string> labels = {};
-  bool undivided = false;        // see Dataset::undivided
-  std::string passed_over = {};  // see Dataset::passed_over
+  bool undivided = false;                 // see Dataset::undivided
+  std::vector<std::string> remarks = {};  // see Dataset::remarks
 };
 
 // Makes a set of JPEG, PNG and WebP files below `root`, in the given order. Each file is opened when it is read.

@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "common/data/formats/image_folder.h"
 
+#include <algorithm>
 #include <array>
+#include <iterator>
 #include <map>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/types/span.h"
 #include "common/data/file.h"
 #include "common/data/folder.h"
 #include "common/data/formats/image_files.h"
@@ -20,40 +24,113 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Names of the test split's folder; the first one that exists is used.
-constexpr std::array kTestFolders = {"test", "val", "valid", "validation"};
+// Names of the split folders, the preferred first.
+constexpr std::array kTrainFolders = {"train", "training"};
+constexpr std::array kTestFolders = {"test", "testing", "val", "valid", "validation"};
 
-// Returns the test folder; empty if there is none. If there is no train/, a folder with such a name may be a class if
-// it has only images, so the test folder must contain folders.
-fs::path TestFolder(const fs::path& root, bool beside_train) {
-  for (const char* name : kTestFolders) {
-    const fs::path folder = root / name;
-    if (!IsFolder(folder)) continue;
-    const absl::StatusOr<FolderContent> content = ReadFolder(folder);
-    if (beside_train || (content.ok() && !content->folders.empty())) return folder;
+// Returns the folders of a set with one of `names`, the preferred first and lower case before other spellings.
+std::vector<std::string> FoldersNamed(const FolderContent& content, absl::Span<const char* const> names) {
+  std::vector<std::string> found;
+  for (const char* name : names) {
+    std::vector<std::string> spelt;
+    for (const std::string& folder : content.folders) {
+      if (absl::EqualsIgnoreCase(folder, name)) spelt.push_back(folder);
+    }
+    found.insert(found.end(), spelt.rbegin(), spelt.rend());  // by bytes, upper case is before lower case
   }
-  return {};
+  return found;
 }
 
-// Parent folders of the classes, for training and for the requested split.
-struct Folders {
-  fs::path train;  // empty: there is no training split, and the classes come from `split`
-  fs::path split;
+std::vector<std::string> ClassFolders(const fs::path& split) {
+  const absl::StatusOr<FolderContent> content = ReadFolder(split);
+  std::vector<std::string> names;
+  if (content.ok())
+    std::transform(content->folders.begin(), content->folders.end(), std::back_inserter(names), Composed);
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+// Names of the split folders in a set's folder; empty: there is no such folder.
+struct SplitFolders {
+  std::string train = {}, test = {};
+  std::vector<std::string> unlabelled = {};  // folders named like a test split, without a class of the training split
+  std::vector<std::string> remarks = {};
 };
 
-absl::StatusOr<Folders> FindFolders(const fs::path& root, Split split) {
-  const fs::path train = IsFolder(root / "train") ? root / "train" : fs::path();
-  const fs::path test = TestFolder(root, !train.empty());
-  if (train.empty() && test.empty()) return Folders{root, root};
-  if (split == Split::kTrain && train.empty()) {
-    return absl::NotFoundError(absl::StrCat(root.string(), " has ", test.filename().string(),
-                                            "/ but no train/, so there is no training split"));
+std::string TrainFolder(const fs::path& root, const FolderContent& content) {
+  for (const std::string& name : FoldersNamed(content, kTrainFolders)) {
+    // A folder with another name may be a class if it has only images.
+    if (name == kTrainFolders.front() || !ClassFolders(root / name).empty()) return name;
   }
-  if (split == Split::kTest && test.empty()) {
-    return absl::NotFoundError(absl::StrCat(root.string(), " has train/ but no folder of the test split; add one of ",
+  return "";
+}
+
+// Chooses the test folder: the first one that has a class of the training split, because a folder without one holds
+// unlabelled images (as in many competitions); else the first one. If there is no training split, a folder with such a
+// name may be a class, so the test folder must contain folders.
+void ChooseTest(const fs::path& root, const FolderContent& content, SplitFolders& folders) {
+  const std::vector<std::string> trained =
+      folders.train.empty() ? std::vector<std::string>() : ClassFolders(root / folders.train);
+  std::vector<std::string>& unlabelled = folders.unlabelled;
+  for (const std::string& name : FoldersNamed(content, kTestFolders)) {
+    const std::vector<std::string> classes = ClassFolders(root / name);
+    const bool fits = folders.train.empty() ? !classes.empty()
+                                            : std::find_first_of(classes.begin(), classes.end(), trained.begin(),
+                                                                 trained.end()) != classes.end();
+    if (fits) {
+      folders.test = name;
+      break;
+    }
+    if (!folders.train.empty()) unlabelled.push_back(name);
+  }
+  if (unlabelled.empty()) return;
+  if (folders.test.empty()) {
+    folders.test = unlabelled.front();
+    return;
+  }
+  folders.remarks.push_back(absl::StrCat(root.string(), ": ", absl::StrJoin(unlabelled, "/, "), "/ has no class of ",
+                                         folders.train, "/, so ", folders.test, "/ is the test split"));
+}
+
+SplitFolders FindSplits(const fs::path& root, const FolderContent& content) {
+  SplitFolders folders{.train = TrainFolder(root, content)};
+  ChooseTest(root, content, folders);
+  if (folders.train.empty() && folders.test.empty()) return folders;
+  std::vector<std::string> beside;
+  for (const std::string& name : content.folders) {
+    const bool said = std::find(folders.unlabelled.begin(), folders.unlabelled.end(), name) != folders.unlabelled.end();
+    if (name != folders.train && name != folders.test && !said) beside.push_back(name);
+  }
+  std::vector<std::string> skipped, read;
+  if (!content.images.empty()) {
+    skipped.push_back(absl::StrCat(content.images.size(), content.images.size() == 1 ? " image" : " images"));
+  }
+  if (!beside.empty()) {
+    skipped.push_back(absl::StrCat(beside.size() == 1 ? "the folder " : "the folders ", FirstNames(beside, "/")));
+  }
+  for (const std::string& name : {folders.train, folders.test}) {
+    if (!name.empty()) read.push_back(name + "/");
+  }
+  if (!skipped.empty()) {
+    folders.remarks.push_back(absl::StrCat("skipped in ", root.string(), ", beside ", absl::StrJoin(read, " and "),
+                                           ": ", absl::StrJoin(skipped, "; ")));
+  }
+  return folders;
+}
+
+// Returns the name of the split's folder; "." if the set has no splits.
+absl::StatusOr<std::string> FolderOf(const fs::path& root, const SplitFolders& folders, Split split) {
+  if (folders.train.empty() && folders.test.empty()) return ".";
+  if (split == Split::kTrain && folders.train.empty()) {
+    return absl::NotFoundError(
+        absl::StrCat(root.string(), " has ", folders.test, "/ but no train/, so there is no training split"));
+  }
+  if (split == Split::kTest && folders.test.empty()) {
+    return absl::NotFoundError(absl::StrCat(root.string(), " has ", folders.train,
+                                            "/ but no folder of the test split; add one of ",
                                             absl::StrJoin(kTestFolders, "/, "), "/"));
   }
-  return Folders{train, split == Split::kTrain ? train : test};
+  return split == Split::kTrain ? folders.train : folders.test;
 }
 
 // Numbers classes in order of first use. Names that differ only in Unicode form are one class.
@@ -113,20 +190,30 @@ absl::Status AddImages(const fs::path& folder, FolderClasses& classes, std::vect
 
 absl::StatusOr<std::unique_ptr<Dataset>> OpenImageFolder(const fs::path& root, Split split) {
   if (!IsFolder(root)) return absl::NotFoundError(absl::StrCat(root.string(), " is not a folder"));
-  ASSIGN_OR_RETURN(const Folders folders, FindFolders(root, split));
+  ASSIGN_OR_RETURN(const FolderContent content, ReadFolder(root));
+  SplitFolders folders = FindSplits(root, content);
+  ASSIGN_OR_RETURN(const std::string name, FolderOf(root, folders, split));
+  const bool undivided = name == ".";
+  const fs::path folder = undivided ? root : root / name;
   FolderClasses classes;
-  if (!folders.train.empty() && folders.train != folders.split) RETURN_IF_ERROR(AddClasses(folders.train, classes));
-  ImageList list{.undivided = folders.split == root};
+  if (!undivided && !folders.train.empty() && name != folders.train) {
+    RETURN_IF_ERROR(AddClasses(root / folders.train, classes));
+  }
+  ImageList list{.undivided = undivided, .remarks = std::move(folders.remarks)};
   PassedOver passed_over;
-  RETURN_IF_ERROR(AddImages(folders.split, classes, list.files, passed_over));
-  const std::string words = passed_over.InWords();
-  if (!words.empty()) list.passed_over = absl::StrCat("skipped in ", folders.split.string(), ": ", words);
+  RETURN_IF_ERROR(AddImages(folder, classes, list.files, passed_over));
+  if (const std::string words = passed_over.InWords(); !words.empty()) {
+    list.remarks.push_back(absl::StrCat("skipped in ", folder.string(), ": ", words));
+  }
   if (list.files.empty()) {
-    return absl::InvalidArgumentError(absl::StrCat(folders.split.string(), " holds no image; expected <class>/*",
-                                                   kImageEndings, words.empty() ? "" : "; ", list.passed_over));
+    const bool unlabelled = !undivided && name == folders.test && passed_over.beside() > 0;
+    return absl::InvalidArgumentError(absl::StrCat(
+        folder.string(), " holds no image; expected <class>/*", kImageEndings, list.remarks.empty() ? "" : "; ",
+        absl::StrJoin(list.remarks, "; "),
+        unlabelled ? "; if its images have no labels, put labelled ones into val/<class>/, which is then read" : ""));
   }
   list.labels = std::move(classes).Take();
-  return MakeImageFiles(folders.split, std::move(list));
+  return MakeImageFiles(folder, std::move(list));
 }
 
 }  // namespace vitrine

@@ -231,7 +231,7 @@ absl::StatusOr<Found> Measure(const StoredVersion& version, const WeightedModel&
                               cpu::CpuPath path, const QuantizeOptions& options) {
   ASSIGN_OR_RETURN(const std::unique_ptr<Dataset> data,
                    OpenDataset(options.data, options.split == "train" ? Split::kTrain : Split::kTest));
-  if (!data->passed_over().empty()) std::cerr << "vitrine-repo: " << absl::CHexEscape(data->passed_over()) << "\n";
+  for (const std::string& remark : data->remarks()) std::cerr << "vitrine-repo: " << absl::CHexEscape(remark) << "\n";
   if (data->size() == 0) return absl::FailedPreconditionError(absl::StrCat(options.data, " has no images"));
   if (const int64_t images = std::min(options.images, data->size()); images < kFewest) {
     return absl::FailedPreconditionError(

@@ -36,7 +36,8 @@ TEST_F(Evaluating, EveryImageIsCountedOnceAndNothingIsDropped) {
   EXPECT_EQ(m.ledger.missing, 0);
   EXPECT_FALSE(m.ledger.complete());
   EXPECT_EQ(m.top1_correct, 60) << "two of fourteen images of a class are taken for the next one";
-  EXPECT_THAT(said_.str(), AllOf(HasSubstr("no class for 1 of the data set's 6 labels: zebra"),
+  EXPECT_THAT(said_.str(), AllOf(HasSubstr("/data names no splits; all its 74 images are the test split\n"),
+                                 HasSubstr("no class for 1 of the data set's 6 labels: zebra"),
                                  HasSubstr("74 of 74  100 %"), HasSubstr("1 refused  2 unreadable  1 unlabelled")));
   EXPECT_THAT(Csv("out"), AllOf(HasSubstr("index,name,label,predicted,correct,in_top5,outcome,code\n"),
                                 HasSubstr("0,Class 0/10.png,Class 0,class 0,1,1,answered,\n"),

@@ -65,7 +65,7 @@ TEST(ImageFolder, ValidationTakesTheTestSplitsPlace) {
   EXPECT_THAT((*OpenImageFolder(folder.path(), Split::kTrain))->labels(), ElementsAre("a"));
   const auto none = OpenImageFolder(folder.path(), Split::kTest);
   EXPECT_EQ(none.status().code(), absl::StatusCode::kNotFound) << "training images are no test";
-  EXPECT_THAT(std::string(none.status().message()), HasSubstr("test/, val/, valid/, validation/"));
+  EXPECT_THAT(std::string(none.status().message()), HasSubstr("test/, testing/, val/, valid/, validation/"));
   folder.Write("val/a/2.JPEG", GreyPng(2));
   EXPECT_THAT(NamesOf(**OpenImageFolder(folder.path(), Split::kTest)), ElementsAre("a/2.JPEG"));
   folder.Write("test/a/3.png", GreyPng(3));
@@ -129,9 +129,60 @@ TEST(ImageFolder, WhatIsNotReadIsSaidInOneLine) {
   EXPECT_THAT(NamesOf(**data), ElementsAre("cat/1.png", "cat/2.JFIF", "cat/3.jpe", "dog/1.png"));
   EXPECT_THAT((*data)->labels(), ElementsAre("cat", "dog"));
   EXPECT_TRUE((*data)->undivided());
-  EXPECT_EQ((*data)->passed_over(), "skipped in " + folder.path().string() +
-                                        ": 1 .bmp, 1 .gif; 1 image in folders of cat/; 1 image outside the class "
-                                        "folders; 1 folder without images, not classes: bird");
+  EXPECT_THAT((*data)->remarks(),
+              ElementsAre("skipped in " + folder.path().string() +
+                          ": 1 .bmp, 1 .gif; 1 image in folders of cat/; 1 image outside the class folders; 1 folder "
+                          "without images, not classes: bird"));
+}
+
+TEST(ImageFolder, WhatLiesBesideTheSplitsIsSaid) {
+  ScratchFolder folder;
+  for (const char* name :
+       {"train/cat/1.png", "test/cat/1.png", "val/cat/1.png", "bird/1.png", "loose.png", "notes.md"}) {
+    folder.Write(name, GreyPng(1));
+  }
+  const std::string expected =
+      "skipped in " + folder.path().string() + ", beside train/ and test/: 1 image; the folders bird/, val/";
+  for (const Split split : {Split::kTrain, Split::kTest}) {
+    EXPECT_THAT((*OpenImageFolder(folder.path(), split))->remarks(), ElementsAre(expected));
+  }
+}
+
+TEST(ImageFolder, AnUnlabelledTestFolderLeavesTheTestToValidation) {
+  for (const std::string unlabelled : {"test/1.png", "test/unknown/1.png"}) {
+    ScratchFolder folder;
+    for (const std::string& name : {std::string("train/cat/1.png"), std::string("val/cat/2.png"), unlabelled}) {
+      folder.Write(name, GreyPng(1));
+    }
+    const auto test = OpenImageFolder(folder.path(), Split::kTest);
+    ASSERT_TRUE(test.ok()) << test.status();
+    EXPECT_THAT(NamesOf(**test), ElementsAre("cat/2.png")) << unlabelled;
+    EXPECT_THAT((*test)->remarks(),
+                ElementsAre(folder.path().string() + ": test/ has no class of train/, so val/ is the test split"));
+  }
+  ScratchFolder folder;
+  folder.Write("train/cat/1.png", GreyPng(1));
+  folder.Write("test/1.png", GreyPng(1));
+  EXPECT_THAT(std::string(OpenImageFolder(folder.path(), Split::kTest).status().message()),
+              HasSubstr("if its images have no labels, put labelled ones into val/<class>/"));
+}
+
+TEST(ImageFolder, SplitsMayBeSpeltOtherwise) {
+  for (const auto& [train, test] :
+       {std::pair("Train", "Test"), std::pair("TRAIN", "Val"), std::pair("Training", "Testing")}) {
+    ScratchFolder folder;
+    folder.Write(std::string(train) + "/cat/1.png", GreyPng(1));
+    folder.Write(std::string(test) + "/cat/2.png", GreyPng(2));
+    EXPECT_THAT(NamesOf(**OpenImageFolder(folder.path(), Split::kTrain)), ElementsAre("cat/1.png"));
+    EXPECT_THAT(NamesOf(**OpenImageFolder(folder.path(), Split::kTest)), ElementsAre("cat/2.png"));
+    folder.Write("train/cat/3.png", GreyPng(3));
+    EXPECT_THAT(NamesOf(**OpenImageFolder(folder.path(), Split::kTrain)), ElementsAre("cat/3.png"));
+  }
+  ScratchFolder folder;
+  folder.Write("Training/1.png", GreyPng(1));
+  folder.Write("Test/1.png", GreyPng(1));
+  EXPECT_THAT((*OpenImageFolder(folder.path(), Split::kTrain))->labels(), ElementsAre("Test", "Training"))
+      << "folders that have only images are classes";
 }
 
 TEST(ImageFolder, FoldersWithoutAImageAreNoClassOfEitherSplit) {
