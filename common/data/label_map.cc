@@ -28,6 +28,23 @@ std::optional<int32_t> AsNumber(const std::string& label) {
   return number;
 }
 
+bool AreNumbers(const std::vector<std::string>& labels) {
+  return !labels.empty() && std::all_of(labels.begin(), labels.end(), [](auto& label) { return AsNumber(label); });
+}
+
+// Matches data labels that have no class yet to the only label of the model with the same number.
+void MatchNumbers(const std::vector<std::string>& data, const std::vector<std::string>& model, LabelMatch& match) {
+  std::map<int32_t, std::vector<int32_t>> numbered;
+  for (size_t i = 0; i < model.size(); ++i) {
+    if (const auto number = AsNumber(model[i])) numbered[*number].push_back(static_cast<int32_t>(i));
+  }
+  for (size_t i = 0; i < data.size(); ++i) {
+    const std::optional<int32_t> number = match.classes[i] < 0 ? AsNumber(data[i]) : std::nullopt;
+    const auto found = number ? numbered.find(*number) : numbered.end();
+    if (found != numbered.end() && found->second.size() == 1) match.classes[i] = found->second.front();
+  }
+}
+
 // Looks up labels by name, in any Unicode form.
 class Names {
  public:
@@ -192,8 +209,8 @@ absl::StatusOr<std::vector<LabelRow>> ParseLabelMap(std::string_view text, std::
                                                      ": expected two columns, data label and model label, separated "
                                                      "by a tab or a comma"));
     }
-    LabelRow row{.data = std::string(absl::StripAsciiWhitespace(cells->front().cells[0])),
-                 .model = std::string(absl::StripAsciiWhitespace(cells->front().cells[1])),
+    LabelRow row{.data = std::string(WithoutBlanks(cells->front().cells[0])),
+                 .model = std::string(WithoutBlanks(cells->front().cells[1])),
                  .line = line};
     if (const auto [known, added] = lines.emplace(row.data, line); !added) {
       return absl::InvalidArgumentError(absl::StrCat(std::string(path), " line ", line, ": label \"", row.data,
@@ -217,8 +234,8 @@ absl::StatusOr<LabelMatch> MatchLabels(const std::vector<std::string>& data, con
   const auto any = [&] {
     return std::any_of(match.classes.begin(), match.classes.end(), [](int c) { return c >= 0; });
   };
-  const bool numbers = !data.empty() && std::all_of(data.begin(), data.end(), [](auto& l) { return AsNumber(l); });
-  if (numbers && !any()) {
+  MatchNumbers(data, model, match);
+  if (AreNumbers(data) && !any()) {
     match.by_number = true;
     for (size_t i = 0; i < data.size(); ++i) {
       const auto number = static_cast<size_t>(*AsNumber(data[i]));
@@ -242,6 +259,21 @@ absl::StatusOr<LabelMatch> MatchLabels(const std::vector<std::string>& data, con
   }
   if (!any()) return NothingFits(data, model);
   return match;
+}
+
+std::vector<std::string> MatchInWords(const LabelMatch& match, const Dataset& data) {
+  std::vector<std::string> lines;
+  if (match.by_number)
+    lines.emplace_back("the data set's labels are numbers; they are used as class numbers of the model");
+  bool has_zero = false;
+  for (int64_t i = 0; i < data.size() && !has_zero; ++i) has_zero = AsNumber(data.labels()[data.label(i)]) == 0;
+  if (AreNumbers(data.labels()) && !has_zero && (match.by_number || !match.unknown.empty())) {
+    lines.emplace_back(
+        "no image has the label 0: is the set counted from 1? Classes are counted from 0, so every image would be "
+        "compared with the class after its own");
+  }
+  if (match.by_wnid) lines.emplace_back("the labels are read as WordNet ids of ImageNet-1k's classes");
+  return lines;
 }
 
 }  // namespace vitrine

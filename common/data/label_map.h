@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "common/data/dataset.h"
 
 namespace vitrine {
 
@@ -35,14 +36,18 @@ struct LabelMatch {
 //   1. The label's row in `rows`; its second column is a label or an index (from 0) of the model. An exact match
 //      of the data label is preferred to a match that differs in case.
 //   2. The model's label of equal name, in any Unicode form; a name that differs in case (A, a) counts if it is unique.
-//   3. If all data labels are numbers and no name matches: the class with that index.
-//   4. If only data set or model has WordNet ids ("n01440764"): the class of ImageNet-1k with that id, by its index
+//   3. The model's label of the same number ("01" and "1"), if it is unique.
+//   4. If all data labels are numbers and none matches so far: the class with that index.
+//   5. If only data set or model has WordNet ids ("n01440764"): the class of ImageNet-1k with that id, by its index
 //      if the model has ImageNet-1k's classes, else by its name.
 // INVALID_ARGUMENT: a row names a class that the model lacks, or a name of several classes; two rows that differ in
 // case match one label; a label without a row is the name of several classes. NOT_FOUND: no label has a class; the
 // message has the first labels of data set and model.
 absl::StatusOr<LabelMatch> MatchLabels(const std::vector<std::string>& data, const std::vector<std::string>& model,
                                        const std::vector<LabelRow>& rows = {});
+
+// Returns what the user should know about a match, one line each: rules that may have guessed wrongly.
+std::vector<std::string> MatchInWords(const LabelMatch& match, const Dataset& data);
 
 }  // namespace vitrine
 

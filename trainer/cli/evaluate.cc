@@ -87,11 +87,7 @@ absl::StatusOr<std::unique_ptr<Dataset>> WithClassesOf(const std::vector<std::st
         absl::StrCat(mismatch, ": ", fault.substr(0, fault.find(';'))));
   }
   if (match->unknown.empty()) {
-    if (match->by_number) {
-      std::cerr << kTrainProgram
-                << ": the data set's labels are numbers; they are used as class numbers of the model\n";
-    }
-    if (match->by_wnid) std::cerr << kTrainProgram << ": the labels are read as WordNet ids of ImageNet-1k's classes\n";
+    for (const std::string& line : MatchInWords(*match, *data)) std::cerr << kTrainProgram << ": " << line << "\n";
     return MakeRelabelled(std::move(data), std::move(match->classes), labels);
   }
   return absl::InvalidArgumentError(

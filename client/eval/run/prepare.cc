@@ -134,9 +134,7 @@ absl::StatusOr<PreparedRun> PrepareRun(const EvalCommand& command, ProgressDispl
     display.Line(absl::StrCat("vitrine: ", Printable(command.data), " names no splits; all its ", run.data->size(),
                               " images are the ", command.split, " split"));
   }
-  if (match.by_number)
-    display.Line("vitrine: the data set's labels are numbers; they are used as class numbers of the model");
-  if (match.by_wnid) display.Line("vitrine: the labels are read as WordNet ids of ImageNet-1k's classes");
+  for (const std::string& line : MatchInWords(match, *run.data)) display.Line(absl::StrCat("vitrine: ", line));
   if (!match.unknown.empty()) display.Line(UnknownLabels(match));
 
   run.evaluation.data = command.data;

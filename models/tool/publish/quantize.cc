@@ -44,18 +44,16 @@ constexpr int64_t kFewest = 100;  // images without which an accuracy says nothi
 
 // Returns the model's class for each label of the data set: the same index if model and data set have the same labels,
 // else by MatchLabels. Every label must have a class.
-absl::StatusOr<std::vector<int32_t>> MatchClasses(const std::vector<std::string>& data,
-                                                  const std::vector<std::string>& model) {
-  if (SameNames(data, model)) {
-    std::vector<int32_t> classes(data.size());
+absl::StatusOr<std::vector<int32_t>> MatchClasses(const Dataset& data, const std::vector<std::string>& model) {
+  const std::vector<std::string>& labels = data.labels();
+  if (SameNames(labels, model)) {
+    std::vector<int32_t> classes(labels.size());
     std::iota(classes.begin(), classes.end(), 0);
     return classes;
   }
-  absl::StatusOr<LabelMatch> match = MatchLabels(data, model);
+  absl::StatusOr<LabelMatch> match = MatchLabels(labels, model);
   if (match.ok() && match->unknown.empty()) {
-    if (match->by_number)
-      std::cerr << "vitrine-repo: the data set's labels are numbers; they are used as class numbers of the model\n";
-    if (match->by_wnid) std::cerr << "vitrine-repo: the labels are read as WordNet ids of ImageNet-1k's classes\n";
+    for (const std::string& line : MatchInWords(*match, data)) std::cerr << "vitrine-repo: " << line << "\n";
     return std::move(match->classes);
   }
   if (absl::IsInvalidArgument(match.status())) {
@@ -63,7 +61,7 @@ absl::StatusOr<std::vector<int32_t>> MatchClasses(const std::vector<std::string>
     // the message after ";" suggests --label-map, which quantize lacks
     return absl::FailedPreconditionError(fault.substr(0, fault.find(';')));
   }
-  const std::string& label = match.ok() ? match->unknown.front() : data.front();
+  const std::string& label = match.ok() ? match->unknown.front() : labels.front();
   return absl::FailedPreconditionError(absl::StrCat(
       "the data set has the label \"", absl::CHexEscape(label), "\", which the model lacks; its ", model.size(),
       " labels begin with \"", absl::CHexEscape(model.front()), "\"; use images of the model's classes"));
@@ -239,7 +237,7 @@ absl::StatusOr<Found> Measure(const StoredVersion& version, const WeightedModel&
                         "better a thousand",
                         images, options.budget, kFewest));
   }
-  ASSIGN_OR_RETURN(std::vector<int32_t> classes, MatchClasses(data->labels(), version.labels));
+  ASSIGN_OR_RETURN(std::vector<int32_t> classes, MatchClasses(*data, version.labels));
   ProgressDisplay display(std::cerr, {.is_terminal = isatty(STDERR_FILENO) != 0, .plain_lines = absl::Seconds(10)});
   ErrorMeasurement measurement(model, *data, std::move(classes), path, display);
   return FindPlan(model, precision, options, measurement, display);

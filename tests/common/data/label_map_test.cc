@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "common/data/formats/imagenet.h"
+#include "tests/scratch_folder.h"
 
 namespace vitrine {
 namespace {
@@ -12,6 +13,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using Labels = std::vector<std::string>;
 
 TEST(LabelMap, NamesAreMatchedAndOtherCaseWhereOneIsMeant) {
@@ -34,6 +36,29 @@ TEST(LabelMap, NumbersAreNumbersOnlyWhereNoNameFits) {
   EXPECT_FALSE(MatchLabels({"0", "one"}, {"cat", "dog"}).ok());
   EXPECT_FALSE(MatchLabels({"0", "-0"}, {"cat", "dog"}).ok()) << "digits alone are a number";
   EXPECT_THAT(MatchLabels({"2", "3"}, {"cat", "dog", "owl"})->classes, ElementsAre(2, -1)) << "they count from 0";
+}
+
+TEST(LabelMap, NumbersAreComparedByValue) {
+  EXPECT_THAT(MatchLabels({"01", "9", "00", "10"}, {"0", "1", "09"})->classes, ElementsAre(1, 2, 0, -1));
+  EXPECT_FALSE(MatchLabels({"01"}, {"0", "1"})->by_number);
+  EXPECT_THAT(MatchLabels({"1", "01"}, {"x", "01", "1"})->classes, ElementsAre(2, 1)) << "names go first";
+  EXPECT_THAT(MatchLabels({"001", "x"}, {"x", "01", "1"})->classes, ElementsAre(-1, 0)) << "either may be meant";
+}
+
+TEST(LabelMap, ASetWithoutALabel0MayBeCountedFrom1) {
+  const ScratchFolder folder;
+  const auto words = [&](const std::string& list, const Labels& model) {
+    const auto data = OpenDataset("csv:" + folder.Write("list.csv", list).string(), Split::kTest);
+    return MatchInWords(*MatchLabels((*data)->labels(), model), **data);
+  };
+  const Labels names = {"cat", "dog", "owl"};
+  EXPECT_THAT(words("a.png,1\nb.png,2\n", names),
+              ElementsAre(HasSubstr("used as class numbers"), HasSubstr("is the set counted from 1?")));
+  EXPECT_THAT(words("a.png,0\nb.png,2\n", names), ElementsAre(HasSubstr("used as class numbers")));
+  EXPECT_THAT(words("a.png,1\nb.png,3\n", {"0", "1", "2"}), ElementsAre(HasSubstr("is the set counted from 1?")))
+      << "no class has the number 3";
+  EXPECT_THAT(words("a.png,1\nb.png,2\n", {"0", "1", "2"}), IsEmpty());
+  EXPECT_THAT(words("a.png,cat\n", names), IsEmpty());
 }
 
 TEST(LabelMap, NamesInEitherUnicodeFormAreEqual) {
