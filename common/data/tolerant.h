@@ -15,6 +15,9 @@
 
 namespace vitrine {
 
+// Counts the images of each class. Reads no image.
+std::vector<int64_t> ImagesPerClass(const Dataset& data);
+
 // Collects unreadable and undecodable images, each once. One object may serve several sets that share files. Not
 // thread-safe.
 class CorruptImages {
@@ -27,15 +30,18 @@ class CorruptImages {
   // Adds the error of an image; the text of `reason` names the file and identifies it.
   void Add(const absl::Status& reason);
 
+  // Adds the classes of a training split that lost all their images; `before` is ImagesPerClass of the whole split.
+  void AddLostClasses(const std::vector<int64_t>& before, const Dataset& kept);
+
   // Returns the errors in the order of Add.
   const std::vector<std::string>& reasons() const { return reasons_; }
 
-  // Returns DATA_LOSS with all errors if there are more than `limit`, the value of corrupt_limit. nullopt allows no
-  // error, for callers that have no corrupt_limit.
+  // Returns DATA_LOSS with all errors if there are more than `limit`, the value of corrupt_limit, or if a class lost
+  // all its images. nullopt allows no error, for callers that have no corrupt_limit.
   absl::Status Judge(std::optional<int64_t> limit) const;
 
  private:
-  std::vector<std::string> reasons_;
+  std::vector<std::string> reasons_, lost_classes_;
   std::set<std::string> known_;
 };
 

@@ -2,6 +2,7 @@
 #include "trainer/recipe/recipe_data.h"
 
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "common/data/reduced.h"
@@ -13,6 +14,20 @@ namespace {
 std::string Origin(const v1::Recipe& recipe) {
   if (recipe.data().origin().empty()) return "";
   return absl::StrCat(".\n  The data: ", recipe.data().origin());
+}
+
+// Decodes every image of an opened split, and leaves out the corrupt ones; see OpenSplit.
+absl::StatusOr<std::unique_ptr<Dataset>> KeepDecodable(std::unique_ptr<Dataset> opened, const std::string& data,
+                                                       Split split, const v1::Preprocessing& preprocessing, bool cache,
+                                                       int threads, CorruptImages& corrupt) {
+  if (cache) {
+    absl::StatusOr<std::unique_ptr<Dataset>> cached =
+        CacheInMemory(MakeReduced(std::move(opened), preprocessing), threads, int64_t{4} << 30, &corrupt);
+    if (!absl::IsResourceExhausted(cached.status())) return cached;
+    // The split is too large for memory, so each image is decoded when it is needed.
+    ASSIGN_OR_RETURN(opened, OpenDataset(data, split));
+  }
+  return LeaveOutCorrupt(MakeReduced(std::move(opened), preprocessing), threads, corrupt);
 }
 
 }  // namespace
@@ -33,15 +48,11 @@ absl::StatusOr<std::unique_ptr<Dataset>> OpenSplit(const v1::Recipe& recipe, con
   if (!opened.ok()) {
     return absl::Status(opened.status().code(), absl::StrCat(opened.status().message(), Origin(recipe)));
   }
-  if (cache) {
-    absl::StatusOr<std::unique_ptr<Dataset>> cached =
-        CacheInMemory(MakeReduced(*std::move(opened), preprocessing), threads, int64_t{4} << 30, &corrupt);
-    if (!absl::IsResourceExhausted(cached.status())) return cached;
-    // The split is too large for memory, so each image is decoded when it is needed.
-    opened = OpenDataset(data, split);
-    RETURN_IF_ERROR(opened.status());
-  }
-  return LeaveOutCorrupt(MakeReduced(*std::move(opened), preprocessing), threads, corrupt);
+  const std::vector<int64_t> images = ImagesPerClass(**opened);
+  ASSIGN_OR_RETURN(std::unique_ptr<Dataset> kept,
+                   KeepDecodable(*std::move(opened), data, split, preprocessing, cache, threads, corrupt));
+  if (split == Split::kTrain) corrupt.AddLostClasses(images, *kept);
+  return kept;
 }
 
 }  // namespace vitrine

@@ -17,7 +17,8 @@ namespace vitrine {
 absl::StatusOr<std::string> CompleteData(const v1::Recipe& recipe, const std::string& data);
 
 // Opens one split. Decodes every image now by `preprocessing`, and keeps it in memory if `cache`. Leaves out images
-// that cannot be decoded and adds them to `corrupt`. Errors as OpenDataset, with the data's origin.
+// that cannot be decoded and adds them to `corrupt`, with the classes of the training split that lose all images.
+// Errors as OpenDataset, with the data's origin.
 absl::StatusOr<std::unique_ptr<Dataset>> OpenSplit(const v1::Recipe& recipe, const std::string& data, Split split,
                                                    const v1::Preprocessing& preprocessing, bool cache, int threads,
                                                    CorruptImages& corrupt);

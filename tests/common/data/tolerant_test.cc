@@ -55,6 +55,21 @@ TEST_F(Tolerant, CorruptImagesAreLeftOutWithAndWithoutTheCache) {
   }
 }
 
+TEST_F(Tolerant, AClassWithoutAnyReadableImageIsRefused) {
+  for (const char* name : {"b/0.png", "b/1.png", "b/2.png", "b/3.png", "b/4.png"}) folder_.Write(name, "damaged");
+  CorruptImages corrupt;
+  const std::vector<int64_t> images = ImagesPerClass(*Open());
+  EXPECT_THAT(images, ElementsAre(6, 6));
+  const auto left = LeaveOutCorrupt(Open(), 2, corrupt);
+  ASSERT_TRUE(left.ok()) << left.status();
+  EXPECT_TRUE(corrupt.Judge(8).ok());
+  corrupt.AddLostClasses(images, **left);
+  const absl::Status judged = corrupt.Judge(8);
+  EXPECT_EQ(judged.code(), absl::StatusCode::kDataLoss);
+  EXPECT_THAT(std::string(judged.message()), HasSubstr("no training image of class \"b\" can be decoded"));
+  EXPECT_THAT(std::string(judged.message()), HasSubstr(File("b/4.png")));
+}
+
 TEST_F(Tolerant, OverTheLimitAllAreListedAndEachOnce) {
   CorruptImages corrupt;
   ASSERT_TRUE(LeaveOutCorrupt(Open(), 2, corrupt).ok());
