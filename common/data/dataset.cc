@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "common/data/csv.h"
 #include "common/data/formats/cifar.h"
+#include "common/data/formats/csv_list.h"
 #include "common/data/formats/idx.h"
 #include "common/data/formats/image_folder.h"
 #include "common/data/formats/stl10.h"
@@ -52,8 +52,9 @@ constexpr Format kFormats[] = {
      [](std::string_view path, Split split) { return OpenImageFolder(path, split); }},
     {"tar", "PATH", "WebDataset shards of KEY.jpg and KEY.cls: a folder with train-*.tar and test-*.tar, or a pattern",
      OpenWebDataset},
-    {"csv", "FILE", "one row per image: path relative to FILE and label (or .jsonl); both splits",
-     [](std::string_view path, Split) { return OpenCsv(path); }},
+    {"csv", "FILE",
+     "one row per image: path relative to FILE and label (or .jsonl); both splits without a column split",
+     [](std::string_view path, Split split) { return OpenCsv(path, split); }},
 };
 
 }  // namespace

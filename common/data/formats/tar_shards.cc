@@ -9,13 +9,13 @@
 #include <set>
 #include <utility>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
 #include "common/data/file.h"
 #include "common/data/folder.h"
+#include "common/data/split_names.h"
 #include "common/status_macros.h"
 
 namespace vitrine {
@@ -62,19 +62,13 @@ size_t Closing(const std::string& pattern, size_t open) {
   return std::string::npos;
 }
 
-// Split that a shard's name states; kTwo: more than one.
-enum class Said { kNothing, kTrain, kTest, kVal, kTwo };
-
-Said SplitIn(const std::string& name) {
-  const Words words = absl::StrSplit(absl::AsciiStrToLower(name), absl::ByAnyChar("-_. 0123456789"));
-  std::set<Said> said;
-  for (const std::string& word : words) {
-    if (word == "train" || word == "training") said.insert(Said::kTrain);
-    if (word == "test" || word == "testing") said.insert(Said::kTest);
-    if (word == "val" || word == "valid" || word == "validation" || word == "eval") said.insert(Said::kVal);
+// Returns the splits that a shard's name states.
+std::set<NamedSplit> SplitsIn(const std::string& name) {
+  std::set<NamedSplit> said;
+  for (const absl::string_view word : absl::StrSplit(name, absl::ByAnyChar("-_. 0123456789"))) {
+    if (const auto split = SplitOfWord({word.data(), word.size()})) said.insert(*split);
   }
-  if (said.empty()) return Said::kNothing;
-  return said.size() == 1 ? *said.begin() : Said::kTwo;
+  return said;
 }
 
 // Adds the files that match `pattern`, which has no braces.
@@ -118,16 +112,16 @@ fs::path FolderOf(std::string_view where) {
 absl::Status Divide(const std::vector<fs::path>& all, TarShards& shards) {
   std::vector<fs::path> val, unsaid;
   for (const fs::path& shard : all) {
-    Said said = SplitIn(shard.stem().string());
+    std::set<NamedSplit> said = SplitsIn(shard.stem().string());
     const fs::path above = shard.parent_path();
-    if (said == Said::kNothing && above != shards.folder) said = SplitIn(above.filename().string());
-    if (said == Said::kTwo) {
+    if (said.empty() && above != shards.folder) said = SplitsIn(above.filename().string());
+    if (said.size() > 1) {
       return absl::InvalidArgumentError(absl::StrCat(shard.string(), " names two splits; keep one in its name"));
     }
-    auto& list = said == Said::kTrain  ? shards.train
-                 : said == Said::kTest ? shards.test
-                 : said == Said::kVal  ? val
-                                       : unsaid;
+    auto& list = said.empty()                          ? unsaid
+                 : *said.begin() == NamedSplit::kTrain ? shards.train
+                 : *said.begin() == NamedSplit::kTest  ? shards.test
+                                                       : val;
     list.push_back(shard);
   }
   if (shards.test.empty()) shards.test = std::move(val);

@@ -16,8 +16,8 @@ namespace vitrine {
 // a shell. Braces without a list or range stay as they are. INVALID_ARGUMENT for more than 100,000 results.
 absl::StatusOr<std::vector<std::string>> ExpandBraces(std::string_view text);
 
-// Tar files of a set, by split. A shard's split is a word of its name: train, training; test, testing; val, valid,
-// validation, eval ("imagenet-train-0001.tar"). If the name has no such word, the name of the shard's folder is used,
+// Tar files of a set, by split. A shard's split is a word of its name (common/data/split_names.h), as in
+// "imagenet-train-0001.tar". If the name has no such word, the name of the shard's folder is used,
 // provided that this folder is inside the set's folder.
 struct TarShards {
   std::vector<std::filesystem::path> train;

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "common/data/dataset.h"
 #include "common/data/digest.h"
 #include "tests/scratch_folder.h"
 
@@ -13,6 +14,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 TEST(Csv, CellsRowsAndLines) {
   const auto rows = ParseCsv(
@@ -37,8 +39,8 @@ TEST(Csv, BrokenQuotesNameTheLine) {
 
 class CsvList : public ::testing::Test {
  protected:
-  absl::StatusOr<std::unique_ptr<Dataset>> Open(const std::string& text) {
-    return OpenDataset("csv:" + folder_.Write("list.csv", text).string(), Split::kTest);
+  absl::StatusOr<std::unique_ptr<Dataset>> Open(const std::string& text, Split split = Split::kTest) {
+    return OpenDataset("csv:" + folder_.Write("list.csv", text).string(), split);
   }
   std::string Refusal(const std::string& text) {
     const auto opened = Open(text);
@@ -107,6 +109,66 @@ TEST_F(CsvList, AHeaderOfOtherWordsIsRefusedWithThoseThatAreKnown) {
                                   "a\0",
                                   4)),
               HasSubstr("UTF-16"));
+}
+
+TEST_F(CsvList, AColumnOfSplitsDividesTheRows) {
+  for (const char* text : {
+           "path,label,split\na.png,cat,train\nb.png,dog,Train\nc.png,cat,test\n",
+           "path,label,split\na.png,cat,training\nb.png,dog,train\nc.png,cat,validation\n",
+           "Data Set,filepaths,labels\ntrain,a.png,cat\ntrain,b.png,dog\nvalid,c.png,cat\n",
+           "path,label,is_valid\na.png,cat,False\nb.png,dog,False\nc.png,cat,True\n",
+           "path,label,is_test\na.png,cat,0\nb.png,dog,0\nc.png,cat,1\n",
+           "path,label,is_train\na.png,cat,1\nb.png,dog,1\nc.png,cat,0\n",
+           "{\"path\":\"a.png\",\"label\":\"cat\",\"split\":\"train\"}\n"
+           "{\"path\":\"b.png\",\"label\":\"dog\",\"split\":\"train\"}\n"
+           "{\"path\":\"c.png\",\"label\":\"cat\",\"split\":\"test\"}\n",
+       }) {
+    const auto train = Open(text, Split::kTrain), test = Open(text, Split::kTest);
+    ASSERT_TRUE(train.ok() && test.ok()) << text << train.status() << test.status();
+    EXPECT_EQ((*train)->size(), 2) << text;
+    ASSERT_EQ((*test)->size(), 1) << text;
+    EXPECT_EQ((*test)->name(0), "c.png");
+    EXPECT_THAT((*test)->labels(), ElementsAre("cat", "dog")) << "the training split's";
+    EXPECT_FALSE((*test)->undivided());
+    EXPECT_THAT((*test)->remarks(), IsEmpty());
+  }
+}
+
+TEST_F(CsvList, ASplitThatIsNotReadOrUnderstoodIsSaid) {
+  const std::string three = "path,label,split\na.png,dog,train\nb.png,ant,test\nc.png,dog,val\n";
+  const auto test = Open(three);
+  ASSERT_TRUE(test.ok()) << test.status();
+  EXPECT_THAT((*test)->labels(), ElementsAre("dog", "ant")) << "classes of the test split alone are the last";
+  EXPECT_THAT((*test)->remarks(), ElementsAre(HasSubstr("list.csv: 1 row of val; the test split is test")));
+  EXPECT_THAT(Refusal(three + "d.png,dog,extra\n"),
+              HasSubstr("list.csv line 5: \"extra\" in the column split is no split; expected train, "));
+  EXPECT_THAT(Refusal(three + "d.png,dog\n"), HasSubstr("line 5: \"\" in the column split"));
+  EXPECT_EQ(Open("path,label,split\na.png,cat,train\n").status().code(), absl::StatusCode::kNotFound);
+  const auto folds = Open("path,label,split\na.png,cat,0\nb.png,cat,1\n");
+  ASSERT_TRUE(folds.ok()) << folds.status();
+  EXPECT_TRUE((*folds)->undivided());
+  EXPECT_THAT((*folds)->remarks(), ElementsAre(HasSubstr("the column split is ignored, because \"0\" is no split")));
+  EXPECT_TRUE((*Open("path,label\na.png,cat\n"))->undivided());
+}
+
+TEST_F(CsvList, OneFileIsOneRowHoweverItsPathIsWritten) {
+  for (const char* path : {"./0.png", ".//0.png", "sub/../0.png"}) {
+    EXPECT_THAT(Refusal(std::string("path,label\n0.png,cat\n") + path + ",dog\n"),
+                HasSubstr("list.csv line 3: " + std::string(path) + " is in line 2 already"));
+  }
+  EXPECT_THAT(Refusal("path,label\n0.png,cat\n" + folder_.Path("0.png") + ",dog\n"), HasSubstr("is in line 2 already"));
+}
+
+TEST_F(CsvList, OtherEncodingsAndFormatsAreNamed) {
+  EXPECT_THAT(Refusal("path,label\n\xFC.png,cat\n"), HasSubstr("line 2: the list is not UTF-8; save it as UTF-8"));
+  EXPECT_THAT(Refusal("path,label\na.png,caf\xE9\n"), HasSubstr("line 2: the list is not UTF-8"));
+  EXPECT_THAT(Refusal("[{\"file_name\": \"0.png\", \"label\": \"cat\"}]"),
+              HasSubstr("list.csv is a JSON array; write one object a line, as FILE.jsonl"));
+  EXPECT_TRUE(Open("[a].png,cat\n").ok());
+  EXPECT_THAT((*Open("path,label\na.png,cat\xC2\xA0\nb.png,cat\n"))->labels(), ElementsAre("cat"))
+      << "a no-break space cannot be seen";
+  folder_.Write("\xFC.png", "one");
+  EXPECT_TRUE(Open("path,label\n\xFC.png,cat\n").ok()) << "a file of that name";
 }
 
 TEST_F(CsvList, PathsOfWindowsAndLabelsInEitherFormAreFound) {

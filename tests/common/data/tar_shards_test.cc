@@ -73,6 +73,11 @@ TEST_F(Shards, FoldersMaySayTheSplit) {
   EXPECT_THAT(Below(Find("/{train,val}/?.tar")->test), ElementsAre("val/0.tar"));
 }
 
+TEST_F(Shards, ADevelopmentSplitIsATestSplit) {
+  Make({"train-0.tar", "dev-0.tar"});
+  EXPECT_THAT(Below(Find("")->test), ElementsAre("dev-0.tar"));
+}
+
 TEST_F(Shards, WithoutAWordBothSplitsAreTheSame) {
   Make({"a-0.tar", "a-1.tar"});
   const auto found = Find("/a-{0..1}.tar");

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_COMMON_DATA_FORMATS_IMAGE_ROWS_H_
+#define VITRINE_COMMON_DATA_FORMATS_IMAGE_ROWS_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+namespace vitrine {
+
+// One image of a list, as text; cells that a short row lacks are empty.
+struct ImageRow {
+  std::string path;
+  std::string label;
+  std::string split =
+      {};            // a word of split_names.h if the cell names a split; a flag ("is_valid") is converted to a word
+  int64_t line = 0;  // line number of the row's start, from 1
+};
+
+struct ImageRows {
+  std::vector<ImageRow> rows = {};
+  std::string split_column = {};  // name of the column of splits; empty: there is none
+};
+
+// Parses a list of images, with or without a header, in CSV or with one JSON object per line; see OpenCsv. `extension`
+// is the list's, such as ".jsonl". INVALID_ARGUMENT names the line, but not the file.
+absl::StatusOr<ImageRows> ReadImageRows(const std::string& text, const std::string& extension);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_COMMON_DATA_FORMATS_IMAGE_ROWS_H_
