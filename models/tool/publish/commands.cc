@@ -3,20 +3,24 @@
 
 #include <google/protobuf/util/json_util.h>
 
+#include <algorithm>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "common/simd/chosen_path.h"
 #include "common/status_macros.h"
 #include "models/engine/cpu/instructions.h"
 #include "models/engine/precision.h"
+#include "models/repository/files/text.h"
 #include "models/repository/golden.h"
 #include "models/repository/manifest.h"
 #include "models/repository/selection.h"
 #include "models/repository/stored_version.h"
+#include "models/repository/unlisted.h"
 #include "models/repository/weights.h"
 #include "models/repository/wrong_folder.h"
 #include "models/tool/publish/forward.h"
@@ -68,6 +72,45 @@ void PrintLinks(const Listing& listing, const std::string& model) {
   for (const std::string& link : listing.links) {
     if (model.empty() || link == model || link.starts_with(model + "/")) std::cerr << PassedOver(link) << "\n";
   }
+}
+
+// Returns the folders of UnlistedManifests for a model, or for all models.
+std::vector<std::string> UnlistedIn(const std::string& repository, const std::string& model, const Listing& listing) {
+  std::vector<std::string> unlisted = UnlistedManifests(repository, listing);
+  std::erase_if(unlisted, [&](const std::string& folder) {
+    return !model.empty() && folder != model && !folder.starts_with(model + "/");
+  });
+  return unlisted;
+}
+
+// Prints a line per folder that has a manifest and is no version, except those behind links, which PrintLinks names.
+void PrintUnlisted(const std::vector<std::string>& unlisted, const Listing& listing) {
+  for (const std::string& folder : unlisted) {
+    const bool is_linked = std::any_of(listing.links.begin(), listing.links.end(), [&](const std::string& link) {
+      return folder == link || folder.starts_with(link + "/");
+    });
+    if (is_linked) continue;
+    std::cerr << Quoted(folder) << " has a " << kManifestFile << ", but is ignored: a version is <model>/<number>/\n";
+  }
+}
+
+// Returns the result of verifying a repository, or a model, without versions. An empty repository is no error.
+absl::Status VerifiedNothing(const std::string& repository, const std::string& model,
+                             std::vector<std::string> unlisted) {
+  if (unlisted.empty()) {
+    if (!model.empty()) return NoSuchModel(repository, model);
+    std::cerr << ExplainNoVersions(repository) << "\n";
+    return absl::OkStatus();
+  }
+  constexpr size_t kShown = 3;
+  const size_t more = unlisted.size() - std::min(kShown, unlisted.size());
+  unlisted.resize(unlisted.size() - more);
+  const std::string listed = absl::StrJoin(
+      unlisted, ", ", [](std::string* text, const std::string& name) { absl::StrAppend(text, Quoted(name)); });
+  return absl::FailedPreconditionError(absl::StrCat("nothing was verified: a ", kManifestFile, " is in ", listed,
+                                                    more > 0 ? absl::StrCat(" and ", more, " more") : "",
+                                                    ", but a version is <model>/<number>/ with a number from 1 on; ",
+                                                    ExplainNoVersions(repository)));
 }
 
 // Prints the fields that a newer program wrote: they are ignored and cannot be copied.
@@ -134,11 +177,10 @@ absl::Status VerifyCommand(const std::string& repository, const std::string& whi
     }
     ASSIGN_OR_RETURN(const Listing listing, ListRepository(repository));
     PrintLinks(listing, selection.model);
+    const std::vector<std::string> unlisted = UnlistedIn(repository, selection.model, listing);
     unreadable = listing.status();
-    if (ids.empty() && unreadable.ok()) {
-      if (!selection.model.empty()) return NoSuchModel(repository, selection.model);
-      std::cerr << ExplainNoVersions(repository) << "\n";
-    }
+    if (ids.empty() && unreadable.ok()) return VerifiedNothing(repository, selection.model, unlisted);
+    PrintUnlisted(unlisted, listing);
   }
   size_t failed = 0;
   for (const VersionId& id : ids) {

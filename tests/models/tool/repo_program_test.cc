@@ -403,6 +403,28 @@ TEST_F(RepoRemoval, LinksAreNamedByListAndVerify) {
   EXPECT_THAT(Run(absl::StrCat("verify ", Path("m"), " digits")).error, Not(HasSubstr("symbolic link")));
 }
 
+// A version folder of a wrong name, or a DIR of a wrong level, must not look like success.
+TEST_F(RepoRemoval, VerifyFailsWhereManifestsAreButNothingWasVerified) {
+  const std::filesystem::path models = Path("m");
+  EXPECT_EQ(Run("verify " + Path("m")).exit_code, 0);
+  for (const std::string& wrong :
+       {(models / "digits").string(), (models / "digits" / "1").string(), folder_.string()}) {
+    const Outcome verify = Run("verify " + wrong);
+    EXPECT_EQ(verify.exit_code, 1) << wrong;
+    EXPECT_THAT(verify.error, AllOf(HasSubstr("nothing was verified"), HasSubstr("; name "))) << wrong;
+  }
+  std::filesystem::create_directories(folder_ / "n" / "digits");
+  std::filesystem::copy(models / "digits" / "1", folder_ / "n" / "digits" / "v1");
+  const Outcome named = Run("verify " + Path("n"));
+  EXPECT_EQ(named.exit_code, 1);
+  EXPECT_THAT(named.error, HasSubstr("a manifest.textproto is in \"digits/v1\", but a version is <model>/<number>/"));
+  EXPECT_THAT(Run("verify " + Path("n") + " digits").error, HasSubstr("\"digits/v1\""));
+  std::filesystem::copy(models / "digits" / "1", folder_ / "n" / "digits" / "1");
+  const Outcome partly = Run("verify " + Path("n"));
+  EXPECT_EQ(partly.exit_code, 0);
+  EXPECT_THAT(partly.error, HasSubstr("\"digits/v1\" has a manifest.textproto, but is ignored"));
+}
+
 TEST_F(RepoRemoval, VerifyTellsWhatANewerProgramWrote) {
   std::ofstream(folder_ / "m/other/1/manifest.textproto", std::ios::app) << "signature { by: \"a newer one\" }\n";
   const Outcome verify = Run(absl::StrCat("verify ", Path("m"), " other"));
