@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cstring>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -9,8 +11,10 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/strip.h"
 #include "common/status_macros.h"
+#include "models/repository/files/safetensors_header.h"
 #include "models/repository/files/text.h"
 #include "models/repository/import/import.h"
+#include "models/repository/import/import_kind.h"
 #include "models/repository/manifest.h"
 #include "models/repository/names.h"
 
@@ -72,19 +76,53 @@ absl::StatusOr<std::string> ReadAll(const fs::path& file, int64_t most_bytes = k
   return content;
 }
 
-absl::StatusOr<Safetensors> ReadOne(const fs::path& file, int64_t most_bytes) {
-  RETURN_IF_ERROR(CheckName(file));
-  ASSIGN_OR_RETURN(const std::string bytes, ReadAll(file, most_bytes));
+// Returns the error of a safetensors file whose only fault is an element type that no supported model has; OK for any
+// other file.
+absl::Status WrongType(std::string_view bytes, const std::string& name) {
+  uint64_t header_bytes = 0;
+  if (bytes.size() < sizeof header_bytes) return absl::OkStatus();
+  std::memcpy(&header_bytes, bytes.data(), sizeof header_bytes);
+  bytes.remove_prefix(sizeof header_bytes);
+  if (header_bytes > std::min<uint64_t>(bytes.size(), kMaxSafetensorsHeader)) return absl::OkStatus();
+  const absl::StatusOr<SafetensorsHeader> header = ParseSafetensorsHeader(bytes.substr(0, header_bytes));
+  if (!header.ok()) return absl::OkStatus();
+  for (const TensorEntry& tensor : header->tensors) {
+    const auto refused = [&](std::string_view way_out) {
+      return absl::FailedPreconditionError(absl::StrCat(name, ": tensor ", Quoted(tensor.name), " is stored as ",
+                                                        tensor.dtype, "; ", std::string(way_out)));
+    };
+    if (tensor.dtype == "F64" || tensor.dtype.starts_with("F8_")) {
+      return refused("convert the model with .float() before you save its state_dict()");
+    }
+    for (const char* integer : {"I32", "I16", "I8", "U64", "U32", "U16", "BOOL"}) {
+      if (tensor.dtype != integer) continue;
+      return refused(
+          "the model has no such tensor: leave it out of the file if it is a buffer, or save the weights as "
+          "floating-point numbers if they are quantized");
+    }
+  }
+  return absl::OkStatus();
+}
+
+// Returns the error for a file that is no safetensors file; `fault` is the parser's. Called after the parser, because
+// the length at the start of a safetensors file may look like any format's first bytes.
+absl::Status WhatElse(const fs::path& file, std::string_view bytes, const absl::Status& fault) {
+  const std::string kind = KindInWords(file, bytes), name = Quoted(file.filename().string());
+  if (!kind.empty()) return absl::InvalidArgumentError(absl::StrCat(name, " ", kind));
   if (bytes.starts_with(kZip)) return Pickle(file, "PyTorch's zip archive, by its first bytes");
   if (bytes.size() > 1 && bytes[0] == kPickleProtocol && bytes[1] >= 2 && bytes[1] <= 5) {
     return Pickle(file, "by its first bytes");
   }
+  RETURN_IF_ERROR(WrongType(bytes, name));
+  return absl::Status(fault.code(), absl::StrCat(name, " is no safetensors file, or is damaged: ", fault.message()));
+}
+
+absl::StatusOr<Safetensors> ReadOne(const fs::path& file, int64_t most_bytes) {
+  RETURN_IF_ERROR(CheckName(file));
+  ASSIGN_OR_RETURN(const std::string bytes, ReadAll(file, most_bytes));
   absl::StatusOr<Safetensors> content = ParseSafetensors(bytes);
-  if (!content.ok()) {
-    return absl::Status(content.status().code(), absl::StrCat(Quoted(file.filename().string()),
-                                                              " is no safetensors file: ", content.status().message()));
-  }
-  return content;
+  if (content.ok()) return content;
+  return WhatElse(file, bytes, content.status());
 }
 
 // A shard's name: "model-00001-of-00002.safetensors".
