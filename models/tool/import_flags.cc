@@ -1,13 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "models/repository/import/import.h"
 #include "models/repository/manifest.h"
 #include "models/tool/flags.h"
+#include "models/tool/publish/import/model_files.h"
 #include "models/tool/publish/import/pull.h"
 
 namespace vitrine {
 namespace {
+
+// Returns a check of a flag's number. CLI11 itself rejects text that is no number.
+std::function<std::string(const std::string&)> NumberFor(std::string (*fault_of)(double)) {
+  return [fault_of](const std::string& text) {
+    double number = 0;
+    return absl::SimpleAtod(text, &number) ? fault_of(number) : "";
+  };
+}
 
 void AddPullOptions(CLI::App& command, CLI::Option& weights, ImportOptions& options) {
   CLI::Option* pull =
@@ -30,7 +40,9 @@ void AddPullOptions(CLI::App& command, CLI::Option& weights, ImportOptions& opti
   command.callback([&options] {
     if (!options.pull.empty()) return;
     if (options.weights.empty()) throw CLI::RequiredError("WEIGHTS or --pull");
-    if (options.labels.empty()) throw CLI::RequiredError("--labels");
+    if (options.labels.empty()) {
+      throw CLI::RequiredError(FaultOfNoLabels(options), CLI::ExitCodes::RequiredError);
+    }
   });
 }
 
@@ -71,10 +83,15 @@ CLI::App* AddImportCommand(CLI::App& app, ImportOptions& options) {
   AddPullOptions(*import, *weights, options);
   import->add_option("--mean", options.mean, "mean per channel, in units of [0, 1]; default: the model's")
       ->delimiter(',')
-      ->expected(3);
-  import->add_option("--std", options.std, "standard deviation per channel, like --mean")->delimiter(',')->expected(3);
+      ->expected(3)
+      ->check(NumberFor(FaultOfMean));
+  import->add_option("--std", options.std, "standard deviation per channel, like --mean")
+      ->delimiter(',')
+      ->expected(3)
+      ->check(NumberFor(FaultOfStd));
   CLI::Option* crop =
-      import->add_option("--crop", options.crop, "fraction of the scaled image to keep, like timm's crop_pct");
+      import->add_option("--crop", options.crop, "fraction of the scaled image to keep, like timm's crop_pct")
+          ->check(NumberFor(FaultOfCrop));
   import->add_option("--interpolation", options.interpolation, "bilinear or bicubic")
       ->check(CLI::IsMember({"bilinear", "bicubic"}));
   import

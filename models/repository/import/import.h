@@ -37,9 +37,9 @@ std::vector<std::string> ForeignArchs(ForeignSource source);
 // same family with layers that the source has.
 //
 // FAILED_PRECONDITION names the first tensor, by its source name, that is missing, has another shape (expected and
-// found), is not floating-point, is not finite, or has no counterpart in the model. Ignores BatchNorm's
-// "num_batches_tracked" (timm) and the pooler "vit.pooler.*" (transformers), which do not affect the logits.
-// INVALID_ARGUMENT if the source lacks the family. Thread-safe.
+// found), is not floating-point, is not finite, or has no counterpart in the model, and the names of ForeignConfig
+// whose models the tensors fit instead. Ignores BatchNorm's "num_batches_tracked" (timm) and the pooler "vit.pooler.*"
+// (transformers), which do not affect the logits. INVALID_ARGUMENT if the source lacks the family. Thread-safe.
 absl::StatusOr<TensorMap> RenameForeign(ForeignSource source, const v1::ModelConfig& config, const TensorMap& tensors);
 
 // The inverse of RenameForeign: converts the tensors of the model that `config` describes to the names and layout of
@@ -50,9 +50,9 @@ absl::StatusOr<TensorMap> ForeignTensors(ForeignSource source, const v1::ModelCo
 // Weights under the names of their source, without the wrappers that training adds.
 struct UnwrappedWeights {
   TensorMap tensors;
-  std::string prefix;                    // common prefix of all names in the file, like "module."; empty: none
-  std::vector<std::string> others;       // prefixes of the model copies that were not chosen
-  std::vector<std::string> passed_over;  // names of ignored tensors, sorted
+  std::string prefix;               // common prefix of all names in the file, like "module."; empty: none
+  std::vector<std::string> others;  // prefixes of the model copies that were not chosen
+  TensorMap outside;                // other tensors of the file; ignored
 };
 
 // Removes name segments of torch.compile, FSDP and activation checkpointing ("_orig_mod"), then the prefix that
@@ -63,6 +63,15 @@ struct UnwrappedWeights {
 // unchanged.
 absl::StatusOr<UnwrappedWeights> UnwrapForeign(TensorMap tensors,
                                                const std::optional<std::string>& prefix = std::nullopt);
+
+// Returns the source's name of the head, "head" or "classifier".
+const char* HeadName(ForeignSource source);
+
+// If a file lacks the head, but has one tensor pair that can only be the head under another common name ("fc",
+// "classifier", "head.fc", "heads.head", also beside a prefix like "backbone."), renames that pair to HeadName and
+// returns its former name. Returns "" if the file has the head, or if its layers do not fit `config`; RenameForeign
+// then reports the error. FAILED_PRECONDITION names the pairs that may be the head, or says that the file has none.
+absl::StatusOr<std::string> AdoptHead(ForeignSource source, const v1::ModelConfig& config, UnwrappedWeights& weights);
 
 // File names in timm and transformers: the weights, and the index of shards.
 inline constexpr char kForeignWeightsFile[] = "model.safetensors";

@@ -155,6 +155,12 @@ std::span<const NameRule> NameRules(ForeignSource source, v1::ModelConfig::Famil
   return {};
 }
 
+bool IsOfBody(ForeignSource source, std::string_view name) {
+  if (source == ForeignSource::kHuggingFace) return name.starts_with("vit.");
+  return name == "cls_token" || name.starts_with("pos_embed") || name.starts_with("patch_embed.") ||
+         name.starts_with("blocks.") || name.starts_with("cls_attn_blocks.") || name.starts_with("norm.");
+}
+
 bool IsIgnorable(ForeignSource source, std::string_view name) {
   if (source == ForeignSource::kTimm) return name.ends_with(".num_batches_tracked");
   return name.starts_with("vit.pooler.");

@@ -173,6 +173,14 @@ std::string Hint(ForeignSource source, const TensorMap& tensors) {
   if (source == ForeignSource::kHuggingFace && tensors.contains("embeddings.cls_token")) {
     return "; the file is a ViTModel of transformers, which has no classifier: save ViTForImageClassification";
   }
+  if (tensors.contains("conv_proj.weight") && tensors.contains("encoder.pos_embedding")) {
+    return "; the names are those of torchvision's VisionTransformer, which --from does not have: train the model with "
+           "timm or transformers";
+  }
+  if (tensors.contains("fc_norm.weight")) {
+    return "; \"fc_norm.weight\" belongs to a model that classifies the average of its tokens (timm's "
+           "global_pool=\"avg\"), which is another architecture";
+  }
   return "";
 }
 
@@ -239,10 +247,30 @@ absl::StatusOr<TensorMap> RenameAll(ForeignSource source, const v1::ModelConfig&
 
 }  // namespace
 
+absl::StatusOr<std::map<std::string, Shape>> ForeignShapes(ForeignSource source, const v1::ModelConfig& config,
+                                                           const TensorMap& tensors) {
+  ASSIGN_OR_RETURN(const ModelDescription model, ModelDescription::Make(config));
+  std::map<std::string, Shape> ours, shapes;
+  for (const program::Weight& weight : model.program().weights()) ours[weight.name] = weight.shape;
+  for (const Rename& rename : Expand(NameRules(source, config.family_case(), tensors), config)) {
+    const auto found = ours.find(rename.ours);
+    if (found == ours.end()) continue;
+    for (const std::string& name : rename.foreign) shapes[name] = ForeignShape(rename.reshape, found->second, config);
+  }
+  return shapes;
+}
+
 absl::StatusOr<TensorMap> RenameForeign(ForeignSource source, const v1::ModelConfig& config, const TensorMap& tensors) {
   const std::span<const NameRule> rules = NameRules(source, config.family_case(), tensors);
   if (rules.empty()) return absl::InvalidArgumentError("this source has no models of the config's family");
-  ASSIGN_OR_RETURN(TensorMap renamed, RenameAll(source, config, rules, tensors));
+  absl::StatusOr<TensorMap> renamed = RenameAll(source, config, rules, tensors);
+  if (absl::IsFailedPrecondition(renamed.status()) && !FitsBody(source, config, tensors)) {
+    const std::string archs = absl::StrJoin(FittingArchs(source, tensors), " or ");
+    if (archs.empty()) return renamed;
+    return absl::FailedPreconditionError(
+        absl::StrCat(renamed.status().message(), "; the tensors in the file have the shapes of --arch ", archs));
+  }
+  RETURN_IF_ERROR(renamed.status());
   RETURN_IF_ERROR(CheckFinite({tensors, {}}));
   return renamed;
 }

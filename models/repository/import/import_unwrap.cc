@@ -107,7 +107,7 @@ absl::StatusOr<UnwrappedWeights> UnwrapForeign(TensorMap tensors, const std::opt
     if (name.starts_with(result.prefix) && !of_another) {
       chosen.emplace(name.substr(result.prefix.size()), std::move(entry.second));
     } else {
-      result.passed_over.push_back(name);
+      result.outside.emplace(name, std::move(entry.second));
     }
   }
   result.tensors = std::move(chosen);

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests that faults of foreign weights are explained: files of other formats.
+// Tests that faults of foreign weights are explained: files of other formats, heads of other names, and tensors of
+// another architecture.
+#include <ATen/ops/zeros.h>
 #include <gmock/gmock.h>
 
+#include "absl/strings/str_replace.h"
 #include "models/repository/import/import.h"
+#include "tests/models/repository/foreign_weights.h"
 #include "tests/models/repository/sample_version.h"
 
 namespace vitrine {
@@ -10,6 +14,8 @@ namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;
+
+constexpr VitSizes kTiny = {.width = 192, .depth = 12, .patch = 16, .cells = 196, .classes = 2};
 
 std::string Refusal(const std::string& name, const std::string& bytes) {
   const ScratchFolder folder{FastParent()};
@@ -59,6 +65,98 @@ TEST(ForeignFile, AHeaderOfAnyLengthIsRead) {
   file[0] = '\x80';
   file[1] = '\x02';
   EXPECT_EQ(Refusal("w.safetensors", file + header + std::string(4, '\0')), "");
+}
+
+TensorMap Renamed(const TensorMap& tensors, const std::string& from, const std::string& to) {
+  TensorMap renamed;
+  for (const auto& [name, tensor] : tensors) renamed[absl::StrReplaceAll(name, {{from, to}})] = tensor;
+  return renamed;
+}
+
+class Head : public testing::Test {
+ protected:
+  absl::StatusOr<std::string> Adopt(const TensorMap& tensors) {
+    weights_ = *UnwrapForeign(tensors);
+    return AdoptHead(ForeignSource::kTimm, *ForeignConfig(ForeignSource::kTimm, "vit_tiny_patch16_224", 1), weights_);
+  }
+  static TensorMap Zeros(const std::string& name, at::IntArrayRef shape) { return Stored({{name, at::zeros(shape)}}); }
+
+  const TensorMap tiny_ = Stored(TimmVitWeights(kTiny));
+  UnwrappedWeights weights_;
+};
+
+TEST_F(Head, UnderItsUsualNamesIsAdopted) {
+  EXPECT_EQ(*Adopt(tiny_), "");
+  for (const char* name : {"fc", "classifier", "head.fc", "heads.head"}) {
+    const auto adopted = Adopt(Renamed(tiny_, "head", name));
+    ASSERT_TRUE(adopted.ok()) << adopted.status();
+    EXPECT_EQ(*adopted, name);
+    EXPECT_TRUE(weights_.tensors.contains("head.weight") && weights_.tensors.contains("head.bias"));
+    EXPECT_EQ(weights_.tensors.size(), tiny_.size());
+  }
+}
+
+TEST_F(Head, BesideThePrefixOfTheBodyIsAdopted) {
+  for (const std::string name : {"fc", "head"}) {
+    TensorMap tensors;
+    for (const auto& [own, tensor] : tiny_) {
+      tensors[own.starts_with("head") ? absl::StrReplaceAll(own, {{"head", name}}) : "backbone." + own] = tensor;
+    }
+    const auto adopted = Adopt(tensors);
+    ASSERT_TRUE(adopted.ok()) << adopted.status();
+    EXPECT_EQ(*adopted, name);
+    EXPECT_TRUE(weights_.outside.empty());
+    tensors.merge(Zeros("norm_before_head.weight", {192}));
+    EXPECT_THAT(Adopt(tensors).status(), Refuses(kRefused, HasSubstr("may be it")));
+  }
+}
+
+TEST_F(Head, ThatIsNotCertainIsOnlyNamed) {
+  EXPECT_THAT(Adopt(Renamed(tiny_, "head", "head.1")).status(),
+              Refuses(kRefused, AllOf(HasSubstr("\"head.weight\" is missing; \"head.1.weight\" may be it"),
+                                      HasSubstr("dropout"))));
+  TensorMap two = Renamed(tiny_, "head", "fc");
+  two.merge(Stored({{"aux.weight", at::zeros({5, 192})}, {"aux.bias", at::zeros({5})}}));
+  EXPECT_THAT(Adopt(two).status(), Refuses(kRefused, HasSubstr("\"aux.weight\" or \"fc.weight\"")));
+}
+
+TEST_F(Head, ThatIsNotThereIsSaidToBeMissing) {
+  TensorMap body = tiny_;
+  body.erase("head.weight");
+  body.erase("head.bias");
+  EXPECT_THAT(Adopt(body).status(), Refuses(kRefused, HasSubstr("the file has no classifier")));
+  body.erase("blocks.3.norm1.bias");
+  EXPECT_EQ(*Adopt(body), "") << "RenameForeign names the missing tensor";
+}
+
+absl::Status Rename(const TensorMap& tensors, const std::string& arch) {
+  return RenameForeign(ForeignSource::kTimm, *ForeignConfig(ForeignSource::kTimm, arch, 2), tensors).status();
+}
+
+TEST(OtherArchitecture, IsNamedByItsShapes) {
+  const TensorMap tiny = Stored(TimmVitWeights(kTiny));
+  EXPECT_THAT(Rename(tiny, "vit_small_patch16_224"),
+              Refuses(kRefused, HasSubstr("the shapes of --arch deit_tiny_patch16_224 or vit_tiny_patch16_224")));
+  EXPECT_THAT(Rename(tiny, "vit_tiny_patch16_384"), Refuses(kRefused, HasSubstr("or vit_tiny_patch16_224")));
+  const TensorMap xcit = Stored(TimmXcitWeights(128, 12, 4, 16, 2));
+  EXPECT_THAT(Rename(xcit, "xcit_nano_12_p8_224"), Refuses(kRefused, HasSubstr("xcit_nano_12_p16_224")));
+  TensorMap extra = tiny;
+  extra["extra.bias"] = tiny.at("norm.bias");
+  EXPECT_THAT(Rename(extra, "vit_tiny_patch16_224"), Refuses(kRefused, testing::Not(HasSubstr("--arch"))));
+}
+
+TEST(OtherNames, OfTorchvisionAndOfAveragedTokensAreRecognized) {
+  const TensorMap tiny = Stored(TimmVitWeights(kTiny));
+  TensorMap torchvision;
+  torchvision["conv_proj.weight"] = torchvision["encoder.pos_embedding"] = tiny.at("norm.bias");
+  EXPECT_THAT(Rename(torchvision, "vit_tiny_patch16_224"), Refuses(kRefused, HasSubstr("torchvision's")));
+  TensorMap averaged = tiny;
+  for (const char* part : {"weight", "bias"}) {
+    auto norm = averaged.extract(std::string("norm.") + part);
+    norm.key() = std::string("fc_norm.") + part;
+    averaged.insert(std::move(norm));
+  }
+  EXPECT_THAT(Rename(averaged, "vit_tiny_patch16_224"), Refuses(kRefused, HasSubstr("global_pool")));
 }
 
 }  // namespace

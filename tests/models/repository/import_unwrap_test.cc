@@ -56,7 +56,7 @@ TEST(UnwrapForeign, CutsOffWhateverStandsBeforeEveryName) {
       const auto unwrapped = UnwrapForeign(Behind(prefix, plain));
       ASSERT_TRUE(unwrapped.ok()) << unwrapped.status();
       EXPECT_EQ(unwrapped->prefix, prefix);
-      EXPECT_THAT(unwrapped->passed_over, IsEmpty());
+      EXPECT_THAT(unwrapped->outside, IsEmpty());
       EXPECT_TRUE(Same(unwrapped->tensors, plain)) << prefix;
     }
   }
@@ -83,7 +83,7 @@ TEST(UnwrapForeign, WhatStandsBesideTheModelIsToldAndPassedOver) {
   tensors["n_averaged"] = tensors["model.head.bias"];
   const auto unwrapped = UnwrapForeign(tensors);
   EXPECT_TRUE(Same(unwrapped->tensors, Small()));
-  EXPECT_THAT(unwrapped->passed_over, ElementsAre("criterion.weight", "n_averaged"));
+  EXPECT_THAT(Names(unwrapped->outside), ElementsAre("criterion.weight", "n_averaged"));
   // Without a prefix, these tensors cannot be distinguished from the model's own tensors.
   tensors = Small();
   tensors["head_dist.bias"] = tensors["head.bias"];

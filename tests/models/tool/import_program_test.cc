@@ -162,6 +162,57 @@ TEST_F(ImportProgram, TheLicenceIsThatOfTheSourceUnlessOneIsGiven) {
   EXPECT_EQ(licence(4), "MIT");
 }
 
+TEST_F(ImportProgram, TheConfigBesideTheWeightsIsUsedAndTold) {
+  Write("model.safetensors", TimmVitWeights({.width = 192, .depth = 12, .patch = 16, .cells = 196, .classes = 2}));
+  const std::string images = R"("pretrained_cfg": {"mean": [0.485, 0.456, 0.406], "std": [0.229, 0.224, 0.225],
+                                                   "crop_pct": 0.95, "interpolation": "bilinear"}})";
+  const auto import = [this](const std::string& more) {
+    return RunRepo(absl::StrCat("import ", Path("models"), " imported ", folder_.path().string(),
+                                " --from timm --arch vit_tiny_patch16_224 ", more));
+  };
+  std::ofstream(Path("config.json")) << R"({"architecture": "deit_tiny_patch16_224", "label_names": ["a", "b"], )"
+                                     << images;
+  const std::string labels = absl::StrCat("--labels ", Path("config.json"));
+  Outcome outcome = import(labels);
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_THAT(outcome.output, HasSubstr("give --arch deit_tiny_patch16_224"));
+  ExpectNothingPublished();
+
+  std::ofstream(Path("config.json")) << R"({"architecture": "vit_tiny_patch16_224", "label_names": ["a", "b"], )"
+                                     << images;
+  outcome = import("");
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_THAT(outcome.output, HasSubstr(labels));
+  outcome = import(labels);
+  ASSERT_EQ(outcome.code, 0) << outcome.output;
+  EXPECT_THAT(outcome.output, HasSubstr("config.json: taken from it: mean 0.485,0.456,0.406, std 0.229,0.224,0.225, "
+                                        "interpolation bilinear, crop 0.95"));
+  v1::Preprocessing preprocessing = ReadManifest(Path("models"), {"imported", 1})->config().preprocessing();
+  EXPECT_EQ(preprocessing.mean(0), 0.485F);
+  EXPECT_EQ(preprocessing.interpolation(), v1::BILINEAR);
+  EXPECT_EQ(preprocessing.fixed().crop(), 0.95);
+  ASSERT_EQ(import(labels + " --mean 0.5,0.5,0.5 --crop 0.9").code, 0);
+  preprocessing = ReadManifest(Path("models"), {"imported", 2})->config().preprocessing();
+  EXPECT_EQ(preprocessing.mean(0), 0.5F);
+  EXPECT_EQ(preprocessing.std(0), 0.229F);
+  EXPECT_EQ(preprocessing.fixed().crop(), 0.9);
+}
+
+TEST_F(ImportProgram, AHeadOfAnotherNameIsUsedAndTold) {
+  Tensors tensors = TimmVitWeights({.width = 192, .depth = 12, .patch = 16, .cells = 196, .classes = 2});
+  for (const char* part : {"weight", "bias"}) {
+    auto head = tensors.extract(absl::StrCat("head.", part));
+    head.key() = absl::StrCat("fc.", part);
+    tensors.insert(std::move(head));
+  }
+  Write("model.safetensors", tensors);
+  WriteLabels(2);
+  const Outcome outcome = Import("timm", "vit_tiny_patch16_224", "model.safetensors");
+  EXPECT_EQ(outcome.code, 0);
+  EXPECT_THAT(outcome.output, HasSubstr("the layer \"fc\" is used as the classifier"));
+  EXPECT_EQ(RunRepo(absl::StrCat("verify ", Path("models"))).code, 0);
+}
+
 TEST_F(ImportProgram, RoundsAsPillowUnlessToldNotTo) {
   Write("deit.safetensors", TimmVitWeights({.width = 192, .depth = 12, .patch = 16, .cells = 196, .classes = 7}));
   WriteLabels(7);
@@ -244,8 +295,8 @@ TEST_F(ImportProgram, NativeRangesThatAreNoneAreRefused) {
 TEST_F(ImportProgram, LabelsAreReadAsEditorsWriteThem) {
   Write("deit.safetensors", TimmVitWeights({.width = 192, .depth = 12, .patch = 16, .cells = 196, .classes = 2}));
   int64_t version = 0;
-  for (const std::string text :
-       {"\xEF\xBB\xBFtench\ngoldfish\n", "tench\r\ngoldfish\r\n", "tench\rgoldfish", "tench \ngoldfish\t\n\n"}) {
+  for (const std::string text : {"\xEF\xBB\xBFtench\ngoldfish\n", "tench\r\ngoldfish\r\n", "tench\rgoldfish",
+                                 "tench \ngoldfish\t\n\n", "0 tench\n1 goldfish\n"}) {
     std::ofstream(folder_.path() / "labels.txt", std::ios::binary) << text;
     const Outcome outcome = Import("timm", "deit_tiny_patch16_224", "deit.safetensors");
     ASSERT_EQ(outcome.code, 0) << outcome.output;
@@ -276,9 +327,12 @@ TEST_F(ImportProgram, RefusalsSayWhatToDoAndPublishNothing) {
   EXPECT_EQ(outcome.code, 1);
   EXPECT_THAT(outcome.output, AllOf(HasSubstr("is a pickle"), HasSubstr("save_file")));
 
-  outcome = Import("timm", "deit_tiny_patch16_224", "deit.safetensors", "--std 0,0.1,0.2");
-  EXPECT_EQ(outcome.code, 1);
-  EXPECT_THAT(outcome.output, HasSubstr("a std is 0"));
+  for (const char* flag : {"--std 0,0.1,0.2", "--std 58.395,57.12,57.375", "--mean 123.675,116.28,103.53",
+                           "--mean -0.5,-0.5,-0.5", "--crop 0", "--crop 90"}) {
+    outcome = Import("timm", "deit_tiny_patch16_224", "deit.safetensors", flag);
+    EXPECT_EQ(outcome.code, 2) << flag;
+    EXPECT_THAT(outcome.output, HasSubstr("must be ")) << flag;
+  }
 
   outcome = Import("keras", "deit_tiny_patch16_224", "deit.safetensors");
   EXPECT_EQ(outcome.code, 2);

@@ -25,6 +25,8 @@
 #include "models/tool/publish/goldens.h"
 #include "models/tool/publish/image.h"
 #include "models/tool/publish/import/config_labels.h"
+#include "models/tool/publish/import/label_text.h"
+#include "models/tool/publish/import/model_files.h"
 #include "models/tool/publish/import/pull.h"
 #include "models/tool/publish/import/stated_licence.h"
 
@@ -41,8 +43,8 @@ absl::StatusOr<ForeignSource> SourceOf(const std::string& name) {
   return absl::InvalidArgumentError(absl::StrCat("--from is ", name, "; it must be timm or huggingface"));
 }
 
-const char* HeadBias(ForeignSource source) {
-  return source == ForeignSource::kTimm ? "head.bias" : "classifier.bias";
+std::string HeadBias(ForeignSource source) {
+  return absl::StrCat(HeadName(source), ".bias");
 }
 
 using Labels = std::vector<std::string>;
@@ -67,9 +69,12 @@ absl::StatusOr<Labels> ReadLabels(const std::string& path) {
     }
     return labels;
   }
-  ASSIGN_OR_RETURN(Labels labels, ReadLines(path));
-  if (const auto checked = FormatLabels(labels); !checked.ok()) return Prefixed(path, checked.status());
-  return labels;
+  ASSIGN_OR_RETURN(const std::string text, ReadText(path));
+  absl::StatusOr<LabelText> read = ParseLabelText(text);
+  if (!read.ok()) return Prefixed(path, read.status());
+  if (!read->form.empty()) std::cerr << path << ": " << read->form << "\n";
+  if (const auto checked = FormatLabels(read->labels); !checked.ok()) return Prefixed(path, checked.status());
+  return std::move(read->labels);
 }
 
 constexpr char kImageNet[] =
@@ -151,6 +156,7 @@ absl::Status Override(const ImportOptions& options, v1::ModelConfig& config) {
     if (options.fit == "stretch") fixed.clear_crop();
   }
   if (options.crop.has_value()) fixed.set_crop(*options.crop == 1 ? 0 : *options.crop);
+  if (options.norm_epsilon.has_value()) config.mutable_vit()->set_norm_epsilon(*options.norm_epsilon);
   if (!options.native.empty()) RETURN_IF_ERROR(MakeNative(options.native, config));
   return ValidatePreprocessing(preprocessing);
 }
@@ -179,11 +185,13 @@ void TellUnwrapped(const UnwrappedWeights& weights, const std::string& file) {
   if (!weights.others.empty()) {
     std::cerr << file << ": the copy of the model with prefix " << Quoted(weights.prefix)
               << " is imported; --prefix chooses " << absl::StrJoin(weights.others, " or ", quoted) << "\n";
-  } else if (!weights.passed_over.empty()) {
+  } else if (!weights.outside.empty()) {
     constexpr size_t kShown = 3;
-    const size_t more = weights.passed_over.size() - std::min(kShown, weights.passed_over.size());
-    const std::vector<std::string> shown(weights.passed_over.begin(), weights.passed_over.end() - more);
-    std::cerr << file << ": tensors outside the model are ignored: " << absl::StrJoin(shown, ", ", quoted)
+    std::vector<std::string> names;
+    for (const auto& [name, tensor] : weights.outside) names.push_back(name);
+    const size_t more = names.size() - std::min(kShown, names.size());
+    names.resize(names.size() - more);
+    std::cerr << file << ": tensors outside the model are ignored: " << absl::StrJoin(names, ", ", quoted)
               << (more > 0 ? absl::StrCat(" and ", more, " more") : "") << "\n";
   }
 }
@@ -200,23 +208,33 @@ absl::Status CheckServing(const std::string& name, const Draft& draft, const Wei
   return agrees.ok() ? agrees : Prefixed("nothing was published, since no server could load it", agrees);
 }
 
+// Removes what training added to the names of tensors, and finds the head.
+absl::Status Unwrap(const ImportOptions& options, ForeignSource source, const v1::ModelConfig& config, Given& given) {
+  absl::StatusOr<UnwrappedWeights> weights = UnwrapForeign(std::move(given.tensors), options.prefix);
+  if (!weights.ok()) return Prefixed(given.weights, weights.status());
+  const absl::StatusOr<std::string> head = AdoptHead(source, config, *weights);
+  TellUnwrapped(*weights, given.weights);
+  if (!head.ok()) return Prefixed(given.weights, head.status());
+  if (!head->empty()) {
+    std::cerr << given.weights << ": the layer " << Quoted(*head) << " is used as the classifier, "
+              << Quoted(HeadName(source)) << "\n";
+  }
+  given.tensors = std::move(weights->tensors);
+  return absl::OkStatus();
+}
+
 absl::StatusOr<Draft> MakeDraft(const ImportOptions& options, Given given) {
   ASSIGN_OR_RETURN(const ForeignSource source, SourceOf(options.source));
   Draft draft;
-  v1::ModelConfig config;
-  {
-    absl::StatusOr<UnwrappedWeights> weights = UnwrapForeign(std::move(given.tensors), options.prefix);
-    if (!weights.ok()) return Prefixed(given.weights, weights.status());
-    TellUnwrapped(*weights, given.weights);
-    given.tensors = std::move(weights->tensors);
-    if (given.labels.empty()) RETURN_IF_ERROR(TakeImageNet(source, given));
-    ASSIGN_OR_RETURN(config, ForeignConfig(source, options.arch, static_cast<int>(given.labels.size())));
-    RETURN_IF_ERROR(Override(options, config));
-    RETURN_IF_ERROR(CheckLabels(given, source));
-    ASSIGN_OR_RETURN(draft.weights.tensors, RenameForeign(source, config, given.tensors));
-    draft.labels = std::move(given.labels);
-    given.tensors.clear();
-  }
+  ASSIGN_OR_RETURN(v1::ModelConfig config, ForeignConfig(source, options.arch, /*classes=*/1));
+  RETURN_IF_ERROR(Unwrap(options, source, config, given));
+  if (given.labels.empty()) RETURN_IF_ERROR(TakeImageNet(source, given));
+  config.set_classes(static_cast<int>(given.labels.size()));
+  RETURN_IF_ERROR(Override(options, config));
+  RETURN_IF_ERROR(CheckLabels(given, source));
+  ASSIGN_OR_RETURN(draft.weights.tensors, RenameForeign(source, config, given.tensors));
+  draft.labels = std::move(given.labels);
+  given.tensors.clear();
   ASSIGN_OR_RETURN(WeightedModel model, WithWeights(config, std::move(draft.weights)));
   draft.weights = AsStored(model, options.bf16);
   // Uses the portable path, so that the serving path is compared with another implementation.
@@ -235,18 +253,24 @@ absl::StatusOr<Draft> MakeDraft(const ImportOptions& options, Given given) {
   return draft;
 }
 
-// Downloads the model. Preprocessing on the command line takes precedence over the hub's.
-absl::StatusOr<Pulled> PullInto(ImportOptions& options) {
+// Sets the preprocessing that the command line leaves open, and prints where it comes from.
+absl::Status Prepare(const std::vector<ModelFile>& files, ImportOptions& options) {
+  ASSIGN_OR_RETURN(const std::vector<std::string> taken, TakePreprocessing(files, options));
+  for (const std::string& sentence : taken) std::cerr << sentence << "\n";
+  return absl::OkStatus();
+}
+
+// Downloads the model. Adds its JSON files to `files`.
+absl::StatusOr<Pulled> PullInto(ImportOptions& options, std::vector<ModelFile>& files) {
   const char* mirror = std::getenv("VITRINE_PULL_FROM");
-  PullRequest request{.model = options.pull, .arch = options.arch, .sha256 = options.sha256, .cache = PullCache()};
+  PullRequest request{.model = options.pull, .sha256 = options.sha256, .cache = PullCache()};
   if (mirror != nullptr && *mirror != '\0') request.base = mirror;
   if (!options.pull_from.empty()) request.base = options.pull_from;
-  ASSIGN_OR_RETURN(Pulled pulled, Pull(request));
-  if (options.mean.empty()) options.mean = pulled.mean;
-  if (options.std.empty()) options.std = pulled.std;
-  if (options.interpolation.empty()) options.interpolation = pulled.interpolation;
-  if (!options.crop.has_value() && options.native.empty() && options.fit != "stretch") options.crop = pulled.crop;
-  return pulled;
+  request.accept = [&](const std::vector<ModelFile>& pulled) {
+    files.insert(files.begin(), pulled.begin(), pulled.end());
+    return Prepare(files, options);
+  };
+  return Pull(request);
 }
 
 // Reads the files from the command line or the download. Labels on the command line take precedence over the model's.
@@ -255,7 +279,7 @@ absl::StatusOr<Given> Read(const ImportOptions& options, const Pulled& pulled) {
   if (!options.labels.empty()) {
     ASSIGN_OR_RETURN(given.labels, ReadLabels(options.labels));
   } else if (!pulled.config.empty()) {
-    given.labels_from = absl::StrCat("config.json of ", options.pull);
+    given.labels_from = absl::StrCat(kConfigFile, " of ", options.pull);
     const absl::StatusOr<Labels> labels = LabelsOfConfig(pulled.config);
     if (!labels.ok()) {
       return Prefixed(given.labels_from, absl::FailedPreconditionError(absl::StrCat(
@@ -277,20 +301,19 @@ std::string SmallText(const std::filesystem::path& path) {
   return ReadWholeFile(path, kMostBytes).value_or("");
 }
 
-// Returns the licence stated by the model card, a config.json or the metadata of the weights; empty if none states it.
-std::string LicenceToPublish(const ImportOptions& options, const Pulled& pulled, const Given& given) {
+// Returns the licence stated by the model card, a JSON file or the metadata of the weights; empty if none states it.
+std::string LicenceToPublish(const ImportOptions& options, const Pulled& pulled, const std::vector<ModelFile>& files,
+                             const Given& given) {
   std::string licence = pulled.origin.licence();
   const auto take = [&licence](std::string stated) {
     if (licence.empty()) licence = std::move(stated);
   };
-  take(LicenceOfConfig(pulled.config));
   if (options.pull.empty()) {
     const std::filesystem::path weights = options.weights;
     const std::filesystem::path folder = IsFolder(weights) ? weights : weights.parent_path();
     take(LicenceOfCard(SmallText(folder / "README.md")));
-    if (options.labels.ends_with(".json")) take(LicenceOfConfig(SmallText(options.labels)));
-    take(LicenceOfConfig(SmallText(folder / "config.json")));
   }
+  for (const ModelFile& file : files) take(LicenceOfConfig(file.json));
   take(LicenceOfMetadata(given.metadata));
   return licence;
 }
@@ -311,12 +334,15 @@ std::string FaultOfTokens(const std::string& text) {
 absl::Status ImportCommand(const ImportOptions& asked) {
   RETURN_IF_ERROR(CheckBefore(asked));
   ImportOptions options = asked;
+  std::vector<ModelFile> files = FilesOfModel(options);
   Pulled pulled;
   if (!options.pull.empty()) {
-    ASSIGN_OR_RETURN(pulled, PullInto(options));
+    ASSIGN_OR_RETURN(pulled, PullInto(options, files));
+  } else {
+    RETURN_IF_ERROR(Prepare(files, options));
   }
   ASSIGN_OR_RETURN(Given given, Read(options, pulled));
-  if (options.licence.empty()) options.licence = LicenceToPublish(options, pulled, given);
+  if (options.licence.empty()) options.licence = LicenceToPublish(options, pulled, files, given);
   ASSIGN_OR_RETURN(Draft draft, MakeDraft(options, std::move(given)));
   v1::Provenance& provenance = *draft.manifest.mutable_provenance();
   provenance.set_licence(options.licence);

@@ -11,14 +11,14 @@
 namespace vitrine {
 
 struct ImportOptions {
-  std::string repository;  // created if missing
-  std::string model;       // name to publish under
-  std::string source;      // "timm" or "huggingface"
-  std::string arch;        // the source's name of the model
-  std::string weights;     // a safetensors file, a shard, an index of shards, or a folder; empty with `pull`
+  std::string repository = {};  // created if missing
+  std::string model = {};       // name to publish under
+  std::string source = {};      // "timm" or "huggingface"
+  std::string arch = {};        // the source's name of the model
+  std::string weights = {};     // a safetensors file, a shard, an index of shards, or a folder; empty with `pull`
   // A text file whose line i is the label of class i, or a config.json. Empty with `pull`: labels from its config.json,
   // else ImageNet's.
-  std::string labels;
+  std::string labels = {};
   bool bf16 = false;  // store weights as bf16
 
   std::optional<std::string> prefix = {};  // name prefix of the model copy to import, if the file has several copies
@@ -31,9 +31,10 @@ struct ImportOptions {
   std::vector<float> mean = {};
   std::vector<float> std = {};
   std::optional<double> crop = {};
-  std::string interpolation = {};  // "bilinear" or "bicubic"
-  std::string rounding = {};       // rounding in the resize: "pillow" or "none"
-  std::string fit = {};            // "stretch" or "crop"
+  std::string interpolation = {};          // "bilinear" or "bicubic"
+  std::string rounding = {};               // rounding in the resize: "pillow" or "none"
+  std::string fit = {};                    // "stretch" or "crop"
+  std::optional<float> norm_epsilon = {};  // of the LayerNorms, from a config.json of transformers; no flag
 
   std::string licence = {};  // licence of the weights; empty: as stated by their source
   // "36-1024": use images at their native aspect ratio and size, with that range of patches; empty: the architecture's

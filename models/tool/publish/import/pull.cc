@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cstdlib>
 #include <iostream>
-#include <nlohmann/json.hpp>
 #include <string_view>
 
 #include "absl/strings/ascii.h"
@@ -224,41 +223,6 @@ absl::StatusOr<Weights> PlanWeights(Hub& hub, const PullRequest& request) {
       absl::StrCat(request.model, " has ", bytes, " bytes; the maximum is ", kMaxFileBytes));
 }
 
-// Removes timm's tag, which identifies weights, not the model.
-std::string WithoutTag(const std::string& arch) {
-  return arch.substr(0, arch.find('.'));
-}
-
-// Reads model and preprocessing from timm's config.json. Ignores members of unexpected type, except the architecture.
-absl::Status TakeConfig(const std::string& text, const PullRequest& request, Pulled& pulled) {
-  const nlohmann::json config = nlohmann::json::parse(text, /*cb=*/nullptr, /*allow_exceptions=*/false);
-  if (!config.is_object()) return absl::DataLossError(absl::StrCat(request.model, ": its config.json is not JSON"));
-  if (const auto arch = config.find("architecture"); arch != config.end() && arch->is_string()) {
-    const auto name = arch->get<std::string>();
-    if (WithoutTag(name) != WithoutTag(request.arch)) {
-      return absl::FailedPreconditionError(absl::StrCat(request.model, " is a ", absl::CHexEscape(name),
-                                                        ", but --arch says ", request.arch, "; give --arch ",
-                                                        absl::CHexEscape(name)));
-    }
-  }
-  const auto images = config.find("pretrained_cfg");
-  if (images == config.end() || !images->is_object()) return absl::OkStatus();
-  for (const auto& [name, values] : {std::pair{"mean", &pulled.mean}, {"std", &pulled.std}}) {
-    const auto found = images->find(name);
-    if (found == images->end() || !found->is_array() || found->size() != 3) continue;
-    for (const auto& value : *found) values->push_back(value.is_number() ? value.get<float>() : 0);
-  }
-  const auto crop = images->find("crop_pct");
-  if (crop != images->end() && crop->is_number()) pulled.crop = crop->get<double>();
-  const auto interpolation = images->find("interpolation");
-  if (interpolation == images->end() || !interpolation->is_string()) return absl::OkStatus();
-  pulled.interpolation = interpolation->get<std::string>();
-  if (pulled.interpolation == "bicubic" || pulled.interpolation == "bilinear") return absl::OkStatus();
-  return absl::FailedPreconditionError(absl::StrCat(request.model, " was trained on images scaled by ",
-                                                    absl::CHexEscape(pulled.interpolation),
-                                                    "; only bicubic and bilinear are supported"));
-}
-
 }  // namespace
 
 std::string FaultOfPull(const std::string& model) {
@@ -292,11 +256,14 @@ absl::StatusOr<Pulled> Pull(const PullRequest& request) {
   Hub hub(std::string(absl::StripSuffix(request.base, "/")), *model);
   ASSIGN_OR_RETURN(Weights weights, PlanWeights(hub, request));
   Pulled pulled{.origin = std::move(weights.origin)};
-  ASSIGN_OR_RETURN(const std::optional<std::string> config, hub.Text("config.json"));
-  if (config.has_value()) {
-    RETURN_IF_ERROR(TakeConfig(*config, request, pulled));
-    pulled.config = *config;
+  std::vector<ModelFile> files;
+  for (const char* name : {kConfigFile, kPreprocessorFile}) {
+    ASSIGN_OR_RETURN(std::optional<std::string> json, hub.Text(name));
+    if (!json.has_value()) continue;
+    if (name == kConfigFile) pulled.config = *json;
+    files.push_back({absl::StrCat(name, " of ", request.model), *std::move(json)});
   }
+  RETURN_IF_ERROR(request.accept(files));
   ASSIGN_OR_RETURN(const std::optional<std::string> card, hub.Text("README.md"));
   if (card.has_value()) pulled.origin.set_licence(LicenceOfCard(*card));
   for (const Download& file : weights.files) {

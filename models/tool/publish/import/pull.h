@@ -3,12 +3,13 @@
 #define VITRINE_MODELS_TOOL_PUBLISH_IMPORT_PULL_H_
 
 #include <filesystem>
-#include <optional>
+#include <functional>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "models/tool/publish/import/model_files.h"
 #include "vitrine/v1/manifest.pb.h"
 
 namespace vitrine {
@@ -18,22 +19,20 @@ inline constexpr char kPullFrom[] = "https://huggingface.co";
 // A download from a model hub with Hugging Face's protocol.
 struct PullRequest {
   std::string model;  // "hf:ORG/NAME@REVISION"; default revision "main"
-  std::string arch;   // the model's name in the weights' source
   // Digest of model.safetensors, or, for shards, of the output of `sha256sum *.safetensors`. Empty: trust the hub's
   // digest.
   std::string sha256 = {};
   std::string base = kPullFrom;      // base URL; with http://, only --sha256 makes the digest trustworthy
   std::filesystem::path cache = {};  // download folder
+  // Called with the model's JSON files before the weights are downloaded. Its error ends the pull.
+  std::function<absl::Status(const std::vector<ModelFile>&)> accept = {};
 };
 
-// Downloaded files, and the preprocessing from the hub's config.json if the file states it.
+// Downloaded files.
 struct Pulled {
   std::vector<std::filesystem::path> weights = {};  // one file, or the shards
   v1::Origin origin = {};
   std::string config = {};  // content of config.json; empty if missing
-  std::vector<float> mean = {}, std = {};
-  std::optional<double> crop = {};
-  std::string interpolation = {};  // "bilinear" or "bicubic"
 };
 
 // Returns "" for "hf:ORG/NAME" with or without "@REVISION"; else the error.
@@ -45,11 +44,11 @@ std::string FaultOfDigest(const std::string& text);
 // Returns $XDG_CACHE_HOME/vitrine/pull, else ~/.cache/vitrine/pull.
 std::filesystem::path PullCache();
 
-// Requests the revision's commit, its config.json, model card and model.safetensors; if the last is missing, the shards
-// in its index. Shows a progress bar on stderr and resumes earlier downloads. After an error, only partial downloads
-// remain in the cache, and the message says what to do. UNAVAILABLE: no network; NOT_FOUND: no such model, revision or
-// file; PERMISSION_DENIED: login required; FAILED_PRECONDITION: another architecture, or unsupported preprocessing;
-// DATA_LOSS: digest mismatch.
+// Requests the revision's commit, its config.json, preprocessor_config.json, model card and model.safetensors; if the
+// last is missing, the shards in its index. Shows a progress bar on stderr and resumes earlier downloads. After an
+// error, only partial downloads remain in the cache, and the message says what to do. UNAVAILABLE: no network;
+// NOT_FOUND: no such model, revision or file; PERMISSION_DENIED: login required; DATA_LOSS: digest mismatch. Returns
+// errors of `accept`.
 absl::StatusOr<Pulled> Pull(const PullRequest& request);
 
 }  // namespace vitrine

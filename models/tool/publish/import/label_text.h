@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_MODELS_TOOL_PUBLISH_IMPORT_LABEL_TEXT_H_
+#define VITRINE_MODELS_TOOL_PUBLISH_IMPORT_LABEL_TEXT_H_
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+namespace vitrine {
+
+// Labels from a text file, in class order.
+struct LabelText {
+  std::vector<std::string> labels = {};
+  std::string form = {};  // description of the form if it is not one plain label per line; else empty
+};
+
+// Reads the labels in a text (see PlainText), without the blanks around them. Accepts the forms in which lists of
+// classes are published:
+//   cat              one label per line
+//   "cat"            the same with quotes on every line
+//   0 cat            a number before every label, then blanks, "," ":" ";" or "="; a header line may come first
+//   {0: 'cat', ...   a Python dictionary or list, or JSON
+// INVALID_ARGUMENT or FAILED_PRECONDITION names the form if its numbers are not 0 to n-1 in that order, or if the text
+// starts like a dictionary or list and is none.
+absl::StatusOr<LabelText> ParseLabelText(std::string_view text);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_MODELS_TOOL_PUBLISH_IMPORT_LABEL_TEXT_H_

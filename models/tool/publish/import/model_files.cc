@@ -1,0 +1,353 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/tool/publish/import/model_files.h"
+
+#include <cmath>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "common/data/file.h"
+#include "common/status_macros.h"
+#include "models/repository/import/import.h"
+#include "models/tool/publish/import/config_labels.h"
+
+namespace vitrine {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::json;
+
+// Adds a file of at most 4 MiB, unless it is missing or was added before.
+void AddFile(const fs::path& path, std::vector<ModelFile>& files) {
+  constexpr int64_t kMostBytes = 4 << 20;
+  std::error_code error;
+  for (const ModelFile& file : files) {
+    if (fs::equivalent(file.name, path, error)) return;
+  }
+  absl::StatusOr<std::string> json = ReadWholeFile(path, kMostBytes);
+  if (json.ok()) files.push_back({path.string(), *std::move(json)});
+}
+
+// Removes timm's tag, which identifies weights, not the model.
+std::string WithoutTag(const std::string& arch) {
+  return arch.substr(0, arch.find('.'));
+}
+
+// Returns the member as text; "" if it is missing or no text.
+std::string TextIn(const Json& object, const char* member) {
+  const auto found = object.find(member);
+  return found != object.end() && found->is_string() ? found->get<std::string>() : "";
+}
+
+// Returns the member as a number; nullopt if it is missing or no number.
+std::optional<double> NumberIn(const Json& object, const char* member) {
+  const auto found = object.find(member);
+  return found != object.end() && found->is_number() ? std::optional(found->get<double>()) : std::nullopt;
+}
+
+// Returns a boolean member, or `otherwise` if it is missing or no boolean.
+bool IsOn(const Json& object, const char* member, bool otherwise) {
+  const auto found = object.find(member);
+  return found != object.end() && found->is_boolean() ? found->get<bool>() : otherwise;
+}
+
+// Width and height of images. Both are 0 in a file that does not state them.
+struct Side {
+  double height = 0, width = 0;
+  bool operator==(const Side&) const = default;
+};
+
+std::string InWords(const Side& side) {
+  return absl::StrCat(side.height, "x", side.width);
+}
+
+// Reads 224 or {"height": 224, "width": 224}.
+Side SideIn(const Json& object, const char* member) {
+  const auto found = object.find(member);
+  if (found == object.end()) return {};
+  if (found->is_number()) return {found->get<double>(), found->get<double>()};
+  if (!found->is_object()) return {};
+  return {NumberIn(*found, "height").value_or(0), NumberIn(*found, "width").value_or(0)};
+}
+
+// Reads one file into the options.
+class Reader {
+ public:
+  Reader(const ModelFile& file, const v1::ModelConfig& model, ImportOptions& options)
+      : file_(file), model_(model), options_(options) {}
+
+  absl::Status Read() {
+    const Json json = Json::parse(file_.json, /*cb=*/nullptr, /*allow_exceptions=*/false);
+    if (json.is_discarded()) return absl::DataLossError(absl::StrCat(file_.name, ": it is not JSON"));
+    if (!json.is_object()) return absl::OkStatus();
+    RETURN_IF_ERROR(CheckArchitecture(json));
+    const auto timm = json.find("pretrained_cfg");
+    if (timm != json.end() && timm->is_object()) return ReadTimm(*timm);
+    return json.contains("image_mean") || json.contains("image_processor_type") ||
+                   json.contains("feature_extractor_type")
+               ? ReadTransformers(json)
+               : absl::OkStatus();
+  }
+
+  // Returns the sentence about the options that were set; "" if there are none.
+  std::string Taken() const {
+    if (taken_.empty()) return "";
+    return absl::StrCat(file_.name, ": taken from it: ", absl::StrJoin(taken_, ", "));
+  }
+
+ private:
+  absl::Status Refused(const std::string& fault) const {
+    return absl::FailedPreconditionError(absl::StrCat(file_.name, " ", fault));
+  }
+
+  absl::Status CheckArchitecture(const Json& json) {
+    const bool from_timm = options_.source == "timm";
+    if (const std::string name = TextIn(json, "architecture"); !name.empty()) {
+      const std::string escaped = absl::CHexEscape(name);
+      if (!from_timm) {
+        return Refused(absl::StrCat("describes timm's ", escaped, "; give --from timm --arch ", escaped));
+      }
+      if (WithoutTag(name) != WithoutTag(options_.arch)) {
+        return Refused(absl::StrCat("says that the model is a ", escaped, ", but --arch says ", options_.arch,
+                                    "; give --arch ", escaped, ", or the ", kConfigFile, " of these weights"));
+      }
+      const std::string pool = TextIn(json, "global_pool");
+      if (!pool.empty() && pool != "token") {
+        return Refused(absl::StrCat("has global_pool \"", absl::CHexEscape(pool),
+                                    "\"; only models that classify their class token (\"token\") are supported"));
+      }
+    }
+    if (!from_timm) return CheckTransformers(json);
+    const auto arguments = json.find("model_args");
+    return arguments != json.end() && arguments->is_object() ? CheckHeads(*arguments, "num_heads") : absl::OkStatus();
+  }
+
+  absl::Status CheckHeads(const Json& json, const char* member) const {
+    const double known = model_.has_vit() ? model_.vit().heads() : model_.xcit().heads();
+    const double heads = NumberIn(json, member).value_or(known);
+    if (heads == known) return absl::OkStatus();
+    return Refused(absl::StrCat("has ", heads, " attention heads, but --arch ", options_.arch, " has ", known));
+  }
+
+  // Checks what the shapes of tensors do not show, and takes the epsilon of the LayerNorms.
+  absl::Status CheckTransformers(const Json& json) {
+    const std::string type = TextIn(json, "model_type"), act = TextIn(json, "hidden_act");
+    if (type.empty()) return absl::OkStatus();
+    if (type != "vit") {
+      return Refused(absl::StrCat("says that the model is a ", absl::CHexEscape(type),
+                                  " of transformers; --from huggingface supports vit"));
+    }
+    if (!act.empty() && act != "gelu") {
+      return Refused(absl::StrCat("has hidden_act ", absl::CHexEscape(act), "; only gelu is supported"));
+    }
+    RETURN_IF_ERROR(CheckHeads(json, "num_attention_heads"));
+    const std::optional<double> epsilon = NumberIn(json, "layer_norm_eps");
+    if (epsilon.has_value() && *epsilon > 0 && !options_.norm_epsilon.has_value()) {
+      options_.norm_epsilon = static_cast<float>(*epsilon);
+      if (*options_.norm_epsilon != model_.vit().norm_epsilon()) {
+        taken_.push_back(absl::StrCat("layer_norm_eps ", *epsilon));
+      }
+    }
+    return CheckSide(SideIn(json, "image_size"));
+  }
+
+  absl::Status CheckSide(const Side& side) const {
+    const v1::FixedResolution& fixed = model_.preprocessing().fixed();
+    const Side wanted = {static_cast<double>(fixed.height()), static_cast<double>(fixed.width())};
+    if (side == Side{} || side == wanted || !options_.native.empty()) return absl::OkStatus();
+    return Refused(
+        absl::StrCat("is for images of ", InWords(side), ", but --arch ", options_.arch, " takes ", InWords(wanted)));
+  }
+
+  absl::Status ReadTimm(const Json& images) {
+    const auto input = images.find("input_size");
+    if (input != images.end() && input->is_array() && input->size() == 3 && input->at(1).is_number() &&
+        input->at(2).is_number()) {
+      RETURN_IF_ERROR(CheckSide({input->at(1).get<double>(), input->at(2).get<double>()}));
+    }
+    RETURN_IF_ERROR(TakeStatistics(images, "mean", "std"));
+    RETURN_IF_ERROR(TakeInterpolation(TextIn(images, "interpolation")));
+    const double crop = NumberIn(images, "crop_pct").value_or(0);
+    RETURN_IF_ERROR(TakeCropMode(TextIn(images, "crop_mode"), crop));
+    return crop == 0 ? absl::OkStatus() : TakeCrop(crop);
+  }
+
+  absl::Status ReadTransformers(const Json& json) {
+    if (!IsOn(json, "do_rescale", true) ||
+        std::abs(NumberIn(json, "rescale_factor").value_or(1 / 255.) - 1 / 255.) > 1e-6) {
+      return Refused("does not scale pixels to 0..1 (do_rescale, rescale_factor), which is not supported");
+    }
+    if (IsOn(json, "do_normalize", true)) {
+      RETURN_IF_ERROR(TakeStatistics(json, "image_mean", "image_std"));
+    } else {
+      SetStatistics(options_.mean, "mean", {0, 0, 0});
+      SetStatistics(options_.std, "std", {1, 1, 1});
+    }
+    if (const std::optional<double> resample = NumberIn(json, "resample"); resample.has_value()) {
+      // Pillow's numbers
+      RETURN_IF_ERROR(TakeInterpolation(*resample == 2   ? "bilinear"
+                                        : *resample == 3 ? "bicubic"
+                                                         : absl::StrCat("resample ", *resample)));
+    }
+    return TakeGeometry(json);
+  }
+
+  // Takes from transformers' size and crop_size if the image is stretched, or scaled and cropped.
+  absl::Status TakeGeometry(const Json& json) {
+    if (!options_.fit.empty() || options_.crop.has_value() || !options_.native.empty()) return absl::OkStatus();
+    const auto size = json.find("size");
+    if (size == json.end()) return absl::OkStatus();
+    const bool is_cropped = IsOn(json, "do_center_crop", false);
+    const Side scaled = SideIn(json, "size"), cropped = is_cropped ? SideIn(json, "crop_size") : Side{};
+    const double edge = size->is_object() ? NumberIn(*size, "shortest_edge").value_or(0) : 0;
+    RETURN_IF_ERROR(CheckSide(is_cropped ? cropped : scaled));
+    if (edge > 0 && cropped.height > 0 && cropped.height <= edge) {
+      SetFit("crop");
+      double crop = cropped.height / edge;
+      // The image is scaled to floor(side / crop).
+      if (std::floor(cropped.height / crop) < edge) crop = std::nextafter(crop, 0);
+      return TakeCrop(crop);
+    }
+    if (scaled.height > 0 && (!is_cropped || cropped == scaled)) {
+      SetFit("stretch");
+      return absl::OkStatus();
+    }
+    return Refused(absl::StrCat("scales images in a way that is not supported (size ", size->dump(),
+                                is_cropped ? absl::StrCat(", crop_size ", InWords(cropped)) : "",
+                                "); choose the nearest with --fit and --crop"));
+  }
+
+  absl::Status TakeStatistics(const Json& json, const char* mean, const char* std) {
+    RETURN_IF_ERROR(TakeTriple(json, mean, "mean", FaultOfMean, options_.mean));
+    return TakeTriple(json, std, "std", FaultOfStd, options_.std);
+  }
+
+  absl::Status TakeTriple(const Json& json, const char* member, const char* flag, std::string (*fault_of)(double),
+                          std::vector<float>& option) {
+    const auto found = json.find(member);
+    if (!option.empty() || found == json.end() || found->is_null()) return absl::OkStatus();
+    std::vector<float> values;
+    for (const Json& value : *found) {
+      if (value.is_number()) values.push_back(value.get<float>());
+    }
+    if (!found->is_array() || found->size() != 3 || values.size() != 3) {
+      return Refused(absl::StrCat("has a ", member, " that is not three numbers; give --", flag));
+    }
+    for (const float value : values) {
+      if (const std::string fault = fault_of(value); !fault.empty()) {
+        return Refused(absl::StrCat("has the ", member, " ", value, ": ", fault, "; give --", flag));
+      }
+    }
+    SetStatistics(option, flag, values);
+    return absl::OkStatus();
+  }
+
+  void SetStatistics(std::vector<float>& option, const char* name, const std::vector<float>& values) {
+    if (!option.empty()) return;
+    option = values;
+    taken_.push_back(absl::StrCat(name, " ", absl::StrJoin(values, ",")));
+  }
+
+  absl::Status TakeInterpolation(const std::string& name) {
+    if (name.empty() || !options_.interpolation.empty()) return absl::OkStatus();
+    if (name != "bicubic" && name != "bilinear") {
+      return Refused(absl::StrCat("says that images are scaled by ", absl::CHexEscape(name),
+                                  "; only bicubic and bilinear are supported; choose one with --interpolation"));
+    }
+    options_.interpolation = name;
+    taken_.push_back(absl::StrCat("interpolation ", name));
+    return absl::OkStatus();
+  }
+
+  // Takes timm's crop_mode: "center" crops the scaled image, "squash" stretches it.
+  absl::Status TakeCropMode(const std::string& mode, double crop) {
+    if (mode.empty() || mode == "center" || !options_.fit.empty() || !options_.native.empty()) return absl::OkStatus();
+    if (mode != "squash" || crop != 1) {
+      return Refused(absl::StrCat("has crop_mode ", absl::CHexEscape(mode), " with crop_pct ", crop,
+                                  ", which is not supported; choose the nearest with --fit and --crop"));
+    }
+    SetFit("stretch");
+    return absl::OkStatus();
+  }
+
+  void SetFit(const std::string& fit) {
+    options_.fit = fit;
+    taken_.push_back(absl::StrCat("fit ", fit));
+  }
+
+  absl::Status TakeCrop(double crop) {
+    if (options_.crop.has_value() || !options_.native.empty() || options_.fit == "stretch") return absl::OkStatus();
+    if (const std::string fault = FaultOfCrop(crop); !fault.empty()) {
+      return Refused(absl::StrCat("has the crop_pct ", crop, ": ", fault, "; give --crop"));
+    }
+    options_.crop = crop;
+    taken_.push_back(absl::StrCat("crop ", crop));
+    return absl::OkStatus();
+  }
+
+  const ModelFile& file_;
+  const v1::ModelConfig& model_;
+  ImportOptions& options_;
+  std::vector<std::string> taken_;
+};
+
+// Returns the error of a mean or standard deviation, which is in units of [0, 1].
+std::string OutsideUnits(const char* range, double value) {
+  return absl::StrCat("must be ", range, ", because pixels are scaled to 0..1",
+                      value > 1 ? "; divide values for pixels of 0 to 255 by 255" : "");
+}
+
+}  // namespace
+
+std::vector<ModelFile> FilesOfModel(const ImportOptions& options) {
+  std::vector<ModelFile> files;
+  const fs::path labels = options.labels, weights = options.weights;
+  if (labels.extension() == ".json") AddFile(labels, files);
+  if (labels.filename() == kConfigFile) AddFile(labels.parent_path() / kPreprocessorFile, files);
+  if (options.weights.empty()) return files;
+  const fs::path folder = IsFolder(weights) ? weights : weights.parent_path();
+  for (const char* name : {kConfigFile, kPreprocessorFile}) AddFile(folder / name, files);
+  return files;
+}
+
+absl::StatusOr<std::vector<std::string>> TakePreprocessing(const std::vector<ModelFile>& files,
+                                                           ImportOptions& options) {
+  const ForeignSource source = options.source == "timm" ? ForeignSource::kTimm : ForeignSource::kHuggingFace;
+  ASSIGN_OR_RETURN(const v1::ModelConfig model, ForeignConfig(source, options.arch, /*classes=*/1));
+  std::vector<std::string> sentences;
+  for (const ModelFile& file : files) {
+    Reader reader(file, model, options);
+    RETURN_IF_ERROR(reader.Read());
+    if (const std::string taken = reader.Taken(); !taken.empty()) sentences.push_back(taken);
+  }
+  return sentences;
+}
+
+std::string FaultOfNoLabels(const ImportOptions& options) {
+  const std::string fault =
+      absl::StrCat("--labels is required: a text file whose line i is the label of class i, or a ", kConfigFile,
+                   " that names the labels");
+  for (const ModelFile& file : FilesOfModel(options)) {
+    const absl::StatusOr<std::vector<std::string>> labels = LabelsOfConfig(file.json);
+    if (labels.ok() && !labels->empty()) {
+      return absl::StrCat(fault, "; beside the weights is one with ", labels->size(), ": --labels ", file.name);
+    }
+  }
+  return fault;
+}
+
+std::string FaultOfMean(double mean) {
+  return mean >= 0 && mean <= 1 ? "" : OutsideUnits("from 0 to 1", mean);
+}
+
+std::string FaultOfStd(double std) {
+  return std > 0 && std <= 1 ? "" : OutsideUnits("above 0 and at most 1", std);
+}
+
+std::string FaultOfCrop(double crop) {
+  return crop > 0 && crop <= 1 ? "" : "must be above 0 and at most 1";
+}
+
+}  // namespace vitrine

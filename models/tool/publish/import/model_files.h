@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_MODELS_TOOL_PUBLISH_IMPORT_MODEL_FILES_H_
+#define VITRINE_MODELS_TOOL_PUBLISH_IMPORT_MODEL_FILES_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "models/tool/publish/import/import.h"
+
+namespace vitrine {
+
+inline constexpr char kConfigFile[] = "config.json";                     // of timm and transformers
+inline constexpr char kPreprocessorFile[] = "preprocessor_config.json";  // of transformers
+
+// A JSON file that describes a model: one of the above, or a file with labels.
+struct ModelFile {
+  std::string name;  // name in messages
+  std::string json;
+};
+
+// Reads the files that describe the model of a local import: the config.json given with --labels, and the files beside
+// the weights. Ignores missing files.
+std::vector<ModelFile> FilesOfModel(const ImportOptions& options);
+
+// Checks that the model in the files is that of --from and --arch, then sets those preprocessing options that are not
+// set, each from the first file that states it. Returns a sentence per file that was used. FAILED_PRECONDITION names
+// the file and what is not supported: another architecture or image size, statistics outside their range, or another
+// way of scaling than those of --interpolation and --fit; an option that is set replaces a value that is not supported.
+// DATA_LOSS: the file is not JSON.
+absl::StatusOr<std::vector<std::string>> TakePreprocessing(const std::vector<ModelFile>& files, ImportOptions& options);
+
+// Returns the error for a local import without --labels: what --labels may be, and which file beside the weights has
+// labels.
+std::string FaultOfNoLabels(const ImportOptions& options);
+
+// Return "" for a value that --mean, --std or --crop accepts; else the error.
+std::string FaultOfMean(double mean);
+std::string FaultOfStd(double std);
+std::string FaultOfCrop(double crop);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_MODELS_TOOL_PUBLISH_IMPORT_MODEL_FILES_H_

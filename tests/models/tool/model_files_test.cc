@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/tool/publish/import/model_files.h"
+
+#include <gmock/gmock.h>
+
+#include <cmath>
+
+#include "tests/scratch_folder.h"
+
+namespace vitrine {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+constexpr char kTimm[] = R"({"architecture": "vit_tiny_patch16_224", "pretrained_cfg": {"mean": [0.485, 0.456, 0.406],
+    "std": [0.229, 0.224, 0.225], "crop_pct": 0.95, "interpolation": "bilinear", "input_size": [3, 224, 224]}})";
+
+ImportOptions Timm() {
+  return {.source = "timm", .arch = "vit_tiny_patch16_224.augreg_in21k"};
+}
+
+ImportOptions Transformers() {
+  return {.source = "huggingface", .arch = "vit-tiny-patch16-224"};
+}
+
+absl::Status Take(const std::string& json, ImportOptions& options) {
+  return TakePreprocessing({{"x.json", json}}, options).status();
+}
+
+std::string Refusal(const std::string& json, ImportOptions options) {
+  return std::string(Take(json, options).message());
+}
+
+TEST(ModelFiles, TimmsStatisticsAreTakenAndTold) {
+  ImportOptions options = Timm();
+  const auto taken = TakePreprocessing({{"x.json", kTimm}}, options);
+  ASSERT_TRUE(taken.ok()) << taken.status();
+  EXPECT_THAT(options.mean, ElementsAre(0.485F, 0.456F, 0.406F));
+  EXPECT_THAT(options.std, ElementsAre(0.229F, 0.224F, 0.225F));
+  EXPECT_EQ(options.crop, 0.95);
+  EXPECT_EQ(options.interpolation, "bilinear");
+  EXPECT_THAT(*taken, ElementsAre(AllOf(HasSubstr("x.json: taken from it: mean 0.485,0.456,0.406"),
+                                        HasSubstr("interpolation bilinear"), HasSubstr("crop 0.95"))));
+}
+
+TEST(ModelFiles, OptionsThatAreSetStay) {
+  ImportOptions options = Timm();
+  options.mean = {0.1F, 0.2F, 0.3F};
+  options.interpolation = "bicubic";
+  options.native = "36-1024";
+  ASSERT_TRUE(Take(kTimm, options).ok());
+  EXPECT_THAT(options.mean, ElementsAre(0.1F, 0.2F, 0.3F));
+  EXPECT_EQ(options.std[0], 0.229F);
+  EXPECT_EQ(options.interpolation, "bicubic");
+  EXPECT_FALSE(options.crop.has_value()) << "--native has no crop";
+}
+
+TEST(ModelFiles, AnotherModelIsRefused) {
+  EXPECT_THAT(Refusal(R"({"architecture": "deit_tiny_patch16_224"})", Timm()),
+              AllOf(HasSubstr("is a deit_tiny_patch16_224"), HasSubstr("give --arch deit_tiny_patch16_224")));
+  EXPECT_THAT(Refusal(R"({"architecture": "vit_tiny_patch16_224"})", Transformers()), HasSubstr("--from timm --arch"));
+  EXPECT_THAT(Refusal(R"({"architecture": "vit_tiny_patch16_224", "global_pool": "avg"})", Timm()),
+              HasSubstr("global_pool"));
+  EXPECT_THAT(Refusal(R"({"pretrained_cfg": {"input_size": [3, 384, 384]}})", Timm()),
+              HasSubstr("images of 384x384, but --arch vit_tiny_patch16_224.augreg_in21k takes 224x224"));
+  EXPECT_THAT(Refusal(R"({"model_type": "swin"})", Transformers()), HasSubstr("is a swin of transformers"));
+  EXPECT_THAT(Refusal(R"({"model_type": "vit", "num_attention_heads": 12})", Transformers()),
+              HasSubstr("has 12 attention heads, but --arch vit-tiny-patch16-224 has 3"));
+  EXPECT_THAT(Refusal(R"({"model_args": {"num_heads": 6}})", Timm()), HasSubstr("has 6 attention heads"));
+  EXPECT_THAT(Refusal(R"({"model_type": "vit", "hidden_act": "relu"})", Transformers()), HasSubstr("hidden_act relu"));
+  EXPECT_THAT(Refusal(R"({"model_type": "vit", "image_size": 384})", Transformers()), HasSubstr("images of 384x384"));
+  EXPECT_THAT(Refusal("{'0': 'cat'}", Timm()), HasSubstr("x.json: it is not JSON"));
+}
+
+TEST(ModelFiles, WhatIsNotSupportedIsRefusedUnlessAFlagReplacesIt) {
+  ImportOptions options = Timm();
+  const std::string lanczos = R"({"pretrained_cfg": {"interpolation": "lanczos"}})";
+  EXPECT_THAT(Refusal(lanczos, options), HasSubstr("scaled by lanczos"));
+  options.interpolation = "bicubic";
+  EXPECT_TRUE(Take(lanczos, options).ok());
+  const std::string bytes = R"({"pretrained_cfg": {"mean": [123.675, 116.28, 103.53]}})";
+  EXPECT_THAT(Refusal(bytes, options), AllOf(HasSubstr("the mean 123.675"), HasSubstr("by 255"), HasSubstr("--mean")));
+  EXPECT_THAT(Refusal(R"({"pretrained_cfg": {"std": [0.5]}})", options), HasSubstr("not three numbers"));
+  EXPECT_THAT(Refusal(R"({"pretrained_cfg": {"crop_mode": "border", "crop_pct": 0.9}})", options),
+              HasSubstr("crop_mode border"));
+}
+
+TEST(ModelFiles, TimmsSquashIsStretch) {
+  ImportOptions options = Timm();
+  ASSERT_TRUE(Take(R"({"pretrained_cfg": {"crop_mode": "squash", "crop_pct": 1.0}})", options).ok());
+  EXPECT_EQ(options.fit, "stretch");
+  EXPECT_FALSE(options.crop.has_value());
+}
+
+TEST(ModelFiles, TransformersPreprocessorIsTaken) {
+  ImportOptions options = Transformers();
+  ASSERT_TRUE(Take(R"({"image_processor_type": "ViTImageProcessor", "image_mean": [0.485, 0.456, 0.406],
+                       "image_std": [0.229, 0.224, 0.225], "resample": 3, "size": {"height": 224, "width": 224}})",
+                   options)
+                  .ok());
+  EXPECT_EQ(options.mean[1], 0.456F);
+  EXPECT_EQ(options.std[1], 0.224F);
+  EXPECT_EQ(options.interpolation, "bicubic");
+  EXPECT_EQ(options.fit, "stretch");
+
+  options = Transformers();
+  ASSERT_TRUE(Take(R"({"image_mean": [0, 0, 0], "do_normalize": false, "size": {"shortest_edge": 248},
+                       "do_center_crop": true, "crop_size": 224})",
+                   options)
+                  .ok());
+  EXPECT_THAT(options.mean, ElementsAre(0, 0, 0));
+  EXPECT_THAT(options.std, ElementsAre(1, 1, 1));
+  EXPECT_EQ(options.fit, "crop");
+  EXPECT_EQ(static_cast<int>(224 / *options.crop), 248);
+
+  const std::string deit = R"({"image_mean": [0.5, 0.5, 0.5], "size": 256, "crop_size": 224, "do_center_crop": true})";
+  EXPECT_THAT(Refusal(deit, Transformers()), AllOf(HasSubstr("size 256"), HasSubstr("--fit and --crop")));
+  options = Transformers();
+  options.fit = "crop";
+  options.crop = 0.875;
+  EXPECT_TRUE(Take(deit, options).ok());
+  EXPECT_THAT(Refusal(R"({"image_mean": [0.5, 0.5, 0.5], "rescale_factor": 0.00784})", Transformers()),
+              HasSubstr("rescale_factor"));
+  EXPECT_THAT(Refusal(R"({"image_mean": [0.5, 0.5, 0.5], "size": 384})", Transformers()), HasSubstr("384x384"));
+}
+
+TEST(ModelFiles, TheEpsilonOfTransformersIsTaken) {
+  ImportOptions options = Transformers();
+  ASSERT_TRUE(Take(R"({"model_type": "vit", "layer_norm_eps": 1e-6})", options).ok());
+  EXPECT_EQ(options.norm_epsilon, 1e-6F);
+}
+
+TEST(ModelFiles, RangesOfTheFlags) {
+  for (const double mean : {0., 0.485, 1.}) EXPECT_EQ(FaultOfMean(mean), "") << mean;
+  for (const double mean : {-0.5, 1.5, std::nan("")}) EXPECT_NE(FaultOfMean(mean), "") << mean;
+  for (const double std : {1 / 255., 0.229, 1.}) EXPECT_EQ(FaultOfStd(std), "") << std;
+  for (const double std : {0., -1., 58.395}) EXPECT_NE(FaultOfStd(std), "") << std;
+  EXPECT_THAT(FaultOfMean(123.675), HasSubstr("divide"));
+  for (const double crop : {0., -0.5, 90.}) EXPECT_EQ(FaultOfCrop(crop), "must be above 0 and at most 1") << crop;
+  EXPECT_EQ(FaultOfCrop(0.875), "");
+}
+
+TEST(ModelFiles, AreFoundBesideTheWeightsAndTheLabels) {
+  const ScratchFolder folder;
+  folder.Write("a/config.json", R"({"label_names": ["cat", "dog"]})");
+  folder.Write("a/preprocessor_config.json", "{}");
+  folder.Write("a/model.safetensors", "");
+  folder.Write("b/names.json", "[]");
+  const auto names = [&](const std::string& weights, const std::string& labels) {
+    std::vector<std::string> found;
+    for (const ModelFile& file : FilesOfModel({.weights = folder.Path(weights), .labels = labels})) {
+      found.push_back(std::filesystem::relative(file.name, folder.path()).string());
+    }
+    return found;
+  };
+  EXPECT_THAT(names("a", ""), ElementsAre("a/config.json", "a/preprocessor_config.json"));
+  EXPECT_THAT(names("a/model.safetensors", folder.Path("a/config.json")),
+              ElementsAre("a/config.json", "a/preprocessor_config.json"));
+  EXPECT_THAT(names("a", folder.Path("b/names.json")),
+              ElementsAre("b/names.json", "a/config.json", "a/preprocessor_config.json"));
+  EXPECT_THAT(names("b/x.safetensors", folder.Path("a/config.json")),
+              ElementsAre("a/config.json", "a/preprocessor_config.json"));
+  EXPECT_THAT(names("b/x.safetensors", "labels.txt"), IsEmpty());
+  EXPECT_THAT(FaultOfNoLabels({.weights = folder.Path("a")}),
+              AllOf(HasSubstr("--labels is required"), HasSubstr("--labels " + folder.Path("a/config.json"))));
+}
+
+}  // namespace
+}  // namespace vitrine
