@@ -8,7 +8,8 @@ namespace {
 
 // Returns the factor of step `i` of the continued fraction of the incomplete beta function.
 double FractionFactor(int i, double x, double a, double b) {
-  const double m = i / 2;  // rounds down
+  const int half = i / 2;
+  const double m = half;
   if (i == 0) return 1;
   if (i % 2 == 1) return -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1));
   return m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m));
