@@ -12,7 +12,7 @@
 #include "common/status_macros.h"
 #include "models/repository/files/text.h"
 #include "models/repository/repository.h"
-#include "server/admin/canary_watch.h"
+#include "server/admin/describe_serving.h"
 #include "server/identity/caller.h"
 #include "server/registry/canary_guard.h"
 #include "server/registry/settings/serving_rules.h"
@@ -23,48 +23,6 @@ namespace {
 
 // An operator may be restricted to one model, so errors name no other model.
 const ModelPatterns kNoOthers({});
-
-// Describes the serving state of one model. `canaries` may be null.
-v1::ModelServingStatus DescribeServing(const std::string& model, const Registry& registry,
-                                       const ServingSettings& settings, const CanaryWatch* canaries) {
-  const ModelPlan plan = settings.Plan(model);
-  const std::vector<VersionStatus> versions = registry.List(model);
-  v1::ModelServingStatus status;
-  status.set_model(model);
-  *status.mutable_serving() = plan.serving;
-  status.set_stable_version(registry.Traffic(model).stable);
-  for (const VersionStatus& version : versions) {
-    v1::ModelVersion& described = *status.add_versions();
-    described = Describe(version);
-    described.clear_config();
-    described.clear_provenance();
-  }
-  *status.mutable_put_away() = plan.changed.put_away();
-  status.set_unloaded(plan.changed.unloaded());
-  status.set_memory_bytes(MemoryOf(versions));
-  status.set_changed_by_admin(!IsEmpty(plan.changed));
-  if (canaries != nullptr) {
-    for (const v1::CanaryStatus& canary : canaries->Statuses(model)) *status.add_canaries() = canary;
-  }
-  return status;
-}
-
-// Describes the guard of a new canary for people.
-std::string GuardNote(int64_t version, const v1::ServingChange& change) {
-  return absl::StrCat("version ", version, ": ", DescribeGuard(change.serving().serving().canary_guard()));
-}
-
-// Describes the server as a whole, without its models.
-v1::ServingStatus DescribeServer(const Registry& registry, const ServingSettings& settings) {
-  v1::ServingStatus status;
-  status.set_serving_config(settings.options().serving_config.string());
-  status.set_serving_config_fault(std::string(settings.fault().message()));
-  status.set_admin_state(settings.options().admin_state.string());
-  status.set_memory_bytes(MemoryOf(registry.List()));
-  const int64_t most = registry.options().max_memory_bytes;
-  if (most != kNoMemoryLimit) status.set_max_memory_bytes(most);
-  return status;
-}
 
 }  // namespace
 
@@ -244,11 +202,6 @@ absl::StatusOr<v1::ServingChange> AdminService::SetVersionPolicy(const v1::SetVe
       named);
 }
 
-std::string PinNote(int64_t version) {
-  return absl::StrCat("version ", version,
-                      " got the label stable; newer versions do not replace it until the label moves or is cleared");
-}
-
 // Returns the version to pin as `stable`: the newest READY version up to the serving one that is not in `named`. A
 // newer version may be waiting: see VersionTable::Waiting.
 absl::StatusOr<int64_t> AdminService::VersionToPin(const std::string& model,
@@ -309,9 +262,7 @@ absl::StatusOr<v1::ServingChange> AdminService::SetTraffic(const v1::SetTrafficR
     steps.insert(steps.begin(), bring);
   }
   ASSIGN_OR_RETURN(v1::ServingChange change, Make(model, steps, Durability::kRequired));
-  if (pinned != 0) {
-    change.add_notes(PinNote(pinned));
-  }
+  if (pinned != 0) change.add_notes(PinNote(pinned));
   for (const VersionId& id : named) {
     if (id.version != change.serving().stable_version()) change.add_notes(GuardNote(id.version, change));
   }
@@ -341,7 +292,7 @@ absl::StatusOr<v1::ServingChange> AdminService::SetLabel(const v1::SetLabelReque
                         if (serving != 0) SetLabelIn(row, kStableLabel, serving);
                         AddLoaded(row, id.version);
                       },
-                      [&] { return CheckReady(id); },
+                      verify,
                       {id}};
   const Step label = {[&](v1::ModelOverride& row) {
                         row = plan.changed;
@@ -356,7 +307,10 @@ absl::StatusOr<v1::ServingChange> AdminService::SetLabel(const v1::SetLabelReque
                       {id},
                       PatienceFor({id})};
   std::vector<Step> steps = {label};
-  if (loads) steps.insert(steps.begin(), bring);
+  if (loads) {
+    RETURN_IF_ERROR(ValidateServing(settings_.Plan(id.model, label.edit).serving));
+    steps.insert(steps.begin(), bring);
+  }
   ASSIGN_OR_RETURN(v1::ServingChange change, Make(id.model, steps, Durability::kRequired));
   if (pins) change.add_notes(PinNote(serving));
   if (promoted) change.add_notes(absl::StrCat("version ", id.version, " no longer has a traffic share of its own"));

@@ -3,4 +3,5 @@
 list(APPEND server_sources
   admin/admin_rollback.cc
   admin/admin_service.cc
-  admin/canary_watch.cc)
+  admin/canary_watch.cc
+  admin/describe_serving.cc)

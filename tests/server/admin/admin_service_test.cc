@@ -142,6 +142,18 @@ TEST_F(AdminServiceTest, ALabelLoadsItsVersion) {
   EXPECT_EQ(registry_->Route("m", {.version = {}, .label = "blue", .request_id = ""}).value()->id.version, 2);
 }
 
+TEST_F(AdminServiceTest, ALabelOfANewerVersionLeavesTheServingOneStable) {
+  v1::SetVersionPolicyRequest policy;
+  policy.set_model("m");
+  policy.mutable_policy()->mutable_specific()->add_versions(2);
+  ASSERT_TRUE(admin_->SetVersionPolicy(policy).ok());
+  ASSERT_EQ(Stable(), 2);
+  const auto change = Label("blue", 3);
+  ASSERT_TRUE(change.ok()) << change.status();
+  EXPECT_EQ(Stable(), 2);
+  EXPECT_THAT(change->notes(), ElementsAre(HasSubstr("version 2 got the label stable")));
+}
+
 TEST_F(AdminServiceTest, ALabelOfTheFileCanBeCleared) {
   files_.Write("serving", "models { model: 'm' labels { label: 'blue' version: 3 } }");
   options_.serving_config = (files_.folder() / "serving").string();
