@@ -131,7 +131,7 @@ absl::string_view MethodsOf(const Path& path) {
 
 // Returns true for a path of a protocol extension that the server does not have.
 bool IsOfOtherExtension(const Path& path) {
-  if (path.size() < 2) return false;
+  if (path.size() < 2 || path[0] != "v2") return false;
   const std::string& name = path.size() > 3 && path[1] == "models" ? path[3] : path[1];
   return name == "trace" || name == "logging" || absl::EndsWith(name, "sharedmemory");
 }

@@ -82,7 +82,7 @@ TEST_F(OipHttpFrontTest, AKnownPathNamesItsMethodsAndAnUnknownExtensionIsNamed) 
     EXPECT_EQ(Ask(path).code, 501) << path;
     EXPECT_THAT(ask("POST", path).body, HasSubstr("extension")) << path;
   }
-  for (const char* path : {"/v2/models", "/v2/health", "/v2/models/m/versions/1/infer/x", "/v3", "/"}) {
+  for (const char* path : {"/v2/models", "/v2/health", "/v2/models/m/versions/1/infer/x", "/v3", "/", "/api/logging"}) {
     EXPECT_EQ(Ask(path).code, 404) << path;
   }
 }

@@ -100,6 +100,29 @@ TEST_F(InferTest, OnlyWhatNamesNoVersionIsRouted) {
   }
 }
 
+TEST_F(InferTest, TheFirstImageIsAdmittedForAll) {
+  Ask(4);
+  for (int image = 0; image < 4; ++image) {
+    std::optional<Batch> batch = scheduler_.NextBatch();
+    EXPECT_EQ(batch->requests.front()->is_first_of_call, image == 0);
+    EXPECT_EQ(batch->requests.front()->images_behind, 3 - image);
+    batch->requests.front()->Finish(Right());
+  }
+  EXPECT_TRUE(answer_.ok()) << answer_.status();
+}
+
+TEST_F(InferTest, AnyImageAtFaultIsNamed) {
+  Ask(3);
+  std::optional<Batch> first = scheduler_.NextBatch(), second = scheduler_.NextBatch(), third = scheduler_.NextBatch();
+  absl::Status damaged = absl::InvalidArgumentError("the JPEG is damaged");
+  damaged.SetPayload("type", absl::Cord("kept"));
+  third->requests.front()->Finish(damaged);
+  first->requests.front()->Finish(Right());
+  second->requests.front()->Finish(Right());
+  EXPECT_EQ(std::string(answer_.status().message()), "in element 2 the JPEG is damaged");
+  EXPECT_EQ(answer_.status().GetPayload("type"), absl::Cord("kept"));
+}
+
 TEST_F(InferTest, TheOthersOfARefusedBatchHaveNotLeft) {
   Ask(4);
   End(absl::InvalidArgumentError("the JPEG is damaged"));
