@@ -9,20 +9,44 @@
 #include <iterator>
 #include <memory>
 
-#include "absl/strings/ascii.h"
 #include "common/utf8.h"
 
 namespace vitrine {
 namespace {
 
-// U+00A0, U+2000 to U+200B, U+2028, U+2029, U+202F, U+205F, U+2060, U+3000, U+FEFF.
-constexpr std::string_view kInvisible[] = {
-    "\xC2\xA0",     "\xE2\x80\x80", "\xE2\x80\x81", "\xE2\x80\x82", "\xE2\x80\x83", "\xE2\x80\x84", "\xE2\x80\x85",
-    "\xE2\x80\x86", "\xE2\x80\x87", "\xE2\x80\x88", "\xE2\x80\x89", "\xE2\x80\x8A", "\xE2\x80\x8B", "\xE2\x80\xA8",
-    "\xE2\x80\xA9", "\xE2\x80\xAF", "\xE2\x81\x9F", "\xE2\x81\xA0", "\xE3\x80\x80", "\xEF\xBB\xBF"};
+// The blanks of ASCII, U+00A0, U+2000 to U+200B, U+2028, U+2029, U+202F, U+205F, U+2060, U+3000, U+FEFF.
+constexpr std::string_view kBlanks[] = {" ",
+                                        "\t",
+                                        "\n",
+                                        "\v",
+                                        "\f",
+                                        "\r",
+                                        "\xC2\xA0",
+                                        "\xE2\x80\x80",
+                                        "\xE2\x80\x81",
+                                        "\xE2\x80\x82",
+                                        "\xE2\x80\x83",
+                                        "\xE2\x80\x84",
+                                        "\xE2\x80\x85",
+                                        "\xE2\x80\x86",
+                                        "\xE2\x80\x87",
+                                        "\xE2\x80\x88",
+                                        "\xE2\x80\x89",
+                                        "\xE2\x80\x8A",
+                                        "\xE2\x80\x8B",
+                                        "\xE2\x80\xA8",
+                                        "\xE2\x80\xA9",
+                                        "\xE2\x80\xAF",
+                                        "\xE2\x81\x9F",
+                                        "\xE2\x81\xA0",
+                                        "\xE3\x80\x80",
+                                        "\xEF\xBB\xBF"};
 
-bool IsAsciiBlank(char c) {
-  return absl::ascii_isspace(static_cast<unsigned char>(c));
+// Returns the bytes of the first blank for which `has` is true; 0 if there is none.
+template <typename Has>
+size_t BlankSize(Has has) {
+  const auto* const found = std::find_if(std::begin(kBlanks), std::end(kBlanks), has);
+  return found == std::end(kBlanks) ? 0 : found->size();
 }
 
 std::string Normalised(uninorm_t form, std::string_view text) {
@@ -46,31 +70,15 @@ std::string Decomposed(std::string_view text) {
 }
 
 std::string_view WithoutTrailingBlanks(std::string_view text) {
-  while (true) {
-    const auto ends = [&](std::string_view character) { return text.ends_with(character); };
-    if (const auto* end = std::find_if(std::begin(kInvisible), std::end(kInvisible), ends);
-        end != std::end(kInvisible)) {
-      text.remove_suffix(end->size());
-    } else if (!text.empty() && IsAsciiBlank(text.back())) {
-      text.remove_suffix(1);
-    } else {
-      return text;
-    }
-  }
+  const auto ends = [&](std::string_view blank) { return text.ends_with(blank); };
+  while (const size_t blank = BlankSize(ends)) text.remove_suffix(blank);
+  return text;
 }
 
 std::string_view WithoutBlanks(std::string_view text) {
-  while (true) {
-    const auto starts = [&](std::string_view character) { return text.starts_with(character); };
-    if (const auto* first = std::find_if(std::begin(kInvisible), std::end(kInvisible), starts);
-        first != std::end(kInvisible)) {
-      text.remove_prefix(first->size());
-    } else if (!text.empty() && IsAsciiBlank(text.front())) {
-      text.remove_prefix(1);
-    } else {
-      return WithoutTrailingBlanks(text);
-    }
-  }
+  const auto starts = [&](std::string_view blank) { return text.starts_with(blank); };
+  while (const size_t blank = BlankSize(starts)) text.remove_prefix(blank);
+  return WithoutTrailingBlanks(text);
 }
 
 bool SameNames(const std::vector<std::string>& a, const std::vector<std::string>& b) {

@@ -22,7 +22,7 @@ class Search {
  public:
   explicit Search(const fs::path& root) : root_(root) {}
 
-  // `name` is the path of a folder relative to the root; empty for the root.
+  // Visits a folder. `name` is its path relative to the root; empty for the root.
   void Visit(const std::string& name, int levels) {
     if (++visited_ > kMostVisited) return;
     std::error_code error;

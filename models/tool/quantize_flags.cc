@@ -20,7 +20,7 @@ CLI::App* AddQuantizeCommand(CLI::App& app, QuantizeOptions& options) {
   quantize->add_option("--budget", options.budget, "maximum loss of top-1 in percentage points; default: 0.3")
       ->check(CLI::Range(0.0, 100.0));
   quantize->add_option("--limit", options.images, "maximum images to measure on, spread over the data; default: 2000")
-      ->check(CLI::Range(int64_t{100}, int64_t{1} << 40));
+      ->check(CLI::Range(kFewestQuantizeImages, int64_t{1} << 40));
   quantize->add_option("--format", options.format, "output format: table (default) or json")
       ->check(CLI::IsMember({"table", "json"}));
   quantize->footer(

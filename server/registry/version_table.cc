@@ -348,7 +348,7 @@ absl::Status VersionTable::NotReady(const Snapshot& now, std::string_view model,
   for (const auto& [number, known] : entry.versions) {
     states.Add(absl::StrCat(number, " (", v1::ModelState_Name(known.status.state), ")"));
   }
-  const std::string list = absl::StrCat("its versions in memory are ", states.Text());
+  const std::string list = absl::StrCat("the versions that the server loads are ", states.Text());
   if (!version.has_value()) {
     return absl::NotFoundError(absl::StrCat("no version of model ", Quoted(model), " is ready; ", list));
   }

@@ -75,8 +75,9 @@ void ChooseTest(const fs::path& root, const FolderContent& content, SplitFolders
   for (const std::string& name : FoldersNamed(content, kTestFolders)) {
     const std::vector<std::string> classes = ClassFolders(root / name);
     const bool fits = folders.train.empty() ? !classes.empty()
-                                            : std::find_first_of(classes.begin(), classes.end(), trained.begin(),
-                                                                 trained.end()) != classes.end();
+                                            : std::any_of(classes.begin(), classes.end(), [&](const std::string& each) {
+                                                return std::binary_search(trained.begin(), trained.end(), each);
+                                              });
     if (fits) {
       folders.test = name;
       break;

@@ -190,25 +190,33 @@ bool IsJson(absl::string_view text, const std::string& extension) {
 absl::StatusOr<ImageRows> ReadJsonLines(absl::string_view text) {
   ImageRows listed;
   int64_t number = 0;
+  CsvRow names;  // of the line before, as are the columns: almost every line has the same
+  std::optional<size_t> path, label;
+  std::optional<SplitColumn> split;
   for (const absl::string_view line : absl::StrSplit(text, '\n')) {
     ++number;
     if (absl::StripAsciiWhitespace(line).empty()) continue;
     const nlohmann::json json = ParseJson(line);
     if (!json.is_object())
       return absl::InvalidArgumentError(absl::StrCat("line ", number, ": no JSON object; ", kJsonLine));
-    CsvRow names{.line = number}, values{.line = number};
+    std::vector<std::string> cells, values;
     for (const auto& [name, value] : json.items()) {
-      names.cells.push_back(name);
-      values.cells.push_back(CellOf(value));
+      cells.push_back(name);
+      values.push_back(CellOf(value));
     }
-    const std::optional<size_t> path = FindColumn(names, kPathNames), label = FindColumn(names, kLabelNames);
+    if (cells != names.cells) {
+      names.cells = std::move(cells);
+      path = FindColumn(names, kPathNames);
+      label = FindColumn(names, kLabelNames);
+      split = FindSplitColumn(names);
+    }
     if (!path || !label) {
       return absl::InvalidArgumentError(absl::StrCat("line ", number, ": expected a path and a label; ", kJsonLine));
     }
-    ImageRow row{.path = values.cells[*path], .label = values.cells[*label], .line = number};
-    if (const auto split = FindSplitColumn(names)) {
+    ImageRow row{.path = values[*path], .label = values[*label], .line = number};
+    if (split) {
       listed.split_column = split->name;
-      row.split = SplitInCell(*split, values.cells[split->index]);
+      row.split = SplitInCell(*split, values[split->index]);
     }
     listed.rows.push_back(std::move(row));
   }

@@ -14,8 +14,8 @@ namespace vitrine {
 struct ImageRow {
   std::string path;
   std::string label;
-  std::string split =
-      {};            // a word of split_names.h if the cell names a split; a flag ("is_valid") is converted to a word
+  // a word of split_names.h if the cell names a split; a flag ("is_valid") is converted to a word
+  std::string split = {};
   int64_t line = 0;  // line number of the row's start, from 1
 };
 

@@ -43,8 +43,8 @@ std::vector<std::string> Candidates(ForeignSource source, const TensorMap& tenso
   return names;
 }
 
-// True if another tensor outside the body has the width of the features: a layer that may come before the head. Such a
-// tensor within the model is an error of RenameForeign.
+// Returns true if another tensor outside the body has the width of the features: a layer that may come before the head.
+// Such a tensor within the model is an error of RenameForeign.
 bool HasMoreLayers(const TensorMap& outside, const std::string& head, int64_t width) {
   return std::any_of(outside.begin(), outside.end(), [&](const auto& named) {
     const auto& [name, tensor] = named;

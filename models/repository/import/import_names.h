@@ -38,18 +38,18 @@ absl::StatusOr<std::map<std::string, std::vector<int64_t>>> ForeignShapes(Foreig
                                                                           const v1::ModelConfig& config,
                                                                           const TensorMap& tensors);
 
-// True if `tensors` have every tensor of the model of `config` but its head, in the right shapes, and no tensor of
-// further layers.
+// Returns true if `tensors` have every tensor of the model of `config` but its head, in the right shapes, and no tensor
+// of further layers.
 bool FitsBody(ForeignSource source, const v1::ModelConfig& config, const TensorMap& tensors);
 
 // Returns the names of ForeignConfig whose models `tensors` fit, as in FitsBody. Builds every model, so call it only to
 // explain an error.
 std::vector<std::string> FittingArchs(ForeignSource source, const TensorMap& tensors);
 
-// True for the name of a tensor in a layer of the model other than its head.
+// Returns true for the name of a tensor in a layer of the model other than its head.
 bool IsOfBody(ForeignSource source, std::string_view name);
 
-// True if the model does not need this foreign tensor.
+// Returns true if the model does not need this foreign tensor.
 bool IsIgnorable(ForeignSource source, std::string_view name);
 
 }  // namespace vitrine

@@ -38,9 +38,8 @@
 namespace vitrine {
 namespace {
 
-constexpr int64_t kSample = 64;   // number of images that an operator's error is measured on
-constexpr size_t kBatch = 64;     // images in memory at once
-constexpr int64_t kFewest = 100;  // images without which an accuracy says nothing about the budget
+constexpr int64_t kSample = 64;  // number of images that an operator's error is measured on
+constexpr size_t kBatch = 64;    // images in memory at once
 
 // Returns the model's class for each label of the data set: the same index if model and data set have the same labels,
 // else by MatchLabels. Every label must have a class.
@@ -231,11 +230,11 @@ absl::StatusOr<Found> Measure(const StoredVersion& version, const WeightedModel&
                    OpenDataset(options.data, options.split == "train" ? Split::kTrain : Split::kTest));
   for (const std::string& remark : data->remarks()) std::cerr << "vitrine-repo: " << absl::CHexEscape(remark) << "\n";
   if (data->size() == 0) return absl::FailedPreconditionError(absl::StrCat(options.data, " has no images"));
-  if (const int64_t images = std::min(options.images, data->size()); images < kFewest) {
+  if (const int64_t images = std::min(options.images, data->size()); images < kFewestQuantizeImages) {
     return absl::FailedPreconditionError(
         absl::StrFormat("%d images cannot show a loss of %g percentage points (--budget); at least %d are needed, "
                         "better a thousand",
-                        images, options.budget, kFewest));
+                        images, options.budget, kFewestQuantizeImages));
   }
   ASSIGN_OR_RETURN(std::vector<int32_t> classes, MatchClasses(*data, version.labels));
   ProgressDisplay display(std::cerr, {.is_terminal = isatty(STDERR_FILENO) != 0, .plain_lines = absl::Seconds(10)});

@@ -9,6 +9,9 @@
 
 namespace vitrine {
 
+// Number of images without which an accuracy says nothing about the budget.
+inline constexpr int64_t kFewestQuantizeImages = 100;
+
 // Options of `vitrine-repo quantize`.
 struct QuantizeOptions {
   std::string repository;

@@ -93,7 +93,8 @@ TEST_F(Written, GeluBehindACodedLayerIsNotLost) {
   EXPECT_GT(Run(program, {}).min().item<double>(), -0.17);
 }
 
-// As torch.linspace(0, rate, blocks) in timm: nothing is dropped in the first block, the full rate in the last.
+// The rates are those of torch.linspace(0, rate, blocks) in timm: the first block drops nothing, the last one at the
+// full rate.
 TEST_F(Written, DropPathRisesWithDepth) {
   program::Builder b(3);
   program::Value x = Tokens(b);

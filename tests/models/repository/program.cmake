@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Tests of vitrine-repo as a program, except `import`.
-vitrine_test(repo_program_test SOURCES ../tool/repo_program_test.cc ROOMS repository models PROGRAMS vitrine-repo
-  vitrine_torch)
+vitrine_test(repo_program_test SOURCES ../tool/repo_program_test.cc ../tool/repo_removal_test.cc ROOMS repository models
+  PROGRAMS vitrine-repo vitrine_torch)
 vitrine_test(gpu_bound_test SOURCES ../tool/gpu_bound_test.cc ROOMS describe models)
 vitrine_test(library_files_test SOURCES ../tool/library_files_test.cc ROOMS publish)
 vitrine_test(stated_licence_test SOURCES ../tool/stated_licence_test.cc ROOMS publish)

@@ -13,6 +13,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "common/data/unicode.h"
 #include "common/status_macros.h"
 #include "models/tool/publish/import/config_labels.h"
 
@@ -24,7 +25,7 @@ using Lines = std::vector<std::string>;
 Lines TrimmedLines(std::string_view text) {
   Lines lines;
   for (const absl::string_view line : absl::StrSplit(absl::string_view(text.data(), text.size()), '\n')) {
-    lines.emplace_back(absl::StripAsciiWhitespace(line));
+    lines.emplace_back(WithoutBlanks({line.data(), line.size()}));
   }
   while (!lines.empty() && lines.back().empty()) lines.pop_back();
   return lines;
@@ -176,8 +177,8 @@ std::vector<Numbered> SplitNumbers(const Lines& lines) {
   return all;
 }
 
-// True if the numbers count the lines in some order, from 0 or 1. Other numbers before a blank may be a part of the
-// label: "30 km/h".
+// Returns true if the numbers count the lines in some order, from 0 or 1. Other numbers before a blank may be a part of
+// the label: "30 km/h".
 bool AreCounts(const std::vector<Numbered>& all) {
   std::set<int64_t> numbers;
   for (const Numbered& line : all) numbers.insert(line.number);
@@ -189,9 +190,9 @@ bool AreCounts(const std::vector<Numbered>& all) {
 absl::Status TakeNumbers(Lines& lines, LabelText& read) {
   const std::vector<Numbered> all = SplitNumbers(lines);
   if (all.empty()) return absl::OkStatus();
-  const bool only_blanks =
+  const bool has_blanks =
       std::any_of(all.begin(), all.end(), [](const Numbered& line) { return line.separator == ' '; });
-  if (only_blanks && !AreCounts(all)) return absl::OkStatus();
+  if (has_blanks && !AreCounts(all)) return absl::OkStatus();
   Lines labels;
   for (const Numbered& line : all) {
     if (line.number != static_cast<int64_t>(labels.size())) return OutOfOrder(line.number, labels.size());
@@ -229,7 +230,10 @@ void TakeQuotes(Lines& lines, LabelText& read) {
 
 absl::StatusOr<LabelText> ParseLabelText(std::string_view text) {
   const absl::string_view trimmed = absl::StripAsciiWhitespace(absl::string_view(text.data(), text.size()));
-  const bool is_list = trimmed.size() > 1 && trimmed[0] == '[' && (trimmed[1] == '\'' || trimmed[1] == '"');
+  absl::string_view inside = trimmed;
+  const bool is_bracket = absl::ConsumePrefix(&inside, "[");
+  inside = absl::StripLeadingAsciiWhitespace(inside);
+  const bool is_list = is_bracket && (absl::StartsWith(inside, "'") || absl::StartsWith(inside, "\""));
   if (absl::StartsWith(trimmed, "{") || is_list) return FromBrackets({trimmed.data(), trimmed.size()});
   Lines lines = TrimmedLines(text);
   LabelText read;

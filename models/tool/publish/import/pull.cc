@@ -260,7 +260,7 @@ absl::StatusOr<Pulled> Pull(const PullRequest& request) {
   for (const char* name : {kConfigFile, kPreprocessorFile}) {
     ASSIGN_OR_RETURN(std::optional<std::string> json, hub.Text(name));
     if (!json.has_value()) continue;
-    if (name == kConfigFile) pulled.config = *json;
+    if (std::string_view(name) == kConfigFile) pulled.config = *json;
     files.push_back({absl::StrCat(name, " of ", request.model), *std::move(json)});
   }
   RETURN_IF_ERROR(request.accept(files));
