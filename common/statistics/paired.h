@@ -18,7 +18,7 @@ struct MeanEstimate {
   double deviation = 0;                   // of the sample (divisor n - 1); 0 if the values differ by rounding only
   std::optional<Interval> interval = {};  // 95 % by Student's t; nullopt for fewer than two values
 };
-// Without values, the mean is 0.
+// Returns the mean of `values` with its interval; 0 without values.
 MeanEstimate EstimateMean(std::span<const double> values);
 
 // Result of a comparison, from its corrected p-values.
@@ -29,9 +29,9 @@ enum class Finding {
   kEquivalent,  // the mean difference is within the margin, whether or not it is 0
 };
 
-// Fewer pairs show nothing.
+// Minimum number of pairs for a finding.
 inline constexpr int64_t kFewestPairs = 3;
-// Below this number of pairs, a t test alone shows no difference: all differences must also have one sign.
+// Number of pairs below which a t test alone shows no difference: all differences must also have one sign.
 inline constexpr int64_t kFewPairs = 6;
 
 // Comparison of two settings by the differences of pairs: results that share everything else, for example the seed.

@@ -241,11 +241,10 @@ absl::StatusOr<Caller> Identity::ByDefault(RpcName rpc, const AuthenticatedIdent
     // On a unix socket the operating system has authenticated the user: the server's own user, or root.
     const bool trusted = known.kind == AuthenticatedIdentity::Kind::kUid || (anonymous && !enabled());
     if (!credentials.on_admin_listener || !trusted) {
-      return PermissionDenied(
-          known, rpc,
-          credentials.on_admin_listener
-              ? "; a policy file (--policy) can allow it"
-              : "; call it on the admin listener (--admin), or name it in a policy file (--policy)");
+      return PermissionDenied(known, rpc,
+                              trusted
+                                  ? "; call it on the admin listener (--admin), or name it in a policy file (--policy)"
+                                  : "; a policy file (--policy) can allow it");
     }
   }
   return Caller{.name = NameOf(known)};

@@ -31,7 +31,7 @@ class RunningBatches {
   // Returns, for each running batch, the time within which its executor is free, in rising order: its prediction plus
   // the error, but never less than the error. A batch that is even later is expected to need the excess again.
   std::vector<absl::Duration> Left() const;
-  // Returns the predicted executor time of all running batches, including the part that has passed.
+  // Returns the predicted executor time of all running batches with their errors, including the part that has passed.
   absl::Duration Predicted() const;
 
  private:

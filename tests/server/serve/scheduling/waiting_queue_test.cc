@@ -91,6 +91,24 @@ TEST_F(WaitingQueueTest, ManyRequestsOfManyCallersAreNotLookedAtEither) {
 }
 
 // Expired and slow requests share no batch with other requests.
+// What one connection sent together runs together, and so leaves together, as long as it takes little.
+TEST_F(WaitingQueueTest, CallersWithinAMillisecondGoByAge) {
+  const auto callers = [&](absl::Duration cost) {
+    for (const char* caller : {"a", "a", "a", "b", "b", "b"}) {
+      Wait(caller, {.cost = cost});
+      now_ += absl::Microseconds(1);
+    }
+    std::string order;
+    for (const WaitingRequest& waiting : Front()) {
+      order += waiting.sequence % 6 < 3 ? 'a' : 'b';
+      Run(waiting);
+    }
+    return order;
+  };
+  EXPECT_EQ(callers(absl::Microseconds(100)), "aaabbb");
+  EXPECT_EQ(callers(absl::Milliseconds(1)), "ababab");
+}
+
 TEST_F(WaitingQueueTest, LooksPastWhatIsInNoBatch) {
   Wait("late", {.deadline = now_});
   Wait("slow", {.is_slow = true});
