@@ -26,5 +26,6 @@ function(program_sources result)
   file(GLOB_RECURSE sources RELATIVE ${CMAKE_SOURCE_DIR} CONFIGURE_DEPENDS ${patterns})
   list(FILTER sources INCLUDE REGEX "^(${decide})$")
   list(FILTER sources EXCLUDE REGEX "^(${only_report})$")
+  list(APPEND sources script/pins/libtorch.txt)  # the version of LibTorch, whose kernels and random numbers are used
   set(${result} ${sources} PARENT_SCOPE)
 endfunction()

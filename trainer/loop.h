@@ -59,7 +59,7 @@ struct TrainResult {
   int64_t epoch_samples = 0;  // samples of the epoch that position.loss_sum covers
   // Score of `model` on the test split, if the last step measured it.
   std::optional<Score> score = std::nullopt;
-  // Of `model`: if is_best, those until the best state.
+  // The next two count until the state of `model`: the best one if is_best.
   double epochs = 0;      // passes over the training split
   int64_t samples = 0;    // samples seen
   double last_epoch = 0;  // passes over the training split at the last step

@@ -37,8 +37,9 @@ std::string LeftOutInWords(const StepPlan& plan, int64_t data_size);
 // True if the rate never decays, because the warm-up is as long as the run.
 bool WarmsUpToTheEnd(const v1::Recipe& recipe, const StepPlan& plan);
 
-// Returns the learning rate of step 0 <= step < plan.total_steps; see Schedule.Kind. A warm-up over n steps gives lr /
-// n, 2 lr / n, ..., lr, so the first rate is above 0. The last step of the cosine is just above min_lr.
+// Returns the learning rate of step 0 <= step < plan.total_steps; see Schedule.Kind. A warm-up over n steps from 0
+// gives lr / n, 2 lr / n, ..., lr for COSINE, CONSTANT, MULTI_STEP and INVERSE_SQUARE_ROOT. The last step of the cosine
+// is just above min_lr.
 double LearningRate(const v1::Recipe& recipe, const StepPlan& plan, int64_t step);
 
 // Returns beta1 of this step if the schedule changes it together with the rate.

@@ -73,6 +73,10 @@ void CheckSchedule(const v1::Recipe& recipe, Rules& rules) {
               "above 0 for INVERSE_SQUARE_ROOT, which begins at the end of the warm-up");
   rules.Check(schedule.kind() != v1::Schedule::ONE_CYCLE || !warms, "schedule.warmup_steps", "set",
               "0 for ONE_CYCLE, which has its own warm-up");
+  const bool begins_low =
+      schedule.kind() == v1::Schedule::ONE_CYCLE || schedule.kind() == v1::Schedule::WARMUP_TIMES_COSINE;
+  rules.Check(!begins_low || schedule.warmup_from() == 0, "schedule.warmup_from", schedule.warmup_from(),
+              "0 for ONE_CYCLE and WARMUP_TIMES_COSINE, whose first rate is fixed");
   rules.Check(schedule.kind() != v1::Schedule::ONE_CYCLE || !recipe.optimizer().has_beta1(), "optimizer.beta1", "set",
               "unset for ONE_CYCLE, which changes it");
   rules.Check(schedule.kind() != v1::Schedule::TIMM_COSINE || schedule.warmup_steps() == 0, "schedule.warmup_steps",

@@ -8,7 +8,7 @@ namespace vitrine {
 
 // Scores as text for people: fractions (top1, top5, accuracy) in percent to two decimals, others to four digits.
 
-// True if the metric is a fraction.
+// Returns true if the metric is a fraction.
 bool IsFraction(const std::string& metric);
 // Returns a heading: "test/top1 %".
 std::string HeadingOf(const std::string& metric);

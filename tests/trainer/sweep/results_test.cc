@@ -226,13 +226,15 @@ TEST(Report, HoldsEveryScoreOfEveryRun) {
   }
   // A reader that has opened the table keeps the whole earlier one.
   const std::filesystem::path table = folder.path() / "a" / "b" / "table.csv";
+  std::stringstream before, earlier, later;
+  before << std::ifstream(table).rdbuf();
   std::ifstream reader(table);
   outcome.results = Results(grid);
   ASSERT_TRUE(WriteSweepReport(grid, *Summarise(grid, outcome.results), outcome, folder.path() / "a" / "b").ok());
-  std::stringstream earlier, later;
   earlier << reader.rdbuf();
   later << std::ifstream(table).rdbuf();
-  EXPECT_NE(earlier.str(), later.str());
+  EXPECT_EQ(earlier.str(), before.str());
+  EXPECT_NE(later.str(), before.str());
   std::ofstream(folder.path() / "file") << "x";
   const absl::Status status =
       WriteSweepReport(grid, *Summarise(grid, outcome.results), outcome, folder.path() / "file");
