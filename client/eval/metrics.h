@@ -59,6 +59,11 @@ struct EvaluationMetrics {
   std::map<std::string, int64_t> served_by = {};  // "fp32 cpu" -> images
 };
 
+// Returns true if top5 says something: top-5 of up to five classes is always right.
+inline bool HasTop5(const EvaluationMetrics& metrics) {
+  return metrics.confusion.classes() > 5;
+}
+
 // Computes the metrics. Pure: equal predictions in equal order give equal bits.
 EvaluationMetrics ComputeMetrics(const Evaluation& evaluation);
 

@@ -168,10 +168,8 @@ std::string AccuracyText(double share, int64_t right, int64_t all) {
 
 std::string ScoresText(const EvaluationMetrics& metrics) {
   const int64_t answered = metrics.ledger.answered;
-  // Of up to five classes, the five best always have the right one.
-  const std::string top5 = metrics.confusion.classes() > 5
-                               ? absl::StrCat("   top-5 ", AccuracyText(metrics.top5, metrics.top5_correct, answered))
-                               : "";
+  const std::string top5 =
+      HasTop5(metrics) ? absl::StrCat("   top-5 ", AccuracyText(metrics.top5, metrics.top5_correct, answered)) : "";
   std::string text =
       absl::StrCat("top-1       ", AccuracyText(metrics.top1, metrics.top1_correct, answered), top5,
                    "   in brackets 95 % intervals\n", "macro F1    ", absl::StrFormat("%.4f", metrics.macro_f1),

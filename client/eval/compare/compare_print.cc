@@ -216,7 +216,7 @@ DataTable MeasuresOf(const Comparison& comparison) {
   const auto rate = [](double value) { return absl::StrFormat("%.4g", value); };
   Measures measures;
   measures.AddAccuracy(first.top1, second.top1, comparison.interval);
-  if (first.confusion.classes() > 5) measures.Add("top5", first.top5, second.top5, PercentText);
+  if (HasTop5(first)) measures.Add("top5", first.top5, second.top5, PercentText);
   measures.Add("macro_f1", first.macro_f1, second.macro_f1, PercentText);
   measures.AddScore("nll", first.nll, second.nll, comparison.nll);
   measures.AddScore("brier", first.brier, second.brier, comparison.brier);

@@ -138,7 +138,7 @@ void AddMeasured(const Study& study, HtmlPage& page) {
     const Interval interval = WilsonInterval(metrics.top1_correct, metrics.ledger.answered);
     table.rows.push_back({ModelAndVersion(cell), SizeInWords(cell), PercentText(metrics.top1),
                           absl::StrFormat("%.2f to %.2f", 100 * interval.low, 100 * interval.high),
-                          metrics.confusion.classes() > 5 ? PercentText(metrics.top5) : "-",
+                          HasTop5(metrics) ? PercentText(metrics.top5) : "-",
                           PercentText(metrics.calibration.ExpectedError()), cell.macs ? MacsText(*cell.macs) : "-",
                           cell.tokens ? absl::StrFormat("%.4g", *cell.tokens) : "-",
                           DurationText(MedianOf(cell, "client")), absl::StrFormat("%.4g", metrics.images_per_second),

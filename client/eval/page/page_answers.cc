@@ -140,7 +140,7 @@ void AddKeyFigures(const EvaluationPage& input, HtmlPage& page) {
   std::vector<KeyFigure> figures;
   if (answered > 0) {
     figures.push_back({"top-1 accuracy", PercentText(metrics.top1), IntervalInWords(metrics.top1_correct, answered)});
-    if (metrics.confusion.classes() > 5) {
+    if (HasTop5(metrics)) {
       figures.push_back({"top-5 accuracy", PercentText(metrics.top5), IntervalInWords(metrics.top5_correct, answered)});
     }
     figures.push_back({"macro F1", PercentText(metrics.macro_f1), "mean over classes"});

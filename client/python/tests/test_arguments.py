@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the client says of arguments before anything is sent, and how it takes those of more than one form."""
+"""Tests the errors of arguments before anything is sent, and arguments of more than one form."""
 
 import asyncio
 import datetime

@@ -17,8 +17,8 @@ _LONGEST_BACKOFF = 86400
 class RetryPolicy:
     """Number of attempts of a request, and the waits between them. All are within the request's deadline.
 
-    Requests are retried after UNAVAILABLE, except HandshakeFailed, and after RESOURCE_EXHAUSTED with a retry delay from the server.
-    RESOURCE_EXHAUSTED without a delay means that the request itself is too large.
+    Requests are retried after UNAVAILABLE, except HandshakeFailed, and after RESOURCE_EXHAUSTED with a retry delay from
+    the server. RESOURCE_EXHAUSTED without a delay means that the request itself is too large.
 
     Attributes:
         max_attempts: maximum attempts per request, 1 to 20; 1: no retry. With the default waits, the default attempts
