@@ -32,10 +32,11 @@ def write_pictures(folder):
 
 
 def write_weights(arch, path):
-    """Returns timm's initial weights plus random numbers, so that no LayerNorm is the identity."""
+    """Returns timm's initial weights plus random numbers around 0, so that no LayerNorm is the identity. Numbers of one
+    sign would add up over the width to sums whose rounding hides a difference."""
     torch.manual_seed(0)
     weights = timm.create_model(arch, num_classes=10).state_dict()
-    moved = {name: value + 0.05 * torch.rand_like(value) if value.is_floating_point() else value for name, value in weights.items()}
+    moved = {name: value + 0.05 * (torch.rand_like(value) - 0.5) if value.is_floating_point() else value for name, value in weights.items()}
     safetensors.torch.save_file(moved, path)
 
 
