@@ -55,7 +55,9 @@ class ImportProgram : public ::testing::Test {
     return RunRepo(absl::StrCat("import ", Path("models"), " imported ", Path(weights), " --from ", source, " --arch ",
                                 arch, " --labels ", Path("labels.txt"), " ", more));
   }
-  void ExpectNothingPublished() const { EXPECT_FALSE(std::filesystem::exists(folder_.path() / "models" / "imported" / "1")); }
+  void ExpectNothingPublished() const {
+    EXPECT_FALSE(std::filesystem::exists(folder_.path() / "models" / "imported" / "1"));
+  }
 
   // Expects that the server's answer for an image equals the result of the imported tensors without a server.
   void ExpectServed(int classes) {

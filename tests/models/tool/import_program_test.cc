@@ -276,10 +276,12 @@ TEST_F(ImportProgram, RefusalsSayWhatToDoAndPublishNothing) {
   EXPECT_THAT(outcome.output, AllOf(HasSubstr("is a pickle"), HasSubstr("save_file")));
 
   for (const auto& [flag, words] :
-       {std::pair("--std 0,0.1,0.2", "--std must be above 0"), std::pair("--std 58.395,57.12,57.375", "divide by 255"),
-        std::pair("--mean 123.675,116.28,103.53", "divide by 255"),
-        std::pair("--mean -0.5,-0.5,-0.5", "--mean must be "), std::pair("--crop 0", "--crop must be "),
-        std::pair("--crop 90", "--crop must be ")}) {
+       {std::pair("--std 0,0.1,0.2", "--std: must be above 0"),
+        std::pair("--std 58.395,57.12,57.375", "divide values for pixels of 0 to 255 by 255"),
+        std::pair("--mean 123.675,116.28,103.53", "divide values for pixels of 0 to 255 by 255"),
+        std::pair("--mean -0.5,-0.5,-0.5", "--mean: must be from 0 to 1"),
+        std::pair("--crop 0", "--crop: must be above 0 and at most 1"),
+        std::pair("--crop 90", "--crop: must be above 0 and at most 1")}) {
     outcome = Import("timm", "deit_tiny_patch16_224", "deit.safetensors", flag);
     EXPECT_EQ(outcome.code, 2) << flag;
     EXPECT_THAT(outcome.output, HasSubstr(words)) << flag;
