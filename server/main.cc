@@ -226,13 +226,13 @@ int Main(int argc, char** argv) {
          "query the server with this --health-listen address and exit: 0 if it is serving, 1 if it is not or does not "
          "answer. For the health checks of containers")
       ->type_name("HOST:PORT");
-  if (const std::optional<int> code = ParseCommandLine(app, argc, argv)) return *code;
+  if (const std::optional<int> code = ParseCommandLine(app, argc, argv)) return EndOutput("vitrine-server", *code);
   if (!asked.empty()) {
     if (const absl::Status healthy = CheckHealth(asked, kHealthPatience); !healthy.ok()) {
       return Fail("vitrine-server", healthy);
     }
     std::cout << "SERVING\n";
-    return kExitSuccess;
+    return EndOutput("vitrine-server", kExitSuccess);
   }
   // Logging is off until its format is configured. Errors are returned here; warnings are logged when the server opens.
   spdlog::set_level(spdlog::level::off);
@@ -247,7 +247,7 @@ int Main(int argc, char** argv) {
   if (check) {
     if (const absl::Status opened = Server::Check(options); !opened.ok()) return Fail("vitrine-server", opened);
     std::cout << "the configuration is valid\n";
-    return kExitSuccess;
+    return EndOutput("vitrine-server", kExitSuccess);
   }
   const absl::Status ended = Run(options, signals);
   return ended.ok() ? kExitSuccess : Fail("vitrine-server", ended);

@@ -9,13 +9,17 @@
 
 namespace vitrine {
 
+// Returns INVALID_ARGUMENT unless the name is 1 to 64 letters, digits, '_', '.' and '-'.
+absl::Status CheckTokenName(const std::string& name);
+
 // Creates a bearer token of 256 random bits for a client. Its SHA-256 is appended to the file as a line "NAME
 // sha256:<64 hexadecimal digits>", for vitrine-server --tokens; a missing file is created, readable by this user only.
 // The token is printed to `out` as one line and not stored. A name may have several tokens, so that one can be replaced
 // while the old one is still valid.
 //
-// INVALID_ARGUMENT: the name is not 1 to 64 letters, digits, '_', '.' and '-'. NOT_FOUND, PERMISSION_DENIED: the file
-// cannot be written; no token was created.
+// INVALID_ARGUMENT: see CheckTokenName. NOT_FOUND, PERMISSION_DENIED: the file
+// cannot be written; a token that was already printed is not valid. UNAVAILABLE: `out` cannot be written; the file is
+// unchanged, or new and empty.
 absl::Status MakeToken(const std::string& name, const std::string& file, std::ostream& out);
 
 }  // namespace vitrine

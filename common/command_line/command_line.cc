@@ -2,6 +2,9 @@
 #include "common/command_line/command_line.h"
 
 #include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
 #include <iostream>
 #include <string>
 #include <vector>
@@ -147,6 +150,17 @@ std::optional<int> ParseCommandLine(CLI::App& app, int argc, char** argv, const 
 absl::Status WrongCommandLine(absl::Status status) {
   status.SetPayload(kWrongCommandLine, absl::Cord());
   return status;
+}
+
+int EndOutput(std::string_view program, int exit_code) {
+  errno = 0;
+  std::cout.flush();
+  const bool written = std::fflush(stdout) == 0 && std::ferror(stdout) == 0 && std::cout.good();
+  if (written) return exit_code;
+  // The failure may be that of an earlier write, whose cause is lost.
+  std::cerr << program << ": the standard output cannot be written"
+            << (errno == 0 ? "" : absl::StrCat(": ", std::strerror(errno))) << "\n";
+  return exit_code == kExitSuccess ? kExitFailure : exit_code;
 }
 
 int Fail(std::string_view program, const absl::Status& status) {

@@ -44,6 +44,10 @@ absl::StatusOr<T> WrongCommandLine(absl::StatusOr<T> value) {
   return WrongCommandLine(value.status());
 }
 
+// Flushes std::cout and stdout at the end of a program. Returns `exit_code`. If results could not be written, for
+// example to a full disk, says so on stderr, and returns kExitFailure instead of kExitSuccess.
+int EndOutput(std::string_view program, int exit_code);
+
 // Prints "<program>: <message>" on stderr. Returns kExitFailure, or kExitUsage for a usage error.
 int Fail(std::string_view program, const absl::Status& status);
 

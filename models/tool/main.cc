@@ -298,5 +298,5 @@ int Main(int argc, char** argv) {
 }  // namespace vitrine
 
 int main(int argc, char** argv) {
-  return vitrine::Main(argc, argv);
+  return vitrine::EndOutput(vitrine::kProgram, vitrine::Main(argc, argv));
 }

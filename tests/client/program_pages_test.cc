@@ -77,6 +77,14 @@ TEST_F(ProgramPages, BashCompletesCommandsFlagsAndWords) {
 }
 
 TEST_F(ProgramPages, ZshTakesTheScript) {
+TEST_F(ProgramPages, APageThatIsLostIsAnError) {
+  for (const std::string program : kPrograms) {
+    const Ran ran = Shell(folder_, absl::StrCat(VITRINE_BIN "/", program, " --manual-page >/dev/full"));
+    EXPECT_EQ(ran.exit_code, 1) << program;
+    EXPECT_THAT(ran.errors, HasSubstr(program + ": the standard output cannot be written"));
+  }
+}
+
   if (!Has("zsh")) GTEST_SKIP() << "there is no zsh";
   for (const std::string program : kPrograms) {
     const Ran ran = Shell(folder_, absl::StrCat("zsh -fc 'autoload -U compinit; compinit -u -D; source ./", program,

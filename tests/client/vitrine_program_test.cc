@@ -200,6 +200,22 @@ TEST_F(VitrineProgram, SaysWhatWasMeant) {
   EXPECT_EQ(said("admin rollbak x"), "vitrine: there is no command rollbak; did you mean rollback?");
   EXPECT_EQ(said("eval comprae a b"), "vitrine: there is no command comprae; did you mean compare?");
   EXPECT_THAT(said("dance"),
+TEST_F(VitrineProgram, FailsIfItsOutputIsLost) {
+  const std::string lost = "vitrine: the standard output cannot be written";
+  for (const std::string& command : {"models" + at_, "models watch" + at_, "health" + at_, "classify in/a.png" + at_,
+                                     "embed in/a.png --format json" + at_, "bench --duration 100ms --warmup 0s" + at_,
+                                     std::string("--help"), std::string("--completion bash")}) {
+    const Ran ran = Shell(folder_, "timeout 60 " + kVitrine + command + " >/dev/full");
+    EXPECT_EQ(ran.exit_code, 1) << command;
+    EXPECT_THAT(ran.errors, HasSubstr(lost)) << command;
+  }
+  folder_.Write("tokens", "# callers\n");
+  const Ran token = Shell(folder_, kVitrine + "token new ci --out tokens >/dev/full");
+  EXPECT_EQ(token.exit_code, 1);
+  EXPECT_THAT(token.errors, StartsWith("vitrine: the token cannot be printed; tokens has not got it\n" + lost));
+  EXPECT_EQ(folder_.Read("tokens"), "# callers\n");
+}
+
               StartsWith("vitrine: there is no command dance; there are classify, embed, models, admin"));
   EXPECT_EQ(said("classify in/a.png --modle x"), "vitrine: there is no flag --modle; did you mean --model?");
   EXPECT_EQ(said("eval --dta=x"), "vitrine: there is no flag --dta; did you mean --data?")

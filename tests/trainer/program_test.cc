@@ -203,6 +203,7 @@ TEST_F(Program, ListsAndPrints) {
   EXPECT_THAT(list.output, HasSubstr("eit-mini-cifar10"));
   EXPECT_THAT(list.output, HasSubstr("eit34-mini-cifar10"));
   const Outcome printed = Trainer("print eit-mini-cifar10 --set optimizer.lr=0.5");
+  EXPECT_EQ(Trainer("list >/dev/full").exit_code, 1);
   EXPECT_EQ(printed.exit_code, 0);
   EXPECT_THAT(printed.output, HasSubstr("lr: 0.5"));
 }

@@ -69,7 +69,7 @@ class Teller {
       known_[{version.model(), version.version()}] = version;
     }
     out_ << Line(event, before) << std::flush;
-    return !command_.more || command_.more();
+    return out_.good() && (!command_.more || command_.more());
   }
 
   // Reports versions that the server no longer knows.

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <fstream>
 #include <sstream>
 
 #include "common/sha256.h"
@@ -66,8 +67,19 @@ TEST(MakeToken, AFileThatCannotBeWrittenMakesNoToken) {
   std::ostringstream out;
   EXPECT_EQ(MakeToken("alice", folder.Path("none/tokens"), out),
             absl::NotFoundError(folder.Path("none/tokens") + " cannot be written: no such file or directory"));
-  EXPECT_FALSE(MakeToken("alice", "/dev/full", out).ok());
   EXPECT_EQ(out.str(), "");
+  EXPECT_EQ(
+      MakeToken("alice", "/dev/full", out),
+      absl::NotFoundError("/dev/full cannot be written: no space left on device; the printed token is not valid"));
+}
+
+TEST(MakeToken, ATokenThatCannotBePrintedIsNotInTheFile) {
+  const ScratchFolder folder;
+  folder.Write("tokens", "# callers\n");
+  std::ofstream full("/dev/full");
+  EXPECT_EQ(MakeToken("alice", folder.Path("tokens"), full),
+            absl::UnavailableError("the token cannot be printed; " + folder.Path("tokens") + " has not got it"));
+  EXPECT_EQ(folder.Read("tokens"), "# callers\n");
 }
 
 }  // namespace
