@@ -117,7 +117,7 @@ class RunningServer : public Server {
   // Tries everything that can fail on this machine. Reports every fault.
   absl::Status Open() {
     std::vector<absl::Status> faults = {
-        OpenDevice(options_.executor.device, *ParsePrecision(options_.registry.precision))};
+        OpenDevice(options_.executor.device, *ParsePrecision(options_.registry.precision)), settings_->LockState()};
     fronts_.Open(faults);
     return JoinFaults(faults);
   }

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "absl/status/statusor.h"
-#include "models/repository/safe_file.h"
+#include "common/file/descriptor.h"
 
 namespace vitrine {
 

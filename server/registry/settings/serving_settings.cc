@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/file/process_lock.h"
 #include "common/status_macros.h"
 #include "server/process/text_file.h"
 #include "server/registry/settings/serving_rules.h"
@@ -82,6 +83,18 @@ absl::StatusOr<std::unique_ptr<ServingSettings>> ServingSettings::Open(Options o
     ASSIGN_OR_RETURN(settings->state_, ReadState(with.admin_state));
   }
   return settings;
+}
+
+absl::Status ServingSettings::LockState() {
+  const std::string& state = options_.admin_state.native();
+  if (state.empty()) return absl::OkStatus();
+  absl::StatusOr<FileDescriptor> lock = LockForProcess(state + ".lock");
+  if (lock.ok()) lock_ = *std::move(lock);
+  // In a folder that cannot be written, no server changes the state.
+  if (!absl::IsAlreadyExists(lock.status())) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat("--admin-state ", state,
+                                                    " is in use by another server: ", lock.status().message(),
+                                                    "; end that server, or give this one a file of its own"));
 }
 
 bool ServingSettings::Reload() {

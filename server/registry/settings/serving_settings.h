@@ -11,6 +11,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "common/file/descriptor.h"
 #include "common/mutex.h"
 #include "models/engine/precision.h"
 #include "models/repository/repository.h"
@@ -51,6 +52,10 @@ class ServingSettings {
   // cannot interpret. A missing state file counts as empty.
   static absl::StatusOr<std::unique_ptr<ServingSettings>> Open(Options options);
 
+  // Locks the state file for this server, through a file FILE.lock beside it, until destruction. FAILED_PRECONDITION
+  // names the process that holds it: of two servers, each would overwrite the changes of the other.
+  absl::Status LockState();
+
   // Reads the file of --serving-config again if its stamp has changed. A broken or missing file changes only fault()
   // and is logged once. Returns true if the settings were replaced. Also writes changes that could not be written when
   // they were made.
@@ -80,6 +85,7 @@ class ServingSettings {
   void WritePending();
 
   const Options options_;
+  FileDescriptor lock_;  // of LockState
   mutable Mutex mutex_;
   v1::ServingConfig file_ ABSL_GUARDED_BY(mutex_);
   v1::AdminState state_ ABSL_GUARDED_BY(mutex_);

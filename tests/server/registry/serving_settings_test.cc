@@ -13,6 +13,7 @@
 namespace vitrine {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -40,6 +41,22 @@ TEST_F(ServingSettingsTest, WithoutFilesTheDefaultHolds) {
   EXPECT_FALSE(settings->Reload());
   EXPECT_TRUE(settings->Change("m", [](v1::ModelOverride& row) { row.set_unloaded(true); }).ok());
   EXPECT_TRUE(settings->Plan("m").changed.unloaded()) << "kept until the process ends";
+}
+
+TEST_F(ServingSettingsTest, TheStateFileIsOfOneServer) {
+  files_.Write("serving", "");
+  auto first = Open();
+  const auto second = Open();
+  EXPECT_EQ(first->LockState(), absl::OkStatus());
+  const absl::Status held = second->LockState();
+  EXPECT_EQ(held.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(held.message()), AllOf(HasSubstr("--admin-state " + Options().admin_state.string() +
+                                                           " is in use by another server: process"),
+                                                 HasSubstr("give this one a file of its own")));
+  first.reset();
+  EXPECT_EQ(second->LockState(), absl::OkStatus());
+  const auto without = *ServingSettings::Open({});
+  EXPECT_EQ(without->LockState(), absl::OkStatus());
 }
 
 TEST_F(ServingSettingsTest, TheFileIsReadAgainWhenItChanges) {

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/file/process_lock.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <fstream>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+
+namespace vitrine {
+namespace {
+
+std::string ThisProcess() {
+  char host[256] = "unknown";
+  gethostname(host, sizeof(host) - 1);
+  return absl::StrCat("process ", getpid(), " on ", host, ", since ",
+                      absl::FormatTime("%Y-%m-%d %H:%M:%S UTC", absl::Now(), absl::UTCTimeZone()));
+}
+
+}  // namespace
+
+absl::StatusOr<FileDescriptor> LockForProcess(const std::filesystem::path& path) {
+  FileDescriptor file(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
+  if (!file.valid()) return FileError(errno, path.string());
+  if (flock(file.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+    std::ifstream in(path);
+    std::string holder;
+    std::getline(in, holder);
+    return absl::AlreadyExistsError(holder.empty() ? "an unknown process" : holder);
+  }
+  const std::string holder = ThisProcess() + "\n";
+  if (ftruncate(file.get(), 0) != 0 ||
+      pwrite(file.get(), holder.data(), holder.size(), 0) != static_cast<ssize_t>(holder.size())) {
+    return FileError(errno, path.string());
+  }
+  return file;
+}
+
+}  // namespace vitrine
