@@ -6,6 +6,7 @@
 #include <grpcpp/security/credentials.h>
 #include <grpcpp/support/client_interceptor.h>
 
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -31,22 +32,30 @@ constexpr absl::Duration kKeepaliveTimeout = absl::Seconds(20);
 constexpr char kBalanced[] =
     R"({"loadBalancingConfig":[{"round_robin":{}}],"healthCheckConfig":{"serviceName":"vitrine.v1.Classifier"}})";
 
-std::string ProxyFor(const ServerAddress& address) {
-  return address.local || address.host.empty() ? "" : ProxyOf(address.host);
+absl::StatusOr<std::optional<Proxy>> ProxyFor(const ServerAddress& address) {
+  if (address.local || address.host.empty()) return std::nullopt;
+  return ProxyOf(address.host);
 }
 
 // Describes a proxy on the path to the server, as part of a message; empty: none.
 std::string WayTo(const ClientOptions& options) {
   const absl::StatusOr<ServerAddress> address = ParseAddress(options.address);
-  const std::string proxy = address.ok() ? ProxyFor(*address) : "";
-  if (proxy.empty()) return "";
-  return absl::StrCat(" through the proxy ", proxy, "; with no_proxy=", address->host, " the connection is direct");
+  if (!address.ok()) return "";
+  const absl::StatusOr<std::optional<Proxy>> proxy = ProxyFor(*address);
+  if (!proxy.ok() || !proxy->has_value()) return "";
+  return absl::StrCat(" through the proxy ", (*proxy)->name, "; with no_proxy=", address->host,
+                      " the connection is direct");
 }
 
-void AddAddress(const ClientOptions& options, const ServerAddress& address, grpc::ChannelArguments& arguments) {
-  // Without this, gRPC would send local traffic to $http_proxy, and pass a list of servers to the proxy as one name.
-  // gRPC does not support networks in $no_proxy.
-  if (ProxyFor(address).empty()) arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
+absl::Status AddAddress(const ClientOptions& options, const ServerAddress& address, grpc::ChannelArguments& arguments) {
+  ASSIGN_OR_RETURN(const std::optional<Proxy> proxy, ProxyFor(address));
+  if (proxy.has_value()) {
+    arguments.SetString(GRPC_ARG_HTTP_PROXY, proxy->url);  // gRPC would ignore a variable without http://
+  } else {
+    // Without this, gRPC would send local traffic to $http_proxy, and pass a list of servers to the proxy as one name.
+    // gRPC does not support networks in $no_proxy.
+    arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
+  }
   if (address.balanced) arguments.SetServiceConfigJSON(kBalanced);
   if (options.tls.has_value() && !options.tls->server_name.empty()) {
     arguments.SetSslTargetNameOverride(options.tls->server_name);
@@ -54,6 +63,7 @@ void AddAddress(const ClientOptions& options, const ServerAddress& address, grpc
     // By default, gRPC would send the whole list as the authority.
     arguments.SetString(GRPC_ARG_DEFAULT_AUTHORITY, address.hosts.front());
   }
+  return absl::OkStatus();
 }
 
 // Translates gRPC's message about a failed connection to the end of a sentence; empty if the connection was refused.
@@ -153,7 +163,7 @@ absl::StatusOr<std::shared_ptr<grpc::Channel>> ChannelTo(const std::string& targ
   if (options.tls.has_value()) {
     ASSIGN_OR_RETURN(credentials, TlsCredentials(*options.tls));
   }
-  AddAddress(options, address, arguments);
+  RETURN_IF_ERROR(AddAddress(options, address, arguments));
   std::vector<std::unique_ptr<grpc::experimental::ClientInterceptorFactoryInterface>> interceptors;
   if (token != nullptr) interceptors.push_back(Authorizing(std::move(token)));
   return grpc::experimental::CreateCustomChannelWithInterceptors(target, credentials, arguments,

@@ -67,15 +67,27 @@ absl::string_view WithoutDots(absl::string_view name) {
 
 }  // namespace
 
-std::string ProxyOf(const std::string& host) {
+absl::StatusOr<std::optional<Proxy>> ProxyOf(const std::string& host) {
   const auto variable = FirstOf(kVariables);
-  if (!variable.has_value()) return "";
-  if (const auto except = FirstOf(kExceptions); except.has_value() && IsExcepted(host, except->second)) return "";
-  absl::string_view place = variable->second;
-  if (!absl::ConsumePrefix(&place, "http://")) return "";
-  place = place.substr(0, place.find_first_of("/?#"));
+  if (!variable.has_value()) return std::nullopt;
+  if (const auto except = FirstOf(kExceptions); except.has_value() && IsExcepted(host, except->second)) {
+    return std::nullopt;
+  }
+  const absl::string_view value = absl::StripAsciiWhitespace(variable->second);
+  if (value.empty()) return std::nullopt;
+  const size_t mark = value.rfind("://");
+  const bool has_scheme = mark != absl::string_view::npos;
+  const std::string scheme = has_scheme ? absl::AsciiStrToLower(value.substr(0, mark)) : "http";
+  const absl::string_view rest = has_scheme ? value.substr(mark + 3) : value;
+  absl::string_view place = rest.substr(0, rest.find_first_of("/?#"));
   place = place.substr(place.rfind('@') + 1);  // without user name and password
-  return place.empty() ? "" : absl::StrCat(place, " of $", variable->first);
+  if (place.empty()) return absl::InvalidArgumentError(absl::StrCat("$", variable->first, " names no proxy; unset it"));
+  if (scheme != "http") {
+    return absl::InvalidArgumentError(
+        absl::StrCat(variable->first, "=", scheme, "://", place,
+                     ": only http:// proxies are supported; unset it or add the server to no_proxy"));
+  }
+  return Proxy{.url = absl::StrCat("http://", rest), .name = absl::StrCat(place, " of $", variable->first)};
 }
 
 bool IsExcepted(const std::string& host, absl::string_view no_proxy) {

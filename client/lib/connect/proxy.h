@@ -2,16 +2,24 @@
 #ifndef VITRINE_CLIENT_LIB_CONNECT_PROXY_H_
 #define VITRINE_CLIENT_LIB_CONNECT_PROXY_H_
 
+#include <optional>
 #include <string>
 
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 
 namespace vitrine {
 
-// Returns the HTTP proxy that gRPC uses for `host` (without brackets), as "10.0.0.1:3128 of $http_proxy"; empty: none.
-// The first of $grpc_proxy, $https_proxy and $http_proxy that is set gives the proxy, with scheme http, as in gRPC; an
-// empty value means no proxy. $no_grpc_proxy, else $no_proxy, else $NO_PROXY lists the exceptions.
-std::string ProxyOf(const std::string& host);
+struct Proxy {
+  std::string url;   // http://..., the form that gRPC accepts
+  std::string name;  // for messages, without user name and password: "10.0.0.1:3128 of $http_proxy"
+};
+
+// Returns the HTTP proxy for `host` (without brackets); nullopt: none. The first of $grpc_proxy, $https_proxy and
+// $http_proxy that is set gives the proxy, and an empty value means no proxy. As with curl, the scheme may be missing.
+// $no_grpc_proxy, else $no_proxy, else $NO_PROXY lists the exceptions. INVALID_ARGUMENT: the variable names no proxy,
+// or a kind of proxy that gRPC does not support and would bypass; the message names the variable.
+absl::StatusOr<std::optional<Proxy>> ProxyOf(const std::string& host);
 
 // True if a no_proxy list contains `host`, by curl's rules. Entries are separated by commas or spaces: * for every
 // host, a name (NAME also matches all of .NAME), an address, or a network such as 10.0.0.0/8. Names are not resolved.

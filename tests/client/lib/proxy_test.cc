@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "absl/strings/str_cat.h"
 #include "client/lib/client.h"
 #include "tests/client/environment.h"
 
@@ -46,7 +47,7 @@ TEST(IsExcepted, AsCurlHasIt) {
   }
 }
 
-class Proxy : public testing::Test {
+class ProxyTest : public testing::Test {
  private:
   const Environment none_{{{"grpc_proxy", nullptr},
                            {"https_proxy", nullptr},
@@ -56,29 +57,61 @@ class Proxy : public testing::Test {
                            {"NO_PROXY", nullptr}}};
 };
 
-TEST_F(Proxy, IsTheFirstThatIsSet) {
-  EXPECT_EQ(ProxyOf("h"), "");
-  const Environment proxy("http_proxy", "http://user:secret@proxy.test:3128/");
-  EXPECT_EQ(ProxyOf("h"), "proxy.test:3128 of $http_proxy");
-  {
-    const Environment empty("https_proxy", "");
-    EXPECT_EQ(ProxyOf("h"), "") << "empty means none";
-  }
-  {
-    const Environment socks("grpc_proxy", "socks5://proxy.test:1");
-    EXPECT_EQ(ProxyOf("h"), "");
-  }
-  const Environment exception("NO_PROXY", "h");
-  EXPECT_EQ(ProxyOf("h"), "");
-  EXPECT_NE(ProxyOf("g"), "");
+// Returns the name of the host's proxy, "" if it has none, or the error.
+std::string NameOfProxy(const std::string& host) {
+  const absl::StatusOr<std::optional<Proxy>> proxy = ProxyOf(host);
+  if (!proxy.ok()) return std::string(proxy.status().message());
+  return proxy->has_value() ? (*proxy)->name : "";
 }
 
-TEST_F(Proxy, IsNamedWhereNobodyAnswers) {
+TEST_F(ProxyTest, IsTheFirstThatIsSet) {
+  EXPECT_EQ(NameOfProxy("h"), "");
+  const Environment proxy("http_proxy", "http://user:secret@proxy.test:3128/");
+  EXPECT_EQ(NameOfProxy("h"), "proxy.test:3128 of $http_proxy");
+  EXPECT_EQ((*ProxyOf("h"))->url, "http://user:secret@proxy.test:3128/");
+  {
+    const Environment empty("https_proxy", "");
+    EXPECT_EQ(NameOfProxy("h"), "") << "empty means none";
+  }
+  const Environment exception("NO_PROXY", "h");
+  EXPECT_EQ(NameOfProxy("h"), "");
+  EXPECT_NE(NameOfProxy("g"), "");
+}
+
+TEST_F(ProxyTest, MayLackItsSchemeAsForCurl) {
+  for (const char* value : {"proxy.test:1", " HTTP://proxy.test:1 "}) {
+    const Environment proxy("http_proxy", value);
+    EXPECT_EQ(NameOfProxy("h"), "proxy.test:1 of $http_proxy") << value;
+    EXPECT_EQ((*ProxyOf("h"))->url, "http://proxy.test:1") << value;
+  }
+}
+
+TEST_F(ProxyTest, OfAnotherKindIsRefusedAndNotBypassed) {
+  for (const char* scheme : {"socks5", "https", "ftp"}) {
+    const Environment proxy("https_proxy", (scheme + std::string("://user:secret@127.0.0.1:9/")).c_str());
+    const absl::Status refused = absl::InvalidArgumentError(
+        absl::StrCat("https_proxy=", scheme,
+                     "://127.0.0.1:9: only http:// proxies are supported; unset it or add the server to no_proxy"));
+    EXPECT_EQ(ProxyOf("h").status(), refused);
+    EXPECT_EQ(Client::Connect({.address = "gpu-box.test:8500"}).status(), refused);
+    EXPECT_EQ(Client::Connect({.address = "127.0.0.1:9"}).status().message(), "no server answers at 127.0.0.1:9");
+    const Environment exception("no_proxy", "h");
+    EXPECT_EQ(NameOfProxy("h"), "");
+  }
+  const Environment nobody("http_proxy", "http://user:secret@");
+  EXPECT_EQ(NameOfProxy("h"), "$http_proxy names no proxy; unset it");
+}
+
+TEST_F(ProxyTest, IsNamedWhereNobodyAnswers) {
   const Environment proxy("http_proxy", "http://user:secret@127.0.0.1:9");
   const absl::Status refused = Client::Connect({.address = "gpu-box.test:8500"}).status();
   EXPECT_EQ(refused.message(),
             "no server answers at gpu-box.test:8500 through the proxy 127.0.0.1:9 of $http_proxy; with "
             "no_proxy=gpu-box.test the connection is direct");
+  {
+    const Environment schemeless("http_proxy", "127.0.0.1:9");
+    EXPECT_EQ(Client::Connect({.address = "gpu-box.test:8500"}).status(), refused) << "it is used, as by curl";
+  }
   const Environment exception("no_proxy", "127.0.0.0/8,10.0.0.0/8");
   EXPECT_EQ(Client::Connect({.address = "127.0.0.1:9"}).status().message(), "no server answers at 127.0.0.1:9");
 }
