@@ -110,7 +110,8 @@ absl::Status WhyNot(const std::shared_ptr<grpc::Channel>& channel, const ClientO
   if (status.error_code() != grpc::StatusCode::UNAVAILABLE) return absl::OkStatus();  // the server answered after all
   if (IsNoGrpc(status.error_message())) {
     return absl::UnimplementedError(absl::StrCat(
-        "the server at ", options.address, " does not speak gRPC; give the host:port of vitrine-server --listen"));
+        "the server at ", options.address,
+        " does not speak gRPC; give the host:port of vitrine-server --listen, or for an Admin call that of --admin"));
   }
   return absl::UnavailableError(
       absl::StrCat("no server answers at ", options.address, WayTo(options), Meaning(status.error_message(), options)));

@@ -11,6 +11,8 @@
 #include "absl/strings/cord.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
 
 namespace vitrine {
 namespace {
@@ -20,6 +22,13 @@ constexpr char kRetryInfo[] = "type.googleapis.com/google.rpc.RetryInfo";
 absl::StatusCode CodeOf(int code) {
   const bool known = code > 0 && code <= static_cast<int>(absl::StatusCode::kUnauthenticated);
   return known ? static_cast<absl::StatusCode>(code) : absl::StatusCode::kUnknown;
+}
+
+// True for the message of Vitrine's other listeners to calls of clients.
+bool IsOfOtherListener(absl::string_view message) {
+  return absl::ConsumePrefix(&message, "there is no method /") &&
+         (absl::StartsWith(message, "vitrine.v1.Classifier/") || absl::StartsWith(message, "vitrine.v1.Registry/") ||
+          absl::StartsWith(message, "grpc.health.v1.Health/"));
 }
 
 }  // namespace
@@ -33,7 +42,13 @@ absl::Status FromGrpc(const grpc::Status& status) {
       absl::IsUnavailable(result) || absl::IsUnauthenticated(result) || absl::IsPermissionDenied(result);
   if (absl::StrContains(status.error_message(), "Received http2 header with status") && !passing) {
     result = absl::Status(result.code(), absl::StrCat("the server there does not speak gRPC (", status.error_message(),
-                                                      "); give the host:port of vitrine-server --listen"));
+                                                      "); give the host:port of vitrine-server --listen, or for an "
+                                                      "Admin call that of --admin"));
+  }
+  if (absl::IsUnimplemented(result) && IsOfOtherListener(status.error_message())) {
+    result = absl::UnimplementedError(
+        absl::StrCat("the port there is that of vitrine-server --admin or --health-listen, not the one for clients (",
+                     status.error_message(), "); give the host:port of --listen"));
   }
   google::rpc::Status details;
   if (details.ParseFromString(status.error_details())) {

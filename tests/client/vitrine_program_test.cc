@@ -43,7 +43,7 @@ class VitrineProgram : public testing::Test {
   }
 
   const ScratchFolder folder_;
-  const BundledServer server_{folder_};
+  const BundledServer server_{folder_, "--admin 127.0.0.1:0"};
   const std::string at_ = " --server " + server_.address();
 };
 
@@ -279,6 +279,14 @@ TEST_F(VitrineProgram, SaysWhatIsNoAddressNoImageAndNoPort) {
 }
 
 // Runs against a server whose policy lets the token classify and do nothing else.
+  EXPECT_THAT(refused("admin serving --admin " + std::string(metrics[1])), HasSubstr("that of --admin"));
+  std::smatch admin;
+  ASSERT_TRUE(std::regex_search(log, admin, std::regex("listening on (\\S+) \\(gRPC: admin")));
+  for (const char* command : {"models", "health", "classify in/a.png", "bench --duration 1s"}) {
+    EXPECT_THAT(refused(command + (" --server " + std::string(admin[1]))),
+                HasSubstr("that of vitrine-server --admin or --health-listen, not the one for clients"))
+        << command;
+  }
 TEST(VitrineProgramOfACaller, WhoMayOnlyClassifyCan) {
   const ScratchFolder folder;
   folder.Write("token", std::string(48, 'a'));
