@@ -20,6 +20,11 @@
 #include "server/registry/registry.h"
 
 namespace vitrine {
+namespace {
+
+constexpr char kGone[] = "its folder is gone from the repository; it serves from memory and cannot be loaded again";
+
+}  // namespace
 
 // Polls the models on the calling thread and on others with the same niceness; each thread polls one model at a time.
 void Registry::PollSideBySide(const std::vector<ModelLook>& looks) {
@@ -94,8 +99,13 @@ void Registry::ReloadReplaced(const std::string& model, const std::set<int64_t>&
   for (const KnownVersion& known : table_.Known(model)) {
     if (stopping()) return;
     if (IsReplaced(known, present)) Replace(known);
-    // If the loaded files are current, the error of an earlier replacement is cleared.
     const VersionStatus& status = known.status;
+    if (status.state == v1::READY && !present.contains(status.id.version) && status.reason != kGone) {
+      Log(LogLevel::kWarning, "the folder of a version that serves is gone from the repository",
+          {{"model", status.id.model}, {"version", status.id.version}});
+      table_.Change(status.id, [](KnownVersion& version) { version.status.reason = kGone; });
+    }
+    // If the loaded files are current, the error of an earlier replacement is cleared.
     if (status.state == v1::READY && !status.reason.empty() && FilesStamp(status.id) == known.stamp) {
       table_.Change(status.id, [](KnownVersion& version) { version.status.reason.clear(); });
     }

@@ -203,12 +203,19 @@ TEST_F(RegistryTest, ARepositoryThatGoesBackLeavesTheLastGoodVersionServing) {
   Add("m", 2);
   Registry registry(Options(), Loader(), clock_);
   registry.Poll();
+  const auto reason = [&] { return registry.Get("m", 2)->reason; };
+  EXPECT_EQ(reason(), "");
   std::filesystem::remove_all(root() / "m" / "2");
   registry.Poll();
   EXPECT_THAT(States(registry), ElementsAre("m/2 READY"));
+  EXPECT_THAT(reason(), HasSubstr("its folder is gone from the repository"));
   std::filesystem::remove_all(root() / "m");
   registry.Poll();
   EXPECT_THAT(States(registry), ElementsAre("m/2 READY"));
+  EXPECT_THAT(reason(), HasSubstr("its folder is gone from the repository"));
+  Add("m", 2);
+  registry.Poll();
+  EXPECT_EQ(reason(), "") << "it is back";
 }
 
 TEST_F(RegistryTest, NotFoundSaysWhatThereIs) {
