@@ -242,7 +242,7 @@ int Main(int argc, char** argv) {
   }
   options.revision = std::string(SourceRevision());
   options.end_patience = kEndPatience;
-  StartLogging(check ? "error" : options.log_level, options.log_format);
+  StartLogging(check ? "warning" : options.log_level, options.log_format);
   RedirectLibraryLogs();
   if (check) {
     if (const absl::Status opened = Server::Check(options); !opened.ok()) return Fail("vitrine-server", opened);

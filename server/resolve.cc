@@ -6,6 +6,10 @@
 #include <algorithm>
 #include <cstdint>
 #include <filesystem>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -15,6 +19,7 @@
 #include "models/repository/repository.h"
 #include "models/repository/wrong_folder.h"
 #include "server/identity/identity.h"
+#include "server/registry/settings/absent_versions.h"
 #include "server/registry/settings/serving_settings.h"
 #include "server/registry/version/memory_budget.h"
 
@@ -107,6 +112,10 @@ absl::Status CheckConfiguration(const ServerOptions& options) {
 absl::Status CheckRepository(const ServerOptions& options) {
   ASSIGN_OR_RETURN(const Listing listing, ListRepository(options.repository));
   RETURN_IF_ERROR(listing.status());
+  ASSIGN_OR_RETURN(const std::unique_ptr<ServingSettings> settings, ServingSettings::Open(options.registry.Serving()));
+  std::map<std::string, std::set<int64_t>> present;
+  for (const VersionId& id : listing.versions) present[id.model].insert(id.version);
+  LogAbsentVersions(*settings, present);
   if (!listing.versions.empty() || options.allow_empty) return absl::OkStatus();
   return absl::FailedPreconditionError(
       absl::StrCat(ExplainNoVersions(options.repository), "; the server would not be ready without --allow-empty"));

@@ -23,7 +23,8 @@ std::string DescribeMachine(const Machine& machine, const ServerOptions& resolve
 absl::Status CheckConfiguration(const ServerOptions& options);
 
 // Checks that the repository contains versions, or that allow_empty is set. UNAVAILABLE: the repository cannot be read
-// completely. FAILED_PRECONDITION: it has no versions (see ExplainNoVersions).
+// completely. FAILED_PRECONDITION: it has no versions (see ExplainNoVersions). Logs a warning for each model and
+// version that the settings name and the repository does not have. Requires valid settings.
 absl::Status CheckRepository(const ServerOptions& options);
 
 }  // namespace vitrine

@@ -14,6 +14,7 @@
 #include "server/observe/log.h"
 #include "server/process/crash_stack.h"
 #include "server/process/text_file.h"
+#include "server/registry/settings/absent_versions.h"
 #include "server/registry/settings/refused_licences.h"
 #include "server/registry/settings/serving_rules.h"
 
@@ -164,7 +165,7 @@ void Registry::Poll() {
     for (const VersionId& id : listed->versions) present[id.model].insert(id.version);
     TellUnreadable(listed->unreadable);
     PrintLinks(listed->links);
-    if (listed->unreadable.empty()) ReportMissing(present);
+    if (listed->unreadable.empty()) absent_told_ = LogAbsentVersions(settings_, present, absent_told_);
   }
   RetryChanged();
   std::vector<ModelLook> loads;

@@ -179,11 +179,8 @@ class Registry {
   // Makes a failed version due at once if its folder has changed since the failure but not since the last poll. So a
   // finished copy need not wait for the next retry.
   void RetryChanged() ABSL_EXCLUSIVE_LOCKS_REQUIRED(poll_mutex_);
-  // Log each item once while it exists: links in the repository; models and versions in the settings that are not in
-  // the repository.
+  // Logs each link in the repository once while it exists.
   void PrintLinks(const std::vector<std::string>& links) ABSL_EXCLUSIVE_LOCKS_REQUIRED(poll_mutex_);
-  void ReportMissing(const std::map<std::string, std::set<int64_t>>& present)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(poll_mutex_);
 
   void Follow();
 

@@ -26,6 +26,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::ContainsRegex;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -147,6 +148,14 @@ TEST_F(Start, CheckSaysThatAConfigurationIsRightAndServesNothing) {
   EXPECT_EQ(shell.Output(), "the configuration is valid\n");
   EXPECT_FALSE(std::filesystem::exists(folder_.path() / "admin"));
   EXPECT_FALSE(std::filesystem::exists(folder_.path() / "ports"));
+}
+
+TEST_F(Start, CheckWarnsOfWhatTheSettingsNameAndTheRepositoryLacks) {
+  Shell shell(folder_.path(), "echo \"models { model: 'nosuch' }\" >serving; $SERVER --check --serving-config serving");
+  EXPECT_EQ(shell.Wait(), 0) << shell.Output();
+  EXPECT_THAT(shell.Output(), AllOf(HasSubstr("the serving settings name a model or version that the repository does "
+                                              "not have model=nosuch"),
+                                    EndsWith("the configuration is valid\n")));
 }
 
 TEST_F(Start, CheckNamesEveryFaultAtOnce) {

@@ -4,10 +4,12 @@
 
 #include <gmock/gmock.h>
 
+#include <filesystem>
 #include <string>
 #include <vector>
 
 #include "tests/scratch_folder.h"
+#include "tests/server/logged.h"
 #include "tests/server/parsed_options.h"
 
 namespace vitrine {
@@ -145,6 +147,20 @@ TEST(CheckConfiguration, NamesTheFaultsOfFlagsAndFilesAtOnce) {
               AllOf(HasSubstr("/nowhere/repository"), HasSubstr("\"localhost\""), HasSubstr("\"maybe\""),
                     HasSubstr("--probe-interval is 1ms"), HasSubstr("/nowhere/cert.pem"), HasSubstr("/nowhere/policy"),
                     HasSubstr("/nowhere/serving.textproto"), HasSubstr("/nowhere/ports")));
+}
+
+TEST(CheckRepository, WarnsOfWhatTheSettingsNameAndTheRepositoryLacks) {
+  const ScratchFolder folder;
+  std::filesystem::create_directories(folder.path() / "repository/m/1");
+  folder.Write("repository/m/1/manifest.textproto", "");
+  folder.Write("serving", "models { model: 'm' labels { label: 'next' version: 7 } } models { model: 'nosuch' }");
+  ServerOptions options;
+  options.repository = folder.Path("repository");
+  options.registry.serving_config = folder.Path("serving");
+  const std::string log = Logged("warning", "text", [&] { EXPECT_EQ(CheckRepository(options), absl::OkStatus()); });
+  EXPECT_THAT(log, AllOf(HasSubstr("the serving settings name a model or version that the repository does not have "
+                                   "model=nosuch"),
+                         HasSubstr("model=m version=7")));
 }
 
 }  // namespace

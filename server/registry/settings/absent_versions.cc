@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/registry/settings/absent_versions.h"
+
+#include <vector>
+
+#include "absl/strings/str_join.h"
+#include "server/observe/log.h"
+#include "server/registry/version/version_status.h"
+
+namespace vitrine {
+namespace {
+
+// Returns the versions that labels, shares or a policy name.
+std::set<int64_t> NamedVersions(const v1::ModelServing& serving) {
+  const auto& specific = serving.version_policy().specific().versions();
+  std::set<int64_t> versions(specific.begin(), specific.end());
+  for (const v1::VersionLabel& label : serving.labels()) versions.insert(label.version());
+  for (const v1::TrafficShare& share : serving.traffic()) versions.insert(share.version());
+  return versions;
+}
+
+// Returns the names of the models that have versions, to help find a misspelled name.
+std::string Held(const std::map<std::string, std::set<int64_t>>& present) {
+  constexpr size_t kMost = 10;
+  std::vector<std::string> models;
+  for (const auto& [model, versions] : present) {
+    if (!versions.empty() && models.size() < kMost) models.push_back(model);
+  }
+  return absl::StrJoin(models, ", ");
+}
+
+}  // namespace
+
+std::set<VersionId> LogAbsentVersions(const ServingSettings& settings,
+                                      const std::map<std::string, std::set<int64_t>>& present,
+                                      const std::set<VersionId>& logged) {
+  std::set<VersionId> absent;
+  for (const std::string& model : settings.Models()) {
+    const auto found = present.find(model);
+    if (found == present.end() || found->second.empty()) {
+      absent.insert({model, kWholeModel});
+      continue;
+    }
+    for (const int64_t version : NamedVersions(settings.Plan(model).serving)) {
+      if (!found->second.contains(version)) absent.insert({model, version});
+    }
+  }
+  for (const VersionId& id : absent) {
+    if (logged.contains(id)) continue;
+    const std::string version = id.version == kWholeModel ? "" : std::to_string(id.version);
+    Log(LogLevel::kWarning, "the serving settings name a model or version that the repository does not have",
+        {{"model", id.model}, {"version", version}, {"held", Held(present)}});
+  }
+  return absent;
+}
+
+}  // namespace vitrine

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_SERVER_REGISTRY_SETTINGS_ABSENT_VERSIONS_H_
+#define VITRINE_SERVER_REGISTRY_SETTINGS_ABSENT_VERSIONS_H_
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+
+#include "models/repository/repository.h"
+#include "server/registry/settings/serving_settings.h"
+
+namespace vitrine {
+
+// Logs a warning for each model (version kWholeModel) and version that the settings name and the repository does not
+// have, except those in `logged`. Returns all of them. `present` has the versions in the repository by model.
+std::set<VersionId> LogAbsentVersions(const ServingSettings& settings,
+                                      const std::map<std::string, std::set<int64_t>>& present,
+                                      const std::set<VersionId>& logged = {});
+
+}  // namespace vitrine
+
+#endif  // VITRINE_SERVER_REGISTRY_SETTINGS_ABSENT_VERSIONS_H_
