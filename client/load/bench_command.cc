@@ -376,9 +376,12 @@ absl::Status WriteReport(const LoadReport& report, const std::string& folder) {
 
 void Print(const LoadReport& report, std::ostream& out) {
   const LoadSetting& setting = report.setting;
-  out << absl::StrFormat("%s: %s; %s; %s mode, %d connections, %d threads, %.0f s warm-up\n\n", setting.server,
-                         setting.loop, setting.load, ModeName(setting.mode), setting.connections, setting.threads,
-                         setting.warm_up_seconds);
+  const auto counted = [](int count, const char* what) {
+    return absl::StrCat(count, " ", what, count == 1 ? "" : "s");
+  };
+  out << absl::StrFormat("%s: %s; %s; %s mode, %s, %s, %.0f s warm-up\n\n", setting.server, setting.loop, setting.load,
+                         ModeName(setting.mode), counted(setting.connections, "connection"),
+                         counted(setting.threads, "thread"), setting.warm_up_seconds);
   if (report.verdict.empty()) {
     out << PointText(setting, report.points.front());
   } else {

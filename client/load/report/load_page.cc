@@ -228,7 +228,8 @@ std::string LoadPage(const LoadReport& report) {
   const LoadSetting& setting = report.setting;
   HtmlPage page("Load on " + Printable(setting.server),
                 absl::StrCat(setting.loop, "; ", Printable(setting.load), "; ", ModeName(setting.mode), " mode, ",
-                             setting.connections, " connections; ", setting.started));
+                             setting.connections, setting.connections == 1 ? " connection; " : " connections; ",
+                             setting.started));
   if (report.points.empty()) return page.Print();
   AddKeyFigures(report, page);
   if (!report.verdict.empty()) page.Paragraph(report.verdict);
