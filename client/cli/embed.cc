@@ -47,6 +47,11 @@ ClientCommand AddEmbed(CLI::App& app) {
   AddRequestOptions(*embed, command->client, command->resolution, command->priority);
   AddServerOptions(*embed, command->client);
   AddFormatOption(*embed, command->format);
+  embed->parse_complete_callback([command] {
+    if (command->output.empty() && command->format == Format::kTable) {
+      throw CLI::ValidationError("--out", "no output was given; name a .npy file or a folder, or give --format json");
+    }
+  });
   embed->footer(kEmbedExamples);
   return {embed, [command] {
             const absl::StatusOr<int> failed = RunEmbed(*command, std::cout, std::cerr);

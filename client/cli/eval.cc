@@ -129,7 +129,11 @@ int Merge(const MergeFlags& flags) {
 }
 
 void AddData(CLI::App& eval, EvalCommand& command) {
-  eval.add_option("--data", command.data, "labelled images as FORMAT:PATH (formats below)")->type_name("SPEC");
+  eval.add_option("--data", command.data, "labelled images as FORMAT:PATH (formats below)")
+      ->check(Checked([](const std::string& text) {
+        return text.starts_with("cifar:") ? absl::OkStatus() : CheckDatasetSpec(text);
+      }))
+      ->type_name("SPEC");
   eval.add_option("--split", command.split, "test or train, if the data set has both")
       ->check(OneOf({"test", "train"}))
       ->type_name("SPLIT")

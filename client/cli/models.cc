@@ -70,7 +70,12 @@ ClientCommand AddModels(CLI::App& app) {
       ->add_option_function<std::string>(
           "NAME[@VERSION]", [command](const std::string& text) { command->watched = *ParseModelChoice(text); },
           "watch only this model or version; it may be published later")
-      ->check(Checked(ParseModelChoice))
+      ->check(Checked([](const std::string& text) -> absl::StatusOr<ModelChoice> {
+        const absl::StatusOr<ModelChoice> choice = ParseModelChoice(text);
+        if (!choice.ok() || choice->label.empty()) return choice;
+        return absl::InvalidArgumentError(
+            "watch takes NAME or NAME@VERSION; a label moves from version to version, see vitrine models");
+      }))
       ->type_name("");
   return {models, [command, show, watch] {
             const absl::Status status = Run(*command, *show, *watch);

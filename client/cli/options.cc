@@ -5,6 +5,8 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
+#include "client/lib/channel.h"
+#include "client/lib/connect/address.h"
 #include "client/lib/traceparent.h"
 #include "common/command_line/command_line.h"
 
@@ -54,15 +56,16 @@ CLI::Option* AddDurationOption(CLI::App& app, const std::string& name, absl::Dur
 namespace {
 
 // Adds a TLS option. Any such option enables TLS.
-void AddTlsFile(CLI::App& app, const std::string& name, ClientOptions& options, std::string TlsOptions::*member,
-                const std::string& help, const std::string& type) {
-  app.add_option_function<std::string>(
-         name,
-         [&options, member](const std::string& text) {
-           if (!options.tls.has_value()) options.tls.emplace();
-           (*options.tls).*member = text;
-         },
-         help)
+CLI::Option* AddTlsFile(CLI::App& app, const std::string& name, ClientOptions& options, std::string TlsOptions::*member,
+                        const std::string& help, const std::string& type) {
+  return app
+      .add_option_function<std::string>(
+          name,
+          [&options, member](const std::string& text) {
+            if (!options.tls.has_value()) options.tls.emplace();
+            (*options.tls).*member = text;
+          },
+          help)
       ->type_name(type);
 }
 
@@ -75,9 +78,12 @@ void AddSecurity(CLI::App& app, ClientOptions& options) {
       "use TLS with the system's CA certificates");
   AddTlsFile(app, "--tls-ca", options, &TlsOptions::ca_file, "use TLS with the CA certificates in this PEM file",
              "FILE");
-  AddTlsFile(app, "--tls-cert", options, &TlsOptions::certificate_file, "use TLS with this client certificate, in PEM",
-             "FILE");
-  AddTlsFile(app, "--tls-key", options, &TlsOptions::key_file, "private key for --tls-cert, in PEM", "FILE");
+  CLI::Option* certificate = AddTlsFile(app, "--tls-cert", options, &TlsOptions::certificate_file,
+                                        "use TLS with this client certificate, in PEM", "FILE");
+  CLI::Option* key =
+      AddTlsFile(app, "--tls-key", options, &TlsOptions::key_file, "private key for --tls-cert, in PEM", "FILE");
+  certificate->needs(key);
+  key->needs(certificate);
   AddTlsFile(app, "--tls-server-name", options, &TlsOptions::server_name,
              "use TLS; name in the server's certificate if it differs from\n--server", "NAME");
   if (const char* token = std::getenv("VITRINE_TOKEN"); token != nullptr) options.token = token;
@@ -100,6 +106,7 @@ void AddServerOptions(CLI::App& app, ClientOptions& options) {
   app.add_option("--server", options.address,
                  "host:port (several separated by commas), dns:///name:port or\nunix:PATH; also $VITRINE_SERVER")
       ->envname("VITRINE_SERVER")
+      ->check(Checked(ParseAddress))
       ->type_name("ADDRESS")
       ->capture_default_str();
   AddDurationOption(app, "--connect-timeout", options.connect_timeout, "maximum wait for the connection");
@@ -111,6 +118,11 @@ void AddServerOptions(CLI::App& app, ClientOptions& options) {
       ->capture_default_str();
   AddDurationOption(app, "--keepalive", options.keepalive,
                     "interval of pings to a silent server, at least 10s;\ndefault: no pings")
+      ->check([](const std::string& text) {
+        ClientOptions options;
+        options.keepalive = *ParsePositiveDuration(text);  // an earlier check has validated the text
+        return std::string(options.Validate().message());
+      })
       ->default_str("");
   AddSecurity(app, options);
 }
@@ -118,6 +130,7 @@ void AddServerOptions(CLI::App& app, ClientOptions& options) {
 void AddAdminOption(CLI::App& app, std::string& address) {
   app.add_option("--admin", address, "host:port or unix:PATH of vitrine-server --admin; also\n$VITRINE_ADMIN")
       ->envname("VITRINE_ADMIN")
+      ->check(Checked(ParseAddress))
       ->type_name("ADDRESS");
 }
 
@@ -199,6 +212,10 @@ void AddRequestOptions(CLI::App& app, ClientOptions& options, std::optional<v1::
 
 int FailWithHint(const absl::Status& status, const ClientOptions& options, absl::string_view server,
                  absl::string_view flag) {
+  // What is wrong without a server is wrong in the flags and their variables.
+  if (!options.Validate().ok() || absl::IsInvalidArgument(TokenOf(options).status())) {
+    return Fail("vitrine", WrongCommandLine(status));
+  }
   const bool proxied = status.message().find(" through the proxy ") != absl::string_view::npos;
   const bool unreachable =
       !proxied && absl::IsUnavailable(status) && status.message().find(options.address) != absl::string_view::npos;

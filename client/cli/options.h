@@ -52,7 +52,10 @@ CLI::Validator Checked(Parse parse) {
   return CLI::Validator(
       [parse](std::string& text) {
         const auto parsed = parse(text);
-        return parsed.ok() ? std::string() : std::string(parsed.status().message());
+        if constexpr (std::is_same_v<decltype(parsed), const absl::Status>)
+          return std::string(parsed.message());
+        else
+          return parsed.ok() ? std::string() : std::string(parsed.status().message());
       },
       "");
 }
@@ -64,7 +67,7 @@ CLI::Validator OneOf(const std::vector<std::string>& words);
 std::shared_ptr<CLI::Formatter> ShortHelp();
 
 // Prints the error on stderr. If no server answers, adds a hint: start `server` there, or name another with `flag`.
-// Returns kExitFailure.
+// Returns kExitFailure, or kExitUsage if the options contradict each other.
 int FailWithHint(const absl::Status& status, const ClientOptions& options, absl::string_view server = "vitrine-server",
                  absl::string_view flag = "--server");
 

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "client/cli/command.h"
+#include "client/cli/options.h"
 #include "client/commands/token_command.h"
 #include "common/command_line/command_line.h"
 
@@ -30,7 +31,10 @@ ClientCommand AddToken(CLI::App& app) {
   token->require_subcommand(1);
   token->footer(kTokenExamples);
   CLI::App* make = token->add_subcommand("new", "Create a token, append its hash to a file, print it.");
-  make->add_option("NAME", command->name, "name of the token's owner in the policy")->required()->type_name("");
+  make->add_option("NAME", command->name, "name of the token's owner in the policy")
+      ->required()
+      ->check(Checked(CheckTokenName))
+      ->type_name("");
   make->add_option("--out", command->out, "file of vitrine-server --tokens; a line is appended")
       ->required()
       ->type_name("FILE");

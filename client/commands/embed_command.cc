@@ -198,10 +198,6 @@ class Embedding {
 }  // namespace
 
 absl::StatusOr<int> RunEmbed(const EmbedCommand& command, std::ostream& out, std::ostream& errors) {
-  if (command.output.empty() && command.format == Format::kTable) {
-    return absl::InvalidArgumentError(
-        "no output was given; name a .npy file or a folder with --out, or give --format json");
-  }
   ASSIGN_OR_RETURN(const FoundImages found, FindImages(command.paths, command.search));
   const std::vector<std::string>& paths = found.paths;
   if (!found.passed_over.empty()) errors << "vitrine: skipped: " << Printable(found.passed_over) << std::endl;

@@ -156,10 +156,6 @@ absl::StatusOr<std::shared_ptr<grpc::Channel>> ChannelTo(const std::string& targ
                                                          grpc::ChannelArguments arguments,
                                                          std::shared_ptr<BearerToken> token) {
   ASSIGN_OR_RETURN(const ServerAddress address, ParseAddress(options.address));
-  if (!address.hosts.empty() && options.tls.has_value() && options.tls->server_name.empty()) {
-    return absl::InvalidArgumentError(
-        "several servers over TLS need one name that is in all their certificates: the server name of the TLS options");
-  }
   std::shared_ptr<grpc::ChannelCredentials> credentials = grpc::InsecureChannelCredentials();
   if (options.tls.has_value()) {
     ASSIGN_OR_RETURN(credentials, TlsCredentials(*options.tls));

@@ -60,7 +60,12 @@ absl::StatusOr<Response> Call(const ClientOptions& options, Servers& servers, Me
 }  // namespace
 
 absl::Status ClientOptions::Validate() const {
-  RETURN_IF_ERROR(ParseAddress(address).status());
+  ASSIGN_OR_RETURN(const ServerAddress parsed, ParseAddress(address));
+  if (!parsed.hosts.empty() && tls.has_value() && tls->server_name.empty()) {
+    return absl::InvalidArgumentError(
+        "several servers over TLS need one name that is in all their certificates: the server name of the TLS options "
+        "(--tls-server-name)");
+  }
   if (deadline <= absl::ZeroDuration() || connect_timeout <= absl::ZeroDuration()) {
     return absl::InvalidArgumentError("deadline and connect_timeout must be positive");
   }

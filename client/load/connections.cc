@@ -31,6 +31,7 @@ grpc::ChannelArguments Arguments() {
 }  // namespace
 
 absl::StatusOr<LoadConnections> OpenConnections(const ClientOptions& options, int count) {
+  RETURN_IF_ERROR(options.Validate());
   LoadConnections connections;
   for (int i = 0; i < count; ++i) {
     ASSIGN_OR_RETURN(std::shared_ptr<Servers> servers, Servers::Open(options, Arguments()));

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "common/data/dataset.h"
 
+#include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -11,6 +13,7 @@
 #include "common/data/formats/stl10.h"
 #include "common/data/formats/tiny_imagenet.h"
 #include "common/data/formats/webdataset.h"
+#include "common/status_macros.h"
 
 namespace vitrine {
 namespace {
@@ -57,6 +60,17 @@ constexpr Format kFormats[] = {
      [](std::string_view path, Split split) { return OpenCsv(path, split); }},
 };
 
+// Returns the format and the path of FORMAT:PATH; the path is empty if there is none.
+std::pair<std::string_view, std::string_view> SplitSpec(std::string_view spec) {
+  const size_t colon = spec.find(':');
+  return {spec.substr(0, colon), colon == std::string_view::npos ? "" : spec.substr(colon + 1)};
+}
+
+const Format* FindFormat(std::string_view name) {
+  const auto* const found = std::ranges::find(kFormats, name, &Format::name);
+  return found == std::end(kFormats) ? nullptr : found;
+}
+
 }  // namespace
 
 std::string DatasetFormats() {
@@ -69,23 +83,25 @@ std::string DatasetFormats() {
   return text;
 }
 
-absl::StatusOr<std::unique_ptr<Dataset>> OpenDataset(std::string_view spec, Split split) {
-  const size_t colon = spec.find(':');
-  const std::string name(spec.substr(0, colon));
-  const std::string_view path = colon == std::string_view::npos ? "" : spec.substr(colon + 1);
+absl::Status CheckDatasetSpec(std::string_view spec) {
+  const auto [name, path] = SplitSpec(spec);
   if (path.empty()) {
     return absl::InvalidArgumentError(
         absl::StrCat("\"", std::string(spec), "\" is no data set; write FORMAT:PATH, one of\n", DatasetFormats()));
   }
-  for (const Format& format : kFormats) {
-    if (format.name != name) continue;
-    Opened opened = format.open(path, split);
-    if (!absl::IsNotFound(opened.status())) return opened;
-    return absl::NotFoundError(
-        absl::StrCat(opened.status().message(), "\n", name, ":", format.path, " needs ", format.layout));
-  }
+  if (FindFormat(name) != nullptr) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      absl::StrCat("\"", name, "\" is no data set format; the formats are\n", DatasetFormats()));
+      absl::StrCat("\"", std::string(name), "\" is no data set format; the formats are\n", DatasetFormats()));
+}
+
+absl::StatusOr<std::unique_ptr<Dataset>> OpenDataset(std::string_view spec, Split split) {
+  RETURN_IF_ERROR(CheckDatasetSpec(spec));
+  const auto [name, path] = SplitSpec(spec);
+  const Format& format = *FindFormat(name);
+  Opened opened = format.open(path, split);
+  if (!absl::IsNotFound(opened.status())) return opened;
+  return absl::NotFoundError(
+      absl::StrCat(opened.status().message(), "\n", std::string(name), ":", format.path, " needs ", format.layout));
 }
 
 bool SameImages(const Dataset& a, const Dataset& b) {

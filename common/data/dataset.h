@@ -54,6 +54,10 @@ enum class Split { kTrain, kTest };
 // images when they are read. NOT_FOUND or INVALID_ARGUMENT names the expected files and the path.
 absl::StatusOr<std::unique_ptr<Dataset>> OpenDataset(std::string_view spec, Split split);
 
+// Checks that `spec` has the form FORMAT:PATH and a known format, without opening the path. INVALID_ARGUMENT lists the
+// formats.
+absl::Status CheckDatasetSpec(std::string_view spec);
+
 // Returns one line per format for --help: "  mnist:DIR  required files".
 std::string DatasetFormats();
 

@@ -4,10 +4,15 @@
 #include <algorithm>
 #include <functional>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "common/command_line/command_line.h"
+#include "common/data/dataset.h"
+#include "common/status_macros.h"
+#include "models/repository/repository.h"
+#include "models/repository/selection.h"
 #include "models/tool/describe/describe.h"
 #include "models/tool/describe/gpu_bound.h"
 #include "models/tool/describe/zoo.h"
@@ -15,6 +20,7 @@
 #include "models/tool/publish/against/against.h"
 #include "models/tool/publish/commands.h"
 #include "models/tool/publish/create.h"
+#include "models/zoo.h"
 
 namespace vitrine {
 namespace {
@@ -73,6 +79,29 @@ struct Flags {
     return format == "json" ? OutputFormat::kJson : format == "csv" ? OutputFormat::kCsv : OutputFormat::kTable;
   }
 };
+
+template <typename Check>
+std::function<std::string(const std::string&)> FaultOf(Check check) {
+  return [check](const std::string& text) -> std::string {
+    const auto checked = check(text);
+    if constexpr (std::is_same_v<decltype(checked), const absl::Status>)
+      return std::string(checked.message());
+    else
+      return checked.ok() ? "" : std::string(checked.status().message());
+  };
+}
+
+// Adds the checks of what several commands name alike, so that a wrong name is a usage error.
+void AddChecks(CLI::App& command) {
+  const std::pair<const char*, std::function<std::string(const std::string&)>> checks[] = {
+      {"MODEL[@VERSION]", FaultOf(ParseSelection)},
+      {"NAME", FaultOf(ValidateModelName)},
+      {"--variant", FaultOf(FindVariant)},
+      {"--data", FaultOf(CheckDatasetSpec)}};
+  for (const auto& [name, check] : checks) {
+    if (CLI::Option* option = command.get_option_no_throw(name); option != nullptr) option->check(check);
+  }
+}
 
 // A subcommand and its action after parsing.
 struct Command {
@@ -149,6 +178,9 @@ Command AddDescribe(CLI::App& app, Flags& flags) {
   return {describe, [&flags] {
             flags.describe.format = flags.output();
             if (!flags.describe.device.empty()) flags.describe.measure = false;
+            if (flags.describe.repository.empty()) {
+              RETURN_IF_ERROR(WrongCommandLine(FindVariant(flags.describe.model)).status());
+            }
             return DescribeCommand(flags.describe);
           }};
 }
@@ -278,6 +310,7 @@ int Main(int argc, char** argv) {
   for (const auto add : {AddZoo, AddDescribe, AddInit, AddCreate, AddImport, AddExport, AddQuantize, AddCalibrate,
                          AddList, AddShow, AddVerify, AddPublish, AddRemove, AddPrune}) {
     commands.push_back(add(app, flags));
+    AddChecks(*commands.back().app);
   }
   const std::vector<RenamedWord> renamed = {
       {"describe", "--plot", "--out DIR, with roofline.svg in it"},

@@ -5,6 +5,7 @@
 
 #include <regex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -76,7 +77,6 @@ TEST_F(ProgramPages, BashCompletesCommandsFlagsAndWords) {
   EXPECT_THAT(Complete({"vitrine-server", "--repos"}), ElementsAre("--repository"));
 }
 
-TEST_F(ProgramPages, ZshTakesTheScript) {
 TEST_F(ProgramPages, APageThatIsLostIsAnError) {
   for (const std::string program : kPrograms) {
     const Ran ran = Shell(folder_, absl::StrCat(VITRINE_BIN "/", program, " --manual-page >/dev/full"));
@@ -85,6 +85,7 @@ TEST_F(ProgramPages, APageThatIsLostIsAnError) {
   }
 }
 
+TEST_F(ProgramPages, ZshTakesTheScript) {
   if (!Has("zsh")) GTEST_SKIP() << "there is no zsh";
   for (const std::string program : kPrograms) {
     const Ran ran = Shell(folder_, absl::StrCat("zsh -fc 'autoload -U compinit; compinit -u -D; source ./", program,
@@ -117,6 +118,23 @@ TEST_F(ProgramPages, TheManualIsSetWithoutAWarning) {
     EXPECT_THAT(ran.out, HasSubstr("SYNOPSIS"));
     EXPECT_THAT(ran.out, testing::Not(HasSubstr("\\")));
   }
+}
+
+TEST(VitrineRepo, AWrongNameIsAWrongCommandLine) {
+  const ScratchFolder folder;
+  for (const auto& [words, said] : std::vector<std::pair<std::string, std::string>>{
+           {"describe nosuch", "no variant is named"},
+           {"create staging m --variant nosuch", "--variant: no variant is named"},
+           {"create staging 'a b' --variant vit-ti16", "NAME: \"a b\" is not a model name"},
+           {"show staging m@x", "the version after \"@\" must be a positive integer"},
+           {"quantize staging m --precision int8 --data none", "--data: \"none\" is no data set"},
+           {"quantize staging m --precision int8 --data none:x", "--data: \"none\" is no data set format"}}) {
+    const Ran ran = Shell(folder, VITRINE_BIN "/vitrine-repo " + words);
+    EXPECT_EQ(ran.exit_code, 2) << words;
+    EXPECT_THAT(ran.errors, HasSubstr(said)) << words;
+  }
+  EXPECT_EQ(Shell(folder, VITRINE_BIN "/vitrine-repo show staging m").exit_code, 1)
+      << "there is none, which is no usage";
 }
 
 }  // namespace

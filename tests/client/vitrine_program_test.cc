@@ -165,41 +165,41 @@ TEST_F(VitrineProgram, ExitsWithOneForWhatFailedAndTwoForAWrongCommand) {
   EXPECT_THAT(some.out, HasSubstr("in/a.png"));
   EXPECT_THAT(some.errors, HasSubstr("vitrine: in/cut.png: "));
   EXPECT_THAT(some.errors, HasSubstr("vitrine: none*.png: no file matches this pattern"));
-  for (const char* wrong :
+  for (const char* command :
        {"classify", "classify -0 a.png", "classify a.png --deadline 5", "classify a.png --max-attempts 0",
-        "classify a.png --side-by-side", "classify a.png --out o --side-by-side --sheet", "models --max-in-flight 3"}) {
-    EXPECT_EQ(Shell(folder_, kVitrine + wrong).exit_code, 2) << wrong;
+        "classify a.png --side-by-side", "classify a.png --out o --side-by-side --sheet", "models --max-in-flight 3",
+        "models watch kv-pos-mnist@stable", "embed a.png", "eval --data none --out o", "eval --data none:x --out o",
+        "token new 'a b' --out o", "health --server a", "bench --server a", "eval --server a --data mnist:x --out o",
+        "admin serving --admin a"}) {
+    EXPECT_EQ(Shell(folder_, kVitrine + command).exit_code, 2) << command;
   }
-  const auto refused = [&](const std::string& flags) {
+  for (const char* command : {"VITRINE_SERVER=a vitrine models", "VITRINE_ADMIN=a vitrine admin serving"}) {
+    EXPECT_EQ(Shell(folder_, "PATH=" VITRINE_BIN ":$PATH " + std::string(command)).exit_code, 2) << command;
+  }
+  const auto refused = [&](const std::string& flags, int code = 1) {
     const Ran ran = Shell(folder_, kVitrine + "models " + flags);
-    EXPECT_EQ(ran.exit_code, 1) << flags;
+    EXPECT_EQ(ran.exit_code, code) << flags;
     return ran.errors;
   };
+  const auto wrong = [&](const std::string& flags) { return refused(flags, 2); };
   EXPECT_THAT(Shell(folder_, kVitrine + "admin serving --admin unix:nowhere").errors,
               HasSubstr("start vitrine-server with --admin there or give"));
-  EXPECT_EQ(refused("--server gpu-box"),
-            "vitrine: the server's address \"gpu-box\" has no port; give host:port, as in "
-            "gpu-box:8500 or [::1]:8500\n");
+  EXPECT_EQ(wrong("--server gpu-box"),
+            "vitrine: --server: the server's address \"gpu-box\" has no port; give host:port, as in "
+            "gpu-box:8500 or [::1]:8500\nRun with --help for more information.\n");
+  EXPECT_THAT(wrong("--tls --server a.test:1,b.test:1"), HasSubstr("--tls-server-name"));
   EXPECT_EQ(refused("--tls-ca none.pem" + at_), "vitrine: none.pem: no such file or directory\n");
   EXPECT_THAT(refused("--tls" + at_), HasSubstr(": it does not speak TLS"));
-  EXPECT_THAT(refused("--tls-cert a.pem" + at_), HasSubstr("must be given together"));
-  EXPECT_THAT(refused("--keepalive 1s" + at_), HasSubstr("at least 10s"));
+  EXPECT_THAT(wrong("--tls-cert a.pem" + at_), HasSubstr("--tls-cert requires --tls-key"));
+  EXPECT_THAT(wrong("--tls-key a.pem" + at_), HasSubstr("--tls-key requires --tls-cert"));
+  EXPECT_THAT(wrong("--keepalive 1s" + at_), HasSubstr("vitrine: --keepalive: "));
+  EXPECT_THAT(wrong("--keepalive 1s" + at_), HasSubstr("at least 10s"));
   folder_.Write("token", "secret");
-  EXPECT_THAT(refused("--token-file token --server 192.0.2.1:1"), HasSubstr("unencrypted; use TLS"));
+  EXPECT_THAT(wrong("--token-file token --server 192.0.2.1:1"), HasSubstr("unencrypted; use TLS"));
   EXPECT_THAT(refused("--server unix:nowhere"), HasSubstr("there is no such socket; start vitrine-server there"));
   ExpectSuccess("VITRINE_TOKEN_FILE=token " + kVitrine + "models" + at_);
 }
 
-TEST_F(VitrineProgram, SaysWhatWasMeant) {
-  const auto said = [&](const std::string& words) {
-    const Ran ran = Shell(folder_, kVitrine + words);
-    EXPECT_EQ(ran.exit_code, 2) << words;
-    return ran.errors.substr(0, ran.errors.find('\n'));
-  };
-  EXPECT_EQ(said("clasify in/a.png"), "vitrine: there is no command clasify; did you mean classify?");
-  EXPECT_EQ(said("admin rollbak x"), "vitrine: there is no command rollbak; did you mean rollback?");
-  EXPECT_EQ(said("eval comprae a b"), "vitrine: there is no command comprae; did you mean compare?");
-  EXPECT_THAT(said("dance"),
 TEST_F(VitrineProgram, FailsIfItsOutputIsLost) {
   const std::string lost = "vitrine: the standard output cannot be written";
   for (const std::string& command : {"models" + at_, "models watch" + at_, "health" + at_, "classify in/a.png" + at_,
@@ -216,6 +216,16 @@ TEST_F(VitrineProgram, FailsIfItsOutputIsLost) {
   EXPECT_EQ(folder_.Read("tokens"), "# callers\n");
 }
 
+TEST_F(VitrineProgram, SaysWhatWasMeant) {
+  const auto said = [&](const std::string& words) {
+    const Ran ran = Shell(folder_, kVitrine + words);
+    EXPECT_EQ(ran.exit_code, 2) << words;
+    return ran.errors.substr(0, ran.errors.find('\n'));
+  };
+  EXPECT_EQ(said("clasify in/a.png"), "vitrine: there is no command clasify; did you mean classify?");
+  EXPECT_EQ(said("admin rollbak x"), "vitrine: there is no command rollbak; did you mean rollback?");
+  EXPECT_EQ(said("eval comprae a b"), "vitrine: there is no command comprae; did you mean compare?");
+  EXPECT_THAT(said("dance"),
               StartsWith("vitrine: there is no command dance; there are classify, embed, models, admin"));
   EXPECT_EQ(said("classify in/a.png --modle x"), "vitrine: there is no flag --modle; did you mean --model?");
   EXPECT_EQ(said("eval --dta=x"), "vitrine: there is no flag --dta; did you mean --data?")
@@ -253,12 +263,12 @@ TEST_F(VitrineProgram, FailsIfItsOutputIsLost) {
 }
 
 TEST_F(VitrineProgram, SaysWhatIsNoAddressNoImageAndNoPort) {
-  const auto refused = [&](const std::string& words) {
+  const auto refused = [&](const std::string& words, int code = 1) {
     const Ran ran = Shell(folder_, kVitrine + words);
-    EXPECT_EQ(ran.exit_code, 1) << words;
+    EXPECT_EQ(ran.exit_code, code) << words;
     return ran.errors;
   };
-  EXPECT_THAT(refused("models --server http://" + server_.address()),
+  EXPECT_THAT(refused("models --server http://" + server_.address(), 2),
               HasSubstr("is a URL; give its host and port, as in " + server_.address()));
   EXPECT_THAT(refused("classify https://example.org/cat.jpg" + at_),
               HasSubstr("this is a URL, but images are read from files"));
@@ -269,6 +279,14 @@ TEST_F(VitrineProgram, SaysWhatIsNoAddressNoImageAndNoPort) {
   const std::string log = folder_.Read("server.log");
   ASSERT_TRUE(std::regex_search(log, metrics, std::regex("listening on (\\S+) \\(HTTP")));
   EXPECT_THAT(refused("models --server " + std::string(metrics[1])), HasSubstr("does not speak gRPC"));
+  EXPECT_THAT(refused("admin serving --admin " + std::string(metrics[1])), HasSubstr("that of --admin"));
+  std::smatch admin;
+  ASSERT_TRUE(std::regex_search(log, admin, std::regex("listening on (\\S+) \\(gRPC: admin")));
+  for (const char* command : {"models", "health", "classify in/a.png", "bench --duration 1s"}) {
+    EXPECT_THAT(refused(command + (" --server " + std::string(admin[1]))),
+                HasSubstr("that of vitrine-server --admin or --health-listen, not the one for clients"))
+        << command;
+  }
   const Ran web = Shell(folder_,
                         "python3 -c 'import http.server, os\n"
                         "s = http.server.HTTPServer((\"127.0.0.1\", 0), http.server.SimpleHTTPRequestHandler)\n"
@@ -279,14 +297,6 @@ TEST_F(VitrineProgram, SaysWhatIsNoAddressNoImageAndNoPort) {
 }
 
 // Runs against a server whose policy lets the token classify and do nothing else.
-  EXPECT_THAT(refused("admin serving --admin " + std::string(metrics[1])), HasSubstr("that of --admin"));
-  std::smatch admin;
-  ASSERT_TRUE(std::regex_search(log, admin, std::regex("listening on (\\S+) \\(gRPC: admin")));
-  for (const char* command : {"models", "health", "classify in/a.png", "bench --duration 1s"}) {
-    EXPECT_THAT(refused(command + (" --server " + std::string(admin[1]))),
-                HasSubstr("that of vitrine-server --admin or --health-listen, not the one for clients"))
-        << command;
-  }
 TEST(VitrineProgramOfACaller, WhoMayOnlyClassifyCan) {
   const ScratchFolder folder;
   folder.Write("token", std::string(48, 'a'));

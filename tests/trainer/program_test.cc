@@ -193,7 +193,17 @@ TEST_F(Program, RefusesWithASentence) {
     EXPECT_EQ(renamed.exit_code, 2) << old;
     EXPECT_THAT(renamed.output, HasSubstr(" is now --out\n")) << old;
   }
+  for (const std::string wrong :
+       {"run kv-mnist --data x --metrics nowhere", "run kv-mnist --data x --metrics a:99999",
+        "run kv-mnist --name 'a b'", "run kv-mnist --data x --start nosuch", "run task-copy --publish x",
+        "augment task-copy --data x", "evaluate --repository x --model m@x --data mnist:x",
+        "evaluate --repository x --model m --data nosuch",
+        "evaluate --repository x --model m --data mnist:x --resolutions x",
+        "evaluate --repository x --model m --data mnist:x --resolutions 28,32 --out p.csv"}) {
+    EXPECT_EQ(Trainer(wrong).exit_code, 2) << wrong;
+  }
   EXPECT_EQ(Trainer("").exit_code, 2);
+  EXPECT_EQ(Trainer("list >/dev/full").exit_code, 1);
   EXPECT_EQ(Trainer("run --help").exit_code, 0);
 }
 
@@ -203,7 +213,6 @@ TEST_F(Program, ListsAndPrints) {
   EXPECT_THAT(list.output, HasSubstr("eit-mini-cifar10"));
   EXPECT_THAT(list.output, HasSubstr("eit34-mini-cifar10"));
   const Outcome printed = Trainer("print eit-mini-cifar10 --set optimizer.lr=0.5");
-  EXPECT_EQ(Trainer("list >/dev/full").exit_code, 1);
   EXPECT_EQ(printed.exit_code, 0);
   EXPECT_THAT(printed.output, HasSubstr("lr: 0.5"));
 }

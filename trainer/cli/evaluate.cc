@@ -15,6 +15,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
 #include "common/charts/html/data_table.h"
+#include "common/command_line/command_line.h"
 #include "common/command_line/interrupt.h"
 #include "common/data/dataset.h"
 #include "common/data/label_map.h"
@@ -37,7 +38,8 @@ absl::StatusOr<VersionId> ChooseVersion(const EvaluateFlags& flags) {
   if (!number.empty()) {
     VersionId id{model, 0};
     if (absl::SimpleAtoi(number, &id.version) && id.version > 0) return id;
-    return absl::InvalidArgumentError(absl::StrCat("--model ", flags.model, ": the version must be a positive number"));
+    return WrongCommandLine(
+        absl::InvalidArgumentError(absl::StrCat("--model ", flags.model, ": the version must be a positive number")));
   }
   ASSIGN_OR_RETURN(const std::vector<VersionId> versions, ListVersions(flags.repository));
   VersionId newest;
@@ -94,9 +96,26 @@ absl::StatusOr<std::unique_ptr<Dataset>> WithClassesOf(const std::vector<std::st
       absl::StrCat(mismatch, ": the model has no class \"", match->unknown.front(), "\""));
 }
 
+// Returns the sizes of --resolutions; nullopt is each image's own size.
+absl::StatusOr<std::vector<std::optional<Size>>> SizesOf(const EvaluateFlags& flags) {
+  std::vector<std::optional<Size>> sizes;
+  for (size_t first = 0; first < flags.resolutions.size();) {
+    const size_t comma = std::min(flags.resolutions.find(',', first), flags.resolutions.size());
+    ASSIGN_OR_RETURN(const Size size, ParseSize(flags.resolutions.substr(first, comma - first)));
+    sizes.push_back(size);
+    first = comma + 1;
+  }
+  if (sizes.empty()) sizes.push_back(std::nullopt);
+  if (!flags.predictions.empty() && sizes.size() > 1) {
+    return absl::InvalidArgumentError("--out needs exactly one of the --resolutions");
+  }
+  return sizes;
+}
+
 }  // namespace
 
 absl::Status EvaluateModel(const EvaluateFlags& flags) {
+  ASSIGN_OR_RETURN(const std::vector<std::optional<Size>> sizes, WrongCommandLine(SizesOf(flags)));
   ASSIGN_OR_RETURN(const VersionId id, ChooseVersion(flags));
   ASSIGN_OR_RETURN(const StoredVersion version, ReadVersion(flags.repository, id));
   ASSIGN_OR_RETURN(const std::unique_ptr<Model> model, BuildModel(version));
@@ -111,17 +130,6 @@ absl::Status EvaluateModel(const EvaluateFlags& flags) {
                                          absl::StrCat(flags.data, " has other classes than ", id.model)));
   }
   SetComputeThreads(1);  // each batch has its own thread
-  std::vector<std::optional<Size>> sizes;
-  for (size_t first = 0; first < flags.resolutions.size();) {
-    const size_t comma = std::min(flags.resolutions.find(',', first), flags.resolutions.size());
-    ASSIGN_OR_RETURN(const Size size, ParseSize(flags.resolutions.substr(first, comma - first)));
-    sizes.push_back(size);
-    first = comma + 1;
-  }
-  if (sizes.empty()) sizes.push_back(std::nullopt);
-  if (!flags.predictions.empty() && sizes.size() > 1) {
-    return absl::InvalidArgumentError("--out needs exactly one of the --resolutions");
-  }
   std::vector<int> predicted;
   if (flags.format == "csv") std::cout << "size,top1,loss,images\n";
   for (const std::optional<Size>& size : sizes) {
@@ -139,7 +147,9 @@ void AddEvaluate(CLI::App& app, EvaluateFlags& flags) {
   CLI::App& evaluate = *app.add_subcommand("evaluate", "Measure a published model on a test split");
   evaluate.add_option("--repository", flags.repository, "Repository of the model")->required();
   evaluate.add_option("--model", flags.model, "NAME or NAME@VERSION; without a version: the newest")->required();
-  evaluate.add_option("--data", flags.data, "Data set as FORMAT:PATH. Formats:\n" + DatasetFormats())->required();
+  evaluate.add_option("--data", flags.data, "Data set as FORMAT:PATH. Formats:\n" + DatasetFormats())
+      ->required()
+      ->check([](const std::string& spec) { return std::string(CheckDatasetSpec(spec).message()); });
   evaluate.add_option("--resolutions", flags.resolutions,
                       "Input sizes, for instance 24,32,40x24; default: each image's own size");
   evaluate.add_option("--out", flags.predictions, "CSV file for each image's name, label and predicted class");

@@ -60,8 +60,8 @@ absl::Status Print(const RecipeFlags& flags) {
 absl::Status DrawAugmentation(const RecipeFlags& flags) {
   ASSIGN_OR_RETURN(const v1::Recipe recipe, WrongCommandLine(ReadRecipe(flags.recipe, flags.overrides)));
   if (recipe.has_sequence()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(recipe.name(), " learns from sequences, which are not augmented; choose a recipe for images"));
+    return WrongCommandLine(absl::InvalidArgumentError(
+        absl::StrCat(recipe.name(), " learns from sequences, which are not augmented; choose a recipe for images")));
   }
   ASSIGN_OR_RETURN(const std::string data, WrongCommandLine(CompleteData(recipe, flags.data)));
   ASSIGN_OR_RETURN(std::unique_ptr<Dataset> opened, OpenDataset(data, Split::kTrain));

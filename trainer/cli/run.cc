@@ -134,13 +134,14 @@ absl::Status LogSkippedData(const v1::Recipe& recipe, const Experiment& experime
 absl::StatusOr<Experiment> OpenExperiment(const RunFlags& flags, Progress& progress) {
   Experiment experiment;
   ASSIGN_OR_RETURN(experiment.recipe, WrongCommandLine(ReadRecipe(flags.recipe, flags.overrides)));
-  RETURN_IF_ERROR(PinVersions(experiment.recipe));
+  const absl::Status pinned = PinVersions(experiment.recipe);
+  if (!pinned.ok()) return absl::IsInvalidArgument(pinned) ? WrongCommandLine(pinned) : pinned;
   const v1::Recipe& recipe = experiment.recipe;
   if (recipe.has_sequence()) {
     if (!flags.publish.empty()) {
-      return absl::InvalidArgumentError(
+      return WrongCommandLine(absl::InvalidArgumentError(
           absl::StrCat("--publish: vitrine-server serves classifiers of images; \"", recipe.name(),
-                       "\" trains a model of sequences; its weights stay in the work folder"));
+                       "\" trains a model of sequences; its weights stay in the work folder")));
     }
     experiment.data = flags.data;
     ASSIGN_OR_RETURN(experiment.task, MakeSequenceTask(recipe, flags.data));
@@ -309,7 +310,6 @@ absl::Status RunRecipe(RunFlags flags) {
   const bool leads = group->rank() == 0;
   // torchrun restarts all processes after it lost one.
   if (rendezvous && rendezvous->restarts > 0) flags.resume = true;
-
   TrainOptions options;
   options.work_dir = flags.work;
   options.resume = flags.resume;
@@ -368,10 +368,12 @@ void AddRunFlags(CLI::App& run, RunFlags& flags) {
                  "Write the state every N steps, and after each epoch; default: only after each epoch")
       ->check(CLI::NonNegativeNumber);
   run.add_flag("--no-cache", flags.no_cache, "Decode each image when it is used, instead of keeping all in memory");
-  run.add_option("--metrics", flags.metrics, "HOST:PORT for Prometheus: /metrics and /healthz; default: none");
+  run.add_option("--metrics", flags.metrics, "HOST:PORT for Prometheus: /metrics and /healthz; default: none")
+      ->check([](const std::string& address) { return std::string(CheckMetricsAddress(address).message()); });
   run.add_flag("--no-report", flags.no_report, "Do not write report.html at the end");
   run.add_option("--publish", flags.publish, "Repository to publish in; created if missing or empty");
-  run.add_option("--name", flags.name, "Name to publish under; default: the recipe's");
+  run.add_option("--name", flags.name, "Name to publish under; default: the recipe's")
+      ->check([](const std::string& name) { return std::string(ValidateModelName(name).message()); });
   run.add_option("--golden", flags.golden,
                  "Golden inputs of the version: test (default), images of the test split, which the version then "
                  "contains; or synthetic, patterns")

@@ -13,17 +13,6 @@
 namespace vitrine {
 namespace {
 
-absl::Status CheckAddress(const std::string& address) {
-  const size_t colon = address.rfind(':');
-  int port = 0;
-  if (colon == std::string::npos || colon == 0 || !absl::SimpleAtoi(address.substr(colon + 1), &port) || port < 0 ||
-      port > 65535) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("\"", address, "\" is not an address for --metrics; give HOST:PORT, for instance 127.0.0.1:9400"));
-  }
-  return absl::OkStatus();
-}
-
 HttpResponse Health(const TrainingMetrics& metrics, absl::Duration stalled_after) {
   const absl::Duration silent = absl::Now() - metrics.last_sign();
   if (silent <= stalled_after) return {.type = kPlainText, .body = "ok\n"};
@@ -44,9 +33,20 @@ HttpResponse Page(const TrainingMetrics& metrics, absl::Duration stalled_after, 
 
 }  // namespace
 
+absl::Status CheckMetricsAddress(const std::string& address) {
+  const size_t colon = address.rfind(':');
+  int port = 0;
+  if (colon == std::string::npos || colon == 0 || !absl::SimpleAtoi(address.substr(colon + 1), &port) || port < 0 ||
+      port > 65535) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("\"", address, "\" is not an address for --metrics; give HOST:PORT, for instance 127.0.0.1:9400"));
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<std::unique_ptr<MetricsEndpoint>> MetricsEndpoint::Start(const Options& options,
                                                                         const TrainingMetrics& metrics) {
-  RETURN_IF_ERROR(CheckAddress(options.address));
+  RETURN_IF_ERROR(CheckMetricsAddress(options.address));
   const HttpServerOptions http = {.listen = options.address,
                                   .purpose = "metrics",
                                   .threads = 2,

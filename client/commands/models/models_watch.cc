@@ -109,10 +109,6 @@ class Teller {
 }  // namespace
 
 absl::Status WatchModels(const WatchCommand& command, std::ostream& out, std::ostream& errors) {
-  if (!command.model.label.empty()) {
-    return absl::InvalidArgumentError(
-        "watch takes NAME or NAME@VERSION; a label moves from version to version, see vitrine models");
-  }
   ClientOptions options = command.client;
   if (options.keepalive == absl::ZeroDuration()) options.keepalive = kKeepalive;
   options.retry.max_attempts = 1;  // WatchModels itself retries
