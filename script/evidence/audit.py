@@ -8,6 +8,7 @@ import judge
 import library
 import notebooks
 import runs
+import sweeps
 import transcription
 import words
 from records import ROOT, Broken
@@ -109,7 +110,9 @@ def pairs(entry, grid, axes):
 def results(found):
     complaints = []
     for name, entry in found.runs.items():
-        complaints += runs.incomplete(found.experiments[name], entry)
+        complaints += runs.misplaced(found.experiments[name], entry)
+        if entry.origin.command != sweeps.command(found.experiments[name]):
+            complaints.append(f"{name}: its command is not the experiment's")
         complaints += [f"{name}: the failure of {failure['cell']} has no reason" for failure in entry.origin.failures
                        if not failure.get("reason")]
     return complaints

@@ -55,10 +55,11 @@ def read(folder):
     """Returns everything; raises Broken where data contradict themselves so that nothing can be shown."""
     experiments = records.read_experiments(folder)
     stored, found = outputs.read(folder), runs.read(folder, experiments)
+    complete = {name: entry for name, entry in found.items() if not runs.missing(experiments[name], entry)}
     printed, claims = {}, {}
     for paper in records.PAPERS:
         printed[paper] = records.read_printed(folder, paper)
         listed = records.read_claims(folder, paper)
-        verdicts = judge.decide(listed, experiments, found)
+        verdicts = judge.decide(listed, experiments, complete)
         claims[paper] = [shown(paper, claim, printed[paper], stored, verdicts.get(claim.id, {})) for claim in listed]
     return Library(printed, claims, experiments, stored, found)

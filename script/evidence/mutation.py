@@ -47,7 +47,7 @@ def change_one(path, offset, folder, draw):
 def run(folder, count, seed):
     """Yields `count` changes of digits that the seed draws, each made alone in a temporary copy.
 
-    Data and pages are drawn in turn, first a file and then its digit, so that large files do not hide the small ones.
+    Data, pages and results of runs are drawn in turn, first a file and then its digit, so that large files do not hide the small ones.
     Raises Broken if the audit complains before any change, for then its complaints would prove nothing.
     """
     draw = random.Random(seed)
@@ -59,9 +59,11 @@ def run(folder, count, seed):
             raise Broken(f"nothing was changed, because the audit complains already: {before[0]}")
         places = digits(copy)
         files = sorted({path for path, _ in places})
-        data = [path for path in files if path.relative_to(copy).parts[0] == "data"]
-        pages = [path for path in files if path not in data]
+        results = [path for path in files if path.relative_to(copy).parts[:2] == ("data", "runs")]
+        data = [path for path in files if path.relative_to(copy).parts[0] == "data" and path not in results]
+        pages = [path for path in files if path not in data + results]
+        kinds = [kind for kind in (data, pages, results) if kind]
         for number in range(count):
-            chosen = draw.choice(data if number % 2 == 0 else pages)
+            chosen = draw.choice(kinds[number % len(kinds)])
             path, offset = draw.choice([place for place in places if place[0] == chosen])
             yield change_one(path, offset, copy, draw)

@@ -6,7 +6,7 @@ import sweeps
 import words
 from pages import cell, run_of, table
 from records import PAPERS
-from runs import labels
+from runs import labels, missing
 
 INTRODUCTION = """# What the papers' claims are worth
 
@@ -42,6 +42,7 @@ brought the results. It names an experiment, two sides, a bound and a number of 
 - The level is 5 %, by Holm over all rules of one table or figure of a paper that have runs. An undecided rule says how many pairs
   would show the seen distance from its bound with a probability of 80 %.
 - The number of pairs is fixed before a run and does not grow after looking at results.
+- Results of part of a grid are a piece. A piece is shown with the number of its cells and decides nothing until its grid is complete.
 - A failed or diverged run counts as the worst there is, and is listed.
 
 ## How to check this
@@ -51,8 +52,8 @@ brought the results. It names an experiment, two sides, a bound and a number of 
 | `script/claims build` | makes these pages; `git diff` then shows nothing |
 | `script/claims arithmetic` | every claim that arithmetic decides, recomputed |
 | `script/claims outputs --notebooks DIR` | the authors' figures, read again from a clone of their repository at the commit that is named, and compared |
-| `script/claims audit` | figures stand the same in claims, tables and the zoo; digests; words follow from findings; pages follow from data; grids are complete; rules are older than results |
-| `script/claims audit --mutate 20 --seed N` | 20 changed digits, each in its own copy, give 20 complaints |
+| `script/claims audit` | figures stand the same in claims, tables and the zoo; digests; words follow from findings; pages follow from data; runs are cells of their grids; rules are older than results |
+| `script/claims audit --mutate 20 --seed N` | 20 changed digits of data, pages and results of runs, each in its own copy, give 20 complaints |
 
 ## Where the printed figures come from
 
@@ -69,7 +70,7 @@ this repository. Figures that claims rest on stand twice, in the table and in th
 | data/printed/PAPER.toml | the printed tables |
 | data/outputs/NAME.json | what an author's file holds; `script/claims outputs --notebooks DIR --record` writes it |
 | data/experiments/NAME.toml | a grid: `recipe`, `epochs`, `set`, `axes`, `seeds`, `metric`, `data`, `hours`; or another program's `command`; `needs`: what is missing before it can run; `deviates`: how it differs from the paper |
-| data/runs/NAME.csv, NAME.toml | results of an experiment, and their origin |
+| data/runs/NAME.csv, NAME.toml | results of an experiment, and their origin; `script/claims take NAME WORK` writes both |
 | script/evidence/arithmetic, outputs.py, bundled.py | the functions that decide, named by the claims |
 """
 
@@ -113,7 +114,8 @@ def index(library):
 def experiment_section(experiment, library):
     lines = [f"## {experiment.name}", "", f"Block {experiment.block}: {experiment.title}. {sweeps.size(experiment)} runs, about "
              f"{experiment.hours:g} hours of two cores, scores `{experiment.metric}`"
-             f"{' (lower is better)' if experiment.lower_is_better else ''}.", "", "```", sweeps.command(experiment), "```", ""]
+             f"{' (lower is better)' if experiment.lower_is_better else ''}.", ""]
+    lines += ["```", sweeps.command(experiment), "```", ""]
     axes = [[cell(axis["name"]), cell(axis.get("path", "")), cell(", ".join(labels(axis)))] for axis in experiment.axes]
     lines += table(["axis", "field", "values"], [*axes, ["seed", "seed", ", ".join(map(str, experiment.seeds))]])
     facts = []
@@ -126,7 +128,10 @@ def experiment_section(experiment, library):
     runs = library.runs.get(experiment.name)
     if runs:
         origin = runs.origin
-        facts.append(f"Run on {origin.date}: {len(runs.rows)} results, {len(origin.failures)} failures, {origin.hours:g} hours on "
+        lacking = len(missing(experiment, runs))
+        if lacking:
+            facts.append(f"A piece: {lacking} of {sweeps.size(experiment)} runs are missing, so it decides nothing yet.")
+        facts.append(f"Run on {origin.date}: {len(runs.rows)} results, {len(origin.failures)} failures, {origin.hours:g} hours of two cores on "
                      f"{origin.cpu} with {origin.threads} threads a run, program {origin.program}, data {origin.data_digest or 'generated'}; "
                      f"[results](data/runs/{experiment.name}.csv).")
         facts += [f"Failed: {failure['cell']}: {failure['reason']}." for failure in origin.failures]
@@ -141,10 +146,16 @@ def experiment_section(experiment, library):
 def experiments(library):
     total = sum(experiment.hours for experiment in library.experiments.values())
     lines = ["# Experiments of the claims", "", "Made by `script/claims build` from data/experiments/.", "",
-             "A command that begins with `timeout` is repeated until it exits with 0: a sweep continues. Then copy `report/runs.csv` of the "
-             "work folder to data/runs/NAME.csv and write NAME.toml beside it: sha256, date, command, program, cpu, threads, hours, "
-             f"data_digest, and the failures. All together take about {total:g} hours; blocks 0 to 4, the first being arithmetic, decide most "
-             "claims per hour.", ""]
+             "A command that begins with `timeout` is repeated while it exits with 124: a sweep continues. `$WORK` is a folder of yours, "
+             "`$VITRINE_DATA` that of the data sets; `$VITRINE_DATA/cifar10` has `train/CLASS/*` and `test/CLASS/*`: unpack `cifar10.tar.xz`, "
+             "where you have that. With `--list` a sweep only checks its grid.", "",
+             "| exit code | then |", "|---|---|",
+             "| 0 | `script/claims take NAME $WORK/NAME` |",
+             "| 124 | the same command again; or `script/claims take NAME $WORK/NAME` for a piece, which decides nothing |",
+             "| 1 | runs failed, and the same command tries them again; `script/claims take NAME $WORK/NAME --failed` takes them as failed |", "",
+             "Results of a command that is no sweep are written by hand in the form that `script/claims take` writes: a row for each run, with "
+             "its axes, seed and scores, and their origin.", "",
+             f"All together take about {total:g} hours; blocks 0 to 4, the first being arithmetic, decide most claims per hour.", ""]
     for experiment in sorted(library.experiments.values(), key=lambda found: (found.block, found.name)):
         lines += experiment_section(experiment, library)
     return "\n".join(lines).rstrip("\n") + "\n"

@@ -18,9 +18,9 @@ class Origin:
     date: str
     command: str
     program: str  # digest of the sources that decide results, or revision
-    cpu: str
+    cpu: str  # with its kernels
     threads: int
-    hours: float
+    hours: float  # of two cores
     data_digest: str = ""
     failures: list = dataclasses.field(default_factory=list)  # {cell = "lr=1,seed=2", reason = "..."}
 
@@ -48,6 +48,11 @@ def cell_name(experiment, cell):
     return ",".join(parts + [f"seed={cell[1]}"])
 
 
+def rows_of(content):
+    """Returns the rows of a csv of runs."""
+    return list(csv.DictReader(io.StringIO(content.decode())))
+
+
 def read(folder, experiments):
     """Returns the runs of the experiments that have any, by name."""
     found = {}
@@ -58,20 +63,31 @@ def read(folder, experiments):
         content = path.read_bytes()
         if hashlib.sha256(content).hexdigest() != origin.sha256:
             raise Broken(f"runs/{path.name} does not have the digest of {path.stem}.toml")
-        found[path.stem] = Runs(origin, list(csv.DictReader(io.StringIO(content.decode()))))
+        found[path.stem] = Runs(origin, rows_of(content))
     return found
 
 
-def incomplete(experiment, runs):
-    """Returns complaints about cells that are missing, unknown or twice; a failure that is listed is not missing."""
-    expected = [cell_name(experiment, cell) for cell in cells(experiment)]
-    present = [",".join([f"{axis['name']}={row.get(axis['name'])}" for axis in experiment.axes] + [f"seed={row.get('seed')}"])
-               for row in runs.rows]
-    failed = [failure["cell"] for failure in runs.origin.failures]
-    accounted = present + failed
-    return ([f"{experiment.name}: {name} has neither a result nor a failure" for name in expected if name not in accounted] +
-            [f"{experiment.name}: {name} is no cell of the grid" for name in sorted(set(accounted) - set(expected))] +
-            [f"{experiment.name}: {name} is there twice" for name in sorted({n for n in accounted if accounted.count(n) > 1})])
+def row_name(experiment, row):
+    return ",".join([f"{axis['name']}={row.get(axis['name'])}" for axis in experiment.axes] + [f"seed={row.get('seed')}"])
+
+
+def accounted(experiment, runs):
+    """Returns the names of the cells that have a result or a listed failure."""
+    return [row_name(experiment, row) for row in runs.rows] + [failure["cell"] for failure in runs.origin.failures]
+
+
+def missing(experiment, runs):
+    """Returns the names of cells that have neither a result nor a failure. Runs that lack any are a piece, which decides nothing."""
+    present = set(accounted(experiment, runs))
+    return [name for name in (cell_name(experiment, cell) for cell in cells(experiment)) if name not in present]
+
+
+def misplaced(experiment, runs):
+    """Returns complaints about cells that are unknown or twice."""
+    expected = {cell_name(experiment, cell) for cell in cells(experiment)}
+    present = accounted(experiment, runs)
+    return ([f"{experiment.name}: {name} is no cell of the grid" for name in sorted(set(present) - expected)] +
+            [f"{experiment.name}: {name} is there twice" for name in sorted({n for n in present if present.count(n) > 1})])
 
 
 def select(experiment, runs, wanted, metric, lower_is_better=False):

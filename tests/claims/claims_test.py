@@ -161,13 +161,19 @@ class Runs(Copy):
         self.add_runs("01-digits-small", rows)
         self.assertRegex(self.verdicts()[0].word, r"^undecided here, n needed \d+$")
 
-    def test_must_fill_their_grid(self):
-        rows = digit_rows({"SUB": 1.0, "SWAP": 1.0, "COPY": 1.0})
+    def test_must_fill_their_grid_to_decide(self):
+        rows = digit_rows({"SUB": 1.0, "SWAP": 0.5, "COPY": 1.0})
         self.add_runs("01-digits-small", rows[:-1])
+        self.assertEqual(self.verdicts(), {})
         missing = "task=COPY,attention=KV,seed=3"
-        self.assertIn(f"01-digits-small: {missing} has neither a result nor a failure", self.complaints())
         self.add_runs("01-digits-small", rows[:-1], f'failures = [{{cell = "{missing}", reason = "diverged"}}]\n')
-        self.assertFalse([text for text in self.complaints() if missing in text])
+        self.assertEqual({verdict.word for verdict in self.verdicts().values()}, {"does not hold here"})
+
+    def test_must_be_cells_of_their_grid(self):
+        rows = digit_rows({"SUB": 1.0, "SWAP": 0.5, "COPY": 1.0})
+        self.add_runs("01-digits-small", rows + [rows[-1], rows[-1].replace("COPY", "SORT")])
+        self.assertIn("01-digits-small: task=SORT,attention=KV,seed=3 is no cell of the grid", self.complaints())
+        self.assertIn("01-digits-small: task=COPY,attention=KV,seed=3 is there twice", self.complaints())
 
     def test_that_were_changed_are_noticed(self):
         self.add_runs("01-digits-small", digit_rows({"SUB": 1.0, "SWAP": 1.0, "COPY": 1.0}))

@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reads the work folder of a sweep, finished or not, and makes data/runs/NAME.csv and NAME.toml of it."""
+import dataclasses
+import datetime
+import hashlib
+import json
+import re
+
+import runs
+import sweeps
+from records import Broken
+
+CORES = 2  # the hours of experiments are of two cores
+LONGEST_REASON = 200
+
+
+@dataclasses.dataclass(frozen=True)
+class Work:
+    """What a sweep's work folder holds of an experiment."""
+
+    content: bytes  # of report/runs.csv
+    runs: runs.Runs
+
+
+def folder_of(work, name):
+    """Returns the folder of a run. The trainer replaces characters that are not plain, and then ends the name with a hash."""
+    plain = re.sub(r"[^A-Za-z0-9._=,+-]", "_", name)
+    found = [work / "cells" / plain] if plain == name else sorted((work / "cells").glob(f"{plain}-????????"))
+    if not found or not (found[0] / "experiment.textproto").is_file():
+        raise Broken(f"{work} has no run {name}; is it the work folder of another sweep?")
+    return found[0]
+
+
+def conditions(folder):
+    """Returns what the sweep bound a run to: data, flags, program, threads, epochs, as texts."""
+    text = (folder / "experiment.textproto").read_text()
+    found = dict(re.findall(r"^# (\w+): ?(.*)$", text, re.MULTILINE)) | dict(re.findall(r"^(epochs): (.*)$", text, re.MULTILINE))
+    if found.keys() < {"data", "flags", "program", "threads", "epochs"}:
+        raise Broken(f"{folder}/experiment.textproto does not name data, flags, program, threads and epochs")
+    return found
+
+
+def common_conditions(experiment, folders):
+    """Returns the conditions that all runs share; raises Broken if they are not those of the experiment."""
+    found = conditions(folders[0])
+    for folder in folders:
+        if conditions(folder) != found:
+            raise Broken(f"{folder.name} and {folders[0].name} ran under other conditions; compare their experiment.textproto")
+    if float(found["epochs"]) != experiment.epochs:
+        raise Broken(f"{folders[0].name} has {found['epochs']} epochs, {experiment.name} has {experiment.epochs:g}")
+    if found["flags"]:
+        raise Broken(f"{folders[0].name} ran with {found['flags']}, which the command of {experiment.name} does not have")
+    return found
+
+
+def result_of(folder):
+    """Returns the result of a finished run, or None."""
+    path = folder / "result.json"
+    found = json.loads(path.read_text()) if path.is_file() else {}
+    return found if found.get("finished") else None
+
+
+def failure(name, folder):
+    """Returns a run that ended without a result, with the last line of its log as the reason."""
+    log = folder / "log.txt"
+    lines = [line.strip() for line in re.split(r"[\r\n]", log.read_text(errors="replace"))] if log.is_file() else []
+    lines = [line for line in lines if line]
+    if not lines:
+        raise Broken(f"{name} has not started, so it has not failed")
+    if len(lines) > 1 and lines[-2].endswith("continue with:"):
+        raise Broken(f"{name} was stopped and can continue, so it has not failed")
+    return {"cell": name, "reason": lines[-1].removeprefix("vitrine-train: ")[:LONGEST_REASON]}
+
+
+def read(experiment, work, failed=False):
+    """Returns the runs in a work folder. `failed`: those without a result count as failures, else as not yet run."""
+    report = work / "report" / "runs.csv"
+    if not report.is_file():
+        raise Broken(f"{report} is not there; a sweep writes it when it ends or is stopped with SIGTERM or Ctrl-C")
+    content = report.read_bytes()
+    rows = runs.rows_of(content)
+    names = [runs.cell_name(experiment, cell) for cell in runs.cells(experiment)]
+    folders = {name: folder_of(work, name) for name in names}
+    known = common_conditions(experiment, list(folders.values()))
+    results = {name: result_of(folder) for name, folder in folders.items()}
+    absent = set(names) - {runs.row_name(experiment, row) for row in rows}
+    for name in names:
+        if results[name] and name in absent:
+            raise Broken(f"{report} is older than the result of {name}; continue the sweep, so that it writes it again")
+        if not results[name] and name not in absent:
+            raise Broken(f"{report} has a result of {name}, its folder has none")
+    failures = [failure(name, folders[name]) for name in names if name in absent] if failed else []
+    times = [(folder / "result.json").stat().st_mtime for name, folder in folders.items() if results[name]]
+    if not times and not failures:
+        raise Broken(f"no run in {work} has finished")
+    made = [result for result in results.values() if result]
+    threads = int(known["threads"])
+    origin = runs.Origin(
+        sha256=hashlib.sha256(content).hexdigest(),
+        date=datetime.datetime.fromtimestamp(max(times, default=report.stat().st_mtime), datetime.timezone.utc).date().isoformat(),
+        command=sweeps.command(experiment), program=known["program"],
+        cpu="; ".join(sorted({f"{result['cpu']}, {result['kernels']}" for result in made})), threads=threads,
+        hours=round(sum(result["seconds"] for result in made) * threads / CORES / 3600, 3),
+        data_digest=known["data"] if experiment.data else "", failures=failures)
+    found = runs.Runs(origin, rows)
+    wrong = runs.misplaced(experiment, found)
+    if wrong:
+        raise Broken(wrong[0])
+    return Work(content, found)
+
+
+def same_results(experiment, before, now):
+    """Raises Broken if results that were taken before are gone or others: a cell is run once."""
+    later = {runs.row_name(experiment, row): row for row in now.rows}
+    for row in before.rows:
+        name = runs.row_name(experiment, row)
+        if name not in later:
+            raise Broken(f"data/runs/{experiment.name}.csv has {name}, the sweep has not")
+        changed = [column for column, text in row.items() if column != "seconds" and later[name].get(column, "") != text]
+        if changed:
+            raise Broken(f"data/runs/{experiment.name}.csv has another {changed[0]} of {name}: results that were taken do not change")
+
+
+def toml(origin):
+    """Returns an origin as TOML, whose basic strings are those of JSON."""
+    def text(value):
+        if isinstance(value, dict):
+            return "{" + ", ".join(f"{name} = {text(part)}" for name, part in value.items()) + "}"
+        if isinstance(value, list):
+            return "[" + "".join(f"\n  {text(part)}," for part in value) + "\n]"
+        return json.dumps(value, ensure_ascii=False)
+    return "".join(f"{name} = {text(value)}\n" for name, value in vars(origin).items() if value or name not in ("data_digest", "failures"))
+
+
+def write(folder, experiment, work, before):
+    """Writes the runs of a work folder. `before`: those that are there already, or None. Returns the cells that are missing."""
+    if before:
+        same_results(experiment, before, work.runs)
+    path = folder / "data" / "runs" / f"{experiment.name}.csv"
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(work.content)
+    path.with_suffix(".toml").write_text(toml(work.runs.origin))
+    return runs.missing(experiment, work.runs)

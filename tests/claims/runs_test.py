@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tests `script/claims take` with sweeps that are made up in temporary folders."""
+import csv
+import json
+import pathlib
+import sys
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+from claims_test import Copy, run  # noqa: E402  (finds the modules below)
+
+import library  # noqa: E402
+import mutation  # noqa: E402
+import records  # noqa: E402
+import runs as results  # noqa: E402
+import take  # noqa: E402
+
+NAME = "01-digits-small"
+CPU = "AMD EPYC, family 25, model 1"
+
+
+def write_run(folder, name, row, cpu=CPU, program="p1", epochs="2", flags=""):
+    """Makes the folder of a run as a sweep does; row: its scores, or None if it has no result."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "experiment.textproto").write_text(
+        f'# data: d1\n# flags: {flags}\n# program: {program}\n# threads: 1\nname: "r"\nepochs: {epochs}\nseed: 1\n')
+    if row:
+        (folder / "result.json").write_text(json.dumps(
+            {"finished": True, "cpu": cpu, "kernels": "avx2", "seconds": 36, "data_digest": name, "scores": row}))
+
+
+def write_report(work, axes, rows):
+    """Writes report/runs.csv; rows: (labels, seed, scores)."""
+    (work / "report").mkdir(parents=True, exist_ok=True)
+    with open(work / "report/runs.csv", "w", newline="") as file:
+        lines = csv.writer(file, lineterminator="\n")
+        scores = sorted({score for _, _, row in rows for score in row})
+        lines.writerow([*axes, "seed", "run", "epochs", "seconds", *scores])
+        for labels, seed, row in rows:
+            lines.writerow([*labels, seed, "r", 2, 36, *(repr(row[score]) for score in scores)])
+
+
+def write_sweep(work, experiment, finished=None, score=lambda labels, seed: 0.5 + seed / 1000, **options):
+    """Makes the work folder of a sweep in which the first `finished` runs have results."""
+    axes, rows = [axis["name"] for axis in experiment.axes], []
+    for number, cell in enumerate(results.cells(experiment)):
+        name = results.cell_name(experiment, cell)
+        row = {experiment.metric: score(*cell), "test/other": 1 / 3}
+        done = finished is None or number < finished
+        write_run(work / "cells" / name, name, row if done else None, **options)
+        if done:
+            rows.append((*cell, row))
+    write_report(work, axes, rows)
+
+
+class Sweeps(Copy):
+    """A test with a copy of the claims and a folder for a sweep."""
+
+    def setUp(self):
+        super().setUp()
+        self.work = self.folder.parent / "work"
+        experiments = library.read(self.folder).experiments
+        self.experiment = experiments[NAME]
+
+    def claims(self, *arguments):
+        return run("--folder", self.folder, *arguments)
+
+    def take(self, *arguments):
+        return self.claims("take", NAME, self.work, *arguments)
+
+    def assert_refuses(self, ran, pattern):
+        self.assertEqual((ran.returncode, ran.stdout), (1, ""))
+        self.assertRegex(ran.stderr, pattern)
+        self.assertFalse((self.folder / f"data/runs/{NAME}.csv").exists())
+
+
+class Take(Sweeps):
+    def test_writes_results_and_their_origin(self):
+        write_sweep(self.work, self.experiment)
+        ran = self.take()
+        self.assertEqual((ran.returncode, ran.stderr), (0, ""))
+        self.assertIn("27 of 27 runs, 0 of them failed: complete", ran.stdout)
+        self.assertEqual((self.folder / f"data/runs/{NAME}.csv").read_bytes(), (self.work / "report/runs.csv").read_bytes())
+        origin = results.read(self.folder, {NAME: self.experiment})[NAME].origin
+        self.assertEqual((origin.program, origin.cpu, origin.threads, origin.hours, origin.data_digest),
+                         ("p1", f"{CPU}, avx2", 1, 0.135, ""))
+
+    def test_takes_a_piece_that_decides_nothing(self):
+        write_sweep(self.work, self.experiment, finished=20)
+        self.assertIn("20 of 27 runs, 0 of them failed: a piece, which decides nothing", self.take().stdout)
+        self.claims("build")
+        self.assertEqual(self.complaints(), [])
+        self.assertIn("A piece: 7 of 27 runs are missing", (self.folder / "experiments.md").read_text())
+        found = library.read(self.folder)
+        self.assertFalse([shown.claim.id for claims in found.claims.values() for shown in claims if shown.verdicts])
+        write_sweep(self.work, self.experiment)
+        self.assertIn("complete", self.take().stdout)
+        self.assertTrue(any(shown.verdicts for shown in library.read(self.folder).claims["004"]))
+
+    def test_does_not_change_results_that_were_taken(self):
+        write_sweep(self.work, self.experiment, finished=20)
+        self.take()
+        before = (self.folder / f"data/runs/{NAME}.csv").read_text()
+        for name, options, pattern in (("other", {"score": lambda labels, seed: 0.6}, "has another test/accuracy of task=SUB"),
+                                       ("fewer", {"finished": 19}, "has task=COPY,attention=QKV,seed=2, the sweep has not")):
+            work = self.folder.parent / name
+            write_sweep(work, self.experiment, **options)
+            self.assertRegex(self.claims("take", NAME, work).stderr, pattern)
+            self.assertEqual((self.folder / f"data/runs/{NAME}.csv").read_text(), before)
+
+    def test_takes_failures_only_if_told_and_only_of_runs_that_failed(self):
+        write_sweep(self.work, self.experiment, finished=26)
+        last = "task=COPY,attention=KV,seed=3"
+        self.assert_refuses(self.take("--failed"), f"{last} has not started, so it has not failed")
+        log = self.work / "cells" / last / "log.txt"
+        log.write_text("vitrine-train: stopped after 1.00 of 2.00 epochs; continue with:\n  vitrine-train run r\n")
+        self.assert_refuses(self.take("--failed"), f"{last} was stopped and can continue, so it has not failed")
+        log.write_text('epoch 1\rvitrine-train: the run has diverged: "nan"\n')
+        self.assertIn("27 of 27 runs, 1 of them failed: complete", self.take("--failed").stdout)
+        self.assertEqual(results.read(self.folder, {NAME: self.experiment})[NAME].origin.failures,
+                         [{"cell": last, "reason": 'the run has diverged: "nan"'}])
+
+    def test_refuses_what_the_experiment_does_not_say(self):
+        for options, pattern in (({"epochs": "0.1"}, "has 0.1 epochs, 01-digits-small has 2"),
+                                 ({"flags": "--no-cache"}, "ran with --no-cache, which the command")):
+            write_sweep(self.work, self.experiment, **options)
+            self.assert_refuses(self.take(), pattern)
+        write_sweep(self.work, self.experiment)
+        write_run(self.work / "cells/task=SUB,attention=KV,seed=2", "", {"test/accuracy": 0.5}, program="p2")
+        self.assert_refuses(self.take(), "ran under other conditions")
+        self.assert_refuses(self.claims("take", "04-scaling", self.work), "04-scaling is no experiment of a sweep")
+
+    def test_finds_the_folder_of_a_label_with_spaces(self):
+        folder = self.work / "cells/mixer=XNORM_last_axis,seed=1-0123abcd"
+        write_run(folder, "", None)
+        self.assertEqual(take.folder_of(self.work, "mixer=XNORM last axis,seed=1"), folder)
+        with self.assertRaisesRegex(records.Broken, "has no run mixer=XCA,seed=1; is it the work folder of another sweep"):
+            take.folder_of(self.work, "mixer=XCA,seed=1")
+
+    def test_refuses_a_report_that_is_missing_or_old(self):
+        self.assert_refuses(self.take(), "runs.csv is not there; a sweep writes it when it ends")
+        write_sweep(self.work, self.experiment, finished=3)
+        write_run(self.work / "cells/task=COPY,attention=KV,seed=3", "", {"test/accuracy": 0.5})
+        self.assert_refuses(self.take(), "is older than the result of task=COPY,attention=KV,seed=3")
+
+
+class Audit(Sweeps):
+    def test_names_a_command_that_is_not_the_experiments(self):
+        write_sweep(self.work, self.experiment, finished=2)
+        self.take()
+        self.claims("build")
+        self.change(f"data/runs/{NAME}.toml", "--threads 1", "--threads 2")
+        self.assertEqual(self.complaints(), [f"{NAME}: its command is not the experiment's"])
+
+    def test_notices_every_changed_digit_of_runs(self):
+        write_sweep(self.work, self.experiment, finished=5)
+        self.take()
+        self.claims("build")
+        changes = list(mutation.run(self.folder, 12, "runs"))
+        names = [change.name for change in changes]
+        self.assertEqual([name.startswith("data/runs/") for name in names], [False, False, True] * 4, names)
+        self.assertEqual([change for change in changes if not change.complaints], [])
+
+
+if __name__ == "__main__":
+    unittest.main()
