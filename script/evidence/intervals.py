@@ -67,6 +67,13 @@ def estimate(values):
     return Estimate(mean, mean - half, mean + half, deviation, n)
 
 
+def prediction(values, tail=0.0015):
+    """Returns the interval in which one more value lies with a probability of 1 - 2 tail, by default 99.7 %."""
+    found = estimate(values)
+    half = t_quantile(tail, found.n - 1) * found.deviation * math.sqrt(1 + 1 / found.n)
+    return found.mean - half, found.mean + half
+
+
 def chance_above(values, bound):
     """Returns the one-sided p that values with a true mean of `bound` have a mean as high as theirs."""
     found = estimate(values)

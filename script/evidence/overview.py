@@ -54,6 +54,7 @@ brought the results. It names an experiment, two sides, a bound and a number of 
 | `script/claims outputs --notebooks DIR` | the authors' figures, read again from a clone of their repository at the commit that is named, and compared |
 | `script/claims audit` | figures stand the same in claims, tables and the zoo; digests; words follow from findings; pages follow from data; runs are cells of their grids; rules are older than results |
 | `script/claims audit --mutate 20 --seed N` | 20 changed digits of data, pages and results of runs, each in its own copy, give 20 complaints |
+| `script/claims rerun --pick SEED` | draws a committed run by your seed, runs it again and compares all scores: equal bits on a CPU of the same kind with the same program, threads and data; else the metric within the 99.7 % prediction interval of the other seeds of its setting. `--dry-run` only prints the cell, the hours and the command |
 
 ## Where the printed figures come from
 

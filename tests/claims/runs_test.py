@@ -1,21 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests `script/claims take` with sweeps that are made up in temporary folders."""
+"""Tests `script/claims take` and `rerun` with sweeps that are made up in temporary folders."""
+import contextlib
 import csv
 import json
+import os
 import pathlib
+import re
 import sys
 import unittest
+from unittest import mock
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-from claims_test import Copy, run  # noqa: E402  (finds the modules below)
+from claims_test import ROOT, Copy, run  # noqa: E402  (finds the modules below)
 
+import intervals  # noqa: E402
 import library  # noqa: E402
 import mutation  # noqa: E402
 import records  # noqa: E402
+import rerun  # noqa: E402
 import runs as results  # noqa: E402
 import take  # noqa: E402
 
-NAME = "01-digits-small"
+NAME, PROBE = "01-digits-small", "03-norms-probe"
 CPU = "AMD EPYC, family 25, model 1"
 
 
@@ -53,6 +59,23 @@ def write_sweep(work, experiment, finished=None, score=lambda labels, seed: 0.5 
     write_report(work, axes, rows)
 
 
+def train(arguments):
+    """Stands for `vitrine-train sweep` of one run; $TRAIN says what comes out."""
+    said = json.loads(os.environ["TRAIN"])
+    work = pathlib.Path(arguments[arguments.index("--work") + 1])
+    grid = pathlib.Path(arguments[2]).read_text()
+    axes = [(re.search(r'name: "(.*?)"', part)[1], (re.findall(r'labels: "(.*?)"', part) or re.findall(r'values: "(.*?)"', part)))
+            for part in re.findall(r"axes \{.*?\n\}", grid, re.DOTALL)]
+    (seed,) = re.findall(r"^seeds: (\d+)$", grid, re.MULTILINE)
+    assert all(len(labels) == 1 for _, labels in axes), grid
+    name = ",".join([f"{axis}={label}" for axis, (label,) in axes] + [f"seed={seed}"])
+    row = {"test/accuracy": said["score"], "test/other": 1 / 3} if "score" in said else None
+    write_run(work / "cells" / name, name, row, cpu=said.get("cpu", CPU))
+    (work / "cells" / name / "log.txt").write_text("epoch 1\nvitrine-train: the run has diverged\n")
+    write_report(work, [axis for axis, _ in axes], [([label for _, (label,) in axes], seed, row)] if row else [])
+    sys.exit(said.get("status", 0 if row else 1))
+
+
 class Sweeps(Copy):
     """A test with a copy of the claims and a folder for a sweep."""
 
@@ -60,7 +83,7 @@ class Sweeps(Copy):
         super().setUp()
         self.work = self.folder.parent / "work"
         experiments = library.read(self.folder).experiments
-        self.experiment = experiments[NAME]
+        self.experiment, self.probe = experiments[NAME], experiments[PROBE]
 
     def claims(self, *arguments):
         return run("--folder", self.folder, *arguments)
@@ -160,6 +183,113 @@ class Audit(Sweeps):
         names = [change.name for change in changes]
         self.assertEqual([name.startswith("data/runs/") for name in names], [False, False, True] * 4, names)
         self.assertEqual([change for change in changes if not change.complaints], [])
+
+
+class Rerun(Sweeps):
+    """Runs of the setting with seeds 1, 2 and 3 scored 0.501, 0.502 and 0.503."""
+
+    def setUp(self):
+        super().setUp()
+        write_sweep(self.work, self.experiment, finished=3)
+        self.program = self.folder.parent / "vitrine-train"
+        self.program.write_text(f"#!{sys.executable} -B\nimport sys\nsys.path.insert(0, {str(ROOT / 'tests/claims')!r})\n"
+                                "import runs_test\nruns_test.train(sys.argv)\n")
+        self.program.chmod(0o755)
+
+    def rerun(self, said, *arguments):
+        with mock.patch.dict(os.environ, {"TRAIN": json.dumps(said)}):
+            ran = self.claims("rerun", "--pick", "x", "--train", self.program, "--work", self.folder.parent / "again", *arguments)
+        return ran.returncode, ran.stdout + ran.stderr
+
+    def recorded(self):
+        """Returns the score that `--pick x` draws."""
+        return float(re.search(r"test/accuracy (\S+),", self.rerun({}, "--dry-run")[1])[1])
+
+    def assert_rerun(self, said, status, pattern):
+        self.assertEqual((found := self.rerun(said))[0], status, found[1])
+        self.assertRegex(found[1], pattern)
+        with contextlib.suppress(FileNotFoundError):
+            next((self.folder.parent / "again/cells").glob("*/result.json"), pathlib.Path("none")).unlink(missing_ok=True)
+
+    def test_refuses_where_no_run_is_committed(self):
+        status, said = self.rerun({})
+        self.assertEqual(status, 1)
+        self.assertIn("no run of a sweep is committed yet", said)
+
+    def test_compares_bits_on_a_cpu_of_the_same_kind(self):
+        self.take()
+        score = self.recorded()
+        self.assert_rerun({"score": score}, 0, "expected: 0.01 hours.*\n(.*\n)*equal bits in 2 scores, with the same CPU")
+        self.assert_rerun({"score": score + 1e-15}, 1, "OTHER BITS, with the same CPU, program, threads and data")
+
+    def test_compares_with_the_other_seeds_on_another_cpu(self):
+        self.take()
+        siblings = [value for value in (0.501, 0.502, 0.503) if value != self.recorded()]
+        low, high = intervals.prediction(siblings)
+        for score, status, word in (((low + high) / 2, 0, "inside"), (high + 1e-6, 1, "OUTSIDE"), (low - 1e-6, 1, "OUTSIDE")):
+            self.assert_rerun({"score": score, "cpu": "other"}, status, f"\n{word} the 99.7 % prediction interval.* from 2 other seeds.* WEAK: this interval is wider")
+        self.assert_rerun({"score": self.recorded(), "cpu": "other"}, 0, "equal bits in 2 scores, with other CPU")
+
+    def test_does_not_decide_without_other_seeds(self):
+        write_sweep(self.work, self.experiment, finished=1)
+        for cell in (2, 3):
+            (self.work / f"cells/task=SUB,attention=QKV,seed={cell}/result.json").unlink()
+        self.take()
+        self.assert_rerun({"score": 0.7, "cpu": "other"}, 1, "NOT DECIDED: other bits.* and 0 other seeds")
+
+    def test_of_a_failure_must_fail(self):
+        (self.folder / "data/runs").mkdir()
+        entry = take.read(self.experiment, self.work)
+        for folder in (self.work / "cells").glob("*"):
+            (folder / "log.txt").write_text("killed\n")
+            (folder / "result.json").unlink(missing_ok=True)
+        write_report(self.work, ["task", "attention"], [])
+        self.assertIn("27 of them failed: complete", self.take("--failed").stdout)
+        self.assertEqual(len(entry.runs.rows), 3)
+        self.assert_rerun({}, 0, r"recorded: failed \(killed\); again: failed \(the run has diverged\)")
+        self.assert_rerun({"score": 0.5}, 1, r"recorded: failed \(killed\); again: has scores")
+
+    def test_that_fails_where_scores_are_recorded_is_an_error(self):
+        self.take()
+        self.assert_rerun({}, 1, r"recorded: has scores; again: failed \(the run has diverged\)")
+        self.assert_rerun({"status": 143}, 1, "ended with 143; the same command with --work .*again continues")
+
+    def test_does_not_count_a_result_that_is_there_already(self):
+        self.take()
+        score = self.recorded()
+        self.assertEqual(self.rerun({"score": score})[0], 0)
+        self.assertIn("has a result already; it would not be made again", self.rerun({"score": score})[1])
+
+    def test_prints_the_command_and_runs_nothing(self):
+        self.take()
+        status, said = self.rerun({"score": 0.5}, "--dry-run")
+        self.assertEqual(status, 0)
+        self.assertRegex(said, r'set: "sequence.digits.length=64"\nepochs: 2\n')
+        self.assertRegex(said, r"vitrine-train sweep \S+/again/cell.textproto --jobs 1 --threads 1 --work \S+/again\n$")
+        self.assertFalse((self.folder.parent / "again").exists())
+
+    def test_draws_every_run_by_its_seed(self):
+        self.take()
+        found = library.read(self.folder)
+        drawn = [rerun.pick(found.experiments, found.runs, str(seed)) for seed in range(12)]
+        self.assertEqual({entry.row["seed"] for entry in drawn}, {"1", "2", "3"})
+        self.assertEqual(drawn[7], rerun.pick(found.experiments, found.runs, "7"))
+
+    def test_names_the_variable_of_data_that_are_not_at_hand(self):
+        work = self.folder.parent / "probe"
+        write_sweep(work, self.probe, epochs="0.25")
+        self.claims("take", PROBE, work)
+        for value, pattern in (("", "the data imagefolder:.VITRINE_DATA/cifar10 are not at hand: set VITRINE_DATA to their folder"),
+                               ("/none", "there is no /none/cifar10; VITRINE_DATA names their folder")):
+            with mock.patch.dict(os.environ, {"VITRINE_DATA": value}):
+                self.assert_rerun({"score": 0.5}, 1, pattern)
+
+
+class Prediction(unittest.TestCase):
+    def test_is_that_of_student(self):
+        low, high = intervals.prediction([1.0, 2.0, 3.0], tail=0.025)
+        self.assertAlmostEqual(high - 2, 4.302653 * (4 / 3) ** 0.5, places=5)
+        self.assertAlmostEqual(2 - low, high - 2, places=12)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs a committed run of an experiment again, drawn by a seed, and compares."""
+import dataclasses
+import math
+import os
+import pathlib
+import random
+import re
+import shlex
+import subprocess
+import tempfile
+
+import intervals
+import runs
+import sweeps
+import take
+from records import Broken
+
+# Exit codes of `vitrine-train sweep` with nothing left to run: all runs finished, and some failed.
+ENDED = (0, 1)
+
+
+@dataclasses.dataclass(frozen=True)
+class Drawn:
+    """A committed run: its experiment cut down to the one cell, what was recorded, and the scores of its siblings."""
+
+    name: str
+    experiment: object
+    origin: runs.Origin
+    row: dict  # empty if the run failed
+    reason: str  # of the failure
+    siblings: list  # the metric of the other seeds of the same setting
+    spread: float  # between the best and the worst of the experiment
+
+    @property
+    def hours(self):
+        """Expected hours: those of the recorded run; of a failure, the experiment's share at most."""
+        return float(self.row["seconds"]) / 3600 if self.row else self.experiment.hours
+
+
+def narrowed(axis, label):
+    """Returns an axis with one of its labels alone."""
+    if "settings" in axis:
+        return axis | {"settings": [setting for setting in axis["settings"] if setting["label"] == label]}
+    index = runs.labels(axis).index(label)
+    return axis | {"values": [axis["values"][index]]} | ({"labels": [label]} if axis.get("labels") else {})
+
+
+def one_cell(experiment, cell):
+    axes = [narrowed(axis, label) for axis, label in zip(experiment.axes, cell[0])]
+    share = experiment.hours * take.CORES / sweeps.size(experiment)
+    return dataclasses.replace(experiment, axes=axes, seeds=[cell[1]], hours=share)
+
+
+def drawn(experiment, found, cell):
+    by_name = {runs.row_name(experiment, row): row for row in found.rows}
+    failures = {failure["cell"]: failure["reason"] for failure in found.origin.failures}
+    name = runs.cell_name(experiment, cell)
+    others = [by_name.get(runs.cell_name(experiment, (cell[0], seed))) for seed in experiment.seeds if seed != cell[1]]
+    values = [float(row[experiment.metric]) for row in found.rows]
+    return Drawn(name, one_cell(experiment, cell), found.origin, by_name.get(name, {}), failures.get(name, ""),
+                 [float(row[experiment.metric]) for row in others if row], max(values, default=0) - min(values, default=0))
+
+
+def pick(experiments, found, seed):
+    """Draws a run of a sweep among all that are committed, failed ones too."""
+    cells = []
+    for name in sorted(found):
+        experiment = experiments[name]
+        if experiment.recipe:
+            there = set(runs.accounted(experiment, found[name]))
+            cells += [(name, cell) for cell in runs.cells(experiment) if runs.cell_name(experiment, cell) in there]
+    if not cells:
+        raise Broken("no run of a sweep is committed yet in data/runs/, so there is none to repeat")
+    name, cell = random.Random(seed).choice(cells)
+    return drawn(experiments[name], found[name], cell)
+
+
+def data_at_hand(spec):
+    """Raises Broken, which names the variable, if the data of an experiment are not there."""
+    names = re.findall(r"\$(\w+)", spec)
+    for name in names:
+        if not os.environ.get(name):
+            raise Broken(f"the data {spec} are not at hand: set {name} to their folder")
+    path = os.path.expandvars(spec).split(":", 1)[-1]
+    if spec and not os.path.exists(path):
+        raise Broken(f"the data {spec} are not at hand: there is no {path}" + "".join(f"; {name} names their folder" for name in names))
+
+
+def command(train, entry, work):
+    """Returns the command of the experiment for the one cell, as a list."""
+    data = ["--data", os.path.expandvars(entry.experiment.data)] if entry.experiment.data else []
+    return [train, "sweep", str(work / "cell.textproto"), "--jobs", "1", "--threads", str(entry.origin.threads), *data,
+            "--work", str(work)]
+
+
+def run(train, entry, work):
+    """Runs the cell in a folder, and returns what came out. A stopped run is continued in the same folder."""
+    work.mkdir(parents=True, exist_ok=True)
+    if any(map(take.result_of, (work / "cells").glob("*"))):
+        raise Broken(f"{work} has a result already; it would not be made again")
+    (work / "cell.textproto").write_text(sweeps.grid(entry.experiment))
+    try:
+        status = subprocess.run(command(train, entry, work), check=False).returncode
+    except OSError as error:
+        raise Broken(f"{train}: {error.strerror}; --train names the program vitrine-train") from None
+    if status not in ENDED:
+        raise Broken(f"{train} ended with {status}; the same command with --work {work} continues")
+    return take.read(entry.experiment, work, failed=status != 0).runs
+
+
+def differences(before, now):
+    """Returns what is not as it was: then bits need not be equal."""
+    kinds = {"CPU": "cpu", "program": "program", "threads": "threads", "data": "data_digest"}
+    return [f"other {kind} ({getattr(before, field)}, now {getattr(now, field)})" for kind, field in kinds.items()
+            if getattr(before, field) != getattr(now, field)]
+
+
+def scores(row):
+    """Returns the scores of a row by name; their names are SPLIT/SCORE."""
+    return {name: float(text) for name, text in row.items() if "/" in name and text != ""}
+
+
+def judged(entry, again):
+    """Returns an exit code, and what a repetition says about a recorded run."""
+    other = differences(entry.origin, again.origin)
+    setting = "; ".join(other) or "the same CPU, program, threads and data"
+    failed = again.origin.failures[0]["reason"] if again.origin.failures else ""
+    if not entry.row or failed:
+        words = [f"failed ({reason})" if reason else "has scores" for reason in (entry.reason, failed)]
+        agree = not entry.row and bool(failed)
+        return int(not agree), f"recorded: {words[0]}; again: {words[1]}; {setting}"
+    before, now, metric = scores(entry.row), scores(again.rows[0]), entry.experiment.metric
+    shown = "\n".join(f"  {name}: recorded {before.get(name, math.nan)!r}, again {now.get(name, math.nan)!r}"
+                      for name in sorted(before.keys() | now.keys()))
+    if before == now:
+        return 0, f"{shown}\nequal bits in {len(now)} scores, with {setting}"
+    if not other:
+        return 1, f"{shown}\nOTHER BITS, with {setting}"
+    if len(entry.siblings) < 2:
+        return 1, (f"{shown}\nNOT DECIDED: other bits, with {setting}, and {len(entry.siblings)} other seeds of this setting make no "
+                   "interval; only the recorded CPU, program and data can repeat this run")
+    low, high = intervals.prediction(entry.siblings)
+    inside = low <= now[metric] <= high
+    weak = "; WEAK: this interval is wider than all scores of the experiment" if high - low > entry.spread else ""
+    return int(not inside), (f"{shown}\n{'inside' if inside else 'OUTSIDE'} the 99.7 % prediction interval of {metric} from "
+                             f"{len(entry.siblings)} other seeds, {low:.6g} to {high:.6g}; bits need not be equal: {setting}{weak}")
+
+
+def perform(found, arguments):
+    """Draws a run, says what it is and takes, runs it again and prints the judgement; returns the exit code."""
+    entry = pick(found.experiments, found.runs, arguments.pick)
+    recorded = ", ".join(f"{name} {text}" for name, text in entry.row.items() if "/" in name) or f"failed ({entry.reason})"
+    print(f"{entry.experiment.name}, {entry.name}: {recorded}\nrecorded with {entry.origin.cpu}, program {entry.origin.program[:12]}; "
+          f"{len(entry.siblings)} other seeds of the setting\nexpected: {entry.hours:.2g} hours of training with {entry.origin.threads} threads",
+          flush=True)
+    if arguments.dry_run:
+        work = arguments.work or pathlib.Path("WORK")
+        print(f"grid, {work}/cell.textproto:\n\n{sweeps.grid(entry.experiment)}\n{shlex.join(command(arguments.train, entry, work))}")
+        return 0
+    data_at_hand(entry.experiment.data)
+    work = arguments.work or pathlib.Path(tempfile.mkdtemp(prefix="vitrine-rerun-"))
+    print(f"work folder: {work}", flush=True)
+    status, text = judged(entry, run(arguments.train, entry, work))
+    print(text)
+    return status
