@@ -116,6 +116,8 @@ def experiment_section(experiment, library):
     lines = [f"## {experiment.name}", "", f"Block {experiment.block}: {experiment.title}. {sweeps.size(experiment)} runs, about "
              f"{experiment.hours:g} hours of two cores, scores `{experiment.metric}`"
              f"{' (lower is better)' if experiment.lower_is_better else ''}.", ""]
+    if experiment.needs:
+        lines += [f"**Needs first:** {experiment.needs}.", ""]
     lines += ["```", sweeps.command(experiment), "```", ""]
     axes = [[cell(axis["name"]), cell(axis.get("path", "")), cell(", ".join(labels(axis)))] for axis in experiment.axes]
     lines += table(["axis", "field", "values"], [*axes, ["seed", "seed", ", ".join(map(str, experiment.seeds))]])
@@ -124,8 +126,6 @@ def experiment_section(experiment, library):
         facts.append(f"Recipe `{experiment.recipe}`, {experiment.epochs:g} epochs"
                      + "".join(f", `{change}`" for change in experiment.set) + f"; [grid](sweeps/{experiment.name}.textproto).")
     facts += [f"Deviates: {text}." for text in experiment.deviates]
-    if experiment.needs:
-        facts.append(f"Needs first: {experiment.needs}.")
     runs = library.runs.get(experiment.name)
     if runs:
         origin = runs.origin
@@ -149,7 +149,7 @@ def experiments(library):
     lines = ["# Experiments of the claims", "", "Made by `script/claims build` from data/experiments/.", "",
              "A command that begins with `timeout` is repeated while it exits with 124: a sweep continues. `$WORK` is a folder of yours, "
              "`$VITRINE_DATA` that of the data sets; `$VITRINE_DATA/cifar10` has `train/CLASS/*` and `test/CLASS/*`: unpack `cifar10.tar.xz`, "
-             "where you have that. With `--list` a sweep only checks its grid.", "",
+             "where you have that. `$FEATURES` is a folder of features. With `--list` a sweep only checks its grid.", "",
              "| exit code | then |", "|---|---|",
              "| 0 | `script/claims take NAME $WORK/NAME` |",
              "| 124 | the same command again; or `script/claims take NAME $WORK/NAME` for a piece, which decides nothing |",
