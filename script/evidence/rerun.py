@@ -152,7 +152,8 @@ def perform(found, arguments):
     entry = pick(found.experiments, found.runs, arguments.pick)
     recorded = ", ".join(f"{name} {text}" for name, text in entry.row.items() if "/" in name) or f"failed ({entry.reason})"
     print(f"{entry.experiment.name}, {entry.name}: {recorded}\nrecorded with {entry.origin.cpu}, program {entry.origin.program[:12]}; "
-          f"{len(entry.siblings)} other seeds of the setting\nexpected: {entry.hours:.2g} hours of training with {entry.origin.threads} threads",
+          f"{len(entry.siblings)} other seeds of the setting\n"
+          f"expected: {entry.hours:.2g} hours of training with {entry.origin.threads} threads",
           flush=True)
     if arguments.dry_run:
         work = arguments.work or pathlib.Path("WORK")

@@ -227,7 +227,8 @@ class Rerun(Sweeps):
         siblings = [value for value in (0.501, 0.502, 0.503) if value != self.recorded()]
         low, high = intervals.prediction(siblings)
         for score, status, word in (((low + high) / 2, 0, "inside"), (high + 1e-6, 1, "OUTSIDE"), (low - 1e-6, 1, "OUTSIDE")):
-            self.assert_rerun({"score": score, "cpu": "other"}, status, f"\n{word} the 99.7 % prediction interval.* from 2 other seeds.* WEAK: this interval is wider")
+            self.assert_rerun({"score": score, "cpu": "other"}, status,
+                              f"\n{word} the 99.7 % prediction interval.* from 2 other seeds.* WEAK: this interval is wider")
         self.assert_rerun({"score": self.recorded(), "cpu": "other"}, 0, "equal bits in 2 scores, with other CPU")
 
     def test_does_not_decide_without_other_seeds(self):
