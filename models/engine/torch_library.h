@@ -24,6 +24,9 @@ struct TorchLibrary {
                                                                  std::span<const float* const> weights);
   // Returns initial weights for training, in program order. Errors of ModelDescription::Make.
   absl::StatusOr<std::vector<FloatArray>> (*draw)(const v1::ModelConfig& config, uint64_t seed);
+  // For measurements: from now on softmax attention stores its matrix, as the papers' code does, and operators use one
+  // thread, in the whole process.
+  void (*compute_as_published)();
 };
 
 // Loads the library at the first call, from ../lib relative to the program's folder, from that folder, or from the

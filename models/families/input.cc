@@ -8,7 +8,6 @@ namespace vitrine {
 namespace {
 
 constexpr int kMaxSide = 8192;
-constexpr int kMaxTokens = 1 << 16;
 
 }  // namespace
 
@@ -38,9 +37,9 @@ absl::Status ValidateCommon(const v1::ModelConfig& config) {
     case v1::Preprocessing::kNative:
       RETURN_IF_ERROR(CheckRange("preprocessing.native.cell", preprocessing.native().cell(), 1, kMaxSide));
       RETURN_IF_ERROR(
-          CheckRange("preprocessing.native.min_tokens", preprocessing.native().min_tokens(), 1, kMaxTokens));
+          CheckRange("preprocessing.native.min_tokens", preprocessing.native().min_tokens(), 1, kMostTokens));
       return CheckRange("preprocessing.native.max_tokens", preprocessing.native().max_tokens(),
-                        preprocessing.native().min_tokens(), kMaxTokens);
+                        preprocessing.native().min_tokens(), kMostTokens);
     case v1::Preprocessing::RESOLUTION_NOT_SET:
       break;
   }

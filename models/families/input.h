@@ -9,6 +9,9 @@
 
 namespace vitrine {
 
+// Largest max_tokens of a config.
+inline constexpr int kMostTokens = 1 << 16;
+
 // Checks that a value is in a range. INVALID_ARGUMENT "config.<field> is <value>; it must be <least> to <most>".
 absl::Status CheckRange(absl::string_view field, int64_t value, int64_t least, int64_t most);
 // Checks that a value is a multiple. INVALID_ARGUMENT "config.<field> is <value>; it must be a multiple of ...".

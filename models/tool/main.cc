@@ -15,6 +15,8 @@
 #include "models/repository/selection.h"
 #include "models/tool/describe/describe.h"
 #include "models/tool/describe/gpu_bound.h"
+#include "models/tool/describe/scaling.h"
+#include "models/tool/describe/subject.h"
 #include "models/tool/describe/zoo.h"
 #include "models/tool/flags.h"
 #include "models/tool/publish/against/against.h"
@@ -74,6 +76,7 @@ struct Flags {
   CalibrateOptions calibrate;
   QuantizeOptions quantize;
   RemoveOptions remove;
+  ScalingOptions scaling;
 
   OutputFormat output() const {
     return format == "json" ? OutputFormat::kJson : format == "csv" ? OutputFormat::kCsv : OutputFormat::kTable;
@@ -144,7 +147,7 @@ Command AddDescribe(CLI::App& app, Flags& flags) {
       ->required();
   describe->add_option("--resolution", options.resolution, "input size in pixels: 224, or 224x320 (height x width)")
       ->type_name("R[xC]")
-      ->check([](const std::string& text) { return std::string(CheckResolution(text).message()); });
+      ->check([](const std::string& text) { return std::string(ParseResolution(text).status().message()); });
   describe->add_option("--batch", options.batch, "images per batch; default: 1")->check(CLI::Range(1, 1024));
   describe->add_option("--repository", options.repository, "repository of a published version to describe")
       ->type_name("DIR");
@@ -182,6 +185,38 @@ Command AddDescribe(CLI::App& app, Flags& flags) {
               RETURN_IF_ERROR(WrongCommandLine(FindVariant(flags.describe.model)).status());
             }
             return DescribeCommand(flags.describe);
+          }};
+}
+
+Command AddScaling(CLI::App& app, Flags& flags) {
+  ScalingOptions& options = flags.scaling;
+  CLI::App* scaling = app.add_subcommand("scaling", "measures time and peak memory against the number of tokens");
+  scaling->add_option("MODEL", options.model, "variant of `vitrine-repo zoo`; with --repository: MODEL[@VERSION] in it")
+      ->required();
+  scaling
+      ->add_option("--resolutions", options.resolutions, "input sizes in pixels: 224,448, or 224x320 (height x width)")
+      ->type_name("R[xC],...")
+      ->delimiter(',')
+      ->required()
+      ->check([](const std::string& text) { return std::string(ParseResolution(text).status().message()); });
+  scaling->add_option("--batch", options.batch, "images per pass; default: 1")->check(CLI::Range(1, 1024));
+  scaling->add_option("--repeats", options.repeats, "measurements of every size; default: 3")
+      ->check(CLI::Range(1, 100));
+  scaling->add_flag("--reference", options.reference,
+                    "measure LibTorch's reference, whose softmax attention then stores its\nmatrix; default: the CPU "
+                    "engine");
+  scaling->add_option("--repository", options.repository, "repository of a published version to measure")
+      ->type_name("DIR");
+  AddFormat(*scaling, flags);
+  scaling->footer(
+      "  vitrine-repo scaling xcit-t12 --resolutions 224,448,896\n"
+      "  vitrine-repo scaling vit-ti16-native --resolutions 224,448,896 --reference --format csv\n"
+      "SECONDS is the shortest pass on one core, fp32. PEAK BYTES is what a pass needs beyond weights and input.\n"
+      "SEED draws the images. A size may have more tokens than requests may have.\n"
+      "Run no other programs at the same time.");
+  return {scaling, [&flags] {
+            flags.scaling.format = flags.output();
+            return ScalingCommand(flags.scaling);
           }};
 }
 
@@ -307,8 +342,8 @@ int Main(int argc, char** argv) {
   app.footer(kExamples);
   app.require_subcommand(1);
   std::vector<Command> commands;
-  for (const auto add : {AddZoo, AddDescribe, AddInit, AddCreate, AddImport, AddExport, AddQuantize, AddCalibrate,
-                         AddList, AddShow, AddVerify, AddPublish, AddRemove, AddPrune}) {
+  for (const auto add : {AddZoo, AddDescribe, AddScaling, AddInit, AddCreate, AddImport, AddExport, AddQuantize,
+                         AddCalibrate, AddList, AddShow, AddVerify, AddPublish, AddRemove, AddPrune}) {
     commands.push_back(add(app, flags));
     AddChecks(*commands.back().app);
   }

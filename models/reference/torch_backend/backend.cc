@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/reference/torch_backend/backend.h"
 
+#include <ATen/Context.h>
+#include <ATen/Parallel.h>
 #include <ATen/ops/from_blob.h>
 #include <ATen/ops/zeros.h>
 #include <c10/core/GradMode.h>
@@ -77,6 +79,11 @@ absl::StatusOr<std::unique_ptr<const Backend>> MakeReferenceBackend(const v1::Mo
   } catch (const std::exception& error) {
     return StatusOf(error);
   }
+}
+
+void ComputeAsPublished() {
+  at::globalContext().setSDPUseFlash(false);
+  at::set_num_threads(1);
 }
 
 }  // namespace vitrine

@@ -15,6 +15,9 @@ namespace vitrine {
 absl::StatusOr<std::unique_ptr<const Backend>> MakeReferenceBackend(const v1::ModelConfig& config,
                                                                     std::span<const float* const> weights);
 
+// See TorchLibrary::compute_as_published.
+void ComputeAsPublished();
+
 }  // namespace vitrine
 
 #endif  // VITRINE_MODELS_REFERENCE_TORCH_BACKEND_BACKEND_H_

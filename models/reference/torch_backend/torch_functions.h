@@ -8,7 +8,8 @@
 
 namespace vitrine {
 
-inline constexpr TorchLibrary kTorchFunctions = {.make_backend = MakeReferenceBackend, .draw = DrawWeights};
+inline constexpr TorchLibrary kTorchFunctions = {
+    .make_backend = MakeReferenceBackend, .draw = DrawWeights, .compute_as_published = ComputeAsPublished};
 
 }  // namespace vitrine
 

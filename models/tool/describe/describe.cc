@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/tool/describe/describe.h"
 
-#include <charconv>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -17,9 +15,6 @@
 #include "common/charts/roofline.h"
 #include "common/status_macros.h"
 #include "models/families/family.h"
-#include "models/repository/selection.h"
-#include "models/repository/stored_version.h"
-#include "models/repository/weights.h"
 #include "models/tool/describe/gpu_bound.h"
 #include "models/tool/describe/graph/layers.h"
 #include "models/tool/describe/graph/program_json.h"
@@ -27,91 +22,11 @@
 #include "models/tool/describe/measure.h"
 #include "models/tool/describe/review.h"
 #include "models/tool/describe/steps.h"
+#include "models/tool/describe/subject.h"
 #include "models/workload/conventions.h"
-#include "models/zoo.h"
-#include "models/zoo/published.h"
 
 namespace vitrine {
 namespace {
-
-// The model to describe.
-struct Subject {
-  std::string name;
-  WeightedModel model;  // has weights only if the model is to be measured
-  WorkloadInput input;
-
-  const v1::ModelConfig& config() const { return model.description.config(); }
-};
-
-absl::StatusOr<int> ParsePixels(std::string_view text) {
-  int pixels = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), pixels);
-  if (error != std::errc() || end != text.data() + text.size() || pixels < 1 || pixels > 8192) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("\"", std::string(text),
-                     "\" is not a number of pixels from 1 to 8192, as in --resolution 224 or --resolution 224x320"));
-  }
-  return pixels;
-}
-
-// Parses "224" or "224x320" (height x width).
-absl::Status SetResolution(const std::string& text, WorkloadInput& input) {
-  const size_t x = text.find('x');
-  ASSIGN_OR_RETURN(input.height, ParsePixels(std::string_view(text).substr(0, x)));
-  input.width = input.height;
-  if (x != std::string::npos) {
-    ASSIGN_OR_RETURN(input.width, ParsePixels(std::string_view(text).substr(x + 1)));
-  }
-  return absl::OkStatus();
-}
-
-absl::StatusOr<Subject> SubjectInRepository(const DescribeOptions& options) {
-  ASSIGN_OR_RETURN(const VersionId id, FindOneVersion(options.repository, options.model));
-  const std::string name = absl::StrCat(id.model, "/", id.version);
-  if (options.measure) {
-    ASSIGN_OR_RETURN(StoredVersion version, ReadVersion(options.repository, id));
-    ASSIGN_OR_RETURN(WeightedModel model, FitWeights(version.manifest, std::move(version.weights)));
-    const WorkloadInput input = DefaultInput(model.description.config());
-    return Subject{name, std::move(model), input};
-  }
-  ASSIGN_OR_RETURN(const v1::Manifest manifest, ReadManifest(options.repository, id));
-  ASSIGN_OR_RETURN(ModelDescription description, ModelDescription::Make(manifest.config()));
-  return Subject{name, {std::move(description), {}}, DefaultInput(manifest.config())};
-}
-
-// Returns arbitrary numbers of the magnitude of trained weights; the time of a step does not depend on their values.
-StoredTensor AnyNumbers(const std::vector<int64_t>& shape) {
-  FloatArray numbers{.shape = shape};
-  int64_t count = 1;
-  for (const int64_t side : shape) count *= side;
-  for (int64_t i = 0; i < count; ++i) numbers.values.push_back(0.05F * static_cast<float>(i % 17 - 8) / 8);
-  return StoredOf(std::move(numbers));
-}
-
-absl::StatusOr<Subject> SubjectInZoo(const DescribeOptions& options) {
-  ASSIGN_OR_RETURN(const ZooRow row, FindVariant(options.model));
-  ASSIGN_OR_RETURN(ModelDescription description, ModelDescription::Make(row.config));
-  Subject subject{std::string(row.name), {std::move(description), {}}, DefaultInput(row.config)};
-  if (options.measure) {
-    for (const program::Weight& weight : subject.model.description.program().weights()) {
-      subject.model.weights.push_back(AnyNumbers(weight.shape));
-    }
-  }
-  const std::optional<Published> published = FindPublished(row.name);
-  if (published && published->side > 0) subject.input.height = subject.input.width = published->side;
-  return subject;
-}
-
-absl::StatusOr<Subject> FindSubject(const DescribeOptions& options) {
-  ASSIGN_OR_RETURN(Subject subject, options.repository.empty() ? SubjectInZoo(options) : SubjectInRepository(options));
-  if (!options.resolution.empty()) RETURN_IF_ERROR(SetResolution(options.resolution, subject.input));
-  subject.input.images = options.batch;
-  const absl::StatusOr<Grid> grid = subject.model.description.GridFor(subject.input.height, subject.input.width);
-  if (!grid.ok()) {
-    return absl::InvalidArgumentError(absl::StrCat(subject.name, ": ", std::string(grid.status().message())));
-  }
-  return subject;
-}
 
 // Result of the description.
 struct Description {
@@ -337,13 +252,13 @@ absl::Status PrintGpuBound(const Subject& subject, const program::Program& progr
 
 }  // namespace
 
-absl::Status CheckResolution(const std::string& text) {
-  WorkloadInput input;
-  return SetResolution(text, input);
-}
-
 absl::Status DescribeCommand(const DescribeOptions& options) {
-  ASSIGN_OR_RETURN(const Subject subject, FindSubject(options));
+  ASSIGN_OR_RETURN(Subject subject, FindSubject(options.model, options.repository, options.measure));
+  if (!options.resolution.empty()) {
+    ASSIGN_OR_RETURN(subject.input, ParseResolution(options.resolution));
+  }
+  subject.input.images = options.batch;
+  RETURN_IF_ERROR(GridOf(subject).status());
   const v1::ModelConfig& config = subject.config();
   if (options.paper && !InReview(config)) {
     return absl::InvalidArgumentError(absl::StrCat(

@@ -23,9 +23,6 @@ struct DescribeOptions {
   OutputFormat format = OutputFormat::kTable;
 };
 
-// INVALID_ARGUMENT unless `text` is a resolution as in DescribeOptions. Does not check if a model accepts it.
-absl::Status CheckResolution(const std::string& text);
-
 // `vitrine-repo describe`: prints the operators of a forward pass with sizes, operations, bytes and intensity; the
 // fused steps of the CPU engine, each timed on one core and compared to the roofline's bound; and the total time. With
 // a device, prints the bound of each step of the plan on that GPU instead; nothing is measured.

@@ -159,6 +159,9 @@ TEST_F(RepoProgram, DescribeTakesWhatTheModelTakes) {
   ASSERT_EQ(wide.exit_code, 0) << wide.error;
   EXPECT_EQ(json::parse(wide.out).at("tokens"), 14 * 20 + 1);
   EXPECT_EQ(json::parse(wide.out).at("input").at("images"), 3);
+  const Outcome large = Run("describe xcit-n12 --resolution 1024 --no-measure --format json");
+  ASSERT_EQ(large.exit_code, 0) << large.error;
+  EXPECT_EQ(json::parse(large.out).at("tokens"), 64 * 64 + 1) << "more than requests may have";
   const Outcome fixed = Run("describe vit-b16 --resolution 384 --no-measure");
   EXPECT_EQ(fixed.exit_code, 1);
   EXPECT_THAT(fixed.error, AllOf(HasSubstr("384x384"), HasSubstr("224x224 only")));
@@ -172,6 +175,31 @@ TEST_F(RepoProgram, DescribeTakesWhatTheModelTakes) {
   EXPECT_THAT(unknown.error, HasSubstr("vit-b16"));
   EXPECT_THAT(Run("describe task-kv-d64-l2 --no-measure").error,
               HasSubstr("`vitrine-train list` also lists sequence models"));
+}
+
+TEST_F(RepoProgram, ScalingMeasuresTimeAndMemoryOfAnySize) {
+  int64_t peaks[2] = {};
+  for (const bool reference : {false, true}) {
+    const Outcome run = Run(absl::StrCat("scaling vit-ti16-native --resolutions 224x112,544 --repeats 2 --format json",
+                                         reference ? " --reference" : ""));
+    ASSERT_EQ(run.exit_code, 0) << run.error;
+    const json scaling = json::parse(run.out);
+    ASSERT_EQ(scaling.at("measured").size(), 4u);
+    for (const json& row : scaling.at("measured")) {
+      EXPECT_GT(row.at("seconds").get<double>(), 0) << row;
+      EXPECT_GT(row.at("peak_bytes").get<int64_t>(), 0) << row;
+    }
+    EXPECT_EQ(scaling.at("measured")[0].at("tokens"), 14 * 7);
+    EXPECT_EQ(scaling.at("measured")[3].at("tokens"), 34 * 34) << "more than requests may have";
+    EXPECT_EQ(scaling.at("measured")[3].at("seed"), 2);
+    EXPECT_GT(scaling.at("powers").at("peak_bytes").get<double>(), 0) << scaling;
+    peaks[reference] = scaling.at("measured")[3].at("peak_bytes");
+  }
+  constexpr int64_t kMatrix = int64_t{3} * (34 * 34 + 1) * (34 * 34 + 1) * 4;  // of three heads
+  EXPECT_GT(peaks[1], kMatrix) << "the reference stores it";
+  EXPECT_LT(peaks[0], kMatrix) << "the engine does not";
+  EXPECT_THAT(Run("scaling vit-b16 --resolutions 384").error, HasSubstr("224x224 only"));
+  EXPECT_EQ(Run("scaling vit-ti16-native --resolutions 224,0").exit_code, 2);
 }
 
 TEST_F(RepoProgram, InitMakesAnEmptyRepositoryOnce) {
@@ -237,7 +265,7 @@ TEST_F(RepoProgram, RefusesWhatCannotBeCreated) {
 
 TEST_F(RepoProgram, HelpTeachesAndUsageErrorsAreTwo) {
   for (const char* command :
-       {"zoo", "describe", "init", "create", "import", "export", "list", "show", "verify", "publish"}) {
+       {"zoo", "describe", "scaling", "init", "create", "import", "export", "list", "show", "verify", "publish"}) {
     const Outcome help = Run(absl::StrCat(command, " --help"));
     EXPECT_EQ(help.exit_code, 0) << command;
     EXPECT_THAT(help.out, HasSubstr("Usage")) << command;

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_MODELS_TOOL_DESCRIBE_SUBJECT_H_
+#define VITRINE_MODELS_TOOL_DESCRIBE_SUBJECT_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "models/repository/weights.h"
+#include "models/workload/workload.h"
+
+namespace vitrine {
+
+// A model to describe. Of native resolution, it takes as many tokens as any config may allow (kMostTokens): the limit
+// of its own config is for requests to a server.
+struct Subject {
+  std::string name;
+  WeightedModel model;
+  WorkloadInput input;  // the model's default
+
+  const v1::ModelConfig& config() const { return model.description.config(); }
+};
+
+// Finds a variant of the zoo; with a repository, MODEL or MODEL@VERSION in it. Without `weights` it has none. A variant
+// gets arbitrary ones of the magnitude of trained weights, since the time of a step does not depend on their values.
+absl::StatusOr<Subject> FindSubject(const std::string& model, const std::string& repository, bool weights);
+
+// Parses "224" or "224x320" (height x width). INVALID_ARGUMENT unless both are 1 to 8192. Does not check if a model
+// accepts it.
+absl::StatusOr<WorkloadInput> ParseResolution(const std::string& text);
+
+// Returns the grid of the subject's input. INVALID_ARGUMENT names the model and says which sizes it accepts.
+absl::StatusOr<Grid> GridOf(const Subject& subject);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_MODELS_TOOL_DESCRIBE_SUBJECT_H_
