@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "client/lib/numbers.h"
 #include "common/charts/distance_plot.h"
+#include "common/statistics/head_diversity.h"
 #include "common/status_macros.h"
 
 namespace vitrine {
@@ -146,6 +147,10 @@ std::string DistancesAsJson(const AttentionDistances& distances) {
   json["pixels"] = Rows(distances.pixels, distances.heads);
   json["pixels_standard_deviation"] = Rows(distances.deviation, distances.heads);
   json["patches"] = Rows(distances.patches, distances.heads);
+  const HeadDiversity heads = DiversityOf(distances.pixels, distances.heads);
+  json["head_mean_pixels"] = heads.means;
+  json["head_deviation_pixels"] = heads.deviations;
+  json["diversity_pixels"] = heads.diversity ? nlohmann::ordered_json(*heads.diversity) : nullptr;
   json["uniform_pixels"] = distances.uniform ? nlohmann::ordered_json(*distances.uniform) : nullptr;
   json["window_pixels"] = distances.window ? nlohmann::ordered_json(*distances.window) : nullptr;
   return json.dump(1) + "\n";

@@ -2,6 +2,7 @@
 // Page sections about the run: times, attention distances, provenance, settings. Also text shared by the pages.
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -14,6 +15,7 @@
 #include "common/charts/html/data_table.h"
 #include "common/drawing/input_words.h"
 #include "common/drawing/licence_words.h"
+#include "common/statistics/head_diversity.h"
 #include "common/statistics/proportion.h"
 
 namespace vitrine {
@@ -175,17 +177,22 @@ void AddAttentionDistances(const EvaluationPage& input, HtmlPage& page) {
     page.Paragraph(
         absl::StrCat(WithSeparators(distances.failed), " further images were not answered: ", distances.fault));
   }
-  HtmlTable table{
-      .columns = {
-          {"layer"}, {"mean, pixels", true}, {"mean, patches", true}, {"nearest head", true}, {"farthest head", true}}};
+  const HeadDiversity diversity = DiversityOf(distances.pixels, distances.heads);
+  if (diversity.diversity) page.Paragraph(DiversityInWords(*diversity.diversity));
+  HtmlTable table{.columns = {{"layer"},
+                              {"mean, pixels", true},
+                              {"deviation over heads", true},
+                              {"mean, patches", true},
+                              {"nearest head", true},
+                              {"farthest head", true}}};
   const size_t heads = static_cast<size_t>(distances.heads);
   for (size_t layer = 0; layer < static_cast<size_t>(distances.layers); ++layer) {
     const auto first = distances.pixels.begin() + static_cast<int64_t>(layer * heads);
     const auto patches = distances.patches.begin() + static_cast<int64_t>(layer * heads);
-    double pixels = 0, cells = 0;
-    for (int64_t head = 0; head < distances.heads; ++head) pixels += first[head], cells += patches[head];
+    const double cells = std::accumulate(patches, patches + distances.heads, 0.0);
     const auto [low, high] = std::minmax_element(first, first + distances.heads);
-    table.rows.push_back({absl::StrCat(layer), absl::StrFormat("%.2f", pixels / distances.heads),
+    table.rows.push_back({absl::StrCat(layer), absl::StrFormat("%.2f", diversity.means[layer]),
+                          absl::StrFormat("%.2f", diversity.deviations[layer]),
                           absl::StrFormat("%.2f", cells / distances.heads), absl::StrFormat("%.2f", *low),
                           absl::StrFormat("%.2f", *high)});
   }

@@ -237,6 +237,15 @@ TEST(Distance, IsWrittenForPrograms) {
    1.5
   ]
  ],
+ "head_mean_pixels": [
+  2.0,
+  5.0
+ ],
+ "head_deviation_pixels": [
+  0.816496580927726,
+  0.816496580927726
+ ],
+ "diversity_pixels": 0.816496580927726,
  "uniform_pixels": 7.5,
  "window_pixels": null
 }

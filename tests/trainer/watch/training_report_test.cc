@@ -142,7 +142,7 @@ TEST(Distances, AreTheMeanOfTheImagesOwn) {
   EXPECT_EQ((*both)->images, 2);
   ASSERT_TRUE((*both)->uniform.has_value());
   // An untrained model's attention is nearly uniform.
-  for (const float pixels : (*both)->pixels) EXPECT_NEAR(pixels, *(*both)->uniform, 0.25 * *(*both)->uniform);
+  for (const double pixels : (*both)->pixels) EXPECT_NEAR(pixels, *(*both)->uniform, 0.25 * *(*both)->uniform);
   const auto first = MeasureDistances(*model, data, std::nullopt, 1);
   EXPECT_NE((*first)->pixels[0], (*both)->pixels[0]);
 }
@@ -186,6 +186,8 @@ TEST(TrainingReport, ShowsAModelOfImagesWhole) {
                            "alt=\"layer 1, 0 to ",
                            ">Attention distance</h2>",
                            "data:image/svg+xml;base64,",
+                           "Diversity of the heads: ",
+                           "deviation over heads",
                            "a &lt;machine&gt;",
                            "eit34-mini-cifar10"}) {
     EXPECT_THAT(*page, HasSubstr(part));

@@ -119,7 +119,7 @@ absl::StatusOr<std::optional<Distances>> MeasureDistances(const Model& model, co
     grids.insert({input->grid.rows, input->grid.columns});
   }
   if (distances.images == 0) return std::nullopt;
-  for (float& pixels : distances.pixels) pixels /= static_cast<float>(distances.images);
+  for (double& pixels : distances.pixels) pixels /= static_cast<double>(distances.images);
   if (grids.size() == 1) {
     const double cell = model.cell();
     distances.uniform = UniformDistance(grids.begin()->first, grids.begin()->second, cell, cell);

@@ -28,7 +28,7 @@ absl::StatusOr<std::vector<ImageCard::Tile>> LookAt(const Model& model, const Da
 struct Distances {
   int layers = 0;
   int heads = 0;
-  std::vector<float> pixels;  // row-major, [layers, heads], in input pixels
+  std::vector<double> pixels;  // row-major, [layers, heads], in input pixels
   int64_t images = 0;
   // Distance of a head with uniform attention; nullopt if the images' grids differ.
   std::optional<double> uniform;

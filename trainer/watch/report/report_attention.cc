@@ -10,6 +10,7 @@
 #include "absl/strings/strip.h"
 #include "common/charts/distance_plot.h"
 #include "common/charts/shaded_matrix.h"
+#include "common/statistics/head_diversity.h"
 #include "common/status_macros.h"
 #include "trainer/watch/report/code_geometry.h"
 #include "trainer/watch/report/look.h"
@@ -82,7 +83,8 @@ absl::Status AddDistances(const TrainingReportInput& input, std::optional<Size> 
   figure.heads.resize(static_cast<size_t>(distances->heads));
   std::iota(figure.layers.begin(), figure.layers.end(), 0);
   std::iota(figure.heads.begin(), figure.heads.end(), 0);
-  figure.distances = distances->pixels;
+  const std::vector<float> pixels(distances->pixels.begin(), distances->pixels.end());
+  figure.distances = pixels;
   figure.title = "Attention distance by layer, one dot per head";
   figure.note =
       absl::StrCat("mean over ", distances->images, " ", input.score.split, " images; bars: means over heads");
@@ -91,6 +93,14 @@ absl::Status AddDistances(const TrainingReportInput& input, std::optional<Size> 
   page.Section("Attention distance", "Mean attention distance of heads, in pixels of the input.");
   page.Charts({absl::StrCat("<img class=\"chart\" alt=\"", EscapeHtml(figure.title), "\" src=\"",
                             DataUri("image/svg+xml", svg), "\">")});
+  const HeadDiversity heads = DiversityOf(distances->pixels, distances->heads);
+  if (heads.diversity) page.Paragraph(DiversityInWords(*heads.diversity));
+  HtmlTable table{.columns = {{"layer"}, {"mean, pixels", true}, {"deviation over heads", true}}};
+  for (size_t layer = 0; layer < heads.means.size(); ++layer) {
+    table.rows.push_back({absl::StrCat(layer), absl::StrFormat("%.2f", heads.means[layer]),
+                          absl::StrFormat("%.2f", heads.deviations[layer])});
+  }
+  page.Table(table);
   return absl::OkStatus();
 }
 

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_COMMON_STATISTICS_HEAD_DIVERSITY_H_
+#define VITRINE_COMMON_STATISTICS_HEAD_DIVERSITY_H_
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace vitrine {
+
+// How the attention distances of the heads of a model differ.
+struct HeadDiversity {
+  std::vector<double> means;        // of each layer's heads
+  std::vector<double> deviations;   // standard deviation of each layer's heads, with their number as divisor
+  std::optional<double> diversity;  // mean of the deviations of all layers but the first; nullopt for a single layer
+};
+
+// Requires `distances` [layers, heads], row-major, in any unit, and at least one head. The definition is ours: paper
+// 001 (figures 2, 5 to 7) speaks of the diversity of heads and plots their distances, but has no number for it.
+HeadDiversity DiversityOf(std::span<const double> distances, int heads);
+
+// Returns a sentence for reports.
+std::string DiversityInWords(double pixels);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_COMMON_STATISTICS_HEAD_DIVERSITY_H_
