@@ -18,6 +18,7 @@
 #include "common/status_macros.h"
 #include "trainer/loader.h"
 #include "trainer/optimise/average.h"
+#include "trainer/optimise/block_norms.h"
 #include "trainer/optimise/optimizer.h"
 #include "trainer/optimise/schedule.h"
 #include "trainer/recipe/recipe.h"
@@ -85,7 +86,7 @@ class Run {
   bool MeasuresNow() const;
   absl::StatusOr<std::string> MeasureNow();
   absl::Status Save() { return Leads() ? SaveState(options_.work_dir, Parts(), position_) : absl::OkStatus(); }
-  StepReport Report(const BatchLoader& loader) const;
+  void UpdateReport(const BatchLoader& loader);
   absl::StatusOr<TrainResult> Result();
 
   const v1::Recipe& recipe_;
@@ -156,19 +157,17 @@ absl::StatusOr<TrainResult> Run::ToTheEnd() {
   started_ = absl::Now();
   first_samples_ = position_.samples;
   seconds_before_ = position_.seconds;
-  for (Observer* observer : options_.observers) {
-    observer->OnStart({position_.step, plan_.total_steps, position_.unmeasured});
-  }
-  report_ = Report(loader);
+  StartReport start{position_.step, plan_.total_steps, position_.unmeasured};
+  if (recipe_.block_norms()) start.blocks = BlocksOf(TrainedParameters(task_, *model_));
+  for (Observer* observer : options_.observers) observer->OnStart(start);
+  UpdateReport(loader);
   if (position_.unmeasured) RETURN_IF_ERROR(AfterStep());
   while (position_.step < plan_.total_steps && !stopping_) {
     const absl::Status stepped = Step(loader);
     // If a process was lost, the step changed nothing, so this saves the state before the step.
     if (absl::IsUnavailable(stepped)) RETURN_IF_ERROR(Save());
     RETURN_IF_ERROR(stepped);
-    const double norm = report_.gradient_norm, loss = report_.loss, lr = report_.lr;
-    report_ = Report(loader);
-    report_.gradient_norm = norm, report_.loss = loss, report_.lr = lr;
+    UpdateReport(loader);
     for (Observer* observer : options_.observers) observer->OnStep(report_);
     if (options_.after_step) options_.after_step(position_);
     // With several processes, all stop at the step after one of them was asked to stop.
@@ -207,6 +206,7 @@ absl::Status Run::Step(BatchLoader& loader) {
   const double lr = LearningRate(recipe_, plan_, position_.step);
   try {
     RETURN_IF_ERROR(ShareGradients(totals));
+    if (recipe_.block_norms()) report_.block_norms = BlockNorms(TrainedParameters(task_, *model_));
     norm = optimizer_.ClipGradients(recipe_.clip_norm());
     RETURN_IF_ERROR(RefuseUnlessFinite(totals.loss, norm, offender.samples > 0 ? offender : batch));
     optimizer_.Step(lr, CycledBeta1(recipe_, plan_, position_.step));
@@ -333,25 +333,24 @@ absl::StatusOr<std::string> Run::MeasureNow() {
   return absl::StrCat(words, ", ", ScoreInWords(report.split, *raw));
 }
 
-StepReport Run::Report(const BatchLoader& loader) const {
+// Updates everything but the results of the step, which Step reports.
+void Run::UpdateReport(const BatchLoader& loader) {
   const absl::Duration running = absl::Now() - started_ - measuring_;
   const double seconds = std::max(1e-9, absl::ToDoubleSeconds(running));
-  StepReport report;
-  report.step = position_.step;
-  report.total_steps = plan_.total_steps;
-  report.steps_per_epoch = plan_.steps_per_epoch;
-  report.epoch = Epochs();
-  report.epoch_loss = position_.loss_sum / static_cast<double>(SamplesOfEpoch());
-  report.epoch_accuracy = position_.predictions == 0
-                              ? std::numeric_limits<double>::quiet_NaN()
-                              : static_cast<double>(position_.correct) / static_cast<double>(position_.predictions);
-  report.samples = position_.samples;
-  report.samples_per_second = static_cast<double>(position_.samples - first_samples_) / seconds;
-  report.waited = loader.waited();
-  report.wait_share = absl::ToDoubleSeconds(loader.waited()) / seconds;
+  report_.step = position_.step;
+  report_.total_steps = plan_.total_steps;
+  report_.steps_per_epoch = plan_.steps_per_epoch;
+  report_.epoch = Epochs();
+  report_.epoch_loss = position_.loss_sum / static_cast<double>(SamplesOfEpoch());
+  report_.epoch_accuracy = position_.predictions == 0
+                               ? std::numeric_limits<double>::quiet_NaN()
+                               : static_cast<double>(position_.correct) / static_cast<double>(position_.predictions);
+  report_.samples = position_.samples;
+  report_.samples_per_second = static_cast<double>(position_.samples - first_samples_) / seconds;
+  report_.waited = loader.waited();
+  report_.wait_share = absl::ToDoubleSeconds(loader.waited()) / seconds;
   const double left = static_cast<double>((plan_.total_steps - position_.step) * plan_.samples_per_step());
-  report.remaining = absl::Seconds(left / std::max(1e-9, report.samples_per_second));
-  return report;
+  report_.remaining = absl::Seconds(left / std::max(1e-9, report_.samples_per_second));
 }
 
 absl::StatusOr<TrainResult> Run::Result() {

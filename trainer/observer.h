@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "absl/time/time.h"
 #include "trainer/task.h"
@@ -17,6 +18,7 @@ struct StartReport {
   // True if the earlier run ended after step `step`, but before the step's measurement or the end of its epoch. Both
   // are repeated now and reported again.
   bool measures_again = false;
+  std::vector<std::string> blocks = {};  // blocks of StepReport::block_norms
 };
 
 // Report after every step.
@@ -24,15 +26,16 @@ struct StepReport {
   int64_t step = 0;  // steps done
   int64_t total_steps = 0;
   int64_t steps_per_epoch = 1;
-  double epoch = 0;               // epochs done
-  double lr = 0;                  // in this step
-  double loss = 0;                // mean over the step's samples
-  double gradient_norm = 0;       // norm before clipping; 0 if there is no clipping
-  double epoch_loss = 0;          // mean over the epoch so far
-  double epoch_accuracy = 0;      // on the augmented samples of the epoch so far, 0 to 1; NaN if not counted
-  int64_t samples = 0;            // seen since the first step, over all processes
-  double samples_per_second = 0;  // of this process since it started or resumed; excludes measuring time
-  double wait_share = 0;          // share of time that the loop waited for data
+  double epoch = 0;                      // epochs done
+  double lr = 0;                         // in this step
+  double loss = 0;                       // mean over the step's samples
+  double gradient_norm = 0;              // norm before clipping; 0 if there is no clipping
+  std::vector<double> block_norms = {};  // of every block's gradient before clipping; only if the recipe asks
+  double epoch_loss = 0;                 // mean over the epoch so far
+  double epoch_accuracy = 0;             // on the augmented samples of the epoch so far, 0 to 1; NaN if not counted
+  int64_t samples = 0;                   // seen since the first step, over all processes
+  double samples_per_second = 0;         // of this process since it started or resumed; excludes measuring time
+  double wait_share = 0;                 // share of time that the loop waited for data
   absl::Duration waited = absl::ZeroDuration();  // time waited for data since this process started or resumed
   absl::Duration remaining;                      // estimated training time left
 };

@@ -2,6 +2,7 @@
 #include "trainer/run_result.h"
 
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "absl/strings/str_cat.h"
 #include "common/file/replace.h"
@@ -9,6 +10,7 @@
 #include "common/simd/cpu_description.h"
 #include "common/status_macros.h"
 #include "trainer/program_digest.h"
+#include "trainer/watch/history.h"
 
 namespace vitrine {
 
@@ -42,6 +44,10 @@ absl::Status WriteRunResult(const std::filesystem::path& work_dir, const v1::Rec
   if (position.best && !result.is_best) {
     const Score& last = scores.front();
     json["scores"][absl::StrCat(last.split, "-best/", last.measures.front().name)] = *position.best;
+  }
+  if (recipe.block_norms()) {
+    ASSIGN_OR_RETURN(const Steps steps, ReadSteps(work_dir));
+    if (const std::optional<double> ratio = LastBlockByFirst(steps)) json["scores"]["gradient/last-by-first"] = *ratio;
   }
   if (result.epoch_samples > 0) {
     json["train"]["loss"] = position.loss_sum / static_cast<double>(result.epoch_samples);

@@ -114,8 +114,8 @@ TEST_F(Killed, AtTenRandomMomentsItLosesNothing) {
   }
   const auto steps = ReadSteps(folder_.path() / "whole"), resumed_steps = ReadSteps(folder_.path() / "parts");
   ASSERT_TRUE(steps.ok() && resumed_steps.ok()) << resumed_steps.status();
-  ASSERT_EQ(steps->size(), resumed_steps->size());
-  for (size_t i = 0; i < steps->size(); ++i) EXPECT_EQ((*steps)[i].loss, (*resumed_steps)[i].loss) << i;
+  ASSERT_EQ(steps->rows.size(), resumed_steps->rows.size());
+  for (size_t i = 0; i < steps->rows.size(); ++i) EXPECT_EQ(steps->rows[i].loss, resumed_steps->rows[i].loss) << i;
   const auto history = ReadHistory(folder_.path() / "whole"), resumed_history = ReadHistory(folder_.path() / "parts");
   ASSERT_TRUE(history.ok() && resumed_history.ok()) << resumed_history.status();
   ASSERT_EQ(history->rows.size(), resumed_history->rows.size());

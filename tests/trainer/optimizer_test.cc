@@ -4,6 +4,7 @@
 #include <ATen/ops/full.h>
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -15,9 +16,12 @@
 #include "models/reference/model.h"
 #include "models/repository/import/import.h"
 #include "tests/paths.h"
+#include "trainer/optimise/block_norms.h"
 
 namespace vitrine {
 namespace {
+
+using ::testing::ElementsAre;
 
 at::Tensor Parameter(at::IntArrayRef shape, double value, double gradient) {
   at::Tensor tensor = at::full(shape, value, at::kFloat);
@@ -51,6 +55,16 @@ TEST(Optimizer, AdamWFollowsItsFormula) {
     EXPECT_NEAR(matrix.item<double>(), w, 1e-6) << "step " << t;
     EXPECT_NEAR(bias.item<double>(), b, 1e-6) << "a bias does not decay; step " << t;
   }
+}
+
+TEST(BlockNorms, AreOfAllParametersOfABlock) {
+  const at::Tensor without = at::full({3}, 1.0, at::kFloat);
+  const std::vector<NamedTensor> parameters = {
+      {"patches.weight", Parameter({1}, 0, 100)}, {"blocks.0.fc.weight", Parameter({3, 3}, 0, 1)},
+      {"blocks.0.fc.bias", Parameter({4}, 0, 2)}, {"blocks.10.fc.bias", Parameter({1}, 0, -7)},
+      {"class_blocks.0.fc.bias", without},        {"encoder.blocks.1.fc.bias", Parameter({1}, 0, 0.5)}};
+  EXPECT_THAT(BlocksOf(parameters), ElementsAre("blocks.0", "blocks.10", "class_blocks.0", "encoder.blocks.1"));
+  EXPECT_THAT(BlockNorms(parameters), ElementsAre(5, 7, 0, 0.5));
 }
 
 TEST(Optimizer, SgdFollowsItsFormula) {

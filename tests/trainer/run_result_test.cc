@@ -11,6 +11,7 @@
 #include "tests/trainer/coloured_squares.h"
 #include "trainer/program_digest.h"
 #include "trainer/tasks/image_task.h"
+#include "trainer/watch/history_writer.h"
 
 namespace vitrine {
 namespace {
@@ -20,7 +21,10 @@ nlohmann::json ResultOf(const v1::Recipe& recipe, int threads) {
   const ScratchFolder folder;
   const auto task = ImageTask::Make(recipe, kTrainSquares, &kTestSquares);
   EXPECT_TRUE(task.ok()) << task.status();
-  const auto result = Train(recipe, **task, {.work_dir = folder.path(), .threads = threads});
+  const auto history = HistoryWriter::Open(folder.path());
+  EXPECT_TRUE(history.ok()) << history.status();
+  const auto result =
+      Train(recipe, **task, {.work_dir = folder.path(), .threads = threads, .observers = {history->get()}});
   EXPECT_TRUE(result.ok()) << result.status();
   const auto score = (*task)->MeasureOn(MeasuredSplit::kTest, *result->model, {});
   EXPECT_TRUE(score.ok()) << score.status();
@@ -45,6 +49,14 @@ TEST(RunResult, NamesWhatDecidesItsScores) {
   EXPECT_EQ(json["program"], ProgramDigest());
   EXPECT_EQ(ProgramDigest().size(), 64u);
   EXPECT_EQ(json["revision"], "0123456789ab");
+}
+
+TEST(RunResult, HasTheNormOfTheLastBlockByThatOfTheFirst) {
+  v1::Recipe recipe = SmallRecipe();
+  recipe.set_epochs(1);
+  EXPECT_FALSE(ResultOf(recipe, 1)["scores"].contains("gradient/last-by-first"));
+  recipe.set_block_norms(true);
+  EXPECT_GT(ResultOf(recipe, 1)["scores"].at("gradient/last-by-first"), 0);
 }
 
 TEST(RunResult, SaysWhenTheBestModelWasReached) {

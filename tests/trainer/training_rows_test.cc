@@ -98,7 +98,8 @@ TEST(TrainingRows, EveryFieldThatChangesTheWeightsChangesThem) {
   // weights.
   ExpectEveryField(recipe, recipe,
                    {"name", "base", "model", "description", "batch", "epochs", "ema_decay", "bf16", "seed", "storage",
-                    "evaluation_sizes", "evaluation_crop", "evaluate_every", "evaluate_every_steps", "corrupt_limit"});
+                    "evaluation_sizes", "evaluation_crop", "evaluate_every", "evaluate_every_steps", "corrupt_limit",
+                    "block_norms"});
 }
 
 TEST(TrainingRows, ModelSettingsStandInOneLine) {

@@ -215,6 +215,7 @@ TEST(Train, TellsItsObservers) {
   EXPECT_EQ(listener.steps[4].step, 5);
   EXPECT_EQ(listener.steps[4].samples, 80);
   EXPECT_GT(listener.steps[4].gradient_norm, 0);
+  EXPECT_TRUE(listener.starts[0].blocks.empty() && listener.steps[4].block_norms.empty()) << "nobody asked";
   EXPECT_NEAR(listener.steps[0].loss, listener.steps[0].epoch_loss, 1e-9);
   ASSERT_EQ(listener.epochs.size(), 2u);
   EXPECT_EQ(listener.epochs[0].scores, "") << "the test split is measured every second epoch";
@@ -239,6 +240,23 @@ TEST(Train, AccumulatedBatchesAreOneStep) {
   ASSERT_TRUE(a.ok() && b.ok()) << a.status() << b.status();
   ASSERT_EQ(one.steps.size(), four.steps.size());
   for (size_t i = 0; i < one.steps.size(); ++i) EXPECT_NEAR(one.steps[i].loss, four.steps[i].loss, 1e-5) << i;
+}
+
+TEST(Train, TellsTheGradientNormOfEveryBlockBeforeClipping) {
+  ScratchFolder folder;
+  v1::Recipe recipe = SmallRecipe();
+  recipe.set_epochs(1);
+  recipe.set_clip_norm(1e-3);
+  recipe.set_block_norms(true);
+  Listener listener;
+  ASSERT_TRUE(RunIn(folder, recipe, {.observers = {&listener}}).ok());
+  EXPECT_THAT(listener.starts.at(0).blocks, ElementsAre("blocks.0", "blocks.1"));
+  for (const StepReport& step : listener.steps) {
+    ASSERT_EQ(step.block_norms.size(), 2u);
+    const double both = std::hypot(step.block_norms[0], step.block_norms[1]);
+    EXPECT_GT(std::min(step.block_norms[0], step.block_norms[1]), recipe.clip_norm());
+    EXPECT_LT(both, step.gradient_norm) << "patches and head have gradients too";
+  }
 }
 
 TEST(Train, MeasuresTheAverageOfTheWeights) {

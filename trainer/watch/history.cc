@@ -18,6 +18,8 @@ namespace {
 
 constexpr char kHistoryColumns[] = "step,epoch,lr,loss,train_accuracy,samples_per_second,best";
 constexpr size_t kFixedColumns = 7;
+constexpr char kStepColumns[] = "step,loss,lr,gradient_norm";
+constexpr size_t kFixedStepColumns = 4;
 constexpr int64_t kMostBytes = int64_t{1} << 40;
 
 std::string Text(double value) {
@@ -35,6 +37,14 @@ std::vector<Fields> Lines(std::string_view text) {
     lines.push_back(absl::StrSplit(absl::string_view(text.data(), end), ','));
   }
   return lines;
+}
+
+// Returns the names of the columns after the first `count`, which must be `fixed`.
+absl::StatusOr<std::vector<std::string>> FurtherColumns(const Fields& header, const char* fixed, size_t count) {
+  if (header.size() < count || absl::StrJoin(header.begin(), header.begin() + count, ",") != fixed) {
+    return absl::InvalidArgumentError(absl::StrCat("the header does not begin with ", fixed));
+  }
+  return std::vector<std::string>(header.begin() + count, header.end());
 }
 
 // Parses the fields of a line as numbers; empty fields are NaN.
@@ -87,22 +97,27 @@ std::string FormatHistory(const History& history) {
   return text;
 }
 
+std::string FormatSteps(const Steps& steps) {
+  std::string text = kStepColumns;
+  for (const std::string& block : steps.blocks) absl::StrAppend(&text, ",", block);
+  text += "\n";
+  for (const StepRow& row : steps.rows) text += FormatStep(row);
+  return text;
+}
+
 std::string FormatStep(const StepRow& row) {
-  return absl::StrCat(row.step, ",", Text(row.loss), ",", Text(row.lr), ",", Text(row.gradient_norm), "\n");
+  std::string line = absl::StrCat(row.step, ",", Text(row.loss), ",", Text(row.lr), ",", Text(row.gradient_norm));
+  for (const double norm : row.block_norms) absl::StrAppend(&line, ",", Text(norm));
+  return line + "\n";
 }
 
 absl::StatusOr<History> ParseHistory(std::string_view text) {
   const std::vector<Fields> lines = Lines(text);
   History history;
   if (lines.empty()) return history;
-  const Fields& header = lines[0];
-  if (header.size() < kFixedColumns ||
-      absl::StrJoin(header.begin(), header.begin() + kFixedColumns, ",") != kHistoryColumns) {
-    return absl::InvalidArgumentError(absl::StrCat("the header does not begin with ", kHistoryColumns));
-  }
-  for (size_t c = kFixedColumns; c < header.size(); ++c) history.score_columns.emplace_back(header[c]);
+  ASSIGN_OR_RETURN(history.score_columns, FurtherColumns(lines[0], kHistoryColumns, kFixedColumns));
   for (size_t i = 1; i < lines.size(); ++i) {
-    ASSIGN_OR_RETURN(const std::vector<double> values, Numbers(lines[i], header.size(), i + 1));
+    ASSIGN_OR_RETURN(const std::vector<double> values, Numbers(lines[i], lines[0].size(), i + 1));
     HistoryRow row{.epoch = values[1],
                    .lr = values[2],
                    .loss = values[3],
@@ -119,20 +134,19 @@ absl::StatusOr<History> ParseHistory(std::string_view text) {
   return history;
 }
 
-absl::StatusOr<std::vector<StepRow>> ParseSteps(std::string_view text) {
+absl::StatusOr<Steps> ParseSteps(std::string_view text) {
   const std::vector<Fields> lines = Lines(text);
-  std::vector<StepRow> rows;
-  if (lines.empty()) return rows;
-  if (absl::StrCat(absl::StrJoin(lines[0], ","), "\n") != kStepsHeader) {
-    return absl::InvalidArgumentError(absl::StrCat("the header is not ", kStepsHeader));
-  }
+  Steps steps;
+  if (lines.empty()) return steps;
+  ASSIGN_OR_RETURN(steps.blocks, FurtherColumns(lines[0], kStepColumns, kFixedStepColumns));
   for (size_t i = 1; i < lines.size(); ++i) {
     ASSIGN_OR_RETURN(const std::vector<double> values, Numbers(lines[i], lines[0].size(), i + 1));
     StepRow row{.loss = values[1], .lr = values[2], .gradient_norm = values[3]};
-    ASSIGN_OR_RETURN(row.step, StepOf(lines[i], rows.empty() ? -1 : rows.back().step, i + 1));
-    rows.push_back(row);
+    row.block_norms.assign(values.begin() + kFixedStepColumns, values.end());
+    ASSIGN_OR_RETURN(row.step, StepOf(lines[i], steps.rows.empty() ? -1 : steps.rows.back().step, i + 1));
+    steps.rows.push_back(std::move(row));
   }
-  return rows;
+  return steps;
 }
 
 std::filesystem::path HistoryFile(const std::filesystem::path& work_dir) {
@@ -149,11 +163,21 @@ absl::StatusOr<History> ReadHistory(const std::filesystem::path& work_dir) {
   return history;
 }
 
-absl::StatusOr<std::vector<StepRow>> ReadSteps(const std::filesystem::path& work_dir) {
+absl::StatusOr<Steps> ReadSteps(const std::filesystem::path& work_dir) {
   ASSIGN_OR_RETURN(const std::string text, ReadWholeFile(StepsFile(work_dir), kMostBytes));
-  absl::StatusOr<std::vector<StepRow>> rows = ParseSteps(text);
-  if (!rows.ok()) return Named(rows.status(), StepsFile(work_dir));
-  return rows;
+  absl::StatusOr<Steps> steps = ParseSteps(text);
+  if (!steps.ok()) return Named(steps.status(), StepsFile(work_dir));
+  return steps;
+}
+
+std::optional<double> LastBlockByFirst(const Steps& steps) {
+  double first = 0, last = 0;
+  for (const StepRow& row : steps.rows) {
+    if (row.block_norms.empty()) continue;
+    first += row.block_norms.front();
+    last += row.block_norms.back();
+  }
+  return first > 0 ? std::optional(last / first) : std::nullopt;
 }
 
 }  // namespace vitrine

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -35,24 +36,34 @@ struct StepRow {
   double loss = 0;
   double lr = 0;
   double gradient_norm = 0;
+  std::vector<double> block_norms = {};  // of Steps::blocks
+};
+
+struct Steps {
+  std::vector<std::string> blocks;  // the last columns of the file; empty unless Recipe.block_norms
+  std::vector<StepRow> rows;
 };
 
 // Both files are CSV with a header. Numbers have the fewest digits that round-trip. NaN and missing values are empty
 // fields. An incomplete last line, from a writer that was killed, is ignored.
 std::string FormatHistory(const History& history);
+std::string FormatSteps(const Steps& steps);
 std::string FormatStep(const StepRow& row);  // one line
-inline constexpr char kStepsHeader[] = "step,loss,lr,gradient_norm\n";
 
 // INVALID_ARGUMENT names the invalid line.
 absl::StatusOr<History> ParseHistory(std::string_view text);
-absl::StatusOr<std::vector<StepRow>> ParseSteps(std::string_view text);
+absl::StatusOr<Steps> ParseSteps(std::string_view text);
 
 // WORK_DIR/history.csv and WORK_DIR/steps.csv. NOT_FOUND if the file does not exist, or errors of the parsers; the
 // message names the file.
 std::filesystem::path HistoryFile(const std::filesystem::path& work_dir);
 std::filesystem::path StepsFile(const std::filesystem::path& work_dir);
 absl::StatusOr<History> ReadHistory(const std::filesystem::path& work_dir);
-absl::StatusOr<std::vector<StepRow>> ReadSteps(const std::filesystem::path& work_dir);
+absl::StatusOr<Steps> ReadSteps(const std::filesystem::path& work_dir);
+
+// Returns the mean gradient norm of the last block, over all steps, divided by that of the first. Nullopt without
+// blocks, or if the first has no gradient.
+std::optional<double> LastBlockByFirst(const Steps& steps);
 
 }  // namespace vitrine
 

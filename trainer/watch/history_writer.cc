@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
@@ -35,11 +36,9 @@ std::string ColumnOf(const std::string& split, const std::string& measure) {
 absl::StatusOr<std::unique_ptr<HistoryWriter>> HistoryWriter::Open(const std::filesystem::path& work_dir,
                                                                    std::function<void(const std::string&)> warn) {
   ASSIGN_OR_RETURN(History history, Kept(ReadHistory(work_dir)));
-  ASSIGN_OR_RETURN(std::vector<StepRow> steps, Kept(ReadSteps(work_dir)));
-  std::string step_lines = kStepsHeader;
-  for (const StepRow& step : steps) step_lines += FormatStep(step);
+  ASSIGN_OR_RETURN(Steps steps, Kept(ReadSteps(work_dir)));
   ASSIGN_OR_RETURN(AppendFile history_file, AppendFile::Create(HistoryFile(work_dir), FormatHistory(history)));
-  ASSIGN_OR_RETURN(AppendFile steps_file, AppendFile::Create(StepsFile(work_dir), step_lines));
+  ASSIGN_OR_RETURN(AppendFile steps_file, AppendFile::Create(StepsFile(work_dir), FormatSteps(steps)));
   return std::unique_ptr<HistoryWriter>(new HistoryWriter(std::move(history_file), std::move(steps_file),
                                                           std::move(history), std::move(steps), std::move(warn)));
 }
@@ -47,14 +46,11 @@ absl::StatusOr<std::unique_ptr<HistoryWriter>> HistoryWriter::Open(const std::fi
 void HistoryWriter::OnStart(const StartReport& report) {
   KeepUpTo(report.measures_again ? report.step - 1 : report.step, history_);
   const int64_t last_row = history_.rows.empty() ? 0 : history_.rows.back().step;
-  std::string lines = kStepsHeader;
+  std::erase_if(earlier_steps_, [&](const StepRow& step) { return step.step > report.step; });
   for (const StepRow& step : earlier_steps_) {
-    if (step.step > report.step) break;
-    lines += FormatStep(step);
     if (step.step > last_row) Count(step);
   }
-  earlier_steps_.clear();
-  Tell(steps_file_.Rewrite(lines), steps_fail_);
+  Tell(steps_file_.Rewrite(FormatSteps({report.blocks, std::exchange(earlier_steps_, {})})), steps_fail_);
   WriteHistory();
 }
 
@@ -81,7 +77,7 @@ HistoryRow& HistoryWriter::RowOf(int64_t step) {
 }
 
 void HistoryWriter::OnStep(const StepReport& report) {
-  const StepRow row{report.step, report.loss, report.lr, report.gradient_norm};
+  const StepRow row{report.step, report.loss, report.lr, report.gradient_norm, report.block_norms};
   Count(row);
   samples_per_second_ = report.samples_per_second;
   Tell(steps_file_.Append(FormatStep(row)), steps_fail_);

@@ -36,12 +36,12 @@ class HistoryWriter final : public Observer {
   void OnEpoch(const EpochReport& report) override;
 
  private:
-  HistoryWriter(AppendFile history_file, AppendFile steps_file, History history, std::vector<StepRow> steps,
+  HistoryWriter(AppendFile history_file, AppendFile steps_file, History history, Steps steps,
                 std::function<void(const std::string&)> warn)
       : history_file_(std::move(history_file)),
         steps_file_(std::move(steps_file)),
         history_(std::move(history)),
-        earlier_steps_(std::move(steps)),
+        earlier_steps_(std::move(steps.rows)),
         warn_(std::move(warn)) {}
 
   HistoryRow& RowOf(int64_t step);

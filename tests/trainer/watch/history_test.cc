@@ -19,6 +19,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::StartsWith;
 using ::testing::UnorderedElementsAre;
 
 std::string TextOf(const std::filesystem::path& file) {
@@ -80,13 +81,37 @@ TEST(History, StepsReadBackTheSameDoubles) {
   Feed(0, kMadeSteps, *OpenWriter(folder.path()));
   const auto rows = ReadSteps(folder.path());
   ASSERT_TRUE(rows.ok()) << rows.status();
-  ASSERT_EQ(rows->size(), static_cast<size_t>(kMadeSteps));
-  for (const StepRow& row : *rows) {
+  ASSERT_EQ(rows->rows.size(), static_cast<size_t>(kMadeSteps));
+  for (const StepRow& row : rows->rows) {
     const StepReport made = MadeStep(row.step);
     EXPECT_EQ(row.loss, made.loss);
     EXPECT_EQ(row.lr, made.lr);
     EXPECT_EQ(row.gradient_norm, made.gradient_norm);
   }
+}
+
+TEST(History, EveryBlockHasAColumnOfItsNorms) {
+  const ScratchFolder folder;
+  const auto feed = [&](int64_t first, int64_t last) {
+    const auto writer = OpenWriter(folder.path());
+    writer->OnStart({.step = first, .total_steps = 2, .blocks = {"blocks.0", "blocks.1"}});
+    for (int64_t step = first + 1; step <= last; ++step) {
+      StepReport report = MadeStep(step);
+      report.block_norms = {0.5, static_cast<double>(step)};
+      writer->OnStep(report);
+    }
+  };
+  feed(0, 2);
+  const std::string whole = TextOf(StepsFile(folder.path()));
+  EXPECT_THAT(whole, StartsWith("step,loss,lr,gradient_norm,blocks.0,blocks.1\n1,"));
+  feed(1, 2);
+  EXPECT_EQ(TextOf(StepsFile(folder.path())), whole) << "as a continued run leaves it";
+  const auto steps = ReadSteps(folder.path());
+  ASSERT_TRUE(steps.ok()) << steps.status();
+  EXPECT_THAT(steps->blocks, ElementsAre("blocks.0", "blocks.1"));
+  EXPECT_THAT(steps->rows.at(1).block_norms, ElementsAre(0.5, 2));
+  EXPECT_EQ(LastBlockByFirst(*steps), 3.0);
+  EXPECT_EQ(LastBlockByFirst({.blocks = {}, .rows = {{.step = 1}}}), std::nullopt);
 }
 
 // For every step that was saved and every step at which the run was killed, the files equal those of an uninterrupted
@@ -137,10 +162,10 @@ TEST(History, ANewRunStartsAnew) {
   const ScratchFolder folder;
   Feed(0, kMadeSteps, *OpenWriter(folder.path()));
   const auto writer = OpenWriter(folder.path());
-  EXPECT_EQ(ReadSteps(folder.path())->size(), static_cast<size_t>(kMadeSteps)) << "not before the run starts";
+  EXPECT_EQ(ReadSteps(folder.path())->rows.size(), static_cast<size_t>(kMadeSteps)) << "not before the run starts";
   Feed(0, 0, *writer);
   EXPECT_EQ(ReadHistory(folder.path())->rows.size(), 0u);
-  EXPECT_EQ(ReadSteps(folder.path())->size(), 0u);
+  EXPECT_EQ(ReadSteps(folder.path())->rows.size(), 0u);
 }
 
 TEST(History, LeavesOutWhatIsNotCounted) {
@@ -156,10 +181,10 @@ TEST(History, LeavesOutWhatIsNotCounted) {
 
 TEST(History, NamesTheLineAtFault) {
   const auto said = [](const std::string& text) { return std::string(ParseSteps(text).status().message()); };
-  EXPECT_THAT(said("step,loss\n"), HasSubstr("the header is not step,loss,lr"));
-  EXPECT_THAT(said(std::string(kStepsHeader) + "1,2,3,4\n2,x,3,4\n"), HasSubstr("line 3: \"x\" is no number"));
-  EXPECT_THAT(said(std::string(kStepsHeader) + "1,2,3\n"), HasSubstr("line 2 has 3 fields, the header 4"));
-  EXPECT_THAT(said(std::string(kStepsHeader) + "5,2,3,4\n5,2,3,4\n"), HasSubstr("does not follow step 5"));
+  EXPECT_THAT(said("step,loss\n"), HasSubstr("the header does not begin with step,loss,lr,gradient_norm"));
+  EXPECT_THAT(said("step,loss,lr,gradient_norm\n1,2,3,4\n2,x,3,4\n"), HasSubstr("line 3: \"x\" is no number"));
+  EXPECT_THAT(said("step,loss,lr,gradient_norm\n1,2,3\n"), HasSubstr("line 2 has 3 fields, the header 4"));
+  EXPECT_THAT(said("step,loss,lr,gradient_norm\n5,2,3,4\n5,2,3,4\n"), HasSubstr("does not follow step 5"));
   EXPECT_THAT(std::string(ParseHistory("a,b\n").status().message()), HasSubstr("header does not begin with step"));
   const ScratchFolder folder;
   EXPECT_TRUE(absl::IsNotFound(ReadSteps(folder.path()).status()));

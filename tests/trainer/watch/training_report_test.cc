@@ -197,6 +197,14 @@ TEST(TrainingReport, ShowsAModelOfImagesWhole) {
                    Not(HasSubstr("<script")), Not(HasSubstr(">nan")), Not(HasSubstr(" nan")), Not(HasSubstr("\"nan"))));
 }
 
+TEST(TrainingReport, DrawsTheNormsOfBlocks) {
+  TrainingReportInput input = InputOf(SmallRecipe(), nullptr, nullptr);
+  EXPECT_THAT(*TrainingReport(input), Not(HasSubstr("every block")));
+  input.steps.blocks = {"blocks.0", "blocks.1"};
+  for (StepRow& row : input.steps.rows) row.block_norms = {1, row.step == 1 ? 8.25 : 2};
+  EXPECT_THAT(*TrainingReport(input), AllOf(HasSubstr("Norm of the gradient of every block"), HasSubstr("8.25")));
+}
+
 TEST(TrainingReport, ShowsTheCodesOfFSne) {
   const v1::Recipe recipe = CodesRecipe();
   const auto model = SmallModel(recipe);

@@ -119,6 +119,27 @@ std::string GradientNorms(const std::vector<StepRow>& steps) {
                      .logarithmic = true});
 }
 
+// Draws the mean norms of the blocks over the first and the last tenth of the steps.
+std::string NormsOfBlocks(const Steps& steps) {
+  const size_t tenth = std::max<size_t>(1, steps.rows.size() / 10);
+  const auto means = [&](size_t begin) {
+    Points points;
+    for (size_t block = 0; block < steps.blocks.size(); ++block) {
+      double sum = 0;
+      for (size_t i = begin; i < begin + tenth; ++i) sum += steps.rows[i].block_norms[block];
+      points.emplace_back(static_cast<double>(block), sum / static_cast<double>(tenth));
+    }
+    return points;
+  };
+  return DrawCurves(
+      {.title = "Norm of the gradient of every block",
+       .x_axis = "block",
+       .y_axis = "norm",
+       .curves = {{.name = "first tenth of the steps", .points = means(0), .dots = true},
+                  {.name = "last tenth", .points = means(steps.rows.size() - tenth), .colour = 1, .dots = true}},
+       .logarithmic = true});
+}
+
 // Adds a score's best value and its epoch.
 void AddBest(const History& history, const std::string& column, std::vector<KeyFigure>& figures) {
   const HistoryRow* best = nullptr;
@@ -171,7 +192,7 @@ void AddKeyFigures(const TrainingReportInput& input, HtmlPage& page) {
 }
 
 void AddCurves(const TrainingReportInput& input, HtmlPage& page) {
-  if (input.steps.empty() && input.history.rows.empty()) return;
+  if (input.steps.rows.empty() && input.history.rows.empty()) return;
   page.Section("Curves");
   std::vector<std::string> charts;
   const auto add = [&](std::string chart) {
@@ -181,14 +202,15 @@ void AddCurves(const TrainingReportInput& input, HtmlPage& page) {
     add(Accuracies(input.history));
     add(EpochLosses(input.history));
   }
-  if (!input.steps.empty()) {
-    add(StepLosses(input.steps));
+  if (!input.steps.rows.empty()) {
+    add(StepLosses(input.steps.rows));
     add(DrawCurves(
         {.title = "Learning rate",
          .x_axis = "step",
          .y_axis = "rate",
-         .curves = {{.name = "", .points = StepPoints(input.steps, [](const StepRow& row) { return row.lr; })}}}));
-    add(GradientNorms(input.steps));
+         .curves = {{.name = "", .points = StepPoints(input.steps.rows, [](const StepRow& row) { return row.lr; })}}}));
+    add(GradientNorms(input.steps.rows));
+    if (!input.steps.blocks.empty()) add(NormsOfBlocks(input.steps));
   }
   page.Charts(charts);
 }

@@ -24,7 +24,7 @@ struct TrainingReportInput {
   v1::Provenance provenance = {};  // empty fields are left out
   std::string samples_in_words = "images";
   History history = {};  // from ReadHistory and ReadSteps; either may be empty
-  std::vector<StepRow> steps = {};
+  Steps steps = {};
   // The trained model as published. Null for models of sequences, or without a test split; the page then ends after the
   // curves.
   const Model* model = nullptr;

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trainer/optimise/block_norms.h"
+
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/linalg_vector_norm.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string_view>
+
+namespace vitrine {
+namespace {
+
+// Returns "blocks.0" for "blocks.0.attention.qkv.weight"; "" outside of blocks.
+std::string BlockOf(const std::string& parameter) {
+  constexpr std::string_view kBlocks = "blocks.";
+  const size_t blocks = parameter.find(kBlocks);
+  if (blocks == std::string::npos) return "";
+  return parameter.substr(0, parameter.find('.', blocks + kBlocks.size()));
+}
+
+}  // namespace
+
+std::vector<std::string> BlocksOf(const std::vector<NamedTensor>& parameters) {
+  std::vector<std::string> blocks;
+  for (const NamedTensor& parameter : parameters) {
+    const std::string block = BlockOf(parameter.name);
+    if (!block.empty() && std::ranges::find(blocks, block) == blocks.end()) blocks.push_back(block);
+  }
+  return blocks;
+}
+
+std::vector<double> BlockNorms(const std::vector<NamedTensor>& parameters) {
+  const at::AutoGradMode no_grad(false);
+  const std::vector<std::string> blocks = BlocksOf(parameters);
+  std::vector<double> norms(blocks.size(), 0);
+  for (const NamedTensor& parameter : parameters) {
+    const auto block = std::ranges::find(blocks, BlockOf(parameter.name));
+    if (block == blocks.end() || !parameter.tensor.grad().defined()) continue;
+    double& norm = norms[static_cast<size_t>(block - blocks.begin())];
+    norm = std::hypot(norm, at::linalg_vector_norm(parameter.tensor.grad()).item<double>());
+  }
+  return norms;
+}
+
+}  // namespace vitrine
