@@ -144,6 +144,11 @@ int CellOf(const v1::ModelConfig& config) {
 
 }  // namespace
 
+bool HasSignedAttention(const v1::ModelConfig& config) {
+  const v1::XVitConfig::Mixer mixer = config.xvit().mixer();
+  return config.has_xvit() && mixer != v1::XVitConfig::SOFTMAX && mixer != v1::XVitConfig::XCA;
+}
+
 absl::StatusOr<std::vector<v1::AttentionRequest>> ChooseAttention(const AttentionOptions& wish,
                                                                   const v1::ModelVersion& model) {
   std::vector<v1::AttentionRequest> requests;

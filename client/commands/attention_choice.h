@@ -51,6 +51,9 @@ struct AttentionOptions {
 absl::StatusOr<std::vector<v1::AttentionRequest>> ChooseAttention(const AttentionOptions& wish,
                                                                   const v1::ModelVersion& model);
 
+// Returns true if the model's attention has both signs (X-ViT without a softmax).
+bool HasSignedAttention(const v1::ModelConfig& config);
+
 // Converts the query's row and column to an index in this image's grid. INVALID_ARGUMENT: the cell is outside the grid,
 // or the image's size cannot be read.
 absl::Status PlaceQuery(const QueryToken& query, const v1::ModelConfig& config, std::string_view encoded,

@@ -153,7 +153,7 @@ absl::StatusOr<int> RunClassify(const ClassifyCommand& command, const Page& page
   if (!command.attention.folder.empty()) stems = DistinctStems(paths);
   Classification classification(command, paths, stems,
                                 ClassifyPage(page, ExpectedRows(command, paths, stems, model, request)),
-                                model.config().has_xvit(), out, errors);
+                                HasSignedAttention(model.config()), out, errors);
   ImageRun::Handlers handlers;
   if (command.attention.query.has_value()) {
     handlers.prepare = [&](const std::string& encoded, v1::ClassifyRequest& one) {

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "client/commands/attention_choice.h"
 #include "client/lib/numbers.h"
 #include "common/charts/distance_plot.h"
 #include "common/statistics/head_diversity.h"
@@ -102,7 +103,7 @@ absl::StatusOr<AttentionDistances> MeasureDistances(const ImageSource& source, c
   AttentionDistances distances;
   distances.model = source.model->model();
   distances.version = source.model->version();
-  distances.magnitudes = source.model->config().has_xvit();
+  distances.magnitudes = HasSignedAttention(source.model->config());
   const std::vector<int64_t> chosen = EvenlySpread(indices, most);
   v1::ClassifyRequest common = AttentionRequestFor(source, v1::DISTANCE);
   common.mutable_attention(0)->set_encoding(v1::FLOAT32);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // X-ViT (the workshop form of UFO-ViT): the structure of XCiT, with attention that has no softmax and costs time linear
-// in the tokens.
+// in the tokens. The config can exchange the attention, the stem and the local layer.
 #include "absl/strings/str_cat.h"
 #include "common/status_macros.h"
 #include "models/families/family.h"
@@ -20,8 +20,43 @@ using Place = program::Drop::Place;
 
 constexpr double kXVitNormEpsilon = 1e-6;
 
-program::AttendLinearly Attention(const v1::XVitConfig& xvit) {
-  return {.heads = xvit.heads(), .over_values = xvit.norm_axis() == v1::XVitConfig::LAST};
+program::AttendLinearly Linear(const v1::XVitConfig& xvit, bool class_query) {
+  using Norm = program::AttendLinearly::Norm;
+  const Norm norm = xvit.mixer() == v1::XVitConfig::NONE       ? Norm::kNone
+                    : xvit.norm_axis() == v1::XVitConfig::LAST ? Norm::kValues
+                                                               : Norm::kKeys;
+  return {.heads = xvit.heads(), .norm = norm, .class_query = class_query};
+}
+
+program::Attend Softmax(const v1::XVitConfig& xvit, bool class_query) {
+  const double scale = AttentionScale(xvit.attention_width(), xvit.heads());
+  return {.heads = xvit.heads(), .scale = scale, .class_query = class_query};
+}
+
+Value Mix(Builder& b, const v1::XVitConfig& xvit, Value qkv) {
+  if (xvit.mixer() == v1::XVitConfig::SOFTMAX) return b.Attend("mix", {qkv}, Softmax(xvit, /*class_query=*/false));
+  if (xvit.mixer() == v1::XVitConfig::XCA) return b.AttendChannels("mix", {qkv}, {.heads = xvit.heads()});
+  return b.AttendLinearly("mix", {qkv}, Linear(xvit, /*class_query=*/false));
+}
+
+// Mixes the tokens u with the class token as the only query.
+Value MixForClass(Builder& b, const v1::XVitConfig& xvit, Value u) {
+  const int64_t width = xvit.attention_width();
+  const auto part = [&](Value x, int64_t first, int64_t count) {
+    return b.LinearPart("qkv", x, first * width, count * width, 3 * width);
+  };
+  if (xvit.mixer() == v1::XVitConfig::SOFTMAX || xvit.mixer() == v1::XVitConfig::XCA) {
+    return b.Attend("mix", {part(u, 0, 1), part(u, 1, 1), part(u, 2, 1)}, Softmax(xvit, /*class_query=*/true));
+  }
+  return b.AttendLinearly("mix", {part(b.TakeClass(u), 0, 1), part(u, 1, 2)}, Linear(xvit, /*class_query=*/true));
+}
+
+// Returns the branch of the local layer, with its norm. Scope "local".
+Value Local(Builder& b, const v1::XVitConfig& xvit, Value x) {
+  if (xvit.local() != v1::XVitConfig::DEPTHWISE) return LocalPatchInteraction(b, x, kXVitNormEpsilon);
+  return b.Within("local", [&] {
+    return b.ConvolveGrid("convolution", b.LayerNorm("norm", x, kXVitNormEpsilon), /*depthwise=*/true);
+  });
 }
 
 // Returns x + A(branch), where A is an affine layer.
@@ -34,26 +69,18 @@ Value Block(Builder& b, const v1::XVitConfig& xvit, Value x) {
   const Value u = b.LayerNorm("norm", x, kXVitNormEpsilon);
   const Value attended = b.Within("attention", [&] {
     const Value qkv = b.Linear("qkv", u, 3 * int64_t{xvit.attention_width()});
-    return Project(b, b.AttendLinearly("mix", {qkv}, Attention(xvit)), xvit.width());
+    return Project(b, Mix(b, xvit, qkv), xvit.width());
   });
-  x = AddAffine(b, xvit, "attention", x, attended, b.site() + 2);  // x + A1(XA(LN(x)))
-  x = AddAffine(b, xvit, "local", x, LocalPatchInteraction(b, x, kXVitNormEpsilon),
-                b.site() + 1);  // x + A2(LPI(LN(x)))
+  x = AddAffine(b, xvit, "attention", x, attended, b.site() + 2);       // x + A1(XA(LN(x)))
+  x = AddAffine(b, xvit, "local", x, Local(b, xvit, x), b.site() + 1);  // x + A2(LPI(LN(x)))
   const Value transformed = FeedForward(b, x, xvit.mlp_width(), kXVitNormEpsilon);
   return AddAffine(b, xvit, "feed_forward", x, transformed, b.site());  // x + A3(FFN(LN(x)))
 }
 
 // The class token attends to all tokens; patch tokens stay unchanged (CaiT). Without stochastic depth, as in XCiT.
 Value ClassBlock(Builder& b, const v1::XVitConfig& xvit, Value x) {
-  const int64_t width = xvit.attention_width();
   const Value u = b.LayerNorm("norm", x, kXVitNormEpsilon);
-  const Value attended = b.Within("attention", [&] {
-    const Value q = b.LinearPart("qkv", b.TakeClass(u), 0, width, 3 * width);
-    const Value kv = b.LinearPart("qkv", u, width, 2 * width, 3 * width);
-    program::AttendLinearly attention = Attention(xvit);
-    attention.class_query = true;
-    return Project(b, b.AttendLinearly("mix", {q, kv}, attention), xvit.width());
-  });
+  const Value attended = b.Within("attention", [&] { return Project(b, MixForClass(b, xvit, u), xvit.width()); });
   Value c = AddAffine(b, xvit, "attention", b.TakeClass(x), attended, -1);
   c = AddAffine(b, xvit, "feed_forward", c, FeedForward(b, c, xvit.mlp_width(), kXVitNormEpsilon), -1);
   return b.JoinClass("join", c, b.TakeCells(x));
@@ -62,8 +89,10 @@ Value ClassBlock(Builder& b, const v1::XVitConfig& xvit, Value x) {
 Program XVitProgram(const v1::ModelConfig& config) {
   const v1::XVitConfig& xvit = config.xvit();
   Builder b(config.preprocessing().channels());
-  b.DrawsFirst({"stem", "positions", "head", "class_token"});
-  Value x = b.FourierPosition("positions", ConvolutionStem(b, xvit.patch(), xvit.width()));
+  b.DrawsFirst({"stem", "patches", "positions", "head", "class_token"});
+  Value x = xvit.stem() == v1::XVitConfig::PATCHES ? LinearPatches(b, xvit.patch(), xvit.width())
+                                                   : ConvolutionStem(b, xvit.patch(), xvit.width());
+  x = b.FourierPosition("positions", x);
   x = b.Drop(x, Place::kPositions, (xvit.depth() + xvit.class_depth()) * Builder::kSitesPerBlock);
   b.Enter(program::Part::kBlock);
   const Value c = b.ClassToken("class_token", xvit.width(), {program::Initial::Kind::kTruncatedNormal, 0.02});
@@ -80,9 +109,23 @@ Program XVitProgram(const v1::ModelConfig& config) {
   return b.Take(b.Linear("head", b.TakeClass(x), config.classes()));
 }
 
+absl::Status ValidateParts(const v1::XVitConfig& xvit) {
+  RETURN_IF_ERROR(CheckRange("xvit.mixer", xvit.mixer(), 0, v1::XVitConfig::Mixer_MAX));
+  RETURN_IF_ERROR(CheckRange("xvit.stem", xvit.stem(), 0, v1::XVitConfig::Stem_MAX));
+  RETURN_IF_ERROR(CheckRange("xvit.local", xvit.local(), 0, v1::XVitConfig::Local_MAX));
+  if (xvit.norm_axis() == v1::XVitConfig::LAST && xvit.mixer() > v1::XVitConfig::XNORM) {
+    return absl::InvalidArgumentError(absl::StrCat("config.xvit.norm_axis is LAST, but config.xvit.mixer is ",
+                                                   v1::XVitConfig::Mixer_Name(xvit.mixer()),
+                                                   "; only mixer XNORM has an axis"));
+  }
+  if (xvit.stem() != v1::XVitConfig::PATCHES) return ValidateStem("xvit", xvit.patch(), xvit.width());
+  RETURN_IF_ERROR(CheckRange("xvit.patch", xvit.patch(), 1, 256));
+  return CheckRange("xvit.width", xvit.width(), 1, 16384);
+}
+
 absl::Status ValidateXVit(const v1::ModelConfig& config) {
   const v1::XVitConfig& xvit = config.xvit();
-  RETURN_IF_ERROR(ValidateStem("xvit", xvit.patch(), xvit.width()));
+  RETURN_IF_ERROR(ValidateParts(xvit));
   RETURN_IF_ERROR(CheckRange("xvit.depth", xvit.depth(), 1, 256));
   RETURN_IF_ERROR(CheckRange("xvit.class_depth", xvit.class_depth(), 1, 256));
   RETURN_IF_ERROR(CheckRange("xvit.attention_width", xvit.attention_width(), 1, 16384));

@@ -31,6 +31,7 @@ AttentionAbility AttentionOf(const Program& program) {
   for (const Operator& op : program.operators()) {
     if (const Attend* attend = op.As<Attend>()) {
       (attend->class_query ? from_class : tokens).Add(attend->heads);
+      if (!attend->class_query) ability.prefix_tokens = program.PrefixOf(op.inputs.back());
       scores = scores || attend->offers_scores;
     } else if (const AttendLinearly* attend_linearly = op.As<AttendLinearly>()) {
       (attend_linearly->class_query ? from_class : linear).Add(attend_linearly->heads);
@@ -44,9 +45,8 @@ AttentionAbility AttentionOf(const Program& program) {
     for (const v1::AttentionKind kind : kinds) ability.offers.push_back({kind, source, layers.count, layers.heads});
   };
   if (tokens.count > 0) {
-    ability.prefix_tokens = program.has_class_token() ? 1 : 0;
-    offer({v1::CLASS_TOKEN_ROW, v1::MEAN_OVER_QUERIES, v1::QUERY_ROW, v1::WEIGHTS, v1::DISTANCE},
-          AttentionSource::kTokens, tokens);
+    if (ability.prefix_tokens > 0) offer({v1::CLASS_TOKEN_ROW}, AttentionSource::kTokens, tokens);
+    offer({v1::MEAN_OVER_QUERIES, v1::QUERY_ROW, v1::WEIGHTS, v1::DISTANCE}, AttentionSource::kTokens, tokens);
     if (scores) {
       offer({v1::SCORES}, AttentionSource::kTokens, tokens);
     } else if (!MovesTokensElsewhere(program)) {

@@ -153,8 +153,13 @@ struct AttendChannels {
 // X-ViT's attention: XN(q) XN(k^T v) per image and head. Input: q, k, v side by side. With class_query, two inputs: q,
 // then k and v side by side. Weights: query_scale, context_scale [heads].
 struct AttendLinearly {
+  enum class Norm {
+    kKeys,    // XN of k^T v runs over the features of k
+    kValues,  // XN of k^T v runs over the features of v
+    kNone,    // XN multiplies by its scale only
+  };
   int heads = 1;
-  bool over_values = false;  // XN of k^T v runs over the features of v, not of k
+  Norm norm = Norm::kKeys;
   bool class_query = false;
   int layer = 0;
   int site = 0;

@@ -69,7 +69,7 @@ void Interpreter::Pass::Do(const Operator& op, const program::AttendChannels& at
 }
 
 void Interpreter::Pass::Do(const Operator& op, const program::AttendLinearly& attend, Held& result) {
-  const LinearAttention attention{Weight(op, 0), Weight(op, 1), attend.over_values};
+  const LinearAttention attention{Weight(op, 0), Weight(op, 1), attend.norm};
   const Value tokens = op.inputs.back();
   const at::Tensor& x = held_[At(tokens)].data;
   const int64_t parts = attend.class_query ? 2 : 3;

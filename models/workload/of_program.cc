@@ -284,10 +284,11 @@ class Expansion {
     const int64_t width = Columns(op), head_width = width / attend.heads;
     const int64_t scales = Own(op) / 2;  // of queries, and as many of the context
     builder_.ChannelProduct(op.name + ".context", attend.heads, keys, head_width);
-    builder_.Elementwise(OperatorKind::kNormalize, op.name + ".normalize_queries", builder_.images() * queries, width,
-                         scales);
-    builder_.Elementwise(OperatorKind::kNormalize, op.name + ".normalize_context",
-                         builder_.images() * attend.heads * head_width, head_width, scales);
+    const bool normalizes = attend.norm != ir::AttendLinearly::Norm::kNone;
+    const OperatorKind kind = normalizes ? OperatorKind::kNormalize : OperatorKind::kScale;
+    const std::string factor = op.name + (normalizes ? ".normalize_" : ".scale_");
+    builder_.Elementwise(kind, factor + "queries", builder_.images() * queries, width, scales);
+    builder_.Elementwise(kind, factor + "context", builder_.images() * attend.heads * head_width, head_width, scales);
     builder_.MixChannels(op.name + ".values", attend.heads, queries, head_width);
   }
 

@@ -60,6 +60,11 @@ std::vector<Case> Cases() {
        kXcit + std::string("embedding: F_SNE embedding_width: 20 code_length: 5 codes_per_block: true }"), 48, 64},
       {"xvit", 16, kXVit + std::string("}"), 48, 64},
       {"xvit_last_axis", 16, kXVit + std::string("norm_axis: LAST }"), 48, 64},
+      {"xvit_softmax", 16, kXVit + std::string("mixer: SOFTMAX }"), 48, 64},
+      {"xvit_xca", 16, kXVit + std::string("mixer: XCA }"), 48, 64},
+      {"xvit_no_norm", 16, kXVit + std::string("mixer: NONE }"), 48, 64},
+      {"xvit_depthwise", 16, kXVit + std::string("local: DEPTHWISE }"), 48, 64},
+      {"xvit_patches", 16, kXVit + std::string("stem: PATCHES }"), 48, 64},
   };
 }
 

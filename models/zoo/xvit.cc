@@ -7,6 +7,7 @@ namespace {
 
 constexpr std::string_view kXVitPaper = "X-ViT, Table 1";
 constexpr std::string_view kOtherAxis = "X-ViT, XNorm over the last axis of K^T V";
+constexpr std::string_view kOtherPart = "X-ViT, another part in its frame";
 
 struct XVitSize {
   int width;
@@ -35,6 +36,24 @@ v1::ModelConfig XVit(XVitSize size, v1::XVitConfig::NormAxis axis = v1::XVitConf
   return config;
 }
 
+v1::ModelConfig Mixing(v1::XVitConfig::Mixer mixer) {
+  v1::ModelConfig config = XVit(kXVitTiny);
+  config.mutable_xvit()->set_mixer(mixer);
+  return config;
+}
+
+v1::ModelConfig Depthwise() {
+  v1::ModelConfig config = XVit(kXVitTiny);
+  config.mutable_xvit()->set_local(v1::XVitConfig::DEPTHWISE);
+  return config;
+}
+
+v1::ModelConfig Patches() {
+  v1::ModelConfig config = XVit(kXVitTiny);
+  config.mutable_xvit()->set_stem(v1::XVitConfig::PATCHES);
+  return config;
+}
+
 }  // namespace
 
 std::vector<ZooRow> XVitRows() {
@@ -49,6 +68,11 @@ std::vector<ZooRow> XVitRows() {
       {"xvit-s-last-axis", XVit(kXVitSmall, v1::XVitConfig::LAST), 20'753'016, kOtherAxis},
       {"xvit-m-last-axis", XVit(kXVitMedium, v1::XVitConfig::LAST), 37'457'208, kOtherAxis},
       {"xvit-b-last-axis", XVit(kXVitBase, v1::XVitConfig::LAST), 63'957'704, kOtherAxis},
+      {"xvit-t-softmax", Mixing(v1::XVitConfig::SOFTMAX), 10'206'976, kOtherPart},
+      {"xvit-t-xca", Mixing(v1::XVitConfig::XCA), 10'207'072, kOtherPart},
+      {"xvit-t-no-norm", Mixing(v1::XVitConfig::NONE), 10'207'184, kOtherPart},
+      {"xvit-t-depthwise", Depthwise(), 10'151'888, kOtherPart},
+      {"xvit-t-patches", Patches(), 10'135'736, kOtherPart},
       // clang-format on
   };
 }

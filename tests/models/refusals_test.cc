@@ -58,6 +58,10 @@ TEST(ProgramOf, RefusalsNameTheField) {
            {large + "xvit { " + classed, "xvit { attention_width: 7 }", "multiple of config.xvit.heads"},
            {large + "xvit { " + classed, "xvit { attention_width: 8 affine_scale: nan }", "xvit.affine_scale"},
            {native + "xvit { " + classed, "xvit { attention_width: 8 }", "native.cell is 4"},
+           {large + "xvit { " + classed, "xvit { attention_width: 8 mixer: SOFTMAX norm_axis: LAST }",
+            "config.xvit.norm_axis is LAST, but config.xvit.mixer is SOFTMAX"},
+           {large + "xvit { " + classed, "xvit { attention_width: 8 width: 18 }", "xvit.width"},
+           {large + "xvit { " + classed, "xvit { attention_width: 8 stem: PATCHES patch: 300 }", "xvit.patch"},
        }) {
     v1::ModelConfig config = testing::Config(refusal.config);
     config.MergeFrom(testing::Config(refusal.change));

@@ -216,6 +216,21 @@ TEST(XVitWorkload, ParametersAndMultiplyAdds) {
   }
 }
 
+// The other parts cost what the formulas of their papers say, for N = 196 and n = 197 tokens, d = 192, e = 96 and
+// d_h = 24. XCiT's class attention, in its published form, computes the queries of all tokens.
+TEST(XVitWorkload, MultiplyAddsOfOtherParts) {
+  const auto macs = [](const char* name) { return Macs(Published(FindVariant(name)->config, 224)); };
+  const int64_t whole = macs("xvit-t");
+  const int64_t linear_class = 2 * (197 * 96 * 24 + 96 * 24), softmax_class = 2 * (2 * 197 * 96 + 196 * 192 * 96);
+  EXPECT_EQ(macs("xvit-t-no-norm"), whole);
+  EXPECT_EQ(macs("xvit-t-xca"), whole - linear_class + softmax_class);
+  EXPECT_EQ(macs("xvit-t-softmax"),
+            whole + 24 * (2 * 196 * 196 * 96 - 2 * 196 * 96 * 24) - linear_class + softmax_class);
+  EXPECT_EQ(macs("xvit-t-depthwise"), whole - 24 * 196 * 192 * 9);
+  const int64_t stem = 112 * 112 * 9 * 3 * 24 + 56 * 56 * 9 * 24 * 48 + 28 * 28 * 9 * 48 * 96 + 196 * 9 * 96 * 192;
+  EXPECT_EQ(macs("xvit-t-patches"), whole - stem + 196 * 768 * 192);
+}
+
 // --- paper 003
 
 TEST(VitWorkload, MultiplyAddsOfEverySize) {

@@ -85,6 +85,11 @@ XCIT = [
 XVIT = [
     xvit("xvit-contracted", norm_axis=Word("CONTRACTED")),
     xvit("xvit-last", norm_axis=Word("LAST")),
+    xvit("xvit-softmax", mixer=Word("SOFTMAX")),
+    xvit("xvit-xca", mixer=Word("XCA")),
+    xvit("xvit-no-norm", mixer=Word("NONE")),
+    xvit("xvit-depthwise", local=Word("DEPTHWISE")),
+    xvit("xvit-patches", stem=Word("PATCHES")),
     xvit("xvit-patch8", patch=8, sizes=[(32, 32), (32, 32), (24, 64)]),
     xvit("xvit-t", [(224, 224), (224, 224), (160, 256)], 1000, width=192, depth=24, attention_width=96, mlp_width=768),
 ]

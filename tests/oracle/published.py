@@ -81,7 +81,8 @@ def build_xcit(c, ends):
 
 def build_xvit(c, ends):
     return xvit.XVit(c["patch"], c["width"], c["depth"], c["class_depth"], c["heads"], c["attention_width"],
-                     c["mlp_width"], **ends, last_axis=c.get("norm_axis") == "LAST")
+                     c["mlp_width"], **ends, last_axis=c.get("norm_axis") == "LAST", mixer=c.get("mixer", "XNORM"),
+                     patches=c.get("stem") == "PATCHES", depthwise=c.get("local") == "DEPTHWISE")
 
 
 def published_name(family_name, name):
@@ -90,9 +91,9 @@ def published_name(family_name, name):
     return name
 
 
-def channels_last(config):
-    """True if kernels are stored [out, rows, columns, in] and not as PyTorch's [out, in, rows, columns]."""
-    return family(config) not in ("xcit", "xvit")
+def channels_last(config, name):
+    """True if the kernel is stored [out, rows, columns, in] and not as PyTorch's [out, in, rows, columns]."""
+    return name == "patches.proj.weight" or family(config) not in ("xcit", "xvit")
 
 
 def published_shape(config, name, tensor):
@@ -101,7 +102,7 @@ def published_shape(config, name, tensor):
         return tuple(tensor.shape[1:])
     if name == "positions.projection.weight":
         return tuple(tensor.shape[:2])
-    if tensor.dim() != 4 or not channels_last(config):
+    if tensor.dim() != 4 or not channels_last(config, name):
         return tuple(tensor.shape)
     kernel = tuple(tensor.permute(0, 2, 3, 1).shape)
     return (kernel[0], math.prod(kernel[1:])) if name == "patches.proj.weight" else kernel
@@ -127,7 +128,7 @@ def load(config, model, tensors):
         tensor = tensors[name].float()
         if tensor.shape != shape:
             raise ValueError(f"{name} has shape {list(tensor.shape)}, expected {list(shape)}")
-        if state[own].dim() == 4 and channels_last(config):
+        if state[own].dim() == 4 and channels_last(config, name):
             out, into, rows, columns = state[own].shape
             tensor = tensor.reshape(out, rows, columns, into).permute(0, 3, 1, 2)
         state[own] = tensor.reshape(state[own].shape)

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""X-ViT in plain PyTorch: linear attention in which two products are normalised instead of a softmax (section 3)."""
+"""X-ViT in plain PyTorch: linear attention in which two products are normalised instead of a softmax (section 3). Its
+attention, stem and local layer can be other papers'."""
 import torch
 from torch import nn
+from torch.nn import functional as F
 
-from parts import FeedForward, join_heads, split_heads, with_class_token
+from parts import FeedForward, LinearPatches, join_heads, on_grid, softmax_attention, split_heads, with_class_token
 from xcit import LocalPatchInteraction, Positions, Stem
 
 
@@ -49,12 +51,66 @@ class XAttention(nn.Module):
         return self.proj(join_heads(out)), map_
 
 
-class Block(nn.Module):
-    def __init__(self, width, e, heads, mlp, last_axis, epsilon):
+class Softmax(nn.Module):
+    def __init__(self, width, e, heads, class_query=False):
+        super().__init__()
+        self.heads, self.class_query = heads, class_query
+        self.qkv = nn.Linear(width, 3 * e)
+        self.proj = nn.Linear(e, width)
+
+    def forward(self, x):
+        q, k, v = (split_heads(part, self.heads) for part in self.qkv(x).chunk(3, -1))
+        y, weights = softmax_attention(q[:, :, :1] if self.class_query else q, k, v, q.shape[-1] ** -0.5)
+        return self.proj(y), weights
+
+
+class CrossCovariance(Softmax):
+    """XCiT's attention, in which the channels of a head attend to each other."""
+
+    def __init__(self, width, e, heads):
+        super().__init__(width, e, heads)
+        self.temperature = nn.Parameter(torch.ones(heads, 1, 1))
+
+    def forward(self, x):
+        q, k, v = (split_heads(part, self.heads).transpose(-2, -1) for part in self.qkv(x).chunk(3, -1))
+        weights = (self.temperature * F.normalize(q, dim=-1) @ F.normalize(k, dim=-1).transpose(-2, -1)).softmax(-1)
+        return self.proj(join_heads((weights @ v).transpose(-2, -1))), weights
+
+
+class Unnormalised(XAttention):
+    """The linear attention without its norms."""
+
+    def forward(self, x):
+        q, k, v = (split_heads(part, self.heads) for part in self.qkv(x).chunk(3, -1))
+        map_ = (self.query_scale * self.context_scale)[:, None, None] * q @ k.transpose(-2, -1)
+        map_ = map_[:, :, :1] if self.class_query else map_
+        return self.proj(join_heads(map_ @ v)), map_
+
+
+def attention(mixer, width, e, heads, last_axis, class_query=False):
+    if mixer == "XCA" and not class_query:
+        return CrossCovariance(width, e, heads)
+    if mixer in ("SOFTMAX", "XCA"):
+        return Softmax(width, e, heads, class_query)
+    return {"XNORM": XAttention, "NONE": Unnormalised}[mixer](width, e, heads, last_axis, class_query)
+
+
+class Depthwise(nn.Module):
+    def __init__(self, width, epsilon):
         super().__init__()
         self.norm = nn.LayerNorm(width, eps=epsilon)
-        self.attention = XAttention(width, e, heads, last_axis)
-        self.local = LocalPatchInteraction(width, epsilon)
+        self.convolution = nn.Conv2d(width, width, 3, padding=1, groups=width)
+
+    def forward(self, x, rows, columns):
+        return on_grid(self.convolution, self.norm(x), rows, columns)
+
+
+class Block(nn.Module):
+    def __init__(self, mixer, local, width, e, heads, mlp, last_axis, epsilon):
+        super().__init__()
+        self.norm = nn.LayerNorm(width, eps=epsilon)
+        self.attention = attention(mixer, width, e, heads, last_axis)
+        self.local = local(width, epsilon)
         self.feed_forward = FeedForward(width, mlp, epsilon)
         self.attention_affine, self.local_affine, self.feed_forward_affine = (Affine(width) for _ in range(3))
 
@@ -68,10 +124,10 @@ class Block(nn.Module):
 class ClassBlock(nn.Module):
     """A block that changes the class token only."""
 
-    def __init__(self, width, e, heads, mlp, last_axis, epsilon):
+    def __init__(self, mixer, width, e, heads, mlp, last_axis, epsilon):
         super().__init__()
         self.norm = nn.LayerNorm(width, eps=epsilon)
-        self.attention = XAttention(width, e, heads, last_axis, class_query=True)
+        self.attention = attention(mixer, width, e, heads, last_axis, class_query=True)
         self.feed_forward = FeedForward(width, mlp, epsilon)
         self.attention_affine, self.feed_forward_affine = (Affine(width) for _ in range(2))
 
@@ -83,26 +139,32 @@ class ClassBlock(nn.Module):
 
 
 class XVit(nn.Module):
-    def __init__(self, patch, width, depth, class_depth, heads, e, mlp, classes, channels, last_axis=False, epsilon=1e-6):
+    def __init__(self, patch, width, depth, class_depth, heads, e, mlp, classes, channels, last_axis=False, epsilon=1e-6,
+                 mixer="XNORM", patches=False, depthwise=False):
         super().__init__()
-        self.stem = Stem(patch, channels, width)
+        self.patches = LinearPatches(patch, channels, width) if patches else None
+        self.stem = None if patches else Stem(patch, channels, width)
+        self.maps = "channels" if mixer == "XCA" else "tokens"
         self.positions = Positions(width)
-        self.blocks = nn.ModuleList(Block(width, e, heads, mlp, last_axis, epsilon) for _ in range(depth))
+        local = Depthwise if depthwise else LocalPatchInteraction
+        self.blocks = nn.ModuleList(
+            Block(mixer, local, width, e, heads, mlp, last_axis, epsilon) for _ in range(depth)
+        )
         self.class_token = nn.Parameter(torch.zeros(1, width))
         self.class_blocks = nn.ModuleList(
-            ClassBlock(width, e, heads, mlp, last_axis, epsilon) for _ in range(class_depth)
+            ClassBlock(mixer, width, e, heads, mlp, last_axis, epsilon) for _ in range(class_depth)
         )
         self.norm = nn.LayerNorm(width, eps=epsilon)
         self.head = nn.Linear(width, classes)
 
     def forward(self, images, trace=None):
-        x = self.stem(images)
+        x = (self.stem or self.patches)(images)
         rows, columns = x.shape[2:]
         x = (x + self.positions(x)).flatten(2).transpose(1, 2)
         for i, block in enumerate(self.blocks):
             x, map_ = block(x, rows, columns)
             if trace is not None:
-                trace.tokens[i], trace.attention["tokens", i] = x, map_
+                trace.tokens[i], trace.attention[self.maps, i] = x, map_
         x = with_class_token(self.class_token, x)
         for i, block in enumerate(self.class_blocks):
             x, map_ = block(x)

@@ -66,6 +66,17 @@ TEST(ChooseAttention, DoesNotAskForEachOfTwoThousandMillionLayers) {
   EXPECT_EQ(Refusal(Wish({v1::SCORES}), model), "the server says that model \"sizes\" has 2000000000 layers");
 }
 
+TEST(HasSignedAttention, IsThatOfXVitWithoutASoftmax) {
+  v1::ModelConfig config;
+  EXPECT_FALSE(HasSignedAttention(config));
+  config.mutable_xvit();
+  EXPECT_TRUE(HasSignedAttention(config));
+  config.mutable_xvit()->set_mixer(v1::XVitConfig::NONE);
+  EXPECT_TRUE(HasSignedAttention(config));
+  config.mutable_xvit()->set_mixer(v1::XVitConfig::SOFTMAX);
+  EXPECT_FALSE(HasSignedAttention(config));
+}
+
 TEST(ChooseAttention, NamesWhatTheModelHas) {
   EXPECT_EQ(Refusal(Wish({v1::WEIGHTS}), ModelWith({v1::ROLLOUT, v1::CLASS_ATTENTION})),
             "model \"sizes\" has no attention of kind weights; it has: rollout, class-attention (2 layers, 1 head)");

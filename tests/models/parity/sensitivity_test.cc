@@ -93,6 +93,7 @@ INSTANTIATE_TEST_SUITE_P(Goldens, ChangedConfig,
                                            ConfigChange{"timm-vit_tiny_patch16_224", "vit { heads: 6 }"},
                                            ConfigChange{"xvit-contracted", "xvit { norm_axis: LAST }"},
                                            ConfigChange{"xvit-last", "xvit { norm_axis: CONTRACTED }"},
+                                           ConfigChange{"xvit-contracted", "xvit { mixer: NONE }"},
                                            ConfigChange{"kv-qkv", "kv { score_scale: HEAD_WIDTH }"},
                                            ConfigChange{"kv-pos-odd", "kv { score_scale: FULL_WIDTH }"},
                                            ConfigChange{"eit-p-only", "eit { heads: 8 }"}));
@@ -112,7 +113,7 @@ std::vector<std::string> CasesWithLocalInteraction() {
   std::vector<std::string> names = GoldenCase::All();
   std::erase_if(names, [](const std::string& name) {
     const v1::ModelConfig config = GoldenCase(name).config();
-    return !config.has_xcit() && !config.has_xvit();
+    return !config.has_xcit() && (!config.has_xvit() || config.xvit().local() == v1::XVitConfig::DEPTHWISE);
   });
   return names;
 }

@@ -175,7 +175,9 @@ TEST(Families, EveryParameterReceivesAGradientThatLowersTheLoss) {
         large + "xcit { embedding: F_SNE embedding_width: 12 code_length: 3 " + classed + "}",
         large + "xcit { embedding: F_SNE embedding_width: 12 code_length: 3 codes_per_block: true " + classed + "}",
         large + "xvit { attention_width: 12 " + classed + "}",
-        large + "xvit { attention_width: 12 norm_axis: LAST " + classed + "}"}) {
+        large + "xvit { attention_width: 12 norm_axis: LAST " + classed + "}",
+        large + "xvit { attention_width: 12 mixer: XCA local: DEPTHWISE " + classed + "}",
+        large + "xvit { attention_width: 12 mixer: NONE stem: PATCHES " + classed + "}"}) {
     for (const bool training : {true, false}) {
       SCOPED_TRACE(text + (training ? "in training" : "with running statistics"));
       ExpectGradientsThatLowerTheLoss(text, training);

@@ -72,7 +72,9 @@ INSTANTIATE_TEST_SUITE_P(
                       "embedding_width: 16 code_length: 4 }",
                       "xvit { patch: 8 width: 16 depth: 2 class_depth: 2 heads: 2 attention_width: 8 mlp_width: 32 }",
                       "xvit { patch: 8 width: 16 depth: 2 class_depth: 2 heads: 2 attention_width: 8 mlp_width: 32 "
-                      "norm_axis: LAST }"),
+                      "norm_axis: LAST }",
+                      "xvit { patch: 8 width: 16 depth: 2 class_depth: 2 heads: 2 attention_width: 8 mlp_width: 32 "
+                      "mixer: NONE }"),
     [](const auto& info) { return "Form" + std::to_string(info.index); });
 
 TEST_P(LinearMemory, Inference) {

@@ -12,6 +12,8 @@ namespace {
 // Added to each length before dividing by it.
 constexpr float kNormEpsilon = 1e-6f;
 
+using Norm = program::AttendLinearly::Norm;
+
 // Computes XN(q) XN(k^T v).
 class AttendLinearly : public Step {
  public:
@@ -20,7 +22,7 @@ class AttendLinearly : public Step {
       : heads_(attend.heads),
         layer_(attend.layer),
         source_(attend.class_query ? AttentionSource::kClassQuery : AttentionSource::kTokens),
-        over_values_(attend.over_values),
+        norm_(attend.norm),
         q_(q),
         k_(k),
         v_(v),
@@ -54,8 +56,7 @@ class AttendLinearly : public Step {
                         width);
         Normalize(frame, context_scale_[static_cast<size_t>(head)], {sums, width, width, width}, lengths);
         const View<float> normalized{queries, q.rows, width, width};
-        frame.kernels().scale_to_length(Head(q, head, width), query_scale_[static_cast<size_t>(head)], kNormEpsilon,
-                                        normalized);
+        Scale(frame, Head(q, head, width), query_scale_[static_cast<size_t>(head)], normalized);
         ProductOfRows(frame, normalized, sums, width, Head(y, head, width));
       }
     }
@@ -71,8 +72,8 @@ class AttendLinearly : public Step {
     AttentionTap::Matrices matrices;
     for (int head = 0; head < heads_; ++head) {
       const size_t h = static_cast<size_t>(head);
-      std::vector<float> factors(static_cast<size_t>(width), 1.0f);
-      if (over_values_) {
+      std::vector<float> factors(static_cast<size_t>(width), norm_ == Norm::kNone ? context_scale_[h] : 1.0f);
+      if (norm_ == Norm::kValues) {
         ProductOverRows(frame, Head(k, head, width), Head(v, head, width), sums, width);
         for (int64_t i = 0; i < width; ++i) {
           const float* const row = sums + i * width;
@@ -82,7 +83,7 @@ class AttendLinearly : public Step {
         }
       }
       const View<float> normalized{queries, q.rows, width, width};
-      frame.kernels().scale_to_length(Head(q, head, width), query_scale_[h], kNormEpsilon, normalized);
+      Scale(frame, Head(q, head, width), query_scale_[h], normalized);
       for (int64_t row = 0; row < q.rows; ++row) {
         for (size_t c = 0; c < factors.size(); ++c) {
           matrices.queries.values.push_back(normalized.Row(row)[c] * factors[c]);
@@ -98,9 +99,20 @@ class AttendLinearly : public Step {
     frame.attention->Put(frame.first_image() + image, source_, layer_, std::move(matrices));
   }
 
+  // Computes XN of each row.
+  void Scale(const Frame& frame, View<const float> x, float scale, View<float> y) const {
+    if (norm_ != Norm::kNone) {
+      frame.kernels().scale_to_length(x, scale, kNormEpsilon, y);
+      return;
+    }
+    for (int64_t row = 0; row < x.rows; ++row) {
+      for (int64_t c = 0; c < x.columns; ++c) y.Row(row)[c] = x.Row(row)[c] * scale;
+    }
+  }
+
   void Normalize(const Frame& frame, float scale, View<float> sums, float* lengths) const {
-    if (over_values_) {
-      frame.kernels().scale_to_length(sums, scale, kNormEpsilon, sums);
+    if (norm_ != Norm::kKeys) {
+      Scale(frame, sums, scale, sums);
       return;
     }
     frame.kernels().inverse_lengths(sums, 0, lengths);  // infinite for a column of zeros
@@ -113,7 +125,7 @@ class AttendLinearly : public Step {
   const int heads_;
   const int layer_;
   const AttentionSource source_;
-  const bool over_values_;
+  const Norm norm_;
   const Operand q_, k_, v_, y_;
   const std::vector<float> query_scale_, context_scale_;
 };

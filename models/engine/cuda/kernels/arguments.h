@@ -273,7 +273,8 @@ struct ChannelArguments {
   const float* temperature;      // by head, or X-ViT's context scale
   const float* query_scale;      // by head
   bool over_values;
-  bool narrow;  // both sides of products are rounded to bf16
+  bool normalizes;  // false: X-ViT's scales without its lengths; over_values is then true
+  bool narrow;      // both sides of products are rounded to bf16
 };
 
 // --- single operations, for vitrine-gpu-check

@@ -128,21 +128,21 @@ VITRINE_KERNEL(vitrine_context_scale, ChannelArguments) {
     const int step = arguments.over_values ? 1 : width;
     const Global<float> line = matrices + ((int64_t{image} * arguments.heads + head) * each +
                                            (arguments.over_values ? int64_t{i} * width : int64_t{i}));
-    float factor;
-    if (arguments.over_values) {
+    float factor = scales[head];
+    if (arguments.over_values && arguments.normalizes) {
       const float squares = SumOfRow(width, [&](int c) {
         const float value = line[c];
         return value * value;
       });
-      factor = scales[head] / (Root(squares) + kLengthEpsilon);
-    } else {
+      factor = factor / (Root(squares) + kLengthEpsilon);
+    } else if (arguments.normalizes) {
       float squares = 0;
       for (int c = 0; c < width; ++c) {
         const float value = line[c * step];
         squares = Fma(value, value, squares);
       }
       const float inverse = 1 / Most(0.0F, Root(squares));
-      factor = scales[head] / (1 / inverse + kLengthEpsilon);
+      factor = factor / (1 / inverse + kLengthEpsilon);
     }
     for (int c = 0; c < width; ++c) line[c * step] = line[c * step] * factor;
   });
@@ -154,11 +154,15 @@ VITRINE_KERNEL(vitrine_query_factors, ChannelArguments) {
   const Global<const float> scales(arguments.query_scale);
   ForElements(images.Rows(arguments.q.rows), arguments.heads, [&](int row, int head) {
     const Global<const float> q = RowOf(arguments.q, row) + head * width;
-    const float squares = SumOfRow(width, [&](int c) {
-      const float value = q[c];
-      return value * value;
-    });
-    factors[int64_t{row} * arguments.heads + head] = scales[head] / (Root(squares) + kLengthEpsilon);
+    float factor = scales[head];
+    if (arguments.normalizes) {
+      const float squares = SumOfRow(width, [&](int c) {
+        const float value = q[c];
+        return value * value;
+      });
+      factor = factor / (Root(squares) + kLengthEpsilon);
+    }
+    factors[int64_t{row} * arguments.heads + head] = factor;
   });
 }
 VITRINE_KERNEL(vitrine_context_mix, ChannelArguments) {

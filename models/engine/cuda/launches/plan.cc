@@ -261,7 +261,9 @@ class LaunchMaker : public StepMemory {
     arguments.factors = Scratch<float>(MostRows(arguments.q.rows) * arguments.heads);
     arguments.temperature = Copy(step.context_scale);
     arguments.query_scale = Copy(step.query_scale);
-    arguments.over_values = step.attend.over_values;
+    using Norm = program::AttendLinearly::Norm;
+    arguments.over_values = step.attend.norm != Norm::kKeys;
+    arguments.normalizes = step.attend.norm != Norm::kNone;
     Add("vitrine_context", arguments);
     Add("vitrine_query_factors", arguments);
     AddTap(TapOfFactors(arguments, step.attend, step.context_scale));

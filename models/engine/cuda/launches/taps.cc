@@ -167,7 +167,8 @@ TakeTap TapOfFactors(const ChannelArguments& arguments, const program::AttendLin
             squares += value * value;
           }
           of_context[static_cast<size_t>(i)] =
-              scale[static_cast<size_t>(head)] / (static_cast<float>(std::sqrt(squares)) + kLengthEpsilon);
+              scale[static_cast<size_t>(head)] /
+              (arguments.normalizes ? static_cast<float>(std::sqrt(squares)) + kLengthEpsilon : 1.0F);
         }
         for (int64_t row = 0; row < q.shape[0]; ++row) {
           const float factor = factors[static_cast<size_t>(row * heads + head)];

@@ -5,6 +5,7 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/linalg_vector_norm.h>
 #include <ATen/ops/matmul.h>
+#include <ATen/ops/ones_like.h>
 
 #include "models/reference/float_arrays.h"
 #include "models/reference/operators/attention/capture.h"
@@ -14,6 +15,8 @@
 
 namespace vitrine {
 namespace {
+
+using Norm = program::AttendLinearly::Norm;
 
 constexpr double kNormEpsilon = 1e-6;
 constexpr int64_t kFeaturesOfK = 2;  // axes of S
@@ -48,6 +51,7 @@ at::Tensor LinearAttention::OfClassTokens(const at::Tensor& q, const at::Tensor&
 
 // Applies XN over the features of every token and head.
 at::Tensor LinearAttention::NormalizeQueries(const at::Tensor& q) const {
+  if (norm == Norm::kNone) return q * query_scale.view({-1, 1});
   const at::Tensor norms = at::linalg_vector_norm(q, 2, 2, /*keepdim=*/true) + kNormEpsilon;  // [T, h, 1]
   return q * (query_scale.view({-1, 1}) / norms);
 }
@@ -55,7 +59,8 @@ at::Tensor LinearAttention::NormalizeQueries(const at::Tensor& q) const {
 LinearAttention::Sums LinearAttention::SumsOf(const at::Tensor& k, const at::Tensor& v, const TokenLayout& layout,
                                               const ForwardContext& context) const {
   const at::Tensor products = ChannelProducts(k, v, layout, context);
-  const int64_t axis = over_values ? kFeaturesOfV : kFeaturesOfK;
+  if (norm == Norm::kNone) return {products, at::ones_like(products.narrow(kFeaturesOfV, 0, 1))};
+  const int64_t axis = norm == Norm::kValues ? kFeaturesOfV : kFeaturesOfK;
   return {products, at::linalg_vector_norm(products, 2, axis, /*keepdim=*/true) + kNormEpsilon};
 }
 
@@ -68,7 +73,7 @@ at::Tensor LinearAttention::NormalizeSums(const Sums& sums, int site, const Forw
 AttentionTap::Matrices LinearAttention::Factors(const at::Tensor& queries, const at::Tensor& keys,
                                                 const at::Tensor& norms) const {
   at::Tensor q = queries.transpose(0, 1);  // [h, n, d_h]
-  if (over_values) q = q * (context_scale.view({-1, 1, 1}) / norms.transpose(1, 2));
+  if (norm != Norm::kKeys) q = q * (context_scale.view({-1, 1, 1}) / norms.transpose(1, 2));
   return {.scores = {}, .weights = {}, .queries = FloatsOf(q), .keys = FloatsOf(keys.transpose(0, 1))};
 }
 

@@ -2,6 +2,7 @@
 #ifndef VITRINE_MODELS_REFERENCE_OPERATORS_ATTENTION_X_ATTENTION_H_
 #define VITRINE_MODELS_REFERENCE_OPERATORS_ATTENTION_X_ATTENTION_H_
 
+#include "models/program/operators.h"
 #include "models/reference/forward_context.h"
 #include "models/reference/packed_tokens.h"
 
@@ -10,14 +11,15 @@ namespace vitrine {
 // X-ViT's attention without a softmax: linear in the tokens, normalised by XNorm. Per head, with d_h channels,
 //   S = K^T V, [d_h, d_h];  q^_i = gq q_i / |q_i|;  S^ = gs S / |S| over one axis;  O = Q^ S^.
 // If the norm runs over the contracted axis, the features of K, every output is a cosine times gq gs. gq and gs are one
-// learned number each per head; 1e-6 is added to the norms.
+// learned number each per head; 1e-6 is added to the norms. Without norms, q^_i = gq q_i and S^ = gs S.
 //
 // The tap gets factors: M_ij = queries_i . keys_j is the share of V_j in O_i. Over the contracted axis O_id = gs / s_d
-// sum_j M_ij V_jd with s_d = |S_.d|; over the last axis O = M V.
+// sum_j M_ij V_jd with s_d = |S_.d|; over the last axis or
+// none O = M V.
 struct LinearAttention {
   at::Tensor query_scale;    // gq, [heads]
   at::Tensor context_scale;  // gs, [heads]
-  bool over_values = false;  // the norm of S runs over the features of V
+  program::AttendLinearly::Norm norm = program::AttendLinearly::Norm::kKeys;
 
   // Uses all tokens as queries: q, k, v [T, heads, d_h]; returns [T, heads d_h]. `layer` is the layer's index for the
   // tap. `site`: where dropout acts on S^, as on XCiT's channel weights; there are no token weights.
@@ -29,7 +31,7 @@ struct LinearAttention {
                            int layer, int site, const ForwardContext& context) const;
 
  private:
-  // S and its divisor.
+  // S and its divisor, which is 1 without norms.
   struct Sums {
     at::Tensor products;  // S, [images, h, d_h, d_h]
     at::Tensor norms;     // |S| + 1e-6 over the axis, [images, h, 1, d_h] or [images, h, d_h, 1]

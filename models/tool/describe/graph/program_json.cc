@@ -41,7 +41,8 @@ struct SettingsOf {
   }
   Json operator()(const ir::AttendLinearly& attend) const {
     return {{"heads", attend.heads},
-            {"over_values", attend.over_values},
+            {"over_values", attend.norm == ir::AttendLinearly::Norm::kValues},
+            {"normalizes", attend.norm != ir::AttendLinearly::Norm::kNone},
             {"class_query", attend.class_query},
             {"layer", attend.layer},
             {"site", attend.site}};

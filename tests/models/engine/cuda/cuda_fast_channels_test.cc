@@ -99,6 +99,7 @@ class Channels {
             .temperature = rig_.buffers().Copy(std::vector<float>{1, 0.5F, 7}),
             .query_scale = nullptr,
             .over_values = false,
+            .normalizes = true,
             .narrow = true};
   }
 

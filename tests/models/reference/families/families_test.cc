@@ -49,6 +49,11 @@ constexpr std::string_view kSmall[] = {
     "xcit-n12-f-sne-8-wide-own-codes",
     "xvit-t",
     "xvit-t-last-axis",
+    "xvit-t-softmax",
+    "xvit-t-xca",
+    "xvit-t-no-norm",
+    "xvit-t-depthwise",
+    "xvit-t-patches",
     "null",
 };
 

@@ -19,19 +19,20 @@ namespace {
 using testing::Difference;
 using testing::Hashed;
 using testing::RandomImage;
+using Norm = program::AttendLinearly::Norm;
 
 constexpr int kXvitWidth = 24;
 constexpr int kXvitHeads = 3;
 constexpr int kHeadWidth = kXvitWidth / kXvitHeads;
 
 // Queries, keys and values come from a matrix, heads side by side.
-class XAttentionTest : public ::testing::TestWithParam<v1::XVitConfig::NormAxis> {
+class XAttentionTest : public ::testing::TestWithParam<Norm> {
  protected:
   // Returns [T, 3, heads, d_h].
   at::Tensor Qkv(const at::Tensor& x) const {
     return (x.matmul(weight_.t()) + bias_).view({-1, 3, kXvitHeads, kHeadWidth});
   }
-  LinearAttention attention() const { return {query_scale_, context_scale_, GetParam() == v1::XVitConfig::LAST}; }
+  LinearAttention attention() const { return {query_scale_, context_scale_, GetParam()}; }
   at::Tensor OfTokens(const at::Tensor& x, const std::shared_ptr<const TokenLayout>& layout,
                       const ForwardContext& context) const {
     const at::Tensor qkv = Qkv(x);
@@ -58,13 +59,16 @@ class XAttentionTest : public ::testing::TestWithParam<v1::XVitConfig::NormAxis>
   const at::Tensor query_scale_ = Hashed({kXvitHeads}, 8) + 2, context_scale_ = Hashed({kXvitHeads}, 9) + 3;
 };
 
-INSTANTIATE_TEST_SUITE_P(Axes, XAttentionTest, ::testing::Values(v1::XVitConfig::CONTRACTED, v1::XVitConfig::LAST),
-                         [](const auto& info) { return v1::XVitConfig::NormAxis_Name(info.param); });
+std::string NormName(const ::testing::TestParamInfo<Norm>& info) {
+  return info.param == Norm::kKeys ? "Keys" : info.param == Norm::kValues ? "Values" : "None";
+}
+INSTANTIATE_TEST_SUITE_P(Norms, XAttentionTest, ::testing::Values(Norm::kKeys, Norm::kValues, Norm::kNone), NormName);
 
 class ContractedAxisTest : public XAttentionTest {};
+INSTANTIATE_TEST_SUITE_P(, ContractedAxisTest, ::testing::Values(Norm::kKeys), NormName);
 
-INSTANTIATE_TEST_SUITE_P(, ContractedAxisTest, ::testing::Values(v1::XVitConfig::CONTRACTED),
-                         [](const auto& info) { return v1::XVitConfig::NormAxis_Name(info.param); });
+class NormalisedTest : public XAttentionTest {};
+INSTANTIATE_TEST_SUITE_P(Axes, NormalisedTest, ::testing::Values(Norm::kKeys, Norm::kValues), NormName);
 
 TEST_P(ContractedAxisTest, OutputsAreCosines) {
   for (int image = 0; image < 3; ++image) {
@@ -86,15 +90,15 @@ TEST_P(XAttentionTest, OutputsAreThoseOfTheImplicitMap) {
   const at::Tensor map =
       at::matmul(TensorOf(matrices->queries), TensorOf(matrices->keys).transpose(1, 2));  // M, [h, N, N]
   at::Tensor expected = at::matmul(map, Part(2, kImage));
-  if (GetParam() == v1::XVitConfig::CONTRACTED) {
+  if (GetParam() == Norm::kKeys) {
     const at::Tensor s = at::matmul(Part(1, kImage).transpose(1, 2), Part(2, kImage)).pow(2).sum(1, true).sqrt();
     expected = expected / s * Scale(context_scale_);
   }
-  EXPECT_LT(Difference(outputs, expected), 1e-4);
+  EXPECT_LT(Difference(outputs, expected), 1e-4 * std::max(1.0, expected.abs().max().item<double>()));
   EXPECT_LT(map.min().item<double>(), -1e-3) << "the map is signed";
 }
 
-TEST_P(XAttentionTest, QueriesAreNormalisedByTheirOwnLength) {
+TEST_P(NormalisedTest, QueriesAreNormalisedByTheirOwnLength) {
   const at::NoGradGuard no_grad;
   const at::Tensor before = Outputs(0);
   weight_.slice(0, 0, kXvitWidth).mul_(5);
@@ -117,7 +121,8 @@ TEST_P(XAttentionTest, ClassQueriesSeeWhatTokenQueriesSee) {
   const at::Tensor answers =
       attention().OfClassTokens(queries, qkv.select(1, 1), qkv.select(1, 2), *classed, 1, 0, context);
   for (int image = 0; image < 3; ++image) {
-    EXPECT_LT(Difference(answers[image], all[classed->offset(image)]), 1e-5);
+    const at::Tensor expected = all[classed->offset(image)];
+    EXPECT_LT(Difference(answers[image], expected), 1e-5 * std::max(1.0, expected.abs().max().item<double>()));
   }
   EXPECT_EQ(tap.Find(2, AttentionSource::kClassQuery, 1)->queries.shape,
             (std::vector<int64_t>{kXvitHeads, 1, kHeadWidth}));
@@ -159,6 +164,32 @@ TEST(XVit, MapsOfAImageAreThoseOfItsFactors) {
   }
   EXPECT_EQ(maps(v1::CLASS_ATTENTION).rows, 3);
   EXPECT_EQ(maps(v1::DISTANCE).values.size(), 2);
+}
+
+// Token attention comes before the class token is joined, so its maps have no class row, whatever the mixer.
+TEST(XVit, AttentionOfEveryMixer) {
+  const auto ability = [](const std::string& change) {
+    return testing::MakeHashed(
+               testing::Config(
+                   "classes: 5 preprocessing { channels: 3 native { cell: 8 min_tokens: 1 max_tokens: 64 } } "
+                   "xvit { patch: 8 width: 24 depth: 2 class_depth: 2 heads: 3 attention_width: 12 "
+                   "mlp_width: 30 " +
+                   change + " }"))
+        ->attention();
+  };
+  const AttentionAbility softmax = ability("mixer: SOFTMAX"), channels = ability("mixer: XCA");
+  EXPECT_FALSE(softmax.diverging);
+  EXPECT_EQ(softmax.prefix_tokens, 0);
+  EXPECT_EQ(softmax.Find(v1::CLASS_TOKEN_ROW), nullptr);
+  EXPECT_NE(softmax.Find(v1::WEIGHTS), nullptr);
+  EXPECT_EQ(channels.Find(v1::WEIGHTS), nullptr);
+  EXPECT_EQ(channels.channels, 4);
+  for (const AttentionAbility& each : {softmax, channels}) {
+    ASSERT_NE(each.Find(v1::CLASS_ATTENTION), nullptr);
+    EXPECT_EQ(each.Find(v1::CLASS_ATTENTION)->layers, 2);
+  }
+  EXPECT_TRUE(ability("mixer: NONE").diverging);
+  EXPECT_NE(ability("mixer: NONE").Find(v1::QUERY_ROW), nullptr);
 }
 
 }  // namespace

@@ -69,17 +69,6 @@ at::Tensor KvAttention(const Weights& weights, const std::string& name, const at
   return weights.Linear(name + ".output", at::cat(outputs, 1));
 }
 
-// Projects rows of pixels in the order row, column, channel.
-at::Tensor LinearPatches(const Weights& weights, const at::Tensor& image, int patch) {
-  std::vector<at::Tensor> rows;
-  for (int64_t y = 0; y + patch <= image.size(1); y += patch) {
-    for (int64_t x = 0; x + patch <= image.size(2); x += patch) {
-      rows.push_back(image.narrow(1, y, patch).narrow(2, x, patch).permute({1, 2, 0}).reshape({1, -1}));
-    }
-  }
-  return weights.Linear("patches.proj", at::cat(rows));
-}
-
 at::Tensor Vit(const Weights& weights, const v1::VitConfig& vit, const at::Tensor& image) {
   const double epsilon = vit.norm_epsilon() == 0 ? 1e-6 : vit.norm_epsilon();
   at::Tensor x = at::cat({weights.Get("class_token"), LinearPatches(weights, image, vit.patch())});

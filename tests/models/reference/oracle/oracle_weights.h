@@ -3,10 +3,12 @@
 #define VITRINE_TESTS_MODELS_REFERENCE_ORACLE_ORACLE_WEIGHTS_H_
 
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/cat.h>
 #include <ATen/ops/gelu.h>
 
 #include <map>
 #include <string>
+#include <vector>
 
 #include "models/reference/model.h"
 
@@ -44,6 +46,17 @@ class Weights {
 // Returns head h of the columns of x from `first` on.
 inline at::Tensor Head(const at::Tensor& x, int64_t first, int64_t width, int h) {
   return x.narrow(1, first + h * width, width);
+}
+
+// Projects rows of pixels in the order row, column, channel.
+inline at::Tensor LinearPatches(const Weights& weights, const at::Tensor& image, int patch) {
+  std::vector<at::Tensor> rows;
+  for (int64_t y = 0; y + patch <= image.size(1); y += patch) {
+    for (int64_t x = 0; x + patch <= image.size(2); x += patch) {
+      rows.push_back(image.narrow(1, y, patch).narrow(2, x, patch).permute({1, 2, 0}).reshape({1, -1}));
+    }
+  }
+  return weights.Linear("patches.proj", at::cat(rows));
 }
 
 }  // namespace vitrine::testing

@@ -55,6 +55,7 @@ at::Tensor LocalPatchInteraction(const Weights& weights, const std::string& name
   const auto convolve = [&](const std::string& part, const at::Tensor& y) {
     return at::conv2d(y, weights.Get(name + part + ".weight"), weights.Get(name + part + ".bias"), 1, 1, 1, y.size(1));
   };
+  if (weights.Has(name + ".convolution.weight")) return convolve(".convolution", map).squeeze(0).flatten(1).t();
   const at::Tensor y = BatchNormOfMap(weights, name + ".batch_norm", at::gelu(convolve(".convolutions.0", map)));
   return convolve(".convolutions.1", y).squeeze(0).flatten(1).t();
 }
@@ -87,6 +88,12 @@ at::Tensor Embed(const Weights& weights, const std::string& name, const v1::Xcit
   }
 }
 
+// Returns the output [N, d_h] of a head of q, k and v [d_h, N].
+at::Tensor ChannelHead(const at::Tensor& temperature, const at::Tensor& q, const at::Tensor& k, const at::Tensor& v) {
+  const auto unit = [](const at::Tensor& y) { return y / y.pow(2).sum(1, /*keepdim=*/true).sqrt().clamp_min(1e-12); };
+  return (temperature * unit(q).matmul(unit(k).t())).softmax(-1).matmul(v).t();
+}
+
 at::Tensor CrossCovariance(const Weights& weights, const std::string& name, const v1::XcitConfig& xcit,
                            const at::Tensor& x) {
   const int64_t head = xcit.width() / xcit.heads();
@@ -95,9 +102,7 @@ at::Tensor CrossCovariance(const Weights& weights, const std::string& name, cons
     const auto part = [&](int which) {
       return Head(Embed(weights, name + ".qkv", xcit, x, which), 0, head, h).t();  // [d_h, N]
     };
-    const auto unit = [](const at::Tensor& y) { return y / y.pow(2).sum(1, /*keepdim=*/true).sqrt().clamp_min(1e-12); };
-    const at::Tensor scores = weights.Get(name + ".temperature")[h] * unit(part(0)).matmul(unit(part(1)).t());
-    outputs.push_back(scores.softmax(-1).matmul(part(2)).t());
+    outputs.push_back(ChannelHead(weights.Get(name + ".temperature")[h], part(0), part(1), part(2)));
   }
   return weights.Linear(name + ".proj", at::cat(outputs, 1));
 }
@@ -128,26 +133,37 @@ at::Tensor XcitClassBlock(const Weights& weights, const std::string& block, cons
   return x + at::cat({transformed, x.slice(0, 1)});
 }
 
-// Returns the heads' outputs through the map M, queries by keys. The first `queries` rows of x are the queries.
+// Returns the output of a head of q, k and v, queries by keys, through the map M.
+at::Tensor MixHead(const Weights& weights, const std::string& name, const v1::XVitConfig& xvit, const at::Tensor& q,
+                   const at::Tensor& k, const at::Tensor& v, int h, bool class_query) {
+  if (xvit.mixer() == v1::XVitConfig::XCA && !class_query) {
+    return ChannelHead(weights.Get(name + ".temperature")[h], q.t(), k.t(), v.t());
+  }
+  if (xvit.mixer() == v1::XVitConfig::XCA || xvit.mixer() == v1::XVitConfig::SOFTMAX) {
+    return (q.matmul(k.t()) / std::sqrt(q.size(1))).softmax(-1).matmul(v);
+  }
+  const at::Tensor gq = weights.Get(name + ".query_scale")[h], gs = weights.Get(name + ".context_scale")[h];
+  if (xvit.mixer() == v1::XVitConfig::NONE) return gq * gs * q.matmul(k.t()).matmul(v);
+  const at::Tensor q_hat = gq * q / (q.pow(2).sum(1, /*keepdim=*/true).sqrt() + kEpsilon);
+  const at::Tensor squares = k.t().matmul(v).pow(2);  // squares of S; its rows are features of K
+  if (xvit.norm_axis() == v1::XVitConfig::LAST) {
+    const at::Tensor t = squares.sum(1).sqrt() + kEpsilon;
+    return (gs * (q_hat / t).matmul(k.t())).matmul(v);
+  }
+  const at::Tensor s = squares.sum(0).sqrt() + kEpsilon;
+  return q_hat.matmul(k.t()).matmul(v) / s * gs;
+}
+
+// Returns the attention's result. The class token's query is alone if `class_query`: row 0 of x.
 at::Tensor XAttention(const Weights& weights, const std::string& name, const v1::XVitConfig& xvit, const at::Tensor& x,
-                      int64_t queries) {
+                      bool class_query) {
   const int64_t e = xvit.attention_width(), head = e / xvit.heads();
   const at::Tensor qkv = weights.Linear(name + ".qkv", x);
   std::vector<at::Tensor> outputs;
   for (int h = 0; h < xvit.heads(); ++h) {
-    const at::Tensor q = Head(qkv, 0, head, h).narrow(0, 0, queries), k = Head(qkv, e, head, h),
-                     v = Head(qkv, 2 * e, head, h);
-    const at::Tensor q_hat =
-        weights.Get(name + ".query_scale")[h] * q / (q.pow(2).sum(1, /*keepdim=*/true).sqrt() + kEpsilon);
-    const at::Tensor gs = weights.Get(name + ".context_scale")[h];
-    const at::Tensor squares = k.t().matmul(v).pow(2);  // squares of S; its rows are features of K
-    if (xvit.norm_axis() == v1::XVitConfig::LAST) {
-      const at::Tensor t = squares.sum(1).sqrt() + kEpsilon;
-      outputs.push_back((gs * (q_hat / t).matmul(k.t())).matmul(v));
-    } else {
-      const at::Tensor s = squares.sum(0).sqrt() + kEpsilon;
-      outputs.push_back(q_hat.matmul(k.t()).matmul(v) / s * gs);
-    }
+    const at::Tensor q = Head(qkv, 0, head, h).narrow(0, 0, class_query ? 1 : x.size(0));
+    outputs.push_back(
+        MixHead(weights, name, xvit, q, Head(qkv, e, head, h), Head(qkv, 2 * e, head, h), h, class_query));
   }
   return weights.Linear(name + ".proj", at::cat(outputs, 1));
 }
@@ -156,8 +172,12 @@ at::Tensor Affine(const Weights& weights, const std::string& name, const at::Ten
   return weights.Get(name + ".weight") * x + weights.Get(name + ".bias");
 }
 
-// Computes stem and positions: [cells, d].
+// Computes stem or patches, and positions: [cells, d].
 at::Tensor Tokens(const Weights& weights, const at::Tensor& image, int patch) {
+  if (weights.Has("patches.proj.weight")) {
+    const int64_t rows = image.size(1) / patch, columns = image.size(2) / patch;
+    return LinearPatches(weights, image, patch) + Positions(weights, rows, columns);
+  }
   const at::Tensor map = StemMap(weights, image, patch);
   return map.squeeze(0).flatten(1).t() + Positions(weights, map.size(2), map.size(3));
 }
@@ -192,7 +212,7 @@ at::Tensor XVitLogits(const Weights& weights, const v1::XVitConfig& xvit, const 
   for (int i = 0; i < xvit.depth(); ++i) {
     const std::string block = "blocks." + std::to_string(i);
     const at::Tensor u = weights.Norm(block + ".norm", x, kEpsilon);
-    x = x + Affine(weights, block + ".attention_affine", XAttention(weights, block + ".attention", xvit, u, u.size(0)));
+    x = x + Affine(weights, block + ".attention_affine", XAttention(weights, block + ".attention", xvit, u, false));
     x = x +
         Affine(weights, block + ".local_affine", LocalPatchInteraction(weights, block + ".local", x, rows, columns));
     x = x + transform(block, x);
@@ -201,7 +221,7 @@ at::Tensor XVitLogits(const Weights& weights, const v1::XVitConfig& xvit, const 
   for (int i = 0; i < xvit.class_depth(); ++i) {
     const std::string block = "class_blocks." + std::to_string(i);
     const at::Tensor u = weights.Norm(block + ".norm", at::cat({c, x}), kEpsilon);
-    c = c + Affine(weights, block + ".attention_affine", XAttention(weights, block + ".attention", xvit, u, 1));
+    c = c + Affine(weights, block + ".attention_affine", XAttention(weights, block + ".attention", xvit, u, true));
     c = c + transform(block, c);
   }
   return weights.Linear("head", weights.Norm("norm", c, kEpsilon));
