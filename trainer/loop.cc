@@ -21,6 +21,7 @@
 #include "trainer/optimise/block_norms.h"
 #include "trainer/optimise/optimizer.h"
 #include "trainer/optimise/schedule.h"
+#include "trainer/optimise/trained.h"
 #include "trainer/recipe/recipe.h"
 #include "trainer/replicas.h"
 #include "trainer/sampler.h"
@@ -46,14 +47,15 @@ constexpr char kBeginAgain[] =
 class Run {
  public:
   Run(const v1::Recipe& recipe, const Task& task, const TrainOptions& options, const StepPlan& plan,
-      std::unique_ptr<Module> model, std::unique_ptr<Module> average)
+      std::unique_ptr<Module> model, std::vector<NamedTensor> trained, std::unique_ptr<Module> average)
       : recipe_(recipe),
         task_(task),
         options_(options),
         group_(options.communicator == nullptr ? alone_ : *options.communicator),
         plan_(plan),
         model_(std::move(model)),
-        optimizer_(recipe.optimizer(), TrainedParameters(task, *model_)) {
+        trained_(std::move(trained)),
+        optimizer_(recipe.optimizer(), trained_) {
     if (average != nullptr) average_.emplace(*model_, std::move(average), recipe.ema_decay());
     position_.threads = options.threads;
     position_.processes = group_.size();
@@ -96,6 +98,7 @@ class Run {
   Communicator& group_;
   const StepPlan plan_;
   std::unique_ptr<Module> model_;
+  const std::vector<NamedTensor> trained_;
   std::optional<WeightAverage> average_;
   Optimizer optimizer_;
   std::unique_ptr<Replicas> replicas_;
@@ -152,13 +155,14 @@ absl::Status Run::Restore() {
 }
 
 absl::StatusOr<TrainResult> Run::ToTheEnd() {
+  for (const NamedTensor& parameter : trained_) parameter.tensor.set_requires_grad(true);
   ASSIGN_OR_RETURN(replicas_, Replicas::Make(task_, *model_, options_.threads));
   BatchLoader loader(task_, plan_, position_.step, {.threads = options_.loader_threads, .rank = group_.rank()});
   started_ = absl::Now();
   first_samples_ = position_.samples;
   seconds_before_ = position_.seconds;
   StartReport start{position_.step, plan_.total_steps, position_.unmeasured};
-  if (recipe_.block_norms()) start.blocks = BlocksOf(TrainedParameters(task_, *model_));
+  if (recipe_.block_norms()) start.blocks = BlocksOf(trained_);
   for (Observer* observer : options_.observers) observer->OnStart(start);
   UpdateReport(loader);
   if (position_.unmeasured) RETURN_IF_ERROR(AfterStep());
@@ -206,7 +210,7 @@ absl::Status Run::Step(BatchLoader& loader) {
   const double lr = LearningRate(recipe_, plan_, position_.step);
   try {
     RETURN_IF_ERROR(ShareGradients(totals));
-    if (recipe_.block_norms()) report_.block_norms = BlockNorms(TrainedParameters(task_, *model_));
+    if (recipe_.block_norms()) report_.block_norms = BlockNorms(trained_);
     norm = optimizer_.ClipGradients(recipe_.clip_norm());
     RETURN_IF_ERROR(RefuseUnlessFinite(totals.loss, norm, offender.samples > 0 ? offender : batch));
     optimizer_.Step(lr, CycledBeta1(recipe_, plan_, position_.step));
@@ -224,7 +228,7 @@ absl::Status Run::ShareGradients(StepTotals& totals) {
   if (group_.size() == 1) return absl::OkStatus();
   const at::AutoGradMode no_grad(false);
   std::vector<at::Tensor> shared;
-  for (const NamedTensor& parameter : TrainedParameters(task_, *model_)) {
+  for (const NamedTensor& parameter : trained_) {
     at::Tensor& gradient = parameter.tensor.mutable_grad();
     if (!gradient.defined()) gradient = at::zeros_like(parameter.tensor);
     shared.push_back(gradient);
@@ -409,12 +413,14 @@ absl::StatusOr<TrainResult> Train(const v1::Recipe& recipe, const Task& task, co
     options.say("the learning rate warms up for the whole run: see schedule.warmup_steps and schedule.warmup_epochs");
   }
   ASSIGN_OR_RETURN(std::unique_ptr<Module> model, task.MakeModel());
+  ASSIGN_OR_RETURN(std::vector<NamedTensor> trained, TrainedParameters(recipe.optimizer(), task, *model));
+  if (const std::string frozen = FrozenInWords(*model, trained); !frozen.empty()) options.say(frozen);
   std::unique_ptr<Module> average;
   if (recipe.ema_decay() > 0) {
     ASSIGN_OR_RETURN(average, task.MakeModel());
   }
   SetComputeThreads(1);  // each replica has its own thread
-  Run run(recipe, task, options, plan, std::move(model), std::move(average));
+  Run run(recipe, task, options, plan, std::move(model), std::move(trained), std::move(average));
   RETURN_IF_ERROR(run.Restore());
   RETURN_IF_ERROR(run.CheckStart());
   return run.ToTheEnd();

@@ -33,21 +33,11 @@ ShareResult ComputeShare(const Task& task, const Module& replica, const Training
   return result;
 }
 
-void RequireGradients(const Task& task, const Module& model) {
-  for (const NamedTensor& parameter : TrainedParameters(task, model)) parameter.tensor.set_requires_grad(true);
-}
-
 void Forget(const Module& module) {
   for (const NamedTensor& parameter : module.Parameters()) parameter.tensor.mutable_grad().reset();
 }
 
 }  // namespace
-
-std::vector<NamedTensor> TrainedParameters(const Task& task, const Module& model) {
-  std::vector<NamedTensor> parameters = model.Parameters();
-  std::erase_if(parameters, [&task](const NamedTensor& parameter) { return !task.Trains(parameter.name); });
-  return parameters;
-}
 
 absl::StatusOr<std::unique_ptr<Replicas>> Replicas::Make(const Task& task, Module& model, int count) {
   std::unique_ptr<Replicas> replicas(new Replicas(task, model));
@@ -55,12 +45,13 @@ absl::StatusOr<std::unique_ptr<Replicas>> Replicas::Make(const Task& task, Modul
     ASSIGN_OR_RETURN(std::unique_ptr<Module> replica, task.MakeModel());
     const std::vector<NamedTensor> parameters = model.Parameters(), buffers = model.Buffers();
     const std::vector<NamedTensor> own_parameters = replica->Parameters(), own_buffers = replica->Buffers();
-    for (size_t p = 0; p < parameters.size(); ++p) own_parameters[p].tensor.set_data(parameters[p].tensor.detach());
+    for (size_t p = 0; p < parameters.size(); ++p) {
+      own_parameters[p].tensor.set_data(parameters[p].tensor.detach());
+      own_parameters[p].tensor.set_requires_grad(parameters[p].tensor.requires_grad());
+    }
     for (size_t b = 0; b < buffers.size(); ++b) own_buffers[b].tensor.set_data(buffers[b].tensor);
-    RequireGradients(task, *replica);
     replicas->others_.push_back(std::move(replica));
   }
-  RequireGradients(task, model);
   return replicas;
 }
 

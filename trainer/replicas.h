@@ -16,9 +16,6 @@ struct StepOutcome {
   int64_t predictions = 0;
 };
 
-// Returns the parameters of a task's model that training changes.
-std::vector<NamedTensor> TrainedParameters(const Task& task, const Module& model);
-
 // Computes a batch's gradients on several cores. Each thread runs a share of the samples through a replica, which
 // shares the model's weights but has its own gradients. Threads are synchronized once per batch instead of once per
 // operator; this is faster for small models, and tolerates a busy machine.
@@ -26,8 +23,8 @@ std::vector<NamedTensor> TrainedParameters(const Task& task, const Module& model
 // Gradients are summed in a fixed order, so the result depends only on the number of replicas. Thread-compatible.
 class Replicas {
  public:
-  // `model` is the first of `count` replicas; it must outlive the replicas and not move. Enables gradients for the
-  // parameters that the task trains.
+  // `model` is the first of `count` replicas; it must outlive the replicas and not move. Its parameters that require
+  // gradients get them, in every replica.
   static absl::StatusOr<std::unique_ptr<Replicas>> Make(const Task& task, Module& model, int count);
 
   // Clears the gradients of the model's parameters.

@@ -15,6 +15,7 @@ struct NamedTensor {
   std::string name;
   at::Tensor tensor;
   bool decays = false;  // subject to weight decay
+  double rate = 1;      // multiplier of the learning rate
 };
 
 // A part of a model that owns parameters, buffers and other modules.

@@ -84,6 +84,23 @@ TEST(Optimizer, SgdFollowsItsFormula) {
   }
 }
 
+TEST(Optimizer, EachParameterHasItsOwnRate) {
+  for (const auto kind : {v1::Optimizer::ADAMW, v1::Optimizer::ADAM, v1::Optimizer::SGD}) {
+    const at::Tensor slow = Parameter({1, 1}, 2.0, 0.1), reference = Parameter({1, 1}, 2.0, 0.1);
+    NamedTensor with_rate{"slow", slow, /*decays=*/true};
+    with_rate.rate = 0.25;
+    const at::Tensor other = Parameter({1, 1}, 2.0, 0.1);
+    Optimizer optimizer(Settings(kind), {with_rate, {"other", other, /*decays=*/true}});
+    Optimizer quarter(Settings(kind), {{"reference", reference, /*decays=*/true}});
+    for (int t = 1; t <= 3; ++t) {
+      optimizer.Step(0.1);
+      quarter.Step(0.025);
+    }
+    EXPECT_EQ(slow.item<float>(), reference.item<float>()) << kind;
+    EXPECT_LT(other.item<float>(), slow.item<float>()) << kind;
+  }
+}
+
 TEST(Optimizer, ParametersWithoutGradientStay) {
   const at::Tensor with = Parameter({2, 2}, 1, 0.1), without = Parameter({2, 2}, 1, 0.1);
   without.mutable_grad().reset();

@@ -176,6 +176,8 @@ TEST(ValidateRecipe, NamesFieldValueAndRange) {
       {"schedule.kind=MULTI_STEP", "schedule.milestones is 0"},
       {"schedule={kind: INVERSE_SQUARE_ROOT}", "schedule.warmup_steps is 0"},
       {"optimizer.nesterov=true", "optimizer.nesterov is true"},
+      {"optimizer.layer_decay=2", "optimizer.layer_decay is 2"},
+      {"optimizer.rate_by_pattern=[{pattern: '*' multiplier: -1}]", "optimizer.rate_by_pattern.multiplier is -1"},
       {"distillation={}", "distillation.teacher is empty"},
       {"validation_share=0.1", "validation_share is 0.1"},
       {"sequence.model=task-qkv-d64-l2", "model is set"},

@@ -33,6 +33,7 @@ Gradients GradientsWith(int replicas_count) {
   const ColouredSquares data(48, 1);
   const auto task = *ImageTask::Make(WithoutDropout(), data, nullptr);
   const std::unique_ptr<Module> model = *task->MakeModel();
+  model->RequireGrad(true);
   const auto replicas = Replicas::Make(*task, *model, replicas_count);
   EXPECT_TRUE(replicas.ok()) << replicas.status();
   const TrainingBatch batch = FirstBatch(*task);
@@ -69,6 +70,7 @@ TEST(Replicas, AddWhatTheBatchWeighs) {
   const ColouredSquares data(48, 1);
   const auto task = *ImageTask::Make(WithoutDropout(), data, nullptr);
   const std::unique_ptr<Module> model = *task->MakeModel();
+  model->RequireGrad(true);
   const auto replicas = *Replicas::Make(*task, *model, 2);
   const TrainingBatch batch = FirstBatch(*task);
   ASSERT_TRUE(replicas->AddGradients(batch, {.training = true}).ok());
@@ -84,6 +86,7 @@ TEST(Replicas, SeeTheWeightsThatTheOptimizerWrites) {
   recipe.set_label_smoothing(0);
   const auto task = *ImageTask::Make(recipe, data, nullptr);
   const std::unique_ptr<Module> model = *task->MakeModel();
+  model->RequireGrad(true);
   const auto replicas = *Replicas::Make(*task, *model, 2);
   const TrainingBatch batch = FirstBatch(*task);
   ASSERT_TRUE(replicas->AddGradients(batch, {.training = true}).ok());

@@ -62,6 +62,8 @@ void Change(Message& message, const FieldDescriptor& field) {
                                  : reflection.SetDouble(&message, &field, 0.375);
     case FieldDescriptor::CPPTYPE_ENUM:
       return reflection.SetEnumValue(&message, &field, 2);
+    case FieldDescriptor::CPPTYPE_MESSAGE:
+      return static_cast<void>(reflection.AddMessage(&message, &field));
     default:
       ADD_FAILURE() << field.full_name() << " is of a type that this test does not set";
   }
@@ -73,7 +75,8 @@ void ExpectEveryField(v1::Recipe& recipe, Message& part, const std::set<std::str
   const auto& descriptor = *part.GetDescriptor();
   for (int i = 0; i < descriptor.field_count(); ++i) {
     const FieldDescriptor& field = *descriptor.field(i);
-    if (field.cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE || elsewhere.contains(field.name())) continue;
+    const bool is_part = field.cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE && !field.is_repeated();
+    if (is_part || elsewhere.contains(field.name())) continue;
     std::string saved = part.SerializeAsString();
     Change(part, field);
     EXPECT_NE(RowsOf(recipe), before) << field.full_name();

@@ -12,19 +12,20 @@
 #include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
 
+#include <map>
 #include <utility>
 
 namespace vitrine {
 
 Optimizer::Optimizer(const v1::Optimizer& settings, std::vector<NamedTensor> parameters)
     : settings_(settings), parameters_(std::move(parameters)), steps_(at::zeros({}, at::kFloat)) {
-  Group decaying{.weight_decay = settings.weight_decay(), .members = {}}, others;
+  std::map<std::pair<bool, double>, std::vector<int>> groups;  // by decay and multiplier of the rate
   for (int i = 0; i < static_cast<int>(parameters_.size()); ++i) {
-    (parameters_[i].decays || settings.decays_all() ? decaying : others).members.push_back(i);
+    groups[{parameters_[i].decays || settings.decays_all(), parameters_[i].rate}].push_back(i);
     first_moments_.push_back(at::zeros_like(parameters_[i].tensor));
     if (settings.kind() != v1::Optimizer::SGD) second_moments_.push_back(at::zeros_like(parameters_[i].tensor));
   }
-  groups_ = {std::move(decaying), std::move(others)};
+  for (auto& [key, members] : groups) groups_.push_back({key.first, key.second, std::move(members)});
 }
 
 double Optimizer::ClipGradients(double limit) {
@@ -44,9 +45,9 @@ void Optimizer::Step(double lr, std::optional<double> beta1) {
   steps_.add_(1);
   for (const Group& group : groups_) {
     if (settings_.kind() == v1::Optimizer::SGD) {
-      StepSgd(group, lr);
+      StepSgd(group, lr * group.rate);
     } else {
-      StepAdam(group, lr, beta1.value_or(settings_.has_beta1() ? settings_.beta1() : 0.9));
+      StepAdam(group, lr * group.rate, beta1.value_or(settings_.has_beta1() ? settings_.beta1() : 0.9));
     }
   }
 }
@@ -65,10 +66,10 @@ void Optimizer::StepAdam(const Group& group, double lr, double beta1) {
   const double beta2 = settings_.has_beta2() ? settings_.beta2() : 0.999;
   const double epsilon = settings_.has_epsilon() ? settings_.epsilon() : 1e-8;
   if (settings_.kind() == v1::Optimizer::ADAM) {
-    at::_fused_adam_(parameters, gradients, first, second, {}, steps, lr, beta1, beta2, group.weight_decay, epsilon,
+    at::_fused_adam_(parameters, gradients, first, second, {}, steps, lr, beta1, beta2, WeightDecayOf(group), epsilon,
                      /*amsgrad=*/false, /*maximize=*/false);
   } else {
-    at::_fused_adamw_(parameters, gradients, first, second, {}, steps, lr, beta1, beta2, group.weight_decay, epsilon,
+    at::_fused_adamw_(parameters, gradients, first, second, {}, steps, lr, beta1, beta2, WeightDecayOf(group), epsilon,
                       /*amsgrad=*/false, /*maximize=*/false);
   }
 }
@@ -84,13 +85,16 @@ void Optimizer::StepSgd(const Group& group, double lr) {
   }
   if (parameters.empty()) return;
   // The momenta start at zero, so the first step needs no special case.
-  at::_fused_sgd_(parameters, gradients, momenta, group.weight_decay, settings_.momentum(), lr, /*dampening=*/0,
+  at::_fused_sgd_(parameters, gradients, momenta, WeightDecayOf(group), settings_.momentum(), lr, /*dampening=*/0,
                   settings_.nesterov(), /*maximize=*/false, /*is_first_step=*/false);
 }
 
 std::vector<std::string> Optimizer::Decayed() const {
   std::vector<std::string> names;
-  for (const int i : groups_.front().members) names.push_back(parameters_[i].name);
+  for (const Group& group : groups_) {
+    if (!group.decays) continue;
+    for (const int i : group.members) names.push_back(parameters_[i].name);
+  }
   return names;
 }
 

@@ -14,8 +14,9 @@
 namespace vitrine {
 
 // AdamW (decoupled decay, Loshchilov and Hutter 2019), Adam (Kingma and Ba 2015) or SGD with momentum, with LibTorch's
-// fused kernels, over a model's parameters. Weight decay applies to the parameters that the model marks, or to all if
-// the settings say so. The parameters must outlive the optimizer and stay on their device. Thread-compatible.
+// fused kernels, over a model's parameters, each with its multiplier of the rate. Weight decay applies to the
+// parameters that the model marks, or to all if the settings say so. The parameters must outlive the optimizer and stay
+// on their device. Thread-compatible.
 class Optimizer {
  public:
   Optimizer(const v1::Optimizer& settings, std::vector<NamedTensor> parameters);
@@ -34,9 +35,11 @@ class Optimizer {
 
  private:
   struct Group {
-    double weight_decay = 0;
+    bool decays = false;
+    double rate = 1;           // NamedTensor::rate of all members
     std::vector<int> members;  // indices into parameters_
   };
+  double WeightDecayOf(const Group& group) const { return group.decays ? settings_.weight_decay() : 0; }
   void StepAdam(const Group& group, double lr, double beta1);
   void StepSgd(const Group& group, double lr);
 

@@ -136,6 +136,11 @@ Parts OptimizerParts(const v1::Recipe& recipe, const RunPosition& position) {
   }
   parts.push_back(absl::StrFormat("weight decay %g%s", optimizer.weight_decay(),
                                   optimizer.decays_all() ? " of every parameter" : ""));
+  if (optimizer.layer_decay() > 0) parts.push_back(absl::StrFormat("rate times %g a layer", optimizer.layer_decay()));
+  for (const v1::RateByPattern& rate : optimizer.rate_by_pattern()) {
+    parts.push_back(rate.multiplier() == 0 ? absl::StrFormat("%s frozen", rate.pattern())
+                                           : absl::StrFormat("rate of %s times %g", rate.pattern(), rate.multiplier()));
+  }
   parts.push_back(recipe.clip_norm() > 0 ? absl::StrFormat("gradients clipped to norm %g", recipe.clip_norm())
                                          : "gradients not clipped");
   return parts;

@@ -56,6 +56,10 @@ void CheckOptimizer(const v1::Optimizer& optimizer, Rules& rules) {
   }
   rules.Check(!optimizer.nesterov() || (optimizer.kind() == v1::Optimizer::SGD && optimizer.momentum() > 0),
               "optimizer.nesterov", "true", "true only with SGD and a momentum");
+  rules.Share("optimizer.layer_decay", optimizer.layer_decay());
+  for (const v1::RateByPattern& rate : optimizer.rate_by_pattern()) {
+    rules.NotNegative("optimizer.rate_by_pattern.multiplier", rate.multiplier());
+  }
 }
 
 void CheckSchedule(const v1::Recipe& recipe, Rules& rules) {

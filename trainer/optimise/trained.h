@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_TRAINER_OPTIMISE_TRAINED_H_
+#define VITRINE_TRAINER_OPTIMISE_TRAINED_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "trainer/task.h"
+#include "vitrine/v1/recipe.pb.h"
+
+namespace vitrine {
+
+// Returns the parameters of a task's model that training changes, with the multipliers that the settings give to their
+// rates. INVALID_ARGUMENT names a pattern that decides no rate, and settings that freeze every parameter.
+absl::StatusOr<std::vector<NamedTensor>> TrainedParameters(const v1::Optimizer& settings, const Task& task,
+                                                           const Module& model);
+
+// Returns "frozen: 90 of 100 parameters, 5 of 7 tensors"; "" if `trained` are all parameters of the model.
+std::string FrozenInWords(const Module& model, const std::vector<NamedTensor>& trained);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_TRAINER_OPTIMISE_TRAINED_H_
