@@ -35,7 +35,7 @@ absl::Status RunRecipe(RunFlags flags);
 
 // Flags of `vitrine-train sweep GRID.textproto`.
 struct SweepFlags {
-  std::string grid, data, work, report;
+  std::string grid, data, work, report, publish_best, name;
   std::string format = "table";
   std::vector<std::string> pass;  // further flags of every run
   int jobs = 1;
@@ -46,7 +46,8 @@ struct SweepFlags {
 void AddSweep(CLI::App& app, SweepFlags& flags);
 
 // Runs the cells that have no result yet and prints the table on stdout. Catches SIGINT and SIGTERM and passes them to
-// the runs. CANCELLED: the message says how to continue. ABORTED: the message names the runs that failed.
+// the runs. With --publish-best, becomes the process that publishes the first run of the best setting. CANCELLED: the
+// message says how to continue. ABORTED: the message names the runs that failed.
 absl::Status RunSweep(const SweepFlags& flags);
 
 // Flags of `vitrine-train evaluate`.

@@ -5,9 +5,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <csignal>
+#include <cstring>
 #include <filesystem>
 #include <iostream>
+#include <optional>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -15,6 +18,7 @@
 #include "common/command_line/interrupt.h"
 #include "common/machine/machine.h"
 #include "common/status_macros.h"
+#include "models/repository/repository.h"
 #include "trainer/cli/commands.h"
 #include "trainer/program_digest.h"
 #include "trainer/publish/publish.h"
@@ -62,6 +66,8 @@ std::string SameCommand(const SweepFlags& flags) {
   if (flags.jobs != 1) absl::StrAppend(&command, " --jobs ", flags.jobs);
   if (flags.threads != 0) absl::StrAppend(&command, " --threads ", flags.threads);
   for (const std::string& flag : flags.pass) absl::StrAppend(&command, " --pass=", flag);
+  if (!flags.publish_best.empty()) absl::StrAppend(&command, " --publish-best ", flags.publish_best);
+  if (!flags.name.empty()) absl::StrAppend(&command, " --name ", flags.name);
   return command;
 }
 
@@ -107,6 +113,38 @@ absl::StatusOr<SweepOptions> OptionsFrom(const SweepFlags& flags) {
   return options;
 }
 
+// Checks before the first run that the best one can be published.
+absl::Status CheckPublishesBest(const SweepFlags& flags, const v1::Recipe& recipe) {
+  if (flags.publish_best.empty()) return absl::OkStatus();
+  if (recipe.has_sequence()) {
+    return absl::InvalidArgumentError("--publish-best: vitrine-server serves classifiers of images, not of sequences");
+  }
+  return CheckPublishable(flags.publish_best, flags.name.empty() ? recipe.name() : flags.name);
+}
+
+// Replaces this process by the run of the best setting's first seed, which only publishes. Its stdout is this stderr,
+// because stdout has the table.
+absl::Status PublishBest(const SweepFlags& flags, const SweepGrid& grid, const std::vector<PointSummary>& points,
+                         const SweepOptions& options) {
+  const std::optional<size_t> best = BestPoint(grid, points);
+  const auto cell = std::ranges::find(grid.cells, best, &SweepCell::point);
+  if (cell == grid.cells.end()) return absl::FailedPreconditionError("--publish-best: no setting has all its runs");
+  std::cerr << "publishing " << cell->name << ", the first run of the setting with the best mean of " << grid.metric;
+  if (points.size() > 1) {
+    std::cerr << "; as the best of " << points.size() << " settings, it may be worse on other data than its card says";
+  }
+  std::cerr << "\n" << std::flush;
+  std::vector<std::string> command = CommandOf(grid, options, *cell);
+  command.insert(command.end(), {"--publish", flags.publish_best});
+  if (!flags.name.empty()) command.insert(command.end(), {"--name", flags.name});
+  std::vector<char*> arguments;
+  for (std::string& word : command) arguments.push_back(word.data());
+  arguments.push_back(nullptr);
+  dup2(STDERR_FILENO, STDOUT_FILENO);
+  execv(arguments.front(), arguments.data());
+  return absl::UnavailableError(absl::StrCat(command.front(), ": ", std::strerror(errno)));
+}
+
 }  // namespace
 
 void AddSweep(CLI::App& app, SweepFlags& flags) {
@@ -121,6 +159,9 @@ void AddSweep(CLI::App& app, SweepFlags& flags) {
   sweep.add_option("--pass", flags.pass, "Flag to pass to every run, for instance --pass=--no-cache; repeatable")
       ->take_all()
       ->expected(1);
+  sweep.add_option("--publish-best", flags.publish_best,
+                   "Repository in which to publish the first run of the setting with the best mean, at the end");
+  sweep.add_option("--name", flags.name, "Name to publish under; default: the recipe's")->needs("--publish-best");
   sweep.add_flag("--list", flags.list, "Check the grid and print the names of its runs, but run nothing");
   sweep.add_option("--format", flags.format, "Output format: table (default), csv, json or markdown")
       ->check(CLI::IsMember({"table", "csv", "json", "markdown"}));
@@ -147,6 +188,7 @@ absl::Status RunSweep(const SweepFlags& flags) {
     RETURN_IF_ERROR(PinVersionsOf(cell));
     if (!cell.recipe.has_sequence()) RETURN_IF_ERROR(WrongCommandLine(CompleteData(cell.recipe, flags.data)).status());
   }
+  RETURN_IF_ERROR(CheckPublishesBest(flags, grid->cells[0].recipe));
   CatchSignals();
   ASSIGN_OR_RETURN(SweepOptions options, OptionsFrom(flags));
   ASSIGN_OR_RETURN(options.data_digest, RunDataDigest(grid->cells[0].recipe, flags.data, options.threads));
@@ -157,7 +199,8 @@ absl::Status RunSweep(const SweepFlags& flags) {
       flags.report.empty() ? std::filesystem::path(flags.work) / "report" : std::filesystem::path(flags.report);
   RETURN_IF_ERROR(WriteSweepReport(*grid, points, outcome, report));
   std::cerr << "table, plot and every score: " << report.string() << "\n";
-  return Verdict(flags, *grid, outcome);
+  RETURN_IF_ERROR(Verdict(flags, *grid, outcome));
+  return flags.publish_best.empty() ? absl::OkStatus() : PublishBest(flags, *grid, points, options);
 }
 
 }  // namespace vitrine

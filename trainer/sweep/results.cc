@@ -109,16 +109,21 @@ absl::StatusOr<std::vector<PointSummary>> Summarise(const SweepGrid& grid,
     point.seeds.push_back({grid.cells[i].seed, score, results[i]->seconds});
     point.parameters = results[i]->parameters;
   }
-  PointSummary* best = nullptr;
-  for (PointSummary& point : points) {
-    Complete(grid, point);
-    if (point.missing > 0) continue;
-    const double gain = best == nullptr ? 0 : grid.lower_is_better ? best->mean - point.mean : point.mean - best->mean;
-    if (best == nullptr || gain > 0) best = &point;
+  for (PointSummary& point : points) Complete(grid, point);
+  if (const std::optional<size_t> best = BestPoint(grid, points)) {
+    points[*best].best = IsBest(grid, points, points[*best]);
   }
-  if (best == nullptr) return points;
-  best->best = IsBest(grid, points, *best);
   return points;
+}
+
+std::optional<size_t> BestPoint(const SweepGrid& grid, const std::vector<PointSummary>& points) {
+  std::optional<size_t> best;
+  for (size_t i = 0; i < points.size(); ++i) {
+    if (points[i].missing > 0) continue;
+    const double gain = best ? points[i].mean - points[*best].mean : 0;
+    if (!best || (grid.lower_is_better ? gain < 0 : gain > 0)) best = i;
+  }
+  return best;
 }
 
 }  // namespace vitrine

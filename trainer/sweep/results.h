@@ -55,6 +55,9 @@ struct PointSummary {
 absl::StatusOr<std::vector<PointSummary>> Summarise(const SweepGrid& grid,
                                                     const std::vector<std::optional<CellResult>>& results);
 
+// Returns the index of the complete point with the best mean, the first of equal ones; nullopt if none is complete.
+std::optional<size_t> BestPoint(const SweepGrid& grid, const std::vector<PointSummary>& points);
+
 }  // namespace vitrine
 
 #endif  // VITRINE_TRAINER_SWEEP_RESULTS_H_

@@ -71,6 +71,10 @@ std::string Minutes(absl::Duration duration) {
   return absl::StrFormat("%d h %02d min", seconds / 3600, seconds / 60 % 60);
 }
 
+std::filesystem::path CellFolder(const SweepOptions& options, const SweepCell& cell) {
+  return options.work / "cells" / cell.name;
+}
+
 class Sweeper {
  public:
   Sweeper(const SweepGrid& grid, const SweepOptions& options) : grid_(grid), options_(options) {}
@@ -99,7 +103,7 @@ class Sweeper {
   }
 
  private:
-  std::filesystem::path FolderOf(size_t cell) const { return options_.work / "cells" / grid_.cells[cell].name; }
+  std::filesystem::path FolderOf(size_t cell) const { return CellFolder(options_, grid_.cells[cell]); }
 
   // Reads existing results and lists the remaining cells. Fails before any run starts.
   absl::Status Prepare() {
@@ -115,7 +119,7 @@ class Sweeper {
         ++outcome_.kept;
       } else {
         cells_.push_back(i);
-        jobs_.push_back({CommandOf(i), folder / "log.txt"});
+        jobs_.push_back({CommandOf(grid_, options_, grid_.cells[i]), folder / "log.txt"});
       }
     }
     return absl::OkStatus();
@@ -142,18 +146,6 @@ class Sweeper {
     return absl::FailedPreconditionError(
         absl::StrCat(FolderOf(cell).string(), " has the result of another program than this sweep's; was ",
                      options_.program.string(), " replaced meanwhile? Remove the folder to repeat its run"));
-  }
-
-  std::vector<std::string> CommandOf(size_t cell) const {
-    std::vector<std::string> command = {options_.program.string(), "run", grid_.recipe};
-    if (!options_.data.empty()) command.insert(command.end(), {"--data", options_.data});
-    command.insert(command.end(),
-                   {"--work", FolderOf(cell).string(), "--resume", "--threads", absl::StrCat(options_.threads)});
-    for (const std::string& assignment : grid_.cells[cell].assignments) {
-      command.insert(command.end(), {"--set", assignment});
-    }
-    command.insert(command.end(), options_.flags.begin(), options_.flags.end());
-    return command;
   }
 
   absl::Status OnEnd(const JobEnd& end) {
@@ -232,6 +224,16 @@ class Sweeper {
 };
 
 }  // namespace
+
+std::vector<std::string> CommandOf(const SweepGrid& grid, const SweepOptions& options, const SweepCell& cell) {
+  std::vector<std::string> command = {options.program.string(), "run", grid.recipe};
+  if (!options.data.empty()) command.insert(command.end(), {"--data", options.data});
+  command.insert(command.end(), {"--work", CellFolder(options, cell).string(), "--resume", "--threads",
+                                 absl::StrCat(options.threads)});
+  for (const std::string& assignment : cell.assignments) command.insert(command.end(), {"--set", assignment});
+  command.insert(command.end(), options.flags.begin(), options.flags.end());
+  return command;
+}
 
 absl::StatusOr<SweepOutcome> RunSweepGrid(const SweepGrid& grid, const SweepOptions& options) {
   std::error_code error;

@@ -44,6 +44,10 @@ struct SweepOutcome {
   size_t kept = 0;       // results of earlier runs that were reused
 };
 
+// Returns the command line of a cell's run. It continues the run in the cell's folder; a finished run only reports, and
+// publishes if --publish is added.
+std::vector<std::string> CommandOf(const SweepGrid& grid, const SweepOptions& options, const SweepCell& cell);
+
 // Runs every cell without a result as `program run RECIPE --resume ...` in its own process, so that a crash of a run or
 // of this process costs at most the steps since the last saved state. A failed run does not stop the others.
 //

@@ -132,6 +132,35 @@ TEST_F(SweepProgram, KilledAndContinuedItEndsInTheSameTable) {
   EXPECT_EQ(ScoresOf(parts.out), ScoresOf(whole.out));
 }
 
+TEST_F(SweepProgram, TheBestSettingIsPublishedWithoutAnotherTraining) {
+  const std::string command = absl::StrCat(Command("work"), " --format json --publish-best ",
+                                           (folder_.path() / "models").string(), " --name won");
+  const Outcome outcome = Run(command);
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.error;
+  const auto rows = nlohmann::json::parse(outcome.out);  // stdout has nothing else
+  const bool first = rows[0]["mean"].get<double>() < rows[1]["mean"].get<double>();
+  const std::string best = first ? "lr=1e-3,seed=1" : "lr=1e-2,seed=1";
+  EXPECT_THAT(outcome.error, AllOf(HasSubstr("publishing " + best + ", the first run"), HasSubstr("best of 2 settings"),
+                                   HasSubstr("models/won/1\n")));
+  EXPECT_THAT(Text("models/won/1/recipe.textproto"), HasSubstr(first ? "lr: 0.001" : "lr: 0.01"));
+  const std::string result = Text("work/cells/" + best + "/result.json");
+  // Again: nothing is trained, and the same version is found.
+  const Outcome again = Run(command);
+  EXPECT_EQ(again.exit_code, 0) << again.error;
+  EXPECT_THAT(again.error, HasSubstr("published already: won/1"));
+  EXPECT_EQ(Text("work/cells/" + best + "/result.json"), result);
+}
+
+TEST_F(SweepProgram, WhatCannotBePublishedIsRefusedBeforeTheFirstRun) {
+  std::ofstream(folder_.path() / "file") << "no folder";
+  const std::string where = " --publish-best " + (folder_.path() / "file").string();
+  EXPECT_EQ(Run(Command("work") + where).exit_code, 1);
+  std::ofstream(folder_.path() / "grid.textproto") << "recipe: \"task-copy\" metric: \"test/accuracy\"";
+  EXPECT_EQ(Run(Command("work") + where).exit_code, 1);
+  EXPECT_THAT(Text("error"), HasSubstr("--publish-best: vitrine-server serves classifiers of images"));
+  EXPECT_FALSE(std::filesystem::exists(folder_.path() / "work"));
+}
+
 TEST_F(SweepProgram, ResultsOfOtherDataAreNotItsOwn) {
   WriteGrid("seeds: 1 epochs: 1");
   const auto with_data = [this](const std::string& folder) { return Run(Command("work", folder)); };
