@@ -16,6 +16,8 @@
 #include "common/imaging/header.h"
 #include "common/imaging/preprocess.h"
 #include "common/status_macros.h"
+#include "models/features.h"
+#include "models/token_tap.h"
 #include "trainer/optimise/loss.h"
 
 namespace vitrine {
@@ -56,6 +58,26 @@ absl::StatusOr<EvaluationBatch> ReadBatch(const Model& model, const Dataset& dat
   return batch;
 }
 
+// Returns a request for the model's first feature that is a vector. INVALID_ARGUMENT if it has none.
+absl::StatusOr<v1::FeatureRequest> VectorOf(const Model& model) {
+  v1::FeatureRequest request;
+  for (const v1::FeatureKind kind : model.features().kinds) {
+    if (kind == v1::PATCH_TOKENS) continue;
+    request.set_kind(kind);
+    break;
+  }
+  return ResolveFeature(request, model.features());
+}
+
+// Copies the vector of each image of a batch to its row of `features`.
+void TakeFeatures(const v1::FeatureRequest& request, const TokenTap& tokens, const std::vector<int64_t>& indices,
+                  at::Tensor& features) {
+  for (size_t i = 0; i < indices.size(); ++i) {
+    const std::vector<float> values = CollectFeature(request, tokens, static_cast<int>(i)).values;
+    std::ranges::copy(values, features.mutable_data_ptr<float>() + indices[i] * features.size(1));
+  }
+}
+
 struct BatchScore {
   double loss_sum = 0;
   int64_t correct = 0;
@@ -64,7 +86,10 @@ struct BatchScore {
 absl::StatusOr<BatchScore> ScoreBatch(const Model& model, const Dataset& data, std::optional<Size> size,
                                       const EvaluateOptions& options, int64_t first, int64_t last) {
   ASSIGN_OR_RETURN(const EvaluationBatch inputs, ReadBatch(model, data, size, options.crop, first, last));
-  ASSIGN_OR_RETURN(const at::Tensor logits, RunModel(model, inputs.images));
+  TokenTap tokens;
+  if (options.features != nullptr) tokens.Request(TokenTap::kFinal);
+  ASSIGN_OR_RETURN(const at::Tensor logits, RunModel(model, inputs.images, /*tap=*/nullptr, &tokens));
+  if (options.features != nullptr) TakeFeatures(*VectorOf(model), tokens, inputs.indices, *options.features);
   if (options.predicted != nullptr) {
     const at::Tensor classes = at::argmax(logits, 1);
     const int64_t* best = classes.const_data_ptr<int64_t>();
@@ -125,6 +150,10 @@ absl::StatusOr<Accuracy> Evaluate(const Model& model, const Dataset& data, std::
   const int64_t batches = (data.size() + options.batch - 1) / options.batch;
   std::vector<absl::StatusOr<BatchScore>> scores(batches, absl::CancelledError("the evaluation was interrupted"));
   std::atomic<int64_t> next = 0, done = 0;
+  if (options.features != nullptr) {
+    RETURN_IF_ERROR(VectorOf(model).status());
+    *options.features = at::empty({data.size(), model.features().width}, at::kFloat);
+  }
   if (options.predicted != nullptr) options.predicted->assign(static_cast<size_t>(data.size()), -1);
   const auto work = [&](const MeasureProgress& progress) {
     at::init_num_threads();  // as in Replicas

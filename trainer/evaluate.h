@@ -40,11 +40,13 @@ struct EvaluateOptions {
   int threads = 1;                          // parallel forward passes, one core each
   const std::atomic<bool>* stop = nullptr;  // set to true to stop with CANCELLED
   std::vector<int>* predicted = nullptr;    // filled with the predicted class of each image
-  MeasureProgress progress = nullptr;       // in images
+  // Filled with a row per image, [images, width] fp32: the first feature of the model that is a vector.
+  at::Tensor* features = nullptr;
+  MeasureProgress progress = nullptr;  // in images
 };
 
 // Evaluates the reference on the whole split. The result does not depend on the threads. INVALID_ARGUMENT if the model
-// cannot accept the size.
+// cannot accept the size, or has no features.
 absl::StatusOr<Accuracy> Evaluate(const Model& model, const Dataset& data, std::optional<Size> size,
                                   const EvaluateOptions& options = {});
 

@@ -70,7 +70,7 @@ this repository. Figures that claims rest on stand twice, in the table and in th
 | a rule | `experiment`; `says`: what must come out for the claim to hold; `compare`, `metric`; `of`, `to`: labels of the two sides; `per`: an axis of numbers or models; `steps`; `margin`, `low`, `high`: bounds; `pairs`; `scale`: same or reduced |
 | data/printed/PAPER.toml | the printed tables |
 | data/outputs/NAME.json | what an author's file holds; `script/claims outputs --notebooks DIR --record` writes it |
-| data/experiments/NAME.toml | a grid: `recipe`, `epochs`, `set`, `axes`, `seeds`, `metric`, `data`, `hours`; or another program's `command`; `needs`: what is missing before it can run; `deviates`: how it differs from the paper |
+| data/experiments/NAME.toml | a grid: `recipe`, `epochs`, `set`, `axes`, `seeds`, `metric`, `data`, `hours`; or another program's `command`; `prepare`: commands that make its data; `needs`: what is missing before it can run; `deviates`: how it differs from the paper |
 | data/runs/NAME.csv, NAME.toml | results of an experiment, and their origin; `script/claims take NAME WORK` writes both |
 | script/evidence/arithmetic, outputs.py, bundled.py | the functions that decide, named by the claims |
 """
@@ -118,7 +118,7 @@ def experiment_section(experiment, library):
              f"{' (lower is better)' if experiment.lower_is_better else ''}.", ""]
     if experiment.needs:
         lines += [f"**Needs first:** {experiment.needs}.", ""]
-    lines += ["```", sweeps.command(experiment), "```", ""]
+    lines += ["```", *experiment.prepare, sweeps.command(experiment), "```", ""]
     axes = [[cell(axis["name"]), cell(axis.get("path", "")), cell(", ".join(labels(axis)))] for axis in experiment.axes]
     lines += table(["axis", "field", "values"], [*axes, ["seed", "seed", ", ".join(map(str, experiment.seeds))]])
     facts = []

@@ -109,6 +109,7 @@ class Experiment:
     set: list = dataclasses.field(default_factory=list)
     data: str = ""
     command: str = ""
+    prepare: list = dataclasses.field(default_factory=list)
     needs: str = ""
     deviates: list = dataclasses.field(default_factory=list)
 

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "trainer/evaluate.h"
 
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/allclose.h>
+#include <ATen/ops/argmax.h>
+#include <ATen/ops/linear.h>
 #include <gtest/gtest.h>
 
 #include "tests/trainer/coloured_squares.h"
@@ -56,6 +60,27 @@ TEST(Evaluate, DoesNotDependOnBatchesAndThreads) {
   EXPECT_EQ(one->images, 50);
   EXPECT_EQ(one->correct, many->correct);
   EXPECT_NEAR(one->loss, many->loss, 1e-5);
+}
+
+TEST(Evaluate, TakesTheFeaturesThatTheHeadReads) {
+  const std::unique_ptr<Model> model = *MakeModel(*ConfigOf(SmallRecipe()), 3);
+  const ColouredSquares data(20, 2);
+  at::Tensor features, alone;
+  // Images of several sizes, which a batch sorts.
+  ASSERT_TRUE(Evaluate(*model, data, std::nullopt, {.batch = 7, .threads = 3, .features = &features}).ok());
+  ASSERT_TRUE(Evaluate(*model, data, std::nullopt, {.batch = 1, .features = &alone}).ok());
+  ASSERT_EQ(features.sizes(), at::IntArrayRef({20, model->features().width}));
+  EXPECT_TRUE(at::allclose(features, alone, 1e-4, 1e-5));
+  // The head is linear: its product with a feature is the logit.
+  at::Tensor weight, bias;
+  for (const NamedTensor& parameter : model->Parameters()) {
+    if (parameter.name == "head.weight") weight = parameter.tensor;
+    if (parameter.name == "head.bias") bias = parameter.tensor;
+  }
+  std::vector<int> predicted;
+  ASSERT_TRUE(Evaluate(*model, data, std::nullopt, {.predicted = &predicted}).ok());
+  const at::Tensor classes = at::argmax(at::linear(features, weight, bias), 1);
+  for (int64_t i = 0; i < data.size(); ++i) EXPECT_EQ(classes[i].item<int64_t>(), predicted[i]) << i;
 }
 
 TEST(Evaluate, RefusesASizeThatTheModelCannotTake) {

@@ -52,7 +52,8 @@ absl::Status RunSweep(const SweepFlags& flags);
 
 // Flags of `vitrine-train evaluate`.
 struct EvaluateFlags {
-  std::string repository, model, data, resolutions, predictions;
+  std::string repository, model, data, resolutions, predictions, features;
+  std::string split = "test";
   int threads = FindMachine().Threads();
   std::string format = "table";
 };

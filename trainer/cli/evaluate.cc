@@ -26,6 +26,7 @@
 #include "models/reference/checkpoint/checkpoint.h"
 #include "models/repository/stored_version.h"
 #include "trainer/cli/commands.h"
+#include "trainer/lab/tasks/features.h"
 #include "trainer/loop.h"
 #include "trainer/recipe/recipe.h"
 
@@ -106,8 +107,8 @@ absl::StatusOr<std::vector<std::optional<Size>>> SizesOf(const EvaluateFlags& fl
     first = comma + 1;
   }
   if (sizes.empty()) sizes.push_back(std::nullopt);
-  if (!flags.predictions.empty() && sizes.size() > 1) {
-    return absl::InvalidArgumentError("--out needs exactly one of the --resolutions");
+  if (!(flags.predictions.empty() && flags.features.empty()) && sizes.size() > 1) {
+    return absl::InvalidArgumentError("--out and --features need exactly one of the --resolutions");
   }
   return sizes;
 }
@@ -119,7 +120,8 @@ absl::Status EvaluateModel(const EvaluateFlags& flags) {
   ASSIGN_OR_RETURN(const VersionId id, ChooseVersion(flags));
   ASSIGN_OR_RETURN(const StoredVersion version, ReadVersion(flags.repository, id));
   ASSIGN_OR_RETURN(const std::unique_ptr<Model> model, BuildModel(version));
-  ASSIGN_OR_RETURN(std::unique_ptr<Dataset> opened, OpenDataset(flags.data, Split::kTest));
+  ASSIGN_OR_RETURN(std::unique_ptr<Dataset> opened,
+                   OpenDataset(flags.data, flags.split == "train" ? Split::kTrain : Split::kTest));
   CorruptImages corrupt;
   ASSIGN_OR_RETURN(std::unique_ptr<Dataset> data,
                    CacheInMemory(std::move(opened), flags.threads, int64_t{4} << 30, &corrupt));
@@ -131,28 +133,39 @@ absl::Status EvaluateModel(const EvaluateFlags& flags) {
   }
   SetComputeThreads(1);  // each batch has its own thread
   std::vector<int> predicted;
+  at::Tensor features;
   if (flags.format == "csv") std::cout << "size,top1,loss,images\n";
   for (const std::optional<Size>& size : sizes) {
     const EvaluateOptions options{.threads = flags.threads,
                                   .stop = InterruptedFlag(),
-                                  .predicted = flags.predictions.empty() ? nullptr : &predicted};
+                                  .predicted = flags.predictions.empty() ? nullptr : &predicted,
+                                  .features = flags.features.empty() ? nullptr : &features};
     ASSIGN_OR_RETURN(const Accuracy accuracy, Evaluate(*model, *data, size, options));
     PrintAccuracy(flags, size ? ToString(*size) : "own", accuracy);
   }
   if (!flags.predictions.empty()) RETURN_IF_ERROR(WritePredictions(flags.predictions, *data, predicted));
+  if (!flags.features.empty()) {
+    FeatureSet set{.features = features, .labels = {}};
+    for (int64_t i = 0; i < data->size(); ++i) set.labels.push_back(data->label(i));
+    RETURN_IF_ERROR(WriteFeatures(set, flags.features));
+  }
   return absl::OkStatus();
 }
 
 void AddEvaluate(CLI::App& app, EvaluateFlags& flags) {
-  CLI::App& evaluate = *app.add_subcommand("evaluate", "Measure a published model on a test split");
+  CLI::App& evaluate = *app.add_subcommand("evaluate", "Measure a published model on a data set");
   evaluate.add_option("--repository", flags.repository, "Repository of the model")->required();
   evaluate.add_option("--model", flags.model, "NAME or NAME@VERSION; without a version: the newest")->required();
   evaluate.add_option("--data", flags.data, "Data set as FORMAT:PATH. Formats:\n" + DatasetFormats())
       ->required()
       ->check([](const std::string& spec) { return std::string(CheckDatasetSpec(spec).message()); });
+  evaluate.add_option("--split", flags.split, "Split of the data: test (default) or train")
+      ->check(CLI::IsMember({"test", "train"}));
   evaluate.add_option("--resolutions", flags.resolutions,
                       "Input sizes, for instance 24,32,40x24; default: each image's own size");
   evaluate.add_option("--out", flags.predictions, "CSV file for each image's name, label and predicted class");
+  evaluate.add_option("--features", flags.features,
+                      "Safetensors file for each image's vector before the head and its class, as features: reads it");
   evaluate.add_option("--threads", flags.threads, "Number of threads for computation")->check(CLI::Range(1, 1024));
   evaluate.add_option("--format", flags.format, "Output format: table (default), json or csv")
       ->check(CLI::IsMember({"table", "json", "csv"}));
