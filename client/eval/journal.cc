@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <filesystem>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -114,6 +115,8 @@ absl::StatusOr<Journal> Journal::Open(const std::string& folder, bool restart, E
     for (const char* made : {"report.html", "summary.json", "predictions.csv", "predictions.jsonl"}) {
       std::remove(absl::StrCat(folder, "/", made).c_str());
     }
+    std::error_code ignored;
+    std::filesystem::remove_all(std::filesystem::path(folder) / "figures", ignored);
   }
   if (contents.begun) {
     if (const absl::Status same = CheckSameEvaluation(contents.evaluation, evaluation); !same.ok()) {

@@ -21,7 +21,6 @@ set(watch_sources
   watch/report/report_answers.cc
   watch/report/report_attention.cc
   watch/report/report_curves.cc
-  watch/report/report_figures.cc
   watch/report/report_provenance.cc
   watch/training_metrics.cc
   watch/report/training_report.cc)

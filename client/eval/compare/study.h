@@ -81,7 +81,7 @@ std::string CellFolder(const ModelChoice& model, const std::optional<v1::Resolut
 DataTable StudyTable(const Study& study);
 // Returns the study as one self-contained HTML file.
 std::string DrawStudy(const Study& study);
-// Writes study.json, study.csv and study.html.
+// Writes study.json, study.csv, study.html and its charts, figures/*.svg.
 absl::Status WriteStudy(const std::string& folder, const Study& study);
 
 }  // namespace vitrine

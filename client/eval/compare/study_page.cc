@@ -14,6 +14,7 @@
 #include "client/eval/compare/study.h"
 #include "client/eval/compare/study_differences.h"
 #include "client/eval/page/page_sections.h"
+#include "common/charts/html/figures.h"
 #include "common/charts/html/html.h"
 #include "common/charts/scatter.h"
 #include "common/file/replace.h"
@@ -299,7 +300,7 @@ absl::Status WriteStudy(const std::string& folder, const Study& study) {
   RETURN_IF_ERROR(ReplaceFile((out / "study.json").string(),
                               json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n"));
   RETURN_IF_ERROR(ReplaceFile((out / "study.csv").string(), table.Print(OutputFormat::kCsv)));
-  return ReplaceFile((out / "study.html").string(), DrawStudy(study));
+  return WritePage(out / "study.html", DrawStudy(study));
 }
 
 }  // namespace vitrine

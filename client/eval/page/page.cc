@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/eval/page/page_sections.h"
+#include "common/charts/html/figures.h"
 #include "common/data/label_map.h"
 #include "common/file/replace.h"
 #include "common/status_macros.h"
@@ -162,7 +163,7 @@ absl::StatusOr<std::string> WriteReport(const std::string& folder, const Evaluat
       page.distances_fault = std::string(distances.status().message());
     }
   }
-  RETURN_IF_ERROR(ReplaceFile((std::filesystem::path(folder) / "report.html").string(), RenderPage(page)));
+  RETURN_IF_ERROR(WritePage(std::filesystem::path(folder) / "report.html", RenderPage(page)));
   if (stopped_before || !source.Stopping()) return page.distances_fault;
   return absl::CancelledError("stopped before it was complete; the same command again completes it");
 }

@@ -39,7 +39,8 @@ std::string RenderPage(const EvaluationPage& input);
 // Returns up to `most` wrong answers, the most confident first; ties by index.
 std::vector<const Prediction*> SurestMistakes(const Evaluation& evaluation, size_t most);
 
-// Writes report.html into an --out folder and, if requested, attention_distance.json, each atomically. The page
+// Writes report.html and its charts, figures/*.svg, into an --out folder and, if requested, attention_distance.json,
+// each atomically. The page
 // mentions what the data set or the server cannot provide; this is not an error. Model and resolution of `source` are
 // set from the evaluation. Once `source.stop` is true, the page is written with the data so far, and the status is
 // CANCELLED. `command` made the evaluation; null if unknown. Returns why there are no requested attention distances;

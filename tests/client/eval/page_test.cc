@@ -269,6 +269,9 @@ TEST(WriteReport, WritesThePageAndTheDistances) {
   const std::string page = folder.Read("report.html");
   EXPECT_EQ(Times(page, "<figure>"), 4u) << "two mistakes with two images each";
   EXPECT_THAT(page, HasSubstr("Attention distance"));
+  EXPECT_THAT(
+      folder.Read("figures/confidence.svg"),
+      ::testing::AllOf(::testing::StartsWith("<svg xmlns"), ::testing::EndsWith("</svg>\n"), Not(HasSubstr("var("))));
   EXPECT_THAT(folder.Read("attention_distance.json"), HasSubstr("\"pictures\": 2"));
   EXPECT_EQ(WriteReport(folder.path().string(), evaluation, {}, {.attention_distance = 2}).value(),
             "no server or no data set was available");

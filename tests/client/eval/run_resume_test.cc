@@ -95,10 +95,11 @@ TEST_F(Resuming, ARestartLeavesNoPageOfWhatWasThrownAway) {
   SmallServer server(Methods(PlainAnswer));
   Evaluation e = RunWell(Command(server, "out"));
   folder_.Write("out/report.html", "old");
+  folder_.Write("out/figures/calibration.svg", "old");
   e.sessions.clear();
   e.predictions.clear();
   ASSERT_TRUE(Journal::Open(folder_.Path("out"), /*restart=*/true, e).ok());
-  for (const char* made : {"report.html", "summary.json", "predictions.csv", "predictions.jsonl"}) {
+  for (const char* made : {"report.html", "figures", "summary.json", "predictions.csv", "predictions.jsonl"}) {
     EXPECT_FALSE(std::filesystem::exists(folder_.Path(absl::StrCat("out/", made)))) << made;
   }
 }

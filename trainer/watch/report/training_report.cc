@@ -3,15 +3,12 @@
 
 #include <optional>
 #include <string>
-#include <system_error>
 
-#include "absl/strings/str_cat.h"
+#include "common/charts/html/figures.h"
 #include "common/charts/html/html.h"
 #include "common/status_macros.h"
 #include "trainer/recipe/recipe.h"
-#include "trainer/watch/append_file.h"
 #include "trainer/watch/report/examine.h"
-#include "trainer/watch/report/report_figures.h"
 #include "trainer/watch/report/report_sections.h"
 
 namespace vitrine {
@@ -46,15 +43,7 @@ absl::StatusOr<std::string> TrainingReport(const TrainingReportInput& input) {
 
 absl::Status WriteTrainingReport(const TrainingReportInput& input, const std::filesystem::path& file) {
   ASSIGN_OR_RETURN(const std::string page, TrainingReport(input));
-  RETURN_IF_ERROR(AppendFile::Create(file, page).status());
-  const std::filesystem::path folder = file.parent_path() / "figures";
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (error) return absl::FailedPreconditionError(absl::StrCat(folder.string(), ": ", error.message()));
-  for (const auto& [name, svg] : FiguresOf(page)) {
-    RETURN_IF_ERROR(AppendFile::Create(folder / (name + ".svg"), svg).status());
-  }
-  return absl::OkStatus();
+  return WritePage(file, page);
 }
 
 }  // namespace vitrine

@@ -1,9 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "trainer/watch/report/report_figures.h"
+#include "common/charts/html/figures.h"
+
+#include <map>
+#include <string>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "common/file/replace.h"
+#include "common/status_macros.h"
 
 namespace vitrine {
 namespace {
@@ -42,8 +48,7 @@ std::string_view Between(std::string_view text, std::string_view begin, std::str
   return to == std::string_view::npos ? "" : text.substr(0, to);
 }
 
-}  // namespace
-
+// Returns the charts of an HtmlPage as standalone SVG documents by file name. Omits charts without a title.
 std::map<std::string, std::string> FiguresOf(std::string_view page) {
   constexpr std::string_view kSvg = "<svg xmlns", kSvgEnd = "</svg>\n", kImage = "<img class=\"chart\"",
                              kImageEnd = "\">";
@@ -65,6 +70,18 @@ std::map<std::string, std::string> FiguresOf(std::string_view page) {
   }
   figures.erase("");
   return figures;
+}
+
+}  // namespace
+
+absl::Status WritePage(const std::filesystem::path& file, std::string_view page) {
+  RETURN_IF_ERROR(ReplaceFile(file, page));
+  const std::filesystem::path folder = file.parent_path() / "figures";
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error) return absl::FailedPreconditionError(absl::StrCat(folder.string(), ": ", error.message()));
+  for (const auto& [name, svg] : FiguresOf(page)) RETURN_IF_ERROR(ReplaceFile(folder / (name + ".svg"), svg));
+  return absl::OkStatus();
 }
 
 }  // namespace vitrine
