@@ -149,7 +149,7 @@ def experiments(library):
     lines = ["# Experiments of the claims", "", "Made by `script/claims build` from data/experiments/.", "",
              "A command that begins with `timeout` is repeated while it exits with 124: a sweep continues. `$WORK` is a folder of yours, "
              "`$VITRINE_DATA` that of the data sets; `$VITRINE_DATA/cifar10` has `train/CLASS/*` and `test/CLASS/*`: unpack `cifar10.tar.xz`, "
-             "where you have that. `$FEATURES` is a folder of features. With `--list` a sweep only checks its grid.", "",
+             "where you have that. With `--list` a sweep only checks its grid.", "",
              "| exit code | then |", "|---|---|",
              "| 0 | `script/claims take NAME $WORK/NAME` |",
              "| 124 | the same command again; or `script/claims take NAME $WORK/NAME` for a piece, which decides nothing |",

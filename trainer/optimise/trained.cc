@@ -19,7 +19,8 @@ std::string BlockOf(const std::string& name) {
   return at == std::string::npos ? "" : name.substr(0, name.find('.', at + kBlocks.size()));
 }
 
-// Multiplies the rates by powers of the decay. timm calls the layers: stem 0, blocks 1 to n, the last norm n, head n + 1.
+// Multiplies the rates by powers of the decay. timm calls the layers: stem 0, blocks 1 to n, the last norm n, head n
+// + 1.
 void DecayByLayer(double decay, std::vector<NamedTensor>& parameters) {
   std::vector<std::string> blocks;
   for (const NamedTensor& parameter : parameters) {
@@ -65,9 +66,8 @@ absl::StatusOr<std::vector<NamedTensor>> TrainedParameters(const v1::Optimizer& 
   std::vector<NamedTensor> parameters = model.Parameters();
   RETURN_IF_ERROR(SetByPattern(settings, parameters));
   if (settings.layer_decay() > 0) DecayByLayer(settings.layer_decay(), parameters);
-  std::erase_if(parameters, [&task](const NamedTensor& parameter) {
-    return parameter.rate == 0 || !task.Trains(parameter.name);
-  });
+  std::erase_if(parameters,
+                [&task](const NamedTensor& parameter) { return parameter.rate == 0 || !task.Trains(parameter.name); });
   if (!parameters.empty()) return parameters;
   return absl::InvalidArgumentError("optimizer.rate_by_pattern freezes every parameter");
 }
