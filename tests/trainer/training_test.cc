@@ -20,6 +20,7 @@
 namespace vitrine {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 absl::StatusOr<TrainResult> RunIn(const ScratchFolder& folder, const v1::Recipe& recipe, TrainOptions options = {}) {
