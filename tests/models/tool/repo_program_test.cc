@@ -171,7 +171,7 @@ TEST_F(RepoProgram, DescribeTakesWhatTheModelTakes) {
     EXPECT_THAT(refused.error, AllOf(HasSubstr("--resolution"), HasSubstr("1 to 8192"))) << pixels;
   }
   const Outcome unknown = Run("describe vit-b61 --no-measure");
-  EXPECT_EQ(unknown.exit_code, 1);
+  EXPECT_EQ(unknown.exit_code, 2);
   EXPECT_THAT(unknown.error, HasSubstr("vit-b16"));
   EXPECT_THAT(Run("describe task-kv-d64-l2 --no-measure").error,
               HasSubstr("`vitrine-train list` also lists sequence models"));
