@@ -151,7 +151,8 @@ TEST_F(Start, CheckSaysThatAConfigurationIsRightAndServesNothing) {
 }
 
 TEST_F(Start, CheckWarnsOfWhatTheSettingsNameAndTheRepositoryLacks) {
-  Shell shell(folder_.path(), "echo \"models { model: 'nosuch' }\" >serving; $SERVER --check --serving-config serving");
+  folder_.Write("serving", "models { model: 'nosuch' }");
+  Shell shell(folder_.path(), "$SERVER --check --serving-config " + folder_.Path("serving"));
   EXPECT_EQ(shell.Wait(), 0) << shell.Output();
   EXPECT_THAT(shell.Output(), AllOf(HasSubstr("the serving settings name a model or version that the repository does "
                                               "not have model=nosuch"),
