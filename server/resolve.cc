@@ -19,7 +19,7 @@
 #include "models/repository/repository.h"
 #include "models/repository/wrong_folder.h"
 #include "server/identity/identity.h"
-#include "server/registry/settings/absent_versions.h"
+#include "server/registry/absent_versions.h"
 #include "server/registry/settings/serving_settings.h"
 #include "server/registry/version/memory_budget.h"
 

@@ -14,7 +14,7 @@
 #include "server/observe/log.h"
 #include "server/process/crash_stack.h"
 #include "server/process/text_file.h"
-#include "server/registry/settings/absent_versions.h"
+#include "server/registry/absent_versions.h"
 #include "server/registry/settings/refused_licences.h"
 #include "server/registry/settings/serving_rules.h"
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The models in memory, which follow the repository.
 list(APPEND server_sources
+  registry/absent_versions.cc
   registry/canary_guard.cc
   registry/device.cc
   registry/golden_input.cc

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Settings by users: policies, limits, shares of traffic.
 list(APPEND server_sources
-  registry/settings/absent_versions.cc
   registry/settings/model_limits.cc
   registry/settings/refused_licences.cc
   registry/settings/serving_rules.cc

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef VITRINE_SERVER_REGISTRY_SETTINGS_ABSENT_VERSIONS_H_
-#define VITRINE_SERVER_REGISTRY_SETTINGS_ABSENT_VERSIONS_H_
+#ifndef VITRINE_SERVER_REGISTRY_ABSENT_VERSIONS_H_
+#define VITRINE_SERVER_REGISTRY_ABSENT_VERSIONS_H_
 
 #include <cstdint>
 #include <map>
@@ -20,4 +20,4 @@ std::set<VersionId> LogAbsentVersions(const ServingSettings& settings,
 
 }  // namespace vitrine
 
-#endif  // VITRINE_SERVER_REGISTRY_SETTINGS_ABSENT_VERSIONS_H_
+#endif  // VITRINE_SERVER_REGISTRY_ABSENT_VERSIONS_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/registry/settings/absent_versions.h"
+#include "server/registry/absent_versions.h"
 
 #include <vector>
 
