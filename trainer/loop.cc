@@ -19,6 +19,7 @@
 #include "trainer/loader.h"
 #include "trainer/optimise/average.h"
 #include "trainer/optimise/block_norms.h"
+#include "trainer/optimise/blocks.h"
 #include "trainer/optimise/optimizer.h"
 #include "trainer/optimise/schedule.h"
 #include "trainer/optimise/trained.h"

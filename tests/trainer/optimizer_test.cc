@@ -17,6 +17,7 @@
 #include "models/repository/import/import.h"
 #include "tests/paths.h"
 #include "trainer/optimise/block_norms.h"
+#include "trainer/optimise/blocks.h"
 
 namespace vitrine {
 namespace {

@@ -117,7 +117,8 @@ absl::StatusOr<SweepOptions> OptionsFrom(const SweepFlags& flags) {
 absl::Status CheckPublishesBest(const SweepFlags& flags, const v1::Recipe& recipe) {
   if (flags.publish_best.empty()) return absl::OkStatus();
   if (recipe.has_sequence()) {
-    return absl::InvalidArgumentError("--publish-best: vitrine-server serves classifiers of images, not of sequences");
+    return WrongCommandLine(
+        absl::InvalidArgumentError("--publish-best: vitrine-server serves classifiers of images, not of sequences"));
   }
   return CheckPublishable(flags.publish_best, flags.name.empty() ? recipe.name() : flags.name);
 }
@@ -140,7 +141,8 @@ absl::Status PublishBest(const SweepFlags& flags, const SweepGrid& grid, const s
   std::vector<char*> arguments;
   for (std::string& word : command) arguments.push_back(word.data());
   arguments.push_back(nullptr);
-  dup2(STDERR_FILENO, STDOUT_FILENO);
+  if (!std::cout.good()) return absl::UnavailableError("the standard output cannot be written");
+  if (dup2(STDERR_FILENO, STDOUT_FILENO) < 0) return absl::UnavailableError(std::strerror(errno));
   execv(arguments.front(), arguments.data());
   return absl::UnavailableError(absl::StrCat(command.front(), ": ", std::strerror(errno)));
 }
@@ -161,7 +163,9 @@ void AddSweep(CLI::App& app, SweepFlags& flags) {
       ->expected(1);
   sweep.add_option("--publish-best", flags.publish_best,
                    "Repository in which to publish the first run of the setting with the best mean, at the end");
-  sweep.add_option("--name", flags.name, "Name to publish under; default: the recipe's")->needs("--publish-best");
+  sweep.add_option("--name", flags.name, "Name to publish under; default: the recipe's")
+      ->needs("--publish-best")
+      ->check([](const std::string& name) { return std::string(ValidateModelName(name).message()); });
   sweep.add_flag("--list", flags.list, "Check the grid and print the names of its runs, but run nothing");
   sweep.add_option("--format", flags.format, "Output format: table (default), csv, json or markdown")
       ->check(CLI::IsMember({"table", "csv", "json", "markdown"}));
@@ -185,7 +189,7 @@ absl::Status RunSweep(const SweepFlags& flags) {
     return absl::OkStatus();
   }
   for (SweepCell& cell : grid->cells) {
-    RETURN_IF_ERROR(PinVersionsOf(cell));
+    RETURN_IF_ERROR(WrongCommandLine(PinVersionsOf(cell)));
     if (!cell.recipe.has_sequence()) RETURN_IF_ERROR(WrongCommandLine(CompleteData(cell.recipe, flags.data)).status());
   }
   RETURN_IF_ERROR(CheckPublishesBest(flags, grid->cells[0].recipe));

@@ -6,29 +6,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <string_view>
+
+#include "trainer/optimise/blocks.h"
 
 namespace vitrine {
-namespace {
-
-// Returns "blocks.0" for "blocks.0.attention.qkv.weight"; "" outside of blocks.
-std::string BlockOf(const std::string& parameter) {
-  constexpr std::string_view kBlocks = "blocks.";
-  const size_t blocks = parameter.find(kBlocks);
-  if (blocks == std::string::npos) return "";
-  return parameter.substr(0, parameter.find('.', blocks + kBlocks.size()));
-}
-
-}  // namespace
-
-std::vector<std::string> BlocksOf(const std::vector<NamedTensor>& parameters) {
-  std::vector<std::string> blocks;
-  for (const NamedTensor& parameter : parameters) {
-    const std::string block = BlockOf(parameter.name);
-    if (!block.empty() && std::ranges::find(blocks, block) == blocks.end()) blocks.push_back(block);
-  }
-  return blocks;
-}
 
 std::vector<double> BlockNorms(const std::vector<NamedTensor>& parameters) {
   const at::AutoGradMode no_grad(false);

@@ -8,25 +8,15 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/status_macros.h"
+#include "trainer/optimise/blocks.h"
 
 namespace vitrine {
 namespace {
 
-// Returns the block of a parameter, "class_blocks.0"; "" if it belongs to none.
-std::string BlockOf(const std::string& name) {
-  constexpr std::string_view kBlocks = "blocks.";
-  const size_t at = name.find(kBlocks);
-  return at == std::string::npos ? "" : name.substr(0, name.find('.', at + kBlocks.size()));
-}
-
-// Multiplies the rates by powers of the decay. timm calls the layers: stem 0, blocks 1 to n, the last norm n, head n
-// + 1.
+// Multiplies the rates by powers of the decay. The layers are those of timm: stem 0, blocks 1 to n, the last
+// norm n, head n + 1.
 void DecayByLayer(double decay, std::vector<NamedTensor>& parameters) {
-  std::vector<std::string> blocks;
-  for (const NamedTensor& parameter : parameters) {
-    const std::string block = BlockOf(parameter.name);
-    if (!block.empty() && std::ranges::find(blocks, block) == blocks.end()) blocks.push_back(block);
-  }
+  const std::vector<std::string> blocks = BlocksOf(parameters);
   for (NamedTensor& parameter : parameters) {
     const auto block = std::ranges::find(blocks, BlockOf(parameter.name));
     std::ptrdiff_t above = std::ssize(blocks) + 1;
@@ -64,6 +54,7 @@ absl::Status SetByPattern(const v1::Optimizer& settings, std::vector<NamedTensor
 absl::StatusOr<std::vector<NamedTensor>> TrainedParameters(const v1::Optimizer& settings, const Task& task,
                                                            const Module& model) {
   std::vector<NamedTensor> parameters = model.Parameters();
+  if (parameters.empty()) return absl::InvalidArgumentError("the model has no parameters to train");
   RETURN_IF_ERROR(SetByPattern(settings, parameters));
   if (settings.layer_decay() > 0) DecayByLayer(settings.layer_decay(), parameters);
   std::erase_if(parameters,
