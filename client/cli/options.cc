@@ -212,8 +212,9 @@ void AddRequestOptions(CLI::App& app, ClientOptions& options, std::optional<v1::
 
 int FailWithHint(const absl::Status& status, const ClientOptions& options, absl::string_view server,
                  absl::string_view flag) {
-  // What is wrong without a server is wrong in the flags and their variables.
-  if (!options.Validate().ok() || absl::IsInvalidArgument(TokenOf(options).status())) {
+  // Faults that need no server are faults of the flags and their variables.
+  if (absl::IsInvalidArgument(status) &&
+      (!options.Validate().ok() || absl::IsInvalidArgument(TokenOf(options).status()))) {
     return Fail("vitrine", WrongCommandLine(status));
   }
   const bool proxied = status.message().find(" through the proxy ") != absl::string_view::npos;

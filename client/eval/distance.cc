@@ -40,6 +40,7 @@ class Sums {
     if (answer.attention_size() != 1) return absl::InternalError("the server sent no distances");
     const v1::AttentionMap& map = answer.attention(0);
     ASSIGN_OR_RETURN(const std::vector<float> values, AttentionValues(map));
+    if (map.rows() < 1 || map.columns() < 1) return absl::InternalError("the server sent no distances");
     if (distances_.images == 0) {
       distances_.layers = map.rows();
       distances_.heads = map.columns();

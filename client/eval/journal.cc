@@ -15,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "client/commands/output/files.h"
+#include "common/charts/html/figures.h"
 #include "common/data/file.h"
 #include "common/status_macros.h"
 
@@ -112,11 +113,10 @@ absl::StatusOr<Journal> Journal::Open(const std::string& folder, bool restart, E
     contents = *std::move(parsed);
   } else if (name == kJournalFile) {
     // Removes files made from the earlier evaluation.
-    for (const char* made : {"report.html", "summary.json", "predictions.csv", "predictions.jsonl"}) {
+    RemovePage(std::filesystem::path(folder) / "report.html");
+    for (const char* made : {"summary.json", "predictions.csv", "predictions.jsonl"}) {
       std::remove(absl::StrCat(folder, "/", made).c_str());
     }
-    std::error_code ignored;
-    std::filesystem::remove_all(std::filesystem::path(folder) / "figures", ignored);
   }
   if (contents.begun) {
     if (const absl::Status same = CheckSameEvaluation(contents.evaluation, evaluation); !same.ok()) {

@@ -46,9 +46,9 @@ absl::Status FromGrpc(const grpc::Status& status) {
                                                       "Admin call that of --admin"));
   }
   if (absl::IsUnimplemented(result) && IsOfOtherListener(status.error_message())) {
-    result = absl::UnimplementedError(
-        absl::StrCat("the port there is that of vitrine-server --admin or --health-listen, not the one for clients (",
-                     status.error_message(), "); give the host:port of --listen"));
+    result = absl::UnimplementedError(absl::StrCat(
+        "the server does not have this call (", status.error_message(), "); the port there may be that of ",
+        "vitrine-server --admin or --health-listen: give the host:port of --listen"));
   }
   google::rpc::Status details;
   if (details.ParseFromString(status.error_details())) {

@@ -75,12 +75,16 @@ absl::StatusOr<std::optional<Proxy>> ProxyOf(const std::string& host) {
   }
   const absl::string_view value = absl::StripAsciiWhitespace(variable->second);
   if (value.empty()) return std::nullopt;
-  const size_t mark = value.rfind("://");
+  const size_t mark = value.find("://");
   const bool has_scheme = mark != absl::string_view::npos;
   const std::string scheme = has_scheme ? absl::AsciiStrToLower(value.substr(0, mark)) : "http";
   const absl::string_view rest = has_scheme ? value.substr(mark + 3) : value;
-  absl::string_view place = rest.substr(0, rest.find_first_of("/?#"));
-  place = place.substr(place.rfind('@') + 1);  // without user name and password
+  const absl::string_view authority = rest.substr(0, rest.find_first_of("/?#"));
+  if (std::ranges::count(authority, '@') > 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the user name or password in $", variable->first, " has an @; write it as %40"));
+  }
+  const absl::string_view place = authority.substr(authority.rfind('@') + 1);  // without user name and password
   if (place.empty()) return absl::InvalidArgumentError(absl::StrCat("$", variable->first, " names no proxy; unset it"));
   if (scheme != "http") {
     return absl::InvalidArgumentError(

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "common/charts/html/figures.h"
 
+#include <fstream>
+#include <iterator>
 #include <map>
 #include <string>
 
@@ -73,6 +75,16 @@ std::map<std::string, std::string> FiguresOf(std::string_view page) {
 }
 
 }  // namespace
+
+void RemovePage(const std::filesystem::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  const std::string page{std::istreambuf_iterator<char>(in), {}};
+  const std::filesystem::path folder = file.parent_path() / "figures";
+  std::error_code ignored;
+  for (const auto& [name, svg] : FiguresOf(page)) std::filesystem::remove(folder / (name + ".svg"), ignored);
+  std::filesystem::remove(folder, ignored);  // only if it is empty
+  std::filesystem::remove(file, ignored);
+}
 
 absl::Status WritePage(const std::filesystem::path& file, std::string_view page) {
   RETURN_IF_ERROR(ReplaceFile(file, page));

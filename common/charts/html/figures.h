@@ -15,6 +15,9 @@ namespace vitrine {
 // errors of ReplaceFile.
 absl::Status WritePage(const std::filesystem::path& file, std::string_view page);
 
+// Removes what WritePage made: the charts that the file has, the folder figures/ if it is then empty, and the file.
+void RemovePage(const std::filesystem::path& file);
+
 }  // namespace vitrine
 
 #endif  // VITRINE_COMMON_CHARTS_HTML_FIGURES_H_

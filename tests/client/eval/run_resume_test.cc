@@ -15,6 +15,7 @@
 #include "absl/time/clock.h"
 #include "client/eval/journal.h"
 #include "client/eval/run/merge.h"
+#include "common/charts/html/figures.h"
 #include "tests/client/eval/evaluating.h"
 
 namespace vitrine {
@@ -94,14 +95,17 @@ TEST_F(Resuming, AMergeThatWasKilledIsDoneAgain) {
 TEST_F(Resuming, ARestartLeavesNoPageOfWhatWasThrownAway) {
   SmallServer server(Methods(PlainAnswer));
   Evaluation e = RunWell(Command(server, "out"));
-  folder_.Write("out/report.html", "old");
-  folder_.Write("out/figures/calibration.svg", "old");
+  ASSERT_TRUE(WritePage(folder_.Path("out/report.html"), "<svg xmlns aria-label=\"Calibration\"></svg>\n").ok());
+  ASSERT_TRUE(std::filesystem::exists(folder_.Path("out/figures/calibration.svg")));
+  folder_.Write("out/figures/mine.svg", "a figure of the user");
   e.sessions.clear();
   e.predictions.clear();
   ASSERT_TRUE(Journal::Open(folder_.Path("out"), /*restart=*/true, e).ok());
-  for (const char* made : {"report.html", "figures", "summary.json", "predictions.csv", "predictions.jsonl"}) {
+  for (const char* made :
+       {"report.html", "figures/calibration.svg", "summary.json", "predictions.csv", "predictions.jsonl"}) {
     EXPECT_FALSE(std::filesystem::exists(folder_.Path(absl::StrCat("out/", made)))) << made;
   }
+  EXPECT_TRUE(std::filesystem::exists(folder_.Path("out/figures/mine.svg")));
 }
 
 TEST_F(Resuming, ADataSetThatIsGoneForAMomentIsEvaluatedLater) {

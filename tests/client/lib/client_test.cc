@@ -116,9 +116,9 @@ TEST(FromGrpc, NamesTheListenerThatIsNotForClients) {
        {"vitrine.v1.Registry/ListModels", "vitrine.v1.Classifier/Classify", "grpc.health.v1.Health/Check"}) {
     const std::string said = absl::StrCat("there is no method /", method, " here");
     EXPECT_EQ(FromGrpc({grpc::StatusCode::UNIMPLEMENTED, said}),
-              absl::UnimplementedError("the port there is that of vitrine-server --admin or --health-listen, not the "
-                                       "one for clients (" +
-                                       said + "); give the host:port of --listen"));
+              absl::UnimplementedError("the server does not have this call (" + said +
+                                       "); the port there may be that of vitrine-server --admin or --health-listen: "
+                                       "give the host:port of --listen"));
   }
   const std::string other = "there is no method /vitrine.v1.Admin/GetServing here";
   EXPECT_EQ(FromGrpc({grpc::StatusCode::UNIMPLEMENTED, other}), absl::UnimplementedError(other));

@@ -98,8 +98,16 @@ TEST_F(ProxyTest, OfAnotherKindIsRefusedAndNotBypassed) {
     const Environment exception("no_proxy", "h");
     EXPECT_EQ(NameOfProxy("h"), "");
   }
-  const Environment nobody("http_proxy", "http://user:secret@");
-  EXPECT_EQ(NameOfProxy("h"), "$http_proxy names no proxy; unset it");
+  {
+    const Environment nobody("http_proxy", "http://user:secret@");
+    EXPECT_EQ(NameOfProxy("h"), "$http_proxy names no proxy; unset it");
+  }
+  {
+    const Environment query("http_proxy", "http://user:secret@proxy.test:1/?x=http://y");
+    EXPECT_EQ(NameOfProxy("h"), "proxy.test:1 of $http_proxy");
+  }
+  const Environment unescaped("http_proxy", "http://user:se@cret@proxy.test:1");
+  EXPECT_EQ(NameOfProxy("h"), "the user name or password in $http_proxy has an @; write it as %40");
 }
 
 TEST_F(ProxyTest, IsNamedWhereNobodyAnswers) {
