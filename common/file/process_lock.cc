@@ -27,6 +27,10 @@ std::string ThisProcess() {
 
 absl::StatusOr<FileDescriptor> LockForProcess(const std::filesystem::path& path) {
   FileDescriptor file(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
+  if (!file.valid() && errno == EACCES) {  // the file of another user: its lock needs no right to write
+    file = FileDescriptor(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    errno = EACCES;
+  }
   if (!file.valid()) return FileError(errno, path.string());
   if (flock(file.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
     std::ifstream in(path);
@@ -35,10 +39,9 @@ absl::StatusOr<FileDescriptor> LockForProcess(const std::filesystem::path& path)
     return absl::AlreadyExistsError(holder.empty() ? "an unknown process" : holder);
   }
   const std::string holder = ThisProcess() + "\n";
-  if (ftruncate(file.get(), 0) != 0 ||
-      pwrite(file.get(), holder.data(), holder.size(), 0) != static_cast<ssize_t>(holder.size())) {
-    return FileError(errno, path.string());
-  }
+  // The lock also holds without this line, for example on a full disk.
+  [[maybe_unused]] const bool written =
+      ftruncate(file.get(), 0) == 0 && pwrite(file.get(), holder.data(), holder.size(), 0) > 0;
   return file;
 }
 

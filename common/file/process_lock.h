@@ -10,9 +10,9 @@
 namespace vitrine {
 
 // Locks the file `path` for this process until the descriptor is closed; the kernel releases the lock if the process
-// dies. The file is created if missing, and then names this process. ALREADY_EXISTS: another process holds the lock;
-// the message is what it wrote, "process 12 on HOST, since ...". Other errors are those of FileError. On a file system
-// without locks, always succeeds.
+// dies. The file is created if missing, and names this process if it can be written. ALREADY_EXISTS: another process
+// holds the lock; the message is what it wrote, "process 12 on HOST, since ...". Other errors are those of FileError.
+// On a file system without locks, always succeeds.
 absl::StatusOr<FileDescriptor> LockForProcess(const std::filesystem::path& path);
 
 }  // namespace vitrine

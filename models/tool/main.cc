@@ -216,6 +216,9 @@ Command AddScaling(CLI::App& app, Flags& flags) {
       "Run no other programs at the same time.");
   return {scaling, [&flags] {
             flags.scaling.format = flags.output();
+            if (flags.scaling.repository.empty()) {
+              RETURN_IF_ERROR(WrongCommandLine(FindVariant(flags.scaling.model)).status());
+            }
             return ScalingCommand(flags.scaling);
           }};
 }

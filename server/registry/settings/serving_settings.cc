@@ -89,9 +89,17 @@ absl::Status ServingSettings::LockState() {
   const std::string& state = options_.admin_state.native();
   if (state.empty()) return absl::OkStatus();
   absl::StatusOr<FileDescriptor> lock = LockForProcess(state + ".lock");
-  if (lock.ok()) lock_ = *std::move(lock);
-  // In a folder that cannot be written, no server changes the state.
-  if (!absl::IsAlreadyExists(lock.status())) return absl::OkStatus();
+  if (lock.ok()) {
+    lock_ = *std::move(lock);
+    MutexLock change(mutex_);  // reads again what another server wrote before it released the lock
+    ASSIGN_OR_RETURN(state_, ReadState(state));
+    return absl::OkStatus();
+  }
+  if (!absl::IsAlreadyExists(lock.status())) {
+    spdlog::warn("--admin-state {}: a second server with this file would not be noticed: {}", state,
+                 std::string(lock.status().message()));
+    return absl::OkStatus();
+  }
   return absl::FailedPreconditionError(absl::StrCat("--admin-state ", state,
                                                     " is in use by another server: ", lock.status().message(),
                                                     "; end that server, or give this one a file of its own"));

@@ -52,8 +52,9 @@ class ServingSettings {
   // cannot interpret. A missing state file counts as empty.
   static absl::StatusOr<std::unique_ptr<ServingSettings>> Open(Options options);
 
-  // Locks the state file for this server, through a file FILE.lock beside it, until destruction. FAILED_PRECONDITION
-  // names the process that holds it: of two servers, each would overwrite the changes of the other.
+  // Locks the state file for this server, through a file FILE.lock beside it, until destruction, and reads it again.
+  // FAILED_PRECONDITION names the process that holds it: of two servers, each would overwrite the changes of the other.
+  // Errors of reading are those of Open. If the lock file cannot be opened, logs a warning.
   absl::Status LockState();
 
   // Reads the file of --serving-config again if its stamp has changed. A broken or missing file changes only fault()

@@ -53,8 +53,11 @@ TEST_F(ServingSettingsTest, TheStateFileIsOfOneServer) {
   EXPECT_THAT(std::string(held.message()), AllOf(HasSubstr("--admin-state " + Options().admin_state.string() +
                                                            " is in use by another server: process"),
                                                  HasSubstr("give this one a file of its own")));
+  EXPECT_TRUE(first->Change("m", [](v1::ModelOverride& row) { row.set_unloaded(true); }).ok());
+  EXPECT_TRUE(first->Keep().ok());
   first.reset();
   EXPECT_EQ(second->LockState(), absl::OkStatus());
+  EXPECT_TRUE(second->Plan("m").changed.unloaded()) << "changes made after the second read the file are kept";
   const auto without = *ServingSettings::Open({});
   EXPECT_EQ(without->LockState(), absl::OkStatus());
 }
