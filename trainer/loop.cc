@@ -25,6 +25,7 @@
 #include "trainer/optimise/trained.h"
 #include "trainer/recipe/recipe.h"
 #include "trainer/replicas.h"
+#include "trainer/resume.h"
 #include "trainer/sampler.h"
 #include "trainer/scale_out/agreement.h"
 #include "trainer/watch/progress_bar.h"
@@ -117,41 +118,7 @@ class Run {
 absl::Status Run::Restore() {
   RETURN_IF_ERROR(CheckWorkFolder(options_.work_dir, options_.resume));
   if (Leads()) RETURN_IF_ERROR(CheckRoomForState(options_.work_dir, Parts()));
-  std::error_code ignored;
-  if (!std::filesystem::exists(StateFile(options_.work_dir), ignored)) {
-    if (options_.resume)
-      options_.say(absl::StrCat("no state in ", options_.work_dir.string(), "; starting from the beginning"));
-    return absl::OkStatus();
-  }
-  ASSIGN_OR_RETURN(position_, RestoreState(options_.work_dir, Parts()));
-  if (position_.samples_per_step != plan_.samples_per_step()) {
-    return absl::FailedPreconditionError(absl::StrFormat(
-        "%s was written by a run with %d samples per step, this run has %d; if the number of processes changed, set "
-        "accumulate so that batch x accumulate x processes stays the same",
-        StateFile(options_.work_dir).string(), position_.samples_per_step, plan_.samples_per_step()));
-  }
-  if (position_.step > plan_.total_steps) {
-    return absl::FailedPreconditionError(absl::StrFormat(
-        "%s is at step %d (epoch %.2f), beyond the requested %g epochs; continue it with --epochs %g or more, or start "
-        "again in another folder",
-        StateFile(options_.work_dir).string(), position_.step, Epochs(), recipe_.epochs(), std::ceil(Epochs())));
-  }
-  options_.say(absl::StrFormat("resumed at step %d of %d (epoch %.2f)", position_.step, plan_.total_steps, Epochs()));
-  if (position_.epochs != recipe_.epochs()) {
-    options_.say(absl::StrFormat("epochs %g -> %g: the learning rate schedule uses the new end", position_.epochs,
-                                 recipe_.epochs()));
-  }
-  if (position_.forgot_best) {
-    options_.say("evaluation_sizes differ from those of the state: the best score so far does not count");
-  }
-  if (position_.threads != options_.threads || position_.processes != group_.size()) {
-    options_.say(
-        absl::StrFormat("the state was written by %d processes with %d threads each, now there are %d with %d: the "
-                        "result will not be bit-exact",
-                        position_.processes, position_.threads, group_.size(), options_.threads));
-  }
-  position_.threads = options_.threads;
-  position_.processes = group_.size();
+  ASSIGN_OR_RETURN(position_, ResumePosition(options_, Parts(), plan_, position_));
   return absl::OkStatus();
 }
 

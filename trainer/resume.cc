@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trainer/resume.h"
+
+#include <cmath>
+#include <filesystem>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "common/status_macros.h"
+
+namespace vitrine {
+
+absl::StatusOr<RunPosition> ResumePosition(const TrainOptions& options, const RunParts& parts, const StepPlan& plan,
+                                           const RunPosition& start) {
+  const std::string file = StateFile(options.work_dir).string();
+  std::error_code ignored;
+  if (!std::filesystem::exists(file, ignored)) {
+    if (options.resume)
+      options.say(absl::StrCat("no state in ", options.work_dir.string(), "; starting from the beginning"));
+    return start;
+  }
+  ASSIGN_OR_RETURN(RunPosition position, RestoreState(options.work_dir, parts));
+  const double epochs = static_cast<double>(position.step) / static_cast<double>(plan.steps_per_epoch);
+  if (position.samples_per_step != start.samples_per_step) {
+    return absl::FailedPreconditionError(absl::StrFormat(
+        "%s was written by a run with %d samples per step, this run has %d; if the number of processes changed, set "
+        "accumulate so that batch x accumulate x processes stays the same",
+        file, position.samples_per_step, start.samples_per_step));
+  }
+  if (position.step > plan.total_steps) {
+    return absl::FailedPreconditionError(absl::StrFormat(
+        "%s is at step %d (epoch %.2f), beyond the requested %g epochs; continue it with --epochs %g or more, or start "
+        "again in another folder",
+        file, position.step, epochs, parts.recipe.epochs(), std::ceil(epochs)));
+  }
+  options.say(absl::StrFormat("resumed at step %d of %d (epoch %.2f)", position.step, plan.total_steps, epochs));
+  if (position.epochs != parts.recipe.epochs()) {
+    options.say(absl::StrFormat("epochs %g -> %g: the learning rate schedule uses the new end", position.epochs,
+                                parts.recipe.epochs()));
+  }
+  if (position.forgot_best) {
+    options.say("evaluation_sizes differ from those of the state: the best score so far does not count");
+  }
+  if (position.threads != start.threads || position.processes != start.processes) {
+    options.say(
+        absl::StrFormat("the state was written by %d processes with %d threads each, now there are %d with %d: the "
+                        "result will not be bit-exact",
+                        position.processes, position.threads, start.processes, start.threads));
+  }
+  position.threads = start.threads;
+  position.processes = start.processes;
+  return position;
+}
+
+}  // namespace vitrine

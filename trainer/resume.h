@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_TRAINER_RESUME_H_
+#define VITRINE_TRAINER_RESUME_H_
+
+#include "absl/status/statusor.h"
+#include "trainer/loop.h"
+#include "trainer/optimise/schedule.h"
+#include "trainer/state.h"
+
+namespace vitrine {
+
+// Restores the state in options.work_dir and returns its position, or `start` if there is no state. Threads, processes
+// and samples per step are always those of `start`; options.say gets a line for each difference that matters.
+// FAILED_PRECONDITION: the state has other samples per step, or is beyond the planned steps. Errors of RestoreState.
+absl::StatusOr<RunPosition> ResumePosition(const TrainOptions& options, const RunParts& parts, const StepPlan& plan,
+                                           const RunPosition& start);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_TRAINER_RESUME_H_
