@@ -215,13 +215,12 @@ absl::Status Run::RefuseUnlessFinite(double loss, double norm, const TrainingBat
   const std::filesystem::path file =
       options_.work_dir / absl::StrCat("batch-of-step-", position_.step, "-rank-", group_.rank(), ".safetensors");
   const absl::Status saved = SaveBatch(file, batch);
-  std::error_code ignored;
-  const bool has_state = std::filesystem::exists(StateFile(options_.work_dir), ignored);
   return absl::AbortedError(absl::StrFormat(
       "the %s is %f at step %d (epoch %.2f)%s. %s%s", std::isfinite(loss) ? "norm of the gradients" : "loss",
       std::isfinite(loss) ? norm : loss, position_.step, Epochs(), kBeginAgain,
       saved.ok() ? absl::StrCat("The batch is in ", file.string(), ".") : std::string(saved.message()),
-      has_state ? absl::StrCat(" The last state is in ", options_.work_dir.string()) : std::string()));
+      HasState(options_.work_dir) ? absl::StrCat(" The last state is in ", options_.work_dir.string())
+                                  : std::string()));
 }
 
 void Run::Count(const StepTotals& totals, double norm, double lr) {

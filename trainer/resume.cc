@@ -8,19 +8,33 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/status_macros.h"
+#include "trainer/watch/history.h"
 
 namespace vitrine {
+namespace {
+
+// Returns a warning that the run continues from the previous state. Counts the lost steps in steps.csv, if it has them.
+std::string FallbackInWords(const std::filesystem::path& work_dir, const RunPosition& position) {
+  const absl::StatusOr<Steps> steps = ReadSteps(work_dir);
+  const bool known = steps.ok() && !steps->rows.empty() && steps->rows.back().step > position.step;
+  return absl::StrCat("warning: ", position.last_fault, "; the run continues from ",
+                      PreviousStateFile(work_dir).string(), ", step ", position.step,
+                      known ? absl::StrCat("; lost steps: ", steps->rows.back().step - position.step) : "");
+}
+
+}  // namespace
 
 absl::StatusOr<RunPosition> ResumePosition(const TrainOptions& options, const RunParts& parts, const StepPlan& plan,
                                            const RunPosition& start) {
-  const std::string file = StateFile(options.work_dir).string();
-  std::error_code ignored;
-  if (!std::filesystem::exists(file, ignored)) {
+  if (!HasState(options.work_dir)) {
     if (options.resume)
       options.say(absl::StrCat("no state in ", options.work_dir.string(), "; starting from the beginning"));
     return start;
   }
   ASSIGN_OR_RETURN(RunPosition position, RestoreState(options.work_dir, parts));
+  if (!position.last_fault.empty()) options.say(FallbackInWords(options.work_dir, position));
+  const std::string file =
+      (position.last_fault.empty() ? StateFile(options.work_dir) : PreviousStateFile(options.work_dir)).string();
   const double epochs = static_cast<double>(position.step) / static_cast<double>(plan.steps_per_epoch);
   if (position.samples_per_step != start.samples_per_step) {
     return absl::FailedPreconditionError(absl::StrFormat(

@@ -128,26 +128,35 @@ absl::Status Write(const fs::path& file, const std::vector<NamedTensor>& tensors
   return ReplaceFile(file, bytes);
 }
 
-fs::path PreviousFile(const fs::path& work_dir) {
-  return work_dir / "state.previous.safetensors";
-}
-
 // Hard-links the current state as the previous one. Ignores errors: there may be no state yet, or the file system may
 // lack hard links.
 void KeepPrevious(const fs::path& work_dir) {
-  const fs::path previous = PreviousFile(work_dir), temporary = previous.string() + ".new";
+  const fs::path previous = PreviousStateFile(work_dir), temporary = previous.string() + ".new";
   std::error_code error;
   fs::remove(temporary, error);
   fs::create_hard_link(StateFile(work_dir), temporary, error);
   if (!error) fs::rename(temporary, previous, error);
 }
 
-// Adds a hint about the previous state, if there is one, to the error of an unreadable state.
-absl::Status NamingThePrevious(const absl::Status& damage, const fs::path& work_dir) {
+// Content of a state, and the file that it is from.
+struct ReadState {
+  fs::path file;
+  Safetensors content;
+  std::string last_fault = {};  // see RunPosition
+};
+
+// Reads the last state or, if it is missing or damaged, the previous one.
+absl::StatusOr<ReadState> ReadNewestState(const fs::path& work_dir) {
+  const fs::path file = StateFile(work_dir), previous = PreviousStateFile(work_dir);
+  absl::StatusOr<Safetensors> last = ReadTensors(file);
+  if (last.ok()) return ReadState{file, *std::move(last)};
+  const std::string fault(last.status().message());
   std::error_code ignored;
-  if (!fs::exists(PreviousFile(work_dir), ignored)) return damage;
-  return absl::Status(damage.code(), absl::StrCat(damage.message(), "; the previous state is kept: mv ",
-                                                  PreviousFile(work_dir).string(), " ", StateFile(work_dir).string()));
+  if (!fs::exists(previous, ignored)) return absl::FailedPreconditionError(fault);
+  absl::StatusOr<Safetensors> before = ReadTensors(previous);
+  if (before.ok()) return ReadState{previous, *std::move(before), fault};
+  return absl::FailedPreconditionError(absl::StrCat(fault, "; and the previous state: ", before.status().message(),
+                                                    "; start again in a new folder, without --resume"));
 }
 
 fs::path BestFile(const fs::path& work_dir) {
@@ -160,9 +169,17 @@ fs::path StateFile(const fs::path& work_dir) {
   return work_dir / "state.safetensors";
 }
 
-absl::Status CheckWorkFolder(const fs::path& work_dir, bool resume) {
+fs::path PreviousStateFile(const fs::path& work_dir) {
+  return work_dir / "state.previous.safetensors";
+}
+
+bool HasState(const fs::path& work_dir) {
   std::error_code ignored;
-  if (resume || !fs::exists(StateFile(work_dir), ignored)) return absl::OkStatus();
+  return fs::exists(StateFile(work_dir), ignored) || fs::exists(PreviousStateFile(work_dir), ignored);
+}
+
+absl::Status CheckWorkFolder(const fs::path& work_dir, bool resume) {
+  if (resume || !HasState(work_dir)) return absl::OkStatus();
   return StateFault(work_dir,
                     "has the state of a run; continue it with --resume, or start a new run in another folder");
 }
@@ -184,7 +201,7 @@ absl::Status CheckRoomForState(const fs::path& work_dir, const RunParts& parts) 
                                                    " MiB, but the disk has ", space.available >> 20, " MiB left"));
 }
 
-absl::Status SaveState(const fs::path& work_dir, const RunParts& parts, const RunPosition& position) {
+absl::Status SaveState(const fs::path& work_dir, const RunParts& parts, RunPosition& position) {
   std::map<std::string, std::string> metadata = {{"recipe", PrintRecipe(parts.recipe)},
                                                  {"data_digest", parts.data_digest},
                                                  {"step", Exact(position.step)},
@@ -199,20 +216,22 @@ absl::Status SaveState(const fs::path& work_dir, const RunParts& parts, const Ru
                                                  {"best_step", Exact(position.best_step)},
                                                  {"unmeasured", Exact(position.unmeasured)}};
   if (position.best) metadata["best"] = Exact(*position.best);
-  KeepPrevious(work_dir);
-  return Write(StateFile(work_dir), StateTensors(parts), std::move(metadata));
+  if (position.last_fault.empty()) KeepPrevious(work_dir);
+  RETURN_IF_ERROR(Write(StateFile(work_dir), StateTensors(parts), std::move(metadata)));
+  position.last_fault.clear();
+  return absl::OkStatus();
 }
 
 absl::StatusOr<RunPosition> RestoreState(const fs::path& work_dir, const RunParts& parts) {
-  const fs::path file = StateFile(work_dir);
-  absl::StatusOr<Safetensors> read = ReadTensors(file);
-  if (!read.ok()) return NamingThePrevious(read.status(), work_dir);
-  Safetensors content = *std::move(read);
+  ASSIGN_OR_RETURN(ReadState read, ReadNewestState(work_dir));
+  const fs::path& file = read.file;
+  Safetensors& content = read.content;
   ASSIGN_OR_RETURN(const v1::Recipe stored, CheckRecipe(file, content.metadata["recipe"], parts.recipe));
   if (content.metadata["data_digest"] != parts.data_digest) {
     return StateFault(file, "was written while training on other data (names, labels or images differ)");
   }
   RunPosition position;
+  position.last_fault = read.last_fault;
   position.epochs = stored.epochs();
   ASSIGN_OR_RETURN(position.step, NumberAt(content, "step", file));
   ASSIGN_OR_RETURN(position.samples, NumberAt(content, "samples", file));

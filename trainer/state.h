@@ -34,6 +34,8 @@ struct RunPosition {
   double epochs = 0;  // epochs planned by the run that wrote the state
   // True if the measurement at `step`, or the end of its epoch, is still to come.
   bool unmeasured = false;
+  // Why the last state could not be used, if the position is that of the previous one; else empty.
+  std::string last_fault = {};
 };
 
 // Content of a run's state, except its position. `average` may be null.
@@ -45,8 +47,12 @@ struct RunParts {
   const Optimizer& optimizer;
 };
 
-// Returns the state file of a work folder.
+// Returns the state file of a work folder, and the file of the state before it.
 std::filesystem::path StateFile(const std::filesystem::path& work_dir);
+std::filesystem::path PreviousStateFile(const std::filesystem::path& work_dir);
+
+// True if the folder has one of these files.
+bool HasState(const std::filesystem::path& work_dir);
 
 // FAILED_PRECONDITION if the folder has a state and `resume` is false, to prevent overwriting a run.
 absl::Status CheckWorkFolder(const std::filesystem::path& work_dir, bool resume);
@@ -56,13 +62,14 @@ absl::Status CheckWorkFolder(const std::filesystem::path& work_dir, bool resume)
 absl::Status CheckRoomForState(const std::filesystem::path& work_dir, const RunParts& parts);
 
 // Writes weights, moments, position and recipe to StateFile(work_dir), through a temporary file and fsync: after a
-// crash, the old or the new state exists. Keeps the previous state as state.previous.safetensors, if the file system
-// has hard links.
-absl::Status SaveState(const std::filesystem::path& work_dir, const RunParts& parts, const RunPosition& position);
+// crash, the old or the new state exists. Keeps the last state as PreviousStateFile(work_dir), if the file system has
+// hard links; but if position.last_fault is set, keeps the previous state as it is, and clears the fault.
+absl::Status SaveState(const std::filesystem::path& work_dir, const RunParts& parts, RunPosition& position);
 
-// Restores the state from SaveState bit by bit. FAILED_PRECONDITION: the state is of another recipe (`epochs`, the
-// division of a step, measures and texts may differ) or of other data, or is damaged. Leaves out the best score if the
-// recipe measures at another size than the state's.
+// Restores the state from SaveState bit by bit; if it is missing or damaged, the previous one. Changes no file.
+// FAILED_PRECONDITION: the state is of another recipe (`epochs`, the division of a step, measures and texts may differ)
+// or of other data, or both states are missing or damaged. Leaves out the best score if the recipe measures at another
+// size than the state's.
 absl::StatusOr<RunPosition> RestoreState(const std::filesystem::path& work_dir, const RunParts& parts);
 
 // Atomically writes the weights with the best score to best.safetensors in work_dir.

@@ -9,9 +9,8 @@
 #include <sstream>
 
 #include "common/data/formats/image_folder.h"
-#include "common/status_macros.h"
 #include "models/repository/files/safetensors.h"
-#include "tests/trainer/coloured_squares.h"
+#include "tests/trainer/small_run.h"
 #include "trainer/evaluate.h"
 #include "trainer/loop.h"
 #include "trainer/recipe/recipe.h"
@@ -22,29 +21,6 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-
-absl::StatusOr<TrainResult> RunIn(const ScratchFolder& folder, const v1::Recipe& recipe, TrainOptions options = {}) {
-  options.work_dir = folder.path();
-  if (options.threads == 1) options.threads = 2;
-  ASSIGN_OR_RETURN(const std::unique_ptr<ImageTask> task, ImageTask::Make(recipe, kTrainSquares, &kTestSquares));
-  return Train(recipe, *task, options);
-}
-
-void ExpectSameWeights(const Module& a, const Module& b) {
-  const std::vector<NamedTensor> x = a.Parameters(), y = b.Parameters();
-  ASSERT_EQ(x.size(), y.size());
-  for (size_t i = 0; i < x.size(); ++i) EXPECT_TRUE(at::equal(x[i].tensor, y[i].tensor)) << x[i].name;
-}
-
-// Stops after `step` steps.
-struct StopAfter {
-  explicit StopAfter(int64_t step) {
-    options.stop = &stop;
-    options.after_step = [this, step](const RunPosition& position) { stop = position.step == step; };
-  }
-  std::atomic<bool> stop = false;
-  TrainOptions options;
-};
 
 TEST(Train, ATestSplitWithAClassThatNothingWouldLearnIsRefused) {
   ScratchFolder folder;
@@ -84,98 +60,6 @@ TEST(Train, TwiceFromOneSeedGivesTheSameBits) {
   const auto c = RunIn(third, other);
   ASSERT_TRUE(c.ok());
   EXPECT_FALSE(at::equal(a->model->Parameters()[0].tensor, c->model->Parameters()[0].tensor));
-}
-
-TEST(Train, InterruptedAndResumedEqualsUninterrupted) {
-  ScratchFolder whole, parts;
-  const auto uninterrupted = RunIn(whole, SmallRecipe());
-  ASSERT_TRUE(uninterrupted.ok()) << uninterrupted.status();
-  for (const int64_t stop_after : {4, 12, 13}) {  // within an epoch, at the end of an epoch, and right after an epoch
-    StopAfter stop(stop_after);
-    stop.options.resume = true;
-    const auto part = RunIn(parts, SmallRecipe(), stop.options);
-    ASSERT_TRUE(part.ok()) << part.status();
-    EXPECT_FALSE(part->finished);
-    EXPECT_EQ(part->position.step, stop_after);
-  }
-  const auto resumed = RunIn(parts, SmallRecipe(), {.resume = true});
-  ASSERT_TRUE(resumed.ok()) << resumed.status();
-  EXPECT_TRUE(resumed->finished);
-  EXPECT_EQ(resumed->position.samples, uninterrupted->position.samples);
-  EXPECT_EQ(resumed->position.loss_sum, uninterrupted->position.loss_sum);
-  ExpectSameWeights(*resumed->model, *uninterrupted->model);
-}
-
-TEST(Train, SgdResumesToTheSameBitsToo) {
-  v1::Recipe recipe = SmallRecipe();
-  recipe.mutable_optimizer()->set_kind(v1::Optimizer::SGD);
-  recipe.mutable_optimizer()->set_momentum(0.9);
-  recipe.set_epochs(1);
-  ScratchFolder whole, parts;
-  const auto uninterrupted = RunIn(whole, recipe);
-  StopAfter stop(3);
-  ASSERT_TRUE(RunIn(parts, recipe, stop.options).ok());
-  const auto resumed = RunIn(parts, recipe, {.resume = true});
-  ASSERT_TRUE(uninterrupted.ok() && resumed.ok()) << resumed.status();
-  ExpectSameWeights(*resumed->model, *uninterrupted->model);
-}
-
-TEST(Train, AStateIsNeitherOverwrittenNorMixedUp) {
-  ScratchFolder folder;
-  StopAfter stop(2);
-  ASSERT_TRUE(RunIn(folder, SmallRecipe(), stop.options).ok());
-  const auto anew = RunIn(folder, SmallRecipe());
-  EXPECT_EQ(anew.status().code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_THAT(std::string(anew.status().message()), HasSubstr("--resume"));
-
-  v1::Recipe other = SmallRecipe();
-  other.mutable_optimizer()->set_lr(1e-4);
-  const auto mixed = RunIn(folder, other, {.resume = true});
-  EXPECT_EQ(mixed.status().code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_THAT(std::string(mixed.status().message()), HasSubstr("optimizer.lr"));
-
-  v1::Recipe longer = SmallRecipe();
-  longer.set_epochs(5);
-  EXPECT_TRUE(RunIn(folder, longer, {.resume = true}).ok()) << "the epochs of a run may change";
-}
-
-TEST(Train, AStateIsNotContinuedWithOtherImagesOfTheSameNames) {
-  ScratchFolder folder;
-  StopAfter stop(2);
-  ASSERT_TRUE(RunIn(folder, SmallRecipe(), stop.options).ok());
-  const ColouredSquares others(96, 3);
-  const auto task = ImageTask::Make(SmallRecipe(), others, &kTestSquares);
-  ASSERT_TRUE(task.ok()) << task.status();
-  TrainOptions options{.work_dir = folder.path(), .resume = true, .threads = 2};
-  const auto mixed = Train(SmallRecipe(), **task, options);
-  EXPECT_EQ(mixed.status().code(), absl::StatusCode::kFailedPrecondition) << mixed.status();
-  EXPECT_THAT(std::string(mixed.status().message()), HasSubstr("other data"));
-}
-
-TEST(Train, DamagedStateIsRefused) {
-  ScratchFolder folder;
-  StopAfter stop(2);
-  ASSERT_TRUE(RunIn(folder, SmallRecipe(), stop.options).ok());
-  std::filesystem::resize_file(StateFile(folder.path()), 1000);
-  const auto resumed = RunIn(folder, SmallRecipe(), {.resume = true});
-  EXPECT_EQ(resumed.status().code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_THAT(std::string(resumed.status().message()), HasSubstr("state.safetensors"));
-}
-
-TEST(Train, TheStateBeforeADamagedOneContinues) {
-  ScratchFolder whole, parts;
-  const auto uninterrupted = RunIn(whole, SmallRecipe());
-  StopAfter stop(13);  // then the previous state is from the end of the second epoch
-  ASSERT_TRUE(RunIn(parts, SmallRecipe(), stop.options).ok());
-  std::filesystem::resize_file(StateFile(parts.path()), 1000);
-  const auto damaged = RunIn(parts, SmallRecipe(), {.resume = true});
-  const std::filesystem::path previous = parts.path() / "state.previous.safetensors";
-  EXPECT_THAT(std::string(damaged.status().message()), HasSubstr("mv " + previous.string()));
-  ASSERT_TRUE(std::filesystem::exists(previous));
-  std::filesystem::rename(previous, StateFile(parts.path()));
-  const auto resumed = RunIn(parts, SmallRecipe(), {.resume = true});
-  ASSERT_TRUE(uninterrupted.ok() && resumed.ok()) << resumed.status();
-  ExpectSameWeights(*resumed->model, *uninterrupted->model);
 }
 
 TEST(Train, RefusesWhatDoesNotFit) {
