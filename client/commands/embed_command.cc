@@ -215,7 +215,9 @@ absl::StatusOr<int> RunEmbed(const EmbedCommand& command, std::ostream& out, std
     };
   }
   const absl::Time start = absl::Now();
-  const int failed = ImageRun(paths, command.client, request, handlers, errors).Run(*client);
+  ImageRun run(paths, command.client, request, handlers, errors);
+  const int failed = run.Run(*client);
+  if (run.ended()) return failed;
   RETURN_IF_ERROR(embedding.Finish(absl::Now() - start));
   return failed;
 }

@@ -140,6 +140,8 @@ int ImageRun::Run(Client& client) {
     errors_ << "vitrine: " << Printable(lost.message()) << "; " << paths_.size() - taken_
             << " more images were not tried\n";
     for (size_t index = taken_; index < paths_.size(); ++index) Fail(index, lost);
+  } else if (ended()) {
+    for (size_t index = taken_; index < paths_.size(); ++index) Fail(index, ended_);
   }
   return failed_;
 }
@@ -156,7 +158,7 @@ absl::StatusOr<std::string> ImageRun::Read(const std::string& path, Waiting& wai
 }
 
 std::optional<absl::StatusOr<v1::ClassifyRequest>> ImageRun::Next() {
-  if (taken_ == paths_.size()) return std::nullopt;
+  if (ended() || taken_ == paths_.size()) return std::nullopt;
   Waiting& waiting = waiting_.emplace_back();
   absl::StatusOr<std::string> bytes = Read(paths_[taken_++], waiting);
   if (!bytes.ok()) return bytes.status();
@@ -171,15 +173,25 @@ std::optional<absl::StatusOr<v1::ClassifyRequest>> ImageRun::Next() {
 }
 
 void ImageRun::Deliver(size_t index, const absl::StatusOr<v1::ClassifyResponse>& answer) {
-  absl::Status status = answer.status();
-  if (answer.ok()) {
+  absl::Status status = ended() ? ended_ : answer.status();
+  if (status.ok()) {
     const Waiting& waiting = waiting_.front();
     status = handlers_.answered({index, waiting.asked, waiting.encoded, *answer, waiting.sent_as});
+    if (absl::IsResourceExhausted(status)) End(index, status);
   }
   waiting_.pop_front();
   if (status.ok()) return;
-  errors_ << "vitrine: " << Printable(paths_[index]) << ": " << Printable(status.message()) << std::endl;
+  if (!ended()) {
+    errors_ << "vitrine: " << Printable(paths_[index]) << ": " << Printable(status.message()) << std::endl;
+  }
   Fail(index, status);
+}
+
+void ImageRun::End(size_t index, const absl::Status& why) {
+  ended_ = why;
+  const size_t more = paths_.size() - index - 1;
+  errors_ << "vitrine: " << Printable(paths_[index]) << ": " << Printable(why.message())
+          << (more > 0 ? absl::StrCat("; the run ends here, ", more, " more images have no result") : "") << std::endl;
 }
 
 void ImageRun::Fail(size_t index, const absl::Status& why) {

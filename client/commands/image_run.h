@@ -52,7 +52,8 @@ class ImageRun {
   struct Handlers {
     // Completes the request for one image file; an error counts the image as failed. May be empty.
     std::function<absl::Status(const std::string& encoded, v1::ClassifyRequest& request)> prepare = {};
-    // Called for each answered image; an error counts the image as failed.
+    // Called for each answered image; an error counts the image as failed. RESOURCE_EXHAUSTED, such as from a full
+    // disk, ends the run: no more images are sent, and all later ones fail with the same error.
     std::function<absl::Status(const Answered& image)> answered = {};
     // Called for each failed image, including those not sent because the server was lost. May be empty.
     std::function<void(size_t index, const absl::Status& why)> failed = {};
@@ -64,8 +65,10 @@ class ImageRun {
            const Handlers& handlers, std::ostream& errors)
       : paths_(paths), options_(options), request_(request), handlers_(handlers), errors_(errors) {}
 
-  // Returns the number of failed images, including those not sent because the server was lost.
+  // Returns the number of failed images, including those not sent because the server was lost or the run ended.
   int Run(Client& client);
+  // True if a handler ended the run.
+  bool ended() const { return !ended_.ok(); }
 
  private:
   struct Waiting {
@@ -77,6 +80,7 @@ class ImageRun {
   std::optional<absl::StatusOr<v1::ClassifyRequest>> Next();
   // Returns the image's bytes in a form that the server accepts.
   absl::StatusOr<std::string> Read(const std::string& path, Waiting& waiting);
+  void End(size_t index, const absl::Status& why);
   void Fail(size_t index, const absl::Status& why);
   void Deliver(size_t index, const absl::StatusOr<v1::ClassifyResponse>& answer);
 
@@ -88,6 +92,7 @@ class ImageRun {
   size_t taken_ = 0;
   std::deque<Waiting> waiting_;  // images not answered yet; the file is kept only if a drawing needs it
   int failed_ = 0;
+  absl::Status ended_;  // error of the handler that ended the run
 };
 
 }  // namespace vitrine

@@ -36,10 +36,14 @@ absl::Status AppendLine(const FileDescriptor& file, const std::string& path, con
     return Unwritable(path, errno);
   }
   const std::string whole = absl::StrCat(last == '\n' ? "" : "\n", line, "\n");
-  if (write(file.get(), whole.data(), whole.size()) != static_cast<ssize_t>(whole.size()) || fsync(file.get()) != 0) {
-    return Unwritable(path, errno);
+  const ssize_t written = write(file.get(), whole.data(), whole.size());
+  if (written == static_cast<ssize_t>(whole.size()) && fsync(file.get()) == 0) return absl::OkStatus();
+  // A short write has no errno: the disk is full, or the file may not be larger.
+  const int error = written > 0 && written < static_cast<ssize_t>(whole.size()) ? ENOSPC : errno;
+  if (written > 0 && ftruncate(file.get(), there.st_size) != 0) {
+    return absl::DataLossError(absl::StrCat(path, " has an incomplete last line: remove it"));
   }
-  return absl::OkStatus();
+  return Unwritable(path, error);
 }
 
 }  // namespace

@@ -3,10 +3,10 @@
 
 #include <bit>
 #include <cerrno>
-#include <cstring>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/file/descriptor.h"
 #include "common/file/replace.h"
 #include "common/status_macros.h"
 
@@ -64,8 +64,9 @@ absl::StatusOr<std::unique_ptr<NpyFile>> NpyFile::Create(const std::string& path
 }
 
 absl::Status NpyFile::Check() {
-  if (file_) return absl::OkStatus();
-  return absl::UnavailableError(absl::StrCat("cannot write ", StagedPath(path_).string(), ": ", std::strerror(errno)));
+  // errno is that of the first failure only: the stream does nothing after it.
+  if (failed_.ok() && !file_) failed_ = FileError(errno, absl::StrCat("cannot write ", StagedPath(path_).string()));
+  return failed_;
 }
 
 absl::Status NpyFile::Append(std::span<const float> row) {

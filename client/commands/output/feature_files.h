@@ -21,7 +21,7 @@ namespace vitrine {
 // thread-safe.
 class NpyFile {
  public:
-  // UNAVAILABLE: the file cannot be written; the message gives the cause.
+  // Errors of writing are those of FileError. After the first, every call returns it.
   static absl::StatusOr<std::unique_ptr<NpyFile>> Create(const std::string& path, std::vector<int64_t> row_shape);
   ~NpyFile();  // removes an unfinished file
 
@@ -39,6 +39,7 @@ class NpyFile {
   const std::string path_;
   const std::vector<int64_t> row_shape_;
   std::ofstream file_;
+  absl::Status failed_;  // first error
   int64_t rows_ = 0;
   bool finished_ = false;
 };

@@ -2,21 +2,28 @@
 #include "client/commands/output/files.h"
 
 #include <cerrno>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <system_error>
 
 #include "absl/strings/str_cat.h"
+#include "common/file/descriptor.h"
 
 namespace vitrine {
 
 absl::Status WriteFile(const std::string& path, std::string_view bytes) {
+  errno = 0;
   std::ofstream file(path, std::ios::binary | std::ios::trunc);
   file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
   file.close();
-  if (!file) return absl::UnavailableError(absl::StrCat("cannot write ", path, ": ", std::strerror(errno)));
-  return absl::OkStatus();
+  if (file) return absl::OkStatus();
+  const int error = errno;
+  std::error_code ignored;
+  // Not a device or a pipe.
+  if (std::filesystem::is_regular_file(std::filesystem::symlink_status(path, ignored))) {
+    std::filesystem::remove(path, ignored);
+  }
+  return FileError(error, absl::StrCat("cannot write ", path));
 }
 
 absl::Status MakeFolder(const std::string& folder) {

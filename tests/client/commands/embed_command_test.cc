@@ -11,6 +11,7 @@
 #include "absl/strings/str_split.h"
 #include "client/commands/output/feature_files.h"
 #include "tests/client/lib/every_kind.h"
+#include "tests/file_size_limit.h"
 #include "tests/scratch_folder.h"
 
 namespace vitrine {
@@ -98,6 +99,20 @@ TEST_F(EmbedCommandTest, AImageThatFailsHasNoRow) {
   EXPECT_EQ(folder_.Read("features.txt"), folder_.Path("a.png") + "\n" + folder_.Path("b.png") + "\n");
   EXPECT_THAT(errors_.str(), HasSubstr("broken.png: this is no image"));
   EXPECT_THAT(out_.str(), HasSubstr("float32, 2 x 4"));
+}
+
+TEST_F(EmbedCommandTest, AFullDiskEndsTheRun) {
+  command_.paths = {folder_.Path("a.png"), folder_.Path("b.png"), folder_.Path("c.png")};
+  command_.output = folder_.Path("each");
+  command_.format = Format::kJson;
+  {
+    const FileSizeLimit limit(100);
+    EXPECT_EQ(RunCommand().value_or(-1), 3);
+  }
+  EXPECT_EQ(errors_.str(), "vitrine: " + folder_.Path("a.png") + ": cannot write " + folder_.Path("each/model.json") +
+                               ": File too large; the run ends here, 2 more images have no result\n");
+  EXPECT_EQ(Lines().size(), 3u) << "a failure line for each image";
+  EXPECT_TRUE(std::filesystem::is_empty(folder_.Path("each")));
 }
 
 // While a canary has a traffic share, a request without a version may get either version.

@@ -4,10 +4,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cerrno>
 #include <cstdlib>
 #include <filesystem>
 
+#include "client/commands/output/files.h"
 #include "tests/client/lib/every_kind.h"
+#include "tests/file_size_limit.h"
 #include "tests/scratch_folder.h"
 #include "tests/test_environment.h"
 
@@ -52,6 +55,32 @@ TEST(NpyFile, LeavesNothingUnfinished) {
   EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
   EXPECT_THAT(NpyFile::Create("/nowhere/a.npy", {2}).status().ToString(),
               HasSubstr("cannot write /nowhere/a.npy.new: No such file"));
+}
+
+TEST(NpyFile, KeepsTheFirstErrorOfAFullDisk) {
+  const ScratchFolder folder;
+  const FileSizeLimit limit(4096);
+  const auto file = NpyFile::Create(folder.Path("a.npy"), {1024});
+  ASSERT_TRUE(file.ok()) << file.status();
+  const std::vector<float> row(1024);
+  absl::Status first;
+  for (int i = 0; i < 8 && first.ok(); ++i) first = (*file)->Append(row);
+  EXPECT_EQ(first.code(), absl::StatusCode::kResourceExhausted) << first;
+  EXPECT_THAT(first.ToString(), HasSubstr("cannot write " + folder.Path("a.npy.new") + ": File too large"));
+  errno = ETIMEDOUT;
+  EXPECT_EQ((*file)->Append(row), first);
+  EXPECT_EQ((*file)->Finish(), first);
+}
+
+TEST(WriteFile, LeavesNothingOnAFullDisk) {
+  const ScratchFolder folder;
+  const FileSizeLimit limit(4096);
+  const absl::Status full = WriteFile(folder.Path("a.svg"), std::string(20000, 'x'));
+  EXPECT_EQ(full.code(), absl::StatusCode::kResourceExhausted) << full;
+  EXPECT_THAT(full.ToString(), HasSubstr("cannot write " + folder.Path("a.svg") + ": File too large"));
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
+  EXPECT_THAT(WriteFile("/dev/full", "x").ToString(), HasSubstr("No space left on device"));
+  EXPECT_TRUE(std::filesystem::exists("/dev/full"));
 }
 
 TEST(NpyFile, IsWhatNumpyReads) {

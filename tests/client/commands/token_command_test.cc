@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "common/sha256.h"
+#include "tests/file_size_limit.h"
 #include "tests/scratch_folder.h"
 
 namespace vitrine {
@@ -71,6 +72,19 @@ TEST(MakeToken, AFileThatCannotBeWrittenMakesNoToken) {
   EXPECT_EQ(
       MakeToken("alice", "/dev/full", out),
       absl::NotFoundError("/dev/full cannot be written: no space left on device; the printed token is not valid"));
+}
+
+TEST(MakeToken, HalfALineIsTakenBack) {
+  const ScratchFolder folder;
+  folder.Write("tokens", "# callers\n");
+  std::ostringstream out;
+  {
+    const FileSizeLimit limit(30);
+    EXPECT_EQ(MakeToken("alice", folder.Path("tokens"), out),
+              absl::NotFoundError(folder.Path("tokens") +
+                                  " cannot be written: no space left on device; the printed token is not valid"));
+  }
+  EXPECT_EQ(folder.Read("tokens"), "# callers\n");
 }
 
 TEST(MakeToken, ATokenThatCannotBePrintedIsNotInTheFile) {

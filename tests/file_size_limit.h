@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_TESTS_FILE_SIZE_LIMIT_H_
+#define VITRINE_TESTS_FILE_SIZE_LIMIT_H_
+
+#include <signal.h>
+#include <sys/resource.h>
+
+namespace vitrine {
+
+// While it exists, files of this process cannot become larger than `bytes`: writes fail with EFBIG, "File too large",
+// as they fail with ENOSPC on a full disk.
+class FileSizeLimit {
+ public:
+  explicit FileSizeLimit(rlim_t bytes) : before_(signal(SIGXFSZ, SIG_IGN)) {
+    getrlimit(RLIMIT_FSIZE, &limits_);
+    const rlimit small = {bytes, limits_.rlim_max};
+    setrlimit(RLIMIT_FSIZE, &small);
+  }
+  ~FileSizeLimit() {
+    setrlimit(RLIMIT_FSIZE, &limits_);
+    signal(SIGXFSZ, before_);
+  }
+  FileSizeLimit(const FileSizeLimit&) = delete;
+  FileSizeLimit& operator=(const FileSizeLimit&) = delete;
+
+ private:
+  rlimit limits_ = {};
+  sighandler_t before_;
+};
+
+}  // namespace vitrine
+
+#endif  // VITRINE_TESTS_FILE_SIZE_LIMIT_H_
