@@ -33,6 +33,7 @@ ClientCommand AddEmbed(CLI::App& app) {
                    "FILE.npy: an array with a row per image, image paths in\nFILE.txt; else a folder with a file per "
                    "image. Model,\n"
                    "version and weights are in FILE.model.json or model.json")
+      ->check([](const std::string& output) { return std::string(CheckEmbedOutput(output).message()); })
       ->type_name("PATH");
   embed
       ->add_option_function<std::string>(

@@ -197,6 +197,19 @@ class Embedding {
 
 }  // namespace
 
+absl::Status CheckEmbedOutput(const std::string& output) {
+  if (absl::EndsWith(output, kArrayEnding)) return absl::OkStatus();
+  const std::string ending = std::filesystem::path(output).extension().string();
+  for (const char* format : {".npy", ".npz", ".csv", ".tsv", ".json", ".jsonl", ".txt", ".parquet", ".feather",
+                             ".arrow", ".h5", ".hdf5", ".pt", ".pth", ".pkl", ".safetensors"}) {
+    if (!absl::EqualsIgnoreCase(ending, format)) continue;
+    return absl::InvalidArgumentError(absl::StrCat("\"", output, "\": features are written as FILE", kArrayEnding,
+                                                   ", or in a folder as a ", kArrayEnding, " file per image; no ",
+                                                   ending, " files; --format json prints them as text"));
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<int> RunEmbed(const EmbedCommand& command, std::ostream& out, std::ostream& errors) {
   ASSIGN_OR_RETURN(const FoundImages found, FindImages(command.paths, command.search));
   const std::vector<std::string>& paths = found.paths;

@@ -28,6 +28,9 @@ struct EmbedCommand {
   Format format = Format::kTable;
 };
 
+// INVALID_ARGUMENT: the output would be a folder, but has the ending of a file format, such as x.csv.
+absl::Status CheckEmbedOutput(const std::string& output);
+
 // Requests the features of every image, all from one version (by default `stable`), and writes them. An image gets a
 // line in `errors` and no row if it cannot be read, is rejected, is computed by another version, or does not fit the
 // array. Returns the number of failed images, or an error if the run could not start or finish.

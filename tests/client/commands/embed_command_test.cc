@@ -198,6 +198,16 @@ TEST_F(EmbedCommandTest, NothingBeginsWithoutItsConditions) {
   EXPECT_EQ(RunCommand().status().message(), "model \"sizes\" has no class features; it has: patches");
 }
 
+TEST(CheckEmbedOutput, AFormatIsNoNameOfAFolder) {
+  for (const char* output : {"x.csv", "deep/x.json", "x.NPY", "x.npz"}) {
+    EXPECT_EQ(CheckEmbedOutput(output).code(), absl::StatusCode::kInvalidArgument) << output;
+  }
+  EXPECT_EQ(CheckEmbedOutput("x.csv").message(),
+            "\"x.csv\": features are written as FILE.npy, or in a folder as a .npy file per image; no .csv files; "
+            "--format json prints them as text");
+  for (const char* output : {"x.npy", "folder", "x.csv/", "run-0.1", "."}) EXPECT_TRUE(CheckEmbedOutput(output).ok());
+}
+
 TEST_F(EmbedCommandTest, VectorsThatAServerDidNotNormalizeAreNotTaken) {
   command_.paths = {folder_.Path("a.png")};
   command_.output = folder_.Path("x.npy");
