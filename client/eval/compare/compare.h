@@ -75,7 +75,8 @@ bool IsWorse(const Comparison& comparison);
 std::string VerdictInWords(const Comparison& comparison);
 // Returns "kv version 4 at 32x32".
 std::string RunTitle(const Evaluation& evaluation);
-// Returns "9,998 images were answered by both; ...".
+// Returns "9,998 images were answered by both; ...". Says so if the evaluations name different data, since images are
+// matched by name and label only.
 std::string ImagesInWords(const Comparison& comparison);
 
 // Returns the measures of both evaluations, their differences, and the interval of the accuracy difference.

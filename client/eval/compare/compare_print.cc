@@ -153,6 +153,23 @@ std::string Dumped(const Json& json) {
   return json.dump(2, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace) + "\n";
 }
 
+constexpr char kMatchedByName[] = "images are matched by name and label only, not by content.";
+
+bool IsOfOneData(const Comparison& comparison) {
+  return comparison.first.data == comparison.second.data;
+}
+
+// Returns a line for each comparison with other data.
+std::string OtherDataInWords(const Comparisons& comparisons) {
+  std::string lines;
+  for (const std::unique_ptr<Comparison>& of : comparisons) {
+    if (IsOfOneData(*of)) continue;
+    absl::StrAppend(&lines, Printable(RunTitle(of->second)), " is on ", Printable(of->second.data), ": ",
+                    kMatchedByName, "\n");
+  }
+  return lines;
+}
+
 std::string RunInWords(const char* which, const Evaluation& evaluation) {
   return absl::StrCat(which, Printable(RunTitle(evaluation)), " on ", Printable(evaluation.data), "\n");
 }
@@ -189,7 +206,8 @@ std::string ImagesInWords(const Comparison& comparison) {
   if (comparison.only_in_second > 0) {
     absl::StrAppend(&text, "; ", WithSeparators(comparison.only_in_second), " are only in the second");
   }
-  return absl::StrCat(text, ". The results below use only images that both answered.");
+  return absl::StrCat(text, ". The results below use only images that both answered.",
+                      IsOfOneData(comparison) ? "" : absl::StrCat(" Their data differ: ", kMatchedByName));
 }
 
 std::string RunTitle(const Evaluation& evaluation) {
@@ -299,7 +317,8 @@ std::string PrintComparisons(const Comparisons& comparisons, OutputFormat format
         RunInWords("first:  ", one.first), "\n", SeveralOf(comparisons).Print(format), "\n",
         "Each is compared with the first, on the images that both answered. P is McNemar's; the column P, HOLM is "
         "corrected for ",
-        comparisons.size(), " comparisons and shows a difference if it is below 0.05.\n");
+        comparisons.size(), " comparisons and shows a difference if it is below 0.05.\n",
+        OtherDataInWords(comparisons));
   }
   Json json = {{"correction", "Holm"}, {"comparisons", Json::array()}};
   if (fail_if_worse) json["gates"] = Json::array();

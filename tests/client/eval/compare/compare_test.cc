@@ -70,6 +70,25 @@ TEST(Compare, TakesTheImagesThatBothAnsweredAndSaysSo) {
                               "in the first; 1 are only in the second"));
 }
 
+TEST(Compare, OtherDataAreMatchedByNameAndSaidSo) {
+  constexpr char kSentence[] = "images are matched by name and label only, not by content.";
+  const Evaluation first = First();
+  std::vector<Evaluation> others = {Second(), Second()};
+  const auto same = CompareAll(first, others);
+  ASSERT_TRUE(same.ok());
+  EXPECT_THAT(PrintComparisons(*same, OutputFormat::kTable), Not(HasSubstr(kSentence)));
+  EXPECT_THAT(PrintComparison(*same->front(), OutputFormat::kTable), Not(HasSubstr(kSentence)));
+  others[1].data = "imagefolder:blurred";
+  const auto all = CompareAll(first, others);
+  ASSERT_TRUE(all.ok());
+  const Comparison& other = *all->back();
+  EXPECT_THAT(PrintComparison(other, OutputFormat::kTable), HasSubstr(kSentence));
+  EXPECT_THAT(DrawComparison(other, nullptr), HasSubstr(kSentence));
+  EXPECT_THAT(PrintComparisons(*all, OutputFormat::kTable),
+              HasSubstr(std::string("imagefolder:blurred: ") + kSentence));
+  EXPECT_THAT(DrawComparisons(*all), HasSubstr(kSentence));
+}
+
 TEST(Compare, KnowsThatModelsNumberTheirClassesDifferently) {
   const Evaluation first = First();
   Evaluation second = First();
