@@ -10,7 +10,7 @@ function(program_sources result)
     "proto/vitrine/v1/(model|recipe|sequence)\\.proto"
     "trainer/[^/]*"
     "trainer/(augment|lab|optimise|recipe|scale_out|tasks)/.*"
-    "trainer/cli/run\\.cc")
+    "trainer/cli/run(_flags)?\\.cc")
   set(only_report
     "models/attention_(distance|maps)\\.[a-z]+"
     "models/reference/torch_backend/.*"

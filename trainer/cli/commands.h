@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "common/machine/machine.h"
+#include "vitrine/v1/recipe.pb.h"
 
 // Flags and actions of the vitrine-train commands that have their own file. The flags must outlive the parsing.
 namespace vitrine {
@@ -29,6 +30,12 @@ struct RunFlags {
 // Adds the flags of a run, except the recipe.
 void AddRunFlags(CLI::App& run, RunFlags& flags);
 void AddRun(CLI::App& app, RunFlags& flags);
+
+// Adds the short flags to the overrides.
+void ApplyShortFlags(RunFlags& flags);
+
+// Returns the command line that continues a stopped run.
+std::string HowToResume(const RunFlags& flags, const v1::Recipe& recipe);
 
 // Trains, then publishes and reports as the flags say. Checks everything that can be checked before the first step.
 absl::Status RunRecipe(RunFlags flags);
