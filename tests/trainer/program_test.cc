@@ -46,6 +46,16 @@ TEST_F(Program, TrainsPublishesOnceAndMeasures) {
   EXPECT_THAT(printed, HasSubstr(revision)) << "the revision is that of the program";
 }
 
+TEST_F(Program, AShortFlagAndASetThatDifferAreRefused) {
+  for (const char* both : {"--epochs 1 --set epochs=0", "--set epochs=0 --epochs 1"}) {
+    const Outcome differ = Trainer(absl::StrCat("run ", recipe_, flags_, both));
+    EXPECT_EQ(differ.exit_code, 2) << differ.output;
+    EXPECT_THAT(differ.output, HasSubstr("--epochs 1 and --set epochs=0 differ; give one of them"));
+  }
+  const Outcome equal = Trainer(absl::StrCat("run ", recipe_, flags_, "--no-report --epochs 1 --set epochs=1"));
+  EXPECT_EQ(equal.exit_code, 0) << equal.output;
+}
+
 TEST_F(Program, EvaluateSaysWhatItTakesLabelsForAndWhichImagesAreBad) {
   ASSERT_EQ(Trainer(absl::StrCat("run ", recipe_, flags_, "--epochs 1 --no-report --publish ", repository_)).exit_code,
             0);

@@ -31,8 +31,8 @@ struct RunFlags {
 void AddRunFlags(CLI::App& run, RunFlags& flags);
 void AddRun(CLI::App& app, RunFlags& flags);
 
-// Adds the short flags to the overrides.
-void ApplyShortFlags(RunFlags& flags);
+// Adds the short flags to the overrides. INVALID_ARGUMENT: --epochs and --set epochs differ.
+absl::Status ApplyShortFlags(RunFlags& flags);
 
 // Returns the command line that continues a stopped run.
 std::string HowToResume(const RunFlags& flags, const v1::Recipe& recipe);

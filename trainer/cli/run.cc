@@ -262,7 +262,7 @@ absl::Status Finish(const RunFlags& flags, const Experiment& experiment, const T
 }  // namespace
 
 absl::Status RunRecipe(RunFlags flags) {
-  ApplyShortFlags(flags);
+  RETURN_IF_ERROR(WrongCommandLine(ApplyShortFlags(flags)));
   Progress progress(std::cerr, isatty(STDERR_FILENO) != 0);
   ASSIGN_OR_RETURN(const std::optional<Rendezvous> rendezvous,
                    ReadRendezvous([](const char* name) { return static_cast<const char*>(std::getenv(name)); }));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Flags of `vitrine-train run`.
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "common/data/dataset.h"
@@ -31,10 +32,18 @@ std::string HowToResume(const RunFlags& flags, const v1::Recipe& recipe) {
   return command + " --resume";
 }
 
-void ApplyShortFlags(RunFlags& flags) {
+absl::Status ApplyShortFlags(RunFlags& flags) {
+  for (const std::string& assignment : flags.overrides) {
+    if (flags.epochs.empty() || !absl::StartsWith(assignment, "epochs=") || assignment == "epochs=" + flags.epochs) {
+      continue;
+    }
+    return absl::InvalidArgumentError(
+        absl::StrCat("--epochs ", flags.epochs, " and --set ", assignment, " differ; give one of them"));
+  }
   if (!flags.epochs.empty()) flags.overrides.push_back("epochs=" + flags.epochs);
   if (!flags.start.empty()) flags.overrides.push_back("start.version=" + flags.start);
   if (!flags.teacher.empty()) flags.overrides.push_back("distillation.teacher=" + flags.teacher);
+  return absl::OkStatus();
 }
 
 void AddRunFlags(CLI::App& run, RunFlags& flags) {
