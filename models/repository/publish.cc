@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <functional>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -80,11 +83,27 @@ absl::StatusOr<FileDescriptor> OpenOrCreateRoot(const std::filesystem::path& roo
   return OpenFolder(root);
 }
 
-absl::StatusOr<FileDescriptor> OpenOrCreateModel(const FileDescriptor& root, const std::string& model) {
-  if (mkdirat(root.get(), model.c_str(), 0777) != 0 && errno != EEXIST) return FileError(errno, "the model's folder");
+// Sets `created` if the folder did not exist.
+absl::StatusOr<FileDescriptor> OpenOrCreateModel(const FileDescriptor& root, const std::string& model, bool& created) {
+  created = mkdirat(root.get(), model.c_str(), 0777) == 0;
+  if (!created && errno != EEXIST) return FileError(errno, "the model's folder");
   // Also syncs an existing folder: its creator may have died before syncing.
   RETURN_IF_ERROR(SyncToDisk(root, "the repository"));
   return OpenBeneath(root, model);
+}
+
+// Calls `use` with the model's folder. A folder that is created for it, and empty after it, is removed.
+absl::Status InModelFolder(const FileDescriptor& root, const std::string& model,
+                           const std::function<absl::Status(const FileDescriptor& folder)>& use) {
+  constexpr int kAttempts = 100;
+  for (int attempt = 1;; ++attempt) {
+    bool created = false;
+    const absl::StatusOr<FileDescriptor> folder = OpenOrCreateModel(root, model, created);
+    absl::Status status = folder.ok() ? use(*folder) : folder.status();
+    if (created) unlinkat(root.get(), model.c_str(), AT_REMOVEDIR);  // fails unless the folder is empty
+    // NOT_FOUND: another process had created the folder, and removed it before anything was in it.
+    if (!absl::IsNotFound(status) || attempt == kAttempts) return status;
+  }
 }
 
 // File with the highest version ever used, so that the number of a removed version is not reused. Otherwise servers
@@ -142,11 +161,12 @@ absl::Status CheckSpace(const FileDescriptor& folder, int64_t bytes) {
 // Tries the steps of WriteAndMove before a version exists.
 absl::Status TryTheFolder(const std::filesystem::path& root, const std::string& model, int64_t expected_bytes) {
   ASSIGN_OR_RETURN(const FileDescriptor root_folder, OpenOrCreateRoot(root));
-  ASSIGN_OR_RETURN(const FileDescriptor model_folder, OpenOrCreateModel(root_folder, model));
-  ASSIGN_OR_RETURN(const std::unique_ptr<TemporaryFolder> folder, TemporaryFolder::Create(model_folder));
-  RETURN_IF_ERROR(folder->Write("probe", "a disk may hold folders and no more bytes\n"));
-  RETURN_IF_ERROR(folder->Sync());
-  return CheckSpace(model_folder, expected_bytes);
+  return InModelFolder(root_folder, model, [&](const FileDescriptor& model_folder) -> absl::Status {
+    ASSIGN_OR_RETURN(const std::unique_ptr<TemporaryFolder> folder, TemporaryFolder::Create(model_folder));
+    RETURN_IF_ERROR(folder->Write("probe", "a disk may hold folders and no more bytes\n"));
+    RETURN_IF_ERROR(folder->Sync());
+    return CheckSpace(model_folder, expected_bytes);
+  });
 }
 
 absl::Status NothingPublished(const std::string& model, const absl::Status& status) {
@@ -159,20 +179,24 @@ absl::StatusOr<VersionId> Publish(const std::filesystem::path& root, const std::
   RETURN_IF_ERROR(ValidateModelName(model));
   const absl::StatusOr<Files> files = FilesOf(draft);
   if (!files.ok()) return NothingPublished(model, files.status());
-  absl::StatusOr<v1::Manifest> manifest = ManifestOf(draft, model, *files);
+  const absl::StatusOr<v1::Manifest> manifest = ManifestOf(draft, model, *files);
   if (!manifest.ok()) return NothingPublished(model, manifest.status());
   const absl::StatusOr<FileDescriptor> root_folder = OpenOrCreateRoot(root);
   if (!root_folder.ok()) return NothingPublished(model, root_folder.status());
-  const absl::StatusOr<FileDescriptor> model_folder = OpenOrCreateModel(*root_folder, model);
-  if (!model_folder.ok()) return NothingPublished(model, model_folder.status());
-  const absl::StatusOr<int64_t> version = WriteAndMove(*model_folder, *files, *std::move(manifest));
-  if (!version.ok()) return NothingPublished(model, version.status());
-  if (const absl::Status synced = SyncToDisk(*model_folder, "the model's folder"); !synced.ok()) {
+  int64_t version = 0;
+  absl::Status synced;
+  const absl::Status written = InModelFolder(*root_folder, model, [&](const FileDescriptor& folder) -> absl::Status {
+    ASSIGN_OR_RETURN(version, WriteAndMove(folder, *files, *manifest));
+    synced = SyncToDisk(folder, "the model's folder");
+    return absl::OkStatus();
+  });
+  if (!written.ok()) return NothingPublished(model, written);
+  if (!synced.ok()) {
     return absl::Status(
         synced.code(),
-        absl::StrCat(model, "/", *version, " is published, but may be lost in a power failure: ", synced.message()));
+        absl::StrCat(model, "/", version, " is published, but may be lost in a power failure: ", synced.message()));
   }
-  return VersionId{model, *version};
+  return VersionId{model, version};
 }
 
 absl::Status RemoveVersion(const std::filesystem::path& root, const VersionId& id) {

@@ -119,7 +119,9 @@ TEST_F(PublishTest, RefusesBeforeItWrites) {
 
 TEST_F(PublishTest, WhetherItCouldSucceedIsToldBefore) {
   ASSERT_TRUE(CheckPublishable(root_, "sample", 1000).ok());
-  EXPECT_THAT(Entries(root_ / "sample"), ElementsAre()) << "nothing is left of the trial";
+  EXPECT_THAT(Entries(root_), ElementsAre()) << "nothing is left of the trial";
+  EXPECT_FALSE(CheckPublishable(root_, "sample", int64_t{1} << 60).ok());
+  EXPECT_THAT(Entries(root_), ElementsAre()) << "nor of a refused one";
   EXPECT_TRUE(ListVersions(root_)->empty());
   ASSERT_TRUE(Publish(root_, "sample", SampleDraft(1)).ok());
   ASSERT_TRUE(CheckPublishable(root_, "sample").ok());
