@@ -94,13 +94,11 @@ void PrintUnlisted(const std::vector<std::string>& unlisted, const Listing& list
   }
 }
 
-// Returns the result of verifying a repository, or a model, without versions. An empty repository is no error.
+// Returns the error of verifying a repository, or a model, without versions.
 absl::Status VerifiedNothing(const std::string& repository, const std::string& model,
                              std::vector<std::string> unlisted) {
   if (unlisted.empty()) {
-    if (!model.empty()) return NoSuchModel(repository, model);
-    std::cerr << ExplainNoVersions(repository) << "\n";
-    return absl::OkStatus();
+    return model.empty() ? absl::NotFoundError(ExplainNoVersions(repository)) : NoSuchModel(repository, model);
   }
   constexpr size_t kShown = 3;
   const size_t more = unlisted.size() - std::min(kShown, unlisted.size());
@@ -142,7 +140,7 @@ absl::Status ListCommand(const std::string& repository, OutputFormat format) {
     }
   }
   std::cout << TableOf(manifests).Print(format);
-  if (unreadable.ok() && manifests.empty()) std::cerr << ExplainNoVersions(repository) << "\n";
+  if (unreadable.ok() && manifests.empty()) return absl::NotFoundError(ExplainNoVersions(repository));
   return unreadable;
 }
 

@@ -207,9 +207,11 @@ TEST_F(RepoProgram, InitMakesAnEmptyRepositoryOnce) {
   ASSERT_EQ(made.exit_code, 0) << made.error;
   EXPECT_TRUE(std::filesystem::exists(Path("fresh") + "/README.md"));
   EXPECT_EQ(Run("list --format json " + Path("fresh")).out, "[]\n");
-  const Outcome verified = Run("verify " + Path("fresh"));
-  EXPECT_EQ(verified.exit_code, 0);
-  EXPECT_THAT(verified.error, HasSubstr("holds no <model>/<version>/"));
+  for (const char* command : {"list ", "list --format json ", "verify "}) {
+    const Outcome shown = Run(command + Path("fresh"));
+    EXPECT_EQ(shown.exit_code, 1) << command << ": there is nothing to show";
+    EXPECT_THAT(shown.error, HasSubstr("holds no <model>/<version>/")) << command;
+  }
   const Outcome again = Run("init " + Path("fresh"));
   EXPECT_EQ(again.exit_code, 1);
   EXPECT_THAT(again.error, HasSubstr("other files"));
