@@ -88,10 +88,12 @@ const act = {
 function showControls() {
   controls.show(catalogue.choices(models), chosen(), state, change);
   const asks = chosen().some((about) => offerOf(about, "query"));
-  at("hint").textContent = state.kind === "query" ?
+  // The address does not hold a picture of one's own, so a page opened by it waits for one.
+  at("hint").textContent = !picture && !state.sample && models.length ? "Choose a picture to see the answers." :
+      state.kind === "query" ?
       "The colours show where the framed patch looks. Click another patch, or press Escape to go back." :
       asks && picture?.bitmap ? "Click the picture to see where that patch looks." :
-                        "";
+                                "";
 }
 
 function drawCards() {

@@ -36,6 +36,15 @@ class Answers(PageCase):
         times = page.locator(".times li").all_text_contents()
         self.assertEqual([text.split()[0] for text in times], ["waiting", "decoding", "computing", "maps"])
 
+    def test_the_address_of_an_upload_asks_for_a_picture(self):
+        """A link to the page of an uploaded picture does not hold the picture."""
+        page = self.open(f"#models={EIT}&kind=class", wait=False)
+        page.locator("#hint").filter(has_text="Choose a picture to see the answers.").wait_for()
+        self.assertTrue(page.locator("#hint").is_visible())
+        self.upload(page, FROG)
+        self.assertNotIn("Choose a picture", page.locator("#hint").text_content())
+        self.assertEqual(self.predictions(page)[0][0], "frog")
+
     def test_a_long_clear_picture_is_made_smaller_over_white(self):
         page = self.open()
         sides, corner, note = page.evaluate("""async () => {
