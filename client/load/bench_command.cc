@@ -2,7 +2,6 @@
 #include "client/load/bench_command.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <map>
 #include <set>
 #include <utility>
@@ -10,11 +9,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
-#include "client/commands/output/files.h"
 #include "client/commands/output/text.h"
 #include "client/lib/status.h"
 #include "client/load/connections.h"
 #include "client/load/load_gates.h"
+#include "client/load/report/load_output.h"
 #include "client/load/stability.h"
 #include "client/load/workload/trace_file.h"
 #include "common/status_macros.h"
@@ -356,49 +355,6 @@ class Bench {
   LoadReport report_;
 };
 
-std::string Json(const LoadReport& report, int indent) {
-  return ReportJson(report).dump(indent, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
-}
-
-absl::Status WriteReport(const LoadReport& report, const std::string& folder) {
-  RETURN_IF_ERROR(MakeFolder(folder));
-  const auto path = [&](const std::string& name) { return (std::filesystem::path(folder) / name).string(); };
-  RETURN_IF_ERROR(WriteFile(path("load.json"), Json(report, 1)));
-  RETURN_IF_ERROR(WriteFile(path("load.html"), LoadPage(report)));
-  for (size_t i = 0; i < report.points.size(); ++i) {
-    const LoadPoint& point = report.points[i];
-    const std::string suffix = report.points.size() == 1 ? "" : absl::StrFormat("-%02d-%.0f", i + 1, point.offered);
-    RETURN_IF_ERROR(WriteFile(path("latency" + suffix + ".hgrm"), point.result.record.latency().PercentileTable()));
-    RETURN_IF_ERROR(WriteFile(path("seconds" + suffix + ".csv"), TimelineCsv(point)));
-  }
-  return absl::OkStatus();
-}
-
-void Print(const LoadReport& report, std::ostream& out) {
-  const LoadSetting& setting = report.setting;
-  const auto counted = [](int count, const char* what) {
-    return absl::StrCat(count, " ", what, count == 1 ? "" : "s");
-  };
-  out << absl::StrFormat("%s: %s; %s; %s mode, %s, %s, %.0f s warm-up\n\n", setting.server, setting.loop, setting.load,
-                         ModeName(setting.mode), counted(setting.connections, "connection"),
-                         counted(setting.threads, "thread"), setting.warm_up_seconds);
-  if (report.verdict.empty()) {
-    out << PointText(setting, report.points.front());
-  } else {
-    out << PointsTable(report) << "\n" << report.verdict << "\n";
-  }
-  out << GatesText(report.gates) << std::flush;
-}
-
-// Prints the missed gates to `errors`.
-bool SayMisses(const LoadReport& report, std::ostream& errors) {
-  for (const GateResult& result : report.gates) {
-    if (!result.passed()) errors << "vitrine: " << MissInWords(result) << "\n";
-  }
-  errors << std::flush;
-  return !AllPassed(report.gates);
-}
-
 }  // namespace
 
 absl::StatusOr<BenchOutcome> RunBench(const BenchCommand& command, std::ostream& out, std::ostream& errors, bool live,
@@ -408,13 +364,13 @@ absl::StatusOr<BenchOutcome> RunBench(const BenchCommand& command, std::ostream&
   RETURN_IF_ERROR(bench.Prepare());
   LoadReport report = bench.Run();
   report.gates = JudgeLoad(command.gates, report);
-  if (!command.out.empty()) RETURN_IF_ERROR(WriteReport(report, command.out));
+  if (!command.out.empty()) RETURN_IF_ERROR(WriteLoadFiles(report, command.out));
   if (command.format == Format::kJson) {
-    out << Json(report, -1) << std::flush;
+    out << LoadJson(report, -1) << std::flush;
   } else {
-    Print(report, out);
+    PrintLoad(report, out);
   }
-  const bool missed = SayMisses(report, errors);
+  const bool missed = PrintMisses(report, errors);
   const auto any = [&](auto is) { return std::any_of(report.points.begin(), report.points.end(), is); };
   if (stopped() && (!report.complete || any([](const LoadPoint& point) { return point.result.interrupted; }))) {
     return BenchOutcome::kInterrupted;

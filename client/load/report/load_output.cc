@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/load/report/load_output.h"
+
+#include <filesystem>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "client/commands/output/files.h"
+#include "common/status_macros.h"
+
+namespace vitrine {
+
+std::string LoadJson(const LoadReport& report, int indent) {
+  return ReportJson(report).dump(indent, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+}
+
+absl::Status WriteLoadFiles(const LoadReport& report, const std::string& folder) {
+  RETURN_IF_ERROR(MakeFolder(folder));
+  const auto path = [&](const std::string& name) { return (std::filesystem::path(folder) / name).string(); };
+  RETURN_IF_ERROR(WriteFile(path("load.json"), LoadJson(report, 1)));
+  RETURN_IF_ERROR(WriteFile(path("load.html"), LoadPage(report)));
+  for (size_t i = 0; i < report.points.size(); ++i) {
+    const LoadPoint& point = report.points[i];
+    const std::string suffix = report.points.size() == 1 ? "" : absl::StrFormat("-%02d-%.0f", i + 1, point.offered);
+    RETURN_IF_ERROR(WriteFile(path("latency" + suffix + ".hgrm"), point.result.record.latency().PercentileTable()));
+    RETURN_IF_ERROR(WriteFile(path("seconds" + suffix + ".csv"), TimelineCsv(point)));
+  }
+  return absl::OkStatus();
+}
+
+void PrintLoad(const LoadReport& report, std::ostream& out) {
+  const LoadSetting& setting = report.setting;
+  const auto counted = [](int count, const char* what) {
+    return absl::StrCat(count, " ", what, count == 1 ? "" : "s");
+  };
+  out << absl::StrFormat("%s: %s; %s; %s mode, %s, %s, %.0f s warm-up\n\n", setting.server, setting.loop, setting.load,
+                         ModeName(setting.mode), counted(setting.connections, "connection"),
+                         counted(setting.threads, "thread"), setting.warm_up_seconds);
+  if (report.verdict.empty()) {
+    out << PointText(setting, report.points.front());
+  } else {
+    out << PointsTable(report) << "\n" << report.verdict << "\n";
+  }
+  out << GatesText(report.gates) << std::flush;
+}
+
+bool PrintMisses(const LoadReport& report, std::ostream& errors) {
+  for (const GateResult& result : report.gates) {
+    if (!result.passed()) errors << "vitrine: " << MissInWords(result) << "\n";
+  }
+  errors << std::flush;
+  return !AllPassed(report.gates);
+}
+
+}  // namespace vitrine

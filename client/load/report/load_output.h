@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// Output of `vitrine bench`: files, text and JSON of a report.
+#ifndef VITRINE_CLIENT_LOAD_REPORT_LOAD_OUTPUT_H_
+#define VITRINE_CLIENT_LOAD_REPORT_LOAD_OUTPUT_H_
+
+#include <ostream>
+#include <string>
+
+#include "absl/status/status.h"
+#include "client/load/load_report.h"
+
+namespace vitrine {
+
+// Returns ReportJson as text that ends with a new line; `indent` -1: on one line.
+std::string LoadJson(const LoadReport& report, int indent);
+
+// Writes load.json, load.html, and the latencies and the seconds of each point to the folder, which is created if
+// missing. Errors of WriteFile and MakeFolder.
+absl::Status WriteLoadFiles(const LoadReport& report, const std::string& folder);
+
+// Prints the measured points and the gates as text.
+void PrintLoad(const LoadReport& report, std::ostream& out);
+
+// Prints a line for each missed gate. Returns true if there is one.
+bool PrintMisses(const LoadReport& report, std::ostream& errors);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_CLIENT_LOAD_REPORT_LOAD_OUTPUT_H_
