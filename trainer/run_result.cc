@@ -41,9 +41,11 @@ absl::Status WriteRunResult(const std::filesystem::path& work_dir, const v1::Rec
       json["scores"][absl::StrCat(score.split, "/", measure.name)] = measure.value;
     }
   }
-  if (position.best && !result.is_best) {
-    const Score& last = scores.front();
-    json["scores"][absl::StrCat(last.split, "-best/", last.measures.front().name)] = *position.best;
+  if (position.best) {
+    // The measurement that chose the best state: on held-out samples, or on the split itself.
+    const Score& first = scores.front();
+    const std::string split = result.is_best ? "validation" : absl::StrCat(first.split, "-best");
+    json["scores"][absl::StrCat(split, "/", first.measures.front().name)] = *position.best;
   }
   if (recipe.block_norms()) {
     ASSIGN_OR_RETURN(const Steps steps, ReadSteps(work_dir));

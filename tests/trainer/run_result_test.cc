@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -69,6 +70,9 @@ TEST(RunResult, SaysWhenTheBestModelWasReached) {
   EXPECT_EQ(json["best"], nlohmann::json::parse(R"({"epochs":1.0,"steps":4})"));
   EXPECT_EQ(json["epochs"], 4.0) << "as steps, samples and seconds: of the whole run";
   EXPECT_EQ(json["steps"], 16);
+  const double validation = json["scores"].at("validation/top1");
+  EXPECT_DOUBLE_EQ(validation * 24, std::round(validation * 24)) << "of the 24 held-out images";
+  EXPECT_FALSE(json["scores"].contains("test-best/top1"));
 }
 
 }  // namespace
