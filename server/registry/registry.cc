@@ -163,6 +163,10 @@ void Registry::Poll() {
   for (const std::string& model : table_.Models()) present[model];
   if (listed.ok()) {
     for (const VersionId& id : listed->versions) present[id.model].insert(id.version);
+    {
+      MutexLock lock(mutex_);
+      on_disk_ = listed->versions;
+    }
     TellUnreadable(listed->unreadable);
     PrintLinks(listed->links);
     if (listed->unreadable.empty()) absent_told_ = LogAbsentVersions(settings_, present, absent_told_);
@@ -212,10 +216,7 @@ void Registry::TellRepositoryStatus(const absl::StatusOr<Listing>& listed) {
     repository_status_ = status;
   }
   if (changed) why_empty_ = why_empty;
-  if (listed.ok()) {
-    on_disk_ = listed->versions;
-    first_poll_done_ = true;
-  }
+  if (listed.ok()) first_poll_done_ = true;
   looked_.NotifyAll();
 }
 
@@ -251,7 +252,9 @@ void Registry::Divide(const std::string& model) {
 
 ModelPlan Registry::TakePlan(const std::string& model) {
   ModelPlan plan = settings_.Plan(model);
-  table_.SetPlan(model, plan);
+  const std::vector<VersionId> on_disk = OnDisk();
+  const VersionId stable = {model, LabelledVersion(plan.serving, kStableLabel)};
+  table_.SetPlan(model, plan, std::binary_search(on_disk.begin(), on_disk.end(), stable));
   if (parts_.limits != nullptr) parts_.limits->Set(model, plan.serving);
   return plan;
 }

@@ -12,6 +12,7 @@
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "common/status_macros.h"
 #include "models/repository/manifest.h"
 #include "server/observe/log.h"
@@ -210,12 +211,19 @@ void Registry::TellFailure(const VersionId& id, const absl::Status& fault, const
     known.retry_at = clock_.Now() + delay;
   });
   const int64_t serving = table_.Traffic(id.model).stable;
-  Log(LogLevel::kWarning, "version refused",
-      {{"model", id.model},
-       {"version", id.version},
-       {"reason", std::string(fault.message())},
-       {"serving_version", serving},
-       {"next_try", absl::FormatDuration(delay)}});
+  const ModelPlan plan = settings_.Plan(id.model);
+  std::vector<std::string> labels;
+  for (const v1::VersionLabel& label : plan.serving.labels()) {
+    if (label.version() == id.version) labels.push_back(label.label());
+  }
+  LogFields fields = {{"model", id.model},
+                      {"version", id.version},
+                      {"reason", std::string(fault.message())},
+                      {"serving_version", serving},
+                      {"next_try", absl::FormatDuration(delay)}};
+  // Requests that name these labels are refused meanwhile.
+  if (!labels.empty()) fields.emplace_back("labels", absl::StrJoin(labels, ","));
+  Log(LogLevel::kWarning, "version refused", fields);
 }
 
 std::string Registry::ManifestStamp(const VersionId& id) const {

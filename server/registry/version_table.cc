@@ -193,7 +193,7 @@ std::set<int64_t> VersionTable::ActiveCanaries(std::string_view model) const {
   const std::shared_ptr<const Snapshot> now = Now();
   const Entry* entry = now->Find(model);
   if (entry == nullptr) return {};
-  return Canaries(MakeTrafficTable(entry->plan, Ready(*entry), KeysOf(entry->waiting)));
+  return Canaries(Divided(*entry, Ready(*entry)));
 }
 
 std::map<int64_t, std::string> VersionTable::Waiting(std::string_view model) const {
@@ -227,15 +227,20 @@ std::set<int64_t> VersionTable::Ready(const Entry& entry) {
   return ready;
 }
 
+TrafficTable VersionTable::Divided(const Entry& entry, const std::set<int64_t>& ready) {
+  const auto pinned = entry.versions.find(LabelledVersion(entry.plan.serving, kStableLabel));
+  const bool comes = pinned != entry.versions.end() ? pinned->second.status.state != v1::FAILED : entry.stable_on_disk;
+  return MakeTrafficTable(entry.plan, ready, KeysOf(entry.waiting), comes ? &entry.traffic : nullptr);
+}
+
 void VersionTable::Divide(Entry& entry) {
   std::set<int64_t> ready = Ready(entry);
   entry.waiting = FindWaiting(entry, ready);
-  const std::set<int64_t> waiting = KeysOf(entry.waiting);
-  entry.traffic = MakeTrafficTable(entry.plan, ready, waiting);
+  entry.traffic = Divided(entry, ready);
   const int64_t stable = entry.traffic.stable;
   const size_t suspended =
       std::erase_if(ready, [&](int64_t version) { return version != stable && entry.versions.at(version).suspended; });
-  if (suspended > 0) entry.traffic = MakeTrafficTable(entry.plan, ready, waiting);
+  if (suspended > 0) entry.traffic = Divided(entry, ready);
 }
 
 void VersionTable::Change(const VersionId& id, const std::function<void(KnownVersion&)>& change) {
@@ -275,13 +280,14 @@ void VersionTable::Suspend(const VersionId& id, bool suspended) {
   });
 }
 
-void VersionTable::SetPlan(const std::string& model, const ModelPlan& plan) {
+void VersionTable::SetPlan(const std::string& model, const ModelPlan& plan, bool stable_on_disk) {
   const auto bytes = [](const ModelPlan& of) {
     return std::tuple(of.file.SerializeAsString(), of.serving.SerializeAsString(), of.changed.SerializeAsString());
   };
   Edit(model, [&](Entry& entry) {
-    if (bytes(entry.plan) == bytes(plan)) return false;
+    if (bytes(entry.plan) == bytes(plan) && entry.stable_on_disk == stable_on_disk) return false;
     entry.plan = plan;
+    entry.stable_on_disk = stable_on_disk;
     return true;
   });
 }
@@ -362,9 +368,12 @@ absl::Status VersionTable::NoSuchLabel(const Snapshot& now, std::string_view mod
   if (!now.complete) return StillLoading();
   Listed labels;
   for (const auto& [name, version] : entry.traffic.labels) labels.Add(absl::StrCat(name, " (", version, ")"));
-  return absl::NotFoundError(
-      absl::StrCat("no ready version of model ", Quoted(model), " has the label ", Quoted(label), "; ",
-                   labels.empty() ? "no version is ready" : absl::StrCat("its labels are ", labels.Text())));
+  const int64_t set = LabelledVersion(entry.plan.serving, label);
+  return absl::NotFoundError(absl::StrCat("no ready version of model ", Quoted(model), " has the label ", Quoted(label),
+                                          set == 0 ? "" : absl::StrCat(", which is set for version ", set), "; ",
+                                          !labels.empty()             ? absl::StrCat("its labels are ", labels.Text())
+                                          : entry.traffic.stable == 0 ? "no version is ready"
+                                                                      : "no version has a label"));
 }
 
 }  // namespace vitrine

@@ -83,8 +83,9 @@ class VersionTable {
   // Removes a version from the shares and labels of a model, or puts it back, regardless of the plan; a `stable`
   // version still answers. Sends no event.
   void Suspend(const VersionId& id, bool suspended);
-  // Sets the plan by which a model is served.
-  void SetPlan(const std::string& model, const ModelPlan& plan);
+  // Sets the plan by which a model is served. `stable_on_disk`: the version that it labels `stable` is in the
+  // repository. Until that version was tried, the version that was `stable` before (or none) stays `stable`.
+  void SetPlan(const std::string& model, const ModelPlan& plan, bool stable_on_disk = false);
   // From now on an unknown model is NOT_FOUND instead of UNAVAILABLE (still loading).
   void SetComplete();
 
@@ -97,6 +98,7 @@ class VersionTable {
   struct Entry {
     std::map<int64_t, KnownVersion> versions;
     ModelPlan plan;
+    bool stable_on_disk = false;                  // see SetPlan
     TrafficTable traffic;                         // made from `versions` and `plan`
     std::map<int64_t, std::string> waiting = {};  // see Waiting
     // Number of requests without an id; all copies of the entry share it.
@@ -112,6 +114,7 @@ class VersionTable {
 
   static bool IsKnown(const Entry& entry);
   static std::set<int64_t> Ready(const Entry& entry);
+  static TrafficTable Divided(const Entry& entry, const std::set<int64_t>& ready);
   static void Divide(Entry& entry);
   static std::map<int64_t, std::string> FindWaiting(const Entry& entry, const std::set<int64_t>& ready);
   static VersionStatus Pinned(const KnownVersion& known);

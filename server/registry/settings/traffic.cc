@@ -24,6 +24,11 @@ int64_t NewestForAll(const ModelPlan& plan, const std::set<int64_t>& ready, cons
   return ready.empty() ? 0 : *ready.rbegin();
 }
 
+// Returns true if `stable` may stay as it is until the version with its label is loaded.
+bool CanStay(const ModelPlan& plan, const std::set<int64_t>& ready, int64_t stable) {
+  return stable == 0 || (ready.contains(stable) && !IsPutAway(plan.changed, stable));
+}
+
 }  // namespace
 
 int64_t TrafficTable::Choose(uint64_t point) const {
@@ -39,14 +44,23 @@ double TrafficTable::PercentOf(int64_t version) const {
   return version == stable ? std::max(0.0, 100 - others) : own;
 }
 
-TrafficTable MakeTrafficTable(const ModelPlan& plan, const std::set<int64_t>& ready, const std::set<int64_t>& waiting) {
+TrafficTable MakeTrafficTable(const ModelPlan& plan, const std::set<int64_t>& ready, const std::set<int64_t>& waiting,
+                              const TrafficTable* held) {
   TrafficTable table;
   for (const v1::VersionLabel& label : plan.serving.labels()) {
     if (ready.contains(label.version())) table.labels[label.label()] = label.version();
   }
-  const auto stable = table.labels.find(kStableLabel);
-  table.stable = stable != table.labels.end() ? stable->second : NewestForAll(plan, ready, waiting);
-  if (table.stable != 0) table.labels[kStableLabel] = table.stable;
+  const int64_t pinned = LabelledVersion(plan.serving, kStableLabel);
+  bool labels_it = pinned == 0;
+  if (ready.contains(pinned)) {
+    table.stable = pinned;
+  } else if (held != nullptr && CanStay(plan, ready, held->stable)) {
+    table.stable = held->stable;
+    labels_it = held->labels.contains(kStableLabel);
+  } else {
+    table.stable = NewestForAll(plan, ready, waiting);
+  }
+  if (labels_it && table.stable != 0) table.labels[kStableLabel] = table.stable;
   double sum = 0;
   for (const v1::TrafficShare& share : plan.serving.traffic()) {
     if (!ready.contains(share.version())) continue;

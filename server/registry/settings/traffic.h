@@ -22,10 +22,11 @@ struct TrafficTable {
     int64_t version = 0;
     double percent = 0;
   };
-  int64_t stable = 0;       // 0: no version is READY
+  int64_t stable = 0;       // 0: no version is READY, or the one that is to be `stable` is still to be loaded
   std::vector<Part> parts;  // READY versions with a share, in rising order of `end`
   bool whole = false;       // true: the last part extends to the end of the range
-  // labels of READY versions, including the resulting `stable` and `canary`
+  // labels of READY versions, including the resulting `canary`, and `stable` unless the settings give it to a version
+  // that is not READY
   std::map<std::string, int64_t, std::less<>> labels;
 
   int64_t Choose(uint64_t point) const;
@@ -33,9 +34,10 @@ struct TrafficTable {
 };
 
 // Makes the table. `ready`: the READY versions. `waiting`: the READY versions that become `stable` only by label, or if
-// no other version can. Pure function.
+// no other version can. `held`: the table until now, if the version that the plan labels `stable` is still to be
+// loaded; its `stable` (or none) and that label stay. Pure function.
 TrafficTable MakeTrafficTable(const ModelPlan& plan, const std::set<int64_t>& ready,
-                              const std::set<int64_t>& waiting = {});
+                              const std::set<int64_t>& waiting = {}, const TrafficTable* held = nullptr);
 
 // Returns the point of a request with an id. The point is the same in every process and release (FNV-1a of model, a
 // zero byte and id, then the finalizer of SplitMix64), so that replicas agree and a restart moves no id to another

@@ -81,6 +81,12 @@ VersionStep NextStep(const std::vector<VersionFacts>& versions, const ModelPlan&
     wanted.merge(Named(plan));
   }
   VersionStep step;
+  // The version with label `stable` is loaded first: until it was tried, no other version answers in its place.
+  const auto pinned = usable.find(LabelledVersion(plan.serving, kStableLabel));
+  if (pinned != usable.end() && wanted.contains(pinned->first) && pinned->second.state != State::kReady) {
+    step.load = pinned->first;
+    return step;
+  }
   bool serves = false;
   for (const bool tried_out : {false, true}) {
     for (const auto& [number, facts] : usable) {

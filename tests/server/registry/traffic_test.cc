@@ -51,10 +51,25 @@ TEST(Traffic, LabelsNameReadyVersions) {
   EXPECT_THAT(Table(labels, {1, 2, 3}).labels, ElementsAre(Pair("eu-west_2", 2), Pair("stable", 1)));
   const TrafficTable without = Table(labels, {2, 3});
   EXPECT_EQ(without.stable, 3) << "what is labelled stable is not ready, so that the newest serves";
-  EXPECT_THAT(without.labels, ElementsAre(Pair("eu-west_2", 2), Pair("stable", 3)));
+  EXPECT_THAT(without.labels, ElementsAre(Pair("eu-west_2", 2))) << "a request for the label itself is refused";
   EXPECT_THAT(Table("labels { label: 'canary' version: 9 } traffic { version: 2 percent: 5 }", {1, 2}).labels,
               ElementsAre(Pair("stable", 1)))
       << "a label that was set names nothing else meanwhile";
+}
+
+TEST(Traffic, StableStaysUntilTheVersionWithItsLabelIsLoaded) {
+  ModelPlan plan;
+  plan.serving = FromText<v1::ModelServing>("labels { label: 'stable' version: 1 }");
+  const TrafficTable none, labelled = Table("", {3}), unlabelled{.stable = 3, .parts = {}, .labels = {}};
+  EXPECT_EQ(MakeTrafficTable(plan, {4}, {}, &none).stable, 0) << "nothing has served yet";
+  const TrafficTable held = MakeTrafficTable(plan, {3, 4}, {}, &labelled);
+  EXPECT_EQ(held.stable, 3);
+  EXPECT_THAT(held.labels, ElementsAre(Pair("stable", 3)));
+  EXPECT_THAT(MakeTrafficTable(plan, {3, 4}, {}, &unlabelled).labels, IsEmpty());
+  EXPECT_EQ(MakeTrafficTable(plan, {1, 3, 4}, {}, &labelled).stable, 1);
+  EXPECT_EQ(MakeTrafficTable(plan, {4}, {}, &labelled).stable, 4) << "3 is gone";
+  plan.changed = FromText<v1::ModelOverride>("put_away { version: 3 }");
+  EXPECT_EQ(MakeTrafficTable(plan, {3, 4}, {}, &labelled).stable, 4);
 }
 
 TEST(Traffic, WhatIsNotReadyOrWasPutAwayHasNoShare) {

@@ -79,6 +79,9 @@ TEST(VersionPolicy, LoadsTheNewestFirstAndRetiresAfterwards) {
   const std::vector<VersionFacts> swapping = {Facts(1, State::kReady), Facts(2, State::kReady), Facts(3)};
   EXPECT_EQ(NextStep(swapping, plan).load, 3);
   EXPECT_THAT(NextStep(swapping, plan).retire, IsEmpty()) << "the old ones serve until the new one is ready";
+  const ModelPlan pinned = Plan("version_policy { latest: 2 } labels { label: 'stable' version: 1 }");
+  EXPECT_EQ(NextStep(OnDisk(3), pinned).load, 1) << "it answers everybody";
+  EXPECT_EQ(NextStep({Facts(1, State::kFailed), Facts(2), Facts(3)}, pinned).load, 3);
 }
 
 TEST(VersionPolicy, NamedVersionsAreInMemoryWhateverThePolicySays) {
