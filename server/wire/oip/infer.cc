@@ -130,8 +130,10 @@ absl::StatusOr<InferPlan> Prepare(const ClassifyService& service, absl::StatusOr
   const v1::ModelConfig& config = loaded->manifest.config();
   std::optional<TensorView> view;
   if (named.view.has_value()) view.emplace(TensorView{.scale = *named.view, .preprocessing = config.preprocessing()});
-  const PlannedModel model = {
-      .classes = config.classes(), .features = loaded->features, .view = view.has_value() ? &*view : nullptr};
+  const PlannedModel model = {.classes = config.classes(),
+                              .attention = &loaded->attention,
+                              .features = loaded->features,
+                              .view = view.has_value() ? &*view : nullptr};
   ASSIGN_OR_RETURN(InferPlan plan, PlanInfer(*std::move(request), model));
   call.form.prediction_bytes = OutputBytes(plan.outputs, model.classes, loaded->longest_label);
   call.form.images = static_cast<int>(plan.parts.size());

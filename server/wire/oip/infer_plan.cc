@@ -26,6 +26,9 @@ constexpr char kEmptyFinalResponse[] = "triton_enable_empty_final_response";
 constexpr int kMaxOutputs = 8;
 constexpr int64_t kMostAttentionBytes = int64_t{16} << 20;  // for one image, including features
 constexpr absl::Duration kMaxTimeout = absl::Hours(1);
+// Parameters of the request, each with the parameter of the output "attention" that it stands for.
+constexpr std::pair<const char*, const char*> kAttentionParameters[] = {
+    {"attention_kind", "kind"}, {"attention_layer", "layer"}, {"attention_head", "head"}};
 
 absl::Status SetPriority(const ModelInferRequest& from, v1::ClassifyRequest& request) {
   ASSIGN_OR_RETURN(const std::optional<int64_t> said, WholeNumber(from.parameters(), "priority"));
@@ -71,11 +74,29 @@ std::optional<v1::AttentionKind> KindOf(const std::string& name) {
   return kind;
 }
 
-absl::StatusOr<v1::AttentionRequest> AttentionOf(const OutputTensor& output) {
+// Returns the kind of attention for requests that name none: the model's first on the token grid, as for
+// `vitrine classify`.
+std::optional<v1::AttentionKind> DefaultKind(const AttentionAbility* ability) {
+  if (ability == nullptr) return std::nullopt;
+  for (const AttentionAbility::Offer& offer : ability->offers) {
+    if (IsSpatial(offer.kind) && offer.kind != v1::QUERY_ROW) return offer.kind;
+  }
+  return std::nullopt;
+}
+
+// Reads the output's parameters; those that it lacks are read from the request's, because tritonclient cannot set an
+// output's own.
+absl::StatusOr<v1::AttentionRequest> AttentionOf(const OutputTensor& output, const InferParameters& request,
+                                                 const AttentionAbility* ability) {
   RETURN_IF_ERROR(CheckNames(output.parameters(), "output \"attention\"", {"kind", "layer", "head"}));
+  InferParameters parameters = output.parameters();
+  for (const auto& [of_request, of_output] : kAttentionParameters) {
+    const auto found = request.find(of_request);
+    if (found != request.end()) parameters.insert({of_output, found->second});
+  }
   v1::AttentionRequest wish;
-  ASSIGN_OR_RETURN(const std::optional<std::string> name, Text(output.parameters(), "kind"));
-  const std::optional<v1::AttentionKind> kind = name.has_value() ? KindOf(*name) : std::nullopt;
+  ASSIGN_OR_RETURN(const std::optional<std::string> name, Text(parameters, "kind"));
+  const std::optional<v1::AttentionKind> kind = name.has_value() ? KindOf(*name) : DefaultKind(ability);
   if (!kind.has_value()) {
     return absl::InvalidArgumentError(
         absl::StrCat("output \"attention\" needs the parameter kind: ", absl::StrJoin(AttentionKindNames(), ", "),
@@ -85,7 +106,7 @@ absl::StatusOr<v1::AttentionRequest> AttentionOf(const OutputTensor& output) {
   wish.set_encoding(v1::FLOAT32);
   for (const auto& [parameter, field] :
        {std::pair("layer", wish.mutable_layers()), std::pair("head", wish.mutable_heads())}) {
-    ASSIGN_OR_RETURN(const std::optional<int64_t> number, WholeNumber(output.parameters(), parameter));
+    ASSIGN_OR_RETURN(const std::optional<int64_t> number, WholeNumber(parameters, parameter));
     if (!number.has_value()) continue;
     if (*number < INT32_MIN || *number > INT32_MAX) {
       return absl::InvalidArgumentError(
@@ -119,14 +140,14 @@ absl::StatusOr<v1::FeatureRequest> FeatureOf(const OutputTensor& output, const F
 }
 
 // Adds one output to the plan and its options to `base`. Raises top_k to the number that the output needs.
-absl::Status AddOutput(const OutputTensor& output, const PlannedModel& model, int& top_k, v1::ClassifyRequest& base,
-                       InferPlan& plan) {
+absl::Status AddOutput(const ModelInferRequest& request, const OutputTensor& output, const PlannedModel& model,
+                       int& top_k, v1::ClassifyRequest& base, InferPlan& plan) {
   if (std::any_of(plan.outputs.begin(), plan.outputs.end(),
                   [&](const auto& each) { return each.name == output.name(); })) {
     return absl::InvalidArgumentError(absl::StrCat("output \"", Shown(output.name()), "\" is requested twice"));
   }
   if (output.name() == kAttention) {
-    ASSIGN_OR_RETURN(*base.add_attention(), AttentionOf(output));
+    ASSIGN_OR_RETURN(*base.add_attention(), AttentionOf(output, request.parameters(), model.attention));
     base.set_max_attention_bytes(kMostAttentionBytes);
     plan.outputs.push_back({.name = kAttention});
     return absl::OkStatus();
@@ -168,7 +189,13 @@ absl::Status AddOutputs(ModelInferRequest& request, const PlannedModel& model, v
   }
   int top_k = 0;
   for (const OutputTensor& output : request.outputs()) {
-    RETURN_IF_ERROR(AddOutput(output, model, top_k, base, plan));
+    RETURN_IF_ERROR(AddOutput(request, output, model, top_k, base, plan));
+  }
+  for (const auto& [of_request, of_output] : kAttentionParameters) {
+    if (base.attention().empty() && request.parameters().contains(of_request)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("parameter \"", of_request, "\" needs the output \"attention\", which is not requested"));
+    }
   }
   if (top_k > 0) {
     base.set_top_k(top_k);
@@ -186,9 +213,10 @@ bool AsksForFinalMark(const ModelInferRequest& request) {
 }
 
 absl::StatusOr<v1::ClassifyRequest> EnvelopeOf(const ModelInferRequest& request) {
-  RETURN_IF_ERROR(CheckNames(request.parameters(), "the request",
-                             {"priority", "timeout", "sequence_id", "sequence_start", "sequence_end",
-                              "binary_data_output", kEmptyFinalResponse}));
+  RETURN_IF_ERROR(
+      CheckNames(request.parameters(), "the request",
+                 {"priority", "timeout", "sequence_id", "sequence_start", "sequence_end", "binary_data_output",
+                  "attention_kind", "attention_layer", "attention_head", kEmptyFinalResponse}));
   RETURN_IF_ERROR(CheckSequence(request));
   RETURN_IF_ERROR(Truth(request.parameters(), kEmptyFinalResponse).status());
   ASSIGN_OR_RETURN(v1::ClassifyRequest envelope, AddressOf(request.model_name(), request.model_version()));

@@ -206,6 +206,34 @@ TEST(InferPlan, AttentionIsAnOutput) {
   }
 }
 
+TEST(InferPlan, AttentionNeedsNoParameterOfTheOutput) {
+  ModelInferRequest request = Request("BYTES", {1}, Element("one"));
+  SetOutput(request, kAttention, 0);
+  const AttentionAbility ability = {
+      .offers = {{.kind = v1::WEIGHTS}, {.kind = v1::QUERY_ROW}, {.kind = v1::ROLLOUT}, {.kind = v1::CLASS_ATTENTION}}};
+  const PlannedModel model = {.classes = 10, .attention = &ability};
+  const auto planned = [&] {
+    const auto plan = PlanInfer(*testing::Received(request), model);
+    EXPECT_TRUE(plan.ok()) << plan.status();
+    return plan.ok() ? plan->parts[0].message.attention(0) : v1::AttentionRequest();
+  };
+  EXPECT_EQ(planned().kind(), v1::ROLLOUT) << "as vitrine classify chooses";
+  auto& parameters = *request.mutable_parameters();
+  parameters["attention_kind"].set_string_param("weights");
+  parameters["attention_layer"].set_int64_param(-1);
+  parameters["attention_head"].set_int64_param(2);
+  EXPECT_EQ(planned().kind(), v1::WEIGHTS);
+  EXPECT_THAT(planned().layers(), ElementsAre(-1));
+  EXPECT_THAT(planned().heads(), ElementsAre(2));
+  (*request.mutable_outputs(0)->mutable_parameters())["layer"].set_int64_param(0);
+  EXPECT_THAT(planned().layers(), ElementsAre(0)) << "the output's own counts";
+  parameters["attention_kind"].set_string_param("spell");
+  EXPECT_THAT(Refusal(request), HasSubstr("it is \"spell\""));
+  request.mutable_outputs(0)->Clear();
+  request.mutable_outputs(0)->set_name(kLogits);
+  EXPECT_THAT(Refusal(request), HasSubstr("needs the output \"attention\""));
+}
+
 TEST(InferPlan, KindsOfAttentionAreCalledAsTheDocsCallThem) {
   ModelInferRequest request = Request("BYTES", {1}, Element("one"));
   SetOutput(request, kAttention, 0);
