@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/wire/oip/http_body.h"
 
+#include <algorithm>
 #include <cfloat>
 #include <cmath>
 #include <cstdint>
@@ -9,8 +10,10 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "common/status_macros.h"
 #include "common/utf8.h"
 #include "server/wire/http/json_document.h"
@@ -28,7 +31,7 @@ using OutputTensor = inference::ModelInferRequest::InferRequestedOutputTensor;
 
 constexpr size_t kMaxTensors = 16;     // maximum number of inputs and of outputs
 constexpr size_t kMaxParameters = 32;  // limit per object
-constexpr size_t kMaxDimensions = 8;   // maximum dimensions of a shape and nesting of data
+constexpr size_t kMaxDimensions = 8;   // maximum dimensions of a shape
 
 absl::Status RefuseBody(const std::string& what) {
   return absl::InvalidArgumentError(what);
@@ -110,12 +113,32 @@ absl::Status AddValue(const json& value, InputTensor& input) {
   return absl::OkStatus();
 }
 
+// Returns true if `value` is nested in arrays of the lengths of the shape from `dimension` on.
+bool IsNestedLike(const json& value, const InputTensor& input, int dimension) {
+  if (dimension == input.shape_size()) return !value.is_array();
+  return value.is_array() && static_cast<int64_t>(value.size()) == input.shape(dimension) &&
+         std::all_of(value.begin(), value.end(),
+                     [&](const json& each) { return IsNestedLike(each, input, dimension + 1); });
+}
+
+// Checks that nested data has the form that the shape says; flat data may have any.
+absl::Status CheckNesting(const json& data, const InputTensor& input) {
+  const bool is_flat = std::none_of(data.begin(), data.end(), [](const json& each) { return each.is_array(); });
+  if (is_flat || IsNestedLike(data, input, 0)) return absl::OkStatus();
+  std::vector<size_t> lengths;  // of the first array of each level
+  for (const json* level = &data; level->is_array(); level = &level->front()) {
+    lengths.push_back(level->size());
+    if (level->empty()) break;
+  }
+  const std::string nested = absl::StrJoin(lengths, ", "), shape = absl::StrJoin(input.shape(), ", ");
+  return RefuseBody(absl::StrCat("\"data\" is nested ", nested == shape ? "unevenly, at first as [" : "as [", nested,
+                                 "], but \"shape\" is [", shape, "]; nest it like the shape, or send it flat"));
+}
+
 // Reads data, flat or nested, in row-major order.
-absl::Status AddValues(const json& data, size_t depth, InputTensor& input) {
+absl::Status AddValues(const json& data, InputTensor& input) {
   if (!data.is_array()) return AddValue(data, input);
-  if (depth == kMaxDimensions)
-    return RefuseBody(absl::StrCat("\"data\" is nested deeper than ", kMaxDimensions, " arrays"));
-  for (const json& each : data) RETURN_IF_ERROR(AddValues(each, depth + 1, input));
+  for (const json& each : data) RETURN_IF_ERROR(AddValues(each, input));
   return absl::OkStatus();
 }
 
@@ -151,7 +174,8 @@ absl::Status ReadInput(const json& object, std::string_view& binary, ReceivedInf
   if (size.has_value()) return TakeBinary(*size, binary, request);
   input.mutable_contents();
   if (input.datatype() != "BYTES" && input.datatype() != "UINT8" && input.datatype() != "FP32") return absl::OkStatus();
-  return AddValues(*data, 0, input);
+  RETURN_IF_ERROR(CheckNesting(*data, input));
+  return AddValues(*data, input);
 }
 
 absl::Status ReadOutput(const json& object, HttpInferRequest& request) {
