@@ -6,7 +6,7 @@ namespace {
 
 using nlohmann::json;
 
-// The library's DOM builder with a depth limit.
+// The library's DOM builder with a depth limit, which notes where the text is wrong.
 class Builder : public nlohmann::detail::json_sax_dom_parser<json> {
  public:
   explicit Builder(json& root) : json_sax_dom_parser(root, /*allow_exceptions_=*/false) {}
@@ -23,9 +23,16 @@ class Builder : public nlohmann::detail::json_sax_dom_parser<json> {
     --depth_;
     return json_sax_dom_parser::end_array();
   }
+  template <typename Exception>
+  bool parse_error(size_t position, const std::string& /*token*/, const Exception& /*error*/) {
+    wrong_byte_ = position;
+    return false;
+  }
+  size_t wrong_byte() const { return wrong_byte_; }
 
  private:
   size_t depth_ = 0;
+  size_t wrong_byte_ = 0;
 };
 
 }  // namespace
@@ -33,7 +40,9 @@ class Builder : public nlohmann::detail::json_sax_dom_parser<json> {
 bool JsonDocument::Parse(std::string_view text) {
   root = nullptr;
   Builder builder(root);
-  return json::sax_parse(text.begin(), text.end(), &builder);
+  const bool parsed = json::sax_parse(text.begin(), text.end(), &builder);
+  wrong_byte_ = builder.wrong_byte();
+  return parsed;
 }
 
 std::string JsonDocument::TextOf(const json& value) {

@@ -16,11 +16,16 @@ class JsonDocument {
   // deeper than kMaxDepth. Of several members with the same name, the last one counts.
   static constexpr size_t kMaxDepth = 64;
   bool Parse(std::string_view text);
+  // Returns the number of the byte, from 1, at which Parse stopped, after it returned false.
+  size_t wrong_byte() const { return wrong_byte_; }
   // Returns the document on one line. Invalid UTF-8 is replaced.
   std::string Text() const { return TextOf(root); }
   static std::string TextOf(const nlohmann::json& value);
 
   nlohmann::json root;
+
+ private:
+  size_t wrong_byte_ = 0;
 };
 
 // Return an empty array and an empty object.

@@ -74,7 +74,14 @@ absl::Status ParseJsonBody(std::string_view text, const char* what, JsonDocument
     return absl::InvalidArgumentError(absl::StrCat("the JSON is nested deeper than ", kMaxDepth, " levels"));
   }
   if (document.Parse(text)) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(what, " is not JSON"));
+  const size_t at = std::max<size_t>(document.wrong_byte(), 1);
+  // Python's json.dumps writes these words, which other parsers refuse.
+  for (const char* word : {"NaN", "Infinity"}) {
+    if (at > text.size() || !text.substr(at - 1).starts_with(word)) continue;
+    return absl::InvalidArgumentError(absl::StrCat(what, " is not JSON: byte ", at, " begins ", word,
+                                                   ", which JSON does not have; send such values as binary data"));
+  }
+  return absl::InvalidArgumentError(absl::StrCat(what, " is not JSON, from byte ", at, " on"));
 }
 
 absl::StatusOr<const nlohmann::json*> Member(const nlohmann::json& object, const char* name,

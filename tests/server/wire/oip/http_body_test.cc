@@ -58,6 +58,11 @@ TEST(HttpBody, WhatIsNoJsonIsNamed) {
   };
   EXPECT_THAT(message("--boundary\r\nContent-Disposition: form-data; name=\"f\"\r\n\r\n[[[[[[[[[[[[[[[[[[[["),
               HasSubstr("is a form"));
+  EXPECT_EQ(message(R"({"inputs":[0.5,NaN]})"),
+            "the body is not JSON: byte 16 begins NaN, which JSON does not have; send such values as binary data");
+  EXPECT_THAT(message(R"({"inputs":[-Infinity]})"), HasSubstr("byte 13 begins Infinity"));
+  EXPECT_EQ(message(R"({"id":'7'})"), "the body is not JSON, from byte 7 on");
+  EXPECT_EQ(message(R"({"id":"NaN")"), "the body is not JSON, from byte 12 on") << "it ends there";
   EXPECT_THAT(message("\xFF\xD8\xFF\xE0 [[[[[[[[[[[[[[[[[[[[["), HasSubstr("is an image"));
   EXPECT_THAT(message(R"({"inputs":[{"name":"image","datatype":"UINT8","shape":[1,2,2,3],)"
                       R"("parameters":{"shared_memory_region":"r","shared_memory_byte_size":12}}]})"),
