@@ -6,19 +6,26 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/cord.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/drawing/answer_json.h"
+#include "common/http/body.h"
+#include "common/imaging/file_type.h"
 #include "common/status_macros.h"
 #include "common/utf8.h"
+#include "server/wire/http/curl_line.h"
 #include "server/wire/http/json_document.h"
 #include "server/wire/http/refusal.h"
+#include "server/wire/oip/base64.h"
 #include "server/wire/oip/infer_answer.h"
 #include "server/wire/oip/infer_plan.h"
 #include "server/wire/oip/json_body.h"
 #include "server/wire/oip/split_input.h"
+#include "server/wire/oip/tensor_view.h"
 #include "server/wire/rpc/grpc_status.h"
 
 namespace vitrine {
@@ -27,7 +34,9 @@ namespace {
 using nlohmann::json;
 using OutputTensor = inference::ModelInferRequest::InferRequestedOutputTensor;
 
-constexpr const char* kMembers[] = {"model", "input", "encoding_format", "user", "version", "feature", "normalize"};
+constexpr char kInput[] = "input";
+constexpr char kMemberUrl[] = "vitrine/embeddings-member";  // payload: the member that an error is about
+constexpr const char* kMembers[] = {"model", kInput, "encoding_format", "user", "version", "feature", "normalize"};
 
 absl::Status CheckMembers(const json& document) {
   for (const auto& [name, value] : document.items()) {
@@ -44,31 +53,51 @@ absl::Status CheckMembers(const json& document) {
   return absl::OkStatus();
 }
 
+// Returns an error about the member "input".
+absl::Status RefuseImages(std::string_view sentence) {
+  absl::Status status = absl::InvalidArgumentError({sentence.data(), sentence.size()});
+  status.SetPayload(kMemberUrl, absl::Cord(kInput));
+  return status;
+}
+
+// Returns true if the text begins like base64 of a file of a known type. Damage further on is named when the whole text
+// is decoded.
+bool BeginsLikeFile(absl::string_view text) {
+  constexpr size_t kBegin = 64;  // characters of base64, a whole number of bytes
+  text = absl::StripLeadingAsciiWhitespace(text).substr(0, kBegin);
+  const absl::StatusOr<std::string> begin = ReadBase64({text.data(), text.size()});
+  return begin.ok() && (LooksLikeImage(*begin) || !FileTypeOf(*begin).empty());
+}
+
 absl::Status AddImage(const json& text, inference::ModelInferRequest& message) {
   if (!text.is_string()) {
-    return absl::InvalidArgumentError(
+    return RefuseImages(
         "\"input\" must be an image, or an array of them: strings of base64 or data URLs; tokens of text are not "
         "accepted");
   }
   const std::string& image = text.get_ref<const std::string&>();
   if (absl::StartsWithIgnoreCase(image, "http://") || absl::StartsWithIgnoreCase(image, "https://")) {
-    return absl::InvalidArgumentError(
+    return RefuseImages(
         "\"input\" has a URL, but the server fetches nothing; send the image itself, as base64 or a data URL");
+  }
+  if (!absl::StartsWithIgnoreCase(image, "data:") && !BeginsLikeFile(image)) {
+    return RefuseImages(
+        "\"input\" is no image: text is not accepted; this model embeds images: send base64 or a data URL");
   }
   message.mutable_inputs(0)->mutable_contents()->add_bytes_contents(image);
   return absl::OkStatus();
 }
 
 absl::Status AddImages(const json& document, inference::ModelInferRequest& message) {
-  const auto found = document.find("input");
-  if (found == document.end() || found->is_null()) return absl::InvalidArgumentError("the body lacks \"input\"");
+  const auto found = document.find(kInput);
+  if (found == document.end() || found->is_null()) return RefuseImages("the body lacks \"input\"");
   auto& input = *message.add_inputs();
   input.set_name(kInputName);
   input.set_datatype("BYTES");
   (*input.mutable_parameters())["content_type"].set_string_param("base64");
   const size_t images = found->is_array() ? found->size() : 1;
   if (images < 1 || images > kMaxBatch) {
-    return absl::InvalidArgumentError(absl::StrCat("\"input\" has ", images, " images; it must have 1 to ", kMaxBatch));
+    return RefuseImages(absl::StrCat("\"input\" has ", images, " images; it must have 1 to ", kMaxBatch));
   }
   input.add_shape(static_cast<int64_t>(images));
   if (!found->is_array()) return AddImage(*found, message);
@@ -79,7 +108,12 @@ absl::Status AddImages(const json& document, inference::ModelInferRequest& messa
 absl::Status SetAddress(const json& document, inference::ModelInferRequest& message) {
   ASSIGN_OR_RETURN(const json* model, Member(document, "model", &json::is_string, "a string"));
   if (model == nullptr) return absl::InvalidArgumentError("the body lacks \"model\"");
-  message.set_model_name(model->get<std::string>());
+  ASSIGN_OR_RETURN(const ModelName named, ReadModelName(model->get<std::string>()));
+  if (named.view.has_value()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "\"model\" is a tensor view, which takes no image files; give the model itself, \"", Shown(named.model), "\""));
+  }
+  message.set_model_name(named.model);
   const auto version = document.find("version");
   if (version == document.end() || version->is_null()) return absl::OkStatus();
   if (version->is_number_unsigned()) {
@@ -156,12 +190,20 @@ std::string WriteEmbeddings(const inference::ModelInferResponse& response, bool 
   return text;
 }
 
+absl::Status TooLargeEmbeddings(const absl::Status& too_large) {
+  absl::Status status =
+      TooLargeError(absl::StrCat(std::string(too_large.message()), " (--max-message-bytes); send fewer images"));
+  status.SetPayload(kMemberUrl, absl::Cord(kInput));
+  return status;
+}
+
 std::string OpenAiErrorBody(const absl::Status& status) {
   constexpr int kServerErrors = 500;
   const bool is_of_request = HttpCode(status) < kServerErrors || absl::IsUnimplemented(status);
   return absl::StrCat("{\"error\":{\"message\":", JsonDocument::TextOf(ToGrpcStatus(status).message), ",\"type\":\"",
-                      is_of_request ? "invalid_request_error" : "server_error", "\",\"param\":null,\"code\":\"",
-                      absl::StatusCodeToString(status.code()), "\"}}\n");
+                      is_of_request ? "invalid_request_error" : "server_error", "\",\"param\":",
+                      status.GetPayload(kMemberUrl).has_value() ? absl::StrCat("\"", kInput, "\"") : "null",
+                      ",\"code\":\"", absl::StatusCodeToString(status.code()), "\"}}\n");
 }
 
 }  // namespace vitrine

@@ -34,7 +34,11 @@ absl::StatusOr<EmbeddingsRequest> ReadEmbeddings(std::string_view body);
 // images. `response` must answer a request of ReadEmbeddings.
 std::string WriteEmbeddings(const inference::ModelInferResponse& response, bool wants_base64);
 
-// Returns {"error": {"message", "type", "param", "code"}}, the error form of OpenAI's clients.
+// Returns the error for a body above the size limit, from the transport's.
+absl::Status TooLargeEmbeddings(const absl::Status& too_large);
+
+// Returns {"error": {"message", "type", "param", "code"}}, the error form of OpenAI's clients. `param` is "input" for
+// errors of ReadEmbeddings and TooLargeEmbeddings about it.
 std::string OpenAiErrorBody(const absl::Status& status);
 
 }  // namespace vitrine

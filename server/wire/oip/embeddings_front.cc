@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "common/http/body.h"
 #include "common/status_macros.h"
 #include "server/observe/request_id.h"
 #include "server/wire/http/authorize.h"
@@ -35,6 +36,7 @@ HttpHandling EmbeddingsFront::Begin(const std::shared_ptr<HttpRequest>& request)
 }
 
 absl::StatusOr<EmbeddingsRequest> EmbeddingsFront::ReadBody(const Asked& asked, absl::StatusOr<std::string> body) {
+  if (IsTooLarge(body.status())) return TooLargeEmbeddings(body.status());
   RETURN_IF_ERROR(body.status());
   BudgetShare parsed;
   ASSIGN_OR_RETURN(parsed, ReserveJson(parsed_, body->size()));

@@ -65,8 +65,8 @@ class OpenAi(unittest.TestCase):
     def test_refusals(self):
         for sentence, arguments in (("tokens of text are not accepted", {"input": [1, 2, 3]}),
                                     ("fetches nothing", {"input": "https://example.com/cat.jpg"}),
-                                    ("not base64", {"input": "What is in this picture?"}),
-                                    ("JPEG", {"input": "aGVsbG8="}),
+                                    ("text is not accepted", {"input": "What is in this picture?"}),
+                                    ("text is not accepted", {"input": "aGVsbG8="}),
                                     ("dimensions", {"input": text_of(SURE[0]), "dimensions": 8}),
                                     ("1 to 64", {"input": [text_of(SURE[0])] * 65}),
                                     ("class and mean", {"input": text_of(SURE[0]), "extra_body": {"feature": "patches"}})):

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "common/http/body.h"
 #include "server/wire/oip/infer_answer.h"
 #include "server/wire/oip/infer_plan.h"
 
@@ -26,7 +27,7 @@ std::string EmbeddingsRefusal(const std::string& body) {
 }
 
 TEST(EmbeddingsBody, IsAnInferenceRequest) {
-  const auto read = ReadEmbeddings(R"({"model":"m","input":["b25l","data:image/png;base64,b3RoZXI="],"user":"a",
+  const auto read = ReadEmbeddings(R"({"model":"m","input":["/9j/b25l","data:image/png;base64,/9j/b3RoZXI="],"user":"a",
                                        "encoding_format":"base64","version":"canary","feature":"mean","normalize":false})");
   ASSERT_TRUE(read.ok()) << read.status();
   const inference::ModelInferRequest& message = read->infer.message;
@@ -36,8 +37,8 @@ TEST(EmbeddingsBody, IsAnInferenceRequest) {
   EXPECT_THAT(message.inputs(0).shape(), ElementsAre(2));
   const auto plan = PlanInfer(read->infer, {.features = {.kinds = {v1::CLASS_TOKEN, v1::MEAN_TOKEN}, .width = 4}});
   ASSERT_TRUE(plan.ok()) << plan.status();
-  EXPECT_EQ(plan->parts[0].input, "one");
-  EXPECT_EQ(plan->parts[1].input, "other");
+  EXPECT_EQ(plan->parts[0].input, "\xFF\xD8\xFFone");
+  EXPECT_EQ(plan->parts[1].input, "\xFF\xD8\xFFother");
   const v1::ClassifyRequest& part = plan->parts[1].message;
   EXPECT_EQ(part.version_label(), "canary");
   EXPECT_TRUE(part.omit_predictions());
@@ -48,8 +49,8 @@ TEST(EmbeddingsBody, IsAnInferenceRequest) {
 }
 
 TEST(EmbeddingsBody, OneImageWithoutAnythingElse) {
-  for (const char* body : {R"({"model":"m","input":"b25l"})",
-                           R"({"model":"m","input":"b25l","encoding_format":null,"dimensions":null,"user":null,)"
+  for (const char* body : {R"({"model":"m","input":"/9j/b25l"})",
+                           R"({"model":"m","input":"/9j/b25l","encoding_format":null,"dimensions":null,"user":null,)"
                            R"("version":null,"feature":null,"normalize":null,"other":null})"}) {
     const auto read = ReadEmbeddings(body);
     ASSERT_TRUE(read.ok()) << read.status();
@@ -59,35 +60,53 @@ TEST(EmbeddingsBody, OneImageWithoutAnythingElse) {
     EXPECT_EQ(plan->parts[0].message.features(0).kind(), v1::MEAN_TOKEN) << "the first vector";
     EXPECT_TRUE(plan->parts[0].message.features(0).normalize());
   }
-  EXPECT_EQ(ReadEmbeddings(R"({"model":"m","input":"b25l","version":7})")->infer.message.model_version(), "7");
+  EXPECT_EQ(ReadEmbeddings(R"({"model":"m","input":"/9j/b25l","version":7})")->infer.message.model_version(), "7");
 }
 
 TEST(EmbeddingsBody, WhatIsWrongIsNamed) {
   EXPECT_THAT(EmbeddingsRefusal("[]"), HasSubstr("must be a JSON object"));
   EXPECT_THAT(EmbeddingsRefusal("{"), HasSubstr("is not JSON"));
-  EXPECT_THAT(EmbeddingsRefusal(R"({"input":"b25l"})"), HasSubstr("lacks \"model\""));
-  EXPECT_THAT(EmbeddingsRefusal(R"({"model":1,"input":"b25l"})"), HasSubstr("\"model\" must be a string"));
+  EXPECT_THAT(EmbeddingsRefusal(R"({"input":"/9j/b25l"})"), HasSubstr("lacks \"model\""));
+  EXPECT_THAT(EmbeddingsRefusal(R"({"model":1,"input":"/9j/b25l"})"), HasSubstr("\"model\" must be a string"));
   EXPECT_THAT(EmbeddingsRefusal(R"({"model":"m"})"), HasSubstr("lacks \"input\""));
   EXPECT_THAT(EmbeddingsRefusal(R"({"model":"m","input":null})"), HasSubstr("lacks \"input\""));
   EXPECT_THAT(EmbeddingsRefusal(R"({"model":"m","input":[]})"), HasSubstr("0 images; it must have 1 to 64"));
   EXPECT_THAT(EmbeddingsRefusal(R"({"model":"m","input":[1,2]})"), HasSubstr("tokens of text are not accepted"));
   EXPECT_THAT(EmbeddingsRefusal(R"({"model":"m","input":[[1,2]]})"), HasSubstr("tokens of text are not accepted"));
-  EXPECT_THAT(EmbeddingsRefusal(R"({"model":"m","input":{"image":"b25l"}})"),
+  EXPECT_THAT(EmbeddingsRefusal(R"({"model":"m","input":{"image":"/9j/b25l"}})"),
               HasSubstr("strings of base64 or data URLs"));
   EXPECT_THAT(EmbeddingsRefusal(R"({"model":"m","input":"https://example.com/a.png"})"),
               HasSubstr("the server fetches nothing"));
-  EXPECT_THAT(EmbeddingsRefusal(R"({"model":"m","input":"b25l","kind":"mean"})"), HasSubstr("is now \"feature\""));
-  EXPECT_THAT(EmbeddingsRefusal(R"({"model":"m","input":"b25l","dimensions":256})"),
+  EXPECT_THAT(EmbeddingsRefusal(R"({"model":"m","input":"/9j/b25l","kind":"mean"})"), HasSubstr("is now \"feature\""));
+  EXPECT_THAT(EmbeddingsRefusal(R"({"model":"m","input":"/9j/b25l","dimensions":256})"),
               HasSubstr("\"dimensions\" is not supported"));
-  EXPECT_THAT(EmbeddingsRefusal(R"({"model":"m","input":"b25l","encoding_format":"int8"})"),
+  EXPECT_THAT(EmbeddingsRefusal(R"({"model":"m","input":"/9j/b25l","encoding_format":"int8"})"),
               HasSubstr("\"float\" or \"base64\""));
-  EXPECT_THAT(EmbeddingsRefusal(R"({"model":"m","input":"b25l","version":-1})"), HasSubstr("\"version\" must be"));
-  EXPECT_THAT(EmbeddingsRefusal(R"({"model":"m","input":"b25l","normalize":1})"),
+  EXPECT_THAT(EmbeddingsRefusal(R"({"model":"m","input":"/9j/b25l","version":-1})"), HasSubstr("\"version\" must be"));
+  EXPECT_THAT(EmbeddingsRefusal(R"({"model":"m","input":"/9j/b25l","normalize":1})"),
               HasSubstr("\"normalize\" must be true or false"));
-  EXPECT_THAT(EmbeddingsRefusal(R"({"model":"m","input":"b25l","top_k":1})"),
+  EXPECT_THAT(EmbeddingsRefusal(R"({"model":"m","input":"/9j/b25l","top_k":1})"),
               HasSubstr("\"top_k\" is unknown; valid members are model,"));
-  json many = {{"model", "m"}, {"input", std::vector<std::string>(65, "b25l")}};
+  json many = {{"model", "m"}, {"input", std::vector<std::string>(65, "/9j/b25l")}};
   EXPECT_THAT(EmbeddingsRefusal(many.dump()), HasSubstr("65 images; it must have 1 to 64"));
+}
+
+TEST(EmbeddingsBody, TextIsNoImage) {
+  for (const char* text : {"a cat", "hello", "test", "file:///x.png", "aGVsbG8=", ""}) {
+    const auto read = ReadEmbeddings(json({{"model", "m"}, {"input", {"/9j/b25l", text}}}).dump());
+    EXPECT_EQ(read.status().message(),
+              "\"input\" is no image: text is not accepted; this model embeds images: send base64 or a data URL")
+        << text;
+    EXPECT_EQ(json::parse(OpenAiErrorBody(read.status()))["error"]["param"], "input");
+  }
+  for (const char* other : {"R0lGODlhAQABAAAAACw=", " \n/9j/b25l", "data:image/png;base64,AAAA"}) {
+    EXPECT_TRUE(ReadEmbeddings(json({{"model", "m"}, {"input", other}}).dump()).ok()) << "named by its type: " << other;
+  }
+}
+
+TEST(EmbeddingsBody, ATensorViewTakesNoFiles) {
+  EXPECT_EQ(EmbeddingsRefusal(R"({"model":"m:tensor","input":"/9j/b25l"})"),
+            "\"model\" is a tensor view, which takes no image files; give the model itself, \"m\"");
 }
 
 inference::ModelInferResponse TwoVectors() {
@@ -121,6 +140,10 @@ TEST(EmbeddingsBody, RefusalsAreReadByOpenAisClients) {
   EXPECT_EQ(refusal["error"]["code"], "INVALID_ARGUMENT");
   EXPECT_TRUE(refusal["error"]["param"].is_null());
   EXPECT_EQ(json::parse(OpenAiErrorBody(absl::UnavailableError("away")))["error"]["type"], "server_error");
+  const absl::Status large = TooLargeEmbeddings(TooLargeError("the body has 9 bytes; at most 8 are read"));
+  EXPECT_TRUE(IsTooLarge(large)) << "413";
+  EXPECT_THAT(OpenAiErrorBody(large),
+              HasSubstr("send fewer images\",\"type\":\"invalid_request_error\",\"param\":\"input\""));
 }
 
 }  // namespace
