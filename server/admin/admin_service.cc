@@ -229,6 +229,9 @@ absl::StatusOr<v1::ServingChange> AdminService::SetTraffic(const v1::SetTrafficR
     named.push_back({model, share.version()});
   }
   const ModelPlan plan = settings_.Plan(model);
+  v1::ModelServing divided = plan.serving;
+  *divided.mutable_traffic() = request.shares();
+  RETURN_IF_ERROR(CheckStableShare(divided));
   const int64_t serving = registry_.Traffic(model).stable;
   int64_t pinned = 0;
   if (!named.empty() && LabelledVersion(plan.serving, kStableLabel) == 0) {

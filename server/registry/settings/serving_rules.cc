@@ -27,6 +27,10 @@ absl::Status RefuseRule(const std::string& sentence) {
   return absl::InvalidArgumentError(sentence);
 }
 
+absl::Status OfModel(const v1::ModelServing& serving, const absl::Status& status) {
+  return RefuseRule(absl::StrCat("model \"", serving.model(), "\": ", std::string(status.message())));
+}
+
 absl::Status CheckVersion(const std::string& what, int64_t version) {
   if (version >= 1) return absl::OkStatus();
   return RefuseRule(absl::StrCat(what, " is ", version, "; versions are 1 or more"));
@@ -206,11 +210,22 @@ absl::Status ValidatePolicy(const v1::VersionPolicy& policy) {
   }
 }
 
+absl::Status CheckStableShare(const v1::ModelServing& serving) {
+  const int64_t stable = LabelledVersion(serving, kStableLabel);
+  const double own = PercentOf(serving, stable);
+  double left = 100;
+  for (const v1::TrafficShare& share : serving.traffic()) {
+    if (share.version() != stable) left -= share.percent();
+  }
+  if (own == 0 || std::abs(own - left) <= kRounding) return absl::OkStatus();
+  return RefuseRule(absl::StrCat("traffic: version ", stable, " is stable, which gets what the other shares leave, ",
+                                 left, " %; give the share to another version"));
+}
+
 absl::Status ValidateServing(const v1::ModelServing& serving) {
   RETURN_IF_ERROR(ValidateModelName(serving.model()));
   const absl::Status status = ValidateParts(serving);
-  if (status.ok()) return status;
-  return RefuseRule(absl::StrCat("model \"", serving.model(), "\": ", std::string(status.message())));
+  return status.ok() ? status : OfModel(serving, status);
 }
 
 absl::Status ValidateServing(const v1::ServingConfig& config) {
@@ -220,6 +235,7 @@ absl::Status ValidateServing(const v1::ServingConfig& config) {
     if (!seen.insert(serving.model()).second) {
       return RefuseRule(absl::StrCat("model \"", serving.model(), "\" has two rows; give it one"));
     }
+    if (const absl::Status status = CheckStableShare(serving); !status.ok()) return OfModel(serving, status);
   }
   if (!config.has_default_policy()) return absl::OkStatus();
   const absl::Status status = ValidatePolicy(config.default_policy());

@@ -22,6 +22,9 @@ inline constexpr int kMostLatest = 100;
 absl::Status ValidateServing(const v1::ServingConfig& config);
 absl::Status ValidateServing(const v1::ModelServing& serving);
 absl::Status ValidatePolicy(const v1::VersionPolicy& policy);
+// Rejects a traffic share of the version labelled `stable` that is not what the other shares leave over: it gets that
+// in any case.
+absl::Status CheckStableShare(const v1::ModelServing& serving);
 absl::Status ValidateLabel(std::string_view label);  // 1 to 32 of a-z 0-9 _ -, not only digits
 
 // Returns the file's row after an operator's change. Versions that the operator excluded lose label and share.

@@ -58,6 +58,10 @@ TEST_F(AdminServiceTest, TrafficGoesToACanaryAndBack) {
   ASSERT_TRUE(both.ok()) << both.status();
   EXPECT_THAT(both->notes(), ElementsAre(HasSubstr("version 3: the canary guard watches it")))
       << "nobody watches the stable version";
+  const auto dropped = Traffic("model: 'm' shares { version: 2 percent: 5 }");
+  EXPECT_EQ(dropped.status().ToString(),
+            "INVALID_ARGUMENT: traffic: version 2 is stable, which gets what the other shares leave, 100 %; give the "
+            "share to another version");
 
   // The canary loses its share and does not become the serving version.
   ASSERT_TRUE(Traffic("model: 'm'").ok());

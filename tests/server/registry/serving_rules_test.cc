@@ -111,6 +111,21 @@ TEST(ServingRules, TheEndsOfEveryRangeAreTaken) {
   EXPECT_THAT(Fault("canary_guard { max_error_rate: -0.1 }"), HasSubstr("must be 0 to 1"));
 }
 
+TEST(ServingRules, AShareOfTheStableVersionIsWhatTheOthersLeave) {
+  const auto fault = [](const std::string& shares) {
+    return ValidateServing(
+               FromText<v1::ServingConfig>("models { model: 'm' labels { label: 'stable' version: 3 } " + shares + "}"))
+        .ToString();
+  };
+  EXPECT_EQ(
+      fault("traffic { version: 3 percent: 5 }"),
+      "INVALID_ARGUMENT: model \"m\": traffic: version 3 is stable, which gets what the other shares leave, 100 %; "
+      "give the share to another version");
+  EXPECT_THAT(fault("traffic { version: 4 percent: 5 } traffic { version: 3 percent: 20 }"), HasSubstr("leave, 95 %"));
+  EXPECT_EQ(fault("traffic { version: 4 percent: 5 } traffic { version: 3 percent: 95 }"), "OK");
+  EXPECT_EQ(fault("traffic { version: 4 percent: 5 }"), "OK");
+}
+
 TEST(ServingRules, Labels) {
   for (const char* good : {"stable", "canary", "a", "x_1-", "eu-west-2", "v2"}) EXPECT_TRUE(ValidateLabel(good).ok());
   for (const std::string& bad : {std::string(), std::string("Stable"), std::string("a b"), std::string("3"),
