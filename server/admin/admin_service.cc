@@ -24,6 +24,11 @@ namespace {
 // An operator may be restricted to one model, so errors name no other model.
 const ModelPatterns kNoOthers({});
 
+// Returns the command that loads a version, with its RPC.
+std::string LoadOf(const VersionId& id) {
+  return absl::StrCat("vitrine admin load ", id.model, "@", id.version, " (LoadModel)");
+}
+
 }  // namespace
 
 std::string AdminService::Text(const VersionId& id) {
@@ -84,13 +89,13 @@ absl::Status AdminService::CheckKnown(const std::string& model) const {
 
 absl::Status AdminService::CheckReady(const VersionId& id) const {
   if (IsPutAway(settings_.Plan(id.model).changed, id.version)) {
-    return absl::FailedPreconditionError(absl::StrCat(Text(id), " was put away; bring it back with LoadModel first"));
+    return absl::FailedPreconditionError(absl::StrCat(Text(id), " was put away; bring it back first: ", LoadOf(id)));
   }
   ASSIGN_OR_RETURN(const VersionStatus status, registry_.Get(id.model, id.version, &kNoOthers));
   if (status.state == v1::READY) return absl::OkStatus();
   return absl::FailedPreconditionError(
       absl::StrCat(Text(id), " is ", v1::ModelState_Name(status.state), status.reason.empty() ? "" : ": ",
-                   status.reason, status.state == v1::FAILED ? "" : "; load it with LoadModel first"));
+                   status.reason, status.state == v1::FAILED ? "" : absl::StrCat("; load it first: ", LoadOf(id))));
 }
 
 absl::Status AdminService::CheckClasses(const VersionId& id, std::optional<int64_t> other) const {
