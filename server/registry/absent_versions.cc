@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/registry/absent_versions.h"
 
+#include <algorithm>
+#include <cstddef>
+#include <iterator>
 #include <vector>
 
 #include "absl/strings/str_join.h"
@@ -19,9 +22,16 @@ std::set<int64_t> NamedVersions(const v1::ModelServing& serving) {
   return versions;
 }
 
+constexpr size_t kMost = 10;
+
+// Returns the newest versions of a model, to help find the one that is meant.
+std::string Held(const std::set<int64_t>& versions) {
+  const size_t shown = std::min(kMost, versions.size());
+  return absl::StrJoin(std::prev(versions.end(), static_cast<std::ptrdiff_t>(shown)), versions.end(), ", ");
+}
+
 // Returns the names of the models that have versions, to help find a misspelled name.
 std::string Held(const std::map<std::string, std::set<int64_t>>& present) {
-  constexpr size_t kMost = 10;
   std::vector<std::string> models;
   for (const auto& [model, versions] : present) {
     if (!versions.empty() && models.size() < kMost) models.push_back(model);
@@ -47,9 +57,10 @@ std::set<VersionId> LogAbsentVersions(const ServingSettings& settings,
   }
   for (const VersionId& id : absent) {
     if (logged.contains(id)) continue;
-    const std::string version = id.version == kWholeModel ? "" : std::to_string(id.version);
+    const bool is_whole = id.version == kWholeModel;
+    const std::string version = is_whole ? "" : std::to_string(id.version);
     Log(LogLevel::kWarning, "the serving settings name a model or version that the repository does not have",
-        {{"model", id.model}, {"version", version}, {"held", Held(present)}});
+        {{"model", id.model}, {"version", version}, {"held", is_whole ? Held(present) : Held(present.at(id.model))}});
   }
   return absent;
 }

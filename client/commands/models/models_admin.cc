@@ -55,6 +55,35 @@ std::string VersionText(const v1::ModelVersion& version) {
   return text + "\n";
 }
 
+// Returns why a configured version is not in force, for example "absent" or "failed"; "" if it is READY.
+std::string WhyNot(const v1::ModelServingStatus& serving, int64_t version) {
+  for (const v1::ModelVersion& known : serving.versions()) {
+    if (known.version() == version) return known.state() == v1::READY ? "" : ModelStateName(known.state());
+  }
+  return "absent";
+}
+
+// Returns lines for labels, shares and policy that name a version which is not READY.
+std::string NotInForce(const v1::ModelServingStatus& serving) {
+  std::string text;
+  const auto add = [&](absl::string_view name, int64_t version, const std::string& what, const std::string& instead) {
+    const std::string why = WhyNot(serving, version);
+    if (!why.empty()) text += Fact(name, absl::StrCat(what, ", not in force: it is ", why, instead));
+  };
+  for (const v1::VersionLabel& label : serving.serving().labels()) {
+    const bool stands_in = label.label() == "stable" && serving.stable_version() != 0;
+    add("label", label.version(), absl::StrCat(Printable(label.label()), " of version ", label.version()),
+        stands_in ? absl::StrCat("; version ", serving.stable_version(), " answers") : "");
+  }
+  for (const v1::TrafficShare& share : serving.serving().traffic()) {
+    add("traffic", share.version(), absl::StrCat(share.percent(), " % to version ", share.version()), "");
+  }
+  for (const int64_t version : serving.serving().version_policy().specific().versions()) {
+    add("policy", version, absl::StrCat("version ", version), "");
+  }
+  return text;
+}
+
 std::string CanaryText(const v1::CanaryStatus& canary) {
   std::string text = absl::StrCat("version ", canary.version(), ": ", canary.errors(), " errors in ", canary.requests(),
                                   " answers of the window");
@@ -95,6 +124,7 @@ std::string ServingText(const v1::ModelServingStatus& serving) {
   }
   if (serving.stable_version() == 0 && !serving.unloaded()) text += Fact("serves", "nothing: no version is ready");
   for (const v1::ModelVersion& version : serving.versions()) text += VersionText(version);
+  if (!serving.unloaded()) text += NotInForce(serving);
   for (const v1::PutAway& away : serving.put_away()) {
     text += Fact("put away", absl::StrCat("version ", away.version(), ": ", Printable(away.reason())));
   }

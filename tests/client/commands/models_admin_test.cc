@@ -3,6 +3,7 @@
 #include "client/commands/models/models_admin.h"
 
 #include <gmock/gmock.h>
+#include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
 
 namespace vitrine {
@@ -46,6 +47,29 @@ TEST(ParseTrafficShare, TakesPercentAboveNothing) {
   for (const char* wrong : {"4", "4=", "=5", "4=0", "4=-1", "4=100.1", "4=nan", "0=5", "x=5", "4=5=6"}) {
     EXPECT_EQ(ParseTrafficShare(wrong).status().code(), absl::StatusCode::kInvalidArgument) << wrong;
   }
+}
+
+TEST(ServingText, MarksWhatIsNotInForce) {
+  v1::ModelServingStatus serving;
+  ASSERT_TRUE(
+      google::protobuf::TextFormat::ParseFromString(R"pb(
+                                                      model: "tiny"
+                                                      serving {
+                                                        version_policy { specific { versions: [ 4, 8 ] } }
+                                                        labels { label: "prod" version: 4 }
+                                                        labels { label: "stable" version: 1 }
+                                                        labels { label: "next" version: 7 }
+                                                        traffic { version: 9 percent: 5 }
+                                                      }
+                                                      stable_version: 4
+                                                      versions { version: 1 state: FAILED }
+                                                      versions { version: 4 state: READY traffic_percent: 100 })pb",
+                                                    &serving));
+  EXPECT_THAT(ServingText(serving),
+              HasSubstr("  label      stable of version 1, not in force: it is failed; version 4 answers\n"
+                        "  label      next of version 7, not in force: it is absent\n"
+                        "  traffic    5 % to version 9, not in force: it is absent\n"
+                        "  policy     version 8, not in force: it is absent\n"));
 }
 
 }  // namespace

@@ -61,8 +61,8 @@ TEST_F(RegistrySettingsTest, WhatTheSettingsNameAndTheRepositoryDoesNotHoldIsWar
   const std::string log = poll();
   EXPECT_THAT(log,
               HasSubstr("the serving settings name a model or version that the repository does not have model=nosuch"));
-  EXPECT_THAT(log, HasSubstr("model=m version=7"));
-  EXPECT_THAT(log, HasSubstr("held=m"));
+  EXPECT_THAT(log, HasSubstr("model=nosuch version=\"\" held=m"));
+  EXPECT_THAT(log, HasSubstr("model=m version=7 held=1"));
   EXPECT_THAT(log, Not(HasSubstr("version=1 held")));
   EXPECT_THAT(poll(), Not(HasSubstr("does not have"))) << "once";
   files_.Add("nosuch", 1);
