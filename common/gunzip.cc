@@ -3,6 +3,7 @@
 
 #include <zlib.h>
 
+#include <array>
 #include <cstdint>
 
 #include "absl/cleanup/cleanup.h"
@@ -17,11 +18,35 @@ constexpr absl::string_view kMagic = "\x1f\x8b\x08";
 constexpr size_t kSmallestMember = 18;  // size of header and trailer
 // Maximum compression ratio of deflate.
 constexpr size_t kMostPerByte = 1032;
-constexpr int kGzipOnly = 15 + 16;  // windowBits of inflateInit2: largest window, gzip headers only
+// windowBits of inflateInit2: largest window, only that header
+constexpr int kGzipOnly = 15 + 16, kZlibOnly = 15;
 
 absl::Status Damaged(int code = Z_DATA_ERROR) {
   if (code == Z_MEM_ERROR) FailAllocation();
   return absl::InvalidArgumentError("what is said to be gzip is damaged, cut, or more than one member");
+}
+
+absl::Status DamagedDeflate(int code) {
+  if (code == Z_MEM_ERROR) FailAllocation();
+  return absl::InvalidArgumentError("what is said to be deflate is damaged or cut; it must be one zlib stream");
+}
+
+// Decompresses one stream of this size. Returns zlib's code; Z_STREAM_END: done.
+int Unfold(absl::string_view compressed, int window_bits, size_t size, std::string& unfolded) {
+  z_stream stream = {};
+  if (const int code = inflateInit2(&stream, window_bits); code != Z_OK) return code;
+  const absl::Cleanup end = [&stream] { inflateEnd(&stream); };
+  // The spare byte is needed because inflate reaches the end of the stream only with output space left.
+  unfolded.resize(size + 1);
+  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(compressed.data()));  // zlib does not modify it
+  stream.avail_in = static_cast<uInt>(compressed.size());
+  stream.next_out = reinterpret_cast<Bytef*>(unfolded.data());
+  stream.avail_out = static_cast<uInt>(unfolded.size());
+  // inflate checks the trailer's checksum and, of gzip, the size.
+  const int code = inflate(&stream, Z_FINISH);
+  if (code == Z_STREAM_END && (stream.avail_in != 0 || stream.total_out != size)) return Z_DATA_ERROR;
+  unfolded.resize(size);
+  return code;
 }
 
 }  // namespace
@@ -47,19 +72,35 @@ absl::StatusOr<std::string> Gunzip(absl::string_view compressed, size_t max_byte
     return absl::ResourceExhaustedError(
         absl::StrCat(compressed.size(), " compressed bytes unfold to ", size, "; at most ", max_bytes, " are taken"));
   }
+  std::string unfolded;
+  if (const int code = Unfold(compressed, kGzipOnly, size, unfolded); code != Z_STREAM_END) return Damaged(code);
+  return unfolded;
+}
+
+absl::StatusOr<size_t> SizeOfInflated(absl::string_view compressed, size_t max_bytes) {
   z_stream stream = {};
-  if (const int code = inflateInit2(&stream, kGzipOnly); code != Z_OK) return Damaged(code);
+  if (const int code = inflateInit2(&stream, kZlibOnly); code != Z_OK) return DamagedDeflate(code);
   const absl::Cleanup end = [&stream] { inflateEnd(&stream); };
-  // The spare byte is needed because inflate reaches the end of the stream only with output space left.
-  std::string unfolded(size + 1, '\0');
   stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(compressed.data()));  // zlib does not modify it
   stream.avail_in = static_cast<uInt>(compressed.size());
-  stream.next_out = reinterpret_cast<Bytef*>(unfolded.data());
-  stream.avail_out = static_cast<uInt>(unfolded.size());
-  // inflate checks the trailer's checksum and size.
-  const int code = inflate(&stream, Z_FINISH);
-  if (code != Z_STREAM_END || stream.avail_in != 0) return Damaged(code);
-  unfolded.resize(size);
+  int code = Z_OK;
+  while (code == Z_OK && stream.total_out <= max_bytes) {
+    std::array<Bytef, 16384> dropped;
+    stream.next_out = dropped.data();
+    stream.avail_out = dropped.size();
+    code = inflate(&stream, Z_NO_FLUSH);
+  }
+  if (stream.total_out > max_bytes) {
+    return absl::ResourceExhaustedError(absl::StrCat(compressed.size(), " compressed bytes unfold to more than ",
+                                                     max_bytes, "; at most as many are taken"));
+  }
+  if (code != Z_STREAM_END) return DamagedDeflate(code);
+  return stream.total_out;
+}
+
+absl::StatusOr<std::string> Inflate(absl::string_view compressed, size_t size) {
+  std::string unfolded;
+  if (const int code = Unfold(compressed, kZlibOnly, size, unfolded); code != Z_STREAM_END) return DamagedDeflate(code);
   return unfolded;
 }
 

@@ -25,6 +25,14 @@ size_t StatedGunzipSize(absl::string_view compressed);
 // and decompresses no more than the trailer states.
 absl::StatusOr<std::string> Gunzip(absl::string_view compressed, size_t max_bytes);
 
+// Returns the decompressed size of a zlib stream (RFC 1950), which HTTP calls deflate. The stream does not state it, so
+// all of it is decompressed, in constant memory. RESOURCE_EXHAUSTED: more than `max_bytes`. INVALID_ARGUMENT:
+// `compressed` is corrupt, truncated or followed by other bytes.
+absl::StatusOr<size_t> SizeOfInflated(absl::string_view compressed, size_t max_bytes);
+
+// Decompresses a zlib stream of this size. INVALID_ARGUMENT as above.
+absl::StatusOr<std::string> Inflate(absl::string_view compressed, size_t size);
+
 }  // namespace vitrine
 
 #endif  // VITRINE_COMMON_GUNZIP_H_

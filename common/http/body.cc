@@ -15,11 +15,19 @@ namespace {
 
 constexpr char kTooLargeUrl[] = "vitrine/too-large";
 
-bool IsGzipped(const HttpRequest& request) {
-  return absl::EqualsIgnoreCase(request.Header("Content-Encoding").value_or(""), "gzip");
+bool HasEncoding(const HttpRequest& request, absl::string_view encoding) {
+  return absl::EqualsIgnoreCase(request.Header("Content-Encoding").value_or("identity"), encoding);
 }
 
-absl::StatusOr<std::string> Decompress(const ReceivedBody& body, int64_t max_bytes, BudgetShare& share) {
+absl::StatusOr<std::string> DecompressDeflate(const ReceivedBody& body, int64_t max_bytes, BudgetShare& share) {
+  const absl::StatusOr<size_t> size = SizeOfInflated(*body.bytes, static_cast<size_t>(max_bytes));
+  if (absl::IsResourceExhausted(size.status())) return TooLargeError(size.status().message());
+  if (!size.ok()) return size.status();
+  if (!share.Add(static_cast<int64_t>(*size))) return NoRoomError();
+  return Inflate(*body.bytes, *size);
+}
+
+absl::StatusOr<std::string> DecompressGzip(const ReceivedBody& body, int64_t max_bytes, BudgetShare& share) {
   const auto stated = static_cast<int64_t>(StatedGunzipSize(*body.bytes));
   if (!share.Add(std::min(stated, max_bytes))) return NoRoomError();
   absl::StatusOr<std::string> whole = Gunzip(*body.bytes, static_cast<size_t>(max_bytes));
@@ -43,9 +51,9 @@ absl::Status NoRoomError() {
 }
 
 absl::Status CheckAnnouncedBody(const HttpRequest& request, int64_t max_bytes, bool needs_length) {
-  if (!IsGzipped(request) &&
-      !absl::EqualsIgnoreCase(request.Header("Content-Encoding").value_or("identity"), "identity")) {
-    return absl::InvalidArgumentError("the body's Content-Encoding is not known; send it as it is, or with gzip");
+  if (!HasEncoding(request, "gzip") && !HasEncoding(request, "deflate") && !HasEncoding(request, "identity")) {
+    return absl::InvalidArgumentError(
+        "the body's Content-Encoding is not known; send it as it is, or with gzip or deflate");
   }
   const std::optional<int64_t> length = request.head.ContentLength();
   if (needs_length && !length.has_value() && !request.head.AnnouncesBody()) {
@@ -59,7 +67,8 @@ absl::Status CheckAnnouncedBody(const HttpRequest& request, int64_t max_bytes, b
 
 void HandOver(ReceivedBody body, const HttpRequest& request, int64_t max_bytes, const HttpHandling::WithBody& with_body,
               std::shared_ptr<HttpReply> reply) {
-  if (body.bytes.ok() && IsGzipped(request)) body.bytes = Decompress(body, max_bytes, body.share);
+  if (body.bytes.ok() && HasEncoding(request, "gzip")) body.bytes = DecompressGzip(body, max_bytes, body.share);
+  if (body.bytes.ok() && HasEncoding(request, "deflate")) body.bytes = DecompressDeflate(body, max_bytes, body.share);
   with_body(std::move(body.bytes), std::move(reply));
 }
 

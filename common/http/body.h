@@ -21,8 +21,9 @@ bool IsTooLarge(const absl::Status& status);
 // Returns RESOURCE_EXHAUSTED for a body that does not fit into the budget of received bytes.
 absl::Status NoRoomError();
 
-// Checks the headers that describe the body. INVALID_ARGUMENT: a Content-Encoding other than gzip and identity; or,
-// with `needs_length`, neither Content-Length nor chunked encoding. TooLargeError: more than `max_bytes` announced.
+// Checks the headers that describe the body. INVALID_ARGUMENT: a Content-Encoding other than gzip, deflate and
+// identity; or, with `needs_length`, neither Content-Length nor chunked encoding. TooLargeError: more than `max_bytes`
+// announced.
 absl::Status CheckAnnouncedBody(const HttpRequest& request, int64_t max_bytes, bool needs_length);
 
 // A received body. It is passed to HttpHandling::WithBody on a worker thread.
@@ -31,7 +32,7 @@ struct ReceivedBody {
   BudgetShare share;  // bytes of the body in the budget of received bytes
 };
 
-// Decompresses the body if the request declares gzip, then calls `with_body`. Runs on a worker thread.
+// Decompresses the body if the request declares gzip or deflate, then calls `with_body`. Runs on a worker thread.
 void HandOver(ReceivedBody body, const HttpRequest& request, int64_t max_bytes, const HttpHandling::WithBody& with_body,
               std::shared_ptr<HttpReply> reply);
 

@@ -12,6 +12,7 @@ namespace vitrine {
 namespace {
 
 using ::testing::AllOf;
+using testing::Deflate;
 using testing::Gzip;
 using ::testing::HasSubstr;
 
@@ -73,6 +74,37 @@ TEST(Gunzip, DamageIsRefused) {
   EXPECT_FALSE(Gunzip(packed + "x", 1 << 30).ok());
   EXPECT_FALSE(Gunzip(packed + packed, 1000).ok());
   EXPECT_FALSE(Gunzip("plain text that is long enough", 1000).ok());
+}
+
+TEST(Inflate, TheSizeIsKnownBeforeMemoryIsTaken) {
+  for (const std::string& text : {std::string(), std::string("x"), std::string(1 << 20, 'a')}) {
+    const std::string packed = Deflate(text);
+    const auto size = SizeOfInflated(packed, text.size());
+    ASSERT_TRUE(size.ok()) << size.status();
+    EXPECT_EQ(*size, text.size());
+    const auto unfolded = Inflate(packed, *size);
+    ASSERT_TRUE(unfolded.ok()) << unfolded.status();
+    EXPECT_TRUE(*unfolded == text);
+  }
+  const auto bomb = SizeOfInflated(Deflate(std::string(16 << 20, '\0')), 1 << 20);
+  EXPECT_EQ(bomb.status().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(std::string(bomb.status().message()), HasSubstr("unfold to more than 1048576"));
+}
+
+TEST(Inflate, DamageIsRefused) {
+  const std::string text = "a message of some length, a message of some length", packed = Deflate(text);
+  for (size_t size = 0; size < packed.size(); ++size) {
+    EXPECT_EQ(SizeOfInflated(packed.substr(0, size), 1000).status().code(), absl::StatusCode::kInvalidArgument) << size;
+    EXPECT_FALSE(Inflate(packed.substr(0, size), text.size()).ok()) << size;
+  }
+  for (size_t i = 0; i < packed.size(); ++i) {
+    std::string flipped = packed;
+    flipped[i] = static_cast<char>(flipped[i] ^ 0x55);
+    EXPECT_FALSE(SizeOfInflated(flipped, 1000).ok()) << i;
+  }
+  EXPECT_FALSE(Inflate(packed + "x", text.size()).ok());
+  EXPECT_FALSE(Inflate(packed, text.size() - 1).ok());
+  EXPECT_FALSE(SizeOfInflated(Gzip(text), 1000).ok());
 }
 
 }  // namespace

@@ -9,10 +9,10 @@
 
 namespace vitrine::testing {
 
-// One gzip member.
-inline std::string Gzip(const std::string& text) {
+// One gzip member; with 15 as `window_bits` a zlib stream.
+inline std::string Gzip(const std::string& text, int window_bits = 15 + 16) {
   z_stream stream = {};
-  EXPECT_EQ(deflateInit2(&stream, 9, Z_DEFLATED, 15 + 16, 9, Z_DEFAULT_STRATEGY), Z_OK);
+  EXPECT_EQ(deflateInit2(&stream, 9, Z_DEFLATED, window_bits, 9, Z_DEFAULT_STRATEGY), Z_OK);
   std::string packed(deflateBound(&stream, text.size()), '\0');
   stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(text.data()));
   stream.avail_in = static_cast<uInt>(text.size());
@@ -22,6 +22,10 @@ inline std::string Gzip(const std::string& text) {
   packed.resize(stream.total_out);
   deflateEnd(&stream);
   return packed;
+}
+
+inline std::string Deflate(const std::string& text) {
+  return Gzip(text, 15);
 }
 
 }  // namespace vitrine::testing
