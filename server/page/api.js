@@ -39,7 +39,7 @@ function refusalOf(status, text, retryAfter) {
   } catch { /* no JSON: only the status is known */
   }
   return new Refusal(
-      said.error ?? `The server answered ${status} without a message.`, said.code ?? "UNKNOWN", status,
+      said.error?.message ?? said.error ?? `The server answered ${status} without a message.`, said.code ?? "UNKNOWN", status,
       Number(retryAfter ?? 0));
 }
 

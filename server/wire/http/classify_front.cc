@@ -122,10 +122,12 @@ absl::StatusOr<HttpHandling> HttpClassifyFront::Route(const std::shared_ptr<Http
   return Describe(target, *request);
 }
 
-absl::StatusOr<HttpHandling> HttpClassifyFront::Describe(const Target& target, const HttpRequest& request) {
-  ASSIGN_OR_RETURN(const Caller caller, AuthorizeHttp(identity_, service_, "/vitrine.v1.Registry/GetModel", request));
-  ASSIGN_OR_RETURN(const ModelHandle model, FindAddressed(service_, caller, target.model, target.version));
-  return HttpHandling::Make([model] { return HttpResponse{.body = ModelJson(*model)}; });
+HttpHandling HttpClassifyFront::Describe(const Target& target, const HttpRequest& request) {
+  const absl::StatusOr<Caller> caller = AuthorizeHttp(identity_, service_, "/vitrine.v1.Registry/GetModel", request);
+  const absl::StatusOr<ModelHandle> model =
+      caller.ok() ? FindAddressed(service_, *caller, target.model, target.version) : caller.status();
+  if (!model.ok()) return HttpHandling::Answer(Refusal(model.status(), OpenAiErrorBody));
+  return HttpHandling::Make([model = *model] { return HttpResponse{.body = ModelJson(*model)}; });
 }
 
 absl::Status HttpClassifyFront::ReadHead(const Target& target, const absl::StatusOr<Caller>& caller,

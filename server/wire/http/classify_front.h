@@ -33,7 +33,7 @@ class HttpClassifyFront {
   struct Asked;
   absl::StatusOr<HttpHandling> Route(const std::shared_ptr<HttpRequest>& request);
   // Answers GET of a version: see ModelJson.
-  absl::StatusOr<HttpHandling> Describe(const Target& target, const HttpRequest& request);
+  HttpHandling Describe(const Target& target, const HttpRequest& request);
   HttpHandling Classify(const Target& target, const std::shared_ptr<HttpRequest>& request);
   // Fills `asked` from the path, query and headers. Returns the error of `caller`, or an error if the caller may not
   // use the model.

@@ -3,7 +3,9 @@
 
 #include <cmath>
 #include <optional>
+#include <string>
 
+#include "absl/strings/cord.h"
 #include "absl/strings/str_cat.h"
 #include "common/http/body.h"
 #include "server/process/shed.h"
@@ -11,6 +13,11 @@
 #include "server/wire/rpc/grpc_status.h"
 
 namespace vitrine {
+namespace {
+
+constexpr char kMemberUrl[] = "vitrine/member";
+
+}  // namespace
 
 int HttpCode(const absl::Status& status) {
   return IsTooLarge(status) ? 413 : HttpCode(status.code());
@@ -51,6 +58,22 @@ std::string TypedErrorBody(const absl::Status& status) {
   // The sentence for people comes first.
   return absl::StrCat("{\"error\":", JsonDocument::TextOf(ToGrpcStatus(status).message), ",\"code\":\"",
                       absl::StatusCodeToString(status.code()), "\"}\n");
+}
+
+std::string OpenAiErrorBody(const absl::Status& status) {
+  constexpr int kServerErrors = 500;
+  const bool is_of_request = HttpCode(status) < kServerErrors || absl::IsUnimplemented(status);
+  const std::string code = absl::StrCat("\"code\":\"", absl::StatusCodeToString(status.code()), "\"");
+  const auto member = status.GetPayload(kMemberUrl);
+  return absl::StrCat("{\"error\":{\"message\":", JsonDocument::TextOf(ToGrpcStatus(status).message), ",\"type\":\"",
+                      is_of_request ? "invalid_request_error" : "server_error",
+                      "\",\"param\":", member.has_value() ? JsonDocument::TextOf(std::string(*member)) : "null", ",",
+                      code, "},", code, "}\n");
+}
+
+absl::Status AboutMember(absl::Status status, absl::string_view member) {
+  status.SetPayload(kMemberUrl, absl::Cord(member));
+  return status;
 }
 
 HttpResponse Refusal(const absl::Status& status, std::string (*body_of)(const absl::Status&)) {

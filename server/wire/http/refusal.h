@@ -20,6 +20,12 @@ std::string ErrorBody(const absl::Status& status);
 // Returns {"error": SENTENCE, "code": "INVALID_ARGUMENT"}, with the canonical name of the code.
 std::string TypedErrorBody(const absl::Status& status);
 
+// Returns {"error": {"message", "type", "param", "code"}, "code": CODE}: the error form of OpenAI's clients, with the
+// code where TypedErrorBody has it.
+std::string OpenAiErrorBody(const absl::Status& status);
+// Returns the error with the name of the body's member that it is about, the `param` of OpenAiErrorBody.
+absl::Status AboutMember(absl::Status status, absl::string_view member);
+
 // Returns the response to a rejected request. It has one of these bodies, Retry-After if the status has a delay, and
 // WWW-Authenticate for 401. The status must not be OK.
 HttpResponse Refusal(const absl::Status& status, std::string (*body_of)(const absl::Status&));

@@ -7,7 +7,6 @@
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/ascii.h"
-#include "absl/strings/cord.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -26,7 +25,6 @@
 #include "server/wire/oip/json_body.h"
 #include "server/wire/oip/split_input.h"
 #include "server/wire/oip/tensor_view.h"
-#include "server/wire/rpc/grpc_status.h"
 
 namespace vitrine {
 namespace {
@@ -35,7 +33,6 @@ using nlohmann::json;
 using OutputTensor = inference::ModelInferRequest::InferRequestedOutputTensor;
 
 constexpr char kInput[] = "input";
-constexpr char kMemberUrl[] = "vitrine/embeddings-member";  // payload: the member that an error is about
 constexpr const char* kMembers[] = {"model", kInput, "encoding_format", "user", "version", "feature", "normalize"};
 
 absl::Status CheckMembers(const json& document) {
@@ -55,9 +52,7 @@ absl::Status CheckMembers(const json& document) {
 
 // Returns an error about the member "input".
 absl::Status RefuseImages(std::string_view sentence) {
-  absl::Status status = absl::InvalidArgumentError({sentence.data(), sentence.size()});
-  status.SetPayload(kMemberUrl, absl::Cord(kInput));
-  return status;
+  return AboutMember(absl::InvalidArgumentError({sentence.data(), sentence.size()}), kInput);
 }
 
 // Returns true if the text begins like base64 of a file of a known type. Damage further on is named when the whole text
@@ -191,19 +186,9 @@ std::string WriteEmbeddings(const inference::ModelInferResponse& response, bool 
 }
 
 absl::Status TooLargeEmbeddings(const absl::Status& too_large) {
-  absl::Status status =
-      TooLargeError(absl::StrCat(std::string(too_large.message()), " (--max-message-bytes); send fewer images"));
-  status.SetPayload(kMemberUrl, absl::Cord(kInput));
-  return status;
-}
-
-std::string OpenAiErrorBody(const absl::Status& status) {
-  constexpr int kServerErrors = 500;
-  const bool is_of_request = HttpCode(status) < kServerErrors || absl::IsUnimplemented(status);
-  return absl::StrCat("{\"error\":{\"message\":", JsonDocument::TextOf(ToGrpcStatus(status).message), ",\"type\":\"",
-                      is_of_request ? "invalid_request_error" : "server_error", "\",\"param\":",
-                      status.GetPayload(kMemberUrl).has_value() ? absl::StrCat("\"", kInput, "\"") : "null",
-                      ",\"code\":\"", absl::StatusCodeToString(status.code()), "\"}}\n");
+  return AboutMember(
+      TooLargeError(absl::StrCat(std::string(too_large.message()), " (--max-message-bytes); send fewer images")),
+      kInput);
 }
 
 }  // namespace vitrine

@@ -37,10 +37,6 @@ std::string WriteEmbeddings(const inference::ModelInferResponse& response, bool 
 // Returns the error for a body above the size limit, from the transport's.
 absl::Status TooLargeEmbeddings(const absl::Status& too_large);
 
-// Returns {"error": {"message", "type", "param", "code"}}, the error form of OpenAI's clients. `param` is "input" for
-// errors of ReadEmbeddings and TooLargeEmbeddings about it.
-std::string OpenAiErrorBody(const absl::Status& status);
-
 }  // namespace vitrine
 
 #endif  // VITRINE_SERVER_WIRE_OIP_EMBEDDINGS_BODY_H_

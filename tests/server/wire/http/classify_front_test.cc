@@ -206,7 +206,13 @@ TEST_F(HttpClassifyFrontTest, AModelSaysWhatItCanBeAskedFor) {
   EXPECT_FALSE(model["features"].empty());
   EXPECT_EQ(json::parse(Ask(Sent("GET", "/v1/models/m/versions/2")).body), model);
   EXPECT_EQ(Ask(Sent("GET", "/v1/models/m/versions/3")).code, 404);
-  EXPECT_EQ(Ask(Sent("GET", "/v1/models/nobody")).code, 404);
+  const HttpResponse unknown = Ask(Sent("GET", "/v1/models/nobody"));
+  EXPECT_EQ(unknown.code, 404);
+  const json error = json::parse(unknown.body);
+  EXPECT_THAT(error["error"]["message"].get<std::string>(), HasSubstr("there is no model"));
+  EXPECT_EQ(error["error"]["type"], "invalid_request_error");
+  EXPECT_EQ(error["error"]["code"], "NOT_FOUND");
+  EXPECT_EQ(error["code"], "NOT_FOUND") << "where other errors have it";
   EXPECT_EQ(Ask(Sent("GET", "/v1/models/m/versions")).code, 404);
 }
 

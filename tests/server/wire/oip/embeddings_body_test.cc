@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "common/http/body.h"
+#include "server/wire/http/refusal.h"
 #include "server/wire/oip/infer_answer.h"
 #include "server/wire/oip/infer_plan.h"
 
