@@ -24,6 +24,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "common/command_line/command_line.h"
+#include "common/command_line/setting_sources.h"
 #include "common/file/replace.h"
 #include "common/machine/machine.h"
 #include "common/status_macros.h"
@@ -215,6 +216,7 @@ int Main(int argc, char** argv) {
   ServerOptions options;
   CLI::App app("Serves the models of a repository over gRPC and HTTP.", "vitrine-server");
   BindFlags(app, options);
+  AddSettingSources(app, "VITRINE_SERVER_");
   bool check = false;
   app.add_flag(
       "--check", check,

@@ -4,11 +4,18 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
+#include <functional>
 #include <map>
+#include <regex>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "common/command_line/setting_sources.h"
+#include "tests/client/environment.h"
+#include "tests/paths.h"
+#include "tests/scratch_folder.h"
 #include "tests/server/parsed_options.h"
 
 namespace vitrine {
@@ -334,6 +341,53 @@ TEST(ServerOptions, EveryFaultIsNamedAtOnce) {
       AllOf(HasSubstr("/nowhere"), HasSubstr("\"localhost\""), HasSubstr("99999"), HasSubstr("gpu"),
             HasSubstr("--max-batch-tokens is 0"), HasSubstr("--queues is -1"),
             HasSubstr("--max-transport-bytes is 33554431"), HasSubstr("--lame-duck is -1s"), HasSubstr("loud")));
+}
+
+// Parses without flags, with the lines as --config, and calls `then`.
+void ParseFile(const std::string& lines, const std::function<void(CLI::App&, const ServerOptions&)>& then) {
+  const ScratchFolder folder;
+  ServerOptions options;
+  CLI::App app;
+  BindFlags(app, options);
+  AddSettingSources(app, "VITRINE_SERVER_");
+  app.parse("--config " + folder.Write("server.toml", lines).string());
+  then(app, options);
+}
+
+TEST(ServerOptions, EveryFlagMayStandInAFileOrAVariable) {
+  for (const auto& [flag, value] : FlagsInForce(ServerOptions())) {
+    const std::string key = flag.substr(2), given = value.empty() ? "1" : value;
+    ParseFile(absl::StrCat(key, " = \"", given, "\""),
+              [&](CLI::App& app, const ServerOptions&) { EXPECT_EQ(app.count("--" + key), 1) << key; });
+    ParseFile("", [&](CLI::App& app, const ServerOptions&) {
+      const Environment variable(app.get_option("--" + key)->get_envname(), given.c_str());
+      app.parse("");
+      EXPECT_EQ(app.count("--" + key), 1) << key;
+    });
+  }
+}
+
+TEST(ServerOptions, TheInstalledFileIsValidAndItsCommentsAreTheDefaults) {
+  const ServerOptions defaults;
+  const auto flags = FlagsInForce(defaults);
+  const std::regex comment(R"re(#([a-z-]+) = "?([^"#]*)"?)re");
+  std::ifstream file(VITRINE_SOURCE "/deploy/debian/server.toml");
+  std::string as_installed, uncommented;
+  for (std::string line; std::getline(file, line);) {
+    absl::StrAppend(&as_installed, line, "\n");
+    std::smatch setting;
+    const bool is_setting = std::regex_search(line, setting, std::regex("^#[a-z-]+ = "));
+    absl::StrAppend(&uncommented, is_setting ? line.substr(1) : line, "\n");
+    if (!std::regex_match(line, setting, comment)) continue;
+    EXPECT_THAT(flags, ::testing::Contains(std::pair("--" + setting[1].str(), setting[2].str()))) << line;
+  }
+  ParseFile(as_installed, [](CLI::App&, const ServerOptions& options) {
+    EXPECT_EQ(options.repository, "/var/lib/vitrine/models");
+    EXPECT_EQ(options.rpc.listen, "127.0.0.1:8500");
+  });
+  ParseFile(uncommented, [](CLI::App&, const ServerOptions& options) {
+    EXPECT_THAT(options.trusted_proxies, ::testing::ElementsAre("10.0.0.0/8", "fd00::/8"));
+  });
 }
 
 }  // namespace
