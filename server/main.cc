@@ -34,6 +34,7 @@
 #include "server/options.h"
 #include "server/process/address_space.h"
 #include "server/process/crash_stack.h"
+#include "server/process/service_manager.h"
 #include "server/process/standard_files.h"
 #include "server/resolve.h"
 #include "server/server.h"
@@ -43,6 +44,11 @@ namespace {
 
 // See ServerOptions::end_patience; part of the calculation in docs/operations/kubernetes.md.
 constexpr absl::Duration kEndPatience = absl::Seconds(2);
+// Time after lame duck and drain deadline in which the process ends: for the last callers and answers, and
+// kEndPatience.
+constexpr absl::Duration kEndSpare = absl::Seconds(10);
+// Interval at which the server looks whether it may report READY=1 to its service manager.
+constexpr absl::Duration kReadyTick = absl::Milliseconds(200);
 // Number of non-computing threads: for listeners, loads and watchdogs.
 constexpr int kOtherThreads = 32;
 // Less than the three seconds that container runtimes give a health check.
@@ -173,13 +179,25 @@ void Reread(Server& server) {
   }
 }
 
+// Reports the server to its service manager. The watchdog's notification needs this thread, and the locks of health and
+// registry; a hung batch ends the process by itself. Returns true once READY=1 was sent.
+bool ReportState(const ServiceManager& manager, Server& server, bool was_ready) {
+  const bool ready = was_ready || server.WaitUntilReady(absl::ZeroDuration());
+  const std::string why = server.WhyNotReady();
+  manager.Notify(absl::StrCat(ready && !was_ready ? "READY=1\n" : "",
+                              "WATCHDOG=1\nSTATUS=", why.empty() ? "ready" : absl::StrCat("not ready: ", why)));
+  return ready;
+}
+
 // Waits for the signal that ends the server. Returns that signal.
-int AwaitEnd(const sigset_t& signals, Server& server) {
+int AwaitEnd(const sigset_t& signals, const ServiceManager& manager, Server& server) {
+  bool ready = manager.interval() == absl::InfiniteDuration();
   for (;;) {
-    int signal = 0;
-    if (sigwait(&signals, &signal) != 0) continue;
-    if (signal != SIGHUP) return signal;
-    Reread(server);
+    if (manager.interval() < absl::InfiniteDuration()) ready = ReportState(manager, server, ready);
+    const timespec tick = absl::ToTimespec(ready ? manager.interval() : kReadyTick);
+    const int signal = sigtimedwait(&signals, nullptr, &tick);
+    if (signal == SIGHUP) Reread(server);
+    if (signal == SIGTERM || signal == SIGINT) return signal;
   }
 }
 
@@ -189,8 +207,11 @@ absl::Status Run(const ServerOptions& options, const sigset_t& signals) {
   // The file is written before the lines are printed, so that a reader of the lines finds it.
   if (!options.port_file.empty()) RETURN_IF_ERROR(WritePortFile(options.port_file, *server));
   LogListeners(options, *server);
-  const int signal = AwaitEnd(signals, *server);
+  const ServiceManager manager;
+  const int signal = AwaitEnd(signals, manager, *server);
   spdlog::info("signal={}", signal == SIGTERM ? "SIGTERM" : "SIGINT");
+  const absl::Duration end = options.lame_duck + options.drain_deadline + kEndSpare;
+  manager.Notify(absl::StrCat("STOPPING=1\nSTATUS=draining\nEXTEND_TIMEOUT_USEC=", absl::ToInt64Microseconds(end)));
   // A second signal shortens the drain.
   std::atomic<bool> drained = false;
   std::thread second([&] {

@@ -168,6 +168,8 @@ class RunningServer : public Server {
     return phase_ == Phase::kServing;
   }
 
+  std::string WhyNotReady() override { return fronts_.TakeCalls() ? health_.WhyNotServing() : "no calls are accepted"; }
+
   absl::Status Reread() override {
     // A poll that takes longer, because it also loads models, continues after the wait.
     (void)registry_.Reconcile({}, kRereadPatience);
@@ -259,8 +261,6 @@ class RunningServer : public Server {
     MutexLock lock(executors_mutex_);
     return std::move(executors_);
   }
-
-  std::string WhyNotReady() { return fronts_.TakeCalls() ? health_.WhyNotServing() : "no calls are accepted"; }
 
   enum class Phase { kLoading, kServing, kDraining };
 

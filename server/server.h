@@ -49,6 +49,8 @@ class Server {
   // accordingly. From then on health is SERVING while a version is ready, or with allow_empty. Returns false on timeout
   // or if the server starts to drain.
   virtual bool WaitUntilReady(absl::Duration timeout) = 0;
+  // Returns the reason that /readyz gives for 503; empty while it is 200. Thread-safe.
+  virtual std::string WhyNotReady() = 0;
 
   // Ends the service without losing an accepted request. Sets health NOT_SERVING, serves for the lame duck, then
   // rejects new requests with UNAVAILABLE and waits for accepted ones, at most for the drain deadline. After the

@@ -1,55 +1,120 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests deploy/systemd: systemd accepts the unit, the server its flags, and the times and exit codes fit."""
+"""Tests deploy/systemd: systemd accepts the units, and the server starts, reports to a service manager and ends as they expect."""
 import os
 import pathlib
 import re
+import shutil
+import signal
+import socket
 import subprocess
 import tempfile
 import unittest
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("VITRINE_BUILD", SOURCE / "build"))
-UNIT = SOURCE / "deploy/systemd/vitrine@.service"
-SPARE_SECONDS = 5  # for the last callers and answers: docs/operations/serving.md
+UNITS = SOURCE / "deploy/systemd"
+SERVER = "/usr/bin/vitrine-server"
+PATIENCE = 60  # seconds
 
 
-def setting(name: str) -> "list[str]":
-    return re.findall(rf"^{name}=(.*)$", UNIT.read_text().replace("\\\n", " "), re.M)
+def settings(unit: str, name: str) -> "list[str]":
+    texts = [(UNITS / file).read_text() for file in (unit, "vitrine.service.d/common.conf")]
+    return re.findall(rf"^{name}=(.*)$", "\n".join(texts).replace("\\\n", " "), re.M)
 
 
-def words(card: int) -> "list[str]":
-    return setting("ExecStart")[0].replace("%i", str(card)).replace("$VITRINE_FLAGS", "").split()
-
-
-def flag(card: int, name: str) -> str:
-    return next(word.split("=", 1)[1] for word in words(card) if word.startswith(f"--{name}="))
+def environment(card: int) -> "dict[str, str]":
+    words = " ".join(settings("vitrine@.service", "Environment")).replace("%i", str(card)).split()
+    return dict(word.split("=", 1) for word in words)
 
 
 class Unit(unittest.TestCase):
-    def test_systemd_accepts_it(self) -> None:
+    def analyze(self, unit: str, *words: str) -> "subprocess.CompletedProcess[str]":
         with tempfile.TemporaryDirectory() as folder:
-            unit = pathlib.Path(folder) / "vitrine@0.service"
-            unit.write_text(UNIT.read_text().replace("/usr/bin/vitrine-server", "/bin/true"))
-            said = subprocess.run(["systemd-analyze", "verify", "--man=no", str(unit)], capture_output=True, text=True)
-            self.assertEqual((said.returncode, said.stderr), (0, ""))
+            shutil.copytree(UNITS, folder, dirs_exist_ok=True)
+            shutil.copytree(UNITS / "vitrine.service.d", f"{folder}/vitrine@.service.d")
+            for file in pathlib.Path(folder).rglob("*.*"):
+                if file.is_file():
+                    file.write_text(file.read_text().replace(SERVER, "/bin/true"))
+            shutil.copy(f"{folder}/vitrine@.service", f"{folder}/vitrine@0.service")
+            return subprocess.run(["systemd-analyze", *words, f"{folder}/{unit}"], capture_output=True, text=True, timeout=PATIENCE)
 
-    def test_the_server_knows_its_flags(self) -> None:
-        helped = subprocess.run([BUILD / "bin/vitrine-server", "--help"], capture_output=True, text=True).stdout
-        for word in words(0)[1:]:
-            self.assertRegex(helped, rf"(^|[\s,]){word.split('=')[0]}\b")
+    def test_systemd_accepts_them(self) -> None:
+        for unit in ("vitrine.service", "vitrine@0.service"):
+            said = self.analyze(unit, "verify", "--man=no")
+            self.assertEqual((said.returncode, said.stderr), (0, ""), unit)
+
+    def test_they_are_hardened(self) -> None:
+        for unit, exposure in (("vitrine.service", 20), ("vitrine@0.service", 30)):
+            said = self.analyze(unit, "security", "--offline=yes", f"--threshold={exposure}", "--no-pager")
+            self.assertEqual(said.returncode, 0, said.stdout[-200:])
 
     def test_each_card_has_a_server_and_ports(self) -> None:
-        ports = [int(flag(card, name).rpartition(":")[2]) for card in range(10) for name in ("listen", "metrics")]
+        ports = [int(environment(card)[f"VITRINE_SERVER_{name}"].rpartition(":")[2]) for card in range(10) for name in ("LISTEN", "METRICS")]
         self.assertEqual(len(set(ports)), 20)
-        self.assertEqual((ports[0], flag(1, "device")), (8500, "cuda:1"))
+        self.assertEqual((ports[0], environment(1)["VITRINE_SERVER_DEVICE"]), (8500, "cuda:1"))
+
+    def test_no_unit_of_a_card_hides_its_devices(self) -> None:
+        for name in ("PrivateDevices", "ProtectClock", "DevicePolicy", "DeviceAllow", "MemoryDenyWriteExecute"):
+            self.assertEqual(settings("vitrine@.service", name), [], name)
 
     def test_a_lost_device_restarts_and_a_wrong_configuration_does_not(self) -> None:
-        self.assertEqual(setting("Restart"), ["on-failure"])
-        self.assertEqual(setting("RestartPreventExitStatus"), ["2"])
+        self.assertEqual(settings("vitrine.service", "Restart"), ["on-failure"])
+        self.assertEqual(settings("vitrine.service", "RestartPreventExitStatus"), ["2"])
 
-    def test_waits_for_the_end(self) -> None:
-        times = [float(flag(0, name).removesuffix("s")) for name in ("lame-duck", "drain-deadline")]
-        self.assertGreaterEqual(float(setting("TimeoutStopSec")[0].removesuffix("s")), sum(times) + SPARE_SECONDS)
+    def test_it_runs_what_it_checks(self) -> None:
+        check, = settings("vitrine.service", "ExecStartPre")
+        self.assertEqual([check], [f"{line} --check" for line in settings("vitrine.service", "ExecStart")])
+
+
+class Notifications(unittest.TestCase):
+    """The server as systemd would start it, with the installed settings but another repository and free ports."""
+
+    def setUp(self) -> None:
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.addCleanup(self.socket.close)
+        self.socket.settimeout(PATIENCE)
+        self.socket.bind(f"{folder.name}/notify")
+        self.variables = {"NOTIFY_SOCKET": f"{folder.name}/notify", "WATCHDOG_USEC": "300000",
+                          "VITRINE_SERVER_REPOSITORY": str(SOURCE / "models/bundled"),
+                          "VITRINE_SERVER_LISTEN": "127.0.0.1:0", "VITRINE_SERVER_METRICS": "127.0.0.1:0"}
+        self.words = [BUILD / "bin/vitrine-server", "--config", SOURCE / "deploy/debian/server.toml"]
+
+    def start(self, *words: str) -> "subprocess.Popen[bytes]":
+        server = subprocess.Popen([*self.words, *words], env={**os.environ, **self.variables}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.addCleanup(server.wait)
+        self.addCleanup(server.kill)
+        return server
+
+    def await_line(self, line: str) -> "list[str]":
+        while True:
+            lines = self.socket.recv(4096).decode().split("\n")
+            if line in lines:
+                return lines
+
+    def test_ready_watchdog_and_end(self) -> None:
+        server = self.start("--drain-deadline=20s")
+        self.assertIn("STATUS=ready", self.await_line("READY=1"))
+        for _ in range(3):
+            self.assertNotIn("READY=1", self.await_line("WATCHDOG=1"))
+        server.send_signal(signal.SIGHUP)
+        self.await_line("WATCHDOG=1")
+        server.terminate()
+        seconds = 0 + 20 + 10  # lame duck and drain deadline, and some to end
+        self.assertIn(f"EXTEND_TIMEOUT_USEC={seconds}000000", self.await_line("STOPPING=1"))
+        self.assertEqual(server.wait(PATIENCE), 0)
+
+    def test_ready_without_models_where_they_may_come_later(self) -> None:
+        with tempfile.TemporaryDirectory() as empty:
+            self.variables["VITRINE_SERVER_REPOSITORY"] = empty
+            self.start()
+            self.await_line("READY=1")
+
+    def test_wrong_settings_end_it_with_the_code_that_is_not_restarted(self) -> None:
+        for words in (["--check"], []):
+            self.variables["VITRINE_SERVER_EXECUTOR"] = "1"
+            self.assertEqual(self.start(*words).wait(PATIENCE), 2)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_SERVER_PROCESS_SERVICE_MANAGER_H_
+#define VITRINE_SERVER_PROCESS_SERVICE_MANAGER_H_
+
+#include <string>
+
+#include "absl/time/time.h"
+
+namespace vitrine {
+
+// The service manager that started this process, such as systemd, if it waits for notifications: see sd_notify(3).
+class ServiceManager {
+ public:
+  // Reads $NOTIFY_SOCKET and $WATCHDOG_USEC.
+  ServiceManager();
+
+  // Interval at which it must be notified: a third of the watchdog's time, at most 10 s. Infinite without one to
+  // notify.
+  absl::Duration interval() const { return interval_; }
+  // Sends lines such as "READY=1". A lost notification is no error: the watchdog's next one follows. Never blocks.
+  void Notify(const std::string& lines) const;
+
+ private:
+  std::string socket_;  // empty: there is none
+  absl::Duration interval_ = absl::InfiniteDuration();
+};
+
+}  // namespace vitrine
+
+#endif  // VITRINE_SERVER_PROCESS_SERVICE_MANAGER_H_
