@@ -9,8 +9,9 @@ function(vitrine_command name)
   target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)
 endfunction()
 
-# vitrine_install(PROGRAM): installs it with its manual page and completions, which it prints itself.
-function(vitrine_install program)
+# vitrine_install(PROGRAM PACKAGE): installs it, as a part of that Debian package (cmake/debian.cmake), with its manual page and
+# completions, which it prints itself.
+function(vitrine_install program package)
   set(pages ${CMAKE_BINARY_DIR}/pages)
   file(MAKE_DIRECTORY ${pages})
   set(made ${pages}/${program}.1 ${pages}/${program}.bash ${pages}/_${program})
@@ -22,9 +23,9 @@ function(vitrine_install program)
     DEPENDS ${program}
     VERBATIM)
   add_custom_target(${program}_pages ALL DEPENDS ${made})
-  install(TARGETS ${program} RUNTIME COMPONENT programs)
-  install(FILES ${pages}/${program}.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT programs)
+  install(TARGETS ${program} RUNTIME COMPONENT ${package})
+  install(FILES ${pages}/${program}.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT ${package})
   install(FILES ${pages}/${program}.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions
-    RENAME ${program} COMPONENT programs)
-  install(FILES ${pages}/_${program} DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions COMPONENT programs)
+    RENAME ${program} COMPONENT ${package})
+  install(FILES ${pages}/_${program} DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions COMPONENT ${package})
 endfunction()
