@@ -255,7 +255,8 @@ TEST_F(VersionTableTest, AModelThatWasUnloadedSaysSo) {
   EXPECT_THAT(table_.Find("m").status().ToString(), HasSubstr("there is no model"));
 }
 
-// Changes settings and versions during lookups: a lookup by label or by share must never fail while a version is READY.
+// Changes settings and versions during lookups: a lookup by label must never fail while the label's version is READY,
+// nor one by share while any is.
 TEST_F(VersionTableTest, NoLookupFailsWhileSettingsChange) {
   std::atomic<bool> stop = false;
   std::atomic<int> failed = 0, wrong = 0, found = 0;
@@ -275,9 +276,10 @@ TEST_F(VersionTableTest, NoLookupFailsWhileSettingsChange) {
     });
   }
   for (int n = 0; n < 2000 || found < 2000; ++n) {
-    Serve(absl::StrCat("labels { label: 'stable' version: ", 1 + n % 3, " } traffic { version: ", 1 + (n + 1) % 3,
+    const int shared = 1 + (n + 1) % 3;
+    Serve(absl::StrCat("labels { label: 'stable' version: ", 1 + n % 3, " } traffic { version: ", shared,
                        " percent: ", 1 + n % 50, " }"));
-    Set(1 + n % 2, n % 4 < 2 ? v1::FAILED : v1::READY);
+    for (const v1::ModelState state : {v1::FAILED, v1::READY}) Set(shared, state);
   }
   stop = true;
   for (std::thread& reader : readers) reader.join();
