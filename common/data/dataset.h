@@ -32,7 +32,7 @@ class Dataset {
   const std::vector<std::string>& labels() const { return labels_; }
   // True if the set has no splits: training and test split are both the whole set.
   bool undivided() const { return undivided_; }
-  // Returns what the user should know about the set, one line each: ignored files and rows, an unexpected test split.
+  // Returns remarks for the user, one line each: ignored files and rows, an unexpected test split.
   const std::vector<std::string>& remarks() const { return remarks_; }
 
  protected:

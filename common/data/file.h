@@ -49,7 +49,8 @@ absl::Status Fault(const ReadOnlyFile& file, const std::string& fault);
 absl::StatusOr<std::string> ReadWholeFile(const std::filesystem::path& path, int64_t most_bytes = int64_t{256} << 20);
 
 // Normalises text: removes the byte order mark and converts line ends ("\n", "\r\n" or "\r") to "\n". INVALID_ARGUMENT
-// says what the file is instead: UTF-16 or UTF-32, compressed, a spreadsheet, or text with a NUL byte.
+// names the actual content if it is not plain text: UTF-16 or UTF-32, compressed, a spreadsheet, or text with a NUL
+// byte.
 absl::StatusOr<std::string> PlainText(std::string_view bytes);
 
 // Reads a file and normalises its text; errors name the file.

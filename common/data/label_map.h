@@ -38,15 +38,15 @@ struct LabelMatch {
 //   2. The model's label of equal name, in any Unicode form; a name that differs in case (A, a) counts if it is unique.
 //   3. The model's label of the same number ("01" and "1"), if it is unique.
 //   4. If all data labels are numbers and none matches so far: the class with that index.
-//   5. If only data set or model has WordNet ids ("n01440764"): the class of ImageNet-1k with that id, by its index
-//      if the model has ImageNet-1k's classes, else by its name.
+//   5. If only one of data set and model has WordNet ids ("n01440764"): the class of ImageNet-1k with that id, by its
+//      index if the model has ImageNet-1k's classes, else by its name.
 // INVALID_ARGUMENT: a row names a class that the model lacks, or a name of several classes; two rows that differ in
 // case match one label; a label without a row is the name of several classes. NOT_FOUND: no label has a class; the
 // message has the first labels of data set and model.
 absl::StatusOr<LabelMatch> MatchLabels(const std::vector<std::string>& data, const std::vector<std::string>& model,
                                        const std::vector<LabelRow>& rows = {});
 
-// Returns what the user should know about a match, one line each: rules that may have guessed wrongly.
+// Returns warnings about a match for the user, one line each: rules that may have guessed wrongly.
 std::vector<std::string> MatchInWords(const LabelMatch& match, const Dataset& data);
 
 }  // namespace vitrine

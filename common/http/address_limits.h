@@ -28,7 +28,7 @@ class AddressAccount {
 
   AddressAccount(const HttpAbuseLimits& limits, Time now);
 
-  // Each counts events of one kind; returns false if the address exceeds the limit.
+  // Each function counts events of one kind; returns false if the address exceeds the limit.
   bool Connect(Time now);
   bool Handshake(Time now);
   bool Spend(double points, Time now);

@@ -63,7 +63,7 @@ class HttpProtocol {
   virtual bool HasRequests() const = 0;
   // Returns true if the connection only waits for the client.
   virtual bool AwaitsClient() const { return !HasRequests(); }
-  // Returns the time since which the client has not read output that is waiting; nullopt if no output is waiting.
+  // Returns the time since which output has waited for the client to read it; nullopt if no output is waiting.
   virtual std::optional<EventLoop::Time> UnsentSince() const = 0;
   virtual HttpConnectionStatus Describe() const = 0;
 };
@@ -151,7 +151,7 @@ class HttpConnection final : public Watched {
   TokenBucket points_;
   double unsettled_points_ = 0;  // points not yet charged to the account
   absl::Time certificate_expires_ = absl::InfiniteFuture();
-  // context against whose authorities the client's certificate was last checked
+  // context whose authorities last verified the client's certificate
   std::shared_ptr<const TlsContext> trusted_by_;
   Time certificate_checked_ = {};
   // Written by the handshake thread while phase_ is kHandshake and is_shaking_.

@@ -24,8 +24,8 @@ namespace vitrine {
 //   and for each kilobyte of headers.
 // - A request beyond the limit of concurrent streams costs 4.
 struct HttpAbuseLimits {
-  // Burst of points of a connection, and points per second. A proxy that forwards the expired deadlines of a thousand
-  // busy users stays below these limits.
+  // Burst of points of a connection, and points per second. A proxy stays below these limits even if it resets the
+  // expired requests of a thousand busy users.
   double connection_burst = 20'000;
   double connection_rate = 10'000;
   // Burst, and points per second, of all connections of an address together. If the address has no points left, each of
@@ -55,8 +55,8 @@ class HttpObserver {
   virtual void OnCutOff(CloseReason, const std::string& /*peer*/) {}
 };
 
-// Maximum number of connections of a listener for probes, metrics or administration. The descriptors that client
-// connections leave free always suffice for these connections.
+// Maximum number of connections of a listener for probes, metrics or administration. Client connections always leave
+// enough file descriptors free for these.
 inline constexpr int64_t kOperatorConnections = 256;
 
 struct HttpServerOptions {
@@ -76,8 +76,7 @@ struct HttpServerOptions {
   int niceness = 0;
   // Time limit for complete headers, including the TLS handshake and the HTTP/2 preface.
   absl::Duration request_timeout = absl::Seconds(10);
-  // Time limit for a body in either direction. One that is transferred at `least_rate` or faster on average may take
-  // longer.
+  // Time limit for a body in either direction. A body may take longer if its average rate is at least `least_rate`.
   absl::Duration body_timeout = absl::Seconds(30);
   // Minimum rate, in bytes per second, at which a client must read a response or send a body after body_timeout. Slower
   // clients are disconnected.

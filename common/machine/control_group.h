@@ -17,7 +17,7 @@ struct ControlGroup {
   std::optional<std::vector<int>> cores = std::nullopt;
   // True if no other group may use these cores. In version 2, cpuset.cpus.partition of the process's own group is then
   // "root" or "isolated". In version 1, cpuset.cpu_exclusive is 1 and the group is not the root. A cpuset that other
-  // software keeps exclusive (the kubelet's static policy) looks like a shared one.
+  // software keeps exclusive (the kubelet's static policy) cannot be distinguished from a shared one.
   bool exclusive = false;
   // Memory limit, from memory.max (v2) or memory.limit_in_bytes (v1).
   std::optional<int64_t> memory_bytes = std::nullopt;

@@ -37,21 +37,23 @@ inline constexpr int64_t kFewPairs = 6;
 // Comparison of two settings by the differences of pairs: results that share everything else, for example the seed.
 struct PairedTest {
   MeanEstimate difference = {};
-  double p = 1;              // two-sided, that the mean is 0: t test; sign test if all differences are equal
-  double sign_p = 1;         // two-sided sign test
-  double equivalence_p = 1;  // that the mean is not within the margin (two one-sided tests); 1 without a margin
+  // p, two-sided, of the hypothesis that the mean is 0: t test, or sign test if all differences are equal
+  double p = 1;
+  double sign_p = 1;  // two-sided sign test
+  // p of the hypothesis that the mean is outside the margin (two one-sided tests); 1 without a margin
+  double equivalence_p = 1;
   // p and equivalence_p, each corrected for the number of comparisons in the table by Holm's method.
   double p_holm = 1;
   double equivalence_p_holm = 1;
   Finding finding = Finding::kUndecided;
-  // Number of pairs that would probably decide; nullopt if it is decided, if the data show no spread or no difference,
-  // or above a million.
+  // Number of pairs that would probably give a finding. nullopt if there is a finding, if the data show no spread or no
+  // difference, or if the number is above a million.
   std::optional<int64_t> needed = {};
 };
 
 // Tests all comparisons of one table, each given by the differences of its pairs. `margin` > 0 is the smallest
-// difference that matters; 0 tests no equivalence. The probability that any difference in the table is found where
-// there is none is at most 5 %, and the same holds for equivalences.
+// difference that matters; 0 tests no equivalence. The probability of one or more false differences in the table is at
+// most 5 %; the same holds for false equivalences.
 std::vector<PairedTest> TestPaired(std::span<const std::vector<double>> comparisons, double margin = 0);
 
 // Returns the number of pairs with which a t test at one-sided level `tail` shows a mean at `distance` from its

@@ -6,8 +6,9 @@
 
 namespace vitrine {
 
-// Returns the two-sided p of the exact sign test: the probability that fair coins split at least as unevenly as `above`
-// to `below`, together at most 10,000. Values that equal the hypothesis belong to neither. Without values, 1.
+// Returns the two-sided p of the exact sign test: the probability that `above` + `below` tosses of a fair coin split at
+// least as unevenly. Requires `above` + `below` <= 10,000. Values equal to the hypothesis count in neither. Returns 1
+// without values.
 double SignTest(int64_t above, int64_t below);
 
 }  // namespace vitrine
