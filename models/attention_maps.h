@@ -22,7 +22,7 @@ struct AttentionMap {
   std::vector<float> values = {};  // row-major
 };
 
-// Registers with the tap the matrices of one image that a resolved request needs.
+// Requests from the tap the matrices of one image that a resolved request needs.
 void RequestAttention(const v1::AttentionRequest& resolved, const AttentionAbility& ability, int image,
                       AttentionTap& tap);
 

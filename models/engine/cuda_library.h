@@ -15,30 +15,30 @@
 
 namespace vitrine {
 
-// The largest image of a model, which a device's memory for a batch must hold.
+// The largest image of a model; a device's memory for a batch must have room for it.
 struct LargestImage {
   int64_t cells = 0;
   int64_t pixels = 0;  // counted once per channel
 };
 
 // Functions of libvitrine_cuda.so, which contains the engine for CUDA devices and needs the NVIDIA driver. Programs
-// load it only for such a device. `device` is a number: 0 for "cuda:0".
+// load the library only for such a device. `device` is a number: 0 for "cuda:0".
 struct CudaLibrary {
-  // Opens a device. Called once for it, before the other functions. FAILED_PRECONDITION says what is missing.
+  // Opens a device. Call it once per device, before the other functions. FAILED_PRECONDITION names what is missing.
   absl::Status (*open_device)(int device);
-  // Returns true if an open device is lost: after some errors (an illegal address, a kernel that does not end) every
-  // call of the process fails, and only a new process can use the device. Does not call the device.
+  // Returns true if an open device is lost. After some errors (an illegal address, a kernel that does not end), every
+  // call of this process fails; only a new process can use the device. Does not call the device.
   bool (*is_lost)(int device);
-  // Errors of the device, if it is lost for instance.
+  // Returns the errors of the device, for example if it is lost.
   absl::StatusOr<DeviceStatus> (*status)(int device);
-  // Puts a model onto an open device, with memory for batches of `most`, and for the largest image in any case.
-  // UNIMPLEMENTED names an operator that it does not run; RESOURCE_EXHAUSTED names the bytes if its memory is too
-  // small; INTERNAL for other errors of the device.
+  // Puts a model onto an open device, with memory for batches of `most` and, in any case, for the largest image.
+  // UNIMPLEMENTED names an operator that the device does not support. RESOURCE_EXHAUSTED names the required bytes if
+  // its memory is too small. INTERNAL for other errors of the device.
   absl::StatusOr<std::unique_ptr<const Backend>> (*make_backend)(int device, const program::Program& program,
                                                                  engine::WeightSource& weights,
                                                                  const PrecisionChoice& choice,
                                                                  const LargestImage& largest, const DeviceBatch& most);
-  // Compiled kernels (cuda/driver/card.h), for programs that launch and time them one by one.
+  // Compiled kernels (cuda/driver/card.h), for programs that time single kernels.
   const void* kernels;
 };
 

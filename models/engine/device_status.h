@@ -8,22 +8,22 @@
 
 namespace vitrine {
 
-// Memory of a model on a device that has its own.
+// Memory of a model on a device that has its own memory.
 struct DeviceMemory {
-  int64_t device_bytes = 0;  // weights, and memory for batches
-  int64_t pinned_bytes = 0;  // of the host, for copies
+  int64_t device_bytes = 0;  // memory for weights and batches
+  int64_t pinned_bytes = 0;  // pinned host memory for copies
 };
 
-// State and work of an open device with memory of its own. Counts begin with the process.
+// State and work of an open device with its own memory. Counts start with the process.
 struct DeviceStatus {
-  int64_t free_bytes = 0, total_bytes = 0;  // memory, with what other processes use
-  int64_t batches = 0;                      // that were launched
-  int64_t images = 0;                       // in these batches
+  int64_t free_bytes = 0, total_bytes = 0;  // includes the usage of other processes
+  int64_t batches = 0;                      // batches launched
+  int64_t images = 0;                       // images in these batches
   int64_t uploaded_bytes = 0;
-  absl::Duration busy;  // with at least one batch between its launch and its end
+  absl::Duration busy;  // time with at least one batch between launch and end
 };
 
-// Limits of the batches that such a device computes.
+// Limits of a batch on such a device.
 struct DeviceBatch {
   int images = 256;
   int tokens = 32768;

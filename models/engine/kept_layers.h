@@ -24,10 +24,10 @@ using OperatorGroup = std::vector<std::string>;
 // Empty if the engine cannot run the program.
 std::vector<OperatorGroup> NarrowableOperators(const program::Program& program);
 
-// Returns group indices, largest error first; NaN counts as infinite; equal errors stay in program order.
+// Returns group indices by descending error. NaN counts as infinite; equal errors stay in program order.
 std::vector<size_t> SortByError(std::span<const double> errors);
 
-// Returns the number of groups to keep next if keeping `kept` was not enough: 1, 2, 4, ... and finally `most`.
+// Returns the number of groups to keep next if `kept` groups were not enough: 1, 2, 4, ... and finally `most`.
 size_t KeepNext(size_t kept, size_t most);
 
 // Returns the operators of the groups at these indices.

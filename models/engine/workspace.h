@@ -28,8 +28,8 @@ class Workspace {
     return *own;
   }
 
-  // Gathered threads that share the work with the workspace's own thread, if the back end supports that; null: none.
-  // Must outlive the computation.
+  // Threads that share the work with the workspace's own thread, if the back end supports that; null: none. The team
+  // must outlive the computation.
   Team* team = nullptr;
 
  private:

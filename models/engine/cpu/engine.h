@@ -18,9 +18,9 @@ namespace vitrine::engine {
 // A program compiled for this CPU, without a tensor library. Immutable; Run may be called concurrently, each caller
 // with its own workspace.
 //
-// The logits of an image have the same bits in any batch, order and mix of sizes: every sum is one chain of additions
-// in a fixed order, and the choice of kernels does not depend on the number of rows. The calling thread's rounding and
-// denormal modes do not matter: denormals are zero here (common/simd/float_mode.h).
+// The logits of an image have the same bits in any batch, order and mix of sizes: every sum is added in one fixed
+// order, and the choice of kernels does not depend on the number of rows. The calling thread's rounding and denormal
+// modes do not matter: denormals are zero here (common/simd/float_mode.h).
 class Engine {
  public:
   // Errors of CanCompute and Compile; INVALID_ARGUMENT if `choice` names a kept operator that the program lacks.

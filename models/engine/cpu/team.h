@@ -19,8 +19,8 @@ namespace vitrine::engine {
 // otherwise every step waits for the thread without a core.
 class Team {
  public:
-  // `recalls` is the number of threads needed elsewhere. Between two steps, as many members leave (never the leader),
-  // each decreasing `recalls` by one. Null: no member leaves early. `recalls` must outlive the team.
+  // `recalls` is the number of threads needed elsewhere. That many members, never the leader, leave between two steps;
+  // each decreases `recalls` by one. Null: no member leaves early. `recalls` must outlive the team.
   explicit Team(std::atomic<int64_t>* recalls = nullptr) : recalls_(recalls) {}
 
   // Adds the calling thread to the team. Returns true once the thread was dismissed or recalled, and false at once if

@@ -14,13 +14,14 @@ namespace vitrine::cuda {
 struct BackendOptions {
   EngineOptions engine = {};
   driver::SlotOptions slot = {};  // pinned_bytes is chosen by the engine's limits
-  int slots = 2;                  // batches: one is filled while the others are computed
+  // number of batches that may exist at once: one is filled while the others are computed
+  int slots = 2;
 };
 
-// Puts a model onto a card, which must outlive it: weights once, and for each slot memory for a batch and a graph.
-// Images of concurrent calls share batches (see Batcher). Images that exceed the limits run in parts, unless values are
-// tapped: then they are RESOURCE_EXHAUSTED, like a single image that exceeds them. Errors of Engine::Make;
-// RESOURCE_EXHAUSTED names the bytes that are needed and free; INVALID_ARGUMENT without a slot.
+// Puts a model onto a card, which must outlive the result: weights once, and for each slot a graph and the memory of a
+// batch. Images of concurrent calls share batches (see Batcher). Images that exceed the limits run in parts; if values
+// are tapped, they are RESOURCE_EXHAUSTED instead, like a single image that exceeds the limits. Errors of Engine::Make.
+// RESOURCE_EXHAUSTED also names the bytes needed and free. INVALID_ARGUMENT if there is no slot.
 absl::StatusOr<std::unique_ptr<const Backend>> MakeBackend(driver::Card& card, const program::Program& program,
                                                            engine::WeightSource& weights,
                                                            const BackendOptions& options = {});

@@ -12,14 +12,14 @@
 
 namespace vitrine::cuda {
 
-// Memory that the images of a batch take, compared with the memory of a plan. The plan must outlive it.
+// Memory that the images of a batch need, compared with the memory of a plan, which must outlive this object.
 class BatchSize {
  public:
   BatchSize(const LaunchPlan& plan, const BatchLimits& limits);
 
-  // Counts an image in, whether it fits or not.
+  // Adds an image, whether or not it fits.
   void Add(const ImagePlanes& image);
-  // Counts all of the images in and returns true if they fit, else counts none.
+  // Adds all images and returns true if they fit together; otherwise adds none.
   bool AddIfFits(std::span<const ImagePlanes> images);
 
   int images() const { return images_; }
@@ -36,7 +36,7 @@ class BatchSize {
   int images_ = 0;
   int64_t cells_ = 0;
   int64_t pixels_ = 0;           // counted once per channel
-  std::vector<int64_t> places_;  // of each map of the plan's stems
+  std::vector<int64_t> places_;  // per map of the plan's stems
 };
 
 }  // namespace vitrine::cuda

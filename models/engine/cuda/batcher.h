@@ -18,15 +18,16 @@
 
 namespace vitrine::cuda {
 
-// Joins the images of many threads to batches of one model, and computes them on its slots. Thread-safe.
+// Batches the images of many threads for one model, and computes the batches on its slots. Thread-safe.
 //
-// A batch is open until the device has room for it, so it forms while the device computes the one before: each caller
-// takes a place in it, and copies its images into the slot's pinned memory while others copy theirs. The first caller
-// of a batch launches it once the device has room or the batch is full, waits for it and hands out the logits. A caller
-// whom no batch takes waits, in the order of the calls. Company does not change the bits of an image.
+// Callers join the open batch until it is launched; it is filled while the device computes the previous one. Each
+// caller reserves a place in the batch, then copies its images into the slot's pinned memory, concurrently with other
+// callers. The first caller of a batch launches it as soon as the device has room or the batch is full, waits for its
+// end and distributes the logits. Callers that fit into no batch wait, first come, first served. The bits of an image's
+// logits do not depend on the other images of its batch.
 //
-// The device has room while fewer than slots - 1 batches run (one, if there is one slot): the last slot is to be filled
-// meanwhile. Batches of callers that run alone take a slot, but no batch waits for their end.
+// The device has room while fewer than slots - 1 batches run (1 if there is one slot), because the last slot is being
+// filled. A batch of RunAlone takes a slot, but does not count as running.
 class Batcher {
  public:
   // One engine of the model for each slot; at least one.
@@ -34,11 +35,10 @@ class Batcher {
           std::vector<std::unique_ptr<Engine>> engines, const BatchLimits& limits);
   ~Batcher();
 
-  // Computes the logits [images, classes]. Images that exceed the limits run in parts. RESOURCE_EXHAUSTED if one alone
-  // exceeds them; errors of the device, which all callers of a batch get.
+  // Computes the logits [images, classes]. Images that exceed the limits run in parts. RESOURCE_EXHAUSTED if a single
+  // image exceeds them. Returns errors of the device to all callers of the batch.
   absl::Status Run(std::span<const ImagePlanes> images, float* logits);
-  // Computes the logits and the tapped values in a batch of its own. RESOURCE_EXHAUSTED if the images exceed the
-  // limits.
+  // Computes the logits and the tapped values in a separate batch. RESOURCE_EXHAUSTED if the images exceed the limits.
   absl::Status RunAlone(std::span<const ImagePlanes> images, float* logits, AttentionTap* attention, TokenTap* tokens);
 
   const std::vector<std::unique_ptr<driver::Slot>>& slots() const { return slots_; }
@@ -64,24 +64,24 @@ class Batcher {
     BatchSize size;
     std::vector<ImagePlanes> images;
     std::vector<Caller*> callers;  // the first one launches the batch
-    std::vector<float> logits;     // of as many images as fit
-    int copying = 0;               // callers that still copy
+    std::vector<float> logits;     // room for the images of the largest batch
+    int copying = 0;               // number of callers that are still copying
     bool is_full = false;
-    absl::Status copied;  // first error of the copies
+    absl::Status copied;  // first error of a copy
   };
 
   BatchSize Empty() const { return {engines_.front()->plan(), limits_}; }
   size_t CountThatFits(std::span<const ImagePlanes> images) const;
   absl::Status RunPart(std::span<const ImagePlanes> images, float* logits);
-  // Waits for a place in a batch, and takes it. Sets the index of the batch's pixel where the caller's begin.
+  // Waits for a place in a batch and reserves it. Sets `first_pixel` to the offset of the caller's pixels in the batch.
   Lane& Join(Caller& caller, int64_t& first_pixel);
-  // Returns null if there is no place now.
+  // Returns null if no batch has a place.
   Lane* TakePlace(Caller& caller, int64_t& first_pixel) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Lane* TakeFree(const Caller& caller, const std::deque<Caller*>& others) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void WakeWaiting() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Copies images to their place in a batch.
   absl::Status Copy(const Lane& lane, std::span<const ImagePlanes> images, int64_t first_pixel) const;
-  // Launches the batch of a lane, and answers its callers.
+  // Launches the batch of a lane and answers its callers. Called by the batch's first caller.
   void Lead(Lane& lane, Caller& first);
   absl::Status Compute(Lane& lane, float* logits, AttentionTap* attention, TokenTap* tokens) const;
   // Empties a lane after its batch.
@@ -91,16 +91,16 @@ class Batcher {
   const BatchLimits limits_;
   const std::vector<std::unique_ptr<driver::Slot>> slots_;
   const std::vector<std::unique_ptr<Engine>> engines_;
-  const int room_;           // batches that may run before another one is launched that is not full
-  std::vector<Lane> lanes_;  // the fields of a batch: guarded by `mutex_`, but while it is computed
+  const int room_;           // maximum number of running batches for the launch of a batch that is not full
+  std::vector<Lane> lanes_;  // a batch's fields are guarded by `mutex_`, except while the batch is computed
 
   Mutex mutex_;
   std::vector<Lane*> free_ ABSL_GUARDED_BY(mutex_);
   Lane* open_ ABSL_GUARDED_BY(mutex_) = nullptr;  // the batch that callers join
-  int running_ ABSL_GUARDED_BY(mutex_) = 0;       // batches, without those of RunAlone
+  int running_ ABSL_GUARDED_BY(mutex_) = 0;       // number of batches, without those of RunAlone
   uint64_t next_ticket_ ABSL_GUARDED_BY(mutex_) = 0;
-  std::deque<Caller*> joining_ ABSL_GUARDED_BY(mutex_);  // in Run, without a place
-  std::deque<Caller*> alone_ ABSL_GUARDED_BY(mutex_);    // in RunAlone, without a slot
+  std::deque<Caller*> joining_ ABSL_GUARDED_BY(mutex_);  // callers in Run without a place
+  std::deque<Caller*> alone_ ABSL_GUARDED_BY(mutex_);    // callers in RunAlone without a slot
 };
 
 }  // namespace vitrine::cuda

@@ -21,42 +21,43 @@ namespace vitrine::cuda {
 struct EngineOptions {
   BatchLimits limits = {};
   PrecisionChoice choice = {};
-  bool has_bf16 = true;  // else what would be bf16 is fp32
-  bool fast = true;      // else plain kernels alone, which fast ones are compared with
+  bool has_bf16 = true;  // false: fp32 replaces bf16
+  bool fast = true;      // false: only the plain kernels run, for comparison with the fast ones
 };
 
 // A program on a device: weights and memory for batches within the limits, allocated once. Used by one thread at a
-// time, the one that uses the device. A batch allocates no memory of the device, with taps or without.
+// time, together with the device. A batch allocates no device memory, even with taps.
 //
-// The logits of an image have the same bits in any batch: no kernel is chosen by the number of rows, and every sum has
-// one order.
+// The logits of an image have the same bits in any batch: the choice of kernels does not depend on the number of rows,
+// and every sum is added in one fixed order.
 class Engine {
  public:
   // Copies the weights, then releases all of them to the source. UNIMPLEMENTED names an operator that the device does
-  // not run; RESOURCE_EXHAUSTED if its memory is too small. `device` must outlive the engine.
+  // not support. RESOURCE_EXHAUSTED if its memory is too small. `device` must outlive the engine.
   static absl::StatusOr<std::unique_ptr<Engine>> Make(const program::Program& program, engine::WeightSource& weights,
                                                       Device& device, const EngineOptions& options = {});
-  // Makes an engine for each slot of one GPU: they share the weights, and run at the same time.
+  // Makes one engine per slot of a GPU. The engines share the weights and run concurrently.
   static absl::StatusOr<std::vector<std::unique_ptr<Engine>>> MakeSlots(const program::Program& program,
                                                                         engine::WeightSource& weights,
                                                                         std::span<Device* const> slots,
                                                                         const EngineOptions& options = {});
 
-  // Computes the logits [images, classes] of at least one image, and what the taps request; either may be null.
-  // RESOURCE_EXHAUSTED if the images exceed the limits; errors of the device.
+  // Computes the logits [images, classes] of at least one image, and the tapped values; taps may be null.
+  // RESOURCE_EXHAUSTED if the images exceed the limits; otherwise errors of the device.
   absl::Status Run(std::span<const ImagePlanes> images, float* logits, AttentionTap* attention = nullptr,
                    TokenTap* tokens = nullptr);
-  // Does the same with pixels that the caller has put into pixels(), image after image. The images' own are not read.
+  // Like Run, but reads the pixels that the caller has written to pixels(), image after image, instead of the images'
+  // own.
   absl::Status RunUploaded(std::span<const ImagePlanes> images, float* logits, AttentionTap* attention = nullptr,
                            TokenTap* tokens = nullptr);
-  float* pixels() const { return batch_.pixels; }  // the device's memory
+  float* pixels() const { return batch_.pixels; }  // in device memory
 
   const LaunchPlan& plan() const { return logits_; }
 
  private:
   Engine(Device& device, const BatchLimits& limits) : device_(device), limits_(limits), buffers_(device) {}
 
-  // Rows of positions in the device's memory: those of the first images of a batch of a plan.
+  // Rows of positions in device memory, for the first images of a plan's batch.
   struct Placed {
     const LaunchPlan* plan = nullptr;
     std::vector<Grid> grids;
@@ -78,12 +79,12 @@ class Engine {
   Buffers buffers_;
   BatchMemory batch_;
   LaunchPlan logits_;
-  LaunchPlan tokens_;                   // used with a token tap: computes all tokens of every stage
+  LaunchPlan tokens_;                   // computes all tokens of every stage; used with a token tap
   std::unique_ptr<Recorded> recorded_;  // launches of logits_
 
   using Rows = std::shared_ptr<const std::vector<float>>;
   std::map<const LaunchPlan::Positions*, std::unique_ptr<GridCache<Rows>>> rows_;
-  Placed placed_;  // of the last batch; nothing while a batch runs, and after an error
+  Placed placed_;  // positions of the last batch; empty while a batch runs and after an error
 };
 
 }  // namespace vitrine::cuda

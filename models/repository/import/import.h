@@ -68,9 +68,10 @@ absl::StatusOr<UnwrappedWeights> UnwrapForeign(TensorMap tensors,
 const char* HeadName(ForeignSource source);
 
 // If a file lacks the head, but has one tensor pair that can only be the head under another common name ("fc",
-// "classifier", "head.fc", "heads.head", also beside a prefix like "backbone."), renames that pair to HeadName and
-// returns its former name. Returns "" if the file has the head, or if its layers do not fit `config`; RenameForeign
-// then reports the error. FAILED_PRECONDITION names the pairs that may be the head, or says that the file has none.
+// "classifier", "head.fc", "heads.head", also if the body's names have a prefix like "backbone."), renames that pair to
+// HeadName and returns its former name. Returns "" if the file has the head, or if its layers do not fit `config`;
+// RenameForeign then reports the error. FAILED_PRECONDITION names the pairs that may be the head, or says that the file
+// has none.
 absl::StatusOr<std::string> AdoptHead(ForeignSource source, const v1::ModelConfig& config, UnwrappedWeights& weights);
 
 // File names in timm and transformers: the weights, and the index of shards.

@@ -10,8 +10,8 @@
 // and adds the product to a third. Reads the same panels as other kernels. Include only in the file built for AMX. N is
 // the AVX-512 type that narrow_gemm_kernel.h requires; for bf16, N also has Turn (narrow_attention_kernel.h).
 //
-// The inner dimension k is cut into equal tiles; the cut depends on k alone, so each element is one chain of additions,
-// whatever its row. For bf16 each tile sums even and odd numbers separately.
+// The inner dimension k is cut into equal tiles; the cut depends on k alone, so the order of additions does not depend
+// on the row. For bf16, each tile sums even and odd numbers separately.
 namespace vitrine::engine {
 
 inline constexpr int64_t kAmxRows = 16;   // rows per tile; also the maximum of groups per tile row
@@ -54,8 +54,8 @@ struct AmxCut {
   _tile_loadconfig(&shapes);
 }
 
-// Copies a tile's rows of the left matrix if the tile cannot be loaded directly: if it begins with `repeated` zero
-// groups, or its groups are not contiguous.
+// Copies a tile's rows of the left matrix. Needed if the tile cannot be loaded directly: if it begins with `repeated`
+// zero groups, or if its groups are not contiguous.
 template <class N>
 [[gnu::always_inline]] inline void CopyLeft(const NarrowGemmCall& call, const std::byte* from, int64_t rows,
                                             int64_t groups, int64_t repeated, std::byte* to) {

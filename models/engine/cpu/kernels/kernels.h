@@ -15,8 +15,8 @@ namespace vitrine::engine {
 // y = residual + activation(a W^T + b), fp32: a [rows, parts * inner], y and residual [rows, columns]. A row of a is
 // `parts` pieces of `inner` floats, part_stride apart: for a convolution, the rows of a pixel's neighbourhood.
 //
-// Each element of y is one chain over its row of a, starting at the bias, so the element does not depend on the number
-// or order of the rows. y may be the residual itself (same data, same stride); otherwise y overlaps no input.
+// Each element of y is a sum in a fixed order over its row of a, starting with the bias, so it does not depend on the
+// number or order of the rows. y may be the residual itself (same data, same stride); otherwise y overlaps no input.
 struct GemmCall {
   const float* a;
   int64_t a_stride;

@@ -23,9 +23,9 @@ struct RowRange {
   float least;
 };
 
-// y = residual + activation(a W^T + b) as in GemmCall, for rows of groups. Each element is one chain over its row, from
-// 0; the bias is added last. Each step of a bf16 chain adds two products to an fp32 sum, rounded as the CPU does; int8
-// sums are exact integers.
+// y = residual + activation(a W^T + b) as in GemmCall, for rows of groups. Each element is a sum in a fixed order over
+// its row, starting at 0; the bias is added last. Each step of a bf16 sum adds two products to an fp32 sum and rounds
+// like the CPU's instruction; int8 sums are exact integers.
 struct NarrowGemmCall {
   const std::byte* a;
   int64_t a_stride;  // bytes between rows

@@ -14,14 +14,14 @@
 
 #define VITRINE_DEVICE __device__ __forceinline__
 #define VITRINE_TABLE __device__ const
-// Before a loop over elements of an array in registers: an index must be known when it is compiled.
+// Unrolls a loop over an array in registers, whose indices must be known at compile time.
 #define VITRINE_UNROLL _Pragma("unroll")
-// Before a loop of which so many turns are unrolled; with 1, later turns take no registers for what they load.
+// Unrolls `count` iterations of a loop. With 1, later iterations occupy no registers for values loaded early.
 #define VITRINE_UNROLL_BY(count) VITRINE_PRAGMA(unroll count)
 #define VITRINE_PRAGMA(text) _Pragma(#text)
-// A kernel: VITRINE_KERNEL(name, Arguments) { ... arguments ... }
+// Defines a kernel: VITRINE_KERNEL(name, Arguments) { ... arguments ... }
 #define VITRINE_KERNEL(name, Arguments) extern "C" __global__ void name(const __grid_constant__ Arguments arguments)
-// A kernel for blocks of `threads`, whose registers let an SM hold `blocks` of them.
+// Defines a kernel for blocks of `threads` threads. Limits its registers so that an SM holds `blocks` blocks.
 #define VITRINE_BOUNDED_KERNEL(name, Arguments, threads, blocks) \
   extern "C" __global__ void __launch_bounds__(threads, blocks) name(const __grid_constant__ Arguments arguments)
 
@@ -67,8 +67,8 @@ VITRINE_DEVICE T Shuffle(T value, int lane) {
   return __shfl_sync(~0u, value, lane);
 }
 
-// Returns the number, of which the compiler knows nothing: what is computed from it stays within its loop, where it
-// takes no register for longer than it is needed.
+// Returns `number`, but hides its value from the compiler. Values computed from the result stay within their loop,
+// instead of occupying registers before it.
 VITRINE_DEVICE int Opaque(int number) {
   asm volatile("" : "+r"(number));
   return number;
@@ -85,24 +85,25 @@ VITRINE_DEVICE uint32_t SharedAddress(const void* place) {
   return static_cast<uint32_t>(__cvta_generic_to_shared(place));
 }
 
-// Starts a copy of 16 bytes, both ends aligned to 16; writes zeros if not `valid`. Done after WaitCopies of its group.
+// Starts a copy of 16 bytes; both addresses must be aligned to 16. Writes zeros if not `valid`. The copy is complete
+// after WaitCopies for its group.
 template <class T>
 VITRINE_DEVICE void CopyAsync(Shared<T> to, Global<const T> from, bool valid = true) {
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(SharedAddress(to)), "l"(from), "r"(valid ? 16 : 0)
                : "memory");
 }
-// Ends a group of copies.
+// Closes the current group of copies.
 VITRINE_DEVICE void CommitCopies() {
   asm volatile("cp.async.commit_group;" ::: "memory");
 }
-// Waits until at most kLeft of this thread's newest groups are not done.
+// Waits until at most kLeft of this thread's newest groups are incomplete.
 template <int kLeft>
 VITRINE_DEVICE void WaitCopies() {
   asm volatile("cp.async.wait_group %0;" ::"n"(kLeft) : "memory");
 }
 
-// Loads four 8 x 8 matrices of 16-bit numbers: lane i gives the address of row i % 8 of matrix i / 8, aligned to 16
-// bytes, and gets two numbers of row lane / 4 of each; of its column if transposed.
+// Loads four 8 x 8 matrices of 16-bit numbers. Lane i passes the address, aligned to 16 bytes, of row i % 8 of matrix i
+// / 8. Each lane gets two numbers from row lane / 4 of each matrix, or from that column if transposed.
 template <class T>
 VITRINE_DEVICE void LoadMatrices(uint32_t (&to)[4], Shared<const T> row) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
@@ -137,7 +138,8 @@ VITRINE_DEVICE uint32_t BitsOf(float value) {
 VITRINE_DEVICE float FloatOf(uint32_t bits) {
   return __uint_as_float(bits);
 }
-// Returns two numbers rounded to bf16, to nearest with ties to even: `low` in the low half. A NaN gives some NaN.
+// Returns two numbers rounded to bf16 (to nearest, ties to even), with `low` in the low half. NaN becomes a NaN of any
+// value.
 VITRINE_DEVICE uint32_t PackBf16(float low, float high) {
   uint32_t packed;
   asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(packed) : "f"(high), "f"(low));
@@ -161,7 +163,7 @@ namespace vitrine::cuda {
 
 inline constexpr int kWarp = 32;
 
-// Numbers that one access loads or stores; aligned to their size.
+// Numbers that are loaded or stored by one access; aligned to their total size.
 struct alignas(8) Float2 {
   float v[2];
 };

@@ -12,14 +12,14 @@
 
 namespace vitrine::cuda::driver {
 
-// Counts what a device does. Thread-safe.
+// Counts batches and images, and measures the busy time of a device. Thread-safe.
 class Activity {
  public:
   struct Counts {
     int64_t batches = 0;
     int64_t images = 0;
     int64_t uploaded_bytes = 0;
-    absl::Duration busy;  // with at least one batch between its launch and its end
+    absl::Duration busy;  // time with at least one batch between launch and end
   };
 
   void Begin(int64_t images) {

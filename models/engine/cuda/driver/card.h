@@ -20,14 +20,14 @@ namespace vitrine::cuda::driver {
 // A kernel of the loaded module.
 struct Kernel {
   FunctionHandle function = nullptr;
-  int blocks = 0;  // to launch: as many as the device runs at once
+  int blocks = 0;  // number of blocks to launch: as many as the device runs at once
 };
 
 // A CUDA device: its primary context, and the engine's kernels in it. Thread-safe.
 class Card {
  public:
-  // Loads `image`, the compiled kernels, into the primary context of a device. FAILED_PRECONDITION says what the device
-  // lacks and what to do.
+  // Loads `image`, the compiled kernels, into the primary context of a device. FAILED_PRECONDITION names what the
+  // device lacks and the remedy.
   static absl::StatusOr<std::unique_ptr<Card>> Open(const Driver& driver, int index, const void* image);
   ~Card();
   Card(const Card&) = delete;
@@ -39,23 +39,23 @@ class Card {
   int multiprocessors() const { return multiprocessors_; }
   const Functions& functions() const { return driver_.functions(); }
 
-  // Makes the device's context the calling thread's current one, which all other calls require.
+  // Makes the device's context current for the calling thread. All other calls require this.
   absl::Status Enter() const;
-  // Returns an error that names the device, the call and the driver's text. Marks the device as lost if the error is
-  // sticky; then, as in every call after it, the error is UNAVAILABLE.
+  // Returns an error with the device, the call and the driver's text. If the error is sticky, marks the device as lost;
+  // then this and every later call return UNAVAILABLE.
   absl::Status Check(Result result, std::string_view call) const;
 
   // Returns a kernel for launches of this shape; loads its code at the first call.
   absl::StatusOr<Kernel> Find(std::string_view name, int threads, size_t shared_bytes);
 
-  // Memory of the device, also of other processes.
+  // Memory of the device; includes the usage of other processes.
   struct Memory {
     size_t free = 0, total = 0;
   };
   absl::StatusOr<Memory> ReadMemory() const;
   Activity& activity() { return activity_; }
 
-  // A lost device fails every call until the process ends. `why` is kept for messages.
+  // Marks the device as lost: every later call fails until the process ends. `why` is kept for messages.
   void Lose(std::string why) const;
   bool lost() const { return lost_.load(std::memory_order_acquire); }
 
@@ -63,8 +63,8 @@ class Card {
   Card(const Driver& driver, int device, std::string name) : driver_(driver), device_(device), name_(std::move(name)) {}
 
   absl::Status Load(const void* image);
-  // Returns a function whose launches may have so much shared memory. The attribute only grows: graphs with larger
-  // launches of the function may exist, and another thread may be about to make one.
+  // Returns a function whose launches may use `shared_bytes` of shared memory. The attribute only grows, because graphs
+  // with larger launches may exist, or another thread may be about to make one.
   absl::StatusOr<FunctionHandle> FindFunction(std::string_view name, size_t shared_bytes);
 
   const Driver driver_;
@@ -79,7 +79,7 @@ class Card {
 
   mutable absl::Mutex mutex_;
   mutable std::string why_lost_ ABSL_GUARDED_BY(mutex_);
-  // A function and the dynamic shared memory that its launches may have.
+  // A function and the maximum dynamic shared memory of its launches.
   struct Function {
     FunctionHandle handle = nullptr;
     size_t shared_bytes = size_t{48} << 10;

@@ -11,7 +11,7 @@
 
 namespace vitrine::cuda::driver {
 
-// Version of CUDA that the kernels are compiled with: code for a GPU runs with drivers of this major version and newer.
+// CUDA version that the kernels are compiled with. Their code runs with drivers of this major version and newer.
 inline constexpr int kLeastVersion = 13000;
 
 inline constexpr char kDriverFile[] = "libcuda.so.1";
@@ -19,8 +19,8 @@ inline constexpr char kDriverFile[] = "libcuda.so.1";
 // The CUDA driver, loaded and initialized.
 class Driver {
  public:
-  // FAILED_PRECONDITION says what is missing and what to do: no driver, a driver that lacks a function or is older than
-  // kLeastVersion, no device. The library stays loaded.
+  // Opens and initializes the driver. FAILED_PRECONDITION names the cause and the remedy: no driver, a driver that
+  // lacks a function or is older than kLeastVersion, no device. The library stays loaded.
   static absl::StatusOr<Driver> Open(const std::string& file = kDriverFile);
 
   const Functions& functions() const { return functions_; }
@@ -39,7 +39,7 @@ class Driver {
   int devices_ = 0;
 };
 
-// Returns true for errors after which every call of the process fails.
+// Returns true for errors after which every call in this process fails.
 bool IsSticky(Result result);
 
 }  // namespace vitrine::cuda::driver

@@ -18,18 +18,19 @@
 namespace vitrine::cuda::driver {
 
 struct SlotOptions {
-  size_t staging_bytes = size_t{32} << 20;  // pinned memory for copies; a batch that needs more waits in between
-  size_t pinned_bytes = 0;                  // pinned memory that the user of the slot fills
-  // Longest time that the device may take for what was queued. Past it the device counts as lost.
+  // pinned memory for copies; a batch that needs more waits for earlier copies
+  size_t staging_bytes = size_t{32} << 20;
+  size_t pinned_bytes = 0;  // size of the pinned memory that the slot's user fills
+  // Timeout for queued work. After it, the device counts as lost.
   absl::Duration limit = absl::Seconds(60);
 
-  size_t Bytes() const { return staging_bytes + pinned_bytes; }  // of pinned memory in all
+  size_t Bytes() const { return staging_bytes + pinned_bytes; }  // total size of the pinned memory
 };
 
 // A stream of a card with pinned memory for copies. Uploads and launches are queued and return at once; a download
-// waits. Different slots run at the same time. The card must outlive the slot.
+// waits. Different slots run concurrently. The card must outlive the slot.
 //
-// Waiting polls an event of the stream, so that a kernel which does not end costs at most the limit.
+// Waits poll an event of the stream, so that a kernel that never ends blocks the caller for at most `limit`.
 class Slot : public Device {
  public:
   static absl::StatusOr<std::unique_ptr<Slot>> Make(Card& card, const SlotOptions& options = {});
@@ -46,14 +47,14 @@ class Slot : public Device {
   absl::StatusOr<std::unique_ptr<Recorded>> Record(std::span<const Launch> launches) override;
 
   std::byte* pinned() const { return pinned_; }  // SlotOptions::pinned_bytes
-  // Queues a copy of pinned memory, which must stay as it is until the next Download or Settle has returned. Unlike
-  // other functions, it may be called by several threads at the same time.
+  // Queues a copy of pinned memory, which must not change until the next Download or Settle has returned. Unlike other
+  // functions, may be called by several threads at the same time.
   absl::Status UploadPinned(void* to, const void* pinned, size_t bytes);
-  // Waits if a failed call has left work in the stream. Returns false if the device must not be called any more.
+  // Waits for the stream if a failed call left work in it. Returns false if the device must not be called any more.
   bool Settle();
 
-  size_t device_bytes() const { return device_bytes_; }    // that were allocated
-  size_t refused_bytes() const { return refused_bytes_; }  // that could not be
+  size_t device_bytes() const { return device_bytes_; }    // bytes allocated
+  size_t refused_bytes() const { return refused_bytes_; }  // bytes of failed allocations
   size_t pinned_bytes() const { return options_.Bytes(); }
 
  private:
@@ -63,12 +64,12 @@ class Slot : public Device {
 
   absl::Status Create();
   absl::Status Enqueue(const Launch& launch);
-  // Queues the copy that uploads have gathered.
+  // Queues the copy that uploads have collected.
   absl::Status Flush();
-  // Waits until the stream is empty; then all of the staging memory is free.
+  // Waits until the stream is empty. All staging memory is free afterwards.
   absl::Status Wait();
-  // Returns true if an upload to `target` can extend the copy that is not queued yet. The driver refuses a copy to two
-  // allocations, which may be neighbours.
+  // Returns true if an upload to `target` can extend the pending copy. Two allocations may be adjacent, but the driver
+  // rejects a copy to both.
   bool Extends(const std::byte* target) const;
 
   Card& card_;
@@ -81,9 +82,9 @@ class Slot : public Device {
   size_t device_bytes_ = 0, refused_bytes_ = 0;
   std::set<const std::byte*> allocations_;
 
-  std::atomic<bool> busy_ = false;  // the stream may have work
-  size_t used_ = 0;                 // bytes of the staging memory that copies may still read
-  // A copy that is not queued yet; uploads to neighbouring places of an allocation extend it.
+  std::atomic<bool> busy_ = false;  // true: the stream may have work
+  size_t used_ = 0;                 // bytes of the staging memory that queued copies may still read
+  // Pending copy, not queued yet. Uploads to the adjacent addresses of the same allocation extend it.
   std::byte* pending_to_ = nullptr;
   size_t pending_from_ = 0, pending_bytes_ = 0;
 };

@@ -15,11 +15,11 @@ namespace vitrine::cuda::emulated {
 
 // Memory traffic of the accesses of one source line to one kind of memory.
 struct Traffic {
-  int64_t requests = 0;  // of a warp each
-  // Shared memory: passes that the requests take, and would take without bank conflicts.
+  int64_t requests = 0;  // number of requests, each by one warp
+  // Shared memory: passes that the requests take, and passes without bank conflicts.
   int64_t passes = 0;
   int64_t least_passes = 0;
-  // Global memory: sectors of 32 bytes that the requests touch, and the sectors that their bytes would fill.
+  // Global memory: 32-byte sectors that the requests touch, and the minimum number of sectors for their bytes.
   int64_t sectors = 0;
   int64_t least_sectors = 0;
 };
@@ -29,7 +29,7 @@ struct Traffic {
 class Counters {
  public:
   void Add(int thread, const void* address, size_t bytes, bool is_shared, Source at);
-  // Counts the accesses of a block that has ended.
+  // Counts the accesses of a finished block.
   void EndBlock();
   // Returns the sum over all lines.
   Traffic Total(bool is_shared) const;
@@ -39,10 +39,10 @@ class Counters {
     uintptr_t address;
     size_t bytes;
   };
-  using Place = std::tuple<int, int, bool>;                     // warp, line, whether memory is shared
-  std::map<Place, std::vector<std::vector<Access>>> requests_;  // of the block
-  std::map<Place, size_t> counts_;                              // accesses of a thread in place of a warp
-  std::map<std::pair<int, bool>, Traffic> by_line_;             // by line, and whether memory is shared
+  using Place = std::tuple<int, int, bool>;                     // warp, line, true for shared memory
+  std::map<Place, std::vector<std::vector<Access>>> requests_;  // requests of the current block
+  std::map<Place, size_t> counts_;                              // accesses by (thread, line, true for shared memory)
+  std::map<std::pair<int, bool>, Traffic> by_line_;             // traffic by (line, true for shared memory)
 };
 
 }  // namespace vitrine::cuda::emulated

@@ -24,7 +24,7 @@ namespace vitrine::cuda {
 
 using emulated::Source;
 
-// An index with the place in the source where it is used.
+// An index with the source location of its use.
 struct Index {
   template <std::integral Integer>
   Index(Integer number, Source place = Source::Current()) : value(static_cast<int64_t>(number)), at(place) {}
@@ -32,13 +32,13 @@ struct Index {
   Source at;
 };
 
-// A pointer whose every access is checked.
+// A pointer that checks every access.
 template <class T, bool kIsShared>
 class Checked {
  public:
   using Number = std::remove_const_t<T>;
 
-  // An element that is read by conversion and written by assignment.
+  // An element: reads by conversion, writes by assignment.
   class Element {
    public:
     Element(T* place, Source at) : place_(place), at_(at) {}
@@ -58,7 +58,7 @@ class Checked {
       std::memcpy(place_, &value, sizeof(T));
       return *this;
     }
-    // NOLINTNEXTLINE(bugprone-unhandled-self-assignment): a copy to itself is a read and a write too
+    // NOLINTNEXTLINE(bugprone-unhandled-self-assignment): a copy to itself is also a read and a write
     const Element& operator=(const Element& other) const { return *this = static_cast<Number>(other); }
     const Element& operator+=(Number value) const { return *this = static_cast<Number>(*this) + value; }
 
@@ -152,7 +152,7 @@ void WaitCopies(Source at = Source::Current()) {
   emulated::Machine::Current().WaitCopies(kLeft, at);
 }
 
-// Loads as LoadMatrices says; a lane reads the two numbers that it gets.
+// Emulates LoadMatrices of device/device.h. Each lane reads the two numbers that it gets.
 template <class T>
 void LoadMatricesAs(uint32_t (&to)[4], const T* row, bool transposed, Source at) {
   static_assert(sizeof(T) == sizeof(uint16_t));

@@ -7,7 +7,7 @@
 
 namespace vitrine::cuda::emulated {
 
-// Runs launches on a Machine. A fault is an INTERNAL error that begins with the step's name.
+// Runs launches on a Machine. A fault becomes an INTERNAL error that begins with the step's name.
 class EmulatedDevice : public Device {
  public:
   explicit EmulatedDevice(const MachineOptions& options = {}) : machine_(options) {}

@@ -7,9 +7,9 @@
 
 namespace vitrine::cuda::emulated {
 
-// A place in a kernel's source. clang 14 has no std::source_location.
+// A location in a kernel's source. (clang 14 lacks std::source_location.)
 struct Source {
-  // Returns the place of the call whose default argument it is.
+  // Returns the location of the call that uses this as a default argument.
   static constexpr Source Current(const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
     return {file, line};
   }
@@ -18,16 +18,16 @@ struct Source {
 };
 
 enum class FaultKind {
-  kStray,       // access outside of every buffer
-  kUnwritten,   // read of memory that nobody wrote
-  kInFlight,    // access to the destination of a copy that was not waited for
-  kRace,        // two threads at one word without a barrier between, one of them writes
-  kMisaligned,  // address that the instruction does not take
-  kDiverged,    // threads at different barriers, or some of them never at one
+  kStray,       // access outside all buffers
+  kUnwritten,   // read of memory that was never written
+  kInFlight,    // access to the destination of an unfinished asynchronous copy
+  kRace,        // accesses of two threads to one word without a barrier between them, at least one a write
+  kMisaligned,  // address without the alignment that the instruction requires
+  kDiverged,    // threads at different barriers, or a barrier that some threads never reach
 };
 const char* Name(FaultKind kind);
 
-// A kernel's error and its place.
+// An error of a kernel, with its source location.
 struct Fault {
   FaultKind kind = FaultKind::kStray;
   std::string kernel;

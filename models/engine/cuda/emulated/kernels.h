@@ -8,7 +8,7 @@
 
 namespace vitrine::cuda::emulated {
 
-// A kernel by the name that the driver would look up.
+// A kernel and the name by which the driver finds it.
 struct NamedKernel {
   std::string_view name;
   size_t argument_bytes;

@@ -25,10 +25,10 @@
 namespace vitrine::cuda::emulated {
 
 struct MachineOptions {
-  uint64_t seed = 1;  // seeds the schedule and the rounding model kRandom
+  uint64_t seed = 1;  // seed of the schedule and of the rounding model kRandom
   int sms = 3;
   RoundingModel rounding = RoundingModel::kSm90;
-  bool counts = false;  // count bank conflicts and sectors; slower
+  bool counts = false;  // true: counts bank conflicts and sectors; slower
 };
 
 struct Shape {
@@ -38,7 +38,8 @@ struct Shape {
   size_t shared_bytes = 0;
 };
 
-// Used by one thread. Denormals are zero while a kernel runs, as on the device.
+// Runs kernels on the CPU and checks their memory accesses and barriers. Used by one thread. Denormals are zero while a
+// kernel runs, as on the device.
 class Machine {
  public:
   explicit Machine(const MachineOptions& options = {});
@@ -50,11 +51,11 @@ class Machine {
   Memory& memory() { return memory_; }
   const Counters& counters() const { return counters_; }
 
-  // Runs `body` in every thread. Returns the first fault, which ends the launch. A write or read beside the accessors
-  // that meets a guard page ends the process, with the thread's place on stderr.
+  // Runs `body` in every thread. Returns the first fault, which ends the launch. If an access without an accessor hits
+  // a guard page, the process ends with the thread's location on stderr.
   std::optional<Fault> Launch(const Shape& shape, const std::function<void()>& body);
 
-  // --- for the running thread; emulated/device.h has the names that kernels use
+  // --- for the running thread; emulated/device.h declares the names that kernels use
 
   static Machine& Current() { return *current_; }
   static const Machine* CurrentOrNull() { return current_; }
@@ -68,7 +69,7 @@ class Machine {
   void Write(const void* address, size_t bytes, bool is_shared, Source at);
   void SyncBlock(Source at);
   void SyncWarp(Source at);
-  // Puts `own` words where all lanes of the warp see them, and returns those of all 32, once all have come here.
+  // Shares `own` with all lanes of the warp. Returns the words of all 32 lanes, after all lanes have called.
   using Words = std::array<uint32_t, 6>;
   std::span<const Words, 32> Exchange(const Words& own, Source at);
   void CopyAsync(void* to, const void* from, bool valid, Source at);
@@ -87,16 +88,17 @@ class Machine {
   struct ThreadState {
     int index = 0;
     State state = State::kDone;
-    Source at;  // of the barrier that it stands at
+    Source at;  // location of the barrier at which the thread waits
     unsigned exchanges = 0;
-    std::vector<Copy> open;                   // copies of no group yet
+    std::vector<Copy> open;                   // copies that no group contains yet
     std::deque<std::vector<Copy>> in_flight;  // groups
     boost::context::fiber fiber;
   };
   struct WarpState {
     uint64_t interval = 0;
-    bool ends_interval = false;                      // the barrier that its lanes stand at is a SyncWarp
-    std::array<std::array<Words, 32>, 2> exchanged;  // by turn, so that a lane that is ahead overwrites nothing
+    bool ends_interval = false;  // true: the barrier at which the lanes wait is a SyncWarp
+    // used in turns, so that a lane that is ahead does not overwrite words that others still read
+    std::array<std::array<Words, 32>, 2> exchanged;
   };
 
   void Begin(ThreadState& thread);
@@ -104,7 +106,7 @@ class Machine {
   bool RunWarp(int warp);
   void Resume(ThreadState& thread);
   void Yield(State state, Source at);
-  // Lets the lanes of a warp, or the threads of a block, go on from the one place where all of them stand.
+  // Resumes the lanes of a warp, or the threads of a block, if all of them wait at the same barrier.
   bool Release(std::span<ThreadState> threads, State state);
   [[noreturn]] void Throw(FaultKind kind, const void* address, std::string detail, Source at);
   void Report(FaultKind kind, const ThreadState& thread, const void* address, std::string detail, Source at);
@@ -118,7 +120,7 @@ class Machine {
   std::mt19937_64 random_;
   std::vector<ThreadState> threads_;
   std::vector<WarpState> warps_;
-  boost::context::fiber scheduler_;  // context to which a fiber returns
+  boost::context::fiber scheduler_;  // fiber of the scheduler, to which threads return
 
   Shape shape_;
   const std::function<void()>* body_ = nullptr;

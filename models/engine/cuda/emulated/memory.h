@@ -11,8 +11,8 @@
 
 namespace vitrine::cuda::emulated {
 
-// Position of a thread in the order that barriers make, as 64 bits. Blocks run one after the other, so a number that
-// grows at each barrier of a block says launch, block and barrier interval at once.
+// A thread and the barrier interval of an access, in 64 bits. Blocks run one after the other, so one counter that grows
+// at each barrier of a block identifies launch, block and interval.
 class Moment {
  public:
   Moment() = default;
@@ -28,7 +28,7 @@ class Moment {
   uint64_t bits_ = 0;
 };
 
-// The thread that runs: what accesses are compared with.
+// The running thread, with which accesses are compared.
 struct Running {
   Moment now;
   uint64_t launch_first = 0;  // first interval of the launch
@@ -42,27 +42,28 @@ class Memory {
   Memory(const Memory&) = delete;
   Memory& operator=(const Memory&) = delete;
 
-  // Returns `bytes` of memory, aligned to 16, whose end is a guard page (after at most 15 bytes that are stray too).
-  // It holds NaN, and counts as unwritten. Addresses are not used again.
+  // Returns `bytes` of memory, aligned to 16, followed by a guard page (after at most 15 bytes, which count as stray).
+  // The memory contains NaN and counts as unwritten. Addresses are not reused.
   void* Allocate(size_t bytes);
   void Free(void* buffer);
   size_t allocated() const { return allocated_; }
 
-  // Copies from and to the host. A read of memory that nobody wrote gives NaN.
+  // Copy from and to the host. Memory that was never written reads as NaN.
   void Upload(void* to, const void* from, size_t bytes);
   void Download(void* to, const void* from, size_t bytes) const;
-  // Makes the words of a buffer unwritten, NaN and free of accesses: shared memory when a block begins.
+  // Resets the words of a buffer: unwritten, NaN, without accesses. Used for shared memory at the start of a block.
   void Reset(void* buffer, size_t bytes);
 
-  // Checks an access of the running thread; returns null, or the fault's kind with `detail` set.
+  // Check an access of the running thread. Return null, or the kind of fault with `detail` set.
   const FaultKind* Read(const Running& running, uintptr_t address, size_t bytes, std::string& detail);
   const FaultKind* Write(const Running& running, uintptr_t address, size_t bytes, std::string& detail);
-  // Checks as Write, fills `bytes` bytes with NaN, and marks them as in flight until Land.
+  // Checks like Write, fills the bytes with NaN, and marks them as in flight until Land.
   const FaultKind* Fly(const Running& running, uintptr_t address, size_t bytes, std::string& detail);
   void Land(const Running& running, uintptr_t address, size_t bytes);
 
  private:
-  // Accesses of four bytes. Masks have a bit for each byte; of accesses to parts of a word, the last thread's is known.
+  // Accesses to four bytes. Masks have one bit per byte. If several threads access parts of a word, only the last
+  // thread is recorded.
   struct Word {
     Moment writer, first_reader, last_reader;
     uint8_t allocated = 0, written = 0, in_flight = 0, writer_mask = 0, reader_mask = 0;
@@ -76,11 +77,11 @@ class Memory {
 
   static constexpr size_t kBytes = size_t{1} << 30;
   std::byte* memory_ = nullptr;
-  uintptr_t base_ = 0;  // its address
+  uintptr_t base_ = 0;  // address of `memory_`
   size_t next_ = 0;     // offset of the first page that was never used
   size_t allocated_ = 0;
   Word* shadow_ = nullptr;
-  std::map<uintptr_t, size_t> buffers_;  // bytes by address
+  std::map<uintptr_t, size_t> buffers_;  // size by address
 };
 
 }  // namespace vitrine::cuda::emulated

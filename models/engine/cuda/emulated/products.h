@@ -10,26 +10,30 @@
 
 namespace vitrine::cuda::emulated {
 
-// Rounding of the sum of an instruction's products and its addend to fp32. No manual states it; results must be good in
-// all of them. Parity must not rest on one: the models are of arXiv 2511.10909, and kSm90 was measured on an H200.
+// Model of how a tensor instruction rounds the sum of its products and its addend to fp32. NVIDIA does not document the
+// rounding, so results must be accurate under every model, and parity must not depend on one. The models are from arXiv
+// 2511.10909; kSm90 was measured on an H200.
 enum class RoundingModel {
-  kNearest,  // exact, then to nearest
-  kSm80,     // two sums of 8 products, each cut 24 bits below its largest exponent, then towards zero
-  kSm90,     // one sum of 16 products, cut 25 bits below the largest exponent, then towards zero
-  kRandom,   // exact, then up or down by chance
+  kNearest,  // exact sum, rounded to nearest
+  // two sums of 8 products each; terms are truncated 24 bits below the largest exponent, the sum is rounded towards
+  // zero
+  kSm80,
+  // one sum of 16 products; terms are truncated 25 bits below the largest exponent, the sum is rounded towards zero
+  kSm90,
+  kRandom,  // exact sum, rounded up or down at random
 };
 inline constexpr RoundingModel kRoundingModels[] = {RoundingModel::kNearest, RoundingModel::kSm80, RoundingModel::kSm90,
                                                     RoundingModel::kRandom};
 
-// Returns the sum of a[i] b[i] and c, for 16 numbers of bf16.
+// Returns the sum of c and all a[i] b[i], for 16 bf16 numbers each.
 float SumOfProducts(std::span<const uint16_t, 16> a, std::span<const uint16_t, 16> b, float c, RoundingModel model,
                     std::mt19937_64& random);
 
 // Registers of the 32 lanes: four of a, then two of b.
 using Fragments = std::span<const std::array<uint32_t, 6>, 32>;
 
-// Adds a lane's four elements of a b: a [16, 16] and b [16, 8] of bf16, or a [16, 32] of unsigned and b [32, 8] of
-// signed bytes.
+// Adds a lane's four elements of the product a b: a [16, 16] and b [16, 8] of bf16, or a [16, 32] of unsigned and b
+// [32, 8] of signed bytes.
 void AddProductBf16(Fragments fragments, int lane, RoundingModel model, std::mt19937_64& random, float (&d)[4]);
 void AddProductBytes(Fragments fragments, int lane, int32_t (&d)[4]);
 

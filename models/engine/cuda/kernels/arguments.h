@@ -13,29 +13,30 @@ namespace vitrine::cuda {
 using engine::Activation;
 using engine::RowsOf;
 
-// An image of a batch. Its cells are rows of cells, row by row of its grid; in rows of tokens its class token precedes
-// them.
+// An image of a batch. Its cells are consecutive rows of cells, row by row of its grid. In rows of tokens, its class
+// token precedes the cells.
 struct ImageRows {
-  int64_t first_pixel;  // of its planes, [channels, height, width]
+  int64_t first_pixel;  // first value of its planes [channels, height, width]
   int height, width;
   int first_cell;
   int grid_rows, grid_columns;
 };
 
-// A part of an image's grid, at most kTileSide x kTileSide cells from (row, column) on.
+// A part of an image's grid: at most kTileSide x kTileSide cells, starting at (row, column).
 struct GridTile {
   int row, column;
-  int image, first_cell, rows, columns;  // of the whole grid
+  int image, first_cell, rows, columns;  // rows and columns of the whole grid
 };
 
-// A batch in device memory, uploaded before its pass.
+// A batch in device memory, uploaded before the forward pass.
 struct Batch {
-  const int* counts;                // images, cells, tiles
-  const ImageRows* images;          // one more than there are images, whose first_cell is the number of cells
-  const GridTile* tiles = nullptr;  // of all grids
+  const int* counts;  // number of images, cells, tiles
+  // one more entry than images; the first_cell of the last entry is the number of cells
+  const ImageRows* images;
+  const GridTile* tiles = nullptr;  // tiles of all grids
 };
 
-// Columns of a matrix whose rows are those of a batch.
+// Columns of a matrix whose rows belong to a batch.
 struct Matrix {
   float* data = nullptr;
   int64_t stride = 0;
@@ -57,7 +58,7 @@ struct StatisticsArguments {
   RowStatistics* statistics;  // by row
 };
 
-// y = activation(n(x) scale + shift), n as the statistics say, or x itself without them.
+// y = activation(n(x) scale + shift). n normalizes with the statistics; without statistics, n(x) is x.
 struct AffineArguments {
   Batch batch;
   Matrix x, y;
@@ -93,7 +94,7 @@ struct FillArguments {
   Matrix y;
 };
 
-// Rows of x that go to y, each to the same row of the same image.
+// Rows of x that are copied to y, each to the same row of the same image.
 enum class CopiedRows {
   kAll,    // x and y have the same rows
   kClass,  // class tokens
@@ -117,7 +118,7 @@ struct MeanArguments {
 struct LinearArguments {
   Batch batch;
   Matrix x, y;
-  Matrix residual;                  // or without data
+  Matrix residual;                  // its data is null if there is no residual
   const RowStatistics* statistics;  // null: n(x) is x
   const void* weights;              // [inputs, outputs] of fp32 or bf16
   const float* bias;
@@ -144,28 +145,29 @@ struct LinearBytesArguments {
   int inputs;
   Matrix y, residual;
   const int8_t* weights;      // [inputs, outputs]
-  const float *bias, *scale;  // `scale`: value of a weight's unit, by output
-  const float* sums;          // of the weights, by output
+  const float *bias, *scale;  // `scale`: value of one unit of a weight, by output
+  const float* sums;          // sums of weights, by output
   Activation activation;
 };
 
-// For the fast kernels: x has a multiple of 16 columns, y of 4, and all rows begin at multiples of 16 bytes.
+// Arguments of the fast kernels. x has a multiple of 16 columns, y a multiple of 4; all rows begin at multiples of 16
+// bytes.
 struct FastLinearArguments {
   Batch batch;
   Matrix x, y;
-  Matrix residual = {};     // or without data
-  bool normalizes = false;  // in the kernel, with `epsilon`
+  Matrix residual = {};     // its data is null if there is no residual
+  bool normalizes = false;  // true: the kernel computes the statistics, with `epsilon`
   float epsilon = 0;
-  const RowStatistics* statistics = nullptr;  // of rows that another kernel describes
+  const RowStatistics* statistics = nullptr;  // statistics from another kernel
   const void* weights = nullptr;  // [outputs, inputs] of bf16 or int8; outputs and the vectors below are padded
   const float* bias = nullptr;
-  const float* scale = nullptr;  // of int8: as of LinearBytesArguments
+  const float* scale = nullptr;  // int8: as in LinearBytesArguments
   const float* sums = nullptr;
   Activation activation = Activation::kNone;
 };
 
-// Two linear layers, whose hidden units number a multiple of 64; otherwise as FastLinearArguments, with as many outputs
-// as inputs.
+// Two linear layers with as many outputs as inputs. The number of hidden units is a multiple of 64. Otherwise like
+// FastLinearArguments.
 struct PerceptronArguments {
   Batch batch;
   Matrix x, y;
@@ -173,7 +175,7 @@ struct PerceptronArguments {
   bool normalizes = false;
   float epsilon = 0;
   int hidden = 0;
-  Activation activation = Activation::kNone;  // of the hidden units
+  Activation activation = Activation::kNone;  // activation of the hidden units
   const uint16_t* first_weights = nullptr;    // [hidden, inputs] of bf16
   const float* first_bias = nullptr;
   const uint16_t* second_weights = nullptr;  // [outputs, hidden]
@@ -190,17 +192,18 @@ struct PatchifyArguments {
   Matrix y;
 };
 
-// Places of an image's map: `first` of all places of the batch. One row more than images says where the last ends.
+// Positions of an image in a map: `first` counts from the start of the batch. One extra entry marks the end of the last
+// image.
 struct MapRows {
   int64_t first;
   int height, width;
 };
 
-// A layer of a stem: a convolution with zero padding, an activation, and a maximum over pool x pool places.
+// A layer of a stem: a convolution with zero padding, an activation, and a max pool over pool x pool positions.
 struct ConvolveArguments {
   Batch batch;
-  const float* x;       // pixels as planes, or places of a map with their channels
-  const MapRows* from;  // places of x by image, after the cut; null for pixels, cut by `cut`
+  const float* x;       // planes of pixels, or positions of a map with their channels
+  const MapRows* from;  // positions in x by image, after cropping; null for pixels, which `cut` crops
   const MapRows* to;
   float* y;
   int64_t y_stride;
@@ -208,41 +211,41 @@ struct ConvolveArguments {
   const float* bias;
   int channels, outputs, kernel, stride, padding, pool, cut;
   Activation activation;
-  bool narrow;  // x and the weights are rounded to bf16, and the bias is added last
-  bool rounds;  // y is rounded to bf16
+  bool narrow;  // true: x and the weights are rounded to bf16, and the bias is added last
+  bool rounds;  // true: y is rounded to bf16
 };
 
-// A layer without pooling whose products are bf16.
+// A convolution without pooling whose products are bf16.
 struct FastConvolveArguments {
-  ConvolveArguments layer;  // its weights are not read
-  const uint16_t* x;        // places of a map, of bf16; null for layer.x: pixels
-  uint16_t* y;              // the same; null for layer.y: fp32
-  const uint16_t* weights;  // of bf16: [steps, outputs in groups, kStepInputs], in the order of the kernel
-  const uint32_t* taps;     // of pixels: each number of a step; of maps: each 8 neighbouring ones
+  ConvolveArguments layer;  // its weights are not used
+  const uint16_t* x;        // positions of a bf16 map; null: layer.x with pixels
+  uint16_t* y;              // bf16 map; null: layer.y in fp32
+  const uint16_t* weights;  // bf16 [steps, outputs in groups, kStepInputs], in the order in which the kernel reads them
+  const uint32_t* taps;     // taps of a step: one per pixel value, or one per 8 adjacent channels of a map
   int steps;
 };
 
-// A 3 x 3 convolution of each channel; y = residual + scale GELU(convolution) + shift, without a scale y = residual +
+// A 3 x 3 depthwise convolution. y = residual + scale GELU(convolution) + shift, or without a scale y = residual +
 // convolution. Class tokens are not written.
 struct DepthwiseArguments {
   Batch batch;
   Matrix x, y;
-  Matrix residual;       // or without data
+  Matrix residual;       // its data is null if there is no residual
   const float* weights;  // [9, channels]
   const float* bias;
   const float *scale, *shift;  // or null
-  bool narrow;                 // the shorter GELU
+  bool narrow;                 // true: the approximate GELU
 };
 
-// XCiT's local patch interaction: `second` of `first` of weight n(x) + bias, where x is that of `first`. Neither
-// `first.y` nor `second.x` exists.
+// XCiT's local patch interaction: applies `first` to weight n(x) + bias, and `second` to the result. x is first.x;
+// first.y and second.x are unused.
 struct LocalArguments {
   DepthwiseArguments first, second;
   const RowStatistics* statistics;
   const float *weight, *bias;
 };
 
-// y: the 3 x 3 neighbourhood of each cell, zeros outside of the grid.
+// y: the 3 x 3 neighbourhood of each cell, with zeros outside the grid.
 struct GatherArguments {
   Batch batch;
   Matrix x, y;
@@ -252,12 +255,13 @@ struct GatherArguments {
 
 struct AttendArguments {
   Batch batch;
-  Matrix q, k, v, y;  // as many of an image's first queries as y has rows
+  Matrix q, k, v, y;  // only an image's first queries are used if y has fewer rows
   int heads;
   float scale;
-  const float* offsets;  // of the first keys, or null
+  const float* offsets;  // offsets of the keys, or null
   int known_offsets;
-  // For vitrine_attend_map: scores and weights of one image, [heads, queries, keys], from first_query on.
+  // For vitrine_attend_map: scores and weights of `queries` queries of one image, starting at first_query: [heads,
+  // queries, keys].
   int image = 0, first_query = 0, queries = 0;
   float *scores = nullptr, *weights = nullptr;
 };
@@ -266,30 +270,32 @@ struct ChannelArguments {
   Batch batch;
   Matrix q, k, v, y;
   int heads;
-  float* matrices;               // [images, heads, width, width]; of weights, or null, for vitrine_attend_channels
-  float* scores;                 // for vitrine_attend_channels: the same before the softmax, or null
+  float* matrices;               // [images, heads, width, width]: weights; may be null for vitrine_attend_channels
+  float* scores;                 // for vitrine_attend_channels: the same matrices before the softmax, or null
   float *inverse_q, *inverse_k;  // 1 / length of each column, [images, columns]
-  float* factors;                // of each row and head of q, [rows of q, heads]
-  const float* temperature;      // by head, or X-ViT's context scale
+  float* factors;                // per row of q and head, [rows of q, heads]
+  const float* temperature;      // per head; X-ViT: the context scale
   const float* query_scale;      // by head
   bool over_values;
   bool normalizes;  // false: X-ViT's scales without its lengths; over_values is then true
-  bool narrow;      // both sides of products are rounded to bf16
+  bool narrow;      // true: both operands of products are rounded to bf16
 };
 
 // --- single operations, for vitrine-gpu-check
 
 struct PrimitiveFloatsArguments {
   const float *a, *b, *c;  // [count]
-  uint32_t* y;             // bits of a b + c, a / b, sqrt(a), a b rounded + c, bf16 of a and b, a rounded: [6, count]
+  // bits of fma(a, b, c), a / b, sqrt(a), a * b + c, bf16 of a and b, round(a): [6, count]
+  uint32_t* y;
   int count;
 };
 
-// y = a b + c. Of bf16: a [16, 16], b [16, 16]. Of bytes: a [16, 32] unsigned, b [16, 32] signed, its rows are columns.
+// y = a b + c. bf16: a [16, 16], b [16, 16]. int8: a [16, 32] unsigned, b [16, 32] signed, whose rows are columns of
+// the operand.
 struct PrimitiveProductsArguments {
   const uint16_t *a, *b;  // `count` matrices of kPrimitiveBytes
   const uint32_t* c;      // [count, 16, 16], floats or integers
-  uint32_t* y;            // the same
+  uint32_t* y;            // [count, 16, 16], floats or integers
   int count;
   bool bytes;
 };

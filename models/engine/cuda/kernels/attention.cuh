@@ -9,8 +9,8 @@
 namespace vitrine::cuda {
 
 enum class AttendOrder {
-  kTokens,  // fp32, each sum one chain
-  kClass,   // fp32, sums in 16 lanes: the CPU's order for a single query
+  kTokens,  // fp32, each sum in one sequence of additions
+  kClass,   // fp32, sums in 16 lanes, like the CPU for a single query
   kBf16,    // q, k, v and weights rounded to bf16
 };
 
@@ -31,7 +31,7 @@ class Scores {
   VITRINE_DEVICE int width() const { return width_; }
   VITRINE_DEVICE int column() const { return column_; }
 
-  // Returns the score of a key; in bf16 times log2(e), so that the softmax is of powers of two.
+  // Returns the score of a key. In bf16, multiplied by log2(e), so that the softmax can use powers of two.
   VITRINE_DEVICE float Of(int key) const {
     constexpr float kLog2OfE = 1.44269504F;
     const bool has_offset = key < arguments_.known_offsets;
@@ -43,7 +43,7 @@ class Scores {
     return has_offset ? score + offset : score;
   }
 
-  // Returns scale q k, in bf16 q k.
+  // Returns scale q k; in bf16, q k.
   VITRINE_DEVICE float Product(int key) const {
     const Global<const float> k = RowOf(arguments_.k, first_key_ + key) + column_;
     float sum = 0;
@@ -59,7 +59,7 @@ class Scores {
     return sum;
   }
 
-  // Calls act(key, weight) for each key. Scores are computed anew in each of three passes, so nothing is kept.
+  // Calls act(key, weight) for each key. Computes the scores in each of three passes, so that no scores are stored.
   template <class Act>
   VITRINE_DEVICE void ForWeights(Act act) const {
     float largest = Of(0);
@@ -87,7 +87,7 @@ class Scores {
   const Global<const float> q_;
 };
 
-// A thread for a query of a head: y = softmax(scale q k^T + offsets) v.
+// One thread per query and head: y = softmax(scale q k^T + offsets) v.
 VITRINE_DEVICE void Attend(const AttendArguments& arguments, AttendOrder order) {
   const Images images(arguments.batch);
   ForElements(images.Rows(arguments.y.rows), arguments.heads, [&](int row, int head) {
@@ -114,7 +114,7 @@ VITRINE_KERNEL(vitrine_attend_bf16, AttendArguments) {
   Attend(arguments, AttendOrder::kBf16);
 }
 
-// Scores and weights of one image in fp32, for the attention tap: scores without the offsets.
+// Computes scores (without the offsets) and weights of one image in fp32, for the attention tap.
 VITRINE_KERNEL(vitrine_attend_map, AttendArguments) {
   const Images images(arguments.batch);
   const Global<float> to_scores(arguments.scores), to_weights(arguments.weights);

@@ -14,7 +14,7 @@
 
 namespace vitrine::cuda {
 
-// A batch in the registers of a thread.
+// The fields of a batch, in a thread's registers.
 class Images {
  public:
   VITRINE_DEVICE explicit Images(const Batch& batch)
@@ -29,7 +29,7 @@ class Images {
     const ImageRows rows = images_[image];
     return rows.first_cell;
   }
-  // Returns the first row of an image; the last image's end for `image` = count().
+  // Returns the first row of an image; for `image` = count(), the end of the last image.
   VITRINE_DEVICE int FirstRow(RowsOf rows, int image) const {
     return rows == RowsOf::kImages ? image : rows == RowsOf::kCells ? FirstCell(image) : FirstCell(image) + image;
   }
@@ -46,7 +46,7 @@ class Images {
     }
     return first;
   }
-  // Returns the row of a cell: behind the class token among tokens.
+  // Returns the row of a cell; in rows of tokens, class tokens are counted.
   VITRINE_DEVICE int RowOfCell(RowsOf rows, int image, int cell) const {
     return FirstRow(rows, image) + (rows == RowsOf::kTokens ? 1 : 0) + cell;
   }

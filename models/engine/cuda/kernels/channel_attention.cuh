@@ -9,14 +9,14 @@
 
 namespace vitrine::cuda {
 
-// Least length by which XCiT divides a channel, and what X-ViT adds to a length.
+// Minimum length by which XCiT divides a channel, and the number that X-ViT adds to a length.
 inline constexpr float kLeastLength = 1e-12F, kLengthEpsilon = 1e-6F;
 
 VITRINE_DEVICE int HeadWidth(const ChannelArguments& arguments) {
   return arguments.q.columns / arguments.heads;
 }
 
-// Lengths of the columns of q, then of k, over the tokens of each image.
+// Computes the lengths of the columns of q, then of k, over the tokens of each image.
 VITRINE_KERNEL(vitrine_inverse_lengths, ChannelArguments) {
   const Images images(arguments.batch);
   const int columns = arguments.q.columns;
@@ -68,7 +68,7 @@ VITRINE_KERNEL(vitrine_channel_scale, ChannelArguments) {
     matrices[at] = matrices[at] * (factor * inverse_q[first + of % width]);
   });
 }
-// A thread for a column of a head's matrix.
+// One thread per column of a head's matrix.
 VITRINE_KERNEL(vitrine_channel_softmax, ChannelArguments) {
   const Images images(arguments.batch);
   const int width = HeadWidth(arguments), each = width * width;
@@ -88,7 +88,7 @@ VITRINE_KERNEL(vitrine_channel_softmax, ChannelArguments) {
   });
 }
 
-// y(j) = the sum over i of x(i) factor * matrix (i, j), for the first rows of x in each image.
+// Computes y(j) = the sum over i of x(i) factor matrix(i, j), for the first rows of x in each image.
 VITRINE_DEVICE void MultiplyByMatrices(const ChannelArguments& arguments, const Matrix& x, const float* row_factors) {
   const Images images(arguments.batch);
   const int width = HeadWidth(arguments), each = width * width;
@@ -117,7 +117,7 @@ VITRINE_KERNEL(vitrine_channel_mix, ChannelArguments) {
 VITRINE_KERNEL(vitrine_context, ChannelArguments) {
   SumOverTokens(arguments, arguments.k, arguments.v);
 }
-// Scales each row (over the features of v) or column of a context to its length.
+// Scales each row (over the features of v) or each column of a context to unit length.
 VITRINE_KERNEL(vitrine_context_scale, ChannelArguments) {
   const Images images(arguments.batch);
   const int width = HeadWidth(arguments), each = width * width;

@@ -11,7 +11,7 @@ VITRINE_DEVICE void FinishLinear(const Matrix& residual, const Matrix& y, int ro
   RowOf(y, row)[column] = residual.data == nullptr ? value : RowOf(residual, row)[column] + value;
 }
 
-// One chain of multiply-adds over the row, which begins at the bias.
+// Each output is one sequence of multiply-adds over the row, starting with the bias.
 VITRINE_KERNEL(vitrine_linear_fp32, LinearArguments) {
   const int outputs = arguments.y.columns;
   const Global<const float> weights(static_cast<const float*>(arguments.weights)), bias(arguments.bias);
@@ -30,7 +30,7 @@ VITRINE_KERNEL(vitrine_linear_fp32, LinearArguments) {
   });
 }
 
-// Both sides are rounded to bf16; the chain begins at 0, and the bias is added last.
+// Both operands are rounded to bf16. The sum starts at 0, and the bias is added last.
 VITRINE_KERNEL(vitrine_linear_bf16, LinearArguments) {
   const int outputs = arguments.y.columns;
   const Global<const uint16_t> weights(static_cast<const uint16_t*>(arguments.weights));
@@ -57,12 +57,13 @@ VITRINE_KERNEL(vitrine_linear_bf16, LinearArguments) {
 inline constexpr float kByteSteps = 254, kMostSteps = 262144, kWholeBytes = 12582912;
 inline constexpr float kLeastStep = 0x1p-126F;
 
-// Bytes of numbers: the low byte of number * inverse + offset, whose value is range.least + range.step * byte.
+// Quantization of a row: a byte is the low byte of number * inverse + offset; its value is range.least + range.step *
+// byte.
 struct ByteGrid {
   float inverse, offset;
   ByteRange range;
 };
-// Returns 254 steps from the least to the largest number of a row.
+// Returns a grid of 254 steps from the least to the largest number of a row.
 VITRINE_DEVICE ByteGrid ByteGridOf(float low, float high) {
   const float size = high > -low ? high : -low;
   const float of_range = (high - low) / kByteSteps, of_size = size / kMostSteps;
@@ -74,12 +75,12 @@ VITRINE_DEVICE ByteGrid ByteGridOf(float low, float high) {
 VITRINE_DEVICE uint8_t ByteOf(float value, const ByteGrid& grid) {
   return static_cast<uint8_t>(BitsOf(Fma(value, grid.inverse, grid.offset)) & 0xff);
 }
-// Returns the range of the normalized row, which has the bytes of the row as it is.
+// Returns the range of the normalized row. Its bytes equal those of the row before normalization.
 VITRINE_DEVICE ByteRange NormalizedRange(ByteRange range, RowStatistics norm) {
   return {range.step * norm.scale, (range.least - norm.center) * norm.scale};
 }
 
-// Bytes of the row as it is; only the range sees the statistics.
+// Writes the bytes of the row before normalization; the statistics affect only the range.
 VITRINE_KERNEL(vitrine_quantize_rows, QuantizeArguments) {
   const Global<const RowStatistics> statistics(arguments.statistics);
   const Global<ByteRange> ranges(arguments.ranges);

@@ -12,7 +12,7 @@
 
 namespace vitrine::cuda {
 
-// --- a minimum or maximum is its second operand if either is NaN, as the instructions have it
+// --- like the CPU's instructions, a minimum or maximum is its second operand if either is NaN
 
 VITRINE_DEVICE float Least(float a, float b) {
   return a < b ? a : b;
@@ -37,7 +37,7 @@ constexpr GeluPieces MakeGeluPieces() {
   return pieces;
 }
 VITRINE_TABLE GeluPieces kGeluPieces = MakeGeluPieces();
-inline constexpr float kWholeNumbers = 8388608.0F;  // 2^23: adding it leaves no fraction bits
+inline constexpr float kWholeNumbers = 8388608.0F;  // 2^23: after adding it, no fraction bits are left
 
 // engine::EngineGelu.
 VITRINE_DEVICE float Gelu(float x) {
@@ -71,7 +71,7 @@ VITRINE_DEVICE float Activated(float x, Activation activation, bool narrow) {
 
 // --- powers
 
-// x 2^n for whole n; x if n is no number.
+// x 2^n for whole n; returns x if n is NaN.
 VITRINE_DEVICE float TimesPowerOfTwo(float x, float n) {
   const int exponent = n > -1024 && n < 1024 ? static_cast<int>(n) : 0;
   return x * FloatOf(static_cast<uint32_t>(exponent + 127) << 23);
@@ -135,7 +135,7 @@ VITRINE_DEVICE float SumOfRow(int columns, Value value) {
   float even[kLanes] = {}, odd[kLanes] = {};
   const int pairs = columns / (2 * kLanes) * (2 * kLanes), whole = columns / kLanes * kLanes;
   for (int j = 0; j < columns; ++j) {
-    // Behind the pairs of vectors a whole one counts as even, and the rest as odd.
+    // After the pairs of vectors, a whole vector counts as even, and the remainder as odd.
     const bool is_even = j < pairs ? j / kLanes % 2 == 0 : j < whole;
     if (is_even) {
       even[j % kLanes] += value(j);

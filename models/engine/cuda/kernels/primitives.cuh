@@ -23,12 +23,12 @@ VITRINE_KERNEL(vitrine_primitive_floats, PrimitiveFloatsArguments) {
   });
 }
 
-// A warp for each product: copies both matrices to shared memory, loads fragments from there and multiplies.
+// One warp per product: copies both matrices to shared memory, loads fragments from there and multiplies them.
 VITRINE_KERNEL(vitrine_primitive_products, PrimitiveProductsArguments) {
   const int lane = Lane();
   const Shared<uint16_t> left = SharedMemory<uint16_t>(0), right = SharedMemory<uint16_t>(kPrimitiveBytes);
   for (int product = Block(); product < arguments.count; product += Blocks()) {
-    // A row of 32 bytes is two chunks of 16.
+    // A row of 32 bytes consists of two chunks of 16.
     CopyAsync(left + lane * 8, Global<const uint16_t>(arguments.a + int64_t{product} * 256) + lane * 8);
     CopyAsync(right + lane * 8, Global<const uint16_t>(arguments.b + int64_t{product} * 256) + lane * 8);
     CommitCopies();
@@ -38,7 +38,7 @@ VITRINE_KERNEL(vitrine_primitive_products, PrimitiveProductsArguments) {
     LoadMatrices(a, left + (lane % 16 * 16 + lane / 16 * 8));
     const Global<const uint32_t> c(arguments.c + int64_t{product} * 256);
     const Global<uint32_t> y(arguments.y + int64_t{product} * 256);
-    const int first = lane / 4 * 16 + lane % 4 * 2;  // of four: two rows of two columns
+    const int first = lane / 4 * 16 + lane % 4 * 2;  // first of four numbers: two rows of two columns
     if (arguments.bytes) {
       LoadMatrices(b, right + ((lane % 8 + lane / 16 * 8) * 16 + lane / 8 % 2 * 8));
     } else {

@@ -10,18 +10,18 @@
 
 namespace vitrine::cuda {
 
-// Memory of the plans of one engine. They never run at the same time, so each uses all of it.
+// Memory of the plans of one engine. The plans never run at the same time, so they share it.
 class Arena {
  public:
-  // Adds the sizes in bytes of what one plan needs at the same time. Before Allocate.
+  // Adds the sizes in bytes of the memory that one plan needs at the same time. Call before Allocate.
   void Reserve(std::span<const size_t> sizes);
-  // RESOURCE_EXHAUSTED if the device has not enough memory.
+  // RESOURCE_EXHAUSTED if the device does not have enough memory.
   absl::Status Allocate(Buffers& buffers);
-  // Returns a place for each of a plan's sizes, in their order.
+  // Returns one address per size of a plan, in their order.
   std::vector<std::byte*> PlacesOf(std::span<const size_t> sizes) const;
 
  private:
-  std::vector<size_t> sizes_;  // the largest first
+  std::vector<size_t> sizes_;  // largest first
   std::vector<std::byte*> places_;
 };
 

@@ -14,21 +14,21 @@ namespace vitrine::cuda {
 
 using engine::ImagePlanes;
 
-// Limits of a batch, which decide how much memory a model takes.
+// Limits of a batch, which determine the memory that a model needs.
 struct BatchLimits {
   int images = 32;
   int cells = 8192;
-  int64_t pixels = int64_t{4} << 20;  // of all images, counted once per channel
+  int64_t pixels = int64_t{4} << 20;  // pixels of all images, counted once per channel
 };
 
-// The rows of a batch on the host.
+// Rows of a batch, in host memory.
 struct BatchRows {
   BatchRows(std::span<const ImagePlanes> planes, int cell);
 
   std::span<const ImagePlanes> planes;
   std::vector<ImageRows> images;  // one more than there are images, as in Batch
   std::vector<Grid> grids;
-  std::vector<GridTile> tiles;  // of all grids
+  std::vector<GridTile> tiles;  // tiles of all grids
   int64_t pixels = 0;
 
   int count() const { return static_cast<int>(grids.size()); }

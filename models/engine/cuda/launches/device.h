@@ -17,7 +17,8 @@
 
 namespace vitrine::cuda {
 
-// A kernel and its arguments. The device chooses the number of blocks: kernels stride over the rows of the batch.
+// A kernel and its arguments. The device chooses the number of blocks; kernels loop over the rows of the batch in
+// strides.
 struct Launch {
   std::string step;    // operator of the program: "blocks.0.attention.qkv"
   std::string kernel;  // "vitrine_linear_fp32"
@@ -35,15 +36,15 @@ Launch MakeLaunch(std::string step, std::string kernel, const Arguments& argumen
   return launch;
 }
 
-// Launches that are prepared to run again and again. The device must outlive them.
+// Launches prepared for repeated execution. The device must outlive them.
 class Recorded {
  public:
   virtual ~Recorded() = default;
   virtual absl::Status Run() = 0;
 };
 
-// Memory and kernels of a device, in the order of the calls. Used by one thread at a time. Memory may be used by other
-// devices of the same GPU too, once the call that fills it is waited for, as Download does.
+// Memory and kernels of a device; calls take effect in their order. Used by one thread at a time. Other devices of the
+// same GPU may use the memory after the call that fills it has completed, for example after a Download.
 class Device {
  public:
   virtual ~Device() = default;
@@ -54,11 +55,11 @@ class Device {
     return absl::ResourceExhaustedError("the device has not enough memory for the model");
   }
   virtual void Free(void* buffer) = 0;
-  // `from` may be changed once this returns.
+  // `from` may be changed after the return.
   virtual absl::Status Upload(void* to, const void* from, size_t bytes) = 0;
   virtual absl::Status Download(void* to, const void* from, size_t bytes) = 0;
   virtual absl::Status Run(const Launch& launch) = 0;
-  // Prepares launches, which must outlive the result. By default they run one by one.
+  // Prepares launches, which must outlive the result. The default implementation runs them one by one.
   virtual absl::StatusOr<std::unique_ptr<Recorded>> Record(std::span<const Launch> launches);
 };
 
@@ -80,7 +81,7 @@ inline absl::StatusOr<std::unique_ptr<Recorded>> Device::Record(std::span<const 
   return std::make_unique<OneByOne>(*this, launches);
 }
 
-// Buffers of a device, freed together. The first error is kept, and status() returns it.
+// Buffers of a device, freed together. status() returns the first error.
 class Buffers {
  public:
   explicit Buffers(Device& device) : device_(device) {}
@@ -103,7 +104,7 @@ class Buffers {
     buffers_.push_back(buffer);
     return static_cast<T*>(buffer);
   }
-  // Returns a copy of `values`, null if there are none.
+  // Returns a device copy of `values`; null if there are none.
   template <class T>
   const T* Copy(std::span<const T> values) {
     T* const buffer = Allocate<T>(values.size());

@@ -12,15 +12,16 @@
 
 namespace vitrine::cuda {
 
-// Attention among channels as one launch, which needs no scratch memory; nothing unless it is bf16 and the widths suit.
+// Returns attention among channels as one launch without scratch memory; nullopt unless it is bf16 and the kernel
+// supports the widths.
 std::optional<Launch> FastChannels(const engine::AttendChannelsStep& step, const std::string& name,
                                    const ChannelArguments& arguments);
 
-// Attention among tokens; nothing unless it is bf16 and the widths suit.
+// Returns attention among tokens; nullopt unless it is bf16 and the kernel supports the widths.
 std::optional<Launch> FastTokens(const engine::AttendStep& step, const std::string& name,
                                  const AttendArguments& arguments);
 
-// Attention of class queries, with the plain kernel's bits; nothing unless the widths suit.
+// Returns attention of class queries, with the plain kernel's bits; nullopt unless the kernel supports the widths.
 std::optional<Launch> FastQuery(const engine::AttendStep& step, const std::string& name,
                                 const AttendArguments& arguments);
 

@@ -11,14 +11,14 @@
 
 namespace vitrine::cuda {
 
-// A kernel, and the shape of its launch.
+// A kernel and its launch configuration.
 struct KernelChoice {
   const char* kernel;
   int threads = 128;
   size_t shared_bytes = 0;
 };
 
-// Return the kernel for these arguments: plain unless `fast`.
+// Return the kernel for these arguments; the plain kernel unless `fast`.
 KernelChoice Choose(const StatisticsArguments& arguments, bool fast);
 KernelChoice Choose(const AffineArguments& arguments, bool fast);
 KernelChoice Choose(const ActivateArguments& arguments, bool fast);
@@ -31,14 +31,14 @@ KernelChoice Choose(const GatherArguments& arguments, bool fast);
 KernelChoice Choose(const DepthwiseArguments& arguments, bool fast);
 KernelChoice Choose(const LocalArguments& arguments, bool fast);
 
-// Steps of a local patch interaction, which one kernel computes.
+// Steps of a local patch interaction that one kernel computes.
 struct LocalSteps {
   static constexpr size_t kCount = 3;
   const engine::LayerNormStep& norm;
   const engine::DepthwiseStep &first, &second;
 };
-// Returns the interaction that begins at step `first`, if its widths suit the kernel and nothing else reads what it
-// does not write.
+// Returns the interaction that begins at step `first`, if the kernel supports its widths and no other step reads its
+// intermediate values.
 std::optional<LocalSteps> FindLocalSteps(const engine::LoweredPlan& plan, size_t first);
 
 }  // namespace vitrine::cuda

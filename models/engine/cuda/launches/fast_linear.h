@@ -14,10 +14,10 @@ namespace vitrine::cuda {
 
 // --- linear layers
 
-// Returns the arguments without weights. The kernel does not normalize very long rows: then they need statistics.
+// Returns the arguments without weights. The kernel does not normalize very long rows; those need statistics.
 FastLinearArguments FastArguments(const engine::LinearStep& step, const Batch& batch, const Matrix& x, const Matrix& y,
                                   const Matrix& residual);
-// Returns true if a fast kernel computes the layer. Of the addresses, only the alignment of matrices matters.
+// Returns true if a fast kernel computes the layer. Of the addresses, only the alignment of the matrices is used.
 bool SuitsFastLinear(const FastLinearArguments& arguments, Precision precision);
 // Requires weights in MatrixLayout::kByOutputs.
 void SetWeights(FastLinearArguments& arguments, const DeviceMatrix& matrix);
@@ -29,7 +29,7 @@ Launch FastLinear(std::string step, const FastLinearArguments& arguments, Precis
 bool SuitsFastLinear(const LinearArguments& arguments);
 Launch FastLinear(std::string step, const LinearArguments& arguments);
 
-// --- perceptrons in bf16, whose hidden rows are in no memory; as above
+// --- perceptrons in bf16; hidden rows are not stored in memory; requirements as above
 
 PerceptronArguments FastArguments(const engine::PerceptronStep& step, const Batch& batch, const Matrix& x,
                                   const Matrix& y, const Matrix& residual);

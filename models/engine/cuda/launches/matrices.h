@@ -15,20 +15,20 @@
 namespace vitrine::cuda {
 
 enum class MatrixLayout {
-  kByInputs,        // [inputs, outputs], so that threads of neighbouring outputs read neighbouring weights
-  kFloatsByInputs,  // the same, bf16 as rounded floats
-  kByOutputs,       // [outputs, inputs], outputs padded with zeros to a multiple of kWeightRows: for fast kernels
+  kByInputs,        // [inputs, outputs], so that adjacent threads read adjacent weights
+  kFloatsByInputs,  // as kByInputs, with bf16 weights stored as rounded floats
+  kByOutputs,       // [outputs, inputs], outputs padded with zeros to a multiple of kWeightRows; for fast kernels
 };
 
 // Weights and bias of a product on the device.
 struct DeviceMatrix {
   Precision precision = Precision::kFp32;
   int inputs = 0, outputs = 0;
-  const float* fp32 = nullptr;  // of fp32; of bf16 too in kFloatsByInputs
+  const float* fp32 = nullptr;  // fp32 weights, or bf16 weights in kFloatsByInputs
   const uint16_t* bf16 = nullptr;
   const int8_t* int8 = nullptr;
   const float* bias = nullptr;
-  const float *scale = nullptr, *sums = nullptr;  // int8: value of a weight's unit, sum of weights, by output
+  const float *scale = nullptr, *sums = nullptr;  // int8: value of one unit of a weight, sum of weights; by output
 };
 
 // The matrices and vectors of a model; plans of one program share them.
@@ -36,9 +36,9 @@ class DeviceMatrices {
  public:
   explicit DeviceMatrices(Buffers& buffers) : buffers_(buffers) {}
 
-  // Uploads the weights when a layout of a matrix is first asked for.
+  // Uploads the weights when a layout of a matrix is requested for the first time.
   const DeviceMatrix& Find(const engine::FoldedMatrix& matrix, MatrixLayout layout);
-  // Returns a copy of `values` on the device, the same for all equal ones; null if there are none.
+  // Returns a device copy of `values`; equal values share one copy. Null if there are none.
   template <class T>
   const T* Copy(const std::vector<T>& values) {
     const std::string_view bytes(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T));
@@ -52,7 +52,7 @@ class DeviceMatrices {
 
   Buffers& buffers_;
   std::map<std::pair<const program::Operator*, MatrixLayout>, DeviceMatrix> matrices_;
-  std::map<std::string, const void*> copies_;  // by their bytes
+  std::map<std::string, const void*> copies_;  // by content
 };
 
 }  // namespace vitrine::cuda

@@ -18,7 +18,7 @@
 
 namespace vitrine::cuda {
 
-// Tokens of a stage, of all images end to end.
+// Tokens of a stage, image after image.
 struct HandedOut {
   FloatArray rows;
   bool class_token = false;
@@ -30,13 +30,13 @@ struct Taps {
   std::map<int, HandedOut>* tokens = nullptr;  // by stage
 };
 
-// The launches of a lowered plan, with addresses in them: each needs memory that stays.
+// The launches of a lowered plan. They contain addresses, so their memory must not move.
 struct LaunchPlan {
   struct Tap {
-    size_t after;  // launches that must be done
+    size_t after;  // number of launches that must have run before
     std::function<absl::Status(Device&, const BatchRows&, const Taps&)> take;
   };
-  // Rows that are made on the host for the grid of each image.
+  // Rows of positions, computed on the host for each image's grid.
   struct Positions {
     Matrix to;
     std::function<std::vector<float>(Grid grid)> rows;
@@ -55,9 +55,9 @@ struct LaunchPlan {
 absl::StatusOr<std::vector<size_t>> MeasureLaunches(const engine::LoweredPlan& lowered, const BatchLimits& limits,
                                                     bool fast);
 
-// Turns the steps of `lowered` into launches, with a place for each of the measured sizes: of fast kernels where the
-// widths of a step suit one, else of plain kernels; of plain kernels alone unless `fast`. UNIMPLEMENTED names a
-// family's own loops, which run on the CPU alone.
+// Converts the steps of `lowered` to launches. `places`: one address per measured size. With `fast`, uses a fast kernel
+// where it supports a step's widths; otherwise plain kernels only. UNIMPLEMENTED names an operator with a family's own
+// loops, which run only on the CPU.
 absl::StatusOr<LaunchPlan> MakeLaunches(const engine::LoweredPlan& lowered, const BatchLimits& limits,
                                         const BatchMemory& batch, std::span<std::byte* const> places,
                                         DeviceMatrices& matrices, bool fast);

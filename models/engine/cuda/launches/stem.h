@@ -14,7 +14,7 @@
 
 namespace vitrine::cuda {
 
-// A layer of a stem; the places of its map are uploaded with a batch.
+// A layer of a stem. The positions of its map are uploaded with a batch.
 struct StemLayer {
   program::Convolve convolve;
   MapRows* places = nullptr;  // one more than BatchLimits::images
@@ -26,12 +26,12 @@ struct StemLaunches {
   std::vector<StemLayer> layers;
 };
 
-// Makes a launch for each layer. With `fast` and in bf16, maps between layers whose channels come in groups of 8 are
-// bf16.
+// Makes one launch per layer. With `fast` and bf16, maps between layers are bf16 if their number of channels is a
+// multiple of 8.
 StemLaunches MakeStem(const engine::StemStep& step, const std::string& name, StepMemory& memory, bool fast);
 
-// Returns, by layer, the most places that the maps of a batch within the limits have, if no side of an image is shorter
-// than a cell.
+// Returns, for each layer, the maximum number of positions in its maps for a batch within the limits. Assumes that no
+// side of an image is shorter than a cell.
 std::vector<int64_t> MostPlaces(std::span<const program::Convolve> layers, int channels, int cell,
                                 const BatchLimits& limits);
 

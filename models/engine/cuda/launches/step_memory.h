@@ -19,22 +19,22 @@ namespace vitrine::cuda {
 struct BatchMemory {
   int* counts = nullptr;        // three
   ImageRows* images = nullptr;  // one more than BatchLimits::images
-  GridTile* tiles = nullptr;    // at most one a cell
+  GridTile* tiles = nullptr;    // at most one per cell
   float* pixels = nullptr;
 };
 
-// Addresses for the launches of a plan. Launches are made twice: to learn the sizes of the memory that the plan needs
-// at the same time, without addresses, and with a place for each of them.
+// Provides addresses for the launches of a plan. The launches are made twice: first without addresses, to measure the
+// memory that they need at the same time; then with an address for each measured size.
 class StepMemory {
  public:
-  // Appends the sizes in bytes to `sizes`, complete after Finish.
+  // Appends the sizes in bytes to `sizes`; the list is complete after Finish.
   StepMemory(const engine::LoweredPlan& lowered, const BatchLimits& limits, std::vector<size_t>& sizes);
   StepMemory(const engine::LoweredPlan& lowered, const BatchLimits& limits, std::span<std::byte* const> places,
              const BatchMemory& batch, DeviceMatrices& matrices);
 
   // Begins the next step.
   void Begin() { scratch_.used = 0; }
-  // Ends the last one.
+  // Ends the last step.
   void Finish();
 
   const engine::LoweredPlan& lowered() const { return lowered_; }
@@ -44,7 +44,8 @@ class StepMemory {
   const float* pixels() const { return pixels_; }
 
   int64_t MostRows(RowsOf rows) const;
-  // Returns addresses that begin at 0 while sizes are learned, so that they have the alignment of the later ones.
+  // Returns the address of an operand. While sizes are measured, addresses start at 0, so that their alignment equals
+  // that of the final ones.
   Matrix At(engine::Operand operand) const;
   Matrix At(const std::optional<engine::Operand>& operand) const { return operand ? At(*operand) : Matrix(); }
 
@@ -68,7 +69,7 @@ class StepMemory {
     return {Scratch<float>(MostRows(rows) * columns), columns, static_cast<int>(columns), rows};
   }
 
-  // Returns the only copy on the device of `values`, for all plans of the program.
+  // Returns the device copy of `values`; all plans of the program share it.
   template <class T>
   const T* Copy(const std::vector<T>& values) {
     return measures() ? nullptr : matrices_->Copy(values);
@@ -76,7 +77,7 @@ class StepMemory {
   DeviceMatrix Find(const engine::FoldedMatrix& matrix, MatrixLayout layout = MatrixLayout::kByInputs);
 
  private:
-  // Memory of which every step uses the beginning.
+  // Memory whose start every step reuses.
   struct Reused {
     std::byte* begin = nullptr;
     size_t used = 0, most = 0;

@@ -13,17 +13,18 @@ namespace vitrine::cuda {
 using TakeTap = std::function<absl::Status(Device&, const BatchRows&, const Taps&)>;
 
 TakeTap TapOfTokens(const Matrix& x, int stage);
-// Returns how many scores, and as many weights, TapOfMaps computes at once if an image has at most `keys` keys.
+// Returns the number of scores, and the equal number of weights, that TapOfMaps computes at once for an image with at
+// most `keys` keys.
 int64_t ScoresAtOnce(const AttendArguments& arguments, int64_t keys);
-// Scores and weights of softmax attention, which launches of its own compute in fp32, some queries at a time.
+// Returns scores and weights of softmax attention. Separate launches compute them in fp32, some queries at a time.
 // `arguments.scores` is memory for both.
 TakeTap TapOfMaps(const AttendArguments& arguments, bool class_query, int layer, int64_t scores_at_once);
-// The matrices of attention among channels as they are: scores before the softmax, then weights.
+// Returns the matrices of attention among channels as stored: scores before the softmax, then weights.
 TakeTap TapOfChannels(const ChannelArguments& arguments, int layer, bool weights);
-// Scores and weights of a fast launch, which writes them when it runs again with these arguments, and y with the same
-// bits.
+// Returns scores and weights of a fast launch. The launch runs again with these arguments and writes them; y gets the
+// same bits again.
 TakeTap TapOfFastChannels(const Launch& launch, const ChannelArguments& arguments, int layer);
-// X-ViT's factors, from the contexts before they are scaled.
+// Returns X-ViT's factors, from the contexts before scaling.
 TakeTap TapOfFactors(const ChannelArguments& arguments, const program::AttendLinearly& attend,
                      std::vector<float> context_scale);
 

@@ -20,7 +20,8 @@
 
 namespace vitrine::cuda {
 
-// Lane 4 g + t of a warp has queries g and g + 8, and columns 2 t and 2 t + 1 of each eight keys or channels.
+// Lane 4 g + t of a warp holds queries g and g + 8, and columns 2 t and 2 t + 1 of each group of eight keys or
+// channels.
 template <int kWidth>
 class TokenHead {
  public:
@@ -41,10 +42,10 @@ class TokenHead {
     constexpr float kLog2OfE = 1.44269504F;
     const float scale = kLog2OfE * arguments_.scale;
     State state;
-    SyncBlock();  // the item before has read its queries
+    SyncBlock();  // all threads have read the queries of the previous item
     Stage<Tiles::kQueries>(arguments_.q, tile_ * Tiles::kQueries, queries_, Tiles::kOfQueries);
     for (int first = 0; first < keys_; first += Tiles::kKeys) {
-      if (first != 0) SyncBlock();  // the keys before are read
+      if (first != 0) SyncBlock();  // all threads have read the previous keys
       Stage<Tiles::kKeys>(arguments_.k, first, keys_, Tiles::kOfKeys);
       Stage<Tiles::kKeys>(arguments_.v, first, keys_, Tiles::kOfValues);
       StageOffsets(first, kLog2OfE);
@@ -57,13 +58,14 @@ class TokenHead {
  private:
   static constexpr int kSteps = kWidth / 16, kKeyTiles = Tiles::kKeys / 8, kChannelTiles = kWidth / 8;
 
-  // Below every score: its power is 2^-126, which a total of 1 and more does not feel, and the value beside it is 0.
+  // A score below all others. Its power is 2^-126, which does not change a total of 1 or more, and the value of such a
+  // key is 0.
   static constexpr float kNone = -std::numeric_limits<float>::infinity();
 
   struct State {
-    float sums[kChannelTiles][4] = {};  // of weights times values
-    float largest[2] = {kNone, kNone};  // scores of queries g and g + 8, times log2(e)
-    float total[2] = {};                // of this lane's weights
+    float sums[kChannelTiles][4] = {};  // sums of weights times values
+    float largest[2] = {kNone, kNone};  // largest scores of queries g and g + 8, times log2(e)
+    float total[2] = {};                // sums of this lane's weights
   };
 
   VITRINE_DEVICE int FirstQuery() const { return tile_ * Tiles::kQueries + Thread() / kWarp * 16; }
@@ -71,14 +73,15 @@ class TokenHead {
     return RowOf(x, Images(arguments_.batch).FirstRow(x.rows, image_)) + column_;
   }
 
-  // Rounds this head's columns of kRows rows of x to bf16; rows from `end` on are zeros.
+  // Rounds kRows rows of this head's columns of x to bf16; rows from `end` on become zeros.
   template <int kRows>
   VITRINE_DEVICE void Stage(const Matrix& x, int first, int end, int to) const {
-    constexpr int kParts = kWidth / 4;  // of a row: four numbers
+    constexpr int kParts = kWidth / 4;  // groups of four numbers in a row
     static_assert(kRows * kParts % Tiles::kThreads == 0);
     const Global<const float> rows = Rows(x);
     const Shared<uint16_t> rounded = SharedMemory<uint16_t>(to);
-    // Opaque: places of the parts would be computed before the loop over keys, and take registers there.
+    // Opaque, because the compiler would otherwise compute the addresses before the loop over keys and keep them in
+    // registers.
     const int thread = Opaque(Thread());
     for (int i = 0; i < kRows * kParts / Tiles::kThreads; ++i) {
       const int of = i * Tiles::kThreads + thread, row = of / kParts, column = of % kParts * 4;
@@ -96,7 +99,7 @@ class TokenHead {
     SharedMemory<float>(Tiles::kOfOffsets)[Thread()] = offset;
   }
 
-  // Scores of 16 queries and 64 keys, of which `keys` exist; the others get no weight.
+  // Computes the scores of 16 queries and 64 keys. Only `keys` of the keys exist; the others get no weight.
   VITRINE_DEVICE void Score(int keys, float scale, float (&scores)[kKeyTiles][4]) const {
     const int query = Thread() / kWarp * 16 + Lane() % 16, of_query = Lane() / 16 * 8;
     const int key = Lane() % 8 + Lane() / 16 * 8, of_key = Lane() / 8 % 2 * 8;
@@ -123,7 +126,7 @@ class TokenHead {
     }
   }
 
-  // Adds the values of up to 64 keys, by their weights.
+  // Adds the values of up to 64 keys, multiplied by their weights.
   VITRINE_DEVICE void Advance(State& state, int keys, float scale) const {
     float scores[kKeyTiles][4] = {};
     Score(keys, scale, scores);
@@ -181,14 +184,14 @@ class TokenHead {
   const int image_, column_, keys_, queries_, tile_, g_, t_;
 };
 
-// Number of the tiles of all images before `image`, or more: an image has at least the tiles that it needs.
+// Upper bound of the number of tiles in all images before `image`. An image has at least as many tiles as it needs.
 template <int kRows>
 VITRINE_DEVICE int FirstTile(const Images& images, RowsOf rows, int image) {
   return (images.FirstRow(rows, image) + image * (kRows - 1)) / kRows;
 }
 
-// Attends for item `i` of all tiles and heads; returns false if there is none. Reads the batch anew for each item, so
-// that it takes no registers meanwhile.
+// Computes attention for item `i` of all tiles and heads; returns false if there is no such item. Reads the batch again
+// for each item, so that it occupies no registers in between.
 template <int kWidth>
 VITRINE_DEVICE bool AttendTile(const AttendArguments& arguments, int i) {
   constexpr int kQueries = TokenTiles<kWidth>::kQueries;

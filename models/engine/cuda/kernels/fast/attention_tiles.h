@@ -5,7 +5,7 @@
 
 namespace vitrine::cuda {
 
-// --- attention among channels: places in shared memory, in bytes
+// --- attention among channels: offsets in shared memory, in bytes
 
 template <int kWidth>
 struct ChannelTiles {
@@ -14,7 +14,7 @@ struct ChannelTiles {
   static constexpr int kSquares = kProducts + kWarps * kWidth * kWidth * 4;  // [warps, 2 width]
   static constexpr int kInverses = kSquares + kWarps * 2 * kWidth * 4;       // [2 width]
   static constexpr int kWeights = kInverses + 2 * kWidth * 4;                // [width, kWeightStride] of bf16
-  // Rows of weights are read by 8 bytes, 4 rows at once: these lie in different banks.
+  // Four rows of weights are read at once, 8 bytes each; the stride puts them into different banks.
   static constexpr int kWeightStride = kWidth % 32 == 0 ? kWidth + 16 : kWidth;
   static constexpr int kSharedBytes = kWeights + kWidth * kWeightStride * 2;
 };
@@ -25,8 +25,8 @@ template <int kWidth>
 struct TokenTiles {
   static constexpr int kThreads = 256, kQueries = kThreads / 32 * 16;
   static constexpr int kKeys = 64;            // of a step
-  static constexpr int kStride = kWidth + 8;  // numbers of a row, so that 8 rows lie in different banks
-  // Places in shared memory, in bytes: rows of bf16, and offsets of the keys.
+  static constexpr int kStride = kWidth + 8;  // numbers per row, so that 8 rows are in different banks
+  // Offsets in shared memory, in bytes: rows of bf16, then offsets of the keys.
   static constexpr int kOfQueries = 0;
   static constexpr int kOfKeys = kOfQueries + kQueries * kStride * 2;
   static constexpr int kOfValues = kOfKeys + kKeys * kStride * 2;
@@ -38,9 +38,10 @@ struct TokenTiles {
 
 struct QueryTiles {
   static constexpr int kThreads = 128, kMostWidth = 64;
-  static constexpr int kChunk = 512;  // keys whose scores are kept; of more keys they are computed again
-  static constexpr int kValues = 64;  // values that come at once
-  // Places in shared memory, in bytes: the scaled query, scores or powers, one number of each warp, then values.
+  // number of keys whose scores are stored; with more keys, scores are computed again
+  static constexpr int kChunk = 512;
+  static constexpr int kValues = 64;  // number of values loaded at once
+  // Offsets in shared memory, in bytes: the scaled query, scores or powers, one number per warp, then values.
   static constexpr int kOfQuery = 0;
   static constexpr int kOfScores = kOfQuery + kMostWidth * 4;
   static constexpr int kOfWarps = kOfScores + kChunk * 4;

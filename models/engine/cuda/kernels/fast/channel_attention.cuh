@@ -18,8 +18,8 @@
 
 namespace vitrine::cuda {
 
-// Lane 4 g + t of a warp has row or column g, and elements 2 t, 2 t + 1, 2 t + 8, 2 t + 9 of the sums, of each
-// fragment.
+// Lane 4 g + t of a warp holds, in each fragment, row or column g, and elements 2 t, 2 t + 1, 2 t + 8 and 2 t + 9 of
+// the summed dimension.
 template <int kWidth>
 class ChannelHead {
  public:
@@ -51,10 +51,11 @@ class ChannelHead {
   }
 
  private:
-  static constexpr int kSlots = kWidth / 8;  // channels of a lane, one in each 8 rows or columns of the products
+  static constexpr int kSlots = kWidth / 8;  // channels per lane: one in every 8 rows or columns of the products
   static constexpr int kTokens = 16;         // of a step
 
-  // Channels of a lane: neighbours in memory, by 4 and then 2. Reads and products agree on them.
+  // Returns a channel of a lane. A lane's channels are adjacent in memory, in groups of 4 and then 2; reads and
+  // products use the same order.
   static VITRINE_DEVICE int ChannelOf(int g, int slot) {
     constexpr int kFours = kWidth / 32 * 4;
     return slot < kFours ? 4 * g + slot : 2 * g + slot + 7 * kFours;
@@ -64,7 +65,7 @@ class ChannelHead {
     return RowOf(x, images.FirstRow(x.rows, image_)) + head_ * kWidth;
   }
 
-  // A lane's channels of four tokens: fragments of both sides, and the sums of their squares.
+  // A lane's channels of four tokens: fragments of both operands, and the sums of their squares.
   struct Channels {
     uint32_t packed[kSlots][2];
   };
@@ -93,7 +94,7 @@ class ChannelHead {
     }
   }
 
-  // k^T q and the squares of both over this warp's tokens.
+  // Computes k^T q, and the squares of both, over this warp's tokens.
   VITRINE_DEVICE void SumProducts() {
     float products[kSlots / 2][kSlots][4] = {}, squares[2][kSlots] = {};
     for (int first = warp_ * kTokens; first < tokens_; first += Tiles::kWarps * kTokens) {
@@ -129,7 +130,7 @@ class ChannelHead {
     return SharedMemory<Float4>(Tiles::kProducts) + ((warp * (kSlots / 2) + m) * kSlots + n) * kWarp;
   }
 
-  // 1 / length of each channel of q, then of k.
+  // Computes 1 / length of each channel of q, then of k.
   VITRINE_DEVICE void InvertLengths() {
     const int of = Thread();
     if (of >= 2 * kWidth) return;
@@ -139,11 +140,11 @@ class ChannelHead {
     SharedMemory<float>(Tiles::kInverses)[of] = 1 / Most(kLeastLength, Root(sum));
   }
 
-  // Weights of eight channels of q. A lane has two of them, with a part of the channels of k.
+  // Computes the weights of eight channels of q. Each lane has two of these channels, and a part of the channels of k.
   VITRINE_DEVICE void MakeWeights(int n) {
     const Shared<const float> inverses = SharedMemory<float>(Tiles::kInverses);
     const float temperature = Global<const float>(arguments_.temperature)[head_];
-    float scores[2][kSlots];  // by channel of q and of k
+    float scores[2][kSlots];  // per channel of q and of k
     for (int m = 0; m < kSlots / 2; ++m) {
       Float4 sum = Products(0, m, n)[Lane()];
       for (int warp = 1; warp < Tiles::kWarps; ++warp) {
@@ -167,7 +168,7 @@ class ChannelHead {
       }
     }
   }
-  // The softmax of a column whose other parts lie in the lanes of the same t.
+  // Computes the softmax of a column. Its other parts are in the lanes with the same t.
   static VITRINE_DEVICE void Softmax(float (&scores)[kSlots]) {
     float largest = scores[0];
     for (int slot = 1; slot < kSlots; ++slot) largest = Most(largest, scores[slot]);
@@ -181,7 +182,7 @@ class ChannelHead {
     const float factor = 1 / sum;
     for (int slot = 0; slot < kSlots; ++slot) scores[slot] = factor * scores[slot];
   }
-  // Writes a channel of q of a matrix, [images, heads, channels of k, channels of q], if there is one.
+  // Writes a channel of q to a matrix [images, heads, channels of k, channels of q], unless `matrices` is null.
   VITRINE_DEVICE void Write(float* matrices, int channel, const float (&column)[kSlots]) const {
     if (matrices == nullptr) return;
     const int64_t first = (int64_t{image_} * arguments_.heads + head_) * kWidth * kWidth;
@@ -189,7 +190,7 @@ class ChannelHead {
     for (int slot = 0; slot < kSlots; ++slot) to[ChannelOf(g_, slot) * kWidth + channel] = column[slot];
   }
 
-  // y = v weights. In 16 channels a lane has neighbours 4 t to 4 t + 3 of v, and of y.
+  // Computes y = v weights. Of every 16 channels, a lane holds the adjacent ones 4 t to 4 t + 3, both of v and of y.
   VITRINE_DEVICE void Mix() {
     uint32_t weights[kWidth / 16][kSlots][2];
     for (int s = 0; s < kWidth / 16; ++s) {

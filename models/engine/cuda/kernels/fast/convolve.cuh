@@ -18,21 +18,21 @@
 
 namespace vitrine::cuda {
 
-// Rows of a product's tile that one lane reads: lane / 4 + 8 i.
+// Number of rows of a product's tile that one lane reads: lane / 4 + 8 i.
 inline constexpr int kRowsOfLane = kPlacesOfTile / 8;
 
-// Neighbourhood of a place: where its first number is, and which of its rows and columns the map has.
+// Neighbourhood of a position: the offset of its first number, and the rows and columns inside the map.
 struct Neighbourhood {
   int64_t first;
   int of_row, of_channel;
-  uint32_t inside;  // bits of rows, and of columns from bit 16 on
+  uint32_t inside;  // bits of rows; from bit 16 on, bits of columns
 
   VITRINE_DEVICE bool Has(uint32_t tap) const {
     return (inside >> TapRow(tap) & inside >> (16 + TapColumn(tap)) & 1) != 0;
   }
 };
 
-// Returns a bit for each k from 0 to `kernel` - 1 for which first + k is from 0 to `end` - 1.
+// Returns a mask with bit k set if first + k is in [0, end), for k from 0 to `kernel` - 1.
 VITRINE_DEVICE uint32_t Inside(int first, int kernel, int end) {
   const int below = first < 0 ? -first : 0, above = end - first < kernel ? end - first : kernel;
   return above <= below ? 0 : (1u << above) - (1u << below);
@@ -55,11 +55,11 @@ VITRINE_DEVICE int ImageOfPlace(Global<const MapRows> to, int images, int64_t pl
   return first;
 }
 
-// The places of a warp's tile that a lane reads.
+// Positions of a warp's tile that one lane reads.
 struct TileOfPlaces {
   Neighbourhood at[kRowsOfLane];
 
-  // `image` is one that does not begin behind the tile, and becomes that of its first place.
+  // `image`: an image that begins at or before the tile's start. Set to the image of the lane's first position.
   VITRINE_DEVICE TileOfPlaces(const ConvolveArguments& layer, const Images& images, int64_t first, int64_t end,
                               int& image) {
     const Global<const MapRows> to(layer.to);
@@ -75,7 +75,7 @@ struct TileOfPlaces {
       if (first + Lane() / 4 + 8 * i >= end) continue;
       for (; column >= rows.width; column -= rows.width) ++row;
       if (row >= rows.height) {
-        int beyond = (row - rows.height) * rows.width + column;  // places behind the image
+        int beyond = (row - rows.height) * rows.width + column;  // number of positions beyond the image
         rows = to[++of];
         for (; beyond >= rows.height * rows.width; rows = to[++of]) beyond -= rows.height * rows.width;
         row = beyond / rows.width;
@@ -91,14 +91,14 @@ struct TileOfPlaces {
   }
 };
 
-// Numbers of 8 neighbours by row, as bf16.
+// 8 values per row of the left operand, as bf16.
 struct LeftSide {
   Words4 rows[kRowsOfLane];
 };
 
-// Reads numbers of pixels one by one.
+// Reads pixel values one by one.
 struct Pixels {
-  // Calls act(step, left side).
+  // Calls act(step, left operand) for each step.
   template <class Act>
   VITRINE_DEVICE static void ForSteps(const FastConvolveArguments& arguments, const TileOfPlaces& tile, Act act) {
     for (int step = 0; step < arguments.steps; ++step) act(step, Load(arguments, tile, step));
@@ -134,7 +134,7 @@ struct Pixels {
     }
     return loaded;
   }
-  // Returns a bit for each tap that the neighbourhood has.
+  // Returns a mask of the taps inside the map.
   VITRINE_DEVICE static uint32_t BitsOf(const Words4 (&taps)[2], const Neighbourhood& at) {
     uint32_t bits = 0;
     VITRINE_UNROLL
@@ -145,7 +145,7 @@ struct Pixels {
 
 // Reads 8 channels of a map at once.
 struct Maps {
-  // Calls act(step, left side) for each step, as Pixels does; reads the next step while this one is multiplied.
+  // Calls act(step, left operand) for each step, like Pixels; loads the next step while this one is multiplied.
   template <class Act>
   VITRINE_DEVICE static void ForSteps(const FastConvolveArguments& arguments, const TileOfPlaces& tile, Act act) {
     LeftSide next = Load(arguments, tile, 0);
@@ -175,13 +175,13 @@ struct Maps {
   }
 };
 
-// Sums of 32 places by 8 kTiles outputs. Columns 2 q and 2 q + 1 of tile j are outputs 2 j and 2 j + 1 of the 2 kTiles
-// neighbours that lane q of four holds.
+// Sums of 32 positions by 8 kTiles outputs. Of four adjacent lanes, lane q holds outputs 2 kTiles q and following:
+// columns 2 q and 2 q + 1 of tile j are its outputs 2 j and 2 j + 1.
 template <int kTiles>
 struct PlaceSums {
   float sums[kRowsOfLane / 2][kTiles][4] = {};
 
-  // `weights` are those of a step for the group of outputs.
+  // `weights`: weights of this step for the group of outputs.
   VITRINE_DEVICE void Add(const LeftSide& left, Global<const Words4> weights) {
     Words4 right[kTiles];
     VITRINE_UNROLL
@@ -200,11 +200,11 @@ struct PlaceSums {
       }
     }
   }
-  // Returns output 2 j + k of the lane's, of the lane's i-th place.
+  // Returns output 2 j + k of this lane at its i-th position.
   VITRINE_DEVICE float Of(int i, int j, int k) const { return sums[i / 2][j][i % 2 * 2 + k]; }
 };
 
-// Writes the bf16 outputs of a lane's place, aligned to their number.
+// Writes a lane's bf16 outputs at one position. The address is aligned to their total size.
 template <int kTiles>
 VITRINE_DEVICE void WriteNarrow(Global<uint32_t> to, const uint32_t (&words)[kTiles]) {
   if constexpr (kTiles == 4) {
@@ -217,8 +217,8 @@ VITRINE_DEVICE void WriteNarrow(Global<uint32_t> to, const uint32_t (&words)[kTi
   }
 }
 
-// Adds the bias, activates, and writes the places before `end`. Outputs beyond the layer's are padding: all of a lane's
-// or none.
+// Adds the bias, applies the activation, and writes the positions before `end`. Outputs beyond the layer's are padding;
+// either all or none of a lane's outputs are.
 template <int kTiles>
 VITRINE_DEVICE void WritePlaces(const FastConvolveArguments& arguments, const PlaceSums<kTiles>& sums, int64_t first,
                                 int64_t end, int group, const GeluTable& gelu) {
@@ -246,8 +246,8 @@ VITRINE_DEVICE void WritePlaces(const FastConvolveArguments& arguments, const Pl
   }
 }
 
-// A block computes neighbouring tiles, and all outputs of a tile one after the other, so that it reads a place once
-// from memory.
+// Each block computes adjacent tiles, and all outputs of a tile one after the other, so that it reads each position
+// only once from memory.
 template <class Source, int kTiles>
 VITRINE_DEVICE void Convolve(const FastConvolveArguments& arguments) {
   const ConvolveArguments& layer = arguments.layer;

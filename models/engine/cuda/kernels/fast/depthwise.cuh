@@ -22,12 +22,12 @@ namespace vitrine::cuda {
 static_assert(GeluTable::kBytes == kGeluTableBytes);
 inline constexpr int kTileFours = kTileChannels / 4;
 
-// Side of a tile with a border.
+// Side of a tile including its border.
 constexpr int SideOf(int border) {
   return kTileSide + 2 * border;
 }
 
-// A tile, and the first of the channels that the block computes.
+// A tile, and the first channel that the block computes.
 struct ChannelTile {
   GridTile grid;
   int channel;
@@ -56,8 +56,8 @@ VITRINE_DEVICE void ForTiles(const Batch& batch, int channels, Act act) {
   for (int i = Block(); i < count; i += Blocks()) act(ChannelTile{tiles[i / groups], i % groups * kTileChannels});
 }
 
-// Loads the tile and its border, zeros outside of the grid. load(fours of x, row of x, four) reads what
-// finish(loaded) makes four numbers of; kAtOnce loads of a thread are in flight together.
+// Loads the tile and its border, with zeros outside the grid. load(fours of x, row of x, four) reads data, and
+// finish(loaded) converts it to four numbers; each thread has kAtOnce loads in flight.
 template <int kBorder, class Load, class Finish>
 VITRINE_DEVICE void LoadTile(Shared<Float4> to, const Matrix& x, const ChannelTile& tile, Load load, Finish finish) {
   constexpr int kSide = SideOf(kBorder), kFours = kSide * kSide * kTileFours, kAtOnce = 6;
@@ -91,7 +91,7 @@ struct DepthwiseFours {
       : bias(tile.Weights(arguments.bias, four)) {
     for (int k = 0; k < 9; ++k) weights[k] = tile.Weights(arguments.weights + k * arguments.x.columns, four);
   }
-  // Adds a row of three cells by weights `first` to first + 2.
+  // Adds a row of three cells, multiplied by weights `first` to first + 2.
   VITRINE_DEVICE void Add(const Float4 (&cells)[3], int first, Float4& sum) const {
     for (int k = 0; k < 3; ++k) {
       for (int j = 0; j < 4; ++j) sum.v[j] = Fma(cells[k].v[j], weights[first + k].v[j], sum.v[j]);
@@ -99,8 +99,8 @@ struct DepthwiseFours {
   }
 };
 
-// Convolves kRows rows of a column, in the order of the plain kernel; calls finish(row, sum). `from` is the cell above
-// and left of the first in a tile whose side is kSide.
+// Convolves kRows rows of a column, in the order of the plain kernel; calls finish(row, sum). `from`: the cell above
+// and to the left of the first one, in a tile with side kSide.
 template <int kRows, int kSide, class Finish>
 VITRINE_DEVICE void ConvolveColumn(Shared<const Float4> from, const DepthwiseFours& by, Finish finish) {
   Float4 above = {}, here = {};
@@ -125,7 +125,8 @@ VITRINE_DEVICE Float4 Activated(Float4 x, const DepthwiseArguments& arguments, c
   return x;
 }
 
-// Convolves the tile in shared memory, with a border of one cell; calls finish(row, column, four, sum) for its cells.
+// Convolves the tile in shared memory, which has a border of one cell; calls finish(row, column, four, sum) for each
+// cell.
 template <class Finish>
 VITRINE_DEVICE void ConvolveTile(Shared<const Float4> from, const DepthwiseArguments& arguments,
                                  const ChannelTile& tile, Finish finish) {
@@ -167,7 +168,7 @@ VITRINE_KERNEL(vitrine_fast_depthwise, DepthwiseArguments) {
   });
 }
 
-// Convolves a tile with a border of two cells to one with a border of one, which has zeros outside of the grid.
+// Convolves a tile with a border of two cells. The result has a border of one cell, with zeros outside the grid.
 VITRINE_DEVICE void ConvolveBorder(Shared<const Float4> from, const DepthwiseArguments& arguments,
                                    const ChannelTile& tile, const GeluTable& gelu, Shared<Float4> to) {
   constexpr int kSide = SideOf(1), kRows = kSide / 2;

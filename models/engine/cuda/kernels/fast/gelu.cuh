@@ -6,19 +6,19 @@
 
 namespace vitrine::cuda {
 
-// The table of NarrowGelu in shared memory: piece i of each coefficient lies in bank i, so that lanes never conflict.
+// The table of NarrowGelu in shared memory. Piece i of each coefficient is in bank i, so lanes have no bank conflicts.
 class GeluTable {
  public:
   static constexpr int kBytes = 3 * engine::kPieces * static_cast<int>(sizeof(float));
 
-  // Every thread of the block must call it; the table may be read after the next SyncBlock.
+  // Must be called by every thread of the block. The table may be read after the next SyncBlock.
   VITRINE_DEVICE explicit GeluTable(int shared_offset) : table_(SharedMemory<float>(shared_offset)) {
     for (int i = Thread(); i < 3 * engine::kPieces; i += Threads()) {
       table_[i] = kGeluPieces.narrow[i / engine::kPieces][i % engine::kPieces];
     }
   }
 
-  // Returns NarrowGelu(x), bit by bit.
+  // Returns NarrowGelu(x), with the same bits.
   VITRINE_DEVICE float Of(float x) const {
     constexpr float kWidth = engine::NarrowPieces::kWidth, kBelow = engine::NarrowPieces::kBelow;
     constexpr float kInverse = 1 / kWidth, kTop = kWidth * engine::NarrowPieces::kAbove;

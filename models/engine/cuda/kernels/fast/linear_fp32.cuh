@@ -8,10 +8,10 @@
 
 namespace vitrine::cuda {
 
-// vitrine_linear_fp32: a block of 128 threads for 64 rows and 64 outputs, 8 x 4 chains a thread. 32 columns of x and
-// rows of weights at a time come into one half of 34 kB of shared memory while the other is used; a thread reads 12
-// times 16 bytes for 128 multiply-adds. x is read once for each 64 outputs, weights once for each 64 rows, from the L2
-// cache. Bound by the CUDA cores' multiply-adds.
+// vitrine_linear_fp32: a block of 128 threads computes 64 rows by 64 outputs; each thread, 8 x 4 sums. Shared memory
+// (34 kB) is double-buffered: each half holds 32 columns of x and 32 rows of weights. A thread reads 16 bytes twelve
+// times for 128 multiply-adds. x is read once per 64 outputs, and weights once per 64 rows, from the L2 cache. Limited
+// by the multiply-adds of the CUDA cores.
 class LinearFp32Block {
  public:
   VITRINE_DEVICE explicit LinearFp32Block(const LinearArguments& arguments)
@@ -42,7 +42,7 @@ class LinearFp32Block {
   VITRINE_DEVICE void RunTile(int first_row, int first_column) const {
     Sums sums;
     Begin(first_column + column(), sums);
-    SyncBlock();  // the tile before is done with
+    SyncBlock();  // all threads have finished with the previous tile
     Float4 x[kXVectors];
     LoadX(first_row, 0, x);
     CopyWeights(0, first_column, 0);
@@ -62,7 +62,7 @@ class LinearFp32Block {
     Finish(first_row + row(), first_column + column(), sums);
   }
 
-  // The chains begin at the bias.
+  // Starts the sums with the bias.
   VITRINE_DEVICE void Begin(int column, Sums& sums) const {
     Float4 bias = {};
     if (column < arguments_.y.columns) bias = ViewAs<const Float4>(Global<const float>(arguments_.bias) + column)[0];
@@ -70,7 +70,7 @@ class LinearFp32Block {
     for (int i = 0; i < 4 * kThreadRows; ++i) sums[i / 4][i % 4] = bias.v[i % 4];
   }
 
-  // Loads 4 columns of each of 4 rows of a tile, normalized.
+  // Loads 4 columns of each of 4 rows of a tile, and normalizes them.
   VITRINE_DEVICE void LoadX(int first_row, int k, Float4 (&x)[kXVectors]) const {
     const Global<const RowStatistics> statistics(arguments_.statistics);
     const int column = k + Thread() % 8 * 4;
@@ -142,7 +142,7 @@ class LinearFp32Block {
   }
 
   const LinearArguments& arguments_;
-  const int rows_;  // of the batch
+  const int rows_;  // number of rows in the batch
 };
 
 VITRINE_BOUNDED_KERNEL(vitrine_fast_linear_fp32, LinearArguments, LinearFp32Tiles::kThreads, 4) {

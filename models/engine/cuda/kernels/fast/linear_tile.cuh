@@ -31,7 +31,7 @@ VITRINE_DEVICE void Multiply(int32_t (&d)[4], const uint32_t (&a)[4], const uint
   MultiplyBytes(d, a, b);
 }
 
-// Activates place(0) to place(kCount - 1). The activation is chosen once, so that their latencies overlap.
+// Applies the activation to place(0) to place(kCount - 1). Branches on the kind once, so that the latencies overlap.
 template <int kCount, class Place>
 VITRINE_DEVICE void ActivateAll(const GeluTable& gelu, Activation activation, Place place) {
   if (activation == Activation::kGelu) {
@@ -43,7 +43,7 @@ VITRINE_DEVICE void ActivateAll(const GeluTable& gelu, Activation activation, Pl
   }
 }
 
-// Four outputs of a lane in each of kRows rows. What is chosen, loaded and written is so for all rows at once.
+// Four outputs of a lane in each of kRows rows. Branches, loads and stores are done for all rows at once.
 template <int kRows>
 struct Outputs {
   float v[kRows][4];
@@ -52,7 +52,7 @@ struct Outputs {
     ActivateAll<4 * kRows>(gelu, activation, [&](int i) -> float& { return v[i / 4][i % 4]; });
   }
 
-  // Adds the residual and writes rows first, first + 8, ... that are before `end`, from `column` on.
+  // Adds the residual, and writes rows first, first + 8, ... below `end`, starting at `column`.
   VITRINE_DEVICE void Store(const Matrix& residual, const Matrix& y, int first, int end, int column) {
     if (column >= y.columns) return;
     if (residual.data != nullptr) {
@@ -74,18 +74,18 @@ struct Outputs {
   }
 };
 
-// Rows of weights in shared memory are 8 chunks of 16 bytes. Lane 4 g + t of an mma has columns 2 t and 2 t + 1 of each
-// 8; with rows taken in the order 0, 1, 4, 5, ..., 13 and 2, 3, 6, 7, ..., 15 it has outputs 4 t to 4 t + 3 of each 16.
-// The 8 rows of a matrix that ldmatrix loads have their chunks in different banks.
+// A row of weights in shared memory is 8 chunks of 16 bytes. In an mma, lane 4 g + t has columns 2 t and 2 t + 1 of
+// each group of 8. If rows are taken in the order 0, 1, 4, 5, ..., 13, then 2, 3, 6, 7, ..., 15, the lane has outputs 4
+// t to 4 t + 3 of each group of 16. The chunks of the 8 rows of a matrix that ldmatrix loads are in different banks.
 struct OutputOrder {
   static VITRINE_DEVICE int Row(int lane) { return lane % 8 / 2 * 4 + lane / 16 * 2 + lane % 2; }
   static VITRINE_DEVICE int Swizzle(int row) { return row / 4 % 4 * 2 + row % 2; }
 };
 
-// The layer's numbers in bf16.
+// The layer's numbers if it is bf16.
 struct Bf16Layer {
   using Sum = float;
-  static constexpr int kBytes = 2, kRowsAtOnce = 4;  // of a lane, before they are written
+  static constexpr int kBytes = 2, kRowsAtOnce = 4;  // rows of a lane computed before any is written
 
   template <int kRows>
   static VITRINE_DEVICE void Load(const FastLinearArguments& arguments, int first, int end, const RowTile& to) {
@@ -139,7 +139,7 @@ struct BytesLayer {
   const Float4 bias_, scale_, sums_;
 };
 
-// With panels, x comes by kLong bytes of its rows.
+// With kPanels, x is loaded in pieces of kLong bytes per row.
 template <class Layer, int kRows, bool kPanels>
 class LinearBlock {
  public:
@@ -150,7 +150,7 @@ class LinearBlock {
         chunks_((row_words_ + kChunk - 1) / kChunk),
         gelu_(0) {}
 
-  // Splits the tiles of outputs into parts if there are blocks for them; outputs do not notice.
+  // Divides the tiles of outputs among more blocks if there are enough blocks; this does not change the outputs.
   VITRINE_DEVICE void Run() {
     for (int item = Block();; item += Blocks()) {
       const int row_tiles = (Opaque(rows_) + kRows - 1) / kRows;
@@ -168,7 +168,7 @@ class LinearBlock {
   static constexpr int kChunk = LinearTiles::kChunkBytes / 2;
   static constexpr int kPanelChunks = LinearTiles::kLong / LinearTiles::kChunkBytes;
   static constexpr int kRowWarps = kRows / 32, kColumnWarps = LinearTiles::kWarps / kRowWarps;
-  static constexpr int kPairs = LinearTiles::kColumns / 16 / kColumnWarps;  // 16 outputs each, of a warp
+  static constexpr int kPairs = LinearTiles::kColumns / 16 / kColumnWarps;  // pairs of tiles per warp, 16 outputs each
 
   VITRINE_DEVICE RowTile x() const {
     const int width = kPanels ? kPanelChunks * kChunk : chunks_ * kChunk;
@@ -181,7 +181,7 @@ class LinearBlock {
   }
 
   VITRINE_DEVICE void RunTiles(int first_row, int tile, int end) {
-    SyncBlock();  // the rows before are done with
+    SyncBlock();  // all threads have finished with the previous rows
     first_row_ = first_row;
     end_ = end;
     CopyWeights(tile, 0);
@@ -195,7 +195,7 @@ class LinearBlock {
     }
   }
 
-  // Copies a chunk of weights, or none behind the last tile, into the stage that is not in use, which becomes the next.
+  // Copies a chunk of weights into the unused stage, which becomes the next stage. After the last tile, copies nothing.
   VITRINE_DEVICE void CopyWeights(int tile, int chunk) {
     stage_ ^= 1;
     if (tile < end_) {
@@ -214,7 +214,7 @@ class LinearBlock {
     CommitCopies();
   }
 
-  // Outputs of 16 kTilePairs columns of each warp.
+  // Computes 16 kTilePairs columns of outputs per warp.
   template <int kTilePairs>
   VITRINE_DEVICE void RunTile(int tile) {
     Sum sums[2][2 * kTilePairs][4] = {};
@@ -285,13 +285,13 @@ class LinearBlock {
   }
 
   const FastLinearArguments& arguments_;
-  const int rows_;       // of the batch
+  const int rows_;       // number of rows in the batch
   const int row_words_;  // of 16 bits
   const int chunks_;
   const GeluTable gelu_;
   int first_row_ = 0;
-  int end_ = 0;    // behind the last tile of outputs
-  int stage_ = 0;  // that was copied last
+  int end_ = 0;    // one past the last tile of outputs
+  int stage_ = 0;  // stage copied last
 };
 
 VITRINE_BOUNDED_KERNEL(vitrine_fast_linear_bf16, FastLinearArguments, LinearTiles::kThreads, 2) {

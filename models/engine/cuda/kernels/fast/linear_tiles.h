@@ -5,20 +5,21 @@
 
 namespace vitrine::cuda {
 
-inline constexpr int kWeightRows = 64;  // the outputs of weights and biases are padded to a multiple of it
-inline constexpr int kGeluBytes = 384;  // of GeluTable, at the begin of shared memory
-inline constexpr int kRowPadding = 16;  // bytes behind a row in shared memory: so rows are in different banks
+inline constexpr int kWeightRows = 64;  // outputs of weights and biases are padded to a multiple of this
+inline constexpr int kGeluBytes = 384;  // size of GeluTable, at the start of shared memory
+inline constexpr int kRowPadding = 16;  // padding after a row in shared memory, so that rows start in different banks
 
-// Tiles of a linear layer; widths are in bytes of bf16 or of int8.
+// Tiles of a linear layer. Widths are in bytes of bf16 or int8.
 struct LinearTiles {
   static constexpr int kThreads = 256, kWarps = 8;
   static constexpr int kColumns = 128;     // outputs
-  static constexpr int kChunkBytes = 128;  // of each row and output that a stage of weights has
+  static constexpr int kChunkBytes = 128;  // bytes of each row and output in one stage of weights
   static constexpr int kStageBytes = kColumns * kChunkBytes;
   static constexpr int kWeights = kGeluBytes, kX = kWeights + 2 * kStageBytes;
-  static constexpr int kLong = 512, kLongest = 1024;  // of a row
+  static constexpr int kLong = 512, kLongest = 1024;  // bytes per row
 
-  // Returns how many rows a tile has. Half as many long ones lie in shared memory; longer ones come in panels.
+  // Returns the number of rows of a tile. Shared memory holds half as many long rows; even longer rows are loaded in
+  // panels.
   static constexpr int Rows(int row_bytes) { return row_bytes > kLong && row_bytes <= kLongest ? 64 : 128; }
   static constexpr int PanelBytes(int row_bytes) {
     return row_bytes > kLongest ? kLong : (row_bytes + kChunkBytes - 1) / kChunkBytes * kChunkBytes;
@@ -30,8 +31,8 @@ struct LinearTiles {
 static_assert(LinearTiles::SharedBytes(LinearTiles::kLong) <= 99 << 10);
 static_assert(LinearTiles::SharedBytes(LinearTiles::kLongest) <= 99 << 10);
 
-// Tiles of a perceptron with kWidth inputs and outputs: kBlocks blocks of 16 rows for each warp, strips of kStrip
-// hidden units, of which kPart are summed at a time.
+// Tiles of a perceptron with kWidth inputs and outputs: kBlocks blocks of 16 rows per warp; strips of kStrip hidden
+// units, of which kPart are summed at a time.
 template <int kWidth>
 struct PerceptronTiles {
   static constexpr int kBlocks = kWidth <= 128 ? 2 : 1;
@@ -39,7 +40,7 @@ struct PerceptronTiles {
   static constexpr int kStrip = kWidth <= 192 ? 64 : 32;
   static constexpr int kPart = kBlocks == 2 ? 32 : kStrip;
   static constexpr int kThreads = 32 * kWarps, kRows = 16 * kBlocks * kWarps;
-  static constexpr int kBlocksOfSm = kWarps == 4 ? 2 : 1;  // that registers have room for
+  static constexpr int kBlocksOfSm = kWarps == 4 ? 2 : 1;  // number of blocks per SM that the registers allow
   static constexpr int kStageBytes = kWidth * kStrip * 2;
   static constexpr int kFirst = kGeluBytes, kSecond = kFirst + kStageBytes, kX = kSecond + kStageBytes;
   static constexpr int kSharedBytes = kX + kRows * (2 * kWidth + kRowPadding);
@@ -50,7 +51,7 @@ struct PerceptronTiles {
 struct LinearFp32Tiles {
   static constexpr int kThreads = 128, kRows = 64, kColumns = 64;
   static constexpr int kStep = 32;            // of k, in a stage
-  static constexpr int kXStride = kStep + 4;  // floats: 4 rows in different banks
+  static constexpr int kXStride = kStep + 4;  // floats; 4 rows start in different banks
   static constexpr int kXBytes = kRows * kXStride * 4, kStageBytes = kXBytes + kStep * kColumns * 4;
   static constexpr int kSharedBytes = 2 * kStageBytes;
 };

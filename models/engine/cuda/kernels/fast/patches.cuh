@@ -11,7 +11,8 @@
 
 namespace vitrine::cuda {
 
-// A warp writes 128 columns of one cell after the other, so a lane finds the places of its four numbers once.
+// A warp writes 128 columns of one cell after another, so that a lane computes the addresses of its four numbers only
+// once.
 VITRINE_KERNEL(vitrine_fast_patchify, PatchifyArguments) {
   const Images images(arguments.batch);
   const int channels = arguments.channels, patch = arguments.patch;

@@ -50,14 +50,14 @@ class PerceptronBlock {
 
   VITRINE_DEVICE void RunTile(int first) {
     const bool has_rows = first + row_of_warp() < rows_;
-    SyncBlock();  // the rows before are done with
+    SyncBlock();  // all threads have finished with the previous rows
     CopyFirst(0);
     Load(first);
     Sums sums = {};
     VITRINE_UNROLL_BY(1)
     for (int strip = 0; strip < arguments_.hidden; strip += kStrip) {
       WaitCopies<0>();
-      SyncBlock();  // the first weights are there, and the second ones are done with
+      SyncBlock();  // the first weights have arrived, and all threads have finished with the second ones
       CopySecond(strip);
       uint32_t hidden[kBlocks][kStrip / 16][4];
       if (has_rows) {
@@ -80,8 +80,7 @@ class PerceptronBlock {
     }
   }
 
-  // Copies [kStrip, kWidth] weights of the first product. Chunks of 16 bytes in the same place of 8 rows lie in
-  // different banks.
+  // Copies [kStrip, kWidth] weights of the first product. The same chunk of 16 bytes of 8 rows is in different banks.
   VITRINE_DEVICE void CopyFirst(int strip) const {
     constexpr int kChunks = kWidth / 8;
     const Global<const uint16_t> from(arguments_.first_weights + int64_t{strip} * kWidth);
@@ -102,12 +101,12 @@ class PerceptronBlock {
     }
     CommitCopies();
   }
-  // Returns the place of a chunk of the second weights. Rows of 64 bytes lie two in a line of all banks.
+  // Returns the offset of a chunk of the second weights. Two rows of 64 bytes together span all banks.
   static VITRINE_DEVICE int SecondPlace(int row, int chunk, int swizzle) {
     return row * kStrip + (chunk ^ (kStrip == 64 ? swizzle : swizzle / 2)) * 8;
   }
 
-  // hidden = activation(x W1^T + b1) for kPart units of a strip, as left operands.
+  // Computes hidden = activation(x W1^T + b1) for kPart units of a strip, as left operands.
   VITRINE_DEVICE void MultiplyFirst(int strip, int part, uint32_t (&hidden)[kBlocks][kStrip / 16][4]) const {
     const int lane = Opaque(Lane());
     const Shared<uint16_t> x = x_.data + ((row_of_warp() + lane % 16) * x_.stride + lane / 16 * 8);
@@ -189,7 +188,7 @@ class PerceptronBlock {
   }
 
   const PerceptronArguments& arguments_;
-  const int rows_;  // of the batch
+  const int rows_;  // number of rows in the batch
   const RowTile x_;
   const GeluTable gelu_;
 };

@@ -36,7 +36,7 @@ class QueryHead {
         of_warps_(SharedMemory<float>(Tiles::kOfWarps)) {}
 
   VITRINE_DEVICE void Run(const Images& images) {
-    SyncBlock();  // the item before has read its values
+    SyncBlock();  // all threads have read the values of the previous item
     for (int tile = 0; tile < 2; ++tile) CopyValues(tile);
     if (Thread() < width_) {
       const int query = row_ - images.FirstRow(arguments_.y.rows, image_);
@@ -52,7 +52,7 @@ class QueryHead {
  private:
   VITRINE_DEVICE bool ScoresAreKept() const { return keys_ <= Tiles::kChunk; }
 
-  // Starts the copy of a tile of values; a group of its own, empty behind the last.
+  // Starts the copy of a tile of values, as one group. After the last tile, the group is empty.
   VITRINE_DEVICE void CopyValues(int tile) const {
     const int parts = width_ / 4, first = tile * Tiles::kValues;
     const Shared<float> to = SharedMemory<float>(Tiles::kOfValues) + tile % 2 * Tiles::kValues * width_;
@@ -63,7 +63,7 @@ class QueryHead {
     CommitCopies();
   }
 
-  // The score of a key, in 16 lanes.
+  // Returns the score of a key, summed in 16 lanes.
   VITRINE_DEVICE float ScoreOf(int key) const {
     const Global<const Float4> k = ViewAs<const Float4>(k_ + key * arguments_.k.stride);
     const Shared<const Float4> query = ViewAs<const Float4>(query_);
@@ -82,7 +82,7 @@ class QueryHead {
     if (key >= arguments_.known_offsets) return lanes[0];
     return lanes[0] + Global<const float>(arguments_.offsets)[key];
   }
-  // Calls act(place among the scores, key) for this thread's keys of a chunk.
+  // Calls act(index among the scores, key) for this thread's keys of a chunk.
   template <class Act>
   VITRINE_DEVICE void ForKeys(int first, Act act) const {
     for (int i = Thread(); i < Tiles::kChunk && first + i < keys_; i += Tiles::kThreads) act(i, first + i);
@@ -102,11 +102,11 @@ class QueryHead {
     SyncBlock();
     largest = of_warps_[0];
     for (int warp = 1; warp < Tiles::kThreads / kWarp; ++warp) largest = Most(largest, of_warps_[warp]);
-    SyncBlock();  // of_warps_ is read
+    SyncBlock();  // all threads have read of_warps_
     return largest;
   }
 
-  // Makes powers of a chunk's scores, in place. Each thread has its own keys in all chunks.
+  // Replaces a chunk's scores by their powers. A thread has the same keys of every chunk.
   VITRINE_DEVICE void MakePowers(int first, float largest) const {
     ForKeys(first, [&](int i, int key) {
       const float score = ScoresAreKept() ? scores_[i] : ScoreOf(key);
@@ -115,14 +115,14 @@ class QueryHead {
   }
 
   VITRINE_DEVICE float SumOfPowers(float largest) const {
-    float sum = 0;  // of a lane, in the first 16 threads
+    float sum = 0;  // sum of one lane, in the first 16 threads
     for (int first = 0; first < keys_; first += Tiles::kChunk) {
       MakePowers(first, largest);
       SyncBlock();
       if (Thread() < kLanes) {
         for (int i = Thread(); i < Tiles::kChunk && first + i < keys_; i += kLanes) sum += scores_[i];
       }
-      if (!ScoresAreKept()) SyncBlock();  // the powers are read
+      if (!ScoresAreKept()) SyncBlock();  // all threads have read the powers
     }
     for (int half = kLanes / 2; half > 0; half /= 2) sum += ShuffleXor(sum, half);
     if (Thread() == 0) of_warps_[0] = sum;
@@ -130,7 +130,7 @@ class QueryHead {
     return of_warps_[0];
   }
 
-  // y: a chain over the keys for each channel.
+  // Computes y: for each channel, a sum over the keys in their order.
   VITRINE_DEVICE void SumValues(float largest, float factor) const {
     float y = 0;
     for (int first = 0, tile = 0; first < keys_; first += Tiles::kValues, ++tile) {

@@ -11,13 +11,13 @@ namespace vitrine::cuda {
 struct RowTile {
   Shared<uint16_t> data;
   int stride;
-  int rows;   // of the tile; those beyond the batch are zeros
-  int width;  // of a row, whose end is filled with zeros
+  int rows;   // rows of the tile; rows beyond the batch are zeros
+  int width;  // numbers per row; the end of a row is padded with zeros
 };
 
-// kRows rows of up to 32 kValues columns, a multiple of 16, in the registers of a warp: lane l has columns l, l + 32,
-// ... So a warp loads neighbouring columns at once, and a lane sums the columns that the vectors of SumOfRow have in
-// one lane, in their order: sums have the bits of the plain kernels.
+// kRows rows of up to 32 kValues columns (a multiple of 16) in the registers of a warp: lane l has columns l, l + 32,
+// ... A warp therefore loads adjacent columns at once, and each lane sums the same columns in the same order as one
+// lane of SumOfRow's vectors. Sums have the bits of the plain kernels.
 template <int kRows, int kValues>
 struct WarpRows {
   const int lane = Opaque(Lane());
@@ -36,8 +36,8 @@ struct WarpRows {
     }
   }
 
-  // Combines a value of each row and lane across the lanes; returns that of row_of_lane(). Lanes are joined in the
-  // order of AcrossLanes, and at each step a lane hands over half of its rows while it has several.
+  // Combines one value per row and lane across the lanes; returns the result of row_of_lane(). Combines lanes in the
+  // order of AcrossLanes. At each step, a lane that has several rows passes half of them to another lane.
   template <class Combine>
   VITRINE_DEVICE float Across(float (&values)[kRows], Combine combine) const {
     VITRINE_UNROLL
@@ -60,10 +60,10 @@ struct WarpRows {
     return Across(sums, [](float a, float b) { return a + b; });
   }
   VITRINE_DEVICE int row_of_lane() const { return lane / (kWarp / kRows); }
-  // Returns the value of a row's lanes.
+  // Returns the value of a row, which some lane holds.
   static VITRINE_DEVICE float OfRow(float value, int row) { return Shuffle(value, row * (kWarp / kRows)); }
 
-  // vitrine_row_statistics, of row_of_lane().
+  // Computes vitrine_row_statistics for row_of_lane().
   VITRINE_DEVICE RowStatistics Describe(int columns, float epsilon) const {
     float sums[kRows];
     VITRINE_UNROLL
@@ -116,13 +116,13 @@ VITRINE_DEVICE void LoadNormalized(const Matrix& x, float epsilon, int first, in
   });
 }
 
-// Returns whichever is less or no number, so that NaN passes.
+// Returns the smaller number, or NaN if either is NaN.
 VITRINE_DEVICE float LeastOrNan(float a, float b) {
   return b < a || b != b ? b : a;
 }
 
-// vitrine_quantize_rows of rows of at most 32 kValues columns. The range of a row's bytes lies behind it. A row with
-// NaN has no range, where the plain kernel's depends on the place of NaN.
+// Computes vitrine_quantize_rows for rows of at most 32 kValues columns. The range of a row is stored after its bytes.
+// A row with NaN has no defined range; in the plain kernel its range depends on the position of the NaN.
 template <int kValues>
 VITRINE_DEVICE void LoadBytes(const Matrix& x, bool normalizes, float epsilon, int first, int end, const RowTile& to) {
   constexpr int kRows = kValues > 8 ? 32 / kValues : 4;
@@ -130,7 +130,7 @@ VITRINE_DEVICE void LoadBytes(const Matrix& x, bool normalizes, float epsilon, i
   ForRowGroups<kRows>(to.rows, [&](int row) {
     WarpRows<kRows, kValues> x_rows;
     x_rows.Load(x, first + row, end);
-    float low[kRows], negative[kRows];  // the least, and minus the largest
+    float low[kRows], negative[kRows];  // minimum, and negated maximum
     VITRINE_UNROLL
     for (int r = 0; r < kRows; ++r) {
       low[r] = negative[r] = FloatOf(0x7f800000);
@@ -160,17 +160,17 @@ VITRINE_DEVICE void LoadBytes(const Matrix& x, bool normalizes, float epsilon, i
   });
 }
 
-// --- without sums over rows: 8 columns a thread, aligned to 16 bytes
+// --- without sums over rows: 8 columns per thread, aligned to 16 bytes
 
 VITRINE_DEVICE Words4 PackRow(const Float4& low, const Float4& high) {
   return {{PackBf16(low.v[0], low.v[1]), PackBf16(low.v[2], low.v[3]), PackBf16(high.v[0], high.v[1]),
            PackBf16(high.v[2], high.v[3])}};
 }
 
-// Loads columns from `column` on of x, and rounds them to bf16; normalizes them if there are statistics.
+// Loads columns of x, starting at `column`, and rounds them to bf16; normalizes them if there are statistics.
 VITRINE_DEVICE void LoadRounded(const Matrix& x, Global<const RowStatistics> statistics, int first, int end, int column,
                                 const RowTile& to) {
-  constexpr int kAcross = 16;  // threads of a row
+  constexpr int kAcross = 16;  // threads per row
   const int thread = Opaque(Thread());
   for (int begin = thread % kAcross * 8; begin < to.width; begin += kAcross * 8) {
     for (int row = thread / kAcross; row < to.rows; row += Threads() / kAcross) {

@@ -18,7 +18,7 @@ VITRINE_DEVICE void ForRowsOfWarp(int rows, Act act) {
   const int warps = Threads() / kWarp;
   for (int row = Block() * warps + Thread() / kWarp; row < rows; row += Blocks() * warps) act(row);
 }
-// Calls act(i) for this lane's share of the four numbers from 4 i on.
+// Calls act(i) for this lane's share of the four numbers starting at 4 i.
 template <class Act>
 VITRINE_DEVICE void ForFours(int columns, Act act) {
   for (int i = Lane(); i < columns / 4; i += kWarp) act(i);
@@ -29,13 +29,14 @@ VITRINE_DEVICE Global<Float4> FoursOf(const Matrix& matrix, int64_t row) {
 
 // --- sums over a row
 
-// SumOfRow of numbers.cuh, in every lane: a lane of the warp adds what one lane of its two vectors of 16 does.
+// SumOfRow of numbers.cuh; every lane gets the result. A lane of the warp adds the values of one lane of SumOfRow's two
+// vectors of 16.
 template <class Value>
 VITRINE_DEVICE float SumOfRowByWarp(int columns, Value value) {
   const int lane = Lane(), pairs = columns / kWarp * kWarp, rest = columns - pairs;
   float sum = 0;
   for (int j = lane; j < pairs; j += kWarp) sum += value(j);
-  // The odd vector takes what remains behind whole ones, also if the even one has no part of it.
+  // After the whole vectors, the odd vector takes the remainder, even if the even vector has none.
   const int last = pairs + (rest < kLanes ? lane - kLanes : lane);
   if (last >= pairs && last < columns) sum += value(last);
   for (int mask = kLanes; mask > 0; mask /= 2) sum += ShuffleXor(sum, mask);
@@ -72,7 +73,7 @@ VITRINE_KERNEL(vitrine_fast_layer_norm, LayerNormArguments) {
   });
 }
 
-// --- numbers by themselves, four at a time; columns and strides are multiples of 4, rows aligned to 16 bytes
+// --- independent numbers, four at a time; columns and strides are multiples of 4, rows are aligned to 16 bytes
 
 VITRINE_KERNEL(vitrine_fast_affine, AffineArguments) {
   const Global<const Float4> scales = ViewAs<const Float4>(Global<const float>(arguments.scale));
@@ -134,8 +135,8 @@ VITRINE_KERNEL(vitrine_fast_copy_rows, CopyArguments) {
 
 // --- sums over the cells of an image
 
-// A block sums 32 columns of an image: all threads load a strip of
-// cells into shared memory, so that many loads are in flight, and a warp adds the strip in order.
+// A block sums 32 columns of an image. All threads load a strip of cells into shared memory, so that many loads are in
+// flight; one warp then adds the strip in order.
 VITRINE_KERNEL(vitrine_fast_mean_of_cells, MeanArguments) {
   const Images images(arguments.batch);
   const Shared<float> strip = SharedMemory<float>(0);

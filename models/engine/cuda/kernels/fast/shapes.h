@@ -7,15 +7,15 @@
 
 namespace vitrine::cuda {
 
-// vitrine_fast_mean_of_cells: cells of 32 columns in shared memory.
+// vitrine_fast_mean_of_cells: number of cells, of 32 columns each, in shared memory.
 inline constexpr int kMeanCells = 128;
 inline constexpr int kMeanSharedBytes = kMeanCells * 32 * static_cast<int>(sizeof(float));
 
-// Depthwise convolutions: side of a tile of a grid, channels of a block, and its threads.
+// Depthwise convolutions: side of a tile of a grid, channels per block, and threads per block.
 inline constexpr int kTileSide = 14;
 inline constexpr int kTileChannels = 16;
 inline constexpr int kTileThreads = 128;
-// Bytes of a tile with a border, and of the table of GELU before it.
+// Returns the size in bytes of a tile with a border, and of the GELU table before it.
 constexpr int TileBytes(int border) {
   return (kTileSide + 2 * border) * (kTileSide + 2 * border) * kTileChannels * static_cast<int>(sizeof(float));
 }
@@ -23,10 +23,10 @@ inline constexpr int kGeluTableBytes = 384;
 inline constexpr int kDepthwiseSharedBytes = kGeluTableBytes + TileBytes(1);
 inline constexpr int kLocalSharedBytes = kGeluTableBytes + TileBytes(2) + TileBytes(1);
 
-// Convolutions of a stem: places that a warp computes, numbers of their neighbourhoods that a step multiplies.
+// Convolutions of a stem: positions per warp, and values of their neighbourhoods per step.
 inline constexpr int kPlacesOfTile = 32;
 inline constexpr int kStepInputs = 32;
-// A number of a neighbourhood: its row and column there, and its channel. Row kNoTapRow is in no map.
+// A value of a neighbourhood: its row, column and channel. Row kNoTapRow is outside every map.
 inline constexpr int kNoTapRow = 15;
 constexpr uint32_t TapOf(int row, int column, int channel) {
   return static_cast<uint32_t>(row) | static_cast<uint32_t>(column) << 4 | static_cast<uint32_t>(channel) << 8;
