@@ -46,7 +46,7 @@ ResizeFilter MakeFilter(int in, int out, int from, int outputs, v1::Interpolatio
   std::vector<double> values(most_taps);
   for (int i = 0; i < outputs; ++i) {
     const double center = scale * (from + i + 0.5);
-    // NOLINTBEGIN(bugprone-incorrect-roundings): Pillow cuts off as well, and its bits are wanted
+    // NOLINTBEGIN(bugprone-incorrect-roundings): Pillow also truncates, and its bits are required
     const int first = std::max(0, static_cast<int>(center - support + 0.5));
     const int end = std::min(in, static_cast<int>(center + support + 0.5));
     // NOLINTEND(bugprone-incorrect-roundings)

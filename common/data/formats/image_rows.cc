@@ -115,7 +115,7 @@ std::optional<Columns> ColumnsOfImages(const CsvRow& row) {
   return std::nullopt;
 }
 
-// Rows of a table, and what its columns are.
+// Rows of a table, and the positions of its columns.
 struct Listed {
   std::vector<CsvRow> rows;
   Columns columns;
@@ -190,7 +190,7 @@ bool IsJson(absl::string_view text, const std::string& extension) {
 absl::StatusOr<ImageRows> ReadJsonLines(absl::string_view text) {
   ImageRows listed;
   int64_t number = 0;
-  CsvRow names;  // of the line before, as are the columns: almost every line has the same
+  CsvRow names;  // names and columns of the previous line; almost every line repeats them
   std::optional<size_t> path, label;
   std::optional<SplitColumn> split;
   for (const absl::string_view line : absl::StrSplit(text, '\n')) {
