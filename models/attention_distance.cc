@@ -9,8 +9,8 @@
 namespace vitrine {
 namespace {
 
-// A smaller share of a row is no mass: kernels' exponentials end at about 1e-38 instead of 0, so that the grid of a
-// query that looks at the prefix alone would read as uniform attention.
+// A smaller share of a row counts as 0. The kernels' exponentials reach 1e-38, but not 0; without this limit, a query
+// that attends only to the prefix would seem to attend uniformly to the grid.
 constexpr double kNoShare = 1e-30;
 
 // Returns the distance from the first cell of the grid to each cell, in cells. A distance depends only on the row and

@@ -34,7 +34,7 @@ class CudaBackend : public Backend {
   const std::unique_ptr<Batcher> batcher_;
 };
 
-// Returns the error of a load; says what the memory of the model depends on if there is not enough.
+// Returns the error of a load. If memory is short, the message says what the model's memory depends on.
 absl::Status Explain(const absl::Status& error, const driver::Card& card, const BackendOptions& options,
                      std::span<const std::unique_ptr<driver::Slot>> slots, size_t free) {
   if (!absl::IsResourceExhausted(error)) return error;
@@ -63,7 +63,7 @@ absl::Status Load(driver::Card& card, const program::Program& program, engine::W
     devices.push_back(slot.get());
     slots.push_back(std::move(slot));
   }
-  // Taps of attention launch it in a request, and code is loaded now.
+  // Attention taps launch this kernel during requests, so its code is loaded now.
   RETURN_IF_ERROR(card.Find("vitrine_attend_map", Launch().threads, 0).status());
   ASSIGN_OR_RETURN(engines, Engine::MakeSlots(program, weights, devices, options.engine));
   return absl::OkStatus();

@@ -28,7 +28,7 @@ Batcher::Batcher(driver::Card& card, std::vector<std::unique_ptr<driver::Slot>> 
   for (size_t i = 0; i < slots_.size(); ++i) {
     Lane& lane = lanes_.emplace_back(Lane{slots_[i].get(), engines_[i].get(), Empty(), {}, {}, {}, 0, false, {}});
     free_.push_back(&lane);
-    // Now, since a batch that cannot allocate would leave its callers without an answer.
+    // Reserved here, because a batch that cannot allocate would leave its callers without an answer.
     const auto images = static_cast<size_t>(limits_.images);
     lane.images.reserve(images);
     lane.callers.reserve(images);
@@ -38,8 +38,8 @@ Batcher::Batcher(driver::Card& card, std::vector<std::unique_ptr<driver::Slot>> 
 
 Batcher::~Batcher() = default;
 
-// Keeps a caller in a queue, also if an exception ends the wait. Then the next ones are woken. Needs the batcher's
-// lock.
+// Keeps a caller in a queue until the wait ends, even by an exception; then wakes the next callers. Requires the
+// batcher's lock.
 class Batcher::Queued {
  public:
   Queued(Batcher& batcher, std::deque<Caller*>& queue, Caller& caller) ABSL_NO_THREAD_SAFETY_ANALYSIS
@@ -208,7 +208,7 @@ absl::Status Batcher::Compute(Lane& lane, float* logits, AttentionTap* attention
     card_.activity().Begin(static_cast<int64_t>(lane.images.size()));
     try {
       status = lane.engine->RunUploaded(lane.images, logits, attention, tokens);
-    } catch (const std::exception& error) {  // every caller of the batch gets an answer, also without memory
+    } catch (const std::exception& error) {  // every caller of the batch gets an answer, even if memory runs out
       status = absl::InternalError(error.what());
     }
     card_.activity().End();

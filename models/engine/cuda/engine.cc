@@ -15,7 +15,7 @@
 namespace vitrine::cuda {
 namespace {
 
-constexpr int64_t kMostPositionBytes = int64_t{4} << 20;  // on the host, by grid
+constexpr int64_t kMostPositionBytes = int64_t{4} << 20;  // limit of each cache of position rows on the host
 
 }  // namespace
 
@@ -30,7 +30,7 @@ absl::StatusOr<std::vector<std::unique_ptr<Engine>>> Engine::MakeSlots(const pro
                                                                        engine::WeightSource& weights,
                                                                        std::span<Device* const> slots,
                                                                        const EngineOptions& options) {
-  const cpu::FloatMode mode;  // folding is arithmetic too
+  const cpu::FloatMode mode;  // folding weights needs the same float mode
   std::vector<std::unique_ptr<Engine>> made;
   const auto shared = std::make_shared<Buffers>(*slots.front());
   for (Device* const slot : slots) {
@@ -109,8 +109,8 @@ absl::Status Engine::Upload(const LaunchPlan& plan, const BatchRows& batch) {
   return UploadPlaces(plan, batch);
 }
 
-// Images of one size are the rule, whose rows are all in place after the first batches: making and copying those of a
-// large batch takes longer than its computation.
+// Most batches have images of one size, whose position rows are on the device after the first batches. They are not
+// uploaded again: computing and copying the rows of a large batch takes longer than its forward pass.
 absl::Status Engine::UploadPositions(const LaunchPlan& plan, const BatchRows& batch) {
   Placed placed = std::exchange(placed_, {});
   if (placed.plan != &plan) placed = {&plan, {}};
@@ -145,7 +145,7 @@ absl::Status Engine::RunWithTaps(const LaunchPlan& plan, const BatchRows& batch,
   return absl::OkStatus();
 }
 
-// Rows without gaps come in one copy.
+// Downloads contiguous rows in one copy.
 absl::Status Engine::DownloadLogits(const LaunchPlan& plan, int count, float* logits) {
   const int rows = plan.logits.stride == plan.classes ? count : 1;
   for (int64_t i = 0; i < count; i += rows) {
@@ -171,11 +171,11 @@ absl::Status Engine::Run(std::span<const ImagePlanes> images, float* logits, Att
 
 absl::Status Engine::RunUploaded(std::span<const ImagePlanes> images, float* logits, AttentionTap* attention,
                                  TokenTap* tokens) {
-  const cpu::FloatMode mode;  // of the rows of positions
+  const cpu::FloatMode mode;  // for computing rows of positions
   const LaunchPlan& plan = tokens == nullptr ? logits_ : tokens_;
   const BatchRows batch(images, plan.cell);
   RETURN_IF_ERROR(Upload(plan, batch));
-  Placed placed = std::exchange(placed_, {});  // kept if all copies reach the device
+  Placed placed = std::exchange(placed_, {});  // restored if the batch succeeds
   std::map<int, HandedOut> handed_out;
   if (tokens != nullptr) {
     for (const int stage : tokens->wanted()) handed_out[stage];

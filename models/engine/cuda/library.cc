@@ -16,10 +16,10 @@ namespace {
 
 using driver::Card;
 
-// Pinned memory of a slot besides pixels, for positions and layouts. More is copied in parts.
+// Pinned memory of a slot for positions and layouts, in addition to pixels. Larger copies are split.
 constexpr size_t kStagingBytes = size_t{4} << 20;
 
-// The open devices. Never closed: the process's end does that.
+// The open devices. They are never closed; the end of the process releases them.
 struct Cards {
   absl::Mutex mutex;
   std::map<int, std::unique_ptr<Card>> cards ABSL_GUARDED_BY(mutex);
@@ -67,7 +67,7 @@ absl::StatusOr<DeviceStatus> StatusOf(int device) {
                       .busy = counts.busy};
 }
 
-// A batch has no more images of the largest size than have places for their tokens, so pixels for more are not needed.
+// The limit on tokens also limits the number of largest images in a batch. Pixels for more images are not needed.
 BatchLimits LimitsFor(const LargestImage& largest, const DeviceBatch& most) {
   BatchLimits limits;
   limits.images = most.images;

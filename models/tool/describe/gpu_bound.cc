@@ -40,7 +40,7 @@ constexpr Gpu kGpus[] = {
 
 constexpr int64_t kFloat = sizeof(float);
 
-// The plan depends on the shapes of weights alone, but for constants that it copies.
+// Weights of zeros. Apart from constants that a plan copies, it depends only on the shapes of weights.
 class ZeroWeights : public engine::WeightSource {
  public:
   explicit ZeroWeights(const program::Program& program) {
@@ -86,7 +86,7 @@ class Count {
   int64_t Numbers(engine::Operand operand) const { return operand.buffer < 0 ? 0 : Rows(operand) * operand.columns; }
   int64_t Pixels() const { return images_ * channels_ * input_.height * input_.width; }
 
-  // A product of `rows` rows and a matrix of weights.
+  // Adds a product of `rows` rows and a matrix of weights.
   void AddMatrix(int64_t rows, const engine::FoldedMatrix& matrix) {
     const int64_t weights = matrix.inputs * matrix.outputs;
     work_.precision = matrix.precision;
@@ -96,7 +96,7 @@ class Count {
   }
 
   template <class Settings>
-  void Add(const Settings&) {}  // rows alone
+  void Add(const Settings&) {}  // reads and writes rows only
   void Add(const engine::LinearStep& step) { AddMatrix(Rows(step.x), step.matrix); }
   void Add(const engine::PerceptronStep& step) {
     AddMatrix(Rows(step.first.x), step.first.matrix);

@@ -16,11 +16,11 @@
 
 namespace vitrine {
 
-// A GPU's peaks by its maker's data sheet, without sparsity.
+// Peak rates of a GPU from its data sheet, without sparsity.
 struct Gpu {
   std::string_view name;  // "h100"
   std::string_view model;
-  double fp32_tflops, bf16_tflops, int8_tops;  // products by CUDA cores; by tensor cores with 32-bit sums
+  double fp32_tflops, bf16_tflops, int8_tops;  // fp32 on CUDA cores; the others on tensor cores with 32-bit sums
   double memory_gbps;
   double bus_gbps;  // from the host, one direction
 
@@ -37,10 +37,11 @@ struct StepWork {
   std::string name;  // "blocks.*.attention.qkv" if there are several equal ones
   Precision precision = Precision::kFp32;
   int64_t multiply_adds = 0;
-  int64_t bytes = 0;  // rows read and written once, in fp32; weights once; the maps of a stem
+  int64_t bytes = 0;  // rows read and written once, in fp32; weights read once; maps of a stem
   int count = 1;
 
-  double BoundOn(const Gpu& gpu) const;  // seconds of one: products at the peak, or bytes from memory
+  // minimum seconds per step: the longer of products at peak rate and bytes at memory bandwidth
+  double BoundOn(const Gpu& gpu) const;
 };
 
 // Returns the work of each step of the plan that a device runs, in order; with `every`, equal steps separately.
@@ -49,7 +50,7 @@ absl::StatusOr<std::vector<StepWork>> WorkOnGpu(const program::Program& program,
                                                 const WorkloadInput& input, Precision precision, bool every);
 
 DataTable BoundTable(const std::vector<StepWork>& steps, const Gpu& gpu);
-// Says what the bounds of all steps, and of copying the pixels, add up to.
+// Returns a sentence with the sum of the bounds of all steps and of the copy of the pixels.
 std::string BoundInWords(const std::vector<StepWork>& steps, const Gpu& gpu, int channels, const WorkloadInput& input);
 
 }  // namespace vitrine

@@ -9,7 +9,7 @@
 
 namespace vitrine {
 
-// Number of images without which an accuracy says nothing about the budget.
+// Minimum number of images. With fewer, the measured accuracy is too imprecise to compare with the budget.
 inline constexpr int64_t kFewestQuantizeImages = 100;
 
 // Options of `vitrine-repo quantize`.

@@ -12,7 +12,7 @@ std::string VersionText(int version) {
   return absl::StrCat(version / 1000, ".", version % 1000 / 10);
 }
 
-// Returns the first name that the library lacks, null if it has all.
+// Returns the first function that the library lacks; null if it has all functions.
 const char* LoadFunctions(void* library, Functions& functions) {
 #define VITRINE_DRIVER_LOAD(name, parameters)                                         \
   functions.name = reinterpret_cast<decltype(functions.name)>(dlsym(library, #name)); \

@@ -12,7 +12,7 @@
 namespace vitrine::cuda::driver {
 namespace {
 
-// Polls without sleep at first: a small batch takes less than a timer does.
+// Number of polls without sleep: a small batch ends sooner than the shortest sleep.
 constexpr int kPollsWithoutSleep = 200;
 constexpr std::chrono::microseconds kBetweenPolls{20};
 
@@ -43,7 +43,7 @@ class Graph : public Recorded {
       status = card.Check(call.cuGraphInstantiateWithFlags(&exec_, graph, 0), "cuGraphInstantiate");
     }
     if (graph != nullptr) status.Update(card.Check(call.cuGraphDestroy(graph), "cuGraphDestroy"));
-    // Allocates now what the first run would.
+    // Makes the driver allocate now what the first run would allocate.
     slot_.busy_ = true;
     if (status.ok()) status = card.Check(call.cuGraphUpload(exec_, slot_.stream_), "cuGraphUpload");
     return status.ok() ? slot_.Wait() : status;
@@ -109,7 +109,7 @@ void Slot::Free(void* buffer) {
   if (Settle()) static_cast<void>(card_.Check(card_.functions().cuMemFree_v2(PointerOf(buffer)), "cuMemFree"));
 }
 
-// A lost device would block, and the process ends soon.
+// Does not call a lost device, because the call could block.
 bool Slot::Settle() {
   if (busy_ || pending_bytes_ > 0) static_cast<void>(Wait());
   return card_.Enter().ok() || !card_.lost();
@@ -160,7 +160,7 @@ absl::Status Slot::UploadPinned(void* to, const void* pinned, size_t bytes) {
                      "cuMemcpyHtoDAsync of pixels");
 }
 
-// The stream runs copies in order, so those that are queued have read the staging memory before it is written.
+// The stream runs copies in order, so earlier uploads have read the staging memory before this copy overwrites it.
 absl::Status Slot::Download(void* to, const void* from, size_t bytes) {
   RETURN_IF_ERROR(card_.Enter());
   RETURN_IF_ERROR(Flush());
@@ -211,7 +211,7 @@ absl::Status Slot::Wait() {
 absl::Status Slot::Enqueue(const Launch& launch) {
   absl::StatusOr<Kernel> kernel = card_.Find(launch.kernel, launch.threads, launch.shared_bytes);
   if (!kernel.ok()) return kernel.status();
-  // The driver copies the arguments before it returns.
+  // The driver copies the arguments during the call.
   void* parameters[] = {const_cast<std::byte*>(launch.arguments.data())};
   const Result result = card_.functions().cuLaunchKernel(
       kernel->function, static_cast<unsigned>(kernel->blocks), 1, 1, static_cast<unsigned>(launch.threads), 1, 1,
@@ -229,7 +229,7 @@ absl::Status Slot::Run(const Launch& launch) {
 absl::StatusOr<std::unique_ptr<Recorded>> Slot::Record(std::span<const Launch> launches) {
   RETURN_IF_ERROR(card_.Enter());
   RETURN_IF_ERROR(Flush());
-  // Code is loaded before the capture, which allows no allocation.
+  // Loads code before the capture, during which allocation is not allowed.
   for (const Launch& launch : launches) {
     RETURN_IF_ERROR(card_.Find(launch.kernel, launch.threads, launch.shared_bytes).status());
   }

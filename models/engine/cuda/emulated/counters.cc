@@ -9,8 +9,8 @@ namespace {
 
 constexpr size_t kBanks = 32, kBankBytes = 4, kSectorBytes = 32;
 
-// Returns the passes of a request: banks deliver one word each at a time. Wide accesses go in groups of lanes whose
-// bytes fill all banks once.
+// Returns the number of passes of a request: each bank delivers one word per pass. Wide accesses are served in groups
+// of lanes whose bytes fill all banks once.
 template <class Accesses>
 int64_t Passes(const Accesses& lanes) {
   const size_t bytes = lanes.front().bytes, at_once = std::min<size_t>(32, kBanks * kBankBytes / bytes);
@@ -50,7 +50,7 @@ void Counters::EndBlock() {
     const bool is_shared = std::get<2>(place);
     Traffic& traffic = by_line_[{std::get<1>(place), is_shared}];
     for (auto& lanes : requests) {
-      // Lanes come in the order of the schedule; by address, neighbours are in one group.
+      // Sorts the lanes by address, because they arrive in the order of the schedule, and groups consist of neighbours.
       std::sort(lanes.begin(), lanes.end(), [](const Access& a, const Access& b) { return a.address < b.address; });
       ++traffic.requests;
       if (is_shared) {

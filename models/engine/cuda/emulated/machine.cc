@@ -21,16 +21,16 @@ namespace {
 constexpr size_t kStackBytes = size_t{64} << 10;
 constexpr size_t kCopyBytes = 16;
 constexpr int kMostThreads = 1024;
-constexpr size_t kRedZone = 256;  // bytes before and behind shared memory
+constexpr size_t kRedZone = 256;  // guard bytes before and after shared memory
 
-// Thrown through a kernel to its fiber's begin.
+// Exception that unwinds a kernel to the start of its fiber.
 struct Stopped {};
 
 bool SamePlace(const Source& a, const Source& b) {
   return a.line == b.line && std::strcmp(a.file, b.file) == 0;
 }
 
-// Says which thread met a guard page. A handler cannot return to the kernel, so the process ends.
+// Reports the thread that accessed a guard page. A signal handler cannot return to the kernel, so the process ends.
 void OnGuardPage(int /*signal*/, siginfo_t* info, void* /*context*/) {
   char text[256];
   const Machine* const machine = Machine::CurrentOrNull();
@@ -42,7 +42,8 @@ void OnGuardPage(int /*signal*/, siginfo_t* info, void* /*context*/) {
   _exit(1);
 }
 
-// Handles guard pages while it exists, on a stack of its own: a fiber's may be what overflowed.
+// Installs the handler for guard pages while it exists. The handler has its own stack, because a fiber's stack may have
+// overflowed.
 class GuardPages {
  public:
   GuardPages() {
@@ -71,7 +72,7 @@ class GuardPages {
 thread_local Machine* Machine::current_ = nullptr;
 
 Machine::Machine(const MachineOptions& options) : options_(options), random_(options.seed) {
-  threads_.reserve(kMostThreads);  // fibers keep references
+  threads_.reserve(kMostThreads);  // fibers refer to the elements
 }
 
 Machine::~Machine() = default;
@@ -87,7 +88,7 @@ std::optional<Fault> Machine::Launch(const Shape& shape, const std::function<voi
   threads_.resize(std::max(threads_.size(), static_cast<size_t>(shape.threads)));
   for (size_t i = 0; i < threads_.size(); ++i) threads_[i].index = static_cast<int>(i);
   warps_.resize(threads_.size() / 32);
-  // Shared memory of no bytes is outside of every buffer.
+  // Empty shared memory is outside every buffer.
   shared_ = shape.shared_bytes == 0 ? nowhere_.data() : static_cast<std::byte*>(memory_.Allocate(shape.shared_bytes));
   launch_first_ = interval_ + 1;
   std::vector<int> order(static_cast<size_t>(shape.blocks));
@@ -100,7 +101,7 @@ std::optional<Fault> Machine::Launch(const Shape& shape, const std::function<voi
     RunBlock();
   }
   if (shape.shared_bytes > 0) memory_.Free(shared_);
-  // Threads that stand in the middle of a kernel are unwound.
+  // Unwinds the threads that stopped within a kernel.
   for (ThreadState& thread : threads_) {
     if (thread.state != State::kDone) thread.fiber = {};
     thread.state = State::kDone;
@@ -110,7 +111,8 @@ std::optional<Fault> Machine::Launch(const Shape& shape, const std::function<voi
   return std::exchange(fault_, std::nullopt);
 }
 
-// A fiber runs one kernel after the other; launches with more threads move their states.
+// A fiber runs kernels one after another. It refers to the running thread by `running_`, because a launch with more
+// threads moves their states.
 void Machine::Begin(ThreadState& thread) {
   thread.fiber = boost::context::fiber(std::allocator_arg, boost::context::protected_fixedsize_stack(kStackBytes),
                                        [this](boost::context::fiber&& from) {
@@ -118,7 +120,7 @@ void Machine::Begin(ThreadState& thread) {
                                          while (true) {
                                            try {
                                              (*body_)();
-                                           } catch (const Stopped&) {  // the fault is in fault_
+                                           } catch (const Stopped&) {  // fault_ describes the fault
                                            }
                                            running_->state = State::kDone;
                                            scheduler_ = std::move(scheduler_).resume();
@@ -155,7 +157,7 @@ void Machine::RunBlock() {
   if (options_.counts) counters_.EndBlock();
 }
 
-// Runs the lanes until each is done or at a barrier of the block. Returns false after a fault.
+// Runs the lanes until each is done or waits at a barrier of the block. Returns false after a fault.
 bool Machine::RunWarp(int warp) {
   const std::span<ThreadState> lanes(threads_.data() + warp * 32, 32);
   WarpState& state = warps_[static_cast<size_t>(warp)];
@@ -253,7 +255,7 @@ void Machine::SyncWarp(Source at) {
 
 std::span<const Machine::Words, 32> Machine::Exchange(const Words& own, Source at) {
   WarpState& warp = warps_[static_cast<size_t>(running_->index / 32)];
-  warp.ends_interval = false;  // lanes that exchange are together, but their writes are not ordered
+  warp.ends_interval = false;  // an exchange synchronizes the lanes but does not order their writes
   auto& turn = warp.exchanged[running_->exchanges++ % 2];
   turn[static_cast<size_t>(running_->index % 32)] = own;
   Yield(State::kAtWarp, at);
@@ -274,7 +276,7 @@ void Machine::CommitCopies() {
   running_->in_flight.push_back(std::exchange(running_->open, {}));
 }
 
-// Copies here, as late as the hardware may.
+// Performs the copies here, as late as the hardware may perform them.
 void Machine::WaitCopies(size_t left, Source at) {
   for (; running_->in_flight.size() > left; running_->in_flight.pop_front()) {
     for (const Copy& copy : running_->in_flight.front()) {

@@ -13,7 +13,7 @@ namespace vitrine::cuda::emulated {
 namespace {
 
 constexpr size_t kPage = 4096;
-constexpr int kNan = 0xff;  // a float, a bf16 of such bytes is NaN
+constexpr int kNan = 0xff;  // a float or a bf16 of these bytes is NaN
 
 constexpr FaultKind kKinds[] = {FaultKind::kStray, FaultKind::kUnwritten, FaultKind::kInFlight, FaultKind::kRace};
 const FaultKind* const kStray = &kKinds[0];
@@ -27,9 +27,9 @@ void* Reserve(size_t bytes, int protection) {
   return place;
 }
 
-// True if no barrier orders the other access before this one.
+// Returns true if no barrier orders the other access before this one.
 bool Unordered(const Running& running, Moment other) {
-  if (other.interval() < running.launch_first) return false;  // a launch before
+  if (other.interval() < running.launch_first) return false;  // an earlier launch
   if (other.interval() < running.block_first) return true;    // another block of this launch
   if (other.interval() != running.now.interval() || other.thread() == running.now.thread()) return false;
   return other.warp() != running.now.warp() || other.warp_interval() == running.now.warp_interval();
@@ -57,7 +57,7 @@ void* Memory::Allocate(size_t bytes) {
   bytes = std::max<size_t>(bytes, 1);
   const size_t aligned = (bytes + 15) / 16 * 16, pages = (aligned + kPage - 1) / kPage * kPage;
   if (next_ + pages + 2 * kPage > kBytes) std::abort();
-  const uintptr_t first = base_ + next_ + kPage;  // behind a guard page
+  const uintptr_t first = base_ + next_ + kPage;  // after a guard page
   next_ += kPage + pages;
   if (mprotect(Place(first), pages, PROT_READ | PROT_WRITE) != 0) std::abort();
   const uintptr_t buffer = first + pages - aligned;
@@ -126,7 +126,7 @@ const FaultKind* Memory::Read(const Running& running, uintptr_t address, size_t 
       detail = Describe(running, word.writer, "written");
       return kRace;
     }
-    // Two readers of an interval are enough to tell every writer that another thread has read.
+    // Two readers per interval are enough to detect, for any writer, that another thread has read.
     const Moment first = word.first_reader;
     const bool is_old = first.interval() != running.now.interval() ||
                         (first.warp() == running.now.warp() && first.warp_interval() != running.now.warp_interval());
@@ -167,7 +167,7 @@ const FaultKind* Memory::Fly(const Running& running, uintptr_t address, size_t b
   return nullptr;
 }
 
-// The wait, not the copy's start, is what later readers must be ordered behind.
+// Later reads must be ordered after the wait, not only after the start of the copy.
 void Memory::Land(const Running& running, uintptr_t address, size_t bytes) {
   for (size_t i = 0; i < bytes; i += 4) {
     Word& word = WordAt(address + i);

@@ -14,7 +14,7 @@ float ToFloat(uint16_t bf16) {
   return std::bit_cast<float>(static_cast<uint32_t>(bf16) << 16);
 }
 
-// Exponent of a number's format: denormals have that of the smallest normal number.
+// Returns the exponent of a number's format. Denormals have the exponent of the smallest normal number.
 int ExponentOf(float value) {
   return std::max(static_cast<int>(std::bit_cast<uint32_t>(value) >> 23 & 0xff), 1) - 127;
 }
@@ -23,7 +23,7 @@ int ExponentOf(float value) {
 struct Term {
   __int128 significand;
   int exponent;
-  int nominal;  // exponent of the format: sum of the factors', even if their product is 2 or more
+  int nominal;  // exponent of the format: the sum of the factors' exponents, even if their product is 2 or more
 };
 
 Term TermOf(float a, float b) {
@@ -61,7 +61,7 @@ float ToFp32(__int128 significand, int exponent, Direction direction) {
   return static_cast<float>(negative ? -value : value);
 }
 
-// Sums products and c, each cut `bits` below the largest exponent among them.
+// Sums the products and c, each truncated `bits` bits below their largest exponent.
 float AlignedSum(std::span<const uint16_t> a, std::span<const uint16_t> b, float c, int bits, Direction direction) {
   Term terms[17];
   size_t count = 0;
@@ -89,7 +89,7 @@ float AlignedSum(std::span<const uint16_t> a, std::span<const uint16_t> b, float
 
 float SumOfProducts(std::span<const uint16_t, 16> a, std::span<const uint16_t, 16> b, float c, RoundingModel model,
                     std::mt19937_64& random) {
-  constexpr int kAll = 70;  // of terms further apart, the smaller changes no rounding that tests could see
+  constexpr int kAll = 70;  // if exponents differ by more, the smaller term does not affect the rounding in any test
   switch (model) {
     case RoundingModel::kNearest:
       return AlignedSum(a, b, c, kAll, Direction::kNearest);
@@ -104,8 +104,8 @@ float SumOfProducts(std::span<const uint16_t, 16> a, std::span<const uint16_t, 1
   return c;
 }
 
-// Lane 4 g + t holds, of a, rows g and g + 8; of b, column g; of d, rows g and g + 8 of columns 2 t and 2 t + 1. Words
-// of a: both rows of the first half of k, then of the second.
+// Lane 4 g + t holds rows g and g + 8 of a, column g of b, and columns 2 t and 2 t + 1 of these rows of d. Words of a:
+// both rows of the first half of k, then both rows of the second half.
 void AddProductBf16(Fragments fragments, int lane, RoundingModel model, std::mt19937_64& random, float (&d)[4]) {
   const auto g = static_cast<size_t>(lane) / 4, t = static_cast<size_t>(lane) % 4;
   for (size_t i = 0; i < 4; ++i) {

@@ -8,13 +8,13 @@
 namespace vitrine::cuda {
 namespace {
 
-// Returns true if the rows of all four matrices suit wide accesses.
+// Returns true if the rows of all four matrices allow wide accesses.
 template <class Arguments>
 bool AreWide(const Arguments& arguments) {
   return HasWideRows(arguments.q) && HasWideRows(arguments.k) && HasWideRows(arguments.v) && HasWideRows(arguments.y);
 }
 
-// Sets threads and shared memory as the tiles have them.
+// Sets threads and shared memory for the tiles.
 template <class Tiles>
 void Shape(Launch& launch) {
   launch.threads = Tiles::kThreads;
@@ -69,7 +69,7 @@ std::optional<Launch> FastTokens(const engine::AttendStep& step, const std::stri
 
 std::optional<Launch> FastQuery(const engine::AttendStep& step, const std::string& name,
                                 const AttendArguments& arguments) {
-  constexpr int64_t kLanes = 16;  // of a score's sum
+  constexpr int64_t kLanes = 16;  // lanes of a score's sum
   const int64_t width = step.q.columns / step.attend.heads;
   if (!step.attend.class_query || width % kLanes != 0 || width > QueryTiles::kMostWidth) return std::nullopt;
   if (!HasWideRows(arguments.k) || !HasWideRows(arguments.v)) return std::nullopt;

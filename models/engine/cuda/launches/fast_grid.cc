@@ -12,12 +12,12 @@ namespace {
 
 using engine::Operand;
 
-// True if each row is whole groups of four numbers that one access reads.
+// Returns true if each row consists of groups of four numbers that one access can read.
 bool IsOfFours(const Matrix& matrix) {
   return matrix.columns % kWideFloats == 0 && HasWideRows(matrix);
 }
 
-// True if vitrine_fast_depthwise reads and writes these matrices.
+// Returns true if vitrine_fast_depthwise supports these matrices.
 bool SuitsTiles(const DepthwiseArguments& arguments) {
   return arguments.x.columns % kTileChannels == 0 && IsOfFours(arguments.x) && IsOfFours(arguments.y) &&
          IsOfFours(arguments.residual);
@@ -27,7 +27,7 @@ bool IsSame(const Operand& a, const Operand& b) {
   return a.buffer == b.buffer && a.first == b.first && a.columns == b.columns;
 }
 
-// True if one step alone reads the buffer.
+// Returns true if exactly one step reads the buffer.
 bool IsReadOnce(const engine::LoweredPlan& plan, const Operand& operand) {
   const auto reads = [&](const engine::PlanStep& step) {
     return std::count_if(step.reads.begin(), step.reads.end(),
@@ -105,7 +105,7 @@ std::optional<LocalSteps> FindLocalSteps(const engine::LoweredPlan& plan, size_t
     return buffer(operand).rows == RowsOf::kCells && operand.columns % kTileChannels == 0 && operand.first % 4 == 0 &&
            buffer(operand).width % 4 == 0;
   };
-  // Blocks read x after others have written y.
+  // A block may read x after another block has written y.
   const bool is_in_place = buffer(norm->x).slot == buffer(two->y).slot;
   if (is_in_place || !suits(norm->x) || !suits(two->y) || (two->residual && !suits(*two->residual))) {
     return std::nullopt;

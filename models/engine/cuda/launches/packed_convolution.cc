@@ -10,7 +10,7 @@
 namespace vitrine::cuda {
 namespace {
 
-// Returns how many outputs a warp computes.
+// Returns the number of outputs that a warp computes.
 int GroupOf(int outputs) {
   for (const int group : {32, 24}) {
     if (outputs % group == 0) return group;
@@ -18,8 +18,8 @@ int GroupOf(int outputs) {
   return 16;
 }
 
-// Returns the output in a row of the packed weights: lane q of four gets neighbouring outputs, of which columns 2 q and
-// 2 q + 1 of each tile are two.
+// Returns the output for a row of the packed weights. Of four adjacent lanes, lane q gets neighbouring outputs; columns
+// 2 q and 2 q + 1 of each tile are two of them.
 int OutputOf(int row, int group) {
   const int tile = row % group / kNeighbours, column = row % kNeighbours, of_lane = group / 4;
   return row / group * group + column / 2 * of_lane + 2 * tile + column % 2;

@@ -66,7 +66,7 @@ class LaunchMaker : public StepMemory {
     plan_.taps.push_back({plan_.launches.size(), std::move(take)});
   }
 
-  // --- each row by itself
+  // --- operations on single rows
 
   const RowStatistics* AddStatistics(const Matrix& x, std::optional<float> epsilon) {
     if (!epsilon) return nullptr;
@@ -75,7 +75,7 @@ class LaunchMaker : public StepMemory {
     return statistics;
   }
 
-  // Returns false, and adds nothing, if no fast kernel suits the layer.
+  // Returns false, and adds nothing, if no fast kernel supports the layer.
   bool AddFastLinear(const Matrix& x, const engine::LinearStep& step, const Matrix& y) {
     FastLinearArguments arguments = FastArguments(step, batch_, x, y, At(step.residual));
     const Precision precision = step.matrix.precision;
@@ -228,7 +228,7 @@ class LaunchMaker : public StepMemory {
     arguments.heads = heads;
     return arguments;
   }
-  // Returns how many numbers the matrices of all images have.
+  // Returns the total size of the matrices of all images, in numbers.
   int64_t MatrixNumbers(const ChannelArguments& arguments) const {
     const int64_t columns = arguments.q.columns;
     return limits_.images * columns * (columns / arguments.heads);
@@ -321,7 +321,7 @@ class LaunchMaker : public StepMemory {
   const bool fast_;
 
   LaunchPlan plan_;
-  std::string name_;  // of the step
+  std::string name_;  // name of the step
   absl::Status status_;
 };
 

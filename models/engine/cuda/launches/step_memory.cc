@@ -6,7 +6,7 @@
 namespace vitrine::cuda {
 namespace {
 
-constexpr size_t kAlignment = 256;  // bytes, of parts of reused memory
+constexpr size_t kAlignment = 256;  // alignment of parts of reused memory, in bytes
 
 }  // namespace
 

@@ -22,7 +22,7 @@ bool AreTheSame(const StoredTensor& a, const StoredTensor& b) {
          std::memcmp(a.data.get(), b.data.get(), static_cast<size_t>(a.bytes())) == 0;
 }
 
-// Checks that importing `foreign` gives the version's tensors, each bit of them.
+// Checks that importing `foreign` gives the version's tensors, bit for bit.
 absl::Status CheckBack(ForeignSource source, const StoredVersion& version, const TensorMap& foreign) {
   ASSIGN_OR_RETURN(const TensorMap back, RenameForeign(source, version.manifest.config(), foreign));
   for (const auto& [name, tensor] : version.weights.tensors) {
@@ -39,7 +39,7 @@ absl::StatusOr<std::string> WeightsFile(ForeignSource source, const StoredVersio
   ASSIGN_OR_RETURN(TensorMap tensors, ForeignTensors(source, manifest.config(), version.weights.tensors));
   RETURN_IF_ERROR(CheckBack(source, version, tensors));
   Safetensors content{.tensors = std::move(tensors), .metadata = {}};
-  content.metadata = {{"format", "pt"},  // transformers reads no other
+  content.metadata = {{"format", "pt"},  // required by transformers
                       {"exported_from", absl::StrCat(manifest.model(), "/", manifest.version())},
                       {"exported_sha256", version.weights_sha256}};
   if (const std::string& licence = manifest.provenance().licence(); !licence.empty()) {

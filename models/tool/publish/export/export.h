@@ -18,7 +18,8 @@ struct ExportOptions {
 // Writes a version as a folder that timm (`timm.create_model("local-dir:OUT", pretrained=True)`) or transformers
 // (`AutoModelForImageClassification.from_pretrained("OUT")`) loads: model.safetensors with the library's names and
 // layout, config.json with sizes, labels, licence and preprocessing, and transformers' preprocessor_config.json. Keeps
-// the stored types. Prints the line that loads it, and on stderr what the library cannot express of the preprocessing.
+// the stored types. Prints the line that loads it; on stderr, prints the parts of the preprocessing that the library
+// cannot express.
 //
 // FAILED_PRECONDITION if the library has no such model, or if the weights would not be imported to the same bits; then
 // nothing is written.

@@ -19,7 +19,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr float kTimmEpsilon = 1e-6F;  // of every LayerNorm; timm's config has no field for it
+constexpr float kTimmEpsilon = 1e-6F;  // epsilon of every LayerNorm; timm's config has no field for it
 
 absl::Status Refused(const v1::Manifest& manifest, const std::string& why) {
   return absl::FailedPreconditionError(absl::StrCat(manifest.model(), "/", manifest.version(), " ", why));
@@ -50,8 +50,8 @@ struct Size {
   int height = 0, width = 0;
 };
 
-// Returns the input size of a library whose inputs have one size: that of a ViT's position table; else the fixed size,
-// or the largest square of images with their own size.
+// Returns the input size for a library whose models have one input size: the size of a ViT's position table; else the
+// fixed size, or the largest square for a model with native resolution.
 Size InputSize(const v1::ModelConfig& config) {
   const v1::Preprocessing& preprocessing = config.preprocessing();
   if (config.has_vit()) {
@@ -110,7 +110,7 @@ Json ShortFloats(const google::protobuf::RepeatedField<float>& values) {
   return json;
 }
 
-// Returns the ratio that int(width * ratio) makes into `mlp_width` again.
+// Returns a ratio for which int(width * ratio) equals `mlp_width`.
 double MlpRatio(int width, int mlp_width) {
   double ratio = static_cast<double>(mlp_width) / width;
   while (static_cast<int>(width * ratio) < mlp_width) {
@@ -119,7 +119,7 @@ double MlpRatio(int width, int mlp_width) {
   return ratio;
 }
 
-// Returns the fields that decide a network, in one form: without preprocessing, classes and defaults.
+// Returns the fields that determine a network, in a canonical form: without preprocessing, classes and defaults.
 std::string NetworkOf(v1::ModelConfig config) {
   config.clear_preprocessing();
   config.clear_classes();
@@ -139,8 +139,8 @@ int Likeness(const v1::Preprocessing& a, const v1::Preprocessing& b) {
   return std::ranges::equal(a.mean(), b.mean()) ? 1 : 0;
 }
 
-// Returns timm's name of the model; of several with this network, the one with the most alike preprocessing. Networks
-// without a name of their own are given as arguments of any model of their family.
+// Returns timm's name of the model. If several names have this network, returns the name with the most similar
+// preprocessing. If no name has it, returns any name of the family; the sizes are then given as arguments.
 std::string TimmArch(const v1::ModelConfig& config) {
   std::string found = config.has_vit() ? "vit_tiny_patch16_224" : "xcit_nano_12_p16_224";
   int likeness = -1;

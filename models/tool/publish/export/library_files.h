@@ -14,7 +14,7 @@ namespace vitrine {
 // Files from which a library makes a model, besides its weights.
 struct LibraryFiles {
   std::map<std::string, std::string> texts = {};  // content by file name
-  std::vector<std::string> notes = {};            // what the library cannot express of the preprocessing
+  std::vector<std::string> notes = {};            // parts of the preprocessing that the library cannot express
 };
 
 // Describe the model of a manifest, with the labels of its classes, for timm 1.0 or transformers. FAILED_PRECONDITION

@@ -46,8 +46,8 @@ struct ImportOptions {
 std::string FaultOfTokens(const std::string& text);
 
 // Publishes weights trained elsewhere, with their model, preprocessing and labels. Goldens are computed by our own
-// forward pass. INVALID_ARGUMENT or FAILED_PRECONDITION names what does not fit (a pickle, a tensor, the number of
-// labels); then nothing is published.
+// forward pass. INVALID_ARGUMENT or FAILED_PRECONDITION names the cause (a pickle, a tensor, the number of labels);
+// then nothing is published.
 absl::Status ImportCommand(const ImportOptions& asked);
 
 }  // namespace vitrine

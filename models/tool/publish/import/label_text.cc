@@ -38,7 +38,7 @@ absl::Status OutOfOrder(int64_t number, size_t expected) {
                    "in order, or give the labels without numbers"));
 }
 
-// Reads the literals of Python that a list of classes consists of.
+// Parses Python literals that are lists of classes.
 class PythonReader {
  public:
   explicit PythonReader(std::string_view text) : rest_(text) {}

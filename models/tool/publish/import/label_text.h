@@ -23,7 +23,7 @@ struct LabelText {
 //   0 cat            a number before every label, then blanks, "," ":" ";" or "="; a header line may come first
 //   {0: 'cat', ...   a Python dictionary or list, or JSON
 // INVALID_ARGUMENT or FAILED_PRECONDITION names the form if its numbers are not 0 to n-1 in that order, or if the text
-// starts like a dictionary or list and is none.
+// starts like a dictionary or list but is neither.
 absl::StatusOr<LabelText> ParseLabelText(std::string_view text);
 
 }  // namespace vitrine

@@ -131,7 +131,7 @@ class Reader {
     return Refused(absl::StrCat("has ", heads, " attention heads, but --arch ", options_.arch, " has ", known));
   }
 
-  // Checks what the shapes of tensors do not show, and takes the epsilon of the LayerNorms.
+  // Checks the settings that tensor shapes do not show, and takes the epsilon of the LayerNorms.
   absl::Status CheckTransformers(const Json& json) {
     const std::string type = TextIn(json, "model_type"), act = TextIn(json, "hidden_act");
     if (type.empty()) return absl::OkStatus();
@@ -194,7 +194,7 @@ class Reader {
     return TakeGeometry(json);
   }
 
-  // Takes from transformers' size and crop_size if the image is stretched, or scaled and cropped.
+  // Determines from transformers' size and crop_size whether images are stretched, or scaled and cropped.
   absl::Status TakeGeometry(const Json& json) {
     if (!options_.fit.empty() || options_.crop.has_value() || !options_.native.empty()) return absl::OkStatus();
     const auto size = json.find("size");

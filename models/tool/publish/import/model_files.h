@@ -11,7 +11,7 @@
 
 namespace vitrine {
 
-inline constexpr char kConfigFile[] = "config.json";                     // of timm and transformers
+inline constexpr char kConfigFile[] = "config.json";                     // file names in timm and transformers
 inline constexpr char kPreprocessorFile[] = "preprocessor_config.json";  // of transformers
 
 // A JSON file that describes a model: one of the above, or a file with labels.
