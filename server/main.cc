@@ -128,8 +128,8 @@ absl::Status CheckThreads(int count) {
   return status;
 }
 
-// Returns the number of threads that compute: by default two for each core, on a CPU executors and as many spare ones,
-// on a CUDA device executors.
+// Returns the number of threads that compute. On a CPU, these are the executors and as many stand-ins; on a CUDA
+// device, the executors. The default is two per core on both.
 int ComputingThreads(const ServerOptions& options) {
   if (options.executor.threads == 0) return 2 * FindMachine().Threads();
   return (absl::StartsWith(options.device, "cuda") ? 1 : 2) * options.executor.threads;

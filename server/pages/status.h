@@ -56,7 +56,7 @@ struct ServerStatus {
   std::vector<Model> models;
   std::vector<Version> versions;
   std::vector<Executor> executors;
-  std::optional<DeviceStatus> device;  // of a CUDA device that can be reached
+  std::optional<DeviceStatus> device;  // empty on a CPU, or if the device cannot be reached
   QueueStatus queue;
   AdmissionStatus admission;
   AnswerStatus answers;

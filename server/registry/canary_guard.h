@@ -109,9 +109,10 @@ struct RollbackVerdict {
 };
 
 // Returns the reason to roll the canary back; nullopt if it may stay. A difference must exceed its bound by four
-// standard errors. So a canary as good as `stable` is rolled back in less than one of a thousand hours, if the requests
-// of each caller are divided at random. Trainings with different seeds stay within the default bounds. Repeated request
-// ids do not divide requests at random: if an id names a user, the bounds must allow for differences between users.
+// standard errors. Therefore a canary as good as `stable` is rolled back less than once in a thousand hours, if the
+// requests of each caller are divided at random. Trainings with different seeds stay within the default bounds.
+// Repeated request ids do not divide requests at random: if an id names a user, the bounds must allow for differences
+// between users.
 std::optional<RollbackVerdict> JudgeCanary(const v1::CanaryGuard& guard, const CanaryEvidence& evidence);
 
 // Describes for people when the guard rolls back a canary.

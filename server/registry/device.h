@@ -29,8 +29,8 @@ struct Device {
 // Parses "cpu" or "cuda:N"; "cuda" means cuda:0. INVALID_ARGUMENT quotes any other text.
 absl::StatusOr<Device> ParseDevice(std::string_view text);
 
-// Checks the text of a device, and the limits of its batches; only those of a CUDA device may be in `given`, which has
-// names of flags. INVALID_ARGUMENT has a line for each fault.
+// Checks the text of a device and the limits of its batches. `given`: names of the flags that were set; for a CPU, none
+// may be a batch limit. INVALID_ARGUMENT has one line per fault.
 absl::Status CheckDevice(std::string_view text, const DeviceBatch& batch, const std::set<std::string>& given);
 
 // Prepares the device. For the CPU, reads VITRINE_ISA (common/simd/chosen_path.h). For a CUDA device, loads
@@ -48,9 +48,9 @@ struct Compute {
 };
 Compute ComputeOn(const Device& device, Precision precision);
 
-// Returns the state of an open CUDA device; errors of the device, if it is lost for instance.
+// Returns the state of an open CUDA device, or the device's error, for example if it is lost.
 absl::StatusOr<DeviceStatus> StatusOf(const Device& device);
-// Returns a function with its result, if any; null for the CPU.
+// Returns a function that calls StatusOf and returns nullopt on an error; null for the CPU.
 std::function<std::optional<DeviceStatus>()> StatusSource(const Device& device);
 
 // Returns true if an open CUDA device is permanently lost; see CudaLibrary::is_lost.

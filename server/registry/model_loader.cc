@@ -182,7 +182,7 @@ absl::StatusOr<int64_t> ModelLoader::BytesOf(const VersionId& id) const {
   RETURN_IF_ERROR(CheckLicence(manifest, parts_.refused_licences));
   constexpr auto kFloat = static_cast<int64_t>(sizeof(float));
   const int64_t parameters = std::min(manifest.parameters(), kNoMemoryLimit / kFloat);
-  // Each file is read completely, if its size matches the manifest. So the largest file sets the memory for reading.
+  // A file whose size matches the manifest is read completely, so the largest file determines the memory for reading.
   int64_t largest = 0;
   for (const v1::FileDigest& file : manifest.files()) largest = std::max(largest, file.bytes());
   const int64_t beyond = std::max<int64_t>(std::max<int64_t>(largest - kBesideWeights, 0) - parameters * kFloat, 0);

@@ -28,7 +28,7 @@ Estimate ClassDistance(const AnswerTotals& version, const AnswerTotals& other) {
   return {distance / 2, std::sqrt(variance) / 2};
 }
 
-// A version without a calibration never calls an answer unsure, so that its share says nothing about its answers.
+// A version without a calibration never calls an answer unsure, so its share has no meaning.
 Estimate CompareUnsure(const AnswerTotals& version, const AnswerTotals& other) {
   if (version.judged <= 0 || other.judged <= 0) return {};
   const auto n = static_cast<double>(version.judged), m = static_cast<double>(other.judged);

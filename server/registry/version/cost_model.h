@@ -44,7 +44,7 @@ class ModelCost {
   absl::Duration Predict(int64_t tokens, int64_t pixels, int64_t overlay_pixels = 0) const;
   // Predicts the forward pass of one batch: a fixed cost plus the cost of its tokens.
   absl::Duration PredictBatch(int64_t tokens) const;
-  // Returns the time by which few batches exceed PredictBatch, at most PredictBatch itself: one and a half times the
+  // Returns a margin above PredictBatch that few batches exceed, at most PredictBatch itself: one and a half times the
   // root mean square of the excess of recent batches over their prediction.
   absl::Duration PredictionError(int64_t tokens) const;
   // Predicts the time of one request outside the forward pass: decoding, and making the answer.

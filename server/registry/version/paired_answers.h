@@ -22,8 +22,8 @@ struct PairCounts {
   }
 };
 
-// At intervals, the stable version also computes an image that a canary has answered. This detects exchanged classes,
-// which class counts cannot. Thread-safe.
+// Selects images that the stable version computes in addition to a canary, at intervals, and counts different answers.
+// This detects exchanged classes, which class counts cannot. Thread-safe.
 class PairedAnswers {
  public:
   // Minimum confidence of the other version for an image to count; below it, good versions also differ.

@@ -22,14 +22,14 @@
 
 namespace vitrine {
 
-// Returns the default number of executors for a number of cores. On a CUDA device an executor waits while its images
-// are computed; another one then decodes on its core, for the batch after it.
+// Returns the default number of executors for a number of cores. On a CUDA device, an executor waits while its images
+// are computed; meanwhile another executor decodes images for the next batch on the same core.
 int DefaultExecutors(const Device& device, int cores);
 
 struct ExecutorOptions {
   Device device;
-  // Number of executor threads; 0: DefaultExecutors of the cores that this process may use. On a CPU each computes on
-  // its core. For a CUDA device each decodes its images and puts them into a batch with those of others.
+  // Number of executor threads; 0: DefaultExecutors of the cores that this process may use. On a CPU, each computes on
+  // its own core. For a CUDA device, each decodes images and adds them to a batch that it shares with other executors.
   int threads = 0;
   // Cores to run on; empty: all cores that this process may use.
   std::vector<int> cores = {};

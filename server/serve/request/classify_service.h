@@ -51,7 +51,7 @@ struct FoundVersion {
 // One image of a multi-image call, for which BeginCall was called.
 struct CallPart {
   int index = 0;
-  int images = 1;                  // of the call
+  int images = 1;                  // number of images in the call
   CancelFlag abandoned = nullptr;  // see InferenceRequest::abandoned
 };
 

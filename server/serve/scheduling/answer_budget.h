@@ -19,7 +19,7 @@ struct AnswerRoom {
   int64_t bytes = 0;
   absl::Time since;
 };
-// Cancelled if the answer is never made, since its time says nothing about how fast clients read answers.
+// Cancelled if the answer is never made, so that its time does not affect the mean time in which clients read answers.
 using HeldRoom = Held<AnswerBudget, AnswerRoom>;
 
 // Limits the bytes of planned or finished answers that clients have not read yet, over the whole process, so that a

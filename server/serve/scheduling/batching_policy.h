@@ -34,9 +34,9 @@ struct BatchOptions {
   int64_t max_batch_pixels = int64_t{32} << 20;
   // Maximum time for which the oldest request waits for a fuller batch while an executor is idle. Zero: no wait.
   absl::Duration max_wait = absl::ZeroDuration();
-  // Number of executors. A batch is limited to half of an executor's part of the queue (PartOf), except for models with
-  // max_wait above 0: on a CPU batches of more than kGroupTokens are no faster, and a CUDA device joins the batches of
-  // all executors. Zero: batches are as large as the limits allow.
+  // Number of executors. A batch is limited to half of an executor's part of the queue (PartOf), because larger batches
+  // gain nothing: on a CPU, batches of more than kGroupTokens are no faster, and a CUDA device joins the batches of all
+  // executors. Models with max_wait above 0 are not limited. Zero: batches are as large as the limits allow.
   int64_t executors = 0;
   // Patience: a request that has waited longer goes before every class, oldest first, so that no class starves another.
   std::array<absl::Duration, kPriorityClasses> patience = {absl::Seconds(1), absl::Seconds(2), absl::Seconds(10)};

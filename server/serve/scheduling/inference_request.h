@@ -57,7 +57,8 @@ struct InferenceRequest {
   CancelFlag cancelled;  // null: cannot be cancelled
   // set when another image of the same call was rejected; null: there is no other image
   CancelFlag abandoned;
-  // The images of a call are predicted together, when its first one is admitted. `images_behind`: those that follow it.
+  // The answer time of a call's images is predicted once, when the first one is admitted. `images_behind`: number of
+  // images after this one.
   bool is_first_of_call = true;
   int images_behind = 0;
   std::shared_ptr<Admitted> admitted;    // resources, shared with its AnswerResources if there are any; null: none

@@ -68,7 +68,7 @@ class WaitingQueue {
 
   // Appends the requests that Decide needs to choose the next batch of this model, by their callers' turns and then in
   // each caller's order. Stops when the batch is full. Takes O((b + d) log n) for a batch of b requests, for any number
-  // of waiting callers; d is the number of requests before the batch's last one that run alone or not at all. Of
+  // of waiting callers; d is the number of requests before the batch's last one that run alone or not at all. Among
   // callers at one level, the one with the earliest due request goes first.
   void AppendFront(const FrontOptions& options, const CallerTurns& turns, std::vector<WaitingRequest>& front);
 

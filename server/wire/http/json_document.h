@@ -13,7 +13,7 @@ namespace vitrine {
 class JsonDocument {
  public:
   // Parses `text` into the root. Returns false, and leaves the root unspecified, if the text is not JSON or is nested
-  // deeper than kMaxDepth. Of several members with the same name, the last one counts.
+  // deeper than kMaxDepth. If members have the same name, the last one counts.
   static constexpr size_t kMaxDepth = 64;
   bool Parse(std::string_view text);
   // Returns the number of the byte, from 1, at which Parse stopped, after it returned false.
