@@ -4,7 +4,7 @@
 
 namespace vitrine {
 
-// Decides what a thread does when it may yield to other work.
+// Interface for yielding: defines how a thread yields to other work.
 class WayGiver {
  public:
   virtual ~WayGiver() = default;

@@ -15,7 +15,7 @@
 namespace vitrine {
 namespace {
 
-constexpr int kQuality = 95;  // no loss that a model would see
+constexpr int kQuality = 95;  // high enough that the loss does not affect predictions
 constexpr int kDivisors[] = {1, 2, 4, 8};
 
 bool Fits(int64_t height, int64_t width, const ImageLimits& limits) {

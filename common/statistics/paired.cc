@@ -13,7 +13,7 @@
 namespace vitrine {
 namespace {
 
-constexpr double kTail = 0.025;      // of a 95 % interval, on each side
+constexpr double kTail = 0.025;      // probability outside a 95 % interval, on each side
 constexpr double kMissed = 0.2;      // allowed probability of an undecided comparison in PairsNeeded
 constexpr double kRounding = 1e-10;  // relative; differences of equal differences of scores are below it
 constexpr double kMostPairs = 1e6;

@@ -15,7 +15,8 @@ namespace vitrine {
 struct MeanEstimate {
   int64_t n = 0;
   double mean = 0;
-  double deviation = 0;                   // of the sample (divisor n - 1); 0 if the values differ by rounding only
+  // standard deviation of the sample (divisor n - 1); 0 if the values differ by rounding only
+  double deviation = 0;
   std::optional<Interval> interval = {};  // 95 % by Student's t; nullopt for fewer than two values
 };
 // Returns the mean of `values` with its interval; 0 without values.

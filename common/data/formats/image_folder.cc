@@ -36,7 +36,7 @@ std::vector<std::string> FoldersNamed(const FolderContent& content, absl::Span<c
     for (const std::string& folder : content.folders) {
       if (absl::EqualsIgnoreCase(folder, name)) spelt.push_back(folder);
     }
-    found.insert(found.end(), spelt.rbegin(), spelt.rend());  // by bytes, upper case is before lower case
+    found.insert(found.end(), spelt.rbegin(), spelt.rend());  // in byte order, upper case comes before lower case
   }
   return found;
 }

@@ -274,7 +274,7 @@ void Http1::BeginBody() {
   share_ = BudgetShare(connection_.common().received);
   absl::Status fault = CheckAnnouncedBody(*request_, options_.max_body_bytes, true);
   const ByteBudget& budget = *connection_.common().received;
-  // Rejects at once a body whose announced length exceeds what is left of the budget.
+  // Rejects at once a body whose announced length exceeds the remaining budget.
   if (fault.ok() && request_->head.ContentLength().value_or(0) > budget.limit() - budget.used()) fault = NoRoomError();
   if (!fault.ok()) return GiveBody(std::move(fault));
   phase_ = Phase::kBody;

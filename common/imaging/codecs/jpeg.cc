@@ -222,8 +222,8 @@ std::string PlaceOf(const jpeg_decompress_struct& jpeg) {
   return absl::StrCat("in scan ", jpeg.input_scan_number, " near row ", rows, " of ", jpeg.image_height);
 }
 
-// Returns the error for a file without an end marker; the message says what else is missing. `decoded`: true if libjpeg
-// returned all rows.
+// Returns the error for a file without an end marker; the message names the other missing parts. `decoded`: true if
+// libjpeg returned all rows.
 absl::Status WithoutEnd(const Decoder& decoder, bool decoded) {
   constexpr absl::string_view kCure = "send the whole file";
   if (!decoded) return DamagedJpeg(absl::StrCat("its pixels end ", PlaceOf(decoder.jpeg), "; ", kCure));

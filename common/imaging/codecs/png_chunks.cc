@@ -108,7 +108,7 @@ absl::Status ReadImageHeader(const Chunk& chunk, ImageHeader& header) {
   return absl::OkStatus();
 }
 
-// Decompresses at most kMostTextBytes. If the data is damaged, returns what precedes the damage.
+// Decompresses at most kMostTextBytes. If the data is damaged, returns the bytes before the damage.
 std::string Inflated(std::string_view compressed) {
   z_stream stream = {};
   if (inflateInit(&stream) != Z_OK) return "";
