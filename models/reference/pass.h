@@ -33,8 +33,8 @@ class Interpreter::Pass {
 
   struct Held {
     at::Tensor data;           // [rows, columns]; padding rows may follow
-    Maps maps;                 // of a map: images [C, H, W], or runs [B, C, H, W] of equal sizes
-    bool class_alone = false;  // of tokens: true if `data` has only the class tokens' rows
+    Maps maps;                 // for a map: images [C, H, W], or runs [B, C, H, W] of equal sizes
+    bool class_alone = false;  // for tokens: true if `data` has only the class tokens' rows
   };
 
   static size_t At(Value value) { return static_cast<size_t>(value.id); }

@@ -19,8 +19,8 @@ class ListedFile {
   // FAILED_PRECONDITION: the file is missing, is not regular, or differs from the listed size.
   static absl::StatusOr<ListedFile> Open(const FileDescriptor& folder, const v1::FileDigest& listed);
 
-  // Reads the next `count` bytes, which must not exceed what remains of the listed size. FAILED_PRECONDITION if the
-  // file became shorter.
+  // Reads the next `count` bytes, which must not exceed the rest of the listed size. FAILED_PRECONDITION if the file
+  // became shorter.
   absl::Status Read(char* into, size_t count);
   // Reads the remaining bytes and compares the digest of the whole file. FAILED_PRECONDITION gives both digests.
   absl::Status Prove();

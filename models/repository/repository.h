@@ -26,7 +26,7 @@ struct VersionId {
 // and the rule.
 absl::Status ValidateModelName(std::string_view name);
 
-// Content of a repository, except what cannot be read.
+// Readable content of a repository, and the errors of unreadable models.
 struct Listing {
   std::vector<VersionId> versions;                 // sorted
   std::map<std::string, absl::Status> unreadable;  // models whose folders cannot be read, with the reason

@@ -38,7 +38,7 @@ FileDescriptor OpenEntry(const FileDescriptor& parent, const std::string& name) 
   return FileDescriptor(openat(parent.get(), name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
 }
 
-// Errors are ignored: a later publisher removes what remains.
+// Errors are ignored: a later publisher removes the rest.
 void RemoveFolder(const FileDescriptor& parent, const std::string& name, const FileDescriptor& folder) {
   std::vector<std::string> files;
   ForEachEntry(folder, [&](const std::string& file) { files.push_back(file); }).IgnoreError();

@@ -13,7 +13,7 @@
 
 namespace vitrine {
 
-// Adds --licence; `otherwise` says what applies without the flag.
+// Adds --licence; `otherwise`: description of the default.
 void AddLicence(CLI::App& command, std::string& licence, const std::string& otherwise);
 
 // Each function adds to `app` one command of vitrine-repo whose flags have their own file. `options` must outlive the

@@ -282,7 +282,7 @@ class Expansion {
   void Expand(const ir::Operator& op, const ir::AttendLinearly& attend) {
     const int64_t keys = TokensPerImage(op.inputs.back()), queries = attend.class_query ? 1 : keys;
     const int64_t width = Columns(op), head_width = width / attend.heads;
-    const int64_t scales = Own(op) / 2;  // of queries, and as many of the context
+    const int64_t scales = Own(op) / 2;  // scales of the queries, and as many scales of the context
     builder_.ChannelProduct(op.name + ".context", attend.heads, keys, head_width);
     const bool normalizes = attend.norm != ir::AttendLinearly::Norm::kNone;
     const OperatorKind kind = normalizes ? OperatorKind::kNormalize : OperatorKind::kScale;

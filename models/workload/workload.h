@@ -87,7 +87,7 @@ enum class Form {
   // The form of the paper's code, on which its figures are based: every norm on all tokens, queries of all tokens in
   // class attention, F-SNE's codes as input channels, softmax on logits in memory.
   kPublished,
-  // The form of this program: computes only what reaches the head, factors F-SNE and fuses softmax attention.
+  // The form of this program: computes only values that affect the logits, factors F-SNE and fuses softmax attention.
   kExecuted,
 };
 

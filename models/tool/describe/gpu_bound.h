@@ -22,7 +22,7 @@ struct Gpu {
   std::string_view model;
   double fp32_tflops, bf16_tflops, int8_tops;  // fp32 on CUDA cores; the others on tensor cores with 32-bit sums
   double memory_gbps;
-  double bus_gbps;  // from the host, one direction
+  double bus_gbps;  // host to device, in one direction
 
   // Returns multiply-adds per second.
   double MultiplyAdds(Precision precision) const;

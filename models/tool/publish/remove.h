@@ -15,7 +15,7 @@ struct RemoveOptions {
   int keep = 1;       // prune: valid versions to keep per model, at least 1
   std::string serving_config;  // serving config of the repository's servers; empty: none
   std::string admin_state;
-  bool dry_run = false;  // only print what would be removed
+  bool dry_run = false;  // only print the versions that would be removed
   bool yes = false;      // do not ask for confirmation
 };
 

@@ -176,7 +176,7 @@ std::string InWords(const ImportOptions& options) {
   return words;
 }
 
-// Prints what UnwrapForeign removed, since the version does not show it.
+// Prints the prefixes that UnwrapForeign removed, because the version does not show them.
 void TellUnwrapped(const UnwrappedWeights& weights, const std::string& file) {
   const auto quoted = [](std::string* text, const std::string& name) { absl::StrAppend(text, Quoted(name)); };
   if (!weights.prefix.empty()) {
@@ -208,7 +208,7 @@ absl::Status CheckServing(const std::string& name, const Draft& draft, const Wei
   return agrees.ok() ? agrees : Prefixed("nothing was published, since no server could load it", agrees);
 }
 
-// Removes what training added to the names of tensors, and finds the head.
+// Removes the prefixes and wrappers that training added to tensor names, and finds the head.
 absl::Status Unwrap(const ImportOptions& options, ForeignSource source, const v1::ModelConfig& config, Given& given) {
   absl::StatusOr<UnwrappedWeights> weights = UnwrapForeign(std::move(given.tensors), options.prefix);
   if (!weights.ok()) return Prefixed(given.weights, weights.status());

@@ -34,7 +34,7 @@ struct ImportOptions {
   std::string interpolation = {};          // "bilinear" or "bicubic"
   std::string rounding = {};               // rounding in the resize: "pillow" or "none"
   std::string fit = {};                    // "stretch" or "crop"
-  std::optional<float> norm_epsilon = {};  // of the LayerNorms, from a config.json of transformers; no flag
+  std::optional<float> norm_epsilon = {};  // epsilon of the LayerNorms, from a config.json of transformers; has no flag
 
   std::string licence = {};  // licence of the weights; empty: as stated by their source
   // "36-1024": use images at their native aspect ratio and size, with that range of patches; empty: the architecture's
