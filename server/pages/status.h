@@ -40,7 +40,7 @@ struct ServerStatus {
     // Counts since the start: canaries that their guard removed from traffic, and rollbacks by operators.
     uint64_t rollbacks = 0;
     uint64_t operator_rollbacks = 0;
-    double rollbacks_per_second = 0;  // by the guard
+    double rollbacks_per_second = 0;  // rollbacks by the guard
   };
   struct Executor {
     double busy_ratio = 0;

@@ -111,7 +111,7 @@ void Registry::Stop() {
   {
     MutexLock lock(mutex_);
     thread = std::move(thread_);
-    looked_.NotifyAll();  // for threads that wait for a poll that will not happen
+    looked_.NotifyAll();  // wakes threads that wait for a poll that will not happen
   }
   if (thread.joinable()) thread.join();
 }

@@ -164,7 +164,7 @@ class Registry {
   absl::StatusOr<ModelHandle> Load(const VersionId& id, const ModelPlan& plan);
   absl::StatusOr<ModelHandle> LoadWithinLimits(const VersionId& id, const ModelPlan& plan);
   static void TellReady(const LoadedModel& loaded, absl::Duration spent);
-  absl::Duration DelayAfter(int failures) const;  // before the next retry, after `failures` past retries
+  absl::Duration DelayAfter(int failures) const;  // delay before the next retry, after `failures` past retries
   // The stamps must be taken before the attempt, so that a change of the files during it is noticed.
   void TellFailure(const VersionId& id, const absl::Status& fault, const std::string& manifest_stamp,
                    const std::string& folder_stamp);
@@ -192,7 +192,7 @@ class Registry {
   RepositoryWatch watch_;  // used only by the thread of Follow, except for Wake
   VersionTable table_;
   MemoryClaims claims_{[this] { return table_.List(); }};
-  Reclaimer reclaimer_{[this] { watch_.Wake(); }};  // after watch_, because it calls watch_.Wake
+  Reclaimer reclaimer_{[this] { watch_.Wake(); }};  // declared after watch_, because it calls watch_.Wake
   std::atomic<bool> stop_ = false;
 
   Mutex poll_mutex_;  // locked during a poll

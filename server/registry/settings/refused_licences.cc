@@ -30,7 +30,7 @@ std::vector<std::string> TextsOf(const std::string& licence) {
   std::vector<std::string> texts = {Plain(licence)};
   if (StatesNone(texts.front())) return {"", "none", "unknown", texts.front()};
   for (const absl::string_view part : absl::StrSplit(licence, absl::ByAnyChar("()[]/,;\"'"))) {
-    std::vector<absl::string_view> words;  // of one licence
+    std::vector<absl::string_view> words;  // words of one licence
     for (const absl::string_view word : absl::StrSplit(part, ' ', absl::SkipEmpty())) {
       const std::string lower = absl::AsciiStrToLower(word);
       if (lower != "and" && lower != "or" && lower != "with") {

@@ -63,7 +63,7 @@ struct Admitted {
   // Gives everything back as if it had never been taken, because the request is rejected while the server is busy.
   void Cancel();
 
-  HeldRoom room = {};    // for the answer
+  HeldRoom room = {};    // room for the answer
   HeldQuota quota = {};  // caller's quota
   // Released first: a client that sends its next request after the answer must find the place in the queue free.
   HeldPlace place = {};

@@ -121,10 +121,11 @@ class Scheduler {
   const Clock& clock_;
 
   mutable Mutex mutex_;
-  CondVar changed_;                                                            // work for executors
-  CondVar changed_for_stand_ins_;                                              // work for stand-ins
-  CondVar empty_;                                                              // for Stop
-  std::map<const LoadedModel*, WaitingQueue> queues_ ABSL_GUARDED_BY(mutex_);  // none is empty
+  CondVar changed_;                // work for executors
+  CondVar changed_for_stand_ins_;  // work for stand-ins
+  // notified when the queue is empty; for Stop
+  CondVar empty_;
+  std::map<const LoadedModel*, WaitingQueue> queues_ ABSL_GUARDED_BY(mutex_);  // no queue in it is empty
   CallerTurns turns_ ABSL_GUARDED_BY(mutex_);
   QueueStatus depth_ ABSL_GUARDED_BY(mutex_);      // without `oldest`
   absl::Duration queued_ ABSL_GUARDED_BY(mutex_);  // predicted executor time of waiting requests, except slow ones

@@ -131,7 +131,7 @@ class GrpcCall : public HttpStreamHandler, public std::enable_shared_from_this<G
   bool is_reading_ ABSL_GUARDED_BY(read_mutex_) = false;  // true: a thread reads or will read
   bool is_paused_ ABSL_GUARDED_BY(read_mutex_) = false;
   bool has_ended_ ABSL_GUARDED_BY(read_mutex_) = false;  // true: the client sends no more
-  bool is_over_ ABSL_GUARDED_BY(read_mutex_) = false;    // no more is read
+  bool is_over_ ABSL_GUARDED_BY(read_mutex_) = false;    // true: reading has ended
   std::string unread_ ABSL_GUARDED_BY(read_mutex_);      // bytes that arrived while reading was busy or paused
   BudgetShare unread_share_ ABSL_GUARDED_BY(read_mutex_);
 
