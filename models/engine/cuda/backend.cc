@@ -34,7 +34,7 @@ class CudaBackend : public Backend {
   const std::unique_ptr<Batcher> batcher_;
 };
 
-// Returns the error of a load. If memory is short, the message says what the model's memory depends on.
+// Returns the error of a load. If memory is short, the message names the settings that determine the model's memory.
 absl::Status Explain(const absl::Status& error, const driver::Card& card, const BackendOptions& options,
                      std::span<const std::unique_ptr<driver::Slot>> slots, size_t free) {
   if (!absl::IsResourceExhausted(error)) return error;

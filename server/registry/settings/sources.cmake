@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Settings by users: policies, limits, shares of traffic.
+# Operators' settings: policies, limits, traffic shares.
 list(APPEND server_sources
   registry/settings/model_limits.cc
   registry/settings/refused_licences.cc

@@ -36,7 +36,7 @@ absl::StatusOr<FloatArray> RowsOfImage(Device& device, const BatchRows& batch, c
   return Rows(device, x, first, batch.FirstRow(x.rows, image + 1) - first);
 }
 
-// Calls take(image) for the images whose attention is wanted.
+// Calls take(image) for each image whose attention maps are requested.
 template <class Take>
 absl::Status ForWanted(const BatchRows& batch, const Taps& taps, AttentionSource source, int layer, Take take) {
   for (int image = 0; image < batch.count(); ++image) {

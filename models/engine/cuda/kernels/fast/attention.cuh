@@ -184,7 +184,7 @@ class TokenHead {
   const int image_, column_, keys_, queries_, tile_, g_, t_;
 };
 
-// Upper bound of the number of tiles in all images before `image`. An image has at least as many tiles as it needs.
+// Returns the number of the first tile of `image`. An image has at least as many tiles as it needs.
 template <int kRows>
 VITRINE_DEVICE int FirstTile(const Images& images, RowsOf rows, int image) {
   return (images.FirstRow(rows, image) + image * (kRows - 1)) / kRows;

@@ -28,7 +28,7 @@ class LinearFp32Block {
  private:
   using Tiles = LinearFp32Tiles;
   static constexpr int kXVectors = Tiles::kRows * Tiles::kStep / 4 / Tiles::kThreads;  // of a thread
-  static constexpr int kThreadRows = 8;                                                // 4 rows apart
+  static constexpr int kThreadRows = 8;                                                // rows of a thread, 4 apart
   using Sums = float[kThreadRows][4];
 
   // First row and column of this thread in a tile.
