@@ -322,8 +322,7 @@ void BindFlags(CLI::App& app, ServerOptions& options) {
           "'cc-by-nc*,gpl*'; the pattern none matches versions without a licence",
           "PATTERN,...");
   Add(app, "--executors", options.executor.threads,
-      "worker threads that decode and compute; 0: one for each core, for a CUDA device two, which wait for it in turn",
-      "N");
+      "worker threads that decode and compute; 0: one per core, or two per core for a CUDA device", "N");
   Add(app, "--lane-width", options.executor.lane_width,
       "maximum executors that compute one batch together while the others are idle; 1: one per batch, 0: all", "N");
   Add(app, "--pin", options.pin,

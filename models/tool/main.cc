@@ -163,7 +163,7 @@ Command AddDescribe(CLI::App& app, Flags& flags) {
   for (const Gpu& gpu : Gpus()) gpus.emplace_back(gpu.name);
   describe
       ->add_option("--device", options.device,
-                   "instead, print the least time of each step on a GPU (a bound by its data sheet, not measured)")
+                   "instead, print the minimum time of each step on a GPU, computed from its data sheet")
       ->check(CLI::IsMember(gpus));
   describe->add_flag("--paper", options.paper, "with --format csv: print the review paper's operator tables instead");
   describe
