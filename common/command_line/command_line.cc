@@ -157,7 +157,7 @@ int EndOutput(std::string_view program, int exit_code) {
   std::cout.flush();
   const bool written = std::fflush(stdout) == 0 && std::ferror(stdout) == 0 && std::cout.good();
   if (written) return exit_code;
-  // The failure may be that of an earlier write, whose cause is lost.
+  // errno is 0 if only an earlier write failed.
   std::cerr << program << ": the standard output cannot be written"
             << (errno == 0 ? "" : absl::StrCat(": ", std::strerror(errno))) << "\n";
   return exit_code == kExitSuccess ? kExitFailure : exit_code;

@@ -44,8 +44,8 @@ absl::StatusOr<T> WrongCommandLine(absl::StatusOr<T> value) {
   return WrongCommandLine(value.status());
 }
 
-// Flushes std::cout and stdout at the end of a program. Returns `exit_code`. If results could not be written, for
-// example to a full disk, says so on stderr, and returns kExitFailure instead of kExitSuccess.
+// Flushes std::cout and stdout at the end of a program. If output could not be written, for example to a full disk,
+// prints a message on stderr. Returns `exit_code`, but kExitFailure instead of kExitSuccess if output was lost.
 int EndOutput(std::string_view program, int exit_code);
 
 // Prints "<program>: <message>" on stderr. Returns kExitFailure, or kExitUsage for a usage error.

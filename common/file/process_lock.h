@@ -10,9 +10,9 @@
 namespace vitrine {
 
 // Locks the file `path` for this process until the descriptor is closed; the kernel releases the lock if the process
-// dies. The file is created if missing, and names this process if it can be written. ALREADY_EXISTS: another process
-// holds the lock; the message is what it wrote, "process 12 on HOST, since ...". Other errors are those of FileError.
-// On a file system without locks, always succeeds.
+// dies. Creates the file if it is missing, and writes "process 12 on HOST, since ..." into it if possible.
+// ALREADY_EXISTS: another process holds the lock; the message is the file's text. Other errors are those of FileError.
+// On a file system without locks, two processes can both succeed.
 absl::StatusOr<FileDescriptor> LockForProcess(const std::filesystem::path& path);
 
 }  // namespace vitrine

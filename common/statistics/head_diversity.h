@@ -9,15 +9,15 @@
 
 namespace vitrine {
 
-// How the attention distances of the heads of a model differ.
+// Spread of the attention distances of a model's heads.
 struct HeadDiversity {
-  std::vector<double> means;        // of each layer's heads
-  std::vector<double> deviations;   // standard deviation of each layer's heads, with their number as divisor
+  std::vector<double> means;        // mean of each layer's heads
+  std::vector<double> deviations;   // standard deviation of each layer's heads; the divisor is their number
   std::optional<double> diversity;  // mean of the deviations of all layers but the first; nullopt for a single layer
 };
 
 // Requires `distances` [layers, heads], row-major, in any unit, and at least one head. The definition is ours: paper
-// 001 (figures 2, 5 to 7) speaks of the diversity of heads and plots their distances, but has no number for it.
+// 001 calls heads diverse and plots their distances (figures 2, 5 to 7), but defines no number.
 HeadDiversity DiversityOf(std::span<const double> distances, int heads);
 
 // Returns a sentence for reports.

@@ -24,8 +24,8 @@ struct TorchLibrary {
                                                                  std::span<const float* const> weights);
   // Returns initial weights for training, in program order. Errors of ModelDescription::Make.
   absl::StatusOr<std::vector<FloatArray>> (*draw)(const v1::ModelConfig& config, uint64_t seed);
-  // For measurements: from now on softmax attention stores its matrix, as the papers' code does, and operators use one
-  // thread, in the whole process.
+  // For measurements: changes the whole process, so that softmax attention stores its matrix, as the papers' code does,
+  // and operators use one thread.
   void (*compute_as_published)();
 };
 

@@ -94,7 +94,7 @@ std::function<std::string(const std::string&)> FaultOf(Check check) {
   };
 }
 
-// Adds the checks of what several commands name alike, so that a wrong name is a usage error.
+// Adds the checks of flags and arguments that several commands share, so that a wrong value is a usage error.
 void AddChecks(CLI::App& command) {
   const std::pair<const char*, std::function<std::string(const std::string&)>> checks[] = {
       {"MODEL[@VERSION]", FaultOf(ParseSelection)},

@@ -29,7 +29,7 @@ std::string FileNameOf(std::string_view title) {
   return std::string(absl::StripSuffix(name, "-"));
 }
 
-// Replaces the page's colour variables, "var(--ink,#1f2933)", by their fallback values.
+// Replaces the page's colour variables by their fallback values: "var(--ink,#1f2933)" by "#1f2933".
 std::string WithPlainColours(std::string_view svg) {
   std::string plain;
   for (size_t variable; (variable = svg.find("var(--")) != std::string_view::npos;) {

@@ -9,10 +9,9 @@
 
 namespace vitrine {
 
-// Replaces the file of an HtmlPage, and the files of its charts in the folder figures/ beside it: standalone SVG
-// documents with a light background, named by their titles, "Loss of every epoch" loss-of-every-epoch.svg. Charts
-// without a title have no file. Each file is replaced atomically. FAILED_PRECONDITION: the folder cannot be made; other
-// errors of ReplaceFile.
+// Writes an HtmlPage to `file`, and each of its charts that has a title to the folder figures/ beside it, as a
+// standalone SVG document with a light background. The chart "Loss of every epoch" becomes loss-of-every-epoch.svg.
+// Each file is replaced atomically. FAILED_PRECONDITION: the folder cannot be made; other errors of ReplaceFile.
 absl::Status WritePage(const std::filesystem::path& file, std::string_view page);
 
 // Removes what WritePage made: the charts that the file has, the folder figures/ if it is then empty, and the file.

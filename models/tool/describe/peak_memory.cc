@@ -12,7 +12,7 @@
 namespace vitrine {
 namespace {
 
-// Returns a size of /proc/self/status in bytes; 0 if it is not there.
+// Returns the size `name` of /proc/self/status in bytes; 0 if it is missing.
 int64_t StatusBytes(const std::string& name) {
   std::ifstream status("/proc/self/status");
   int64_t kibibytes = 0;
@@ -25,7 +25,7 @@ int64_t StatusBytes(const std::string& name) {
 }  // namespace
 
 absl::StatusOr<int64_t> PeakBytesOf(const std::function<absl::Status()>& work) {
-  malloc_trim(0);  // freed memory that stays resident would be used by `work` without raising the peak
+  malloc_trim(0);  // otherwise `work` could reuse freed memory that is still resident, without a rise
   std::ofstream reset("/proc/self/clear_refs");
   reset << "5";  // sets the peak to the present size
   reset.close();

@@ -9,9 +9,9 @@
 
 namespace vitrine {
 
-// Runs `work` and returns by how many bytes the process's resident memory rose above that before, at its peak. What the
-// kernel counts for each core may lack some hundred kilobytes. Errors of `work`; UNIMPLEMENTED if the kernel cannot
-// measure a peak anew (/proc/self/clear_refs). No other thread may allocate meanwhile.
+// Runs `work` and returns the rise of the process's resident memory, from its start to its peak, in bytes. The kernel's
+// counters are per core, so the result may be some hundred kilobytes too small. No other thread may allocate meanwhile.
+// Errors of `work`; UNIMPLEMENTED if the kernel cannot reset the peak (/proc/self/clear_refs).
 absl::StatusOr<int64_t> PeakBytesOf(const std::function<absl::Status()>& work);
 
 }  // namespace vitrine

@@ -22,14 +22,14 @@
 namespace vitrine {
 namespace {
 
-constexpr double kSeconds = 0.3;  // least duration of the passes of a measurement
+constexpr double kSeconds = 0.3;  // minimum duration of a measurement's passes
 constexpr int kLeastPasses = 3;
 
 struct ScalingRow {
   WorkloadInput input;
-  int64_t tokens = 0;  // of the grid of one image
+  int64_t tokens = 0;  // number of cells of one image's grid
   int seed = 0;
-  double seconds = 0;  // the shortest pass
+  double seconds = 0;  // duration of the shortest pass
   int64_t peak_bytes = 0;
 };
 
@@ -54,12 +54,12 @@ absl::Status Measure(const Backend& backend, const v1::ModelConfig& config, Scal
   const std::vector<engine::ImagePlanes> images(static_cast<size_t>(found.input.images),
                                                 {pixels.data(), channels, height, width});
   std::vector<float> logits(images.size() * static_cast<size_t>(config.classes()));
-  // Every pass has a workspace of its own, so that it needs all its memory anew.
+  // Each pass has its own workspace, so that it allocates all its memory.
   const auto pass = [&] {
     engine::Workspace workspace;
     return backend.Run(images, workspace, logits.data(), nullptr, nullptr);
   };
-  RETURN_IF_ERROR(pass());  // computes what is kept for the size, such as positions
+  RETURN_IF_ERROR(pass());  // computes values that are cached per size, such as positions
   ASSIGN_OR_RETURN(found.peak_bytes, PeakBytesOf(pass));
   found.seconds = std::numeric_limits<double>::infinity();
   engine::Workspace workspace;
@@ -90,7 +90,7 @@ DataTable TableOf(const std::string& model, const std::vector<ScalingRow>& measu
   return table;
 }
 
-// Returns the power of the tokens with which a number grows; null if it cannot be said.
+// Returns the exponent with which a value grows with the number of tokens; null if it cannot be computed.
 template <typename Value>
 nlohmann::ordered_json GrowthOf(const std::vector<ScalingRow>& measured, const Value& value) {
   std::vector<std::pair<double, double>> points;

@@ -17,14 +17,14 @@ struct ScalingOptions {
   std::string repository;                // empty: use the zoo
   std::vector<std::string> resolutions;  // "224" or "224x320" (height x width)
   int batch = 1;                         // images per pass
-  int repeats = 3;                       // measurements of every size
+  int repeats = 3;                       // measurements of each size
   bool reference = false;                // the reference implementation instead of the CPU engine
   OutputFormat format = OutputFormat::kTable;
 };
 
 // `vitrine-repo scaling`: measures the time and the peak memory of forward passes at several input sizes on one core,
-// and prints them with the powers of the number of tokens with which they grow. The memory is what a pass needs beyond
-// weights and input. Softmax attention of the reference keeps its matrix in memory, as the papers' code does.
+// and prints them, with the exponents by which they grow with the number of tokens. The memory excludes weights and
+// input. Softmax attention of the reference keeps its matrix in memory, as the papers' code does.
 // INVALID_ARGUMENT if the model does not accept a size, FAILED_PRECONDITION if LibTorch is not installed, UNIMPLEMENTED
 // of PeakBytesOf.
 absl::Status ScalingCommand(const ScalingOptions& options);

@@ -11,8 +11,8 @@
 
 namespace vitrine {
 
-// A model to describe. Of native resolution, it takes as many tokens as any config may allow (kMostTokens): the limit
-// of its own config is for requests to a server.
+// A model to describe. If its resolution is native, its limit of tokens is the largest of any config (kMostTokens),
+// because the config's own limit is for requests to a server.
 struct Subject {
   std::string name;
   WeightedModel model;
@@ -21,8 +21,8 @@ struct Subject {
   const v1::ModelConfig& config() const { return model.description.config(); }
 };
 
-// Finds a variant of the zoo; with a repository, MODEL or MODEL@VERSION in it. Without `weights` it has none. A variant
-// gets arbitrary ones of the magnitude of trained weights, since the time of a step does not depend on their values.
+// Finds a variant of the zoo or, with a repository, MODEL or MODEL@VERSION in it. Has weights only if `weights` is set;
+// those of a variant are arbitrary, with the magnitude of trained ones: the time of a step does not depend on values.
 absl::StatusOr<Subject> FindSubject(const std::string& model, const std::string& repository, bool weights);
 
 // Parses "224" or "224x320" (height x width). INVALID_ARGUMENT unless both are 1 to 8192. Does not check if a model

@@ -14,8 +14,7 @@ namespace vitrine {
 // learned number each per head; 1e-6 is added to the norms. Without norms, q^_i = gq q_i and S^ = gs S.
 //
 // The tap gets factors: M_ij = queries_i . keys_j is the share of V_j in O_i. Over the contracted axis O_id = gs / s_d
-// sum_j M_ij V_jd with s_d = |S_.d|; over the last axis or
-// none O = M V.
+// sum_j M_ij V_jd with s_d = |S_.d|; over the last axis, or without norms, O = M V.
 struct LinearAttention {
   at::Tensor query_scale;    // gq, [heads]
   at::Tensor context_scale;  // gs, [heads]
