@@ -110,7 +110,7 @@ class HttpStreamHandler {
   virtual void OnClosed(bool is_answered) = 0;
 };
 
-// How a request is handled after its headers were read. Exactly one member is set.
+// Handling of a request after its headers were read. Exactly one member is set.
 struct HttpHandling {
   // Handles the whole body on a worker thread. The body is decompressed if its Content-Encoding is gzip. Errors:
   // INVALID_ARGUMENT for another encoding, a missing length, or a truncated or corrupt body; RESOURCE_EXHAUSTED above

@@ -30,7 +30,7 @@ class Timer {
     logits_.resize(images_.size() * static_cast<size_t>(engine.plan().classes));
   }
 
-  // Runs one round: alternates the whole pass and the pass step by step.
+  // Runs one round, which alternates between whole passes and passes that are measured step by step.
   void Round(Measurement& measured) {
     using Clock = std::chrono::steady_clock;
     engine_.Run(images_, workspace_, logits_.data());

@@ -138,8 +138,7 @@ VITRINE_DEVICE uint32_t BitsOf(float value) {
 VITRINE_DEVICE float FloatOf(uint32_t bits) {
   return __uint_as_float(bits);
 }
-// Returns two numbers rounded to bf16 (to nearest, ties to even), with `low` in the low half. NaN becomes a NaN of any
-// value.
+// Returns two numbers rounded to bf16 (to nearest, ties to even), with `low` in the low half. NaN becomes some NaN.
 VITRINE_DEVICE uint32_t PackBf16(float low, float high) {
   uint32_t packed;
   asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(packed) : "f"(high), "f"(low));
