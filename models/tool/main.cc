@@ -211,8 +211,8 @@ Command AddScaling(CLI::App& app, Flags& flags) {
   scaling->footer(
       "  vitrine-repo scaling xcit-t12 --resolutions 224,448,896\n"
       "  vitrine-repo scaling vit-ti16-native --resolutions 224,448,896 --reference --format csv\n"
-      "SECONDS is the shortest pass on one core, fp32. PEAK BYTES is what a pass needs beyond weights and input.\n"
-      "SEED draws the images. A size may have more tokens than requests may have.\n"
+      "SECONDS is the shortest pass on one core, fp32. PEAK BYTES is a pass's memory without weights and input.\n"
+      "SEED is the seed of the random images. A size may exceed the token limit of the model's config.\n"
       "Run no other programs at the same time.");
   return {scaling, [&flags] {
             flags.scaling.format = flags.output();
