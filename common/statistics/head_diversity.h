@@ -16,8 +16,9 @@ struct HeadDiversity {
   std::optional<double> diversity;  // mean of the deviations of all layers but the first; nullopt for a single layer
 };
 
-// Requires `distances` [layers, heads], row-major, in any unit, and at least one head. The definition is ours: paper
-// 001 calls heads diverse and plots their distances (figures 2, 5 to 7), but defines no number.
+// Computes the numbers of a model from the attention distances of its heads, [layers, heads], row-major, in any unit.
+// Requires at least one head. The definition is ours: paper 001 calls heads diverse and plots their distances
+// (figures 2, 5 to 7), but defines no number.
 HeadDiversity DiversityOf(std::span<const double> distances, int heads);
 
 // Returns a sentence for reports.

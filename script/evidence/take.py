@@ -16,7 +16,7 @@ LONGEST_REASON = 200
 
 @dataclasses.dataclass(frozen=True)
 class Work:
-    """What a sweep's work folder holds of an experiment."""
+    """The results of an experiment in a sweep's work folder."""
 
     content: bytes  # of report/runs.csv
     runs: runs.Runs

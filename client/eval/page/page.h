@@ -40,11 +40,10 @@ std::string RenderPage(const EvaluationPage& input);
 std::vector<const Prediction*> SurestMistakes(const Evaluation& evaluation, size_t most);
 
 // Writes report.html and its charts, figures/*.svg, into an --out folder and, if requested, attention_distance.json,
-// each atomically. The page
-// mentions what the data set or the server cannot provide; this is not an error. Model and resolution of `source` are
-// set from the evaluation. Once `source.stop` is true, the page is written with the data so far, and the status is
-// CANCELLED. `command` made the evaluation; null if unknown. Returns why there are no requested attention distances;
-// otherwise "".
+// each atomically. The page lists data that the data set or the server cannot provide; this is not an error. Model and
+// resolution of `source` are set from the evaluation. Once `source.stop` is true, the page is written with the data so
+// far, and the status is CANCELLED. `command` made the evaluation; null if unknown. Returns the reason why requested
+// attention distances are missing; otherwise "".
 absl::StatusOr<std::string> WriteReport(const std::string& folder, const Evaluation& evaluation, ImageSource source,
                                         const ReportOptions& wish = {}, const EvalCommand* command = nullptr);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests `vitrine-repo import` and `export` as a program: a foreign checkpoint becomes a version that verifies, that a
-// server serves, and that becomes the checkpoint again.
+// Tests `vitrine-repo import` as a program: a foreign checkpoint becomes a version that verifies and that a server
+// serves.
 #include "tests/models/tool/import_program.h"
 
 #include <gmock/gmock.h>

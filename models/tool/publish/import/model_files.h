@@ -21,8 +21,7 @@ struct ModelFile {
 };
 
 // Reads the files that describe the model of a local import: the config.json given with --labels, and the files beside
-// the weights. Ignores files that are missing or
-// unreadable.
+// the weights. Ignores files that are missing or unreadable.
 std::vector<ModelFile> FilesOfModel(const ImportOptions& options);
 
 // Checks that the model in the files is that of --from and --arch, then sets those preprocessing options that are not

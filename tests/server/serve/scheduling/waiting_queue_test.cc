@@ -90,8 +90,7 @@ TEST_F(WaitingQueueTest, ManyRequestsOfManyCallersAreNotLookedAtEither) {
   EXPECT_EQ(Front().size(), 8);
 }
 
-// Expired and slow requests share no batch with other requests.
-// What one connection sent together runs together, and so leaves together, as long as it takes little.
+// Requests that one connection sent together run and leave together, as long as they take little.
 TEST_F(WaitingQueueTest, CallersWithinAMillisecondGoByAge) {
   const auto callers = [&](absl::Duration cost) {
     for (const char* caller : {"a", "a", "a", "b", "b", "b"}) {
@@ -109,6 +108,7 @@ TEST_F(WaitingQueueTest, CallersWithinAMillisecondGoByAge) {
   EXPECT_EQ(callers(absl::Milliseconds(1)), "ababab");
 }
 
+// Expired and slow requests share no batch with other requests.
 TEST_F(WaitingQueueTest, LooksPastWhatIsInNoBatch) {
   Wait("late", {.deadline = now_});
   Wait("slow", {.is_slow = true});
