@@ -284,7 +284,7 @@ TEST_F(VitrineProgram, SaysWhatIsNoAddressNoImageAndNoPort) {
   ASSERT_TRUE(std::regex_search(log, admin, std::regex("listening on (\\S+) \\(gRPC: admin")));
   for (const char* command : {"models", "health", "classify in/a.png", "bench --duration 1s"}) {
     EXPECT_THAT(refused(command + (" --server " + std::string(admin[1]))),
-                HasSubstr("that of vitrine-server --admin or --health-listen, not the one for clients"))
+                HasSubstr("may be that of vitrine-server --admin or --health-listen: give the host:port of --listen"))
         << command;
   }
   const Ran web = Shell(folder_,
