@@ -86,6 +86,7 @@ PLACES = [
     ("http: HTTP/1.0", "body.*", "the list is in OpenAI's form as well"),
     ("http: one model", "body.*", "it tells more of the model, as OpenAI's form does"),
     ("http: a version", "body.*", "it tells more of the model, as OpenAI's form does"),
+    ("http: an unknown model", "body.error", "it is OpenAI's object"),
     ("http: /v2", "body.extensions", "model_repository is not announced: what loads models is not served here"),
     ("oip: ServerMetadata", "messages.0.message.extensions", "model_repository is not announced: what loads models is not served here"),
     ("*", "messages.0.message.*provenance.licence", "manifests state the licence of the weights"),
