@@ -156,7 +156,7 @@ TEST_F(SweepProgram, WhatCannotBePublishedIsRefusedBeforeTheFirstRun) {
   const std::string where = " --publish-best " + (folder_.path() / "file").string();
   EXPECT_EQ(Run(Command("work") + where).exit_code, 1);
   std::ofstream(folder_.path() / "grid.textproto") << "recipe: \"task-copy\" metric: \"test/accuracy\"";
-  EXPECT_EQ(Run(Command("work") + where).exit_code, 1);
+  EXPECT_EQ(Run(Command("work") + where).exit_code, 2);
   EXPECT_THAT(Text("error"), HasSubstr("--publish-best: vitrine-server serves classifiers of images"));
   EXPECT_FALSE(std::filesystem::exists(folder_.path() / "work"));
 }
