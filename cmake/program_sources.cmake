@@ -10,6 +10,7 @@ function(program_sources result)
     "proto/vitrine/v1/(model|recipe|sequence)\\.proto"
     "trainer/[^/]*"
     "trainer/(augment|lab|optimise|recipe|scale_out|tasks)/.*"
+    "trainer/watch/history\\.[a-z]+"
     "trainer/cli/run(_flags)?\\.cc")
   set(only_report
     "models/attention_(distance|maps)\\.[a-z]+"

@@ -18,6 +18,7 @@ namespace fs = std::filesystem;
 // Files that may use the wall clock, and why setting that clock does no harm.
 const std::map<std::string, std::string> kMayAsk = {
     {"common/http/connection.cc", "certificates end by the time of day"},
+    {"common/file/process_lock.cc", "tells a person since when a lock is held"},
     {"server/identity/audit_log.cc", "writes down when something was done"},
     {"server/identity/tls_source.cc", "certificates end by the time of day"},
     {"server/pages/status_reader.cc", "shows a person the time"},

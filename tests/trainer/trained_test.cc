@@ -85,7 +85,8 @@ TEST_F(Trained, FreezingEverythingIsRefused) {
 TEST_F(Trained, LayersAndPatternsMultiply) {
   Rate("head.*", 3);
   settings_.set_layer_decay(0.5);
-  for (const NamedTensor& parameter : *Parameters()) {
+  const auto parameters = *Parameters();
+  for (const NamedTensor& parameter : parameters) {
     const double expected = parameter.name.starts_with("head.") ? 3 : parameter.name.starts_with("norm.") ? 0.5 : 0;
     if (expected > 0) {
       EXPECT_EQ(parameter.rate, expected) << parameter.name;
@@ -106,7 +107,8 @@ TEST_F(Trained, LayersDecayAsInTimm) {
     const std::unique_ptr<Model> model = *MakeModel(config);
     // Tensors of the multipliers: renaming to timm's names keeps the values.
     TensorMap marks;
-    for (const NamedTensor& each : *TrainedParameters(settings_, *task_, *model)) {
+    const auto parameters = *TrainedParameters(settings_, *task_, *model);
+    for (const NamedTensor& each : parameters) {
       marks[each.name] = StoredOf(at::full(each.tensor.sizes(), each.rate, at::kFloat));
     }
     for (const NamedTensor& each : model->Buffers()) marks[each.name] = StoredOf(each.tensor);
