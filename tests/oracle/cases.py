@@ -87,7 +87,7 @@ XVIT = [
     xvit("xvit-last", norm_axis=Word("LAST")),
     xvit("xvit-softmax", mixer=Word("SOFTMAX")),
     xvit("xvit-xca", mixer=Word("XCA")),
-    xvit("xvit-no-norm", mixer=Word("NONE")),
+    xvit("xvit-no-norm", [(32, 32), (32, 32), (32, 48)], mixer=Word("NONE")),
     xvit("xvit-depthwise", local=Word("DEPTHWISE")),
     xvit("xvit-patches", stem=Word("PATCHES")),
     xvit("xvit-patch8", patch=8, sizes=[(32, 32), (32, 32), (24, 64)]),

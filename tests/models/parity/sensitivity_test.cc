@@ -74,8 +74,7 @@ TEST_P(SmallSensitivity, EveryTensorShows) {
     }
     const at::Tensor saved = changed.tensor.clone();
     changed.tensor.copy_(saved.flatten().flip(0).view_as(saved));
-    // X-ViT without norms shows its last biases least: its sums over all tokens make the other values large.
-    EXPECT_GT(LargestOff(*model), 7 * kTolerance) << changed.name << " with its values in reverse";
+    EXPECT_GT(LargestOff(*model), 10 * kTolerance) << changed.name << " with its values in reverse";
     changed.tensor.copy_(saved);
   }
 }
