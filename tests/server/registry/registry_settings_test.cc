@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// The registry with settings: policies, labels, memory limits, and immediate reaction to changes.
+// The registry with settings: policies, memory limits, and immediate reaction to changes.
+#include "tests/server/registry/registry_settings_test.h"
+
 #include <gmock/gmock.h>
 
 #include <atomic>
 #include <chrono>
 #include <thread>
 
-#include "server/registry/registry.h"
 #include "server/registry/settings/serving_rules.h"
-#include "server/serve/scheduling/batching_policy.h"
 #include "tests/server/logged.h"
-#include "tests/server/registry/fake_repository.h"
 
 namespace vitrine {
 namespace {
@@ -19,37 +18,6 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
-
-class RegistrySettingsTest : public ::testing::Test {
- protected:
-  RegistrySettingsTest() {
-    options_.root = files_.root();
-    files_.Write("serving", "");
-    options_.serving_config = (files_.folder() / "serving").string();
-  }
-
-  // Opens the registry with the present settings file.
-  void Open() {
-    settings_ = *ServingSettings::Open(options_.Serving());
-    registry_ = std::make_unique<Registry>(
-        options_,
-        Registry::Parts{.load = files_.Loader(), .bytes_of = sizer_, .settings = settings_.get(), .limits = &limits_},
-        clock_);
-  }
-  void Set(const std::function<void(v1::ModelOverride&)>& change) {
-    ASSERT_TRUE(settings_->Change("m", change).ok());
-    ASSERT_TRUE(settings_->Keep().ok());
-    ASSERT_TRUE(registry_->Reconcile().ok());
-  }
-
-  FakeRepository files_;
-  FakeClock clock_;
-  RegistryOptions options_;
-  ModelLimitsTable limits_{BatchOptions().Limits()};
-  Registry::Sizer sizer_;
-  std::unique_ptr<ServingSettings> settings_;
-  std::unique_ptr<Registry> registry_;
-};
 
 TEST_F(RegistrySettingsTest, WhatTheSettingsNameAndTheRepositoryDoesNotHoldIsWarnedOf) {
   files_.Add("m", 1);
@@ -90,75 +58,6 @@ TEST_F(RegistrySettingsTest, FollowsAPolicyThatChanges) {
   files_.Write("serving", "models { model: 'm' version_policy { nonsense } }");
   registry_->Poll();
   EXPECT_EQ(States(*registry_).size(), 4u) << "a broken file changes nothing";
-}
-
-TEST_F(RegistrySettingsTest, AStableLabelKeepsItsVersionWhileNewerOnesCome) {
-  files_.Add("m", 1);
-  files_.Write("serving", "models { model: 'm' labels { label: 'stable' version: 1 } }");
-  Open();
-  registry_->Poll();
-  files_.Add("m", 2);
-  registry_->Poll();
-  EXPECT_THAT(States(*registry_), ElementsAre("m/1 READY", "m/2 READY"));
-  EXPECT_EQ(registry_->Find("m").value()->id.version, 1);
-  EXPECT_EQ(registry_->Find("m", 2).value()->id.version, 2);
-}
-
-// Returns the version that answers a request with this label, or the code and text of its refusal.
-std::string Answers(const Registry& registry, std::string_view label) {
-  const absl::StatusOr<ModelHandle> model = registry.Route("m", {.version = {}, .label = label, .request_id = ""});
-  return model.ok() ? absl::StrCat((*model)->id.version) : model.status().ToString();
-}
-
-TEST_F(RegistrySettingsTest, NoOtherVersionServesBeforeTheStableOneWasTried) {
-  files_.Add("m", 1);
-  files_.Add("m", 4);
-  files_.Write("serving", "models { model: 'm' version_policy { latest: 2 } labels { label: 'stable' version: 1 } }");
-  Open();
-  std::set<std::string> answers;
-  registry_->Subscribe([&](const v1::ModelEvent&) {
-    for (const char* label : {"", "stable"}) answers.insert(Answers(*registry_, label).substr(0, 11));
-  });
-  registry_->Poll();
-  EXPECT_THAT(files_.loads, ElementsAre("m/1", "m/4"));
-  EXPECT_THAT(answers, ElementsAre("1", "UNAVAILABLE"));
-}
-
-TEST_F(RegistrySettingsTest, AStableVersionThatCannotBeLoadedLeavesItsLabelWithoutAVersion) {
-  files_.Add("m", 1);
-  files_.Add("m", 4);
-  files_.bad = {{"m", 1}};
-  files_.Write("serving", "models { model: 'm' labels { label: 'stable' version: 1 } }");
-  Open();
-  const std::string log = Logged("info", "text", [&] { registry_->Poll(); });
-  EXPECT_THAT(log, HasSubstr("serving_version=0 next_try=2s labels=stable"));
-  EXPECT_EQ(Answers(*registry_, ""), "4") << "the documented fallback";
-  EXPECT_EQ(
-      Answers(*registry_, "stable"),
-      "NOT_FOUND: no ready version of model \"m\" has the label \"stable\", which is set for version 1; no version "
-      "has a label");
-  files_.bad.clear();
-  std::set<std::string> meanwhile;
-  registry_->Subscribe([&](const v1::ModelEvent&) { meanwhile.insert(Answers(*registry_, "")); });
-  clock_.Advance(absl::Hours(1));
-  registry_->Poll();
-  EXPECT_THAT(meanwhile, ElementsAre("1", "4"));
-  EXPECT_EQ(Answers(*registry_, "stable"), "1");
-}
-
-TEST_F(RegistrySettingsTest, TheServingVersionServesUntilTheNewStableOneIsLoaded) {
-  for (const int64_t version : {1, 3, 4}) files_.Add("m", version);
-  files_.Write("serving", "models { model: 'm' labels { label: 'stable' version: 3 } }");
-  Open();
-  registry_->Poll();
-  std::vector<std::string> answers;
-  registry_->Subscribe([&](const v1::ModelEvent& event) {
-    if (event.version().version() != 1) return;
-    for (const char* label : {"", "stable"}) answers.push_back(Answers(*registry_, label));
-  });
-  files_.Write("serving", "models { model: 'm' labels { label: 'stable' version: 1 } }");
-  registry_->Poll();
-  EXPECT_THAT(answers, ElementsAre("3", "3", "1", "1"));
 }
 
 TEST_F(RegistrySettingsTest, WhatIsPutAwayDoesNotComeBackByTheNextPoll) {

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+// The outputs that a request of the Open Inference Protocol names, with their parameters.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <string>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_replace.h"
+#include "common/drawing/attention_words.h"
+#include "tests/server/wire/oip/infer_request.h"
+
+namespace vitrine {
+namespace {
+
+using inference::ModelInferRequest;
+using ::testing::AllOf;
+using testing::Element;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using testing::Refusal;
+using testing::Request;
+using testing::SetOutput;
+
+TEST(InferOutputs, AttentionIsAnOutput) {
+  ModelInferRequest request = Request("BYTES", {1}, Element("one"));
+  SetOutput(request, kAttention, 0);
+  EXPECT_THAT(Refusal(request), HasSubstr("needs the parameter kind"));
+  auto& parameters = *request.mutable_outputs(0)->mutable_parameters();
+  for (const char* bad : {"spell", "ATTENTION_KIND_UNSPECIFIED", "attention-kind-unspecified", ""}) {
+    parameters["kind"].set_string_param(bad);
+    EXPECT_THAT(Refusal(request), AllOf(HasSubstr(std::string("it is \"") + bad + "\""), HasSubstr("class-attention")));
+  }
+  parameters["kind"].set_string_param("WEIGHTS");
+  parameters["layer"].set_int64_param(INT32_MAX);
+  parameters["head"].set_int64_param(INT32_MIN);
+  const auto plan = PlanInfer(*testing::Received(request), {.classes = 10});
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  ASSERT_EQ(plan->parts[0].message.attention_size(), 1);
+  const v1::AttentionRequest& wish = plan->parts[0].message.attention(0);
+  EXPECT_EQ(wish.kind(), v1::WEIGHTS);
+  EXPECT_EQ(wish.encoding(), v1::FLOAT32);
+  EXPECT_THAT(wish.layers(), ElementsAre(INT32_MAX));
+  EXPECT_THAT(wish.heads(), ElementsAre(INT32_MIN));
+  EXPECT_EQ(plan->parts[0].message.max_attention_bytes(), 16 << 20);
+  EXPECT_TRUE(plan->parts[0].message.omit_predictions()) << "nobody asked for them";
+  EXPECT_FALSE(plan->parts[0].message.has_top_k());
+  EXPECT_EQ(plan->outputs[0].name, kAttention);
+  for (const int64_t beyond : {int64_t{INT32_MAX} + 1, int64_t{INT32_MIN} - 1}) {
+    parameters["layer"].set_int64_param(beyond);
+    EXPECT_THAT(Refusal(request), HasSubstr("no model has that")) << beyond;
+  }
+}
+
+TEST(InferOutputs, AttentionNeedsNoParameterOfTheOutput) {
+  ModelInferRequest request = Request("BYTES", {1}, Element("one"));
+  SetOutput(request, kAttention, 0);
+  const AttentionAbility ability = {
+      .offers = {{.kind = v1::WEIGHTS}, {.kind = v1::QUERY_ROW}, {.kind = v1::ROLLOUT}, {.kind = v1::CLASS_ATTENTION}}};
+  const PlannedModel model = {.classes = 10, .attention = &ability};
+  const auto planned = [&] {
+    const auto plan = PlanInfer(*testing::Received(request), model);
+    EXPECT_TRUE(plan.ok()) << plan.status();
+    return plan.ok() ? plan->parts[0].message.attention(0) : v1::AttentionRequest();
+  };
+  EXPECT_EQ(planned().kind(), v1::ROLLOUT) << "as vitrine classify chooses";
+  auto& parameters = *request.mutable_parameters();
+  parameters["attention_kind"].set_string_param("weights");
+  parameters["attention_layer"].set_int64_param(-1);
+  parameters["attention_head"].set_int64_param(2);
+  EXPECT_EQ(planned().kind(), v1::WEIGHTS);
+  EXPECT_THAT(planned().layers(), ElementsAre(-1));
+  EXPECT_THAT(planned().heads(), ElementsAre(2));
+  (*request.mutable_outputs(0)->mutable_parameters())["layer"].set_int64_param(0);
+  EXPECT_THAT(planned().layers(), ElementsAre(0)) << "the output's own counts";
+  parameters["attention_kind"].set_string_param("spell");
+  EXPECT_THAT(Refusal(request), HasSubstr("it is \"spell\""));
+  request.mutable_outputs(0)->Clear();
+  request.mutable_outputs(0)->set_name(kLogits);
+  EXPECT_THAT(Refusal(request), HasSubstr("needs the output \"attention\""));
+}
+
+TEST(InferOutputs, KindsOfAttentionAreCalledAsTheDocsCallThem) {
+  ModelInferRequest request = Request("BYTES", {1}, Element("one"));
+  SetOutput(request, kAttention, 0);
+  auto& kind = (*request.mutable_outputs(0)->mutable_parameters())["kind"];
+  const auto read = [&](const std::string& name) {
+    kind.set_string_param(name);
+    const auto plan = PlanInfer(*testing::Received(request), {.classes = 10});
+    return plan.ok() ? plan->parts[0].message.attention(0).kind() : v1::ATTENTION_KIND_UNSPECIFIED;
+  };
+  for (const std::string& word : AttentionKindNames()) {
+    const v1::AttentionKind meant = *AttentionKindOf(word);
+    const std::string constant = v1::AttentionKind_Name(meant);
+    for (const std::string& name : {word, absl::AsciiStrToUpper(word), absl::StrReplaceAll(word, {{"-", "_"}}),
+                                    constant, absl::AsciiStrToLower(constant)}) {
+      EXPECT_EQ(read(name), meant) << name;
+    }
+  }
+}
+
+TEST(InferOutputs, AnEmbeddingIsAVectorThatTheModelHas) {
+  ModelInferRequest request = Request("BYTES", {1}, Element("one"));
+  SetOutput(request, kEmbedding, 0);
+  auto& parameters = *request.mutable_outputs(0)->mutable_parameters();
+  const PlannedModel model = {.classes = 10,
+                              .features = {.kinds = {v1::PATCH_TOKENS, v1::CLASS_TOKEN, v1::MEAN_TOKEN}}};
+  const auto planned = [&] {
+    const auto plan = PlanInfer(*testing::Received(request), model);
+    EXPECT_TRUE(plan.ok()) << plan.status();
+    return plan.ok() ? plan->parts[0].message : v1::ClassifyRequest();
+  };
+  EXPECT_EQ(planned().features(0).kind(), v1::CLASS_TOKEN) << "the first vector";
+  EXPECT_FALSE(planned().features(0).normalize());
+  EXPECT_TRUE(planned().omit_predictions());
+  EXPECT_EQ(planned().max_attention_bytes(), 16 << 20);
+  parameters["kind"].set_string_param("mean");
+  parameters["normalize"].set_bool_param(true);
+  EXPECT_EQ(planned().features(0).kind(), v1::MEAN_TOKEN);
+  EXPECT_TRUE(planned().features(0).normalize());
+  const auto refusal = [&](const PlannedModel& asked) {
+    return std::string(PlanInfer(*testing::Received(request), asked).status().message());
+  };
+  parameters["kind"].set_string_param("patches");
+  EXPECT_THAT(refusal(model), HasSubstr("of the kind \"patches\" was requested; this model has class and mean"));
+  parameters.erase("kind");
+  EXPECT_THAT(refusal({.classes = 10}), HasSubstr("an embedding was requested; this model has none"));
+}
+
+TEST(InferOutputs, WhetherAnAnswerIsUnsureNeedsOneClass) {
+  ModelInferRequest request = Request("BYTES", {1}, Element("one"));
+  SetOutput(request, kUnsure, 0);
+  const auto alone = PlanInfer(*testing::Received(request), {.classes = 10});
+  ASSERT_TRUE(alone.ok()) << alone.status();
+  EXPECT_EQ(alone->parts[0].message.top_k(), 1);
+  EXPECT_FALSE(alone->parts[0].message.omit_predictions());
+  EXPECT_EQ(alone->outputs[0].name, kUnsure);
+  SetOutput(request, kLogits, 0);
+  EXPECT_EQ(PlanInfer(*testing::Received(request), {.classes = 10})->parts[0].message.top_k(), 10);
+  (*request.mutable_outputs(0)->mutable_parameters())["classification"].set_int64_param(1);
+  EXPECT_THAT(Refusal(request), HasSubstr("\"classification\""));
+}
+
+TEST(InferOutputs, WithoutOutputsBothAreMeant) {
+  const auto plan = PlanInfer(*testing::Received(Request("BYTES", {1}, Element("one"))), {.classes = 10});
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  ASSERT_EQ(plan->outputs.size(), 2u);
+  EXPECT_EQ(plan->outputs[0].name, kProbabilities);
+  EXPECT_EQ(plan->outputs[1].name, kLogits);
+  EXPECT_FALSE(plan->parts[0].message.omit_predictions());
+}
+
+TEST(InferOutputs, TopKIsWhatTheLargestOutputNeeds) {
+  ModelInferRequest request = Request("BYTES", {1}, Element("one"));
+  SetOutput(request, kProbabilities, 3);
+  EXPECT_EQ(PlanInfer(*testing::Received(request), {.classes = 10})->parts[0].message.top_k(), 3);
+  SetOutput(request, kLogits, 5);
+  EXPECT_EQ(PlanInfer(*testing::Received(request), {.classes = 10})->parts[0].message.top_k(), 5);
+  EXPECT_EQ(PlanInfer(*testing::Received(request), {.classes = 4})->parts[0].message.top_k(), 4);
+  SetOutput(request, kLogits, 0);
+  EXPECT_THAT(Refusal(request), HasSubstr("twice"));
+  request.mutable_outputs(1)->clear_parameters();
+  request.mutable_outputs()->RemoveLast();
+  const auto plan = PlanInfer(*testing::Received(request), {.classes = 10});
+  EXPECT_EQ(plan->parts[0].message.top_k(), 10);
+  EXPECT_EQ(plan->outputs[0].classification, 3);
+  EXPECT_EQ(plan->outputs[1].classification, 0);
+}
+
+}  // namespace
+}  // namespace vitrine
