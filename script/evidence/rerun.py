@@ -142,9 +142,12 @@ def judged(entry, again):
                    "interval; only the recorded CPU, program and data can repeat this run")
     low, high = intervals.prediction(entry.siblings)
     inside = low <= now[metric] <= high
-    weak = "; WEAK: this interval is wider than all scores of the experiment" if high - low > entry.spread else ""
+    if high - low > entry.spread:
+        return 1, (f"{shown}\nNOT DECIDED: other bits, with {setting}, and the 99.7 % prediction interval of {metric} from "
+                   f"{len(entry.siblings)} other seeds, {low:.6g} to {high:.6g}, is wider than all scores of the experiment; only the "
+                   "recorded CPU, program and data can repeat this run")
     return int(not inside), (f"{shown}\n{'inside' if inside else 'OUTSIDE'} the 99.7 % prediction interval of {metric} from "
-                             f"{len(entry.siblings)} other seeds, {low:.6g} to {high:.6g}; bits need not be equal: {setting}{weak}")
+                             f"{len(entry.siblings)} other seeds, {low:.6g} to {high:.6g}; bits need not be equal: {setting}")
 
 
 def perform(found, arguments):

@@ -35,7 +35,7 @@ def conditions(folder):
     """Returns what the sweep bound a run to: data, flags, program, threads, epochs, as texts."""
     text = (folder / "experiment.textproto").read_text()
     found = dict(re.findall(r"^# (\w+): ?(.*)$", text, re.MULTILINE)) | dict(re.findall(r"^(epochs): (.*)$", text, re.MULTILINE))
-    if found.keys() < {"data", "flags", "program", "threads", "epochs"}:
+    if not found.keys() >= {"data", "flags", "program", "threads", "epochs"}:
         raise Broken(f"{folder}/experiment.textproto does not name data, flags, program, threads and epochs")
     return found
 
@@ -69,7 +69,10 @@ def failure(name, folder):
         raise Broken(f"{name} has not started, so it has not failed")
     if len(lines) > 1 and lines[-2].endswith("continue with:"):
         raise Broken(f"{name} was stopped and can continue, so it has not failed")
-    return {"cell": name, "reason": lines[-1].removeprefix("vitrine-train: ")[:LONGEST_REASON]}
+    reason = lines[-1].removeprefix("vitrine-train: ")
+    for folder_name in (str(folder.resolve()), str(folder)):
+        reason = reason.replace(folder_name, "$WORK/" + name)
+    return {"cell": name, "reason": reason[:LONGEST_REASON]}
 
 
 def read(experiment, work, failed=False):
@@ -77,6 +80,9 @@ def read(experiment, work, failed=False):
     report = work / "report" / "runs.csv"
     if not report.is_file():
         raise Broken(f"{report} is not there; a sweep writes it when it ends or is stopped with SIGTERM or Ctrl-C")
+    grid = work / "report" / "grid.textproto"
+    if not grid.is_file() or grid.read_text() != sweeps.grid(experiment):
+        raise Broken(f"{grid} is not the grid of {experiment.name}, so these are the runs of another one")
     content = report.read_bytes()
     rows = runs.rows_of(content)
     names = [runs.cell_name(experiment, cell) for cell in runs.cells(experiment)]
@@ -111,6 +117,11 @@ def read(experiment, work, failed=False):
 
 def same_results(experiment, before, now):
     """Raises Broken if results that were taken before are gone or others: a cell is run once."""
+    failed = {failure["cell"] for failure in now.origin.failures}
+    for failure in before.origin.failures:
+        if failure["cell"] not in failed:
+            raise Broken(f"data/runs/{experiment.name}.toml has the failure of {failure['cell']}: a failure that was taken stays; take "
+                         "with --failed, from the work folder in which it failed")
     later = {runs.row_name(experiment, row): row for row in now.rows}
     for row in before.rows:
         name = runs.row_name(experiment, row)

@@ -19,6 +19,7 @@ import mutation  # noqa: E402
 import records  # noqa: E402
 import rerun  # noqa: E402
 import runs as results  # noqa: E402
+import sweeps  # noqa: E402
 import take  # noqa: E402
 
 NAME, PROBE = "01-digits-small", "03-norms-probe"
@@ -35,9 +36,10 @@ def write_run(folder, name, row, cpu=CPU, program="p1", epochs="2", flags=""):
             {"finished": True, "cpu": cpu, "kernels": "avx2", "seconds": 36, "data_digest": name, "scores": row}))
 
 
-def write_report(work, axes, rows):
-    """Writes report/runs.csv; rows: (labels, seed, scores)."""
+def write_report(work, axes, rows, grid):
+    """Writes report/runs.csv and the grid; rows: (labels, seed, scores)."""
     (work / "report").mkdir(parents=True, exist_ok=True)
+    (work / "report/grid.textproto").write_text(grid)
     with open(work / "report/runs.csv", "w", newline="") as file:
         lines = csv.writer(file, lineterminator="\n")
         scores = sorted({score for _, _, row in rows for score in row})
@@ -56,7 +58,7 @@ def write_sweep(work, experiment, finished=None, score=lambda labels, seed: 0.5 
         write_run(work / "cells" / name, name, row if done else None, **options)
         if done:
             rows.append((*cell, row))
-    write_report(work, axes, rows)
+    write_report(work, axes, rows, sweeps.grid(experiment))
 
 
 def train(arguments):
@@ -72,7 +74,7 @@ def train(arguments):
     row = {"test/accuracy": said["score"], "test/other": 1 / 3} if "score" in said else None
     write_run(work / "cells" / name, name, row, cpu=said.get("cpu", CPU))
     (work / "cells" / name / "log.txt").write_text("epoch 1\nvitrine-train: the run has diverged\n")
-    write_report(work, [axis for axis, _ in axes], [([label for _, (label,) in axes], seed, row)] if row else [])
+    write_report(work, [axis for axis, _ in axes], [([label for _, (label,) in axes], seed, row)] if row else [], grid)
     sys.exit(said.get("status", 0 if row else 1))
 
 
@@ -143,11 +145,24 @@ class Take(Sweeps):
         self.assertEqual(results.read(self.folder, {NAME: self.experiment})[NAME].origin.failures,
                          [{"cell": last, "reason": 'the run has diverged: "nan"'}])
 
+    def test_a_failure_that_was_taken_stays(self):
+        write_sweep(self.work, self.experiment, finished=26)
+        last = self.work / "cells/task=COPY,attention=KV,seed=3"
+        (last / "log.txt").write_text(f"vitrine-train: the batch is in {last.resolve()}/batch\n")
+        self.take("--failed")
+        self.assertEqual(results.read(self.folder, {NAME: self.experiment})[NAME].origin.failures[0]["reason"],
+                         f"the batch is in $WORK/{last.name}/batch")
+        write_sweep(self.work, self.experiment)
+        self.assertRegex(self.take().stderr, f"has the failure of {last.name}: a failure that was taken stays")
+
     def test_refuses_what_the_experiment_does_not_say(self):
         for options, pattern in (({"epochs": "0.1"}, "has 0.1 epochs, 01-digits-small has 2"),
                                  ({"flags": "--no-cache"}, "ran with --no-cache, which the command")):
             write_sweep(self.work, self.experiment, **options)
             self.assert_refuses(self.take(), pattern)
+        write_sweep(self.work, self.experiment)
+        (self.work / "report/grid.textproto").write_text("seeds: 9\n")
+        self.assert_refuses(self.take(), "grid.textproto is not the grid of 01-digits-small, so these are the runs of another one")
         write_sweep(self.work, self.experiment)
         write_run(self.work / "cells/task=SUB,attention=KV,seed=2", "", {"test/accuracy": 0.5}, program="p2")
         self.assert_refuses(self.take(), "ran under other conditions")
@@ -224,12 +239,17 @@ class Rerun(Sweeps):
 
     def test_compares_with_the_other_seeds_on_another_cpu(self):
         self.take()
-        siblings = [value for value in (0.501, 0.502, 0.503) if value != self.recorded()]
-        low, high = intervals.prediction(siblings)
-        for score, status, word in (((low + high) / 2, 0, "inside"), (high + 1e-6, 1, "OUTSIDE"), (low - 1e-6, 1, "OUTSIDE")):
-            self.assert_rerun({"score": score, "cpu": "other"}, status,
-                              f"\n{word} the 99.7 % prediction interval.* from 2 other seeds.* WEAK: this interval is wider")
+        self.assert_rerun({"score": 0.5021, "cpu": "other"}, 1, "NOT DECIDED: other bits.* from 2 other seeds.* is wider than all scores")
         self.assert_rerun({"score": self.recorded(), "cpu": "other"}, 0, "equal bits in 2 scores, with other CPU")
+
+    def test_decides_by_other_seeds_that_differ_less_than_settings(self):
+        write_sweep(self.work, self.experiment, score=lambda labels, seed: 0.5 + seed / 1000 + 10 * (labels[0] == "SUB"))
+        self.take()
+        recorded = self.recorded()
+        base = 10.5 if recorded > 10 else 0.5
+        low, high = intervals.prediction([base + seed / 1000 for seed in (1, 2, 3) if abs(base + seed / 1000 - recorded) > 1e-9])
+        for score, status, word in (((low + high) / 2, 0, "inside"), (high + 1e-6, 1, "OUTSIDE"), (low - 1e-6, 1, "OUTSIDE")):
+            self.assert_rerun({"score": score, "cpu": "other"}, status, f"\n{word} the 99.7 % prediction interval.* from 2 other seeds")
 
     def test_does_not_decide_without_other_seeds(self):
         write_sweep(self.work, self.experiment, finished=1)
@@ -244,7 +264,7 @@ class Rerun(Sweeps):
         for folder in (self.work / "cells").glob("*"):
             (folder / "log.txt").write_text("killed\n")
             (folder / "result.json").unlink(missing_ok=True)
-        write_report(self.work, ["task", "attention"], [])
+        write_report(self.work, ["task", "attention"], [], sweeps.grid(self.experiment))
         self.assertIn("27 of them failed: complete", self.take("--failed").stdout)
         self.assertEqual(len(entry.runs.rows), 3)
         self.assert_rerun({}, 0, r"recorded: failed \(killed\); again: failed \(the run has diverged\)")
