@@ -60,10 +60,8 @@ class Unit(unittest.TestCase):
     def test_a_lost_device_restarts_and_a_wrong_configuration_does_not(self) -> None:
         self.assertEqual(settings("vitrine.service", "Restart"), ["on-failure"])
         self.assertEqual(settings("vitrine.service", "RestartPreventExitStatus"), ["2"])
-
-    def test_it_runs_what_it_checks(self) -> None:
-        check, = settings("vitrine.service", "ExecStartPre")
-        self.assertEqual([check], [f"{line} --check" for line in settings("vitrine.service", "ExecStart")])
+        # systemd ignores the code of a command before the start, which would be tried again and again.
+        self.assertEqual(settings("vitrine.service", "ExecStartPre"), [])
 
 
 class Notifications(unittest.TestCase):
@@ -97,7 +95,7 @@ class Notifications(unittest.TestCase):
         server = self.start("--drain-deadline=20s")
         self.assertIn("STATUS=ready", self.await_line("READY=1"))
         for _ in range(3):
-            self.assertNotIn("READY=1", self.await_line("WATCHDOG=1"))
+            self.assertIn("READY=1", self.await_line("WATCHDOG=1"))
         server.send_signal(signal.SIGHUP)
         self.await_line("WATCHDOG=1")
         server.terminate()
