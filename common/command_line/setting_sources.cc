@@ -4,23 +4,24 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <iterator>
 #include <memory>
+#include <regex>
 #include <set>
+#include <sstream>
 #include <vector>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
 #include "common/nearest.h"
 
 namespace vitrine {
 namespace {
-
-// Names up to this length have too many neighbours for a hint: VITRINE_SERVER_PORT, which Kubernetes sets for a Service
-// named vitrine-server, is two letters from PAGE.
-constexpr size_t kShortName = 4;
 
 bool IsSetting(const CLI::Option* option) {
   return option != nullptr && !option->get_envname().empty();
@@ -37,7 +38,32 @@ std::string Variable(const std::string& prefix, const std::string& key) {
   return absl::StrCat(prefix, absl::AsciiStrToUpper(absl::StrReplaceAll(key, {{"-", "_"}})));
 }
 
-// Reads a file by CLI11's parser, checks the keys, and leaves out those that a variable overrides: by itself CLI11
+// Throws unless every line of the file has one of the forms that the header names. CLI11 accepts more: it joins lines
+// until a list ends, so that a missing ] would swallow the settings that follow.
+void CheckForm(const std::string& text) {
+  static const std::regex kNothing(R"(\s*(#.*)?)"), kTable(R"(\s*\[.*)"),
+      kSetting(R"(\s*([\w-]+)\s*=\s*("[^"#]*"|[^\s"'#,;\[\]=]+|\[\s*("[^"#]*"\s*(,\s*"[^"#]*"\s*)*)?\])\s*(#.*)?)");
+  std::set<std::string> seen;
+  int number = 0;
+  for (const absl::string_view each : absl::StrSplit(text, '\n')) {
+    const std::string line(absl::StripSuffix(each, "\r"));
+    const std::string where = absl::StrCat("--config: line ", ++number);
+    std::smatch parts;
+    if (std::regex_match(line, kNothing)) continue;
+    if (std::regex_match(line, kTable)) {
+      throw CLI::ConfigError(
+          absl::StrCat(where, " is a table or a list; settings are lines of their own without tables"));
+    }
+    if (!std::regex_match(line, parts, kSetting)) {
+      throw CLI::ConfigError(absl::StrCat(
+          where, " is not KEY = VALUE: text is in double quotes, without a #; a list is [\"A\", \"B\"] on one line"));
+    }
+    if (!seen.insert(parts[1]).second)
+      throw CLI::ConfigError(absl::StrCat(where, ": ", parts[1].str(), " is set twice"));
+  }
+}
+
+// Reads a file by CLI11's parser, checks form and keys, and leaves out those that a variable overrides: by itself CLI11
 // prefers the file.
 class SettingsFile : public CLI::ConfigTOML {
  public:
@@ -45,9 +71,11 @@ class SettingsFile : public CLI::ConfigTOML {
   explicit SettingsFile(const CLI::App& app) : app_(app) {}
 
   std::vector<CLI::ConfigItem> from_config(std::istream& input) const override {
-    std::vector<CLI::ConfigItem> items = CLI::ConfigTOML::from_config(input);
-    std::set<std::string> seen;
-    for (const CLI::ConfigItem& item : items) Check(item, !seen.insert(item.name).second);
+    const std::string text{std::istreambuf_iterator<char>(input), {}};
+    CheckForm(text);
+    std::istringstream checked(text);
+    std::vector<CLI::ConfigItem> items = CLI::ConfigTOML::from_config(checked);
+    for (const CLI::ConfigItem& item : items) CheckKey(item.name);
     std::erase_if(items, [this](const CLI::ConfigItem& item) {
       const char* variable = std::getenv(app_.get_option("--" + item.name)->get_envname().c_str());
       return variable != nullptr && *variable != '\0';
@@ -56,36 +84,26 @@ class SettingsFile : public CLI::ConfigTOML {
   }
 
  private:
-  void Check(const CLI::ConfigItem& item, bool repeated) const {
-    if (!item.parents.empty()) {
-      throw CLI::ConfigError(absl::StrCat("--config: the file has a table [", item.parents.front(),
-                                          "]; settings stand outside of tables"));
-    }
-    if (!IsSetting(app_.get_option_no_throw("--" + item.name))) {
-      const std::string near = NearestWord(item.name, Keys(app_));
-      throw CLI::ConfigError(absl::StrCat("--config: there is no setting ", item.name,
-                                          near.empty() ? "" : absl::StrCat("; did you mean ", near, "?")));
-    }
-    if (repeated) throw CLI::ConfigError(absl::StrCat("--config: ", item.name, " is set twice"));
-    for (const std::string& value : item.inputs) {
-      if (absl::StartsWith(value, "\"")) {
-        throw CLI::ConfigError(absl::StrCat("--config: the text of ", item.name, " does not end with \" before a #"));
-      }
-    }
+  void CheckKey(const std::string& key) const {
+    if (IsSetting(app_.get_option_no_throw("--" + key))) return;
+    const std::string near = NearestWord(key, Keys(app_));
+    throw CLI::ConfigError(absl::StrCat("--config: there is no setting ", key,
+                                        near.empty() ? "" : absl::StrCat("; did you mean ", near, "?")));
   }
 
   const CLI::App& app_;
 };
 
-// Throws for a variable that was probably meant for a setting. Others with the prefix are none of our business, since
-// Kubernetes adds some for each Service.
+// Throws for a variable that was probably meant for a setting. Ignores those that Kubernetes adds for a Service whose
+// name begins like the prefix.
 void CheckVariables(const CLI::App& app, const std::string& prefix) {
+  static const std::regex kOfService(R"(.*_(PORT|SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT_\d+_(TCP|UDP|SCTP)(_\w+)?))");
   std::set<std::string> known;
   for (const std::string& key : Keys(app)) known.insert(Variable(prefix, key));
   for (char** each = environ; *each != nullptr; ++each) {
     const absl::string_view entry = *each;
     const std::string name(entry.substr(0, entry.find('=')));
-    if (!absl::StartsWith(name, prefix) || name.size() <= prefix.size() + kShortName || known.contains(name)) continue;
+    if (!absl::StartsWith(name, prefix) || known.contains(name) || std::regex_match(name, kOfService)) continue;
     for (const std::string& meant : known) {
       if (WordDistance(name, meant) > 2) continue;
       throw CLI::ConfigError(absl::StrCat("there is no variable ", name, "; did you mean ", meant, "?"));
@@ -101,7 +119,7 @@ void AddSettingSources(CLI::App& app, const std::string& prefix) {
   }
   app.set_config("--config", "", "settings in TOML, a line for each flag: KEY = VALUE")->type_name("FILE");
   app.config_formatter(std::make_shared<SettingsFile>(app));
-  app.preparse_callback([&app, prefix](size_t) { CheckVariables(app, prefix); });
+  app.final_callback([&app, prefix] { CheckVariables(app, prefix); });
   app.footer(absl::StrCat(
       "A flag with (Env:NAME) may also be set by that environment variable, or in the file of --config, with its name\n"
       "without the dashes as the key: page = true. The flag overrides the variable, the variable overrides the file,\n"

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -78,6 +79,7 @@ TEST(SettingSources, AFileHasCommentsNumbersFlagsAndLists) {
   EXPECT_THAT(settings.proxies, ElementsAre("a", "b"));
   EXPECT_THAT(Parse("proxies = \"a,b\"").proxies, ElementsAre("a", "b"));
   EXPECT_FALSE(Parse("page = false").page);
+  EXPECT_EQ(Parse("# a comment\r\nexecutors = 4 # more\r\n").executors, 4);
   EXPECT_THAT(Parse("max-wait = \"\"").max_wait, IsEmpty());
   EXPECT_EQ(Parse("max-wait = \"a, b\"").max_wait, "a, b");
 }
@@ -94,11 +96,21 @@ TEST(SettingSources, AWrongKeyIsNamedWithTheNearestAndWithoutItsValue) {
   EXPECT_THAT(Fault("max-wiat = \"secret\""),
               AllOf(HasSubstr("there is no setting max-wiat; did you mean max-wait?"), Not(HasSubstr("secret"))));
   EXPECT_THAT(Fault("nonsense = 1"), HasSubstr("there is no setting nonsense"));
-  EXPECT_THAT(Fault("[server]\nexecutors = 1"), HasSubstr("the file has a table [server]"));
-  EXPECT_THAT(Fault("executors = 1\npage = true\nexecutors = 2"), HasSubstr("executors is set twice"));
-  EXPECT_THAT(Fault("max-wait = \"a#b\""), HasSubstr("max-wait"));
+  EXPECT_THAT(Fault("[server]\nexecutors = 1"), HasSubstr("line 1 is a table or a list"));
+  EXPECT_THAT(Fault("executors = 1\npage = true\nexecutors = 2"), HasSubstr("line 3: executors is set twice"));
+  EXPECT_THAT(Fault("proxies = \"a\"\nproxies = \"b\""), HasSubstr("line 2: proxies is set twice"));
   EXPECT_THAT(Fault("executors = many"), HasSubstr("--executors"));
-  EXPECT_THAT(Fault("executors = 1\nexecutors = 2"), HasSubstr("--executors"));
+}
+
+// CLI11 would read lists over several lines, and so lose the settings after a list that does not end.
+TEST(SettingSources, AnotherLineIsRefusedAndSwallowsNone) {
+  for (const std::string line :
+       {"proxies = [\"a\"", "proxies = [\"a\", # office", "proxies = [\"a#\"]", "max-wait = \"a#b\"", "max-wait = 'a'",
+        "max-wait = \"secret", "page", "; page", "a=", "max-wait ="}) {
+    EXPECT_THAT(Fault("page = true\n" + line + "\nexecutors = 2"),
+                AllOf(HasSubstr("--config: line 2 is not KEY = VALUE"), Not(HasSubstr("secret"))))
+        << line;
+  }
 }
 
 TEST(SettingSources, FlagsThatAreNoSettingsStayFlags) {
@@ -121,8 +133,11 @@ TEST(SettingSources, AMistypedVariableIsRefused) {
     const Environment variable("VITRINE_T_EXECUTOR", "secret");
     EXPECT_THAT(Fault(""), AllOf(HasSubstr("no variable VITRINE_T_EXECUTOR; did you mean VITRINE_T_EXECUTORS?"),
                                  Not(HasSubstr("secret"))));
+    EXPECT_THROW(Parse("", {"--help"}), CLI::CallForHelp);
   }
   const Environment others({{"VITRINE_T_PORT", "tcp://10.0.0.1:1"},  // as Kubernetes sets them for a Service vitrine-t
+                            {"VITRINE_T_PAG_PORT", "tcp://10.0.0.1:1"},
+                            {"VITRINE_T_PAG_SERVICE_PORT_HTTP", "1"},
                             {"VITRINE_T_SERVICE_HOST", "10.0.0.1"},
                             {"VITRINE_T_PORT_8500_TCP", "tcp://10.0.0.1:1"},
                             {"VITRINE_EXECUTOR", "2"}});
