@@ -30,7 +30,7 @@ struct StepReport {
   double lr = 0;                         // in this step
   double loss = 0;                       // mean over the step's samples
   double gradient_norm = 0;              // norm before clipping; 0 if there is no clipping
-  std::vector<double> block_norms = {};  // of every block's gradient before clipping; only if the recipe asks
+  std::vector<double> block_norms = {};  // norm of each block's gradient before clipping; only if the recipe asks
   double epoch_loss = 0;                 // mean over the epoch so far
   double epoch_accuracy = 0;             // on the augmented samples of the epoch so far, 0 to 1; NaN if not counted
   int64_t samples = 0;                   // seen since the first step, over all processes

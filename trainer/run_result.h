@@ -23,9 +23,9 @@ namespace vitrine {
 // `scores` are those of `model` and of result.others; `best`, which only the best model has, says when it was reached.
 // All other numbers are of the whole run. Without a test split, the scores are "train/...". "validation/..." is the
 // score of `model` on held-out samples, by which it was chosen; if nothing was held out, "test-best/..." is the best
-// measurement during training, chosen on the test split itself. With Recipe.block_norms,
-// "gradient/last-by-first" is LastBlockByFirst of steps.csv (watch/history.h). Numbers round-trip; values that were not
-// counted are absent. FAILED_PRECONDITION if the file cannot be written; errors of ReadSteps.
+// measurement during training, chosen on the test split itself. With Recipe.block_norms, "gradient/last-by-first" is
+// LastBlockByFirst of steps.csv (watch/history.h). Numbers round-trip; values that were not counted are absent.
+// FAILED_PRECONDITION if the file cannot be written; errors of ReadSteps.
 absl::Status WriteRunResult(const std::filesystem::path& work_dir, const v1::Recipe& recipe, const TrainResult& result,
                             const std::vector<Score>& scores, const std::string& source_revision);
 

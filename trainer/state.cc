@@ -145,11 +145,17 @@ struct ReadState {
   std::string last_fault = {};  // see RunPosition
 };
 
-// Reads the last state or, if it is missing or damaged, the previous one.
+// Reads the last state or, if it is missing or damaged, the previous one. A state that only cannot be read now stays
+// the last one, because the next state would replace it.
 absl::StatusOr<ReadState> ReadNewestState(const fs::path& work_dir) {
   const fs::path file = StateFile(work_dir), previous = PreviousStateFile(work_dir);
   absl::StatusOr<Safetensors> last = ReadTensors(file);
   if (last.ok()) return ReadState{file, *std::move(last)};
+  const absl::StatusCode code = last.status().code();
+  if (code == absl::StatusCode::kPermissionDenied || code == absl::StatusCode::kResourceExhausted ||
+      code == absl::StatusCode::kUnavailable) {
+    return last.status();
+  }
   const std::string fault(last.status().message());
   std::error_code ignored;
   if (!fs::exists(previous, ignored)) return absl::FailedPreconditionError(fault);

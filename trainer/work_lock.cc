@@ -18,6 +18,7 @@ absl::StatusOr<WorkLock> WorkLock::Take(const std::filesystem::path& work_dir) {
   const std::filesystem::path path = work_dir / "lock";
   absl::StatusOr<FileDescriptor> file = LockForProcess(path);
   if (file.ok()) return WorkLock(*std::move(file));
+  if (absl::IsUnimplemented(file.status())) return WorkLock(FileDescriptor());
   const std::string reason(file.status().message());
   return absl::FailedPreconditionError(absl::IsAlreadyExists(file.status())
                                            ? absl::StrCat("another training runs in ", work_dir.string(), ": ", reason,

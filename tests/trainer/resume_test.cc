@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <filesystem>
 
@@ -120,6 +121,27 @@ TEST(Resume, TheStateBeforeADamagedOrMissingOneContinues) {
     EXPECT_THAT(said.text, AllOf(HasSubstr("warning: " + state.string()), HasSubstr("from " + previous.string()),
                                  HasSubstr("step 12; lost steps: 2"), HasSubstr("resumed at step 12 of 24")));
   }
+}
+
+// The next state would replace a state that only cannot be read now.
+TEST(Resume, AStateThatMayNotBeReadIsRefusedAndKept) {
+  ScratchFolder folder;
+  StopAfter stop(13);
+  ASSERT_TRUE(RunIn(folder, SmallRecipe(), stop.options).ok());
+  const std::filesystem::path state = StateFile(folder.path());
+  const auto size = std::filesystem::file_size(state);
+  std::filesystem::permissions(state, std::filesystem::perms::none);
+  std::filesystem::permissions(folder.path(), std::filesystem::perms::all);
+  const bool is_root = geteuid() == 0;  // who may read every file
+  if (is_root) {
+    ASSERT_EQ(seteuid(65534), 0);
+  }
+  const auto resumed = RunIn(folder, SmallRecipe(), {.resume = true});
+  if (is_root) {
+    ASSERT_EQ(seteuid(0), 0);
+  }
+  EXPECT_EQ(resumed.status().code(), absl::StatusCode::kPermissionDenied) << resumed.status();
+  EXPECT_EQ(std::filesystem::file_size(state), size);
 }
 
 // A crash while the first new state is written must not find the damaged state in both files.

@@ -31,6 +31,9 @@ struct RunFlags {
 void AddRunFlags(CLI::App& run, RunFlags& flags);
 void AddRun(CLI::App& app, RunFlags& flags);
 
+// Pins the versions that a recipe names (PinVersions). INVALID_ARGUMENT counts as a wrong command line.
+absl::Status PinVersionsOfFlags(v1::Recipe& recipe);
+
 // Adds the short flags to the overrides. INVALID_ARGUMENT: --epochs and --set epochs differ.
 absl::Status ApplyShortFlags(RunFlags& flags);
 

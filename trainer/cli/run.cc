@@ -105,8 +105,7 @@ absl::Status LogSkippedData(const v1::Recipe& recipe, const Experiment& experime
 absl::StatusOr<Experiment> OpenExperiment(const RunFlags& flags, Progress& progress) {
   Experiment experiment;
   ASSIGN_OR_RETURN(experiment.recipe, WrongCommandLine(ReadRecipe(flags.recipe, flags.overrides)));
-  const absl::Status pinned = PinVersions(experiment.recipe);
-  if (!pinned.ok()) return absl::IsInvalidArgument(pinned) ? WrongCommandLine(pinned) : pinned;
+  RETURN_IF_ERROR(PinVersionsOfFlags(experiment.recipe));
   const v1::Recipe& recipe = experiment.recipe;
   if (recipe.has_sequence()) {
     if (!flags.publish.empty()) {

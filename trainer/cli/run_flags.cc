@@ -3,18 +3,33 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "common/command_line/command_line.h"
 #include "common/data/dataset.h"
 #include "models/repository/manifest.h"
 #include "models/repository/repository.h"
 #include "trainer/cli/commands.h"
+#include "trainer/publish/publish.h"
 #include "trainer/watch/metrics_endpoint.h"
 
 namespace vitrine {
 
+namespace {
+
+// Returns the text as one word of a shell.
+std::string Quoted(const std::string& text) {
+  return absl::StrCat("'", absl::StrReplaceAll(text, {{"'", "'\\''"}}), "'");
+}
+
+}  // namespace
+
 std::string HowToResume(const RunFlags& flags, const v1::Recipe& recipe) {
   std::string command = absl::StrCat(kTrainProgram, " run ", flags.recipe, " --work ", flags.work);
   if (!flags.data.empty()) absl::StrAppend(&command, " --data ", flags.data);
-  for (const std::string& assignment : flags.overrides) absl::StrAppend(&command, " --set '", assignment, "'");
+  if (!flags.epochs.empty()) absl::StrAppend(&command, " --epochs ", flags.epochs);
+  for (const std::string& assignment : flags.overrides) {
+    if (!flags.epochs.empty() && assignment == "epochs=" + flags.epochs) continue;
+    absl::StrAppend(&command, " --set ", Quoted(assignment));
+  }
   // Names the pinned versions, since the newest version may be another one when the run continues.
   if (recipe.has_start()) absl::StrAppend(&command, " --start ", recipe.start().version());
   if (recipe.has_distillation()) absl::StrAppend(&command, " --teacher ", recipe.distillation().teacher());
@@ -27,9 +42,13 @@ std::string HowToResume(const RunFlags& flags, const v1::Recipe& recipe) {
   if (flags.no_report) absl::StrAppend(&command, " --no-report");
   if (!flags.metrics.empty()) absl::StrAppend(&command, " --metrics ", flags.metrics);
   if (!flags.revision.empty()) absl::StrAppend(&command, " --revision ", flags.revision);
-  if (!flags.licence.empty())
-    absl::StrAppend(&command, " --licence '", absl::StrReplaceAll(flags.licence, {{"'", "'\\''"}}), "'");
+  if (!flags.licence.empty()) absl::StrAppend(&command, " --licence ", Quoted(flags.licence));
   return command + " --resume";
+}
+
+absl::Status PinVersionsOfFlags(v1::Recipe& recipe) {
+  const absl::Status pinned = PinVersions(recipe);
+  return absl::IsInvalidArgument(pinned) ? WrongCommandLine(pinned) : pinned;
 }
 
 absl::Status ApplyShortFlags(RunFlags& flags) {

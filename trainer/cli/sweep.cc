@@ -12,10 +12,13 @@
 #include <iostream>
 #include <optional>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/command_line/command_line.h"
 #include "common/command_line/interrupt.h"
+#include "common/data/file.h"
+#include "common/file/replace.h"
 #include "common/machine/machine.h"
 #include "common/status_macros.h"
 #include "models/repository/repository.h"
@@ -89,7 +92,7 @@ absl::Status Verdict(const SweepFlags& flags, const SweepGrid& grid, const Sweep
 
 // Fixes the versions that the runs start from and learn from, as a newer one may be published between two runs.
 absl::Status PinVersionsOf(SweepCell& cell) {
-  RETURN_IF_ERROR(PinVersions(cell.recipe));
+  RETURN_IF_ERROR(PinVersionsOfFlags(cell.recipe));
   const v1::Recipe& recipe = cell.recipe;
   if (recipe.has_start()) cell.assignments.push_back("start.version=" + recipe.start().version());
   if (recipe.has_distillation()) cell.assignments.push_back("distillation.teacher=" + recipe.distillation().teacher());
@@ -119,6 +122,12 @@ absl::Status CheckPublishesBest(const SweepFlags& flags, const v1::Recipe& recip
   if (recipe.has_sequence()) {
     return WrongCommandLine(
         absl::InvalidArgumentError("--publish-best: vitrine-server serves classifiers of images, not of sequences"));
+  }
+  for (const std::string& flag : flags.pass) {
+    if (absl::StartsWith(flag, "--publish") || absl::StartsWith(flag, "--name")) {
+      return WrongCommandLine(absl::InvalidArgumentError(
+          absl::StrCat("--pass=", flag, " and --publish-best contradict each other; give one of them")));
+    }
   }
   return CheckPublishable(flags.publish_best, flags.name.empty() ? recipe.name() : flags.name);
 }
@@ -177,6 +186,7 @@ void AddSweep(CLI::App& app, SweepFlags& flags) {
 }
 
 absl::Status RunSweep(const SweepFlags& flags) {
+  ASSIGN_OR_RETURN(const std::string grid_text, WrongCommandLine(ReadWholeFile(flags.grid)));
   const absl::StatusOr<v1::Sweep> sweep = ReadSweep(flags.grid);
   if (!sweep.ok()) return WrongCommandLine(sweep.status());
   absl::StatusOr<SweepGrid> grid = ExpandSweep(*sweep);
@@ -189,7 +199,7 @@ absl::Status RunSweep(const SweepFlags& flags) {
     return absl::OkStatus();
   }
   for (SweepCell& cell : grid->cells) {
-    RETURN_IF_ERROR(WrongCommandLine(PinVersionsOf(cell)));
+    RETURN_IF_ERROR(PinVersionsOf(cell));
     if (!cell.recipe.has_sequence()) RETURN_IF_ERROR(WrongCommandLine(CompleteData(cell.recipe, flags.data)).status());
   }
   RETURN_IF_ERROR(CheckPublishesBest(flags, grid->cells[0].recipe));
@@ -202,6 +212,7 @@ absl::Status RunSweep(const SweepFlags& flags) {
   const std::filesystem::path report =
       flags.report.empty() ? std::filesystem::path(flags.work) / "report" : std::filesystem::path(flags.report);
   RETURN_IF_ERROR(WriteSweepReport(*grid, points, outcome, report));
+  RETURN_IF_ERROR(ReplaceFile(report / "grid.textproto", grid_text));  // for readers of the report
   std::cerr << "table, plot and every score: " << report.string() << "\n";
   RETURN_IF_ERROR(Verdict(flags, *grid, outcome));
   return flags.publish_best.empty() ? absl::OkStatus() : PublishBest(flags, *grid, points, options);

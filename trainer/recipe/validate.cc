@@ -180,6 +180,7 @@ void CheckSequence(const v1::Recipe& recipe, Rules& rules) {
   rules.Check(!recipe.drop_path_by_depth(), "drop_path_by_depth", "true", range);
   rules.Check(!recipe.has_mixing(), "mixing", "set", range);
   rules.Check(!recipe.has_distillation(), "distillation", "set", range);
+  rules.Check(recipe.optimizer().layer_decay() == 0, "optimizer.layer_decay", recipe.optimizer().layer_decay(), range);
   rules.Check(!recipe.has_start(), "start", "set", range);
   rules.Check(!recipe.has_model_overrides(), "model_overrides", "set", "unset; use sequence.model_overrides");
   rules.Check(!recipe.sequence().model().empty(), "sequence.model", "empty", "a row of the sequence zoo");

@@ -36,7 +36,7 @@ struct StepRow {
   double loss = 0;
   double lr = 0;
   double gradient_norm = 0;
-  std::vector<double> block_norms = {};  // of Steps::blocks
+  std::vector<double> block_norms = {};  // one for each of Steps::blocks
 };
 
 struct Steps {

@@ -3,14 +3,13 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/resource.h>
 
 #include <algorithm>
-#include <csignal>
 #include <fstream>
 #include <limits>
 #include <vector>
 
+#include "tests/file_size_limit.h"
 #include "tests/trainer/watch/made_run.h"
 #include "trainer/watch/history_writer.h"
 
@@ -192,24 +191,6 @@ TEST(History, NamesTheLineAtFault) {
   const auto opened = HistoryWriter::Open(folder.path());
   EXPECT_THAT(std::string(opened.status().message()), HasSubstr("steps.csv: the header"));
 }
-
-// A file size limit of the process simulates a full disk: one write is partial, and the next fails.
-class FileSizeLimit {
- public:
-  explicit FileSizeLimit(rlim_t bytes) : handler_(std::signal(SIGXFSZ, SIG_IGN)) {
-    getrlimit(RLIMIT_FSIZE, &before_);
-    const rlimit limit = {bytes, before_.rlim_max};
-    setrlimit(RLIMIT_FSIZE, &limit);
-  }
-  ~FileSizeLimit() {
-    setrlimit(RLIMIT_FSIZE, &before_);
-    std::signal(SIGXFSZ, handler_);
-  }
-
- private:
-  void (*handler_)(int);
-  rlimit before_ = {};
-};
 
 TEST(History, AFullDiskIsToldOnceAndRowsComeLater) {
   const ScratchFolder whole, folder;
