@@ -91,10 +91,10 @@ absl::StatusOr<size_t> SizeOfInflated(absl::string_view compressed, size_t max_b
     code = inflate(&stream, Z_NO_FLUSH);
   }
   if (stream.total_out > max_bytes) {
-    return absl::ResourceExhaustedError(absl::StrCat(compressed.size(), " compressed bytes unfold to more than ",
-                                                     max_bytes, "; at most as many are taken"));
+    return absl::ResourceExhaustedError(
+        absl::StrCat(compressed.size(), " compressed bytes unfold to more than the ", max_bytes, " that are taken"));
   }
-  if (code != Z_STREAM_END) return DamagedDeflate(code);
+  if (code != Z_STREAM_END || stream.avail_in != 0) return DamagedDeflate(code);
   return stream.total_out;
 }
 

@@ -180,11 +180,12 @@ void Reread(Server& server) {
 }
 
 // Reports the server to its service manager. The watchdog's notification needs this thread, and the locks of health and
-// registry; a hung batch ends the process by itself. Returns true once READY=1 was sent.
+// registry; a hung batch ends the process by itself. Returns true once the server was ready. READY=1 is repeated,
+// because a notification may be lost.
 bool ReportState(const ServiceManager& manager, Server& server, bool was_ready) {
   const bool ready = was_ready || server.WaitUntilReady(absl::ZeroDuration());
   const std::string why = server.WhyNotReady();
-  manager.Notify(absl::StrCat(ready && !was_ready ? "READY=1\n" : "",
+  manager.Notify(absl::StrCat(ready ? "READY=1\n" : "",
                               "WATCHDOG=1\nSTATUS=", why.empty() ? "ready" : absl::StrCat("not ready: ", why)));
   return ready;
 }

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstring>
 #include <fstream>
 #include <string>
 
@@ -32,7 +33,10 @@ absl::StatusOr<FileDescriptor> LockForProcess(const std::filesystem::path& path)
     errno = EACCES;
   }
   if (!file.valid()) return FileError(errno, path.string());
-  if (flock(file.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+  if (flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
+    if (errno != EWOULDBLOCK) {
+      return absl::UnimplementedError(absl::StrCat(path.string(), " cannot be locked: ", std::strerror(errno)));
+    }
     std::ifstream in(path);
     std::string holder;
     std::getline(in, holder);

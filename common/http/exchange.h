@@ -112,10 +112,10 @@ class HttpStreamHandler {
 
 // Handling of a request after its headers were read. Exactly one member is set.
 struct HttpHandling {
-  // Handles the whole body on a worker thread. The body is decompressed if its Content-Encoding is gzip. Errors:
-  // INVALID_ARGUMENT for another encoding, a missing length, or a truncated or corrupt body; RESOURCE_EXHAUSTED above
-  // the size limit or the budget of received bytes; DEADLINE_EXCEEDED if it arrives too slowly; UNAVAILABLE if the
-  // server shuts down.
+  // Handles the whole body on a worker thread. The body is decompressed if its Content-Encoding is gzip or deflate.
+  // Errors: INVALID_ARGUMENT for another encoding, a missing length, or a truncated or corrupt body; RESOURCE_EXHAUSTED
+  // above the size limit or the budget of received bytes; DEADLINE_EXCEEDED if it arrives too slowly; UNAVAILABLE if
+  // the server shuts down.
   using WithBody = std::function<void(absl::StatusOr<std::string> body, std::shared_ptr<HttpReply> reply)>;
   // Returns the handler of the stream. Runs on the connection's thread.
   using Open = std::function<std::shared_ptr<HttpStreamHandler>(std::shared_ptr<HttpStream> stream)>;

@@ -17,7 +17,7 @@ class ServiceManager {
   // Interval at which it must be notified: a third of the watchdog's time, at most 10 s. Infinite without one to
   // notify.
   absl::Duration interval() const { return interval_; }
-  // Sends lines such as "READY=1". A lost notification is no error: the watchdog's next one follows. Never blocks.
+  // Sends lines such as "READY=1". Never blocks, so a notification is lost if the service manager reads too slowly.
   void Notify(const std::string& lines) const;
 
  private:

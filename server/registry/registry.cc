@@ -252,9 +252,7 @@ void Registry::Divide(const std::string& model) {
 
 ModelPlan Registry::TakePlan(const std::string& model) {
   ModelPlan plan = settings_.Plan(model);
-  const std::vector<VersionId> on_disk = OnDisk();
-  const VersionId stable = {model, LabelledVersion(plan.serving, kStableLabel)};
-  table_.SetPlan(model, plan, std::binary_search(on_disk.begin(), on_disk.end(), stable));
+  table_.SetPlan(model, plan, IsOnDisk({model, LabelledVersion(plan.serving, kStableLabel)}));
   if (parts_.limits != nullptr) parts_.limits->Set(model, plan.serving);
   return plan;
 }
@@ -361,6 +359,11 @@ int Registry::CoresPerLoad() const {
 std::vector<VersionId> Registry::OnDisk() const {
   MutexLock lock(mutex_);
   return on_disk_;
+}
+
+bool Registry::IsOnDisk(const VersionId& id) const {
+  MutexLock lock(mutex_);
+  return std::binary_search(on_disk_.begin(), on_disk_.end(), id);
 }
 
 }  // namespace vitrine

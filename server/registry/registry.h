@@ -136,6 +136,7 @@ class Registry {
   std::vector<ModelHandle> ReadyModels() const;
   // Returns the versions in the repository at the last poll, sorted.
   std::vector<VersionId> OnDisk() const;
+  bool IsOnDisk(const VersionId& id) const;
   // Returns the number of cores that one load may use now. Until the first poll has ended, no requests are served, so
   // the loads_at_once loads divide all cores. After it: 1, so that serving threads keep their cores.
   int CoresPerLoad() const;

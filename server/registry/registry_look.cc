@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Other findings of a poll: finished copies, links, configured models that are missing.
+// Other findings of a poll: finished copies, links.
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
@@ -13,6 +13,7 @@
 #include "server/registry/registry.h"
 
 namespace vitrine {
+
 std::string Registry::FolderStamp(const VersionId& id) const {
   std::vector<std::string> files;
   std::error_code error;

@@ -88,7 +88,7 @@ TEST(Inflate, TheSizeIsKnownBeforeMemoryIsTaken) {
   }
   const auto bomb = SizeOfInflated(Deflate(std::string(16 << 20, '\0')), 1 << 20);
   EXPECT_EQ(bomb.status().code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_THAT(std::string(bomb.status().message()), HasSubstr("unfold to more than 1048576"));
+  EXPECT_THAT(std::string(bomb.status().message()), HasSubstr("unfold to more than the 1048576"));
 }
 
 TEST(Inflate, DamageIsRefused) {
@@ -104,6 +104,7 @@ TEST(Inflate, DamageIsRefused) {
   }
   EXPECT_FALSE(Inflate(packed + "x", text.size()).ok());
   EXPECT_FALSE(Inflate(packed, text.size() - 1).ok());
+  EXPECT_FALSE(SizeOfInflated(packed + "x", 1000).ok());
   EXPECT_FALSE(SizeOfInflated(Gzip(text), 1000).ok());
 }
 

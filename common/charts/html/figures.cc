@@ -35,8 +35,13 @@ std::string WithPlainColours(std::string_view svg) {
   for (size_t variable; (variable = svg.find("var(--")) != std::string_view::npos;) {
     const size_t comma = svg.find(',', variable), end = svg.find(')', variable);
     plain += svg.substr(0, variable);
-    plain += svg.substr(comma + 1, end - comma - 1);
-    svg.remove_prefix(end + 1);
+    if (end != std::string_view::npos && comma < end) {
+      plain += svg.substr(comma + 1, end - comma - 1);
+      svg.remove_prefix(end + 1);
+    } else {  // a text of the chart
+      plain += "var(--";
+      svg.remove_prefix(variable + 6);
+    }
   }
   return plain.append(svg);
 }

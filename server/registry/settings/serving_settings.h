@@ -86,7 +86,7 @@ class ServingSettings {
   void WritePending();
 
   const Options options_;
-  FileDescriptor lock_;  // of LockState
+  FileDescriptor lock_;  // taken by LockState
   mutable Mutex mutex_;
   v1::ServingConfig file_ ABSL_GUARDED_BY(mutex_);
   v1::AdminState state_ ABSL_GUARDED_BY(mutex_);

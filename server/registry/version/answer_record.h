@@ -18,8 +18,8 @@ struct AnswerTotals {
   double confidence = 0;  // sum of the first classes' probabilities
   double squares = 0;     // sum of the squares of these probabilities
   int64_t judged = 0;     // images whose version has a calibration, which says when an answer is unsure
-  int64_t unsure = 0;     // of the judged images
-  std::array<int64_t, kClasses> classes = {};  // number of judged images with an unsure answer
+  int64_t unsure = 0;     // number of judged images with an unsure answer
+  std::array<int64_t, kClasses> classes = {};  // number of images by index of the first class, modulo kClasses
 
   friend AnswerTotals operator-(const AnswerTotals& later, const AnswerTotals& earlier);
 };

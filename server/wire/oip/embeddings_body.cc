@@ -59,8 +59,12 @@ absl::Status RefuseImages(std::string_view sentence) {
 // is decoded.
 bool BeginsLikeFile(absl::string_view text) {
   constexpr size_t kBegin = 64;  // characters of base64, a whole number of bytes
-  text = absl::StripLeadingAsciiWhitespace(text).substr(0, kBegin);
-  const absl::StatusOr<std::string> begin = ReadBase64({text.data(), text.size()});
+  std::string digits;
+  for (const char c : text) {
+    if (digits.size() == kBegin) break;
+    if (!absl::ascii_isspace(static_cast<unsigned char>(c))) digits += c;
+  }
+  const absl::StatusOr<std::string> begin = ReadBase64(digits);
   return begin.ok() && (LooksLikeImage(*begin) || !FileTypeOf(*begin).empty());
 }
 

@@ -125,7 +125,7 @@ bool IsNestedLike(const json& value, const InputTensor& input, int dimension) {
 absl::Status CheckNesting(const json& data, const InputTensor& input) {
   const bool is_flat = std::none_of(data.begin(), data.end(), [](const json& each) { return each.is_array(); });
   if (is_flat || IsNestedLike(data, input, 0)) return absl::OkStatus();
-  std::vector<size_t> lengths;  // of the first array of each level
+  std::vector<size_t> lengths;  // length of the first array of each level
   for (const json* level = &data; level->is_array(); level = &level->front()) {
     lengths.push_back(level->size());
     if (level->empty()) break;
