@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
@@ -24,8 +23,7 @@ constexpr size_t kRandomBytes = 32;
 constexpr size_t kLongestName = 64;
 
 absl::Status Unwritable(const std::string& file, int error) {
-  const std::string sentence = absl::StrCat(file, " cannot be written: ", absl::AsciiStrToLower(std::strerror(error)));
-  return error == EACCES ? absl::PermissionDeniedError(sentence) : absl::NotFoundError(sentence);
+  return FileError(error, absl::StrCat("cannot write ", file));
 }
 
 // Appends with one write, so that a concurrent reader sees the whole line or nothing.

@@ -14,6 +14,7 @@ namespace vitrine {
 absl::Status WriteFile(const std::string& path, std::string_view bytes) {
   errno = 0;
   std::ofstream file(path, std::ios::binary | std::ios::trunc);
+  if (!file.is_open()) return FileError(errno, absl::StrCat("cannot write ", path));
   file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
   file.close();
   if (file) return absl::OkStatus();

@@ -207,7 +207,7 @@ std::string ImagesInWords(const Comparison& comparison) {
     absl::StrAppend(&text, "; ", WithSeparators(comparison.only_in_second), " are only in the second");
   }
   return absl::StrCat(text, ". The results below use only images that both answered.",
-                      IsOfOneData(comparison) ? "" : absl::StrCat(" Their data differ: ", kMatchedByName));
+                      IsOfOneData(comparison) ? "" : absl::StrCat(" They name different data: ", kMatchedByName));
 }
 
 std::string RunTitle(const Evaluation& evaluation) {

@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <cerrno>
 #include <cstdlib>
@@ -81,6 +82,19 @@ TEST(WriteFile, LeavesNothingOnAFullDisk) {
   EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
   EXPECT_THAT(WriteFile("/dev/full", "x").ToString(), HasSubstr("No space left on device"));
   EXPECT_TRUE(std::filesystem::exists("/dev/full"));
+}
+
+TEST(WriteFile, LeavesAFileThatItCannotOpen) {
+  const ScratchFolder folder;
+  folder.Write("a.svg", "kept");
+  rlimit limits = {};
+  getrlimit(RLIMIT_NOFILE, &limits);
+  const rlimit none = {0, limits.rlim_max};
+  setrlimit(RLIMIT_NOFILE, &none);
+  const absl::Status refused = WriteFile(folder.Path("a.svg"), "new");
+  setrlimit(RLIMIT_NOFILE, &limits);
+  EXPECT_EQ(refused, absl::ResourceExhaustedError("cannot write " + folder.Path("a.svg") + ": Too many open files"));
+  EXPECT_EQ(folder.Read("a.svg"), "kept");
 }
 
 TEST(NpyFile, IsWhatNumpyReads) {

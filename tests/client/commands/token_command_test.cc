@@ -67,11 +67,11 @@ TEST(MakeToken, AFileThatCannotBeWrittenMakesNoToken) {
   const ScratchFolder folder;
   std::ostringstream out;
   EXPECT_EQ(MakeToken("alice", folder.Path("none/tokens"), out),
-            absl::NotFoundError(folder.Path("none/tokens") + " cannot be written: no such file or directory"));
+            absl::NotFoundError("cannot write " + folder.Path("none/tokens") + ": No such file or directory"));
   EXPECT_EQ(out.str(), "");
   EXPECT_EQ(
       MakeToken("alice", "/dev/full", out),
-      absl::NotFoundError("/dev/full cannot be written: no space left on device; the printed token is not valid"));
+      absl::ResourceExhaustedError("cannot write /dev/full: No space left on device; the printed token is not valid"));
 }
 
 TEST(MakeToken, HalfALineIsTakenBack) {
@@ -81,8 +81,8 @@ TEST(MakeToken, HalfALineIsTakenBack) {
   {
     const FileSizeLimit limit(30);
     EXPECT_EQ(MakeToken("alice", folder.Path("tokens"), out),
-              absl::NotFoundError(folder.Path("tokens") +
-                                  " cannot be written: no space left on device; the printed token is not valid"));
+              absl::ResourceExhaustedError("cannot write " + folder.Path("tokens") +
+                                           ": No space left on device; the printed token is not valid"));
   }
   EXPECT_EQ(folder.Read("tokens"), "# callers\n");
 }
