@@ -138,6 +138,11 @@ Command AddZoo(CLI::App& app, Flags& flags) {
   return {zoo, [&flags] { return ZooCommand(flags.repository, flags.output()); }};
 }
 
+// Without a repository, a model is a variant of the zoo, and an unknown one is a wrong command line.
+absl::Status CheckVariant(const std::string& model, const std::string& repository) {
+  return repository.empty() ? WrongCommandLine(FindVariant(model)).status() : absl::OkStatus();
+}
+
 Command AddDescribe(CLI::App& app, Flags& flags) {
   DescribeOptions& options = flags.describe;
   CLI::App* describe =
@@ -181,9 +186,7 @@ Command AddDescribe(CLI::App& app, Flags& flags) {
   return {describe, [&flags] {
             flags.describe.format = flags.output();
             if (!flags.describe.device.empty()) flags.describe.measure = false;
-            if (flags.describe.repository.empty()) {
-              RETURN_IF_ERROR(WrongCommandLine(FindVariant(flags.describe.model)).status());
-            }
+            RETURN_IF_ERROR(CheckVariant(flags.describe.model, flags.describe.repository));
             return DescribeCommand(flags.describe);
           }};
 }
@@ -216,9 +219,7 @@ Command AddScaling(CLI::App& app, Flags& flags) {
       "Run no other programs at the same time.");
   return {scaling, [&flags] {
             flags.scaling.format = flags.output();
-            if (flags.scaling.repository.empty()) {
-              RETURN_IF_ERROR(WrongCommandLine(FindVariant(flags.scaling.model)).status());
-            }
+            RETURN_IF_ERROR(CheckVariant(flags.scaling.model, flags.scaling.repository));
             return ScalingCommand(flags.scaling);
           }};
 }

@@ -4,12 +4,12 @@
 #include <algorithm>
 #include <chrono>
 #include <limits>
-#include <random>
 #include <utility>
 
 #include "common/simd/chosen_path.h"
 #include "common/status_macros.h"
 #include "models/engine/cpu/engine.h"
+#include "models/tool/describe/subject.h"
 
 namespace vitrine {
 namespace {
@@ -21,11 +21,7 @@ constexpr int kMostPasses = 200;
 class Timer {
  public:
   Timer(const engine::Engine& engine, int channels, const WorkloadInput& input) : engine_(engine) {
-    std::mt19937 random(1);
-    std::normal_distribution<float> normal;
-    pixels_.resize(static_cast<size_t>(channels) * static_cast<size_t>(input.height) *
-                   static_cast<size_t>(input.width));
-    std::generate(pixels_.begin(), pixels_.end(), [&] { return normal(random); });
+    pixels_ = RandomPixels(channels, input, /*seed=*/1);
     images_.assign(static_cast<size_t>(input.images), {pixels_.data(), channels, input.height, input.width});
     logits_.resize(images_.size() * static_cast<size_t>(engine.plan().classes));
   }

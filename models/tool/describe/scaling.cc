@@ -7,7 +7,6 @@
 #include <iostream>
 #include <limits>
 #include <memory>
-#include <random>
 #include <set>
 
 #include "absl/strings/str_cat.h"
@@ -47,10 +46,7 @@ absl::StatusOr<std::unique_ptr<const Backend>> BackendOf(const Subject& subject,
 // Measures `found.input` with random images of `found.seed`.
 absl::Status Measure(const Backend& backend, const v1::ModelConfig& config, ScalingRow& found) {
   const int channels = config.preprocessing().channels(), height = found.input.height, width = found.input.width;
-  std::mt19937 random(static_cast<unsigned>(found.seed));
-  std::normal_distribution<float> normal;
-  std::vector<float> pixels(static_cast<size_t>(channels) * static_cast<size_t>(height) * static_cast<size_t>(width));
-  std::ranges::generate(pixels, [&] { return normal(random); });
+  const std::vector<float> pixels = RandomPixels(channels, found.input, found.seed);
   const std::vector<engine::ImagePlanes> images(static_cast<size_t>(found.input.images),
                                                 {pixels.data(), channels, height, width});
   std::vector<float> logits(images.size() * static_cast<size_t>(config.classes()));

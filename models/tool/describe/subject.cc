@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/tool/describe/subject.h"
 
+#include <algorithm>
 #include <charconv>
 #include <optional>
+#include <random>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -92,6 +94,15 @@ absl::StatusOr<WorkloadInput> ParseResolution(const std::string& text) {
     ASSIGN_OR_RETURN(input.width, ParsePixels(std::string_view(text).substr(x + 1)));
   }
   return input;
+}
+
+std::vector<float> RandomPixels(int channels, const WorkloadInput& input, int seed) {
+  std::mt19937 random(static_cast<unsigned>(seed));
+  std::normal_distribution<float> normal;
+  std::vector<float> pixels(static_cast<size_t>(channels) * static_cast<size_t>(input.height) *
+                            static_cast<size_t>(input.width));
+  std::ranges::generate(pixels, [&] { return normal(random); });
+  return pixels;
 }
 
 absl::StatusOr<Grid> GridOf(const Subject& subject) {

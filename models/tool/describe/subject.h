@@ -3,6 +3,7 @@
 #define VITRINE_MODELS_TOOL_DESCRIBE_SUBJECT_H_
 
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -28,6 +29,9 @@ absl::StatusOr<Subject> FindSubject(const std::string& model, const std::string&
 // Parses "224" or "224x320" (height x width). INVALID_ARGUMENT unless both are 1 to 8192. Does not check if a model
 // accepts it.
 absl::StatusOr<WorkloadInput> ParseResolution(const std::string& text);
+
+// Returns random pixels of one image of the input, [channels, height, width].
+std::vector<float> RandomPixels(int channels, const WorkloadInput& input, int seed);
 
 // Returns the grid of the subject's input. INVALID_ARGUMENT names the model and says which sizes it accepts.
 absl::StatusOr<Grid> GridOf(const Subject& subject);
