@@ -14,7 +14,8 @@
 namespace vitrine {
 namespace {
 
-// Loading a version (reading and verifying it, running its goldens) may take minutes.
+// Maximum wait for a change. To load a version, a server reads it, verifies it and runs its goldens, which may take
+// minutes.
 constexpr absl::Duration kPatience = absl::Minutes(10);
 
 constexpr char kNoVersion[] = "must be a model without a version";
@@ -89,7 +90,7 @@ struct Words {
   CLI::App* serving = nullptr;
 };
 
-// Checks what CLI11 cannot: some subcommands need a version, others must not have one.
+// Checks the version after parsing: some subcommands require one, others allow none.
 void RequireVersion(const Words& words, bool wanted, const std::string& instead) {
   if (!words.choice.label.empty())
     throw CLI::ValidationError("NAME@VERSION", "must name the version by number, not by label");

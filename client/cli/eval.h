@@ -15,26 +15,26 @@
 
 namespace vitrine {
 
-// Parts of `vitrine eval`, each in a file of its own. eval.cc combines them.
+// The parts of `vitrine eval` have one file each. eval.cc combines them.
 
-// Content of a run's report beyond its numbers.
+// Optional parts of a run's report.
 struct ReportFlags {
   int mistakes = 24;               // number of images in the list of most confident mistakes
   int64_t attention_distance = 0;  // number of images over which attention distances are averaged; 0: none
 };
 // Adds --mistakes N and --attention-distance N. `flags` must outlive the parsing.
 void AddReportFlags(CLI::App& eval, ReportFlags& flags);
-// Input of a report, besides the evaluation.
+// Inputs of a report besides the evaluation.
 struct ReportTask {
   std::string folder;
-  const EvalCommand* command = nullptr;  // command that made the evaluation; null: merged from others
-  bool ask = false;                      // true: ask the server for attention
+  const EvalCommand* command = nullptr;  // command that made the evaluation; null if it was merged from others
+  bool ask = false;                      // true: request attention from the server
   ProgressDisplay* progress = nullptr;
   const std::atomic<bool>* stop = nullptr;
 };
-// Writes report.html into the folder, and attention_distance.json if requested. The page names what the server or the
-// data can no longer provide. Returns false, with the reason on stderr, if the page could not be written or was
-// stopped.
+// Writes report.html into the folder, and attention_distance.json if requested. The page lists the parts that are
+// missing because the server or the data set no longer has them. Returns false, with the reason on stderr, if the page
+// could not be written or the run was stopped.
 bool Report(const Evaluation& evaluation, const ReportFlags& flags, const ReportTask& task);
 
 // Flags for fitting a calibration to the evaluation.
@@ -48,7 +48,7 @@ void AddCalibrateFlags(CLI::App& eval, CalibrateFlags& flags);
 absl::StatusOr<FittedCalibration> FitAndWrite(const Evaluation& evaluation, const CalibrateFlags& flags,
                                               const std::string& folder);
 
-// Flags for several models or sizes instead of one.
+// Flags that select several models or sizes.
 struct StudyFlags {
   std::vector<std::string> models = {};       // NAME[@VERSION]
   std::vector<std::string> resolutions = {};  // SIDE or HxW

@@ -47,7 +47,7 @@ OutputFormat FormatOf(const std::string& word) {
   return word == "json" ? OutputFormat::kJson : word == "csv" ? OutputFormat::kCsv : OutputFormat::kTable;
 }
 
-// Reads an --out folder. If `given` is a model instead, the error says what to do.
+// Reads an --out folder. If `given` is a model, the error tells how to evaluate it first.
 absl::StatusOr<Evaluation> ReadGiven(const std::string& given) {
   absl::StatusOr<Evaluation> evaluation = ReadEvaluation(given);
   if (!absl::IsNotFound(evaluation.status()) || std::filesystem::exists(given) || !ParseModelChoice(given).ok()) {

@@ -28,7 +28,8 @@ StudyPlan PlanOf(const EvalCommand& command, const StudyFlags& flags) {
   return plan;
 }
 
-// Prints the table of the cells. JSON also has their gates; text also has the differences from the first cell.
+// Prints the table of the cells. The JSON form also has their gates; the text form also has the differences from the
+// first cell.
 void PrintStudy(const Study& study, const std::vector<std::vector<GateResult>>& gates, Format format) {
   if (format != Format::kJson) {
     std::cout << StudyTable(study).Print(OutputFormat::kTable);

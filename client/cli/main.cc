@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// vitrine: the client of a vitrine-server. This file lists the commands. The flags of a command are in the file of its
-// name in this folder; the implementation is in client/.
+// vitrine: the client of a vitrine-server. This file lists the commands. Each command's flags are in the file of its
+// name in this folder; its implementation is elsewhere in client/.
 #include <cstdlib>
 #include <vector>
 
@@ -49,7 +49,7 @@ constexpr char kExamples[] = R"(Examples:
 The server's address is --server, else $VITRINE_SERVER, else 127.0.0.1:8500.)";
 
 int Main(int argc, char** argv) {
-  // gRPC's own lines on stderr are for developers; our error messages are for users.
+  // Silences gRPC's own lines on stderr, which are for developers. Users get our error messages.
   setenv("GRPC_VERBOSITY", "NONE", /*overwrite=*/0);
   CLI::App app("Client of vitrine-server: classifies images.", "vitrine");
   app.require_subcommand(1);

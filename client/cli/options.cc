@@ -120,7 +120,7 @@ void AddServerOptions(CLI::App& app, ClientOptions& options) {
                     "interval of pings to a silent server, at least 10s;\ndefault: no pings")
       ->check([](const std::string& text) {
         ClientOptions options;
-        options.keepalive = *ParsePositiveDuration(text);  // an earlier check has validated the text
+        options.keepalive = *ParsePositiveDuration(text);  // cannot fail: an earlier check validated the text
         return std::string(options.Validate().message());
       })
       ->default_str("");
@@ -212,7 +212,7 @@ void AddRequestOptions(CLI::App& app, ClientOptions& options, std::optional<v1::
 
 int FailWithHint(const absl::Status& status, const ClientOptions& options, absl::string_view server,
                  absl::string_view flag) {
-  // Faults that need no server are faults of the flags and their variables.
+  // An error that is found without a server is an error of the flags or of their environment variables.
   if (absl::IsInvalidArgument(status) &&
       (!options.Validate().ok() || absl::IsInvalidArgument(TokenOf(options).status()))) {
     return Fail("vitrine", WrongCommandLine(status));

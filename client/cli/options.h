@@ -18,8 +18,8 @@
 
 namespace vitrine {
 
-// Functions that add the flags shared by several commands of `vitrine`. Arguments passed by reference hold the
-// defaults, and after parsing the values; they must outlive the parsing.
+// Functions that add the flags shared by several commands of `vitrine`. The arguments passed by reference hold the
+// default values, and after parsing the user's values. They must outlive the parsing.
 
 // Adds the flags of the server's address and connection: --server, --connect-timeout, --deadline and more.
 void AddServerOptions(CLI::App& app, ClientOptions& options);
@@ -46,7 +46,7 @@ absl::StatusOr<absl::Duration> ParsePositiveDuration(const std::string& text);
 CLI::Option* AddDurationOption(CLI::App& app, const std::string& name, absl::Duration& duration,
                                const std::string& help);
 
-// Returns a CLI11 check that fails with the status of `parse`.
+// Returns a CLI11 check that fails if `parse` fails, with the message of its status.
 template <typename Parse>
 CLI::Validator Checked(Parse parse) {
   return CLI::Validator(
@@ -62,12 +62,12 @@ CLI::Validator Checked(Parse parse) {
 // Returns a check that accepts only `words`.
 CLI::Validator OneOf(const std::vector<std::string>& words);
 
-// Returns a help formatter that shows options as "--name WORD (default)". CLI11's own formatter also shows every check
-// and conversion.
+// Returns a help formatter that shows options as "--name WORD (default)". CLI11's own formatter would also show every
+// check and conversion.
 std::shared_ptr<CLI::Formatter> ShortHelp();
 
-// Prints the error on stderr. If no server answers, adds a hint: start `server` there, or name another with `flag`.
-// Returns kExitFailure, or kExitUsage if the options contradict each other.
+// Prints the error on stderr. If the server cannot be reached, adds the advice to start `server` or to give another
+// address with `flag`. Returns kExitFailure, or kExitUsage if the options are invalid.
 int FailWithHint(const absl::Status& status, const ClientOptions& options, absl::string_view server = "vitrine-server",
                  absl::string_view flag = "--server");
 

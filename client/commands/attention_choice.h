@@ -16,7 +16,8 @@
 
 namespace vitrine {
 
-// Maximum bytes of attention maps and features in an answer. Enough for the matrices of every head of every layer.
+// Maximum bytes of the attention maps and features in an answer. This suffices for the matrices of every head of every
+// layer.
 inline constexpr int64_t kMostAttentionBytes = int64_t{16} << 20;
 
 // A patch token, by index or by row and column. The grid may differ from image to image.
@@ -45,9 +46,9 @@ struct AttentionOptions {
   bool side_by_side = false;
 };
 
-// Returns the attention requests for `model`, with layers and heads counted from 0; a rollout has neither. Returns none
-// if wish.folder is empty. INVALID_ARGUMENT: a kind, layer or head is missing, or an option fits no kind; the message
-// lists what the model has.
+// Returns the attention requests for `model`, with layers and heads counted from 0. A request for a rollout has no
+// layers and heads. Returns no requests if wish.folder is empty. INVALID_ARGUMENT: the model lacks a kind, layer or
+// head, or an option fits none of the kinds. The message lists what the model offers.
 absl::StatusOr<std::vector<v1::AttentionRequest>> ChooseAttention(const AttentionOptions& wish,
                                                                   const v1::ModelVersion& model);
 

@@ -36,7 +36,7 @@ struct AskedModel {
   ModelsSheet::Model model;
 };
 
-// Prepares a model. Requests one attention map: the first kind on the image's grid, from the last layer. Requests none
+// Prepares a model. Requests one attention map of its last layer, of the first kind on the image's grid. Requests none
 // if the model has no such kind.
 absl::StatusOr<AskedModel> AskOf(const ClassifyCommand& command, const ModelChoice& choice, Client& client) {
   ASSIGN_OR_RETURN(const v1::ModelVersion version, ChooseModel(client, choice));

@@ -53,7 +53,8 @@ v1::ClassifyRequest RequestFor(const EmbedCommand& command, const v1::ModelVersi
   v1::ClassifyRequest request;
   request.set_model(model.model());
   AskForVersion(command.model, request);
-  // Fixes the version even if a canary has traffic: vectors of different versions are not comparable.
+  // Uses one version for all images, even if a canary has traffic, because vectors of different versions are not
+  // comparable.
   if (model.version() > 0) {
     request.set_version(model.version());
     request.clear_version_label();
@@ -144,7 +145,7 @@ class Embedding {
     return one_array() ? Beside(".model.json") : (std::filesystem::path(command_.output) / "model.json").string();
   }
 
-  // Writes the origin before the folder's first vector, so that it is right even after an interrupted run.
+  // Writes the origin file before the folder's first vector, so that an interrupted run also leaves a right origin.
   // FAILED_PRECONDITION: the folder has vectors of other weights, another kind or another normalization.
   absl::Status ClaimFolder() const {
     const std::string path = Origin(), origin = FeatureOrigin(first_, summary_);

@@ -22,18 +22,19 @@ struct EmbedCommand {
   bool normalize = false;                               // scale vectors to Euclidean length 1
   v1::Priority priority = v1::NORMAL;
   std::optional<v1::ResolutionWish> resolution;
-  // "x.npy": one array with a row per image; x.txt lists the images' paths, x.model.json names the version. Another
-  // name: a folder with a file per image and model.json. Empty: no files; the numbers are in the JSON lines.
+  // A name "x.npy" is one array with a row per image; x.txt then lists the images' paths, and x.model.json names the
+  // version. Any other name is a folder with a file per image and model.json. Empty: no files; the numbers are in the
+  // JSON lines.
   std::string output;
   Format format = Format::kTable;
 };
 
-// INVALID_ARGUMENT: the output would be a folder, but has the ending of a file format, such as x.csv.
+// INVALID_ARGUMENT: the output would be a folder, but its name has the ending of a file format, such as x.csv.
 absl::Status CheckEmbedOutput(const std::string& output);
 
-// Requests the features of every image, all from one version (by default `stable`), and writes them. An image gets a
-// line in `errors` and no row if it cannot be read, is rejected, is computed by another version, or does not fit the
-// array. Returns the number of failed images, or an error if the run could not start or finish.
+// Requests the features of every image from one version (by default `stable`) and writes them. An image gets a line in
+// `errors` and no row if it cannot be read, is rejected, is computed by another version, or does not fit the array.
+// Returns the number of failed images, or an error if the run could not start or finish.
 absl::StatusOr<int> RunEmbed(const EmbedCommand& command, std::ostream& out, std::ostream& errors);
 
 }  // namespace vitrine

@@ -13,7 +13,8 @@
 
 namespace vitrine {
 
-// A gate (--require) is a bound on a measure of a run. A run that misses it exits with code 1, for use in CI.
+// A gate (--require) is a bound on a measure of a run. A run that misses a gate exits with code 1, so that CI can use
+// it.
 
 // Unit of a measure, and the syntax of its bound.
 enum class GateUnit {
@@ -45,8 +46,8 @@ struct GateResult {
   bool passed() const;
 };
 
-// Parses "top1>=78%": one of `measures`, one of >=, >, <=, <, and a bound. The message of INVALID_ARGUMENT gives the
-// syntax and the measures.
+// Parses a gate such as "top1>=78%": one of `measures`, one of >=, >, <=, <, and a bound. INVALID_ARGUMENT: the text is
+// no gate; the message gives the syntax and the measures.
 absl::StatusOr<Gate> ParseGate(absl::string_view text, std::span<const GateMeasure> measures);
 
 bool AllPassed(std::span<const GateResult> gates);
@@ -57,8 +58,8 @@ std::string MissInWords(const GateResult& result);
 std::string MeasuredText(const GateResult& result);
 // Returns one line per gate for a terminal; empty without gates.
 std::string GatesText(std::span<const GateResult> gates);
-// Returns `name`, `required` (as given), `bound`, `measured` (null: no value), `unit` of bound and measured value,
-// `passed`, and `remark` if there is one. Durations are in milliseconds.
+// Returns an array of gates. Each has `name`, `required` (as given), `bound`, `measured` (null: no value), `unit` of
+// bound and measured value, `passed`, and `remark` if there is one. Durations are in milliseconds.
 nlohmann::ordered_json GatesJson(std::span<const GateResult> gates);
 
 }  // namespace vitrine

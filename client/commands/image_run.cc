@@ -19,7 +19,7 @@ namespace {
 
 // Maximum size of an image file. May be larger than a request, because large images are reduced before sending.
 constexpr int64_t kLargestFile = int64_t{512} << 20;
-// Bytes of a request for its id and the length field of the image.
+// Bytes of a request that are reserved for its id and for the length field of the image.
 constexpr int64_t kRoomInRequest = 64;
 
 absl::StatusOr<std::string> OnlyReadyModel(Client& client) {
@@ -40,7 +40,7 @@ absl::StatusOr<std::string> OnlyReadyModel(Client& client) {
       absl::StrCat("the server has several models; choose one with --model: ", absl::StrJoin(ready, ", ")));
 }
 
-// Classifies a generated image; the answer names the version that serves. `top_k` 0: the server's default.
+// Classifies a generated image; the answer names the version that served it. `top_k` 0: the server's default.
 absl::StatusOr<v1::ClassifyResponse> AskOnce(Client& client, const ModelChoice& choice, int top_k) {
   constexpr int kSide = 64;
   v1::ClassifyRequest request;

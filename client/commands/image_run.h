@@ -25,20 +25,20 @@ struct ModelChoice {
 // Parses NAME, NAME@VERSION or NAME@LABEL. INVALID_ARGUMENT: an empty name, or neither a positive number nor a label.
 absl::StatusOr<ModelChoice> ParseModelChoice(absl::string_view text);
 
-// Sets the version of the choice in the request, if it has one.
+// If the choice has a version, sets it in the request.
 void AskForVersion(const ModelChoice& choice, v1::ClassifyRequest& request);
 
 // Returns the chosen version with all fields. A client that may classify but not call the Registry gets only name,
-// version and weights, taken from an answer. INVALID_ARGUMENT: no name, and several models are ready. NOT_FOUND: no
-// such model, or none is ready.
+// version and weights, which it takes from an answer. INVALID_ARGUMENT: no name, and several models are ready.
+// NOT_FOUND: there is no such model, or no model is ready.
 absl::StatusOr<v1::ModelVersion> ChooseModel(Client& client, const ModelChoice& choice);
 // True if `model` came from the Registry, with all fields.
 bool IsLookedUp(const v1::ModelVersion& model);
-// Determines the labels of a model without the Registry, from about twenty answers for a small image.
+// Finds the labels of a model without the Registry, by classifying a small image about twenty times.
 absl::StatusOr<std::vector<std::string>> ProbeLabels(Client& client, const ModelChoice& choice);
 
-// Sends images to a server: reads them, adds each to the common request, and delivers the answers in the order of the
-// paths. One image is sent as a unary call, several over one stream.
+// Sends images to a server. Reads each image, adds it to the common request, and delivers the answers in the order of
+// the paths. One image is sent as a unary call, several over one stream.
 class ImageRun {
  public:
   // An answered image: index of its path, the request without the image, the image file, the answer.
@@ -59,8 +59,8 @@ class ImageRun {
     std::function<void(size_t index, const absl::Status& why)> failed = {};
   };
 
-  // All arguments must outlive the run. `errors` gets a line for each failed image, and one for each image that was
-  // reduced because the server would reject its size.
+  // All arguments must outlive the run. `errors` gets a line for each failed image, and for each image that was reduced
+  // because the server would reject its size.
   ImageRun(const std::vector<std::string>& paths, const ClientOptions& options, const v1::ClassifyRequest& request,
            const Handlers& handlers, std::ostream& errors)
       : paths_(paths), options_(options), request_(request), handlers_(handlers), errors_(errors) {}

@@ -127,7 +127,7 @@ absl::StatusOr<std::vector<std::string>> ReadList(const ImageSearch& search) {
   for (const absl::string_view path : absl::StrSplit(*text, search.null_separated ? '\0' : '\n')) {
     if (path.empty()) continue;
     const std::string name(path);
-    // In a list, "-" is a file and not standard input.
+    // In a list, "-" names a file and not standard input.
     paths.push_back(name == kStandardInput ? "./-" : search.null_separated ? name : ListedFile("", name));
   }
   return paths;

@@ -10,7 +10,7 @@
 
 namespace vitrine {
 
-// Further sources of image paths besides the command line.
+// Sources of image paths besides the command line.
 struct ImageSearch {
   bool recursive = false;       // search folders recursively
   std::string files_from = {};  // file with a list of paths, "-" for standard input; empty: none
@@ -19,16 +19,18 @@ struct ImageSearch {
 
 struct FoundImages {
   std::vector<std::string> paths = {};
-  // description of skipped files in the folders (common/data/folder.h); empty: none skipped
+  // description of the files that were skipped in folders (common/data/folder.h); empty: none
   std::string passed_over = {};
 };
 
-// Returns the paths of the images, first those of the command line. A folder gives its visible images
-// (common/data/folder.h), sorted. A name with * ? or [ that is not a file is a pattern (glob(7)) and gives the matching
-// files, sorted. "-" is the image on standard input. A list has no patterns, and "-" is a file there; ListedFile
-// (common/data/file_names.h) resolves its paths. A path without an image (an empty folder, a pattern without a match, a
-// missing file) stays in the result; ReadImage returns its error. INVALID_ARGUMENT: no path, a list in UTF-16, or two
-// uses of standard input. Other errors: the list cannot be read.
+// Returns the paths of the images. Those of the command line come first. There, a folder stands for its visible images
+// (common/data/folder.h), sorted. A name with * ? or [ that is not a file is a pattern (glob(7)) and stands for the
+// matching files, sorted. "-" stands for the image on standard input.
+//
+// In a list, names are not patterns, and "-" is a file; ListedFile (common/data/file_names.h) resolves its paths. A
+// path without an image (an empty folder, a pattern without a match, a missing file) stays in the result; ReadImage
+// returns its error. INVALID_ARGUMENT: no path, a list in UTF-16, or standard input used twice. Other errors: the list
+// cannot be read.
 absl::StatusOr<FoundImages> FindImages(const std::vector<std::string>& paths, const ImageSearch& search = {});
 
 // Returns a name for each image's results, in the order of `paths`: the file name without extension. Repeated names get

@@ -23,7 +23,7 @@ namespace {
 
 constexpr int kPageTileSide = 224;
 
-// One colour range for the unsigned attention maps of all answers, and one for the signed maps.
+// Colour ranges of the attention maps of all answers: one for unsigned maps, one for signed maps.
 struct SharedRanges {
   ColourRange weights, diverging;
   const ColourRange& For(const v1::AttentionMap& map) const { return map.diverging() ? diverging : weights; }

@@ -22,7 +22,7 @@ struct ModelsSheet {
   };
   struct Model {
     std::string name = {};  // "eit-mini-cifar10 version 2"
-    std::string map = {};   // describes the model's attention map, or says there is none
+    std::string map = {};   // describes the model's attention map, or the reason why there is none
   };
   std::vector<Model> models = {};
   std::vector<Row> rows = {};
@@ -31,11 +31,11 @@ struct ModelsSheet {
 // Maximum images in a drawing (one PNG file). A page has no limit.
 inline constexpr size_t kMostSheetRows = 40;
 
-// Returns a PNG file with a row per image and a column per model. Each cell shows the attention over the image, and
-// below it bars of the predictions. Unsigned maps share one colour scale, signed maps another. INVALID_ARGUMENT: no
-// image could be read, or more than kMostSheetRows images.
+// Returns a PNG file with a row per image and a column per model. Each cell shows the attention over the image, with
+// bars of the predictions below. Unsigned maps share one colour scale, and signed maps another. INVALID_ARGUMENT: no
+// image could be read, or there are more than kMostSheetRows images.
 absl::StatusOr<std::string> DrawModelsSheet(const ModelsSheet& sheet);
-// Like DrawModelsSheet, as one HTML file that also has failures and all predictions as text.
+// Returns an HTML file with the content of DrawModelsSheet, all failures, and all predictions as text.
 absl::StatusOr<std::string> ModelsSheetPage(const ModelsSheet& sheet);
 
 }  // namespace vitrine

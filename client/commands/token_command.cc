@@ -36,7 +36,7 @@ absl::Status AppendLine(const FileDescriptor& file, const std::string& path, con
   const std::string whole = absl::StrCat(last == '\n' ? "" : "\n", line, "\n");
   const ssize_t written = write(file.get(), whole.data(), whole.size());
   if (written == static_cast<ssize_t>(whole.size()) && fsync(file.get()) == 0) return absl::OkStatus();
-  // A short write has no errno: the disk is full, or the file may not be larger.
+  // A short write sets no errno. Its cause is a full disk or a limit on the file's size.
   const int error = written > 0 && written < static_cast<ssize_t>(whole.size()) ? ENOSPC : errno;
   if (written > 0 && ftruncate(file.get(), there.st_size) != 0) {
     return absl::DataLossError(absl::StrCat(path, " has an incomplete last line: remove it"));
@@ -63,7 +63,7 @@ absl::Status MakeToken(const std::string& name, const std::string& file, std::os
       absl::StrCat("vitrine_", absl::WebSafeBase64Escape(std::string(reinterpret_cast<char*>(random), sizeof(random))));
   const FileDescriptor opened(open(file.c_str(), O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, S_IRUSR | S_IWUSR));
   if (!opened.valid()) return Unwritable(file, errno);
-  // Printed before it is valid: a token that only the file has would be lost.
+  // Prints the token before the file makes it valid, because a token that was only in the file would be lost.
   out << token << "\n" << std::flush;
   if (!out.good())
     return absl::UnavailableError(absl::StrCat("the token cannot be printed; ", file, " has not got it"));

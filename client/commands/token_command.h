@@ -12,9 +12,9 @@ namespace vitrine {
 // Returns INVALID_ARGUMENT unless the name is 1 to 64 letters, digits, '_', '.' and '-'.
 absl::Status CheckTokenName(const std::string& name);
 
-// Creates a bearer token of 256 random bits for a client. Its SHA-256 is appended to the file as a line "NAME
-// sha256:<64 hexadecimal digits>", for vitrine-server --tokens; a missing file is created, readable by this user only.
-// The token is printed to `out` as one line and not stored. A name may have several tokens, so that one can be replaced
+// Creates a bearer token of 256 random bits for a client. Appends its SHA-256 to the file as a line "NAME sha256:<64
+// hexadecimal digits>", for vitrine-server --tokens. A missing file is created, readable only by this user. Prints the
+// token to `out` as one line and does not store it. A name may have several tokens, so that a token can be replaced
 // while the old one is still valid.
 //
 // INVALID_ARGUMENT: see CheckTokenName. Errors of FileError: the file cannot be written; a token that was already

@@ -23,7 +23,7 @@ struct ProbabilityScores {
   double ece = 0;    // expected calibration error, 0 to 1
 };
 
-// Temperature and threshold fitted to an evaluation, rounded to five decimals; the other values are computed from the
+// Temperature and threshold fitted to an evaluation, rounded to five decimals. The other values are computed from the
 // rounded ones.
 struct FittedCalibration {
   double temperature = 1;
@@ -34,14 +34,14 @@ struct FittedCalibration {
   ProbabilityScores uncalibrated = {}, calibrated = {};  // at temperature 1, and at `temperature`
 };
 
-// Fits the temperature (temperature.h) and then the threshold: an answer is sure if its top probability is at least the
-// threshold. Takes the lowest threshold, in steps of 0.001, at which at least `sure_accuracy` of the sure answers are
-// right, because it keeps the most answers sure. FAILED_PRECONDITION, with the remedy: fewer than 100 answered images,
-// or an answer without logits (EvalCommand::keep_logits). Pure.
+// Fits the temperature (temperature.h) and then the threshold. An answer is sure if its top probability is at least the
+// threshold. The threshold is the lowest, in steps of 0.001, at which at least `sure_accuracy` of the sure answers are
+// right; the lowest keeps the most answers sure. FAILED_PRECONDITION: fewer than 100 answered images, or an answer
+// without logits (EvalCommand::keep_logits); the message states the remedy. Pure.
 absl::StatusOr<FittedCalibration> Calibrate(const Evaluation& evaluation, double sure_accuracy);
 
-// Returns OK if the logits of every answer of this model can be requested, and `evaluation` has no answer without
-// logits. The message of FAILED_PRECONDITION states the remedy.
+// Returns OK if the logits of every answer of this model can be requested, and if all answers in `evaluation` have
+// logits. FAILED_PRECONDITION: they cannot, or some are missing; the message states the remedy.
 absl::Status CheckCalibratable(const Evaluation& evaluation, int top_k);
 
 nlohmann::ordered_json FittedCalibrationJson(const Evaluation& evaluation, const FittedCalibration& fitted);

@@ -31,7 +31,7 @@ GridCell CellOf(const v1::Grid& grid) {
   return cell;
 }
 
-// Sums over images, and the properties that all images share.
+// Sums over images, with the properties that all images share.
 class Sums {
  public:
   explicit Sums(AttentionDistances& distances) : distances_(distances) {}

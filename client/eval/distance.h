@@ -13,8 +13,8 @@
 
 namespace vitrine {
 
-// Mean attention distance of each head over images (Dosovitskiy et al. 2021, figure 7): the distance between query
-// and key, weighted by attention.
+// Mean attention distance of each head over images (Dosovitskiy et al. 2021, figure 7). An attention distance is the
+// distance between query and key, weighted by attention.
 struct AttentionDistances {
   std::string model = {};
   int64_t version = 0;
@@ -27,17 +27,18 @@ struct AttentionDistances {
   int64_t failed = 0;                  // number of requested images without an answer
   std::string fault = {};              // error of the first failed image
   bool magnitudes = false;             // true: attention is signed and weighted by magnitude
-  // Distance of uniform attention, and of uniform attention to the surrounding 3x3 cells; nullopt if the grids differ.
+  // Distance of uniform attention over the grid, and over the 3x3 cells around the query; nullopt if the images' grids
+  // differ.
   std::optional<double> uniform = {};
   std::optional<double> window = {};
 };
 
-// Measures up to `most` of `indices`, chosen by EvenlySpread. INVALID_ARGUMENT: the model has no distances.
+// Measures up to `most` of the images `indices`, chosen by EvenlySpread. INVALID_ARGUMENT: the model has no distances.
 // UNAVAILABLE: no image was answered. CANCELLED: `source.stop` became true.
 absl::StatusOr<AttentionDistances> MeasureDistances(const ImageSource& source, const std::vector<int64_t>& indices,
                                                     int64_t most);
 
-// Returns attention_distance.json of an --out folder.
+// Returns the content of attention_distance.json in an --out folder.
 std::string DistancesAsJson(const AttentionDistances& distances);
 // Returns the plot as markup for an HtmlPage.
 absl::StatusOr<std::string> DrawDistances(const AttentionDistances& distances);

@@ -8,7 +8,7 @@
 namespace vitrine {
 namespace {
 
-// Returns nullopt if the evaluation has no such value.
+// Reads a score; nullopt if the evaluation does not have it.
 using ReadScore = std::optional<double> (*)(const EvaluationMetrics& metrics);
 
 std::optional<double> MeanIn(const std::optional<MeanScore>& score) {
@@ -20,7 +20,7 @@ constexpr GateMeasure kEvalMeasures[] = {
     {"macro_recall", GateUnit::kShare}, {"macro_f1", GateUnit::kShare}, {"ece", GateUnit::kShare},
     {"nll", GateUnit::kNumber},         {"brier", GateUnit::kNumber}};
 
-// In the order of kEvalMeasures.
+// The functions that read the scores, in the order of kEvalMeasures.
 constexpr ReadScore kReadScores[] = {
     [](const EvaluationMetrics& m) { return std::optional(m.top1); },
     [](const EvaluationMetrics& m) { return std::optional(m.top5); },

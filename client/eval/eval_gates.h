@@ -15,11 +15,11 @@ namespace vitrine {
 // Measures for `vitrine eval --require`: scores of the answered images, as in summary.json.
 std::span<const GateMeasure> EvalGateMeasures();
 
-// FAILED_PRECONDITION: the measure of a gate will not exist for this model with `top_k` predictions, or the gate can
-// never fail.
+// FAILED_PRECONDITION: with `top_k` predictions, this model will not have the measure of a gate; or the gate can never
+// fail.
 absl::Status CheckEvalGates(std::span<const Gate> gates, const v1::ModelVersion& model, int top_k);
 
-// Returns a result for each gate, from the unrounded measures.
+// Returns a result for each gate. Compares the unrounded measures.
 std::vector<GateResult> JudgeEvaluation(std::span<const Gate> gates, const EvaluationMetrics& metrics);
 
 }  // namespace vitrine

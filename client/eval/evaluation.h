@@ -20,42 +20,44 @@ struct EvaluationSettings {
   std::string data_digest = {};  // SHA-256 over the sorted lines "name<TAB>label number"
   std::string data_order = {};   // SHA-256 over the same lines in data set order; empty in old journals
   int64_t data_images = 0;       // number of images in the whole split
-  int64_t limit = 0;             // 0: every image; else that many, evenly spread
+  int64_t limit = 0;             // number of images, evenly spread; 0: every image
   Shard shard = {};              // shard of the chosen images that this run evaluates
   std::string resolution = {};   // "224x224"; empty: the model's policy
   int top_k = 5;                 // predictions kept, or all classes if there are fewer
-  // Maps a data class to a class of the model, -1 if there is none.
+  // Maps a class of the data to a class of the model; -1: the model does not have it.
   std::vector<int32_t> label_map = {};
 };
 
 // One process that worked on the evaluation, from its first to its last image.
 struct EvaluationSession {
   double start = 0;  // seconds since 1970
-  double end = 0;    // time of its last image; `start` if there was none
+  double end = 0;    // time of its last image, or `start` if it had none
   std::string server = {};
   int64_t images = 0;
 };
 
-// Evaluation of a data set, or of a shard, by one version of a model: the input of all reports.
+// Evaluation of a data set, or of a shard, by one version of a model. All reports are made from it.
 struct Evaluation {
   v1::ModelVersion model = {};  // name, version, weights_sha256, config, provenance, labels: as sent by the server
   std::string data = {};        // "cifar10:/data", as given
   std::vector<std::string> data_labels = {};
   EvaluationSettings settings = {};
   std::vector<EvaluationSession> sessions = {};  // at least one, chronological
-  // by ascending index, each index once; missing images were not evaluated
+  // by ascending index, each index once; a missing index is an image without a result
   std::vector<Prediction> predictions = {};
   int64_t expected = 0;  // images to evaluate in this run: predictions + missing
 };
 
-// Returns the indices of the images that the settings select, ascending; CountChosen returns their number.
+// Returns the indices of the images that the settings select, ascending. CountChosen returns their number.
 std::vector<int64_t> ChosenImages(const EvaluationSettings& settings);
 int64_t CountChosen(const EvaluationSettings& settings);
 
-// Reads the journal of an --out folder, finished or not. NOT_FOUND: there is none; DATA_LOSS names the damaged line.
+// Reads the journal of an --out folder, whether the run has finished or not. NOT_FOUND: there is no journal. DATA_LOSS:
+// a line is damaged; the message names it.
 absl::StatusOr<Evaluation> ReadEvaluation(const std::string& folder);
 
-// Writes summary.json, predictions.csv and predictions.jsonl (docs/how-to/evaluating.md), each atomically.
+// Writes summary.json, predictions.csv and predictions.jsonl (docs/how-to/evaluating.md). Each file is replaced
+// atomically.
 absl::Status WriteEvaluation(const std::string& folder, const Evaluation& evaluation);
 
 }  // namespace vitrine

@@ -19,7 +19,7 @@ namespace {
 using FloatJson = nlohmann::basic_json<nlohmann::ordered_map, std::vector, std::string, bool, int64_t, uint64_t, float>;
 using Json = nlohmann::ordered_json;
 
-// Returns the results per image, without anything that depends on time or server.
+// Returns the results per image. They do not include values that depend on time or server.
 std::string PredictionsCsv(const Evaluation& evaluation) {
   DataTable table({{"index", ""},
                    {"name", ""},
@@ -71,7 +71,7 @@ std::string JsonLine(const Evaluation& evaluation, const Prediction& p) {
                        {"encode", p.seconds.encode},
                        {"server", p.seconds.server},
                        {"client", p.seconds.client}}}};
-  text.pop_back();  // merges three objects into one
+  text.pop_back();  // removes the closing brace; the text goes on with the other members
   return absl::StrCat(text, ",\"guesses\":", guesses.dump(-1, ' ', false, FloatJson::error_handler_t::replace), ",",
                       rest.dump(-1, ' ', false, Json::error_handler_t::replace).substr(1), "\n");
 }

@@ -8,10 +8,10 @@ namespace vitrine {
 Fate FateOf(const absl::Status& status) {
   switch (status.code()) {
     case absl::StatusCode::kUnavailable:
-    case absl::StatusCode::kNotFound:  // the model is not loaded: after a restart, or because it was replaced
+    case absl::StatusCode::kNotFound:  // the model is not loaded: after a restart, or because another version replaced it
       return Fate::kAway;
     case absl::StatusCode::kResourceExhausted:
-      // Without a retry delay the image is too large.
+      // The server gives a retry delay only if it is overloaded. Without one, the image is too large.
       return ServerRetryDelay(status).has_value() ? Fate::kLater : Fate::kRefused;
     case absl::StatusCode::kDeadlineExceeded:
     case absl::StatusCode::kAborted:

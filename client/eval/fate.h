@@ -8,9 +8,9 @@ namespace vitrine {
 
 // Consequence of an error for the image, after the retries of client/lib/retry.h.
 enum class Fate {
-  kRefused,   // the image is at fault: a retry would be rejected again
+  kRefused,   // the image itself is rejected; a retry would be rejected again
   kLater,     // the server is overloaded now
-  kDoubtful,  // an internal error, perhaps because of another image of its batch: retry a few times
+  kDoubtful,  // an internal error, perhaps caused by another image of the batch: retry a few times
   kAway,      // the server, or its model, is unavailable: no request can be sent
   kHopeless,  // every request of this run will fail
 };

@@ -14,8 +14,9 @@
 
 namespace vitrine {
 
-// The journal of an evaluation. A line is the CRC-32 of its JSON text (8 hexadecimal digits), a space, and the JSON
-// text, an object. The first line is the evaluation. Sessions and images follow in the order of their results.
+// The journal of an evaluation is a text file. A line is the CRC-32 of its JSON text (8 hexadecimal digits), a space,
+// and the JSON text, an object. The first line describes the evaluation. Lines for sessions and images follow in the
+// order of their results.
 
 // Name of the file in an --out folder.
 inline constexpr char kJournalFile[] = "journal";
@@ -26,11 +27,11 @@ struct JournalContents {
   size_t valid_bytes = 0;  // up to the end of the last complete line; an incomplete line may follow
 };
 
-// Parses a journal, which may end with an incomplete line. If an image has several lines, the last counts. DATA_LOSS:
-// not a journal, or a damaged line before complete ones; the message names the line.
+// Parses a journal, which may end with an incomplete line. If an image has several lines, the last one is used.
+// DATA_LOSS: the text is not a journal, or a damaged line precedes complete ones; the message names the line.
 absl::StatusOr<JournalContents> ParseJournal(std::string_view text);
 
-// Parses a journal in chunks. Needs memory only for the parsed contents.
+// Parses a journal in chunks. Keeps only the parsed contents in memory.
 class JournalReader {
  public:
   JournalReader();
@@ -45,7 +46,7 @@ class JournalReader {
   const std::unique_ptr<State> state_;
 };
 
-// Reads a whole file. Errors are those of ParseJournal, prefixed by the path. NOT_FOUND: there is no such file.
+// Reads a whole file. Errors are those of ParseJournal, prefixed by the path. NOT_FOUND: the file does not exist.
 absl::StatusOr<JournalContents> ReadJournal(const std::string& path);
 
 // Return the lines of a journal.
@@ -53,18 +54,18 @@ std::string HeaderLine(const Evaluation& evaluation);  // without sessions and p
 std::string SessionLine(const EvaluationSession& session, bool closed);
 std::string ImageLine(const Prediction& prediction);
 
-// Returns OK if a run that begins as `now` may continue the journal of `before`; else FAILED_PRECONDITION names the
-// first difference.
+// Returns OK if a run with the settings of `now` may continue the journal of `before`. FAILED_PRECONDITION: it may not;
+// the message names the first difference.
 absl::Status CheckSameEvaluation(const Evaluation& before, const Evaluation& now);
 
 // A journal open for writing, locked against other processes. Not thread-safe.
 class Journal {
  public:
   // Opens or creates `folder` and its journal, and truncates an incomplete end. `evaluation` (without sessions and
-  // predictions) must match the journal and gets the journal's sessions and predictions. `restart` deletes an existing
-  // journal and the files made from it. `name` is the journal's file name; a name other than kJournalFile hides the
-  // journal from readers until it is complete. FAILED_PRECONDITION, with the remedy: another run has locked the
-  // journal, or the journal is of another evaluation.
+  // predictions) must match the journal, and gets the journal's sessions and predictions. `restart` deletes an existing
+  // journal and the files made from it. `name` is the journal's file name. A journal with a name other than
+  // kJournalFile is hidden from readers until it is complete. FAILED_PRECONDITION: another run has locked the journal,
+  // or it is the journal of another evaluation; the message states the remedy.
   static absl::StatusOr<Journal> Open(const std::string& folder, bool restart, Evaluation& evaluation,
                                       const std::string& name = kJournalFile);
 
@@ -73,8 +74,8 @@ class Journal {
   ~Journal();
 
   absl::Status BeginSession(const EvaluationSession& session);
-  // Appends a line. It is in the file when this returns, so a crash of this process loses nothing. Sync flushes it to
-  // disk, as does the first Append 10 seconds after the last flush.
+  // Appends a line. When this returns, the line is in the file, so a crash of this process loses no results. Sync
+  // flushes the file to disk. The first Append more than 10 seconds after the last flush also flushes it.
   absl::Status Append(const Prediction& prediction);
   absl::Status AppendLine(std::string_view line);
   absl::Status Sync();

@@ -33,7 +33,7 @@ std::string Line(const Json& json) {
   return absl::StrCat(Checksum(text), " ", text, "\n");
 }
 
-// Returns the double with at most nine digits that converts back to the same float.
+// Returns the double with at most nine digits that is converted back to the same float.
 double Short(float value) {
   double result = value;
   (void)absl::SimpleAtod(absl::StrFormat("%.9g", value), &result);

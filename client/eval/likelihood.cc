@@ -10,7 +10,7 @@
 namespace vitrine {
 namespace {
 
-// allowed error of a sum of probabilities; rounding of 1,000 floats gives about 1e-5
+// allowed deviation of a sum of probabilities from 1; rounding of 1,000 floats gives about 1e-5
 constexpr double kMostAway = 1e-3;
 
 }  // namespace

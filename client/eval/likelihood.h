@@ -12,24 +12,24 @@
 
 namespace vitrine {
 
-// Maximum number of classes for which every probability is requested; the journal keeps only their Likelihood. An
-// answer with 1,000 classes has about 30 KB and costs the server 0.2 ms.
+// Maximum number of classes for which every probability is requested. The journal keeps only the Likelihood computed
+// from them. An answer with 1,000 classes has about 30 KB and costs the server 0.2 ms.
 inline constexpr int kMostClassesAsked = 1000;
 
 // Returns the input of proper scores from `guesses`, which must contain all classes of the model. nullopt: a class is
-// missing or repeated, or the probabilities do not add up to 1, so a score would be meaningless.
+// missing or repeated, or the probabilities do not add up to 1; a score would then be meaningless.
 std::optional<Likelihood> LikelihoodOf(std::span<const Guess> guesses, int32_t label, int32_t classes);
 
-// Returns the negative natural logarithm of the right class's probability. A probability below the smallest normal
-// float (1.2e-38) counts as 1.2e-38, which gives 87.3.
+// Returns the negative natural logarithm of the right class's probability. Probabilities below the smallest normal
+// float (1.2e-38) are raised to it, so the result is at most 87.3.
 double NegativeLogLikelihood(const Likelihood& likelihood);
 
 // Returns the sum over all classes of (probability - t)^2, where t is 1 for the right class and else 0; 0 to 2 (Brier
 // 1950, equation 2).
 double BrierScore(const Likelihood& likelihood);
 
-// A mean over images with its 95 % confidence interval by Student's t, clamped to `least` and `most`. The interval is
-// nullopt for fewer than two values.
+// A mean over images, with its 95 % confidence interval by Student's t. The interval is clamped to `least` and `most`,
+// and is nullopt for fewer than two values.
 struct MeanScore {
   double mean = 0;
   std::optional<Interval> interval = {};

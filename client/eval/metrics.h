@@ -24,7 +24,7 @@ struct EvaluationLedger {
   int64_t refused = 0;
   std::map<std::string, int64_t> refused_by_code = {};  // "INVALID_ARGUMENT" -> images
   int64_t missing = 0;                                  // not evaluated yet; the next run sends them
-  int64_t retries = 0;                                  // attempts after an image's first, over all images
+  int64_t retries = 0;                                  // number of attempts after the first of each image, over all images
   bool complete() const { return answered == images; }
 };
 
@@ -34,7 +34,7 @@ struct ClassMetrics {
   double precision = 0, recall = 0, f1 = 0;  // 0 where undefined
 };
 
-// Percentiles in seconds by nearest rank: p90 is the smallest value that 90 % or more of the values do not exceed.
+// Percentiles in seconds by nearest rank: p90 is the smallest value that is not exceeded by 90 % or more of the values.
 struct Percentiles {
   double mean = 0, p50 = 0, p90 = 0, p95 = 0, p99 = 0, p999 = 0, max = 0;
 };
@@ -45,7 +45,7 @@ struct EvaluationMetrics {
   EvaluationLedger ledger = {};
   double top1 = 0, top5 = 0;
   int64_t top1_correct = 0, top5_correct = 0;
-  // Scores of all class probabilities; nullopt if an answer lacks them, or there is no answer.
+  // Scores of all class probabilities; nullopt if there is no answer, or if an answer lacks them.
   std::optional<MeanScore> nll = {}, brier = {};
   // Means over the classes with images.
   double macro_precision = 0, macro_recall = 0, macro_f1 = 0;
@@ -59,12 +59,12 @@ struct EvaluationMetrics {
   std::map<std::string, int64_t> served_by = {};  // "fp32 cpu" -> images
 };
 
-// Returns true if top5 says something: top-5 of up to five classes is always right.
+// Returns true if top5 is meaningful: with up to five classes, top-5 is always right.
 inline bool HasTop5(const EvaluationMetrics& metrics) {
   return metrics.confusion.classes() > 5;
 }
 
-// Computes the metrics. Pure: equal predictions in equal order give equal bits.
+// Computes the metrics. Pure: equal predictions in equal order give bitwise equal results.
 EvaluationMetrics ComputeMetrics(const Evaluation& evaluation);
 
 // Returns "INVALID_ARGUMENT".

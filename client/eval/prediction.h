@@ -24,22 +24,22 @@ struct Guess {
   float probability = 0;
 };
 
-// Summary of the probabilities of all classes, because only the best guesses are kept.
+// Summary of the probabilities of all classes. Of the probabilities themselves, only the best guesses are kept.
 struct Likelihood {
   float right = 0;    // probability of the right class
   float squares = 0;  // sum of the squares of all probabilities
 };
 
-// In seconds: stages reported by the server, and the client's measurement.
+// Durations in seconds: stages reported by the server, and the client's own measurement.
 struct Stages {
   double queue = 0, decode = 0, compute = 0, encode = 0, server = 0;  // v1::Timings
-  double client = 0;                                                  // from the last attempt's send to its answer
+  double client = 0;                                                  // from the start of the last attempt to its answer
 };
 
 // Result of one image of an evaluation: a line of the journal and of predictions.csv.
 struct Prediction {
   int64_t index = 0;       // index in the whole data set, also in a shard
-  std::string name = {};   // Dataset::name as EscapedBytes writes it (common/data/file_names.h)
+  std::string name = {};   // Dataset::name, escaped by EscapedBytes (common/data/file_names.h)
   int32_t data_label = 0;  // class of the data set
   int32_t label = -1;      // true class in the model; -1: kUnlabelled
   Outcome outcome = Outcome::kAnswered;

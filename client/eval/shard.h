@@ -10,16 +10,16 @@
 
 namespace vitrine {
 
-// Shard `number` of `of`: every `of`-th of the chosen images, starting with image `number`, so that each shard has its
-// share of every class.
+// Shard `number` of `of` has every `of`-th of the chosen images, starting with image `number`, so that it has its share
+// of every class.
 struct Shard {
   int64_t number = 1;  // 1 to `of`
   int64_t of = 1;
   bool operator==(const Shard&) const = default;
 };
 
-// Parses "3/8". "/8" takes the number from $JOB_COMPLETION_INDEX (counted from 0), which Kubernetes sets in an Indexed
-// Job. INVALID_ARGUMENT states the cause.
+// Parses "3/8". For "/8", the number comes from $JOB_COMPLETION_INDEX (counted from 0), which Kubernetes sets in an
+// Indexed Job. INVALID_ARGUMENT: the text is no shard, or the variable is missing or invalid.
 absl::StatusOr<Shard> ParseShard(std::string_view text);
 std::string ToString(const Shard& shard);
 

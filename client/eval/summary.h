@@ -13,14 +13,14 @@
 namespace vitrine {
 
 // Returns the content of summary.json (docs/how-to/evaluating.md). Shares and errors have five decimals, because
-// further decimals depend on how the server composes batches.
+// further decimals depend on how the server forms batches.
 nlohmann::ordered_json SummaryJson(const Evaluation& evaluation, const EvaluationMetrics& metrics);
 
-// Returns the text at the end of a run: model, ledger, scores, worst classes, latency by stage. Names `folder` as the
-// location of the details.
+// Returns the text at the end of a run: model, ledger, scores, worst classes, latency by stage. The text names `folder`
+// as the place of the details.
 std::string SummaryText(const Evaluation& evaluation, const EvaluationMetrics& metrics, const std::string& folder);
 
-// Returns one sentence per reason for missing answers, with the count and the first few images.
+// Returns one sentence for each reason of missing answers, with the number of images and the names of the first few.
 std::vector<std::string> WhatIsMissing(const Evaluation& evaluation, const EvaluationMetrics& metrics);
 
 }  // namespace vitrine

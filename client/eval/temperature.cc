@@ -7,8 +7,8 @@
 namespace vitrine {
 namespace {
 
-// Returns the derivative of the summed negative log-likelihood by b = 1 / T: for each image, the mean logit under
-// softmax(b logits) minus the logit of the right class.
+// Returns the derivative of the summed negative log-likelihood with respect to b = 1 / T. For each image, it is the
+// mean logit under softmax(b logits) minus the logit of the right class.
 double Slope(std::span<const LabelledLogits> images, double b) {
   double slope = 0;
   for (const LabelledLogits& image : images) {
@@ -35,7 +35,8 @@ std::vector<double> Tempered(std::span<const float> logits, double temperature) 
 }
 
 double FitTemperature(std::span<const LabelledLogits> images) {
-  constexpr int kHalvings = 60;  // halvings of a range of 20: below the resolution of a double near 1
+  // Bisects a range of 20 to less than the resolution of a double near 1.
+  constexpr int kHalvings = 60;
   double low = 1 / kHottest, high = 1 / kColdest;
   if (Slope(images, low) >= 0) return kHottest;
   if (Slope(images, high) <= 0) return kColdest;

@@ -19,9 +19,9 @@ inline constexpr double kColdest = 0.05;
 inline constexpr double kHottest = 20;
 
 // Returns the temperature T in [kColdest, kHottest] with the smallest mean of -log softmax(logits / T)[label] (Guo et
-// al. 2017, section 4.2). That mean is convex in 1 / T, so its slope is bisected; equal images in equal order give
-// equal bits. Returns a bound of the range if the slope does not change sign, for example if every answer is right.
-// Requires at least one image.
+// al. 2017, section 4.2). This mean is convex in 1 / T, so the zero of its slope is found by bisection. Equal images in
+// equal order give bitwise equal results. If the slope does not change sign, for example because every answer is right,
+// returns a bound of the range. Requires at least one image.
 double FitTemperature(std::span<const LabelledLogits> images);
 
 // Returns softmax of logits / temperature, computed in double.

@@ -48,7 +48,7 @@ struct Sender {
   }
 };
 
-// Makes a call. Repeats it if the server rejected its token and the token file now has another token.
+// Makes a call. Repeats it once if the server rejected its token and the token file now has another token.
 template <typename Method>
 absl::Status Call(const ClientOptions& options, Servers& servers, const Method& method) {
   const absl::Time end = absl::Now() + options.deadline;
@@ -63,7 +63,7 @@ absl::Status Call(const ClientOptions& options, Servers& servers, const Method& 
   }
 }
 
-// Explains UNIMPLEMENTED: only the admin listener has the Admin service.
+// Completes an UNIMPLEMENTED error: only the admin listener has the Admin service.
 absl::Status WhereTheServiceIs(const absl::Status& status, const ClientOptions& options) {
   if (!absl::IsUnimplemented(status)) return status;
   return absl::UnimplementedError(absl::StrCat("there is no Admin service at ", options.address,

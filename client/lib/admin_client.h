@@ -11,12 +11,12 @@
 
 namespace vitrine {
 
-// One change of the serving settings.
+// A change of the serving settings.
 using AdminChange =
     std::variant<v1::LoadModelRequest, v1::UnloadModelRequest, v1::RollbackModelRequest, v1::SetVersionPolicyRequest,
                  v1::SetTrafficRequest, v1::SetLabelRequest, v1::ClearLabelRequest, v1::ResetServingRequest>;
 
-// A connection to the Admin service of a server; `options.address` is the address of its separate listener. Code and
+// A connection to the Admin service of a server. `options.address` is the address of its separate listener. Code and
 // message of errors are those of the contract (proto/vitrine/v1/admin.proto). A call is retried only if its token was
 // rejected and the token file now has another token. After a lost call, GetServing shows whether the change was made.
 // Thread-safe; every call blocks, at most for options.deadline.

@@ -27,7 +27,7 @@ namespace {
 
 constexpr absl::Duration kKeepaliveTimeout = absl::Seconds(20);
 
-// Round robin over the servers whose health service reports SERVING: a replica that is loading its models or shutting
+// Round robin over the servers whose health service reports SERVING. A replica that is loading its models or shutting
 // down gets no request. A server without the health service counts as serving.
 constexpr char kBalanced[] =
     R"({"loadBalancingConfig":[{"round_robin":{}}],"healthCheckConfig":{"serviceName":"vitrine.v1.Classifier"}})";
@@ -37,7 +37,7 @@ absl::StatusOr<std::optional<Proxy>> ProxyFor(const ServerAddress& address) {
   return ProxyOf(address.host);
 }
 
-// Describes a proxy on the path to the server, as part of a message; empty: none.
+// Returns the part of a message that names a proxy on the path to the server; empty if there is no proxy.
 std::string WayTo(const ClientOptions& options) {
   const absl::StatusOr<ServerAddress> address = ParseAddress(options.address);
   if (!address.ok()) return "";
@@ -52,21 +52,22 @@ absl::Status AddAddress(const ClientOptions& options, const ServerAddress& addre
   if (proxy.has_value()) {
     arguments.SetString(GRPC_ARG_HTTP_PROXY, proxy->url);  // gRPC would ignore a variable without http://
   } else {
-    // Without this, gRPC would send local traffic to $http_proxy, and pass a list of servers to the proxy as one name.
-    // gRPC does not support networks in $no_proxy.
+    // Disables gRPC's own use of a proxy. Otherwise gRPC would send local traffic to $http_proxy, and would pass a list
+    // of servers to the proxy as one name. gRPC does not support networks in $no_proxy.
     arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   }
   if (address.balanced) arguments.SetServiceConfigJSON(kBalanced);
   if (options.tls.has_value() && !options.tls->server_name.empty()) {
     arguments.SetSslTargetNameOverride(options.tls->server_name);
   } else if (!address.hosts.empty()) {
-    // By default, gRPC would send the whole list as the authority.
+    // By default, gRPC would send the whole list of servers as the authority.
     arguments.SetString(GRPC_ARG_DEFAULT_AUTHORITY, address.hosts.front());
   }
   return absl::OkStatus();
 }
 
-// Translates gRPC's message about a failed connection to the end of a sentence; empty if the connection was refused.
+// Translates gRPC's message about a failed connection. Returns the end of a sentence; empty if the connection was
+// refused.
 std::string Meaning(const std::string& detail, const ClientOptions& options) {
   const std::string lower = absl::AsciiStrToLower(detail);
   const auto says = [&](const char* words) { return absl::StrContains(lower, words); };
@@ -94,14 +95,14 @@ std::string Meaning(const std::string& detail, const ClientOptions& options) {
   return "";
 }
 
-// True if gRPC's message says that the port answers in another protocol.
+// Returns true if gRPC's message says that the port uses another protocol.
 bool IsNoGrpc(const std::string& detail) {
   const std::string lower = absl::AsciiStrToLower(detail);
   return absl::StrContains(lower, "http1.x server") || absl::StrContains(lower, "failed parsing http/2") ||
          absl::StrContains(lower, "expected settings frame as the first frame");
 }
 
-// Makes one call without wait_for_ready: only a call returns the cause of a failed connection.
+// Makes one call without wait_for_ready, because only a call returns the cause of a failed connection.
 absl::Status WhyNot(const std::shared_ptr<grpc::Channel>& channel, const ClientOptions& options) {
   grpc::ClientContext context;
   context.set_deadline(absl::ToChronoTime(absl::Now() + absl::Seconds(1)));
@@ -141,7 +142,7 @@ grpc::ChannelArguments ClientArguments(const ClientOptions& options) {
   arguments.SetMaxSendMessageSize(static_cast<int>(options.max_request_bytes));
   arguments.SetMaxReceiveMessageSize(static_cast<int>(options.max_response_bytes));
   arguments.SetUserAgentPrefix("vitrine-client");
-  // Finds a restarted server within seconds; gRPC's own backoff grows to two minutes.
+  // Detects a restarted server within seconds. gRPC's own backoff would grow to two minutes.
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 250);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 5000);
   if (options.keepalive > absl::ZeroDuration()) {

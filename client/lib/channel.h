@@ -14,19 +14,19 @@
 
 namespace vitrine {
 
-// Creates a channel from the options (address, TLS, token, keepalive, sizes), not connected yet. Every channel of the
-// client is created here. INVALID_ARGUMENT, NOT_FOUND, PERMISSION_DENIED: an option or a file that it names is invalid.
-// UNAVAILABLE: one of several hosts has no address.
+// Creates a channel from the options (address, TLS, token, keepalive, sizes) without connecting it. Every channel of
+// the client is created here. INVALID_ARGUMENT, NOT_FOUND, PERMISSION_DENIED: an option is invalid, or a file that it
+// names is. UNAVAILABLE: one of several hosts has no address.
 absl::StatusOr<std::shared_ptr<grpc::Channel>> MakeChannel(const ClientOptions& options);
 
-// The steps of MakeChannel, for callers that make several channels. Returns the token of the options, or null if they
-// have none. INVALID_ARGUMENT: the token would cross a network without TLS.
+// The steps of MakeChannel, for callers that make several channels. TokenOf returns the token of the options; null if
+// they have none. INVALID_ARGUMENT: the token would cross a network without TLS.
 absl::StatusOr<std::shared_ptr<BearerToken>> TokenOf(const ClientOptions& options);
-// Returns the options' address as a gRPC target. Resolves the names of several hosts.
+// Returns the options' address as a gRPC target. If the address has several hosts, resolves their names.
 absl::StatusOr<std::string> TargetOf(const ClientOptions& options);
-// Returns MakeChannel's arguments for sizes, keepalive, reconnecting and the user agent.
+// Returns the arguments that MakeChannel uses for sizes, keepalive, reconnecting and the user agent.
 grpc::ChannelArguments ClientArguments(const ClientOptions& options);
-// Creates a channel to `target` with these arguments; `options` only gives address and TLS.
+// Creates a channel to `target` with these arguments. Of `options`, only address and TLS are used.
 absl::StatusOr<std::shared_ptr<grpc::Channel>> ChannelTo(const std::string& target, const ClientOptions& options,
                                                          grpc::ChannelArguments arguments,
                                                          std::shared_ptr<BearerToken> token);

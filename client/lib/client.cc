@@ -27,7 +27,7 @@ struct Client::Connection {
 
 namespace {
 
-// True for DEADLINE_EXCEEDED from the local gRPC library, not from the server.
+// Returns true if the status is a DEADLINE_EXCEEDED of the local gRPC library and not of the server.
 bool IsLocalDeadline(const absl::Status& status) {
   return absl::IsDeadlineExceeded(status) && status.message() == "Deadline Exceeded";
 }
@@ -85,7 +85,7 @@ absl::Status ClientOptions::Validate() const {
         absl::StrCat("a token was given, and another in ", token_file, "; give only one"));
   }
   if (!traceparent.empty()) RETURN_IF_ERROR(CheckTraceparent(traceparent).status());
-  constexpr absl::Duration kShortestKeepalive = absl::Seconds(10);  // gRPC raises smaller values to this
+  constexpr absl::Duration kShortestKeepalive = absl::Seconds(10);  // gRPC raises smaller values to this one
   if (keepalive != absl::ZeroDuration() && keepalive < kShortestKeepalive) {
     return absl::InvalidArgumentError(absl::StrCat("keepalive is ", absl::FormatDuration(keepalive),
                                                    ", must be 0 (never) or at least ",

@@ -21,9 +21,9 @@ namespace vitrine {
 
 // TLS options of a client. Files are PEM; Connect reads them.
 struct TlsOptions {
-  // CA certificates for the server; empty: those of the system.
+  // CA certificates that sign the server's certificate; empty: those of the system.
   std::string ca_file = {};
-  // The client's certificate with its intermediates, and its key. Set both or neither.
+  // The client's certificate with its intermediates, and its key. Set both or none.
   std::string certificate_file = {};
   std::string key_file = {};
   // Expected name in the server's certificate; empty: the host of the address.
@@ -32,38 +32,38 @@ struct TlsOptions {
 
 struct ClientOptions {
   // Address of the server or servers, one of
-  //   host:port                    for example gpu-box:8500 or [::1]:8500
-  //   dns:///name:port             requests are distributed over all addresses of the name; changes are followed
-  //   host:port,host:port          requests are distributed over these servers; names are resolved again
-  //                                after connections were lost
-  //   ipv4:..., ipv6:..., unix:PATH   as in gRPC
-  // Each request is assigned to a server; a ClassifyMany is one stream and stays with one server.
+  // host:port                    for example gpu-box:8500 or [::1]:8500
+  // dns:///name:port             requests are distributed over all addresses of the name; changes are followed
+  // host:port,host:port          requests are distributed over these servers; names are resolved again
+  // after a connection was lost
+  // ipv4:..., ipv6:..., unix:PATH   as in gRPC
+  // Each request is assigned to one server. A ClassifyMany is one stream, so all its requests go to one server.
   std::string address = "127.0.0.1:8500";
   // Maximum time that Connect waits for the server. A refused connection ends the wait at once.
   absl::Duration connect_timeout = absl::Seconds(5);
   // Timeout of one request, including all its attempts and the waits between them. The remaining time is sent to the
-  // server. In ClassifyMany, a request's own time_limit applies if it is shorter.
+  // server. In ClassifyMany, the request's own time_limit applies if it is shorter.
   absl::Duration deadline = absl::Seconds(30);
   // Maximum number of requests of one ClassifyMany in flight, 1 to 64. More requests allow larger batches; each request
   // holds its image in memory on client and server.
   int max_in_flight = 32;
   // Maximum size of a request and of an answer, in bytes. The client rejects a larger request, because a server ends
-  // the whole stream for a message above its own limit (by default the same).
+  // the whole stream if a message is above the server's own limit (by default the same).
   int64_t max_request_bytes = kMaxRequestBytes;
   int64_t max_response_bytes = 80 << 20;
   RetryOptions retry = {};
   // nullopt: no encryption, and no authentication of the server.
   std::optional<TlsOptions> tls = std::nullopt;
-  // Token, or the file that contains it; set at most one. Every call sends the token as "authorization: Bearer
-  // <token>"; over a network without TLS, a token is an error. The file is read again every minute and after a server
+  // The token, or the file that contains it; set at most one. Every call sends the token as "authorization: Bearer
+  // <token>". Over a network, a token without TLS is an error. The file is read again every minute, and after a server
   // rejects the token, so that the token can be replaced.
   std::string token = {};
   std::string token_file = {};
-  // Interval of pings on a silent connection with calls in flight, to detect a lost connection; zero: no pings. Servers
-  // disconnect clients that ping too often; vitrine-server allows 10 seconds or more.
+  // Interval of pings on a silent connection with calls in flight. The pings detect a lost connection. Zero: no pings.
+  // Servers disconnect clients that ping too often; vitrine-server allows intervals of 10 seconds or more.
   absl::Duration keepalive = absl::ZeroDuration();
-  // Trace context of the calls: W3C Trace Context, "00-TRACEID-SPANID-FLAGS", sent as `traceparent` with every call of
-  // a Client, so that the server logs the ids. Empty: none.
+  // Trace context of the calls in the format of W3C Trace Context, "00-TRACEID-SPANID-FLAGS". It is sent as
+  // `traceparent` with every call of a Client, so that the server logs the ids. Empty: none.
   std::string traceparent = {};
 
   absl::Status Validate() const;
@@ -71,7 +71,7 @@ struct ClientOptions {
 
 // Returns the next request of a ClassifyMany, an error to deliver instead of sending a request, or nullopt at the end.
 using RequestSource = std::function<std::optional<absl::StatusOr<v1::ClassifyRequest>>()>;
-// Receives the result of request `index`, counted from 0 in the order of the source.
+// Receives the result of request `index`. Indices are counted from 0 in the order of the source.
 using ResultSink = std::function<void(size_t index, absl::StatusOr<v1::ClassifyResponse> result)>;
 
 // Result of request `index`, with its attempts and latency.
@@ -79,15 +79,15 @@ struct TracedResult {
   size_t index = 0;
   absl::StatusOr<v1::ClassifyResponse> result = absl::UnknownError("not answered");
   int attempts = 0;        // number of times the request was sent
-  absl::Duration latency;  // time from the last send to the arrival of the answer; zero if never sent
+  absl::Duration latency;  // time from the last send to the arrival of the answer; zero if the request was never sent
 };
 using TracedSink = std::function<void(TracedResult result)>;
 
 class InFlightLimit;
 
-// A connection to the server or servers of ClientOptions::address.
-// Code and message of errors are those of the contract (proto/vitrine/v1/classifier.proto). Requests that a server
-// rejects temporarily are retried according to `retry`, within the deadline. Thread-safe; every call blocks.
+// A connection to the server or servers of ClientOptions::address. Code and message of errors are those of the contract
+// (proto/vitrine/v1/classifier.proto). If a server rejects a request temporarily, the request is retried according to
+// `retry`, within the deadline. Thread-safe; every call blocks.
 class Client {
  public:
   // INVALID_ARGUMENT: bad options. UNAVAILABLE: no server answers at the address.
@@ -98,39 +98,40 @@ class Client {
   absl::StatusOr<v1::ClassifyResponse> Classify(const v1::ClassifyRequest& request,
                                                 const std::string& traceparent = {});
 
-  // Classifies all requests of `next` over one stream and passes each result to `deliver` in the order of the source;
-  // the server may answer in another order. `next` and `deliver` run on the calling thread, `next` only while no result
-  // can be delivered. A request is sent at once, so a slow source delays only the requests that it has not returned
-  // yet.
+  // Classifies all requests of `next` over one stream, and passes each result to `deliver` in the order of the source.
+  // The server may answer in another order. `next` and `deliver` run on the calling thread. `next` runs only while no
+  // result can be delivered. A request is sent at once, so a slow source delays only the requests that it has not
+  // returned yet.
   //
-  // The server has at most options.max_in_flight requests, and the client holds a small multiple of that, so the source
-  // may be endless. A request's deadline starts when it is first sent. A broken stream is reopened after one backoff
-  // (`retry`) for all requests. If the server had answered anything on the stream, this counts as an attempt of each
-  // unanswered request. If the server ends a stream because of one bad request (such as a too large message), only that
-  // request fails. Request ids are replaced on the wire and restored in the answers.
+  // At most options.max_in_flight requests are at the server. The client holds a small multiple of that number, so the
+  // source may be endless. A request's deadline starts when the request is first sent. A broken stream is reopened
+  // after one backoff (`retry`) for all requests. If the server had answered at least one request on the stream, the
+  // loss counts as an attempt of each unanswered request. If the server ends a stream because of one bad request (such
+  // as a message that is too large), only that request fails. Request ids are replaced on the wire and restored in the
+  // answers.
   //
-  // OK: every request was delivered, with a response or an error. UNAVAILABLE: the server is lost (as many broken
-  // streams in a row as `retry` has attempts, only broken streams for a whole deadline, or no answer for three
-  // deadlines in a row). Requests already taken from the source are delivered with that error; no more are taken.
-  // INTERNAL: the server answered a request that was never sent.
+  // OK: every request was delivered, with a response or an error. UNAVAILABLE: the server is lost. A server counts as
+  // lost after as many broken streams in a row as `retry` has attempts, after a whole deadline with only broken
+  // streams, or after three deadlines in a row without an answer. Requests that were already taken from the source are
+  // then delivered with that error, and no more are taken. INTERNAL: the server answered a request that was never sent.
   absl::Status ClassifyMany(const RequestSource& next, const ResultSink& deliver);
-  // Like ClassifyMany, with details of each result. `limit` (client/lib/in_flight_limit.h) adapts during the run and
-  // bounds the requests in flight.
+  // Calls ClassifyMany with details of each result. `limit` (client/lib/in_flight_limit.h) bounds the requests in
+  // flight and adapts during the run.
   //
   // `stop`, if set, is called on the calling thread at least every 100 ms (unless `next` or `deliver` take longer).
-  // Once it returns true, no request is taken or sent. Requests at the server are awaited and delivered; requests
-  // waiting for an attempt are delivered as CANCELLED (with 0 attempts if never sent). The call then returns OK.
+  // Once it returns true, no request is taken or sent. Requests at the server are awaited and delivered. Requests that
+  // wait for an attempt are delivered as CANCELLED (with 0 attempts if they were never sent). The call then returns OK.
   absl::Status ClassifyTraced(const RequestSource& next, const TracedSink& deliver, InFlightLimit* limit = nullptr,
                               const std::function<bool()>& stop = {});
 
   // Returns every model and version that the server knows.
   absl::StatusOr<v1::ListModelsResponse> ListModels();
   // Calls `changed` with the current state of every version of `model` (empty: of all models), then with each change.
-  // Returns OK once `changed` returns false, or the status of the call if it ends. Has no deadline.
+  // Returns OK once `changed` returns false, or the status of the call when the call ends. Has no deadline.
   absl::Status WatchModels(const std::string& model, const std::function<bool(const v1::ModelEvent& event)>& changed);
-  // Returns one version with its labels. `version` nullopt: the newest that is ready.
+  // Returns one version with its labels. If `version` is nullopt, returns the newest version that is ready.
   absl::StatusOr<v1::ModelVersion> GetModel(const std::string& model, std::optional<int64_t> version = std::nullopt);
-  // Like GetModel, with all fields of the request, such as cost_of.
+  // Returns one version. The request may set all fields, such as cost_of.
   absl::StatusOr<v1::ModelVersion> GetModel(const v1::GetModelRequest& request);
 
  private:

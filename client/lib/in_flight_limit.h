@@ -8,12 +8,12 @@
 
 namespace vitrine {
 
-// Adaptive limit of requests in flight. It seeks the smallest limit with the server's full throughput.
+// Adaptive limit of requests in flight. It seeks the smallest limit that gives the server's full throughput.
 //
-// Answers are counted in windows. The limit rises by a quarter (at least by one) as long as that increases the rate. A
-// rise that gains less than 3 % is reverted, and tried again some windows later, because servers change. A rejection
-// for overload or a late answer halves the limit; it is not halved again for requests sent before that. Deterministic;
-// not thread-safe.
+// Answers are counted in windows. The limit rises by a quarter (at least by one) as long as a rise increases the rate.
+// A rise that gains less than 3 % is reverted, and tried again some windows later, because the server's load may have
+// changed. A rejection for overload or a late answer halves the limit. Requests that were sent before do not halve it
+// again. Deterministic; not thread-safe.
 class InFlightLimit {
  public:
   // The limit stays at or below `most`, which is at least 1.
@@ -22,7 +22,7 @@ class InFlightLimit {
   int limit() const { return limit_; }
   // Records an answer at `now`. `in_flight`: number of requests at the server before this answer.
   void OnAnswer(int in_flight, absl::Time now);
-  // Records at `now` that a request sent at `sent` was rejected for overload or not answered in time.
+  // Records at `now` that a request sent at `sent` was rejected for overload, or was not answered in time.
   void OnOverload(absl::Time sent, absl::Time now);
 
  private:
@@ -36,7 +36,7 @@ class InFlightLimit {
   int rest_ = 0;            // windows until the next rise
   absl::Time halved_ = absl::InfinitePast();
 
-  absl::Time window_ = absl::InfinitePast();  // start of the window; InfinitePast: set by the next answer
+  absl::Time window_ = absl::InfinitePast();  // start of the window; InfinitePast: the next answer sets it
   int64_t answers_ = 0;                       // answers in the window
   bool full_ = false;                         // true if the limit was reached in the window
 };

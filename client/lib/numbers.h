@@ -10,12 +10,12 @@
 
 namespace vitrine {
 
-// Returns the values of an attention map, row-major. INVALID_ARGUMENT if `map` holds an image, or bytes that do not
-// match its shape.
+// Returns the values of an attention map, row-major. INVALID_ARGUMENT: `map` holds an image, or its bytes do not match
+// its shape.
 absl::StatusOr<std::vector<float>> AttentionValues(const v1::AttentionMap& map);
 
-// Returns the values of a feature: rows x columns x width, channels innermost. INVALID_ARGUMENT if the bytes do not
-// match.
+// Returns the values of a feature: rows x columns x width, channels innermost. INVALID_ARGUMENT: the bytes do not match
+// the shape.
 absl::StatusOr<std::vector<float>> FeatureValues(const v1::Feature& feature);
 
 }  // namespace vitrine

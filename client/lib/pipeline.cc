@@ -23,7 +23,8 @@ Pipeline::Pipeline(Servers& servers, const ClientOptions& options, const Request
       stop_(stop),
       window_(options, limit, [this] { return absl::Uniform(random_, 0.0, 1.0); }) {}
 
-// Takes one request at a time, and only while no result can be delivered, because the source may be slow.
+// Takes one request at a time from the source, and only while no result can be delivered, because the source may be
+// slow.
 absl::Status Pipeline::Run() {
   while (true) {
     StopIfAsked();
@@ -58,7 +59,7 @@ void Pipeline::TakeFromSource() {
 void Pipeline::StopIfAsked() {
   if (!stop_ || (!stopped_ && !stop_())) return;
   stopped_ = true;
-  window_.Stop();  // also cancels requests that came back for a retry
+  window_.Stop();  // also cancels the requests that wait for a retry
 }
 
 void Pipeline::SendWhatIsDue(absl::Time now) {

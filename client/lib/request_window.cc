@@ -11,16 +11,17 @@
 namespace vitrine {
 namespace {
 
-// Limits of the window, where finished answers wait behind a slow one. At a limit no more requests are taken.
+// Limits of the window, in which finished answers wait behind a slow one. At a limit, no more requests are taken.
 constexpr size_t kWindowPerSlot = 4;
 constexpr size_t kMaxWindowBytes = size_t{256} << 20;
-// Number of consecutive streams without an answer in time until the server counts as lost. Slow images may cause one
-// such stream; by the third, the InFlightLimit of an evaluation has fallen to one request.
+// A server counts as lost after this many consecutive streams without an answer in time. Slow images may cause one such
+// stream. By the third, the InFlightLimit of an evaluation has fallen to one request.
 constexpr int kMostSilentStreams = 3;
-// Smallest time_limit, for a request sent at its deadline, because the server rejects 0.
+// Smallest time_limit, used for a request that is sent at its deadline, because the server rejects 0.
 constexpr absl::Duration kShortestLimit = absl::Milliseconds(1);
 
-// True if fewer requests in flight would have helped: the request was rejected for overload or was too late.
+// Returns true if fewer requests in flight would have helped: the request was rejected for overload, or its answer was
+// too late.
 bool IsOverload(const v1::ClassifyStreamResponse& answer) {
   if (!answer.has_error()) return false;
   const v1::StreamError& error = answer.error();
@@ -85,7 +86,7 @@ std::shared_ptr<const v1::ClassifyRequest> RequestWindow::Send(Entry& entry, abs
   ++entry.attempts;
   entry.sent = now;
   entry.state = State::kSent;
-  // Ids must be unique within a stream, also between the attempts of one request.
+  // Ids must be unique within a stream, also among the attempts of one request.
   const std::string id = absl::StrCat(entry.index, "-", entry.attempts);
   entry.request->set_request_id(id);
   // A stream has no deadline per request, so the remaining time is sent as time_limit.
@@ -108,7 +109,7 @@ std::optional<TracedResult> RequestWindow::PopFinished() {
 void RequestWindow::Answered(v1::ClassifyStreamResponse answer, absl::Time arrived) {
   const auto sent = sent_.find(answer.request_id());
   if (sent == sent_.end()) {
-    // The answer cannot be matched to a request, so the other answers cannot be trusted either.
+    // The answer belongs to no request, so the other answers cannot be trusted either.
     FinishEverything(absl::InternalError(
         absl::StrCat("the server answered request \"", answer.request_id(), "\", which was not sent to it")));
     return;
@@ -144,7 +145,7 @@ void RequestWindow::Ended(absl::Status status, absl::Time now) {
   const auto unanswered = std::exchange(sent_, {});
   const bool heard = std::exchange(heard_, false);
   if (unanswered.empty()) return;
-  // A stream that ended with OK or was cancelled remotely was ended by its server.
+  // OK and a remote cancellation mean that the server ended the stream.
   if (status.ok() || absl::IsCancelled(status)) status = absl::UnavailableError("the server ended the stream");
   const bool server_gone = absl::IsUnavailable(status);
   if (server_gone && !LostStream(status, now)) return FinishEverything(status);
@@ -158,12 +159,12 @@ void RequestWindow::Ended(absl::Status status, absl::Time now) {
     } else if (unanswered.size() == 1) {
       Finish(*entry, status);
     } else {
-      entry->alone = true;  // one of these ended the stream: send each alone
+      entry->alone = true;  // one of these requests ended the stream, so each is sent alone
     }
   }
 }
 
-// Sets one wait for all requests: with separate waits, each request would open a stream. Returns false if no further
+// Sets one wait for all requests. With separate waits, each request would open a stream. Returns false if no further
 // stream may be opened.
 bool RequestWindow::LostStream(const absl::Status& status, absl::Time now) {
   if (lost_streams_++ == 0) lost_since_ = now;
@@ -173,8 +174,8 @@ bool RequestWindow::LostStream(const absl::Status& status, absl::Time now) {
   return delay.has_value();
 }
 
-// An expired request keeps its slot in the server until it is answered. If expired requests have all slots, only a new
-// stream makes progress; cancelling the old one lets the server drop the work.
+// An expired request keeps its place at the server until the server answers it. If all places are taken by expired
+// requests, only a new stream makes progress. Cancelling the old stream lets the server drop their work.
 bool RequestWindow::Expire(absl::Time now) {
   for (Entry& entry : entries_) {
     if (entry.state == State::kFinished || entry.deadline > now) continue;
@@ -192,7 +193,7 @@ bool RequestWindow::Expire(absl::Time now) {
   return true;
 }
 
-// Counts a silent stream. Gives up after kMostSilentStreams, unless nothing is left to send.
+// Counts a silent stream. Gives up after kMostSilentStreams, unless there is nothing left to send.
 void RequestWindow::Silent() {
   const bool over = source_ended_ && std::all_of(entries_.begin(), entries_.end(),
                                                  [](const Entry& entry) { return entry.state == State::kFinished; });
@@ -202,7 +203,7 @@ void RequestWindow::Silent() {
                                                        absl::FormatDuration(options_.deadline))));
 }
 
-// Requests due at `now` need no timer: they have been sent, or wait for a slot that an answer frees.
+// Requests that are due at `now` need no timer: they were sent, or wait until an answer frees a place.
 absl::Time RequestWindow::NextTimer(absl::Time now) const {
   absl::Time next = absl::InfiniteFuture();
   if (reopen_ > now) next = reopen_;

@@ -21,42 +21,43 @@ namespace vitrine {
 // RESOURCE_EXHAUSTED if the request is larger than options.max_request_bytes.
 absl::Status CheckRequestSize(const v1::ClassifyRequest& request, const ClientOptions& options);
 
-// Decides what a run of Client::ClassifyTraced sends, retries and gives up. No I/O and no clock; one thread. The Python
-// client has the same rules (vitrine/_pipeline.py); tests/client/lib/stream_events.json tests both.
+// Decides which requests a run of Client::ClassifyTraced sends, retries and gives up. Has no I/O and no clock; used by
+// one thread. The Python client follows the same rules (vitrine/_pipeline.py), and tests/client/lib/stream_events.json
+// tests both.
 //
-// The window holds the requests taken and not yet delivered, in order. A request is waiting (for its first or a further
-// attempt), sent, or finished.
+// The window holds, in order, the requests that were taken and not yet delivered. A request is waiting (for its first
+// or a further attempt), sent, or finished.
 class RequestWindow {
  public:
   // `options` and `limit` must outlive this object; `limit` may be null. `uniform` returns random numbers in [0, 1).
   RequestWindow(const ClientOptions& options, InFlightLimit* limit, std::function<double()> uniform);
 
-  // True if another request should be taken from the source.
+  // Returns true if another request should be taken from the source.
   bool wants() const;
   void Take(absl::StatusOr<v1::ClassifyRequest> request);
   void EndSource() { source_ended_ = true; }
-  // Ends the source; requests waiting for an attempt become CANCELLED.
+  // Ends the source. Requests that wait for an attempt become CANCELLED.
   void Stop();
 
-  // Returns the requests to send at `now`, on a new stream if none is open. A request does not change until its answer
-  // or the end of the stream.
+  // Returns the requests to send at `now`. If no stream is open, the caller opens one. A request does not change until
+  // its answer or the end of the stream.
   std::vector<std::shared_ptr<const v1::ClassifyRequest>> Due(absl::Time now);
   void Answered(v1::ClassifyStreamResponse answer, absl::Time arrived);
-  // Records the end of the stream. OK: it ended without an error.
+  // Records the end of the stream. OK: the stream ended without an error.
   void Ended(absl::Status status, absl::Time now);
-  // Finishes requests whose deadline has passed. Returns true if the server works only on such requests. The caller
-  // must then cancel the stream and not call Ended for it.
+  // Finishes requests whose deadline has passed. Returns true if the server works only on such requests. Then the
+  // caller must cancel the stream, and must not call Ended for it.
   bool Expire(absl::Time now);
   // Removes and returns the first request if it is finished.
   std::optional<TracedResult> PopFinished();
 
-  // Returns when the next action is due if no event comes. Requires a call of Due at `now`.
+  // Returns the time of the next action if no event comes before. Requires that Due was called at `now`.
   absl::Time NextTimer(absl::Time now) const;
-  // True if every taken request was delivered.
+  // Returns true if every taken request was delivered.
   bool empty() const { return entries_.empty(); }
-  // True if no request is with the server.
+  // Returns true if no request is at the server.
   bool idle() const { return sent_.empty(); }
-  // Reason for giving up the run. OK: the run goes on.
+  // Reason why the run was given up. OK: the run continues.
   const absl::Status& outcome() const { return outcome_; }
 
  private:
@@ -69,9 +70,9 @@ class RequestWindow {
     State state = State::kWaiting;
     int attempts = 0;
     int heard = 0;         // attempts on streams with at least one answer; only these count for max_attempts
-    bool alone = false;    // true: send it alone, because it may have ended the last stream
-    absl::Duration limit;  // deadline of the options, or the request's time_limit if shorter
-    absl::Time deadline = absl::InfiniteFuture();  // set when it is first sent
+    bool alone = false;    // true: send the request alone, because it may have ended the last stream
+    absl::Duration limit;  // deadline of the options, or the request's time_limit if it is shorter
+    absl::Time deadline = absl::InfiniteFuture();  // set when the request is first sent
     absl::Time not_before = absl::InfinitePast();
     absl::Time sent = absl::InfinitePast();  // time of the last attempt
     absl::Duration latency;                  // latency of the last attempt
@@ -82,7 +83,7 @@ class RequestWindow {
   bool LostStream(const absl::Status& status, absl::Time now);
   void Silent();
   size_t MostInFlight() const;
-  Entry* Find(size_t index);  // null if it was delivered
+  Entry* Find(size_t index);  // null if the request was delivered
   void RetryOrFinish(Entry& entry, const absl::Status& status, absl::Time now);
   void Finish(Entry& entry, absl::StatusOr<v1::ClassifyResponse> result);
   void FinishEverything(const absl::Status& status);

@@ -18,11 +18,12 @@
 
 namespace vitrine {
 
-// Channel to the servers of a client. The names in a list of servers are resolved again after lost calls. If addresses
-// have changed, new calls use the new ones; calls in flight keep their channel. Thread-safe.
+// Channel to the servers of a client. After a lost call, the names in a list of servers are resolved again. If the
+// addresses have changed, new calls use the new ones, and calls in flight keep their channel. Thread-safe.
 class Servers {
  public:
-  // Like MakeChannel, with custom arguments for sizes, keepalive, reconnecting and the user agent.
+  // Opens a channel like MakeChannel, with the caller's arguments for sizes, keepalive, reconnecting and the user
+  // agent.
   static absl::StatusOr<std::shared_ptr<Servers>> Open(const ClientOptions& options,
                                                        const grpc::ChannelArguments& arguments);
   static absl::StatusOr<std::shared_ptr<Servers>> Open(const ClientOptions& options);
@@ -32,7 +33,7 @@ class Servers {
 
   // Resolves the names in a list of servers again, at most once per second. May take seconds.
   void Look();
-  // Call this after each call, with its `status` and the token `sent`. Resolves names again if possibly no server
+  // Call this after each call, with the call's `status` and the token `sent`. Resolves names again if perhaps no server
   // answered. Returns the status, but UNAVAILABLE instead of UNAUTHENTICATED if the token has been replaced.
   absl::Status Follow(absl::Status status, const std::string& sent);
   // Returns the token of the next call; empty without one.

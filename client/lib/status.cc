@@ -24,7 +24,7 @@ absl::StatusCode CodeOf(int code) {
   return known ? static_cast<absl::StatusCode>(code) : absl::StatusCode::kUnknown;
 }
 
-// True for the message of Vitrine's other listeners to calls of clients.
+// Returns true for the message with which Vitrine's other listeners reject calls of clients.
 bool IsOfOtherListener(absl::string_view message) {
   return absl::ConsumePrefix(&message, "there is no method /") &&
          (absl::StartsWith(message, "vitrine.v1.Classifier/") || absl::StartsWith(message, "vitrine.v1.Registry/") ||
@@ -36,8 +36,8 @@ bool IsOfOtherListener(absl::string_view message) {
 absl::Status FromGrpc(const grpc::Status& status) {
   if (status.ok()) return absl::OkStatus();
   absl::Status result(CodeOf(status.error_code()), status.error_message());
-  // An HTTP status without a gRPC status. The `passing` codes may come from a proxy that cannot reach its server or
-  // requires authentication.
+  // This is an HTTP status without a gRPC status. The `passing` codes may come from a proxy that cannot reach its
+  // server or requires authentication.
   const bool passing =
       absl::IsUnavailable(result) || absl::IsUnauthenticated(result) || absl::IsPermissionDenied(result);
   if (absl::StrContains(status.error_message(), "Received http2 header with status") && !passing) {

@@ -14,13 +14,13 @@ class Status;
 
 namespace vitrine {
 
-// Converts code and message; a google.rpc.RetryInfo in the details becomes a payload of the status.
+// Converts code and message. A google.rpc.RetryInfo in the details becomes a payload of the status.
 absl::Status FromGrpc(const grpc::Status& status);
 
-// Returns the status that the unary call would have had; `retry_after` becomes the payload that FromGrpc sets.
+// Returns the status that a unary call would have had. `retry_after` becomes the payload that FromGrpc sets.
 absl::Status FromStreamError(const v1::StreamError& error);
 
-// Returns the retry delay that the server gave, counted from its answer; nullopt without one.
+// Returns the retry delay that the server gave, counted from the arrival of its answer; nullopt if it gave none.
 std::optional<absl::Duration> ServerRetryDelay(const absl::Status& status);
 
 }  // namespace vitrine

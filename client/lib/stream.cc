@@ -12,7 +12,8 @@ namespace vitrine {
 ClassifyStream::ClassifyStream(v1::Classifier::Stub& stub, const std::string& traceparent) {
   AddTraceparent(traceparent, context_);
   stub.async()->ClassifyStream(&context_, this);
-  // Writes start outside of gRPC's callbacks. Without AddHold the call could end during a write.
+  // Holds the call open, because writes start outside of gRPC's callbacks. Without AddHold, the call could end during a
+  // write.
   AddHold();
   StartRead(&reading_);
   StartCall();
@@ -60,7 +61,7 @@ void ClassifyStream::OnWriteDone(bool ok) {
   absl::MutexLock lock(&mutex_);
   writing_ = false;
   unsent_.pop_front();
-  if (ok) WriteNext();  // after a failed write the call is ending; the pending read reports it
+  if (ok) WriteNext();  // after a failed write, the call is ending, and the pending read reports this
 }
 
 void ClassifyStream::OnReadDone(bool ok) {

@@ -19,9 +19,9 @@
 
 namespace vitrine {
 
-// One ClassifyStream call as a queue of requests and a queue of events, without decisions.
+// One ClassifyStream call, as a queue of requests and a queue of events. Makes no decisions.
 //
-// Created and used by one thread; gRPC's threads only move messages between the queues and the wire.
+// Created and used by one thread. gRPC's threads only move messages between the queues and the network.
 class ClassifyStream final : private grpc::ClientBidiReactor<v1::ClassifyRequest, v1::ClassifyStreamResponse> {
  public:
   struct Answer {
@@ -34,16 +34,16 @@ class ClassifyStream final : private grpc::ClientBidiReactor<v1::ClassifyRequest
     std::optional<absl::Status> ended;
   };
 
-  // Opens the stream; failures appear as events. `traceparent` is the trace context, or empty.
+  // Opens the stream; failures are reported as events. `traceparent` is the trace context; empty: none.
   ClassifyStream(v1::Classifier::Stub& stub, const std::string& traceparent);
   // Cancels the call unless it has ended, and waits until gRPC releases it.
   ~ClassifyStream() override;
 
-  // Queues a request; it must not change until its answer, or the end of the stream, is among the events.
+  // Queues a request. The request must not change until an event has its answer or the end of the stream.
   void Send(std::shared_ptr<const v1::ClassifyRequest> request);
   // Half-closes the stream; the server ends the call after its last answer.
   void Finish();
-  // Returns the events since the last call; waits for one, at most until `until`.
+  // Returns the events since the last call. If there are none, waits for one, at most until `until`.
   Events Wait(absl::Time until);
 
  private:

@@ -36,7 +36,7 @@ absl::StatusOr<Certificate> FirstCertificate(const std::string& file, const std:
   return certificate;
 }
 
-// Rejects an encrypted key instead of prompting for a passphrase on the terminal.
+// Rejects an encrypted key, because OpenSSL would prompt for a passphrase on the terminal.
 int NoPassphrase(char*, int, int, void*) {
   return -1;
 }

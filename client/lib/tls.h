@@ -11,8 +11,9 @@
 
 namespace vitrine {
 
-// Returns TLS credentials. NOT_FOUND or PERMISSION_DENIED: a file cannot be read; INVALID_ARGUMENT: a file without a
-// certificate or key, a key of another certificate, an expired certificate. The message names the file.
+// Returns TLS credentials. NOT_FOUND or PERMISSION_DENIED: a file cannot be read. INVALID_ARGUMENT: a file has no
+// certificate or key, the key belongs to another certificate, or the certificate has expired. The message names the
+// file.
 absl::StatusOr<std::shared_ptr<grpc::ChannelCredentials>> TlsCredentials(const TlsOptions& options);
 
 }  // namespace vitrine

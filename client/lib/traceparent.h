@@ -10,11 +10,11 @@
 
 namespace vitrine {
 
-// Returns a valid W3C Trace Context `traceparent` value unchanged. INVALID_ARGUMENT: it is invalid; the message shows
-// the syntax.
+// Checks a `traceparent` value of W3C Trace Context and returns it unchanged. INVALID_ARGUMENT: the value is invalid;
+// the message shows the syntax.
 absl::StatusOr<std::string> CheckTraceparent(const std::string& text);
 
-// Adds the trace context to a call. Empty: adds nothing.
+// Adds the trace context to a call, unless it is empty.
 void AddTraceparent(const std::string& traceparent, grpc::ClientContext& context);
 
 }  // namespace vitrine

@@ -24,7 +24,7 @@ std::string JsonLine(const google::protobuf::Message& message) {
   google::protobuf::util::JsonPrintOptions options;
   options.preserve_proto_field_names = true;
   std::string line;
-  // Fails only for messages with Any.
+  // Conversion fails only for messages that contain an Any.
   (void)google::protobuf::util::MessageToJsonString(message, &line, options);
   return line + "\n";
 }

@@ -13,13 +13,13 @@
 
 namespace vitrine {
 
-// `vitrine admin load`, `unload`, `rollback`, `policy`, `traffic`, `label`, `reset`: makes the change and writes the
-// resulting serving state, as text or as a ServingChange message on a JSON line. With text, notes of the server go to
-// `errors`.
+// Runs one of `vitrine admin load`, `unload`, `rollback`, `policy`, `traffic`, `label`, `reset`. Makes the change and
+// writes the resulting serving state, as text or as a ServingChange message on a JSON line. In the text form, notes of
+// the server go to `errors`.
 absl::Status RunAdminChange(const ClientOptions& options, const AdminChange& change, Format format, std::ostream& out,
                             std::ostream& errors);
 
-// `vitrine admin serving`: writes how every model, or `model`, is served and why; as text or as a ServingStatus
+// Runs `vitrine admin serving`. Writes how every model, or `model`, is served and why, as text or as a ServingStatus
 // message on a JSON line.
 absl::Status RunServing(const ClientOptions& options, const std::string& model, Format format, std::ostream& out);
 

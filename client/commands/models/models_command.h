@@ -11,10 +11,10 @@
 
 namespace vitrine {
 
-// `vitrine models`: writes a row or a JSON line per version that the server knows.
+// Runs `vitrine models`. Writes a row or a JSON line for each version that the server knows.
 absl::Status RunModels(const ClientOptions& options, Format format, const Page& page, std::ostream& out);
 
-// `vitrine models show`: writes everything about one version, as a page or a JSON line.
+// Runs `vitrine models show`. Writes all fields of one version, as a page or a JSON line.
 absl::Status RunModelShow(const ClientOptions& options, const ModelChoice& choice, Format format, const Page& page,
                           std::ostream& out);
 

@@ -19,7 +19,7 @@ namespace {
 
 constexpr absl::Duration kFirstWait = absl::Milliseconds(100);
 constexpr absl::Duration kLongestBatchWait = absl::Seconds(5);
-// Without keepalive, a watch on a vanished server would never end.
+// Keepalive of the watch. Without it, a watch on a server that has vanished would never end.
 constexpr absl::Duration kKeepalive = absl::Seconds(30);
 
 // Returns true if a retry may help.

@@ -14,17 +14,17 @@ namespace vitrine {
 // Arguments of `vitrine models watch`.
 struct WatchCommand {
   ClientOptions client;
-  ModelChoice model = {};  // default: all versions of all models; waits for a missing model
+  ModelChoice model = {};  // default: all versions of all models; a missing model is awaited
   Format format = Format::kTable;
-  // Called after each line; false ends the command. Empty: endless.
+  // Called after each line; false ends the command. Empty: the command does not end.
   std::function<bool()> more = {};
 };
 
 // Writes a line for each version that the server has, then one for each change, until `more` returns false.
 //
-// A line in `errors` reports that the chosen model does not exist yet. After a lost connection, a line goes to `errors`
-// and the command reconnects. It then writes each missed change once. Returns an error if the first connection fails or
-// the server rejects the call.
+// If the chosen model does not exist yet, `errors` gets a line. If the connection is lost, `errors` gets a line, the
+// command reconnects, and then writes each missed change once. Returns an error if the first connection fails or the
+// server rejects the call.
 absl::Status WatchModels(const WatchCommand& command, std::ostream& out, std::ostream& errors);
 
 }  // namespace vitrine

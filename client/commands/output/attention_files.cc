@@ -24,7 +24,7 @@
 namespace vitrine {
 namespace {
 
-// Decodes the image when an attention map first needs it.
+// Decodes the image when the first attention map needs it.
 class LazyImage {
  public:
   explicit LazyImage(std::string_view encoded) : encoded_(encoded) {}
@@ -125,7 +125,7 @@ class Drawings {
         if (!told && maps[row]->kind() != v1::ROLLOUT) captions[row].push_back(caption);
         ASSIGN_OR_RETURN(figure.tiles[row * columns + column], Tile(*maps[row], asked, side));
       }
-      // Each kind has its own range, because kinds differ in sums and signs.
+      // Each kind has its own range, because kinds differ in their sums and signs.
       ASSIGN_OR_RETURN(const ColourRange range, RangeOfKind(asked.kind()));
       absl::StrAppend(&figure.columns.back(), ", ", range.InWords());
     }

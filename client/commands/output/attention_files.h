@@ -12,9 +12,9 @@
 
 namespace vitrine {
 
-// Returns "<stem>.<kind>.layer<N>.head<M>.png". An attention map over all layers has no "layer<N>" in its name, and a
-// mean over heads has no "head<M>". QUERY_ROW adds "query<N>"; a distance plot ends in ".svg". `asked` is the map's
-// request.
+// Returns "<stem>.<kind>.layer<N>.head<M>.png". The name of an attention map over all layers has no "layer<N>", and
+// that of a mean over heads has no "head<M>". QUERY_ROW adds "query<N>". A distance plot ends in ".svg". `asked` is the
+// map's request.
 std::string AttentionFileName(const std::string& stem, const v1::AttentionMap& map, const v1::AttentionRequest& asked);
 
 // Returns "<stem>.<kind>.sheet.png".
@@ -31,8 +31,8 @@ struct AttentionFiles {
   // True if the model's attention is signed (X-ViT). Distances are then weighted by magnitude, and the plot's title
   // says so.
   bool signed_attention = false;
-  // One file with the image and all attention maps except distances: one column per kind, and one row per map of that
-  // kind.
+  // One file with the image and all attention maps except distances. It has a column per kind, and in each column a row
+  // per map.
   bool side_by_side = false;
 };
 

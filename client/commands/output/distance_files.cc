@@ -23,7 +23,7 @@ std::vector<int> NumbersOr(const google::protobuf::RepeatedField<int32_t>& asked
   return numbers;
 }
 
-// Returns the mean attention distance for equal weights on the 3x3 cells at an inner query.
+// Returns the attention distance of a query inside the grid whose attention is uniform over the 3x3 cells around it.
 double WindowDistance(double cell_height, double cell_width) {
   return (2 * cell_height + 2 * cell_width + 4 * std::hypot(cell_height, cell_width)) / 9;
 }

@@ -12,8 +12,8 @@
 
 namespace vitrine {
 
-// Returns an SVG plot of one image's attention distances, with lines for uniform attention over the whole grid and over
-// a window of 3x3 cells. `note` names the image. If `magnitudes`, the title says that signed attention is weighted by
+// Returns an SVG plot of one image's attention distances. Lines show uniform attention over the whole grid and over a
+// window of 3x3 cells. `note` names the image. `magnitudes`: the title says that signed attention is weighted by
 // magnitude.
 absl::StatusOr<std::string> DrawDistance(const v1::AttentionMap& map, const v1::AttentionRequest& asked,
                                          const v1::ClassifyResponse& answer, const std::string& note, bool magnitudes);

@@ -13,8 +13,8 @@
 namespace vitrine {
 namespace {
 
-// Size of the header. It fits any shape, because the number of rows is filled in at the end. The format requires a
-// multiple of 64.
+// Size of the header. The header has room for any shape, because the number of rows is written at the end. The format
+// requires a multiple of 64.
 constexpr size_t kHeaderBytes = 192;
 constexpr size_t kPreamble = 10;  // magic, version and length of the header
 
@@ -64,7 +64,7 @@ absl::StatusOr<std::unique_ptr<NpyFile>> NpyFile::Create(const std::string& path
 }
 
 absl::Status NpyFile::Check() {
-  // errno is that of the first failure only: the stream does nothing after it.
+  // Uses errno of the first failure only, because a failed stream ignores further writes.
   if (failed_.ok() && !file_) failed_ = FileError(errno, absl::StrCat("cannot write ", StagedPath(path_).string()));
   return failed_;
 }

@@ -13,8 +13,8 @@
 namespace vitrine {
 
 // Returns the answer for an image as one line of JSON, in the form that proto/vitrine/v1/answer.schema.json describes.
-// Leaves out values that are written to files, except distances. EscapedBytes (common/data/file_names.h) escapes file
-// names.
+// Values that are written to files are left out, except distances. File names are escaped by EscapedBytes
+// (common/data/file_names.h).
 std::string AnswerLine(v1::ClassifyResponse answer, AnswerFiles files);
 
 // Returns the line of an image without an answer: the message, and the name of the status code.
@@ -28,17 +28,18 @@ struct FeatureSummary {
   int images = 0;
 };
 
-// Returns the version that computed the features, as a JSON object on one line.
+// Returns a JSON object on one line that describes the version that computed the features.
 std::string FeatureOrigin(const v1::ServedBy& by, const FeatureSummary& features);
 
-// True if two results of FeatureOrigin name the same weights, kind and normalization. False if one is not JSON.
+// Returns true if two results of FeatureOrigin have the same weights, kind and normalization; false if one of them is
+// not JSON.
 bool IsSameOrigin(const std::string& a, const std::string& b);
 
 // Returns one version of a model as a JSON object on one line.
 std::string ModelLine(const v1::ModelVersion& version);
-// Like ModelLine, plus the other fields of GetModel: `labels`, and the messages `config` and `provenance`.
+// Returns ModelLine with the other fields of GetModel added: `labels`, and the messages `config` and `provenance`.
 std::string ModelDetailLine(const v1::ModelVersion& version);
-// Like ModelLine, with `time` (RFC 3339, UTC) and `removed` in front.
+// Returns ModelLine with `time` (RFC 3339, UTC) and `removed` in front.
 std::string ModelEventLine(const v1::ModelEvent& event, absl::Time time);
 
 }  // namespace vitrine

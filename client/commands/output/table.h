@@ -33,8 +33,8 @@ struct Row {
 // known.
 //
 // One column flows: it takes the remaining width and wraps its items. If the remaining width is less than kLeastFlow
-// and less than half of the column's full width, the table stacks its cells: the first on its own line, the others
-// below in order, each after its header.
+// and less than half of the column's full width, the table stacks its cells. The first cell then has its own line, and
+// the others follow below, each after its header.
 class Table {
  public:
   static constexpr int kLeastFlow = 20;
@@ -51,7 +51,7 @@ class Table {
   std::string Note(const Item& note, int margin) const;
   std::string Paint(const Item& item) const;
   std::string PaintLine(const std::vector<Item>& line) const;
-  // Returns the item padded to its column. Longer text is cut in the first column and overflows in the others.
+  // Returns the item padded to its column. In the first column, longer text is cut; in the others it overflows.
   std::string Cell(size_t column, Item item) const;
 
   const Page page_;

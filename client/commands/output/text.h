@@ -16,7 +16,7 @@ std::string Printable(absl::string_view text);
 int DisplayWidth(absl::string_view text);
 
 // Cuts the text to at most `width` columns (at least 1) and marks the cut with an ellipsis. CutStart is for paths,
-// which differ at their end.
+// which differ at their ends.
 std::string CutEnd(absl::string_view text, int width);
 std::string CutStart(absl::string_view text, int width);
 

@@ -96,7 +96,7 @@ void CompareClasses(Comparison& comparison) {
                            [](const ClassComparison& of) { return -std::abs(of.second - of.first); });
 }
 
-// Computes differences of the scores of all class probabilities, paired by image.
+// Computes the differences between the scores of all class probabilities, paired by image.
 void CompareDistributions(Comparison& comparison) {
   std::vector<double> nll, brier;
   for (const PredictionPair& pair : comparison.pairs) {

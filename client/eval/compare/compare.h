@@ -33,17 +33,17 @@ struct ClassComparison {
   double holm = 1;  // p of the class's test, corrected for the number of classes
 };
 
-// Two evaluations of the same images, matched by name. References both.
+// Two evaluations of the same images, matched by name. Holds references to both.
 struct Comparison {
   Comparison(const Evaluation& a, const Evaluation& b) : first(a), second(b) {}
 
   const Evaluation& first;
   const Evaluation& second;
-  // in the order of `first`; `counts` and later members are computed from the pairs
+  // in the order of `first`; `counts` and the members after it are computed from the pairs
   std::vector<PredictionPair> pairs = {};
   int64_t only_in_first = 0;  // images that the second did not evaluate
   int64_t only_in_second = 0;
-  int64_t unanswered = 0;  // evaluated by both, but answered by one at most
+  int64_t unanswered = 0;  // both evaluated them, but at least one did not answer
   PairedCounts counts = {};
   Interval interval = {};  // interval of the accuracy difference, second minus first
   McNemar test = {};
@@ -51,14 +51,14 @@ struct Comparison {
   size_t comparisons = 1;  // number of comparisons
   // Mean difference per image, second minus first; nullopt if an evaluation lacks the score.
   std::optional<MeanScore> nll = {}, brier = {};
-  EvaluationMetrics first_metrics = {};  // metrics of the pairs only; but throughput is that of the whole run
+  EvaluationMetrics first_metrics = {};  // metrics of the pairs only, except throughput, which covers the whole run
   EvaluationMetrics second_metrics = {};
   std::vector<ClassComparison> classes = {};        // by descending magnitude of the difference
   std::vector<PredictionPair> right_to_wrong = {};  // by descending confidence of the second
   std::vector<PredictionPair> wrong_to_right = {};
 };
 
-// INVALID_ARGUMENT: no image was answered in both, or the labels of an image differ.
+// INVALID_ARGUMENT: no image was answered in both, or an image has different labels.
 absl::StatusOr<std::unique_ptr<Comparison>> Compare(const Evaluation& first, const Evaluation& second);
 
 // Comparisons of one evaluation with several others; the p-values are corrected by Holm's method.
@@ -66,17 +66,17 @@ using Comparisons = std::vector<std::unique_ptr<Comparison>>;
 // Requires at least one other evaluation.
 absl::StatusOr<Comparisons> CompareAll(const Evaluation& first, std::span<const Evaluation> others);
 
-// True if the corrected test shows a difference in accuracy at 0.05. IsWorse also requires that the second is less
-// accurate.
+// Returns true if the corrected test shows a difference in accuracy at 0.05. IsWorse also requires that the second is
+// less accurate.
 bool IsSignificant(const Comparison& comparison);
 bool IsWorse(const Comparison& comparison);
-// Returns "The second is right more often: ..., p = 3.2e-05 (McNemar, ...)." With several comparisons, shows the
-// corrected p.
+// Returns "The second is right more often: ..., p = 3.2e-05 (McNemar, ...)." If there are several comparisons, the p is
+// the corrected one.
 std::string VerdictInWords(const Comparison& comparison);
 // Returns "kv version 4 at 32x32".
 std::string RunTitle(const Evaluation& evaluation);
-// Returns "9,998 images were answered by both; ...". Says so if the evaluations name different data, since images are
-// matched by name and label only.
+// Returns "9,998 images were answered by both; ...". Images are matched by name and label only, so the text warns if
+// the evaluations name different data.
 std::string ImagesInWords(const Comparison& comparison);
 
 // Returns the measures of both evaluations, their differences, and the interval of the accuracy difference.
@@ -87,12 +87,12 @@ DataTable ClassesOf(const Comparison& comparison);
 DataTable SeveralOf(const Comparisons& comparisons);
 
 // Returns the output of `vitrine eval compare`. Text: both tables and the verdict. JSON: also the changed images. CSV:
-// only the measures. For several comparisons, text and CSV are the table of SeveralOf, and JSON has everything.
-// `fail_if_worse` adds a gate per comparison to the JSON.
+// only the measures. For several comparisons, the text and CSV forms are the table of SeveralOf, and JSON has all
+// fields. `fail_if_worse` adds a gate per comparison to the JSON.
 std::string PrintComparison(const Comparison& comparison, OutputFormat format, bool fail_if_worse = false);
 std::string PrintComparisons(const Comparisons& comparisons, OutputFormat format, bool fail_if_worse = false);
 
-// Returns the error of --fail-if-worse for a comparison in which the second evaluation is worse.
+// Returns the error of --fail-if-worse for a comparison whose second evaluation is worse.
 std::string WorseInWords(const Comparison& comparison);
 
 }  // namespace vitrine

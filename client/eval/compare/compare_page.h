@@ -10,11 +10,12 @@
 
 namespace vitrine {
 
-// Returns the comparison as one self-contained HTML file. `data` is the data set of the first evaluation; the page
-// shows the images whose result changed. null: the page shows only their names, and says so.
+// Returns the comparison as one self-contained HTML file. `data` is the data set of the first evaluation; from it the
+// page shows the images whose result changed. null: the page shows only the names of these images, and a remark.
 std::string DrawComparison(const Comparison& comparison, const Dataset* data);
 
-// Returns several comparisons with one evaluation as one HTML file: result and measures of each comparison, no images.
+// Returns several comparisons with one evaluation as one HTML file. It has the result and the measures of each
+// comparison, and no images.
 std::string DrawComparisons(const Comparisons& comparisons);
 
 }  // namespace vitrine

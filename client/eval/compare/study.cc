@@ -54,7 +54,7 @@ absl::StatusOr<std::map<std::pair<int, int>, int>> InputSizes(const v1::Preproce
 void Measure(const StudyPlan& plan, const v1::ModelVersion& model, const std::optional<v1::ResolutionWish>& resolution,
              Client& client, const Dataset& data, const CellRunner& run, StudyCell& cell) {
   const absl::StatusOr<MeanCost> cost = CostOf(client, model, resolution, data);
-  if (absl::IsInvalidArgument(cost.status())) {  // each image would be rejected
+  if (absl::IsInvalidArgument(cost.status())) {  // the model rejects each image of this size
     cell.status = cost.status();
     return;
   }
@@ -133,7 +133,7 @@ Study RunStudy(const StudyPlan& plan, Client& client, const Dataset& data, const
       if (!cell.status.ok()) continue;
       cell.version = model->version();
       Measure(plan, *model, resolution, client, data, run, cell);
-      // The same cause would end the remaining cells.
+      // The same cause would also end the remaining cells.
       if (absl::IsUnavailable(cell.status) || absl::IsCancelled(cell.status)) lost = cell.status;
     }
   }

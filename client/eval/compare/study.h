@@ -19,7 +19,7 @@
 
 namespace vitrine {
 
-// Evaluation of several models, each at several sizes, on one data set.
+// Evaluation of several models, at several sizes each, on one data set.
 struct StudyPlan {
   EvalCommand command = {};              // settings of every cell, except model, resolution and out
   std::vector<ModelChoice> models = {};  // at least one
@@ -34,13 +34,13 @@ struct StudyCell {
   std::string folder = {};      // folder of the cell's evaluation, inside the study's folder
   absl::Status status = {};     // reason for missing or incomplete numbers, else OK
   EvaluationMetrics metrics = {};
-  std::map<int64_t, bool> right = {};  // index of each answered image -> true if right
+  std::map<int64_t, bool> right = {};  // index of each answered image -> true if the answer is right
   // Mean per image; nullopt if the server does not report it.
   std::optional<double> macs = {};
   std::optional<double> tokens = {};  // including prefix tokens
 
   bool measured() const { return metrics.ledger.answered > 0; }
-  // True if every readable image was answered: the accuracies of two such cells cover the same images.
+  // True if every readable image was answered. The accuracies of two such cells cover the same images.
   bool comparable() const {
     const EvaluationLedger& ledger = metrics.ledger;
     return status.ok() && measured() && ledger.answered + ledger.unreadable == ledger.images;
@@ -58,14 +58,14 @@ struct Study {
 // Runs one cell: RunEvaluation and its report.
 using CellRunner = std::function<absl::StatusOr<EvalResult>(const EvalCommand& command)>;
 
-// Runs the cells one after the other, each in its own folder inside `plan.command.out`, so that the same plan can be
-// continued. A missing model, or a size that the model rejects, gives a cell with an error, and the study goes on. A
-// lost server or a stop ends the study: the remaining cells get its status. `data` is the opened data set.
+// Runs the cells one after the other. Each cell has its own folder inside `plan.command.out`, so that the same plan can
+// be continued. If a model is missing or rejects a size, the cell gets an error and the study continues. A lost server
+// or a stop ends the study, and the remaining cells get its status. `data` is the opened data set.
 Study RunStudy(const StudyPlan& plan, Client& client, const Dataset& data, const CellRunner& run);
 
-// Cost of an image of `data`, computed by the server: at the fixed input size or, if images keep their sizes, the mean
-// over up to 64 images. INVALID_ARGUMENT: a size that the model rejects. UNIMPLEMENTED: the server does not report
-// costs.
+// Cost of an image of `data`, computed by the server at the fixed input size. If images keep their sizes, the cost is
+// the mean over up to 64 images. INVALID_ARGUMENT: the model rejects the size. UNIMPLEMENTED: the server does not
+// report costs.
 struct MeanCost {
   double macs = 0;
   double tokens = 0;
@@ -76,8 +76,8 @@ absl::StatusOr<MeanCost> CostOf(Client& client, const v1::ModelVersion& model,
 // Returns "eit-32", "eit@2-160x224" or "eit@canary-own".
 std::string CellFolder(const ModelChoice& model, const std::optional<v1::ResolutionWish>& resolution);
 
-// Returns a row per cell. `frontier` marks a comparable cell if no other is at least as good in both accuracy and
-// multiply-adds, and better in one of them. Differences from the first cell come from study_differences.h.
+// Returns a row per cell. `frontier` marks a comparable cell if no other cell is at least as good in accuracy and
+// multiply-adds, and better in one of them. The differences from the first cell come from study_differences.h.
 DataTable StudyTable(const Study& study);
 // Returns the study as one self-contained HTML file.
 std::string DrawStudy(const Study& study);

@@ -23,11 +23,11 @@ struct StudyDifference {
 // Returns the index of the first measured cell; the number of cells if there is none.
 size_t FirstMeasured(const Study& study);
 
-// Returns one difference per cell; nullopt for the first measured cell, and for cells that share no answered image with
-// it.
+// Returns one difference per cell. The first measured cell, and cells without an answered image in common with it, have
+// nullopt.
 std::vector<std::optional<StudyDifference>> DifferencesOf(const Study& study);
 
-// Returns the differences as a table, one row each.
+// Returns the differences as a table with one row each.
 DataTable DifferencesTable(const Study& study);
 
 }  // namespace vitrine

@@ -61,7 +61,7 @@ std::string PointLabel(const StudyCell& cell) {
 
 using Place = std::optional<double> (*)(const StudyCell& cell);
 
-// Draws accuracy over the measure `place`: one series per model, its points by ascending measure.
+// Draws accuracy over the measure `place`. Each model is one series, with its points by ascending measure.
 std::string DrawAccuracy(const Study& study, const std::string& title, const std::string& x_axis, Place place) {
   ScatterFigure figure{.title = title, .x_axis = x_axis, .y_axis = "top-1 accuracy in %", .logarithmic = true};
   std::map<std::string, size_t> series_of;

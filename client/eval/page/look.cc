@@ -50,14 +50,14 @@ absl::StatusOr<ImageCard::Tile> Overlay(const Image& image, const v1::ClassifyRe
   return Thumbnail(overlay, kSide, absl::StrCat("attention, ", range.InWords()));
 }
 
-// Returns true if the data set still has the prediction's image at its index. A recorded name with U+FFFD has lost
-// bytes, so it matches any name.
+// Returns true if the data set still has the prediction's image at its index. If a recorded name contains U+FFFD, some
+// of its bytes were lost, so it matches any name.
 bool Shows(const Dataset& data, const Prediction& prediction) {
   if (prediction.index < 0 || prediction.index >= data.size()) return false;
   return data.name(prediction.index) == prediction.name || prediction.name.find("\xEF\xBF\xBD") != std::string::npos;
 }
 
-// Keeps only the first fault, because later faults are mostly equal to it.
+// Collects faults. Keeps only the first, because later faults are mostly equal to it.
 class Faults {
  public:
   explicit Faults(Looks& looks) : looks_(looks) {}

@@ -34,7 +34,7 @@ struct ImageSource {
   }
 };
 
-// Returns a request for attention of `kind` only, with low priority and without an image, to the version that answered.
+// Returns a request for attention of `kind` with low priority to the version that answered. The caller adds the image.
 v1::ClassifyRequest AttentionRequestFor(const ImageSource& source, v1::AttentionKind kind);
 
 // Images of a data set, small enough for a page.
@@ -42,15 +42,15 @@ struct Looks {
   // One list per prediction: the image and its attention, if available.
   std::vector<std::vector<ImageCard::Tile>> images = {};
   std::string attention = {};  // description: "the class token's attention in the last layer, mean over heads"
-  std::string fault = {};      // why images or attention are missing; empty: nothing is missing
+  std::string fault = {};      // reason why images or attention are missing; empty: nothing is missing
 };
 
-// Reads the images and requests their attention in the last layer from `model`, the version that answered before. Uses
-// the first kind that the model has: class attention, class token, mean over queries, rollout. Without `model`, only
-// reads the images. Failures are not errors; `fault` describes them.
+// Reads the images, and requests their attention in the last layer from `model`, the version that answered before. Uses
+// the first of these kinds that the model has: class attention, class token, mean over queries, rollout. Without
+// `model`, only reads the images. Failures are not errors; `fault` describes them.
 Looks LookAt(const ImageSource& source, const std::vector<const Prediction*>& predictions);
 
-// Returns up to `most` elements of `of`, evenly spread. Deterministic.
+// Returns up to `most` elements of `of`, evenly spread. Equal arguments give equal results.
 std::vector<int64_t> EvenlySpread(const std::vector<int64_t>& of, int64_t most);
 
 // Parses "224x224" or "224"; nullopt for an empty text.

@@ -44,7 +44,7 @@ class Command {
   std::string text_ = "vitrine eval";
 };
 
-// Adds the options that the evaluation itself does not contain.
+// Adds the options that are not part of the evaluation.
 void AddRun(const EvalCommand& command, Command& text) {
   const EvalCommand standard;
   const ClientOptions& client = command.client;
@@ -66,7 +66,8 @@ void AddRun(const EvalCommand& command, Command& text) {
   text.AddUnless("", "--token-file", client.token_file);
 }
 
-// Returns true if matching by names and numbers alone would give other classes.
+// Returns true if matching labels by name and number would give another mapping of classes, so that the command needs a
+// label map.
 bool NeedsLabelMap(const Evaluation& evaluation) {
   const auto& labels = evaluation.model.labels();
   const auto match = MatchLabels(evaluation.data_labels, {labels.begin(), labels.end()});

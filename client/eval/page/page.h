@@ -20,7 +20,7 @@ struct ReportOptions {
   int64_t attention_distance = 0;  // images for the mean attention distances; 0: none
 };
 
-// Data from which an evaluation's HTML page is made (docs/how-to/evaluating.md lists the page's parts).
+// Data for an evaluation's HTML page (docs/how-to/evaluating.md lists the page's parts).
 struct EvaluationPage {
   const Evaluation& evaluation;
   const EvaluationMetrics& metrics;
@@ -28,28 +28,28 @@ struct EvaluationPage {
   std::vector<const Prediction*> mistakes = {};
   Looks looks = {};
   const AttentionDistances* distances = nullptr;  // null: not requested
-  std::string distances_fault = {};               // why distances are not available
-  // Input of CommandOf, for the command that repeats the evaluation.
+  std::string distances_fault = {};               // reason why distances are not available
+  // Inputs of CommandOf, for the command that repeats the evaluation.
   std::string folder = {};
   const EvalCommand* command = nullptr;
   ReportOptions wish = {};
 };
 std::string RenderPage(const EvaluationPage& input);
 
-// Returns up to `most` wrong answers, the most confident first; ties by index.
+// Returns up to `most` wrong answers, the most confident first. Ties are ordered by index.
 std::vector<const Prediction*> SurestMistakes(const Evaluation& evaluation, size_t most);
 
-// Writes report.html and its charts, figures/*.svg, into an --out folder and, if requested, attention_distance.json,
-// each atomically. The page lists data that the data set or the server cannot provide; this is not an error. Model and
-// resolution of `source` are set from the evaluation. Once `source.stop` is true, the page is written with the data so
-// far, and the status is CANCELLED. `command` made the evaluation; null if unknown. Returns the reason why requested
-// attention distances are missing; otherwise "".
+// Writes report.html and its charts, figures/*.svg, into an --out folder, and attention_distance.json if requested.
+// Each file is replaced atomically. The page lists data that the data set or the server cannot provide; missing data is
+// not an error. Model and resolution of `source` are set from the evaluation. `command` made the evaluation; null if
+// unknown. Once `source.stop` is true, the page is written with the data so far, and the status is CANCELLED. Returns
+// the reason why requested attention distances are missing; otherwise "".
 absl::StatusOr<std::string> WriteReport(const std::string& folder, const Evaluation& evaluation, ImageSource source,
                                         const ReportOptions& wish = {}, const EvalCommand* command = nullptr);
 
-// Returns a shell command that repeats the evaluation in `folder`, and its report, in another folder beside it. If
-// `command` is null, options known only from it have their defaults, and a required label map is "FILE". May contain
-// the name of a token file, but never a token.
+// Returns a shell command that repeats the evaluation in `folder` and its report, in another folder beside it. If
+// `command` is null, the options that only it contains have their default values, and a required label map is written
+// as "FILE". The text may contain the name of a token file, but never a token.
 std::string CommandOf(const Evaluation& evaluation, const std::string& folder, const EvalCommand* command = nullptr,
                       const ReportOptions& wish = {});
 

@@ -22,10 +22,10 @@ namespace vitrine {
 
 // One call of RunEvaluation (client/eval/run/run.h).
 //
-// Images are sent in rounds. A round sends each pending image once, until the server is lost. The images in flight at
-// that time become suspects: one of them may have crashed the server. The next rounds send suspects one at a time, each
-// after the server has answered another image. A suspect is recorded as refused after three losses with only this image
-// in flight.
+// Images are sent in rounds. A round sends each pending image once, until the server is lost. The images that are in
+// flight at that time become suspects, because one of them may have crashed the server. The next rounds send suspects
+// one at a time, each after the server has answered another image. A suspect is recorded as refused after the server
+// was lost three times with only this image in flight.
 class EvaluationRun {
  public:
   EvaluationRun(const EvalCommand& command, ProgressDisplay& display, const std::atomic<bool>* stop)
@@ -107,7 +107,7 @@ class EvaluationRun {
   bool proven_ = false;  // true if the server has answered since its last loss
   Patience patience_;
 
-  // State of the data. Indices of images that can be sent or read again; -1: none yet.
+  // State of the data. The indices are of images that can be sent or read again; -1: none yet.
   int64_t answered_ = -1;  // an image with an answer
   int64_t readable_ = -1;  // an image that this session has read
   int unread_ = 0;         // consecutive images that could not be read

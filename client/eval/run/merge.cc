@@ -21,7 +21,7 @@ struct Part {
   Evaluation evaluation;
 };
 
-// Reads the shards in `folders`, by shard number. Fails unless all shards are from one run.
+// Reads the shards in `folders` and returns them by shard number. Fails unless all shards belong to one run.
 absl::StatusOr<std::map<int64_t, Part>> ReadParts(const std::vector<std::string>& folders) {
   std::map<int64_t, Part> parts;
   for (const std::string& folder : folders) {
@@ -49,8 +49,7 @@ absl::StatusOr<std::map<int64_t, Part>> ReadParts(const std::vector<std::string>
   return parts;
 }
 
-// Checks that each image belongs to its shard. For journals that lack the order of the data, also checks that no name
-// occurs twice.
+// Checks that each image belongs to its shard. Journals without the order of the data must also not repeat a name.
 absl::Status CheckImages(const std::map<int64_t, Part>& parts) {
   absl::flat_hash_map<std::string, const Part*> names;
   for (const auto& [number, part] : parts) {

@@ -15,11 +15,11 @@ struct MergeOptions {
   std::vector<std::string> folders = {};  // --out folders of shards, at least one
   std::string out = {};                   // another folder, without an evaluation
   bool allow_missing = false;             // true: shards, or images of shards, may be missing
-  std::vector<Gate> gates = {};           // only checked: it is an error if the model cannot have a gate's measure
+  std::vector<Gate> gates = {};           // only checked: a gate on a measure that the model cannot have is an error
 };
 
-// Returns the evaluation that one run over the whole data set would have made. Atomically writes its journal to `out`;
-// if images are missing, a run may continue it.
+// Returns the evaluation that one run over the whole data set would have made. Writes its journal to `out` atomically.
+// If images are missing, a run may continue that journal.
 //
 // FAILED_PRECONDITION: shards of different runs (the message names the difference); a repeated shard; missing or
 // unfinished shards without allow_missing; an image in two shards or in a wrong shard; a gate on a measure that this

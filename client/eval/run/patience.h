@@ -9,7 +9,7 @@
 
 namespace vitrine {
 
-// Limits how long a server may be silent, and computes waits between attempts. Thread-compatible.
+// Limits how long a server may be silent, and computes the waits between attempts. Thread-compatible.
 class Patience {
  public:
   explicit Patience(absl::Duration most) : most_(most) {}
@@ -19,15 +19,16 @@ class Patience {
     Answered();
     waits_ = 0;
   }
-  // Records an answer of the server without a result of an image.
+  // Records an answer of the server that is no result of an image.
   void Answered() { silent_ = absl::InfiniteFuture(); }
-  // Records that no answer came. The silence starts now, unless it has already started.
+  // Records that an answer is missing. The silence starts now, unless it has already started.
   void Silent(absl::Time now) { silent_ = std::min(silent_, now); }
 
-  // Returns the time left for this silence; negative if the limit has passed.
+  // Returns the time left until the limit; negative after it.
   absl::Duration Left(absl::Time now) const { return silent_ + most_ - now; }
   bool waited() const { return waits_ > 0; }  // true if NextWait was called since the last result
-  // Returns the wait before the next attempt: 0.2 s, doubled each time up to 5 s, minus a random part of up to half.
+  // Returns the wait before the next attempt: 0.2 s, doubled each time up to 5 s, and then reduced by up to half at
+  // random.
   absl::Duration NextWait();
 
  private:

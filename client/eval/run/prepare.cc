@@ -61,7 +61,7 @@ bool IsLoading(Client& client, const ModelChoice& choice) {
          });
 }
 
-// Returns the model if it is ready. UNAVAILABLE: it may become ready.
+// Returns the model if it is ready. UNAVAILABLE: it is not ready, but may become so.
 absl::StatusOr<v1::ModelVersion> ReadyModel(Client& client, const ModelChoice& choice) {
   absl::StatusOr<v1::ModelVersion> model = ChooseModel(client, choice);
   if (!model.ok()) {
@@ -74,7 +74,7 @@ absl::StatusOr<v1::ModelVersion> ReadyModel(Client& client, const ModelChoice& c
   return absl::FailedPreconditionError(absl::StrCat(name, " is not ready; see vitrine models"));
 }
 
-// Retries until the connect timeout, because a starting server does not listen yet.
+// Connects, with retries until the connect timeout, because a starting server does not listen yet.
 absl::StatusOr<std::unique_ptr<Client>> ConnectPatiently(ClientOptions options, const std::atomic<bool>* stop) {
   const absl::Time end = absl::Now() + options.connect_timeout;
   while (true) {
@@ -117,12 +117,12 @@ absl::StatusOr<PreparedRun> PrepareRun(const EvalCommand& command, ProgressDispl
     ASSIGN_OR_RETURN(rows, ReadLabelMap(command.label_map));
   }
   for (LabelRow& row : rows) {
-    // Escapes labels like those of the data set, unless they are escaped already.
+    // Escapes the data's labels like those of the data set, unless they are already escaped.
     if (row.data.find("\\x") == std::string::npos) row.data = EscapedBytes(row.data);
   }
   ASSIGN_OR_RETURN(std::tie(run.client, run.evaluation.model), ChooseReady(command, display, stop));
   v1::ModelVersion& model = run.evaluation.model;
-  if (!IsLookedUp(model)) {  // this client may only classify
+  if (!IsLookedUp(model)) {  // this client may classify, but not call the Registry
     ASSIGN_OR_RETURN(const std::vector<std::string> known,
                      ProbeLabels(*run.client, {.name = model.model(), .version = model.version()}));
     model.mutable_labels()->Add(known.begin(), known.end());

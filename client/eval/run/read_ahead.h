@@ -23,17 +23,17 @@ class ReadAhead {
   struct Options {
     int threads = 2;
     size_t images = 128;               // maximum number of prefetched images
-    size_t bytes = size_t{128} << 20;  // maximum bytes of prefetched images; one larger image is allowed
+    size_t bytes = size_t{128} << 20;  // maximum bytes of prefetched images; a single larger image is allowed
   };
   // `data` must outlive this object.
   ReadAhead(const Dataset& data, std::vector<int64_t> indices, const Options& options);
   ReadAhead(const Dataset& data, std::vector<int64_t> indices) : ReadAhead(data, std::move(indices), Options()) {}
-  // Stops without reading the rest.
+  // Stops without reading the remaining images.
   ~ReadAhead();
 
-  // Returns the next image in the order of `indices`, or why it cannot be sent: the error of Dataset::encoded, or
-  // INVALID_ARGUMENT if it is not a JPEG, PNG or WebP that servers accept (common/imaging/header.h). Call once per
-  // index.
+  // Returns the next image in the order of `indices`, or the error because of which it cannot be sent. Errors are those
+  // of Dataset::encoded, and INVALID_ARGUMENT if the image is not a JPEG, PNG or WebP that servers accept
+  // (common/imaging/header.h). Call once per index.
   absl::StatusOr<std::string> Next();
 
  private:

@@ -131,7 +131,7 @@ absl::StatusOr<EvalResult> EvaluationRun::Do() {
   if (progress_->asked() > 0) progress_->DrawEnd(limit_.limit(), absl::Now());
   if (const absl::Status synced = journal_->Sync(); stopped_.ok()) stopped_ = synced;
   journal_.reset();
-  // Reads back the journal, so that the files match it.
+  // Reads the journal back, so that the files agree with it.
   ASSIGN_OR_RETURN(Evaluation whole, ReadEvaluation(command_.out));
   RETURN_IF_ERROR(WriteEvaluation(command_.out, whole));
   return EvalResult{.evaluation = std::move(whole), .stopped = WhyStopped()};
@@ -157,7 +157,7 @@ void EvaluationRun::AskRound() {
   SortOutLost(cautious, {order.begin() + static_cast<ptrdiff_t>(round_.position), order.end()});
 }
 
-// Puts the round's images without a result into the next rounds.
+// Distributes the round's images without a result to the next rounds.
 void EvaluationRun::SortOutLost(bool cautious, std::vector<int64_t> rest) {
   rest.insert(rest.begin(), round_.unsent.begin(), round_.unsent.end());
   if (round_.lost.size() == 1 && proven_) {

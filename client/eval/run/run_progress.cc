@@ -11,7 +11,7 @@
 namespace vitrine {
 namespace {
 
-// Time span of the displayed rate.
+// Period over which the displayed rate is computed.
 constexpr absl::Duration kMemory = absl::Seconds(15);
 constexpr std::chrono::milliseconds kTick(500);
 constexpr absl::Duration kQuiet = absl::Seconds(1);

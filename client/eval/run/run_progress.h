@@ -20,15 +20,15 @@ namespace vitrine {
 // Progress line of an evaluation: count, rate, time left, accuracy and failures so far.
 class RunProgress {
  public:
-  // `images` is the total. `display` must outlive this object. From the first drawing to DrawEnd, a thread redraws the
-  // line when due. Until this object is destroyed, nothing else may draw on `display`.
+  // `images` is the total. `display` must outlive this object. From the first drawing until DrawEnd, a thread redraws
+  // the line when due. Until this object is destroyed, no other code may draw on `display`.
   RunProgress(ProgressDisplay& display, int64_t images);
 
-  // Counts an image. `again`: an earlier session already had a result of this image.
+  // Counts an image. `again`: an earlier session already had a result for this image.
   void Count(const Prediction& prediction, bool again);
   int64_t known() const { return known_; }
   int64_t asked() const { return asked_; }  // results of this session
-  // Draws if due, not in the first second. `in_flight` is the current limit of requests in flight.
+  // Draws the line if it is due, but not in the first second. `in_flight` is the current limit of requests in flight.
   void Draw(int in_flight, absl::Time now);
   // Draws the final state.
   void DrawEnd(int in_flight, absl::Time now);

@@ -47,11 +47,11 @@ void EvaluationRun::AwaitServer() {
 }
 
 absl::Status EvaluationRun::Reconnect(absl::Duration most) {
-  client_.reset();  // the channel's backoff grows with each attempt
+  client_.reset();  // the backoff of a channel grows with each attempt, so a new channel is needed
   ClientOptions options = command_.client;
   options.connect_timeout = std::min(options.connect_timeout, std::max(most, kShortestConnect));
   repeats_ = suspects_.empty();
-  if (!repeats_) options.retry.max_attempts = 1;  // an image that crashes the server then does so once per round
+  if (!repeats_) options.retry.max_attempts = 1;  // then an image that crashes the server crashes it only once per round
   absl::StatusOr<std::unique_ptr<Client>> connected = Client::Connect(options);
   RETURN_IF_ERROR(connected.status());
   const v1::ModelVersion& expected = evaluation_.model;
@@ -69,8 +69,8 @@ absl::Status EvaluationRun::Reconnect(absl::Duration most) {
   return absl::OkStatus();
 }
 
-// Checks that the server answers an image that it has answered before, so that a later loss can be blamed on a suspect.
-// The answer is not counted. OK also if there is no such image.
+// Checks that the server answers an image that it has answered before, so that a later loss can be attributed to a
+// suspect. Does not count the answer. Returns OK if there is no such image.
 absl::Status EvaluationRun::Prove() {
   if (suspects_.empty() || answered_ < 0) return absl::OkStatus();
   const absl::StatusOr<std::string> image = data_->encoded(answered_);
@@ -86,7 +86,7 @@ absl::Status EvaluationRun::Prove() {
   RETURN_IF_ERROR(ended);
   RETURN_IF_ERROR(answer);
   proven_ = true;
-  patience_.Answered();  // from here on each loss counts against a suspect
+  patience_.Answered();  // from here on, each loss counts against a suspect
   return absl::OkStatus();
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Says what is on an image: classify SERVER MODEL IMAGE
+// Classifies an image and prints the result: classify SERVER MODEL IMAGE
 #include <vitrine/client.h>
 
 #include <fstream>

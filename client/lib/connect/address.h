@@ -18,12 +18,12 @@ struct ServerAddress {
   bool local = false;                   // true: traffic stays on this machine (loopback or a Unix socket)
 };
 
-// INVALID_ARGUMENT: no port, a list with entries other than host:port, or a scheme other than dns, ipv4, ipv6, unix and
-// unix-abstract.
+// Parses an address. INVALID_ARGUMENT: no port, a list with entries other than host:port, or a scheme other than dns,
+// ipv4, ipv6, unix and unix-abstract.
 absl::StatusOr<ServerAddress> ParseAddress(const std::string& address);
 
-// Resolves the names of several hosts and returns them as a gRPC target. UNAVAILABLE: a host (with `partly`: every
-// host) has no address; the message names one.
+// Resolves the names of several hosts and returns them as a gRPC target. UNAVAILABLE: one host has no address or, if
+// `partly`, all hosts have none; the message names one.
 absl::StatusOr<std::string> ResolveHosts(const std::vector<std::string>& hosts, bool partly = false);
 
 }  // namespace vitrine

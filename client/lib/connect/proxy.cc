@@ -41,14 +41,14 @@ std::string AddressBytes(const std::string& text) {
   return "";
 }
 
-// True if the first `bits` of two addresses of one family are equal.
+// Returns true if the first `bits` of two addresses of one family are equal.
 bool AreInOneNetwork(const std::string& a, const std::string& b, size_t bits) {
   const size_t whole = bits / 8, rest = bits % 8;
   if (!std::equal(a.begin(), a.begin() + static_cast<ptrdiff_t>(whole), b.begin())) return false;
   return rest == 0 || ((a[whole] ^ b[whole]) & (0xff << (8 - rest)) & 0xff) == 0;
 }
 
-// True if `part`, an address or a network ADDRESS/BITS, contains `address`.
+// Returns true if `part`, an address or a network ADDRESS/BITS, contains `address`.
 bool HoldsAddress(absl::string_view part, const std::string& address) {
   const std::pair<std::string, std::string> halves = absl::StrSplit(part, absl::MaxSplits('/', 1));
   const std::string network = AddressBytes(halves.first);

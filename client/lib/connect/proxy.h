@@ -11,18 +11,20 @@
 namespace vitrine {
 
 struct Proxy {
-  std::string url;   // http://..., the form that gRPC accepts
+  std::string url;   // http://..., the only form that gRPC accepts
   std::string name;  // for messages, without user name and password: "10.0.0.1:3128 of $http_proxy"
 };
 
-// Returns the HTTP proxy for `host` (without brackets); nullopt: none. The first of $grpc_proxy, $https_proxy and
-// $http_proxy that is set gives the proxy, and an empty value means no proxy. As with curl, the scheme may be missing.
-// $no_grpc_proxy, else $no_proxy, else $NO_PROXY lists the exceptions. INVALID_ARGUMENT: the variable names no proxy,
-// or a kind of proxy that gRPC does not support and would bypass; the message names the variable.
+// Returns the HTTP proxy for `host` (without brackets); nullopt: none. The proxy comes from the first of $grpc_proxy,
+// $https_proxy and $http_proxy that is set. If that variable is empty, there is no proxy. Its scheme may be missing, as
+// with curl. The exceptions come from the first of $no_grpc_proxy, $no_proxy and $NO_PROXY that is set.
+// INVALID_ARGUMENT: the variable does not name a proxy, or names a kind of proxy that gRPC does not support and would
+// bypass. The message names the variable.
 absl::StatusOr<std::optional<Proxy>> ProxyOf(const std::string& host);
 
-// True if a no_proxy list contains `host`, by curl's rules. Entries are separated by commas or spaces: * for every
-// host, a name (NAME also matches all of .NAME), an address, or a network such as 10.0.0.0/8. Names are not resolved.
+// Returns true if a no_proxy list contains `host`, by curl's rules. Entries are separated by commas or spaces. An entry
+// is * for every host, a name, an address, or a network such as 10.0.0.0/8. The name NAME also matches every name that
+// ends in .NAME. Names are not resolved.
 bool IsExcepted(const std::string& host, absl::string_view no_proxy);
 
 }  // namespace vitrine

@@ -9,8 +9,8 @@
 
 namespace vitrine {
 
-// Reads a whole file. NOT_FOUND or PERMISSION_DENIED: it cannot be read; INVALID_ARGUMENT: more than `most` bytes. The
-// message names the file.
+// Reads a whole file. NOT_FOUND or PERMISSION_DENIED: the file cannot be read. INVALID_ARGUMENT: it has more than
+// `most` bytes. The message names the file.
 absl::StatusOr<std::string> ReadSmallFile(const std::string& path, int64_t most);
 
 }  // namespace vitrine

@@ -17,7 +17,7 @@ namespace {
 
 constexpr int64_t kLongest = 16 << 10;
 
-// Validates a token. `where` names it in errors, which never contain the token itself.
+// Validates a token. `where` names the token's source in errors, which never contain the token itself.
 absl::StatusOr<std::string> Checked(const std::string& text, const std::string& where) {
   std::string token(absl::StripAsciiWhitespace(text));
   if (token.empty()) return absl::InvalidArgumentError(absl::StrCat(where, " is empty"));
@@ -86,7 +86,7 @@ bool BearerToken::IsReplaced(const std::string& refused) {
 void BearerToken::ReadAgain(absl::Time now) {
   if (path_.empty()) return;
   read_ = now;
-  // A read that fails during a replacement is repeated a minute later.
+  // If the read fails because the file is being replaced, it is repeated a minute later.
   if (absl::StatusOr<std::string> newer = Read(path_); newer.ok()) token_ = *std::move(newer);
 }
 

@@ -16,21 +16,22 @@ class ClientInterceptorFactoryInterface;
 
 namespace vitrine {
 
-// A bearer token: given as text, or read from a file. The file may be replaced while the client runs (Kubernetes does
-// this). Thread-safe.
+// A bearer token from a text or from a file. The file may be replaced while the client runs, as Kubernetes does.
+// Thread-safe.
 class BearerToken {
  public:
   // Interval at which the file is read again.
   static constexpr absl::Duration kReread = absl::Minutes(1);
 
-  // INVALID_ARGUMENT: the token is empty or has characters not allowed in a header. FromFile also returns the errors of
-  // ReadSmallFile.
+  // INVALID_ARGUMENT: the token is empty, or contains characters that a header must not have. FromFile also returns the
+  // errors of ReadSmallFile.
   static absl::StatusOr<std::shared_ptr<BearerToken>> FromText(const std::string& token);
   static absl::StatusOr<std::shared_ptr<BearerToken>> FromFile(const std::string& path);
 
   // Returns the newest token that could be read.
   std::string Get(absl::Time now);
-  // Call this after a server rejected the token `refused`. Reads the file again; returns true if the token now differs.
+  // Call this after a server rejected the token `refused`. Reads the file again, and returns true if its token differs
+  // now.
   bool IsReplaced(const std::string& refused);
 
  private:
