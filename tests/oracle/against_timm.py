@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""against_timm.py VITRINE_REPO: for lossless images, imported models give timm's answers, including its transform.
+"""against_timm.py VITRINE_REPO: checks imported models against timm on losslessly stored images.
 
-timm saves random weights of three architectures. They are imported, and verified with `verify --against timm` by this
-interpreter. The input must be bit-identical with timm's. Then `verify` must detect another crop of the same weights.
+timm saves random weights of three architectures. `import` reads them, and `verify --against timm` compares the models
+with timm in this interpreter. Both must preprocess an image to the same bits. `verify` must fail for the same weights
+with another crop.
 """
 import json
 import pathlib
@@ -17,7 +18,8 @@ import torch
 from PIL import Image
 
 ARCHS = ("vit_tiny_patch16_224", "deit_tiny_patch16_224", "xcit_nano_12_p16_224")
-# Image sizes: smaller than the crop, equal, larger, long and narrow, with sides that do not divide evenly.
+# Image sizes (width, height): smaller than the crop, equal, larger, long and narrow, and sides that are not divisible
+# by the patch.
 SIZES = ((32, 32), (224, 224), (248, 248), (249, 249), (500, 375), (375, 500), (301, 997), (1601, 1203), (224, 1), (3, 700))
 
 
@@ -32,8 +34,10 @@ def write_pictures(folder):
 
 
 def write_weights(arch, path):
-    """Returns timm's initial weights plus random numbers around 0, so that no LayerNorm is the identity. Numbers of one
-    sign would add up over the width to sums whose rounding hides a difference."""
+    """Saves timm's initial weights with random numbers of both signs added, so that no LayerNorm is the identity.
+
+    Numbers of one sign would add up to large sums, and the rounding of large sums would hide a difference.
+    """
     torch.manual_seed(0)
     weights = timm.create_model(arch, num_classes=10).state_dict()
     moved = {name: value + 0.05 * (torch.rand_like(value) - 0.5) if value.is_floating_point() else value for name, value in weights.items()}
@@ -63,7 +67,7 @@ def main():
             print(f"{'ok' if ok else 'FAILED'}: {arch}: logits off by {max(line['logits'] for line in lines):.2g}")
             failed |= not ok
         code, _ = verify(repo, folder, ARCHS[0], "--crop", "0.8")
-        print(f"{'ok' if code == 1 else 'FAILED'}: another crop is found")
+        print(f"{'ok' if code == 1 else 'FAILED'}: verify rejects another crop")
         failed |= code != 1
     sys.exit(failed)
 

@@ -7,10 +7,10 @@ from textproto import Word
 
 @dataclasses.dataclass
 class Case:
-    name: str  # also the key of its hashes
+    name: str  # also the key from which weights and images are hashed
     config: dict  # the ModelConfig of the same model
     sizes: list  # (height, width) of its images
-    arch: str = ""  # timm's name; empty: the oracle of the config
+    arch: str = ""  # timm's name; if empty, the oracle is built from the config
     options: dict = dataclasses.field(default_factory=dict)  # arguments of timm.create_model
 
 
@@ -45,7 +45,8 @@ TIMM = [
     timm_vit("vit_tiny_patch16_224", 16, 192, 3),
     timm_vit("vit_small_patch16_224", 16, 384, 6),
     timm_vit("vit_base_patch32_224", 32, 768, 12, sizes=[(224, 224), (224, 224), (384, 256)]),
-    # DeiT without a distillation token has ViT's architecture. This one has other heads and a table for 384 pixels.
+    # DeiT without a distillation token has the architecture of ViT. This case has another number of classes and a
+    # position table for 384 x 384 pixels.
     timm_vit("deit_tiny_patch16_224", 16, 192, 3, 384, 100, [(384, 384), (224, 224), (224, 224), (192, 320)]),
     timm_vit("deit_small_patch16_224", 16, 384, 6, 224, 21),
 ]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""check_bundled.py REPOSITORY: recomputes the golden logits of every version by the oracle of its family.
+"""check_bundled.py REPOSITORY: recomputes the golden logits of every version with the oracle of its family.
 
-Omits golden images, since they would need the preprocessing. tests/common/imaging compares that with other
+Skips golden images, because an oracle has no preprocessing. tests/common/imaging compares the preprocessing with other
 implementations.
 """
 import pathlib
@@ -13,12 +13,12 @@ from safetensors.torch import load_file
 import published
 import textproto
 
-# Tolerance for fp32 sums in another order, relative to the largest logit.
+# Tolerance relative to the largest logit. fp32 sums in another order differ by less.
 TOLERANCE = 1e-4
 
 
 def check(version):
-    """Returns (largest difference, number of golden inputs) for a version's folder."""
+    """Returns (largest difference, number of golden inputs) of the version in a folder."""
     config = textproto.parse((version / "manifest.textproto").read_text())["config"]
     model = published.load(config, published.build(config), load_file(version / "weights.safetensors"))
     golden = load_file(version / "golden.safetensors")

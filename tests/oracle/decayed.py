@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""decayed.py > tests/golden/decayed.txt: the parameters that the programs of XCiT and DeiT decay, under timm's names.
+"""decayed.py > tests/golden/decayed.txt: the parameters to which the programs of XCiT and DeiT apply weight decay.
 
-Both pass the model's no_weight_decay() to add_weight_decay of timm 0.4.9, whose rule this is. XCiT's own model spares
-pos_embed, cls_token and dist_token (xcit.py at 82f5291f412604970c39a912586e008ec009cdca), DeiT's the same. The temperature of
-an attention, though its module lists it, is decayed: timm asks only the whole model.
+Names are timm's. Both programs pass the model's no_weight_decay() to add_weight_decay of timm 0.4.9. That function
+exempts biases, vectors and the names that no_weight_decay() returns. For XCiT, these are pos_embed, cls_token and dist_token (xcit.py at
+82f5291f412604970c39a912586e008ec009cdca). For DeiT, they are the same. The temperature of an attention is decayed although its module
+exempts it, because timm calls no_weight_decay() only on the whole model.
 """
 import timm
 

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""EIT, the models that the paper compares it with, and its ablations, in plain PyTorch (sections 2.2 to 2.6 of the
+"""EIT, its ablations and the models that the paper compares it with, in plain PyTorch (sections 2.2 to 2.6 of the
 specification).
 
-If the specification does not say how to treat the class token, EIT^T's way is used: convolutions and operators between
-them see patch tokens only, and the class token leaves a convolution branch with the LayerNorm values that it had at the
-start.
+If the specification does not say how to treat the class token, it is treated like in EIT^T. Convolutions and the
+operators between them process patch tokens only. A convolution branch returns the class token's LayerNorm values
+unchanged.
 """
 import torch
 from torch import nn
@@ -14,7 +14,7 @@ from parts import FeedForward, LinearPatches, Positions, SelfAttention, on_grid,
 
 
 def attention_channels(width, heads, depth, schedule="decreasing"):
-    """Returns a_i of every block. `schedule` describes the convolution's share."""
+    """Returns a_i, the number of channels that attend, of every block. `schedule` describes how the others change."""
     growing = [(width // heads) * i // depth * heads for i in range(1, depth)]
     half = width // heads // 2 * heads
     return {
@@ -27,7 +27,7 @@ def attention_channels(width, heads, depth, schedule="decreasing"):
 
 
 class PoolStem(nn.Module):
-    """EIT^P: 3x3 convolution, then a max pool that drops incomplete windows."""
+    """EIT^P: a 3x3 convolution, then a max pool that ignores incomplete windows."""
 
     def __init__(self, channels, width, pool):
         super().__init__()
@@ -62,10 +62,10 @@ def stem(kind, channels, width, pitch):
 
 
 class Branch(nn.Module):
-    """The part of a block for the c channels that do not attend. kind:
+    """The part of a block for the c channels that do not attend. Values of `kind`:
 
     conv       3x3 convolution without bias
-    conv_conv  three of them
+    conv_conv  three 3x3 convolutions without bias
     gelu_conv  dense layer, GELU, convolution
     bn_relu    convolution, BatchNorm, ReLU
     lsra       GELU, convolution, dense layer
@@ -96,7 +96,7 @@ class Branch(nn.Module):
 
 
 class ConvolutionalAttention(nn.Module):
-    """CvT^T: q, k and v each come from a 3x3 convolution without bias, followed by one dense layer over all three."""
+    """CvT^T: q, k and v have a 3x3 convolution each, without bias. One dense layer over all three follows."""
 
     def __init__(self, width, heads):
         super().__init__()

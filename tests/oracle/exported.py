@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""exported.py VITRINE_REPO: exported models are the models that timm and transformers make of them.
+"""exported.py VITRINE_REPO: checks that timm and transformers load exported models.
 
-timm's initial weights of a ViT, a DeiT and an XCiT are imported and exported. timm's model of the export must have the same weights, bit
-for bit, and Vitrine's golden logits; transformers' model of the ViTs must have these logits too.
+timm's initial weights of a ViT, a DeiT and an XCiT are imported and exported. The model that timm loads must have the
+same weights, bit for bit, and Vitrine's golden logits. The models that transformers loads, ViT and DeiT, must have these
+logits too.
 """
 import io
 import pathlib
@@ -26,11 +27,13 @@ def run(repo, *arguments):
 
 
 def worst(model, arch, version):
-    """Returns the largest relative difference from the golden logits of a version's folder, for the input that timm makes of its
-    pictures."""
+    """Returns the largest relative difference between a model's logits and the golden logits of a version's folder.
+
+    timm preprocesses the golden images.
+    """
     golden = safetensors.torch.load_file(version / "golden.safetensors")
     names = sorted(name for name in golden if name.startswith("picture."))
-    assert names, f"{version} has no golden pictures"
+    assert names, f"{version} has no golden images"
     transform = timm.data.create_transform(**timm.data.resolve_model_data_config(timm.create_model(arch)))
     found = 0.0
     with torch.inference_mode():
@@ -43,7 +46,7 @@ def worst(model, arch, version):
 
 
 def plain(config):
-    """Returns a configuration without the difference between the lists of JSON and timm's tuples."""
+    """Returns a configuration whose lists, as JSON has them, are tuples, as timm has them."""
     return {name: tuple(value) if isinstance(value, list) else value for name, value in config.items()}
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Golden files: safetensors whose bytes depend on their content only."""
+"""Reads, writes and compares golden files: safetensors whose bytes depend on their content only."""
 import json
 
 import numpy
@@ -10,7 +10,7 @@ SAMPLES = 320
 
 
 def sample(tensor):
-    """Returns at most SAMPLES values, at 7919 j modulo the count for j = 0, 1, ..., from all channels and positions."""
+    """Returns all values, or SAMPLES of them from all channels and positions: number 7919 j modulo the count for each j."""
     flat = tensor.reshape(-1)
     if len(flat) <= SAMPLES:
         return flat
@@ -31,7 +31,7 @@ def to_bytes(tensors, metadata):
 
 
 def from_bytes(data):
-    """(tensors, metadata)"""
+    """Returns (tensors, metadata) of a file."""
     size = int.from_bytes(data[:8], "little")
     header, body = json.loads(data[8 : 8 + size]), data[8 + size :]
     metadata = header.pop("__metadata__", {})
@@ -43,7 +43,7 @@ def from_bytes(data):
 
 
 def differences(fresh, stored, tolerance):
-    """Returns sentences about the differences between two (tensors, metadata)."""
+    """Returns a sentence for each difference between two pairs (tensors, metadata)."""
     found = []
     for key in sorted(fresh[1].keys() | stored[1].keys()):
         if fresh[1].get(key) != stored[1].get(key):

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Weights and images from an integer hash. tests/models/parity/hashed.cc gives the same bits.
+"""Weights and images from an integer hash. tests/models/parity/hashed.cc computes the same bits.
 
     seed   = FNV-1a 64 of "<model>/<tensor>"
     x_i    = splitmix64's output for the state seed + (i + 1) * 0x9e3779b97f4a7c15       (all modulo 2^64)
     k_i    = x_i >> 40                                                                   (24 bits)
     value  = centre + (k_i - 2^23) / 2^23 * half, rounded once to float32
 
-i counts the elements row by row. `half` is a power of two and `centre` a small dyadic number, so that everything before
-the last rounding is exact in float64.
+i counts the elements row by row. `half` is a power of two, and `centre` is a sum of few powers of two. Everything before
+the last rounding is therefore exact in float64.
 """
 import math
 import re
@@ -37,18 +37,18 @@ def hashed(key, shape, centre, half):
 
 
 def picture(key, channels, height, width):
-    """Returns [C, H, W]: very different patches of 32 x 32 pixels with noise on them. With pure noise all averages
-    would be alike."""
+    """Returns [C, H, W]: noise added to patches of 32 x 32 pixels that differ strongly. With noise alone, the means of
+    all patches would be similar."""
     rows, columns = -(-height // 32), -(-width // 32)
     coarse = hashed(key + ".coarse", (channels, rows, columns), 0, 1)
     coarse = coarse.repeat_interleave(32, 1).repeat_interleave(32, 2)[:, :height, :width]
     return coarse + hashed(key + ".fine", (channels, height, width), 0, 0.5)
 
 
-# (pattern of the name, centre, half). If half is None, the values are scaled by the fan-in and the centre is a gain.
-# With these values fp32 is within 1e-5 of fp64, and logits depend on the image, on every tensor and on the order of
-# blocks: attention is far from uniform, residual branches are as large as their residuals, and the first tokens are so
-# small that a norm's epsilon matters.
+# (pattern of the name, centre, half). If half is None, the range follows from the fan-in, and the centre is a factor
+# for it. These values have two purposes. fp32 results are within 1e-5 of fp64. Logits depend on the image, on every
+# tensor and on the order of blocks: attention is far from uniform, residual branches are as large as their residuals,
+# and the first tokens are so small that a norm's epsilon matters.
 ROLES = [
     (r"temperature", 4, 2),
     (r"gamma\d|\w+_scale|\w+_affine\.weight", 0.75, 0.25),
@@ -69,7 +69,7 @@ ROLES = [
 
 
 def role(name, shape):
-    """Returns (centre, half) of a tensor by its name, in timm's or in this project's spelling."""
+    """Returns (centre, half) of a tensor from its name, which may be timm's or this project's."""
     for pattern, centre, half in ROLES:
         if re.search(rf"(^|\.)(?:{pattern})$", name):
             if half is not None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The KV transformer's vision classifier in plain PyTorch, in its naive form, written from the paper's code (section 5)."""
+"""The KV transformer's vision classifier in plain PyTorch: the naive form of section 5, written from the paper's code."""
 import math
 
 import torch
@@ -10,7 +10,7 @@ from parts import FeedForward, join_heads, split_heads, with_class_token
 
 
 def positional_tensor(n, m):
-    """Returns P [n, n, m]: E(i) then E(j), cut to m. Each E has q = 2 * ceil(m / 4) interleaved sines and cosines."""
+    """Returns P [n, n, m]: the first m values of E(i) and E(j). Each E has q = 2 * ceil(m / 4) sines and cosines in turn."""
     q = 2 * math.ceil(m / 4)
     frequency = 10000.0 ** (-torch.arange(0, q, 2, dtype=torch.float64) / q)
     angle = torch.arange(n, dtype=torch.float64)[:, None] * frequency
@@ -20,7 +20,7 @@ def positional_tensor(n, m):
 
 
 class KvAttention(nn.Module):
-    """kind: qkv, kv or kv_pos. The scale is width^-1/2, like in the vision scripts, or (width / heads)^-1/2."""
+    """`kind` is qkv, kv or kv_pos. The scale is width^-1/2, as in the vision scripts, or (width / heads)^-1/2."""
 
     def __init__(self, width, heads, kind, m, head_scale):
         super().__init__()
@@ -31,10 +31,10 @@ class KvAttention(nn.Module):
         self.output = nn.Linear(width, width)
 
     def forward(self, x):
-        """(output, weights)"""
+        """Returns (output, weights)."""
         parts = [split_heads(part, self.heads) for part in self.projection(x).split(x.shape[-1], -1)]
         k, v = parts[-2:]
-        scores = self.scale * parts[0] @ k.transpose(-2, -1)  # parts[0] is q, or k again
+        scores = self.scale * parts[0] @ k.transpose(-2, -1)  # parts[0] is q; without q, it is k
         if self.map_pos is not None:
             tensor = positional_tensor(x.shape[1], self.map_pos.in_features).to(x)
             scores = self.map_pos(scores[..., None] + tensor).squeeze(-1)

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""layer_decay.py > tests/golden/layer_decay.txt: multipliers of the rate of param_groups_layer_decay of timm 1.0.31.
+"""layer_decay.py > tests/golden/layer_decay.txt: factors of the learning rate of param_groups_layer_decay of timm 1.0.31.
 
-A line has the architecture, timm's name of a parameter and the multiplier for a layer_decay of 0.75.
+A line has the architecture, timm's name of a parameter, and the factor for a layer_decay of 0.75.
 """
 import timm
 from timm.optim import param_groups_layer_decay

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parts that several oracles share, in plain PyTorch. Module names are those of published tensors."""
+"""Parts that several oracles share, in plain PyTorch. Modules have the names of the published tensors."""
 import math
 
 import torch
@@ -10,9 +10,9 @@ from torch.nn import functional as F
 class Trace:
     """Intermediate results of a forward pass, recorded for comparison.
 
-    tokens[block] [B, n, d] are the tokens after a block, with class-attention blocks numbered last; tokens["final"] are
-    those that the head gets. attention[source, layer] has the source "tokens" [B, h, n, n], "class" [B, h, 1, n] or
-    "channels" [B, h, d_h, d_h]; layers are numbered within each source.
+    tokens[block] [B, n, d] are the tokens after a block. Class-attention blocks have the last numbers. tokens["final"]
+    are the tokens that the head reads. attention[source, layer] are attention weights; `source` is "tokens"
+    [B, h, n, n], "class" [B, h, 1, n] or "channels" [B, h, d_h, d_h]. Layers are numbered separately for each source.
     """
 
     def __init__(self):
@@ -21,7 +21,7 @@ class Trace:
 
 
 class FeedForward(nn.Module):
-    """fc2(GELU(fc1(LN(x)))); the caller adds the residual. inner() omits the LN, for post-norm blocks."""
+    """Computes fc2(GELU(fc1(LN(x)))). The caller adds the residual. Post-norm blocks call inner(), which has no LN."""
 
     def __init__(self, width, hidden, epsilon):
         super().__init__()
@@ -37,7 +37,7 @@ class FeedForward(nn.Module):
 
 
 def split_heads(x, heads):
-    """[B, n, width] -> [B, heads, n, width / heads]"""
+    """Reshapes [B, n, width] to [B, heads, n, width / heads]."""
     b, n, width = x.shape
     return x.reshape(b, n, heads, width // heads).transpose(1, 2)
 
@@ -48,7 +48,7 @@ def join_heads(x):
 
 
 def softmax_attention(q, k, v, scale):
-    """(joined output, weights) of q, k, v [B, h, n, d_h]."""
+    """Returns (output with joined heads, weights) for q, k and v [B, h, n, d_h]."""
     weights = (scale * q @ k.transpose(-2, -1)).softmax(-1)
     return join_heads(weights @ v), weights
 
@@ -61,15 +61,15 @@ class SelfAttention(nn.Module):
         self.proj = nn.Linear(width, width)
 
     def forward(self, x):
-        """(output, weights)"""
+        """Returns (output, weights)."""
         q, k, v = (split_heads(part, self.heads) for part in self.qkv(x).chunk(3, -1))
         y, weights = softmax_attention(q, k, v, q.shape[-1] ** -0.5)
         return self.proj(y), weights
 
 
 class LinearPatches(nn.Module):
-    """A linear layer over squares of pixels, computed as a convolution. It is published as a matrix whose columns are
-    row, column, channel."""
+    """A linear layer over squares of pixels, computed as a convolution. Its published form is a matrix with one column
+    for each (row, column, channel), in this order."""
 
     def __init__(self, patch, channels, width):
         super().__init__()
@@ -80,8 +80,8 @@ class LinearPatches(nn.Module):
 
 
 class Positions(nn.Module):
-    """A learned table with the class token's row first. Other grids are interpolated bicubically with antialiasing,
-    like in timm's resample_abs_pos_embed."""
+    """A learned table with the class token's row first. For other grids, it is interpolated like in timm's
+    resample_abs_pos_embed: bicubic, with antialiasing."""
 
     def __init__(self, grid, width):
         super().__init__()
@@ -106,7 +106,7 @@ def with_class_token(token, x):
 
 
 def fourier_positions(rows, columns):
-    """[64, rows, columns]: 32 channels of y, then of x; section 1.4 of the specification."""
+    """Returns [64, rows, columns]: 32 channels of y, then 32 of x (section 1.4 of the specification)."""
     t = 10000.0 ** (2 * (torch.arange(32, dtype=torch.float64) // 2) / 32)
     y = 2 * math.pi * torch.arange(1, rows + 1, dtype=torch.float64) / (rows + 1e-6)
     x = 2 * math.pi * torch.arange(1, columns + 1, dtype=torch.float64) / (columns + 1e-6)

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Records tests/golden/picture_operations.inc: the results of timm's RandAugment operations with increasing magnitudes,
-which use Pillow, on small images. Needs numpy, timm and Pillow:
+"""Records tests/golden/picture_operations.inc: small images changed by the operations of timm's RandAugment.
+
+The operations use Pillow and have the increasing magnitudes. Needs numpy, timm and Pillow:
 
     python3 tests/oracle/picture_operations.py > tests/golden/picture_operations.inc
 
-Each case is {operation, magnitude, negative, channels, width, height, pixels in hexadecimal}. The image is
-30 + 3 v / 4 for the values v of noise() in resize.py; outside the image the colour is (120, 110, 100).
+Each case is {operation, magnitude, negative, channels, width, height, pixels in hexadecimal}. The pixels of the input
+are 30 + 3 v / 4 for the values v of noise() in resize.py. Outside the image, the colour is (120, 110, 100).
 """
 import types
 
@@ -17,7 +18,7 @@ from timm.data import auto_augment
 from resize import noise
 
 FILL = (120, 110, 100)
-# Our name, timm's name, magnitudes, and True if a magnitude has two directions.
+# (Vitrine's name, timm's name, magnitudes, True if the magnitude can be negative)
 OPERATIONS = [
     ("AutoContrast", "AutoContrast", [0], False),
     ("Equalize", "Equalize", [0], False),
@@ -53,7 +54,7 @@ def operate(name, magnitude, negative, image):
 def main():
     print("// Written by tests/oracle/picture_operations.py; do not edit.")
     for ours, name, magnitudes, sided in OPERATIONS:
-        # Equalize does not change images of fewer than 256 pixels.
+        # Equalize does not change small images: a channel needs at least 256 pixels.
         shapes = [(3, 11, 9), (1, 7, 10)] + ([(3, 37, 29)] if ours in ("AutoContrast", "Equalize") else [])
         for magnitude in magnitudes:
             for negative in (False, True) if sided else (False,):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Oracles by config, and their tensors with the names and layout of a published weights.safetensors."""
+"""Builds oracles from configs, and maps their tensors to the names and layout of a published weights.safetensors."""
 import math
 import re
 
@@ -9,7 +9,7 @@ import vit
 import xcit
 import xvit
 
-# (pattern of the oracle's name, published name), if the two differ.
+# (pattern of the oracle's name, published name) of the names that differ.
 EIT = [
     (r"patches\.conv\.(\w+)", r"patches.\1"),
     (r"(branch|parallel)\.convs\.0\.weight", "convolution.weight"),
@@ -26,7 +26,7 @@ def family(config):
 
 
 def build(config):
-    """Returns the oracle of a ModelConfig (textproto.parse) with new weights, in evaluation mode."""
+    """Returns the oracle of a parsed ModelConfig (textproto.parse), with random weights and in evaluation mode."""
     c = config[family(config)]
     ends = {"classes": config["classes"], "channels": config["preprocessing"]["channels"]}
     return globals()["build_" + family(config)](c, ends).eval()
@@ -63,7 +63,7 @@ def build_kv(c, ends):
 
 
 def embedding(c):
-    """Returns a factory of a block's embedding of q, k and v."""
+    """Returns a function that makes a block's embedding of q, k and v."""
     width, hidden, own_codes = c["width"], c.get("embedding_width", 0), c.get("codes_per_block", False)
     return {
         "LINEAR": lambda: xcit.LinearEmbedding(width),
@@ -92,12 +92,12 @@ def published_name(family_name, name):
 
 
 def channels_last(config, name):
-    """True if the kernel is stored [out, rows, columns, in] and not as PyTorch's [out, in, rows, columns]."""
+    """Returns True if the kernel is published as [out, rows, columns, in], not as PyTorch's [out, in, rows, columns]."""
     return name == "patches.proj.weight" or family(config) not in ("xcit", "xvit")
 
 
 def published_shape(config, name, tensor):
-    """Returns the published shape: linear patches and 1x1 positions are matrices, map_pos is a vector."""
+    """Returns the published shape: linear patches and positions.projection are matrices, map_pos is a vector."""
     if name.endswith("map_pos.weight"):
         return tuple(tensor.shape[1:])
     if name == "positions.projection.weight":
@@ -122,7 +122,7 @@ def load(config, model, tensors):
     """Loads published tensors into the oracle."""
     names = stored(config, model)
     if names.keys() != tensors.keys():
-        raise KeyError(f"tensors that only one side knows: {sorted(names.keys() ^ tensors.keys())}")
+        raise KeyError(f"tensors that only the model or only the file has: {sorted(names.keys() ^ tensors.keys())}")
     state = model.state_dict()
     for name, (own, shape) in names.items():
         tensor = tensors[name].float()
@@ -137,7 +137,7 @@ def load(config, model, tensors):
 
 
 def hash_weights(config, model, key):
-    """Loads hashed tensors; returns (name, shape, centre, half) of each."""
+    """Loads hashed tensors. Returns (name, shape, centre, half) of each tensor."""
     from hashed import hashed, role
 
     rows = [(name, shape, *role(name, shape)) for name, (_, shape) in sorted(stored(config, model).items())]

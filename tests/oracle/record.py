@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""record.py FOLDER [--check] [--only TEXT]: writes one golden file per case of cases.py, or compares with those there.
+"""record.py FOLDER [--check] [--only TEXT]: writes a golden file for each case of cases.py. --check compares instead.
 
-A golden file holds, for every picture i:
+A golden file holds, for every image i:
 
-    logits                 [pictures, classes]
-    tokens.<block>.<i>     values of the tokens after a block, class-attention blocks counted on
-    final.<i>              values of the tokens as the head reads its own
+    logits                 [images, classes]
+    tokens.<block>.<i>     the tokens after a block; class-attention blocks have the last numbers
+    final.<i>              the tokens that the head reads
     class_row.<layer>.<i>  the class token's attention, [heads, n]
     map.<layer>.<i>        X-ViT's signed token-to-token map, [heads, N, N]
     channels.<layer>.<i>   XCiT's channel-to-channel attention, [heads, d_h, d_h]
 
-of all but the logits a sample (golden.py). The metadata says how to make the same model, weights and pictures: `config`
-(a ModelConfig), `key` (of the hashes), `arch` (timm's name or nothing), `tensors` (lines of name, shape, centre, half, in
-timm's or in the published spelling) and `pictures` (lines of C, H, W).
+Logits are complete; the others are samples (golden.py). The metadata describes how to make the same model, weights and
+images: `config` (a ModelConfig), `key` (for the hashes), `arch` (timm's name or empty), `tensors` (lines of name, shape,
+centre and half, with timm's or the published names) and `pictures` (lines of C, H and W).
 """
 import argparse
 import pathlib
@@ -27,10 +27,10 @@ from cases import CASES
 from hashed import picture
 from parts import Trace
 
-# Goldens are computed in fp64 and rounded once to fp32, so the order of sums does not matter. But timm's positions are
-# always fp32, and their sines may differ in the last bit between CPUs.
+# Maximum difference from a recorded golden. Goldens are computed in fp64 and rounded once to fp32, so the order of sums
+# does not matter. timm's positions are fp32, and their sines may differ in the last bit between CPUs.
 TOLERANCE = 1e-5
-# Limit for fp32 against fp64 in PyTorch. The tests allow 1e-4, so fp32 must reach a golden much more closely.
+# Maximum difference of PyTorch's fp32 results from its fp64 results. The tests allow 1e-4, so fp32 must be well below.
 FP32_LIMIT = 2e-5
 
 
@@ -47,7 +47,7 @@ def make(case):
 
 
 def watched_layers(trace):
-    """Returns (blocks, attention layers by source) to record: about two of each, inside the model."""
+    """Returns (blocks, attention layers by source) to record: two blocks, and at most two layers of each source."""
     classes = sorted(layer for source, layer in trace.attention if source == "class")
     blocks = [layer for source, layer in trace.attention if source != "class"]
     if classes:
@@ -100,7 +100,7 @@ def record(case):
     print(f"{case.name}: logits {tensors['logits'].abs().max():.2f}, without their mean {centred.abs().max():.2f}, "
           f"fp32 in PyTorch differs by {off:.1e}", flush=True)
     if off > FP32_LIMIT or centred.abs().max() < 0.5:
-        raise ValueError(f"{case.name}: these weights are a poor test")
+        raise ValueError(f"{case.name}: these weights do not test the model well")
     metadata = {
         "config": textproto.write(case.config),
         "key": case.name,

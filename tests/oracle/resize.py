@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Records tests/golden/resize.inc with Pillow. Its resize of floating-point images is the algorithm of
-torchvision's resize(antialias=True). Needs numpy and Pillow:
+"""Records tests/golden/resize.inc with Pillow, whose resize of floating-point images is the algorithm of torchvision's
+resize(antialias=True). Needs numpy and Pillow:
 
     python3 tests/oracle/resize.py > tests/golden/resize.inc
 """
@@ -22,7 +22,7 @@ CASES = [  # (width, height) from, to
 
 
 def noise(width, height, seed=1):
-    """Returns the numbers of NoiseImage in tests/common/imaging/pictures.cc."""
+    """Returns the pixels of NoiseImage in tests/common/imaging/pictures.cc."""
     state = (seed * 2654435761 + 1) & 0xFFFFFFFF
     values = []
     for _ in range(width * height):

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""schedules.py EIT_LOG FASTAI > tests/golden/schedules.inc: learning rates of the programs that the recipes follow.
+"""schedules.py EIT_LOG FASTAI > tests/golden/schedules.inc: learning rates of the programs whose training recipes Vitrine
+reproduces.
 
 EIT_LOG is model/eit-16-4-3-mini/log.txt of github.com/MrHaiPi/EIT at 40539da71e0da7c2ad54dda65da77c52be411dee. FASTAI is
 fastai/callback/schedule.py of fastai 2.8.12. The interpreter needs the timm of script/pins/peers.txt.
@@ -17,12 +18,12 @@ from timm.scheduler import CosineLRScheduler
 
 
 def of_log(path):
-    """Returns the rate of every epoch of EIT's released log."""
+    """Returns the rate of every epoch in EIT's published log."""
     return [json.loads(line)["train_lr"] for line in path.read_text().splitlines()]
 
 
 def of_timm(lr, epochs):
-    """Returns the rate of every epoch in XCiT's main.py, which steps the scheduler after each epoch with its number."""
+    """Returns the rate of every epoch in XCiT's main.py, which calls step(epoch) of the scheduler after each epoch."""
     optimizer = torch.optim.SGD([torch.zeros(1)], lr=lr)
     scheduler = CosineLRScheduler(optimizer, t_initial=epochs, lr_min=1e-5, warmup_t=5, warmup_lr_init=1e-6)
     rates = []
@@ -33,7 +34,7 @@ def of_timm(lr, epochs):
 
 
 def of_fastai(path, lr, steps):
-    """Returns (rates, momenta) of fit_one_cycle with its defaults, by the functions of the file."""
+    """Returns (rates, momenta) of fit_one_cycle with its defaults, computed by the functions in fastai's file."""
     wanted = {"sched_cos", "SchedCos", "combine_scheds", "combined_cos"}
     tree = ast.parse(path.read_text())
     tree.body = [node for node in tree.body if getattr(node, "name", "") in wanted]
@@ -46,7 +47,7 @@ def of_fastai(path, lr, steps):
 
 
 def of_digits(lr, steps, warmup):
-    """Returns the rate of every step of the digit tasks of the KV transformer: half a cosine times a linear warm-up."""
+    """Returns the rate of every step of the digit tasks of the KV transformer: half a cosine period times a linear warm-up."""
     return [lr * 0.5 * (1 + math.cos(math.pi * step / steps)) * min(1, step / warmup) for step in range(steps)]
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parses protobuf text into nested dicts, as far as ModelConfig and Manifest need it."""
+"""Parses protobuf text into nested dicts. Supports only the syntax that ModelConfig and Manifest use."""
 import json
 import re
 
@@ -27,7 +27,7 @@ def scalar(text):
 
 
 def parse(text):
-    """A field that occurs more than once becomes a list."""
+    """Returns the message as a dict. A field that occurs more than once becomes a list."""
     stack = [{}]
 
     def put(key, value):
@@ -38,7 +38,7 @@ def parse(text):
     while at < len(text):
         token = TOKEN.match(text, at)
         if token is None:
-            raise ValueError(f"not in text form: {text[at:at + 40]!r}")
+            raise ValueError(f"not protobuf text: {text[at:at + 40]!r}")
         at = token.end()
         if token["open"]:
             stack.append({"": token["name"]})
@@ -48,7 +48,7 @@ def parse(text):
         else:
             put(token["key"], scalar(token["value"]))
     if len(stack) != 1:
-        raise ValueError("a brace is open at the end")
+        raise ValueError("a brace is not closed")
     return stack[0]
 
 

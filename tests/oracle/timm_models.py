@@ -15,7 +15,7 @@ def build(arch, **options):
 
 
 def hash_weights(model, key):
-    """Gives every floating tensor hashed values; returns (name, shape, centre, half) of each."""
+    """Sets every floating tensor to hashed values. Returns (name, shape, centre, half) of each tensor."""
     rows, state = [], model.state_dict()
     for name, tensor in state.items():
         if tensor.is_floating_point():
@@ -27,7 +27,7 @@ def hash_weights(model, key):
 
 
 class Watched(torch.nn.Module):
-    """A timm model with the method forward(images, trace) of the oracles."""
+    """A timm model with the oracles' method forward(images, trace)."""
 
     def __init__(self, model):
         super().__init__()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Vision Transformer in plain PyTorch: blocks with the norm before (pre) or after the residual sum (post)."""
+"""Vision Transformer in plain PyTorch: blocks with the norm before the branch (pre) or after the residual sum (post)."""
 import torch
 from torch import nn
 
@@ -15,7 +15,7 @@ class Block(nn.Module):
         self.feed_forward = FeedForward(width, mlp, epsilon)
 
     def forward(self, x):
-        """(tokens, attention weights)"""
+        """Returns (tokens, attention weights)."""
         if self.post:
             y, weights = self.attention(x)
             x = self.norm(x + y)

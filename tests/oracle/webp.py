@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Records tests/golden/webp.inc with Pillow: WebP files of every kind, and Pillow's pixels for them, composited over
-white and rotated by EXIF. Needs numpy and Pillow:
+"""Records tests/golden/webp.inc with Pillow: WebP files of every kind and their pixels, composited over white and rotated
+by EXIF. Needs numpy and Pillow:
 
     python3 tests/oracle/webp.py > tests/golden/webp.inc
 """
@@ -15,7 +15,7 @@ EXIF_ORIENTATION = 0x0112
 
 
 def picture():
-    """Returns smooth colours with edges, and alpha from 0 to 255."""
+    """Returns an image of colour gradients and edges, with alpha from 0 to 255."""
     y, x = numpy.mgrid[0:HEIGHT, 0:WIDTH]
     values = numpy.stack([13 * x, 19 * y, 7 * x + 9 * y, 255 * x // (WIDTH - 1)], axis=-1)
     values[4:8, 5:12, 0] = 255 - values[4:8, 5:12, 0]
@@ -37,7 +37,7 @@ def cases():
 
 
 def seen(file):
-    """Returns the image as the server must decode it."""
+    """Returns the pixels that the server must decode from a file."""
     image = ImageOps.exif_transpose(Image.open(io.BytesIO(file)))
     if image.mode == "RGBA":
         image = Image.alpha_composite(Image.new("RGBA", image.size, "white"), image)

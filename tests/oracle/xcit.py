@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""XCiT with the linear, SNE, P-SNE and F-SNE embeddings of q, k and v in plain PyTorch, in the published (naive) form."""
+"""The published (naive) form of XCiT in plain PyTorch, with the linear, SNE, P-SNE and F-SNE embeddings of q, k and v."""
 import torch
 from torch import nn
 from torch.nn import functional as F
@@ -8,8 +8,8 @@ from parts import FeedForward, fourier_positions, join_heads, on_grid, softmax_a
 
 
 class Stem(nn.Module):
-    """3x3 convolutions of stride 2 without bias, each with BatchNorm, and GELU between them: four for a patch of 16,
-    three for 8."""
+    """3x3 convolutions of stride 2 without bias, each with BatchNorm, and GELU between them. There are four for patches
+    of 16 pixels and three for patches of 8."""
 
     def __init__(self, patch, channels, width):
         super().__init__()
@@ -39,7 +39,7 @@ class LocalPatchInteraction(nn.Module):
 
 
 class SmallNetwork(nn.ModuleList):
-    """Linear layers with ReLU between them, but none after the last."""
+    """Linear layers with ReLU between them, and no ReLU after the last."""
 
     def __init__(self, *widths):
         super().__init__(nn.Linear(a, b) for a, b in zip(widths, widths[1:]))
@@ -78,8 +78,8 @@ class PSne(nn.Module):
 
 
 class FSne(nn.Module):
-    """One network for [x, code]. The code of q, k or v is the same for every token. If a block has no codes, the
-    model's are used."""
+    """F-SNE's embedding: one network for [x, code]. Each of q, k and v has a code, the same for every token. A block
+    without its own codes uses those of the model."""
 
     def __init__(self, width, hidden, code, own_codes):
         super().__init__()
@@ -126,7 +126,7 @@ class CrossCovarianceBlock(nn.Module):
 
 
 class ClassAttention(nn.Module):
-    """Attention with one query, the class token's, and keys and values of all tokens."""
+    """Attention with the class token as the only query, and keys and values of all tokens."""
 
     def __init__(self, width, heads):
         super().__init__()
@@ -140,7 +140,7 @@ class ClassAttention(nn.Module):
 
 
 class ClassBlock(nn.Module):
-    """Class attention by the table of section 1.3, which changes patch tokens as well."""
+    """A class-attention block (the table of section 1.3). It changes the patch tokens too."""
 
     def __init__(self, width, heads, mlp, tokens_norm, epsilon):
         super().__init__()
@@ -162,7 +162,7 @@ class ClassBlock(nn.Module):
 
 
 class Positions(nn.Module):
-    """Section 1.4: fixed waves through a 1x1 convolution."""
+    """Positions of section 1.4: fixed sines and cosines, then a 1x1 convolution."""
 
     def __init__(self, width):
         super().__init__()
@@ -173,7 +173,7 @@ class Positions(nn.Module):
 
 
 class Xcit(nn.Module):
-    """qkv() returns a new embedding of q, k and v for a block. code: length of the model's codes; 0: no codes."""
+    """qkv() returns a new embedding of q, k and v for a block. `code` is the length of the model's codes, or 0 if it has none."""
 
     def __init__(self, patch, width, depth, class_depth, heads, mlp, tokens_norm, classes, channels, qkv=None, code=0,
                  epsilon=1e-6):

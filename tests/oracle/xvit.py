@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""X-ViT in plain PyTorch: linear attention in which two products are normalised instead of a softmax (section 3). Its
-attention, stem and local layer can be other papers'."""
+"""X-ViT in plain PyTorch: linear attention in which two products are normalised instead of a softmax (section 3).
+
+Attention, stem and local layer can also be those of other papers.
+"""
 import torch
 from torch import nn
 from torch.nn import functional as F
@@ -10,7 +12,7 @@ from xcit import LocalPatchInteraction, Positions, Stem
 
 
 def unit(x, axis):
-    """Returns x / ||x|| along an axis."""
+    """Returns x / ||x||, with the norm taken along an axis."""
     return x / (x.square().sum(axis, keepdim=True).sqrt() + 1e-6)
 
 
@@ -25,7 +27,7 @@ class Affine(nn.Module):
 
 
 class XAttention(nn.Module):
-    """Attention of all tokens, or of the first token's query only. e: width of q, k and v over all heads."""
+    """Attention of all tokens, or of the first token only. `e` is the width of q, k and v over all heads."""
 
     def __init__(self, width, e, heads, last_axis, class_query=False):
         super().__init__()
@@ -36,7 +38,7 @@ class XAttention(nn.Module):
         self.context_scale = nn.Parameter(torch.ones(heads))
 
     def forward(self, x):
-        """(output, signed token-to-token map of section 3.4 [B, h, queries, n])"""
+        """Returns (output, signed token-to-token map of section 3.4 [B, h, queries, n])."""
         q, k, v = (split_heads(part, self.heads) for part in self.qkv(x).chunk(3, -1))
         if self.class_query:
             q = q[:, :, :1]
