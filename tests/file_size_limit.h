@@ -7,8 +7,8 @@
 
 namespace vitrine {
 
-// While it exists, files of this process cannot become larger than `bytes`: writes fail with EFBIG, "File too large",
-// as they fail with ENOSPC on a full disk.
+// Limits the size of files that this process writes to `bytes` for the object's lifetime. Larger writes fail with EFBIG
+// ("File too large"), as they fail with ENOSPC on a full disk.
 class FileSizeLimit {
  public:
   explicit FileSizeLimit(rlim_t bytes) : before_(signal(SIGXFSZ, SIG_IGN)) {

@@ -11,7 +11,7 @@
 
 namespace vitrine {
 
-// A real control group (version 1 or 2) with a limit of 1.5 cores, which the programs count as one compute thread.
+// A real control group (version 1 or 2) with a limit of 1.5 cores. The programs start one compute thread in it.
 class QuotaGroup {
  public:
   QuotaGroup() {

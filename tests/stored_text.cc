@@ -17,7 +17,7 @@
 namespace vitrine {
 namespace {
 
-// FNV-1a.
+// Returns the FNV-1a hash.
 uint32_t Digest(std::string_view text) {
   uint32_t digest = 2166136261;
   for (const char c : text) digest = (digest ^ static_cast<uint8_t>(c)) * 16777619;
@@ -36,7 +36,7 @@ void ExpectStored(const std::string& name, const std::string& text) {
   std::ifstream file(path, std::ios::binary);
   const std::string stored{std::istreambuf_iterator<char>(file), {}};
   ASSERT_FALSE(stored.empty()) << "no text is stored in " << path << "; VITRINE_STORE=1 stores it";
-  EXPECT_EQ(text, stored) << "not what " << path << " holds; VITRINE_STORE=1 stores the new text";
+  EXPECT_EQ(text, stored) << "the text differs from " << path << "; VITRINE_STORE=1 stores the new text";
 }
 
 std::string Reading(const std::string& html) {

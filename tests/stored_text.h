@@ -6,12 +6,12 @@
 
 namespace vitrine {
 
-// Expects exactly the text of tests/golden/printed/`name`, since all output for people and programs is a contract. With
-// VITRINE_STORE=1, writes the file instead, so that its diff can be reviewed.
+// Expects that `text` equals the file tests/golden/printed/`name`. All output for people and programs is stored there,
+// because a change of it must be reviewed. With VITRINE_STORE=1, writes the file instead.
 void ExpectStored(const std::string& name, const std::string& text);
 
-// Returns a page as text: a line for each text, without tags and style. A drawing becomes its texts and a number that
-// changes with any other change of the drawing.
+// Returns the text of an HTML page, one line for each piece of text, without tags and style. A drawing becomes its
+// texts and a hash of its elements.
 std::string Reading(const std::string& html);
 
 }  // namespace vitrine

@@ -11,7 +11,7 @@
 namespace vitrine {
 
 // Counts how often this thread yields during the object's lifetime, and measures the longest time between two yields.
-// Measures the thread's CPU time, so that other threads on the same core do not count.
+// Time is the thread's CPU time, which excludes other threads on the same core.
 class WatchedWay : public WayGiver {
  public:
   void GiveWay() override {
@@ -22,7 +22,7 @@ class WatchedWay : public WayGiver {
   }
 
   int calls() const { return calls_; }
-  // Returns the longest time so far without a yield, as a share of the total time.
+  // Returns the longest time without a yield so far, as a share of the total time.
   double LongestShare() {
     GiveWay();
     --calls_;
@@ -44,7 +44,7 @@ class WatchedWay : public WayGiver {
 };
 
 // Number of yields in one run, and the largest share of a run without a yield. The share is the minimum over several
-// runs, which excludes interference in single runs, such as page faults.
+// runs. The minimum excludes interference in single runs, such as page faults.
 struct GaveWay {
   int calls = 0;
   double longest_share = 1;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks that all sources of server/ and common/ measure time with the steady clock.
+// Tests that server/ and common/ measure time with the steady clock only.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -15,18 +15,18 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Files that may use the wall clock, and why setting that clock does no harm.
+// Files that may use the wall clock. The second value says why a change of that clock does no harm.
 const std::map<std::string, std::string> kMayAsk = {
-    {"common/http/connection.cc", "certificates end by the time of day"},
-    {"common/file/process_lock.cc", "tells a person since when a lock is held"},
-    {"server/identity/audit_log.cc", "writes down when something was done"},
-    {"server/identity/tls_source.cc", "certificates end by the time of day"},
-    {"server/pages/status_reader.cc", "shows a person the time"},
-    {"server/pages/status_reader.h", "shows a person the time of the start"},
-    {"server/trace/otlp_exporter.cc", "spans are told in the time of day, brought over from the steady clock"},
+    {"common/http/connection.cc", "certificates expire at a wall-clock time"},
+    {"common/file/process_lock.cc", "reports since when a lock is held"},
+    {"server/identity/audit_log.cc", "records when an action happened"},
+    {"server/identity/tls_source.cc", "certificates expire at a wall-clock time"},
+    {"server/pages/status_reader.cc", "shows the current time"},
+    {"server/pages/status_reader.h", "shows the start time"},
+    {"server/trace/otlp_exporter.cc", "spans have wall-clock times, which are computed from steady ones"},
 };
 
-// absl's locks are also forbidden, because their timed waits follow the wall clock; use common/mutex.h.
+// absl's locks are also forbidden, because their timed waits follow the wall clock. common/mutex.h replaces them.
 const std::regex kTimeOfDay(R"(absl::Now\(|GetCurrentTimeNanos|system_clock|high_resolution_clock|CLOCK_REALTIME)"
                             R"(|gettimeofday|\btime\((nullptr|NULL|0)\)|absl::(Mutex|CondVar|Notification)\b)");
 
@@ -38,10 +38,10 @@ std::string CodeOf(const fs::path& path) {
   return code;
 }
 
-// Folders of common/ whose code never waits for a time.
+// Folders of common/ whose code has no timed waits.
 const std::regex kRooms("^common/(imaging|data|drawing|charts)/");
 
-TEST(Clocks, NothingIsMeasuredByTheTimeOfDay) {
+TEST(Clocks, ServerAndCommonUseTheSteadyClock) {
   std::map<std::string, std::string> unused = kMayAsk;
   int files = 0;
   for (const std::string room : {"server", "common"}) {
@@ -54,11 +54,12 @@ TEST(Clocks, NothingIsMeasuredByTheTimeOfDay) {
       const std::string code = CodeOf(entry.path());
       if (!std::regex_search(code, found, kTimeOfDay)) continue;
       unused.erase(name);
-      EXPECT_TRUE(kMayAsk.contains(name)) << name << " uses " << found.str() << ", which jumps with the wall clock";
+      EXPECT_TRUE(kMayAsk.contains(name))
+          << name << " uses " << found.str() << ", which changes when the system time is set";
     }
   }
   EXPECT_GT(files, 100);
-  EXPECT_THAT(unused, testing::IsEmpty()) << "files that no longer ask for the time of day";
+  EXPECT_THAT(unused, testing::IsEmpty()) << "these files no longer use the wall clock";
 }
 
 }  // namespace

@@ -9,9 +9,9 @@
 
 namespace vitrine {
 
-// Returns a sentence for each change from `accepted` to `now` that breaks programs built against `accepted`: removed
-// messages, fields, enum values, services or methods, and fields whose number, type, label, presence or oneof changed.
-// Additions break nothing, and removing a field whose number and name are reserved breaks nothing.
+// Returns a sentence for each change from `accepted` to `now` that breaks programs built against `accepted`. Such
+// changes are: a removed message, field, enum value, service or method; a field with another number, type, label,
+// presence or oneof. A removed field whose number and name are reserved breaks nothing. Additions break nothing.
 std::vector<std::string> BreakingChanges(const google::protobuf::FileDescriptorSet& accepted,
                                          const google::protobuf::FileDescriptorSet& now);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compares the .proto files with the last accepted version, and checks their comments.
+// Compares the .proto files with the last accepted contract, and tests that every field has a comment.
 #include <gmock/gmock.h>
 #include <google/protobuf/descriptor.h>
 #include <google/protobuf/text_format.h>
@@ -67,7 +67,7 @@ TEST(Contract, HasNoBreakingChange) {
 
 TEST(Contract, AdditionsAreAccepted) {
   EXPECT_THAT(BreakingChanges(Now(), Accepted()), IsEmpty())
-      << "the contract has grown; look at the list above, then run script/dev/accept-contract";
+      << "the contract has additions; review the list above, then run script/dev/accept-contract";
 }
 
 TEST(Contract, AnAdditionIsNotBreaking) {
@@ -110,7 +110,7 @@ bool HasComment(const google::protobuf::FieldDescriptor& field) {
 }
 
 void ExpectComments(const google::protobuf::Descriptor& message) {
-  if (message.options().map_entry()) return;  // the map field has the comment
+  if (message.options().map_entry()) return;  // the map field itself has the comment
   for (int i = 0; i < message.field_count(); ++i) {
     EXPECT_TRUE(HasComment(*message.field(i))) << message.field(i)->full_name() << " has no comment";
   }

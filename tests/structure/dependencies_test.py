@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests that all files pin the same version of a Python package, and that the list of advisories has every network library."""
+"""Tests that all files pin the same version of a Python package, and that the list of advisories covers every library that
+processes data from the network."""
 import datetime
 import json
 import pathlib
@@ -14,7 +15,7 @@ class Dependencies(unittest.TestCase):
         ran = subprocess.run([SOURCE / "script/dependencies-check", "--agree"], capture_output=True, text=True)
         self.assertEqual((ran.returncode, ran.stdout, ran.stderr), (0, "", ""))
 
-    def test_the_list_names_every_library_at_the_wire(self):
+    def test_advisories_list_every_library_that_processes_network_data(self):
         listed = json.loads((SOURCE / "script/pins/advisories.json").read_text())
         self.assertLessEqual(datetime.date.fromisoformat(listed["date"]), datetime.date.today())
         sources = [library["source"] for library in listed["libraries"]]

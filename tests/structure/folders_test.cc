@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks that each folder of the server includes only folders that server/CMakeLists.txt lists before it.
+// Tests that a folder of the server includes only itself and folders before it in the list of server/CMakeLists.txt.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -22,7 +22,8 @@ std::string TextOf(const fs::path& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// Returns the folders, lowest first. The last is the folder server/ itself, whose files use all other folders.
+// Returns the folders in the order of server/CMakeLists.txt, lowest first. The last one is server/ itself, whose files
+// may include all other folders.
 std::vector<std::string> Folders() {
   const std::string text = TextOf(fs::path(VITRINE_SOURCE) / "server/CMakeLists.txt");
   std::smatch list;
@@ -33,7 +34,7 @@ std::vector<std::string> Folders() {
   return folders;
 }
 
-TEST(Folders, OfTheServerIncludeNoneAboveThem) {
+TEST(Folders, IncludeOnlyLowerFolders) {
   const std::vector<std::string> folders = Folders();
   const auto height = [&](const fs::path& folder) {
     return std::find(folders.begin(), folders.end(), folder.string()) - folders.begin();
@@ -44,7 +45,8 @@ TEST(Folders, OfTheServerIncludeNoneAboveThem) {
   for (const auto& entry : fs::recursive_directory_iterator(server)) {
     if (entry.path().extension() != ".cc" && entry.path().extension() != ".h") continue;
     const fs::path folder = fs::relative(entry.path(), server).parent_path();
-    ASSERT_LT(height(folder), std::ssize(folders)) << entry.path() << " is in no folder of server/CMakeLists.txt";
+    ASSERT_LT(height(folder), std::ssize(folders))
+        << entry.path() << " is in a folder that server/CMakeLists.txt does not list";
     const std::string text = TextOf(entry.path());
     for (std::sregex_iterator it(text.begin(), text.end(), include), end; it != end; ++it) {
       ++includes;

@@ -7,13 +7,13 @@ from typing import Optional
 from tree import SOURCE, files, text
 
 LICENCE = "SPDX-License-Identifier: Apache-2.0"
-# Start of a comment by kind of file; CMake fills in `.in` files.
+# Start of a comment, by the extension of the file. For `.in` files, the extension before `.in` counts.
 COMMENTS = {".cc": "//", ".h": "//", ".cu": "//", ".proto": "//", ".py": "#", ".cmake": "#", ".sh": "#", ".pc": "#", ".js": "//"}
 COMMENTS_BY_NAME = {"CMakeLists.txt": "#", "Dockerfile": "#"}
 
 
 def comment(path: PurePath, content: str) -> Optional[str]:
-    """Returns None if the file is no source: data, configuration, prose."""
+    """Returns the start of a comment in this file, or None for data, configuration and documentation."""
     if {"corpus", "golden"} & set(path.parts):
         return None
     kind = PurePath(path.name.removesuffix(".in")).suffix
@@ -27,17 +27,17 @@ def says_it(mark: str, content: str) -> bool:
 
 
 class Licence(unittest.TestCase):
-    def test_every_source_says_it(self) -> None:
+    def test_every_source_states_its_licence(self) -> None:
         sources = [(path, comment(path, text(path))) for path in files()]
         sources = [(path, mark) for path, mark in sources if mark]
         self.assertGreater(len(sources), 1000)
         silent = [str(path) for path, mark in sources if not says_it(mark, text(path))]
-        self.assertEqual(silent, [], f"the first line of each has to be // or # {LICENCE}")
+        self.assertEqual(silent, [], f"their first line must be // or # and then {LICENCE}")
 
-    def test_is_that_of_the_repository(self) -> None:
+    def test_repository_has_the_same_licence(self) -> None:
         self.assertRegex((SOURCE / "LICENSE").read_text(), r"Apache License\s+Version 2\.0")
 
-    def test_sees_what_is_missing(self) -> None:
+    def test_detects_a_missing_licence(self) -> None:
         self.assertEqual(comment(PurePath("a/b.cc"), ""), "//")
         self.assertEqual(comment(PurePath("script/x"), "#!/bin/sh\n"), "#")
         self.assertEqual(comment(PurePath("trainer/recipes.cc.in"), ""), "//")

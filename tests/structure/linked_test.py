@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests that programs that do not need LibTorch are not linked with it, and the server not with gRPC; that
-libvitrine_torch.so has no copy of the messages; and what libvitrine_cuda.so needs.
+"""Tests the dynamic libraries that the build links.
+
+Programs that do not need LibTorch are not linked with it. The server is not linked with gRPC. libvitrine_torch.so has no
+copy of the messages. libvitrine_cuda.so has the expected dependencies and GPU architectures.
 
   linked_test.py BUILD [CudaLibrary]
-
-With kernels for GPUs in the library (script/build cuda) tests also for which architectures these are.
 """
 import re
 import struct
@@ -35,7 +35,7 @@ class Linked(unittest.TestCase):
         self.assertIn("libnghttp2.so.14", libraries)
         self.assertEqual([name for name in libraries if name.startswith(NOT_IN_THE_SERVER)], [])
 
-    def test_the_library_that_brings_it_borrows_the_messages(self) -> None:
+    def test_the_torch_library_has_no_copy_of_the_messages(self) -> None:
         library = BUILD / "lib/libvitrine_torch.so"
         self.assertTrue([name for name in needed(library) if "libtorch_cpu" in name])
         symbols = subprocess.run(["nm", "-D", "--defined-only", str(library)], check=True, capture_output=True, text=True)
@@ -49,7 +49,10 @@ def symbols(file: Path, *flags: str) -> "list[str]":
 
 
 def kernels(library: bytes) -> "list[str]":
-    """The kernels of nvcc's fat binary in a library, as "sm_90" or "compute_80"; [] if it has none."""
+    """Returns the kernels of nvcc's fat binary in a library, for example "sm_90" or "compute_80".
+
+    Returns [] if the library has no kernels.
+    """
     begin = library.find(struct.pack("<IH", 0xBA55ED50, 1))
     if begin < 0:
         return []
@@ -66,28 +69,28 @@ def kernels(library: bytes) -> "list[str]":
 class CudaLibrary(unittest.TestCase):
     library = BUILD / "lib/libvitrine_cuda.so"
 
-    def test_needs_the_c_and_cpp_libraries_alone(self) -> None:
+    def test_needs_only_the_c_and_cpp_libraries(self) -> None:
         text = subprocess.run(["readelf", "-d", str(self.library)], check=True, capture_output=True, text=True).stdout
         libraries = re.findall(r"\(NEEDED\).*\[(.*)\]", text)
-        # libstdc++ needs libgcc_s itself. The driver is opened with dlopen.
+        # libstdc++ needs libgcc_s. The library opens the CUDA driver with dlopen.
         self.assertLessEqual(set(libraries), {"libc.so.6", "libm.so.6", "libstdc++.so.6", "libgcc_s.so.1"})
 
-    def test_exports_its_entry_alone(self) -> None:
+    def test_exports_only_its_entry_point(self) -> None:
         self.assertEqual(symbols(self.library, "--defined-only"), ["vitrine_cuda_library"])
 
-    def test_borrows_abseil_alone_which_the_server_has(self) -> None:
+    def test_takes_only_abseil_from_the_server(self) -> None:
         borrowed = {name for name in symbols(self.library, "--undefined-only") if "@" not in name}
         borrowed -= {"__gmon_start__", "_ITM_deregisterTMCloneTable", "_ITM_registerTMCloneTable"}
         self.assertTrue(borrowed)
         self.assertEqual([name for name in sorted(borrowed) if not re.match(r"_ZNK?4absl", name)], [])
         server = BUILD / "bin/vitrine-server"
-        if not server.exists():  # as after script/build cuda
+        if not server.exists():  # script/build cuda does not build the server
             return
         for path in re.findall(r"=> (\S*libabsl_\S+)", subprocess.run(["ldd", str(server)], check=True, capture_output=True, text=True).stdout):
             borrowed -= set(symbols(Path(path), "--defined-only"))
         self.assertEqual(sorted(borrowed), [])
 
-    def test_is_small_and_has_kernels_for_every_architecture_or_none(self) -> None:
+    def test_is_small_and_has_kernels_for_all_architectures_or_none(self) -> None:
         self.assertLess(self.library.stat().st_size, 8 << 20)
         found = kernels(self.library.read_bytes())
         self.assertIn(found, ([], ["compute_80", "sm_100", "sm_120", "sm_80", "sm_89", "sm_90"]))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests that every link between documents has a target, and that every page of docs/ that a file names exists."""
+"""Tests that every link between documents has a target, and that every page of docs/ that is named in a file exists."""
 import os
 import pathlib
 import re
@@ -14,7 +14,7 @@ NAMED = re.compile(r"(?<![\w/-])docs/[a-z-]+(?:/[\w-]+)*\.md")
 
 
 def anchors(markdown: str) -> set[str]:
-    """Returns the anchors that GitHub and the site make for the headings."""
+    """Returns the anchors that GitHub and the documentation site generate for the headings."""
     plain = (re.sub(r"[`*]", "", heading).lower() for heading in HEADING.findall(FENCE.sub("", markdown)))
     return {re.sub(r"\s", "-", re.sub(r"[^\w\s-]", "", heading).strip()) for heading in plain}
 
@@ -33,17 +33,17 @@ def broken(page: pathlib.PurePath, markdown: str) -> list[str]:
 
 
 class Links(unittest.TestCase):
-    def test_of_documents_lead_somewhere(self):
+    def test_links_of_documents_have_targets(self):
         pages = [path for path in tree.files() if path.suffix == ".md"]
         self.assertGreater(len(pages), 50)
         self.assertEqual([fault for page in pages for fault in broken(page, tree.text(page))], [])
 
-    def test_pages_that_are_named_are_there(self):
+    def test_pages_that_are_named_exist(self):
         missing = {f"{path} names {name}" for path in tree.files() for name in NAMED.findall(tree.text(path))
                    if not (tree.SOURCE / name).exists()}
         self.assertEqual(missing, set())
 
-    def test_faults_are_seen(self):
+    def test_detects_broken_links(self):
         readme, contributing = pathlib.PurePath("README.md"), pathlib.PurePath("CONTRIBUTING.md")
         self.assertEqual(broken(readme, "[a](CHANGELOG.md) [b](docs) [c](https://example.org/x)"), [])
         self.assertEqual(broken(readme, "```\n[d](gone.md)\n```"), [])

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests the digest of the program that a training's result names: which sources it covers, and what changes it.
+"""Tests the digest that a training's result stores: which sources it covers, and which changes of them it detects.
+
+The covered sources are those that determine the result of a training.
 
 Usage: program_digest_test.py BUILD
 """
@@ -13,7 +15,7 @@ import unittest
 from tree import SOURCE
 
 BUILD = pathlib.Path(sys.argv.pop(1)) if len(sys.argv) > 1 else SOURCE / "build"
-# Sources that the deciding ones include, but that decide nothing: files, words, counts and progress.
+# Sources that covered sources include, but that do not influence the result: files, texts, counts and progress.
 HARMLESS = re.compile(r"common/[^/]*|common/(charts|drawing|file)/.*|models/(repository|workload)/.*"
                       r"|trainer/watch/progress_bar\.h")
 
@@ -23,18 +25,18 @@ def listed() -> "list[str]":
 
 
 class Sources(unittest.TestCase):
-    def test_what_trains_and_measures_decides(self) -> None:
+    def test_covers_training_and_evaluation(self) -> None:
         for name in ("trainer/loop.cc", "trainer/tasks/image_task.cc", "trainer/optimise/optimizer.h", "trainer/cli/run.cc",
                      "models/families/eit.cc", "models/reference/operators/dropout.cc", "models/program/builder.cc",
                      "common/data/csv.cc", "common/imaging/resize.h", "proto/vitrine/v1/recipe.proto"):
             self.assertIn(name, listed())
 
-    def test_what_serves_describes_or_reports_does_not(self) -> None:
+    def test_omits_serving_documentation_and_reports(self) -> None:
         others = re.compile(r"(docs|server|client|bench|script|tests)/|models/(engine|tool|bundled)/"
                             r"|trainer/(watch/(?!history\.)|sweep/|publish/|recipes/)|.*\.(md|txt|textproto)$")
         self.assertEqual([name for name in listed() if others.match(name)], ["script/pins/libtorch.txt"])
 
-    def test_what_deciding_sources_include_decides_too(self) -> None:
+    def test_covers_the_includes_of_covered_sources(self) -> None:
         names = set(listed())
         included = {path for name in names for path in re.findall(r'^#include "([^"]+)"', (SOURCE / name).read_text(), re.M)
                     if not name.startswith("trainer/cli/") and (SOURCE / path).exists()}
@@ -58,12 +60,12 @@ class Digest(unittest.TestCase):
                         str(SOURCE / "cmake/write_program_digest.cmake")], check=True)
         return re.fullmatch(r'#define VITRINE_PROGRAM_DIGEST "([0-9a-f]{64})"\n', (self.root / "out.h").read_text())[1]
 
-    def test_words_do_not_change_it(self) -> None:
+    def test_comments_and_layout_do_not_change_it(self) -> None:
         before = self.digest()
         self.write("a.cc", "// Returns the next number;\n// see b.h.\n\nint f(int x) {\n    // Adds one.\n    return x + 1;\n}\n")
         self.assertEqual(self.digest(), before)
 
-    def test_code_names_and_files_change_it(self) -> None:
+    def test_code_file_names_and_the_list_of_files_change_it(self) -> None:
         digests = [self.digest(), self.digest("a.cc\n")]
         self.write("a.cc", "// Adds.\nint f(int x) {\n  return x + 2;\n}\n")
         digests.append(self.digest())

@@ -36,10 +36,10 @@ struct Room {
 };
 using Rooms = std::map<std::string, Room>;
 
-// The folder that every room may use. It uses no room and has no row in the table.
+// The folder that every room may use. It uses no room and is not in the table.
 const std::string kParts = "common";
 
-// Returns the table in cmake/rooms.cmake, which CMake also checks.
+// Returns the table of cmake/rooms.cmake. CMake enforces this table as well.
 Rooms Table() {
   Rooms table = {{kParts, {kParts, {}}}};
   const std::string text = ReadFile(fs::path(VITRINE_SOURCE) / "cmake/rooms.cmake");
@@ -51,8 +51,8 @@ Rooms Table() {
   return table;
 }
 
-// Returns the room of a path relative to the root: the room with the innermost folder that contains it, or "" if there
-// is none.
+// Returns the room of a path relative to the root: the room with the innermost folder that contains the path, or "" if
+// no room contains it.
 std::string RoomOf(const Rooms& table, const std::string& path) {
   if (path.starts_with("vitrine/v1/")) return "proto";
   std::string found;
@@ -75,7 +75,7 @@ std::vector<fs::path> SourcesBelow(const std::string& folder) {
   return sources;
 }
 
-// Returns the sources of a room, without those of rooms within its folder.
+// Returns the sources of a room without those of rooms inside its folder.
 std::vector<fs::path> SourcesOf(const Rooms& table, const std::string& room) {
   std::vector<fs::path> sources = SourcesBelow(table.at(room).folder);
   std::erase_if(sources,
@@ -101,8 +101,8 @@ TEST(Rooms, IncludeOnlyWhatTheTableAllows) {
   EXPECT_GT(includes, 50);
 }
 
-// The back-end interface must include no back end, so that other back ends can be added.
-TEST(Rooms, TheBackendIncludesNothingOfTheCpus) {
+// The interface of back ends must include no back end, so that other back ends can be added.
+TEST(Rooms, TheInterfaceOfBackEndsIncludesNoBackEnd) {
   std::set<std::string> seen = {"models/engine/backend.h"};
   std::vector<std::string> next = {"models/engine/backend.h"};
   while (!next.empty()) {
@@ -117,16 +117,16 @@ TEST(Rooms, TheBackendIncludesNothingOfTheCpus) {
   EXPECT_GE(seen.size(), 5u);
 }
 
-// The pattern matches the gRPC library and the code that its plugin generates. Other rooms may use the messages of
-// gRPC's standard services.
-TEST(Rooms, OnlyTheClientSeesGrpc) {
+// The pattern matches gRPC's library and the code that its plugin generates. It does not match the messages of gRPC's
+// standard services, which all rooms may use.
+TEST(Rooms, OnlyTheClientIncludesGrpc) {
   const std::regex grpc(
       R"(#include [<"](grpcpp/[^>"]*|grpc/[^/>"]*|grpc/(?:support|impl)/[^>"]*|[^>"]*\.grpc\.pb\.h)[>"])");
   const Rooms table = Table();
   for (const auto& [room, row] : table) {
     if (room == "client") continue;
     for (const fs::path& source : SourcesOf(table, room)) {
-      EXPECT_THAT(Matches(ReadFile(source), grpc), testing::IsEmpty()) << source << " sees gRPC";
+      EXPECT_THAT(Matches(ReadFile(source), grpc), testing::IsEmpty()) << source << " includes gRPC";
     }
   }
 }
@@ -138,7 +138,7 @@ bool SeesTensors(const Room& room) {
   return room.folder.starts_with("models/reference") || room.folder == "trainer";
 }
 
-TEST(Rooms, ModelsAndClientKeepTheirHeavyNeighboursOut) {
+TEST(Rooms, OnlyReferenceAndTrainerIncludeLibTorchAndModelsNoOpenCv) {
   const Rooms table = Table();
   for (const fs::path& source : SourcesOf(table, "models")) {
     EXPECT_THAT(ReadFile(source), testing::Not(testing::HasSubstr("opencv2/"))) << source;
@@ -146,12 +146,12 @@ TEST(Rooms, ModelsAndClientKeepTheirHeavyNeighboursOut) {
   for (const auto& [name, room] : table) {
     if (SeesTensors(room)) continue;
     for (const fs::path& source : SourcesOf(table, name)) {
-      EXPECT_THAT(Matches(ReadFile(source), kLibTorch), testing::IsEmpty()) << source << " sees LibTorch";
+      EXPECT_THAT(Matches(ReadFile(source), kLibTorch), testing::IsEmpty()) << source << " includes LibTorch";
     }
   }
 }
 
-// These tests are also built on machines without LibTorch.
+// Tests of the server are built on machines without LibTorch too.
 TEST(Rooms, TestsOfTheServerNeedNoLibTorch) {
   for (const char* folder : {"tests/server", "tests/e2e", "tests/faults", "tests/client", "tests/common"}) {
     for (const fs::path& source : SourcesBelow(folder)) {
@@ -191,8 +191,8 @@ TEST(Rooms, LinkOnlyWhatTheTableAllows) {
   EXPECT_GE(rooms, 14);
 }
 
-// Flags and main functions of a program may be included only by that program.
-TEST(Rooms, NothingIncludesPrograms) {
+// A program's flags and main function may be included only by the same program.
+TEST(Rooms, OnlyAProgramIncludesItsOwnFlags) {
   const std::regex program("#include \"((?:programs|(?:client|trainer)/cli|models/tool|bench/gpu_check)/[^\"/]*)\"");
   for (const std::string folder : {"bench", "client", "server", "tests", "trainer"}) {
     for (const fs::path& source : SourcesBelow(folder)) {

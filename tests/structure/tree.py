@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lists the files of the tree, with or without git. Files that .gitignore names are left out."""
+"""Lists the files of the tree, with or without git. Omits files that .gitignore names."""
 import pathlib
 from typing import Iterator
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
-# Paths from the root. An editable installation of the Python client generates messages and code beside its sources.
+# Patterns of paths from the root. An editable installation of the Python client generates code beside its sources.
 NOT_OURS = ("build*", ".git", ".cache", "compile_commands.json", "client/python/src/vitrine/v1", "client/python/dist",
             *(f"client/python/src/vitrine/{name}.py" for name in ("_calls", "_many", "_servers", "admin", "client")))
 
@@ -26,7 +26,7 @@ def files(folder: pathlib.Path = SOURCE) -> Iterator[pathlib.PurePath]:
 
 
 def text(path: pathlib.PurePath) -> str:
-    """Returns the file's text; empty if the file is not text."""
+    """Returns the file's text, or "" if the file is not text."""
     try:
         return (SOURCE / path).read_text()
     except UnicodeDecodeError:

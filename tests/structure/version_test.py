@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests that the version is in VERSION only. Other files read VERSION, or script/set-version writes them."""
+"""Tests that the version is typed only in VERSION. Other files read VERSION or are written by script/set-version."""
 import re
 import unittest
 from pathlib import Path
@@ -7,14 +7,14 @@ from pathlib import Path
 from tree import SOURCE, files, text
 
 VERSION = (SOURCE / "VERSION").read_text().strip()
-# Written by script/set-version.
+# Copies of the version that script/set-version writes.
 COPIES = re.compile(r"^ARG VITRINE_VERSION=(\S+)$|\bnewTag: ([^\s}]+)", re.M)
-# Other files that may name a version: changelog, recorded results, versions of other packages.
+# Other files that may contain the same number: the changelog, recorded results and versions of other packages.
 MAY_NAME = re.compile(r"VERSION|CHANGELOG\.md|(docs/research|bench)/results/.*|script/pins/\w+\.txt|.*requirements\.txt")
 
 
 def copies(root: Path) -> "list[str]":
-    """Returns the versions in the Dockerfile and the manifests, except overlays/dev, which uses local builds."""
+    """Returns the versions in the Dockerfile and the manifests, except that of overlays/dev, which uses local builds."""
     manifests = sorted((root / "deploy/kubernetes").rglob("*.yaml"))
     found = [match for path in [root / "Dockerfile", *manifests] for match in COPIES.findall(path.read_text())]
     return [label or tag for label, tag in found if tag != "dev"]
@@ -32,9 +32,9 @@ class Version(unittest.TestCase):
         number = re.compile(rf"(?<![\w.]){re.escape(VERSION)}(?![\w.]*\d)")
         strays = [str(path) for path in files()
                   if not MAY_NAME.fullmatch(str(path)) and number.search(COPIES.sub("", text(path)))]
-        self.assertEqual(strays, [], "CMake's PROJECT_VERSION or script/set-version may bring it there")
+        self.assertEqual(strays, [], "use CMake's PROJECT_VERSION or script/set-version for these files")
 
-    def test_the_newest_changes_are_its(self) -> None:
+    def test_the_newest_entry_of_the_changelog_has_it(self) -> None:
         self.assertEqual(re.findall(r"(?m)^## \[([^]]+)\]", text(Path("CHANGELOG.md")))[0], VERSION)
 
 
