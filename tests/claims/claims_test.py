@@ -92,8 +92,10 @@ class Copy(unittest.TestCase):
 class Claims(unittest.TestCase):
     def test_do_not_contradict_themselves(self):
         ran = run("audit")
-        self.assertEqual((ran.returncode, ran.stderr), (0, ""))
-        self.assertIn("111 claims", ran.stdout)
+        # An archive and a shallow clone have no history to look at.
+        if f"script/claims: {history.MISSING}\n" != ran.stderr:
+            self.assertEqual((ran.returncode, ran.stderr), (0, ""))
+            self.assertIn("111 claims", ran.stdout)
 
     def test_are_decided_as_recorded(self):
         for command, least in (("arithmetic", 50), ("outputs", 10)):
@@ -293,6 +295,13 @@ class History(Copy):
         self.assertEqual(history.check(self.root, ["01-digits-small"]), ["runs/01-digits-small.csv is not committed"])
         self.commit()
         self.assertEqual(history.check(self.root, ["01-digits-small"]), [])
+
+    def test_a_shallow_clone_shows_nothing(self):
+        self.add_runs("01-digits-small", digit_rows({"SUB": 1.0, "SWAP": 1.0, "COPY": 1.0}))
+        self.commit()
+        clone = self.root.parent / "clone"
+        self.git("clone", "-q", "--depth", "1", f"file://{self.root}", clone)
+        self.assertEqual(history.check(clone, ["01-digits-small"]), [history.MISSING])
 
     def test_a_rule_that_was_changed_after_its_result_is_not(self):
         self.add_runs("01-digits-small", digit_rows({"SUB": 1.0, "SWAP": 1.0, "COPY": 1.0}))
