@@ -24,7 +24,7 @@ struct EvaluationLedger {
   int64_t refused = 0;
   std::map<std::string, int64_t> refused_by_code = {};  // "INVALID_ARGUMENT" -> images
   int64_t missing = 0;                                  // not evaluated yet; the next run sends them
-  int64_t retries = 0;                                  // number of attempts after the first of each image, over all images
+  int64_t retries = 0;  // number of attempts after the first of each image, over all images
   bool complete() const { return answered == images; }
 };
 
