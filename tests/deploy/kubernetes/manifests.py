@@ -39,7 +39,7 @@ def name_of(folder: pathlib.Path) -> str:
 def render(folder: pathlib.Path) -> list[Document]:
     said = subprocess.run(["kubectl", "kustomize", str(folder)], capture_output=True, text=True)
     if said.returncode != 0 or said.stderr:
-        raise AssertionError(f"kubectl kustomize {name_of(folder)}: {said.stderr}")
+        raise AssertionError(f"kubectl kustomize {folder}: {said.stderr}")
     return [document for document in yaml.safe_load_all(said.stdout) if document]
 
 
@@ -47,6 +47,11 @@ def render(folder: pathlib.Path) -> list[Document]:
 def all_documents() -> dict[str, list[Document]]:
     """By folder."""
     return {name_of(folder): render(folder) for folder in kustomizations("Kustomization")}
+
+
+def folders(kind: str) -> list[str]:
+    """Returns the folders with a document of this kind."""
+    return [folder for folder in all_documents() if documents(folder, kind)]
 
 
 def documents(folder: str, kind: Optional[str] = None) -> list[Document]:
@@ -73,8 +78,9 @@ def pods_of(where: str, document: Document, others: list[Document]) -> Iterator[
             predictor = service.get("spec", {}).get("predictor", {})
             if service["kind"] == "InferenceService" and predictor["model"]["runtime"] == document["metadata"]["name"]:
                 pod = {key: value for key, value in predictor.items() if key not in ("model", "minReplicas", "maxReplicas")}
+                container = {**spec["containers"][0], "volumeMounts": predictor["model"]["volumeMounts"]}
                 templates[""] = {"metadata": {"labels": {"serving.kserve.io/inferenceservice": service["metadata"]["name"]}},
-                                 "spec": {**pod, "containers": spec["containers"]}}
+                                 "spec": {**pod, "containers": [container]}}
     for role, template in templates.items():
         yield Pod(f"{where} {identity(document)}{role}", kind, template.get("metadata", {}), template["spec"])
 

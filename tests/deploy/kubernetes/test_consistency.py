@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Values that are in several places agree: probes and ports, times, selectors and labels, budgets and replicas."""
+import os
+import pathlib
 import re
+import tempfile
 import unittest
 
 import yaml
@@ -62,7 +65,7 @@ class Server(unittest.TestCase):
                 self.assertGreater(lame_duck, probe["periodSeconds"] * probe["failureThreshold"])
 
     def test_a_slow_start_is_no_failure(self):
-        for folder in ("overlays/cpu", "overlays/gpu", "overlays/gpu-mig", "overlays/dev"):
+        for folder in manifests.folders("Deployment"):
             spec = manifests.documents(folder, "Deployment")[0]["spec"]
             probe = spec["template"]["spec"]["containers"][0]["startupProbe"]
             self.assertGreater(spec["progressDeadlineSeconds"], probe["periodSeconds"] * probe["failureThreshold"])
@@ -128,7 +131,7 @@ class References(unittest.TestCase):
     def test_network_policy(self):
         """Callers reach the gRPC port, and Prometheus reaches the metrics port. Health is closed to all, and the server
         connects to nothing."""
-        for overlay in ("cpu", "gpu", "gpu-mig", "dev"):
+        for overlay in ("cpu", "gpu", "gpu-mig", "dev", "one-node"):
             policies = manifests.documents(f"overlays/{overlay}", "NetworkPolicy")
             by_name = {one["metadata"]["name"]: one["spec"] for one in policies}
             self.assertEqual(by_name["default-deny"], {"podSelector": {}, "policyTypes": ["Ingress", "Egress"]})
@@ -141,13 +144,29 @@ class References(unittest.TestCase):
                 self.assertTrue(rule["from"])
 
 
+class Guide(unittest.TestCase):
+    def test_images_of_the_users_registry(self):
+        """The guide's overlay names the user's images of server and models, for each overlay that it may stand on."""
+        guide = (manifests.ROOT / "docs/operations/kubernetes.md").read_text()
+        block = next(one for one in re.findall(r"(?ms)^```yaml\n(.*?)^```", guide) if "volumes/0/image" in one)
+        for name in ("cpu", "gpu", "gpu-mig"):
+            with self.subTest(name):
+                overlay = yaml.safe_load(block)
+                with tempfile.TemporaryDirectory() as folder:
+                    overlay["resources"] = [os.path.relpath(manifests.FOLDER / "overlays" / name, os.path.realpath(folder))]
+                    pathlib.Path(folder, "kustomization.yaml").write_text(yaml.safe_dump(overlay))
+                    deployment = next(one for one in manifests.render(pathlib.Path(folder)) if one["kind"] == "Deployment")
+                spec = deployment["spec"]["template"]["spec"]
+                images = [spec["containers"][0]["image"], *(one["image"]["reference"] for one in spec["volumes"] if "image" in one)]
+                self.assertEqual([one.rpartition("/")[0] for one in images], ["registry.of.yours"] * 2)
+
+
 class Numbers(unittest.TestCase):
     def test_budgets(self):
         """A budget lets a node be drained. If there are several servers, it keeps one of them."""
-        for overlay in ("cpu", "gpu", "gpu-mig", "dev"):
-            folder = f"overlays/{overlay}"
-            scalers = manifests.documents(folder, "HorizontalPodAutoscaler")
-            replicas = (scalers[0]["spec"]["minReplicas"] if scalers
+        for folder in manifests.folders("Deployment"):
+            scalers = [*manifests.documents(folder, "HorizontalPodAutoscaler"), *manifests.documents(folder, "ScaledObject")]
+            replicas = (scalers[0]["spec"].get("minReplicas") or scalers[0]["spec"]["minReplicaCount"] if scalers
                         else manifests.documents(folder, "Deployment")[0]["spec"]["replicas"])
             for budget in manifests.documents(folder, "PodDisruptionBudget"):
                 spec = budget["spec"]
@@ -156,8 +175,9 @@ class Numbers(unittest.TestCase):
                 self.assertTrue(replicas == 1 or gone < replicas, "a drain could take every server")
 
     def test_autoscaler(self):
-        for overlay in ("cpu", "gpu", "gpu-mig"):
-            folder = f"overlays/{overlay}"
+        folders = manifests.folders("HorizontalPodAutoscaler")
+        self.assertGreaterEqual(len(folders), 4)
+        for folder in folders:
             scaler = manifests.documents(folder, "HorizontalPodAutoscaler")[0]["spec"]
             deployment = manifests.documents(folder, "Deployment")[0]
             self.assertEqual(scaler["scaleTargetRef"]["name"], deployment["metadata"]["name"])
@@ -196,7 +216,7 @@ class Numbers(unittest.TestCase):
         rows = dict(re.findall(r"^\| `([^`]+)` \| ([^|]+) \|", guide, re.M))
         for pod in manifests.pods():
             folder = pod.where.split()[0]
-            if folder == "base":
+            if folder == "base" or folder.startswith("helm/"):
                 continue
             with self.subTest(pod.where):
                 cores = sum(manifests.quantity(one["resources"]["limits"]["cpu"]) for one in pod.containers(initial=False))

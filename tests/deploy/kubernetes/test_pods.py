@@ -8,6 +8,8 @@ import yaml
 import manifests
 
 SERVER = "/usr/bin/vitrine-server"
+# Kinds that the security standard "restricted" admits and the manifests use; it admits images since Kubernetes 1.33.
+VOLUMES = {"configMap", "emptyDir", "image", "persistentVolumeClaim", "secret"}
 
 
 def servers():
@@ -34,7 +36,7 @@ class Pods(unittest.TestCase):
                 for forbidden in ("hostNetwork", "hostPID", "hostIPC"):
                     self.assertNotIn(forbidden, pod.spec)
                 for volume in pod.spec.get("volumes", []):
-                    self.assertLessEqual(set(volume) - {"name"}, {"persistentVolumeClaim", "emptyDir", "configMap", "secret"})
+                    self.assertLessEqual(set(volume) - {"name"}, VOLUMES)
             for container in pod.containers():
                 with self.subTest(f"{pod.where} {container['name']}"):
                     own = container["securityContext"]
@@ -90,16 +92,19 @@ class Pods(unittest.TestCase):
         for pod in manifests.pods():
             if pod.where.startswith("base "):
                 continue  # Overlays name them.
-            for container in pod.containers():
-                with self.subTest(f"{pod.where} {container['name']}"):
-                    if re.fullmatch(r"[^@]+@sha256:[0-9a-f]{64}", container["image"]):
+            images = [(one["name"], one["image"], one["imagePullPolicy"]) for one in pod.containers()]
+            images += [(one["name"], one["image"]["reference"], one["image"]["pullPolicy"])
+                       for one in pod.spec.get("volumes", []) if "image" in one]
+            for which, image, pull in images:
+                with self.subTest(f"{pod.where} {which}"):
+                    if re.fullmatch(r"[^@]+@sha256:[0-9a-f]{64}", image):
                         continue
                     # Third-party images are pinned by digest, since a tag can move. Our own images use a tag.
-                    self.assertRegex(container["image"], r"^(registry\.example/)?vitrine[a-z-]*:")
-                    name, _, tag = container["image"].rpartition(":")
-                    self.assertTrue(name and tag and "/" not in tag, container["image"])
+                    self.assertRegex(image, r"^(registry\.example/)?vitrine[a-z-]*:")
+                    name, _, tag = image.rpartition(":")
+                    self.assertTrue(name and tag and "/" not in tag, image)
                     self.assertNotEqual(tag, "latest")
-                    self.assertEqual(container["imagePullPolicy"], "IfNotPresent")
+                    self.assertEqual(pull, "IfNotPresent")
 
     def test_volumes(self):
         """Every mount has a volume, every volume is mounted, and claims are those of storage/."""
@@ -114,6 +119,19 @@ class Pods(unittest.TestCase):
                         self.assertIn(volume["persistentVolumeClaim"]["claimName"], claims)
                     if "emptyDir" in volume:
                         self.assertIn("sizeLimit", volume["emptyDir"])
+
+    def test_no_volume_is_shared_by_nodes(self):
+        """No claim is ReadWriteMany. So all pods with claims, except the chart's, require the node of the others."""
+        for folder in manifests.all_documents():
+            self.assertNotIn("ReadWriteMany", str(manifests.documents(folder)), folder)
+        term = {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"vitrine.claims": "true"}}}
+        with_claims = [pod for pod in manifests.pods() if not pod.where.startswith("helm/")
+                       and any("persistentVolumeClaim" in volume for volume in pod.spec.get("volumes", []))]
+        self.assertGreaterEqual(len(with_claims), 8)
+        for pod in with_claims:
+            with self.subTest(pod.where):
+                self.assertEqual(pod.metadata["labels"]["vitrine.claims"], "true")
+                self.assertEqual(pod.spec["affinity"]["podAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"], [term])
 
     def test_paths_are_mounted(self):
         """Every absolute path in a command line is in a volume; if the program writes to it, the volume is writable."""

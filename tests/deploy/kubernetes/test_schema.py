@@ -11,8 +11,9 @@ import yaml
 import custom_resources
 import manifests
 
-# The oldest version with every feature in use (a preStop that sleeps), one in between, and the newest in the package.
-VERSIONS = ("1.30", "1.32", kubernetes_validate.latest_version())
+# The oldest version with every feature in use (images as volumes of restricted pods), the first that has them without a
+# feature gate, and the newest in the package.
+VERSIONS = ("1.33", "1.35", kubernetes_validate.latest_version())
 
 
 def faults_of(document):
@@ -123,9 +124,9 @@ class Files(unittest.TestCase):
 
     def test_overlays(self):
         """Each overlay exists and differs from the others as documented. Pods contain no scripts of ours."""
-        self.assertEqual({folder.name for folder in (manifests.FOLDER / "overlays").iterdir()}, {"cpu", "gpu", "gpu-mig", "dev"})
+        self.assertEqual({folder.name for folder in (manifests.FOLDER / "overlays").iterdir()}, {"cpu", "gpu", "gpu-mig", "dev", "one-node"})
         self.assertEqual(list(manifests.FOLDER.rglob("*.sh")), [])
-        for overlay in ("cpu", "gpu", "gpu-mig", "dev"):
+        for overlay in ("cpu", "gpu", "gpu-mig", "dev", "one-node"):
             self.assertEqual(len(manifests.documents(f"overlays/{overlay}", "Deployment")), 1, overlay)
         for overlay, resource in (("gpu", "nvidia.com/gpu"), ("gpu-mig", "nvidia.com/mig-1g.10gb")):
             server = next(manifests.pods(f"overlays/{overlay}")).containers()[0]
