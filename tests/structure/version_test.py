@@ -8,16 +8,16 @@ from tree import SOURCE, files, text
 
 VERSION = (SOURCE / "VERSION").read_text().strip()
 # Copies of the version that script/set-version writes.
-COPIES = re.compile(r"^ARG VITRINE_VERSION=(\S+)$|\bnewTag: ([^\s}]+)", re.M)
+COPIES = re.compile(r"^ARG VITRINE_VERSION=(\S+)$|\bnewTag: ([^\s}]+)|^(?:version: |appVersion: \")(\d[\d.]*)", re.M)
 # Other files that may contain the same number: the changelog, recorded results and versions of other packages.
 MAY_NAME = re.compile(r"VERSION|CHANGELOG\.md|(docs/research|bench)/results/.*|script/pins/\w+\.txt|.*requirements\.txt")
 
 
 def copies(root: Path) -> "list[str]":
-    """Returns the versions in the Dockerfile and the manifests, except that of overlays/dev, which uses local builds."""
-    manifests = sorted((root / "deploy/kubernetes").rglob("*.yaml"))
+    """Returns the versions in the Dockerfile, the chart and the manifests, except overlays/dev, which uses local builds."""
+    manifests = [root / "deploy/helm/vitrine/Chart.yaml", *sorted((root / "deploy/kubernetes").rglob("*.yaml"))]
     found = [match for path in [root / "Dockerfile", *manifests] for match in COPIES.findall(path.read_text())]
-    return [label or tag for label, tag in found if tag != "dev"]
+    return [label or tag or chart for label, tag, chart in found if tag != "dev"]
 
 
 class Version(unittest.TestCase):
@@ -25,7 +25,7 @@ class Version(unittest.TestCase):
         self.assertRegex(VERSION, r"^\d+\.\d+\.\d+$")
 
     def test_manifests_and_the_dockerfile_have_it(self) -> None:
-        self.assertGreaterEqual(len(copies(SOURCE)), 10)
+        self.assertGreaterEqual(len(copies(SOURCE)), 12)
         self.assertEqual(set(copies(SOURCE)), {VERSION})
 
     def test_is_typed_nowhere_else(self) -> None:

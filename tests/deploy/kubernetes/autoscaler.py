@@ -51,6 +51,8 @@ METRICS: dict[str, Callable[[Server], float]] = {
     "vitrine_requests_shed_ratio": lambda server: server.mean(lambda one: one.shed, 120),
     "vitrine_requests_expired_ratio": lambda server: 0,  # rejected requests do not expire
     "vitrine_queue_wait_seconds": lambda server: server.mean(lambda one: one.wait, 120),
+    # The metrics server's share of the requested cores. Executors that are busy compute.
+    "cpu": lambda server: server.mean(lambda one: one.busy, 30),
 }
 
 
@@ -66,20 +68,29 @@ def wanted(values: list[float], unready: int, target: float) -> int:
     return servers if ratio <= 1 + TOLERANCE else math.ceil(ratio * servers)
 
 
-class Autoscaler:
-    """The controller for a manifest's `spec`."""
+def target_of(metric: manifests.Document) -> tuple[str, float]:
+    """Returns a metric's name and target."""
+    if metric["type"] == "ContainerResource":
+        return metric["containerResource"]["name"], metric["containerResource"]["target"]["averageUtilization"] / 100
+    return metric["pods"]["metric"]["name"], manifests.quantity(metric["pods"]["target"]["averageValue"])
 
-    def __init__(self, spec: manifests.Document) -> None:
+
+class Autoscaler:
+    """The controller for a manifest's `spec`. If Prometheus is `away`, only CPU has a value."""
+
+    def __init__(self, spec: manifests.Document, away: bool = False) -> None:
         self.least, self.most, self.behavior = spec["minReplicas"], spec["maxReplicas"], spec["behavior"]
-        self.targets = {one["pods"]["metric"]["name"]: manifests.quantity(one["pods"]["target"]["averageValue"])
-                        for one in spec["metrics"]}
+        self.targets = dict(map(target_of, spec["metrics"]))
+        self.away = away
         self.recommended: list[tuple[int, int]] = []  # second, replicas
         self.changes: list[tuple[int, int]] = []      # second, replicas more or fewer
 
     def replicas(self, now: int, servers: list[Server]) -> int:
         ready = [one for one in servers if one.ready_at <= now]
         asked = max(wanted([METRICS[name](one) for one in ready], len(servers) - len(ready), target)
-                    for name, target in self.targets.items())
+                    for name, target in self.targets.items() if name == "cpu" or not self.away)
+        if self.away:  # Without one of its metrics, the controller does not scale down.
+            asked = max(asked, len(servers))
         self.recommended.append((now, asked))
         least = min(self.since(now, "scaleUp"))
         most = max(self.since(now, "scaleDown"))
@@ -106,10 +117,10 @@ class Autoscaler:
         return min(chosen, current + step) if up else max(chosen, current - step)
 
 
-def run(spec: manifests.Document, loads: list[float], servers: int) -> list[int]:
+def run(spec: manifests.Document, loads: list[float], servers: int, away: bool = False) -> list[int]:
     """Returns the number of servers at each evaluation. `loads` has one load per evaluation, in units of a server's
     capacity."""
-    scaler = Autoscaler(spec)
+    scaler = Autoscaler(spec, away)
     there = [Server(-START) for _ in range(servers)]
     counts = []
     for look, load in enumerate(loads):

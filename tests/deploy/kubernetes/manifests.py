@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The manifests of deploy/kubernetes, rendered by the first kubectl in PATH."""
+"""The manifests of deploy/kubernetes, rendered by the first kubectl in PATH, and those of the Helm chart."""
 import functools
 import pathlib
 import re
@@ -7,6 +7,8 @@ import subprocess
 from typing import Any, Iterator, NamedTuple, Optional
 
 import yaml
+
+import chart
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 FOLDER = ROOT / "deploy" / "kubernetes"
@@ -45,8 +47,8 @@ def render(folder: pathlib.Path) -> list[Document]:
 
 @functools.cache
 def all_documents() -> dict[str, list[Document]]:
-    """By folder."""
-    return {name_of(folder): render(folder) for folder in kustomizations("Kustomization")}
+    """By folder; the chart's by "helm/NAME" of the file with its values."""
+    return {**{name_of(folder): render(folder) for folder in kustomizations("Kustomization")}, **chart.examples()}
 
 
 def folders(kind: str) -> list[str]:

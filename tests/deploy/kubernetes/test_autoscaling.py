@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The autoscaler of the manifests under loads that rise and fall in steps: as many servers as are needed, without oscillation."""
+"""The autoscalers of the manifests under loads that rise and fall in steps: as many servers as are needed, no oscillation."""
+import itertools
 import math
 import random
 import unittest
@@ -18,6 +19,11 @@ def spec() -> manifests.Document:
     return yaml.safe_load(FILE.read_text())["spec"]
 
 
+def specs() -> dict[str, manifests.Document]:
+    """Returns the autoscaler by the busy ratio, and the chart's for clusters without Prometheus."""
+    return {"busy": spec(), "cpu": manifests.documents("helm/no-prometheus", "HorizontalPodAutoscaler")[0]["spec"]}
+
+
 def noisy(load: float, dice: random.Random) -> list[float]:
     """Returns an hour of a constant load with 3 % noise."""
     return [load * dice.uniform(0.97, 1.03) for _ in range(LOOKS)]
@@ -31,23 +37,21 @@ def turns(counts: list[int]) -> int:
 
 class Steps(unittest.TestCase):
     def test_first_metric_follows_the_load(self):
-        first = spec()["metrics"][0]["pods"]
-        self.assertEqual(first["metric"]["name"], "vitrine_lanes_busy_ratio")
-        self.assertEqual(manifests.quantity(first["target"]["averageValue"]), TARGET)
-        self.assertEqual([one["pods"]["metric"]["name"] for one in spec()["metrics"][1:]],
-                         ["vitrine_requests_shed_ratio", "vitrine_requests_expired_ratio"])
+        self.assertEqual(autoscaler.target_of(spec()["metrics"][0]), ("vitrine_lanes_busy_ratio", TARGET))
+        self.assertEqual([autoscaler.target_of(one)[0] for one in spec()["metrics"][1:]],
+                         ["vitrine_requests_shed_ratio", "vitrine_requests_expired_ratio", "cpu"])
+        self.assertEqual(list(map(autoscaler.target_of, specs()["cpu"]["metrics"])), [("cpu", TARGET)])
 
     def test_a_constant_load_is_left_alone(self):
         """For every load and initial number of servers: the number settles within an hour and then stays."""
-        for tenths in range(5, 52, 3):
-            load = tenths / 10
-            for servers in (2, 8):
-                with self.subTest(load=load, servers=servers):
-                    counts = autoscaler.run(spec(), [load] * 2 * LOOKS, servers)
-                    self.assertLessEqual(turns(counts), 1, counts)
-                    settled = set(counts[LOOKS:])
-                    self.assertEqual(len(settled), 1, counts)
-                    self.assertLessEqual(load / settled.pop(), TARGET * (1 + autoscaler.TOLERANCE) + 1e-9)
+        for (name, one), tenths, servers in itertools.product(specs().items(), range(5, 52, 3), (2, 8)):
+            load = min(tenths / 10, one["maxReplicas"] * TARGET)
+            with self.subTest(name, load=load, servers=servers):
+                counts = autoscaler.run(one, [load] * 2 * LOOKS, min(servers, one["maxReplicas"]))
+                self.assertLessEqual(turns(counts), 1, counts)
+                settled = set(counts[LOOKS:])
+                self.assertEqual(len(settled), 1, counts)
+                self.assertLessEqual(load / settled.pop(), TARGET * (1 + autoscaler.TOLERANCE) + 1e-9)
 
     def test_steps(self):
         """Each step lasts an hour. The number of servers may overshoot once; then it is right and stays."""
@@ -72,12 +76,25 @@ class Steps(unittest.TestCase):
         self.assertEqual(late, [])
 
 
+class Fallback(unittest.TestCase):
+    def test_cpu_does_not_decide_while_the_ratio_is_there(self):
+        without = {**spec(), "metrics": spec()["metrics"][:-1]}
+        loads = [1.0] * LOOKS + [4.4] * LOOKS + [0.5] * LOOKS
+        self.assertEqual(autoscaler.run(spec(), loads, 2), autoscaler.run(without, loads, 2))
+
+    def test_without_prometheus_servers_are_added_and_none_is_taken_away(self):
+        loads = [1.0] * LOOKS + [4.4] * LOOKS + [0.5] * LOOKS
+        counts = autoscaler.run(spec(), loads, 2, away=True)
+        self.assertEqual(counts, sorted(counts))
+        self.assertGreaterEqual(counts[LOOKS + 300 // autoscaler.PERIOD], 5)
+
+
 class Control(unittest.TestCase):
     """Shows that the simulation can fail, with a metric that does not follow the load."""
 
     def test_the_time_in_the_queue_saw_tooths(self):
         by_wait = spec()
-        by_wait["metrics"] = [{"pods": {"metric": {"name": name}, "target": {"averageValue": value}}}
+        by_wait["metrics"] = [{"type": "Pods", "pods": {"metric": {"name": name}, "target": {"averageValue": value}}}
                               for name, value in (("vitrine_queue_wait_seconds", "20m"), ("vitrine_requests_shed_ratio", "10m"))]
         counts = autoscaler.run(by_wait, [4.4] * 4 * LOOKS, 6)
         self.assertGreaterEqual(turns(counts), 5, counts)

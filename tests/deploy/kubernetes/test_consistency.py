@@ -176,7 +176,7 @@ class Numbers(unittest.TestCase):
 
     def test_autoscaler(self):
         folders = manifests.folders("HorizontalPodAutoscaler")
-        self.assertGreaterEqual(len(folders), 4)
+        self.assertGreaterEqual(len(folders), 7)
         for folder in folders:
             scaler = manifests.documents(folder, "HorizontalPodAutoscaler")[0]["spec"]
             deployment = manifests.documents(folder, "Deployment")[0]

@@ -1,0 +1,60 @@
+{{/* Objects are called RELEASE-server and so on: the release "vitrine" has the names of the kustomizations. */}}
+{{- define "vitrine.server" -}}
+{{ .Release.Name }}-server
+{{- end }}
+
+{{/* The label of the release separates two releases in one namespace, such as a canary. */}}
+{{- define "vitrine.selector" -}}
+app.kubernetes.io/name: vitrine
+app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/component: server
+{{- end }}
+
+{{/* Labels of every object but the headless Service. */}}
+{{- define "vitrine.labels" -}}
+{{ include "vitrine.selector" . }}
+{{ include "vitrine.commonLabels" . }}
+{{- end }}
+
+{{- define "vitrine.commonLabels" -}}
+app.kubernetes.io/part-of: vitrine
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+{{- end }}
+
+{{- define "vitrine.metadata" -}}
+name: {{ .name }}
+namespace: {{ .root.Release.Namespace }}
+labels:
+  {{- include "vitrine.labels" .root | nindent 2 }}
+{{- end }}
+
+{{/* Metrics and pace of the autoscaler, from the file of the kustomizations. */}}
+{{- define "vitrine.autoscaler" -}}
+{{ .Files.Get "files/autoscaler.yaml" }}
+{{- end }}
+
+{{/* Combinations that no schema can refuse with a useful sentence. */}}
+{{- define "vitrine.check" -}}
+{{- $v := .Values }}
+{{- if not (or $v.models.image $v.models.claim) }}
+{{- fail "models.image or models.claim must be set: the image or the claim that holds the repository" }}
+{{- end }}
+{{- if and $v.models.image $v.models.claim }}
+{{- fail "models.image and models.claim exclude each other: set one of them" }}
+{{- end }}
+{{- if and $v.identity.tokensSecret (not $v.identity.tlsSecret) }}
+{{- fail "identity.tokensSecret needs identity.tlsSecret: tokens must not travel unencrypted" }}
+{{- end }}
+{{- if and $v.identity.policy (not $v.identity.tokensSecret) }}
+{{- fail "identity.policy needs identity.tokensSecret: the policy names tokens" }}
+{{- end }}
+{{- if gt (int $v.autoscaling.min) (int $v.autoscaling.max) }}
+{{- fail (printf "autoscaling.min must be at most autoscaling.max, got %v and %v" $v.autoscaling.min $v.autoscaling.max) }}
+{{- end }}
+{{- if and (or $v.ingress.enabled (eq $v.autoscaling.mode "keda")) (not $v.hosts) }}
+{{- fail "hosts must name at least one host for ingress.enabled and for autoscaling.mode=keda" }}
+{{- end }}
+{{- if and (eq $v.autoscaling.mode "keda") (or $v.ingress.enabled $v.gateway.name) }}
+{{- fail "autoscaling.mode=keda excludes ingress.enabled and gateway.name: their requests would go around the interceptor, which wakes the servers; route to the interceptor's Service" }}
+{{- end }}
+{{- end }}

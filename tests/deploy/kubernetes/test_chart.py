@@ -1,0 +1,206 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The Helm chart: what it refuses, and that it is the same as the kustomizations. Other tests check its pods and objects."""
+import json
+import pathlib
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+import yaml
+
+import chart
+import manifests
+from test_monitoring import NO_PROMTOOL
+
+# Objects of the kustomizations that the chart has not: they are for trainers and for the namespace as a whole.
+NOT_THE_SERVERS = {"PodMonitor/vitrine-trainer", "NetworkPolicy/default-deny", "NetworkPolicy/vitrine-client",
+                   "NetworkPolicy/vitrine-trainer"}
+OF_HELM = {"app.kubernetes.io/instance", "app.kubernetes.io/managed-by"}
+IMAGE = "--set=models.image=registry.example/vitrine-models:1"
+
+
+def without_labels_of_helm(value):
+    if isinstance(value, dict):
+        return {key: without_labels_of_helm(inner) for key, inner in value.items() if key not in OF_HELM}
+    return [without_labels_of_helm(one) for one in value] if isinstance(value, list) else value
+
+
+def by_identity(documents):
+    return {manifests.identity(one): without_labels_of_helm(one) for one in documents}
+
+
+class Same(unittest.TestCase):
+    """A release "vitrine" in the namespace "vitrine" is what the overlay makes, down to each field."""
+
+    def check(self, overlay, documents):
+        kustomized = {name: one for name, one in by_identity(manifests.documents(f"overlays/{overlay}")).items()
+                      if name not in NOT_THE_SERVERS}
+        charted = by_identity(documents)
+        self.assertEqual(sorted(charted), sorted(kustomized))
+        for name in charted:
+            with self.subTest(f"{overlay} {name}"):
+                self.maxDiff = None
+                self.assertEqual(charted[name], kustomized[name])
+
+    def test_cpu(self):
+        self.check("cpu", manifests.documents("helm/cpu"))
+
+    def test_gpu(self):
+        self.check("gpu", manifests.documents("helm/gpu"))
+
+    def test_gpu_mig(self):
+        self.check("gpu-mig", chart.template(f"--values={chart.EXAMPLES / 'gpu.yaml'}", "--set=gpu=nvidia.com/mig-1g.10gb",
+                                             "--set=resources.cpu=2,resources.memory=4Gi", "--set=autoscaling.max=7"))
+
+    def test_dashboards(self):
+        maps = [one["data"] for one in manifests.documents("helm/keda", "ConfigMap") if "-dashboard-" in one["metadata"]["name"]]
+        charted = {name: json.loads(text) for data in maps for name, text in data.items()}
+        files = (manifests.ROOT / "deploy" / "grafana" / "dashboards").glob("*.json")
+        self.assertEqual(charted, {f"vitrine-{file.name}": json.loads(file.read_text()) for file in files})
+
+
+class Values(unittest.TestCase):
+    def setUp(self):
+        self.schema = json.loads((chart.CHART / "values.schema.json").read_text())
+        self.values = yaml.safe_load((chart.CHART / "values.yaml").read_text())
+
+    def test_the_page_has_the_table(self):
+        page = chart.PAGE.read_text()
+        self.assertEqual(page, chart.updated(page), "run script/kubernetes-check --update")
+        for path, _, _ in chart.leaves(self.schema, self.values):
+            self.assertTrue(chart.meanings()[path].endswith("."), f"values.yaml does not say what {path} is")
+
+    def test_values_and_schema_have_the_same_names(self):
+        def compare(schema, values, path):
+            self.assertIs(schema.get("additionalProperties"), False, path)
+            self.assertEqual(set(values), set(schema["properties"]) - {"global"}, path)
+            for name, inner in schema["properties"].items():
+                if "properties" in inner:
+                    compare(inner, values[name], f"{path}.{name}")
+        compare(self.schema, self.values, "values")
+
+    def test_unknown_values_are_refused(self):
+        parents = {path.rpartition(".")[0] for path, _, _ in chart.leaves(self.schema, self.values)}
+        self.assertGreaterEqual(len(parents), 9)
+        for parent in parents:
+            with self.subTest(parent):
+                name = f"{parent}.nmae" if parent else "nmae"
+                self.assertIn("nmae", chart.refusal(IMAGE, f"--set={name}=1"))
+
+    def test_wrong_values_are_refused_by_name(self):
+        for wrong, said in (("replicas=two", "replicas"), ("resources.cpu=1.5", "resources.cpu"), ("image.digest=abc", "image.digest"),
+                            ("autoscaling.mode=hpa", "autoscaling.mode"), ("gateway.canary.weight=101", "gateway.canary.weight"),
+                            ("args={no-flag}", "args.0"), ("gpu=2", "gpu"), ("hosts={Vitrine_}", "hosts.0"),
+                            ("models.claim=x", "models.image and models.claim"),
+                            ("identity.tokensSecret=x", "identity.tlsSecret"), ("identity.policy=x", "identity.tokensSecret"),
+                            ("autoscaling.min=9", "autoscaling.max"), ("ingress.enabled=true", "hosts"),
+                            ("autoscaling.mode=keda", "hosts"),
+                            ("autoscaling.mode=keda,hosts={a.example},gateway.name=public", "interceptor")):
+            with self.subTest(wrong):
+                self.assertIn(said, chart.refusal(IMAGE, f"--set={wrong}"))
+        self.assertIn("models.image or models.claim", chart.refusal())
+        self.assertEqual(chart.refusal(IMAGE), "")
+
+    def test_numbers_of_the_command_line(self):
+        """Numbers of --set have another type than those of values.yaml."""
+        self.assertEqual(chart.refusal(IMAGE, "--set=autoscaling.mode=cpu,autoscaling.min=1,gateway.canary.weight=50"), "")
+
+    def test_other_values(self):
+        """Values that no example sets reach their field."""
+        documents = chart.template(IMAGE, "--set=image.tag=next,pullSecrets[0].name=regcred,nodeSelector.pool=vision",
+                                   "--set=tolerations[0].key=pool,replicas=1,networkPolicy.enabled=false",
+                                   "--set=monitoring.enabled=true,monitoring.labels.release=stack",
+                                   "--set-string=serving=default_policy { latest: 2 }")
+        one = {document["kind"]: document for document in documents}
+        pod = one["Deployment"]["spec"]["template"]["spec"]
+        self.assertEqual(pod["containers"][0]["image"], "registry.example/vitrine-server:next")
+        self.assertEqual((pod["imagePullSecrets"], pod["nodeSelector"], pod["tolerations"]),
+                         ([{"name": "regcred"}], {"pool": "vision"}, [{"key": "pool"}]))
+        self.assertEqual(one["ConfigMap"]["data"]["serving.textproto"], "default_policy { latest: 2 }\n")
+        self.assertEqual(one["ServiceMonitor"]["metadata"]["labels"]["release"], "stack")
+        self.assertFalse({"NetworkPolicy", "PodDisruptionBudget"} & set(one))
+        digest = "sha256:" + "0" * 64
+        pinned = chart.template(IMAGE, f"--set=image.digest={digest}")
+        container = next(one for one in pinned if one["kind"] == "Deployment")["spec"]["template"]["spec"]["containers"][0]
+        self.assertEqual(container["image"], f"registry.example/vitrine-server@{digest}")
+
+
+class Traffic(unittest.TestCase):
+    def test_canary(self):
+        """The weights are 100 % together, the second Service is that of the other release, and no pod is of both."""
+        for kind in ("HTTPRoute", "GRPCRoute"):
+            backends = manifests.documents("helm/gateway", kind)[0]["spec"]["rules"][0]["backendRefs"]
+            self.assertEqual(sum(one["weight"] for one in backends), 100)
+            for backend, folder in zip(backends, ("helm/gateway", "helm/canary")):
+                service = next(one for one in manifests.documents(folder, "Service") if one["metadata"]["name"] == backend["name"])
+                self.assertIn(backend["port"], [one["port"] for one in service["spec"]["ports"]])
+                pods = {where: next(manifests.pods(where)).metadata["labels"] for where in ("helm/gateway", "helm/canary")}
+                self.assertEqual([where for where, labels in pods.items()
+                                  if manifests.selects({"matchLabels": service["spec"]["selector"]}, labels)], [folder])
+
+    def test_a_name_has_one_route(self):
+        http, grpc = (manifests.documents("helm/gateway", kind)[0]["spec"]["hostnames"] for kind in ("HTTPRoute", "GRPCRoute"))
+        self.assertFalse(set(http) & set(grpc))
+
+    def test_ingress_names_a_port_of_the_service(self):
+        ports = [one["name"] for one in manifests.documents("helm/ingress", "Service")[0]["spec"]["ports"]]
+        for rule in manifests.documents("helm/ingress", "Ingress")[0]["spec"]["rules"]:
+            backend = rule["http"]["paths"][0]["backend"]["service"]
+            self.assertEqual(backend["name"], "vitrine")
+            self.assertIn(backend["port"]["name"], ports)
+
+
+class ScaleToZero(unittest.TestCase):
+    def setUp(self):
+        self.spec = manifests.documents("helm/keda", "ScaledObject")[0]["spec"]
+        self.route = manifests.documents("helm/keda", "InterceptorRoute")[0]
+
+    def test_follows_the_autoscaler(self):
+        """Target and pace are those of the HorizontalPodAutoscaler, whose behaviour is simulated."""
+        file = yaml.safe_load((manifests.FOLDER / "components/autoscaling/autoscaler.yaml").read_text())["spec"]
+        push, busy, cpu = self.spec["triggers"]
+        self.assertEqual(float(busy["metadata"]["threshold"]),
+                         manifests.quantity(file["metrics"][0]["pods"]["target"]["averageValue"]))
+        self.assertEqual(int(cpu["metadata"]["value"]), file["metrics"][-1]["containerResource"]["target"]["averageUtilization"])
+        self.assertEqual(self.spec["advanced"]["horizontalPodAutoscalerConfig"]["behavior"], file["behavior"])
+        self.assertEqual(push["metadata"]["interceptorRoute"], self.route["metadata"]["name"])
+        self.assertEqual((self.spec["idleReplicaCount"], self.spec["minReplicaCount"]), (0, 1))
+
+    def test_the_interceptor_reaches_the_port(self):
+        target = self.route["spec"]["target"]
+        service = next(one for one in manifests.documents("helm/keda", "Service") if one["metadata"]["name"] == target["service"])
+        port = next(one for one in service["spec"]["ports"] if one["name"] == target["portName"])
+        # Without it, the interceptor would speak HTTP/1.1 to the server.
+        self.assertEqual(port["appProtocol"], "kubernetes.io/h2c")
+        self.assertEqual(self.spec["scaleTargetRef"]["name"], manifests.documents("helm/keda", "Deployment")[0]["metadata"]["name"])
+
+    @unittest.skipIf(shutil.which("promtool") is None, NO_PROMTOOL)
+    def test_query(self):
+        """Two servers of the release, one of another release, one in another namespace."""
+        query = self.spec["triggers"][1]["metadata"]["query"]
+        series = [{"series": f'vitrine_lanes_busy_ratio{{namespace="{space}",pod="{pod}"}}', "values": f"{value}+0x20"}
+                  for space, pod, value in (("vitrine", "vitrine-server-7f-a", 0.5), ("vitrine", "vitrine-server-7f-b", 0.25),
+                                            ("vitrine", "vitrine-canary-server-1", 1), ("other", "vitrine-server-7f-c", 1))]
+        test = {"rule_files": [], "evaluation_interval": "15s", "tests": [{"interval": "15s", "input_series": series, "promql_expr_test": [
+            {"expr": query, "eval_time": "5m", "exp_samples": [{"labels": "{}", "value": 0.75}]}]}]}
+        with tempfile.NamedTemporaryFile("w", suffix=".yml") as file:
+            yaml.safe_dump(test, file)
+            file.flush()
+            said = subprocess.run(["promtool", "test", "rules", file.name], capture_output=True, text=True)
+        self.assertEqual(said.returncode, 0, said.stdout + said.stderr)
+
+
+class Package(unittest.TestCase):
+    def test_lint(self):
+        said = chart.helm("lint", "--strict", str(chart.CHART), IMAGE)
+        self.assertEqual(said.returncode, 0, said.stdout + said.stderr)
+
+    def test_the_archive_is_the_folder(self):
+        """The archive has the files that are links in the folder."""
+        values = f"--values={chart.EXAMPLES / 'keda.yaml'}"
+        with tempfile.TemporaryDirectory() as folder:
+            said = chart.helm("package", str(chart.CHART), f"--destination={folder}")
+            self.assertEqual(said.returncode, 0, said.stderr)
+            archive, = pathlib.Path(folder).iterdir()
+            self.assertEqual(chart.template(values, chart=archive), manifests.documents("helm/keda"))
