@@ -14,18 +14,23 @@
 
 namespace vitrine {
 
-// A labelled set of images with random access. Thread-safe for concurrent reads.
-class Dataset {
+// A set of images with random access. Thread-safe for concurrent reads.
+class ImageSet {
  public:
-  virtual ~Dataset() = default;
+  virtual ~ImageSet() = default;
   virtual int64_t size() const = 0;
-  virtual int label(int64_t index) const = 0;
   // Returns a name that is unique within the set: a relative path, or "t10k-images[17]".
   virtual std::string name(int64_t index) const = 0;
-  // Returns the decoded image. INVALID_ARGUMENT names a corrupt file.
-  virtual absl::StatusOr<Image> image(int64_t index) const = 0;
   // Returns the encoded file (JPEG, PNG or WebP) as sent to a server. Sets of raw pixels encode PNG.
   virtual absl::StatusOr<std::string> encoded(int64_t index) const = 0;
+};
+
+// A labelled set of images.
+class Dataset : public ImageSet {
+ public:
+  virtual int label(int64_t index) const = 0;
+  // Returns the decoded image. INVALID_ARGUMENT names a corrupt file.
+  virtual absl::StatusOr<Image> image(int64_t index) const = 0;
   // Returns the stored bytes of the image: the encoded file, or the raw pixels if there is no file. Digests use them,
   // because they do not depend on the version of an encoder.
   virtual absl::StatusOr<std::string> stored(int64_t index) const { return encoded(index); }

@@ -9,7 +9,7 @@
 namespace vitrine {
 namespace {
 
-absl::StatusOr<std::string> ReadSendable(const Dataset& data, int64_t index) {
+absl::StatusOr<std::string> ReadSendable(const ImageSet& data, int64_t index) {
   ASSIGN_OR_RETURN(std::string bytes, data.encoded(index));
   RETURN_IF_ERROR(ReadHeader(bytes).status());
   return bytes;
@@ -17,7 +17,7 @@ absl::StatusOr<std::string> ReadSendable(const Dataset& data, int64_t index) {
 
 }  // namespace
 
-ReadAhead::ReadAhead(const Dataset& data, std::vector<int64_t> indices, const Options& options)
+ReadAhead::ReadAhead(const ImageSet& data, std::vector<int64_t> indices, const Options& options)
     : data_(data), indices_(std::move(indices)), options_(options) {
   for (int i = 0; i < options.threads; ++i) threads_.emplace_back([this] { Work(); });
 }

@@ -17,7 +17,7 @@
 
 namespace vitrine {
 
-// Prefetches the encoded images of a data set on worker threads. One thread calls Next.
+// Prefetches the encoded images of a set on worker threads. One thread calls Next.
 class ReadAhead {
  public:
   struct Options {
@@ -26,21 +26,21 @@ class ReadAhead {
     size_t bytes = size_t{128} << 20;  // maximum bytes of prefetched images; a single larger image is allowed
   };
   // `data` must outlive this object.
-  ReadAhead(const Dataset& data, std::vector<int64_t> indices, const Options& options);
-  ReadAhead(const Dataset& data, std::vector<int64_t> indices) : ReadAhead(data, std::move(indices), Options()) {}
-  // Stops without reading the remaining images.
+  ReadAhead(const ImageSet& data, std::vector<int64_t> indices, const Options& options);
+  ReadAhead(const ImageSet& data, std::vector<int64_t> indices) : ReadAhead(data, std::move(indices), Options()) {}
+  // Stops without reading the rest.
   ~ReadAhead();
 
-  // Returns the next image in the order of `indices`, or the error because of which it cannot be sent. Errors are those
-  // of Dataset::encoded, and INVALID_ARGUMENT if the image is not a JPEG, PNG or WebP that servers accept
-  // (common/imaging/header.h). Call once per index.
+  // Returns the next image in the order of `indices`, or why it cannot be sent: the error of ImageSet::encoded, or
+  // INVALID_ARGUMENT if it is not a JPEG, PNG or WebP that servers accept (common/imaging/header.h). Call once per
+  // index.
   absl::StatusOr<std::string> Next();
 
  private:
   void Work();
   bool HasRoomOrEnds() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
-  const Dataset& data_;
+  const ImageSet& data_;
   const std::vector<int64_t> indices_;
   const Options options_;
 

@@ -2,6 +2,8 @@
 #include "client/eval/run/run.h"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <set>
 #include <utility>
 
@@ -21,33 +23,42 @@ double UnixSeconds(absl::Time time) {
   return static_cast<double>(absl::ToUnixMillis(time)) / 1000;
 }
 
+// Rounds to 0.1 us, about the resolution of the clock, to keep the journal short. A non-finite time becomes 0.
+double RoundedSeconds(double seconds) {
+  return std::isfinite(seconds) ? std::round(seconds * 1e7) / 1e7 : 0;
+}
+
 bool Failed(const Prediction& prediction) {
   return prediction.outcome == Outcome::kUnreadable || prediction.outcome == Outcome::kRefused;
 }
 
 }  // namespace
 
-absl::Status EvaluationRun::OpenJournal() {
+absl::Status EvaluationRun::OpenJournal(std::unique_ptr<Client> client, std::vector<int64_t>& pending) {
   const std::vector<int64_t> chosen = ChosenImages(evaluation_.settings);
   ASSIGN_OR_RETURN(Journal journal, Journal::Open(command_.out, command_.restart, evaluation_));
   journal_.emplace(std::move(journal));
   RETURN_IF_ERROR(CheckSameImages());
   progress_ = std::make_unique<RunProgress>(display_, evaluation_.expected);
+  rounds_ = std::make_unique<ImageRounds>(
+      ImageRounds::Options{
+          .client = command_.client, .patience = command_.patience, .source = command_.data, .stop = stop_},
+      *data_, evaluation_.model, std::move(client), *progress_, *this);
   std::set<int64_t> known;
   for (const Prediction& prediction : evaluation_.predictions) {
     if (command_.retry_failed && Failed(prediction)) continue;
     known.insert(prediction.index);
-    if (prediction.outcome == Outcome::kAnswered) answered_ = prediction.index;
+    if (prediction.outcome == Outcome::kAnswered) rounds_->KnowAnswered(prediction.index);
     progress_->Count(prediction, /*again=*/true);
   }
   for (const int64_t index : chosen) {
-    if (!known.contains(index)) pending_.push_back(index);
+    if (!known.contains(index)) pending.push_back(index);
   }
   if (!known.empty()) {
     display_.Line(absl::StrCat("vitrine: ", command_.out, " has results of ", known.size(), " images already; ",
-                               pending_.size(), " are left"));
+                               pending.size(), " are left"));
   }
-  if (pending_.empty()) return absl::OkStatus();
+  if (pending.empty()) return absl::OkStatus();
   const double now = UnixSeconds(absl::Now());
   return journal_->BeginSession({.start = now, .end = now, .server = command_.client.address});
 }
@@ -63,10 +74,10 @@ absl::Status EvaluationRun::CheckSameImages() const {
   return absl::OkStatus();
 }
 
-absl::Status EvaluationRun::CountUnlabelled() {
+void EvaluationRun::CountUnlabelled(std::vector<int64_t>& pending) {
   std::vector<int64_t> labelled;
-  for (const int64_t index : pending_) {
-    Prediction prediction = Begin(index);
+  for (const int64_t index : pending) {
+    Prediction prediction = Begin({.index = index});
     if (prediction.label >= 0) {
       labelled.push_back(index);
       continue;
@@ -76,13 +87,15 @@ absl::Status EvaluationRun::CountUnlabelled() {
                                      evaluation_.data_labels[static_cast<size_t>(prediction.data_label)], "\"");
     Record(prediction);
   }
-  pending_ = std::move(labelled);
-  return stopped_;
+  pending = std::move(labelled);
 }
 
-Prediction EvaluationRun::Begin(int64_t index) const {
-  Prediction prediction{.index = index, .name = data_->name(index), .data_label = data_->label(index), .attempts = 0};
+Prediction EvaluationRun::Begin(const AskedImage& image) const {
+  const int64_t index = image.index;
+  Prediction prediction{
+      .index = index, .name = data_->name(index), .data_label = data_->label(index), .attempts = image.attempts};
   prediction.label = evaluation_.settings.label_map[static_cast<size_t>(prediction.data_label)];
+  prediction.seconds.client = RoundedSeconds(absl::ToDoubleSeconds(image.latency));
   prediction.at = UnixSeconds(absl::Now());
   return prediction;
 }
@@ -100,116 +113,60 @@ v1::ClassifyRequest EvaluationRun::RequestWith(std::string image) const {
 }
 
 void EvaluationRun::Record(const Prediction& prediction) {
-  trouble_.erase(prediction.index);
-  if (const absl::Status written = journal_->Append(prediction); !written.ok()) {
-    if (stopped_.ok()) stopped_ = written;
-    return;
-  }
-  patience_.Progressed();
+  if (const absl::Status written = journal_->Append(prediction); !written.ok()) return rounds_->Stop(written);
   progress_->Count(prediction, /*again=*/false);
+}
+
+absl::Status EvaluationRun::TakeAnswer(const AskedImage& image, const v1::ClassifyResponse& answer) {
+  const v1::ModelVersion& model = evaluation_.model;
+  Prediction prediction = Begin(image);
+  for (const v1::Prediction& guess : answer.predictions()) {
+    prediction.guesses.push_back({guess.index(), guess.probability()});
+  }
+  prediction.likelihood = LikelihoodOf(prediction.guesses, prediction.label, model.labels_size());
+  if (command_.keep_logits && prediction.likelihood.has_value()) {
+    prediction.logits.resize(static_cast<size_t>(model.labels_size()));
+    for (const v1::Prediction& guess : answer.predictions()) {
+      prediction.logits[static_cast<size_t>(guess.index())] = guess.logit();
+    }
+  }
+  const size_t kept = std::min(prediction.guesses.size(), static_cast<size_t>(command_.top_k));
+  prediction.guesses.resize(kept);
+  const v1::Timings& t = answer.timings();
+  prediction.seconds = {RoundedSeconds(t.queue()),  RoundedSeconds(t.decode()), RoundedSeconds(t.compute()),
+                        RoundedSeconds(t.encode()), RoundedSeconds(t.total()),  prediction.seconds.client};
+  prediction.tokens = static_cast<int32_t>(
+      std::min<int64_t>(int64_t{answer.grid().rows()} * answer.grid().columns(), std::numeric_limits<int32_t>::max()));
+  prediction.served_by = absl::StrCat(answer.served_by().precision(), " ", answer.served_by().device());
+  Record(prediction);
+  return absl::OkStatus();
+}
+
+void EvaluationRun::TakeFailure(const AskedImage& image, Outcome outcome, const absl::Status& why) {
+  Prediction prediction = Begin(image);
+  prediction.outcome = outcome;
+  prediction.code = why.code();
+  prediction.reason = std::string(why.message());
+  Record(prediction);
 }
 
 absl::StatusOr<EvalResult> EvaluationRun::Do() {
   ASSIGN_OR_RETURN(PreparedRun prepared, PrepareRun(command_, display_, stop_));
   data_ = std::move(prepared.data);
-  client_ = std::move(prepared.client);
   evaluation_ = std::move(prepared.evaluation);
   RETURN_IF_ERROR(CheckEvalGates(command_.gates, evaluation_.model, command_.top_k));
-  RETURN_IF_ERROR(OpenJournal());
+  std::vector<int64_t> pending;
+  RETURN_IF_ERROR(OpenJournal(std::move(prepared.client), pending));
   if (command_.keep_logits) RETURN_IF_ERROR(CheckCalibratable(evaluation_, command_.top_k));
-  RETURN_IF_ERROR(CountUnlabelled());
-  while (!(pending_.empty() && suspects_.empty()) && !Stopping()) {
-    const int64_t before = progress_->known();
-    AskRound();
-    if (Stopping()) break;
-    if (!away_.ok()) {
-      AwaitServer();
-    } else if (!pending_.empty() && progress_->known() == before) {
-      Nap(patience_.NextWait(), "retrying soon");
-    }
-  }
-  if (progress_->asked() > 0) progress_->DrawEnd(limit_.limit(), absl::Now());
-  if (const absl::Status synced = journal_->Sync(); stopped_.ok()) stopped_ = synced;
+  CountUnlabelled(pending);
+  rounds_->Ask(std::move(pending));
+  if (progress_->asked() > 0) progress_->DrawEnd(rounds_->in_flight(), absl::Now());
+  if (const absl::Status synced = journal_->Sync(); !synced.ok()) rounds_->Stop(synced);
   journal_.reset();
   // Reads the journal back, so that the files agree with it.
   ASSIGN_OR_RETURN(Evaluation whole, ReadEvaluation(command_.out));
   RETURN_IF_ERROR(WriteEvaluation(command_.out, whole));
-  return EvalResult{.evaluation = std::move(whole), .stopped = WhyStopped()};
-}
-
-void EvaluationRun::AskRound() {
-  const bool cautious = !suspects_.empty();
-  away_ = absl::OkStatus();
-  if (!cautious && !repeats_) {
-    away_ = Reconnect(command_.patience);
-    if (!away_.ok() || Stopping()) return;
-  }
-  const std::vector<int64_t> order = std::exchange(cautious ? suspects_ : pending_, {});
-  round_ = {};
-  InFlightLimit one(1);
-  {
-    ReadAhead reader(*data_, order);
-    const absl::Status ended = client_->ClassifyTraced([&] { return NextRequest(reader, order); },
-                                                       [&](TracedResult traced) { Deliver(std::move(traced)); },
-                                                       cautious ? &one : &limit_, [this] { return SendsNoMore(); });
-    if (!ended.ok() && away_.ok()) away_ = ended;
-  }
-  SortOutLost(cautious, {order.begin() + static_cast<ptrdiff_t>(round_.position), order.end()});
-}
-
-// Distributes the round's images without a result to the next rounds.
-void EvaluationRun::SortOutLost(bool cautious, std::vector<int64_t> rest) {
-  rest.insert(rest.begin(), round_.unsent.begin(), round_.unsent.end());
-  if (round_.lost.size() == 1 && proven_) {
-    Strike(round_.lost.front());
-    if (!trouble_.contains(round_.lost.front())) round_.lost.clear();  // the image has a result now
-  }
-  if (!away_.ok()) proven_ = false;
-  if (cautious) {
-    suspects_ = std::move(rest);
-  } else {
-    pending_ = std::move(rest);
-  }
-  pending_.insert(pending_.end(), round_.again.begin(), round_.again.end());
-  suspects_.insert(suspects_.end(), round_.lost.begin(), round_.lost.end());
-}
-
-std::optional<absl::StatusOr<v1::ClassifyRequest>> EvaluationRun::NextRequest(ReadAhead& reader,
-                                                                              const std::vector<int64_t>& order) {
-  while (round_.position < order.size() && away_.ok() && !Stopping()) {
-    const int64_t index = order[round_.position++];
-    absl::StatusOr<std::string> image = reader.Next();
-    if (!image.ok()) {
-      TakeReadError(index, image.status());
-      continue;
-    }
-    readable_ = index;
-    unread_ = 0;
-    round_.asked.push_back(index);
-    return RequestWith(*std::move(image));
-  }
-  return std::nullopt;
-}
-
-bool EvaluationRun::SendsNoMore() {
-  if (stop_ != nullptr && *stop_ && !said_stopping_) {
-    said_stopping_ = true;
-    const size_t most = std::min(round_.asked.size(), static_cast<size_t>(limit_.limit()));
-    progress_->Line(
-        absl::StrCat("vitrine: stopping: waiting for at most ", most, " answers; Ctrl-C again ends at once"));
-  }
-  return Stopping() || !away_.ok();
-}
-
-absl::Status EvaluationRun::WhyStopped() const {
-  if (!stopped_.ok()) return stopped_;
-  if (stop_ != nullptr && *stop_ && progress_->known() < evaluation_.expected) {
-    return absl::CancelledError("the run was stopped");
-  }
-  if (trouble_.empty() || progress_->known() == evaluation_.expected) return absl::OkStatus();
-  const auto& [index, first] = *trouble_.begin();
-  return absl::Status(first.last.code(), absl::StrCat(trouble_.size(), " images got no answer, the first of them ",
-                                                      data_->name(index), ": ", first.last.message()));
+  return EvalResult{.evaluation = std::move(whole), .stopped = rounds_->Ended()};
 }
 
 absl::StatusOr<EvalResult> RunEvaluation(const EvalCommand& command, ProgressDisplay& progress,

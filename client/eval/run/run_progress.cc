@@ -19,22 +19,26 @@ constexpr absl::Duration kQuiet = absl::Seconds(1);
 }  // namespace
 
 void RunProgress::Count(const Prediction& prediction, bool again) {
+  Count(prediction.outcome, 1, prediction.correct() ? 1 : 0, again);
+}
+
+void RunProgress::Count(Outcome outcome, int64_t images, std::optional<int64_t> correct, bool again) {
   const std::lock_guard lock(mutex_);
-  ++known_;
-  if (!again) ++asked_;
-  switch (prediction.outcome) {
+  known_ += images;
+  if (!again) asked_ += images;
+  switch (outcome) {
     case Outcome::kAnswered:
-      ++answered_;
-      correct_ += prediction.correct() ? 1 : 0;
+      judged_ += correct.has_value() ? images : 0;
+      correct_ += correct.value_or(0);
       break;
     case Outcome::kRefused:
-      ++refused_;
+      refused_ += images;
       break;
     case Outcome::kUnreadable:
-      ++unreadable_;
+      unreadable_ += images;
       break;
     case Outcome::kUnlabelled:
-      ++unlabelled_;
+      unlabelled_ += images;
       break;
   }
 }
@@ -87,9 +91,8 @@ std::string RunProgress::Text(int in_flight, absl::Time now) {
     absl::StrAppend(&text, "  ", absl::StrFormat("%.*f", rate < 10 ? 1 : 0, rate), " images/s  ",
                     absl::FormatDuration(absl::Trunc(left, absl::Seconds(1))), " left");
   }
-  if (answered_ > 0) {
-    absl::StrAppendFormat(&text, "  top-1 %.2f %%",
-                          100 * static_cast<double>(correct_) / static_cast<double>(answered_));
+  if (judged_ > 0) {
+    absl::StrAppendFormat(&text, "  top-1 %.2f %%", 100 * static_cast<double>(correct_) / static_cast<double>(judged_));
   }
   absl::StrAppend(&text, "  ", in_flight, " in flight");
   const auto add = [&](int64_t count, const char* what) {

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <deque>
 #include <mutex>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <thread>
@@ -17,7 +18,7 @@
 
 namespace vitrine {
 
-// Progress line of an evaluation: count, rate, time left, accuracy and failures so far.
+// Progress line of an evaluation or a scoring: count, rate, time left, accuracy and failures so far.
 class RunProgress {
  public:
   // `images` is the total. `display` must outlive this object. From the first drawing until DrawEnd, a thread redraws
@@ -26,6 +27,8 @@ class RunProgress {
 
   // Counts an image. `again`: an earlier session already had a result for this image.
   void Count(const Prediction& prediction, bool again);
+  // Counts `images` with the same outcome. `correct`: how many of them are right; nullopt: unknown, without labels.
+  void Count(Outcome outcome, int64_t images, std::optional<int64_t> correct, bool again);
   int64_t known() const { return known_; }
   int64_t asked() const { return asked_; }  // results of this session
   // Draws the line if it is due, but not in the first second. `in_flight` is the current limit of requests in flight.
@@ -49,7 +52,7 @@ class RunProgress {
 
   ProgressDisplay& display_;
   const int64_t images_;
-  int64_t known_ = 0, answered_ = 0, correct_ = 0, refused_ = 0, unreadable_ = 0, unlabelled_ = 0;
+  int64_t known_ = 0, judged_ = 0, correct_ = 0, refused_ = 0, unreadable_ = 0, unlabelled_ = 0;
   int64_t asked_ = 0;                                 // results in this session
   absl::Time begun_ = absl::InfiniteFuture();         // time of the first Draw
   std::deque<std::pair<absl::Time, int64_t>> marks_;  // time and number of results, over the last seconds

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reconnection of an evaluation to a lost server.
+// Reconnection of ImageRounds to a lost server.
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -8,7 +8,7 @@
 #include "absl/time/clock.h"
 #include "client/commands/image_run.h"
 #include "client/commands/output/text.h"
-#include "client/eval/run/evaluation_run.h"
+#include "client/eval/run/rounds.h"
 #include "common/status_macros.h"
 
 namespace vitrine {
@@ -21,21 +21,24 @@ std::string Words(absl::Duration duration) {
   return absl::FormatDuration(absl::Trunc(duration, absl::Seconds(1)));
 }
 
+// True if the server answers, but has not loaded the version.
+bool IsOfVersion(const absl::Status& status) {
+  return absl::IsNotFound(status) || absl::IsFailedPrecondition(status);
+}
+
 }  // namespace
 
-void EvaluationRun::AwaitServer() {
+void ImageRounds::AwaitServer() {
   patience_.Silent(absl::Now());
   if (!patience_.waited()) {
-    progress_->Line(absl::StrCat("vitrine: the server is unreachable (", Printable(away_.message()),
-                                 "); waiting up to ", absl::FormatDuration(command_.patience)));
+    progress_.Line(absl::StrCat("vitrine: the ", IsOfVersion(away_) ? "version is not loaded" : "server is unreachable",
+                                " (", Printable(away_.message()), "); waiting up to ",
+                                absl::FormatDuration(options_.patience)));
   }
   while (!Stopping()) {
     const absl::Duration left = patience_.Left(absl::Now());
     if (left <= absl::ZeroDuration()) {
-      stopped_ =
-          absl::UnavailableError(absl::StrCat("the server at ", command_.client.address, " did not come back within ",
-                                              absl::FormatDuration(command_.patience), ": ", away_.message()));
-      return;
+      return Stop(NotBack());
     }
     if (!Nap(std::min(patience_.NextWait(), left), absl::StrCat("waiting for the server, ", Words(left), " left")))
       return;
@@ -46,19 +49,34 @@ void EvaluationRun::AwaitServer() {
   }
 }
 
-absl::Status EvaluationRun::Reconnect(absl::Duration most) {
-  client_.reset();  // the backoff of a channel grows with each attempt, so a new channel is needed
-  ClientOptions options = command_.client;
+// Returns the error of a server that was away for too long.
+absl::Status ImageRounds::NotBack() const {
+  const std::string patience = absl::FormatDuration(options_.patience);
+  if (!IsOfVersion(away_)) {
+    return absl::UnavailableError(absl::StrCat("the server at ", options_.client.address, " did not come back within ",
+                                               patience, ": ", away_.message()));
+  }
+  const std::string version = absl::StrCat(model_.model(), "@", model_.version());
+  return absl::FailedPreconditionError(absl::StrCat("the server at ", options_.client.address, " no longer has ",
+                                                    version, ", with which the run began, and did not load it within ",
+                                                    patience, ": ", away_.message(),
+                                                    "; load it again (vitrine admin load ", version, ")"));
+}
+
+absl::Status ImageRounds::Reconnect(absl::Duration most) {
+  client_.reset();  // the channel's backoff grows with each attempt
+  ClientOptions options = options_.client;
   options.connect_timeout = std::min(options.connect_timeout, std::max(most, kShortestConnect));
   repeats_ = suspects_.empty();
   if (!repeats_) options.retry.max_attempts = 1;  // then an image that crashes the server crashes it only once per round
   absl::StatusOr<std::unique_ptr<Client>> connected = Client::Connect(options);
   RETURN_IF_ERROR(connected.status());
-  const v1::ModelVersion& expected = evaluation_.model;
+  const v1::ModelVersion& expected = model_;
   ASSIGN_OR_RETURN(const v1::ModelVersion model,
                    ChooseModel(**connected, {.name = expected.model(), .version = expected.version()}));
   if (model.state() != v1::READY) {
-    return absl::UnavailableError(absl::StrCat(model.model(), "@", model.version(), " is not ready"));
+    const std::string reason = absl::StrCat(model.model(), "@", model.version(), " is not ready");
+    return model.state() == v1::LOADING ? absl::UnavailableError(reason) : absl::FailedPreconditionError(reason);
   }
   client_ = *std::move(connected);
   if (model.weights_sha256() != expected.weights_sha256()) {
@@ -69,18 +87,18 @@ absl::Status EvaluationRun::Reconnect(absl::Duration most) {
   return absl::OkStatus();
 }
 
-// Checks that the server answers an image that it has answered before, so that a later loss can be attributed to a
-// suspect. Does not count the answer. Returns OK if there is no such image.
-absl::Status EvaluationRun::Prove() {
+// Checks that the server answers an image that it has answered before, so that a later loss can be blamed on a suspect.
+// The answer is not counted. OK also if there is no such image.
+absl::Status ImageRounds::Prove() {
   if (suspects_.empty() || answered_ < 0) return absl::OkStatus();
-  const absl::StatusOr<std::string> image = data_->encoded(answered_);
+  const absl::StatusOr<std::string> image = data_.encoded(answered_);
   if (!image.ok()) return absl::OkStatus();
   bool asked = false;
   absl::Status answer;
   const absl::Status ended = client_->ClassifyMany(
       [&]() -> std::optional<absl::StatusOr<v1::ClassifyRequest>> {
         if (std::exchange(asked, true)) return std::nullopt;
-        return RequestWith(*image);
+        return user_.RequestWith(*image);
       },
       [&](size_t, const absl::StatusOr<v1::ClassifyResponse>& result) { answer = result.status(); });
   RETURN_IF_ERROR(ended);
@@ -91,10 +109,10 @@ absl::Status EvaluationRun::Prove() {
 }
 
 // Sleeps in short intervals, so that the line is redrawn and a stop is noticed; returns false if stopped.
-bool EvaluationRun::Nap(absl::Duration duration, const std::string& why) {
+bool ImageRounds::Nap(absl::Duration duration, const std::string& why) {
   for (const absl::Time end = absl::Now() + duration; absl::Now() < end;) {
     if (Stopping()) return false;
-    progress_->DrawWaiting(why, absl::Now());
+    progress_.DrawWaiting(why, absl::Now());
     absl::SleepFor(std::min(kPollInterval, end - absl::Now()));
   }
   return !Stopping();
