@@ -225,4 +225,14 @@ absl::StatusOr<std::vector<TarMember>> IndexTar(const ReadOnlyFile& file) {
   }
 }
 
+absl::StatusOr<std::string> ReadTarMember(const std::filesystem::path& tar, int64_t tar_bytes, int64_t offset,
+                                          int64_t bytes) {
+  ASSIGN_OR_RETURN(const ReadOnlyFile file, ReadOnlyFile::Open(tar));
+  if (file.size() != tar_bytes) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(tar.string(), " has ", file.size(), " bytes; it had ", tar_bytes, " when it was opened"));
+  }
+  return file.ReadAt(offset, bytes);
+}
+
 }  // namespace vitrine

@@ -3,6 +3,7 @@
 #define VITRINE_COMMON_DATA_FORMATS_TAR_INDEX_H_
 
 #include <cstdint>
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,12 @@ struct TarMember {
 // header, content beyond the end of the file, a sparse file, a name that is empty or has control characters, data after
 // the end mark.
 absl::StatusOr<std::vector<TarMember>> IndexTar(const ReadOnlyFile& file);
+
+// Reads a member of a tar file that had `tar_bytes` bytes when it was indexed. Opens the file for each call, because
+// large sets have more tar files than a process may keep open. FAILED_PRECONDITION if the file's size has changed;
+// other errors are those of ReadOnlyFile.
+absl::StatusOr<std::string> ReadTarMember(const std::filesystem::path& tar, int64_t tar_bytes, int64_t offset,
+                                          int64_t bytes);
 
 }  // namespace vitrine
 

@@ -166,25 +166,31 @@ absl::StatusOr<std::vector<std::string>> ExpandBraces(std::string_view text) {
   return done;
 }
 
-absl::StatusOr<TarShards> FindTarShards(std::string_view where) {
-  TarShards shards;
-  std::vector<fs::path> all;
+absl::StatusOr<TarFiles> ListTarFiles(std::string_view where) {
+  TarFiles files;
   if (IsFolder(where)) {
-    shards.folder = where;
-    if (!shards.folder.has_filename()) shards.folder = shards.folder.parent_path();  // "DIR/"
-    ASSIGN_OR_RETURN(all, ShardsBelow(shards.folder));
+    files.folder = where;
+    if (!files.folder.has_filename()) files.folder = files.folder.parent_path();  // "DIR/"
+    ASSIGN_OR_RETURN(files.paths, ShardsBelow(files.folder));
   } else {
-    shards.folder = FolderOf(where);
+    files.folder = FolderOf(where);
     ASSIGN_OR_RETURN(const Words patterns, ExpandBraces(where));
-    for (const std::string& pattern : patterns) RETURN_IF_ERROR(AddMatches(pattern, all));
+    for (const std::string& pattern : patterns) RETURN_IF_ERROR(AddMatches(pattern, files.paths));
   }
   std::set<fs::path> seen;
-  for (const fs::path& shard : all) {
-    if (!seen.insert(shard).second) {
-      return absl::InvalidArgumentError(absl::StrCat(shard.string(), " is listed twice"));
+  for (const fs::path& path : files.paths) {
+    if (!seen.insert(path).second) {
+      return absl::InvalidArgumentError(absl::StrCat(path.string(), " is listed twice"));
     }
   }
-  RETURN_IF_ERROR(Divide(all, shards));
+  return files;
+}
+
+absl::StatusOr<TarShards> FindTarShards(std::string_view where) {
+  ASSIGN_OR_RETURN(TarFiles files, ListTarFiles(where));
+  TarShards shards;
+  shards.folder = std::move(files.folder);
+  RETURN_IF_ERROR(Divide(files.paths, shards));
   return shards;
 }
 

@@ -16,6 +16,17 @@ namespace vitrine {
 // a shell. Braces without a list or range stay as they are. INVALID_ARGUMENT for more than 100,000 results.
 absl::StatusOr<std::vector<std::string>> ExpandBraces(std::string_view text);
 
+// Tar files, in order.
+struct TarFiles {
+  std::vector<std::filesystem::path> paths;
+  std::filesystem::path folder;  // names of the files are relative to it
+};
+
+// Finds the tar files of `where`: a folder (the *.tar files in it and in its subfolders, in byte order), one tar file,
+// or a pattern with braces and wildcards (*, ?, [...]). NOT_FOUND: a file listed by braces is missing, or no file
+// matches. INVALID_ARGUMENT: a file is listed twice.
+absl::StatusOr<TarFiles> ListTarFiles(std::string_view where);
+
 // Tar files of a set, by split. A shard's split is a word of its name (common/data/split_names.h), as in
 // "imagenet-train-0001.tar". If the name has no such word, the name of the shard's folder is used,
 // provided that this folder is inside the set's folder.
@@ -26,9 +37,8 @@ struct TarShards {
   std::filesystem::path folder;             // folder of classes.txt; names of shards are relative to it
 };
 
-// Finds the shards of `where`: a folder (the *.tar files in it and in its subfolders, in byte order), one tar file, or
-// a pattern with braces and wildcards (*, ?, [...]). NOT_FOUND: a shard listed by braces is missing, or no file
-// matches. INVALID_ARGUMENT: a name has two splits, only some shards have a split, or a shard is listed twice.
+// Finds the shards of `where`, as ListTarFiles does, with its errors. INVALID_ARGUMENT also if a name has two splits,
+// or only some shards have a split.
 absl::StatusOr<TarShards> FindTarShards(std::string_view where);
 
 }  // namespace vitrine

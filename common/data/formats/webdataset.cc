@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/data/file.h"
 #include "common/data/formats/image_files.h"
+#include "common/data/formats/tar_index.h"
 #include "common/data/formats/tar_shards.h"
 #include "common/data/formats/webdataset_shard.h"
 #include "common/data/parallel.h"
@@ -79,14 +80,8 @@ class WebDataset final : public Dataset {
     return {shards_[shard], shards_[shard].samples[index - begins_[shard]]};
   }
 
-  // Opens the file for each image, because large sets have more shards than a process may keep open.
   static absl::StatusOr<std::string> Read(const Shard& shard, const ShardSample& sample) {
-    ASSIGN_OR_RETURN(const ReadOnlyFile file, ReadOnlyFile::Open(shard.path));
-    if (file.size() != shard.bytes) {
-      return absl::FailedPreconditionError(absl::StrCat(shard.path.string(), " has ", file.size(), " bytes; it had ",
-                                                        shard.bytes, " when it was opened"));
-    }
-    return file.ReadAt(sample.offset, sample.bytes);
+    return ReadTarMember(shard.path, shard.bytes, sample.offset, sample.bytes);
   }
 
   const fs::path folder_;

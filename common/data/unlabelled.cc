@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/data/unlabelled.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <numeric>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "common/data/file.h"
+#include "common/data/file_names.h"
+#include "common/data/folder.h"
+#include "common/data/formats/image_files.h"
+#include "common/data/formats/image_rows.h"
+#include "common/data/formats/tar_index.h"
+#include "common/data/formats/tar_shards.h"
+#include "common/data/unicode.h"
+#include "common/status_macros.h"
+
+namespace vitrine {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Names in one text, because a million std::string would take several times the memory.
+class Names {
+ public:
+  void Add(std::string_view name) {
+    text_ += name;
+    ends_.push_back(text_.size());
+  }
+  // Allocates memory for names of `bytes` in all.
+  void Reserve(size_t bytes) { text_.reserve(bytes); }
+  int64_t size() const { return static_cast<int64_t>(ends_.size()); }
+  std::string_view operator[](int64_t index) const {
+    const size_t begin = index == 0 ? 0 : ends_[index - 1];
+    return std::string_view(text_).substr(begin, ends_[index] - begin);
+  }
+  // INVALID_ARGUMENT names the first name that occurs twice.
+  absl::Status CheckDistinct(const std::string& source) const {
+    std::vector<int64_t> order(ends_.size());
+    std::iota(order.begin(), order.end(), 0);
+    std::sort(order.begin(), order.end(), [this](int64_t a, int64_t b) { return (*this)[a] < (*this)[b]; });
+    const auto twice = std::adjacent_find(order.begin(), order.end(),
+                                          [this](int64_t a, int64_t b) { return (*this)[a] == (*this)[b]; });
+    if (twice == order.end()) return absl::OkStatus();
+    return absl::InvalidArgumentError(absl::StrCat(source, ": ", EscapedBytes((*this)[*twice]), " occurs twice"));
+  }
+
+ private:
+  std::string text_;
+  std::vector<size_t> ends_;
+};
+
+absl::StatusOr<std::string> ReadSendable(const std::string& path) {
+  ASSIGN_OR_RETURN(std::string bytes, ReadWholeFile(path));
+  return SentFile(path, std::move(bytes));
+}
+
+// Image files: the images of a folder, or the lines of a list in it.
+class Files final : public ImageSet {
+ public:
+  Files(fs::path folder, bool listed, Names names)
+      : folder_(std::move(folder)), listed_(listed), names_(std::move(names)) {}
+  int64_t size() const override { return names_.size(); }
+  std::string name(int64_t index) const override { return std::string(names_[index]); }
+  absl::StatusOr<std::string> encoded(int64_t index) const override {
+    const std::string_view name = names_[index];
+    return ReadSendable((folder_ / (listed_ ? ListedFile(folder_, name) : std::string(name))).string());
+  }
+
+ private:
+  const fs::path folder_;
+  const bool listed_;
+  const Names names_;
+};
+
+class TarImages final : public ImageSet {
+ public:
+  static absl::StatusOr<std::unique_ptr<ImageSet>> Open(const TarFiles& files, const std::string& source) {
+    auto images = std::make_unique<TarImages>();
+    for (const fs::path& path : files.paths) RETURN_IF_ERROR(images->Index(path, files.folder));
+    if (images->size() == 0) {
+      return absl::NotFoundError(absl::StrCat(source, " holds no image: no member ends with ", kImageEndings));
+    }
+    RETURN_IF_ERROR(images->names_.CheckDistinct(source));
+    return images;
+  }
+  int64_t size() const override { return names_.size(); }
+  std::string name(int64_t index) const override { return std::string(names_[index]); }
+  absl::StatusOr<std::string> encoded(int64_t index) const override {
+    const auto tar = std::upper_bound(tars_.begin(), tars_.end(), index,
+                                      [](int64_t index, const Tar& tar) { return index < tar.first; }) -
+                     1;
+    const auto [offset, bytes] = places_[index];
+    ASSIGN_OR_RETURN(std::string image, ReadTarMember(tar->path, tar->bytes, offset, bytes));
+    return SentFile(name(index), std::move(image));
+  }
+
+ private:
+  struct Tar {
+    fs::path path;
+    int64_t bytes = 0;  // size of the file when it was indexed
+    int64_t first = 0;  // index of its first image
+  };
+
+  absl::Status Index(const fs::path& path, const fs::path& folder) {
+    ASSIGN_OR_RETURN(const ReadOnlyFile file, ReadOnlyFile::Open(path));
+    ASSIGN_OR_RETURN(const std::vector<TarMember> members, IndexTar(file));
+    tars_.push_back({path, file.size(), size()});
+    const std::string before = path.lexically_relative(folder).string() + "/";
+    for (const TarMember& member : members) {
+      const fs::path name = member.name;
+      if (!IsImageEnding(name.extension().string()) || IsHiddenName(name.filename().string())) continue;
+      names_.Add(before + member.name);
+      places_.emplace_back(member.offset, member.bytes);
+    }
+    return absl::OkStatus();
+  }
+
+  std::vector<Tar> tars_;
+  Names names_;
+  std::vector<std::pair<int64_t, int64_t>> places_;  // offset and size of each image
+};
+
+// Adds the images below `root`/`inside`.
+absl::Status AddFolder(const fs::path& root, const fs::path& inside, Names& names, PassedOver& passed_over) {
+  ASSIGN_OR_RETURN(const FolderContent content, ReadFolder(root / inside));
+  for (const std::string& name : content.images) names.Add((inside / name).string());
+  passed_over.AddOthers(content);
+  for (const std::string& name : content.folders) {
+    std::error_code ignored;
+    if (fs::is_symlink(root / inside / name, ignored)) continue;  // a link may lead to a parent folder
+    RETURN_IF_ERROR(AddFolder(root, inside / name, names, passed_over));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<UnlabelledImages> OpenFolder(const std::string& source) {
+  Names names;
+  PassedOver passed_over;
+  RETURN_IF_ERROR(AddFolder(source, "", names, passed_over));
+  if (names.size() > 0) {
+    return UnlabelledImages{.images = std::make_unique<Files>(source, /*listed=*/false, std::move(names)),
+                            .passed_over = passed_over.InWords()};
+  }
+  const absl::StatusOr<TarFiles> tars = ListTarFiles(source);
+  if (!tars.ok()) {
+    return absl::NotFoundError(absl::StrCat(source, " holds no image (", kImageEndings, ") and no .tar file"));
+  }
+  ASSIGN_OR_RETURN(std::unique_ptr<ImageSet> images, TarImages::Open(*tars, source));
+  return UnlabelledImages{.images = std::move(images)};
+}
+
+absl::StatusOr<UnlabelledImages> OpenList(const std::string& source) {
+  const fs::path path = source;
+  const std::string ending = path.extension().string();
+  Names names;
+  ASSIGN_OR_RETURN(const std::string text, ReadText(path));
+  if (ending == ".csv" || ending == ".tsv" || ending == ".jsonl" || ending == ".ndjson") {
+    const absl::StatusOr<ImageRows> rows = ReadImageRows(text, ending);
+    if (!rows.ok()) {
+      return absl::InvalidArgumentError(absl::StrCat(source, " ", rows.status().message(),
+                                                     "; a list without labels is a text file with a path per line"));
+    }
+    for (const ImageRow& row : rows->rows) names.Add(WithoutBlanks(row.path));
+  } else {
+    names.Reserve(text.size());
+    for (std::string_view rest = text; !rest.empty();) {
+      const size_t end = std::min(rest.find('\n'), rest.size());
+      const std::string_view name = WithoutBlanks(rest.substr(0, end));
+      if (!name.empty()) names.Add(name);
+      rest.remove_prefix(std::min(end + 1, rest.size()));
+    }
+  }
+  if (names.size() == 0) return absl::NotFoundError(absl::StrCat("the list ", source, " names no image"));
+  RETURN_IF_ERROR(names.CheckDistinct(source));
+  return UnlabelledImages{.images = std::make_unique<Files>(path.parent_path(), /*listed=*/true, std::move(names))};
+}
+
+}  // namespace
+
+absl::StatusOr<UnlabelledImages> OpenUnlabelled(const std::string& source) {
+  if (source.find("://") != std::string::npos) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        source,
+        " is a URL, but images are read from files; copy or mount it first, as in aws s3 sync s3://BUCKET DIR"));
+  }
+  if (IsFolder(source)) return OpenFolder(source);
+  if (source.ends_with(".tar")) {
+    ASSIGN_OR_RETURN(const TarFiles tars, ListTarFiles(source));
+    ASSIGN_OR_RETURN(std::unique_ptr<ImageSet> images, TarImages::Open(tars, source));
+    return UnlabelledImages{.images = std::move(images)};
+  }
+  if (source.ends_with(".tar.gz") || source.ends_with(".tgz") || source.ends_with(".tar.zst")) {
+    return absl::InvalidArgumentError(absl::StrCat(source, " is a compressed tar file; decompress it first"));
+  }
+  if (IsRegularFile(source)) return OpenList(source);
+  return absl::NotFoundError(absl::StrCat("there is no folder, list or tar file ", source));
+}
+
+}  // namespace vitrine
