@@ -22,6 +22,7 @@ ClientCommand AddEmbed(CLI::App& app);     // embed.cc
 ClientCommand AddModels(CLI::App& app);    // models.cc
 ClientCommand AddAdmin(CLI::App& app);     // admin.cc
 ClientCommand AddEval(CLI::App& app);      // eval.cc
+ClientCommand AddScore(CLI::App& app);     // score.cc
 ClientCommand AddBench(CLI::App& app);     // bench.cc
 ClientCommand AddHealth(CLI::App& app);    // health.cc
 ClientCommand AddToken(CLI::App& app);     // token.cc

@@ -45,6 +45,7 @@ constexpr char kExamples[] = R"(Examples:
   vitrine classify digit.png --model kv-pos-mnist@1 --top-k 3 --format json
   vitrine embed samples/cifar --model eit-mini-cifar10 --out features.npy
   vitrine eval --model eit-mini-cifar10 --data cifar10:/data/cifar-10 --out results/
+  vitrine score photos/ --model eit-mini-cifar10 --out scores/
 
 The server's address is --server, else $VITRINE_SERVER, else 127.0.0.1:8500.)";
 
@@ -56,8 +57,8 @@ int Main(int argc, char** argv) {
   app.formatter(ShortHelp());
   app.footer(kExamples);
   const std::vector<ClientCommand> commands = {
-      AddClassify(app), AddEmbed(app), AddModels(app), AddAdmin(app),
-      AddBench(app),    AddEval(app),  AddHealth(app), AddToken(app),
+      AddClassify(app), AddEmbed(app), AddModels(app), AddAdmin(app), AddBench(app),
+      AddEval(app),     AddScore(app), AddHealth(app), AddToken(app),
   };
   if (const std::optional<int> exit = ParseCommandLine(app, argc, argv, RenamedWords())) return *exit;
   for (const ClientCommand& command : commands) {

@@ -30,25 +30,6 @@ namespace {
 constexpr char kArrayEnding[] = ".npy";
 constexpr int64_t kMaxOriginBytes = 65536;
 
-absl::StatusOr<v1::FeatureKind> ChooseKind(v1::FeatureKind wish, const v1::ModelVersion& model) {
-  if (!IsLookedUp(model) && wish != v1::FEATURE_KIND_UNSPECIFIED) return wish;
-  if (!IsLookedUp(model)) {
-    return absl::PermissionDeniedError(absl::StrCat("this caller may not look up the features of model \"",
-                                                    model.model(), "\"; name one with --feature"));
-  }
-  std::vector<std::string> names;
-  for (const int number : model.feature_kinds()) {
-    const auto kind = static_cast<v1::FeatureKind>(number);
-    if (kind == wish) return kind;
-    if (wish == v1::FEATURE_KIND_UNSPECIFIED && kind != v1::PATCH_TOKENS) return kind;
-    names.push_back(FeatureKindName(kind));
-  }
-  const std::string what =
-      wish == v1::FEATURE_KIND_UNSPECIFIED ? "no vector" : absl::StrCat("no ", FeatureKindName(wish), " features");
-  return absl::InvalidArgumentError(absl::StrCat("model \"", model.model(), "\" has ", what,
-                                                 "; it has: ", names.empty() ? "none" : absl::StrJoin(names, ", ")));
-}
-
 v1::ClassifyRequest RequestFor(const EmbedCommand& command, const v1::ModelVersion& model, v1::FeatureKind kind) {
   v1::ClassifyRequest request;
   request.set_model(model.model());
@@ -198,6 +179,25 @@ class Embedding {
 
 }  // namespace
 
+absl::StatusOr<v1::FeatureKind> ChooseFeatureKind(v1::FeatureKind wish, const v1::ModelVersion& model) {
+  if (!IsLookedUp(model) && wish != v1::FEATURE_KIND_UNSPECIFIED) return wish;
+  if (!IsLookedUp(model)) {
+    return absl::PermissionDeniedError(absl::StrCat("this caller may not look up the features of model \"",
+                                                    model.model(), "\"; name one with --feature"));
+  }
+  std::vector<std::string> names;
+  for (const int number : model.feature_kinds()) {
+    const auto kind = static_cast<v1::FeatureKind>(number);
+    if (kind == wish) return kind;
+    if (wish == v1::FEATURE_KIND_UNSPECIFIED && kind != v1::PATCH_TOKENS) return kind;
+    names.push_back(FeatureKindName(kind));
+  }
+  const std::string what =
+      wish == v1::FEATURE_KIND_UNSPECIFIED ? "no vector" : absl::StrCat("no ", FeatureKindName(wish), " features");
+  return absl::InvalidArgumentError(absl::StrCat("model \"", model.model(), "\" has ", what,
+                                                 "; it has: ", names.empty() ? "none" : absl::StrJoin(names, ", ")));
+}
+
 absl::Status CheckEmbedOutput(const std::string& output) {
   if (absl::EndsWith(output, kArrayEnding)) return absl::OkStatus();
   const std::string ending = std::filesystem::path(output).extension().string();
@@ -217,7 +217,7 @@ absl::StatusOr<int> RunEmbed(const EmbedCommand& command, std::ostream& out, std
   if (!found.passed_over.empty()) errors << "vitrine: skipped: " << Printable(found.passed_over) << std::endl;
   ASSIGN_OR_RETURN(const std::unique_ptr<Client> client, Client::Connect(command.client));
   ASSIGN_OR_RETURN(const v1::ModelVersion model, ChooseModel(*client, command.model));
-  ASSIGN_OR_RETURN(const v1::FeatureKind kind, ChooseKind(command.kind, model));
+  ASSIGN_OR_RETURN(const v1::FeatureKind kind, ChooseFeatureKind(command.kind, model));
   Embedding embedding(command, paths, out);
   const std::filesystem::path output(command.output);
   RETURN_IF_ERROR(MakeFolder((embedding.one_array() ? output.parent_path() : output).string()));

@@ -31,17 +31,6 @@ std::string NumberOrNull(int number) {
   return number < 0 ? "null" : absl::StrCat(number);
 }
 
-void AppendPredictionsJson(const v1::ClassifyResponse& answer, std::string& text) {
-  const char* between = "[";
-  for (const v1::Prediction& prediction : answer.predictions()) {
-    absl::StrAppend(&text, between, "{\"index\":", prediction.index(), ",\"label\":", QuotedText(prediction.label()),
-                    ",\"probability\":", FloatText(prediction.probability()),
-                    ",\"logit\":", FloatText(prediction.logit()), "}");
-    between = ",";
-  }
-  absl::StrAppend(&text, answer.predictions().empty() ? "[" : "", "]");
-}
-
 // Appends the rows of a FLOAT32 map, which is little-endian, like this machine.
 void AppendRows(const v1::AttentionMap& map, std::string& text) {
   const char* at = map.values().data();
@@ -151,6 +140,17 @@ std::string AnswerJson(const v1::ClassifyResponse& answer, const AnswerFiles& fi
   }
   text += "]}\n";
   return text;
+}
+
+void AppendPredictionsJson(const v1::ClassifyResponse& answer, std::string& text) {
+  const char* between = "[";
+  for (const v1::Prediction& prediction : answer.predictions()) {
+    absl::StrAppend(&text, between, "{\"index\":", prediction.index(), ",\"label\":", QuotedText(prediction.label()),
+                    ",\"probability\":", FloatText(prediction.probability()),
+                    ",\"logit\":", FloatText(prediction.logit()), "}");
+    between = ",";
+  }
+  absl::StrAppend(&text, answer.predictions().empty() ? "[" : "", "]");
 }
 
 void AppendFloat(float value, std::string& text) {

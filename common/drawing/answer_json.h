@@ -27,6 +27,9 @@ struct AnswerFiles {
 // as FEATURE_FLOAT32. A map or feature without values has no `values` member.
 std::string AnswerJson(const v1::ClassifyResponse& answer, const AnswerFiles& files = {});
 
+// Appends the list of predictions in the form that it has in AnswerJson.
+void AppendPredictionsJson(const v1::ClassifyResponse& answer, std::string& text);
+
 // Appends the shortest decimal that parses to the same float; appends null for infinities and NaN.
 void AppendFloat(float value, std::string& text);
 

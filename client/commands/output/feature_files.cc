@@ -18,7 +18,7 @@ namespace {
 constexpr size_t kHeaderBytes = 192;
 constexpr size_t kPreamble = 10;  // magic, version and length of the header
 
-std::string Header(const std::vector<int64_t>& shape) {
+std::string Header(const std::vector<int64_t>& shape, NpyType type) {
   // Formats a Python tuple: "(3,)" and "(3, 4)".
   std::string tuple = "(";
   for (size_t i = 0; i < shape.size(); ++i) {
@@ -29,15 +29,17 @@ std::string Header(const std::vector<int64_t>& shape) {
   const size_t length = kHeaderBytes - kPreamble;
   header += static_cast<char>(length & 255);
   header += static_cast<char>(length >> 8);
-  absl::StrAppend(&header, "{'descr': '<f4', 'fortran_order': False, 'shape': ", tuple, ", }");
+  absl::StrAppend(&header, "{'descr': '", type == NpyType::kFloat32 ? "<f4" : "<i4",
+                  "', 'fortran_order': False, 'shape': ", tuple, ", }");
   header.resize(kHeaderBytes - 1, ' ');
   return header + '\n';
 }
 
-std::string LittleEndian(std::span<const float> values) {
+template <typename Value>
+std::string LittleEndian(std::span<const Value> values) {
   std::string bytes;
   bytes.reserve(values.size_bytes());
-  for (const float value : values) {
+  for (const Value value : values) {
     const uint32_t bits = std::bit_cast<uint32_t>(value);
     for (int shift = 0; shift < 32; shift += 8) bytes += static_cast<char>(bits >> shift & 255);
   }
@@ -46,8 +48,11 @@ std::string LittleEndian(std::span<const float> values) {
 
 }  // namespace
 
-NpyFile::NpyFile(const std::string& path, std::vector<int64_t> row_shape)
-    : path_(path), row_shape_(std::move(row_shape)), file_(StagedPath(path), std::ios::binary | std::ios::trunc) {}
+NpyFile::NpyFile(const std::string& path, std::vector<int64_t> row_shape, NpyType type)
+    : path_(path),
+      row_shape_(std::move(row_shape)),
+      type_(type),
+      file_(StagedPath(path), std::ios::binary | std::ios::trunc) {}
 
 NpyFile::~NpyFile() {
   if (finished_) return;
@@ -55,9 +60,10 @@ NpyFile::~NpyFile() {
   DropStaged(path_);
 }
 
-absl::StatusOr<std::unique_ptr<NpyFile>> NpyFile::Create(const std::string& path, std::vector<int64_t> row_shape) {
+absl::StatusOr<std::unique_ptr<NpyFile>> NpyFile::Create(const std::string& path, std::vector<int64_t> row_shape,
+                                                         NpyType type) {
   errno = 0;
-  std::unique_ptr<NpyFile> file(new NpyFile(path, std::move(row_shape)));
+  std::unique_ptr<NpyFile> file(new NpyFile(path, std::move(row_shape), type));
   file->file_ << std::string(kHeaderBytes, '\0');
   RETURN_IF_ERROR(file->Check());
   return file;
@@ -75,11 +81,17 @@ absl::Status NpyFile::Append(std::span<const float> row) {
   return Check();
 }
 
+absl::Status NpyFile::Append(std::span<const int32_t> row) {
+  file_ << LittleEndian(row);
+  ++rows_;
+  return Check();
+}
+
 absl::Status NpyFile::Finish() {
   std::vector<int64_t> shape = {rows_};
   shape.insert(shape.end(), row_shape_.begin(), row_shape_.end());
   file_.seekp(0);
-  file_ << Header(shape);
+  file_ << Header(shape, type_);
   file_.close();
   RETURN_IF_ERROR(Check());
   RETURN_IF_ERROR(CommitFile(path_));
@@ -88,7 +100,7 @@ absl::Status NpyFile::Finish() {
 }
 
 std::string NpyBytes(const std::vector<int64_t>& shape, std::span<const float> values) {
-  return Header(shape) + LittleEndian(values);
+  return Header(shape, NpyType::kFloat32) + LittleEndian(values);
 }
 
 }  // namespace vitrine

@@ -14,30 +14,35 @@
 
 namespace vitrine {
 
-// An array of float32 in a .npy file (format 1.0, little-endian, C order) for numpy.load. It is written row by row, and
-// its shape is [number of rows, row_shape...].
+enum class NpyType { kFloat32, kInt32 };
+
+// An array in a .npy file (format 1.0, little-endian, C order) for numpy.load, written row by row: shape
+// [number of rows, row_shape...].
 //
 // Rows are written to "<path>.new", which Finish renames to the path. Until then, an existing file at the path is kept.
 // Not thread-safe.
 class NpyFile {
  public:
-  // Errors of writing are those of FileError. After the first error, every call returns it.
-  static absl::StatusOr<std::unique_ptr<NpyFile>> Create(const std::string& path, std::vector<int64_t> row_shape);
+  // Errors of writing are those of FileError. After the first, every call returns it.
+  static absl::StatusOr<std::unique_ptr<NpyFile>> Create(const std::string& path, std::vector<int64_t> row_shape,
+                                                         NpyType type = NpyType::kFloat32);
   ~NpyFile();  // removes an unfinished file
 
   const std::vector<int64_t>& row_shape() const { return row_shape_; }
   int64_t rows() const { return rows_; }
 
-  // Requires row.size() to be the product of row_shape.
+  // Requires row.size() to be the product of row_shape, and an array of this type.
   absl::Status Append(std::span<const float> row);
+  absl::Status Append(std::span<const int32_t> row);
   absl::Status Finish();
 
  private:
-  NpyFile(const std::string& path, std::vector<int64_t> row_shape);
+  NpyFile(const std::string& path, std::vector<int64_t> row_shape, NpyType type);
   absl::Status Check();
 
   const std::string path_;
   const std::vector<int64_t> row_shape_;
+  const NpyType type_;
   std::ofstream file_;
   absl::Status failed_;  // first error
   int64_t rows_ = 0;

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+// Flags of `vitrine score`.
+#include "client/score/score.h"
+
+#include <unistd.h>
+
+#include <iostream>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/str_cat.h"
+#include "client/cli/command.h"
+#include "client/cli/options.h"
+#include "client/commands/output/terminal.h"
+#include "client/commands/output/text.h"
+#include "common/charts/html/data_table.h"
+#include "common/command_line/command_line.h"
+#include "common/command_line/interrupt.h"
+#include "common/drawing/attention_words.h"
+
+namespace vitrine {
+namespace {
+
+constexpr char kScoreExamples[] = R"(SOURCE:
+  DIR         all images in a folder and its subfolders; without an image, its .tar files
+  FILE.tar    tar files, also as a quoted pattern: 'photos-{000..127}.tar', 'photos-*.tar'
+  FILE        a list with a path per line, relative to the list's folder; .csv, .tsv and .jsonl as for vitrine eval
+  Labels are not needed. Images in S3 or behind a URL must be copied or mounted first.
+
+Examples:
+  A row per image in scores/; the same command again continues a run that was stopped or killed:
+    vitrine score photos/ --model eit-mini-cifar10 --out scores/
+  With the vector of each image, of length 1:
+    vitrine score photos/ --model eit-mini-cifar10 --embeddings --normalize --out scores/
+  One of three shards, perhaps each on another machine, and the merge of all:
+    vitrine score 'photos-*.tar' --model eit-mini-cifar10@2 --shard 1/3 --out part1/
+    vitrine score merge part1/ part2/ part3/ --out scores/
+  The rows that are unsure, and the failed ones:
+    jq -c 'select(.unsure)' scores/chunk-*.jsonl
+    jq -r 'select(.error) | [.image, .error] | @tsv' scores/chunk-*.jsonl
+
+--out has index.json and a few files for every --chunk images. A chunk is complete exactly if index.json lists it:
+  chunk-N.jsonl              a JSON object per image: index, image, version, weights_sha256, predictions, unsure;
+                             or index, image, error, code
+  chunk-N.classes.npy        int32, rows x K: class numbers, -1 in the rows of failed images
+  chunk-N.probabilities.npy  float32, rows x K, NaN in the rows of failed images
+  chunk-N.vectors.npy        float32, rows x width, with --embeddings
+N is the index of the chunk's first image. All rows are of one version of the model: the one that the run began with.
+
+Exit code: 0 if every image has predictions, 1 if not (stderr has the number), 2 for a wrong command line, 130 after
+Ctrl-C.)";
+
+struct ScoreFlags {
+  ScoreCommand command;
+  Format format = Format::kTable;
+};
+
+struct MergeFlags {
+  MergeScoresOptions options;
+  Format format = Format::kTable;
+};
+
+// Prints the counts on stdout, the number of failed images on stderr.
+int Conclude(const ScoreIndex& index, const std::string& folder, Format format) {
+  const ScoreSettings& settings = index.settings;
+  const ScoreCounts counts = CountScores(index);
+  if (format == Format::kJson) {
+    const nlohmann::ordered_json json = {
+        {"model", settings.model},         {"version", settings.version}, {"weights_sha256", settings.weights_sha256},
+        {"images", counts.expected},       {"rows", counts.rows},         {"unsure", counts.unsure},
+        {"unreadable", counts.unreadable}, {"refused", counts.refused},   {"chunks", index.chunks.size()}};
+    std::cout << json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) << std::endl;
+  } else {
+    std::cout << "model   " << Printable(settings.model) << " version " << settings.version << ", weights "
+              << Printable(settings.weights_sha256.substr(0, 12)) << "\n"
+              << "rows    " << WithSeparators(counts.rows) << " of " << WithSeparators(counts.expected) << ", "
+              << WithSeparators(counts.unsure) << " unsure\n"
+              << "files   " << Printable(folder) << ", " << WithSeparators(static_cast<int64_t>(index.chunks.size()))
+              << (index.chunks.size() == 1 ? " chunk" : " chunks") << std::endl;
+  }
+  const int64_t failed = counts.unreadable + counts.refused;
+  if (failed == 0) return counts.complete() ? kExitSuccess : kExitFailure;
+  std::cerr << "vitrine: " << WithSeparators(failed) << (failed == 1 ? " image has" : " images have")
+            << " no predictions: " << WithSeparators(counts.unreadable) << " unreadable, "
+            << WithSeparators(counts.refused) << " refused; \"error\" in the rows has the reasons" << std::endl;
+  return kExitFailure;
+}
+
+int Score(const ScoreFlags& flags) {
+  EndInOrder();
+  const bool terminal = isatty(STDERR_FILENO) != 0;
+  const int width = terminal ? PageBehind(STDERR_FILENO).width : 0;
+  ProgressDisplay progress(std::cerr, {.is_terminal = terminal, .width = width, .plain_lines = absl::Seconds(10)});
+  const absl::StatusOr<ScoreResult> result = RunScore(flags.command, progress, InterruptedFlag());
+  progress.Finish();
+  if (!result.ok()) return FailWithHint(result.status(), flags.command.client);
+  const int exit = Conclude(result->index, flags.command.out, flags.format);
+  if (result->stopped.ok()) return exit;
+  const int failed =
+      Fail("vitrine", absl::Status(result->stopped.code(), absl::StrCat(Printable(result->stopped.message()),
+                                                                        "; the same command again continues")));
+  return Interrupted() ? InterruptedExitCode() : failed;
+}
+
+int Merge(const MergeFlags& flags) {
+  const absl::StatusOr<ScoreIndex> merged = MergeScores(flags.options);
+  if (!merged.ok()) return Fail("vitrine", merged.status());
+  return Conclude(*merged, flags.options.out, flags.format);
+}
+
+void AddRun(CLI::App& score, ScoreCommand& command) {
+  score.add_option("SOURCE", command.source, "folder, list or tar files of images (see below)")->type_name("");
+  score.add_option("--out", command.out, "folder for the rows; an unfinished run in it is continued")->type_name("DIR");
+  score.add_flag("--restart", command.restart, "discard the rows in --out");
+  score
+      .add_option_function<std::string>(
+          "--shard", [&command](const std::string& text) { command.shard = *ParseShard(text); },
+          "one shard of several, as in 3/8; /8 reads the number from\n$JOB_COMPLETION_INDEX (Kubernetes Indexed Jobs)")
+      ->check(Checked(ParseShard))
+      ->type_name("I/N");
+  score
+      .add_option(
+          "--chunk", command.chunk,
+          absl::StrCat("images per chunk, 1 to ", kLargestChunk, "; a run that is killed\nrepeats at most one chunk"))
+      ->check(CLI::Range(int64_t{1}, kLargestChunk).description(""))
+      ->type_name("N")
+      ->capture_default_str();
+  AddDurationOption(score, "--patience", command.patience,
+                    "maximum wait for an unreachable server, or for the answer to\none image");
+}
+
+void AddRows(CLI::App& score, ScoreCommand& command) {
+  score.add_option("--top-k", command.top_k, "predictions per image")
+      ->check(CLI::Range(1, 100000).description(""))
+      ->type_name("K")
+      ->capture_default_str();
+  CLI::Option* embeddings = score.add_flag("--embeddings", command.embeddings, "also write a feature vector per image");
+  score
+      .add_option_function<std::string>(
+          "--feature", [&command](const std::string& name) { command.feature = *FeatureKindOf(name); },
+          "class: class token; mean: mean of the patches. Default: the\nmodel's first of class and mean")
+      ->check(OneOf({"class", "mean"}))
+      ->needs(embeddings)
+      ->type_name("KIND");
+  score
+      .add_flag("--normalize", command.normalize,
+                "divide each vector by its Euclidean length, so that dot\nproducts are cosines")
+      ->needs(embeddings);
+}
+
+ClientCommand AddMerge(CLI::App& score) {
+  auto flags = std::make_shared<MergeFlags>();
+  CLI::App* merge = score.add_subcommand("merge", "Merge the shards of a scoring.");
+  merge->add_option("DIR", flags->options.folders, "--out folders of all shards")->required()->type_name("");
+  merge->add_option("--out", flags->options.out, "folder for the result")->required()->type_name("DIR");
+  AddFormatOption(*merge, flags->format);
+  merge->footer(
+      "Shards of another model, version, source or setting are refused, and so are images that are in two shards or in "
+      "none.\nThe chunks become hard links where that is possible, else copies.\n\n"
+      "Example:\n  vitrine score merge part1/ part2/ part3/ --out scores/");
+  return {merge, [flags] { return Merge(*flags); }};
+}
+
+}  // namespace
+
+ClientCommand AddScore(CLI::App& app) {
+  auto flags = std::make_shared<ScoreFlags>();
+  ScoreCommand& command = flags->command;
+  CLI::App* score = app.add_subcommand("score", "Write the predictions of many images, which need no labels.");
+  AddRun(*score, command);
+  AddModelOption(*score, command.model);
+  AddRows(*score, command);
+  AddRequestOptions(*score, command.client, command.resolution, command.priority);
+  score->get_option("--priority")->default_str("low");
+  AddServerOptions(*score, command.client);
+  AddFormatOption(*score, flags->format);
+  const ClientCommand merge = AddMerge(*score);
+  score->footer(kScoreExamples);
+  score->callback([score, flags] {
+    if (!score->get_subcommands().empty()) return;
+    if (flags->command.source.empty()) throw CLI::RequiredError("SOURCE");
+    if (flags->command.out.empty()) throw CLI::RequiredError("--out");
+  });
+  return {score, [flags, merge] { return merge.app->parsed() ? merge.run() : Score(*flags); }};
+}
+
+}  // namespace vitrine

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_CLIENT_SCORE_CHUNK_WRITER_H_
+#define VITRINE_CLIENT_SCORE_CHUNK_WRITER_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "client/eval/prediction.h"
+#include "client/score/score_index.h"
+#include "vitrine/v1/classifier.pb.h"
+
+namespace vitrine {
+
+// Collects the rows of consecutive images, in any order, and writes them as a chunk. docs/how-to/scoring.md describes
+// the files. Not thread-safe.
+class ChunkWriter {
+ public:
+  // For images [first, first + images) of the whole source. `settings` must outlive this object.
+  ChunkWriter(const ScoreSettings& settings, int64_t first, int64_t images)
+      : settings_(settings), first_(first), rows_(static_cast<size_t>(images)) {}
+
+  // Adds the row of an image. `vector`: its features; empty without settings.feature, else settings.width numbers.
+  void Add(int64_t index, const std::string& name, const v1::ClassifyResponse& answer, std::vector<float> vector);
+  // Adds the row of an image without an answer.
+  void AddFailure(int64_t index, const std::string& name, Outcome outcome, const absl::Status& why);
+
+  // Returns the chunk of the rows up to the first image without one.
+  ScoreChunk chunk() const;
+  // Writes the files of chunk(), which must have an image: each under a temporary name first, and synced. Errors are
+  // those of FileError.
+  absl::Status Write(const std::string& folder) const;
+
+ private:
+  struct Row {
+    std::string line = {};  // empty: no result yet
+    Outcome outcome = Outcome::kAnswered;
+    bool unsure = false;
+    std::vector<int32_t> classes = {};
+    std::vector<float> probabilities = {};
+    std::vector<float> vector = {};
+  };
+
+  const ScoreSettings& settings_;
+  const int64_t first_;
+  std::vector<Row> rows_;
+};
+
+}  // namespace vitrine
+
+#endif  // VITRINE_CLIENT_SCORE_CHUNK_WRITER_H_

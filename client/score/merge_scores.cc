@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <filesystem>
+#include <system_error>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "client/commands/output/files.h"
+#include "client/score/score.h"
+#include "common/data/file.h"
+#include "common/file/replace.h"
+#include "common/status_macros.h"
+
+namespace vitrine {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Part {
+  std::string folder;
+  ScoreIndex index;
+  std::pair<int64_t, int64_t> images;  // [first, last)
+};
+
+// Reads the parts, by their first image. Fails unless all are from one run.
+absl::StatusOr<std::vector<Part>> ReadParts(const std::vector<std::string>& folders) {
+  std::vector<Part> parts;
+  for (const std::string& folder : folders) {
+    absl::StatusOr<ScoreIndex> index = ReadScoreIndex(folder);
+    if (absl::IsNotFound(index.status())) {
+      return absl::NotFoundError(absl::StrCat(folder, " holds no scores: there is no ", folder, "/", kScoreIndexFile));
+    }
+    RETURN_IF_ERROR(index.status());
+    if (!parts.empty()) {
+      const Part& first = parts.front();
+      if (const absl::Status same = CheckSameScores(first.index.settings, index->settings); !same.ok()) {
+        return absl::FailedPreconditionError(absl::StrCat(
+            first.folder, " and ", folder, " are no parts of one run: ", same.message(), " in the second"));
+      }
+    }
+    const auto images = ImagesOf(index->shard, index->settings.images);
+    parts.push_back({folder, *std::move(index), images});
+  }
+  std::sort(parts.begin(), parts.end(), [](const Part& a, const Part& b) { return a.images < b.images; });
+  return parts;
+}
+
+// Checks that every image is in exactly one part, and has a row.
+absl::Status CheckCoverage(const std::vector<Part>& parts) {
+  std::vector<std::string> faults;
+  const auto missing = [&faults](int64_t first, int64_t last) {
+    if (first < last) faults.push_back(absl::StrCat("images ", first, " to ", last - 1, " are in no part"));
+  };
+  int64_t next = 0;
+  const Part* before = nullptr;  // the last part with images
+  for (const Part& part : parts) {
+    const auto [first, last] = part.images;
+    if (first == last) continue;  // of a source with fewer images than shards
+    if (first < next) {
+      return absl::FailedPreconditionError(absl::StrCat(before->folder, " (shard ", ToString(before->index.shard),
+                                                        ") and ", part.folder, " (shard ", ToString(part.index.shard),
+                                                        ") both have image ", first, "; give each shard once"));
+    }
+    missing(next, first);
+    const ScoreCounts counts = CountScores(part.index);
+    if (!counts.complete()) {
+      faults.push_back(absl::StrCat(part.folder, " has ", counts.rows, " of ", counts.expected,
+                                    " rows, and the same command again continues it"));
+    }
+    next = last;
+    before = &part;
+  }
+  missing(next, parts.front().index.settings.images);
+  if (faults.empty()) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrJoin(faults, "; "));
+}
+
+// Makes `to` a hard link to `from`, or a synced copy where links are not possible.
+absl::Status LinkOrCopy(const fs::path& from, const fs::path& to) {
+  std::error_code error;
+  fs::remove(to, error);  // leftover of a merge that was killed
+  fs::create_hard_link(from, to, error);
+  if (!error) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const std::string bytes, ReadWholeFile(from, int64_t{4} << 30));
+  return ReplaceFile(to, bytes);
+}
+
+}  // namespace
+
+absl::StatusOr<ScoreIndex> MergeScores(const MergeScoresOptions& options) {
+  ASSIGN_OR_RETURN(std::vector<Part> parts, ReadParts(options.folders));
+  if (parts.empty())
+    return absl::InvalidArgumentError("there is nothing to merge; give the --out folders of the shards");
+  RETURN_IF_ERROR(CheckCoverage(parts));
+  if (!absl::IsNotFound(ReadScoreIndex(options.out).status())) {
+    return absl::AlreadyExistsError(absl::StrCat(options.out, " holds scores; give another --out"));
+  }
+  RETURN_IF_ERROR(MakeFolder(options.out));
+  ScoreIndex merged = {.settings = parts.front().index.settings, .labels = parts.front().index.labels};
+  for (const Part& part : parts) {
+    merged.settings.width = std::max(merged.settings.width, part.index.settings.width);
+    for (const ScoreChunk& chunk : part.index.chunks) {
+      for (const std::string& file : ChunkFiles(part.index.settings, chunk)) {
+        RETURN_IF_ERROR(LinkOrCopy(fs::path(part.folder) / file, fs::path(options.out) / file));
+      }
+      merged.chunks.push_back(chunk);
+    }
+  }
+  RETURN_IF_ERROR(WriteScoreIndex(options.out, merged));
+  return merged;
+}
+
+}  // namespace vitrine

@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/score/score.h"
+
+#include <algorithm>
+#include <memory>
+#include <numeric>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "client/commands/embed_command.h"
+#include "client/commands/output/files.h"
+#include "client/commands/output/text.h"
+#include "client/eval/run/ready_model.h"
+#include "client/eval/run/rounds.h"
+#include "client/eval/run/run_progress.h"
+#include "client/lib/numbers.h"
+#include "client/score/chunk_writer.h"
+#include "common/data/unlabelled.h"
+#include "common/drawing/attention_words.h"
+#include "common/file/process_lock.h"
+#include "common/sha256.h"
+#include "common/status_macros.h"
+
+namespace vitrine {
+namespace {
+
+std::string DigestOfNames(const ImageSet& images) {
+  Sha256Stream digest;
+  for (int64_t i = 0; i < images.size(); ++i) digest.Update(images.name(i) + "\n");
+  return digest.Hex();
+}
+
+absl::Status Annotated(const absl::Status& status, const std::string& remedy) {
+  return absl::Status(status.code(), absl::StrCat(status.message(), "; ", remedy));
+}
+
+// One call of RunScore.
+class ScoreRun final : public RoundsClient {
+ public:
+  ScoreRun(const ScoreCommand& command, ProgressDisplay& display, const std::atomic<bool>* stop)
+      : command_(command), display_(display), stop_(stop) {}
+
+  absl::StatusOr<ScoreResult> Do() {
+    RETURN_IF_ERROR(OpenSource());
+    RETURN_IF_ERROR(MakeFolder(command_.out));
+    ASSIGN_OR_RETURN(const FileDescriptor lock, Lock());
+    if (command_.restart) RETURN_IF_ERROR(DiscardScores(command_.out));
+    absl::StatusOr<ScoreIndex> before = ReadScoreIndex(command_.out);
+    if (before.ok()) {
+      RETURN_IF_ERROR(Continue(*std::move(before)));
+      if (CountScores(index_).complete()) return ScoreResult{.index = std::move(index_)};
+    } else if (!absl::IsNotFound(before.status())) {
+      return Annotated(before.status(), "--restart discards the scores, another --out keeps them");
+    }
+    ASSIGN_OR_RETURN(std::unique_ptr<Client> client, ChooseVersion());
+    // Written before the first chunk, so that a run that continues requests the same version.
+    RETURN_IF_ERROR(WriteScoreIndex(command_.out, index_));
+    const absl::Status stopped = WriteChunks(std::move(client));
+    return ScoreResult{.index = std::move(index_), .stopped = stopped};
+  }
+
+ private:
+  absl::StatusOr<FileDescriptor> Lock() {
+    absl::StatusOr<FileDescriptor> lock = LockForProcess(absl::StrCat(command_.out, "/lock"));
+    if (absl::IsUnimplemented(lock.status())) {
+      display_.Line(absl::StrCat("vitrine: ", Printable(lock.status().message()), "; start no second run on it"));
+      return FileDescriptor();
+    }
+    if (!absl::IsAlreadyExists(lock.status())) return lock;
+    return absl::FailedPreconditionError(absl::StrCat("another run is writing to ", command_.out, " (",
+                                                      lock.status().message(),
+                                                      "); wait for its end or give another --out"));
+  }
+
+  absl::Status OpenSource() {
+    ASSIGN_OR_RETURN(UnlabelledImages opened, OpenUnlabelled(command_.source));
+    images_ = std::move(opened.images);
+    if (!opened.passed_over.empty()) {
+      display_.Line(absl::StrCat("vitrine: skipped: ", Printable(opened.passed_over)));
+    }
+    ScoreSettings& settings = index_.settings;
+    settings.source = command_.source;
+    settings.images = images_->size();
+    settings.names_sha256 = DigestOfNames(*images_);
+    settings.top_k = command_.top_k;
+    if (command_.resolution.has_value()) {
+      settings.resolution = absl::StrCat(command_.resolution->height(), "x", command_.resolution->width());
+    }
+    settings.normalize = command_.normalize;
+    index_.shard = command_.shard;
+    return absl::OkStatus();
+  }
+
+  // Continues `before` if the command has its settings. What only the server knows is taken from it.
+  absl::Status Continue(ScoreIndex before) {
+    ScoreSettings now = index_.settings;
+    now.model = command_.model.name.empty() ? before.settings.model : command_.model.name;
+    now.version = command_.model.version.value_or(before.settings.version);
+    now.weights_sha256 = before.settings.weights_sha256;
+    now.top_k = std::min(now.top_k, static_cast<int>(before.labels.size()));
+    if (command_.embeddings) {
+      now.feature = before.settings.feature;
+      if (command_.feature != v1::FEATURE_KIND_UNSPECIFIED) now.feature = FeatureKindName(command_.feature);
+      if (now.feature.empty()) now.feature = "the model's first";
+    }
+    absl::Status same = CheckSameScores(before.settings, now);
+    if (same.ok() && !(before.shard == index_.shard)) {
+      same = absl::FailedPreconditionError(
+          absl::StrCat("--shard was ", ToString(before.shard), ", now it is ", ToString(index_.shard)));
+    }
+    if (!same.ok()) {
+      return absl::FailedPreconditionError(absl::StrCat(command_.out, " holds other scores: ", same.message(),
+                                                        "; give another --out, or --restart to discard its ",
+                                                        CountScores(before).rows, " rows"));
+    }
+    index_ = std::move(before);
+    return absl::OkStatus();
+  }
+
+  // Connects, and pins the version: the one that the folder was begun with, or the chosen one.
+  absl::StatusOr<std::unique_ptr<Client>> ChooseVersion() {
+    ScoreSettings& settings = index_.settings;
+    const bool begun = settings.version > 0;
+    ModelChoice choice = command_.model;
+    if (begun) choice = {.name = settings.model, .version = settings.version};
+    auto ready = AwaitModel(command_.client, choice, command_.patience, display_, stop_);
+    const std::string version = absl::StrCat(settings.model, "@", settings.version);
+    if (begun && (absl::IsNotFound(ready.status()) || absl::IsFailedPrecondition(ready.status()))) {
+      return Annotated(ready.status(),
+                       absl::StrCat(command_.out, " was begun with ", version, "; load it again (vitrine admin load ",
+                                    version, "), or give another --out or --restart"));
+    }
+    RETURN_IF_ERROR(ready.status());
+    model_ = std::move(ready->second);
+    if (begun && model_.weights_sha256() != settings.weights_sha256) {
+      return absl::FailedPreconditionError(absl::StrCat(command_.out, " was begun with ", version, " and the weights ",
+                                                        settings.weights_sha256, ", now its weights are ",
+                                                        model_.weights_sha256(), "; give another --out or --restart"));
+    }
+    settings.model = model_.model();
+    settings.version = model_.version();
+    settings.weights_sha256 = model_.weights_sha256();
+    settings.top_k = std::min(command_.top_k, model_.labels_size());
+    index_.labels.assign(model_.labels().begin(), model_.labels().end());
+    if (command_.embeddings) {
+      ASSIGN_OR_RETURN(feature_, ChooseFeatureKind(FeatureKindOf(settings.feature).value_or(command_.feature), model_));
+      settings.feature = FeatureKindName(feature_);
+      if (settings.width == 0) settings.width = model_.feature_width();
+    }
+    return std::move(ready->first);
+  }
+
+  // Returns OK if every image of the shard has a row, else why not.
+  absl::Status WriteChunks(std::unique_ptr<Client> client) {
+    const ScoreCounts before = CountScores(index_);
+    RunProgress progress(display_, before.expected);
+    progress_ = &progress;
+    progress.Count(Outcome::kAnswered, before.rows - before.unreadable - before.refused, std::nullopt, /*again=*/true);
+    progress.Count(Outcome::kUnreadable, before.unreadable, std::nullopt, /*again=*/true);
+    progress.Count(Outcome::kRefused, before.refused, std::nullopt, /*again=*/true);
+    if (before.rows > 0) {
+      progress.Line(absl::StrCat("vitrine: ", command_.out, " has rows of ", before.rows, " images already; ",
+                                 before.expected - before.rows, " are left"));
+    }
+    ImageRounds rounds(
+        {.client = command_.client, .patience = command_.patience, .source = command_.source, .stop = stop_}, *images_,
+        model_, std::move(client), progress, *this);
+    const auto [first, last] = ImagesOf(index_.shard, index_.settings.images);
+    absl::Status stopped;
+    for (int64_t next = first + before.rows; next < last && stopped.ok(); next += command_.chunk) {
+      stopped = WriteChunk(rounds, next, std::min(command_.chunk, last - next));
+    }
+    if (progress.asked() > 0) progress.DrawEnd(rounds.in_flight(), absl::Now());
+    return stopped;
+  }
+
+  // Scores the images and adds their chunk to the index; after a stop only those before the first without a result.
+  absl::Status WriteChunk(ImageRounds& rounds, int64_t first, int64_t images) {
+    ChunkWriter writer(index_.settings, first, images);
+    writer_ = &writer;
+    std::vector<int64_t> indices(static_cast<size_t>(images));
+    std::iota(indices.begin(), indices.end(), first);
+    rounds.Ask(std::move(indices));
+    rounds.GiveUpUnanswered();
+    const absl::Status stopped = rounds.Ended();
+    if (const ScoreChunk chunk = writer.chunk(); chunk.images > 0) {
+      RETURN_IF_ERROR(writer.Write(command_.out));
+      index_.chunks.push_back(chunk);
+      if (absl::Status written = WriteScoreIndex(command_.out, index_); !written.ok()) {
+        index_.chunks.pop_back();
+        return written;
+      }
+    }
+    return stopped;
+  }
+
+  v1::ClassifyRequest RequestWith(std::string image) const override {
+    v1::ClassifyRequest request;
+    request.set_model(model_.model());
+    request.set_version(model_.version());
+    request.set_top_k(index_.settings.top_k);
+    request.set_priority(command_.priority);
+    if (command_.resolution.has_value()) *request.mutable_resolution() = *command_.resolution;
+    if (command_.embeddings) {
+      v1::FeatureRequest& feature = *request.add_features();
+      feature.set_kind(feature_);
+      feature.set_encoding(v1::FEATURE_FLOAT32);
+      feature.set_normalize(command_.normalize);
+    }
+    request.set_image(std::move(image));
+    return request;
+  }
+
+  absl::Status TakeAnswer(const AskedImage& image, const v1::ClassifyResponse& answer) override {
+    std::vector<float> vector;
+    if (command_.embeddings) {
+      // UNIMPLEMENTED ends the run: no other answer will be better.
+      if (answer.features_size() != 1 || answer.features(0).normalized() != command_.normalize) {
+        return absl::UnimplementedError("the server answered without the features; it may be older than this program");
+      }
+      ASSIGN_OR_RETURN(vector, FeatureValues(answer.features(0)));
+      int& width = index_.settings.width;
+      if (width == 0) width = static_cast<int>(vector.size());
+      if (vector.size() != static_cast<size_t>(width)) {
+        return absl::InternalError(absl::StrCat("the vector has ", vector.size(), " numbers instead of ", width));
+      }
+    }
+    writer_->Add(image.index, images_->name(image.index), answer, std::move(vector));
+    progress_->Count(Outcome::kAnswered, 1, std::nullopt, /*again=*/false);
+    return absl::OkStatus();
+  }
+
+  void TakeFailure(const AskedImage& image, Outcome outcome, const absl::Status& why) override {
+    writer_->AddFailure(image.index, images_->name(image.index), outcome, why);
+    progress_->Count(outcome, 1, std::nullopt, /*again=*/false);
+  }
+
+  const ScoreCommand& command_;
+  ProgressDisplay& display_;
+  const std::atomic<bool>* const stop_;
+
+  std::unique_ptr<ImageSet> images_;
+  ScoreIndex index_;
+  v1::ModelVersion model_;
+  v1::FeatureKind feature_ = v1::FEATURE_KIND_UNSPECIFIED;
+  RunProgress* progress_ = nullptr;
+  ChunkWriter* writer_ = nullptr;  // of the current chunk
+};
+
+}  // namespace
+
+absl::StatusOr<ScoreResult> RunScore(const ScoreCommand& command, ProgressDisplay& display,
+                                     const std::atomic<bool>* stop) {
+  if (command.out.empty()) return absl::InvalidArgumentError("--out is missing, the folder for the rows");
+  if (command.chunk < 1 || command.chunk > kLargestChunk) {
+    return absl::InvalidArgumentError(absl::StrCat("--chunk must be 1 to ", kLargestChunk, ", got ", command.chunk));
+  }
+  return ScoreRun(command, display, stop).Do();
+}
+
+}  // namespace vitrine

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_CLIENT_SCORE_SCORE_H_
+#define VITRINE_CLIENT_SCORE_SCORE_H_
+
+#include <atomic>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "client/commands/image_run.h"
+#include "client/eval/shard.h"
+#include "client/lib/client.h"
+#include "client/score/score_index.h"
+#include "common/charts/progress_display.h"
+
+namespace vitrine {
+
+// Maximum of ScoreCommand::chunk. All rows of a chunk are in memory, at worst about 7 kB each with vectors.
+inline constexpr int64_t kLargestChunk = 16384;
+
+// Arguments of `vitrine score`.
+struct ScoreCommand {
+  ClientOptions client = {.retry = {.max_attempts = 5}};  // few: the run itself waits for a lost server
+  ModelChoice model;
+  std::string source;  // see OpenUnlabelled (common/data/unlabelled.h)
+  std::string out;     // folder
+  Shard shard = {};
+  int64_t chunk = 4096;  // images per chunk, 1 to kLargestChunk; a run that is killed loses at most one chunk's results
+  int top_k = 5;         // at least 1
+  bool embeddings = false;
+  v1::FeatureKind feature = v1::FEATURE_KIND_UNSPECIFIED;  // unspecified: the first kind of vector that the model has
+  bool normalize = false;                                  // scale vectors to Euclidean length 1
+  std::optional<v1::ResolutionWish> resolution;
+  v1::Priority priority = v1::LOW;
+  // Maximum wait for a lost server, and for an image that is rejected for overload or times out.
+  absl::Duration patience = absl::Minutes(2);
+  bool restart = false;  // discards the scores in the folder
+};
+
+struct ScoreResult {
+  ScoreIndex index = {};
+  // OK, or why rows are missing: lost server, `stop`, full disk. The same command continues the run.
+  absl::Status stopped = {};
+};
+
+// Writes a row for each image of the shard that has none in `command.out`, chunk by chunk, and the index after each
+// chunk. The version of the model is chosen when the folder is begun; a run that continues requests the same version,
+// and an answer from other weights ends the run. Once `*stop` is true, no more requests are sent, and the run ends when
+// the answers in flight have arrived and been written. A complete folder needs no server. Memory does not grow with the
+// number of rows, only with the names of the images.
+//
+// Returns an error if the run could not start: no server; a model that is missing or not ready; an unusable source; a
+// folder that another run has locked or that has other scores; features that the model does not have.
+absl::StatusOr<ScoreResult> RunScore(const ScoreCommand& command, ProgressDisplay& display,
+                                     const std::atomic<bool>* stop = nullptr);
+
+struct MergeScoresOptions {
+  std::vector<std::string> folders = {};  // --out folders of all shards
+  std::string out = {};                   // another folder, without scores
+};
+
+// Joins the chunks of all shards in `out`, as hard links or copies, and writes their index last.
+//
+// FAILED_PRECONDITION: parts of different runs (the message names the difference), images in two parts, images in no
+// part. ALREADY_EXISTS: `out` has scores.
+absl::StatusOr<ScoreIndex> MergeScores(const MergeScoresOptions& options);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_CLIENT_SCORE_SCORE_H_

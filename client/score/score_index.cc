@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/score/score_index.h"
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <system_error>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "common/data/file.h"
+#include "common/data/file_names.h"
+#include "common/file/replace.h"
+#include "common/status_macros.h"
+
+namespace vitrine {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+constexpr char kFormat[] = "vitrine scores 1";
+constexpr int kLargestWidth = 1 << 20;
+constexpr char kChunkPrefix[] = "chunk-";
+
+std::string IndexPath(const std::string& folder) {
+  return absl::StrCat(folder, "/", kScoreIndexFile);
+}
+
+Json ToJson(const ScoreIndex& index) {
+  const ScoreSettings& s = index.settings;
+  Json chunks = Json::array();
+  for (const ScoreChunk& chunk : index.chunks) {
+    chunks.push_back({{"files", ChunkFiles(s, chunk)},
+                      {"first", chunk.first},
+                      {"images", chunk.images},
+                      {"unsure", chunk.unsure},
+                      {"unreadable", chunk.unreadable},
+                      {"refused", chunk.refused}});
+  }
+  return {{"format", kFormat},
+          {"model", s.model},
+          {"version", s.version},
+          {"weights_sha256", s.weights_sha256},
+          {"source", {{"path", EscapedBytes(s.source)}, {"images", s.images}, {"names_sha256", s.names_sha256}}},
+          {"top_k", s.top_k},
+          {"resolution", s.resolution},
+          {"vectors", {{"feature", s.feature}, {"normalize", s.normalize}, {"width", s.width}}},
+          {"shard", ToString(index.shard)},
+          {"labels", index.labels},
+          {"complete", CountScores(index).complete()},
+          {"chunks", std::move(chunks)}};
+}
+
+// nlohmann throws for invalid members, which ReadScoreIndex converts to a status.
+absl::StatusOr<ScoreIndex> FromJson(const Json& json) {
+  if (json.at("format") != kFormat) return absl::DataLossError("it is of another program, or of another version");
+  ScoreIndex index;
+  ScoreSettings& s = index.settings;
+  s.model = json.at("model").get<std::string>();
+  s.version = json.at("version").get<int64_t>();
+  s.weights_sha256 = json.at("weights_sha256").get<std::string>();
+  s.source = UnescapedBytes(json.at("source").at("path").get<std::string>());
+  s.images = json.at("source").at("images").get<int64_t>();
+  s.names_sha256 = json.at("source").at("names_sha256").get<std::string>();
+  s.top_k = json.at("top_k").get<int>();
+  s.resolution = json.at("resolution").get<std::string>();
+  s.feature = json.at("vectors").at("feature").get<std::string>();
+  s.normalize = json.at("vectors").at("normalize").get<bool>();
+  s.width = json.at("vectors").at("width").get<int>();
+  if (s.images < 0 || s.width < 0 || s.width > kLargestWidth) return absl::DataLossError("it is damaged");
+  ASSIGN_OR_RETURN(index.shard, ParseShard(json.at("shard").get<std::string>()));
+  index.labels = json.at("labels").get<std::vector<std::string>>();
+  for (const Json& chunk : json.at("chunks")) {
+    index.chunks.push_back({.first = chunk.at("first").get<int64_t>(),
+                            .images = chunk.at("images").get<int64_t>(),
+                            .unsure = chunk.at("unsure").get<int64_t>(),
+                            .unreadable = chunk.at("unreadable").get<int64_t>(),
+                            .refused = chunk.at("refused").get<int64_t>()});
+  }
+  return index;
+}
+
+}  // namespace
+
+std::pair<int64_t, int64_t> ImagesOf(const Shard& shard, int64_t images) {
+  // floor(i * images / of), without overflow
+  const auto begin = [&](int64_t i) { return i * (images / shard.of) + i * (images % shard.of) / shard.of; };
+  return {begin(shard.number - 1), begin(shard.number)};
+}
+
+ScoreCounts CountScores(const ScoreIndex& index) {
+  const auto [first, last] = ImagesOf(index.shard, index.settings.images);
+  ScoreCounts counts{.expected = last - first};
+  for (const ScoreChunk& chunk : index.chunks) {
+    counts.rows += chunk.images;
+    counts.unsure += chunk.unsure;
+    counts.unreadable += chunk.unreadable;
+    counts.refused += chunk.refused;
+  }
+  return counts;
+}
+
+std::vector<std::string> ChunkFiles(const ScoreSettings& settings, const ScoreChunk& chunk) {
+  // The name is that of the first image in the whole source, so that chunks of several shards have different names.
+  const std::string name = absl::StrFormat("%s%010d", kChunkPrefix, chunk.first);
+  std::vector<std::string> files = {name + ".classes.npy", name + ".probabilities.npy"};
+  if (!settings.feature.empty()) files.push_back(name + ".vectors.npy");
+  files.push_back(name + ".jsonl");
+  return files;
+}
+
+absl::Status CheckSameScores(const ScoreSettings& before, const ScoreSettings& now) {
+  const auto differ = [](const std::string& what, const auto& there, const auto& here) {
+    return absl::FailedPreconditionError(absl::StrCat(what, " was ", there, ", now it is ", here));
+  };
+  const auto words = [](const std::string& text) { return text.empty() ? std::string("not given") : text; };
+  if (before.model != now.model) return differ("the model", before.model, now.model);
+  if (before.version != now.version) return differ("the version of the model", before.version, now.version);
+  if (before.weights_sha256 != now.weights_sha256) {
+    return differ("the digest of the weights", before.weights_sha256, now.weights_sha256);
+  }
+  if (before.images != now.images) return differ("the number of images in the source", before.images, now.images);
+  if (before.names_sha256 != now.names_sha256) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("the source ", before.source, " had images of other names, or in another order"));
+  }
+  if (before.top_k != now.top_k) return differ("--top-k", before.top_k, now.top_k);
+  if (before.resolution != now.resolution) {
+    return differ("--resolution", words(before.resolution), words(now.resolution));
+  }
+  if (before.feature != now.feature) {
+    return differ("the kind of the vectors (--embeddings, --feature)", words(before.feature), words(now.feature));
+  }
+  if (before.normalize != now.normalize) {
+    return differ("--normalize", before.normalize ? "given" : "not given", now.normalize ? "given" : "not given");
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<ScoreIndex> ReadScoreIndex(const std::string& folder) {
+  const std::string path = IndexPath(folder);
+  ASSIGN_OR_RETURN(const std::string text, ReadWholeFile(path));
+  absl::StatusOr<ScoreIndex> index = absl::DataLossError("it is damaged");
+  try {
+    index = FromJson(Json::parse(text));
+  } catch (const nlohmann::json::exception&) {
+  }
+  if (!index.ok()) return absl::DataLossError(absl::StrCat(path, ": ", index.status().message()));
+  int64_t next = ImagesOf(index->shard, index->settings.images).first;
+  for (const ScoreChunk& chunk : index->chunks) {
+    if (chunk.images < 1 || chunk.first != next) {
+      return absl::DataLossError(absl::StrCat(path, ": the images from ", next, " on are in no chunk"));
+    }
+    next += chunk.images;
+    for (const std::string& file : ChunkFiles(index->settings, chunk)) {
+      if (!IsRegularFile(fs::path(folder) / file)) {
+        return absl::DataLossError(absl::StrCat(path, " lists ", file, ", which is missing"));
+      }
+    }
+  }
+  if (CountScores(*index).rows > CountScores(*index).expected) {
+    return absl::DataLossError(absl::StrCat(path, ": its chunks have more images than the shard"));
+  }
+  return index;
+}
+
+absl::Status WriteScoreIndex(const std::string& folder, const ScoreIndex& index) {
+  return ReplaceFile(IndexPath(folder), ToJson(index).dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
+}
+
+absl::Status DiscardScores(const std::string& folder) {
+  std::error_code error;
+  fs::remove(IndexPath(folder), error);
+  std::vector<fs::path> chunks;
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
+    if (entry->path().filename().string().starts_with(kChunkPrefix)) chunks.push_back(entry->path());
+  }
+  for (const fs::path& chunk : chunks) {
+    if (!error) fs::remove(chunk, error);
+  }
+  if (!error) return absl::OkStatus();
+  return absl::PermissionDeniedError(absl::StrCat("cannot discard the scores in ", folder, ": ", error.message()));
+}
+
+}  // namespace vitrine

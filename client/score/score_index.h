@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_CLIENT_SCORE_SCORE_INDEX_H_
+#define VITRINE_CLIENT_SCORE_SCORE_INDEX_H_
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "client/eval/shard.h"
+
+namespace vitrine {
+
+// Name of the index in an --out folder.
+inline constexpr char kScoreIndexFile[] = "index.json";
+
+// What determines the rows. Runs with equal settings may be continued or merged.
+struct ScoreSettings {
+  std::string model = {};
+  int64_t version = 0;
+  std::string weights_sha256 = {};
+  std::string source = {};        // as given; not compared, because the same images may lie elsewhere
+  std::string names_sha256 = {};  // SHA-256 over the lines of the images' names, in order
+  int64_t images = 0;             // number of images in the whole source
+  int top_k = 5;                  // predictions in a row; not more than the model has classes
+  std::string resolution = {};    // "224x224"; empty: the model's policy
+  std::string feature = {};       // kind of the vectors; empty: none are written
+  bool normalize = false;
+  int width = 0;  // numbers in a vector; 0: no vectors, or not known yet
+};
+
+// Consecutive images whose rows are in the files of one name (ChunkFiles).
+struct ScoreChunk {
+  int64_t first = 0;   // index of the first image in the whole source
+  int64_t images = 0;  // at least 1
+  int64_t unsure = 0, unreadable = 0, refused = 0;
+  bool operator==(const ScoreChunk&) const = default;
+};
+
+// The index of a folder: a chunk is complete exactly if it is listed here.
+struct ScoreIndex {
+  ScoreSettings settings = {};
+  std::vector<std::string> labels = {};  // of the model's classes
+  Shard shard = {};
+  std::vector<ScoreChunk> chunks = {};  // consecutive, from the first image of the shard
+};
+
+// Returns the indices [first, last) of the images of a shard: consecutive ones, so that a shard of tar files reads few
+// of them.
+std::pair<int64_t, int64_t> ImagesOf(const Shard& shard, int64_t images);
+
+// Sums of the chunks of an index.
+struct ScoreCounts {
+  int64_t expected = 0;  // images of the shard
+  int64_t rows = 0;
+  int64_t unsure = 0, unreadable = 0, refused = 0;
+  bool complete() const { return rows == expected; }
+};
+ScoreCounts CountScores(const ScoreIndex& index);
+
+// Returns the names of a chunk's files. The name of the last has the rows; it is written last.
+std::vector<std::string> ChunkFiles(const ScoreSettings& settings, const ScoreChunk& chunk);
+
+// Returns OK if a run of `now` may continue or join one of `before`; else FAILED_PRECONDITION names the first
+// difference. Neither shards nor widths are compared.
+absl::Status CheckSameScores(const ScoreSettings& before, const ScoreSettings& now);
+
+// Reads the index of a folder. NOT_FOUND: there is none. DATA_LOSS: it is damaged, or a file of a chunk is missing.
+absl::StatusOr<ScoreIndex> ReadScoreIndex(const std::string& folder);
+// Replaces the index of a folder atomically.
+absl::Status WriteScoreIndex(const std::string& folder, const ScoreIndex& index);
+// Removes the index of a folder, then the files of all chunks.
+absl::Status DiscardScores(const std::string& folder);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_CLIENT_SCORE_SCORE_INDEX_H_
