@@ -6,7 +6,6 @@
 
 #include <iostream>
 #include <memory>
-#include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
 #include "client/cli/command.h"
@@ -30,8 +29,8 @@ constexpr char kScoreExamples[] = R"(SOURCE:
 Examples:
   A row per image in scores/; the same command again continues a run that was stopped or killed:
     vitrine score photos/ --model eit-mini-cifar10 --out scores/
-  With the vector of each image, of length 1:
-    vitrine score photos/ --model eit-mini-cifar10 --embeddings --normalize --out scores/
+  With the vector of each image:
+    vitrine score photos/ --model eit-mini-cifar10 --embeddings class --out scores/
   One of three shards, perhaps each on another machine, and the merge of all:
     vitrine score 'photos-*.tar' --model eit-mini-cifar10@2 --shard 1/3 --out part1/
     vitrine score merge part1/ part2/ part3/ --out scores/
@@ -50,34 +49,16 @@ N is the index of the chunk's first image. All rows are of one version of the mo
 Exit code: 0 if every image has predictions, 1 if not (stderr has the number), 2 for a wrong command line, 130 after
 Ctrl-C.)";
 
-struct ScoreFlags {
-  ScoreCommand command;
-  Format format = Format::kTable;
-};
-
-struct MergeFlags {
-  MergeScoresOptions options;
-  Format format = Format::kTable;
-};
-
 // Prints the counts on stdout, the number of failed images on stderr.
-int Conclude(const ScoreIndex& index, const std::string& folder, Format format) {
+int Conclude(const ScoreIndex& index, const std::string& folder) {
   const ScoreSettings& settings = index.settings;
   const ScoreCounts counts = CountScores(index);
-  if (format == Format::kJson) {
-    const nlohmann::ordered_json json = {
-        {"model", settings.model},         {"version", settings.version}, {"weights_sha256", settings.weights_sha256},
-        {"images", counts.expected},       {"rows", counts.rows},         {"unsure", counts.unsure},
-        {"unreadable", counts.unreadable}, {"refused", counts.refused},   {"chunks", index.chunks.size()}};
-    std::cout << json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) << std::endl;
-  } else {
-    std::cout << "model   " << Printable(settings.model) << " version " << settings.version << ", weights "
-              << Printable(settings.weights_sha256.substr(0, 12)) << "\n"
-              << "rows    " << WithSeparators(counts.rows) << " of " << WithSeparators(counts.expected) << ", "
-              << WithSeparators(counts.unsure) << " unsure\n"
-              << "files   " << Printable(folder) << ", " << WithSeparators(static_cast<int64_t>(index.chunks.size()))
-              << (index.chunks.size() == 1 ? " chunk" : " chunks") << std::endl;
-  }
+  std::cout << "model   " << Printable(settings.model) << " version " << settings.version << ", weights "
+            << Printable(settings.weights_sha256.substr(0, 12)) << "\n"
+            << "rows    " << WithSeparators(counts.rows) << " of " << WithSeparators(counts.expected) << ", "
+            << WithSeparators(counts.unsure) << " unsure\n"
+            << "files   " << Printable(folder) << ", " << WithSeparators(static_cast<int64_t>(index.chunks.size()))
+            << (index.chunks.size() == 1 ? " chunk" : " chunks") << std::endl;
   const int64_t failed = counts.unreadable + counts.refused;
   if (failed == 0) return counts.complete() ? kExitSuccess : kExitFailure;
   std::cerr << "vitrine: " << WithSeparators(failed) << (failed == 1 ? " image has" : " images have")
@@ -86,15 +67,15 @@ int Conclude(const ScoreIndex& index, const std::string& folder, Format format) 
   return kExitFailure;
 }
 
-int Score(const ScoreFlags& flags) {
+int Score(const ScoreCommand& command) {
   EndInOrder();
   const bool terminal = isatty(STDERR_FILENO) != 0;
   const int width = terminal ? PageBehind(STDERR_FILENO).width : 0;
   ProgressDisplay progress(std::cerr, {.is_terminal = terminal, .width = width, .plain_lines = absl::Seconds(10)});
-  const absl::StatusOr<ScoreResult> result = RunScore(flags.command, progress, InterruptedFlag());
+  const absl::StatusOr<ScoreResult> result = RunScore(command, progress, InterruptedFlag());
   progress.Finish();
-  if (!result.ok()) return FailWithHint(result.status(), flags.command.client);
-  const int exit = Conclude(result->index, flags.command.out, flags.format);
+  if (!result.ok()) return FailWithHint(result.status(), command.client);
+  const int exit = Conclude(result->index, command.out);
   if (result->stopped.ok()) return exit;
   const int failed =
       Fail("vitrine", absl::Status(result->stopped.code(), absl::StrCat(Printable(result->stopped.message()),
@@ -102,10 +83,10 @@ int Score(const ScoreFlags& flags) {
   return Interrupted() ? InterruptedExitCode() : failed;
 }
 
-int Merge(const MergeFlags& flags) {
-  const absl::StatusOr<ScoreIndex> merged = MergeScores(flags.options);
+int Merge(const MergeScoresOptions& options) {
+  const absl::StatusOr<ScoreIndex> merged = MergeScores(options);
   if (!merged.ok()) return Fail("vitrine", merged.status());
-  return Conclude(*merged, flags.options.out, flags.format);
+  return Conclude(*merged, options.out);
 }
 
 void AddRun(CLI::App& score, ScoreCommand& command) {
@@ -134,54 +115,45 @@ void AddRows(CLI::App& score, ScoreCommand& command) {
       ->check(CLI::Range(1, 100000).description(""))
       ->type_name("K")
       ->capture_default_str();
-  CLI::Option* embeddings = score.add_flag("--embeddings", command.embeddings, "also write a feature vector per image");
   score
       .add_option_function<std::string>(
-          "--feature", [&command](const std::string& name) { command.feature = *FeatureKindOf(name); },
-          "class: class token; mean: mean of the patches. Default: the\nmodel's first of class and mean")
+          "--embeddings", [&command](const std::string& name) { command.embeddings = *FeatureKindOf(name); },
+          "also write a feature vector per image. class: class token;\nmean: mean of the patches")
       ->check(OneOf({"class", "mean"}))
-      ->needs(embeddings)
       ->type_name("KIND");
-  score
-      .add_flag("--normalize", command.normalize,
-                "divide each vector by its Euclidean length, so that dot\nproducts are cosines")
-      ->needs(embeddings);
 }
 
 ClientCommand AddMerge(CLI::App& score) {
-  auto flags = std::make_shared<MergeFlags>();
+  auto options = std::make_shared<MergeScoresOptions>();
   CLI::App* merge = score.add_subcommand("merge", "Merge the shards of a scoring.");
-  merge->add_option("DIR", flags->options.folders, "--out folders of all shards")->required()->type_name("");
-  merge->add_option("--out", flags->options.out, "folder for the result")->required()->type_name("DIR");
-  AddFormatOption(*merge, flags->format);
+  merge->add_option("DIR", options->folders, "--out folders of all shards")->required()->type_name("");
+  merge->add_option("--out", options->out, "folder for the result")->required()->type_name("DIR");
   merge->footer(
       "Shards of another model, version, source or setting are refused, and so are images that are in two shards or in "
       "none.\nThe chunks become hard links where that is possible, else copies.\n\n"
       "Example:\n  vitrine score merge part1/ part2/ part3/ --out scores/");
-  return {merge, [flags] { return Merge(*flags); }};
+  return {merge, [options] { return Merge(*options); }};
 }
 
 }  // namespace
 
 ClientCommand AddScore(CLI::App& app) {
-  auto flags = std::make_shared<ScoreFlags>();
-  ScoreCommand& command = flags->command;
+  auto command = std::make_shared<ScoreCommand>();
   CLI::App* score = app.add_subcommand("score", "Write the predictions of many images, which need no labels.");
-  AddRun(*score, command);
-  AddModelOption(*score, command.model);
-  AddRows(*score, command);
-  AddRequestOptions(*score, command.client, command.resolution, command.priority);
+  AddRun(*score, *command);
+  AddModelOption(*score, command->model);
+  AddRows(*score, *command);
+  AddRequestOptions(*score, command->client, command->resolution, command->priority);
   score->get_option("--priority")->default_str("low");
-  AddServerOptions(*score, command.client);
-  AddFormatOption(*score, flags->format);
+  AddServerOptions(*score, command->client);
   const ClientCommand merge = AddMerge(*score);
   score->footer(kScoreExamples);
-  score->callback([score, flags] {
+  score->callback([score, command] {
     if (!score->get_subcommands().empty()) return;
-    if (flags->command.source.empty()) throw CLI::RequiredError("SOURCE");
-    if (flags->command.out.empty()) throw CLI::RequiredError("--out");
+    if (command->source.empty()) throw CLI::RequiredError("SOURCE");
+    if (command->out.empty()) throw CLI::RequiredError("--out");
   });
-  return {score, [flags, merge] { return merge.app->parsed() ? merge.run() : Score(*flags); }};
+  return {score, [command, merge] { return merge.app->parsed() ? merge.run() : Score(*command); }};
 }
 
 }  // namespace vitrine

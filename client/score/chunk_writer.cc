@@ -81,7 +81,7 @@ absl::Status ChunkWriter::Write(const std::string& folder) const {
                              [this](size_t i) { return rows_[i].classes; }));
   RETURN_IF_ERROR(WriteArray(paths[1], rows, settings_.top_k, NpyType::kFloat32, kNoNumber,
                              [this](size_t i) { return rows_[i].probabilities; }));
-  if (!settings_.feature.empty()) {
+  if (!settings_.vectors.empty()) {
     RETURN_IF_ERROR(WriteArray(paths[2], rows, settings_.width, NpyType::kFloat32, kNoNumber,
                                [this](size_t i) { return rows_[i].vector; }));
   }

@@ -61,6 +61,8 @@ class ScoreRun final : public RoundsClient {
   }
 
  private:
+  bool HasVectors() const { return command_.embeddings != v1::FEATURE_KIND_UNSPECIFIED; }
+
   absl::StatusOr<FileDescriptor> Lock() {
     absl::StatusOr<FileDescriptor> lock = LockForProcess(absl::StrCat(command_.out, "/lock"));
     if (absl::IsUnimplemented(lock.status())) {
@@ -87,7 +89,7 @@ class ScoreRun final : public RoundsClient {
     if (command_.resolution.has_value()) {
       settings.resolution = absl::StrCat(command_.resolution->height(), "x", command_.resolution->width());
     }
-    settings.normalize = command_.normalize;
+    if (HasVectors()) settings.vectors = FeatureKindName(command_.embeddings);
     index_.shard = command_.shard;
     return absl::OkStatus();
   }
@@ -99,11 +101,6 @@ class ScoreRun final : public RoundsClient {
     now.version = command_.model.version.value_or(before.settings.version);
     now.weights_sha256 = before.settings.weights_sha256;
     now.top_k = std::min(now.top_k, static_cast<int>(before.labels.size()));
-    if (command_.embeddings) {
-      now.feature = before.settings.feature;
-      if (command_.feature != v1::FEATURE_KIND_UNSPECIFIED) now.feature = FeatureKindName(command_.feature);
-      if (now.feature.empty()) now.feature = "the model's first";
-    }
     absl::Status same = CheckSameScores(before.settings, now);
     if (same.ok() && !(before.shard == index_.shard)) {
       same = absl::FailedPreconditionError(
@@ -143,9 +140,8 @@ class ScoreRun final : public RoundsClient {
     settings.weights_sha256 = model_.weights_sha256();
     settings.top_k = std::min(command_.top_k, model_.labels_size());
     index_.labels.assign(model_.labels().begin(), model_.labels().end());
-    if (command_.embeddings) {
-      ASSIGN_OR_RETURN(feature_, ChooseFeatureKind(FeatureKindOf(settings.feature).value_or(command_.feature), model_));
-      settings.feature = FeatureKindName(feature_);
+    if (HasVectors()) {
+      RETURN_IF_ERROR(ChooseFeatureKind(command_.embeddings, model_).status());
       if (settings.width == 0) settings.width = model_.feature_width();
     }
     return std::move(ready->first);
@@ -202,21 +198,16 @@ class ScoreRun final : public RoundsClient {
     request.set_top_k(index_.settings.top_k);
     request.set_priority(command_.priority);
     if (command_.resolution.has_value()) *request.mutable_resolution() = *command_.resolution;
-    if (command_.embeddings) {
-      v1::FeatureRequest& feature = *request.add_features();
-      feature.set_kind(feature_);
-      feature.set_encoding(v1::FEATURE_FLOAT32);
-      feature.set_normalize(command_.normalize);
-    }
+    if (HasVectors()) request.add_features()->set_kind(command_.embeddings);
     request.set_image(std::move(image));
     return request;
   }
 
   absl::Status TakeAnswer(const AskedImage& image, const v1::ClassifyResponse& answer) override {
     std::vector<float> vector;
-    if (command_.embeddings) {
+    if (HasVectors()) {
       // UNIMPLEMENTED ends the run: no other answer will be better.
-      if (answer.features_size() != 1 || answer.features(0).normalized() != command_.normalize) {
+      if (answer.features_size() != 1) {
         return absl::UnimplementedError("the server answered without the features; it may be older than this program");
       }
       ASSIGN_OR_RETURN(vector, FeatureValues(answer.features(0)));
@@ -243,7 +234,6 @@ class ScoreRun final : public RoundsClient {
   std::unique_ptr<ImageSet> images_;
   ScoreIndex index_;
   v1::ModelVersion model_;
-  v1::FeatureKind feature_ = v1::FEATURE_KIND_UNSPECIFIED;
   RunProgress* progress_ = nullptr;
   ChunkWriter* writer_ = nullptr;  // of the current chunk
 };

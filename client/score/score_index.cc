@@ -44,7 +44,8 @@ Json ToJson(const ScoreIndex& index) {
           {"source", {{"path", EscapedBytes(s.source)}, {"images", s.images}, {"names_sha256", s.names_sha256}}},
           {"top_k", s.top_k},
           {"resolution", s.resolution},
-          {"vectors", {{"feature", s.feature}, {"normalize", s.normalize}, {"width", s.width}}},
+          {"vectors", s.vectors},
+          {"width", s.width},
           {"shard", ToString(index.shard)},
           {"labels", index.labels},
           {"complete", CountScores(index).complete()},
@@ -64,9 +65,8 @@ absl::StatusOr<ScoreIndex> FromJson(const Json& json) {
   s.names_sha256 = json.at("source").at("names_sha256").get<std::string>();
   s.top_k = json.at("top_k").get<int>();
   s.resolution = json.at("resolution").get<std::string>();
-  s.feature = json.at("vectors").at("feature").get<std::string>();
-  s.normalize = json.at("vectors").at("normalize").get<bool>();
-  s.width = json.at("vectors").at("width").get<int>();
+  s.vectors = json.at("vectors").get<std::string>();
+  s.width = json.at("width").get<int>();
   if (s.images < 0 || s.width < 0 || s.width > kLargestWidth) return absl::DataLossError("it is damaged");
   ASSIGN_OR_RETURN(index.shard, ParseShard(json.at("shard").get<std::string>()));
   index.labels = json.at("labels").get<std::vector<std::string>>();
@@ -104,7 +104,7 @@ std::vector<std::string> ChunkFiles(const ScoreSettings& settings, const ScoreCh
   // The name is that of the first image in the whole source, so that chunks of several shards have different names.
   const std::string name = absl::StrFormat("%s%010d", kChunkPrefix, chunk.first);
   std::vector<std::string> files = {name + ".classes.npy", name + ".probabilities.npy"};
-  if (!settings.feature.empty()) files.push_back(name + ".vectors.npy");
+  if (!settings.vectors.empty()) files.push_back(name + ".vectors.npy");
   files.push_back(name + ".jsonl");
   return files;
 }
@@ -128,12 +128,7 @@ absl::Status CheckSameScores(const ScoreSettings& before, const ScoreSettings& n
   if (before.resolution != now.resolution) {
     return differ("--resolution", words(before.resolution), words(now.resolution));
   }
-  if (before.feature != now.feature) {
-    return differ("the kind of the vectors (--embeddings, --feature)", words(before.feature), words(now.feature));
-  }
-  if (before.normalize != now.normalize) {
-    return differ("--normalize", before.normalize ? "given" : "not given", now.normalize ? "given" : "not given");
-  }
+  if (before.vectors != now.vectors) return differ("--embeddings", words(before.vectors), words(now.vectors));
   return absl::OkStatus();
 }
 

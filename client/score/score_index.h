@@ -26,9 +26,8 @@ struct ScoreSettings {
   int64_t images = 0;             // number of images in the whole source
   int top_k = 5;                  // predictions in a row; not more than the model has classes
   std::string resolution = {};    // "224x224"; empty: the model's policy
-  std::string feature = {};       // kind of the vectors; empty: none are written
-  bool normalize = false;
-  int width = 0;  // numbers in a vector; 0: no vectors, or not known yet
+  std::string vectors = {};       // kind of the vectors; empty: none are written
+  int width = 0;                  // numbers in a vector; 0: no vectors, or not known yet
 };
 
 // Consecutive images whose rows are in the files of one name (ChunkFiles).

@@ -32,6 +32,10 @@ void ImageRounds::Ask(std::vector<int64_t> images) {
     if (Stopping()) break;
     if (!away_.ok()) {
       AwaitServer();
+    } else if (!silent_.ok()) {
+      // The images without an answer are at fault if the server still answers another one.
+      if (answered_ < 0 || !AskAnswered().ok()) Stop(silent_);
+      silent_ = absl::OkStatus();
     } else if (!pending_.empty() && missing_ == before) {
       Nap(patience_.NextWait(), "retrying soon");
     }
@@ -77,7 +81,7 @@ void ImageRounds::SortOutLost(bool cautious, std::vector<int64_t> rest) {
 
 std::optional<absl::StatusOr<v1::ClassifyRequest>> ImageRounds::NextRequest(ReadAhead& reader,
                                                                             const std::vector<int64_t>& order) {
-  while (round_.position < order.size() && away_.ok() && !Stopping()) {
+  while (round_.position < order.size() && away_.ok() && silent_.ok() && !Stopping()) {
     const int64_t index = order[round_.position++];
     absl::StatusOr<std::string> image = reader.Next();
     if (!image.ok()) {
@@ -99,7 +103,7 @@ bool ImageRounds::SendsNoMore() {
     progress_.Line(
         absl::StrCat("vitrine: stopping: waiting for at most ", most, " answers; Ctrl-C again ends at once"));
   }
-  return Stopping() || !away_.ok();
+  return Stopping() || !away_.ok() || !silent_.ok();
 }
 
 // Does not count a result that could not be stored, after which the run is stopped.

@@ -111,7 +111,7 @@ class ImageRounds {
   void AwaitServer();
   absl::Status NotBack() const;
   absl::Status Reconnect(absl::Duration most);
-  absl::Status Prove();
+  absl::Status AskAnswered();
   bool Nap(absl::Duration duration, const std::string& why);
 
   const Options options_;
@@ -139,6 +139,7 @@ class ImageRounds {
 
   // State of the server.
   absl::Status away_;    // why no request can be sent now
+  absl::Status silent_;  // not OK once no image had an answer for the patience; ends the round
   bool proven_ = false;  // true if the server has answered since its last loss
   Patience patience_;
 

@@ -99,9 +99,9 @@ void ImageRounds::Fail(const AskedImage& image, Outcome outcome, const absl::Sta
 void ImageRounds::AskLater(int64_t index, const absl::Status& status) {
   const absl::Time now = absl::Now();
   patience_.Silent(now);
-  if (patience_.Left(now) < absl::ZeroDuration() && stopped_.ok()) {
-    stopped_ = absl::Status(status.code(), absl::StrCat("no answer came for ", absl::FormatDuration(options_.patience),
-                                                        ": ", status.message()));
+  if (patience_.Left(now) < absl::ZeroDuration() && silent_.ok()) {
+    silent_ = absl::Status(status.code(), absl::StrCat("no answer came for ", absl::FormatDuration(options_.patience),
+                                                       ": ", status.message()));
   }
   Trouble& trouble = trouble_[index];
   if (++trouble.refusals == 2) trouble.second = now;

@@ -43,7 +43,7 @@ void ImageRounds::AwaitServer() {
     if (!Nap(std::min(patience_.NextWait(), left), absl::StrCat("waiting for the server, ", Words(left), " left")))
       return;
     absl::Status back = Reconnect(patience_.Left(absl::Now()));
-    if (back.ok() && !Stopping()) back = Prove();
+    if (back.ok() && !Stopping() && !suspects_.empty()) back = AskAnswered();
     if (back.ok()) return;
     away_ = back;
   }
@@ -87,10 +87,10 @@ absl::Status ImageRounds::Reconnect(absl::Duration most) {
   return absl::OkStatus();
 }
 
-// Checks that the server answers an image that it has answered before, so that a later loss can be blamed on a suspect.
-// The answer is not counted. OK also if there is no such image.
-absl::Status ImageRounds::Prove() {
-  if (suspects_.empty() || answered_ < 0) return absl::OkStatus();
+// Checks that the server answers an image that it has answered before, so that a later loss can be blamed on a suspect,
+// and silence on the images that are left. The answer is not counted. OK also if there is no such image.
+absl::Status ImageRounds::AskAnswered() {
+  if (answered_ < 0) return absl::OkStatus();
   const absl::StatusOr<std::string> image = data_.encoded(answered_);
   if (!image.ok()) return absl::OkStatus();
   bool asked = false;
@@ -104,7 +104,7 @@ absl::Status ImageRounds::Prove() {
   RETURN_IF_ERROR(ended);
   RETURN_IF_ERROR(answer);
   proven_ = true;
-  patience_.Answered();  // from here on, each loss counts against a suspect
+  patience_.Answered();  // from here on each loss or silence counts against an image
   return absl::OkStatus();
 }
 
