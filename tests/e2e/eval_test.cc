@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tests `vitrine eval` as a program against vitrine-server: killed, in shards, with a server that goes away, with bad
 // images.
-#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <fstream>
@@ -16,6 +13,7 @@
 #include <sstream>
 
 #include "absl/strings/str_cat.h"
+#include "tests/e2e/testing/child_program.h"
 #include "tests/e2e/testing/child_server.h"
 #include "tests/e2e/testing/published.h"
 #include "tests/e2e/testing/running_server.h"
@@ -34,52 +32,6 @@ std::string ReadAll(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(file), {}};
 }
-
-// A program of this project in a child process. Its output goes to a file.
-class Child {
- public:
-  Child(const std::string& program, const std::vector<std::string>& arguments, const std::filesystem::path& output)
-      : output_(output) {
-    const std::string path = absl::StrCat(VITRINE_BIN, "/", program);
-    std::vector<char*> argv = {const_cast<char*>(path.c_str())};
-    for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
-    argv.push_back(nullptr);
-    const int file = open(output_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    pid_ = fork();
-    if (pid_ == 0) {
-      dup2(file, STDOUT_FILENO);
-      dup2(file, STDERR_FILENO);
-      execv(argv[0], argv.data());
-      _exit(127);
-    }
-    close(file);
-  }
-  Child(const Child&) = delete;
-  Child& operator=(const Child&) = delete;
-  ~Child() { Kill(); }
-
-  bool Ended() {
-    if (pid_ > 0 && waitpid(pid_, &status_, WNOHANG) == pid_) pid_ = -1;
-    return pid_ < 0;
-  }
-  // Returns the exit code. Fails the test if the program does not end within a minute.
-  int Wait() {
-    EXPECT_TRUE(Eventually([&] { return Ended(); }, absl::Minutes(1))) << Output();
-    return WIFEXITED(status_) ? WEXITSTATUS(status_) : 128 + WTERMSIG(status_);
-  }
-  void Kill() {
-    if (Ended()) return;
-    kill(pid_, SIGKILL);
-    waitpid(pid_, &status_, 0);
-    pid_ = -1;
-  }
-  std::string Output() const { return ReadAll(output_); }
-
- private:
-  const std::filesystem::path output_;
-  pid_t pid_ = -1;
-  int status_ = 0;
-};
 
 int64_t LinesOf(const std::filesystem::path& file) {
   const std::string text = ReadAll(file);
@@ -117,7 +69,7 @@ class EvalProgram : public ::testing::Test {
   }
   // Runs the program to its end; returns its exit code and output.
   std::pair<int, std::string> Run(const std::vector<std::string>& arguments) const {
-    Child child("vitrine", arguments, folder_.path() / "eval.output");
+    ChildProgram child("vitrine", arguments, folder_.path() / "eval.output");
     const int code = child.Wait();
     return {code, child.Output()};
   }
@@ -158,7 +110,7 @@ TEST_F(EvalProgram, KilledFiveTimesItEqualsARunThatWasNot) {
   for (int i = 0; i < 5; ++i) {
     const int64_t before = LinesOf(journal);
     // Sends one image at a time, so that there is time to kill the program.
-    Child child("vitrine", Arguments("killed", {"--max-in-flight", "1"}), folder_.path() / "killed.output");
+    ChildProgram child("vitrine", Arguments("killed", {"--max-in-flight", "1"}), folder_.path() / "killed.output");
     ASSERT_TRUE(Eventually([&] { return child.Ended() || LinesOf(journal) > before + 5; })) << child.Output();
     ASSERT_FALSE(child.Ended()) << "it ended before it was killed:\n" << child.Output();
     child.Kill();
@@ -172,7 +124,7 @@ TEST_F(EvalProgram, KilledFiveTimesItEqualsARunThatWasNot) {
 
 TEST_F(EvalProgram, AServerThatIsKilledAndComesBackCostsNothing) {
   RunWell(Arguments("whole"));
-  Child child("vitrine", Arguments("out", {"--max-in-flight", "2"}), folder_.path() / "away.output");
+  ChildProgram child("vitrine", Arguments("out", {"--max-in-flight", "2"}), folder_.path() / "away.output");
   ASSERT_TRUE(Eventually([&] { return child.Ended() || LinesOf(folder_.path() / "out" / "journal") > 30; }));
   server_->Signal(SIGKILL);
   ASSERT_TRUE(Eventually([&] { return child.Output().find("the server is unreachable") != std::string::npos; }))
@@ -208,7 +160,7 @@ TEST_F(EvalProgram, PredictsWhatTheTrainerPredicts) {
                   NoiseJpeg(32 + i % 3 * 8, 32 + i % 5 * 8, static_cast<uint32_t>(7 * i)));
   }
   const std::string data = "imagefolder:" + folder_.Path("cifar");
-  Child trainer("vitrine-train",
+  ChildProgram trainer("vitrine-train",
                 {"evaluate", "--repository", bundled, "--model", "eit-mini-cifar10", "--data", data, "--threads", "2",
                  "--out", folder_.Path("trainer.csv")},
                 folder_.path() / "trainer.output");
