@@ -80,7 +80,7 @@ class Copy(unittest.TestCase):
         return audit.check(self.folder, with_history=False)
 
     def add_runs(self, name, rows, failures=""):
-        """Adds results to an experiment: lines of a csv."""
+        """Adds lines of CSV to the results of an experiment."""
         content = "\n".join(rows) + "\n"
         (self.folder / "data/runs").mkdir(exist_ok=True)
         (self.folder / f"data/runs/{name}.csv").write_text(content)
@@ -90,20 +90,20 @@ class Copy(unittest.TestCase):
 
 
 class Claims(unittest.TestCase):
-    def test_do_not_contradict_themselves(self):
+    def test_audit_finds_no_contradiction(self):
         ran = run("audit")
         # An archive and a shallow clone have no history to look at.
         if f"script/claims: {history.MISSING}\n" != ran.stderr:
             self.assertEqual((ran.returncode, ran.stderr), (0, ""))
             self.assertIn("111 claims", ran.stdout)
 
-    def test_are_decided_as_recorded(self):
+    def test_verdicts_equal_the_recorded_ones(self):
         for command, least in (("arithmetic", 50), ("outputs", 10)):
             ran = run(command)
             self.assertEqual((ran.returncode, ran.stderr), (0, ""))
             self.assertGreaterEqual(len(ran.stdout.splitlines()), least, command)
 
-    def test_every_changed_digit_is_noticed(self):
+    def test_audit_detects_every_changed_digit(self):
         ran = run("audit", "--mutate", "20", "--seed", "test")
         self.assertEqual((ran.returncode, ran.stderr), (0, ""))
         self.assertIn("20 of 20 changes were noticed", ran.stdout)
@@ -113,7 +113,7 @@ class Audit(Copy):
     def assert_complains(self, pattern):
         self.assertTrue(any(re.search(pattern, text) for text in self.complaints()), self.complaints())
 
-    def test_names_a_figure_that_differs_from_its_table(self):
+    def test_names_a_number_that_differs_from_its_table(self):
         self.change("data/000.toml", '["T2", "P-SNE", "N12", "71.4"]', '["T2", "P-SNE", "N12", "71.6"]')
         self.assert_complains(r"^Q1 rests on 71\.6, but T2, P-SNE, N12 is 71\.4$")
 
@@ -131,11 +131,11 @@ class Audit(Copy):
         self.change("index.md", "111 claims", "112 claims")
         self.assert_complains("^index.md is not what the data make")
 
-    def test_names_a_claim_that_is_gone(self):
+    def test_names_a_missing_claim(self):
         self.change("data/003.toml", 'id = "V4"', 'id = "V44"')
         self.assert_complains("^003: the claims are not V1 to V16 in order$")
 
-    def test_refuses_to_mutate_what_it_complains_about(self):
+    def test_refuses_to_mutate_data_with_complaints(self):
         self.change("index.md", "111 claims", "112 claims")
         ran = run("--folder", self.folder, "audit", "--mutate", "1")
         self.assertEqual(ran.returncode, 1)
@@ -143,7 +143,7 @@ class Audit(Copy):
 
 
 class Words(unittest.TestCase):
-    def test_belong_to_their_evidence(self):
+    def test_each_kind_of_evidence_allows_only_some_words(self):
         for evidence, word in (("arithmetic", "consistent"), ("run", "equivalent within 0.02"), ("run", "undecided, n needed 12"),
                                ("reduced", "undecided here, n needed 9"), ("none", "none")):
             self.assertTrue(words.allowed(evidence, word), word)
@@ -152,13 +152,13 @@ class Words(unittest.TestCase):
 
 
 class Intervals(unittest.TestCase):
-    def test_of_student_are_those_of_tables(self):
+    def test_student_quantiles_equal_published_tables(self):
         for tail, freedom, expected in ((0.025, 2, 4.302653), (0.025, 15, 2.131450), (0.05, 7, 1.894579), (0.005, 30, 2.749996)):
             self.assertAlmostEqual(intervals.t_quantile(tail, freedom), expected, places=5)
         found = intervals.estimate([1.0, 2.0, 3.0])
         self.assertAlmostEqual(found.high - found.mean, 4.302653 / math.sqrt(3), places=5)
 
-    def test_of_signs_ranks_and_holm(self):
+    def test_sign_test_rank_correlation_and_holm_correction(self):
         self.assertEqual(intervals.sign_test([1, 2, 3, 4, 5]), 0.0625)
         self.assertEqual(intervals.rank_correlation([1, 2, 3, 4], [2, 1, 4, 3]), 0.6)
         corrected = intervals.holm([0.01, 0.04, 0.03])
@@ -166,7 +166,8 @@ class Intervals(unittest.TestCase):
 
 
 def digit_rows(scores):
-    """Returns a csv of the experiment 01-digits-small; scores: by task, with a small scatter over seeds."""
+    """Returns results of the experiment 01-digits-small as CSV. `scores` has one score per task; seeds vary it
+    slightly."""
     rows = ["task,attention,seed,run,epochs,seconds,test/accuracy"]
     for task, attention, seed in itertools.product(("SUB", "SWAP", "COPY"), ("QKV", "KV+Pos", "KV"), (1, 2, 3)):
         rows.append(f"{task},{attention},{seed},r,2,10,{scores[task] - seed / 10000}")
@@ -178,19 +179,19 @@ class Runs(Copy):
         found = library.read(self.folder)
         return next(shown for shown in found.claims["004"] if shown.claim.id == "K6").verdicts
 
-    def test_decide_a_claim_by_its_rules(self):
+    def test_runs_decide_a_claim_by_its_rules(self):
         self.add_runs("01-digits-small", digit_rows({"SUB": 1.0, "SWAP": 0.5, "COPY": 1.0}))
         self.assertEqual({verdict.word for verdict in self.verdicts().values()}, {"does not hold here"})
         self.add_runs("01-digits-small", digit_rows({"SUB": 0.6, "SWAP": 1.0, "COPY": 1.0}))
         self.assertEqual({verdict.word for verdict in self.verdicts().values()}, {"holds here"})
 
-    def test_that_scatter_leave_a_claim_undecided(self):
+    def test_runs_that_scatter_leave_a_claim_undecided(self):
         rows = digit_rows({"SUB": 0.6, "SWAP": 1.0, "COPY": 1.0})
         rows = [row.replace("0.5999", "0.99").replace("0.5998", "0.2") if row.startswith("SUB") else row for row in rows]
         self.add_runs("01-digits-small", rows)
         self.assertRegex(self.verdicts()[0].word, r"^undecided here, n needed \d+$")
 
-    def test_must_fill_their_grid_to_decide(self):
+    def test_an_incomplete_grid_decides_nothing(self):
         rows = digit_rows({"SUB": 1.0, "SWAP": 0.5, "COPY": 1.0})
         self.add_runs("01-digits-small", rows[:-1])
         self.assertEqual(self.verdicts(), {})
@@ -198,13 +199,13 @@ class Runs(Copy):
         self.add_runs("01-digits-small", rows[:-1], f'failures = [{{cell = "{missing}", reason = "diverged"}}]\n')
         self.assertEqual({verdict.word for verdict in self.verdicts().values()}, {"does not hold here"})
 
-    def test_must_be_cells_of_their_grid(self):
+    def test_a_run_outside_the_grid_is_an_error(self):
         rows = digit_rows({"SUB": 1.0, "SWAP": 0.5, "COPY": 1.0})
         self.add_runs("01-digits-small", rows + [rows[-1], rows[-1].replace("COPY", "SORT")])
         self.assertIn("01-digits-small: task=SORT,attention=KV,seed=3 is no cell of the grid", self.complaints())
         self.assertIn("01-digits-small: task=COPY,attention=KV,seed=3 is there twice", self.complaints())
 
-    def test_that_were_changed_are_noticed(self):
+    def test_changed_runs_are_detected(self):
         self.add_runs("01-digits-small", digit_rows({"SUB": 1.0, "SWAP": 1.0, "COPY": 1.0}))
         self.change("data/runs/01-digits-small.csv", "0.9999", "0.8999")
         self.assertEqual(self.complaints(), ["runs/01-digits-small.csv does not have the digest of 01-digits-small.toml"])
@@ -215,7 +216,8 @@ class Rules(unittest.TestCase):
         return records.Rule(**{"experiment": "e", "compare": "above", "metric": "m", "of": {"model": "a"}, "to": {"model": "b"}} | fields)
 
     def judge(self, rule, scores, failures=()):
-        """Judges scores by model: a list of one score a seed; failures: cells that have none."""
+        """Returns the verdict of the rule. `scores` maps a model to one score per seed. `failures` lists cells
+        without a score."""
         seeds = range(1, 1 + max(map(len, scores.values())))
         axes = [{"name": "model", "values": list(scores)}]
         experiment = records.Experiment(name="e", block=0, title="", hours=0, seeds=list(seeds), axes=axes)
@@ -226,25 +228,25 @@ class Rules(unittest.TestCase):
         claim = records.Claim("C1", "Table 1", "", "none", "none", rules=[rule])
         return judge.decide([claim], {"e": experiment}, {"e": results.Runs(origin, rows)})["C1"][0]
 
-    def test_pair_runs_by_seed(self):
-        """The scores overlap, but every pair differs by about as much."""
+    def test_compared_runs_are_paired_by_seed(self):
+        """The scores of both models overlap, but all pairs differ by nearly the same amount."""
         verdict = self.judge(self.rule(), {"a": [0.52, 0.62, 0.73], "b": [0.50, 0.60, 0.71]})
         self.assertEqual(verdict.word, "holds here")
         self.assertIn("sign test p 0.25", verdict.text)
 
-    def test_of_equivalence_need_a_narrow_interval(self):
+    def test_equivalence_needs_a_narrow_interval(self):
         rule = self.rule(compare="equal", margin=0.02, scale="same")
         self.assertEqual(self.judge(rule, {"a": [0.50, 0.51, 0.50, 0.52], "b": [0.50, 0.505, 0.50, 0.52]}).word, "equivalent within 0.02")
         self.assertEqual(self.judge(rule, {"a": [0.60, 0.61, 0.60, 0.62], "b": [0.50, 0.51, 0.50, 0.52]}).word, "refuted")
         self.assertRegex(self.judge(rule, {"a": [0.50, 0.60], "b": [0.52, 0.55]}).word, "^undecided, n needed")
 
-    def test_of_order_need_every_step(self):
+    def test_an_order_needs_every_step(self):
         rule = self.rule(compare="order", of={}, to={}, steps=[{"model": "a"}, {"model": "b"}, {"model": "c"}])
         rising = {"a": [0.1, 0.11, 0.12], "b": [0.2, 0.212, 0.22], "c": [0.3, 0.31, 0.325]}
         self.assertEqual(self.judge(rule, rising).word, "holds here")
         self.assertNotEqual(self.judge(rule, rising | {"c": [0.2, 0.213, 0.219]}).word, "holds here")
 
-    def test_count_a_failed_run_as_the_worst(self):
+    def test_a_failed_run_counts_as_the_worst(self):
         scores = {"a": [0.6] * 6 + [0.61], "b": [0.5] * 6 + [0.52]}
         self.assertEqual(self.judge(self.rule(), scores).word, "holds here")
         failed = self.judge(self.rule(), scores, ["model=a,seed=2", "model=a,seed=3"])
@@ -252,7 +254,7 @@ class Rules(unittest.TestCase):
         self.assertRegex(failed.word, "^undecided here")
         self.assertEqual(self.judge(self.rule(), scores, ["model=b,seed=2"]).word, "holds here")
 
-    def test_of_correlation_compare_models(self):
+    def test_correlation_compares_models(self):
         axes = [{"name": "model", "values": list("abcdefgh")}]
         experiment = records.Experiment(name="e", block=0, title="", hours=0, seeds=[1], axes=axes)
         rows = [{"model": name, "seed": "1", "m": str(place), "top1": str(place * place)} for place, name in enumerate("abcdefgh")]
@@ -262,11 +264,11 @@ class Rules(unittest.TestCase):
         verdicts = judge.decide([claim], {"e": experiment}, {"e": runs})["C1"]
         self.assertEqual([verdicts[0].word, verdicts[1].word], ["holds here", "does not hold here"])
 
-    def test_are_corrected_together_in_one_table(self):
+    def test_claims_of_one_table_are_corrected_together(self):
         self.assertEqual(judge.table_of("abstract, Table 2"), judge.table_of("Table 2"))
         self.assertEqual(judge.table_of("section 5"), "section 5")
 
-    def test_of_exponents_fit_logarithms(self):
+    def test_an_exponent_is_fitted_to_logarithms(self):
         rule = records.Rule(experiment="e", compare="exponent", metric="m", of={}, per="model", low=0.9, high=1.1, scale="same")
         linear = {"100": [1.0, 1.01, 1.0], "200": [2.0, 2.01, 2.01], "400": [4.0, 4.02, 4.0]}
         self.assertEqual(self.judge(rule, linear).word, "reproduced")
@@ -290,7 +292,7 @@ class History(Copy):
         self.git("add", "-A")
         self.git("commit", "-q", "-m", "c")
 
-    def test_a_rule_before_its_result_is_right(self):
+    def test_a_rule_from_before_its_result_is_valid(self):
         self.add_runs("01-digits-small", digit_rows({"SUB": 1.0, "SWAP": 1.0, "COPY": 1.0}))
         self.assertEqual(history.check(self.root, ["01-digits-small"]), ["runs/01-digits-small.csv is not committed"])
         self.commit()
@@ -312,7 +314,7 @@ class History(Copy):
 
 
 class Notebooks(unittest.TestCase):
-    def test_are_read_again(self):
+    def test_recorded_outputs_equal_the_notebooks(self):
         with tempfile.TemporaryDirectory() as scratch:
             folder = pathlib.Path(scratch)
             text = "".join(f"{task}\n4\nqkv & 0.5 (0.1) \n \nkv & 0.6 (0.2) \n \nkv-nopos & 0.7 (0.3) \n \n0.6\n"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests `script/claims take` and `rerun` with sweeps that are made up in temporary folders."""
+"""Tests `script/claims take` and `rerun` with made-up sweeps in temporary folders."""
 import contextlib
 import csv
 import json
@@ -11,7 +11,7 @@ import unittest
 from unittest import mock
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-from claims_test import ROOT, Copy, run  # noqa: E402  (finds the modules below)
+from claims_test import ROOT, Copy, run  # noqa: E402  (this import makes the modules below importable)
 
 import intervals  # noqa: E402
 import library  # noqa: E402
@@ -27,7 +27,7 @@ CPU = "AMD EPYC, family 25, model 1"
 
 
 def write_run(folder, name, row, cpu=CPU, program="p1", epochs="2", flags=""):
-    """Makes the folder of a run as a sweep does; row: its scores, or None if it has no result."""
+    """Makes the folder of a run like a sweep does. `row` has the scores; it is None if the run has no result."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "experiment.textproto").write_text(
         f'# data: d1\n# flags: {flags}\n# program: {program}\n# threads: 1\nname: "r"\nepochs: {epochs}\nseed: 1\n')
@@ -37,7 +37,7 @@ def write_run(folder, name, row, cpu=CPU, program="p1", epochs="2", flags=""):
 
 
 def write_report(work, axes, rows, grid):
-    """Writes report/runs.csv and the grid; rows: (labels, seed, scores)."""
+    """Writes report/runs.csv and the grid. Each row is (labels, seed, scores)."""
     (work / "report").mkdir(parents=True, exist_ok=True)
     (work / "report/grid.textproto").write_text(grid)
     with open(work / "report/runs.csv", "w", newline="") as file:
@@ -62,7 +62,7 @@ def write_sweep(work, experiment, finished=None, score=lambda labels, seed: 0.5 
 
 
 def train(arguments):
-    """Stands for `vitrine-train sweep` of one run; $TRAIN says what comes out."""
+    """Replaces `vitrine-train sweep` for one run. $TRAIN is JSON with the run's score, exit status and CPU."""
     said = json.loads(os.environ["TRAIN"])
     work = pathlib.Path(arguments[arguments.index("--work") + 1])
     grid = pathlib.Path(arguments[2]).read_text()
@@ -79,7 +79,7 @@ def train(arguments):
 
 
 class Sweeps(Copy):
-    """A test with a copy of the claims and a folder for a sweep."""
+    """Base class of tests with a copy of the claims and a folder for a sweep."""
 
     def setUp(self):
         super().setUp()
@@ -110,7 +110,7 @@ class Take(Sweeps):
         self.assertEqual((origin.program, origin.cpu, origin.threads, origin.hours, origin.data_digest),
                          ("p1", f"{CPU}, avx2", 1, 0.135, ""))
 
-    def test_takes_a_piece_that_decides_nothing(self):
+    def test_takes_a_part_of_a_sweep_that_decides_nothing(self):
         write_sweep(self.work, self.experiment, finished=20)
         self.assertIn("20 of 27 runs, 0 of them failed: a piece, which decides nothing", self.take().stdout)
         self.claims("build")
@@ -122,7 +122,7 @@ class Take(Sweeps):
         self.assertIn("complete", self.take().stdout)
         self.assertTrue(any(shown.verdicts for shown in library.read(self.folder).claims["004"]))
 
-    def test_does_not_change_results_that_were_taken(self):
+    def test_does_not_change_taken_results(self):
         write_sweep(self.work, self.experiment, finished=20)
         self.take()
         before = (self.folder / f"data/runs/{NAME}.csv").read_text()
@@ -133,7 +133,7 @@ class Take(Sweeps):
             self.assertRegex(self.claims("take", NAME, work).stderr, pattern)
             self.assertEqual((self.folder / f"data/runs/{NAME}.csv").read_text(), before)
 
-    def test_takes_failures_only_if_told_and_only_of_runs_that_failed(self):
+    def test_takes_only_named_failures_of_runs_that_failed(self):
         write_sweep(self.work, self.experiment, finished=26)
         last = "task=COPY,attention=KV,seed=3"
         self.assert_refuses(self.take("--failed"), f"{last} has not started, so it has not failed")
@@ -145,7 +145,7 @@ class Take(Sweeps):
         self.assertEqual(results.read(self.folder, {NAME: self.experiment})[NAME].origin.failures,
                          [{"cell": last, "reason": 'the run has diverged: "nan"'}])
 
-    def test_a_failure_that_was_taken_stays(self):
+    def test_keeps_a_taken_failure(self):
         write_sweep(self.work, self.experiment, finished=26)
         last = self.work / "cells/task=COPY,attention=KV,seed=3"
         (last / "log.txt").write_text(f"vitrine-train: the batch is in {last.resolve()}/batch\n")
@@ -155,7 +155,7 @@ class Take(Sweeps):
         write_sweep(self.work, self.experiment)
         self.assertRegex(self.take().stderr, f"has the failure of {last.name}: a failure that was taken stays")
 
-    def test_refuses_what_the_experiment_does_not_say(self):
+    def test_refuses_a_sweep_that_differs_from_its_experiment(self):
         for options, pattern in (({"epochs": "0.1"}, "has 0.1 epochs, 01-digits-small has 2"),
                                  ({"flags": "--no-cache"}, "ran with --no-cache, which the command")):
             write_sweep(self.work, self.experiment, **options)
@@ -183,14 +183,14 @@ class Take(Sweeps):
 
 
 class Audit(Sweeps):
-    def test_names_a_command_that_is_not_the_experiments(self):
+    def test_names_a_command_that_differs_from_the_experiment(self):
         write_sweep(self.work, self.experiment, finished=2)
         self.take()
         self.claims("build")
         self.change(f"data/runs/{NAME}.toml", "--threads 1", "--threads 2")
         self.assertEqual(self.complaints(), [f"{NAME}: its command is not the experiment's"])
 
-    def test_notices_every_changed_digit_of_runs(self):
+    def test_detects_every_changed_digit_of_runs(self):
         write_sweep(self.work, self.experiment, finished=5)
         self.take()
         self.claims("build")
@@ -226,7 +226,7 @@ class Rerun(Sweeps):
         with contextlib.suppress(FileNotFoundError):
             next((self.folder.parent / "again/cells").glob("*/result.json"), pathlib.Path("none")).unlink(missing_ok=True)
 
-    def test_refuses_where_no_run_is_committed(self):
+    def test_refuses_without_a_committed_run(self):
         status, said = self.rerun({})
         self.assertEqual(status, 1)
         self.assertIn("no run of a sweep is committed yet", said)
@@ -242,7 +242,7 @@ class Rerun(Sweeps):
         self.assert_rerun({"score": 0.5021, "cpu": "other"}, 1, "NOT DECIDED: other bits.* from 2 other seeds.* is wider than all scores")
         self.assert_rerun({"score": self.recorded(), "cpu": "other"}, 0, "equal bits in 2 scores, with other CPU")
 
-    def test_decides_by_other_seeds_that_differ_less_than_settings(self):
+    def test_decides_by_other_seeds_if_seeds_differ_less_than_settings(self):
         write_sweep(self.work, self.experiment, score=lambda labels, seed: 0.5 + seed / 1000 + 10 * (labels[0] == "SUB"))
         self.take()
         recorded = self.recorded()
@@ -258,7 +258,7 @@ class Rerun(Sweeps):
         self.take()
         self.assert_rerun({"score": 0.7, "cpu": "other"}, 1, "NOT DECIDED: other bits.* and 0 other seeds")
 
-    def test_of_a_failure_must_fail(self):
+    def test_a_rerun_of_a_failed_run_must_fail(self):
         (self.folder / "data/runs").mkdir()
         entry = take.read(self.experiment, self.work)
         for folder in (self.work / "cells").glob("*"):
@@ -270,12 +270,12 @@ class Rerun(Sweeps):
         self.assert_rerun({}, 0, r"recorded: failed \(killed\); again: failed \(the run has diverged\)")
         self.assert_rerun({"score": 0.5}, 1, r"recorded: failed \(killed\); again: has scores")
 
-    def test_that_fails_where_scores_are_recorded_is_an_error(self):
+    def test_a_failed_rerun_of_a_successful_run_is_an_error(self):
         self.take()
         self.assert_rerun({}, 1, r"recorded: has scores; again: failed \(the run has diverged\)")
         self.assert_rerun({"status": 143}, 1, "ended with 143; the same command with --work .*again continues")
 
-    def test_does_not_count_a_result_that_is_there_already(self):
+    def test_ignores_a_result_from_before_the_rerun(self):
         self.take()
         score = self.recorded()
         self.assertEqual(self.rerun({"score": score})[0], 0)
@@ -289,14 +289,14 @@ class Rerun(Sweeps):
         self.assertRegex(said, r"vitrine-train sweep \S+/again/cell.textproto --jobs 1 --threads 1 --work \S+/again\n$")
         self.assertFalse((self.folder.parent / "again").exists())
 
-    def test_draws_every_run_by_its_seed(self):
+    def test_every_run_can_be_drawn_by_some_seed(self):
         self.take()
         found = library.read(self.folder)
         drawn = [rerun.pick(found.experiments, found.runs, str(seed)) for seed in range(12)]
         self.assertEqual({entry.row["seed"] for entry in drawn}, {"1", "2", "3"})
         self.assertEqual(drawn[7], rerun.pick(found.experiments, found.runs, "7"))
 
-    def test_names_the_variable_of_data_that_are_not_at_hand(self):
+    def test_names_the_variable_of_missing_data(self):
         work = self.folder.parent / "probe"
         write_sweep(work, self.probe, epochs="0.25")
         self.claims("take", PROBE, work)
@@ -307,7 +307,7 @@ class Rerun(Sweeps):
 
 
 class Prediction(unittest.TestCase):
-    def test_is_that_of_student(self):
+    def test_interval_uses_students_t_distribution(self):
         low, high = intervals.prediction([1.0, 2.0, 3.0], tail=0.025)
         self.assertAlmostEqual(high - 2, 4.302653 * (4 / 3) ** 0.5, places=5)
         self.assertAlmostEqual(2 - low, high - 2, places=12)
