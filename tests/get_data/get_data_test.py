@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests script/get-data: a file under its final name equals the original, whatever servers, disks and signals do."""
+"""Tests that a file that script/get-data has given its final name equals the original, despite faults of servers and
+disks and despite signals."""
 import gzip
 import io
 import json
@@ -28,7 +29,7 @@ RECORDS = {f"batches/{name}.bin": RANDOM.randbytes(400_000) for name in ("first"
 
 
 def packed():
-    """Packs an archive like the original, with an extra file and a name that leads out of the folder."""
+    """Packs an archive like the original. Adds an extra file, and a name that leads out of the folder."""
     out = io.BytesIO()
     with tarfile.open(fileobj=out, mode="w:gz") as tar:
         for name, content in (RECORDS | {"batches/readme.html": b"read me", "../outside.bin": b"no"}).items():
@@ -171,7 +172,7 @@ class Fetching(GetData):
         good = Mirror(ARCHIVE)
         server = self.serve(good=good)
         self.assert_complete(self.run_it([server.url("good")], "records"), RECORDS)
-        (self.folder / "records.tar.gz").write_bytes(ARCHIVE["records.tar.gz"])  # killed before its removal
+        (self.folder / "records.tar.gz").write_bytes(ARCHIVE["records.tar.gz"])  # left by a run that was killed
         self.assert_complete(self.run_it([server.url("good")], "records"), RECORDS)
         self.assertEqual(good.asked, [])
 
@@ -183,7 +184,7 @@ class Fetching(GetData):
         self.assert_complete(self.run_it([self.serve(good=good).url("good")], "idx"))
         self.assertEqual(good.asked, [])
 
-    def test_on_a_terminal_a_line_is_rewritten(self):
+    def test_progress_rewrites_one_line_on_a_terminal(self):
         server = self.serve(good=Mirror(IDX))
         ours, theirs = pty.openpty()
         with open(ours, "rb", buffering=0) as screen:
@@ -225,7 +226,7 @@ class Refusing(GetData):
             self.assert_complete(self.run_it([server.url("good")], "idx"))
             shutil.rmtree(self.folder)
 
-    def test_packed_anew_only_where_the_content_is_known(self):
+    def test_repacked_archive_is_accepted_only_with_known_content(self):
         server = self.serve(anew=Mirror({"pictures.gz": gzip.compress(PICTURES, 1), "labels.gz": gzip.compress(LABELS, 1)}))
         self.assertEqual(self.run_it([server.url("anew")], "idx").returncode, 0)
         again = self.run_it([server.url("anew")], "idx")
@@ -249,7 +250,7 @@ class Refusing(GetData):
         self.assert_complete(ran)
         self.assertIn(f"{server.url('gone')}/pictures.gz answered 404 Not Found", ran.stdout)
 
-    def test_an_address_of_ones_own(self):
+    def test_a_custom_address(self):
         never, good = Mirror(IDX), Mirror(IDX)
         server = self.serve(never=never, good=good)
         self.assert_complete(self.run_it([server.url("never")], "idx", "--from", server.url("good") + "/"))
@@ -270,12 +271,12 @@ class Refusing(GetData):
         self.assert_fails(self.run_it([server.url("good")], "idx"), f"the disk of {self.folder} is full", "--into")
         self.assertFalse((self.folder / "pictures.gz").exists())
 
-    def test_a_disk_that_is_too_small(self):
+    def test_too_little_free_space(self):
         good = Mirror(IDX)
         self.assert_fails(self.run_it([self.serve(good=good).url("good")], "huge"), "are needed: make room")
         self.assertEqual(good.asked, [])
 
-    def test_two_at_once(self):
+    def test_two_downloads_at_once(self):
         held = Mirror(IDX, hold=1 << 18)
         command = self.command([self.serve(held=held).url("held")], "idx")
         with subprocess.Popen(**command, stdout=subprocess.DEVNULL) as first:
@@ -293,7 +294,7 @@ class Refusing(GetData):
 
 
 class Kept(GetData):
-    def test_right_files_are_not_touched(self):
+    def test_correct_files_are_not_changed(self):
         good = Mirror(IDX | ARCHIVE)
         server = self.serve(good=good)
         for name in ("idx", "records"):
@@ -306,7 +307,7 @@ class Kept(GetData):
             self.assertEqual(len(re.findall("is there and right: kept", ran.stdout)), len(before))
             shutil.rmtree(self.folder)
 
-    def test_unpacked_by_hand(self):
+    def test_files_unpacked_by_hand_are_accepted(self):
         self.folder.mkdir()
         (self.folder / "pictures").write_bytes(PICTURES)
         (self.folder / "labels").write_bytes(LABELS)
@@ -314,7 +315,7 @@ class Kept(GetData):
         self.assertEqual(self.names(), ["labels", "pictures"])
         self.assert_fails(self.run_it([], "strict"), "its digest is not known", "move it away")
 
-    def test_files_of_another_set_are_left_alone(self):
+    def test_files_of_another_data_set_are_kept(self):
         server = self.serve(good=Mirror(IDX | ARCHIVE))
         for name, path in (("idx", "pictures.gz"), ("idx", "labels"), ("records", "batches/test.bin"),
                            ("records", "records.tar.gz")):
@@ -328,7 +329,7 @@ class Kept(GetData):
 class Originals(unittest.TestCase):
     """Tests the program's own table of files."""
 
-    def test_is_whole(self):
+    def test_table_is_complete(self):
         table = json.loads((PROGRAM.parent / "pins/get-data.json").read_text())
         self.assertEqual(sorted(table), ["cifar10", "fashion-mnist", "mnist"])
         for name, entry_ in table.items():
@@ -338,7 +339,7 @@ class Originals(unittest.TestCase):
                 self.assertGreater(file["bytes"], 0)
                 self.assertRegex(file["sha256"] + file.get("content_sha256", ""), r"^([0-9a-f]{64}){1,2}$")
 
-    def test_files_that_are_there_pass(self):
+    def test_existing_files_are_accepted(self):
         data = pathlib.Path(os.environ.get("VITRINE_DATA") or "/nonexistent")
         if not (data / "mnist").is_dir():
             self.skipTest("VITRINE_DATA is not set, or has no mnist/")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Mirrors of small substitute files. Each folder of the server has its own behaviour and counts the bytes that it
-sends."""
+"""A server with several mirrors of small substitute files. Each mirror is a folder with its own behaviour, and
+counts the bytes that it sends."""
 import hashlib
 import http.server
 import threading
@@ -8,7 +8,7 @@ import time
 
 
 class Mirror:
-    """The files of one folder, and its way of answering requests."""
+    """The files of one folder, and the faults with which the server sends them."""
 
     def __init__(self, files, ranges=True, status=200, cut=None, hold=None, pace=0.0, lengths=True):
         self.files, self.ranges, self.status, self.cut, self.hold, self.pace = files, ranges, status, cut, hold, pace
