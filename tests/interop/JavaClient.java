@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The interoperability cases with grpc-java over Netty: JavaClient HOST:PORT [CASE...].
+// Runs the interoperability cases with grpc-java over Netty. Usage: JavaClient HOST:PORT [CASE...].
 
 import com.google.protobuf.ByteString;
 import com.google.protobuf.Message;
@@ -85,7 +85,7 @@ public final class JavaClient {
     return Payload.newBuilder().setBody(ByteString.copyFrom(new byte[size])).build();
   }
 
-  // Returns bytes that compress to more than a 64th of their size; the server would reject less.
+  // Returns bytes that compress to more than a 64th of their size. The server rejects a higher compression ratio.
   static Payload mixed(int size) {
     final byte[] body = new byte[size];
     for (int i = 0; i + 1 < size; i += 4) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs the interoperability cases with gRPC's C++ client: cpp_client HOST:PORT [CASE...].
+// Runs the interoperability cases with gRPC's C++ client. Usage: cpp_client HOST:PORT [CASE...].
 #include <grpcpp/grpcpp.h>
 
 #include <chrono>
@@ -44,7 +44,7 @@ struct Context : ClientContext {
   Context() { set_deadline(In(std::chrono::seconds(20))); }
 };
 
-// Returns bytes that compress to more than a 64th of their size; the server would reject less.
+// Returns bytes that compress to more than a 64th of their size. The server rejects a higher compression ratio.
 std::string Mixed(int size) {
   std::string bytes(size, '\0');
   for (int i = 0; i < size; i += 4) bytes[i] = static_cast<char>(i / 4), bytes[i + 1] = static_cast<char>(i / 1024);

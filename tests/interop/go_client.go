@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The interoperability cases with gRPC's Go client: go_client HOST:PORT [CASE...].
+// Runs the interoperability cases with gRPC's Go client. Usage: go_client HOST:PORT [CASE...].
 package main
 
 import (
@@ -55,7 +55,7 @@ func soon() context.Context {
 
 func zeros(size int) *pb.Payload { return &pb.Payload{Body: make([]byte, size)} }
 
-// Returns bytes that compress to more than a 64th of their size; the server would reject less.
+// Returns bytes that compress to more than a 64th of their size. The server rejects a higher compression ratio.
 func mixed(size int) *pb.Payload {
 	body := make([]byte, size)
 	for i := 0; i < size; i += 4 {

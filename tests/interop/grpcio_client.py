@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The interoperability cases with grpcio: grpcio_client.py HOST:PORT [CASE...]."""
+"""Runs the interoperability cases with grpcio. Usage: grpcio_client.py HOST:PORT [CASE...]."""
 
 import queue
 import sys

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The interoperability cases with grpclib: grpclib_client.py HOST:PORT [CASE...]."""
+"""Runs the interoperability cases with grpclib. Usage: grpclib_client.py HOST:PORT [CASE...]."""
 
 import asyncio
 import sys

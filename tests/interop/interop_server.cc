@@ -26,7 +26,7 @@ namespace {
 
 namespace gt = grpc::testing;
 
-// Records which messages of a request were compressed, in their order. GrpcCall does not report this.
+// Records for each message of a request, in order, whether it was compressed. GrpcCall does not report this.
 class Flags {
  public:
   void Look(absl::string_view bytes) {
@@ -239,7 +239,7 @@ class TestCall final : public GrpcCall {
 
 int Run(const std::string& listen) {
   GrpcServer grpc({.max_message_bytes = kLargest}, SteadyClock());
-  // Flags of the request that is being opened on this connection thread.
+  // Flags of the request that this thread is opening.
   thread_local std::shared_ptr<Flags> flags;
   const std::pair<const char*, Method> methods[] = {{"EmptyCall", Method::kEmpty},
                                                     {"UnaryCall", Method::kUnary},

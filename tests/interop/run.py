@@ -4,10 +4,11 @@
 
     run.py [BUILD] [CASE...]      BUILD/tests has interop_server and interop_cpp_client (default build)
 
-Clients: grpcio in the version of tests/requirements.txt, the oldest grpcio on PyPI for this Python, grpclib, gRPC C++ 1.51,
-and Debian's grpc-go and grpc-java (over Netty). Python's clients are downloaded into $VITRINE_DEPENDENCIES. Go's and Java's are
-Debian's packages (GO_PACKAGES, JAVA_PACKAGES below), installed, or unpacked below $INTEROP_DEBIAN_ROOT.
-Exit code: 0 if no case failed. An unavailable client is named and is no failure; 77 if no client is available."""
+Clients: grpcio in the version of tests/requirements.txt, the oldest grpcio on PyPI for this Python, grpclib, gRPC
+C++ 1.51, and Debian's grpc-go and grpc-java (over Netty). Python's clients are downloaded into
+$VITRINE_DEPENDENCIES. Go's and Java's clients need the Debian packages in GO_PACKAGES and JAVA_PACKAGES below, which
+may be installed or unpacked below $INTEROP_DEBIAN_ROOT. Exit code: 0 if no case failed, 77 if no client is
+available. The output names an unavailable client, which does not count as a failure."""
 
 import os
 import pathlib
@@ -21,7 +22,7 @@ CASES = ("empty_unary", "large_unary", "client_compressed_unary", "server_compre
          "server_streaming", "server_compressed_streaming", "ping_pong", "empty_stream", "custom_metadata", "status_code_and_message", "special_status_message",
          "unimplemented_method", "unimplemented_service", "cancel_after_begin", "cancel_after_first_response", "timeout_on_sleeping_server",
          "concurrent_large_unary")
-# The oldest grpcio on PyPI with a wheel for Python 3.11, and the protobuf of that time.
+# The oldest grpcio on PyPI with a wheel for Python 3.11, and a protobuf version of the same time.
 OLDEST = ("grpcio==1.49.1", "protobuf==4.21.12")
 NEWEST = ("grpcio==1.85.1", "protobuf==7.36.2")
 GRPCLIB = ("grpclib==0.4.9", "h2==4.4.1", "hpack==4.2.0", "hyperframe==6.1.0", "multidict==7.2.1", "protobuf==7.36.2")
@@ -34,11 +35,11 @@ JAVA_PACKAGES = ("openjdk-17-jdk-headless", "openjdk-17-jre-headless", "libgrpc-
 
 
 class Absent(Exception):
-    """Raised if the client is not available on this machine."""
+    """Raised if a client is not available on this machine."""
 
 
 def python(packages, script):
-    """Returns the command of a Python client, in a virtual environment with these packages."""
+    """Makes a virtual environment with these packages, and returns the command of the Python client in it."""
     cache = pathlib.Path(os.environ.get("VITRINE_DEPENDENCIES") or pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "vitrine")
     folder = cache / ("interop-" + packages[0].replace("==", "-"))
     if not (folder / "complete").exists():
