@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A C++ file as lines of code. Recognizes comments, strings and lines without useful faults.
+"""Represents a C++ file as lines of code. Recognizes comments, strings, and lines in which a fault would be useless.
 
 Relies on the project's clang-format: binary operators are between spaces, but `*` and `&` of types are not.
 """
 
 import re
 
-# Lines without behaviour of their own.
+# Lines that do nothing at run time.
 WITHOUT_BEHAVIOUR = re.compile(r"^\s*(#|using\b|namespace\b|template\b|static_assert\b|friend\b|typedef\b)|\boperator\b")
-# Statements that only write the log, name a thread for a debugger, reserve memory or prefetch, or are not in release
-# builds (assert). The log is for people, and hints change only the speed.
+# Statements that only write the log, name a thread for a debugger, reserve memory, prefetch, or assert. People read the
+# log, the others change only the speed, and release builds do not contain assert.
 LOG_OR_HINT = re.compile(r"^\s*(if \(.*\) )?(spdlog::|vitrine::Log\(|Log\(LogLevel|pthread_setname_np\(|assert\(|__builtin_prefetch\(|"
                          r"[\w.\->\[\]*()]+(\.|->)(reserve|shrink_to_fit)\()")
 
-# Text for people is not mutated: error messages, and the alignment of table columns.
+# Text for people, which is not mutated: error messages and the alignment of table columns.
 ERROR = re.compile(r"\b(?:\w+Error|Refused?|[Ww]rong|Fail)\(")
 COLUMN = re.compile(r'\{"_*", (?:true|false)\}')
 
@@ -49,7 +49,8 @@ def closing(code, opening):
 
 
 def without_words_for_people(code):
-    """Returns the masked text with underscores also for arguments of status messages and alignments of columns."""
+    """Returns the masked text. The arguments of status messages and the alignments of columns are underscores as
+    well."""
     cover = lambda found: re.sub(r"[^\n]", "_", found)
     start = 0
     while (match := ERROR.search(code, start)) is not None:
@@ -61,7 +62,8 @@ def without_words_for_people(code):
 
 
 class Source:
-    """Lines of one file. `code[n]` is `lines[n]` masked; `skipped` has the numbers of lines that are not mutated."""
+    """The lines of one file. `code[n]` is the masked form of `lines[n]`. `skipped` has the numbers of the lines that
+    are not mutated."""
 
     def __init__(self, text):
         self.lines = text.split("\n")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The faults that can be drawn. Each changes one line."""
+"""The kinds of faults, and how each changes one line."""
 
 import dataclasses
 import hashlib
@@ -15,7 +15,7 @@ class Mutant:
     file: str
     line: int  # from 1
     before: str
-    after: str  # empty: the line is gone
+    after: str  # empty: the line is removed
     kind: str
     occurrence: int  # index among equal lines of the file
 
@@ -35,7 +35,7 @@ def operators(code):
     logical = len(re.findall(r"&&|\|\|", code)) + len(re.findall(r"\b(and|or)\b", code))
     for match in OPERATOR.finditer(code):
         if match.group() == "+" and ('"' in code[:match.start()][-3:] or '"' in code[match.end():][:2]):
-            continue  # text is joined, not summed
+            continue  # the + joins text
         if match.group() in ("&&", "||") and (logical > 1 or match.end() == len(code)):
             continue  # the compiler rejects && beside || without parentheses
         yield match.start(), match.end(), SWAPS[match.group()]
@@ -46,7 +46,8 @@ WORD = re.compile(r"\b(true|false)\b")
 
 
 def more(number):
-    """Adds one to a small number and doubles a larger one. One more nanosecond in a second would not be noticed."""
+    """Adds one to a small number and doubles a larger one, because tests could not detect that a second is one
+    nanosecond longer."""
     plain = number.replace("'", "")
     if plain.lower().startswith("0x"):
         return hex(int(plain, 16) + 1)
@@ -64,7 +65,7 @@ def constants(code):
         if re.search(r"\)( const)?( noexcept)? = $", before):
             continue  # a pure virtual function
         if LOOP_START.search(before) and re.match(r"[,;]", after):
-            continue  # a bound
+            continue  # a bound of a loop, which bounds() changes
         yield match.start(), match.end(), more(match.group(1)) + match.group(2)
     for match in WORD.finditer(code):
         yield match.start(), match.end(), "false" if match.group() == "true" else "true"
@@ -92,9 +93,9 @@ def conditions(code):
         inside = code[match.end():end]
         start = match.end() + (inside.rfind("; ") + 2 if "; " in inside else 0)
         if end < 0 or re.search(r"[^=!<>]= ", code[start:end]) or "constexpr" in match.group():
-            continue  # continues on the next line, declares something, or is constexpr
+            continue  # the condition continues on the next line, declares a variable, or is constexpr
         if re.fullmatch(r"!(?![^&|]*(&&|\|\|)).*", code[start:end]):
-            continue  # its `!` is dropped below
+            continue  # the loop below removes this `!`
         yield start, end, ("!(", ")")
     for match in re.finditer(r"!(?=[\w(*])", code):
         yield match.start(), match.end(), ""
@@ -127,7 +128,7 @@ EARLY_EXIT = re.compile(r"^\s*if \(.*\) (return\b.*|continue|break);$")
 
 
 def gone(source, number):
-    """Returns the class of the fault of removing this line, or None if the line must stay."""
+    """Returns the class of the fault that removes this line, or None if the line must stay."""
     code = source.code[number].rstrip()
     following = source.code[number + 1].lstrip() if number + 1 < len(source.code) else ""
     if not source.is_statement(number) or following.startswith("else"):
@@ -165,7 +166,8 @@ def mutants_of(file, text):
 
 
 def apply(text, mutant):
-    """Returns the file with the fault. Raises ValueError where the line is not the one that it was drawn from."""
+    """Returns the text of the file with the fault. Raises ValueError if the line has changed since the fault was
+    drawn."""
     lines = text.split("\n")
     if mutant.line > len(lines) or lines[mutant.line - 1] != mutant.before:
         raise ValueError(f"{mutant.file}:{mutant.line} has changed since {mutant.id} was drawn")

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Tests script/dev/mutants without a compiler: the faults of a line, the random draw, and the verdicts in a made-up
-tree."""
+"""Tests script/dev/mutants without a compiler: the faults of a line, the random draw, and the verdicts in a small
+artificial tree."""
 
 import os
 import pathlib
@@ -27,14 +27,14 @@ def afters(text, kind=None):
 
 
 class Code(unittest.TestCase):
-    def test_comments_and_the_inside_of_strings_are_covered(self):
+    def test_comments_and_strings_are_masked(self):
         self.assertEqual(cpp.masked('a = "x < 1"; // b < 2'), 'a = "_____";' + " " * 9)
         self.assertEqual(cpp.masked("a /* < \n < */ < b"), "a      \n      < b")
         self.assertEqual(cpp.masked('R"x(1 < "2")x" < 3'), "R" + "_" * 12 + '" < 3')
         self.assertEqual(cpp.masked("1'000'000 < '9'"), "1'000'000 < '_'")
         self.assertEqual(cpp.masked(r'"a\"b" + 1'), '"____" + 1')
 
-    def test_words_for_people_and_hints_have_no_faults(self):
+    def test_messages_logs_and_hints_have_no_faults(self):
         for text in ["#include <a/b1.h>", "using A = B<1>;", "static_assert(sizeof(int) == 4);",
                      "spdlog::info(\"{} of {}\", i + 1, count);", "vitrine::Log(LogLevel::kInfo, \"x\",\n    {{\"n\", 1}});",
                      "values.reserve(2 * count);", "// a < b", "  pthread_setname_np(thread, name);",
@@ -42,7 +42,7 @@ class Code(unittest.TestCase):
                      'throw absl::InvalidArgumentError(absl::StrCat("at most ", kMost - 1));']:
             self.assertEqual(afters(text, "operator") + afters(text, "constant") + afters(text, "statement"), [], text)
 
-    def test_what_follows_a_log_line_has_faults_again(self):
+    def test_the_statement_after_a_log_line_has_faults(self):
         self.assertEqual(afters("spdlog::info(\"a\",\n  1);\nreturn 1;"), ["return 2;"])
 
 
@@ -93,14 +93,14 @@ class Faults(unittest.TestCase):
         self.assertEqual(afters("++a->b;"), [""])
         self.assertEqual(afters("A a(b);") + afters("return F(a);") + afters("f(a,\n  b);"), [])
 
-    def test_each_changes_one_line_and_refuses_another_text(self):
+    def test_apply_changes_one_line_and_refuses_other_text(self):
         text = "int f() {\n  return 1;\n}\n"
         mutant, = faults.mutants_of("a.cc", text)
         self.assertEqual(faults.apply(text, mutant), "int f() {\n  return 2;\n}\n")
         with self.assertRaises(ValueError):
             faults.apply("\n" + text, mutant)
 
-    def test_ids_outlive_lines_above(self):
+    def test_ids_do_not_depend_on_lines_above(self):
         text = "a = 1;\nb = a;\na = 1;\n"
         before = [mutant.id for mutant in faults.mutants_of("a.cc", text)]
         self.assertEqual([mutant.id for mutant in faults.mutants_of("a.cc", "// new\n" + text)], before)
@@ -108,7 +108,7 @@ class Faults(unittest.TestCase):
 
 
 class Tree(unittest.TestCase):
-    """Tests with the repository's own sources."""
+    """Tests that use the repository's own sources."""
     @classmethod
     def setUpClass(cls):
         cls.mutants = population.all_mutants()
@@ -124,13 +124,13 @@ class Tree(unittest.TestCase):
         self.assertEqual([mutant.kind for mutant in first[:6]], faults.CLASSES)
         self.assertEqual({mutant.file.split("/")[0] for mutant in first[:120]}, {room.split("/")[0] for room in population.ROOMS})
 
-    def test_a_file_that_changes_leaves_the_other_draws_alone(self):
+    def test_a_changed_file_does_not_change_draws_from_other_files(self):
         gone = "server/server.cc"
         rest = [mutant for mutant in self.mutants if mutant.file != gone]
         kept = [mutant for mutant in population.drawn(self.mutants, "a") if mutant.file != gone]
         self.assertEqual({m.id for m in kept[:60]} - {m.id for m in list(population.drawn(rest, "a"))[:80]}, set())
 
-    def test_kernels_are_drawn_from_too(self):
+    def test_the_draw_includes_kernels(self):
         kernels = population.files(["models/engine/cuda/kernels"])
         self.assertIn("models/engine/cuda/kernels/fast/attention.cuh", kernels)
         barriers = [mutant for mutant in population.all_mutants(["models/engine/cuda/kernels"])
@@ -151,7 +151,7 @@ class Tree(unittest.TestCase):
             self.assertTrue(left_out, f"{entry.file} has no fault of {entry.before!r} any more")
             self.assertEqual(kept & set(left_out), set(), entry.file)
 
-    def test_every_file_has_suites_and_every_suite_is_one(self):
+    def test_every_file_has_suites_and_every_suite_exists(self):
         for file in population.files():
             self.assertTrue(suites.suites_of(file, self.table), file)
         described = "".join(path.read_text() for path in (population.ROOT / "tests").rglob("*")
@@ -165,21 +165,21 @@ class Tree(unittest.TestCase):
 class Equivalents(unittest.TestCase):
     ENTRY = "a.cc\n- return 1;\n+ return 2;\nwhy: nobody reads it\n"
 
-    def test_a_listed_fault_is_not_drawn(self):
+    def test_an_equivalent_fault_is_not_drawn(self):
         mutants = list(faults.mutants_of("a.cc", "  return 1;"))
         self.assertEqual(population.without(mutants, population.read_equivalents(self.ENTRY)), [])
 
-    def test_one_that_no_longer_applies_fails(self):
+    def test_an_obsolete_entry_is_an_error(self):
         mutants = list(faults.mutants_of("a.cc", "  return 3;"))
         with self.assertRaisesRegex(ValueError, "no longer applies: a.cc: return 1;"):
             population.without(mutants, population.read_equivalents(self.ENTRY))
 
-    def test_one_without_a_reason_is_refused(self):
+    def test_an_entry_without_a_reason_is_an_error(self):
         with self.assertRaises(ValueError):
             population.read_equivalents("a.cc\n- return 1;\n+ return 2;\n")
 
 
-# A tree whose compiler is grep. Its only suite passes for the number 41 and hangs at 43.
+# An artificial tree with grep in place of a compiler. Its only suite passes for the number 41 and hangs for 43.
 BUILD = "#!/bin/sh\nif grep -q 'return 40' room/a.cc; then echo 'error: 40'; exit 1; fi\n"
 CTEST = """#!/bin/sh
 value=$(grep -o '[0-9][0-9]*;' room/a.cc)
@@ -229,7 +229,7 @@ class Verdicts(unittest.TestCase):
         self.assertEqual(self.judge(40).verdict, workshop.UNBUILT)
         self.assertEqual((self.root / "room/a.cc").read_text(), "return 41;\n")
 
-    def test_a_suite_that_fails_without_a_fault_proves_nothing(self):
+    def test_a_suite_that_fails_without_a_fault_is_an_error(self):
         self.write("room/a.cc", "return 50;\n")
         self.shop.synchronize()
         with self.assertRaisesRegex(workshop.Broken, "suite fails without a fault"):
@@ -237,7 +237,7 @@ class Verdicts(unittest.TestCase):
         with self.assertRaisesRegex(workshop.Broken, "worth nothing"):
             self.shop.prove_again("suite")
 
-    def test_the_copy_follows_the_tree(self):
+    def test_the_copy_is_updated_from_the_tree(self):
         self.write("room/b.cc", "")
         self.shop.synchronize()
         self.assertTrue((self.root / "build-mutants/room/b.cc").exists())
@@ -245,7 +245,7 @@ class Verdicts(unittest.TestCase):
         self.shop.synchronize()
         self.assertFalse((self.root / "build-mutants/room/b.cc").exists())
 
-    def test_the_summary_counts_what_compiled_and_shows_survivors(self):
+    def test_the_summary_counts_compiled_faults_and_shows_survivors(self):
         outcomes = [self.judge(number) for number in (42, 43, 44, 40)]
         self.assertEqual(summary.headline(outcomes, "x"),
                          "seed x: 2 of 3 killed (1 of them by a time limit), 1 survived; 1 more did not compile")

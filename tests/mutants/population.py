@@ -9,7 +9,7 @@ import faults
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
-SOURCES = {".cc", ".cuh"}  # a header of kernels holds whole functions
+SOURCES = {".cc", ".cuh"}  # .cuh: a header with whole kernels
 ROOMS = ["server", "models", "client", "common/drawing", "common/charts", "common/statistics"]
 
 
@@ -68,8 +68,8 @@ def without(mutants, known):
 
 
 def drawn(mutants, seed):
-    """Yields all mutants in the order of this seed, the classes in turn. A change elsewhere in the tree does not change
-    the order of the other mutants."""
+    """Yields all mutants in the random order of this seed, one of each class in turn. A change of one file does not
+    change the order of the mutants of other files."""
     def place(mutant):
         return hashlib.sha256(f"{seed}\0{mutant.id}".encode()).digest()
     queues = [sorted((mutant for mutant in mutants if mutant.kind == kind), key=place) for kind in faults.CLASSES]

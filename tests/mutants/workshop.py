@@ -18,10 +18,10 @@ import time
 import faults
 
 KILLED, TIMEOUT, SURVIVED, UNBUILT = "killed", "timeout", "survived", "does not compile"
-# A test program counts as hung if it takes this many times as long as without a fault.
+# A test program counts as hung after this multiple of its run time without a fault.
 PATIENCE = 5
 SHORTEST_LIMIT = 30  # seconds
-# Limit for faults that allocate without end, far above the use of any suite.
+# Memory limit for faults that allocate endlessly. No suite needs nearly as much.
 ADDRESS_SPACE = 24 << 30
 FAILED = re.compile(r"\[  FAILED  \] (\w[\w/]*\.\w[\w/]*)")
 
@@ -30,12 +30,12 @@ FAILED = re.compile(r"\[  FAILED  \] (\w[\w/]*\.\w[\w/]*)")
 class Outcome:
     mutant: faults.Mutant
     verdict: str
-    by: str  # the suite, and its test if known
+    by: str  # the suite that detected the fault, and its test if known
     seconds: float
 
 
 class Broken(Exception):
-    """A build or a suite failed without any fault."""
+    """Raised if a build or a suite fails without any fault."""
 
 
 def tracked(root):
@@ -50,7 +50,8 @@ class Workshop:
         self.seconds = {}  # by suite: run time without a fault
 
     def synchronize(self):
-        """Updates the copy from the tree. Unchanged files keep their time, so that they are not rebuilt."""
+        """Updates the copy from the tree. Unchanged files keep their modification time, so that they are not
+        rebuilt."""
         names = tracked(self.root)
         marks = hashlib.sha256()
         for name in names:
@@ -73,12 +74,12 @@ class Workshop:
         listed.write_text(json.dumps(sorted(names)))
 
     def run(self, command):
-        """Runs the command in the copy, and ends processes that it left behind. Returns its exit code, output and
-        seconds."""
+        """Runs the command in the copy, and ends the processes that it started. Returns its exit code, output and
+        run time in seconds."""
         def limit():
             resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
             if command[0] == "ctest":
-                # Sets the soft limit only, since tests must be able to set their own limits.
+                # Sets only the soft limit, because tests must be able to set their own limits.
                 resource.setrlimit(resource.RLIMIT_AS, (ADDRESS_SPACE, resource.getrlimit(resource.RLIMIT_AS)[1]))
         environment = {name: value for name, value in os.environ.items() if name != "VITRINE_STORE"}
         environment["GTEST_FAIL_FAST"] = "1"
@@ -105,8 +106,8 @@ class Workshop:
                          "-R", f"^{re.escape(suite)}$", "--no-tests=error"])
 
     def prove(self, suites, say):
-        """Builds the suites without a fault and requires that they pass, so that later failures come from the fault.
-        Does not run suites again that passed on the same files."""
+        """Builds the suites without a fault and requires that they pass, so that a later failure is caused by the
+        fault. Skips suites that have already passed on the same files."""
         suites = [suite for suite in suites if suite not in self.seconds]
         if not suites:
             return
@@ -131,14 +132,14 @@ class Workshop:
             self.seconds[suite] = passed[suite]
 
     def prove_again(self, suite):
-        """Checks that a suite that failed with a fault passes without it. This excludes the machine as the cause."""
+        """Checks that a suite that failed with a fault passes without it, so that the machine was not the cause."""
         for code, output, _ in (self.build([suite]), self.test(suite, 900)):
             if code != 0:
                 raise Broken(f"{suite} fails now without a fault too; the verdicts are worth nothing:\n" + output[-4000:])
 
     @staticmethod
     def test_seconds(output, otherwise):
-        """Returns the time that ctest prints, which excludes the time that `through` waited."""
+        """Returns the time that ctest prints. It excludes the time that `through` waited."""
         said = re.search(r"Passed\s+([\d.]+) sec", output)
         return float(said.group(1)) if said else otherwise
 
