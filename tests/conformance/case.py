@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cases of the conformance tests, and the expectations on the server."""
+"""The cases of the conformance tests, and the classes for what a case expects of the server."""
 
 import dataclasses
 import typing
@@ -50,7 +50,7 @@ class Connection(Http2Client):
         return [(name, value) for name, value in made.items() if value is not None]
 
     def open(self, stream=1, **others):
-        """Sends the headers of a request; its body follows later."""
+        """Sends the headers of a request without its body. finish() sends the body."""
         self.headers(stream, self.fields(**others))
 
     def request(self, stream=1, extra=(), **others):
@@ -74,14 +74,15 @@ class Connection(Http2Client):
             raise AssertionError("a request was not answered")
 
     def watch(self, stream=1):
-        """Sends a complete request whose answer stays open, and waits for the answer's headers. The stream is then half-closed (remote)."""
+        """Sends a complete request whose response stays open, and waits for the response headers. Afterwards the
+        stream is half-closed (remote)."""
         self.request(stream, path=self.WATCH)
         self.wait(lambda: self.stream(stream).blocks or self.stream(stream).closed)
         if self.stream(stream).closed:
             raise NotImplementedError("this target has no stream that stays open")
 
     def block(self, *without, **others):
-        """Returns a request's header block as literals, without the fields in `without`."""
+        """Returns a request's header block in literal encoding, without the fields in `without`."""
         return b"".join(literal(name, value) for name, value in self.fields(**others) if name not in without)
 
 
@@ -104,7 +105,7 @@ def describe(client, stream=None):
     return "; ".join(parts) or "nothing"
 
 
-# Expectations. check(client) returns None if the expectation is met, else the reason.
+# The classes below are expectations. check(client) returns None if the expectation is met, otherwise the reason.
 
 
 @dataclasses.dataclass
@@ -150,8 +151,8 @@ class Reset:
 
 @dataclasses.dataclass
 class Malformed:
-    """The request is malformed (RFC 9113, section 8.1.1): the server sends RST_STREAM with PROTOCOL_ERROR, perhaps after an
-    error as answer, and the connection stays open."""
+    """The server treats the request as malformed (RFC 9113, section 8.1.1): it sends RST_STREAM with PROTOCOL_ERROR,
+    optionally after an error response, and the connection stays open."""
     stream: int = 1
 
     def check(self, client):
@@ -212,7 +213,7 @@ class Closed:
 
 @dataclasses.dataclass
 class OneOf:
-    """One of several expectations, because the RFC leaves a choice."""
+    """One of several expectations, for cases in which the RFC allows different reactions."""
     choices: tuple
 
     def __init__(self, *choices):
@@ -232,7 +233,7 @@ class OneOf:
 
 @dataclasses.dataclass
 class Holds:
-    """A condition that the case itself has checked."""
+    """A condition that the case has already checked."""
     held: bool
     what: str
 

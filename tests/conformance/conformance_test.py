@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests vitrine-server against RFC 9113 and RFC 7541: every case on the port for callers, and again on the unix socket.
+"""Tests that vitrine-server conforms to RFC 9113 and RFC 7541. Runs every case on the port for callers, and again on
+the Unix socket.
 
     conformance_test.py [BUILD]      BUILD/bin has vitrine-server (default build)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""RFC 9113, section 6: each type of frame."""
+"""Cases of RFC 9113, section 6: each type of frame."""
 
 from case import *
 
@@ -39,11 +39,12 @@ for _name, _payload in [("as long as the payload", b"\x05abcd"), ("longer than t
         return Goaway(PROTOCOL_ERROR, *([FRAME_SIZE_ERROR] if not payload else []))
 
 
-@case("9113 6.1", "padding counts against the window and is given back")
+@case("9113 6.1", "padding uses the window, and the server returns it")
 def _(c):
     c.open()
     room = c.settings.get(INITIAL_WINDOW_SIZE, 65535)
-    # Each frame has a byte of the body, because frames with only padding are an attack. The message has an unknown field.
+    # Each frame has a byte of the body, because the server treats many frames with only padding as an attack. The
+    # message has an unknown field.
     size = 2 * room // 257 + 2
     message = b"\x7a" + bytes([size % 128 + 128, size // 128 % 128 + 128, size // 16384]) + bytes(size)
     body = b"\0" + len(message).to_bytes(4, "big") + message
@@ -143,7 +144,7 @@ def _(c):
     return Goaway(FRAME_SIZE_ERROR)
 
 
-@case("9113 6.5", "an acknowledgement that nothing awaits")
+@case("9113 6.5", "an unexpected acknowledgement")
 def _(c):
     c.send_frame(SETTINGS, ACK, 0)
     return OneOf(Alive(), Goaway(PROTOCOL_ERROR))
@@ -163,7 +164,7 @@ for _name, _number, _value, _code in [("ENABLE_PUSH is 2", ENABLE_PUSH, 2, PROTO
     @case("9113 6.5.2", _name)
     def _(c, pair=(_number, _value), code=_code):
         c.send_frame(SETTINGS, 0, 0, settings(pair))
-        return OneOf(Goaway(code), Alive()) if pair[0] == 8 else Goaway(code)  # RFC 8441, which a server need not support
+        return OneOf(Goaway(code), Alive()) if pair[0] == 8 else Goaway(code)  # RFC 8441's setting is optional
 
 
 for _name, _number, _value in [("HEADER_TABLE_SIZE is 0", HEADER_TABLE_SIZE, 0), ("HEADER_TABLE_SIZE is the most", HEADER_TABLE_SIZE, 0xFFFFFFFF),
@@ -171,7 +172,7 @@ for _name, _number, _value in [("HEADER_TABLE_SIZE is 0", HEADER_TABLE_SIZE, 0),
                                ("INITIAL_WINDOW_SIZE is 2^31-1", INITIAL_WINDOW_SIZE, MOST_WINDOW), ("MAX_FRAME_SIZE is 16,384", MAX_FRAME_SIZE, 16384),
                                ("MAX_FRAME_SIZE is 2^24-1", MAX_FRAME_SIZE, (1 << 24) - 1), ("MAX_HEADER_LIST_SIZE is the most", MAX_HEADER_LIST_SIZE, 0xFFFFFFFF),
                                ("an unknown setting", 0xFEFE, 0xFFFFFFFF)]:
-    @case("9113 6.5.2", f"{_name}: is taken")
+    @case("9113 6.5.2", f"{_name} is accepted")
     def _(c, pair=(_number, _value)):
         acks = c.settings_acks
         c.send_frame(SETTINGS, 0, 0, settings(pair))
@@ -205,7 +206,7 @@ def _(c):
     return Holds(c.stream(1).frames == [1], "DATA of one byte comes")
 
 
-@case("9113 6.5.3", "values are taken in their order: a fault after a good one")
+@case("9113 6.5.3", "values are applied in order: an invalid value after a valid one")
 def _(c):
     c.send_frame(SETTINGS, 0, 0, settings((INITIAL_WINDOW_SIZE, 100), (INITIAL_WINDOW_SIZE, 1 << 31), (INITIAL_WINDOW_SIZE, 100)))
     return Goaway(FLOW_CONTROL_ERROR)
@@ -213,7 +214,7 @@ def _(c):
 
 # PUSH_PROMISE
 
-@case("9113 6.6", "PUSH_PROMISE of a client")
+@case("9113 6.6", "PUSH_PROMISE from a client")
 def _(c):
     c.open()
     c.send_frame(PUSH_PROMISE, END_HEADERS, 1, b"\0\0\0\2" + c.block())
@@ -235,7 +236,7 @@ def _(c):
 
 @case("9113 6.7", "PINGs are answered in their order")
 def _(c):
-    sent = [bytes([number]) * 8 for number in range(2)]  # a server that counts PINGs may reject more
+    sent = [bytes([number]) * 8 for number in range(2)]  # a server that limits PINGs may reject more than two
     for payload in sent:
         c.send_frame(PING, 0, 0, payload)
     c.wait(lambda: len(c.pongs) == len(sent))
@@ -274,7 +275,7 @@ def _(c):
     return Goaway(PROTOCOL_ERROR)
 
 
-@case("9113 6.8", "what is under way is answered after the client's GOAWAY")
+@case("9113 6.8", "open requests are answered after the client's GOAWAY")
 def _(c):
     c.open()
     c.send_frame(GOAWAY, 0, 0, bytes(8) + b"goodbye")
@@ -322,7 +323,7 @@ def _(c):
     return Alive()
 
 
-@case("9113 6.9.1", "no more is sent than the window of a stream")
+@case("9113 6.9.1", "the server does not exceed the window of a stream")
 def _(c):
     c.send_frame(SETTINGS, 0, 0, settings((INITIAL_WINDOW_SIZE, 1)))
     c.request()
@@ -334,7 +335,7 @@ def _(c):
     return Answered()
 
 
-@case("9113 6.9.1", "no DATA comes at a window of 0, and the head does")
+@case("9113 6.9.1", "with a window of 0 the server sends headers but no DATA")
 def _(c):
     c.send_frame(SETTINGS, 0, 0, settings((INITIAL_WINDOW_SIZE, 0)))
     c.request()
@@ -399,20 +400,20 @@ def _(c):
     return OneOf(Reset(1, FLOW_CONTROL_ERROR), Goaway(FLOW_CONTROL_ERROR))
 
 
-@case("9113 6.9.1", "the window of the connection is given back, also of a stream that was reset")
+@case("9113 6.9.1", "the connection's window is returned, also for a reset stream")
 def _(c):
     for stream in range(1, 9, 2):
         c.open(stream)
         c.body(stream, b"\0\0\0\xff\xff" + bytes(1000), False)
         c.reset(stream)
-        for _ in range(4):  # frames still in flight
+        for _ in range(4):  # waits for frames that are still in flight
             if c.window < 16384 and not c.wait(lambda: c.window >= 16384):
                 return Holds(False, "the window of the connection is opened again")
             c.data(stream, bytes(16384))
     return Alive()
 
 
-@case("9113 6.9.1", "the window of the connection is given back, also of a body that nobody wants")
+@case("9113 6.9.1", "the connection's window is returned, also for an unread body")
 def _(c):
     for stream in range(1, 41, 2):
         c.headers(stream, c.fields(path="/no.such.Service/Method"))
@@ -518,4 +519,4 @@ def _(c):
     c.send_frame(HEADERS, 0, 1, c.block())
     for _ in range(200):
         c.send_frame(CONTINUATION, 0, 1, literal("x", "y"))
-    return Closed()  # CVE-2024-28182; a header list of this size alone is no error
+    return Closed()  # the attack of CVE-2024-28182; its header list alone would not be too large

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""RFC 7541: header blocks that a decoder must accept or reject, and that an encoder may send."""
+"""Cases of RFC 7541: header blocks that a decoder must accept or reject, and blocks that an encoder may send."""
 
 from case import *
 
@@ -19,11 +19,11 @@ def _(c):
 
 
 for _index in range(15, 62):
-    if _index in (19, 38, 26, 35, 40, 45, 54, 57):  # names that a request may have
+    if _index in (19, 38, 26, 35, 40, 45, 54, 57):  # indexes of names that a request may have
         @case("7541 2.3.1", f"entry {_index} of the static table as a name")
         def _(c, index=_index):
             c.whole(c.block() + literal(index, "1" if index != 38 else "localhost"))
-            return Answered() if index != 57 else Malformed()  # transfer-encoding
+            return Answered() if index != 57 else Malformed()  # 57: transfer-encoding
 
 
 @case("7541 2.3.2", "an entry of the dynamic table")
@@ -41,7 +41,7 @@ def _(c):
     return Answered(3)
 
 
-@case("7541 2.3.2", "an entry may be there twice")
+@case("7541 2.3.2", "the table may have an entry twice")
 def _(c):
     c.whole(c.block() + literal("x-a", "1", INCREMENTAL) * 3)
     c.whole(c.block() + indexed(62) + indexed(63) + indexed(64), 3)
@@ -108,7 +108,7 @@ def _(c):
     return Answered(3)
 
 
-@case("7541 4.3", "the oldest that was dropped is gone")
+@case("7541 4.3", "a dropped entry cannot be used any more")
 def _(c):
     c.whole(c.block() + literal("x-old", "1", INCREMENTAL) + literal("x-new", "1", INCREMENTAL))
     c.wait(lambda: c.stream(1).closed)
@@ -116,13 +116,13 @@ def _(c):
     return refused()
 
 
-@case("7541 4.4", "an entry that is larger than the table empties it, which is no fault")
+@case("7541 4.4", "an entry that is larger than the table empties the table without an error")
 def _(c):
     c.whole(size_update(200) + c.block() + literal("x-a", "1", INCREMENTAL) + literal("x-large", LONG, INCREMENTAL))
     return Answered()
 
 
-@case("7541 4.4", "nothing is left after an entry that was too large")
+@case("7541 4.4", "the table is empty after an entry that was too large")
 def _(c):
     c.whole(size_update(200) + c.block() + literal("x-a", "1", INCREMENTAL) + literal("x-large", LONG, INCREMENTAL))
     c.wait(lambda: c.stream(1).closed)
@@ -130,15 +130,15 @@ def _(c):
     return refused()
 
 
-@case("7541 4.4", "entries beyond the size push out the oldest")
+@case("7541 4.4", "entries beyond the table size evict the oldest")
 def _(c):
     c.whole(c.block() + b"".join(literal("x-a", LONG, INCREMENTAL) for _ in range(12)))
     c.wait(lambda: c.stream(1).closed)
-    c.whole(c.block() + indexed(62 + 6), 3)  # 535 bytes each: 7 fit
+    c.whole(c.block() + indexed(62 + 6), 3)  # each entry has 535 bytes, so 7 entries fit
     return Answered(3)
 
 
-@case("7541 4.4", "the eighth entry of a table for seven is gone")
+@case("7541 4.4", "the oldest of eight entries is evicted from a table for seven")
 def _(c):
     c.whole(c.block() + b"".join(literal("x-a", LONG, INCREMENTAL) for _ in range(12)))
     c.wait(lambda: c.stream(1).closed)
@@ -146,7 +146,7 @@ def _(c):
     return refused()
 
 
-@case("7541 4.4", "a new entry named after one that it pushes out")
+@case("7541 4.4", "a new entry with the name of an entry that it evicts")
 def _(c):
     c.whole(size_update(64) + c.block() + literal("x-name", "1", INCREMENTAL))
     c.wait(lambda: c.stream(1).closed)
@@ -162,7 +162,7 @@ def _(c):
     return Answered()
 
 
-@case("7541 5.1", "an integer with zeros that are not needed")
+@case("7541 5.1", "an integer with unnecessary zero bytes")
 def _(c):
     c.whole(c.block() + b"\x00" + b"\x7f\x80\x00" + b"x" * 127 + b"\x011")
     return OneOf(Answered(), refused())  # section 5.1 allows a decoder to reject long integers
@@ -218,7 +218,7 @@ for _huffman in (False, True):
     for _name, _kind in [("with indexing", INCREMENTAL), ("without indexing", WITHOUT), ("never indexed", NEVER)]:
         @case("7541 6.2", f"a literal {_name}, its name by an index{_how}")
         def _(c, kind=_kind, huffman=_huffman):
-            c.whole(c.block(":path", "content-type", "te")  # :path is entry 4, content-type 31
+            c.whole(c.block(":path", "content-type", "te")  # index 4 is :path, index 31 is content-type
                     + literal(4, c.PATH, kind, huffman) + literal(31, "application/grpc", kind, huffman) + literal("te", "trailers"))
             return Answered()
 
@@ -268,13 +268,14 @@ def _(c):
     return Malformed()
 
 
-@case("7541 6", "a header block of a size update alone")
+@case("7541 6", "a header block with only a size update")
 def _(c):
     c.send_frame(HEADERS, END_HEADERS | END_STREAM, 1, size_update(0))
     return Malformed()
 
 
-# The server's encoder. Every case decodes its header blocks with hpack and reports errors; these cases change its table.
+# The server's encoder. Every case decodes the server's header blocks with hpack and reports errors. The cases below
+# also change the size of the server's table.
 
 for _size in (0, 64, 100, 65536):
     @case("7541 4.2", f"the server keeps to a table of {_size} bytes", begins=False)

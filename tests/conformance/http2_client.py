@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An HTTP/2 client that sends exactly what a test passes: frames made by hyperframe, header blocks, or bytes."""
+"""An HTTP/2 client that sends exactly the frames, header blocks or bytes that a test passes. hyperframe makes the
+frames."""
 
 import select
 import socket
@@ -13,13 +14,13 @@ from hyperframe.frame import Frame, PingFrame, SettingsFrame
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 FRAME_HEAD = 9
 
-# Frame types and flags: RFC 9113, section 6.
+# Frame types and flags (RFC 9113, section 6).
 DATA, HEADERS, PRIORITY, RST_STREAM, SETTINGS, PUSH_PROMISE, PING, GOAWAY, WINDOW_UPDATE, CONTINUATION = range(10)
 ACK = END_STREAM = 0x1
 END_HEADERS, PADDED, HAS_PRIORITY = 0x4, 0x8, 0x20
-# Settings: section 6.5.2.
+# Settings (section 6.5.2).
 HEADER_TABLE_SIZE, ENABLE_PUSH, MAX_CONCURRENT_STREAMS, INITIAL_WINDOW_SIZE, MAX_FRAME_SIZE, MAX_HEADER_LIST_SIZE = range(1, 7)
-# Error codes: section 7.
+# Error codes (section 7).
 (NO_ERROR, PROTOCOL_ERROR, INTERNAL_ERROR, FLOW_CONTROL_ERROR, SETTINGS_TIMEOUT, STREAM_CLOSED, FRAME_SIZE_ERROR,
  REFUSED_STREAM, CANCEL, COMPRESSION_ERROR, CONNECT_ERROR, ENHANCE_YOUR_CALM, INADEQUATE_SECURITY, HTTP_1_1_REQUIRED) = range(14)
 CODES = ("NO_ERROR", "PROTOCOL_ERROR", "INTERNAL_ERROR", "FLOW_CONTROL_ERROR", "SETTINGS_TIMEOUT", "STREAM_CLOSED",
@@ -32,12 +33,12 @@ def code_name(code):
 
 
 def frame(kind, flags, stream, payload=b""):
-    """Returns the bytes of a frame, which may be invalid."""
+    """Returns the bytes of a frame. The frame may be invalid."""
     return (len(payload).to_bytes(3, "big") + bytes([kind, flags]) + stream.to_bytes(4, "big") + payload)
 
 
 def settings(*pairs):
-    """Returns the payload of a SETTINGS frame, in the order given."""
+    """Returns the payload of a SETTINGS frame. Keeps the order of the settings."""
     return b"".join(number.to_bytes(2, "big") + value.to_bytes(4, "big") for number, value in pairs)
 
 
@@ -73,7 +74,7 @@ class Stream:
 
 
 class Http2Client:
-    """One connection. Acknowledges SETTINGS and answers PING; sends nothing else by itself. Not thread-safe."""
+    """One connection. Acknowledges SETTINGS and answers PING, and sends nothing else by itself. Not thread-safe."""
 
     def __init__(self, address, begin=True, own_settings=(), table_size=4096):
         self.socket = connect(address)
@@ -91,7 +92,7 @@ class Http2Client:
         self.closed = False  # the server closed the connection
         self.was_reset = False  # the connection was closed by a TCP RST
         self.fault = None  # the server's first protocol violation
-        self.text = b""  # received bytes, if they are not HTTP/2
+        self.text = b""  # received bytes if they are not HTTP/2
         self.acknowledges = True
         self.patience = 5  # maximum wait of wait(), in seconds
         self.window = 65535  # send window of the connection
@@ -112,7 +113,7 @@ class Http2Client:
     def stream(self, number):
         return self.streams.setdefault(number, Stream())
 
-    # Sending. If the server has closed the connection, these functions do nothing.
+    # Methods that send. They do nothing if the server has closed the connection.
 
     def send(self, data):
         self._unsent += data
@@ -128,7 +129,7 @@ class Http2Client:
                 self._receive()
 
     def _drain(self):
-        """Reads the rest of a connection on which the client can no longer write."""
+        """Reads the remaining bytes of a connection to which the client can no longer write."""
         end = time.monotonic() + 2
         while not self.closed and time.monotonic() < end:
             self._receive()
@@ -168,18 +169,18 @@ class Http2Client:
     def window_update(self, stream, increment):
         self.send_frame(WINDOW_UPDATE, 0, stream, increment.to_bytes(4, "big"))
 
-    # Receiving.
+    # Methods that receive.
 
     def poll(self, seconds):
         """Reads once. Returns False if nothing arrives in time or the connection is closed."""
         if self.closed or not select.select([self.socket], [], [], seconds)[0]:
             return False
         self._receive()
-        self.send(b"")  # flushes acknowledgements of the received frames
+        self.send(b"")  # sends the pending acknowledgements
         return True
 
     def wait(self, until, seconds=None):
-        """Reads until `until()` is true or time is up. Returns True if it is true."""
+        """Reads until `until()` is true or the time is over. Returns True if `until()` is true."""
         end = time.monotonic() + (self.patience if seconds is None else seconds)
         while not until():
             left = end - time.monotonic()
@@ -221,7 +222,7 @@ class Http2Client:
                 parsed, _ = Frame.parse_frame_header(memoryview(head))
                 parsed.parse_body(memoryview(payload))
                 self._take(parsed, head[4])
-            except Exception as fault:  # hyperframe and hpack raise their own types
+            except Exception as fault:  # hyperframe and hpack raise exceptions of their own types
                 self.fault = self.fault or f"{type(fault).__name__}: {fault} in frame {head.hex()}{payload[:64].hex()}"
 
     def _take(self, came, flags):

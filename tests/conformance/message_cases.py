@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""RFC 9113, section 8: requests in HTTP/2."""
+"""Cases of RFC 9113, section 8: requests in HTTP/2."""
 
 from case import *
 
@@ -86,7 +86,7 @@ def _(c):
     return Holds(all(c.stream(number).status == "200" for number in range(1, 201, 2)), "all are answered")
 
 
-@case("9113 8.1", "the bodies of ten requests in turns")
+@case("9113 8.1", "alternating frames of ten request bodies")
 def _(c):
     for stream in range(1, 21, 2):
         c.open(stream)
@@ -138,7 +138,7 @@ def _(c):
 
 
 for _name, _value in [("connection", "keep-alive"), ("keep-alive", "timeout=5"), ("proxy-connection", "keep-alive"), ("transfer-encoding", "chunked"), ("upgrade", "h2c")]:
-    @case("9113 8.2.2", f"{_name} is no field of HTTP/2")
+    @case("9113 8.2.2", f"{_name} is not allowed in HTTP/2")
     def _(c, field=(_name, _value)):
         c.request(extra=[field])
         return Malformed()
@@ -278,7 +278,7 @@ for _name, _length in [("larger than the body", "9"), ("smaller than the body", 
         return Malformed()
 
 
-@case("9113 8.1.1", "content-length that is right")
+@case("9113 8.1.1", "correct content-length")
 def _(c):
     c.request(content_length="5")
     return Answered()
@@ -305,14 +305,14 @@ def _(c):
     return Malformed()
 
 
-@case("9113 8.1.1", "padding is no part of content-length")
+@case("9113 8.1.1", "padding does not count for content-length")
 def _(c):
     c.open(content_length="5")
     c.send_frame(DATA, END_STREAM | PADDED, 1, bytes([10]) + c.MESSAGE + bytes(10))
     return Answered()
 
 
-@case("9113 10.5.1", "a header list that is larger than announced is refused and ends nothing else")
+@case("9113 10.5.1", "a header list above the announced limit is refused, and the connection stays open")
 def _(c):
     most = c.settings.get(MAX_HEADER_LIST_SIZE, 65536)
     if most > 1 << 20:

@@ -1,12 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the cases of RFC 9113 and RFC 7541 against a server of HTTP/2 without TLS.
+"""Runs the cases of RFC 9113 and RFC 7541 against an HTTP/2 server without TLS.
 
     run.py HOST:PORT [--only TEXT] [--junit FILE] [--list]
 
 HOST:PORT may be unix:///PATH. The target should serve gRPC's health service; --path and --watch name other methods.
-Exit code: 0 if no case failed. A case that the deviations explain is no failure; one that they explain and that passes is
-named."""
+Exit code: 0 if no case failed. A case that behaves as deviations.py says counts as "deviates", not as failed."""
 
 import argparse
 import sys
@@ -15,7 +14,7 @@ import xml.etree.ElementTree
 
 import case
 import deviations
-import frame_cases  # noqa: F401 (each declares cases)
+import frame_cases  # noqa: F401 (the import registers the cases)
 import hpack_cases  # noqa: F401
 import message_cases  # noqa: F401
 import starting_cases  # noqa: F401
@@ -37,7 +36,7 @@ def run_one(each, address):
         other = deviations.DEVIATIONS.get(each.title)
         deviates = other is not None and other[0].check(client) is None
         if deviates:
-            client.patience = 0  # all answers to the case's frames have arrived
+            client.patience = 0  # all answers have arrived already
         fault = expected.check(client)
         if client.fault:
             return "failed", "the server breaks the protocol: " + client.fault
@@ -58,7 +57,7 @@ def run_all(address, only="", junit=None, say=print):
             continue
         begun = time.monotonic()
         outcome, why = run_one(each, address)
-        if outcome == "failed":  # checks that the server is still alive
+        if outcome == "failed":  # checks that the server still serves
             try:
                 with case.Connection(address) as client:
                     if not client.ping():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""RFC 9113, sections 3 and 4: the preface, frames and header blocks."""
+"""Cases of RFC 9113, sections 3 and 4: the preface, frames and header blocks."""
 
 import time
 
@@ -21,7 +21,7 @@ def _(c):
 
 @case("9113 3.4", "preface byte by byte", begins=False)
 def _(c):
-    c.acknowledges = False  # otherwise the acknowledgement would be sent within the preface
+    c.acknowledges = False  # otherwise the client would send the acknowledgement within the preface
     for byte in PREFACE + frame(SETTINGS, 0, 0):
         c.send(bytes([byte]))
         time.sleep(0.002)
@@ -163,7 +163,7 @@ def _(c):
     return Goaway(COMPRESSION_ERROR)
 
 
-@case("9113 4.3", "a field block changes the table even where its stream is refused")
+@case("9113 4.3", "a field block changes the table even if its stream is refused")
 def _(c):
     c.whole(c.block(content_type=None) + literal("connection", "close", INCREMENTAL) + literal("content-type", "application/grpc", INCREMENTAL))
     c.wait(lambda: c.stream(1).closed)

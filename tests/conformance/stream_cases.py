@@ -16,7 +16,7 @@ for _name, _sent in [("DATA", (DATA, END_STREAM, 1, b"test")), ("RST_STREAM", (R
         return Goaway(PROTOCOL_ERROR)
 
 
-@case("9113 5.1", "idle: PRIORITY is taken")
+@case("9113 5.1", "idle: PRIORITY is accepted")
 def _(c):
     c.send_frame(PRIORITY, 0, 1, b"\0\0\0\0\x10")
     c.request()
@@ -53,14 +53,14 @@ def _(c):
     return Goaway(PROTOCOL_ERROR, STREAM_CLOSED)
 
 
-@case("9113 5.1", "half-closed (remote): WINDOW_UPDATE is taken")
+@case("9113 5.1", "half-closed (remote): WINDOW_UPDATE is accepted")
 def _(c):
     c.watch()
     c.window_update(1, 100)
     return Alive()
 
 
-@case("9113 5.1", "half-closed (remote): PRIORITY is taken")
+@case("9113 5.1", "half-closed (remote): PRIORITY is accepted")
 def _(c):
     c.watch()
     c.send_frame(PRIORITY, 0, 1, b"\0\0\0\0\x10")
@@ -74,8 +74,9 @@ def _(c):
     return Alive()
 
 
-# Closed by the client's RST_STREAM, with more frames of the client after it. After a reset by the server, such frames may
-# have been on their way and may be ignored. After the client's own reset they are wrong; RFC 9113 allows a connection error.
+# Closed by the client's RST_STREAM, after which the client sends more frames. Frames after a reset by the server may be
+# ignored, because the client may have sent them before it received the reset. Frames after the client's own reset are
+# wrong, and RFC 9113 allows a connection error.
 
 for _name, _sent in [("DATA", (DATA, END_STREAM, 1, b"test")), ("empty DATA", (DATA, 0, 1, b""))]:
     @case("9113 5.1", f"closed by the client's reset: {_name}")
@@ -110,7 +111,7 @@ def _(c):
     return Alive()
 
 
-@case("9113 5.1", "closed by the client's reset: PRIORITY is taken")
+@case("9113 5.1", "closed by the client's reset: PRIORITY is accepted")
 def _(c):
     c.open()
     c.reset(1)
@@ -164,7 +165,7 @@ def _(c):
     return Alive()
 
 
-@case("9113 5.1", "closed: PRIORITY is taken")
+@case("9113 5.1", "closed: PRIORITY is accepted")
 def _(c):
     c.answered()
     c.send_frame(PRIORITY, 0, 1, b"\0\0\0\0\x10")
@@ -181,7 +182,7 @@ for _name, _ids in [("even", (2,)), ("lower than one before", (5, 3)), ("zero", 
         return Goaway(PROTOCOL_ERROR)
 
 
-@case("9113 5.1.1", "identifiers may be left out, and the left out are closed")
+@case("9113 5.1.1", "identifiers may be skipped, and skipped streams are closed")
 def _(c):
     c.answered(9)
     c.data(7, b"test")
@@ -204,7 +205,7 @@ def _(c):
     return Reset(2 * most + 1, REFUSED_STREAM, PROTOCOL_ERROR)
 
 
-@case("9113 5.1.2", "a stream that was closed makes place for another")
+@case("9113 5.1.2", "a closed stream makes room for another one")
 def _(c):
     most = c.settings.get(MAX_CONCURRENT_STREAMS)
     if not most or most > 10_000:
@@ -217,7 +218,7 @@ def _(c):
     return Answered(2 * most + 1)
 
 
-# Priority. RFC 9113 has deprecated it; the frames must be accepted.
+# Priority. RFC 9113 deprecates priorities, but servers must accept the frames.
 
 for _name, _payload in [("of weight 1", b"\0\0\0\0\0"), ("of weight 256", b"\0\0\0\0\xff"), ("on a stream", b"\0\0\0\3\x10"), ("on a stream alone", b"\x80\0\0\3\x10")]:
     @case("9113 5.3", f"PRIORITY {_name}")
@@ -245,18 +246,18 @@ def _(c):
 def _(c):
     c.send_frame(HEADERS, END_HEADERS | HAS_PRIORITY, 1, b"\0\0\0\1\x10" + c.block())
     c.finish()
-    return OneOf(Answered(), Reset(1, PROTOCOL_ERROR), Goaway(PROTOCOL_ERROR))  # an error in RFC 7540 alone
+    return OneOf(Answered(), Reset(1, PROTOCOL_ERROR), Goaway(PROTOCOL_ERROR))  # an error only in RFC 7540
 
 
 @case("9113 5.3", "PRIORITY that depends on its own stream")
 def _(c):
     c.send_frame(PRIORITY, 0, 101, SELF)
-    return OneOf(Alive(103), Goaway(PROTOCOL_ERROR), Reset(101, PROTOCOL_ERROR))  # an error in RFC 7540 alone
+    return OneOf(Alive(103), Goaway(PROTOCOL_ERROR), Reset(101, PROTOCOL_ERROR))  # an error only in RFC 7540
 
 
 # Errors.
 
-@case("9113 5.4.1", "a connection error tells the last stream that was taken")
+@case("9113 5.4.1", "a connection error names the last processed stream")
 def _(c):
     c.answered()
     c.send_frame(PING, 0, 0, bytes(7))
@@ -264,14 +265,14 @@ def _(c):
     return Holds(fault is None and c.goaway[0] == 1, "GOAWAY FRAME_SIZE_ERROR with last stream 1")
 
 
-@case("9113 5.4.1", "nothing is taken after a connection error")
+@case("9113 5.4.1", "requests after a connection error are not processed")
 def _(c):
     c.send(frame(PING, 0, 0, bytes(7)) + frame(HEADERS, END_HEADERS, 1, c.block()) + frame(DATA, END_STREAM, 1, c.MESSAGE))
     fault = Goaway(FRAME_SIZE_ERROR).check(c)
     return Holds(fault is None and not c.stream(1).blocks, "GOAWAY, and no answer")
 
 
-@case("9113 5.4.2", "a stream error leaves other streams alone")
+@case("9113 5.4.2", "a stream error does not affect other streams")
 def _(c):
     c.open(1)
     c.request(3, x_bad=None, connection="close")
