@@ -29,8 +29,8 @@ static void Received(Connection* connection, uint8_t type, uint8_t flags, uint32
   }
 }
 
-// Sends SETTINGS with the window of each stream, and opens the connection's window fully. With gRPC's own stream
-// window, answers of 64 KB would get through.
+// Sends SETTINGS with the window of each stream, and opens the connection's window fully. gRPC's default stream window
+// would allow responses of 64 KB.
 static void OpenWithWindow(Connection* connection, uint32_t window) {
   const uint8_t body[] = {
       0, 4, (uint8_t)(window >> 24), (uint8_t)(window >> 16), (uint8_t)(window >> 8), (uint8_t)window};
@@ -51,7 +51,7 @@ static const char* Timeout(void) {
   return options.deadline > 0 ? text : NULL;
 }
 
-// Starts at most `most` calls, as far as there are free streams and the server's window allows. Returns their number.
+// Starts up to `most` calls, limited by the free streams and the server's window. Returns the number of started calls.
 static int Begin(Connection* connection, int most, double now) {
   static const uint8_t kEmpty[5];
   const uint8_t* message = options.message ? options.message : kEmpty;
@@ -61,7 +61,7 @@ static int Begin(Connection* connection, int most, double now) {
     Stream* stream = &connection->streams[i];
     if (stream->id || !RoomFor(connection, size + 600) || connection->send_window < (int64_t)size) continue;
     const bool is_first = connection->next_stream == 1;
-    if (!is_first && !connection->had_bytes) break;  // waits until the server's limits are known
+    if (!is_first && !connection->had_bytes) break;  // waits for the server's limits
     if (connection->had_bytes && i >= (int)connection->most_streams) break;
     uint8_t headers[600];
     stream->id = TakeStream(connection);
@@ -94,7 +94,7 @@ static void FillProxy(Connection* connection) {
   }
   const double due = (now - connection->opened_at) * options.rate / options.connections - connection->tokens;
   if (due >= 1) Begin(connection, (int)due, now);
-  connection->tokens += due >= 1 ? (double)(int)due : 0;  // calls that could not start are not made up for later
+  connection->tokens += due >= 1 ? (double)(int)due : 0;  // calls that could not start are not started later
 }
 
 // Announces a message of 100,000 bytes and sends one byte of it per second.

@@ -61,7 +61,7 @@ static void ReadMessage(const char* name) {
   options.message_size = size + sizeof prefix;
 }
 
-// Parses an address of this machine. Rejects all others, so that no other machine can be flooded.
+// Parses an address of this machine. Rejects all other addresses, so that no other machine can be flooded.
 static void ReadAddress(const char* text, struct sockaddr_storage* out, socklen_t* size, bool has_port) {
   struct sockaddr_in* four = (struct sockaddr_in*)out;
   struct sockaddr_in6* six = (struct sockaddr_in6*)out;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Floods an HTTP/2 server on this machine: a hostile client that sends as fast as one core can.
+// A hostile HTTP/2 client that floods a server on this machine with the speed of one core.
 #ifndef VITRINE_TESTS_FLOODS_FLOOD_H_
 #define VITRINE_TESTS_FLOODS_FLOOD_H_
 
@@ -9,7 +9,7 @@
 
 enum { kMostStreams = 1024 };
 
-// Types of HTTP/2 frames and their flags.
+// Types of HTTP/2 frames, and flags.
 enum { kData, kHeaders, kPriority, kRstStream, kSettings, kPushPromise, kPing, kGoaway, kWindowUpdate, kContinuation };
 enum { kEndStream = 1, kAck = 1, kEndHeaders = 4, kPadded = 8 };
 
@@ -17,20 +17,20 @@ enum { kEndStream = 1, kAck = 1, kEndHeaders = 4, kPadded = 8 };
 typedef struct Stream {
   uint32_t id;
   double since;
-  bool has_headers;  // response headers arrived and did not end the stream
+  bool has_headers;  // true: response headers have arrived, and did not end the stream
   bool has_data;     // bytes of the response arrived
 } Stream;
 
 typedef struct Connection {
   int fd;       // -1: not connected
   int number;   // from 0
-  int variant;  // number plus reconnects; floods with several variants select by it
+  int variant;  // number of the connection plus its reconnects; selects the variant of a flood
   bool connected, readable, writable, reads, has_goaway, had_bytes;
-  double opened_at, goaway_at, next_at;  // seconds of Now(); next_at: earliest time of the next write or connect
+  double opened_at, goaway_at, next_at;  // in seconds, like Now(); next_at: earliest time of the next write or connect
   uint32_t next_stream;
   int64_t send_window;  // window of the connection
   uint32_t most_streams;
-  double tokens;  // number of calls that may start now, for floods with a fixed rate
+  double tokens;  // number of calls that may start now, in floods with a fixed rate
   Stream streams[kMostStreams];
   uint8_t* out;
   size_t begin, end;  // range of `out` still to be sent
@@ -47,7 +47,7 @@ typedef struct Flood {
   bool is_raw;                // sends bytes without preface or frames
   bool is_silent;             // does not answer frames of the server
   void (*open)(Connection*);  // called when connected; may be null
-  void (*fill)(Connection*);  // appends frames to an empty `out`; may append nothing
+  void (*fill)(Connection*);  // appends frames to an empty `out`, or nothing
   void (*received)(Connection*, uint8_t type, uint8_t flags, uint32_t stream, size_t length);  // may be null
   void (*bytes)(Connection*, const uint8_t*, size_t);                                          // if is_raw
 } Flood;
@@ -58,17 +58,17 @@ typedef struct Options {
   int in_flight;     // concurrent calls per connection
   double rate;       // calls per second over all connections
   double deadline;   // seconds until a call is cancelled
-  const char* path;  // the calls' :path
-  uint8_t* message;  // message of the calls in gRPC framing; null: an empty message
+  const char* path;  // :path of the calls
+  uint8_t* message;  // message of the calls with gRPC's prefix; null: an empty message
   size_t message_size;
-  bool refill;  // starts another call when one ends
+  bool refill;  // true: starts another call when one ends
 } Options;
 
 typedef struct Counts {
-  int64_t bytes, frames, connections, cut_off, refused, goaways, resets;  // resets: those sent by the server
-  // calls; ended: calls without any response data
+  int64_t bytes, frames, connections, cut_off, refused, goaways, resets;  // resets: RST_STREAM frames from the server
+  // Numbers of calls. `ended` counts calls that ended without response data.
   int64_t begun, answered, ended, given_up;
-  int64_t waiting;  // responses that are still incomplete
+  int64_t waiting;  // number of incomplete responses
 } Counts;
 
 extern Options options;
@@ -76,29 +76,29 @@ extern Counts counts;
 
 double Now(void);
 
-// Floods of frames are in floods.c, floods of calls (which are counted) in calls.c, floods below HTTP/2 in
-// handshakes.c.
+// The floods: of frames in floods.c, of calls in calls.c, below HTTP/2 in handshakes.c.
 extern const Flood kFrameFloods[];
 extern const Flood kCallFloods[];
 extern const Flood kRawFloods[];
 
-// In frames.c. These functions append to connection->out. A fill must call RoomFor before it writes.
+// The following functions are in frames.c and append to connection->out. Flood::fill must call RoomFor before it
+// appends.
 bool RoomFor(const Connection* connection, size_t bytes);
 void Put(Connection* connection, const void* bytes, size_t size);
 void PutFrame(Connection* connection, uint8_t type, uint8_t flags, uint32_t stream, const void* body, size_t size);
 void PutNumber(Connection* connection, uint8_t type, uint32_t stream, uint32_t number);  // RST_STREAM, WINDOW_UPDATE
 void PutPreface(Connection* connection);
-// Writes a header field and returns its size. If is_indexed, the field enters the dynamic table. Values may have up to
-// 16,000 bytes.
+// Writes a header field and returns its size. If `is_indexed` is true, the field is added to the dynamic table. `value`
+// has at most 16,000 bytes.
 size_t PutField(uint8_t* out, bool is_indexed, const char* name, const char* value);
 // Write the headers of a call to `path`. The first call fills the dynamic table; later calls refer to it.
 size_t FirstHeaders(uint8_t* out, const char* path, const char* timeout);
 size_t NextHeaders(uint8_t* out, bool has_timeout);
 uint32_t TakeStream(Connection* connection);
 
-// In loop.c. Sends and receives on every connection until the time has passed.
+// Sends and receives on every connection until the time has passed (in loop.c).
 void RunFlood(const Flood* flood, bool shows_progress);
-// Resets the connection, as part of the flood. It will be opened again.
+// Resets the connection as part of the flood. The main loop opens it again.
 void Leave(Connection* connection);
 
 #endif  // VITRINE_TESTS_FLOODS_FLOOD_H_

@@ -5,7 +5,7 @@
 
 static const char kClassify[] = "/vitrine.v1.Classifier/Classify";
 
-// Fills the dynamic table with the headers of a call, on a stream that is then reset.
+// Adds the headers of a call to the dynamic table, on a stream that it then resets.
 static void OpenWithHeaders(Connection* connection) {
   uint8_t headers[512];
   PutFrame(connection, kSettings, 0, 0, NULL, 0);
@@ -27,8 +27,8 @@ static void FillReset(Connection* connection) {
   }
 }
 
-// Each connection provokes resets in one way. If the server treats that as a connection error, the connection ends, and
-// the next one uses the next way.
+// Provokes resets in one way per connection. If the server treats this way as a connection error, the connection ends,
+// and the next connection uses the next way.
 static void FillProvokedReset(Connection* connection) {
   static const uint8_t kMessage[] = {0, 0, 0, 0, 0};
   connection->reads = connection->variant % 10 < 5;
@@ -105,7 +105,7 @@ static void FillEmptyHeaders(Connection* connection) {
   }
 }
 
-// Stores fifty binary headers (base64) in the dynamic table; each later use costs one byte.
+// Adds fifty binary headers (base64) to the dynamic table. Each later use of a header costs one byte.
 static void OpenBinary(Connection* connection) {
   uint8_t headers[4096];
   char name[] = "a0-bin";
@@ -140,7 +140,7 @@ static void FillPriority(Connection* connection) {
   for (uint32_t i = 0; RoomFor(connection, 32); ++i) {
     const uint32_t stream = is_idle ? 1001 + i % 50000 * 2 : 3 + i % 90 * 2,
                    parent = is_idle ? 0 : 3 + (i + 1) % 90 * 2;
-    // exclusive, which moves the whole tree
+    // An exclusive dependency, for which a server must move the whole tree.
     const uint8_t body[] = {0x80, 0, (uint8_t)(parent >> 8), (uint8_t)parent, 15};
     PutFrame(connection, kPriority, 0, stream, body, sizeof body);
   }

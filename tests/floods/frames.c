@@ -61,7 +61,7 @@ size_t PutField(uint8_t* out, bool is_indexed, const char* name, const char* val
 }
 
 size_t FirstHeaders(uint8_t* out, const char* path, const char* timeout) {
-  out[0] = 0x83, out[1] = 0x86;  // POST, http
+  out[0] = 0x83, out[1] = 0x86;  // :method POST, :scheme http
   size_t size = 2;
   size += PutField(out + size, true, ":path", path);
   size += PutField(out + size, true, ":authority", "x");

@@ -5,7 +5,7 @@
 
 #include "flood.h"
 
-// Sends one byte per second: first of the preface, then of endless SETTINGS.
+// Sends one byte per second: first the preface, then SETTINGS frames without end.
 static void FillSlowPreface(Connection* connection) {
   static const char kBytes[] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\6\4\0\0\0\0\0";
   Put(connection, kBytes + connection->next_stream++ % (sizeof kBytes - 1), 1);
@@ -19,7 +19,7 @@ static void OpenPreface(Connection* connection) {
   connection->next_stream = 0;
 }
 
-// Disconnects before sending a byte, or after the preface without reading.
+// Disconnects before it sends a byte, or sends the preface and disconnects without reading.
 static void FillAndLeave(Connection* connection) {
   if (connection->variant % 2 && connection->begin == 0 && connection->next_stream++ == 1) {
     PutPreface(connection);
@@ -47,8 +47,8 @@ static void PutPending(Connection* connection) {
   if (size > 0) Put(connection, bytes, (size_t)size);
 }
 
-// Two of three handshakes are abandoned after the server has signed. Their hello is made only once, so they cost the
-// client nothing.
+// Returns true for every third handshake. The client abandons the others after the server has signed, and makes their
+// hello only once, so they cost the client almost nothing.
 static bool IsWhole(const Connection* connection) {
   return connection->variant % 3 == 0;
 }

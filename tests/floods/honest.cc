@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Honest clients during a flood: threads that make one call after another with gRPC's own client. Prints the results as
-// one line of JSON.
+// Runs honest clients during a flood. Each client is a thread that makes one call after another with gRPC's own client.
+// Prints the results as one line of JSON.
 #include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/grpcpp.h>
 
@@ -30,7 +30,7 @@ struct Settings {
   std::chrono::milliseconds timeout{5000};
   std::string message;    // serialized ClassifyRequest; empty: Classify is not called
   int classify = 2;       // number of clients that call Classify
-  std::string authority;  // PEM of the server's certificate; empty: cleartext
+  std::string authority;  // the server's certificate in PEM; empty: cleartext
 };
 
 // Results of all clients of a kind.

@@ -27,7 +27,7 @@ static void Close(Connection* connection) {
   if (connection->fd < 0) return;
   for (int i = 0; i < kMostStreams; ++i)
     counts.waiting -= connection->streams[i].id && connection->streams[i].has_headers;
-  const struct linger reset = {1, 0};  // avoids TIME_WAIT, with which ports would run out
+  const struct linger reset = {1, 0};  // avoids TIME_WAIT, which would use up the ports
   setsockopt(connection->fd, SOL_SOCKET, SO_LINGER, &reset, sizeof reset);
   close(connection->fd);
   connection->fd = -1;
@@ -43,7 +43,7 @@ static void CutOff(Connection* connection) {
   Close(connection);
 }
 
-// Called if the server is gone or rejects the connection. Tries again after 10 ms.
+// Handles a failed connect: the server does not run or rejects the connection. Tries again after 10 ms.
 static void Refused(Connection* connection, double now) {
   ++counts.refused;
   Close(connection);
@@ -90,7 +90,7 @@ static uint32_t NumberAt(const uint8_t* bytes) {
   return (uint32_t)bytes[0] << 24 | (uint32_t)bytes[1] << 16 | (uint32_t)bytes[2] << 8 | bytes[3];
 }
 
-// `body`: the first `kept` bytes of the frame's body.
+// Handles a received frame. `body` has the first `kept` bytes of the frame's body.
 static void Received(Connection* connection, uint8_t type, uint8_t flags, uint32_t stream, const uint8_t* body,
                      size_t kept, size_t length, double now) {
   if (type == kSettings && !(flags & kAck)) {
@@ -174,7 +174,8 @@ static void Send(Connection* connection, double now) {
   }
 }
 
-// Does what the connection is ready for. Returns true if more may be possible at once.
+// Connects, reads or writes, as far as possible without blocking. Returns true if a further step may be possible at
+// once.
 static bool Step(Connection* connection, double now) {
   if (connection->fd < 0) {
     if (now < connection->next_at) return false;
@@ -185,7 +186,7 @@ static bool Step(Connection* connection, double now) {
   if (connection->readable && connection->reads) Receive(connection, now);
   if (connection->fd < 0) return true;
   if (connection->writable) Send(connection, now);
-  // Disconnects if the server has sent GOAWAY and does not end the connection itself.
+  // Disconnects if the server has sent GOAWAY but does not end the connection.
   if (connection->fd >= 0 && connection->has_goaway && now > connection->goaway_at + 0.1) CutOff(connection);
   if (connection->fd < 0) return true;
   return (connection->readable && connection->reads) || (connection->writable && connection->next_at <= now);
@@ -214,7 +215,7 @@ void RunFlood(const Flood* chosen, bool shows_progress) {
   for (int i = 0; i < size; ++i) {
     connections[i].fd = -1;
     connections[i].number = connections[i].variant = i;
-    connections[i].out = malloc(kOutBytes);  // pages that are never written use no memory
+    connections[i].out = malloc(kOutBytes);  // pages without data use no memory
   }
   started = Now();
   bool is_busy = true;
@@ -231,6 +232,6 @@ void RunFlood(const Flood* chosen, bool shows_progress) {
       shown = now;
     }
   }
-  // The server counts connections that are still open now as closed by the client.
+  // Closes the open connections; the server counts them as closed by the client.
   for (int i = 0; i < size; ++i) Close(&connections[i]);
 }

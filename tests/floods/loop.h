@@ -7,7 +7,8 @@
 
 enum { kOutBytes = 256 << 10 };
 
-// Address of the server, and source address of the connections. If `from_size` is 0, the kernel chooses the source.
+// Address of the server, and source address of the connections. If `from_size` is 0, the kernel chooses the source
+// address.
 typedef struct Addresses {
   struct sockaddr_storage to, from;
   socklen_t to_size, from_size;

@@ -1,20 +1,21 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Floods of vitrine-server, and what honest callers notice of them.
+"""Floods vitrine-server, and measures the latency of honest callers at the same time.
 
-The server runs on core 0; attackers (127.0.0.66, at nice 10) and honest callers (127.0.0.1) on core 1. Each flood meets
-a server of its own: honest callers alone for a third of --seconds (the base), then together with the flood. Honest
-callers are two of Check, two of a 28x28 Classify, and one that opens a connection for each Check ("fresh").
+The server runs on core 0. Attackers (127.0.0.66, at nice 10) and honest callers (127.0.0.1) run on core 1. Each flood
+has its own server. Honest callers run alone for a third of --seconds (the base), then together with the flood. Two of
+them call Check, two call Classify with 28x28 images, and one opens a connection for each Check ("fresh").
 
   run.py build/bin/vitrine-server                         every flood, and the scenarios
   run.py build/bin/vitrine-server --only reset,ping --seconds 5 --out /tmp/floods
   run.py build/bin/vitrine-server -- --max-concurrent-streams 128      flags for the server
   run.py --command './server {port}' --tools build/bin    another gRPC server, without its metrics
 
-must: 0 failures, p99 of Check and Classify at most base + 50 ms, memory grows by at most 50 MB. goal: 20 ms, 20 MB.
-Scenarios: proxy (calls given up at their deadline: nobody is cut off), unread (window 0: memory within the budget of
-answers + 100 MB, gauge right to 2 %), get-model (64 sizes from three clients: p99 of Classify twice that of alone).
-Exit status: 0 if each row does what it must, 1 if not. One run takes about 4 minutes."""
+Bounds of a flood: no failed call, p99 of Check and Classify at most base + 50 ms (goal 20 ms), memory growth at most
+50 MB (goal 20 MB). Scenarios and their bounds: proxy (clients cancel calls at their deadline: the server closes no
+connection), unread (clients with window 0: memory at most the budget of answers + 100 MB, gauge exact to 2 %),
+get-model (64 sizes from three clients: p99 of Classify at most twice the base). Exit status: 0 if each row meets its
+bounds, otherwise 1. One run takes about 4 minutes."""
 import argparse
 import array
 import json
@@ -71,7 +72,7 @@ def noise_png(side):
 
 
 def write_wide_model(path):
-    """Writes random weights of timm's vit_tiny_patch16_224 with many classes, and the labels."""
+    """Writes random weights for timm's vit_tiny_patch16_224 with many classes, and writes the labels."""
     width, tensors, block = 192, {"cls_token": (1, 1, 192), "pos_embed": (1, 197, 192)}, {}
     tensors |= {"patch_embed.proj.weight": (width, 3, 16, 16), "patch_embed.proj.bias": (width,)}
     for name, out, into in (("attn.qkv", 3, 1), ("attn.proj", 1, 1), ("mlp.fc1", 4, 1), ("mlp.fc2", 1, 4)):
@@ -146,7 +147,7 @@ class Server:
             self.most = max(self.most, self.rss())
 
     def metrics(self):
-        """Returns the metrics' values by name with labels; empty if there are none."""
+        """Returns the metrics' values by name with labels; an empty dict if the server has no metrics."""
         try:
             with urllib.request.urlopen(f"http://{self.metrics_address}/metrics", timeout=10) as answer:
                 lines = answer.read().decode().splitlines()
@@ -203,7 +204,7 @@ class Run:
         return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
 
     def attack(self, server, name, *flags, honest_flags=()):
-        """Returns the figures of a row: honest callers alone, and together with the flood."""
+        """Runs one flood. Returns the numbers of its row: honest callers alone, and together with the flood."""
         seconds = self.options.seconds
         base = read(self.honest(server, max(2, seconds / 3), flags=honest_flags))
         before, closed = server.rss(), server.closed()
@@ -274,7 +275,8 @@ class Run:
             if "waiting" in sent:
                 gauge = sum(value for key, value in server.metrics().items() if key.startswith("vitrine_answer_bytes"))
                 samples.append((sent["waiting"], gauge))
-        # A sample is exact if equally many answers wait before and after it, so that none was added or sent between.
+        # A sample is exact only if the same number of responses wait before and after it. Otherwise a response was
+        # added or sent between the two measurements.
         off = [(gauge / (waiting * (size + 5)) - 1, past[0] == waiting == then[0]) for (waiting, gauge), past, then in
                zip(samples[3:], samples, samples[4:]) if waiting]
         is_steady = any(steady for _, steady in off)
@@ -303,7 +305,7 @@ class Run:
 
 
 def read(process):
-    """Waits until a tool has ended and returns its last line, parsed as JSON."""
+    """Waits for the end of a tool. Returns its last line, parsed as JSON."""
     text = process.communicate()[0]
     if process.returncode != 0 or not text:
         sys.exit(f"{process.args} has ended with {process.returncode}")
@@ -361,7 +363,7 @@ def main():
             scenario = {"proxy": run.run_proxy, "unread": run.run_unread, "get-model": run.run_get_model}.get(name)
             rows.append(scenario() if scenario else run.run_flood(name))
             print(as_markdown(rows) if len(rows) == 1 else as_markdown(rows[-1:]).splitlines()[-1], flush=True)
-            if options.out:  # after each row, because a run may be interrupted
+            if options.out:  # writes after each row, because a run may be interrupted
                 with open(options.out + ".md", "w") as file:
                     file.write(as_markdown(rows))
                 with open(options.out + ".json", "w") as file:
