@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests versions whose files verify but whose models are wrong, and many swaps in a row.
+// Tests versions with valid files but wrong models, and many version swaps in a row.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -81,7 +81,7 @@ v1::ModelVersion Version(RunningServer& running, int64_t version) {
   return answer;
 }
 
-TEST(Checkpoints, AWrongOneIsRefusedBeforeTheSwap) {
+TEST(Checkpoints, AWrongVersionIsRefusedBeforeTheSwap) {
   for (const Wrong& wrong : Wrongs()) {
     SCOPED_TRACE(wrong.name);
     const ScratchFolder folder;
@@ -90,7 +90,7 @@ TEST(Checkpoints, AWrongOneIsRefusedBeforeTheSwap) {
     Draft draft = GoodDraft();
     wrong.spoil(draft);
     const absl::StatusOr<VersionId> published = Publish(folder.path(), "mixed", draft);
-    if (!published.ok()) continue;  // the publisher rejected the version, which is even better
+    if (!published.ok()) continue;  // it is also correct that the publisher rejects the version
     ASSERT_TRUE(Eventually([&] { return Version(running, 2).state() == v1::FAILED; }));
     EXPECT_THAT(Version(running, 2).reason(), HasSubstr(wrong.reason));
     v1::ClassifyResponse response;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests the limits of one connection, except age and headers: idle time, keepalive timeout, pings and concurrent calls.
-// Each value is far from gRPC 1.51's default, so that an option that is not applied fails the test.
+// Tests the limits of a connection except age and headers: idle time, keepalive timeout, pings and concurrent calls.
+// Each value differs much from gRPC 1.51's default, so that a test fails if the server does not apply its option.
 #include <gtest/gtest.h>
 
 #include "tests/e2e/testing/running_server.h"
@@ -25,7 +25,7 @@ ServerOptions Unlimited(const ScratchFolder& folder) {
   return options;
 }
 
-// Makes one call. After it the connection is in use, and the server has read the SETTINGS acknowledgement.
+// Makes one call. Afterwards the connection is in use, and the server has read the SETTINGS acknowledgement.
 void Settle(RawHttp2& client) {
   client.Call(kCheck, "");
   ASSERT_TRUE(client.AwaitEnd(absl::Seconds(30)));
@@ -47,12 +47,12 @@ TEST(ConnectionLimits, AConnectionWithoutCallsIsClosedAndOneWithACallIsKept) {
   busy.Open(kClassify, 100);
   RawHttp2 idle(running.server().address());
   Settle(idle);
-  EXPECT_TRUE(ReadUntil(idle, [&] { return idle.closed(); })) << "the idle one was kept";
+  EXPECT_TRUE(ReadUntil(idle, [&] { return idle.closed(); })) << "the idle connection was kept";
   busy.Ping();
-  EXPECT_TRUE(ReadUntil(busy, [&] { return busy.pongs() == 1; })) << "the busy one was closed";
+  EXPECT_TRUE(ReadUntil(busy, [&] { return busy.pongs() == 1; })) << "the connection with a call was closed";
 }
 
-// There are two servers, one of them with a long timeout. If the setting had no effect, both servers would close the
+// Uses two servers, one of them with a long timeout. If the setting had no effect, both servers would close the
 // connection at the same time.
 TEST(ConnectionLimits, AClientThatAnswersNoPingIsDroppedAfterTheTimeout) {
   const ScratchFolder folder;
@@ -67,13 +67,14 @@ TEST(ConnectionLimits, AClientThatAnswersNoPingIsDroppedAfterTheTimeout) {
   ASSERT_TRUE(ReadUntil(kept, [&] { return kept.pings() > 0; })) << "a silent connection was not pinged";
   RawHttp2 dropped(impatient.server().address());
   dropped.IgnorePings();
-  EXPECT_TRUE(ReadUntil(dropped, [&] { return dropped.closed(); })) << "no answer, and the connection was kept";
+  EXPECT_TRUE(ReadUntil(dropped, [&] { return dropped.closed(); }))
+      << "the client answered no ping, but the connection was kept";
   EXPECT_GT(dropped.pings(), 0);
   kept.Read();
   EXPECT_FALSE(kept.closed());
 }
 
-TEST(ConnectionLimits, AClientThatPingsTooOftenIsSentAway) {
+TEST(ConnectionLimits, AClientThatPingsTooOftenIsDisconnected) {
   const ScratchFolder folder;
   ServerOptions options = Unlimited(folder);
   options.rpc.min_ping_interval = absl::Hours(1);
@@ -90,7 +91,7 @@ TEST(ConnectionLimits, AClientThatPingsTooOftenIsSentAway) {
   EXPECT_EQ(client.goaway(), kEnhanceYourCalm);
 }
 
-TEST(ConnectionLimits, AClientMayPingAsOftenAsTheLimitSays) {
+TEST(ConnectionLimits, AClientMayPingAsOftenAsTheLimitAllows) {
   const ScratchFolder folder;
   ServerOptions options = Unlimited(folder);
   options.rpc.min_ping_interval = absl::ZeroDuration();
@@ -101,7 +102,7 @@ TEST(ConnectionLimits, AClientMayPingAsOftenAsTheLimitSays) {
   EXPECT_EQ(client.goaway(), std::nullopt);
 }
 
-TEST(ConnectionLimits, CallsAtOnceAreToldAndHeld) {
+TEST(ConnectionLimits, TheLimitOfConcurrentCallsIsAnnouncedAndEnforced) {
   const ScratchFolder folder;
   ServerOptions options = Unlimited(folder);
   options.rpc.max_concurrent_streams = 3;
@@ -114,7 +115,7 @@ TEST(ConnectionLimits, CallsAtOnceAreToldAndHeld) {
   ASSERT_TRUE(ReadUntil(client, [&] { return client.pongs() == 1; }));
   EXPECT_EQ(client.open(), 3);
   client.Open(kClassify, 100);
-  EXPECT_TRUE(ReadUntil(client, [&] { return client.closed(); })) << "a fourth call was taken";
+  EXPECT_TRUE(ReadUntil(client, [&] { return client.closed(); })) << "the server accepted a fourth call";
 }
 
 }  // namespace

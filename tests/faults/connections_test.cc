@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests clients that stall, disappear or send nonsense.
+// Tests clients that stall, disconnect during a call, or send invalid bytes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
@@ -32,7 +32,7 @@ void ExpectServes(RunningServer& running) {
   EXPECT_TRUE(status.ok()) << status.error_message();
 }
 
-TEST(Connections, IdleOnesAreSentAwayWhenTheyAreOld) {
+TEST(Connections, IdleConnectionsAreClosedAtTheirMaximumAge) {
   const ScratchFolder folder;
   PublishModel(folder.path(), "mixed", MixedConfig());
   ServerOptions options = TestOptions(folder.path());
@@ -49,7 +49,7 @@ TEST(Connections, IdleOnesAreSentAwayWhenTheyAreOld) {
   ExpectServes(running);
 }
 
-TEST(Connections, NonsenseAndHalfMessagesAreHarmless) {
+TEST(Connections, InvalidAndIncompleteMessagesAreHarmless) {
   const ScratchFolder folder;
   PublishModel(folder.path(), "mixed", MixedConfig());
   RunningServer running(folder.path());
@@ -63,7 +63,7 @@ TEST(Connections, NonsenseAndHalfMessagesAreHarmless) {
   }
 }
 
-TEST(Connections, AClientThatVanishesInMidCallLeavesNothingBehind) {
+TEST(Connections, CallsOfADisconnectedClientAreCancelled) {
   const ScratchFolder folder;
   PublishModel(folder.path(), "mixed", MixedConfig());
   PublishModel(folder.path(), "slow", VerySlowConfig());
@@ -91,8 +91,8 @@ TEST(Connections, AClientThatVanishesInMidCallLeavesNothingBehind) {
     }
   }
   queue.Shutdown();
-  // The resets and the next call use different connections, so the resets may arrive later. Until then the server
-  // rightly counts eight slow requests ahead of the call.
+  // The resets and the next call use different connections, so the resets may arrive later. Until they arrive, the
+  // server correctly counts eight slow requests ahead of the call.
   ASSERT_TRUE(Eventually([&] { return running.Metric("vitrine_in_flight ") <= 1; })) << "a cancelled call was kept";
   ExpectServes(running);
   EXPECT_TRUE(Eventually([&] { return running.Metric("vitrine_in_flight ") == 0; }));
@@ -100,8 +100,8 @@ TEST(Connections, AClientThatVanishesInMidCallLeavesNothingBehind) {
   EXPECT_EQ(counts.accepted, counts.answered);
 }
 
-// Once connected, the peer keeps the connection open, but reads nothing and answers no ping.
-TEST(Connections, ASilentConnectionIsClosedAtItsAge) {
+// The client connects, but then reads nothing and answers no ping.
+TEST(Connections, ASilentConnectionIsClosedAtItsMaximumAge) {
   const ScratchFolder folder;
   PublishModel(folder.path(), "mixed", MixedConfig());
   ServerOptions options = TestOptions(folder.path());
@@ -115,7 +115,7 @@ TEST(Connections, ASilentConnectionIsClosedAtItsAge) {
   })) << "the connection was kept";
 }
 
-TEST(Connections, HalfACallDoesNotHoldTheEndOfTheServer) {
+TEST(Connections, IncompleteCallsDoNotDelayTheEndOfTheServer) {
   const ScratchFolder folder;
   PublishModel(folder.path(), "mixed", MixedConfig());
   RunningServer running(folder.path());
@@ -124,16 +124,16 @@ TEST(Connections, HalfACallDoesNotHoldTheEndOfTheServer) {
   for (int i = 0; i < 20; ++i) silent.Open("/vitrine.v1.Classifier/ClassifyStream", 1000);
   EXPECT_EQ(silent.Push(999, absl::Seconds(10)), 40 * 999);
   for (int i = 0; i < 20; ++i) ExpectServes(running);
-  EXPECT_EQ(running.Metric("vitrine_in_flight "), 0) << "what is not whole was not accepted";
+  EXPECT_EQ(running.Metric("vitrine_in_flight "), 0) << "the server accepted an incomplete call";
   const absl::Time begin = absl::Now();
   const Server::Counts counts = running.server().Drain();
   EXPECT_EQ(counts.accepted, 20);
   EXPECT_EQ(counts.answered, 20);
-  EXPECT_LT(absl::Now() - begin, absl::Seconds(10)) << "nothing to wait for";
+  EXPECT_LT(absl::Now() - begin, absl::Seconds(10)) << "the server waited for incomplete calls";
 }
 
-// There are three times as many scrapers as threads for the page. Half of them do not even send a whole request.
-TEST(Connections, ManyScrapersThatDoNotReadBlockNobody) {
+// There are three times as many scrapers as threads for the page, and half of them do not send a complete request.
+TEST(Connections, ManyScrapersThatDoNotReadBlockNoOtherScraper) {
   const ScratchFolder folder;
   PublishModel(folder.path(), "mixed", MixedConfig());
   RunningServer running(folder.path());
@@ -154,7 +154,7 @@ TEST(Connections, ManyScrapersThatDoNotReadBlockNobody) {
 
 // Without a separate limit, a client that grants no window for its answer would keep the process alive until the drain
 // deadline.
-TEST(Connections, AnAnswerThatNobodyReadsDoesNotHoldUpTheEnd) {
+TEST(Connections, AnUnreadAnswerDoesNotDelayTheEndOfTheServer) {
   const ScratchFolder folder;
   PublishModel(folder.path(), "mixed", MixedConfig());
   ServerOptions options = TestOptions(folder.path());
@@ -169,7 +169,7 @@ TEST(Connections, AnAnswerThatNobodyReadsDoesNotHoldUpTheEnd) {
   const absl::Time start = absl::Now();
   running.server().Drain();
   EXPECT_LT(absl::Now() - start, absl::Seconds(20));
-  EXPECT_GT(absl::Now() - start, absl::Seconds(2)) << "the answer was read: the test proved nothing";
+  EXPECT_GT(absl::Now() - start, absl::Seconds(2)) << "the client read the answer, so this test proved nothing";
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Simulates a worker that hangs: a tracer (ptrace) stops one thread while the rest of the process continues.
+// Simulates a worker thread that hangs: ptrace stops this thread, and the other threads of the process continue.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -24,7 +24,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-// Returns the ID of the thread with this name; -1 if there is none.
+// Returns the ID of the thread with this name, or -1 if there is none.
 pid_t ThreadOf(pid_t process, const std::string& name) {
   for (const auto& task : std::filesystem::directory_iterator(absl::StrCat("/proc/", process, "/task"))) {
     std::string comm;
@@ -34,7 +34,8 @@ pid_t ThreadOf(pid_t process, const std::string& name) {
   return -1;
 }
 
-// One traced thread of a child process. All methods must be called by the thread that constructed it (ptrace).
+// A traced thread of a child process. Only the thread that constructed the object may call its methods, because ptrace
+// requires this.
 class TracedThread {
  public:
   explicit TracedThread(pid_t thread) : thread_(thread) { is_ours_ = ptrace(PTRACE_SEIZE, thread, 0, 0) == 0; }
@@ -47,7 +48,8 @@ class TracedThread {
     EXPECT_TRUE(WIFSTOPPED(status));
   }
   void Continue() const { EXPECT_EQ(ptrace(PTRACE_CONT, thread_, 0, 0), 0); }
-  // True if the thread waits in poll(), where it holds no lock that other threads need. The thread must be stopped.
+  // Returns true if the thread waits in poll(), where it holds no lock that other threads need. Requires that the
+  // thread is stopped.
   bool IsInPoll(pid_t process) const {
     long call = -1;
     std::ifstream(absl::StrCat("/proc/", process, "/task/", thread_, "/syscall")) >> call;
@@ -71,7 +73,7 @@ class TracedThread {
   bool is_ours_ = false;
 };
 
-// Callers that send without a pause, so that the executor is in a batch most of the time.
+// Clients that send requests without a pause, so that the executor computes a batch most of the time.
 class Callers {
  public:
   explicit Callers(const std::string& address) {
@@ -82,7 +84,7 @@ class Callers {
  private:
   void Run(const std::string& address) const {
     const auto stub = v1::Classifier::NewStub(grpc::CreateChannel(address, grpc::InsecureChannelCredentials()));
-    // The image is small, because a batch that was stopped for half of the timeout must end within the other half.
+    // The image is small: a batch that was stopped for half of the timeout must end within the other half.
     const v1::ClassifyRequest request = ImageRequest("slow", NoiseJpeg(80, 80, 1));
     while (!stop_) {
       grpc::ClientContext context;
@@ -96,7 +98,7 @@ class Callers {
   std::vector<std::jthread> threads_;
 };
 
-TEST(Hang, AWorkerThatHangsTakesReadinessAwayAndEndsTheProcess) {
+TEST(Hang, AHangingWorkerMakesTheServerNotReadyAndEndsTheProcess) {
   const ScratchFolder folder;
   PublishModel(folder.path() / "repository", "slow", SlowConfig());
   ChildServer server(folder.path(), {"--repository", folder.path() / "repository", "--listen", "127.0.0.1:0",
@@ -107,11 +109,11 @@ TEST(Hang, AWorkerThatHangsTakesReadinessAwayAndEndsTheProcess) {
                         absl::StrCat("GET ", page, " HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"));
   };
   const pid_t thread = ThreadOf(server.pid(), "executor-0");
-  ASSERT_GT(thread, 0) << "no thread of this name";
+  ASSERT_GT(thread, 0) << "there is no thread with this name";
   const TracedThread executor(thread);
   if (!executor.is_ours()) GTEST_SKIP() << "this machine does not let a process trace its child";
 
-  // Between two batches, a stopped executor does not count as hung.
+  // Stops the executor within a batch, because an executor that is stopped between two batches does not count as hung.
   const auto stop_in_a_batch = [&] {
     executor.Stop();
     const bool waits =
@@ -123,9 +125,10 @@ TEST(Hang, AWorkerThatHangsTakesReadinessAwayAndEndsTheProcess) {
   std::string answer;
   EXPECT_TRUE(Eventually([&] { return (answer = get("/readyz")).starts_with("HTTP/1.1 503 "); })) << answer;
   EXPECT_THAT(answer, HasSubstr("an executor hangs"));
-  EXPECT_THAT(get("/healthz"), StartsWith("HTTP/1.1 200 ")) << "a restart is for the watchdog to decide";
+  EXPECT_THAT(get("/healthz"), StartsWith("HTTP/1.1 200 ")) << "only the watchdog may cause a restart";
   executor.Continue();
-  EXPECT_TRUE(Eventually([&] { return get("/readyz").starts_with("HTTP/1.1 200 "); })) << "the batch came to its end";
+  EXPECT_TRUE(Eventually([&] { return get("/readyz").starts_with("HTTP/1.1 200 "); }))
+      << "the server is not ready after the end of the batch";
 
   ASSERT_TRUE(Eventually(stop_in_a_batch));
   executor.AwaitEnd();
@@ -133,8 +136,8 @@ TEST(Hang, AWorkerThatHangsTakesReadinessAwayAndEndsTheProcess) {
   EXPECT_THAT(server.Output(), HasSubstr("hung: a batch has been running for "));
 }
 
-// A loading thread that blocks forever simulates a repository on a file system that does not answer.
-TEST(Hang, ALoadThatHangsDoesNotKeepTheProcessFromEnding) {
+// Simulates a repository on a file system that does not respond, with a loading thread that blocks forever.
+TEST(Hang, AHangingLoadDoesNotPreventTheEndOfTheProcess) {
   const ScratchFolder folder;
   PublishModel(folder.path() / "repository", "mixed", MixedConfig());
   ChildServer server(folder.path(), {"--repository", folder.path() / "repository", "--listen", "127.0.0.1:0",

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sends damaged images to the whole server: each is rejected or answered correctly, never crashes the server, and never
-// gets the pixels of another image.
+// Sends damaged images to a server. The server must reject each image or answer correctly. It must neither crash nor
+// use the pixels of another image.
 #include "tests/common/imaging/images.h"
 
 #include <gmock/gmock.h>
@@ -12,7 +12,7 @@
 namespace vitrine::testing {
 namespace {
 
-TEST(DamagedImages, FlippedBitsAreRefusedOrAnswered) {
+TEST(DamagedImages, AnImageWithAFlippedBitIsRefusedOrAnswered) {
   const ScratchFolder folder;
   PublishModel(folder.path(), "mixed", MixedConfig());
   RunningServer running(folder.path());
@@ -33,13 +33,13 @@ TEST(DamagedImages, FlippedBitsAreRefusedOrAnswered) {
     }
   }
   EXPECT_GT(refused, 100);
-  EXPECT_GT(answered, 0) << "bits of a JPEG's coefficients change the image, not its form";
+  EXPECT_GT(answered, 0) << "a flipped bit in a JPEG's coefficients leaves a valid image";
   v1::ClassifyResponse response;
   EXPECT_TRUE(running.Classify(ImageRequest("mixed", NoiseJpeg(24, 24, 1)), &response).ok());
 }
 
-// A damaged image fails without the other images of its batch.
-TEST(DamagedImages, BatchMatesAreAnswered) {
+// A damaged image must not affect the other images of its batch.
+TEST(DamagedImages, TheOtherImagesOfTheBatchAreAnswered) {
   const ScratchFolder folder;
   PublishModel(folder.path(), "mixed", MixedConfig());
   ServerOptions options = TestOptions(folder.path());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests limits on the memory that clients can make the process use.
+// Tests that the memory that clients can make the server use is limited.
 #include <gmock/gmock.h>
 #include <grpcpp/generic/generic_stub.h>
 #include <gtest/gtest.h>
@@ -24,7 +24,7 @@ namespace {
 
 constexpr int64_t kMebibyte = int64_t{1} << 20;
 
-// Returns the process's peak of resident memory so far, in bytes.
+// Returns the peak resident memory of the process in bytes.
 int64_t PeakMemory(const ChildServer& server) {
   std::ifstream status("/proc/" + std::to_string(server.pid()) + "/status");
   for (std::string word; status >> word;) {
@@ -35,7 +35,7 @@ int64_t PeakMemory(const ChildServer& server) {
   return 0;
 }
 
-// Calls Classify on a new connection with the bytes of a message, optionally compressed.
+// Calls Classify on a new connection with this serialized message, optionally compressed.
 grpc::Status SendOn(const std::string& address, const std::string& message,
                     grpc_compression_algorithm compression = GRPC_COMPRESS_NONE) {
   grpc::ChannelArguments arguments;
@@ -67,9 +67,9 @@ grpc::Status ClassifyOn(const std::string& address) {
   return SendOn(address, GoodRequest());
 }
 
-// A message is buffered until its last byte, and each round sends more than the bound of 512 MiB. The memory of the
-// large messages must be free again before the small ones.
-TEST(Memory, MessagesThatNeverEndAreBounded) {
+// The server buffers a message until its last byte. Each round sends more than the limit of 512 MiB. The memory of the
+// large messages must be free again before the round with small messages.
+TEST(Memory, IncompleteMessagesUseLimitedMemory) {
   const ScratchFolder folder;
   PublishModel(folder.path() / "repository", "mixed", MixedConfig());
   ChildServer server(folder.path(), {"--repository", folder.path() / "repository", "--listen", "127.0.0.1:0",
@@ -78,17 +78,18 @@ TEST(Memory, MessagesThatNeverEndAreBounded) {
   ASSERT_TRUE(ClassifyOn(address).ok());
   const int64_t before = PeakMemory(server);
   constexpr int64_t kCalls = 190;
-  // In addition to the bound, the allocator keeps memory of rejected calls, but none of large messages.
+  // `most` exceeds the limit, because the allocator keeps memory of rejected calls. It keeps none of large messages.
   struct Round {
     int64_t message, most;
   };
   for (const auto& [message, most] : {Round{15'000'000, 704 * kMebibyte}, Round{3'900'000, 1024 * kMebibyte}}) {
     RawHttp2 client(address);
     for (int i = 0; i < kCalls; ++i) client.Open("/vitrine.v1.Classifier/Classify", message);
-    EXPECT_GT(client.Push(message - 1, absl::Seconds(5)), 300 * kMebibyte) << "the server never held much";
-    EXPECT_LT(client.open(), kCalls) << "calls beyond the bound are ended";
+    EXPECT_GT(client.Push(message - 1, absl::Seconds(5)), 300 * kMebibyte)
+        << "the server buffered too little for this test";
+    EXPECT_LT(client.open(), kCalls) << "the server ended no call above the limit";
     EXPECT_FALSE(client.closed());
-    // Other callers must be served at the same time.
+    // The server must serve other callers at the same time.
     EXPECT_TRUE(Eventually([&] { return ClassifyOn(address).ok(); }));
     EXPECT_LT(PeakMemory(server) - before, most) << "messages of " << message;
   }
@@ -96,8 +97,8 @@ TEST(Memory, MessagesThatNeverEndAreBounded) {
   EXPECT_EQ(server.Wait(), 0) << server.Output();
 }
 
-// 128 MiB compress to about 130 KB on the wire.
-TEST(Memory, ACompressedBombTakesNone) {
+// The message has 128 MiB, which gzip compresses to about 130 KB.
+TEST(Memory, ACompressionBombUsesNoMemory) {
   const ScratchFolder folder;
   PublishModel(folder.path() / "repository", "mixed", MixedConfig());
   ChildServer server(folder.path(), {"--repository", folder.path() / "repository", "--listen", "127.0.0.1:0",
@@ -117,7 +118,7 @@ TEST(Memory, ACompressedBombTakesNone) {
   EXPECT_EQ(server.Wait(), 0) << server.Output();
 }
 
-// Returns the JPEG with a header that declares this side for both width and height.
+// Returns the JPEG with a header in which width and height are `side`.
 std::string Declaring(std::string jpeg, int side) {
   for (const char* frame : {"\xFF\xC0", "\xFF\xC2"}) {
     const size_t at = jpeg.find(frame);
@@ -137,14 +138,15 @@ std::string Nested(int depth) {
   return GoodRequest() + std::string(depth, '\x7b') + std::string(depth, '\x7c');
 }
 
-// The server must not allocate any of these: 3 GB of pixels, 100 MB of coefficients, a stack as deep as the message.
-TEST(Memory, BombsAreRefusedBeforeTheyTakeAny) {
+// The server must not allocate memory for 3 GB of pixels, 100 MB of coefficients, or the stack for a deeply nested
+// message.
+TEST(Memory, BombsAreRefusedBeforeTheServerAllocatesMemory) {
   const ScratchFolder folder;
   PublishModel(folder.path() / "repository", "mixed", MixedConfig());
   ChildServer server(folder.path(), {"--repository", folder.path() / "repository", "--listen", "127.0.0.1:0",
                                      "--metrics", "127.0.0.1:0"});
   const std::string address = server.AwaitReady();
-  EXPECT_TRUE(SendOn(address, Nested(50)).ok()) << "a field of a later version is passed over";
+  EXPECT_TRUE(SendOn(address, Nested(50)).ok()) << "the server must ignore an unknown field";
   const int64_t before = PeakMemory(server);
   const Image image = SmoothImage(64, 64, 3);
   const auto request_of = [](const std::string& jpeg) { return ImageRequest("mixed", jpeg).SerializeAsString(); };
@@ -176,7 +178,7 @@ int64_t OpenConnections(const ChildServer& server) {
 }
 
 // Half of the connections send an HTTP/2 preface and then stop; the other half send nothing.
-TEST(Memory, ThousandsOfIdleConnectionsTakeLittle) {
+TEST(Memory, ThousandsOfIdleConnectionsUseLittleMemory) {
   constexpr int kPairs = 1500;
   rlimit limit;
   getrlimit(RLIMIT_NOFILE, &limit);
@@ -194,7 +196,7 @@ TEST(Memory, ThousandsOfIdleConnectionsTakeLittle) {
   std::vector<std::unique_ptr<RawHttp2>> idle;
   std::vector<int> mute;
   for (int i = 0; i < kPairs; ++i) idle.push_back(std::make_unique<RawHttp2>(address));
-  // opened last, since the server soon closes them
+  // Opens these connections last, because the server closes them soon.
   for (int i = 0; i < kPairs; ++i) mute.push_back(ConnectTcp(address));
   EXPECT_TRUE(Eventually([&] { return OpenConnections(server) >= 2 * kPairs; })) << OpenConnections(server);
   EXPECT_TRUE(ClassifyOn(address).ok());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests model names that try to reach files outside the repository, from clients and on disk.
+// Tests names of models, in requests and on disk, that refer to files outside the repository.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 namespace vitrine::testing {
 namespace {
 
-TEST(Names, OfClientsOpenNothing) {
+TEST(Names, ARequestCannotNameAFileOutsideTheRepository) {
   const ScratchFolder folder;
   PublishModel(folder.path() / "inside", "mixed", MixedConfig());
   PublishModel(folder.path() / "outside", "secret", MixedConfig());
@@ -20,7 +20,7 @@ TEST(Names, OfClientsOpenNothing) {
     v1::ClassifyResponse response;
     const grpc::Status status = running.Classify(ImageRequest(name, NoiseJpeg(24, 24, 1)), &response);
     EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT) << status.error_message();
-    EXPECT_LT(status.error_message().size(), 1000u) << "the refusal repeats all that was sent";
+    EXPECT_LT(status.error_message().size(), 1000u) << "the error repeats the whole name";
   }
 }
 

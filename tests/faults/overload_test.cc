@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests far more load than the server can compute: it continues to run, answers the requests that it admits, and
-// rejects all others at once.
+// Tests a server with far more load than it can compute. It must continue to run, answer the requests that it admits,
+// and reject all others immediately.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -25,8 +25,8 @@ struct Outcome {
   int ok = 0, refused = 0, late = 0;
 };
 
-// Sends `calls` calls at once on the shared connection and waits for all. Each call must end in one of the ways of
-// Outcome; without a deadline, none may be late.
+// Sends `calls` calls at once on the shared connection and waits for all of them. Each call must end in one of the ways
+// that Outcome counts. Without a deadline, no call may be late.
 Outcome Burst(RunningServer& running, const v1::ClassifyRequest& request, int calls,
               absl::Duration deadline = absl::InfiniteDuration()) {
   grpc::CompletionQueue queue;
@@ -58,7 +58,7 @@ Outcome Burst(RunningServer& running, const v1::ClassifyRequest& request, int ca
   return outcome;
 }
 
-TEST(Overload, TheQueueIsBoundedByRequestsAndEveryRefusalIsTyped) {
+TEST(Overload, TheQueueHasALimitOfRequestsAndEveryRejectionHasItsCode) {
   const ScratchFolder folder;
   PublishModel(folder.path(), "mixed", MixedConfig());
   ServerOptions options = TestOptions(folder.path());
@@ -67,13 +67,13 @@ TEST(Overload, TheQueueIsBoundedByRequestsAndEveryRefusalIsTyped) {
   const v1::ClassifyRequest request = ImageRequest("mixed", NoiseJpeg(200, 200, 1));
   const Outcome outcome = Burst(running, request, 1500);
   EXPECT_GE(outcome.ok, 16);
-  EXPECT_GT(outcome.refused, 0) << "the burst did not overload the server: the test proved nothing";
+  EXPECT_GT(outcome.refused, 0) << "the burst did not overload the server, so this test proved nothing";
   EXPECT_EQ(running.Metric("vitrine_in_flight "), 0);
   EXPECT_EQ(running.Metric("vitrine_queue_depth "), 0);
-  EXPECT_EQ(Burst(running, request, 8).ok, 8) << "afterwards it serves as before";
+  EXPECT_EQ(Burst(running, request, 8).ok, 8) << "the server does not serve normally after the overload";
 }
 
-TEST(Overload, TheQueueIsBoundedByBytes) {
+TEST(Overload, TheQueueHasALimitOfBytes) {
   const ScratchFolder folder;
   PublishModel(folder.path(), "slow", SlowConfig());
   ServerOptions options = TestOptions(folder.path());
@@ -86,9 +86,9 @@ TEST(Overload, TheQueueIsBoundedByBytes) {
   EXPECT_GT(outcome.refused, 0);
 }
 
-// The answers of all callers share one budget. A single answer is always admitted, so with a budget of one byte the
-// server handles one call at a time. The budget is free again once the client has its answer.
-TEST(Overload, AnswersThatAreNotTakenAreBoundedOverTheProcess) {
+// The answers of all callers share one budget of bytes. The server always admits a single answer, so with a budget of
+// one byte it handles one call at a time. The budget is free again when the client has received its answer.
+TEST(Overload, UnreadAnswersOfAllCallersShareOneLimit) {
   const ScratchFolder folder;
   PublishModel(folder.path(), "slow", SlowConfig());
   ServerOptions options = TestOptions(folder.path());
@@ -102,9 +102,10 @@ TEST(Overload, AnswersThatAreNotTakenAreBoundedOverTheProcess) {
   EXPECT_TRUE(running.Classify(ImageRequest("slow", SlowImage()), std::make_unique<v1::ClassifyResponse>().get()).ok());
 }
 
-// The share of answers in time depends on speed. tests/server/serve/scheduling/overload_test.cc asserts it on a
-// simulated clock, and `script/prove overload` on an idle machine.
-TEST(Overload, WithDeadlinesEveryCallIsAnsweredRefusedOrLateAndTheBooksAgree) {
+// Does not check the share of answers in time, which depends on the machine.
+// tests/server/serve/scheduling/overload_test.cc checks it with a simulated clock, and `script/prove overload` checks
+// it on an idle machine.
+TEST(Overload, WithDeadlinesEveryCallIsAnsweredRefusedOrLateAndCountersAgree) {
   const ScratchFolder folder;
   PublishModel(folder.path(), "slow", SlowConfig());
   ServerOptions options = TestOptions(folder.path());
@@ -113,15 +114,15 @@ TEST(Overload, WithDeadlinesEveryCallIsAnsweredRefusedOrLateAndTheBooksAgree) {
   const v1::ClassifyRequest request = ImageRequest("slow", SlowImage());
   constexpr int kCalls = 200;  // each takes 0.1 s or more
   const Outcome outcome = Burst(running, request, kCalls, absl::Seconds(2));
-  EXPECT_GT(outcome.refused, 0) << "the burst did not overload the server: the test proved nothing";
+  EXPECT_GT(outcome.refused, 0) << "the burst did not overload the server, so this test proved nothing";
   EXPECT_EQ(outcome.ok + outcome.refused + outcome.late, kCalls);
   EXPECT_TRUE(Eventually([&] { return running.Metric("vitrine_in_flight ") == 0; }));
   EXPECT_EQ(running.Metric("vitrine_queue_depth "), 0);
-  // The client's clock may end a call while its refusal is on the way.
+  // A call's deadline may pass on the client while the rejection is on its way.
   const double shed = running.Metric("vitrine_requests_shed_total{model=\"slow\"");
   EXPECT_GE(shed, outcome.refused);
   EXPECT_LE(shed, outcome.refused + outcome.late);
-  EXPECT_EQ(Burst(running, request, 2).ok, 2) << "afterwards it serves as before";
+  EXPECT_EQ(Burst(running, request, 2).ok, 2) << "the server does not serve normally after the overload";
   const Server::Counts counts = running.server().Drain();
   EXPECT_EQ(counts.accepted, counts.answered);
 }

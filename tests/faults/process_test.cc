@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests the process under faults: killed, without free file descriptors, without a log, with a worker that hangs.
+// Tests a server process that is killed, has no free file descriptors, cannot write its log, or has a hanging worker.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -35,7 +35,7 @@ grpc::Status Classify(const std::string& address, v1::ClassifyResponse* response
   return stub->Classify(&context, request, response);
 }
 
-TEST(Process, AfterSigkillItStartsOnTheLastGoodVersion) {
+TEST(Process, AfterSigkillTheServerStartsWithTheLastValidVersion) {
   const ScratchFolder folder;
   const std::filesystem::path repository = folder.path() / "repository";
   PublishModel(repository, "mixed", MixedConfig(), 1);
@@ -53,10 +53,10 @@ TEST(Process, AfterSigkillItStartsOnTheLastGoodVersion) {
   }
 }
 
-TEST(Process, ServesOnWhenTheLogCannotBeWritten) {
+TEST(Process, ContinuesToServeIfTheLogCannotBeWritten) {
   const ScratchFolder folder;
   PublishModel(folder.path() / "repository", "mixed", MixedConfig());
-  // ChildServer writes the log to a file; with this limit every write beyond 1500 bytes fails.
+  // ChildServer writes the log to a file. With this limit, every write beyond 1500 bytes fails.
   rlimit before;
   getrlimit(RLIMIT_FSIZE, &before);
   const rlimit small = {.rlim_cur = 1500, .rlim_max = before.rlim_max};
@@ -72,13 +72,13 @@ TEST(Process, ServesOnWhenTheLogCannotBeWritten) {
     const grpc::Status status = Classify(address, &response);
     ASSERT_TRUE(status.ok()) << status.error_message();
   }
-  EXPECT_LE(server.Output().size(), 1500u) << "the log was not full: the test proved nothing";
+  EXPECT_LE(server.Output().size(), 1500u) << "the log was not full, so this test proved nothing";
   server.Signal(SIGTERM);
   EXPECT_EQ(server.Wait(), 0);
 }
 
-// The usual soft limit of 1024 descriptors allows a few hundred clients only. The server must raise it to the hard
-// limit.
+// With the usual soft limit of 1024 file descriptors, only a few hundred clients could connect. The server must raise
+// the soft limit to the hard limit.
 TEST(Process, ASmallSoftLimitOfFileDescriptorsDoesNotLimitConnections) {
   const ScratchFolder folder;
   PublishModel(folder.path() / "repository", "mixed", MixedConfig());
@@ -111,7 +111,7 @@ int TimesSaid(const ChildServer& server, const std::string& words) {
   return times;
 }
 
-TEST(Process, TakesConnectionsAgainAfterItRanOutOfFileDescriptors) {
+TEST(Process, AcceptsConnectionsAgainAfterItHadNoFreeFileDescriptor) {
   const ScratchFolder folder;
   PublishModel(folder.path() / "repository", "mixed", MixedConfig());
   ChildServer server(folder.path(), Flags(folder.path() / "repository"));
@@ -125,11 +125,12 @@ TEST(Process, TakesConnectionsAgainAfterItRanOutOfFileDescriptors) {
     std::vector<int> connections;
     for (int i = 0; i < 200; ++i) connections.push_back(ConnectTcp(address));
     EXPECT_TRUE(Eventually([&] { return TimesSaid(server, "reason=connection_limit") > before; }))
-        << "the descriptors were not used up: the test proved nothing";
-    EXPECT_TRUE(Eventually([&] { return Classify(address, &response).ok(); })) << "the idlest makes room";
+        << "the descriptors were not used up, so this test proved nothing";
+    EXPECT_TRUE(Eventually([&] { return Classify(address, &response).ok(); }))
+        << "the server did not close the connection with the longest idle time";
     EXPECT_THAT(HttpExchange(server.metrics_address(), "GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"),
                 ::testing::StartsWith("HTTP/1.1 200 "))
-        << "the page has descriptors of its own";
+        << "no descriptor is reserved for the metrics page";
     for (const int connection : connections) close(connection);
     EXPECT_TRUE(Eventually([&] { return Classify(address, &response).ok(); })) << server.Output();
   }
@@ -137,9 +138,9 @@ TEST(Process, TakesConnectionsAgainAfterItRanOutOfFileDescriptors) {
   EXPECT_EQ(server.Wait(), 0) << server.Output();
 }
 
-// If an image takes longer than the timeout, the server considers the worker hung. Here this happens with a client's
-// image, or with the server's own image before the server is ready.
-TEST(Process, AWorkerThatHangsEndsTheProcess) {
+// If an image takes longer than the timeout, the server treats the worker as hung. This test uses a client's image, and
+// the server's own image before the server is ready.
+TEST(Process, AHangingWorkerEndsTheProcess) {
   const ScratchFolder folder;
   PublishModel(folder.path() / "repository", "slow", SlowConfig());
   std::vector<std::string> flags = Flags(folder.path() / "repository");

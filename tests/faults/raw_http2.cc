@@ -189,7 +189,7 @@ void RawHttp2::OnFrame(int type, int flags, uint32_t stream, const std::string& 
   } else if (type == kPing) {
     ++pongs_;
   } else if (type == kGoAway) {
-    // A first GOAWAY may announce the end without an error, so the last one counts.
+    // Keeps the last GOAWAY, because the first one may announce the end without an error.
     goaway_ = Number(payload.substr(4, 4));
   } else if (type == kWindowUpdate && stream == 0) {
     window_ += Number(payload);

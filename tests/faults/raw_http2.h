@@ -14,41 +14,42 @@ namespace vitrine::testing {
 // Returns a connected TCP socket. Fails the test if the connection to host:port is refused.
 int ConnectTcp(const std::string& address);
 
-// An HTTP/2 client that can stop after any byte. Respects flow control. Not thread-safe.
+// An HTTP/2 client that can stop after any byte. It respects flow control. Not thread-safe.
 class RawHttp2 {
  public:
-  // Connects and sends preface and SETTINGS. The server may send `answer_window` bytes of each response. 0 simulates a
-  // client that does not read.
+  // Connects, and sends preface and SETTINGS. `answer_window` is the number of bytes that the server may send of each
+  // response; 0 simulates a client that does not read.
   explicit RawHttp2(const std::string& address, uint32_t answer_window = 65535);
   ~RawHttp2();
   RawHttp2(const RawHttp2&) = delete;
   RawHttp2& operator=(const RawHttp2&) = delete;
 
-  // Begins a call of "/package.Service/Method" with a message of `message_bytes`, but sends none of these bytes yet.
-  // Adds `headers` to the required ones.
+  // Begins a call of "/package.Service/Method". Announces a message of `message_bytes` without sending it. Adds
+  // `headers` to the required headers.
   void Open(const std::string& method, int64_t message_bytes, const std::map<std::string, std::string>& headers = {});
   // Sends a call with its whole message, which must fit in one frame.
   void Call(const std::string& method, const std::string& message,
             const std::map<std::string, std::string>& headers = {});
-  // Reads until the server has ended every call. Returns false after `longest`, or if the server closed the connection.
+  // Reads until the server has ended every call. Returns false after the time `longest`, or if the server closes the
+  // connection.
   bool AwaitEnd(absl::Duration longest);
-  // Sends up to `bytes` (zeros) of every open call's message, as far as flow control allows. Stops once nothing was
-  // sent or received for `quiet`. Returns the bytes sent on all calls.
+  // Sends up to `bytes` zeros of every open call's message, as far as flow control allows. Stops when nothing has been
+  // sent or received for the time `quiet`. Returns the total number of bytes sent.
   int64_t Push(int64_t bytes, absl::Duration quiet);
   // Pings the server. The answer is counted in pongs().
   void Ping();
   // Stops answering the server's pings.
   void IgnorePings() { answers_pings_ = false; }
-  // Reads for up to 10 ms; for tests that poll the accessors below.
+  // Reads for up to 10 ms. For tests that poll the accessors below.
   void Read() { Receive(absl::Milliseconds(10)); }
 
   int open() const { return static_cast<int>(calls_.size()); }  // calls that the server has not ended
   bool closed() const { return closed_; }                       // the server closed the connection
   int pings() const { return pings_; }                          // pings from the server
   int pongs() const { return pongs_; }                          // the server's answers to Ping()
-  // Value of the server's setting with this number; null until it was received.
+  // Value of the server's setting with this number; null before it is received.
   std::optional<uint32_t> setting(int number) const;
-  // Error code of the server's GOAWAY; null until it was received.
+  // Error code of the server's GOAWAY; null before it is received.
   std::optional<uint32_t> goaway() const { return goaway_; }
 
  private:

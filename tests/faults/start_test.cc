@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests the program as scripts and supervisors start it: with closed standard files, a full disk, a wrong
-// configuration, a limit on CPUs. Also tests its end after a crash.
+// Tests the program in conditions in which scripts and supervisors start it: closed standard files, a full disk, a
+// wrong configuration, a limit on CPUs. Also tests its end after a crash.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -63,10 +63,11 @@ class Shell {
     waitpid(pid_, nullptr, 0);
   }
 
-  // Returns the address of the gRPC service; empty if it does not appear in the port file in time.
+  // Returns the address of the gRPC service from the port file; empty if it does not appear in time.
   std::string AwaitAddress() const { return AwaitPort("grpc="); }
   std::string AwaitMetricsAddress() const { return AwaitPort("metrics="); }
-  // Returns the target of the program's file descriptor `number`; the command must `exec` the program.
+  // Returns the target of the program's file descriptor `number`. Requires that the command uses `exec` to start the
+  // program.
   std::string OpenFile(int number) const {
     std::error_code none;
     return std::filesystem::read_symlink(absl::StrCat("/proc/", pid_, "/fd/", number), none).string();
@@ -103,7 +104,8 @@ grpc::Status Classify(const std::string& address) {
   return stub->Classify(&context, ImageRequest("mixed", NoiseJpeg(24, 24, 1)), &response);
 }
 
-// The model may still be loading when the port file appears.
+// Expects that the server answers. Waits for the first answer, because the model may still be loading when the port
+// file appears.
 void ExpectServes(const Shell& shell) {
   const std::string address = shell.AwaitAddress();
   grpc::Status status;
@@ -117,18 +119,18 @@ class Start : public ::testing::Test {
   ScratchFolder folder_;
 };
 
-TEST_F(Start, ServesOnWithEveryStandardFileClosed) {
+TEST_F(Start, ServesWithEveryStandardFileClosed) {
   Shell shell(folder_.path(), "exec $SERVER --log-level debug --log-requests all <&- >&- 2>&-");
   ExpectServes(shell);
-  // If one of these descriptors were closed, log lines would go to the next file that is opened, for instance a
-  // connection.
+  // The server must have opened these descriptors again. Otherwise log lines would be written to the next opened file,
+  // for instance to a connection.
   for (const int file : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) EXPECT_EQ(shell.OpenFile(file), "/dev/null");
   shell.Signal(SIGTERM);
   EXPECT_EQ(shell.Wait(), 0);
 }
 
-TEST_F(Start, ServesOnWhenTheDiskOfTheLogIsFull) {
-  if (access("/dev/full", W_OK) != 0) GTEST_SKIP() << "there is no /dev/full here";
+TEST_F(Start, ServesIfTheDiskOfTheLogIsFull) {
+  if (access("/dev/full", W_OK) != 0) GTEST_SKIP() << "this machine has no /dev/full";
   Shell shell(folder_.path(), "exec $SERVER --log-level debug --log-requests all >/dev/full 2>&1");
   ExpectServes(shell);
   const std::string lost = "\nvitrine_log_lines_lost_total ";
@@ -136,12 +138,12 @@ TEST_F(Start, ServesOnWhenTheDiskOfTheLogIsFull) {
       HttpExchange(shell.AwaitMetricsAddress(), "GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
   const size_t at = scrape.find(lost);
   ASSERT_NE(at, std::string::npos);
-  EXPECT_NE(scrape[at + lost.size()], '0') << "every line is lost";
+  EXPECT_NE(scrape[at + lost.size()], '0') << "the lost log lines were not counted";
   shell.Signal(SIGTERM);
   EXPECT_EQ(shell.Wait(), 0);
 }
 
-TEST_F(Start, CheckSaysThatAConfigurationIsRightAndServesNothing) {
+TEST_F(Start, CheckAcceptsAValidConfigurationAndDoesNotServe) {
   Shell shell(folder_.path(), "$SERVER --check --http 127.0.0.1:0 --health-listen 127.0.0.1:0 --admin unix://" +
                                   folder_.path().string() + "/admin");
   EXPECT_EQ(shell.Wait(), 0) << shell.Output();
@@ -150,7 +152,7 @@ TEST_F(Start, CheckSaysThatAConfigurationIsRightAndServesNothing) {
   EXPECT_FALSE(std::filesystem::exists(folder_.path() / "ports"));
 }
 
-TEST_F(Start, CheckWarnsOfWhatTheSettingsNameAndTheRepositoryLacks) {
+TEST_F(Start, CheckWarnsOfModelsThatTheRepositoryDoesNotHave) {
   folder_.Write("serving", "models { model: 'nosuch' }");
   Shell shell(folder_.path(), "$SERVER --check --serving-config " + folder_.Path("serving"));
   EXPECT_EQ(shell.Wait(), 0) << shell.Output();
@@ -170,7 +172,7 @@ TEST_F(Start, CheckNamesEveryFaultAtOnce) {
 }
 
 // Both the configuration check and the start name every unavailable port and the device.
-TEST_F(Start, EveryPortAndTheDeviceThatCannotBeHadAreNamedAtOnce) {
+TEST_F(Start, EveryUnavailablePortAndDeviceIsNamedAtOnce) {
   ServerOptions options = TestOptions(folder_.path() / "repository");
   options.http = options.health_listen = options.rpc.listen;
   options.admin.listen = absl::StrCat("unix://", folder_.path().string(), "/admin");
@@ -190,14 +192,15 @@ TEST_F(Start, EveryPortAndTheDeviceThatCannotBeHadAreNamedAtOnce) {
   }
 }
 
-TEST_F(Start, FollowsTheMaskOfTaskset) {
-  if (std::system("taskset -c 0 true 2>/dev/null") != 0) GTEST_SKIP() << "there is no taskset, or no core 0 for it";
+TEST_F(Start, UsesOnlyTheCoresThatTasksetAllows) {
+  if (std::system("taskset -c 0 true 2>/dev/null") != 0)
+    GTEST_SKIP() << "taskset is not installed, or this process may not use core 0";
   Shell shell(folder_.path(), "exec taskset -c 0 $SERVER");
   ExpectServes(shell);
   EXPECT_THAT(shell.Output(), ContainsRegex("machine cores=0 cpus=(1|0\\.[0-9]+) .*executors=1 pinned=no"));
 }
 
-TEST_F(Start, FollowsTheQuotaOfARealControlGroup) {
+TEST_F(Start, RespectsTheQuotaOfARealControlGroup) {
   const QuotaGroup group;
   if (group.empty()) GTEST_SKIP() << "no control group with a quota can be made here";
   Shell shell(folder_.path(), group.Join() + "exec $SERVER");
@@ -205,7 +208,7 @@ TEST_F(Start, FollowsTheQuotaOfARealControlGroup) {
   EXPECT_THAT(shell.Output(), ContainsRegex("machine cores=.* cpus=(1(\\.5)?|0\\.[0-9]+) .*executors=1 "));
 }
 
-TEST_F(Start, ACrashLeavesAStackWithNamesAndEndsAsTheSignalDoes) {
+TEST_F(Start, ACrashPrintsAStackWithNamesAndEndsWithTheSignal) {
   for (const int signal : {SIGSEGV, SIGABRT}) {
     Shell shell(folder_.path(), "ulimit -c 0; exec $SERVER");
     ExpectServes(shell);
@@ -227,7 +230,8 @@ TEST_F(Start, SigtermWhileModelsAreLoadedEndsIt) {
     ASSERT_FALSE(shell.AwaitAddress().empty()) << shell.Output();
     shell.Signal(SIGTERM);
     EXPECT_EQ(shell.Wait(), 0) << shell.Output();
-    EXPECT_THAT(shell.Output(), Not(HasSubstr(" ready versions="))) << "it had loaded everything: this proved nothing";
+    EXPECT_THAT(shell.Output(), Not(HasSubstr(" ready versions=")))
+        << "the server had loaded everything, so this test proved nothing";
     std::filesystem::remove(folder_.path() / "ports");
   }
 }

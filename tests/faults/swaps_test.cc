@@ -24,11 +24,11 @@
 namespace vitrine::testing {
 namespace {
 
-// The registry polls the repository at most a hundred times a second. Every version is published with fsync, verified,
-// built and run on its golden, so a thousand versions take half a minute. `script/prove swaps` sets the full length
-// with these variables.
+// The registry polls the repository at most a hundred times per second. Every version is published with fsync,
+// verified, built and run on its golden, so a thousand versions take half a minute. `script/prove swaps` sets larger
+// numbers with these variables.
 constexpr int kSwaps = 200;  // VITRINE_SWAPS
-// VITRINE_SWAP_REQUESTS: minimum of requests; callers and version changes continue until then
+// VITRINE_SWAP_REQUESTS: minimum number of requests. Callers and version changes continue until it is reached.
 constexpr int64_t kRequests = 0;
 constexpr int kCallers = 2;
 // The weights of version v come from seed v modulo kSeeds, so consecutive versions differ.
@@ -38,7 +38,7 @@ int OpenFiles() {
   return static_cast<int>(std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {}));
 }
 
-// Returns the sorted names of the threads, without gRPC's pools, which grow and shrink.
+// Returns the sorted names of the threads, without those of gRPC's pools, whose sizes change.
 std::vector<std::string> Threads() {
   std::vector<std::string> names;
   for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
@@ -58,7 +58,7 @@ int64_t FromEnvironment(const char* name, int64_t otherwise) {
   return text == nullptr ? otherwise : std::atoll(text);
 }
 
-// Counts of all clients of one run.
+// Sums over all clients of a run.
 struct Seen {
   std::atomic<bool> stop = false;
   std::atomic<int64_t> newest = 1;
@@ -74,7 +74,7 @@ void Call(RunningServer& running, const std::string& image, const std::vector<st
     ++seen.sent;
     if (!status.ok()) {
       ++seen.lost;
-      ADD_FAILURE() << "a request was lost to a swap: " << status.error_message();
+      ADD_FAILURE() << "a request failed during a swap: " << status.error_message();
       continue;
     }
     const int64_t version = response.served_by().version();
@@ -82,7 +82,7 @@ void Call(RunningServer& running, const std::string& image, const std::vector<st
     const v1::Prediction& best = response.predictions(0);
     if (std::abs(best.logit() - expected[version % kSeeds][best.index()]) > 1e-4) {
       ++seen.wrong;
-      ADD_FAILURE() << "not the answer of version " << version;
+      ADD_FAILURE() << "the answer is not that of version " << version;
     }
     int64_t newest = seen.newest;
     while (newest < version && !seen.newest.compare_exchange_weak(newest, version)) {
@@ -90,7 +90,7 @@ void Call(RunningServer& running, const std::string& image, const std::vector<st
   }
 }
 
-TEST(Swaps, HundredsUnderLoadLoseNothingAndLeaveNothingBehind) {
+TEST(Swaps, HundredsOfSwapsUnderLoadLoseNoRequestAndLeakNothing) {
   const ScratchFolder folder;
   const std::string image = NoiseJpeg(32, 24, 3);
   std::vector<std::vector<float>> expected;
@@ -115,7 +115,8 @@ TEST(Swaps, HundredsUnderLoadLoseNothingAndLeaveNothingBehind) {
     callers.emplace_back([&] {
       while (!seen.stop) {
         seen.unready += !absl::StartsWith(running.Get("/readyz"), "HTTP/1.1 200 ");
-        absl::SleepFor(absl::Milliseconds(2));  // each poll is a connection, and a machine has 28,000 ports per minute
+        absl::SleepFor(
+            absl::Milliseconds(2));  // each poll uses a connection, and a machine has 28,000 ports per minute
       }
     });
     for (int64_t version = 2; (version <= 1 + swaps || seen.sent < requests) && !::testing::Test::HasFailure();
@@ -129,11 +130,11 @@ TEST(Swaps, HundredsUnderLoadLoseNothingAndLeaveNothingBehind) {
   std::cout << "swaps=" << seen.newest - 1 << " requests=" << seen.sent << " lost=" << seen.lost
             << " wrong=" << seen.wrong << " unready=" << seen.unready << "\nnote: " << kCallers
             << " callers over gRPC, every logit compared with that of the version claimed, within 1e-4\n";
-  EXPECT_EQ(seen.unready, 0) << "there was a moment without a version that is ready";
+  EXPECT_EQ(seen.unready, 0) << "at some time no version was ready";
   EXPECT_EQ(running.Metric("vitrine_in_flight "), 0);
   EXPECT_EQ(running.Metric("vitrine_queue_depth "), 0);
   EXPECT_TRUE(Eventually([&] { return OpenFiles() <= files; })) << OpenFiles() << " files are open, before " << files;
-  // There must be no additional thread, and none may be missing. A new thread briefly has its parent's name.
+  // The threads must be the same as before. Polls, because a new thread briefly has its parent's name.
   std::vector<std::string> named = threads;
   std::erase(named, "faults_test");
   const auto as_before = [&] {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// SIGTERM to vitrine-server while streams are busy: accepted requests are answered; later ones do not delay the end.
+// Tests SIGTERM while streams are busy. vitrine-server must answer the accepted requests, and later requests must not
+// delay its end.
 #include <gmock/gmock.h>
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
@@ -22,7 +23,7 @@
 namespace vitrine::testing {
 namespace {
 
-constexpr int kStreams = 4;  // streams per class
+constexpr int kStreams = 4;  // number of streams of each class
 constexpr int kInFlight = 128;
 
 using ClassifyStream = grpc::ClientReaderWriter<v1::ClassifyRequest, v1::ClassifyStreamResponse>;
@@ -54,7 +55,7 @@ class BusyStream {
   int64_t sent_ = 0;
 };
 
-// Keeps kInFlight requests in flight by sending a new one for each answer or rejection.
+// Keeps kInFlight requests in flight: sends a new request after each answer or rejection.
 class ResendingStream : public BusyStream {
  public:
   ResendingStream(const std::string& address, std::string image) : BusyStream(address, std::move(image)) {
@@ -89,7 +90,7 @@ class ResendingStream : public BusyStream {
   std::jthread writer_, reader_;
 };
 
-// Reads no answer, and sends for as long as it can.
+// Reads no answer, and sends requests as long as possible.
 class UnreadStream : public BusyStream {
  public:
   UnreadStream(const std::string& address, std::string image) : BusyStream(address, std::move(image)) {
@@ -98,7 +99,7 @@ class UnreadStream : public BusyStream {
     });
   }
   ~UnreadStream() override {
-    context_.TryCancel();  // gRPC does not report the end while there are unread answers
+    context_.TryCancel();  // with unread answers, gRPC does not report the end
     writer_.join();
     (void)stream_->Finish();
   }
@@ -110,10 +111,11 @@ class UnreadStream : public BusyStream {
   std::jthread writer_;
 };
 
-TEST(Termination, IsNotHeldUpByBusyStreams) {
+TEST(Termination, BusyStreamsDoNotDelayTheEnd) {
   const ScratchFolder folder;
   PublishModel(folder.path() / "repository", "null", NullModelConfig());
-  // The drain deadline is longer than ChildServer::Wait allows, so a drain that waits for the deadline fails the test.
+  // The drain deadline is longer than the timeout of ChildServer::Wait, so a drain that waits for the deadline fails
+  // the test.
   ChildServer server(folder.path(),
                      {"--repository", folder.path() / "repository", "--listen", "127.0.0.1:0", "--metrics",
                       "127.0.0.1:0", "--drain-deadline", "10m", "--max-queue-requests", "64", "--executors", "1"});
@@ -133,7 +135,7 @@ TEST(Termination, IsNotHeldUpByBusyStreams) {
   for (const auto& stream : resending) {
     const grpc::Status status = stream->Finish();
     EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAVAILABLE) << status.error_message();
-    EXPECT_LE(stream->draining(), kInFlight) << "the server read on to refuse what came";
+    EXPECT_LE(stream->draining(), kInFlight) << "the server continued to read and reject requests";
   }
 }
 
