@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads a native request from the wire and plans it for a model of each kind. It must be rejected with a status, or
-// give a plan and an input that meet the executors' requirements.
+// Parses a native request and plans it for a model of each kind. The request must be rejected with a status, or give a
+// plan and an input that meet the executors' requirements.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -23,7 +23,7 @@
 namespace vitrine {
 namespace {
 
-// Larger images are planned but not decoded, so that a run is quick.
+// Maximum size of an image that is decoded. Larger images are only planned, so that a run is quick.
 constexpr int64_t kMostPixels = 1 << 12;
 
 const std::vector<ModelHandle>& Models() {
@@ -42,7 +42,7 @@ const std::vector<ModelHandle>& Models() {
   return models;
 }
 
-// Requires that `read` equals protobuf's result and that the image is a view of the message.
+// Requires that `read` equals protobuf's result, and that the image is a view of the message.
 void CheckRead(const absl::StatusOr<ReceivedClassify>& read, std::string_view bytes) {
   v1::ClassifyRequest expected;
   const bool parses = expected.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs every input of corpus/ through its fuzz target, so that faults found by a fuzzer stay fixed.
+// Runs every input in corpus/ through its fuzz target, so that faults that a fuzzer has found stay fixed.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -15,14 +15,14 @@
 #include <string>
 #include <vector>
 
-#include "targets.h"  // VITRINE_FUZZ_TARGETS(F): F(image) F(tar) ..., of CMakeLists.txt
+#include "targets.h"  // defines VITRINE_FUZZ_TARGETS(F) as F(image) F(tar) ...; CMakeLists.txt writes it
 #include "tests/paths.h"
 
 #define VITRINE_DECLARE(name) extern "C" int name##_fuzz_one_input(const uint8_t* data, size_t size);
 VITRINE_FUZZ_TARGETS(VITRINE_DECLARE)
 #undef VITRINE_DECLARE
 
-// The mutators of the targets are linked but never called, and need this function.
+// Satisfies the linker: the mutators of the targets need this function, but are never called.
 extern "C" size_t LLVMFuzzerMutate(uint8_t*, size_t size, size_t) {
   return size;
 }
@@ -42,7 +42,7 @@ struct Target {
 constexpr Target kTargets[] = {VITRINE_FUZZ_TARGETS(VITRINE_ROW)};
 #undef VITRINE_ROW
 
-// The input being run, printed if the process crashes.
+// The current input, which is printed if the process crashes.
 char current[4096] = "";
 void SayWhichInput(int number) {
   constexpr char kWords[] = "\nthe input is ";
@@ -62,15 +62,15 @@ std::vector<fs::path> InputsOf(const std::string& target) {
 
 class FuzzCorpus : public testing::TestWithParam<Target> {};
 
-TEST_P(FuzzCorpus, IsRefusedOrTaken) {
+TEST_P(FuzzCorpus, EveryInputIsHandled) {
   const std::vector<fs::path> files = InputsOf(GetParam().name);
-  ASSERT_FALSE(files.empty()) << "a target without inputs finds little: begin its folder with a valid one";
+  ASSERT_FALSE(files.empty()) << "the target has no input; add at least a valid one to its folder";
   for (const int number : {SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV}) signal(number, SayWhichInput);
   for (const fs::path& file : files) {
     snprintf(current, sizeof(current), "%s", file.c_str());
     std::ifstream in(file, std::ios::binary);
     const std::string bytes(std::istreambuf_iterator<char>(in), {});
-    // The heap buffer has exactly the input's size, like libFuzzer's.
+    // Uses a heap buffer of exactly the input's size, like libFuzzer.
     const std::vector<uint8_t> input(bytes.begin(), bytes.end());
     EXPECT_EQ(GetParam().run(input.data(), input.size()), 0) << file;
   }
@@ -79,7 +79,7 @@ TEST_P(FuzzCorpus, IsRefusedOrTaken) {
 INSTANTIATE_TEST_SUITE_P(Targets, FuzzCorpus, testing::ValuesIn(kTargets),
                          [](const auto& info) { return std::string(info.param.name); });
 
-TEST(FuzzCorpus, IsSmallAndOfThisProgramsTargets) {
+TEST(FuzzCorpus, IsSmallAndHasAFolderForEachTarget) {
   std::set<std::string> folders, targets;
   uintmax_t bytes = 0;
   for (const auto& folder : fs::directory_iterator(kCorpus)) folders.insert(folder.path().filename());
@@ -88,7 +88,7 @@ TEST(FuzzCorpus, IsSmallAndOfThisProgramsTargets) {
     for (const fs::path& file : InputsOf(target.name)) bytes += fs::file_size(file);
   }
   EXPECT_EQ(folders, targets);
-  EXPECT_LE(bytes, kMostBytes) << "script/fuzz --merge keeps what adds to the coverage alone";
+  EXPECT_LE(bytes, kMostBytes) << "the corpus is too large; script/fuzz --merge keeps only inputs that add coverage";
 }
 
 }  // namespace

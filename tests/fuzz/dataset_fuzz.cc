@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads hostile files of the binary and annotated formats. They must be rejected with a status, or give labels in range
-// and images that can be read.
+// Reads arbitrary bytes as files of the binary and annotated formats. They must be rejected with a status, or give
+// labels in range and images that can be read.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
@@ -20,8 +20,8 @@ namespace {
 
 using vitrine::Require;
 
-// Flag in the input's first byte, which also selects the format. The flag completes files that mutations would hardly
-// ever make valid.
+// Flag in the input's first byte, which also selects the format. If it is set, files are padded to a valid size, which
+// mutations would hardly ever find.
 constexpr int kFill = 0x80;
 
 // A folder in memory; the destructor removes it.
@@ -53,7 +53,7 @@ const Folder& Files() {
   return folder;
 }
 
-// Removes a two-byte length and that many bytes from `rest`; returns the bytes.
+// Removes a two-byte length and the following bytes of that length from `rest`. Returns the bytes.
 std::string_view Take(std::string_view& rest) {
   if (rest.size() < 2) return {};
   const size_t length = static_cast<uint8_t>(rest[0]) << 8 | static_cast<uint8_t>(rest[1]);
@@ -63,14 +63,14 @@ std::string_view Take(std::string_view& rest) {
   return taken;
 }
 
-// Returns `bytes` padded to a whole number of records; mutations would hardly ever reach one.
+// Returns `bytes` padded to a whole number of records.
 std::string Filled(std::string_view bytes, size_t record) {
   std::string filled(bytes);
   filled.resize((bytes.size() + record - 1) / record * record);
   return filled;
 }
 
-// Returns an input for the target: the format and its files.
+// Returns an input of the target for this format and these files.
 std::string Input(int choice, const std::string& first, const std::string& second, const std::string& third = "") {
   std::string input(1, static_cast<char>(choice));
   for (const std::string& file : {second, third}) {
@@ -95,7 +95,7 @@ const std::vector<std::string>& Seeds() {
   return seeds;
 }
 
-// Writes the files of one format. Returns the spec for OpenDataset.
+// Writes the files of one format. Returns the argument for OpenDataset.
 std::string Write(int format, bool fill, std::string_view first, std::string_view second, std::string_view third) {
   const Folder& files = Files();
   switch (format % 5) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads hostile journals, CSV files and label maps of `vitrine eval`. They must be rejected with a status, or give
-// values in range that are equal after they are written and read again.
+// Reads arbitrary bytes as journals, CSV files and label maps of `vitrine eval`. They must be rejected with a status,
+// or give values in range that stay equal when they are written and read again.
 #include <zlib.h>
 
 #include <cstdint>
@@ -18,7 +18,7 @@
 namespace vitrine {
 namespace {
 
-// Returns the lines with valid checksums, which no mutation would find.
+// Returns the lines with valid checksums, because mutations would not find valid ones.
 std::string WithChecksums(std::string_view text) {
   std::string journal;
   while (!text.empty()) {
@@ -30,7 +30,7 @@ std::string WithChecksums(std::string_view text) {
   return journal;
 }
 
-// Returns a journal with a valid first line, so that lines of images are read.
+// Returns the start of a journal: a valid first line. Without it, no line of an image would be read.
 std::string Begun() {
   Evaluation e;
   for (const char* label : {"cat", "dog"}) {

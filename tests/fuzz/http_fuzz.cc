@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parses any bytes as an HTTP/1 request. The headers must be incomplete, rejected, or unambiguous for every parser. A
-// body must stay within its size limit, also when decompressed with gzip.
+// Parses arbitrary bytes as an HTTP/1 request. The headers must be incomplete, rejected, or unambiguous for every
+// parser. A body must stay within its size limit, also after decompression with gzip.
 #include <algorithm>
 #include <cstdint>
 #include <string>
@@ -28,7 +28,7 @@ void CheckHead(const vitrine::HttpHead& head) {
   for (const auto& [name, value] : head.headers) {
     Require(!name.empty() && EndsNoLine(name) && EndsNoLine(value) && head.Header(name).has_value());
   }
-  // With both headers, two parsers could see different ends of the body.
+  // With both headers, two parsers could find different ends of the body.
   Require(!head.Header("Content-Length").has_value() || !head.Header("Transfer-Encoding").has_value());
   Require(head.ContentLength().value_or(0) >= 0);
   if (!head.AnnouncesBody()) Require(head.ContentLength().value_or(0) == 0);

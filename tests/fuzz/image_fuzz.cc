@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decodes hostile images. Nothing may crash. ReadHeader and Decode must agree, and so must the two ways to compute a
-// model's input.
+// Decodes arbitrary bytes as an image. Nothing may crash. ReadHeader and Decode must agree, and the two ways to compute
+// a model's input must agree.
 #include <spng.h>
 #include <zlib.h>
 
@@ -61,7 +61,7 @@ const std::vector<std::string>& Seeds() {
   return seeds;
 }
 
-// Sets the right checksum in every chunk of a PNG. Otherwise no mutation would get past the first check.
+// Sets the correct checksum in every chunk of a PNG. Otherwise no mutation would pass the check of the checksums.
 void RepairChecksums(uint8_t* data, size_t size) {
   for (size_t at = 8; at + 12 <= size;) {
     const size_t length = size_t{data[at]} << 24 | data[at + 1] << 16 | data[at + 2] << 8 | data[at + 3];
@@ -102,8 +102,8 @@ vitrine::v1::Preprocessing RoundedLikePillow(vitrine::v1::Preprocessing model) {
   return model;
 }
 
-// Requires that DecodeInput (row by row) and DecodePlanned with Preprocess (the whole image) give equal bits or equal
-// errors.
+// Requires that DecodeInput (row by row) gives the same bits or the same error as DecodePlanned with Preprocess (the
+// whole image).
 void CompareInputs(std::string_view bytes, vitrine::Size size) {
   using vitrine::v1::Preprocessing;
   static const auto& models =

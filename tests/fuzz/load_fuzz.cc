@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads hostile traces, mixes and ranges of `vitrine bench`. They must be rejected with a status, or give values in
-// range.
+// Parses arbitrary text as traces, mixes and ranges of `vitrine bench`. The text must be rejected with a status, or
+// give values in range.
 #include <cmath>
 #include <cstdint>
 #include <string>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parses any text as a manifest. It must be rejected with a status, or give a manifest that is equal after it is
-// printed and parsed again.
+// Parses arbitrary text as a manifest. The text must be rejected with a status, or give a manifest that stays equal
+// when it is printed and parsed again.
 #include <cstdint>
 #include <string_view>
 

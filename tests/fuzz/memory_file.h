@@ -12,7 +12,7 @@
 
 namespace vitrine {
 
-// A file in memory with a path, for functions that read files.
+// A file that exists only in memory but has a path, for functions that read files.
 class MemoryFile {
  public:
   explicit MemoryFile(std::string_view bytes) : descriptor_(memfd_create("fuzz", 0)) {

@@ -26,7 +26,7 @@ class Mutator {
  public:
   explicit Mutator(unsigned seed) : random_(seed) {}
 
-  // Changes one field of `message` or of a message within it, usually one that is set.
+  // Changes one field of `message` or of one of its submessages. Usually chooses a field that is set.
   void Mutate(Message& message) {
     const auto& type = *message.GetDescriptor();
     if (type.field_count() == 0) return;
@@ -42,7 +42,7 @@ class Mutator {
  private:
   int Below(int bound) { return static_cast<int>(random_() % static_cast<unsigned>(bound)); }
 
-  // Adds, removes or changes an element.
+  // Adds, removes or changes an element of a repeated field.
   void MutateList(Message& message, const FieldDescriptor& field) {
     const Reflection& at = *message.GetReflection();
     const int size = at.FieldSize(message, &field);
@@ -84,7 +84,7 @@ class Mutator {
     }
   }
 
-  // Changes the value of the field or, if `i` is not negative, of its element `i`.
+  // Changes the value of the field. If `i` is not negative, changes its element `i`.
   void MutateValue(Message& message, const FieldDescriptor& field, int i) {
     const Reflection& at = *message.GetReflection();
 #define VITRINE_MUTATE(CPPTYPE, TYPE, CHANGED)                                                \
@@ -123,7 +123,7 @@ class Mutator {
         } else {
           return static_cast<T>(static_cast<uint64_t>(value) + (Below(2) == 0 ? 1 : -1));
         }
-      default:  // libFuzzer also tries values that the program has compared with
+      default:  // libFuzzer also uses values from comparisons in the program
         LLVMFuzzerMutate(reinterpret_cast<uint8_t*>(&value), sizeof(value), sizeof(value));
         return value;
     }
@@ -143,7 +143,7 @@ class Mutator {
   std::minstd_rand random_;
 };
 
-// Ignores errors of the parser.
+// Ignores the parser's errors.
 class Silent : public google::protobuf::io::ErrorCollector {
   void AddError(int, int, const std::string&) override {}
 };

@@ -9,9 +9,9 @@
 
 namespace vitrine {
 
-// Bodies of LLVMFuzzerCustomMutator for inputs that are a message in wire or text format. In three of four cases one
-// field is changed, so that the result can be parsed and reaches the code after the parser; otherwise bytes are
-// changed. `scratch` is a message of the type; its content is overwritten.
+// Implementations of LLVMFuzzerCustomMutator for inputs that are a message in wire or text format. In three of four
+// cases they change one field, so that the result can be parsed and reaches the code after the parser. In the other
+// cases they change bytes. They overwrite `scratch`, which is a message of the input's type.
 size_t MutateWire(google::protobuf::Message& scratch, uint8_t* data, size_t size, size_t max_size, unsigned seed);
 size_t MutateText(google::protobuf::Message& scratch, uint8_t* data, size_t size, size_t max_size, unsigned seed);
 

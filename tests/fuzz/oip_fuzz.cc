@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads hostile requests of the Open Inference Protocol. They must be rejected with a status, or be planned image by
-// image, answered, and written as over HTTP. The first byte chooses the form of the request.
+// Parses arbitrary bytes as requests of the Open Inference Protocol. A request must be rejected with a status, or be
+// planned image by image, answered, and written like an HTTP response. The first byte selects the form of the request.
 #include <google/protobuf/util/message_differencer.h>
 
 #include <algorithm>
@@ -79,13 +79,13 @@ std::optional<inference::ModelInferResponse> Answer(ReceivedInfer request) {
   return *std::move(answer);
 }
 
-// Requires that `read` equals protobuf's result, with the raw contents in a separate list.
+// Requires that `read` equals protobuf's result, but has the raw contents in a separate list.
 void CheckRead(const absl::StatusOr<ReceivedInfer>& read, std::string_view bytes) {
   inference::ModelInferRequest expected;
   const bool parses = expected.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()));
   if (!read.ok()) {
     Require(read.status().code() == absl::StatusCode::kInvalidArgument);
-    return Require(!parses || bytes.size() > (size_t{8} << 10));  // a short message exceeds no limit
+    return Require(!parses || bytes.size() > (size_t{8} << 10));  // a valid short message must be accepted
   }
   Require(parses && read->raw.size() == std::min<size_t>(expected.raw_input_contents_size(), kMostRawContents));
   for (size_t i = 0; i < read->raw.size(); ++i) {
@@ -138,11 +138,12 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       vitrine::TryBody(body, std::nullopt);
       break;
     case vitrine::kSplitJson: {
-      // The first zero byte separates the JSON, which cannot contain one, from binary data. A length would seldom match
-      // after a mutation.
+      // The first zero byte ends the JSON, which cannot contain one. Binary data follow it. A length field in place of
+      // the zero byte would seldom match after a mutation.
       const size_t end = body.find('\0');
       if (end == std::string_view::npos) {
-        vitrine::TryBody(body, body.size() + data[0] / vitrine::kForms % 2);  // may be one byte more than the body has
+        vitrine::TryBody(body,
+                         body.size() + data[0] / vitrine::kForms % 2);  // may exceed the body by 1
       } else {
         vitrine::TryBody(std::string(body.substr(0, end)).append(body.substr(end + 1)), end);
       }

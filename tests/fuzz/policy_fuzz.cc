@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parses any text as an access policy. It must be rejected, or give each named caller a grant that allows only the
-// methods and limits in the text.
+// Parses arbitrary text as an access policy. The text must be rejected, or give each named caller a grant that has only
+// the methods and limits in the text.
 #include <google/protobuf/text_format.h>
 
 #include <cstdint>

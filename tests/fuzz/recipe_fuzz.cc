@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads a recipe's file and assignments as for --set. They must be rejected with a status, or give a recipe that is
-// equal after it is printed and read again, and whose model is built or rejected. The assignments, one per line, follow
-// the first zero byte.
+// Parses arbitrary text as a recipe, and as assignments like those of --set. The text must be rejected with a status,
+// or give a recipe that stays equal when it is printed and parsed again. Its model must be built or rejected. The
+// assignments follow the first zero byte, one per line.
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -27,7 +27,7 @@ void CheckRecipe(const v1::Recipe& recipe) {
   if (recipe.model().empty()) return;
   const auto config = ConfigOf(recipe);
   if (!config.ok()) return;
-  // The meta device computes shapes without memory for tensors.
+  // The meta device computes the shapes of tensors without allocating their memory.
   const auto model = MakeModel(*config, recipe.seed(), at::kMeta);
   Require(model.ok() || model.status().code() == absl::StatusCode::kInvalidArgument);
 }

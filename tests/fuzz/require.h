@@ -6,7 +6,7 @@
 
 namespace vitrine {
 
-// Aborts if `condition`, which must hold for every input, is false; the fuzzer reports the abort as a finding.
+// Aborts if `condition` is false. `condition` must hold for every input, and the fuzzer reports an abort as a fault.
 inline void Require(bool condition) {
   if (!condition) std::abort();
 }

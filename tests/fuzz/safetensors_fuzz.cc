@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parses any bytes as safetensors. They must be rejected with a status, or give tensors that, written and parsed again,
-// give the same bytes.
+// Parses arbitrary bytes as safetensors. They must be rejected with a status, or give tensors that have the same bytes
+// after they are written and parsed again.
 #include <cstdint>
 #include <cstdlib>
 #include <string_view>
@@ -15,7 +15,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   }
   vitrine::CheckFinite(*content).IgnoreError();
   const auto written = vitrine::WriteSafetensors(*content);
-  // Escapes may make the written header longer than the header that was read, and too long.
+  // Escape sequences may make the written header longer than the header that was read, and thus too long.
   if (!written.ok()) return written.status().code() == absl::StatusCode::kInvalidArgument ? 0 : (std::abort(), 0);
   const auto again = vitrine::ParseSafetensors(*written);
   if (!again.ok() || again->tensors.size() != content->tensors.size() || again->metadata != content->metadata) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads a serving configuration and the Admin service's changes as files. They must be refused, or give a valid plan
-// for every model they name. The file of changes follows the first zero byte.
+// Parses arbitrary text as a serving configuration and as the file with the Admin service's changes. The text must be
+// rejected, or give a valid plan for every model that it names. The file with the changes follows the first zero byte.
 #include <google/protobuf/text_format.h>
 
 #include <cstdint>
@@ -19,7 +19,7 @@
 namespace vitrine {
 namespace {
 
-// Loads versions like the registry, and requires that nothing is left to load after at most kVersions steps.
+// Loads versions like the registry. Requires that the plan needs no further version after at most kVersions steps.
 void Settle(const ModelPlan& plan) {
   constexpr int kVersions = 6;
   std::vector<VersionFacts> versions;
@@ -49,7 +49,8 @@ void CheckPlan(const ModelPlan& plan) {
 
 extern "C" size_t LLVMFuzzerMutate(uint8_t* data, size_t size, size_t max_size);
 
-// Mutates the fields of one file: ServingConfig if the input has no zero byte, else AdminState after that byte.
+// Mutates the fields of one file: of the ServingConfig if the input has no zero byte, otherwise of the AdminState after
+// the zero byte.
 extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t max_size, unsigned seed) {
   const std::string_view both(reinterpret_cast<const char*>(data), size);
   const size_t end = both.find('\0');

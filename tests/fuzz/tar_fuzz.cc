@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads a hostile tar shard. It must be rejected with a status, or give samples that lie within the shard and have
-// labels in range.
+// Reads arbitrary bytes as a tar shard. They must be rejected with a status, or give samples that lie within the shard
+// and have labels in range.
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
@@ -39,7 +39,7 @@ const std::vector<std::string>& Seeds() {
 
 }  // namespace
 
-// Sets the right checksum in every header. Otherwise no mutation would get past the first check.
+// Sets the correct checksum in every header. Otherwise no mutation would pass the check of the checksum.
 extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t max_size, unsigned seed) {
   if (size < 512 || seed % 64 == 0) {
     const std::string& start = Seeds()[seed / 64 % Seeds().size()];

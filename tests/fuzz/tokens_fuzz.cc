@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parses any text as a token file. It must be rejected without a message that repeats a possible secret, or give a
-// table that accepts no digest as a token.
+// Parses arbitrary text as a token file. The text must give a table that accepts no digest as a token, or be rejected
+// with a message that repeats no possible secret.
 #include <algorithm>
 #include <cctype>
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace {
 
-// Returns true if the sentence contains a part of a word of the text, of the shortest token's length.
+// Returns true if the sentence contains a part of a word of the text that is as long as the shortest token.
 bool Tells(std::string_view sentence, std::string_view text) {
   constexpr size_t kPart = vitrine::TokenTable::kShortestToken;
   for (size_t at = 0; at + kPart <= text.size(); ++at) {
@@ -35,7 +35,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     return 0;
   }
   Require(table->size() <= size / 72);  // the shortest line has 72 bytes, with a name of one letter
-  // A digest must not work as a token. The text itself could be a token only by a SHA-256 collision.
+  // A digest must not be accepted as a token. The text itself could be a token only if SHA-256 had a collision.
   Require(!table->NameOf(text).has_value());
   for (size_t at = text.find("sha256:"); at != std::string_view::npos; at = text.find("sha256:", at + 1)) {
     Require(!table->NameOf(text.substr(at + 7, 64)).has_value());
