@@ -173,6 +173,9 @@ TEST_F(VitrineProgram, ExitsWithOneForWhatFailedAndTwoForAWrongCommand) {
         "admin serving --admin a"}) {
     EXPECT_EQ(Shell(folder_, kVitrine + command).exit_code, 2) << command;
   }
+  for (const char* flags : {"in", "--out o", "in --out o --shard 4/3", "in --out o --embeddings patches", "merge in"}) {
+    EXPECT_EQ(Shell(folder_, kVitrine + "score " + flags).exit_code, 2) << flags;
+  }
   for (const char* command : {"VITRINE_SERVER=a vitrine models", "VITRINE_ADMIN=a vitrine admin serving"}) {
     EXPECT_EQ(Shell(folder_, "PATH=" VITRINE_BIN ":$PATH " + std::string(command)).exit_code, 2) << command;
   }

@@ -28,12 +28,12 @@ class ReadAhead {
   // `data` must outlive this object.
   ReadAhead(const ImageSet& data, std::vector<int64_t> indices, const Options& options);
   ReadAhead(const ImageSet& data, std::vector<int64_t> indices) : ReadAhead(data, std::move(indices), Options()) {}
-  // Stops without reading the rest.
+  // Stops without reading the remaining images.
   ~ReadAhead();
 
-  // Returns the next image in the order of `indices`, or why it cannot be sent: the error of ImageSet::encoded, or
-  // INVALID_ARGUMENT if it is not a JPEG, PNG or WebP that servers accept (common/imaging/header.h). Call once per
-  // index.
+  // Returns the next image in the order of `indices`, or the error because of which it cannot be sent. Errors are those
+  // of ImageSet::encoded, and INVALID_ARGUMENT if the image is not a JPEG, PNG or WebP that servers accept
+  // (common/imaging/header.h). Call once per index.
   absl::StatusOr<std::string> Next();
 
  private:

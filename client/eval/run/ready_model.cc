@@ -28,7 +28,7 @@ bool IsLoading(Client& client, const ModelChoice& choice) {
          });
 }
 
-// Returns the model if it is ready. UNAVAILABLE: it may become ready.
+// Returns the model if it is ready. UNAVAILABLE: it is not ready, but may become so.
 absl::StatusOr<v1::ModelVersion> ReadyModel(Client& client, const ModelChoice& choice) {
   absl::StatusOr<v1::ModelVersion> model = ChooseModel(client, choice);
   if (!model.ok()) {
@@ -50,7 +50,7 @@ absl::Status AddLabels(Client& client, v1::ModelVersion& model) {
   return absl::OkStatus();
 }
 
-// Retries until the connect timeout, because a starting server does not listen yet.
+// Connects, with retries until the connect timeout, because a starting server does not listen yet.
 absl::StatusOr<std::unique_ptr<Client>> ConnectPatiently(ClientOptions options, const std::atomic<bool>* stop) {
   const absl::Time end = absl::Now() + options.connect_timeout;
   while (true) {

@@ -62,7 +62,7 @@ void ImageRounds::AskRound() {
   SortOutLost(cautious, {order.begin() + static_cast<ptrdiff_t>(round_.position), order.end()});
 }
 
-// Puts the round's images without a result into the next rounds.
+// Distributes the round's images without a result to the next rounds.
 void ImageRounds::SortOutLost(bool cautious, std::vector<int64_t> rest) {
   rest.insert(rest.begin(), round_.unsent.begin(), round_.unsent.end());
   if (round_.lost.size() == 1 && proven_) {

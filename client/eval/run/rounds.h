@@ -46,10 +46,10 @@ class RoundsClient {
 
 // Sends images to a server until each has a result, whatever happens to the server in the meantime.
 //
-// Images are sent in rounds. A round sends each pending image once, until the server is lost. The images in flight at
-// that time become suspects: one of them may have crashed the server. The next rounds send suspects one at a time, each
-// after the server has answered another image. A suspect is recorded as refused after three losses with only this image
-// in flight. Not thread-safe.
+// Images are sent in rounds. A round sends each pending image once, until the server is lost. The images that are in
+// flight at that time become suspects, because one of them may have crashed the server. The next rounds send suspects
+// one at a time, each after the server has answered another image. A suspect is recorded as refused after the server
+// was lost three times with only this image in flight. Not thread-safe.
 class ImageRounds {
  public:
   struct Options {
@@ -143,7 +143,7 @@ class ImageRounds {
   bool proven_ = false;  // true if the server has answered since its last loss
   Patience patience_;
 
-  // State of the data. Indices of images that can be sent or read again; -1: none yet.
+  // State of the data. The indices are of images that can be sent or read again; -1: none yet.
   int64_t answered_ = -1;  // an image with an answer
   int64_t readable_ = -1;  // an image that this session has read
   int unread_ = 0;         // consecutive images that could not be read

@@ -11,7 +11,7 @@ namespace vitrine {
 namespace {
 
 constexpr int kMostDoubtful = 3;  // maximum attempts of an image if the server answers INTERNAL or similar
-constexpr int kMostStrikes = 3;   // an image is refused if the server was lost this often with only it in flight
+constexpr int kMostStrikes = 3;   // an image is refused after this many losses of the server with only it in flight
 constexpr int kMostReads = 3;     // attempts to read a missing image
 constexpr int kManyUnread = 16;   // consecutive unreadable images that indicate missing data
 
@@ -94,8 +94,8 @@ void ImageRounds::Fail(const AskedImage& image, Outcome outcome, const absl::Sta
   CountResult(image.index);
 }
 
-// Makes at least three attempts, and retries until `patience` has passed since the second rejection. After that the
-// image stays without a result, in `trouble_`.
+// Sends a rejected image at least three times in total, and until `patience` has passed since the second rejection.
+// After that, the image stays without a result, in `trouble_`.
 void ImageRounds::AskLater(int64_t index, const absl::Status& status) {
   const absl::Time now = absl::Now();
   patience_.Silent(now);
@@ -108,7 +108,7 @@ void ImageRounds::AskLater(int64_t index, const absl::Status& status) {
   if (now - trouble.second < options_.patience) round_.again.push_back(index);
 }
 
-// Counts a loss of the server with only this image in flight, after the server had answered another image.
+// Counts a loss of the server with only this image in flight. Before, the server had answered another image.
 void ImageRounds::Strike(int64_t index) {
   Trouble& trouble = trouble_[index];
   if (++trouble.strikes < kMostStrikes) return;
@@ -121,7 +121,7 @@ void ImageRounds::TakeReadError(int64_t index, const absl::Status& status) {
   Trouble& trouble = trouble_[index];
   trouble.last = status;
   ++trouble.reads;
-  // All errors except NOT_FOUND and UNAVAILABLE are caused by the file.
+  // Errors other than NOT_FOUND and UNAVAILABLE are caused by the file's content.
   const bool is_missing = absl::IsNotFound(status), may_pass = is_missing || absl::IsUnavailable(status);
   if (!may_pass || (is_missing && trouble.reads >= kMostReads && DataIsThere())) {
     return Fail({.index = index}, Outcome::kUnreadable, status);
@@ -132,7 +132,7 @@ void ImageRounds::TakeReadError(int64_t index, const absl::Status& status) {
                                                  " images in a row could not be read, the last: ", status.message()));
 }
 
-// Returns true if an image that was readable before still is.
+// Returns true if an image that could be read or was answered before can still be read.
 bool ImageRounds::DataIsThere() const {
   const int64_t witness = readable_ >= 0 ? readable_ : answered_;
   return witness >= 0 && data_.encoded(witness).ok();

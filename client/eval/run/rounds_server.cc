@@ -64,7 +64,7 @@ absl::Status ImageRounds::NotBack() const {
 }
 
 absl::Status ImageRounds::Reconnect(absl::Duration most) {
-  client_.reset();  // the channel's backoff grows with each attempt
+  client_.reset();  // the backoff of a channel grows with each attempt, so a new channel is needed
   ClientOptions options = options_.client;
   options.connect_timeout = std::min(options.connect_timeout, std::max(most, kShortestConnect));
   repeats_ = suspects_.empty();
@@ -88,8 +88,8 @@ absl::Status ImageRounds::Reconnect(absl::Duration most) {
   return absl::OkStatus();
 }
 
-// Checks that the server answers an image that it has answered before, so that a later loss can be blamed on a suspect,
-// and silence on the images that are left. The answer is not counted. OK also if there is no such image.
+// Checks that the server answers an image that it has answered before, so that a later loss can be attributed to a
+// suspect, and silence to the images that are left. Does not count the answer. Returns OK if there is no such image.
 absl::Status ImageRounds::AskAnswered() {
   if (answered_ < 0) return absl::OkStatus();
   const absl::StatusOr<std::string> image = data_.encoded(answered_);
