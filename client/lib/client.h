@@ -32,11 +32,11 @@ struct TlsOptions {
 
 struct ClientOptions {
   // Address of the server or servers, one of
-  // host:port                    for example gpu-box:8500 or [::1]:8500
-  // dns:///name:port             requests are distributed over all addresses of the name; changes are followed
-  // host:port,host:port          requests are distributed over these servers; names are resolved again
-  // after a connection was lost
-  // ipv4:..., ipv6:..., unix:PATH   as in gRPC
+  //   host:port                    for example gpu-box:8500 or [::1]:8500
+  //   dns:///name:port             requests are distributed over all addresses of the name; changes are followed
+  //   host:port,host:port          requests are distributed over these servers; names are resolved again
+  //                                after a connection was lost
+  //   ipv4:..., ipv6:..., unix:PATH   as in gRPC
   // Each request is assigned to one server. A ClassifyMany is one stream, so all its requests go to one server.
   std::string address = "127.0.0.1:8500";
   // Maximum time that Connect waits for the server. A refused connection ends the wait at once.

@@ -10,8 +10,8 @@ namespace vitrine {
 
 enum class AnswerKind { kWithPredictions, kWithoutPredictions, kUnreadable };
 
-// Classifies an answer to Classify by its field tags without parsing the fields: fast enough for every answer of a
-// load.
+// Classifies an answer to Classify by its field tags, without parsing the fields. This is fast enough to check every
+// answer of a load.
 AnswerKind KindOfAnswer(absl::string_view bytes);
 
 // Parts of a serialised ClassifyStreamResponse, as views into it. At most one of `response` and `error` is set.

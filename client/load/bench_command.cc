@@ -29,7 +29,7 @@ constexpr absl::Duration kLongestPatience = absl::Minutes(2);
 constexpr absl::Duration kGrace = absl::Seconds(2);
 constexpr absl::Duration kShortestTrace = absl::Seconds(1);
 
-// Returns true if every request would fail like the probe. An overloaded server may still be measured.
+// Returns true if every request would fail as the probe did. An overloaded server may still be measured.
 bool IsFatal(const absl::Status& status) {
   if (status.ok() || absl::IsDeadlineExceeded(status)) return false;
   return !absl::IsResourceExhausted(status) || !ServerRetryDelay(status).has_value();
@@ -120,7 +120,7 @@ class Bench {
     return absl::OkStatus();
   }
 
-  // Sends one request of each class, so that a wrong model or image gives one error and not a million failures.
+  // Sends one request of each class. A wrong model or image then gives one error instead of a million failures.
   absl::Status Probe(Client& client) const {
     std::set<std::string> asked;
     for (const Workload::Request& one : workload_.requests) {
@@ -241,10 +241,10 @@ class Bench {
     const double low = command_.sweep.has_value() ? command_.sweep->low : command_.rate.value_or(kLowestRate);
     const double high = command_.sweep.has_value() ? command_.sweep->high : std::max(low, kHighestSwept);
     RateSearch search(low, high, command_.tolerance);
-    std::string doubt;  // reason to doubt the lowest rate that missed the goal
+    std::string doubt;  // reason to doubt the result of the lowest rate that missed the goal
     while (const std::optional<double> rate = search.Next()) {
       const LoadPoint* point = hooks_.stopped() ? nullptr : &Measure(*rate);
-      // Repeats the measurement once: by then, a disturbance by another program has usually ended.
+      // Repeats the measurement once. A disturbance by another program has usually ended by then.
       if (point != nullptr && !point->result.interrupted && !InvalidReason(*point).empty()) point = &Measure(*rate);
       if (point == nullptr || point->result.interrupted) {
         report_.complete = false;
@@ -263,8 +263,8 @@ class Bench {
     }
   }
 
-  // Near the limit a rate meets the goal only sometimes. Starts at the search's result, and lowers the rate until most
-  // samples meet the goal.
+  // Close to the limit, a rate meets the goal only in some samples. Repeat starts at the search's result and lowers the
+  // rate until most samples meet the goal.
   void Repeat() {
     constexpr int kMostSteps = 5;
     double rate = *report_.best;
@@ -282,7 +282,7 @@ class Bench {
     report_.best.reset();
   }
 
-  // Describes how the generator, and not the server, may have caused the miss; empty: it did not.
+  // Describes how the load generator, instead of the server, may have caused the missed goal; empty: it did not.
   static std::string DoubtAbout(const LoadPoint& point) {
     const std::string reason = InvalidReason(point);
     if (reason.empty()) return "";
@@ -319,7 +319,7 @@ class Bench {
     return "";
   }
 
-  // Prints a line for each image that a server refused, like classify and eval.
+  // Prints a line for each image that a server refused, as classify and eval do.
   void NameRefused() {
     std::map<std::string, std::string> refused;
     bool is_full = false;

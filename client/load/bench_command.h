@@ -25,7 +25,7 @@ struct BenchCommand {
   std::vector<std::string> mix = {};  // classes (see ParseMix); empty: only `request`
   WorkloadOptions workload = {};
 
-  // Kind of load: a rate, a sweep, a search or a trace. If none is set: a closed loop.
+  // Kind of load: a rate, a sweep, a search or a trace. If none of these is set, the load is a closed loop.
   std::optional<double> rate = {};       // requests per second, above 0; lowest rate of a search
   std::optional<SweepRange> sweep = {};  // range of a sweep or search
   bool find_max = false;                 // search within `sweep`, or from `rate` upwards
@@ -38,8 +38,8 @@ struct BenchCommand {
   int connections = 4;
   Goal goal = {};               // goal of a search; needs bounds or a deadline
   bool deadline_given = false;  // true: the user set client.deadline
-  double tolerance = 0.05;      // resolution of a search, relative to the rate
-  int repeats = 3;              // samples at the rate that a search found; most of them must meet the goal
+  double tolerance = 0.05;      // precision of a search, relative to the rate
+  int repeats = 3;              // number of samples at the rate that a search found; most of them must meet the goal
   double stability = 0.15;      // tolerance of the stability check (see stability.h)
 
   std::vector<Gate> gates = {};  // on LoadGateMeasures; a search applies them to its best rate
@@ -57,8 +57,9 @@ enum class BenchOutcome { kMeasured, kNothing, kMissed, kInterrupted };
 
 // Connects, requests one answer of every class, runs the load and reports. `stopped` ends the run with the results so
 // far. `live`: `errors` is a terminal and shows the progress.
+//
 // kNothing: no request was answered, no rate met the goal of a search, or a search could not be finished. kMissed: a
-// gate was missed; `errors` names it. Returns an error if the run could not start: no server, an unknown model, an
+// gate was missed; `errors` names it. Returns an error if the run could not start: no server, an unknown model, or an
 // image that the server rejects.
 absl::StatusOr<BenchOutcome> RunBench(const BenchCommand& command, std::ostream& out, std::ostream& errors, bool live,
                                       const std::function<bool()>& stopped);

@@ -15,7 +15,7 @@ constexpr int kLongestReconnectMs = 1000;
 
 grpc::ChannelArguments Arguments() {
   grpc::ChannelArguments arguments;
-  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);  // a separate connection
+  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);  // makes each connection separate
   // Disables gRPC's retries: a retried request would be measured twice, and gRPC would keep copies of requests.
   arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);
   arguments.SetInt(GRPC_ARG_HTTP2_WRITE_BUFFER_SIZE, kWriteBytes);
@@ -35,7 +35,7 @@ absl::StatusOr<LoadConnections> OpenConnections(const ClientOptions& options, in
   LoadConnections connections;
   for (int i = 0; i < count; ++i) {
     ASSIGN_OR_RETURN(std::shared_ptr<Servers> servers, Servers::Open(options, Arguments()));
-    servers->channel()->GetState(/*try_to_connect=*/true);  // connect all in parallel
+    servers->channel()->GetState(/*try_to_connect=*/true);  // connects all in parallel
     connections.push_back(std::move(servers));
   }
   for (const std::shared_ptr<Servers>& servers : connections) {

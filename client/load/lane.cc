@@ -16,13 +16,13 @@ namespace {
 constexpr char kMethod[] = "/vitrine.v1.Classifier/Classify";
 // Interval at which an idle thread checks for the end of the run.
 constexpr int64_t kTick = 20'000'000;
-// Delay before a lost connection of a closed loop is retried.
+// Delay before a closed loop retries a lost connection.
 constexpr int64_t kPause = 10'000'000;
-// Limit of answers parsed per second, so that parsing does not dominate the load.
+// Maximum answers parsed per second, so that parsing does not dominate the load.
 constexpr uint64_t kLooksPerSecond = 4000;
 constexpr int64_t kLookInterval = 250'000'000;
 
-// Short wait for answers after an interrupt.
+// Maximum wait for answers after an interrupt.
 constexpr int64_t kInterruptedPatience = 500'000'000;
 
 gpr_timespec Monotonic(int64_t nanoseconds) {
@@ -129,7 +129,7 @@ void Lane::Begin() {
 
 void Lane::SendNext(Slot& slot, int64_t now) {
   if (now >= plan_.interval.to || Enough() || plan_.hooks.stopped()) return;
-  // Lanes use disjoint request numbers, so that no two lanes draw the same random numbers.
+  // Lanes use disjoint request numbers, so that two lanes never draw the same random numbers.
   const uint64_t number = sent_ * static_cast<uint64_t>(plan_.lanes) + static_cast<uint64_t>(number_);
   Start(slot, Arrival{now, number, 0}, now);
 }
@@ -164,7 +164,7 @@ void Lane::ExpireStreams(int64_t now) {
   OnOutcomes(outcomes, now);
 }
 
-// Closes the open streams. Requires that every request has its outcome.
+// Closes the open streams. Requires that every request has an outcome.
 void Lane::CloseStreams() {
   LoadStream::Outcomes none;
   for (LoadStream& stream : streams_) {
@@ -177,7 +177,8 @@ void Lane::CloseStreams() {
 }
 
 void Lane::OnEnd(Slot& slot, int64_t now) {
-  // Makes all writes of Start visible here, including a new slot, without relying on gRPC's synchronisation.
+  // Makes all writes of Start visible to this thread, including those to a new slot, without relying on gRPC's
+  // synchronisation.
   (void)outstanding_.load(std::memory_order_acquire);
   slot.under_way.store(false, std::memory_order_relaxed);
   const uint32_t request_class = plan_.workload.requests[slot.request].request_class;
@@ -211,7 +212,7 @@ void Lane::OnEnd(Slot& slot, int64_t now) {
   }
 }
 
-// Checks every answer; parses only some for their stages, so that parsing does not dominate the load.
+// Checks every answer. Parses only some answers for their stages, so that parsing does not dominate the load.
 void Lane::OnAnswer(Slot& slot, int64_t now) {
   const uint32_t request_class = plan_.workload.requests[slot.request].request_class;
   const absl::Duration deadline = plan_.workload.classes[request_class].deadline;
@@ -242,7 +243,7 @@ void Lane::OnAnswer(Slot& slot, int64_t now) {
   }
 }
 
-// Returns true if more requests may be sent. In a closed loop this thread decides.
+// Returns true if more requests may be sent. In a closed loop, this thread decides that.
 bool Lane::StillSending(int64_t now) {
   if (plan_.settings.arrivals) return sending_.load(std::memory_order_acquire);
   return now < plan_.interval.to && !Enough() && !plan_.hooks.stopped();
@@ -256,8 +257,8 @@ void Lane::CancelAll() {
   }
 }
 
-// Starts the wait for the last answers. After max_requests, also ends the interval: rates are measured until this
-// moment, not until the last answer, which may take long.
+// Starts the wait for the last answers. After max_requests, also ends the interval. Rates are then measured until now
+// and not until the last answer, which may take long.
 void Lane::OnSent(int64_t now) {
   all_sent_ = true;
   patient_until_ = now + absl::ToInt64Nanoseconds(std::min(plan_.settings.patience, absl::Hours(1)));
@@ -268,7 +269,7 @@ void Lane::OnSent(int64_t now) {
     const int64_t span = last_due_ - plan_.interval.from;
     end = last_due_ + span / static_cast<int64_t>(measured_ - 1);
   } else if (measured_ <= most_slots_) {
-    return;  // all sent at once: the answers determine the duration
+    return;  // all were sent at once, so the answers determine the duration
   }
   const std::lock_guard lock(received_mutex_);
   received_.EndAt(std::clamp(end, plan_.interval.from + 1, plan_.interval.to));
@@ -281,7 +282,7 @@ void Lane::OnInterrupt(int64_t now) {
   received_.EndAt(std::clamp(now, plan_.interval.from, received_.interval().to));
 }
 
-// Measures the busy share of this thread. Waiting for a processor counts as busy, because a waiting thread receives no
+// Measures the busy share of this thread. The wait for a processor counts as busy, because a waiting thread receives no
 // answers.
 void Lane::WatchOwnTime(int64_t now) {
   if (now < plan_.interval.from || all_sent_) return;

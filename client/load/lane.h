@@ -23,8 +23,8 @@ namespace vitrine {
 // Serialises the requests of a workload; all calls share the bytes without copies.
 std::vector<grpc::ByteBuffer> SharedRequests(const Workload& workload);
 
-// A part of a load: some of the connections and one receiver thread. An open loop also has a sender thread, because
-// gRPC's completion queues wake a thread only on whole milliseconds, and sending must not wait for that.
+// A part of a load: some of the connections, and one receiver thread. An open loop also has a sender thread. The
+// receiver could not send at exact times, because gRPC's completion queues wake a thread only on whole milliseconds.
 class Lane {
  public:
   struct Plan {
@@ -45,21 +45,21 @@ class Lane {
   // Receives answers until sending has ended and every answer has arrived. In a closed loop it also sends.
   void Receive();
 
-  // Any thread.
+  // Returns the number of requests without an answer. Any thread.
   int64_t outstanding() const { return outstanding_.load(std::memory_order_relaxed); }
   // Returns the record of second `number` of the interval. Any thread.
   LoadRecord::Second SecondSoFar(size_t number);
 
-  // Requires that Send and Receive have returned.
+  // Returns the whole record. Requires that Send and Receive have returned.
   LoadRecord Record() const;
   bool interrupted() const { return interrupted_; }
   // Share of the measured interval in which the receiver thread ran or waited for a processor.
   double receiver_share() const { return receiver_share_; }
   int64_t interval_end() const { return received_.interval().to; }
-  int64_t ended_at() const { return ended_at_; }  // last answer, or last request if later
+  int64_t ended_at() const { return ended_at_; }  // time of the last answer, or of the last request if that is later
 
  private:
-  // One call, or one request of a stream; reused afterwards.
+  // One call, or one request of a stream. Slots are reused.
   struct Slot {
     std::optional<grpc::ClientContext> context;
     std::unique_ptr<grpc::GenericClientAsyncResponseReader> call;
@@ -68,7 +68,7 @@ class Lane {
     int64_t due = 0;
     uint64_t number = 0;
     uint32_t request = 0;
-    // Set when the call begins: hands the slot over from the sender to the receiver.
+    // Set when the call begins, which hands the slot over from the sender to the receiver.
     std::atomic<bool> under_way = false;
   };
 

@@ -15,15 +15,15 @@ constexpr int kRowsPerHalving = 5;
 
 // Returns the rank of a quantile among `count` ascending values, counted from 1.
 uint64_t RankOf(double quantile, uint64_t count) {
-  // The product of a quantile such as 0.999 and a count may be slightly above the exact whole number.
+  // The product of a quantile such as 0.999 and a count may be slightly above the exact integer.
   const double rank = std::ceil(std::clamp(quantile, 0.0, 1.0) * static_cast<double>(count) - 1e-6);
   return std::clamp<uint64_t>(static_cast<uint64_t>(std::max(0.0, rank)), 1, count);
 }
 
 }  // namespace
 
-// Each value below 2^bits has its own bucket. A larger value, with `shift` more bits, keeps its upper `bits` bits. The
-// first of these bits is always 1, so each further power of two has half as many buckets.
+// Each value below 2^bits has its own bucket. A larger value has `shift` more bits, and keeps only its upper `bits`
+// bits. The first of these is always 1, so each further power of two has half as many buckets.
 size_t LatencyHistogram::IndexOf(int64_t value) const {
   const auto bits = static_cast<uint64_t>(value);
   const int shift = std::max(0, static_cast<int>(std::bit_width(bits)) - bits_);

@@ -15,12 +15,13 @@ inline double Milliseconds(double nanoseconds) {
   return nanoseconds / 1e6;
 }
 
-// Counts of durations in log-linear buckets, as in HdrHistogram (hdrhistogram.org): every power of two is divided into
+// Counts of durations in log-linear buckets, as in HdrHistogram (hdrhistogram.org). Every power of two is divided into
 // equal parts, so that values of any size have a fixed number of significant digits. Recording takes a few
-// instructions, and does not allocate once the largest value has been seen. Histograms of equal precision can be added.
+// instructions, and does not allocate memory for values up to the largest recorded before. Histograms of equal
+// precision can be added.
 //
-// Durations are in nanoseconds, 0 to about 36 minutes. Longer ones count as 36 minutes, but `max` is exact. One thread
-// at a time.
+// Durations are in nanoseconds, from 0 to about 36 minutes. Longer durations count as 36 minutes, but `max` is exact.
+// One thread at a time.
 class LatencyHistogram {
  public:
   enum class Precision {
@@ -40,20 +41,20 @@ class LatencyHistogram {
   double Mean() const;       // mean of the exact values
   double Deviation() const;  // standard deviation of the bucket midpoints
 
-  // Returns the smallest value v such that at least the share `quantile` (0 to 1) of all values is at most v, rounded
-  // up to the end of its bucket but at most `max`. Returns 0 without values.
+  // Returns the smallest value v such that at least the share `quantile` (0 to 1) of all values is at most v. The
+  // result is rounded up to the end of its bucket, but is at most `max`. Returns 0 without values.
   int64_t Quantile(double quantile) const;
-  // Like Quantile, but among `all` values. Values that were not recorded here count as longer than all recorded ones;
-  // nullopt if the quantile is one of them. Requires all >= count().
+  // Returns a quantile among `all` values. Values that were not recorded here count as longer than all recorded ones.
+  // nullopt: the quantile is one of these. Requires all >= count().
   std::optional<int64_t> QuantileAmong(double quantile, uint64_t all) const;
   // Returns the number of values above `nanoseconds`, to the precision of a bucket.
   uint64_t CountAbove(int64_t nanoseconds) const;
 
-  // Reduces memory to 8 bytes per used bucket until the next value is recorded.
+  // Reduces the memory to 8 bytes per used bucket until the next value is recorded.
   void Compress();
 
-  // Returns the percentile table for HdrHistogram's plotters (.hgrm): values in milliseconds, 5 rows for each halving
-  // of the distance to 100 %.
+  // Returns the percentile table for HdrHistogram's plotters (.hgrm). Values are in milliseconds, with 5 rows for each
+  // halving of the distance to 100 %.
   std::string PercentileTable() const;
 
  private:

@@ -16,10 +16,11 @@ namespace vitrine {
 namespace {
 
 constexpr int64_t kLongestSleep = 100'000'000;
-// Limits of a valid point: at a bound, the send delay may be kLatest or kOwnShare, whichever is longer.
-constexpr int64_t kLatest = 1'000'000;  // nanoseconds, for any bound
+// Limits of the send delay at a bound in a valid point. The longer of the two applies.
+constexpr int64_t kLatest = 1'000'000;  // nanoseconds, for every bound
 constexpr double kOwnShare = 0.1;       // relative to the bound
-constexpr uint64_t kFewestLate = 3;     // late requests; one could be the whole p99 of 100 requests
+constexpr uint64_t kFewestLate =
+    3;  // minimum number of late requests, because one could be the whole p99 of 100 requests
 constexpr double kBusiest = 0.9;
 constexpr absl::Duration kLongest = absl::Hours(24);
 
@@ -31,7 +32,7 @@ MeasuredInterval IntervalOf(const LoadSettings& settings) {
   return {from, from + bounded(settings.duration)};
 }
 
-// Observes a running load: progress, and processor time at both ends of the measured interval.
+// Observes a running load. Reports progress, and measures processor time at both ends of the measured interval.
 class Watch {
  public:
   Watch(const LoadConnections& connections, const LoadSettings& settings, const LoadHooks& hooks,
@@ -66,7 +67,7 @@ class Watch {
     }
   }
 
-  // Runs on this thread, because resolving names would delay the lanes.
+  // Resolves names on this thread, because that would delay the lanes.
   void FindLostServers() {
     for (const std::shared_ptr<Servers>& servers : connections_) {
       const grpc_connectivity_state state = servers->channel()->GetState(/*try_to_connect=*/false);

@@ -18,7 +18,7 @@
 
 namespace vitrine {
 
-// "p99=50ms": maximum latency for this share of the requests that were due.
+// "p99=50ms": maximum latency for this share of the due requests.
 struct LatencyBound {
   double quantile = 0.99;
   absl::Duration most = absl::InfiniteDuration();
@@ -33,23 +33,24 @@ enum class LoadMode {
 // Settings of a load.
 struct LoadSettings {
   LoadMode mode = LoadMode::kUnary;
-  // Returns the schedule of an open loop, once per thread; null: a closed loop.
+  // Returns the schedule of an open loop; called once per thread. null: a closed loop.
   std::function<std::unique_ptr<Arrivals>()> arrivals = {};
-  bool trace = false;    // true: arrivals name their requests; false: drawn from the workload
+  bool trace = false;    // true: each arrival has its own request; false: requests are drawn from the workload
   int concurrency = 16;  // requests in flight in a closed loop
   absl::Duration warm_up = absl::Seconds(2);
   absl::Duration duration = absl::Seconds(10);  // length of the measured interval
-  uint64_t max_requests = 0;                    // ends the measured interval earlier; 0: no bound
-  // Maximum requests without an answer; each costs the client about 10 KB. Further requests are counted as not sent.
+  uint64_t max_requests = 0;  // number of requests after which the measured interval ends early; 0: no limit
+  // Maximum number of requests without an answer. Each takes about 10 KB of the client's memory. Further requests are
+  // counted as not sent.
   int max_outstanding = 8192;
   // Maximum wait for answers after the last request.
   absl::Duration patience = absl::Seconds(30);
   // Number of receiver threads. Each has its share of the connections, and in an open loop a sender thread.
   int threads = 1;
   uint64_t seed = 1;
-  bool allow_empty = false;  // true: accepts answers without predictions, as from a server with a null model
+  bool allow_empty = false;  // true: accept answers without predictions, as from a server with a null model
   int server_process = 0;    // process id whose processor time is measured; 0: none
-  // Latency bounds; they also limit how late the generator may send.
+  // Latency bounds. They also limit how late the load generator may send.
   std::vector<LatencyBound> bounds = {};
 };
 
@@ -81,17 +82,18 @@ struct LoadResult {
   double ServerShare() const;                    // share of one core
   double GeneratorMicrosecondsARequest() const;  // 0 without a request
   double RequestsPerProcessorSecond() const;     // requests that one core could send and receive; 0 without a request
-  // Returns why latencies and rates reflect the generator as much as the server; "" if they do not. There are two
-  // causes:
-  // - Late sends, because latency counts from the due time. At a bound's quantile the delay is above a tenth of the
-  //   bound (without bounds: of the p99 of all due requests) and above a millisecond, for at least three requests.
-  // - A receiver thread that is busy for more than 90 % of the time, so that answers wait for it.
-  // Both causes only increase latencies (see InvalidReason in load_report.h).
+  // Returns the reason why latencies and rates depend on the load generator as much as on the server; "" if they do
+  // not. There are two reasons:
+  // - Requests were sent late, and their latency counts from the due time. At a bound's quantile, the delay is above a
+  //   millisecond and above a tenth of the bound (without bounds: of the p99 of all due requests), for at least three
+  //   requests.
+  // - A receiver thread was busy for more than 90 % of the time, so that answers waited for it.
+  // Both only increase latencies (see InvalidReason in load_report.h).
   std::string VoidReason() const;
 };
 
-// Runs the load on the server of `connections`. Returns the record once every answer has arrived or `patience` has
-// passed. Blocks; only reads `workload` and `connections`. Requires at least as many connections as threads, and at
+// Runs the load on the server of `connections`. Blocks until every answer has arrived or `patience` has passed, and
+// returns the record. Only reads `workload` and `connections`. Requires at least as many connections as threads, and at
 // least one request in the workload.
 LoadResult RunLoad(const LoadConnections& connections, const Workload& workload, const LoadSettings& settings,
                    const LoadHooks& hooks);

@@ -16,7 +16,7 @@ double ShareOfDue(uint64_t part, const LoadRecord& record) {
   return static_cast<double>(part) / static_cast<double>(record.due());
 }
 
-// Returns a measured value; nullopt: the percentile has no answer. Requires at least one due request.
+// Returns a measured value; nullopt: the percentile is a request without an answer. Requires at least one due request.
 std::optional<double> Measured(const std::string& measure, const LoadRecord& record) {
   if (measure == "rate") return record.AnsweredPerSecond();
   if (measure == "goodput") return record.GoodPerSecond();
@@ -55,7 +55,8 @@ std::vector<GateResult> JudgeLoad(std::span<const Gate> gates, const LoadReport&
       result.remark = point == nullptr ? "no rate met the goal of the search" : "no request was due";
       continue;
     }
-    // For a search, `rate` is the offered rate: within a second or two, the rate of answers differs from it by chance.
+    // The `rate` of a search is the offered rate, because the rate of answers differs from it by chance within a second
+    // or two.
     const bool is_answer = gate.measure == "rate" && report.best.has_value();
     result.measured = is_answer ? report.best : Measured(gate.measure, point->result.record);
     if (!result.measured.has_value()) result.remark = "too many requests have no answer";

@@ -10,12 +10,12 @@
 
 namespace vitrine {
 
-// Measures for `vitrine bench --require`. Percentiles and shares cover all due requests; a missing answer counts as
-// longer than any received answer. Rates count answers during the measured time.
+// Measures for `vitrine bench --require`. Percentiles and shares cover all due requests. A missing answer counts as
+// longer than any received answer. Rates count the answers in the measured interval.
 std::span<const GateMeasure> LoadGateMeasures();
 
-// Returns a result for each gate, on the only point or on the best point of a search. The `rate` of a search is the
-// offered rate.
+// Returns a result for each gate. A search is judged by its best point, another load by its only point. The `rate` of a
+// search is the offered rate.
 std::vector<GateResult> JudgeLoad(std::span<const Gate> gates, const LoadReport& report);
 
 }  // namespace vitrine

@@ -9,7 +9,8 @@
 namespace vitrine {
 namespace {
 
-// Up to this many classes get a histogram of full precision, about 140 KB each. With more classes, each gets 10 KB.
+// Maximum number of classes whose histograms have full precision, about 140 KB each. With more classes, each histogram
+// has 10 KB.
 constexpr size_t kPreciseClasses = 32;
 
 int64_t Nanoseconds(float seconds) {
@@ -41,7 +42,7 @@ void LoadRecord::Second::Add(const Second& other) {
 LoadRecord::Second& LoadRecord::SecondAt(int64_t time) {
   const auto number = static_cast<size_t>((time - interval_.from) / kSecond);
   if (number >= seconds_.size()) {
-    // Past seconds rarely get further values: their histograms can be compressed.
+    // Earlier seconds rarely get further values, so their histograms can be compressed.
     if (!seconds_.empty()) seconds_.back().Compress();
     seconds_.resize(number + 1);
   }

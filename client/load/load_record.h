@@ -15,7 +15,7 @@ namespace vitrine {
 
 inline constexpr int64_t kSecond = 1'000'000'000;  // nanoseconds
 
-// The measured interval, in nanoseconds from the start of the load, after the warm-up.
+// The measured interval after the warm-up, in nanoseconds from the start of the load.
 struct MeasuredInterval {
   int64_t from = 0;
   int64_t to = 0;
@@ -26,24 +26,23 @@ struct MeasuredInterval {
 // Largest number of rejected images that are named.
 inline constexpr size_t kMostRefused = 20;
 
-// Codes of failed requests whose call returned OK, in addition to gRPC's.
+// Codes of failed requests whose call returned OK. The other codes are gRPC's.
 inline constexpr int kWithoutPredictions = 100;
 inline constexpr int kUnreadable = 101;  // the answer is not a valid ClassifyResponse
 
-// Record of the requests that were due in the measured interval, and of events during it.
+// Record of the requests that were due in the measured interval, and of the events during it.
 //
-// There are two ways of counting. The ledger and the latencies cover requests *due* in the interval, whenever they were
-// answered. Rates cover answers *during* the interval, so that a server that falls behind does not look faster because
-// of late answers.
+// There are two ways of counting. The ledger and the latencies cover requests *due* in the interval, even if the answer
+// comes later. Rates cover answers *during* the interval, so that late answers do not make a slow server look faster.
 //
-// Every sender and receiver of a load has its own record; records can be added. Times are nanoseconds from the start.
+// Every sender and receiver of a load has its own record. Records can be added. Times are nanoseconds from the start.
 class LoadRecord {
  public:
   // One second of the interval.
   struct Second {
     uint64_t due = 0;
     uint64_t not_sent = 0;
-    uint64_t answered = 0;  // during this second, like all counts below
+    uint64_t answered = 0;  // in this second, like all counts below
     uint64_t good = 0;
     uint64_t failed = 0;
     LatencyHistogram latency{LatencyHistogram::Precision::kTwoDigits};
@@ -74,25 +73,26 @@ class LoadRecord {
 
   LoadRecord(const MeasuredInterval& interval, size_t classes);
 
-  // Records that a request was sent at `now`, or not sent because too many were outstanding. Requires `due` <= `now`.
+  // Records that a request was sent at `now`. Requires `due` <= `now`.
   void Started(uint32_t request_class, int64_t due, int64_t now);
   void NotSent(uint32_t request_class, int64_t due);
-  // Records an answer; it is good if it came at most `deadline` nanoseconds after `due`.
+  // Records an answer. The answer is good if it came at most `deadline` nanoseconds after `due`.
   void Answered(uint32_t request_class, int64_t due, int64_t now, int64_t deadline);
   // Records that the server rejected the image of a request as unreadable. `request` is its index in the workload.
   // Keeps the first kMostRefused images.
   void Refused(uint32_t request, const std::string& message);
-  // Records a call that ended with an error (`code` is gRPC's) or with an invalid answer (a code from above).
+  // Records a call that ended with an error (`code` is gRPC's) or with an invalid answer (`code` is one of those
+  // above).
   void Failed(uint32_t request_class, int64_t due, int64_t now, int code, const std::string& message);
   // Records that the run ended before the call ended.
   void Unanswered(uint32_t request_class, int64_t due);
-  // Samples the contents of an answer with this `latency`.
+  // Samples the contents of an answer that had this `latency`.
   void Look(int64_t due, int64_t latency, const v1::ClassifyResponse& answer);
 
   // Adds the counts of `other`. Requires equal starts and classes. Does not change the end of this interval.
   void Add(const LoadRecord& other);
 
-  // Shortens the interval: later events are not counted. Requires interval.from <= to <= interval.to.
+  // Shortens the interval, so that later events are not counted. Requires interval.from <= to <= interval.to.
   void EndAt(int64_t to) { interval_.to = to; }
 
   const MeasuredInterval& interval() const { return interval_; }
@@ -105,7 +105,7 @@ class LoadRecord {
   uint64_t not_sent() const { return not_sent_; }
   uint64_t unanswered() const { return unanswered_; }
   const std::map<int, ErrorCount>& errors() const { return errors_; }  // per code
-  // reason for each rejected request, also during the warm-up
+  // reason for each rejected request, including those of the warm-up
   const std::map<uint32_t, std::string>& refused() const { return refused_; }
 
   // Rates during the interval.
@@ -114,8 +114,8 @@ class LoadRecord {
   double DuePerSecond() const;
 
   const LatencyHistogram& latency() const { return latency_; }  // latency of answers, from the scheduled start
-  // Returns a quantile of `latency` among all due requests. Requests without an answer count as the longest; nullopt if
-  // the quantile is one of these.
+  // Returns a quantile of `latency` among all due requests. A request without an answer counts as longer than all
+  // others; nullopt if the quantile is one of these.
   std::optional<int64_t> QuantileOfDue(double quantile) const { return latency_.QuantileAmong(quantile, due_); }
   LatencyHistogram FailureLatency() const;                // latency of errors of all codes
   const LatencyHistogram& slip() const { return slip_; }  // delay between due time and send

@@ -34,17 +34,17 @@ struct LoadPoint {
   double offered = 0;  // requested rate per second; 0: a closed loop or a trace
   LoadResult result;
   Stability stability = {};
-  std::optional<std::string> missed = {};  // reason for missing a goal, or "" if it was met
+  std::optional<std::string> missed = {};  // why the goal was missed; "" if it was met; nullopt without a goal
 };
 
-// Repeated measurements of one rate of a search.
+// Repeated measurements of one rate in a search.
 struct RateSamples {
   int taken = 0;
   int met = 0;                                                // samples that met the goal
   double least_goodput = 0, most_goodput = 0;                 // per second
   std::optional<double> least_p99_ms = {}, most_p99_ms = {};  // over all due requests; nullopt: too many have no answer
 
-  // Returns true if it is certain whether most of `wanted` samples meet the goal.
+  // Returns true if further samples, up to `wanted`, cannot change whether most samples meet the goal.
   bool Decides(int wanted) const { return taken >= wanted || 2 * (taken - met) >= wanted; }
   bool MostMet() const { return 2 * met > taken; }
   // Returns "measured 3 times there: 3 meet the goal, p99 38.1 to 44.0 ms, goodput 118.2 to 119.9/s".
@@ -63,14 +63,15 @@ struct LoadReport {
   std::vector<GateResult> gates = {};       // results of --require
 };
 
-// Returns why the point reflects the generator as much as the server; empty: it does not. A point that met its goal is
-// always valid, because the generator can only increase latencies.
+// Returns the reason why the point depends on the load generator as much as on the server; empty: it does not. A point
+// that met its goal is always valid, because the generator can only increase latencies.
 std::string InvalidReason(const LoadPoint& point);
 
-// Returns a point's remark in a table: void, interrupted, met, the missed bound, or not stable.
+// Returns a point's remark in a table: void, interrupted, met, the bound that was missed, or not stable.
 std::string PointVerdict(const LoadPoint& point);
 
-// Returns a sentence if answers fall behind the schedule but all arrive in the end because of a long deadline; else "".
+// Returns a sentence if the server falls behind the schedule, but all answers arrive in the end because the deadline is
+// long; else "".
 std::string Overload(const LoadSetting& setting, const LoadPoint& point);
 
 // "unary", "stream"
@@ -89,11 +90,11 @@ extern const std::vector<NamedQuantile> kReportedQuantiles;
 // Returns "RESOURCE_EXHAUSTED"; also for the codes of load_record.h.
 std::string GrpcCodeName(int code);
 
-// Return the JSON reports; docs/how-to/load-testing.md lists the members.
+// Return the JSON reports. docs/how-to/load-testing.md lists their members.
 nlohmann::ordered_json PointJson(const LoadSetting& setting, const LoadPoint& point);
 nlohmann::ordered_json ReportJson(const LoadReport& report);
 
-// Return text reports: all about one point, or a table with a line per point.
+// Return text reports: PointText has all results of one point, the other a table with a line per point.
 std::string PointText(const LoadSetting& setting, const LoadPoint& point);
 std::string PointsTable(const LoadReport& report);
 

@@ -19,7 +19,7 @@ constexpr char kStreamMethod[] = "/vitrine.v1.Classifier/ClassifyStream";
 // Smallest time_limit in nanoseconds, because the server rejects 0.
 constexpr int64_t kShortestLimit = 1000;
 
-// Returns the request with the fields that differ per attempt appended; protobuf parses both as one message.
+// Appends the fields that differ between attempts to the request. Protobuf parses both parts as one message.
 grpc::ByteBuffer Numbered(const grpc::ByteBuffer& request, uint64_t id, std::optional<int64_t> left) {
   v1::ClassifyRequest own;
   own.set_request_id(absl::StrCat(id));
@@ -80,7 +80,7 @@ void LoadStream::OnEvent(void* tag, bool ok, int64_t now, Outcomes& outcomes) {
     case Operation::kWrite:
       stream.writing_ = false;
       if (stream.finished_) return stream.End(now, outcomes);
-      if (ok) stream.Advance(now);  // after a failed write the call is ending; the read reports it
+      if (ok) stream.Advance(now);  // after a failed write, the call is ending, and the read reports this
       return;
     case Operation::kFinish:
       stream.finished_ = true;
@@ -104,7 +104,7 @@ void LoadStream::OnAnswer(absl::string_view bytes, const grpc::Slice& slice, Out
   uint64_t id = 0;
   const auto found = parts.has_value() && absl::SimpleAtoi(parts->request_id, &id) ? sent_.find(id) : sent_.end();
   if (found == sent_.end()) {
-    // The answer cannot be matched to a request, so the other answers cannot be trusted either.
+    // The answer belongs to no request, so the other answers cannot be trusted either.
     unreadable_ = true;
     context_->TryCancel();
     return;
@@ -121,7 +121,7 @@ void LoadStream::OnAnswer(absl::string_view bytes, const grpc::Slice& slice, Out
   } else if (parts->error.has_value() && error.ParseFromString(std::string(*parts->error)) && error.code() != 0) {
     outcome.status = grpc::Status(static_cast<grpc::StatusCode>(error.code()), error.message());
   } else {
-    const grpc::Slice nothing("\xff", 1);  // not a valid ClassifyResponse, so reported as unreadable
+    const grpc::Slice nothing("\xff", 1);  // not a valid ClassifyResponse, so it is reported as unreadable
     outcome.answer = grpc::ByteBuffer(&nothing, 1);
   }
   outcomes.push_back(std::move(outcome));

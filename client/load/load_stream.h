@@ -19,12 +19,12 @@
 
 namespace vitrine {
 
-// Sends the requests of a load over one connection as messages of ClassifyStream. Opens the stream for the first
+// Sends the requests of a load over one connection, as messages of ClassifyStream. Opens the stream for the first
 // request, and again after the stream has ended.
 //
-// At most kInFlight requests of a stream are at the server; further requests wait here, in order. When a stream ends,
-// the requests sent on it get its status. Waiting requests are sent on the next stream; but if no request was sent on
-// the ended stream, they also get its status.
+// At most kInFlight requests of a stream are at the server. Further requests wait here, in order. When a stream ends,
+// the requests sent on it get its status, and the waiting requests are sent on the next stream. If no request was sent
+// on the ended stream, the waiting requests also get its status.
 class LoadStream {
  public:
   static constexpr int kInFlight = 64;  // limit of the contract, proto/vitrine/v1/classifier.proto
@@ -37,20 +37,20 @@ class LoadStream {
   };
   using Outcomes = std::vector<Outcome>;
 
-  // `queue` must be read by one thread, which passes every event to OnEvent.
+  // `queue` must be read by a single thread, which passes every event to OnEvent.
   LoadStream(std::shared_ptr<Servers> servers, grpc::CompletionQueue& queue);
 
-  // Sends `request`, a ClassifyRequest that must outlive this object; its outcome names `caller`. `expires` and `now`
-  // are nanoseconds of one clock; INT64_MAX: never. Any thread.
+  // Sends `request`, a ClassifyRequest that must outlive this object. The outcome has `caller`, which identifies the
+  // request. `expires` and `now` are nanoseconds of one clock; INT64_MAX: never. Any thread.
   void Send(void* caller, const grpc::ByteBuffer& request, int64_t expires, int64_t now);
 
-  // Call these on the thread that reads the queue:
+  // For the thread that reads the queue:
   static void OnEvent(void* tag, bool ok, int64_t now, Outcomes& outcomes);
-  // Gives up expired requests; their late answers are dropped.
+  // Gives up expired requests. Their late answers are dropped.
   void Expire(int64_t now, Outcomes& outcomes);
   // Cancels the stream, if open, and all requests without an outcome.
   void Cancel();
-  // Returns true if events are still to come from the queue.
+  // Returns true if the queue will have further events.
   bool IsOpen();
 
  private:
@@ -87,7 +87,7 @@ class LoadStream {
   grpc::Status status_;                                         // status of the ended stream
   bool started_ = false, writing_ = false, ending_ = false, finished_ = false, cancelled_ = false, unreadable_ = false;
   bool carried_ = false;              // true: a request was sent on this stream
-  uint64_t next_id_ = 0;              // ids are never reused, so that no answer is matched to another caller
+  uint64_t next_id_ = 0;              // never reused, so that an answer cannot reach another caller
   std::map<uint64_t, Waiting> sent_;  // requests without an answer, including those given up
   std::deque<Waiting> unsent_;
 };

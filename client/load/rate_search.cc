@@ -44,7 +44,7 @@ absl::StatusOr<std::vector<LatencyBound>> ParseLatencyBounds(absl::string_view t
 }
 
 std::string OverloadText(const LoadRecord& record, const Stability& stability, double least) {
-  // By chance, the numbers of requests in flight at both ends of the interval differ.
+  // The number of requests in flight differs by chance between the two ends of the interval.
   const double under_way = record.DuePerSecond() * record.latency().Mean() / 1e9;
   const double by_chance = (1 + 3 * std::sqrt(under_way)) / std::max(1e-9, record.interval().Seconds());
   if (record.AnsweredPerSecond() + by_chance < least * record.DuePerSecond()) {
@@ -110,7 +110,7 @@ void RateSearch::Record(double rate, bool met) {
     missed_ = std::min(rate, missed_.value_or(rate));
   }
   next_.reset();
-  // even the lowest rate missed the goal, or all rates met it
+  // ends: the lowest rate missed the goal, or all rates met it
   if (!met_.has_value() || (!missed_.has_value() && *met_ >= high_)) return;
   if (!missed_.has_value()) {
     next_ = std::min(high_, 2 * *met_);

@@ -17,19 +17,19 @@ namespace vitrine {
 // Parses bounds separated by commas: "p50=10ms,p99=50ms". INVALID_ARGUMENT: wrong syntax.
 absl::StatusOr<std::vector<LatencyBound>> ParseLatencyBounds(absl::string_view text);
 
-// Condition for a rate to count as served.
+// The condition under which a rate counts as served.
 struct Goal {
   std::vector<LatencyBound> bounds = {};
   double least_good = 0.99;  // share of the due requests that must be answered within their deadline
 };
 
-// Describes how answers fall behind the schedule, so that the queue grows; empty: they do not. `least` is the share of
-// the due rate that must be answered.
+// Describes how answers fall behind the schedule, so that the queue grows; empty: they do not. `least` is the minimum
+// rate of answers, as a share of the due rate.
 std::string OverloadText(const LoadRecord& record, const Stability& stability, double least = 0.99);
 
-// Returns why a load missed the goal; empty: it met it. Bounds apply to all due requests: a missing answer counts as
-// longer than any bound. A load whose answers fall behind misses every goal, since its queue would grow in a longer
-// run. Ignores the generator's own delays (see InvalidReason in load_report.h).
+// Returns the reason why a load missed the goal; empty: it met it. Bounds apply to all due requests: a missing answer
+// counts as longer than any bound. A load whose answers fall behind misses every goal, because its queue would grow in
+// a longer run. Ignores the load generator's own delays (see InvalidReason in load_report.h).
 std::string MissedGoal(const LoadRecord& record, const Stability& stability, const Goal& goal);
 
 // Rates of a sweep.
@@ -45,14 +45,14 @@ struct SweepRange {
 absl::StatusOr<SweepRange> ParseSweepRange(absl::string_view text);
 
 // Searches for the highest rate that meets a goal. Doubles the rate until one misses the goal. Then bisects between the
-// highest rate that met it and the lowest that missed it, until these are within `tolerance` of each other. Pure: call
-// Next, measure, call Record.
+// highest rate that met it and the lowest that missed it, until the two differ by at most `tolerance`. Pure. To use it,
+// call Next, measure that rate, and call Record.
 class RateSearch {
  public:
   // Requires 0 < low <= high and tolerance > 0.
   RateSearch(double low, double high, double tolerance) : next_(low), high_(high), tolerance_(tolerance) {}
 
-  std::optional<double> Next() const { return next_; }  // nullopt: the search is finished
+  std::optional<double> Next() const { return next_; }  // next rate to measure; nullopt: the search is finished
   void Record(double rate, bool met);
   std::optional<double> best() const { return met_; }  // highest rate that met the goal; nullopt: none did
 

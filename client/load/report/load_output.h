@@ -11,17 +11,17 @@
 
 namespace vitrine {
 
-// Returns ReportJson as text that ends with a new line; `indent` -1: on one line.
+// Returns ReportJson as text with a final new line. `indent` -1 puts it on one line.
 std::string LoadJson(const LoadReport& report, int indent);
 
-// Writes load.json, load.html, and the latencies and the seconds of each point to the folder, which is created if
-// missing. Errors of WriteFile and MakeFolder.
+// Writes load.json, load.html, and the latencies and the seconds of each point to the folder. A missing folder is
+// created. Errors are those of WriteFile and MakeFolder.
 absl::Status WriteLoadFiles(const LoadReport& report, const std::string& folder);
 
 // Prints the measured points and the gates as text.
 void PrintLoad(const LoadReport& report, std::ostream& out);
 
-// Prints a line for each missed gate. Returns true if there is one.
+// Prints a line for each missed gate. Returns true if a gate was missed.
 bool PrintMisses(const LoadReport& report, std::ostream& errors);
 
 }  // namespace vitrine

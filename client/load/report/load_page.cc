@@ -96,7 +96,7 @@ void AddSweep(const LoadReport& report, HtmlPage& page) {
   page.Table(table);
 }
 
-// Plots latency over the number of nines: 1 is p90, 3 is p99.9.
+// Plots latency over the number of nines of the percentile: 1 is p90, 3 is p99.9.
 std::string PercentileChart(const LatencyHistogram& histogram) {
   Points points;
   const double most = std::log10(std::max<double>(10, static_cast<double>(histogram.count())));

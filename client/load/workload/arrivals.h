@@ -9,18 +9,18 @@
 
 namespace vitrine {
 
-// Scheduled start of a request, independent of earlier requests.
+// A request of a schedule. Its start does not depend on earlier requests.
 struct Arrival {
   int64_t due = 0;       // nanoseconds from the start of the load
   uint64_t number = 0;   // counted from 0
-  uint32_t request = 0;  // index into the workload's requests for a trace; else unused
+  uint32_t request = 0;  // for a trace, index into the workload's requests; else unused
 };
 
 // A schedule of requests by ascending time. For one thread.
 class Arrivals {
  public:
   virtual ~Arrivals() = default;
-  // Returns the next request; nullopt at the end of the schedule. A schedule at a rate has no end.
+  // Returns the next request; nullopt at the end of the schedule. A schedule with a rate has no end.
   virtual std::optional<Arrival> Next() = 0;
 };
 
@@ -32,10 +32,10 @@ enum class ArrivalProcess {
 // Requires rate > 0 (requests per second). Equal seeds give equal schedules.
 std::unique_ptr<Arrivals> ArrivalsAtRate(ArrivalProcess process, double rate, uint64_t seed);
 
-// Returns a schedule known in advance, by ascending time. `arrivals` must outlive it.
+// Returns a schedule of known arrivals, by ascending time. `arrivals` must outlive it.
 std::unique_ptr<Arrivals> ArrivalsOf(const std::vector<Arrival>& arrivals);
 
-// Returns every `lanes`-th arrival of `all`, from number `lane` on, so that lanes share a schedule without
+// Returns every `lanes`-th arrival of `all`, starting with number `lane`. Lanes can thus share a schedule without
 // synchronisation.
 std::unique_ptr<Arrivals> LaneOf(std::unique_ptr<Arrivals> all, int lane, int lanes);
 

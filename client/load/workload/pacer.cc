@@ -27,7 +27,7 @@ int64_t SteadyLoadClock::Now() const {
 }
 
 void SteadyLoadClock::SleepUntil(int64_t time) const {
-  // By default the kernel may delay timers by 50 us to group them.
+  // By default, the kernel may delay timers by 50 us to group them.
   thread_local const int slack = prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0);
   static_cast<void>(slack);
   const int64_t wake = Monotonic(time);

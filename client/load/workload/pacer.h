@@ -9,16 +9,16 @@
 
 namespace vitrine {
 
-// Clock of a load, replaceable in tests. Nanoseconds from the start of the load. Thread-safe.
+// Clock of a load, which tests can replace. Nanoseconds from the start of the load. Thread-safe.
 class LoadClock {
  public:
   virtual ~LoadClock() = default;
   virtual int64_t Now() const = 0;
-  // Returns at `time` or a little later; at once if it has passed.
+  // Sleeps until `time` or a little longer. Returns at once if it has passed.
   virtual void SleepUntil(int64_t time) const = 0;
 };
 
-// CLOCK_MONOTONIC, starting at construction. A thread that sleeps with it gets the kernel's finest timer slack.
+// CLOCK_MONOTONIC, counted from construction. A thread that sleeps with it gets the kernel's smallest timer slack.
 class SteadyLoadClock final : public LoadClock {
  public:
   SteadyLoadClock();
@@ -31,9 +31,9 @@ class SteadyLoadClock final : public LoadClock {
   const int64_t start_;
 };
 
-// Calls `start` for every arrival due before `end`, at its due time or later, in order and without waiting for answers.
-// `start` must not block; `now`, the time of the call, shows the delay. No request is skipped to catch up. Calls
-// `stopped` at least every 50 ms, and returns early once it is true.
+// Calls `start` for every arrival due before `end`, in order, at its due time or later, and without waiting for
+// answers. `start` must not block. `now`, the time of the call, shows the delay. No request is skipped to catch up.
+// Calls `stopped` at least every 50 ms, and returns early once it is true.
 void Pace(Arrivals& arrivals, int64_t end, const LoadClock& clock, absl::FunctionRef<bool()> stopped,
           absl::FunctionRef<void(const Arrival& arrival, int64_t now)> start);
 

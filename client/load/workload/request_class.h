@@ -18,16 +18,16 @@ namespace vitrine {
 
 // One kind of request in a load.
 struct RequestClass {
-  std::string name = {};  // name in reports; empty: made from the settings below
+  std::string name = {};  // name in reports; empty: the description of the settings
   ModelChoice model = {};
   std::optional<v1::ResolutionWish> resolution = {};
   v1::Priority priority = v1::NORMAL;
-  // Deadline from the scheduled start; also defines "within its deadline".
+  // Maximum time from the scheduled start to the answer. Reports count the answers "within their deadline".
   absl::Duration deadline = absl::Seconds(30);
   double weight = 1;                     // relative share of the load; above 0
   std::vector<std::string> images = {};  // files and folders; empty: a generated image
   // Additional contents of the answers. Attention is requested without layers and heads, so the defaults apply: the
-  // last layer's mean over heads; a rollout over the whole model; distances of all layers.
+  // mean over the heads of the last layer, a rollout over the whole model, the distances of all layers.
   std::vector<v1::AttentionKind> attention = {};
   std::vector<v1::FeatureKind> features = {};
   std::optional<int> top_k = {};  // number of predictions; unset: the server's default
@@ -39,13 +39,13 @@ struct RequestClass {
 // Parses "low", "normal", "high".
 absl::StatusOr<v1::Priority> ParsePriority(absl::string_view word);
 
-// Changes one setting: model, resolution, priority, deadline, weight, images (one path), attention and features
-// (kinds separated by commas), top_k or name. INVALID_ARGUMENT: unknown setting or invalid value.
+// Changes one setting: model, resolution, priority, deadline, weight, images (one path), attention and features (kinds
+// separated by commas), top_k or name. INVALID_ARGUMENT: unknown setting or invalid value.
 absl::Status SetClassField(absl::string_view field, absl::string_view value, RequestClass& request_class);
 
-// Parses the classes of a load: "model=a, resolution=32x32, weight=3; model=b, priority=high, deadline=50ms". Missing
-// settings are those of `defaults`; `images` replaces the default list. A word without "=" belongs to the list before
-// it: "attention=class,mean". The message of INVALID_ARGUMENT names class and setting.
+// Parses the classes of a load: "model=a, resolution=32x32, weight=3; model=b, priority=high, deadline=50ms". Settings
+// that are missing are those of `defaults`. `images` replaces the default list. A word without "=" belongs to the list
+// before it, as in "attention=class,mean". INVALID_ARGUMENT: the text is invalid; the message names class and setting.
 absl::StatusOr<std::vector<RequestClass>> ParseMix(absl::string_view text, const RequestClass& defaults);
 
 }  // namespace vitrine

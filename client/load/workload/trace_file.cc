@@ -46,7 +46,7 @@ absl::StatusOr<Fields> JsonFields(absl::string_view line) {
     if (value.is_number() && name != "seconds") {
       return absl::InvalidArgumentError(absl::StrCat("\"", name, "\" must be text"));
     }
-    // Numbers keep their value: a double's shortest form parses to the same double.
+    // Numbers keep their values, because a double's shortest form is parsed to the same double.
     fields.emplace_back(name, value.is_string() ? value.get<std::string>() : value.dump());
   }
   return fields;

@@ -22,7 +22,7 @@ namespace {
 constexpr int64_t kMaxImageBytes = 32 << 20;
 constexpr int kMadeSide = 224;
 
-// Files already read, shared by classes.
+// Files that were already read, shared by the classes.
 class FileCache {
  public:
   explicit FileCache(const WorkloadOptions& options) : options_(options) {}

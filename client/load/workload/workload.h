@@ -20,13 +20,13 @@ struct Workload {
     std::string image = {};  // the image's file; empty for a generated image
   };
   std::vector<RequestClass> classes = {};
-  // Grouped by class, in the order of the classes, except in a trace.
+  // Grouped by class, in the order of the classes. For a trace, in the trace's order.
   std::vector<Request> requests = {};
   double image_bytes = 0;        // mean size of an image in bytes
   std::string passed_over = {};  // summary of the files that were ignored in folders (see FoundImages)
 
-  // Draws the `number`-th request, its class by weight and its image uniformly, and returns its index. Pure. Not for a
-  // trace.
+  // Draws the `number`-th request and returns its index. Chooses its class by weight, and its image uniformly. Pure.
+  // Not for a trace.
   uint32_t Pick(uint64_t seed, uint64_t number) const;
 };
 
@@ -37,7 +37,7 @@ struct WorkloadOptions {
   int64_t max_bytes = int64_t{1} << 30;
 };
 
-// Reads the images of every class. INVALID_ARGUMENT, NOT_FOUND and similar errors name the unusable image.
+// Reads the images of every class. INVALID_ARGUMENT, NOT_FOUND and similar errors name the image that cannot be used.
 absl::StatusOr<Workload> PrepareWorkload(std::vector<RequestClass> classes, const WorkloadOptions& options);
 
 // A recorded load: requests and their due times.
@@ -51,10 +51,10 @@ struct Trace {
   std::vector<Arrival> arrivals = {};      // `request` is an index into `requests`; at least one
 };
 
-// Prepares the requests of a trace, in its order, so that an arrival's `request` stays valid.
+// Prepares the requests of a trace. Keeps their order, so that the `request` of each arrival stays valid.
 absl::StatusOr<Workload> PrepareTrace(const Trace& trace, const WorkloadOptions& options);
 
-// Returns a generated PNG file with varied content, for a load without images. Always the same.
+// Returns a generated PNG file with varied content, for a load without images. The result is always the same.
 std::string MadeImage(int side);
 
 }  // namespace vitrine
