@@ -119,7 +119,10 @@ class SetRunbooks(unittest.TestCase):
         for part in ("deploy", "docs/operations/runbooks", "script/dev/set-runbooks", "tests/deploy"):
             source = queries.ROOT / part
             (self.tree / part).parent.mkdir(parents=True, exist_ok=True)
-            (shutil.copytree if source.is_dir() else shutil.copy)(source, self.tree / part)
+            if source.is_dir():
+                shutil.copytree(source, self.tree / part, symlinks=True)  # the chart links to the manifests
+            else:
+                shutil.copy(source, self.tree / part)
 
     def run_with(self, *arguments):
         return subprocess.run([self.tree / "script/dev/set-runbooks", *arguments], text=True, capture_output=True, check=False)
