@@ -36,9 +36,9 @@ absl::Status CheckEmbedOutput(const std::string& output);
 // kinds. PERMISSION_DENIED: unspecified, and this client may not look up the model.
 absl::StatusOr<v1::FeatureKind> ChooseFeatureKind(v1::FeatureKind wish, const v1::ModelVersion& model);
 
-// Requests the features of every image, all from one version (by default `stable`), and writes them. An image gets a
-// line in `errors` and no row if it cannot be read, is rejected, is computed by another version, or does not fit the
-// array. Returns the number of failed images, or an error if the run could not start or finish.
+// Requests the features of every image from one version (by default `stable`) and writes them. An image gets a line in
+// `errors` and no row if it cannot be read, is rejected, is computed by another version, or does not fit the array.
+// Returns the number of failed images, or an error if the run could not start or finish.
 absl::StatusOr<int> RunEmbed(const EmbedCommand& command, std::ostream& out, std::ostream& errors);
 
 }  // namespace vitrine

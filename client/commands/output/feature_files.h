@@ -16,14 +16,14 @@ namespace vitrine {
 
 enum class NpyType { kFloat32, kInt32 };
 
-// An array in a .npy file (format 1.0, little-endian, C order) for numpy.load, written row by row: shape
-// [number of rows, row_shape...].
+// An array in a .npy file (format 1.0, little-endian, C order) for numpy.load. It is written row by row, and its shape
+// is [number of rows, row_shape...].
 //
 // Rows are written to "<path>.new", which Finish renames to the path. Until then, an existing file at the path is kept.
 // Not thread-safe.
 class NpyFile {
  public:
-  // Errors of writing are those of FileError. After the first, every call returns it.
+  // Errors of writing are those of FileError. After the first error, every call returns it.
   static absl::StatusOr<std::unique_ptr<NpyFile>> Create(const std::string& path, std::vector<int64_t> row_shape,
                                                          NpyType type = NpyType::kFloat32);
   ~NpyFile();  // removes an unfinished file
