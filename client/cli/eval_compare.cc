@@ -9,12 +9,12 @@
 #include "absl/strings/str_cat.h"
 #include "client/cli/eval.h"
 #include "client/cli/options.h"
-#include "client/commands/output/files.h"
 #include "client/commands/output/text.h"
 #include "client/eval/compare/compare.h"
 #include "client/eval/compare/compare_page.h"
 #include "client/eval/data.h"
 #include "common/command_line/command_line.h"
+#include "common/file/write.h"
 
 namespace vitrine {
 namespace {

@@ -15,9 +15,9 @@
 #include "client/commands/images.h"
 #include "client/commands/output/attention_files.h"
 #include "client/commands/output/distance_files.h"
-#include "client/commands/output/files.h"
 #include "client/commands/output/json_lines.h"
 #include "client/commands/output/text.h"
+#include "common/file/write.h"
 #include "common/status_macros.h"
 
 namespace vitrine {

@@ -15,13 +15,13 @@
 #include "client/commands/attention_choice.h"
 #include "client/commands/images.h"
 #include "client/commands/output/feature_files.h"
-#include "client/commands/output/files.h"
 #include "client/commands/output/json_lines.h"
 #include "client/commands/output/text.h"
 #include "client/lib/connect/small_file.h"
 #include "client/lib/numbers.h"
 #include "common/data/file_names.h"
 #include "common/drawing/attention_words.h"
+#include "common/file/write.h"
 #include "common/status_macros.h"
 
 namespace vitrine {

@@ -3,13 +3,13 @@
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
-#include "client/commands/output/files.h"
 #include "client/eval/evaluation.h"
 #include "client/eval/metrics.h"
 #include "client/eval/page/page_sections.h"
 #include "client/eval/summary.h"
 #include "common/charts/html/data_table.h"
 #include "common/file/replace.h"
+#include "common/file/write.h"
 #include "common/status_macros.h"
 
 namespace vitrine {

@@ -14,9 +14,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "client/commands/output/files.h"
 #include "common/charts/html/figures.h"
 #include "common/data/file.h"
+#include "common/file/write.h"
 #include "common/status_macros.h"
 
 namespace vitrine {

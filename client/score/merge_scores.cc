@@ -6,10 +6,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "client/commands/output/files.h"
 #include "client/score/score.h"
 #include "common/data/file.h"
 #include "common/file/replace.h"
+#include "common/file/write.h"
 #include "common/status_macros.h"
 
 namespace vitrine {

@@ -9,7 +9,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "client/commands/embed_command.h"
-#include "client/commands/output/files.h"
 #include "client/commands/output/text.h"
 #include "client/eval/run/ready_model.h"
 #include "client/eval/run/rounds.h"
@@ -19,6 +18,7 @@
 #include "common/data/unlabelled.h"
 #include "common/drawing/attention_words.h"
 #include "common/file/process_lock.h"
+#include "common/file/write.h"
 #include "common/sha256.h"
 #include "common/status_macros.h"
 

@@ -3,7 +3,6 @@
 #include "trainer/evaluate.h"
 
 #include <algorithm>
-#include <fstream>
 #include <iostream>
 #include <memory>
 #include <optional>
@@ -22,6 +21,7 @@
 #include "common/data/relabelled.h"
 #include "common/data/tolerant.h"
 #include "common/data/unicode.h"
+#include "common/file/write.h"
 #include "common/status_macros.h"
 #include "models/reference/checkpoint/checkpoint.h"
 #include "models/repository/stored_version.h"
@@ -71,11 +71,7 @@ absl::Status WritePredictions(const std::string& path, const Dataset& data, cons
     const auto name_of = [&](int index) { return Cell{data.labels()[static_cast<size_t>(index)], ""}; };
     table.Add({Cell{data.name(i), ""}, name_of(data.label(i)), name_of(predicted[static_cast<size_t>(i)])});
   }
-  std::ofstream file(path, std::ios::binary | std::ios::trunc);
-  file << table.Print(OutputFormat::kCsv);
-  file.close();
-  if (!file) return absl::UnavailableError(absl::StrCat("cannot write ", path));
-  return absl::OkStatus();
+  return WriteFile(path, table.Print(OutputFormat::kCsv));
 }
 
 // Returns the data with the model's classes, matched by name. INVALID_ARGUMENT if a label has no class; the message

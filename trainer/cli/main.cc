@@ -3,7 +3,6 @@
 #include <malloc.h>
 
 #include <CLI/CLI.hpp>
-#include <fstream>
 #include <iostream>
 #include <limits>
 #include <memory>
@@ -17,6 +16,7 @@
 #include "common/command_line/command_line.h"
 #include "common/command_line/interrupt.h"
 #include "common/data/reduced.h"
+#include "common/file/write.h"
 #include "common/machine/machine.h"
 #include "common/status_macros.h"
 #include "models/workload/conventions.h"
@@ -68,10 +68,7 @@ absl::Status DrawAugmentation(const RecipeFlags& flags) {
   ASSIGN_OR_RETURN(const v1::Preprocessing preprocessing, ImageTask::PreprocessingOf(recipe));
   const std::unique_ptr<Dataset> train = MakeReduced(std::move(opened), preprocessing);
   ASSIGN_OR_RETURN(const std::string png, AugmentationSheet(*train, recipe, preprocessing));
-  std::ofstream out(flags.output, std::ios::binary | std::ios::trunc);
-  if (!out.write(png.data(), static_cast<std::streamsize>(png.size())).flush()) {
-    return absl::FailedPreconditionError(absl::StrCat(flags.output, " cannot be written"));
-  }
+  RETURN_IF_ERROR(WriteFile(flags.output, png));
   std::cout << flags.output << std::endl;
   return absl::OkStatus();
 }

@@ -7,9 +7,9 @@
 #include <numeric>
 
 #include "absl/strings/str_cat.h"
-#include "client/commands/output/files.h"
 #include "client/lib/numbers.h"
 #include "common/drawing/attention_words.h"
+#include "common/file/write.h"
 #include "common/status_macros.h"
 
 namespace vitrine {

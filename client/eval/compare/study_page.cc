@@ -10,7 +10,6 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "client/commands/output/files.h"
 #include "client/eval/compare/study.h"
 #include "client/eval/compare/study_differences.h"
 #include "client/eval/page/page_sections.h"
@@ -18,6 +17,7 @@
 #include "common/charts/html/html.h"
 #include "common/charts/scatter.h"
 #include "common/file/replace.h"
+#include "common/file/write.h"
 #include "common/statistics/proportion.h"
 #include "common/status_macros.h"
 

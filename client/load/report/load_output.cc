@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "client/commands/output/files.h"
+#include "common/file/write.h"
 #include "common/status_macros.h"
 
 namespace vitrine {

@@ -9,7 +9,7 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "client/commands/output/files.h"
+#include "common/file/write.h"
 #include "tests/client/lib/every_kind.h"
 #include "tests/file_size_limit.h"
 #include "tests/scratch_folder.h"

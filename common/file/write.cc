@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "client/commands/output/files.h"
+#include "common/file/write.h"
 
 #include <cerrno>
 #include <filesystem>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef VITRINE_CLIENT_COMMANDS_OUTPUT_FILES_H_
-#define VITRINE_CLIENT_COMMANDS_OUTPUT_FILES_H_
+#ifndef VITRINE_COMMON_FILE_WRITE_H_
+#define VITRINE_COMMON_FILE_WRITE_H_
 
 #include <string>
 #include <string_view>
@@ -9,8 +9,8 @@
 
 namespace vitrine {
 
-// Writes the whole file in place; common/file/replace.h writes atomically. Removes a file that could be opened but not
-// written. Errors are those of FileError; the message gives path and cause.
+// Writes the whole file in place; replace.h writes atomically. Removes a file that could be opened but not written.
+// Errors are those of FileError; the message gives path and cause.
 absl::Status WriteFile(const std::string& path, std::string_view bytes);
 
 // Creates the folder and its parents; does nothing for an empty name. PERMISSION_DENIED gives path and cause.
@@ -18,4 +18,4 @@ absl::Status MakeFolder(const std::string& folder);
 
 }  // namespace vitrine
 
-#endif  // VITRINE_CLIENT_COMMANDS_OUTPUT_FILES_H_
+#endif  // VITRINE_COMMON_FILE_WRITE_H_
