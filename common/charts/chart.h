@@ -31,12 +31,13 @@ struct Chart {
   double Top() const { return top; }
   double Bottom() const { return height - foot; }
 
-  // Returns the opening tag, titles, grid lines and ticks.
+  // Returns the opening tag, title and note.
+  std::string Opening() const;
+  // Returns Opening, grid lines and ticks.
   std::string Begin();
   static std::string End() { return "</svg>\n"; }
 
  private:
-  std::string Opening() const;
   std::string XTicks() const;
   std::string YTicks() const;
 };

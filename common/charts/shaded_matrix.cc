@@ -6,7 +6,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "common/charts/chart.h"
 #include "common/charts/html/html.h"
 
 namespace vitrine {
@@ -31,29 +30,6 @@ double LongestName(const std::vector<std::string>& names) {
   return kCellGlyph * static_cast<double>(longest);
 }
 
-// Makes a chart with room for the note. Names are slanted if they are wider than a cell.
-Chart ChartOf(const ShadedMatrix& matrix) {
-  Chart chart{.title = matrix.title, .x_axis = matrix.column_axis, .y_axis = matrix.row_axis, .note = matrix.note};
-  for (const std::string& row : matrix.rows) chart.y_names.push_back(Cut(row));
-  for (const std::string& column : matrix.columns) chart.x_names.push_back(Cut(column));
-  const double rows = static_cast<double>(matrix.rows.size()), columns = static_cast<double>(matrix.columns.size());
-  const double cell = std::clamp(560 / std::max(rows, columns), 16.0, 62.0);
-  const double below = LongestName(matrix.columns);
-  chart.slanted = below > cell - 6;
-  chart.left = 34 + LongestName(matrix.rows);
-  if (chart.slanted) {
-    // the first slanted name extends beyond its column
-    chart.left = std::max(chart.left, 24 + 0.77 * below - cell / 2);
-    chart.foot += 0.65 * below;
-  }
-  chart.top = matrix.note.empty() ? 36 : 52;
-  const double words = 82 + 6.2 * static_cast<double>(std::max(matrix.note.size(), matrix.title.size()));
-  chart.width = std::max(chart.left + columns * cell + chart.margin, words);
-  chart.margin = chart.width - chart.left - columns * cell;
-  chart.height = chart.top + rows * cell + chart.foot;
-  return chart;
-}
-
 void AppendCell(const ShadedMatrix::Cell& cell, size_t row, size_t column, const Chart& chart, std::string& svg) {
   const double x = chart.x.Place(static_cast<double>(column) - 0.5),
                side = chart.x.Place(static_cast<double>(column) + 0.5) - x;
@@ -76,8 +52,31 @@ void AppendCell(const ShadedMatrix::Cell& cell, size_t row, size_t column, const
 
 }  // namespace
 
+Chart FrameOf(const ShadedMatrix& matrix, double side) {
+  Chart chart{.title = matrix.title, .x_axis = matrix.column_axis, .y_axis = matrix.row_axis, .note = matrix.note};
+  for (const std::string& row : matrix.rows) chart.y_names.push_back(Cut(row));
+  for (const std::string& column : matrix.columns) chart.x_names.push_back(Cut(column));
+  const double rows = static_cast<double>(matrix.rows.size()), columns = static_cast<double>(matrix.columns.size());
+  const double cell = std::clamp(side / std::max(rows, columns), 16.0, 62.0);
+  const double below = LongestName(matrix.columns);
+  // names that are wider than a cell are slanted
+  chart.slanted = below > cell - 6;
+  chart.left = 34 + LongestName(matrix.rows);
+  if (chart.slanted) {
+    // the first slanted name extends beyond its column
+    chart.left = std::max(chart.left, 24 + 0.77 * below - cell / 2);
+    chart.foot += 0.65 * below;
+  }
+  chart.top = matrix.note.empty() ? 36 : 52;
+  const double words = 82 + 6.2 * static_cast<double>(std::max(matrix.note.size(), matrix.title.size()));
+  chart.width = std::max(chart.left + columns * cell + chart.margin, words);
+  chart.margin = chart.width - chart.left - columns * cell;
+  chart.height = chart.top + rows * cell + chart.foot;
+  return chart;
+}
+
 std::string DrawShadedMatrix(const ShadedMatrix& matrix) {
-  Chart chart = ChartOf(matrix);
+  Chart chart = FrameOf(matrix);
   std::string svg = chart.Begin();
   for (size_t i = 0; i < matrix.cells.size(); ++i) {
     AppendCell(matrix.cells[i], i / matrix.columns.size(), i % matrix.columns.size(), chart, svg);

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "common/charts/chart.h"
+
 namespace vitrine {
 
 // A small matrix with named rows and columns and text in its cells.
@@ -22,6 +24,10 @@ struct ShadedMatrix {
   std::vector<std::string> columns = {};
   std::vector<Cell> cells = {};  // row-major, [rows, columns]
 };
+
+// Returns the chart around a matrix, with room for its square cells. Its longer side is `side` pixels, or what cells of
+// 16 to 62 pixels need. Names are as in DrawShadedMatrix.
+Chart FrameOf(const ShadedMatrix& matrix, double side = 560);
 
 // Returns the matrix as an SVG element for an HtmlPage. Names longer than 18 characters are cut, and tooltips show the
 // whole name. Text is left out if cells are too small.

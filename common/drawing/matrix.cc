@@ -51,11 +51,11 @@ ColourRange RangeFor(const MatrixFigure& figure) {
   return figure.range.value_or(RangeOf(figure.values, figure.diverging));
 }
 
-// Returns the smallest of the steps 1, 2, 5, 10, 20, 50, ... at which labels do not touch.
-int TickStep(int cell) {
+// Returns the smallest of the steps 1, 2, 5, 10, 20, 50, ... that is at least `least` pixels.
+int TickStep(int cell, int least = kLeastBetweenTicks) {
   for (int decade = 1;; decade *= 10) {
     for (const int step : {decade, 2 * decade, 5 * decade}) {
-      if (step * cell >= kLeastBetweenTicks) return step;
+      if (step * cell >= least) return step;
     }
   }
 }
@@ -130,12 +130,43 @@ Image Squares(const MatrixFigure& figure, int side) {
   return result;
 }
 
+Image Named(const Image& squares, std::span<const std::string> rows, std::span<const std::string> columns) {
+  constexpr int kNameHeight = 8, kGap = 5, kLeastBetweenNames = 12;
+  const auto room = [](std::span<const std::string> names) {
+    int widest = 0;
+    for (const std::string& name : names) widest = std::max(widest, TextWidth(name, kNameHeight));
+    return widest + kGap;
+  };
+  const cv::Rect area(room(rows), 0, squares.width, squares.height);
+  Image result = EmptyImage(area.br().x, area.br().y + room(columns));
+  cv::Mat canvas = CanvasOf(result);
+  cv::Mat(area.size(), CV_8UC3, const_cast<uint8_t*>(squares.pixels.data())).copyTo(canvas(area));  // read only
+  // Calls `write` with each name that is drawn and the middle of its square.
+  const auto each = [](std::span<const std::string> names, int length, const auto& write) {
+    const int count = static_cast<int>(names.size());
+    const int step = TickStep(std::max(1, length / count), kLeastBetweenNames);
+    for (int i = 0; i < count; i += step) write(names[static_cast<size_t>(i)], (2 * i + 1) * length / (2 * count));
+  };
+  Lettering letters{.height = kNameHeight, .colour = kFaintInk, .anchor = Anchor::kRight};
+  each(rows, area.height, [&](const std::string& name, int y) { Write(canvas, name, {area.x - kGap, y}, letters); });
+  letters.upwards = true;
+  each(columns, area.width, [&](const std::string& name, int x) {
+    Write(canvas, name, {area.x + x, area.br().y + kGap}, letters);
+  });
+  return result;
+}
+
 }  // namespace
 
 absl::StatusOr<Image> ComposeMatrix(const MatrixFigure& figure, int side) {
   RETURN_IF_ERROR(Check(figure));
   if (side < 1) return absl::InvalidArgumentError(absl::StrCat("side is ", side, ", must be at least 1"));
   return Guarded([&] { return Squares(figure, side); });
+}
+
+absl::StatusOr<Image> WithNames(const Image& squares, std::span<const std::string> rows,
+                                std::span<const std::string> columns) {
+  return Guarded([&] { return Named(squares, rows, columns); });
 }
 
 absl::StatusOr<std::string> DrawMatrix(const MatrixFigure& figure) {

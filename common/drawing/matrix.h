@@ -35,6 +35,12 @@ absl::StatusOr<std::string> DrawMatrix(const MatrixFigure& figure);
 // if there are more values than pixels, the image is reduced to `side`.
 absl::StatusOr<Image> ComposeMatrix(const MatrixFigure& figure, int side);
 
+// Returns the squares of ComposeMatrix with a name left of each row and below each column. Names that would touch are
+// left out: only every second, fifth, tenth ... one is drawn. Requires one name per row and column. INTERNAL: OpenCV
+// failed.
+absl::StatusOr<Image> WithNames(const Image& squares, std::span<const std::string> rows,
+                                std::span<const std::string> columns);
+
 }  // namespace vitrine
 
 #endif  // VITRINE_COMMON_DRAWING_MATRIX_H_

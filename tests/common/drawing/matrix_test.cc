@@ -135,5 +135,23 @@ TEST(ComposeMatrix, FitsItsSide) {
   EXPECT_EQ(reduced->height, 100);
 }
 
+TEST(WithNames, PutsNamesBesideTheSquares) {
+  const std::vector<float> values = {0, 1, 1, 0};
+  const Image squares = *ComposeMatrix(Figure(2, 2, values), 40);
+  const std::vector<std::string> names = {"one", "m"};
+  const Image named = *WithNames(squares, names, names);
+  const int left = named.width - 40, below = named.height - 40;
+  EXPECT_GT(left, 10);
+  EXPECT_EQ(below, left) << "the same names";
+  EXPECT_EQ(At(named, left, 0), At(squares, 0, 0));
+  EXPECT_EQ(At(named, left + 39, 39), At(squares, 39, 39));
+  const auto ink = [&](int x, int y, int right, int bottom) { return DarkPixels(named, x, y, right, bottom, 500); };
+  EXPECT_GT(ink(0, 0, left, 20), ink(0, 20, left, 40)) << "the longer name is that of the first row";
+  EXPECT_GT(ink(0, 20, left, 40), 5);
+  EXPECT_GT(ink(left, 40, left + 20, named.height), ink(left + 20, 40, named.width, named.height));
+  EXPECT_GT(ink(left + 20, 40, named.width, named.height), 5);
+  EXPECT_EQ(ink(0, 40, left, named.height), 0);
+}
+
 }  // namespace
 }  // namespace vitrine
