@@ -4,11 +4,13 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "common/machine/machine.h"
+#include "trainer/inspect/generate.h"
 #include "vitrine/v1/recipe.pb.h"
 
 // Flags and actions of the vitrine-train commands that have their own file. The flags must outlive the parsing.
@@ -70,6 +72,26 @@ struct EvaluateFlags {
 
 void AddEvaluate(CLI::App& app, EvaluateFlags& flags);
 absl::Status EvaluateModel(const EvaluateFlags& flags);
+
+// Flags of `vitrine-train attend`, `generate` and `translate`, which show a trained model of sequences.
+struct InspectFlags {
+  std::string run, data;
+  // attend
+  std::string text, head, out;
+  int64_t sample = 0;
+  std::optional<int> layer;
+  bool scores = false;
+  // generate
+  std::optional<std::string> prompt;
+  GenerateOptions generate;
+  // translate
+  std::vector<std::string> texts;  // none: the lines of stdin
+};
+
+void AddInspect(CLI::App& app, InspectFlags& flags);
+// True if one of the three commands was given; Inspect then runs it.
+bool Inspects(const CLI::App& app);
+absl::Status Inspect(const CLI::App& app, const InspectFlags& flags);
 
 }  // namespace vitrine
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// vitrine-train: trains and publishes models from recipes, runs sweeps over settings, and measures published models.
+// vitrine-train: trains and publishes models from recipes, runs sweeps over settings, measures published models and
+// shows trained models of sequences.
 #include <malloc.h>
 
 #include <CLI/CLI.hpp>
@@ -114,12 +115,14 @@ int Main(int argc, char** argv) {
   RunFlags run;
   EvaluateFlags evaluate;
   SweepFlags sweep;
+  InspectFlags inspect;
   RecipeFlags print, augment;
   app.add_option("--recipe", run.recipe, "Recipe to run: name of a bundled one, or path of a .textproto file");
   AddRunFlags(app, run);
   AddRun(app, run);
   AddSweep(app, sweep);
   AddEvaluate(app, evaluate);
+  AddInspect(app, inspect);
   CLI::App& show = *app.add_subcommand("print", "Print a recipe with the values of --set");
   AddRecipe(show, print);
   show.footer("  vitrine-train print kv-mnist --set epochs=5\n");
@@ -147,6 +150,8 @@ int Main(int argc, char** argv) {
     status = DrawAugmentation(augment);
   } else if (app.got_subcommand("list")) {
     status = List();
+  } else if (Inspects(app)) {
+    status = Inspect(app, inspect);
   } else {
     EndInOrder();
     SetComputeThreads(FindMachine().Threads());  // LibTorch's default respects the CPU mask but not the quota

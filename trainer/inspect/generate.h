@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_TRAINER_INSPECT_GENERATE_H_
+#define VITRINE_TRAINER_INSPECT_GENERATE_H_
+
+#include <cstdint>
+#include <functional>
+#include <span>
+
+#include "absl/status/status.h"
+#include "trainer/lab/sequence_model.h"
+
+namespace vitrine {
+
+struct GenerateOptions {
+  int64_t context = 1;     // the model sees at most so many of the last tokens
+  int64_t vocabulary = 1;  // ids from this one on are not drawn: a model may have more ids than its text
+  int64_t tokens = 200;
+  double temperature = 1;  // divides the logits; 0: always the most likely token
+  int64_t top_k = 0;       // draws from the k most likely tokens only; 0: from all
+  uint64_t seed = 0;
+};
+
+// Draws an id: `uniform` is in [0, 1). Of equal logits the lowest id comes first. Requires a logit.
+int64_t DrawToken(std::span<const float> logits, const GenerateOptions& options, double uniform);
+
+// Continues a batch of one sequence; `take` gets each new id. The ids are a function of the arguments. Requires a
+// causal model of tokens. Errors of RunSequenceModel.
+absl::Status Generate(const SequenceModel& model, SequenceBatch batch, const GenerateOptions& options,
+                      const std::function<void(int64_t id)>& take);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_TRAINER_INSPECT_GENERATE_H_

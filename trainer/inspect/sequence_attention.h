@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_TRAINER_INSPECT_SEQUENCE_ATTENTION_H_
+#define VITRINE_TRAINER_INSPECT_SEQUENCE_ATTENTION_H_
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "trainer/inspect/sequence_run.h"
+
+namespace vitrine {
+
+struct MapChoice {
+  std::optional<int> layer = {};  // none: every layer
+  std::string head = {};          // an index, "mean" for the mean over heads, or empty for every head
+  bool scores = false;            // the input of the softmax before any mask, instead of the weights
+};
+
+// Attention of one head of one layer, queries by keys.
+struct SequenceMap {
+  int layer = 0;          // as in SequenceModel::Forward
+  int head = 0;           // -1: mean over heads
+  std::string part = {};  // of a pair: "source", "target" (each to itself), "target to source"; else empty
+  std::vector<std::string> queries = {}, keys = {};
+  std::vector<float> values = {};  // row-major; a row is a query's
+};
+
+// Returns the chosen maps, by layer, then head. INVALID_ARGUMENT names the layer or head that does not exist.
+absl::StatusOr<std::vector<SequenceMap>> CollectMaps(const SequenceModel& model, const NamedSequence& sequence,
+                                                     const MapChoice& choice);
+
+// Maps of one sequence: a row for each layer, a column for each head, all with the same colours.
+struct SequenceFigure {
+  std::string title = {}, note = {};
+  bool scores = false;  // values may be negative, and sum to anything
+  std::vector<SequenceMap> maps = {};
+};
+
+// Returns the figure as a file of the kind "svg", "png" or "json". Requires a map, and as many for every layer.
+// Drawings have the tokens on both axes. PNG replaces letters beyond ASCII, which its font lacks, and leaves out names
+// without room. JSON:
+//   {"title", "note", "maps": [{"layer", "head" (null: the mean), "part", "queries": [names], "keys": [names],
+//    "rows", "columns", "values": row-major}]}
+absl::StatusOr<std::string> SequenceFigureFile(const SequenceFigure& figure, const std::string& kind);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_TRAINER_INSPECT_SEQUENCE_ATTENTION_H_
