@@ -42,6 +42,7 @@ NOT_RUN = [
     (r"^kubectl\b", "needs a cluster; tests/deploy/kubernetes"),
     (r"^docker\b", "needs docker; tests/deploy/container_test.py"),
     (r"^vitrine-train run eit-mini-cifar10\b", "trains for hours; tests/trainer runs every recipe, made small"),
+    (r"^vitrine-train (attend|generate|translate)\b", "needs a trained run of the reader's; tests/trainer/inspect"),
     (r"^vitrine-train sweep\b", "needs a grid of the reader's; tests/trainer/sweep"),
     (r"^vitrine-train augment xcit-imagenet\b", "needs a set of photographs; tests/trainer/augment"),
     (r"^vitrine bench .*--find-max\b", "searches for minutes; tests/client/load"),
