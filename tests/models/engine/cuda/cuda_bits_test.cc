@@ -42,10 +42,11 @@ TEST_P(CudaBits, AreTheCpusInFp32) {
   const std::vector<float> logits = OnGpu(images);
   EXPECT_TRUE(SameBits(logits, OnCpu(images)));
   if (kAvx512 == nullptr) return;
-  // AVX-512 approximates the inverse of a softmax's sum, and X-ViT has no softmax.
+  // AVX-512 approximates the inverse of a softmax's sum, by an instruction whose bits depend on the CPU's maker.
   const std::vector<float> on_avx512 = OnCpu(images, {}, *kAvx512);
   EXPECT_LE(Apart(logits, on_avx512), 1e-6);
-  if (GetParam().name.starts_with("xvit")) {
+  const std::string& name = GetParam().name;
+  if (name.starts_with("xvit") && name != "xvit_softmax" && name != "xvit_xca") {
     EXPECT_TRUE(SameBits(logits, on_avx512));
   }
 }
