@@ -55,6 +55,7 @@ if(VITRINE_CUDA)
 endif()
 install(DIRECTORY models/bundled/ DESTINATION share/vitrine/models COMPONENT vitrine-models)
 
-# File times do not depend on the build, so that the same files make the same packages.
+# The same files make the same packages, on whatever day and file system.
 set(CPACK_PRE_BUILD_SCRIPTS ${CMAKE_SOURCE_DIR}/cmake/debian_times.cmake)
+set(CPACK_POST_BUILD_SCRIPTS ${CMAKE_SOURCE_DIR}/cmake/debian_normalize.cmake)
 include(CPack)
