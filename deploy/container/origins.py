@@ -32,6 +32,10 @@ def debian_fields(package: str, *fields: str) -> list[str]:
                           text=True).stdout.split("\x1f")
 
 
+def debian_purl(package: str, version: str, architecture: str) -> str:
+    return f"pkg:deb/debian/{package}@{version.replace('+', '%2B').replace(':', '%3A')}?arch={architecture}&distro=debian-12"
+
+
 class Debian:
     """The dpkg database of this machine."""
 
@@ -51,8 +55,7 @@ class Debian:
         if name not in self.origins:
             package, version, architecture, source, homepage = debian_fields(
                 name, "Package", "Version", "Architecture", "source:Package", "Homepage")
-            purl = f"pkg:deb/debian/{package}@{version.replace('+', '%2B').replace(':', '%3A')}?arch={architecture}&distro=debian-12"
-            self.origins[name] = Origin("deb", package, version, purl, source=source, homepage=homepage)
+            self.origins[name] = Origin("deb", package, version, debian_purl(package, version, architecture), source=source, homepage=homepage)
         return self.origins[name]
 
     @staticmethod

@@ -2,6 +2,7 @@
 """The software bill of materials of an image as CycloneDX 1.5 JSON: what was copied into it and what was compiled in."""
 import pathlib
 import uuid
+from typing import Optional
 
 from origins import Origin, sha256
 
@@ -57,15 +58,16 @@ def programs(name: str, version: str, revision: str, files: list[pathlib.Path], 
     }
 
 
-def document(main: dict, components: list[dict]) -> dict:
-    """The whole document. Its serial number follows from its content: the same image has the same document."""
+def document(main: dict, components: list[dict], dependencies: Optional[list[dict]] = None) -> dict:
+    """The whole document; without `dependencies`, `main` depends on every component. Its serial number follows from its content, so that
+    the same image has the same document."""
     content = {
         "bomFormat": "CycloneDX",
         "specVersion": "1.5",
         "version": 1,
         "metadata": {"component": main, "lifecycles": [{"phase": "build"}]},
         "components": components,
-        "dependencies": [{"ref": main["bom-ref"], "dependsOn": [c["bom-ref"] for c in components]}],
+        "dependencies": dependencies or [{"ref": main["bom-ref"], "dependsOn": [c["bom-ref"] for c in components]}],
     }
     serial = uuid.uuid5(uuid.NAMESPACE_URL, repr(content))
     return {**content, "serialNumber": f"urn:uuid:{serial}"}
