@@ -162,6 +162,30 @@ class ClientImage(Image):
         self.assertGreater(self.inside("etc/ssl/certs/ca-certificates.crt").read_text().count("BEGIN CERTIFICATE"), 100)
 
 
+class Tarball(Image):
+    """The folder of programs that script/package puts into the tarball, moved elsewhere."""
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        cls.assemble("--relocatable", "--name", "vitrine", "--programs", BUILD / "bin/vitrine")
+
+    def test_runs_from_another_folder_with_its_own_libraries(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            moved = shutil.copytree(self.inside("usr"), pathlib.Path(folder) / "vitrine")
+            listed = run("ldd", moved / "bin/vitrine").stdout
+            self.assertEqual(run(moved / "bin/vitrine", "--version", env={}).returncode, 0)
+        self.assertIn(f"=> {moved}/bin/../lib/x86_64-linux-gnu/libssl.so.3", listed)
+
+    def test_has_neither_glibc_nor_settings(self) -> None:
+        names = {path.name for path in self.root.rglob("*") if path.is_file()}
+        self.assertFalse(names & {"libc.so.6", "ld-linux-x86-64.so.2", "passwd", "ca-certificates.crt"})
+
+    def test_bill_names_every_file_as_it_is(self) -> None:
+        found = examine("files", self.root)
+        self.assertEqual(found.returncode, 0, found.stderr)
+        self.assertNotIn("libc6", {one["name"] for one in json.loads(self.inside("usr/share/vitrine/sbom.cdx.json").read_text())["components"]})
+
+
 def programs_of_images() -> "dict[str, list[str]]":
     """Returns the programs of each image, from deploy/container/assemble-all."""
     text = (SOURCE / "deploy/container/assemble-all").read_text()
