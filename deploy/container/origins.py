@@ -55,7 +55,8 @@ class Debian:
         if name not in self.origins:
             package, version, architecture, source, homepage = debian_fields(
                 name, "Package", "Version", "Architecture", "source:Package", "Homepage")
-            self.origins[name] = Origin("deb", package, version, debian_purl(package, version, architecture), source=source, homepage=homepage)
+            purl = debian_purl(package, version, architecture)
+            self.origins[name] = Origin("deb", package, version, purl, source=source, homepage=homepage)
         return self.origins[name]
 
     @staticmethod

@@ -22,8 +22,8 @@ from bill import build_packages, installed
 from origins import debian_purl, pinned, sha256
 
 BUILD_TYPE = "https://vitrine.invalid/release/v1"  # names the parameters below; no address of ours exists
-BUILDER = ("script/release", "script/package", "script/build", "deploy/release/*", "deploy/container/*", "deploy/debian/*", "cmake/debian*.cmake",
-           "Dockerfile")
+BUILDER = ("script/release", "script/package", "script/build", "deploy/release/*", "deploy/container/*", "deploy/debian/*",
+           "cmake/debian*.cmake", "Dockerfile")
 MADE_AFTER = {"SHA256SUMS"}
 
 

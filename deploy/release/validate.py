@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks the documents of a release: bills of materials against the schema of CycloneDX 1.5, provenance against in-toto's and SLSA's messages.
+"""Checks the documents of a release: bills of materials against the schema of CycloneDX 1.5, provenance against the messages of
+in-toto and SLSA.
 
   $(deploy/release/environment)/bin/python deploy/release/validate.py FILE...
 
