@@ -19,6 +19,7 @@ import hpack_cases  # noqa: F401
 import message_cases  # noqa: F401
 import starting_cases  # noqa: F401
 import stream_cases  # noqa: F401
+import window_cases  # noqa: F401
 
 
 def run_one(each, address):

@@ -40,7 +40,10 @@ bool ChildProgram::Ended() {
 }
 
 int ChildProgram::Wait() {
-  EXPECT_TRUE(Eventually([&] { return Ended(); }, absl::Minutes(1))) << Output();
+  if (!Eventually([&] { return Ended(); }, absl::Minutes(1))) {
+    ADD_FAILURE() << output_.stem() << " did not end:\n" << Output();
+    return -1;
+  }
   return WIFEXITED(status_) ? WEXITSTATUS(status_) : 128 + WTERMSIG(status_);
 }
 

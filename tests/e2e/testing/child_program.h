@@ -2,6 +2,7 @@
 #ifndef VITRINE_TESTS_E2E_TESTING_CHILD_PROGRAM_H_
 #define VITRINE_TESTS_E2E_TESTING_CHILD_PROGRAM_H_
 
+#include <signal.h>
 #include <sys/types.h>
 
 #include <filesystem>
@@ -20,8 +21,11 @@ class ChildProgram {
   ChildProgram(const ChildProgram&) = delete;
   ChildProgram& operator=(const ChildProgram&) = delete;
 
+  pid_t pid() const { return pid_; }
+  void Signal(int signal) const { kill(pid_, signal); }
   bool Ended();
-  // Returns the exit code. Fails the test if the program does not end within a minute.
+  // Waits for the process to end; returns its exit code, or 128 plus the signal. Fails the test after a minute, and
+  // then returns -1.
   int Wait();
   void Kill();
   // Returns the text on stdout and stderr so far.
