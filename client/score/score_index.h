@@ -16,7 +16,7 @@ namespace vitrine {
 // Name of the index in an --out folder.
 inline constexpr char kScoreIndexFile[] = "index.json";
 
-// What determines the rows. Runs with equal settings may be continued or merged.
+// Settings that determine the rows. Runs with equal settings may be continued or merged.
 struct ScoreSettings {
   std::string model = {};
   int64_t version = 0;
