@@ -132,7 +132,7 @@ def experiment_section(experiment, library):
         lacking = len(missing(experiment, runs))
         if lacking:
             facts.append(f"A piece: {lacking} of {sweeps.size(experiment)} runs are missing, so it decides nothing yet.")
-        facts.append(f"Run on {origin.date}: {len(runs.rows)} results, {len(origin.failures)} failures, {origin.hours:g} hours of two cores on "
+        facts.append(f"Run on {origin.date}: {len(runs.rows)} results, {len(origin.failures)} failures, {origin.hours:g} hours of training on two cores, on "
                      f"{origin.cpu} with {origin.threads} threads a run, program {origin.program}, data {origin.data_digest or 'generated'}; "
                      f"[results](data/runs/{experiment.name}.csv).")
         facts += [f"Failed: {failure['cell']}: {failure['reason']}." for failure in origin.failures]
@@ -145,7 +145,7 @@ def experiment_section(experiment, library):
 
 
 def experiments(library):
-    total = sum(experiment.hours for experiment in library.experiments.values())
+    total = sum(experiment.hours for experiment in library.experiments.values() if experiment.name not in library.runs)
     lines = ["# Experiments of the claims", "", "Made by `script/claims build` from data/experiments/.", "",
              "A command that begins with `timeout` is repeated while it exits with 124: a sweep continues. `$WORK` is a folder of yours, "
              "`$VITRINE_DATA` that of the data sets; `$VITRINE_DATA/cifar10` has `train/CLASS/*` and `test/CLASS/*`: unpack `cifar10.tar.xz`, "
@@ -156,7 +156,7 @@ def experiments(library):
              "| 1 | runs failed, and the same command tries them again; `script/claims take NAME $WORK/NAME --failed` takes them as failed |", "",
              "Results of a command that is no sweep are written by hand in the form that `script/claims take` writes: a row for each run, with "
              "its axes, seed and scores, and their origin.", "",
-             f"All together take about {total:g} hours; blocks 0 to 4, the first being arithmetic, decide most claims per hour.", ""]
+             f"Those that have not run take about {total:g} hours, by estimate; blocks 0 to 4, the first being arithmetic, decide most claims per hour.", ""]
     for experiment in sorted(library.experiments.values(), key=lambda found: (found.block, found.name)):
         lines += experiment_section(experiment, library)
     return "\n".join(lines).rstrip("\n") + "\n"

@@ -20,7 +20,7 @@ class Origin:
     program: str  # digest of the sources that decide results, or revision
     cpu: str  # with its kernels
     threads: int
-    hours: float  # of two cores
+    hours: float  # of two cores, without start, tests and reports
     data_digest: str = ""
     failures: list = dataclasses.field(default_factory=list)  # {cell = "lr=1,seed=2", reason = "..."}
 
