@@ -68,7 +68,8 @@ Chart FrameOf(const ShadedMatrix& matrix, double side) {
     chart.foot += 0.65 * below;
   }
   chart.top = matrix.note.empty() ? 36 : 52;
-  const double words = 82 + 6.2 * static_cast<double>(std::max(matrix.note.size(), matrix.title.size()));
+  const double words =
+      82 + std::max(6.2 * static_cast<double>(matrix.note.size()), 8.2 * static_cast<double>(matrix.title.size()));
   chart.width = std::max(chart.left + columns * cell + chart.margin, words);
   chart.margin = chart.width - chart.left - columns * cell;
   chart.height = chart.top + rows * cell + chart.foot;

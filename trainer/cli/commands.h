@@ -77,7 +77,8 @@ absl::Status EvaluateModel(const EvaluateFlags& flags);
 struct InspectFlags {
   std::string run, data;
   // attend
-  std::string text, head, out;
+  std::optional<std::string> text;
+  std::string head, out;
   int64_t sample = 0;
   std::optional<int> layer;
   bool scores = false;

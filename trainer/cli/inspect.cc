@@ -7,6 +7,7 @@
 #include <iostream>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/command_line/command_line.h"
@@ -23,7 +24,7 @@ namespace {
 
 // Adds the flag or argument at fault to an error, and marks it as a usage error.
 template <typename T>
-absl::StatusOr<T> OfFlag(const char* flag, absl::StatusOr<T> value) {
+absl::StatusOr<T> OfFlag(const std::string& flag, absl::StatusOr<T> value) {
   if (value.ok()) return value;
   return WrongCommandLine(absl::Status(value.status().code(), absl::StrCat(flag, ": ", value.status().message())));
 }
@@ -36,10 +37,10 @@ absl::Status NotOf(const SequenceRun& run, const char* command, const char* need
 
 absl::Status Attend(const InspectFlags& flags, const SequenceRun& run) {
   NamedSequence sequence;
-  if (flags.text.empty()) {
+  if (!flags.text) {
     ASSIGN_OR_RETURN(sequence, WrongCommandLine(run.Sample(flags.sample)));
   } else {
-    ASSIGN_OR_RETURN(sequence, OfFlag("--text", run.Read(flags.text)));
+    ASSIGN_OR_RETURN(sequence, OfFlag("--text", run.Read(*flags.text)));
     if (run.model().config().has_pair()) RETURN_IF_ERROR(run.Translate(sequence));
   }
   SequenceFigure figure{.scores = flags.scores};
@@ -49,9 +50,9 @@ absl::Status Attend(const InspectFlags& flags, const SequenceRun& run) {
   const bool offsets = attention == v1::KvConfig::KV_POS;
   figure.title = absl::StrCat(run.recipe().name(), ", ", offsets ? "KV+Pos" : v1::KvConfig::Attention_Name(attention),
                               flags.scores ? ", scores before the softmax" : ", attention weights");
-  figure.note = absl::StrCat(run.weights(), ", ", flags.text.empty() ? absl::StrCat("sample ", flags.sample) : "--text",
+  figure.note = absl::StrCat(run.weights(), ", ", flags.text ? "--text" : absl::StrCat("sample ", flags.sample),
                              "; rows are queries, columns keys",
-                             flags.scores && offsets ? "; without the offset of each key" : "");
+                             flags.scores && offsets ? "; without the offset of each key of a sequence itself" : "");
   const std::string kind = std::filesystem::path(flags.out).extension().string().substr(1);
   ASSIGN_OR_RETURN(const std::string file, SequenceFigureFile(figure, kind));
   RETURN_IF_ERROR(WriteFile(flags.out, file));
@@ -100,8 +101,9 @@ absl::Status Answer(const SequenceRun& run, const NamedSequence& sequence) {
   return absl::OkStatus();
 }
 
-absl::Status TranslateOne(const SequenceRun& run, const std::string& text) {
-  ASSIGN_OR_RETURN(NamedSequence sequence, OfFlag("TEXT", run.Read(text)));
+// `where`: the argument or line of `text`, for an error.
+absl::Status TranslateOne(const SequenceRun& run, const std::string& text, const std::string& where) {
+  ASSIGN_OR_RETURN(NamedSequence sequence, OfFlag(where, run.Read(text)));
   if (run.recipe().sequence().has_digits()) return Answer(run, sequence);
   for (size_t i = 0; i < sequence.source.size(); ++i) {
     if (sequence.batch.source[0][i].item<int64_t>() != WordVocabulary::kUnknown) continue;
@@ -118,12 +120,14 @@ absl::Status Translate(const InspectFlags& flags, const SequenceRun& run) {
   if (!sequence.has_translation() && !sequence.has_digits()) {
     return NotOf(run, "translate", "a translation or digit task");
   }
-  for (const std::string& text : flags.texts) RETURN_IF_ERROR(TranslateOne(run, text));
+  for (const std::string& text : flags.texts) RETURN_IF_ERROR(TranslateOne(run, text, "TEXT"));
+  int number = 0;
   for (std::string line; flags.texts.empty() && std::getline(std::cin, line);) {
+    ++number;
     if (absl::StripAsciiWhitespace(line).empty()) {
       std::cout << std::endl;  // keeps the numbers of the lines
     } else {
-      RETURN_IF_ERROR(TranslateOne(run, line));
+      RETURN_IF_ERROR(TranslateOne(run, line, absl::StrCat("line ", number, " of stdin")));
     }
   }
   return absl::OkStatus();
@@ -142,6 +146,14 @@ std::string FaultOfOut(const std::string& path) {
                                                              : absl::StrCat(path, " must end in .svg, .png or .json");
 }
 
+// Unlike CLI::Range, refuses NaN.
+std::string FaultOfTemperature(const std::string& text) {
+  double value = 0;
+  return absl::SimpleAtod(text, &value) && value >= 0 && value <= 1000
+             ? ""
+             : absl::StrCat(text, " must be a number from 0 to 1000");
+}
+
 }  // namespace
 
 void AddInspect(CLI::App& app, InspectFlags& flags) {
@@ -153,7 +165,8 @@ void AddInspect(CLI::App& app, InspectFlags& flags) {
       "Layer to draw, from 0; default: all. An encoder-decoder has the layers of the source, then those of "
       "the target, then those from the target to the source");
   attend.add_option("--head", flags.head, "Head to draw, from 0, or mean for the mean over heads; default: all heads");
-  attend.add_flag("--scores", flags.scores, "Draw the scores before softmax and mask; those of KV are symmetric");
+  attend.add_flag("--scores", flags.scores,
+                  "Draw the scores before softmax and mask; those of KV within one sequence are symmetric");
   attend.add_option("--out", flags.out, "File to write: .svg, .png or .json")->required()->check(FaultOfOut);
   attend.footer("  vitrine-train attend runs/task-reverse --text 3141592653589793 --scores --out reverse.svg\n");
   CLI::App& generate = AddCommand(app, flags, "generate", "Continue a text with a trained model of a language");
@@ -163,7 +176,7 @@ void AddInspect(CLI::App& app, InspectFlags& flags) {
   generate
       .add_option("--temperature", flags.generate.temperature,
                   "Divisor of the logits; default: 1. Higher is more varied, 0 takes the most likely token")
-      ->check(CLI::Range(0.0, 1000.0));
+      ->check(FaultOfTemperature);
   generate.add_option("--top-k", flags.generate.top_k, "Draw from the K most likely tokens; default: 0, all tokens")
       ->check(CLI::NonNegativeNumber);
   generate.add_option("--seed", flags.generate.seed, "Seed of the draws; default: 0");

@@ -21,7 +21,7 @@ int64_t DrawToken(std::span<const float> logits, const GenerateOptions& options,
   std::ranges::stable_sort(ids, std::greater(), [&](int64_t id) { return logits[id]; });
   if (options.temperature == 0) return ids.front();
   if (options.top_k > 0 && options.top_k < static_cast<int64_t>(ids.size())) ids.resize(options.top_k);
-  std::vector<double> sums;  // of the unnormalised probabilities
+  std::vector<double> sums;  // cumulative sums of the unnormalised probabilities
   for (const int64_t id : ids) {
     const double share = std::exp((logits[id] - logits[ids.front()]) / options.temperature);
     sums.push_back(share + (sums.empty() ? 0 : sums.back()));

@@ -20,7 +20,7 @@ struct GenerateOptions {
   uint64_t seed = 0;
 };
 
-// Draws an id: `uniform` is in [0, 1). Of equal logits the lowest id comes first. Requires a logit.
+// Draws an id; `uniform` is in [0, 1). If logits are equal, the lowest id comes first. Requires a logit.
 int64_t DrawToken(std::span<const float> logits, const GenerateOptions& options, double uniform);
 
 // Continues a batch of one sequence; `take` gets each new id. The ids are a function of the arguments. Requires a

@@ -9,6 +9,7 @@
 #include "absl/strings/str_format.h"
 #include "common/charts/html/html.h"
 #include "common/charts/shaded_matrix.h"
+#include "common/drawing/attention_words.h"
 #include "common/drawing/matrix.h"
 #include "common/drawing/sheet.h"
 #include "common/imaging/encode/encode_png.h"
@@ -42,11 +43,7 @@ std::vector<float> HeadOf(const FloatArray& all, int head) {
   return {all[head].begin(), all[head].end()};
 }
 
-std::string HeadInWords(const SequenceMap& map) {
-  return map.head < 0 ? "mean over heads" : absl::StrCat("head ", map.head);
-}
-
-std::string LayerInWords(const SequenceMap& map) {
+std::string PartInWords(const SequenceMap& map) {
   return absl::StrCat("layer ", map.layer, map.part.empty() ? "" : ", ", map.part);
 }
 
@@ -62,7 +59,7 @@ absl::StatusOr<Image> SquaresOf(const SequenceMap& map, const ColourRange& range
 // Draws a map within an SVG. The squares are an image with a pixel for each value, which takes few bytes. Sets the
 // panel's size.
 absl::StatusOr<std::string> Panel(const SequenceMap& map, const ColourRange& range, Chart& panel) {
-  ShadedMatrix matrix{.title = absl::StrCat(LayerInWords(map), ", ", HeadInWords(map))};
+  ShadedMatrix matrix{.title = absl::StrCat(PartInWords(map), ", ", HeadInWords(map.head))};
   matrix.row_axis = "query", matrix.column_axis = "key";
   matrix.rows = map.queries, matrix.columns = map.keys;
   panel = FrameOf(matrix, /*side=*/280);
@@ -111,8 +108,8 @@ absl::StatusOr<std::string> Png(const SequenceFigure& figure, const ColourRange&
   SheetFigure sheet{.title = figure.title, .note = figure.note, .range = range};
   for (size_t i = 0; i < figure.maps.size(); ++i) {
     const SequenceMap& map = figure.maps[i];
-    if (i < columns) sheet.columns.push_back(HeadInWords(map));
-    if (i % columns == 0) sheet.rows.push_back(LayerInWords(map));
+    if (i < columns) sheet.columns.push_back(HeadInWords(map.head));
+    if (i % columns == 0) sheet.rows.push_back(PartInWords(map));
     ASSIGN_OR_RETURN(const Image squares, SquaresOf(map, range, std::min(side, kWidest / columns)));
     ASSIGN_OR_RETURN(sheet.tiles.emplace_back(), WithNames(squares, map.queries, map.keys));
   }

@@ -154,16 +154,19 @@ absl::StatusOr<NamedSequence> SequenceRun::Read(const std::string& text) const {
     ASSIGN_OR_RETURN(tokens, CharactersOf(text));
   }
   if (tokens.empty()) return absl::InvalidArgumentError("the text is empty");
-  if (sequence.has_language()) return ReadTokens(tokens);
-  if (!sequence.has_translation()) {
-    ASSIGN_OR_RETURN(NamedSequence digits, ReadDigits(text));
-    NameElements(digits);
-    return digits;
+  NamedSequence read;
+  if (sequence.has_language()) {
+    ASSIGN_OR_RETURN(read, ReadTokens(tokens));
+  } else if (sequence.has_translation()) {
+    read.batch = {OneSequence(source_->Encode(tokens)), OneSequence({WordVocabulary::kBegin})};
+  } else {
+    ASSIGN_OR_RETURN(read, ReadDigits(text));
   }
-  NamedSequence sentence{{OneSequence(source_->Encode(tokens)), {}}};
-  NameElements(sentence);
-  std::ranges::copy(tokens, sentence.source.begin() + 1);
-  return sentence;
+  RETURN_IF_ERROR(CheckBatch(model().config(), read.batch));
+  read.batch.target = {};
+  NameElements(read);
+  if (sequence.has_translation()) std::ranges::copy(tokens, read.source.begin() + 1);
+  return read;
 }
 
 absl::StatusOr<NamedSequence> SequenceRun::ReadTokens(const std::vector<std::string>& tokens) const {
@@ -178,9 +181,7 @@ absl::StatusOr<NamedSequence> SequenceRun::ReadTokens(const std::vector<std::str
     }
     ids.push_back(found - vocabulary_.begin());
   }
-  NamedSequence sequence{{OneSequence(ids), {}}};
-  NameElements(sequence);
-  return sequence;
+  return NamedSequence{{OneSequence(ids), {}}};
 }
 
 absl::StatusOr<NamedSequence> SequenceRun::Sample(int64_t sample) const {
