@@ -6,8 +6,8 @@
 
 namespace vitrine {
 
-// Expects that `text` equals the file tests/golden/printed/`name`. All output for people and programs is stored there,
-// because a change of it must be reviewed. With VITRINE_STORE=1, writes the file instead.
+// Expects that `text` equals the file tests/golden/printed/`name`. Output for people and programs is stored
+// because each change of it must be reviewed. With VITRINE_STORE=1, writes the file instead.
 void ExpectStored(const std::string& name, const std::string& text);
 
 // Returns the text of an HTML page, one line for each piece of text, without tags and style. A drawing becomes its

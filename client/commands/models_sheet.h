@@ -22,7 +22,7 @@ struct ModelsSheet {
   };
   struct Model {
     std::string name = {};  // "eit-mini-cifar10 version 2"
-    std::string map = {};   // describes the model's attention map, or the reason why there is none
+    std::string map = {};   // describes the model's attention map, or says that there is none
   };
   std::vector<Model> models = {};
   std::vector<Row> rows = {};

@@ -8,8 +8,8 @@ namespace vitrine {
 Fate FateOf(const absl::Status& status) {
   switch (status.code()) {
     case absl::StatusCode::kUnavailable:
-    case absl::StatusCode::kNotFound:  // the model is not loaded: after a restart, or because another version replaced
-                                       // it
+    // The model is not loaded: after a restart, or because another version has replaced it.
+    case absl::StatusCode::kNotFound:
       return Fate::kAway;
     case absl::StatusCode::kResourceExhausted:
       // The server gives a retry delay only if it is overloaded. Without one, the image is too large.

@@ -34,7 +34,8 @@ struct ClassMetrics {
   double precision = 0, recall = 0, f1 = 0;  // 0 where undefined
 };
 
-// Percentiles in seconds by nearest rank: p90 is the smallest value that is not exceeded by 90 % or more of the values.
+// Percentiles in seconds by nearest rank: p90 is the smallest value v such that at least 90 % of
+// the values are at most v.
 struct Percentiles {
   double mean = 0, p50 = 0, p90 = 0, p95 = 0, p99 = 0, p999 = 0, max = 0;
 };

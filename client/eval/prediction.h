@@ -24,7 +24,7 @@ struct Guess {
   float probability = 0;
 };
 
-// Summary of the probabilities of all classes. Of the probabilities themselves, only the best guesses are kept.
+// Summary of the probabilities of all classes, because only the best guesses are kept.
 struct Likelihood {
   float right = 0;    // probability of the right class
   float squares = 0;  // sum of the squares of all probabilities
@@ -33,7 +33,7 @@ struct Likelihood {
 // Durations in seconds: stages reported by the server, and the client's own measurement.
 struct Stages {
   double queue = 0, decode = 0, compute = 0, encode = 0, server = 0;  // v1::Timings
-  double client = 0;                                                  // from the start of the last attempt to its answer
+  double client = 0;                                                  // from the last attempt's start to its answer
 };
 
 // Result of one image of an evaluation: a line of the journal and of predictions.csv.

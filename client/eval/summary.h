@@ -20,7 +20,8 @@ nlohmann::ordered_json SummaryJson(const Evaluation& evaluation, const Evaluatio
 // as the place of the details.
 std::string SummaryText(const Evaluation& evaluation, const EvaluationMetrics& metrics, const std::string& folder);
 
-// Returns one sentence for each reason of missing answers, with the number of images and the names of the first few.
+// Returns one sentence for each reason why answers are missing, with the number of images and the names of the first
+// few.
 std::vector<std::string> WhatIsMissing(const Evaluation& evaluation, const EvaluationMetrics& metrics);
 
 }  // namespace vitrine

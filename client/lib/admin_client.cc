@@ -48,7 +48,7 @@ struct Sender {
   }
 };
 
-// Makes a call. Repeats it once if the server rejected its token and the token file now has another token.
+// Makes a call. Repeats it as long as the server rejects the token and the token file then has another token.
 template <typename Method>
 absl::Status Call(const ClientOptions& options, Servers& servers, const Method& method) {
   const absl::Time end = absl::Now() + options.deadline;

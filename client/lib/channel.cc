@@ -67,7 +67,7 @@ absl::Status AddAddress(const ClientOptions& options, const ServerAddress& addre
 }
 
 // Translates gRPC's message about a failed connection. Returns the end of a sentence; empty if the connection was
-// refused.
+// refused or the cause is unknown.
 std::string Meaning(const std::string& detail, const ClientOptions& options) {
   const std::string lower = absl::AsciiStrToLower(detail);
   const auto says = [&](const char* words) { return absl::StrContains(lower, words); };

@@ -26,7 +26,7 @@ absl::StatusOr<std::shared_ptr<BearerToken>> TokenOf(const ClientOptions& option
 absl::StatusOr<std::string> TargetOf(const ClientOptions& options);
 // Returns the arguments that MakeChannel uses for sizes, keepalive, reconnecting and the user agent.
 grpc::ChannelArguments ClientArguments(const ClientOptions& options);
-// Creates a channel to `target` with these arguments. Of `options`, only address and TLS are used.
+// Creates a channel to `target` with these arguments. Uses only address and TLS of `options`.
 absl::StatusOr<std::shared_ptr<grpc::Channel>> ChannelTo(const std::string& target, const ClientOptions& options,
                                                          grpc::ChannelArguments arguments,
                                                          std::shared_ptr<BearerToken> token);

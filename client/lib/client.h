@@ -115,8 +115,8 @@ class Client {
   // streams, or after three deadlines in a row without an answer. Requests that were already taken from the source are
   // then delivered with that error, and no more are taken. INTERNAL: the server answered a request that was never sent.
   absl::Status ClassifyMany(const RequestSource& next, const ResultSink& deliver);
-  // Calls ClassifyMany with details of each result. `limit` (client/lib/in_flight_limit.h) bounds the requests in
-  // flight and adapts during the run.
+  // Does the same as ClassifyMany, and delivers the attempts and the latency of each result. `limit`
+  // (client/lib/in_flight_limit.h) bounds the requests in flight and adapts during the run.
   //
   // `stop`, if set, is called on the calling thread at least every 100 ms (unless `next` or `deliver` take longer).
   // Once it returns true, no request is taken or sent. Requests at the server are awaited and delivered. Requests that

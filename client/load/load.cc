@@ -19,8 +19,8 @@ constexpr int64_t kLongestSleep = 100'000'000;
 // Limits of the send delay at a bound in a valid point. The longer of the two applies.
 constexpr int64_t kLatest = 1'000'000;  // nanoseconds, for every bound
 constexpr double kOwnShare = 0.1;       // relative to the bound
-constexpr uint64_t kFewestLate =
-    3;  // minimum number of late requests, because one could be the whole p99 of 100 requests
+// Minimum number of late requests, because a single one could be the whole p99 of 100 requests.
+constexpr uint64_t kFewestLate = 3;
 constexpr double kBusiest = 0.9;
 constexpr absl::Duration kLongest = absl::Hours(24);
 
@@ -67,7 +67,7 @@ class Watch {
     }
   }
 
-  // Resolves names on this thread, because that would delay the lanes.
+  // Resolves names on this thread, because name resolution on a lane's thread would delay its requests.
   void FindLostServers() {
     for (const std::shared_ptr<Servers>& servers : connections_) {
       const grpc_connectivity_state state = servers->channel()->GetState(/*try_to_connect=*/false);

@@ -35,7 +35,7 @@ struct LoadSettings {
   LoadMode mode = LoadMode::kUnary;
   // Returns the schedule of an open loop; called once per thread. null: a closed loop.
   std::function<std::unique_ptr<Arrivals>()> arrivals = {};
-  bool trace = false;    // true: each arrival has its own request; false: requests are drawn from the workload
+  bool trace = false;    // true: each arrival names its request; false: requests are drawn from the workload
   int concurrency = 16;  // requests in flight in a closed loop
   absl::Duration warm_up = absl::Seconds(2);
   absl::Duration duration = absl::Seconds(10);  // length of the measured interval

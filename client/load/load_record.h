@@ -75,6 +75,7 @@ class LoadRecord {
 
   // Records that a request was sent at `now`. Requires `due` <= `now`.
   void Started(uint32_t request_class, int64_t due, int64_t now);
+  // Records that a request was not sent, because too many requests had no answer.
   void NotSent(uint32_t request_class, int64_t due);
   // Records an answer. The answer is good if it came at most `deadline` nanoseconds after `due`.
   void Answered(uint32_t request_class, int64_t due, int64_t now, int64_t deadline);

@@ -44,7 +44,7 @@ struct RateSamples {
   double least_goodput = 0, most_goodput = 0;                 // per second
   std::optional<double> least_p99_ms = {}, most_p99_ms = {};  // over all due requests; nullopt: too many have no answer
 
-  // Returns true if further samples, up to `wanted`, cannot change whether most samples meet the goal.
+  // Returns true if `wanted` samples were taken, or if so many missed the goal that most of `wanted` cannot meet it.
   bool Decides(int wanted) const { return taken >= wanted || 2 * (taken - met) >= wanted; }
   bool MostMet() const { return 2 * met > taken; }
   // Returns "measured 3 times there: 3 meet the goal, p99 38.1 to 44.0 ms, goodput 118.2 to 119.9/s".

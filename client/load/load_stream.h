@@ -44,7 +44,7 @@ class LoadStream {
   // request. `expires` and `now` are nanoseconds of one clock; INT64_MAX: never. Any thread.
   void Send(void* caller, const grpc::ByteBuffer& request, int64_t expires, int64_t now);
 
-  // For the thread that reads the queue:
+  // Only the thread that reads the queue may call the following functions.
   static void OnEvent(void* tag, bool ok, int64_t now, Outcomes& outcomes);
   // Gives up expired requests. Their late answers are dropped.
   void Expire(int64_t now, Outcomes& outcomes);

@@ -110,7 +110,7 @@ void RateSearch::Record(double rate, bool met) {
     missed_ = std::min(rate, missed_.value_or(rate));
   }
   next_.reset();
-  // ends: the lowest rate missed the goal, or all rates met it
+  // The search ends if the lowest rate missed the goal or the highest rate met it.
   if (!met_.has_value() || (!missed_.has_value() && *met_ >= high_)) return;
   if (!missed_.has_value()) {
     next_ = std::min(high_, 2 * *met_);

@@ -45,8 +45,8 @@ struct SweepRange {
 absl::StatusOr<SweepRange> ParseSweepRange(absl::string_view text);
 
 // Searches for the highest rate that meets a goal. Doubles the rate until one misses the goal. Then bisects between the
-// highest rate that met it and the lowest that missed it, until the two differ by at most `tolerance`. Pure. To use it,
-// call Next, measure that rate, and call Record.
+// highest rate that met it and the lowest that missed it, until the lowest is at most the share `tolerance` above the
+// highest. Pure. To use it, call Next, measure that rate, and call Record.
 class RateSearch {
  public:
   // Requires 0 < low <= high and tolerance > 0.

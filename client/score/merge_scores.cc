@@ -56,7 +56,7 @@ absl::Status CheckCoverage(const std::vector<Part>& parts) {
   const Part* before = nullptr;  // the last part with images
   for (const Part& part : parts) {
     const auto [first, last] = part.images;
-    if (first == last) continue;  // of a source with fewer images than shards
+    if (first == last) continue;  // empty shard: the source has fewer images than shards
     if (first < next) {
       return absl::FailedPreconditionError(absl::StrCat(before->folder, " (shard ", ToString(before->index.shard),
                                                         ") and ", part.folder, " (shard ", ToString(part.index.shard),

@@ -94,7 +94,7 @@ class ScoreRun final : public RoundsClient {
     return absl::OkStatus();
   }
 
-  // Continues `before` if the command has its settings. What only the server knows is taken from it.
+  // Continues `before` if the command has its settings. Takes from `before` the values that only the server knows.
   absl::Status Continue(ScoreIndex before) {
     ScoreSettings now = index_.settings;
     now.model = command_.model.name.empty() ? before.settings.model : command_.model.name;
@@ -235,7 +235,7 @@ class ScoreRun final : public RoundsClient {
   ScoreIndex index_;
   v1::ModelVersion model_;
   RunProgress* progress_ = nullptr;
-  ChunkWriter* writer_ = nullptr;  // of the current chunk
+  ChunkWriter* writer_ = nullptr;  // writer of the current chunk
 };
 
 }  // namespace

@@ -41,7 +41,7 @@ struct ScoreChunk {
 // The index of a folder: a chunk is complete exactly if it is listed here.
 struct ScoreIndex {
   ScoreSettings settings = {};
-  std::vector<std::string> labels = {};  // of the model's classes
+  std::vector<std::string> labels = {};  // labels of the model's classes
   Shard shard = {};
   std::vector<ScoreChunk> chunks = {};  // consecutive, from the first image of the shard
 };

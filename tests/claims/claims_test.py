@@ -272,7 +272,7 @@ class Rules(unittest.TestCase):
         verdicts = judge.decide([claim], {"e": experiment}, {"e": runs})["C1"]
         self.assertEqual([verdicts[0].word, verdicts[1].word], ["holds here", "does not hold here"])
 
-    def test_claims_of_one_table_are_corrected_together(self):
+    def test_places_in_one_table_have_the_same_table(self):
         self.assertEqual(judge.table_of("abstract, Table 2"), judge.table_of("Table 2"))
         self.assertEqual(judge.table_of("section 5"), "section 5")
 
@@ -313,7 +313,7 @@ class History(Copy):
         self.git("clone", "-q", "--depth", "1", f"file://{self.root}", clone)
         self.assertEqual(history.check(clone, ["01-digits-small"]), [history.MISSING])
 
-    def test_a_rule_that_was_changed_after_its_result_is_not(self):
+    def test_a_rule_that_was_changed_after_its_result_is_an_error(self):
         self.add_runs("01-digits-small", digit_rows({"SUB": 1.0, "SWAP": 1.0, "COPY": 1.0}))
         self.commit()
         self.change("data/004.toml", "high = 0.9\n", "high = 0.95\n")
@@ -322,7 +322,7 @@ class History(Copy):
 
 
 class Notebooks(unittest.TestCase):
-    def test_recorded_outputs_equal_the_notebooks(self):
+    def test_reading_a_notebook_again_detects_a_changed_record(self):
         with tempfile.TemporaryDirectory() as scratch:
             folder = pathlib.Path(scratch)
             text = "".join(f"{task}\n4\nqkv & 0.5 (0.1) \n \nkv & 0.6 (0.2) \n \nkv-nopos & 0.7 (0.3) \n \n0.6\n"

@@ -133,7 +133,7 @@ class Take(Sweeps):
             self.assertRegex(self.claims("take", NAME, work).stderr, pattern)
             self.assertEqual((self.folder / f"data/runs/{NAME}.csv").read_text(), before)
 
-    def test_takes_only_named_failures_of_runs_that_failed(self):
+    def test_failed_takes_only_runs_that_failed(self):
         write_sweep(self.work, self.experiment, finished=26)
         last = "task=COPY,attention=KV,seed=3"
         self.assert_refuses(self.take("--failed"), f"{last} has not started, so it has not failed")
@@ -289,7 +289,7 @@ class Rerun(Sweeps):
         self.assertRegex(said, r"vitrine-train sweep \S+/again/cell.textproto --jobs 1 --threads 1 --work \S+/again\n$")
         self.assertFalse((self.folder.parent / "again").exists())
 
-    def test_every_run_can_be_drawn_by_some_seed(self):
+    def test_seeds_draw_every_run_and_an_equal_seed_the_same_run(self):
         self.take()
         found = library.read(self.folder)
         drawn = [rerun.pick(found.experiments, found.runs, str(seed)) for seed in range(12)]

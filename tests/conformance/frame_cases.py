@@ -3,7 +3,7 @@
 
 from case import *
 
-MOST = (1 << 31) - 1  # of a window and of a stream's number
+MOST = (1 << 31) - 1  # largest window and stream identifier
 
 
 # DATA

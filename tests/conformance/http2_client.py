@@ -54,7 +54,7 @@ def connect(address, timeout=10):
 
 
 class Stream:
-    """What the server has sent on a stream."""
+    """The part of a stream that the server has sent."""
 
     def __init__(self):
         self.blocks = []  # header blocks, decoded: lists of (name, value)

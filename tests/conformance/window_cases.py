@@ -3,7 +3,7 @@
 
 from case import *
 
-MOST = (1 << 31) - 1  # of a window
+MOST = (1 << 31) - 1  # largest window
 
 
 @case("9113 6.9", "WINDOW_UPDATE of 0 on the connection")
@@ -92,7 +92,7 @@ def _(c):
 
 @case("9113 6.9.1", "more DATA than the window of a stream", begins=False)
 def _(c):
-    # Sends empty messages on a stream and reads no answers, so that the server stops reading.
+    # Sends empty messages on a stream and grants no window for the answers, so that the server stops reading.
     c.send(PREFACE + frame(SETTINGS, 0, 0, settings((INITIAL_WINDOW_SIZE, 0))))
     c.wait(lambda: c.settings)
     c.open(path="/vitrine.v1.Classifier/ClassifyStream")
@@ -116,7 +116,7 @@ def _(c):
         c.open(stream)
         c.body(stream, b"\0\0\0\xff\xff" + bytes(1000), False)
         c.reset(stream)
-        for _ in range(4):  # waits for frames that are still in flight
+        for _ in range(4):  # DATA that reaches the server after the reset
             if c.window < 16384 and not c.wait(lambda: c.window >= 16384):
                 return Holds(False, "the window of the connection is opened again")
             c.data(stream, bytes(16384))

@@ -133,7 +133,7 @@ TEST(Connections, IncompleteCallsDoNotDelayTheEndOfTheServer) {
 }
 
 // There are three times as many scrapers as threads for the page, and half of them do not send a complete request.
-TEST(Connections, ManyScrapersThatDoNotReadBlockNoOtherScraper) {
+TEST(Connections, ManyScrapersThatDoNotReadBlockNoOtherClient) {
   const ScratchFolder folder;
   PublishModel(folder.path(), "mixed", MixedConfig());
   RunningServer running(folder.path());

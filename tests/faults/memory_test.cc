@@ -98,7 +98,7 @@ TEST(Memory, IncompleteMessagesUseLimitedMemory) {
 }
 
 // The message has 128 MiB, which gzip compresses to about 130 KB.
-TEST(Memory, ACompressionBombUsesNoMemory) {
+TEST(Memory, ACompressionBombUsesLittleMemory) {
   const ScratchFolder folder;
   PublishModel(folder.path() / "repository", "mixed", MixedConfig());
   ChildServer server(folder.path(), {"--repository", folder.path() / "repository", "--listen", "127.0.0.1:0",
@@ -140,7 +140,7 @@ std::string Nested(int depth) {
 
 // The server must not allocate memory for 3 GB of pixels, 100 MB of coefficients, or the stack for a deeply nested
 // message.
-TEST(Memory, BombsAreRefusedBeforeTheServerAllocatesMemory) {
+TEST(Memory, BombsAreRefusedWithLittleMemory) {
   const ScratchFolder folder;
   PublishModel(folder.path() / "repository", "mixed", MixedConfig());
   ChildServer server(folder.path(), {"--repository", folder.path() / "repository", "--listen", "127.0.0.1:0",

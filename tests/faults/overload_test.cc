@@ -88,7 +88,7 @@ TEST(Overload, TheQueueHasALimitOfBytes) {
 
 // The answers of all callers share one budget of bytes. The server always admits a single answer, so with a budget of
 // one byte it handles one call at a time. The budget is free again when the client has received its answer.
-TEST(Overload, UnreadAnswersOfAllCallersShareOneLimit) {
+TEST(Overload, AnswersOfAllCallersShareOneLimitOfBytes) {
   const ScratchFolder folder;
   PublishModel(folder.path(), "slow", SlowConfig());
   ServerOptions options = TestOptions(folder.path());

@@ -115,8 +115,8 @@ TEST(Swaps, HundredsOfSwapsUnderLoadLoseNoRequestAndLeakNothing) {
     callers.emplace_back([&] {
       while (!seen.stop) {
         seen.unready += !absl::StartsWith(running.Get("/readyz"), "HTTP/1.1 200 ");
-        absl::SleepFor(
-            absl::Milliseconds(2));  // each poll uses a connection, and a machine has 28,000 ports per minute
+        // Each poll uses a connection, and a machine has 28,000 ports per minute.
+        absl::SleepFor(absl::Milliseconds(2));
       }
     });
     for (int64_t version = 2; (version <= 1 + swaps || seen.sent < requests) && !::testing::Test::HasFailure();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decodes arbitrary bytes as an image. Nothing may crash. ReadHeader and Decode must agree, and the two ways to compute
-// a model's input must agree.
+// Decodes arbitrary bytes as an image. The decoders must not crash. ReadHeader and Decode must agree, and the two ways
+// to compute a model's input must agree.
 #include <spng.h>
 #include <zlib.h>
 

@@ -142,8 +142,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       // the zero byte would seldom match after a mutation.
       const size_t end = body.find('\0');
       if (end == std::string_view::npos) {
-        vitrine::TryBody(body,
-                         body.size() + data[0] / vitrine::kForms % 2);  // may exceed the body by 1
+        // The announced length may exceed the body by 1.
+        vitrine::TryBody(body, body.size() + data[0] / vitrine::kForms % 2);
       } else {
         vitrine::TryBody(std::string(body.substr(0, end)).append(body.substr(end + 1)), end);
       }

@@ -18,8 +18,8 @@ import torch
 from PIL import Image
 
 ARCHS = ("vit_tiny_patch16_224", "deit_tiny_patch16_224", "xcit_nano_12_p16_224")
-# Image sizes (width, height): smaller than the crop, equal, larger, long and narrow, and sides that are not divisible
-# by the patch.
+# Image sizes (width, height): smaller than the crop, equal, larger, long and narrow, and with a scale that is
+# not a whole number.
 SIZES = ((32, 32), (224, 224), (248, 248), (249, 249), (500, 375), (375, 500), (301, 997), (1601, 1203), (224, 1), (3, 700))
 
 

@@ -19,7 +19,7 @@ import transformers
 
 from against_timm import ARCHS, write_weights
 
-TOLERANCE = 1e-5  # of logits, relative to max(1, largest |logit|)
+TOLERANCE = 1e-5  # maximum difference of logits, relative to max(1, largest |logit|)
 
 
 def run(repo, *arguments):

@@ -22,7 +22,7 @@ CASES = [  # (width, height) from, to
 
 
 def noise(width, height, seed=1):
-    """Returns the pixels of NoiseImage in tests/common/imaging/pictures.cc."""
+    """Returns the pixels of NoiseImage in tests/common/imaging/images.cc."""
     state = (seed * 2654435761 + 1) & 0xFFFFFFFF
     values = []
     for _ in range(width * height):

@@ -24,7 +24,7 @@ class Version(unittest.TestCase):
     def test_is_a_number_of_three_parts(self) -> None:
         self.assertRegex(VERSION, r"^\d+\.\d+\.\d+$")
 
-    def test_manifests_and_the_dockerfile_have_it(self) -> None:
+    def test_manifests_chart_and_dockerfile_have_it(self) -> None:
         self.assertGreaterEqual(len(copies(SOURCE)), 12)
         self.assertEqual(set(copies(SOURCE)), {VERSION})
 

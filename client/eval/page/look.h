@@ -34,7 +34,8 @@ struct ImageSource {
   }
 };
 
-// Returns a request for attention of `kind` with low priority to the version that answered. The caller adds the image.
+// Returns a request for attention of `kind`, without predictions and with low priority, to the version that answered.
+// The caller adds the image.
 v1::ClassifyRequest AttentionRequestFor(const ImageSource& source, v1::AttentionKind kind);
 
 // Images of a data set, small enough for a page.

@@ -58,7 +58,7 @@ absl::StatusOr<PreparedRun> PrepareRun(const EvalCommand& command, ProgressDispl
     ASSIGN_OR_RETURN(rows, ReadLabelMap(command.label_map));
   }
   for (LabelRow& row : rows) {
-    // Escapes the data's labels like those of the data set, unless they are already escaped.
+    // Escapes the data labels of the label map like those of the data set, unless they are already escaped.
     if (row.data.find("\\x") == std::string::npos) row.data = EscapedBytes(row.data);
   }
   ASSIGN_OR_RETURN(std::tie(run.client, run.evaluation.model),

@@ -68,8 +68,8 @@ absl::Status ImageRounds::Reconnect(absl::Duration most) {
   ClientOptions options = options_.client;
   options.connect_timeout = std::min(options.connect_timeout, std::max(most, kShortestConnect));
   repeats_ = suspects_.empty();
-  if (!repeats_)
-    options.retry.max_attempts = 1;  // then an image that crashes the server crashes it only once per round
+  // With one attempt, an image that crashes the server crashes it only once per round.
+  if (!repeats_) options.retry.max_attempts = 1;
   absl::StatusOr<std::unique_ptr<Client>> connected = Client::Connect(options);
   RETURN_IF_ERROR(connected.status());
   const v1::ModelVersion& expected = model_;

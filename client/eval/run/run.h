@@ -35,10 +35,11 @@ struct EvalCommand {
   v1::Priority priority = v1::LOW;
   // Maximum wait for a lost server, and for an image that is rejected for overload or times out.
   absl::Duration patience = absl::Minutes(2);
-  bool restart = false;          // delete an evaluation in the folder first
-  bool keep_logits = false;      // keep all logits of every answer, for Calibrate
-  bool retry_failed = false;     // retry images that were refused or unreadable
-  std::vector<Gate> gates = {};  // bounds on measures; checked before the run starts
+  bool restart = false;       // delete an evaluation in the folder first
+  bool keep_logits = false;   // keep all logits of every answer, for Calibrate
+  bool retry_failed = false;  // retry images that were refused or unreadable
+  // Bounds on measures. The run does not start if the model cannot have one of them. The caller judges the result.
+  std::vector<Gate> gates = {};
 };
 
 struct EvalResult {

@@ -18,7 +18,7 @@ namespace vitrine {
 
 // One kind of request in a load.
 struct RequestClass {
-  std::string name = {};  // name in reports; empty: the description of the settings
+  std::string name = {};  // name in reports; empty: a name made from the settings below
   ModelChoice model = {};
   std::optional<v1::ResolutionWish> resolution = {};
   v1::Priority priority = v1::NORMAL;
