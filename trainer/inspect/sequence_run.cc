@@ -163,7 +163,7 @@ absl::StatusOr<NamedSequence> SequenceRun::Read(const std::string& text) const {
     ASSIGN_OR_RETURN(read, ReadDigits(text));
   }
   RETURN_IF_ERROR(CheckBatch(model().config(), read.batch));
-  read.batch.target = {};
+  read.batch.target = at::Tensor();
   NameElements(read);
   if (sequence.has_translation()) std::ranges::copy(tokens, read.source.begin() + 1);
   return read;
