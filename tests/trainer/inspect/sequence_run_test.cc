@@ -71,12 +71,16 @@ TEST(SequenceRun, ReadsWhatTheVocabularyHas) {
   EXPECT_THAT(digits.Read("3 14")->source, ElementsAre("3", "1", "4"));
   EXPECT_EQ(refusal(digits, "3 x"), "\"3 x\" is not a sequence of digits; write 3 1 4 or 314");
   EXPECT_EQ(refusal(digits, " "), "the text is empty");
+  EXPECT_THAT(refusal(digits, std::string(5000, '1')), HasSubstr("5000 elements; this model takes 1 to "));
   const SequenceRun numbers = testing::RunOf(testing::NumbersText("kv"));
   EXPECT_THAT(numbers.Read("Twenty one. two")->source, ElementsAre("twenty", "one", ".", "two"));
   EXPECT_THAT(refusal(numbers, "one zero"),
               HasSubstr("\"zero\" is not in the run's vocabulary, which is: . eight eighteen eighty"));
   EXPECT_EQ(numbers.vocabulary().size(), 30);
   const SequenceRun translation = testing::RunOf(testing::TranslationText(), "generated:numbers");
+  std::string words;
+  for (int i = 0; i < 400; ++i) words += "4 ";
+  EXPECT_THAT(refusal(translation, words), HasSubstr("402 elements; this model takes 1 to "));
   NamedSequence sentence = *translation.Read("4 x");
   EXPECT_THAT(sentence.source, ElementsAre("<bos>", "4", "x", "<eos>"));
   EXPECT_EQ(sentence.batch.source[0][2].item<int64_t>(), WordVocabulary::kUnknown);
