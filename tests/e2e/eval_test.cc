@@ -161,9 +161,9 @@ TEST_F(EvalProgram, PredictsWhatTheTrainerPredicts) {
   }
   const std::string data = "imagefolder:" + folder_.Path("cifar");
   ChildProgram trainer("vitrine-train",
-                {"evaluate", "--repository", bundled, "--model", "eit-mini-cifar10", "--data", data, "--threads", "2",
-                 "--out", folder_.Path("trainer.csv")},
-                folder_.path() / "trainer.output");
+                       {"evaluate", "--repository", bundled, "--model", "eit-mini-cifar10", "--data", data, "--threads",
+                        "2", "--out", folder_.Path("trainer.csv")},
+                       folder_.path() / "trainer.output");
   ASSERT_EQ(trainer.Wait(), 0) << trainer.Output();
   ChildServer server(folder_.path(), {"--repository", bundled, "--listen", "127.0.0.1:0", "--metrics", "127.0.0.1:0"});
   RunWell({"eval", "--server", server.AwaitReady(), "--model", "eit-mini-cifar10", "--data", data, "--out",
