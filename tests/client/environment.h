@@ -9,7 +9,7 @@
 
 namespace vitrine {
 
-// Sets environment variables during its lifetime; nullptr unsets one.
+// Sets environment variables during the object's lifetime. The value nullptr unsets a variable.
 class Environment {
  public:
   explicit Environment(const std::map<std::string, const char*>& variables) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compares the client's output for constructed answers and models, whose fields all differ, with stored texts.
+// Compares the client's output for constructed answers and models with stored texts. All fields of these messages
+// differ.
 #include <gtest/gtest.h>
 
 #include "absl/strings/str_cat.h"
@@ -21,7 +22,7 @@ v1::ModelVersion Ready() {
   return version;
 }
 
-// Returns an answer with a valid table of distances and one with a wrong number of bytes.
+// Returns an answer with two tables of distances: a valid one, and one with a wrong number of bytes.
 v1::ClassifyResponse AnswerWithDistances() {
   v1::ClassifyResponse answer = Filled<v1::ClassifyResponse>();
   v1::AttentionMap& distances = *answer.add_attention();
@@ -101,7 +102,7 @@ TEST(Printed, TablesOfModels) {
     version.set_state(state);
     if (state == v1::FAILED) version.set_reason("it does not compute what it computed when it was made");
   }
-  // The output omits default labels and traffic shares.
+  // The output must omit default labels and traffic shares.
   list.mutable_versions(5)->add_version_labels("stable");
   list.mutable_versions(5)->set_traffic_percent(100);
   list.mutable_versions(6)->add_version_labels("stable");
@@ -186,7 +187,7 @@ std::string Utf8(uint32_t point) {
   return bytes;
 }
 
-// Lists the code points at which the display width, or the printed form, changes.
+// Lists the code points at which the display width or the printed form changes.
 TEST(Printed, WidthsOfAllCharacters) {
   std::string ranges, before;
   for (uint32_t point = 0; point < 0x110000; ++point) {

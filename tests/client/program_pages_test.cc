@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests the completions and manual pages that the programs print, with real shells and a real formatter.
+// Tests the completions and manual pages that the programs print, with real shells and a real man page formatter.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -61,15 +61,16 @@ TEST_F(ProgramPages, BashCompletesCommandsFlagsAndWords) {
   EXPECT_THAT(Complete({"vitrine", "cl"}), ElementsAre("classify"));
   EXPECT_THAT(Complete({"vitrine", "classify", "--form"}), ElementsAre("--format"));
   EXPECT_THAT(Complete({"vitrine", "classify", "--sheet", "--form"}), ElementsAre("--format"))
-      << "--sheet has no value";
+      << "--sheet must be completed without a value";
   EXPECT_THAT(Complete({"vitrine", "classify", "--format", ""}), ElementsAre("table", "json"));
   EXPECT_THAT(Complete({"vitrine", "classify", "--format", "=", "j"}), ElementsAre("json"));
   EXPECT_THAT(Complete({"vitrine", "classify", "cat.jpg", "--format", "t"}), ElementsAre("table"));
   EXPECT_THAT(Complete({"vitrine", "eval", "comp"}), ElementsAre("compare"));
   EXPECT_THAT(Complete({"vitrine", "eval", "compare", "--fail"}), ElementsAre("--fail-if-worse"));
-  EXPECT_THAT(Complete({"vitrine", "models", "show", "--tok"}), ElementsAre("--token-file")) << "of the command above";
+  EXPECT_THAT(Complete({"vitrine", "models", "show", "--tok"}), ElementsAre("--token-file"))
+      << "flags of the parent command must be completed";
   EXPECT_THAT(Complete({"vitrine", "classify", "--attention", "roll"}), ElementsAre("rollout"));
-  EXPECT_THAT(Complete({"vitrine", "classify", "cat"}), IsEmpty()) << "bash itself completes files";
+  EXPECT_THAT(Complete({"vitrine", "classify", "cat"}), IsEmpty()) << "files must be left to bash";
   EXPECT_THAT(Complete({"vitrine", "classify", "--server", "classify"}), IsEmpty());
   EXPECT_THAT(Complete({"vitrine-repo", "zoo", "--format", "c"}), ElementsAre("csv"));
   EXPECT_THAT(Complete({"vitrine-repo", "quant"}), ElementsAre("quantize"));
@@ -77,7 +78,7 @@ TEST_F(ProgramPages, BashCompletesCommandsFlagsAndWords) {
   EXPECT_THAT(Complete({"vitrine-server", "--repos"}), ElementsAre("--repository"));
 }
 
-TEST_F(ProgramPages, APageThatIsLostIsAnError) {
+TEST_F(ProgramPages, AnUnwritablePageIsAnError) {
   for (const std::string program : kPrograms) {
     const Ran ran = Shell(folder_, absl::StrCat(VITRINE_BIN "/", program, " --manual-page >/dev/full"));
     EXPECT_EQ(ran.exit_code, 1) << program;
@@ -85,8 +86,8 @@ TEST_F(ProgramPages, APageThatIsLostIsAnError) {
   }
 }
 
-TEST_F(ProgramPages, ZshTakesTheScript) {
-  if (!Has("zsh")) GTEST_SKIP() << "there is no zsh";
+TEST_F(ProgramPages, ZshAcceptsTheScript) {
+  if (!Has("zsh")) GTEST_SKIP() << "zsh is not installed";
   for (const std::string program : kPrograms) {
     const Ran ran = Shell(folder_, absl::StrCat("zsh -fc 'autoload -U compinit; compinit -u -D; source ./", program,
                                                 ".zsh; echo $_comps[", program, "]'"));
@@ -95,7 +96,7 @@ TEST_F(ProgramPages, ZshTakesTheScript) {
   }
 }
 
-// Finds flags that --help names and the page does not.
+// Every flag in --help must be on the page.
 TEST_F(ProgramPages, TheManualHasEveryFlagOfTheHelp) {
   const std::regex flag("--[a-z][a-z0-9-]+");
   for (const std::string program : kPrograms) {
@@ -109,8 +110,8 @@ TEST_F(ProgramPages, TheManualHasEveryFlagOfTheHelp) {
   EXPECT_THAT(folder_.Read("vitrine.1"), HasSubstr("\n.SS eval compare\n"));
 }
 
-TEST_F(ProgramPages, TheManualIsSetWithoutAWarning) {
-  if (!Has("groff")) GTEST_SKIP() << "there is no groff";
+TEST_F(ProgramPages, TheManualIsFormattedWithoutAWarning) {
+  if (!Has("groff")) GTEST_SKIP() << "groff is not installed";
   for (const std::string program : kPrograms) {
     const Ran ran = Shell(folder_, absl::StrCat("groff -ww -man -Tutf8 -rLL=100n -P-cbou ", program, ".1"));
     EXPECT_EQ(ran.exit_code, 0);
@@ -120,7 +121,7 @@ TEST_F(ProgramPages, TheManualIsSetWithoutAWarning) {
   }
 }
 
-TEST(VitrineRepo, AWrongNameIsAWrongCommandLine) {
+TEST(VitrineRepo, AnInvalidNameIsAUsageError) {
   const ScratchFolder folder;
   for (const auto& [words, said] : std::vector<std::pair<std::string, std::string>>{
            {"describe nosuch", "no variant is named"},
@@ -134,7 +135,7 @@ TEST(VitrineRepo, AWrongNameIsAWrongCommandLine) {
     EXPECT_THAT(ran.errors, HasSubstr(said)) << words;
   }
   EXPECT_EQ(Shell(folder, VITRINE_BIN "/vitrine-repo show staging m").exit_code, 1)
-      << "there is none, which is no usage";
+      << "a missing version is not a usage error";
 }
 
 }  // namespace

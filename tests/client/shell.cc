@@ -43,7 +43,7 @@ BundledServer::BundledServer(const ScratchFolder& folder, const std::string& arg
     address_ = found[1];
     return;
   }
-  ADD_FAILURE() << "no server: " << folder.Read("server.log");
+  ADD_FAILURE() << "the server did not start: " << folder.Read("server.log");
 }
 
 BundledServer::~BundledServer() {

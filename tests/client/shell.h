@@ -15,11 +15,12 @@ struct Ran {
   std::string out, errors;
 };
 
-// Runs a shell command in the folder. Unsets environment variables for CMake, the server's address, tokens and traces.
+// Runs a shell command in the folder. Unsets the environment variables for CMake, the server's address, tokens and
+// traces.
 Ran Shell(const ScratchFolder& folder, const std::string& command);
 
-// A vitrine-server process that serves the bundled kv-pos-mnist from the folder's "repository". `arguments` are added
-// in shell syntax. The process ends with the object.
+// A vitrine-server process that serves the bundled model kv-pos-mnist from the folder's "repository". `arguments` are
+// additional arguments in shell syntax. The destructor ends the process.
 class BundledServer {
  public:
   explicit BundledServer(const ScratchFolder& folder, const std::string& arguments = "");
@@ -27,7 +28,7 @@ class BundledServer {
   BundledServer(const BundledServer&) = delete;
   BundledServer& operator=(const BundledServer&) = delete;
 
-  // host:port; empty if the server was not ready within a minute, which fails the test.
+  // Returns host:port. If the server is not ready within a minute, fails the test and returns an empty string.
   const std::string& address() const { return address_; }
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests the program `vitrine` with a server; each has its own process.
+// Tests the program `vitrine` with a server in another process.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -62,7 +62,7 @@ TEST_F(VitrineProgram, ListsShowsAndWatches) {
   EXPECT_THAT(missing.errors, HasSubstr("\"other\""));
   EXPECT_EQ(Shell(folder_, kVitrine + "models show kv-pos-mnist@X" + at_).exit_code, 2);
   EXPECT_EQ(Shell(folder_, kVitrine + "models sing" + at_).exit_code, 2);
-  // A version appears during a watch.
+  // A new version appears during the watch.
   const Ran watch = Shell(folder_, "mkfifo lines; " + kVitrine + "models watch" + at_ + R"( >lines &
       exec 3<lines; read -t 20 first <&3; echo "$first"
       cp -r repository/kv-pos-mnist/1 new; sed -i 's/^version: 1/version: 2/' new/manifest.textproto
@@ -73,7 +73,7 @@ TEST_F(VitrineProgram, ListsShowsAndWatches) {
   EXPECT_THAT(watch.out, HasSubstr("kv-pos-mnist@2  loading -> ready\n")) << watch.errors << folder_.Read("server.log");
 }
 
-TEST_F(VitrineProgram, TakesImagesFromEverywhere) {
+TEST_F(VitrineProgram, AcceptsImagesFromFilesListsAndStandardInput) {
   const auto lines = [](const Ran& ran) { return std::count(ran.out.begin(), ran.out.end(), '\n'); };
   const std::string classify = kVitrine + "classify --format json" + at_;
   EXPECT_EQ(lines(Shell(folder_, classify + " in")), 1);
@@ -89,10 +89,10 @@ TEST_F(VitrineProgram, TakesImagesFromEverywhere) {
   EXPECT_TRUE(std::filesystem::exists(folder_.path() / "out/a.attention.png"));
 }
 
-TEST_F(VitrineProgram, TellsTheServersLogWhereARequestBelongs) {
+TEST_F(VitrineProgram, SendsTraceIdsThatAppearInTheServersLog) {
   const std::string one = "4bf92f3577b34da6a3ce929d0e0e4736", span = "00f067aa0ba902b7", other(32, 'a');
   const std::string parent = "00-" + one + "-" + span + "-01";
-  // Expects `wanted` lines about requests with these ids in the server's log within ten seconds.
+  // Expects that the server's log has `wanted` lines about requests with this trace within ten seconds.
   const auto logged = [&](const std::string& method, const std::string& trace, int wanted) {
     const std::regex line("request method=" + method + " [^\n]*trace_id=" + trace + " span_id=" + span);
     std::string log;
@@ -110,7 +110,7 @@ TEST_F(VitrineProgram, TellsTheServersLogWhereARequestBelongs) {
   logged("ClassifyStream", one, 2);
   ExpectSuccess("TRACEPARENT=00-" + other + "-" + span + "-00 " + classify);
   logged("Classify", other, 1);
-  // An invalid TRACEPARENT in the environment is ignored; an invalid --traceparent is an error.
+  // An invalid environment variable TRACEPARENT is ignored, but an invalid --traceparent is an error.
   ExpectSuccess("TRACEPARENT=x " + classify);
   const Ran wrong = Shell(folder_, classify + " --traceparent x");
   EXPECT_EQ(wrong.exit_code, 2);
@@ -135,9 +135,9 @@ TEST_F(VitrineProgram, HelpOfEveryCommandHasAnExample) {
   look("");
 }
 
-TEST_F(VitrineProgram, AsksForHealth) {
-  // The server reports readiness before the model computes its first result. The model's health is SERVING only after
-  // that.
+TEST_F(VitrineProgram, ReportsHealth) {
+  // The server reports readiness before the model computes its first result. The health of the model becomes SERVING
+  // only after this result.
   const std::string health = kVitrine + "health model/kv-pos-mnist" + at_;
   const Ran known = Shell(folder_, "for i in {1..100}; do " + health + " >said && break; sleep 0.1; done; cat said");
   EXPECT_EQ(known.out, "SERVING\n");
@@ -146,8 +146,8 @@ TEST_F(VitrineProgram, AsksForHealth) {
   EXPECT_THAT(unknown.errors, HasSubstr("has no service \"kv-pos-mnist\"; give model/NAME"));
 }
 
-TEST_F(VitrineProgram, SendsSmallerWhatTheServerWouldNotRead) {
-  folder_.Write("noise.png", PngFile(NoiseImage(2600, 2400, 3)));  // noise cannot be compressed
+TEST_F(VitrineProgram, SendsTooLargeImagesSmaller) {
+  folder_.Write("noise.png", PngFile(NoiseImage(2600, 2400, 3)));  // noise is not compressible
   ASSERT_GT(std::filesystem::file_size(folder_.path() / "noise.png"), 17 << 20);
   const std::string large = "vitrine: noise.png: its file is larger than the server accepts; sent as ";
   for (const char* images : {"noise.png", "in/a.png noise.png in/deep/b.png"}) {
@@ -158,7 +158,7 @@ TEST_F(VitrineProgram, SendsSmallerWhatTheServerWouldNotRead) {
   }
 }
 
-TEST_F(VitrineProgram, ExitsWithOneForWhatFailedAndTwoForAWrongCommand) {
+TEST_F(VitrineProgram, ExitsWithOneForFailuresAndTwoForWrongCommands) {
   folder_.Write("in/cut.png", folder_.Read("in/a.png").substr(0, 100));
   const Ran some = Shell(folder_, kVitrine + "classify --format json in 'none*.png'" + at_);
   EXPECT_EQ(some.exit_code, 1);
@@ -219,7 +219,7 @@ TEST_F(VitrineProgram, FailsIfItsOutputIsLost) {
   EXPECT_EQ(folder_.Read("tokens"), "# callers\n");
 }
 
-TEST_F(VitrineProgram, SaysWhatWasMeant) {
+TEST_F(VitrineProgram, SuggestsTheIntendedCommandOrFlag) {
   const auto said = [&](const std::string& words) {
     const Ran ran = Shell(folder_, kVitrine + words);
     EXPECT_EQ(ran.exit_code, 2) << words;
@@ -232,7 +232,7 @@ TEST_F(VitrineProgram, SaysWhatWasMeant) {
               StartsWith("vitrine: there is no command dance; there are classify, embed, models, admin"));
   EXPECT_EQ(said("classify in/a.png --modle x"), "vitrine: there is no flag --modle; did you mean --model?");
   EXPECT_EQ(said("eval --dta=x"), "vitrine: there is no flag --dta; did you mean --data?")
-      << "not that --data is required";
+      << "the message must not say that --data is required";
   EXPECT_EQ(said("admin rollback x --admn y"), "vitrine: there is no flag --admn; did you mean --admin?");
   for (const auto& [words, now] : std::vector<std::pair<std::string, std::string>>{
            {"classify in/a.png --attention-kind mean --out o", "--attention-kind is now --attention"},
@@ -265,7 +265,7 @@ TEST_F(VitrineProgram, SaysWhatWasMeant) {
             "vitrine: there is no model \"kv-pos-mnits\"; did you mean \"kv-pos-mnist\"? There is \"kv-pos-mnist\"\n");
 }
 
-TEST_F(VitrineProgram, SaysWhatIsNoAddressNoImageAndNoPort) {
+TEST_F(VitrineProgram, DescribesInvalidAddressesImagesAndPorts) {
   const auto refused = [&](const std::string& words, int code = 1) {
     const Ran ran = Shell(folder_, kVitrine + words);
     EXPECT_EQ(ran.exit_code, code) << words;
@@ -299,8 +299,8 @@ TEST_F(VitrineProgram, SaysWhatIsNoAddressNoImageAndNoPort) {
   EXPECT_THAT(web.errors, HasSubstr("does not speak gRPC; give the host:port of vitrine-server --listen"));
 }
 
-// Runs against a server whose policy lets the token classify and do nothing else.
-TEST(VitrineProgramOfACaller, WhoMayOnlyClassifyCan) {
+// Runs against a server whose policy allows the token only to classify.
+TEST(VitrineProgramOfACaller, ACallerWhoMayOnlyClassifyCanClassify) {
   const ScratchFolder folder;
   folder.Write("token", std::string(48, 'a'));
   folder.Write("tokens", "app sha256:" + Sha256Hex(std::string(48, 'a')) + "\n");

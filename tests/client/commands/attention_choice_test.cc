@@ -42,17 +42,17 @@ v1::ModelVersion ModelWith(const std::vector<v1::AttentionKind>& kinds) {
   return model;
 }
 
-TEST(ChooseAttention, WithoutAFolderNothingIsAsked) {
+TEST(ChooseAttention, RequestsNoMapsWithoutAFolder) {
   EXPECT_TRUE(Chosen({.kinds = {v1::SCORES}}, ModelWithEveryKind()).empty());
 }
 
-TEST(ChooseAttention, WithoutAKindTheFirstThatLiesOnTheImage) {
+TEST(ChooseAttention, ChoosesAMapOnTheImageIfNoKindIsGiven) {
   const auto kind = [](const std::vector<v1::AttentionKind>& kinds) {
     return Chosen(Wish(), ModelWith(kinds))[0].kind();
   };
   EXPECT_EQ(kind({v1::SCORES, v1::MEAN_OVER_QUERIES, v1::ROLLOUT}), v1::MEAN_OVER_QUERIES);
   EXPECT_EQ(kind({v1::CROSS_COVARIANCE, v1::CLASS_ATTENTION}), v1::CLASS_ATTENTION);
-  EXPECT_EQ(kind({v1::QUERY_ROW, v1::ROLLOUT}), v1::ROLLOUT) << "a query is asked for, not given";
+  EXPECT_EQ(kind({v1::QUERY_ROW, v1::ROLLOUT}), v1::ROLLOUT) << "QUERY_ROW must be requested explicitly";
   EXPECT_EQ(Refusal(Wish(), ModelWith({v1::CROSS_COVARIANCE})),
             "model \"sizes\" has no attention map that lies on an image; with --attention it has: channels (2 "
             "layers, 1 head)");
@@ -60,13 +60,13 @@ TEST(ChooseAttention, WithoutAKindTheFirstThatLiesOnTheImage) {
             "model \"sizes\" has no attention map that lies on an image; leave out --out");
 }
 
-TEST(ChooseAttention, DoesNotAskForEachOfTwoThousandMillionLayers) {
+TEST(ChooseAttention, RefusesAServerWithTwoThousandMillionLayers) {
   v1::ModelVersion model = ModelWithEveryKind();
   for (auto& offer : *model.mutable_attention()) offer.set_layers(2'000'000'000);
   EXPECT_EQ(Refusal(Wish({v1::SCORES}), model), "the server says that model \"sizes\" has 2000000000 layers");
 }
 
-TEST(HasSignedAttention, IsThatOfXVitWithoutASoftmax) {
+TEST(HasSignedAttention, IsTrueForXVitWithoutASoftmax) {
   v1::ModelConfig config;
   EXPECT_FALSE(HasSignedAttention(config));
   config.mutable_xvit();
@@ -77,7 +77,7 @@ TEST(HasSignedAttention, IsThatOfXVitWithoutASoftmax) {
   EXPECT_FALSE(HasSignedAttention(config));
 }
 
-TEST(ChooseAttention, NamesWhatTheModelHas) {
+TEST(ChooseAttention, AnErrorListsTheKindsLayersAndHeadsOfTheModel) {
   EXPECT_EQ(Refusal(Wish({v1::WEIGHTS}), ModelWith({v1::ROLLOUT, v1::CLASS_ATTENTION})),
             "model \"sizes\" has no attention of kind weights; it has: rollout, class-attention (2 layers, 1 head)");
   AttentionOptions wish = Wish({v1::SCORES});
@@ -90,7 +90,7 @@ TEST(ChooseAttention, NamesWhatTheModelHas) {
   EXPECT_EQ(Refusal(wish), "model \"sizes\" has 3 heads of kind scores, 0 to 2; 3 is none of them");
 }
 
-TEST(ChooseAttention, CountsLayersAndHeadsFromZeroAndEachOnce) {
+TEST(ChooseAttention, CountsLayersAndHeadsFromZeroAndRemovesDuplicates) {
   AttentionOptions wish = Wish({v1::SCORES, v1::SCORES});
   wish.layers.numbers = {-1, 0, 1};
   wish.heads.numbers = {2, -1};
@@ -102,26 +102,26 @@ TEST(ChooseAttention, CountsLayersAndHeadsFromZeroAndEachOnce) {
   EXPECT_THAT(Chosen(wish, ModelWithEveryKind())[0].layers(), ElementsAre(0, 1));
 }
 
-TEST(ChooseAttention, SheetsAndDistancesTakeEverything) {
+TEST(ChooseAttention, SheetsAndDistancesUseAllLayersAndHeads) {
   AttentionOptions wish = Wish({v1::MEAN_OVER_QUERIES, v1::ROLLOUT, v1::DISTANCE});
   auto requests = Chosen(wish, ModelWithEveryKind());
-  EXPECT_TRUE(requests[0].layers().empty()) << "the server's last";
+  EXPECT_TRUE(requests[0].layers().empty()) << "the server uses its last layer by default";
   EXPECT_THAT(requests[2].layers(), ElementsAre(0, 1));
   EXPECT_THAT(requests[2].heads(), ElementsAre(0, 1, 2));
   EXPECT_EQ(requests[2].encoding(), v1::FLOAT32);
   wish.sheet = true;
   wish.layers.numbers = {1};
   requests = Chosen(wish, ModelWithEveryKind());
-  EXPECT_THAT(requests[0].layers(), ElementsAre(1)) << "what was named";
+  EXPECT_THAT(requests[0].layers(), ElementsAre(1)) << "a sheet must use the given layer";
   EXPECT_THAT(requests[0].heads(), ElementsAre(0, 1, 2));
-  EXPECT_TRUE(requests[1].layers().empty()) << "a rollout has none";
+  EXPECT_TRUE(requests[1].layers().empty()) << "a rollout has no layers";
 }
 
-TEST(ChooseAttention, PartsOfAWishNeedTheirKind) {
+TEST(ChooseAttention, AnOptionNeedsItsKindOfAttention) {
   AttentionOptions wish = Wish();
   wish.query = QueryToken{.index = 17, .cell = {}};
   const auto requests = Chosen(wish, ModelWithEveryKind());
-  EXPECT_EQ(requests[0].kind(), v1::QUERY_ROW) << "a query says the kind";
+  EXPECT_EQ(requests[0].kind(), v1::QUERY_ROW) << "a query implies the kind";
   EXPECT_EQ(requests[0].query(), 17);
   wish.kinds = {v1::CLASS_TOKEN_ROW};
   EXPECT_THAT(Refusal(wish), HasSubstr("--query needs --attention query"));
@@ -135,7 +135,7 @@ TEST(ChooseAttention, PartsOfAWishNeedTheirKind) {
   EXPECT_THAT(Refusal(wish), HasSubstr("--attention rollout uses all layers and heads"));
 }
 
-TEST(ChooseAttention, AServerThatTellsNoLayersIsLeftToJudge) {
+TEST(ChooseAttention, SendsLayersUncheckedIfTheServerReportsNone) {
   v1::ModelVersion model = ModelWithEveryKind();
   model.clear_attention();
   AttentionOptions wish = Wish({v1::SCORES});
@@ -143,7 +143,7 @@ TEST(ChooseAttention, AServerThatTellsNoLayersIsLeftToJudge) {
   EXPECT_THAT(Chosen(wish, model)[0].layers(), ElementsAre(-1, 9));
 }
 
-TEST(PlaceQuery, UsesTheGridOfFixedSizesToo) {
+TEST(PlaceQuery, AlsoUsesTheGridOfFixedSizes) {
   v1::ModelConfig config = ModelWithEveryKind().config();
   v1::FixedResolution& fixed = *config.mutable_preprocessing()->mutable_fixed();
   fixed.set_height(28);
@@ -160,14 +160,14 @@ TEST(PlaceQuery, UsesTheGridOfFixedSizesToo) {
   EXPECT_FALSE(PlaceQuery(*ParseQuery("0,0"), config, "no image", request).ok());
 }
 
-TEST(ParseQuery, TakesANumberOrACell) {
+TEST(ParseQuery, AcceptsANumberOrACell) {
   EXPECT_EQ(ParseQuery("17")->index, 17);
   EXPECT_FALSE(ParseQuery("17")->cell.has_value());
   EXPECT_EQ(*ParseQuery("3,4")->cell, std::pair(3, 4));
   for (const char* wrong : {"", "-1", "3,", "3,4,5", "3x4", "a"}) EXPECT_FALSE(ParseQuery(wrong).ok()) << wrong;
 }
 
-TEST(ParseIndices, TakesNumbersOrAll) {
+TEST(ParseIndices, AcceptsNumbersOrAll) {
   EXPECT_THAT(ParseIndices("0,-1")->numbers, ElementsAre(0, -1));
   EXPECT_TRUE(ParseIndices("all")->all);
   for (const char* wrong : {"", "0,", "all,1", "1;2"}) EXPECT_FALSE(ParseIndices(wrong).ok()) << wrong;

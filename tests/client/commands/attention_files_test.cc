@@ -16,13 +16,13 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-// A request for kinds, with an answer to it.
+// A request for kinds of attention, and its answer.
 struct Exchange {
   v1::ClassifyRequest request;
   v1::ClassifyResponse answer;
 };
 
-// The grid has one cell per 4x4 of the `width` x `height` pixels.
+// Returns an exchange for an image of `width` x `height` pixels. Its grid has one cell per 4x4 pixels.
 Exchange Ask(const std::vector<v1::AttentionKind>& kinds, const std::vector<int>& layers = {},
              const std::vector<int>& heads = {}, int width = 24, int height = 16) {
   Exchange exchange;
@@ -79,7 +79,7 @@ TEST(AttentionFileName, NamesKindQueryLayerAndHead) {
   EXPECT_EQ(AttentionFileName("cat", map, asked), "cat.distance.svg");
 }
 
-TEST_F(WriteAttentionTest, DrawsEachKindInItsWay) {
+TEST_F(WriteAttentionTest, DrawsEachKindInItsOwnForm) {
   const auto files = Draw(Ask({v1::MEAN_OVER_QUERIES, v1::CLASS_ATTENTION, v1::ROLLOUT, v1::SCORES, v1::WEIGHTS,
                                v1::CROSS_COVARIANCE, v1::QUERY_ROW}));
   EXPECT_THAT(files, ElementsAre(folder_.Path("cat.mean.layer1.png"), folder_.Path("cat.class-attention.layer1.png"),
@@ -88,26 +88,27 @@ TEST_F(WriteAttentionTest, DrawsEachKindInItsWay) {
                                  folder_.Path("cat.query7.layer1.png")));
   for (const std::string name : {"mean.layer1", "class-attention.layer1", "rollout", "query7.layer1"}) {
     const Image overlay = Drawing("cat." + name + ".png");
-    EXPECT_EQ(overlay.width, 256) << name << ": over the image";
-    EXPECT_GE(overlay.height, 171 + 8 + 2 * 16 + 40) << "with two lines or more and the bar below";
+    EXPECT_EQ(overlay.width, 256) << name << " must be drawn over the image";
+    EXPECT_GE(overlay.height, 171 + 8 + 2 * 16 + 40)
+        << "there must be at least two lines of text, and the colour bar below";
   }
-  // Scores: 25 tokens (a grid of 4x6 and the class token) of 16 pixels each. Channels: 4 of 96 pixels. Axes add 60
-  // pixels.
+  // Scores have 25 tokens (a grid of 4x6 and the class token) of 16 pixels each. Channels are 4 of 96 pixels. Axes add
+  // 60 pixels.
   EXPECT_GT(Drawing("cat.scores.layer1.png").height, 400 + 60);
   EXPECT_GT(Drawing("cat.channels.layer1.png").height, 384 + 60);
-  // The queried cell, row 1 of 4 and column 1 of 6, is framed in black.
+  // The queried cell (row 1 of 4, column 1 of 6) has a black frame.
   const Image query = Drawing("cat.query7.layer1.png");
   EXPECT_EQ(query.pixels[static_cast<size_t>((60 * 256 + 42) * 3)], 0);
 }
 
-TEST_F(WriteAttentionTest, AKindHasARangeOfItsOwn) {
+TEST_F(WriteAttentionTest, EachKindHasItsOwnColourRange) {
   Draw(Ask({v1::WEIGHTS}));
   const Image alone = Drawing("cat.weights.layer1.png");
   Exchange exchange = Ask({v1::CLASS_TOKEN_ROW, v1::WEIGHTS});
   exchange.answer.mutable_attention(0)->set_encoding(v1::FLOAT32);
   exchange.answer.mutable_attention(0)->set_values(FloatBytes(std::vector<float>(24, 1000)));
   Draw(exchange);
-  EXPECT_EQ(Drawing("cat.weights.layer1.png").pixels, alone.pixels) << "whatever another kind holds";
+  EXPECT_EQ(Drawing("cat.weights.layer1.png").pixels, alone.pixels) << "the values of another kind changed the colours";
 }
 
 TEST_F(WriteAttentionTest, SignedMatricesAreBlueAndRed) {
@@ -118,20 +119,20 @@ TEST_F(WriteAttentionTest, SignedMatricesAreBlueAndRed) {
   EXPECT_GT(at(68 + 398, 62 + 398)[0], at(68 + 398, 62 + 398)[2] + 100);
 }
 
-TEST_F(WriteAttentionTest, DivergingMapsOnTheGridHaveTheirColourBar) {
+TEST_F(WriteAttentionTest, DivergingMapsOnTheGridHaveAColourBar) {
   Exchange exchange = Ask({v1::CLASS_ATTENTION});
   exchange.answer.mutable_attention(0)->set_diverging(true);
   Draw(exchange);
   const Image image = Drawing("cat.class-attention.layer1.png");
-  int blue = 0;  // below the image, where the colour bar is
+  int blue = 0;  // pixels of the colour bar, which is below the image
   for (int i = image.width * 171; i < image.width * image.height; ++i) {
     blue += image.pixels[3 * i + 2] > image.pixels[3 * i] + 100;
   }
   EXPECT_GT(blue, 100);
 }
 
-// One sheet shows two layers: one with almost uniform weights, one that attends to a single cell.
-TEST_F(WriteAttentionTest, ALayerThatLooksEverywhereAlikeIsFlatOnTheSheet) {
+// The sheet shows two layers: the first has almost uniform weights, the second attends to a single cell.
+TEST_F(WriteAttentionTest, ALayerWithUniformWeightsIsFlatOnTheSheet) {
   Exchange exchange = Ask({v1::CLASS_TOKEN_ROW}, {0, 1}, {0});
   std::vector<float> equal(24), peaked(24, 0.01f);
   for (size_t i = 0; i < equal.size(); ++i) equal[i] = (1 + 0.01f * static_cast<float>(i % 2)) / 24;
@@ -142,7 +143,7 @@ TEST_F(WriteAttentionTest, ALayerThatLooksEverywhereAlikeIsFlatOnTheSheet) {
   }
   Draw(exchange, true);
   const Image sheet = Drawing("cat.class.sheet.png");
-  // Tiles are 224 x 149, right of the captions, with a margin of 16 pixels below the last tile.
+  // Tiles are 224 x 149 pixels, on the right of the captions. The margin below the last tile is 16 pixels.
   const int left = 16 + std::max(TextWidth("layer 0", 10), TextWidth("layer 1", 10)) + 8;
   const auto spread = [&](int bottom) {
     int least = 765, most = 0;
@@ -161,22 +162,22 @@ TEST_F(WriteAttentionTest, ALayerThatLooksEverywhereAlikeIsFlatOnTheSheet) {
   EXPECT_GT(spread(sheet.height - 16), 100) << "layer 1";
 }
 
-TEST_F(WriteAttentionTest, ASheetHoldsAllMapsOfAKind) {
+TEST_F(WriteAttentionTest, ASheetHasAllMapsOfAKind) {
   const auto files = Draw(Ask({v1::CLASS_TOKEN_ROW, v1::CROSS_COVARIANCE, v1::ROLLOUT}, {0, 1}, {0, 1, 2}), true);
   ASSERT_EQ(files.size(), 13u);
   EXPECT_EQ(files[0], folder_.Path("cat.class.sheet.png"));
-  EXPECT_EQ(files[5], files[0]) << "maps of one kind share their sheet";
+  EXPECT_EQ(files[5], files[0]) << "maps of one kind must be on one sheet";
   EXPECT_EQ(files[6], folder_.Path("cat.channels.sheet.png"));
   EXPECT_EQ(files[12], folder_.Path("cat.rollout.png")) << "a single map needs no sheet";
   const Image sheet = Drawing("cat.class.sheet.png");
-  EXPECT_GT(sheet.width, 3 * 224) << "three heads side by side";
-  EXPECT_GT(sheet.height, 2 * 149) << "two layers";
+  EXPECT_GT(sheet.width, 3 * 224) << "three heads must be side by side";
+  EXPECT_GT(sheet.height, 2 * 149) << "two layers must be one below the other";
   EXPECT_LT(sheet.height, 3 * 149 + 112);
   EXPECT_FALSE(std::filesystem::exists(folder_.Path("cat.class.layer0.head0.png")));
 }
 
-// The image and a column for each kind have equal widths.
-TEST_F(WriteAttentionTest, KindsStandSideBySideBehindTheImage) {
+// The sheet has equally wide columns: the image, and one column for each kind.
+TEST_F(WriteAttentionTest, KindsAreSideBySideAfterTheImage) {
   const auto width = [&](const std::vector<v1::AttentionKind>& kinds) {
     const Exchange exchange = Ask(kinds, {1}, {0});
     const AttentionFiles files{.folder = folder_.path(), .stem = "cat", .side_by_side = true};
@@ -186,22 +187,22 @@ TEST_F(WriteAttentionTest, KindsStandSideBySideBehindTheImage) {
   };
   const int two = width({v1::CLASS_TOKEN_ROW});
   const int three = width({v1::CLASS_TOKEN_ROW, v1::CROSS_COVARIANCE});
-  EXPECT_GT(two, 2 * 224) << "the image and a map";
+  EXPECT_GT(two, 2 * 224) << "the sheet must have the image and a map";
   EXPECT_GT(three, two + 224);
 }
 
-TEST_F(WriteAttentionTest, DistancesAreAPlotWithTheNumbersOfWhatWasAsked) {
+TEST_F(WriteAttentionTest, DistancesAreAPlotWithTheRequestedLayersAndHeads) {
   const auto files = Draw(Ask({v1::DISTANCE}, {1}, {0, 2}));
   EXPECT_THAT(files, ElementsAre(folder_.Path("cat.distance.svg")));
   const std::string plot = folder_.Read("cat.distance.svg");
   EXPECT_THAT(plot, HasSubstr("layer 1, head 0: 0.50 px"));
   EXPECT_THAT(plot, HasSubstr("layer 1, head 2: 1.00 px"));
   EXPECT_THAT(plot, HasSubstr("equal over the grid"));
-  EXPECT_THAT(plot, HasSubstr(">4.3 px<")) << "3x3 cells of 4 pixels: 1.073 * 4";
+  EXPECT_THAT(plot, HasSubstr(">4.3 px<")) << "the mean over 3x3 cells of 4 pixels is 1.073 * 4";
   EXPECT_THAT(plot, HasSubstr("cat, sizes version 3"));
 }
 
-TEST_F(WriteAttentionTest, DistancesOfSignedAttentionSaySo) {
+TEST_F(WriteAttentionTest, APlotSaysIfTheAttentionIsSigned) {
   const Exchange exchange = Ask({v1::DISTANCE}, {1}, {0, 2});
   Draw(exchange);
   EXPECT_THAT(folder_.Read("cat.distance.svg"), testing::Not(HasSubstr("magnitudes")));
@@ -210,12 +211,12 @@ TEST_F(WriteAttentionTest, DistancesOfSignedAttentionSaySo) {
   EXPECT_THAT(folder_.Read("cat.distance.svg"), HasSubstr("weighted by magnitudes of signed attention"));
 }
 
-TEST_F(WriteAttentionTest, OneMatrixOfBothSignsMakesItsSheetDiverge) {
+TEST_F(WriteAttentionTest, OneMatrixOfBothSignsMakesTheSheetDiverging) {
   Exchange exchange = Ask({v1::SCORES}, {0, 1}, {0});
   const auto bar = [&] {
     Draw(exchange, true);
     const Image sheet = Drawing("cat.scores.sheet.png");
-    int blue = 0;  // in the head of the sheet, where the colour bar is
+    int blue = 0;  // pixels of the colour bar, which is at the top of the sheet
     for (int i = 0; i < sheet.width * 90; ++i) blue += sheet.pixels[3 * i + 2] > sheet.pixels[3 * i] + 100;
     return blue;
   };
@@ -226,7 +227,7 @@ TEST_F(WriteAttentionTest, OneMatrixOfBothSignsMakesItsSheetDiverge) {
   EXPECT_GT(bar(), 100);
 }
 
-TEST_F(WriteAttentionTest, NamesTheFileItCannotWrite) {
+TEST_F(WriteAttentionTest, AnErrorNamesTheFile) {
   const Exchange exchange = Ask({v1::WEIGHTS});
   EXPECT_THAT(WriteAttention({"/nowhere/at/all", "cat"}, exchange.request, exchange.request.image(), exchange.answer)
                   .status()
@@ -234,7 +235,7 @@ TEST_F(WriteAttentionTest, NamesTheFileItCannotWrite) {
               HasSubstr("/nowhere/at/all/cat.weights.layer1.png: No such file"));
 }
 
-TEST_F(WriteAttentionTest, RefusesMapsThatMakeNoSense) {
+TEST_F(WriteAttentionTest, RefusesMapsWithTheWrongSize) {
   for (const v1::AttentionKind kind : {v1::DISTANCE, v1::SCORES, v1::CLASS_TOKEN_ROW}) {
     Exchange exchange = Ask({kind}, {0}, {0});
     exchange.answer.mutable_attention(0)->set_rows(5);
@@ -248,13 +249,13 @@ TEST(MeanDistance, IsTheMeanOverImages) {
   MeanDistance mean;
   Exchange exchange = Ask({v1::DISTANCE}, {0, 1}, {0});
   ASSERT_TRUE(mean.Add(exchange.request, exchange.answer).ok());
-  EXPECT_EQ(mean.Write(folder.path()).value_or("?"), "") << "one image has its own plot";
+  EXPECT_EQ(mean.Write(folder.path()).value_or("?"), "") << "a single image has no plot of the mean";
   exchange.answer.mutable_attention(0)->set_values(FloatBytes({3.5f, 4}));
   ASSERT_TRUE(mean.Add(exchange.request, exchange.answer).ok());
   EXPECT_EQ(mean.Write(folder.path()).value_or("?"), folder.Path("distance.svg"));
   const std::string plot = folder.Read("distance.svg");
-  EXPECT_THAT(plot, HasSubstr("layer 0, head 0: 2.00 px")) << "of 0.5 and 3.5";
-  EXPECT_THAT(plot, HasSubstr("layer 1, head 0: 2.50 px")) << "of 1 and 4";
+  EXPECT_THAT(plot, HasSubstr("layer 0, head 0: 2.00 px")) << "the mean of 0.5 and 3.5 is missing";
+  EXPECT_THAT(plot, HasSubstr("layer 1, head 0: 2.50 px")) << "the mean of 1 and 4 is missing";
   EXPECT_THAT(plot, HasSubstr("mean over 2 images, sizes version 3"));
   EXPECT_THAT(plot, HasSubstr("equal over the grid"));
 
@@ -262,7 +263,7 @@ TEST(MeanDistance, IsTheMeanOverImages) {
   ASSERT_TRUE(mean.Add(other.request, other.answer).ok());
   ASSERT_TRUE(mean.Write(folder.path()).ok());
   EXPECT_THAT(folder.Read("distance.svg"), testing::Not(HasSubstr("equal over the grid")))
-      << "grids differ, so there is no one line";
+      << "images with different grids have no common reference line";
   EXPECT_FALSE(mean.Add(Ask({v1::DISTANCE}, {0}, {0}).request, Ask({v1::DISTANCE}, {0}, {0}).answer).ok());
 }
 

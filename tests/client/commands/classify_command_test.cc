@@ -51,13 +51,13 @@ TEST_F(ClassifyCommandTest, WritesALinePerImageInOrder) {
   const auto lines = Lines();
   ASSERT_EQ(lines.size(), 2u) << out_.str();
   EXPECT_EQ(lines[0]["image"], folder_.Path("b.png"));
-  EXPECT_EQ(lines[0]["model"], "sizes") << "the only model is taken";
+  EXPECT_EQ(lines[0]["model"], "sizes") << "the only model is the default";
   EXPECT_EQ(lines[0]["predictions"][0]["label"], "width 21");
   EXPECT_EQ(lines[0]["predictions"].size(), 2u);
   EXPECT_EQ(lines[1]["predictions"][0]["label"], "width 20");
 }
 
-TEST_F(ClassifyCommandTest, OneImageGoesAlone) {
+TEST_F(ClassifyCommandTest, ClassifiesASingleImage) {
   command_.paths = {folder_.Path("a.png")};
   command_.model = {.name = "sizes", .version = 3};
   EXPECT_EQ(RunCommand().value_or(-1), 0);
@@ -65,12 +65,12 @@ TEST_F(ClassifyCommandTest, OneImageGoesAlone) {
   EXPECT_EQ(Lines()[0]["version"], 3);
 }
 
-TEST_F(ClassifyCommandTest, AFailureIsNamedAndTheOthersGoOn) {
+TEST_F(ClassifyCommandTest, AFailureIsReportedAndTheOtherImagesAreClassified) {
   command_.paths = {folder_.path(), folder_.Path("missing.jpg"), folder_.Path("a.png")};
   EXPECT_EQ(RunCommand().value_or(-1), 2);
   int answered = 0, failed = 0;
   for (const auto& line : Lines()) ++(line.contains("error") ? failed : answered);
-  EXPECT_EQ(answered, 3) << "a, b and a again";
+  EXPECT_EQ(answered, 3) << "the answered images are a, b and again a";
   EXPECT_EQ(failed, 2) << out_.str();
   EXPECT_EQ(errors_.str(), "vitrine: " + folder_.Path("broken.png") + ": this is no image\n" +
                                "vitrine: " + folder_.Path("missing.jpg") + ": no such file or directory\n");
@@ -100,7 +100,7 @@ TEST_F(ClassifyCommandTest, DrawsSheetsOfEveryLayerAndHead) {
   command_.attention = {.folder = folder_.Path("out"), .kinds = {v1::SCORES, v1::DISTANCE}, .sheet = true};
   EXPECT_EQ(RunCommand().value_or(-1), 0) << errors_.str();
   const nlohmann::json attention = Lines().at(0)["attention"];
-  ASSERT_EQ(attention.size(), 7u) << "2 layers of 3 heads, and the distances";
+  ASSERT_EQ(attention.size(), 7u) << "expected 2 layers of 3 heads, and the distances";
   EXPECT_EQ(attention[0]["file"], folder_.Path("out/a.scores.sheet.png"));
   EXPECT_EQ(attention[5]["file"], folder_.Path("out/a.scores.sheet.png"));
   EXPECT_EQ(attention[6]["file"], folder_.Path("out/a.distance.svg"));
@@ -109,7 +109,7 @@ TEST_F(ClassifyCommandTest, DrawsSheetsOfEveryLayerAndHead) {
   command_.format = Format::kTable;
   EXPECT_EQ(RunCommand().value_or(-1), 0);
   const std::vector<std::string> parts = absl::StrSplit(out_.str(), "a.scores.sheet.png");
-  EXPECT_EQ(parts.size(), 2u) << "a sheet is named once: " << out_.str();
+  EXPECT_EQ(parts.size(), 2u) << "a sheet must be named once: " << out_.str();
 }
 
 TEST_F(ClassifyCommandTest, PlacesTheQueryOnEachImagesGrid) {
@@ -122,7 +122,7 @@ TEST_F(ClassifyCommandTest, PlacesTheQueryOnEachImagesGrid) {
   for (const auto& line : Lines()) files.push_back(line["attention"][0]["file"]);
   EXPECT_THAT(files,
               ElementsAre(folder_.Path("out/tall.query7.layer1.png"), folder_.Path("out/wide.query17.layer1.png")))
-      << "8 rows of 3, and 3 rows of 8";
+      << "the grids have 8 rows of 3, and 3 rows of 8";
   command_.attention.query = *ParseQuery("4,1");
   EXPECT_EQ(RunCommand().value_or(-1), 1);
   EXPECT_EQ(errors_.str(), "vitrine: " + folder_.Path("wide.png") +
@@ -147,7 +147,7 @@ TEST_F(ClassifyCommandTest, PrintsATableForPeople) {
   EXPECT_THAT(out_.str(), HasSubstr("\n2 images in "));
 }
 
-TEST_F(ClassifyCommandTest, NothingBeginsWithoutItsConditions) {
+TEST_F(ClassifyCommandTest, AWrongModelFolderOrLayerEndsTheCommandAtOnce) {
   command_.paths = {folder_.Path("a.png")};
   command_.model = {.name = "other", .version = std::nullopt};
   EXPECT_EQ(RunCommand().status().code(), absl::StatusCode::kNotFound);
@@ -160,7 +160,7 @@ TEST_F(ClassifyCommandTest, NothingBeginsWithoutItsConditions) {
   EXPECT_EQ(out_.str(), "");
 }
 
-TEST(ClassifyCommand, SeveralModelsMustBeChosenFrom) {
+TEST(ClassifyCommand, SeveralModelsNeedAChoice) {
   SmallServer::Methods methods = ServerWithEveryKind();
   *methods.models.add_versions() = methods.models.versions(0);
   methods.models.mutable_versions(1)->set_model("another");
@@ -176,7 +176,7 @@ TEST(ClassifyCommand, SeveralModelsMustBeChosenFrom) {
             "the server has several models; choose one with --model: sizes, another");
 }
 
-TEST(ParseModelChoice, TakesNameAndVersion) {
+TEST(ParseModelChoice, AcceptsNameAndVersion) {
   EXPECT_EQ(ParseModelChoice("eit")->name, "eit");
   EXPECT_EQ(ParseModelChoice("eit")->version, std::nullopt);
   EXPECT_EQ(ParseModelChoice("eit@12")->version, 12);
@@ -191,7 +191,7 @@ TEST(ParseModelChoice, TakesNameAndVersion) {
   EXPECT_FALSE(ParseModelChoice("eit@" + std::string(33, 'a')).ok());
 }
 
-TEST(ParseResolution, TakesHeightAndWidth) {
+TEST(ParseResolution, AcceptsHeightAndWidth) {
   EXPECT_EQ(ParseResolution("48x32")->height(), 48);
   EXPECT_EQ(ParseResolution("48x32")->width(), 32);
   EXPECT_EQ(ParseResolution("1x8192")->width(), 8192);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests the inputs of `vitrine classify`, and the drawings that show several kinds of attention at once.
+// Tests the inputs of `vitrine classify`, and drawings with several kinds of attention.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -48,7 +48,7 @@ class ClassifyInputs : public testing::Test {
   std::ostringstream out_, errors_;
 };
 
-TEST_F(ClassifyInputs, EveryFaultIsNamedAndTheRestIsDone) {
+TEST_F(ClassifyInputs, EveryFaultIsReportedAndTheOtherImagesAreClassified) {
   folder_.Write("in/deep/a.png", GreyPng(20, 10));
   folder_.Write("in/cut.png", GreyPng(20, 10).substr(0, 40));
   folder_.Write("in/empty.jpg", "");
@@ -60,7 +60,7 @@ TEST_F(ClassifyInputs, EveryFaultIsNamedAndTheRestIsDone) {
   EXPECT_THAT(Images(), ElementsAre(folder_.Path("in/cut.png"), folder_.Path("in/empty.jpg"),
                                     folder_.Path("in/deep/a.png"), folder_.Path("bare"), folder_.Path("*.webp"),
                                     folder_.Path("in/deep/a.png"), folder_.Path("gone.png")))
-      << "in the order given, whatever became of them";
+      << "results must be in the order of the inputs";
   const auto lines = Lines();
   EXPECT_EQ(lines[0]["error"], "this is no image");
   EXPECT_EQ(lines[0]["code"], "INVALID_ARGUMENT");
@@ -78,7 +78,7 @@ TEST_F(ClassifyInputs, EveryFaultIsNamedAndTheRestIsDone) {
                 "vitrine: " + folder_.Path("gone.png") + ": no such file or directory\n");
 }
 
-TEST_F(ClassifyInputs, AImageOnTheStandardInput) {
+TEST_F(ClassifyInputs, AnImageOnTheStandardInput) {
   const std::string file = folder_.Write("a.png", GreyPng(20, 10));
   const int before = dup(STDIN_FILENO);
   ASSERT_NE(std::freopen(file.c_str(), "rb", stdin), nullptr);
@@ -92,7 +92,7 @@ TEST_F(ClassifyInputs, AImageOnTheStandardInput) {
   EXPECT_EQ(Lines()[0]["attention"][0]["file"], folder_.Path("out/stdin.class.layer1.png"));
 }
 
-TEST_F(ClassifyInputs, APhotographThatTheServerWouldRefuseIsSentSmaller) {
+TEST_F(ClassifyInputs, AnImageAboveTheServersLimitIsSentSmaller) {
   const std::string photograph = folder_.Write("large.jpg", JpegFile(SmoothImage(5000, 3500, 3), {.quality = 70}));
   folder_.Write("small.png", GreyPng(20, 10));
   command_.paths = {photograph, folder_.Path("small.png")};
@@ -104,10 +104,11 @@ TEST_F(ClassifyInputs, APhotographThatTheServerWouldRefuseIsSentSmaller) {
   EXPECT_FALSE(lines[1].contains("sent_as"));
   EXPECT_EQ(errors_.str(),
             "vitrine: " + photograph + ": 5000 x 3500 pixels are more than the server accepts; sent as 2500 x 1750\n");
-  EXPECT_TRUE(Decode(folder_.Read("out/large.class.layer1.png")).ok()) << "drawn over what was sent";
+  EXPECT_TRUE(Decode(folder_.Read("out/large.class.layer1.png")).ok())
+      << "the map must be drawn over the smaller image";
 }
 
-TEST_F(ClassifyInputs, EveryKindSideBySide) {
+TEST_F(ClassifyInputs, DrawsEveryKindSideBySide) {
   command_.paths = {folder_.Write("a.png", GreyPng(32, 20))};
   command_.attention = {.folder = folder_.Path("out"), .side_by_side = true};
   EXPECT_EQ(RunCommand().value_or(-1), 0) << errors_.str();
@@ -133,7 +134,7 @@ TEST_F(ClassifyInputs, LayersOfSeveralKindsAreRows) {
   const auto attention = Lines().at(0)["attention"];
   ASSERT_EQ(attention.size(), 6u) << attention;
   EXPECT_EQ(attention[5]["kind"], "distance");
-  EXPECT_EQ(attention[5]["file"], folder_.Path("out/a.distance.svg")) << "a plot stays a file of its own";
+  EXPECT_EQ(attention[5]["file"], folder_.Path("out/a.distance.svg")) << "a plot must stay a separate file";
   for (int i = 0; i < 5; ++i) EXPECT_EQ(attention[i]["file"], folder_.Path("out/a.attention.png"));
   EXPECT_GT(Decode(folder_.Read("out/a.attention.png"))->height, 2 * 200);
 }

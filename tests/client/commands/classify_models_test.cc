@@ -34,7 +34,7 @@ class ClassifyModels : public testing::Test {
   std::ostringstream out_, errors_;
 };
 
-TEST_F(ClassifyModels, ARowForEachModelAndAFaultIsSaidOnce) {
+TEST_F(ClassifyModels, TheTableHasARowForEachModelAndAFaultIsReportedOnce) {
   EXPECT_EQ(RunModels().value_or(-1), 1);
   const std::string text = out_.str();
   EXPECT_THAT(text, HasSubstr("sizes version 3"));
@@ -65,10 +65,10 @@ TEST_F(ClassifyModels, TheSheetHasAColumnForEachModel) {
   const auto one = Decode(folder_.Read("models.png"));
   ASSERT_TRUE(one.ok()) << one.status();
   EXPECT_EQ(one->height, two->height);
-  EXPECT_GE(two->width, one->width + 200) << "a tile more";
+  EXPECT_GE(two->width, one->width + 200) << "the sheet must have one more tile";
 }
 
-TEST_F(ClassifyModels, ThePageSaysInWordsWhatFailed) {
+TEST_F(ClassifyModels, ThePageDescribesFailures) {
   command_.models_sheet = folder_.Path("models.html");
   EXPECT_EQ(RunModels().value_or(-1), 1);
   const std::string page = folder_.Read("models.html");
@@ -77,7 +77,7 @@ TEST_F(ClassifyModels, ThePageSaysInWordsWhatFailed) {
   EXPECT_THAT(page, HasSubstr("data:image/png;base64,"));
 }
 
-TEST_F(ClassifyModels, NothingToDrawAndNothingToReadTwiceAreRefused) {
+TEST_F(ClassifyModels, AnEmptySheetAndTwoReadsOfTheStandardInputAreRefused) {
   command_.paths = {folder_.Path("cut.png")};
   command_.models_sheet = folder_.Path("models.png");
   EXPECT_THAT(RunModels().status().ToString(), HasSubstr("no image could be read"));

@@ -102,7 +102,7 @@ TEST(ClassifyPage, ManyBatchesBecomeOneLine) {
   EXPECT_THAT(page.Footer(absl::Seconds(2)), testing::HasSubstr("9 batches of 1 to 9 images, up to 2 grids in one\n"));
 }
 
-TEST(ClassifyPage, WithoutAnswersThereIsNothingToSum) {
+TEST(ClassifyPage, WithoutAnswersThereIsNoFooter) {
   EXPECT_EQ(ClassifyPage({}, {.images = {"a.png"}, .labels = {}}).Footer(absl::Seconds(1)), "");
 }
 

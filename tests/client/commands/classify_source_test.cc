@@ -15,7 +15,7 @@ namespace {
 
 constexpr int kInFlight = 8, kWindow = 4 * kInFlight;
 
-// Waits for `what` up to ten seconds.
+// Waits up to ten seconds until `what` returns true. Returns its last result.
 bool Eventually(const std::function<bool()>& what) {
   for (const absl::Time end = absl::Now() + absl::Seconds(10); absl::Now() < end;) {
     if (what()) return true;
@@ -36,11 +36,11 @@ SmallServer::Methods Counting(std::atomic<int>* answered) {
   }};
 }
 
-TEST(SlowSource, WhatItGaveIsSentAndDeliveredWhileItThinks) {
+TEST(SlowSource, RequestsAreSentAndDeliveredWhileTheSourceIsSlow) {
   std::atomic<int> answered = 0;
   const SmallServer server(Counting(&answered));
   int taken = 0, delivered = 0;
-  // Returns a request each time the previous one is answered, until the first result is delivered.
+  // Returns a request whenever the previous one is answered, until the first result is delivered.
   const RequestSource next = [&]() -> std::optional<absl::StatusOr<v1::ClassifyRequest>> {
     if (delivered > 0) return std::nullopt;
     if (!Eventually([&] { return answered == taken; })) {
@@ -56,10 +56,10 @@ TEST(SlowSource, WhatItGaveIsSentAndDeliveredWhileItThinks) {
       });
   EXPECT_TRUE(status.ok()) << status;
   EXPECT_EQ(delivered, taken);
-  EXPECT_LT(taken, kWindow) << "the first result came when nothing more could be taken";
+  EXPECT_LT(taken, kWindow) << "the first result was delivered only when the window was full";
 }
 
-TEST(SlowSource, IsNoPartOfTheLatency) {
+TEST(SlowSource, TheTimeOfTheSourceIsNotPartOfTheLatency) {
   constexpr absl::Duration kThinks = absl::Seconds(1);
   std::atomic<int> answered = 0;
   const SmallServer server(Counting(&answered));
@@ -79,7 +79,7 @@ TEST(SlowSource, IsNoPartOfTheLatency) {
   EXPECT_LT(latency, kThinks);
 }
 
-TEST(Stop, AwaitsWhatTheServerHasAndDropsTheRest) {
+TEST(Stop, AwaitsSentRequestsAndDropsTheOthers) {
   std::atomic<int> received = 0;
   std::atomic<bool> told = false;
   const SmallServer server({.stream = [&](StreamOfServer* stream, auto*) {
@@ -100,7 +100,7 @@ TEST(Stop, AwaitsWhatTheServerHasAndDropsTheRest) {
   const absl::Status status = ConnectTo(server, absl::Seconds(30), kInFlight)
                                   ->ClassifyTraced(
                                       [&]() -> std::optional<absl::StatusOr<v1::ClassifyRequest>> {
-                                        EXPECT_FALSE(told) << "taken after the stop";
+                                        EXPECT_FALSE(told) << "a request was taken after the stop";
                                         return RequestWith(std::to_string(taken++));
                                       },
                                       [&](TracedResult traced) { results.push_back(std::move(traced)); }, nullptr,

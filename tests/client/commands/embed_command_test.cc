@@ -83,14 +83,14 @@ TEST_F(EmbedCommandTest, FilesNameModelVersionAndWeights) {
             "\n");
   EXPECT_EQ(folder_.Read("each/model.json"), folder_.Read("x.model.json"));
   EXPECT_THAT(out_.str(), HasSubstr("x.model.json: sizes version 3, weights aaaabbbbcccc\n"));
-  EXPECT_EQ(RunCommand().value_or(-1), 0) << "the same folder again";
+  EXPECT_EQ(RunCommand().value_or(-1), 0) << "a second run with the same weights must succeed";
   replaced = true;
   EXPECT_EQ(RunCommand().value_or(-1), 2);
   EXPECT_THAT(errors_.str(), HasSubstr("each/model.json: this folder has features of other weights"));
-  EXPECT_EQ(folder_.Read("each/model.json"), folder_.Read("x.model.json")) << "as it was";
+  EXPECT_EQ(folder_.Read("each/model.json"), folder_.Read("x.model.json")) << "the file must not change";
 }
 
-TEST_F(EmbedCommandTest, AImageThatFailsHasNoRow) {
+TEST_F(EmbedCommandTest, AFailedImageHasNoRow) {
   folder_.Write("broken.png", "not an image");
   command_.paths = {folder_.Path("a.png"), folder_.Path("broken.png"), folder_.Path("missing.png"),
                     folder_.Path("b.png")};
@@ -111,12 +111,13 @@ TEST_F(EmbedCommandTest, AFullDiskEndsTheRun) {
   }
   EXPECT_EQ(errors_.str(), "vitrine: " + folder_.Path("a.png") + ": cannot write " + folder_.Path("each/model.json") +
                                ": File too large; the run ends here, 2 more images have no result\n");
-  EXPECT_EQ(Lines().size(), 3u) << "a failure line for each image";
+  EXPECT_EQ(Lines().size(), 3u) << "each image must have a line with its failure";
   EXPECT_TRUE(std::filesystem::is_empty(folder_.Path("each")));
 }
 
-// While a canary has a traffic share, a request without a version may get either version.
-TEST_F(EmbedCommandTest, AllVectorsAreOfOneVersion) {
+// While a canary has a share of the traffic, a request without a version may be answered by the stable or the canary
+// version.
+TEST_F(EmbedCommandTest, AllVectorsComeFromOneVersion) {
   command_.paths = {folder_.Path("a.png"), folder_.Path("b.png"), folder_.Path("c.png")};
   command_.output = folder_.Path("features.npy");
   std::atomic<bool> replaced = false;
@@ -138,7 +139,7 @@ TEST_F(EmbedCommandTest, AllVectorsAreOfOneVersion) {
   command_.client.address = server.address();
   EXPECT_EQ(RunCommand().value_or(-1), 0) << errors_.str();
   EXPECT_THAT(out_.str(), HasSubstr("float32, 3 x 4"));
-  replaced = true;  // the version's files are replaced in place
+  replaced = true;  // simulates that the version's files are replaced in place
   EXPECT_EQ(RunCommand().value_or(-1), 2);
   EXPECT_THAT(errors_.str(), HasSubstr("computed those before; name one with --model NAME@VERSION"));
 }
@@ -147,7 +148,7 @@ TEST_F(EmbedCommandTest, PatchesKeepTheirGrid) {
   command_.kind = v1::PATCH_TOKENS;
   command_.paths = {folder_.Path("b.png"), folder_.Path("a.png"), folder_.Path("c.png")};
   command_.output = folder_.Path("features.npy");
-  EXPECT_EQ(RunCommand().value_or(-1), 1) << "a.png has another grid";
+  EXPECT_EQ(RunCommand().value_or(-1), 1) << "a.png has a different grid";
   EXPECT_THAT(errors_.str(), HasSubstr("a.png: the shape of its features is 3x5x4, that of the first image 3x6x4; give "
                                        "a folder as --out to get one file per image"));
   EXPECT_THAT(folder_.Read("features.npy"), HasSubstr("'shape': (2, 3, 6, 4), "));
@@ -160,7 +161,7 @@ TEST_F(EmbedCommandTest, PatchesKeepTheirGrid) {
   EXPECT_THAT(folder_.Read("each/b.npy"), HasSubstr("'shape': (3, 6, 4), "));
 }
 
-TEST_F(EmbedCommandTest, WithoutFilesTheNumbersAreInTheLines) {
+TEST_F(EmbedCommandTest, WithoutFilesTheLinesHaveTheValues) {
   command_.kind = v1::MEAN_TOKEN;
   command_.paths = {folder_.Path("a.png")};
   command_.format = Format::kJson;
@@ -174,7 +175,7 @@ TEST_F(EmbedCommandTest, WithoutFilesTheNumbersAreInTheLines) {
   EXPECT_EQ(line["model"], "sizes");
 }
 
-TEST_F(EmbedCommandTest, WithFilesTheLinesSayWhere) {
+TEST_F(EmbedCommandTest, WithFilesTheLinesNameFileAndRow) {
   command_.paths = {folder_.Path("a.png"), folder_.Path("b.png")};
   command_.format = Format::kJson;
   command_.output = folder_.Path("x.npy");
@@ -185,7 +186,7 @@ TEST_F(EmbedCommandTest, WithFilesTheLinesSayWhere) {
   EXPECT_FALSE(feature.contains("values"));
 }
 
-TEST_F(EmbedCommandTest, NothingBeginsWithoutItsConditions) {
+TEST_F(EmbedCommandTest, AFeatureThatTheModelDoesNotHaveIsRefused) {
   command_.paths = {folder_.Path("a.png")};
   SmallServer::Methods methods = ServerWithEveryKind();
   methods.models.mutable_versions(0)->clear_feature_kinds();
@@ -198,7 +199,7 @@ TEST_F(EmbedCommandTest, NothingBeginsWithoutItsConditions) {
   EXPECT_EQ(RunCommand().status().message(), "model \"sizes\" has no class features; it has: patches");
 }
 
-TEST(CheckEmbedOutput, AFormatIsNoNameOfAFolder) {
+TEST(CheckEmbedOutput, APathWithTheExtensionOfAnotherFormatIsRefused) {
   for (const char* output : {"x.csv", "deep/x.json", "x.NPY", "x.npz"}) {
     EXPECT_EQ(CheckEmbedOutput(output).code(), absl::StatusCode::kInvalidArgument) << output;
   }
@@ -208,11 +209,11 @@ TEST(CheckEmbedOutput, AFormatIsNoNameOfAFolder) {
   for (const char* output : {"x.npy", "folder", "x.csv/", "run-0.1", "."}) EXPECT_TRUE(CheckEmbedOutput(output).ok());
 }
 
-TEST_F(EmbedCommandTest, VectorsThatAServerDidNotNormalizeAreNotTaken) {
+TEST_F(EmbedCommandTest, VectorsThatTheServerDidNotNormalizeAreRefused) {
   command_.paths = {folder_.Path("a.png")};
   command_.output = folder_.Path("x.npy");
   command_.normalize = true;
-  EXPECT_EQ(RunCommand().value_or(-1), 1) << "this one knows nothing of it";
+  EXPECT_EQ(RunCommand().value_or(-1), 1) << "an older server ignores `normalize`";
   EXPECT_THAT(errors_.str(), HasSubstr("older than --normalize"));
   SmallServer::Methods methods = ServerWithEveryKind();
   methods.classify = [answer = methods.classify](const v1::ClassifyRequest& request, v1::ClassifyResponse* response,
@@ -226,7 +227,7 @@ TEST_F(EmbedCommandTest, VectorsThatAServerDidNotNormalizeAreNotTaken) {
   EXPECT_EQ(RunCommand().value_or(-1), 0);
 }
 
-TEST_F(EmbedCommandTest, AnAnswerWithoutFeaturesIsNamed) {
+TEST_F(EmbedCommandTest, AnAnswerWithoutFeaturesIsAnError) {
   SmallServer::Methods methods = ServerWithEveryKind();
   methods.classify = [](const auto&, auto*, auto*) { return grpc::Status::OK; };
   const SmallServer server(methods);

@@ -27,15 +27,15 @@ std::string HeaderWith(const std::string& shape) {
   return header + "\n";
 }
 
-TEST(NpyBytes, AreTheDocumentedFormat) {
+TEST(NpyBytes, HaveTheDocumentedFormat) {
   const std::vector<float> values = {1, -2.5f, 0, 1e-20f, 7, 8};
   EXPECT_EQ(NpyBytes({6}, values), HeaderWith("(6,)") + FloatBytes(values));
   EXPECT_EQ(NpyBytes({2, 3}, values), HeaderWith("(2, 3)") + FloatBytes(values));
   EXPECT_EQ(NpyBytes({1, 2, 3}, values), HeaderWith("(1, 2, 3)") + FloatBytes(values));
-  EXPECT_EQ(HeaderWith("(6,)").size() % 64, 0u) << "the data is aligned";
+  EXPECT_EQ(HeaderWith("(6,)").size() % 64, 0u) << "the data must be aligned";
 }
 
-TEST(NpyFile, GrowsRowByRowAndAppearsWhole) {
+TEST(NpyFile, GrowsRowByRowAndReplacesTheOldFileAtTheEnd) {
   const ScratchFolder folder;
   folder.Write("a.npy", "before");
   const auto file = NpyFile::Create(folder.Path("a.npy"), {2, 2});
@@ -44,13 +44,13 @@ TEST(NpyFile, GrowsRowByRowAndAppearsWhole) {
     const std::vector<float> row = {first, first + 1, first + 2, first + 3};
     ASSERT_TRUE((*file)->Append(row).ok());
   }
-  EXPECT_EQ(folder.Read("a.npy"), "before") << "until it is complete";
+  EXPECT_EQ(folder.Read("a.npy"), "before") << "the old file must stay until the new file is complete";
   ASSERT_TRUE((*file)->Finish().ok());
   EXPECT_EQ(folder.Read("a.npy"), HeaderWith("(3, 2, 2)") + FloatBytes({0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}));
   EXPECT_FALSE(std::filesystem::exists(folder.Path("a.npy.new")));
 }
 
-TEST(NpyFile, LeavesNothingUnfinished) {
+TEST(NpyFile, LeavesNoUnfinishedFile) {
   const ScratchFolder folder;
   { ASSERT_TRUE(NpyFile::Create(folder.Path("a.npy"), {2}).ok()); }
   EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
@@ -58,7 +58,7 @@ TEST(NpyFile, LeavesNothingUnfinished) {
               HasSubstr("cannot write /nowhere/a.npy.new: No such file"));
 }
 
-TEST(NpyFile, KeepsTheFirstErrorOfAFullDisk) {
+TEST(NpyFile, ReportsTheFirstErrorOfAFullDisk) {
   const ScratchFolder folder;
   const FileSizeLimit limit(4096);
   const auto file = NpyFile::Create(folder.Path("a.npy"), {1024});
@@ -73,7 +73,7 @@ TEST(NpyFile, KeepsTheFirstErrorOfAFullDisk) {
   EXPECT_EQ((*file)->Finish(), first);
 }
 
-TEST(WriteFile, LeavesNothingOnAFullDisk) {
+TEST(WriteFile, LeavesNoFileOnAFullDisk) {
   const ScratchFolder folder;
   const FileSizeLimit limit(4096);
   const absl::Status full = WriteFile(folder.Path("a.svg"), std::string(20000, 'x'));
@@ -84,7 +84,7 @@ TEST(WriteFile, LeavesNothingOnAFullDisk) {
   EXPECT_TRUE(std::filesystem::exists("/dev/full"));
 }
 
-TEST(WriteFile, LeavesAFileThatItCannotOpen) {
+TEST(WriteFile, KeepsAFileThatItCannotOpen) {
   const ScratchFolder folder;
   folder.Write("a.svg", "kept");
   rlimit limits = {};
@@ -97,7 +97,7 @@ TEST(WriteFile, LeavesAFileThatItCannotOpen) {
   EXPECT_EQ(folder.Read("a.svg"), "kept");
 }
 
-TEST(NpyFile, IsWhatNumpyReads) {
+TEST(NpyFile, NumpyCanReadTheFile) {
   const std::string environment = TestEnvironment();
   if (environment.empty()) GTEST_SKIP() << "there is no numpy: pip reaches no package index";
   const ScratchFolder folder;

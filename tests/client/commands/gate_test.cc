@@ -24,7 +24,7 @@ bool Passes(absl::string_view text, std::optional<double> measured) {
   return GateResult{.gate = Parsed(text), .measured = measured}.passed();
 }
 
-TEST(ParseGate, KnowsTheUnitsOfItsMeasures) {
+TEST(ParseGate, AcceptsTheUnitsOfTheMeasures) {
   const struct {
     const char* text;
     const char* measure;
@@ -40,11 +40,11 @@ TEST(ParseGate, KnowsTheUnitsOfItsMeasures) {
     const Gate gate = Parsed(row.text);
     EXPECT_EQ(gate.measure, row.measure) << row.text;
     EXPECT_EQ(gate.demand, row.demand) << row.text;
-    EXPECT_EQ(gate.bound, row.bound) << row.text << ", to the bit";
+    EXPECT_EQ(gate.bound, row.bound) << row.text << ": the bound must be exact";
   }
 }
 
-TEST(ParseGate, RefusesWhatIsNoneAndSaysWhatThereIs) {
+TEST(ParseGate, RefusesInvalidGatesAndListsTheMeasures) {
   const struct {
     const char* text;
     const char* says;
@@ -89,7 +89,7 @@ TEST(ParseGate, RefusesWhatIsNoneAndSaysWhatThereIs) {
 }
 
 TEST(Gate, PassesUpToItsBound) {
-  EXPECT_TRUE(Passes("top1>=78.9%", 789.0 / 1000)) << "exactly that share";
+  EXPECT_TRUE(Passes("top1>=78.9%", 789.0 / 1000)) << "the bound itself must pass";
   EXPECT_FALSE(Passes("top1>78.9%", 789.0 / 1000));
   EXPECT_TRUE(Passes("top1>78.9%", 790.0 / 1000));
   EXPECT_FALSE(Passes("top1>=78.9%", 788.0 / 1000));
@@ -98,11 +98,11 @@ TEST(Gate, PassesUpToItsBound) {
   EXPECT_TRUE(Passes("p99<50ms", 0.049));
   EXPECT_FALSE(Passes("p99<=50ms", 0.051));
   for (const char* text : {"top1>=0", "nll<=1000", "rate>=0"}) {
-    EXPECT_FALSE(Passes(text, std::nullopt)) << text << ": what is not known passes nothing";
+    EXPECT_FALSE(Passes(text, std::nullopt)) << text << ": a gate must not pass without a value";
   }
 }
 
-TEST(Gate, SaysWhatWasMeasuredAndRequired) {
+TEST(Gate, DescribesMeasuredAndRequiredValue) {
   const auto miss = [](absl::string_view text, std::optional<double> measured, const std::string& remark = "") {
     return MissInWords({.gate = Parsed(text), .measured = measured, .remark = remark});
   };

@@ -16,7 +16,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-TEST(FindImages, TakesTheSortedImagesOfAFolder) {
+TEST(FindImages, FindsTheImagesOfAFolderInSortedOrder) {
   const ScratchFolder folder;
   for (const char* name : {"b.png", "a.JPEG", "c.jpg", "e.WebP", "notes.txt", "d.gif"}) folder.Write(name, "x");
   std::filesystem::create_directory(folder.Path("z.png"));  // a folder, despite its name
@@ -25,7 +25,7 @@ TEST(FindImages, TakesTheSortedImagesOfAFolder) {
                           folder.Path("e.WebP"), "last.png"));
 }
 
-TEST(FindImages, GoesIntoFoldersOnlyWhenAsked) {
+TEST(FindImages, SearchesSubfoldersOnlyIfRecursive) {
   const ScratchFolder folder;
   for (const char* name : {"b.png", "y/a.png", "y/deep/a.png", "x/b.jpg", "empty/notes.txt"}) folder.Write(name, "x");
   std::filesystem::create_directory_symlink(folder.path(), folder.Path("y/up"));
@@ -33,10 +33,10 @@ TEST(FindImages, GoesIntoFoldersOnlyWhenAsked) {
   EXPECT_THAT(
       FindImages({folder.path()}, {.recursive = true})->paths,
       ElementsAre(folder.Path("b.png"), folder.Path("x/b.jpg"), folder.Path("y/a.png"), folder.Path("y/deep/a.png")))
-      << "and never in circles";
+      << "a circular link must not be followed";
 }
 
-TEST(FindImages, PassesOverWhatIsHiddenAndSaysWhatElse) {
+TEST(FindImages, SkipsHiddenFilesAndReportsOtherSkippedFiles) {
   const ScratchFolder folder;
   for (const char* name : {"a.png", "._a.png", ".b.png", ".c/d.png", "__MACOSX/._a.png", "Thumbs.db", "e.jfif",
                            "f/g.jpe", "f/h.gif", "i.BMP"}) {
@@ -45,24 +45,25 @@ TEST(FindImages, PassesOverWhatIsHiddenAndSaysWhatElse) {
   std::filesystem::create_symlink("/nowhere/z.jpg", folder.Path("z.jpg"));
   const FoundImages flat = *FindImages({folder.path()});
   EXPECT_THAT(flat.paths, ElementsAre(folder.Path("a.png"), folder.Path("e.jfif"), folder.Path("z.jpg")))
-      << "a link that leads nowhere is named when it is read";
+      << "a broken link must be found, so that reading it reports the error";
   EXPECT_EQ(flat.passed_over, "1 .bmp; 1 folder (--recursive includes their images)");
   const FoundImages deep = *FindImages({folder.path()}, {.recursive = true});
   EXPECT_THAT(deep.paths,
               ElementsAre(folder.Path("a.png"), folder.Path("e.jfif"), folder.Path("z.jpg"), folder.Path("f/g.jpe")));
   EXPECT_EQ(deep.passed_over, "1 .bmp, 1 .gif");
   EXPECT_THAT(FindImages({folder.Path(".b.png")})->paths, ElementsAre(folder.Path(".b.png")))
-      << "who names it wants it";
+      << "a hidden file that is given by name must be found";
 }
 
-TEST(FindImages, ExpandsPatternsThatAreNoFiles) {
+TEST(FindImages, ExpandsPatternsUnlessAFileHasThatName) {
   const ScratchFolder folder;
   for (const char* name : {"b1.png", "a1.png", "a2.jpg", "a[1].png", "f1/x.png", "f1/notes.txt"})
     folder.Write(name, "x");
   EXPECT_THAT(FindImages({folder.Path("a?.*")})->paths, ElementsAre(folder.Path("a1.png"), folder.Path("a2.jpg")));
   EXPECT_THAT(FindImages({folder.Path("a[1].png")})->paths, ElementsAre(folder.Path("a[1].png")))
-      << "a file of that name";
-  EXPECT_THAT(FindImages({folder.Path("f*")})->paths, ElementsAre(folder.Path("f1/x.png"))) << "a folder that matches";
+      << "a file with exactly this name has priority";
+  EXPECT_THAT(FindImages({folder.Path("f*")})->paths, ElementsAre(folder.Path("f1/x.png")))
+      << "the images of a matching folder must be found";
   EXPECT_THAT(FindImages({folder.Path("z*.png")})->paths, ElementsAre(folder.Path("z*.png")));
   EXPECT_EQ(ReadImage(folder.Path("z*.png"), 1 << 20).status().message(), "no file matches this pattern");
 }
@@ -93,7 +94,7 @@ TEST(FindImages, AListMayHaveCarriageReturnsAndADash) {
   EXPECT_THAT(FindImages({}, {.files_from = list, .null_separated = true})->paths, ElementsAre("a\r", "./-"));
 }
 
-TEST(FindImages, ListsOfOtherSystemsAreRead) {
+TEST(FindImages, AcceptsListsFromOtherOperatingSystems) {
   const ScratchFolder folder;
   folder.Write("sub/a.png", "x");
   folder.Write("caf\xE9.png", "x");
@@ -108,13 +109,13 @@ TEST(FindImages, ListsOfOtherSystemsAreRead) {
   EXPECT_THAT(FindImages({}, {.files_from = list}).status().ToString(), HasSubstr("UTF-16"));
 }
 
-TEST(FindImages, TheStandardInputHoldsOneThing) {
+TEST(FindImages, TheStandardInputCanBeUsedOnce) {
   EXPECT_THAT(FindImages({"-", "a.png"})->paths, ElementsAre("-", "a.png"));
   EXPECT_THAT(FindImages({"-", "-"}).status().ToString(), HasSubstr("give - once"));
   EXPECT_THAT(FindImages({"-"}, {.files_from = "-"}).status().ToString(), HasSubstr("give - once"));
 }
 
-TEST(FindImages, WhatHasNoImageStaysAndIsNamed) {
+TEST(FindImages, AFolderWithoutImagesIsKeptSoThatReadingItReportsAnError) {
   const ScratchFolder folder;
   EXPECT_THAT(FindImages({folder.path(), "a.png"})->paths, ElementsAre(folder.path(), "a.png"));
   EXPECT_THAT(FindImages({folder.path()}, {.recursive = true})->paths, ElementsAre(folder.path()));
@@ -122,7 +123,7 @@ TEST(FindImages, WhatHasNoImageStaysAndIsNamed) {
             "no image (.jpg, .jpeg, .jpe, .jfif, .png or .webp) in this folder");
 }
 
-TEST(DistinctStems, NeverNameTwoImagesAlike) {
+TEST(DistinctStems, AreUnique) {
   EXPECT_THAT(DistinctStems({"a/cat.jpg", "dog.png"}), ElementsAre("cat", "dog"));
   EXPECT_THAT(DistinctStems({"a/cat.jpg", "b/cat.jpg", "cat.png"}), ElementsAre("cat", "cat-2", "cat-3"));
   EXPECT_THAT(DistinctStems({"cat.jpg", "b/cat.jpg", "cat-2.jpg"}), ElementsAre("cat", "cat-3", "cat-2"));
@@ -130,7 +131,7 @@ TEST(DistinctStems, NeverNameTwoImagesAlike) {
   EXPECT_THAT(DistinctStems({"-"}), ElementsAre("stdin"));
 }
 
-TEST(DistinctStems, ManyEqualOnesTakeNoLonger) {
+TEST(DistinctStems, AreComputedQuicklyForManyEqualNames) {
   constexpr size_t kMany = 40000;  // would take half an hour if each stem tried all suffixes from -2
   const absl::Time start = absl::Now();
   const std::vector<std::string> stems = DistinctStems(std::vector<std::string>(kMany, "frame.png"));
@@ -139,7 +140,7 @@ TEST(DistinctStems, ManyEqualOnesTakeNoLonger) {
   EXPECT_EQ(stems.back(), "frame-40000");
 }
 
-TEST(ReadImage, SaysWhatIsWrong) {
+TEST(ReadImage, DescribesTheFault) {
   const ScratchFolder folder;
   folder.Write("empty.png", "");
   folder.Write("large.png", std::string(3 << 20, 'x'));
@@ -148,7 +149,8 @@ TEST(ReadImage, SaysWhatIsWrong) {
   EXPECT_EQ(ReadImage(folder.Path("missing.png"), 1 << 20).status().message(), "no such file or directory");
   EXPECT_EQ(ReadImage(folder.Path("empty.png"), 1 << 20).status().message(), "the file is empty");
   EXPECT_EQ(ReadImage(folder.Path("large.png"), 2 << 20).status().message(), "the file is larger than 2 MiB");
-  EXPECT_EQ(ReadImage(folder.Path("large.png"), 3 << 20)->size(), 3u << 20) << "as large as it may be";
+  EXPECT_EQ(ReadImage(folder.Path("large.png"), 3 << 20)->size(), 3u << 20)
+      << "a file of the maximum size must be read";
   EXPECT_FALSE(ReadImage(folder.Path("large.png"), (3 << 20) - 1).ok());
 }
 

@@ -11,7 +11,7 @@
 namespace vitrine {
 namespace {
 
-TEST(AnswerLine, NamesThatAreNotUtf8CanBeHadBack) {
+TEST(AnswerLine, NamesThatAreNotUtf8CanBeRecovered) {
   v1::ClassifyResponse answer;
   answer.add_attention();
   answer.add_features();
@@ -45,7 +45,8 @@ TEST(ModelLine, HasTheDocumentedMembers) {
   const nlohmann::json json = nlohmann::json::parse(ModelLine(version));
   EXPECT_EQ(json["licence"], "");
   version.mutable_provenance()->mutable_origin()->set_licence("mit");
-  EXPECT_EQ(nlohmann::json::parse(ModelLine(version))["licence"], "mit") << "an older version, of its download";
+  EXPECT_EQ(nlohmann::json::parse(ModelLine(version))["licence"], "mit")
+      << "for an older version the licence of its download must be used";
   version.mutable_provenance()->set_licence("Apache-2.0");
   EXPECT_EQ(nlohmann::json::parse(ModelLine(version))["licence"], "Apache-2.0");
   EXPECT_EQ(json["model"], "m");

@@ -56,7 +56,7 @@ v1::ModelVersion Eit() {
   return eit;
 }
 
-TEST(ModelPage, TellsWhatABatchMayTake) {
+TEST(ModelPage, HasTheLimitsOfABatch) {
   v1::ModelVersion eit = Eit();
   eit.mutable_batching()->set_max_batch_tokens(1576);
   eit.mutable_batching()->set_max_batch_images(1);
@@ -69,7 +69,7 @@ TEST(ModelPage, TellsWhatABatchMayTake) {
   EXPECT_NE(ModelPage(eit, {.width = 200}).find("maximum wait: 2ms"), std::string::npos);
 }
 
-TEST(ModelPage, TellsEverything) {
+TEST(ModelPage, HasEveryFieldOfAVersion) {
   EXPECT_EQ(ModelPage(Eit(), {.width = 60}), &R"(
 eit-mini-cifar10 version 3
   state       ready
@@ -112,7 +112,7 @@ Configuration
 )"[1]);
 }
 
-TEST(ModelPage, AVersionThatFailedSaysWhy) {
+TEST(ModelPage, AFailedVersionHasItsReason) {
   v1::ModelVersion version;
   version.set_model("m");
   version.set_version(1);
@@ -125,7 +125,7 @@ m version 1
 )"[1]);
 }
 
-TEST(ModelDetailLine, HoldsLabelsConfigurationAndProvenance) {
+TEST(ModelDetailLine, HasLabelsConfigurationAndProvenance) {
   const auto line = nlohmann::json::parse(ModelDetailLine(Eit()));
   EXPECT_EQ(line["labels"][0], "cat");
   EXPECT_EQ(line["config"]["preprocessing"]["fixed"]["height"], 32);
@@ -134,7 +134,7 @@ TEST(ModelDetailLine, HoldsLabelsConfigurationAndProvenance) {
   EXPECT_EQ(line["device_bytes"], 13924392);
 }
 
-TEST(WithCommas, EveryThreeDigits) {
+TEST(WithCommas, SeparatesGroupsOfThreeDigits) {
   EXPECT_EQ(WithCommas(0), "0");
   EXPECT_EQ(WithCommas(999), "999");
   EXPECT_EQ(WithCommas(1000), "1,000");

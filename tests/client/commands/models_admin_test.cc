@@ -18,7 +18,7 @@ std::string RefusalOfPolicy(const std::vector<std::string>& words) {
   return std::string(status.message());
 }
 
-TEST(ParseVersionPolicy, TakesItsThreeForms) {
+TEST(ParseVersionPolicy, AcceptsThreeForms) {
   EXPECT_TRUE(ParseVersionPolicy({"all"})->all());
   EXPECT_EQ(ParseVersionPolicy({"latest"})->latest(), 1);
   EXPECT_EQ(ParseVersionPolicy({"latest", "1"})->latest(), 1);
@@ -26,7 +26,7 @@ TEST(ParseVersionPolicy, TakesItsThreeForms) {
   EXPECT_THAT(ParseVersionPolicy({"specific", "1", "4"})->specific().versions(), ElementsAre(1, 4));
 }
 
-TEST(ParseVersionPolicy, SaysWhatIsWrong) {
+TEST(ParseVersionPolicy, DescribesTheFault) {
   for (const char* number : {"0", "101", "-1", "many", "2.5"}) {
     EXPECT_THAT(RefusalOfPolicy({"latest", number}), HasSubstr("1 to 100, not \"" + std::string(number)));
   }
@@ -39,7 +39,7 @@ TEST(ParseVersionPolicy, SaysWhatIsWrong) {
   }
 }
 
-TEST(ParseTrafficShare, TakesPercentAboveNothing) {
+TEST(ParseTrafficShare, AcceptsPercentagesAboveZero) {
   EXPECT_EQ(ParseTrafficShare("4=5")->version(), 4);
   EXPECT_EQ(ParseTrafficShare("4=5")->percent(), 5);
   EXPECT_EQ(ParseTrafficShare("4=2.5%")->percent(), 2.5);
@@ -49,7 +49,7 @@ TEST(ParseTrafficShare, TakesPercentAboveNothing) {
   }
 }
 
-TEST(ServingText, MarksWhatIsNotInForce) {
+TEST(ServingText, MarksSettingsThatAreNotInForce) {
   v1::ModelServingStatus serving;
   ASSERT_TRUE(
       google::protobuf::TextFormat::ParseFromString(R"pb(

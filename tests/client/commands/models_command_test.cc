@@ -76,7 +76,7 @@ kv-pos-mnist
 )"[1]);
 }
 
-TEST(ModelsTable, AVersionThatStillLoadsHasNoNumbersYet) {
+TEST(ModelsTable, AVersionThatIsStillLoadingHasNoNumbers) {
   v1::ListModelsResponse list;
   list.add_versions()->set_model("m");
   list.mutable_versions(0)->set_version(1);

@@ -28,8 +28,8 @@ v1::ModelEvent Event(const std::string& model, int64_t version, v1::ModelState s
   return event;
 }
 
-// Returns a server that sends these events, and lists the first `present` of them as models. Waits until the client
-// leaves.
+// Returns a server that lists the first `present` events as models, sends all events, and then waits until the client
+// ends the call.
 SmallServer::Methods Telling(const std::vector<v1::ModelEvent>& events, size_t present) {
   SmallServer::Methods methods;
   for (size_t i = 0; i < present; ++i) *methods.models.add_versions() = events[i].version();
@@ -57,7 +57,7 @@ std::function<bool()> UpTo(int lines) {
   return [left = lines]() mutable { return --left > 0; };
 }
 
-TEST(WatchModels, TellsTheStateThenEachChange) {
+TEST(WatchModels, PrintsTheStateAndThenEachChange) {
   v1::ModelEvent removed = Event("m", 1, v1::RETIRING);
   removed.set_removed(true);
   const SmallServer server(
@@ -71,11 +71,11 @@ TEST(WatchModels, TellsTheStateThenEachChange) {
   EXPECT_THAT(Lines(out.str()),
               ElementsAre("m@1  ready", "m@2  loading", "m@2  loading -> ready", "m@1  ready -> retiring",
                           "m@1  retiring -> removed", "n?@1  failed: weights.safetensors is?missing"))
-      << "the same state again is no change";
+      << "a repeated state must not be printed";
   EXPECT_EQ(errors.str(), "");
 }
 
-TEST(WatchModels, WaitsForAServerThatWentAwayAndTellsWhatChangedMeanwhile) {
+TEST(WatchModels, ReconnectsToALostServerAndPrintsTheChanges) {
   const std::string address = LastingAddress();
   const auto listen = [&](SmallServer::Methods methods) {
     return std::make_unique<SmallServer>(std::move(methods), 64 << 20, nullptr, address);
@@ -114,7 +114,7 @@ TEST(WatchModels, WritesJsonLinesOfOneModel) {
   EXPECT_THAT(line["time"].get<std::string>(), testing::MatchesRegex("20..-..-..T..:..:......Z"));
 }
 
-TEST(WatchModels, SaysThatWhatItWatchesIsNotThereYet) {
+TEST(WatchModels, SaysThatTheModelDoesNotExistYet) {
   const SmallServer server(Telling(
       {Event("m", 1, v1::READY), Event("m", 2, v1::LOADING), Event("m", 3, v1::LOADING), Event("n", 1, v1::READY)}, 1));
   const auto watch = [&](const ModelChoice& model) {
@@ -131,9 +131,9 @@ TEST(WatchModels, SaysThatWhatItWatchesIsNotThereYet) {
   EXPECT_EQ(watch({.name = "n", .version = {}}).second, "vitrine: the server has no n yet; waiting for it\n");
 }
 
-TEST(WatchModels, EndsWhereWaitingWouldNotHelp) {
+TEST(WatchModels, EndsOnErrorsThatWaitingDoesNotSolve) {
   std::ostringstream out, errors;
-  const SmallServer old({});  // does not implement WatchModels
+  const SmallServer old({});  // an older server without WatchModels
   EXPECT_EQ(WatchModels({.client = {.address = old.address()}, .model = {}}, out, errors).code(),
             absl::StatusCode::kUnimplemented);
   std::string address;

@@ -21,7 +21,7 @@ const Row kCat = {.cells = {{"cat"}, {}, {"4"}},
                   .flow = {{"meow", Style::kStrong}, {"purr"}, {"hiss"}, {"chirp"}, {"yowl"}, {"chatter"}},
                   .notes = {{"out/cat.png", Style::kLink}}};
 
-TEST(Table, OneLineWhereThereIsRoom) {
+TEST(Table, UsesOneLineIfThePageIsWideEnough) {
   const Table table = Animals(60);
   EXPECT_EQ(table.Header() + table.Render(kCat),
             "name     sounds                                    legs\n"
@@ -29,7 +29,7 @@ TEST(Table, OneLineWhereThereIsRoom) {
             "         out/cat.png\n");
 }
 
-TEST(Table, FoldsTheFlowingColumn) {
+TEST(Table, WrapsTheFlowingColumn) {
   const Table table = Animals(36);
   EXPECT_EQ(table.Header() + table.Render(kCat),
             "name     sounds                 legs\n"
@@ -38,7 +38,7 @@ TEST(Table, FoldsTheFlowingColumn) {
             "         out/cat.png\n");
 }
 
-TEST(Table, StacksWhereColumnsAreHopeless) {
+TEST(Table, PutsCellsBelowEachOtherOnANarrowPage) {
   const Table table = Animals(24);
   EXPECT_EQ(table.Header() + table.Render(kCat),
             "cat\n"
@@ -61,7 +61,7 @@ TEST(Table, NoLineIsWiderThanThePage) {
   }
 }
 
-TEST(Table, AtEveryWidth) {
+TEST(Table, HasTheStoredFormAtEveryWidth) {
   const Row wordy = {
       .cells = {{"an animal with a long name"}, {"12"}, {}, {"4", Style::kFaint}},
       .flow = {{"a very long sound indeed"}, {"purr", Style::kStrong}},
@@ -82,13 +82,13 @@ TEST(Table, AtEveryWidth) {
   ExpectStored("table_widths.txt", text);
 }
 
-TEST(Table, NeverCutsAPathThatSomeoneMayWantToOpen) {
+TEST(Table, NeverCutsAPath) {
   Row row = kCat;
   row.notes = {{"a/long/path/to/some/file/that/does/not/fit.png"}};
   EXPECT_THAT(Animals(36).Render(row), testing::HasSubstr("\n    a/long/path/to/some/file/that/does/not/fit.png\n"));
 }
 
-TEST(Table, ColoursDoNotDisturbTheColumns) {
+TEST(Table, ColoursDoNotChangeTheColumns) {
   const std::string text = Animals(60, true).Render(kCat);
   EXPECT_THAT(text, testing::StartsWith("cat      \x1b[1mmeow\x1b[0m  purr  hiss  chirp  yowl  chatter       4\n"));
   EXPECT_THAT(text, testing::HasSubstr("\x1b[36mout/cat.png\x1b[0m"));

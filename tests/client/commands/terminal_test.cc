@@ -19,7 +19,7 @@ Page PageWith(int file, const std::map<std::string, const char*>& variables) {
   return PageBehind(file);
 }
 
-TEST(PageBehind, WithoutATerminalColumnsDecide) {
+TEST(PageBehind, WithoutATerminalTheVariableColumnsSetsTheWidth) {
   const int file = open("/dev/null", O_WRONLY);
   ASSERT_GE(file, 0);
   EXPECT_EQ(PageWith(file, {}).width, 100);
@@ -31,13 +31,14 @@ TEST(PageBehind, WithoutATerminalColumnsDecide) {
   close(file);
 }
 
-TEST(PageBehind, ATerminalHasAWidthAndColours) {
+TEST(PageBehind, ATerminalSetsWidthAndColours) {
   const int control = posix_openpt(O_RDWR | O_NOCTTY);
-  if (control < 0 || grantpt(control) != 0 || unlockpt(control) != 0) GTEST_SKIP() << "there are no terminals here";
+  if (control < 0 || grantpt(control) != 0 || unlockpt(control) != 0)
+    GTEST_SKIP() << "this machine cannot open a pseudo terminal";
   const int terminal = open(ptsname(control), O_RDWR | O_NOCTTY);
   ASSERT_GE(terminal, 0);
   winsize size = {};
-  EXPECT_EQ(PageWith(terminal, {}).width, 100) << "a terminal that does not know its width";
+  EXPECT_EQ(PageWith(terminal, {}).width, 100) << "a terminal without a width must get the default";
   size.ws_col = 33;
   ASSERT_EQ(ioctl(terminal, TIOCSWINSZ, &size), 0);
   EXPECT_EQ(PageWith(terminal, {}).width, 33);

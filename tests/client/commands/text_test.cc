@@ -9,30 +9,30 @@
 namespace vitrine {
 namespace {
 
-TEST(Printable, KeepsTextAndDisarmsTheRest) {
+TEST(Printable, KeepsTextAndReplacesControlCharacters) {
   EXPECT_EQ(Printable("Zürich 猫 🐈.jpg"), "Zürich 猫 🐈.jpg");
   EXPECT_EQ(Printable("a\x1b[31mb\n\tc\x7f"), "a?[31mb??c?");
   EXPECT_EQ(Printable("a\xc2\x9b"
                       "31m"),
             "a?31m")
-      << "the C1 form of an escape sequence";
-  EXPECT_EQ(Printable("\xe2\x80\xaegpj.tac"), "?gpj.tac") << "right-to-left override";
+      << "an escape sequence in C1 form must be replaced";
+  EXPECT_EQ(Printable("\xe2\x80\xaegpj.tac"), "?gpj.tac") << "the right-to-left override must be replaced";
   EXPECT_EQ(Printable("\xff\xfe"), "\xef\xbf\xbd\xef\xbf\xbd");
-  EXPECT_EQ(Printable("\xc3"), "\xef\xbf\xbd") << "cut in the middle of a character";
-  EXPECT_EQ(Printable("\xc0\xaf"), "\xef\xbf\xbd\xef\xbf\xbd") << "overlong";
-  EXPECT_EQ(Printable("\xed\xa0\x80"), "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd") << "surrogate";
+  EXPECT_EQ(Printable("\xc3"), "\xef\xbf\xbd") << "an incomplete character must be replaced";
+  EXPECT_EQ(Printable("\xc0\xaf"), "\xef\xbf\xbd\xef\xbf\xbd") << "an overlong form must be replaced";
+  EXPECT_EQ(Printable("\xed\xa0\x80"), "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd") << "a surrogate must be replaced";
 }
 
 TEST(DisplayWidth, CountsColumnsNotBytes) {
   EXPECT_EQ(DisplayWidth(""), 0);
   EXPECT_EQ(DisplayWidth("cat"), 3);
   EXPECT_EQ(DisplayWidth("Zürich"), 6);
-  EXPECT_EQ(DisplayWidth("u\xcc\x88"), 1) << "u and a combining diaeresis";
+  EXPECT_EQ(DisplayWidth("u\xcc\x88"), 1) << "u with a combining diaeresis is one column wide";
   EXPECT_EQ(DisplayWidth("猫"), 2);
   EXPECT_EQ(DisplayWidth("🐈"), 2);
 }
 
-TEST(Cut, KeepsWhatFits) {
+TEST(Cut, KeepsTheTextThatFits) {
   EXPECT_EQ(CutEnd("automobile", 10), "automobile");
   EXPECT_EQ(CutEnd("automobile", 6), "autom…");
   EXPECT_EQ(CutStart("samples/cat.jpg", 8), "…cat.jpg");
@@ -43,7 +43,7 @@ TEST(Cut, KeepsWhatFits) {
   EXPECT_EQ(CutStart("abc", 1), "…");
 }
 
-TEST(Cut, NeverExceedsTheWidthWhateverTheBytes) {
+TEST(Cut, NeverExceedsTheWidthForAnyBytes) {
   std::mt19937 random(5);
   for (int i = 0; i < 2000; ++i) {
     std::string bytes;

@@ -15,11 +15,11 @@
 namespace vitrine {
 namespace {
 
-// Returns a new token, without the line end.
+// Makes a token and returns it without the line end.
 std::string Made(const std::string& name, const std::string& file) {
   std::ostringstream out;
   EXPECT_EQ(MakeToken(name, file, out), absl::OkStatus());
-  EXPECT_THAT(out.str(), testing::MatchesRegex("vitrine_[A-Za-z0-9_-]{43}\n")) << "256 bits";
+  EXPECT_THAT(out.str(), testing::MatchesRegex("vitrine_[A-Za-z0-9_-]{43}\n")) << "a token must have 256 bits";
   return out.str().substr(0, out.str().size() - 1);
 }
 
@@ -27,7 +27,7 @@ std::string LineOf(const std::string& name, const std::string& token) {
   return name + " sha256:" + Sha256Hex(token) + "\n";
 }
 
-TEST(MakeToken, KeepsADigestAndPrintsTheToken) {
+TEST(MakeToken, StoresTheDigestAndPrintsTheToken) {
   const ScratchFolder folder;
   const std::string first = Made("alice", folder.Path("tokens")), second = Made("alice", folder.Path("tokens"));
   EXPECT_NE(first, second);
@@ -36,7 +36,7 @@ TEST(MakeToken, KeepsADigestAndPrintsTheToken) {
             std::filesystem::perms::owner_read | std::filesystem::perms::owner_write);
 }
 
-TEST(MakeToken, EndsALineThatSomebodyLeftOpen) {
+TEST(MakeToken, AddsAMissingLineEndBeforeItsLine) {
   const ScratchFolder folder;
   for (const auto& [before, end] : {std::pair("", ""), {"x", "\n"}, {"# callers", "\n"}, {"# callers\n", ""}}) {
     folder.Write("tokens", before);
@@ -63,7 +63,7 @@ TEST(MakeToken, RefusesNamesThatWouldBreakTheLine) {
             "\"a\\n\" is no name; a name has 1 to 64 letters, digits, '_', '.' and '-'");
 }
 
-TEST(MakeToken, AFileThatCannotBeWrittenMakesNoToken) {
+TEST(MakeToken, MakesNoTokenIfTheFileCannotBeWritten) {
   const ScratchFolder folder;
   std::ostringstream out;
   EXPECT_EQ(MakeToken("alice", folder.Path("none/tokens"), out),
@@ -74,7 +74,7 @@ TEST(MakeToken, AFileThatCannotBeWrittenMakesNoToken) {
       absl::ResourceExhaustedError("cannot write /dev/full: No space left on device; the printed token is not valid"));
 }
 
-TEST(MakeToken, HalfALineIsTakenBack) {
+TEST(MakeToken, RemovesAnIncompleteLine) {
   const ScratchFolder folder;
   folder.Write("tokens", "# callers\n");
   std::ostringstream out;

@@ -15,7 +15,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// 200 images of five classes, about three quarters of them right.
+// Returns an evaluation of 200 images of five classes, of which about three quarters are classified correctly.
 Evaluation MadeLogits() {
   std::vector<MadeImage> images;
   std::vector<std::vector<float>> logits;
@@ -37,9 +37,9 @@ std::vector<LabelledLogits> Labelled(const std::vector<std::vector<float>>& rows
   return images;
 }
 
-// Two classes whose logits differ by m; the share a of the images is right. The best T satisfies 1 / (1 + exp(-m / T))
-// = a.
-TEST(Temperature, IsTheOneThatAlgebraGives) {
+// There are two classes, and their logits differ by m. The share a of the images is correct. The best temperature T
+// then satisfies 1 / (1 + exp(-m / T)) = a.
+TEST(Temperature, EqualsTheAlgebraicSolution) {
   const std::vector<std::vector<float>> rows(10, {3, 0});
   EXPECT_NEAR(FitTemperature(Labelled(rows, {0, 0, 0, 0, 0, 0, 0, 0, 1, 1})), 3 / std::log(0.8 / 0.2), 1e-12);
   EXPECT_NEAR(FitTemperature(Labelled(rows, {0, 0, 0, 0, 0, 0, 0, 0, 0, 1})), 3 / std::log(0.9 / 0.1), 1e-12);
@@ -47,14 +47,15 @@ TEST(Temperature, IsTheOneThatAlgebraGives) {
 
 TEST(Temperature, HasBounds) {
   const std::vector<std::vector<float>> rows(2, {3, 0});
-  EXPECT_EQ(FitTemperature(Labelled(rows, {0, 0})), kColdest) << "always right: as sure as may be";
-  EXPECT_EQ(FitTemperature(Labelled(rows, {1, 1})), kHottest) << "always wrong";
-  EXPECT_EQ(FitTemperature(Labelled(rows, {0, 1})), kHottest) << "a coin";
-  EXPECT_EQ(FitTemperature(Labelled({{2, 2}}, {0})), kHottest) << "any is as good: the slope is 0";
+  EXPECT_EQ(FitTemperature(Labelled(rows, {0, 0})), kColdest) << "with only correct answers T must be the minimum";
+  EXPECT_EQ(FitTemperature(Labelled(rows, {1, 1})), kHottest) << "with only wrong answers T must be the maximum";
+  EXPECT_EQ(FitTemperature(Labelled(rows, {0, 1})), kHottest)
+      << "with half of the answers correct T must be the maximum";
+  EXPECT_EQ(FitTemperature(Labelled({{2, 2}}, {0})), kHottest) << "if all logits are equal, T must be the maximum";
 }
 
 // Computed with scipy 1.17.1 and scikit-learn 1.9.1: minimize_scalar over the mean of -log_softmax(z / T), log_loss and
-// brier_score_loss. The thresholds were found by counting.
+// brier_score_loss. The thresholds were determined by counting.
 TEST(Calibrate, AgreesWithScipyAndScikitLearn) {
   const absl::StatusOr<FittedCalibration> fitted = Calibrate(MadeLogits(), 0.8);
   ASSERT_TRUE(fitted.ok()) << fitted.status();
@@ -70,10 +71,10 @@ TEST(Calibrate, AgreesWithScipyAndScikitLearn) {
   EXPECT_EQ(fitted->sure, 32);
   EXPECT_EQ(fitted->sure_correct, 26);
   EXPECT_EQ(Calibrate(MadeLogits(), 0.9)->unsure_below, 0.662);
-  EXPECT_EQ(Calibrate(MadeLogits(), 0)->unsure_below, 0.0) << "everything is sure";
+  EXPECT_EQ(Calibrate(MadeLogits(), 0)->unsure_below, 0.0) << "without a required accuracy, every answer must be sure";
 }
 
-TEST(Calibrate, AThresholdThatIsNotThereIsNone) {
+TEST(Calibrate, ThereMayBeNoThresholdForTheRequiredAccuracy) {
   Evaluation made = MadeLogits();
   for (Prediction& p : made.predictions) {
     const auto top = std::max_element(p.logits.begin(), p.logits.end()) - p.logits.begin();
@@ -86,7 +87,7 @@ TEST(Calibrate, AThresholdThatIsNotThereIsNone) {
   EXPECT_THAT(FittedCalibrationText(*fitted), HasSubstr("give a lower --sure-accuracy"));
 }
 
-TEST(Calibrate, SaysWhatItIsOfWithoutPaths) {
+TEST(Calibrate, NamesTheDataWithoutTheirPath) {
   Evaluation made = MadeLogits();
   made.data = "imagefolder:/home/somebody/pets/";
   made.settings.shard = {2, 5};
@@ -97,7 +98,7 @@ TEST(Calibrate, SaysWhatItIsOfWithoutPaths) {
   EXPECT_EQ(json.at("sure").at("accuracy"), 0.8125);
 }
 
-TEST(Calibrate, RefusalsSayTheWayOut) {
+TEST(Calibrate, ErrorsNameTheSolution) {
   Evaluation made = MadeLogits();
   EXPECT_TRUE(CheckCalibratable(made, 5).ok());
   made.predictions.resize(99);
@@ -109,7 +110,7 @@ TEST(Calibrate, RefusalsSayTheWayOut) {
     EXPECT_THAT(std::string(status.message()), HasSubstr("--restart requests them"));
   }
   made.predictions[7].outcome = Outcome::kRefused;
-  EXPECT_TRUE(Calibrate(made, 0.8).ok()) << "it has no answer";
+  EXPECT_TRUE(Calibrate(made, 0.8).ok()) << "an image without an answer needs no logits";
   const Evaluation many = MadeEvaluation({}, MadeLabels(1001));
   EXPECT_THAT(std::string(CheckCalibratable(many, 5).message()), HasSubstr("--top-k 1001"));
   EXPECT_TRUE(CheckCalibratable(many, 1001).ok());

@@ -30,8 +30,8 @@ std::string Refusal(const char* text, int classes, int top_k = 5) {
   return std::string(status.message());
 }
 
-// Two of four answers are right, and every score is known.
-TEST(EvalGates, EveryMeasureIsThatOfTheSummary) {
+// Two of four answers are correct, and every score is known.
+TEST(EvalGates, EveryMeasureEqualsItsScore) {
   Evaluation made = MadeEvaluation({{0, {{0, 0.5F}, {1, 0.25F}, {2, 0.25F}}},
                                     {0, {{0, 0.5F}, {1, 0.25F}, {2, 0.25F}}},
                                     {1, {{0, 0.5F}, {2, 0.25F}, {1, 0.25F}}},
@@ -52,7 +52,7 @@ TEST(EvalGates, EveryMeasureIsThatOfTheSummary) {
   }
 }
 
-TEST(EvalGates, WhatWasNotMeasuredIsMissedAndSaysWhy) {
+TEST(EvalGates, AMeasureWithoutAValueFailsWithAReason) {
   const std::vector<Gate> gates = {EvalGate("top1>=0"), EvalGate("nll<=9")};
   const std::vector<GateResult> nothing = JudgeEvaluation(gates, ComputeMetrics(MadeEvaluation({})));
   EXPECT_EQ(nothing[0].remark, "no image was answered");
@@ -63,7 +63,7 @@ TEST(EvalGates, WhatWasNotMeasuredIsMissedAndSaysWhy) {
   EXPECT_THAT(part[1].remark, HasSubstr("not every answer has the probabilities of all classes"));
 }
 
-TEST(EvalGates, WhatThisModelCannotHaveIsRefused) {
+TEST(EvalGates, AMeasureThatTheModelCannotHaveIsRefused) {
   EXPECT_THAT(Refusal("top5>=90%", 5), HasSubstr("the gate top5>=90% has no meaning: m has 5 classes"));
   EXPECT_EQ(Refusal("top5>=90%", 6), "");
   for (const char* text : {"nll<=1", "brier<=1"}) {

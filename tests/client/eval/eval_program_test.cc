@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests `vitrine eval` as a program: its report, the printed command that repeats the evaluation, and incompatible
+// Tests the program `vitrine eval`: its report, the printed command that repeats the evaluation, and incompatible
 // flags.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -26,7 +26,7 @@ const std::string kVitrine = VITRINE_BIN "/vitrine ";
 class EvalCommandLine : public testing::Test {
  protected:
   EvalCommandLine() {
-    // The labels need a label map, and the folder's name needs quotes.
+    // These labels need a label map, and the name of the folder needs quotes.
     for (int digit = 0; digit < 10; ++digit) {
       const std::string name = absl::StrCat("digit-", digit, ".png");
       const std::filesystem::path from = std::filesystem::path(VITRINE_SOURCE "/samples/digits") / name;
@@ -77,7 +77,7 @@ TEST_F(EvalCommandLine, AReportThatCannotBeWrittenIsAFailure) {
   const Ran ran = Eval("--out out");
   EXPECT_EQ(ran.exit_code, 1);
   EXPECT_THAT(ran.errors, AllOf(HasSubstr("the report: "), HasSubstr("out/report.html")));
-  EXPECT_THAT(ran.out, HasSubstr("top-1")) << "the numbers are there";
+  EXPECT_THAT(ran.out, HasSubstr("top-1")) << "the scores must be printed anyway";
 }
 
 TEST_F(EvalCommandLine, FlagsThatContradictEachOtherAreRefused) {
@@ -87,7 +87,8 @@ TEST_F(EvalCommandLine, FlagsThatContradictEachOtherAreRefused) {
   }
   EXPECT_THAT(Eval("--out out --resolutions 28,28").errors, HasSubstr("28x28 is given twice"));
   EXPECT_FALSE(std::filesystem::exists(folder_.path() / "out/journal"));
-  EXPECT_THAT(Eval("--out out --resolution 5000").errors, Not(HasSubstr("is no resolution"))) << "one side is a square";
+  EXPECT_THAT(Eval("--out out --resolution 5000").errors, Not(HasSubstr("is no resolution")))
+      << "a single number must mean a square";
   const Ran help = Shell(folder_, kVitrine + "eval --help");
   EXPECT_THAT(help.out, HasSubstr("cifar:DIR"));
 }
@@ -100,12 +101,12 @@ nlohmann::json GateOf(const nlohmann::json& json, const std::string& name) {
   return nullptr;
 }
 
-TEST_F(EvalCommandLine, AGateThatIsMissedIsAFailureAfterEverythingIsWritten) {
+TEST_F(EvalCommandLine, AMissedGateIsAFailureAfterAllFilesAreWritten) {
   const Ran met = Eval("--out out --require 'top1>=50%' --require 'nll<2' --require 'brier<=0.5'");
   EXPECT_EQ(met.exit_code, 0) << met.errors;
   EXPECT_THAT(met.out, AllOf(HasSubstr("gate        top1>=50% is met: "), HasSubstr("gate        nll<2 is met: ")));
   EXPECT_THAT(met.errors, Not(HasSubstr("gate")));
-  // The run is complete: gates are evaluated again, and no request is sent.
+  // The run is complete, so this command only evaluates the gates and sends no request.
   std::filesystem::remove(folder_.path() / "out/summary.json");
   const Ran missed = Eval("--out out --require 'top1>=50%' --require 'nll<=0.0001' --require 'ece<0' --format json");
   EXPECT_EQ(missed.exit_code, 1);
@@ -118,11 +119,12 @@ TEST_F(EvalCommandLine, AGateThatIsMissedIsAFailureAfterEverythingIsWritten) {
   EXPECT_EQ(GateOf(json, "top1")["required"], ">=50%");
   EXPECT_EQ(GateOf(json, "nll")["passed"], false);
   EXPECT_NEAR(GateOf(json, "nll")["measured"].get<double>(), json["scores"]["nll"].get<double>(), 1e-5);
-  EXPECT_TRUE(std::filesystem::exists(folder_.path() / "out/summary.json")) << "as if there were no gate";
+  EXPECT_TRUE(std::filesystem::exists(folder_.path() / "out/summary.json"))
+      << "the summary must be written despite the missed gate";
   EXPECT_THAT(folder_.Read("out/summary.json"), Not(HasSubstr("gates")));
 }
 
-TEST_F(EvalCommandLine, AGateThatIsNoneIsRefusedBeforeAnyImage) {
+TEST_F(EvalCommandLine, AnInvalidGateIsRefusedBeforeAnyImageIsSent) {
   for (const char* gate : {"top1", "top2>=0.5", "top1>=78", "nll<=70%", "p99<=50ms", "top1>=", ""}) {
     const Ran ran = Eval(absl::StrCat("--out out --require '", gate, "'"));
     EXPECT_EQ(ran.exit_code, 2) << gate;
@@ -133,8 +135,8 @@ TEST_F(EvalCommandLine, AGateThatIsNoneIsRefusedBeforeAnyImage) {
   EXPECT_FALSE(std::filesystem::exists(folder_.path() / "out/journal"));
 }
 
-// Recomputes the scores from --top-k 10, which has all class probabilities.
-TEST_F(EvalCommandLine, ScoresOfDistributionsAreThoseOfAllGuesses) {
+// Computes the scores from the results of --top-k 10, which have the probabilities of all classes.
+TEST_F(EvalCommandLine, ScoresOfDistributionsUseAllClasses) {
   ASSERT_EQ(Eval("--out all --top-k 10 --mistakes 0").exit_code, 0);
   ASSERT_EQ(Eval("--out five --mistakes 0").exit_code, 0);
   double nll = 0, brier = 0, images = 0;
@@ -160,15 +162,15 @@ TEST_F(EvalCommandLine, ScoresOfDistributionsAreThoseOfAllGuesses) {
   EXPECT_THAT(folder_.Read("five/report.html"), HasSubstr("negative log-likelihood, nats"));
 }
 
-// In the second run each true label is the next class, so all its answers are wrong.
-TEST_F(EvalCommandLine, FailIfWorseIsAboutTheLaterOnes) {
+// The label map of the second run gives each image the next class, so all its answers are wrong.
+TEST_F(EvalCommandLine, FailIfWorseConcernsTheLaterEvaluations) {
   ASSERT_EQ(Eval("--out good --mistakes 0").exit_code, 0);
   std::string wrong;
   for (int digit = 0; digit < 10; ++digit) absl::StrAppend(&wrong, "no. ", digit, "\t", (digit + 1) % 10, "\n");
   folder_.Write("digits map.tsv", wrong);
   ASSERT_EQ(Eval("--out bad --mistakes 0").exit_code, 0);
   const std::string compare = kVitrine + "eval compare ";
-  EXPECT_EQ(Shell(folder_, compare + "good bad").exit_code, 0) << "nobody asked";
+  EXPECT_EQ(Shell(folder_, compare + "good bad").exit_code, 0) << "without --fail-if-worse the command must succeed";
   const Ran worse = Shell(folder_, compare + "good bad --fail-if-worse --format json --out page.html");
   EXPECT_EQ(worse.exit_code, 1);
   EXPECT_THAT(
@@ -176,7 +178,7 @@ TEST_F(EvalCommandLine, FailIfWorseIsAboutTheLaterOnes) {
       HasSubstr("vitrine: kv-pos-mnist version 1 in fp32 is worse than kv-pos-mnist version 1 in fp32: right on "));
   EXPECT_EQ(nlohmann::json::parse(worse.out)["gates"][0]["passed"], false);
   EXPECT_TRUE(std::filesystem::exists(folder_.path() / "page.html"));
-  EXPECT_EQ(Shell(folder_, compare + "bad good --fail-if-worse").exit_code, 0) << "better is no failure";
+  EXPECT_EQ(Shell(folder_, compare + "bad good --fail-if-worse").exit_code, 0) << "a better evaluation must not fail";
   EXPECT_EQ(Shell(folder_, compare + "good good --fail-if-worse").exit_code, 0);
   const Ran several = Shell(folder_, compare + "good good bad --fail-if-worse --out several.html");
   EXPECT_EQ(several.exit_code, 1);
@@ -185,8 +187,8 @@ TEST_F(EvalCommandLine, FailIfWorseIsAboutTheLaterOnes) {
   EXPECT_THAT(folder_.Read("several.html"), HasSubstr("2 evaluations compared with"));
 }
 
-// Each cell has its own gates, and the study has differences.
-TEST_F(EvalCommandLine, AStudyIsJudgedCellByCell) {
+// The gates apply to each cell, and the study compares its cells.
+TEST_F(EvalCommandLine, AStudyEvaluatesTheGatesOfEachCell) {
   const Ran ran = Eval(
       "--models kv-pos-mnist,kv-pos-mnist@1 --out study --mistakes 0 --require 'top1>=1%' "
       "--require 'top1<=1%'");
@@ -203,7 +205,7 @@ TEST_F(EvalCommandLine, AStudyIsJudgedCellByCell) {
   EXPECT_EQ(cells[1]["p_holm"], 1.0);
 }
 
-TEST_F(EvalCommandLine, AModelIsNoFolderToCompare) {
+TEST_F(EvalCommandLine, CompareRefusesAModelInPlaceOfAFolder) {
   const Ran ran = Shell(folder_, kVitrine + "eval compare kv@1 kv@2");
   EXPECT_EQ(ran.exit_code, 1);
   EXPECT_THAT(ran.errors, HasSubstr("vitrine eval --model kv@1 --data"));

@@ -20,7 +20,7 @@
 
 namespace vitrine {
 
-// Evaluations of an image folder against a real gRPC server. The test defines the answers.
+// Runs evaluations of an image folder against a real gRPC server, whose answers the test defines.
 
 inline constexpr int kClasses = 10;
 inline const std::string kDigest(64, 'd');
@@ -35,7 +35,7 @@ inline v1::ModelVersion Described(const std::string& digest = kDigest) {
   return version;
 }
 
-// Returns a grey image that encodes its class and its number within the class.
+// Returns a grey image whose pixels encode its class and its number within the class.
 inline std::string ImageFile(int label, int number) {
   Image image{.width = 4, .height = 4, .channels = 1, .pixels = {}};
   image.pixels.assign(16, static_cast<uint8_t>(20 * label));
@@ -43,8 +43,8 @@ inline std::string ImageFile(int label, int number) {
   return *EncodePng(image);
 }
 
-// Answers with the right class, except for every seventh image of a class, which gets the next class. The higher the
-// image's number, the lower the probability.
+// Returns an answer with the right class, except for every seventh image of a class, which gets the next class. The
+// probability falls with the image's number.
 inline v1::ClassifyStreamResponse Answer(const v1::ClassifyRequest& request, const std::string& digest = kDigest) {
   const auto image = Decode(request.image());
   if (!image.ok()) {
@@ -112,7 +112,7 @@ class Evaluating : public ::testing::Test {
     ProgressDisplay display(said_, {});
     return RunEvaluation(command, display, stop);
   }
-  // Runs the evaluation to its end and expects no error.
+  // Runs the evaluation and expects that it ends without an error.
   Evaluation RunWell(const EvalCommand& command) {
     const auto result = Run(command);
     EXPECT_TRUE(result.ok()) << result.status();
@@ -121,7 +121,7 @@ class Evaluating : public ::testing::Test {
     return result->evaluation;
   }
   std::string Csv(const std::string& out) const { return folder_.Read(out + "/predictions.csv"); }
-  // Returns the part of the summary that interruptions and retries must not change.
+  // Returns the part of the summary that must not depend on interruptions and retries.
   static std::string Scores(const Evaluation& evaluation) {
     nlohmann::ordered_json json = SummaryJson(evaluation, ComputeMetrics(evaluation));
     json.erase("run");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests the exact text of a journal, and lines that no version of vitrine writes.
+// Tests the exact text of a journal, and invalid lines.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <zlib.h>
@@ -33,7 +33,7 @@ constexpr char kImage[] =
     R"({"i":0,"name":"cat/0.png","from":0,"label":0,"outcome":0,"code":0,"reason":"","guesses":[[0,0.75],[1,0.0625]],)"
     R"("tokens":36,"attempts":1,"seconds":[0.001,0.002,0.003,0.0001,0.0061,0.007],"at":1001.0,"by":"fp32 cpu"})";
 
-TEST(JournalLines, AreWhatFilesHold) {
+TEST(JournalLines, HaveTheRecordedText) {
   EXPECT_EQ(ImageLine(kTwo.predictions[0]), Checked(kImage));
   EvaluationSession session{.start = 1.5, .end = 2.5, .server = "here:1", .images = 7};
   EXPECT_EQ(SessionLine(session, false), Checked(R"({"session":{"start":1.5,"server":"here:1"}})"));
@@ -52,7 +52,8 @@ TEST(JournalLines, AreWhatFilesHold) {
                     R"("resolution":"8x8","top_k":5,"label_map":[-1]})"));
   Prediction strange = kTwo.predictions[0];
   strange.seconds.queue = std::numeric_limits<double>::quiet_NaN();
-  EXPECT_EQ(ImageLine(strange), Checked(Replaced(kImage, "[0.001,", "[0.0,"))) << "no time";
+  EXPECT_EQ(ImageLine(strange), Checked(Replaced(kImage, "[0.001,", "[0.0,")))
+      << "a time that is not a number must be written as 0";
   Prediction whole = kTwo.predictions[0];
   whole.likelihood = Likelihood{.right = 0.125F, .squares = 0.625F};
   EXPECT_EQ(ImageLine(whole), Checked(Replaced(kImage, "cpu\"", "cpu\",\"whole\":[0.125,0.625]")));
@@ -61,7 +62,7 @@ TEST(JournalLines, AreWhatFilesHold) {
             Checked(Replaced(kImage, "cpu\"", "cpu\",\"logits\":[0.5,-1.25],\"whole\":[0.125,0.625]")));
 }
 
-// Reads the journal of both images with `line` instead of the first image's line.
+// Parses the journal of both images, in which `line` replaces the line of the first image.
 absl::StatusOr<JournalContents> Read(const std::string& line) {
   return ParseJournal(HeaderLine(kTwo) + SessionLine(kTwo.sessions[0], false) + line + ImageLine(kTwo.predictions[1]));
 }
@@ -69,7 +70,7 @@ std::string Fault(const std::string& from, const std::string& to) {
   return std::string(Read(Checked(Replaced(kImage, from, to))).status().message());
 }
 
-TEST(JournalLines, NumbersHaveTheirRanges) {
+TEST(JournalLines, NumbersMustBeInRange) {
   EXPECT_EQ(Read(Checked(kImage)).status(), absl::OkStatus());
   for (const auto& [from, to] :
        std::vector<std::pair<std::string, std::string>>{{R"("i":0)", R"("i":2)"},
@@ -95,8 +96,8 @@ TEST(JournalLines, NumbersHaveTheirRanges) {
   EXPECT_EQ(timeless->evaluation.predictions[0].seconds.client, 0.007);
 }
 
-// Older journals do not have this member.
-TEST(JournalLines, TheWholeDistributionIsThereOrNot) {
+// The member "whole" is optional, because older journals do not have it.
+TEST(JournalLines, TheLikelihoodIsOptional) {
   EXPECT_FALSE(Read(Checked(kImage))->evaluation.predictions[0].likelihood.has_value());
   const auto with = [](const std::string& whole) {
     return Read(Checked(Replaced(kImage, "cpu\"", absl::StrCat("cpu\",\"whole\":", whole))));
@@ -114,7 +115,7 @@ TEST(JournalLines, TheWholeDistributionIsThereOrNot) {
   }
 }
 
-TEST(JournalLines, OfAnotherFormatAreRefused) {
+TEST(JournalLines, AnotherFormatIsRefused) {
   const std::string header = HeaderLine(kTwo).substr(9);
   const auto fault = [&](const std::string& from, const std::string& to) {
     const std::string text = Replaced(header, from, to);
@@ -130,7 +131,7 @@ TEST(JournalLines, OfAnotherFormatAreRefused) {
   }
 }
 
-TEST(JournalLines, ASessionThatWasClosedIsWhatItSays) {
+TEST(JournalLines, AClosedSessionHasItsRecordedEnd) {
   EvaluationSession closed = kTwo.sessions[0];
   closed.images = 17;
   closed.end = 5;
@@ -146,12 +147,13 @@ TEST(JournalLines, TheFirstDamageIsNamed) {
   const auto fault = [](const std::string& text) { return std::string(ParseJournal(text).status().message()); };
   EXPECT_EQ(fault("x" + header + session), "line 1 is damaged");
   EXPECT_EQ(fault(header + "x" + session + "x" + first + second), "line 2 is damaged");
-  EXPECT_EQ(fault(header + session + "x" + first), "") << "a torn end";
+  EXPECT_EQ(fault(header + session + "x" + first), "") << "a damaged last line must be ignored";
   EXPECT_EQ(fault(header + session + "short\n" + first), "line 3 is damaged");
 }
 
-// A process that dies while it writes the first line leaves part of it; any other content is a foreign file.
-TEST(JournalLines, OnlyABeginningIsTakenForOne) {
+// A process that is killed while it writes the first line leaves a part of this line. A file with any other content
+// belongs to somebody else.
+TEST(JournalLines, OnlyTheStartOfAFirstLineCountsAsAnIncompleteJournal) {
   for (const char* torn : {"", "0", "01234abc", "01234abc ", "01234abc {\"form", "01234abc {\"format\":1,\"mod"}) {
     const auto read = ParseJournal(torn);
     ASSERT_TRUE(read.ok()) << torn << ": " << read.status();
@@ -162,7 +164,7 @@ TEST(JournalLines, OnlyABeginningIsTakenForOne) {
   }
 }
 
-TEST(CheckSameEvaluation, SplitOrderLabelsAndGuessesCount) {
+TEST(CheckSameEvaluation, ComparesSplitOrderLabelsAndGuesses) {
   const auto difference = [](auto change) {
     Evaluation before = kTwo, now = kTwo;
     before.settings.data_order = "a";
@@ -175,7 +177,7 @@ TEST(CheckSameEvaluation, SplitOrderLabelsAndGuessesCount) {
   EXPECT_EQ(difference([](Evaluation& e) { e.settings.top_k = 6; }), "--top-k was 5, now it is 6");
   EXPECT_THAT(difference([](Evaluation& e) { e.data_labels[1] = "cow"; }), HasSubstr("other image names or labels"));
   EXPECT_THAT(difference([](Evaluation& e) { e.settings.data_order = "b"; }), HasSubstr("another order of images"));
-  EXPECT_EQ(difference([](Evaluation& e) { e.settings.data_order = ""; }), "") << "an old journal tells none";
+  EXPECT_EQ(difference([](Evaluation& e) { e.settings.data_order = ""; }), "") << "an old journal has no order";
   EXPECT_EQ(difference([](Evaluation& e) { e.settings.shard = {1, 2}; }), "--shard was 1/1, now it is 1/2");
 }
 

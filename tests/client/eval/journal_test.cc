@@ -33,7 +33,7 @@ std::string TextOf(const Evaluation& e) {
 }
 
 void ExpectSame(const Prediction& a, const Prediction& b) {
-  // The line has all fields.
+  // The line must contain every field.
   EXPECT_EQ(ImageLine(a), ImageLine(b));
   ASSERT_EQ(a.guesses.size(), b.guesses.size());
   for (size_t i = 0; i < a.guesses.size(); ++i) EXPECT_EQ(a.guesses[i].probability, b.guesses[i].probability);
@@ -56,7 +56,7 @@ TEST(Journal, ReadsWhatWasWritten) {
   EXPECT_EQ(read->evaluation.sessions[0].images, 3);
 }
 
-TEST(Journal, TornAtAnyByteKeepsTheWholeLines) {
+TEST(Journal, TruncatedAtAnyByteItKeepsTheCompleteLines) {
   const Evaluation e = JournalSample();
   const std::string text = TextOf(e);
   for (size_t bytes = 0; bytes < text.size(); ++bytes) {
@@ -71,7 +71,7 @@ TEST(Journal, TornAtAnyByteKeepsTheWholeLines) {
   }
 }
 
-TEST(Journal, AChangedByteIsNeverTakenForAImage) {
+TEST(Journal, AChangedByteNeverChangesAResult) {
   const Evaluation e = JournalSample();
   const std::string text = TextOf(e);
   const size_t last_line = text.rfind('\n', text.size() - 2) + 1;
@@ -83,7 +83,8 @@ TEST(Journal, AChangedByteIsNeverTakenForAImage) {
       EXPECT_EQ(read.status().code(), absl::StatusCode::kDataLoss) << "byte " << i;
     } else {
       ASSERT_TRUE(read.ok()) << "byte " << i << ": " << read.status();
-      // Damage to the newline before the last line joins two lines into one incomplete line.
+      // Without the newline before it, the last line is joined to the previous line, and the result is one incomplete
+      // line.
       EXPECT_EQ(read->evaluation.predictions.size(), i < last_line ? 1u : 2u) << "byte " << i;
     }
   }
@@ -96,7 +97,7 @@ TEST(Journal, DamageInTheMiddleNamesTheLine) {
   EXPECT_EQ(ParseJournal("something else\n").status().code(), absl::StatusCode::kDataLoss);
 }
 
-TEST(Journal, AImageCountsWithItsLastLine) {
+TEST(Journal, TheLastLineOfAnImageCounts) {
   Evaluation e = JournalSample();
   std::string text = TextOf(e);
   e.predictions[1].guesses[0].index = 1;
@@ -107,7 +108,7 @@ TEST(Journal, AImageCountsWithItsLastLine) {
   EXPECT_TRUE(read->evaluation.predictions[1].correct());
 }
 
-TEST(Journal, NumbersThatMakeNoSenseAreRefused) {
+TEST(Journal, NumbersOutOfRangeAreRefused) {
   Evaluation e = JournalSample();
   e.predictions[0].guesses[0].index = 3;
   EXPECT_THAT(std::string(ParseJournal(TextOf(e)).status().message()), HasSubstr("line 3"));
@@ -118,7 +119,7 @@ TEST(Journal, NumbersThatMakeNoSenseAreRefused) {
 
 class JournalFile : public ::testing::Test {
  protected:
-  // Writes the sample as a run would.
+  // Writes the sample like a run does.
   void WriteSample() {
     Evaluation begun = Empty();
     auto journal = Journal::Open(out_, false, begun);
@@ -138,7 +139,7 @@ class JournalFile : public ::testing::Test {
   const std::string out_ = folder_.Path("out");
 };
 
-TEST_F(JournalFile, ContinuesWhatWasBegun) {
+TEST_F(JournalFile, ContinuesAnEarlierRun) {
   WriteSample();
   Evaluation e = Empty();
   const auto journal = Journal::Open(out_, false, e);
@@ -146,7 +147,7 @@ TEST_F(JournalFile, ContinuesWhatWasBegun) {
   EXPECT_EQ(e.predictions.size(), 3u);
 }
 
-TEST_F(JournalFile, CutsOffATornEndAndAppendsBehindIt) {
+TEST_F(JournalFile, RemovesAnIncompleteLastLineAndAppends) {
   WriteSample();
   const std::string whole = folder_.Read("out/journal");
   folder_.Write("out/journal", whole.substr(0, whole.size() - 7));
@@ -160,7 +161,7 @@ TEST_F(JournalFile, CutsOffATornEndAndAppendsBehindIt) {
   EXPECT_EQ(folder_.Read("out/journal"), whole);
 }
 
-TEST_F(JournalFile, IsHeldByOneRunAtATime) {
+TEST_F(JournalFile, IsLockedByOneRunAtATime) {
   Evaluation e = Empty();
   const auto first = Journal::Open(out_, false, e);
   ASSERT_TRUE(first.ok()) << first.status();
@@ -191,7 +192,7 @@ TEST_F(JournalFile, RefusesAnotherEvaluationAndSaysWhatDiffers) {
   EXPECT_TRUE(e.predictions.empty());
 }
 
-TEST_F(JournalFile, LeavesAFileOfSomebodyElseAlone) {
+TEST_F(JournalFile, DoesNotChangeAFileThatIsNoJournal) {
   folder_.Write("out/journal", "Dear diary\n");
   Evaluation e = Empty();
   EXPECT_EQ(Journal::Open(out_, false, e).status().code(), absl::StatusCode::kDataLoss);

@@ -12,7 +12,7 @@
 namespace vitrine {
 namespace {
 
-// All probabilities are exact as floats.
+// Returns an evaluation whose probabilities are exact as floats.
 Evaluation MadeDistributions() {
   Evaluation made = MadeEvaluation({{0, {{0, 0.75F}, {1, 0.125F}, {2, 0.125F}}},
                                     {0, {{0, 0.5F}, {2, 0.25F}, {1, 0.25F}}},
@@ -25,7 +25,7 @@ Evaluation MadeDistributions() {
 
 // Computed with scikit-learn 1.9.1 and scipy 1.17.1: log_loss(y, P, labels=[0, 1, 2]), brier_score_loss(y, P,
 // labels=[0, 1, 2], scale_by_half=False), and ttest_1samp(values, 0).confidence_interval(0.95) over the values per
-// image, at least 0.
+// image; the lower bound is clamped to 0.
 TEST(Likelihood, MeansAgreeWithScikitLearnAndIntervalsWithScipy) {
   const EvaluationMetrics metrics = ComputeMetrics(MadeDistributions());
   ASSERT_TRUE(metrics.nll.has_value() && metrics.brier.has_value());
@@ -37,38 +37,38 @@ TEST(Likelihood, MeansAgreeWithScikitLearnAndIntervalsWithScipy) {
   EXPECT_NEAR(metrics.brier->interval->high, 1.0093925190384332, 1e-7);
 }
 
-TEST(Likelihood, IsThatOfAllClassesOrNone) {
+TEST(Likelihood, NeedsTheProbabilitiesOfAllClasses) {
   const auto of = [](const std::vector<Guess>& guesses, int32_t label = 0) { return LikelihoodOf(guesses, label, 3); };
   EXPECT_FALSE(of({{0, 0.75F}, {1, 0.25F}}).has_value()) << "a class is missing";
-  EXPECT_FALSE(of({{0, 0.5F}, {1, 0.25F}, {1, 0.25F}}).has_value()) << "a class is there twice";
+  EXPECT_FALSE(of({{0, 0.5F}, {1, 0.25F}, {1, 0.25F}}).has_value()) << "a class appears twice";
   EXPECT_FALSE(of({{0, 0.5F}, {1, 0.25F}, {3, 0.25F}}).has_value()) << "the model has no such class";
   EXPECT_FALSE(of({{0, 0.5F}, {1, 0.25F}, {-1, 0.25F}}).has_value());
-  EXPECT_FALSE(of({{0, 0.9F}, {1, 0.1F}, {2, 0.1F}}).has_value()) << "these are no probabilities";
+  EXPECT_FALSE(of({{0, 0.9F}, {1, 0.1F}, {2, 0.1F}}).has_value()) << "the probabilities do not sum to 1";
   EXPECT_FALSE(of({{0, 1.5F}, {1, -0.25F}, {2, -0.25F}}).has_value());
   EXPECT_FALSE(of({{0, NAN}, {1, 0.5F}, {2, 0.5F}}).has_value());
-  EXPECT_FALSE(of({{0, 0.5F}, {1, 0.25F}, {2, 0.25F}}, 3).has_value()) << "none is right";
+  EXPECT_FALSE(of({{0, 0.5F}, {1, 0.25F}, {2, 0.25F}}, 3).has_value()) << "the true class is not in the answer";
   EXPECT_FALSE(of({{0, 0.5F}, {1, 0.25F}, {2, 0.25F}}, -1).has_value());
   EXPECT_FALSE(LikelihoodOf({}, 0, 0).has_value());
-  EXPECT_TRUE(of({{0, 0.5F}, {1, 0.25F}, {2, 0.2501F}}).has_value()) << "rounded";
-  EXPECT_EQ(of({{2, 0.5F}, {0, 0.25F}, {1, 0.25F}})->right, 0.25F) << "in whatever order";
+  EXPECT_TRUE(of({{0, 0.5F}, {1, 0.25F}, {2, 0.2501F}}).has_value()) << "a rounding error in the sum must be accepted";
+  EXPECT_EQ(of({{2, 0.5F}, {0, 0.25F}, {1, 0.25F}})->right, 0.25F) << "the order of the classes must not matter";
 }
 
-TEST(Likelihood, WhatWasHeldForImpossibleHasABound) {
+TEST(Likelihood, AProbabilityOfZeroGivesALimitedScore) {
   const double most = NegativeLogLikelihood({.right = 0, .squares = 1});
   EXPECT_EQ(most, NegativeLogLikelihood({.right = std::numeric_limits<float>::min(), .squares = 1}));
   EXPECT_NEAR(most, 87.3365, 1e-4);
-  EXPECT_EQ(BrierScore({.right = 0, .squares = 1}), 2) << "sure and wrong";
-  EXPECT_EQ(BrierScore({.right = 1, .squares = 1}), 0) << "sure and right";
+  EXPECT_EQ(BrierScore({.right = 0, .squares = 1}), 2) << "a certain wrong answer";
+  EXPECT_EQ(BrierScore({.right = 1, .squares = 1}), 0) << "a certain correct answer";
   EXPECT_EQ(NegativeLogLikelihood({.right = 1, .squares = 1}), 0);
 }
 
-TEST(Likelihood, OneAnswerWithoutItLeavesTheScoresOut) {
+TEST(Likelihood, OneAnswerWithoutLikelihoodRemovesTheScores) {
   Evaluation made = MadeDistributions();
   made.predictions[3].likelihood.reset();
   EXPECT_FALSE(ComputeMetrics(made).nll.has_value());
   EXPECT_FALSE(ComputeMetrics(made).brier.has_value());
   made.predictions[3].outcome = Outcome::kRefused;
-  EXPECT_TRUE(ComputeMetrics(made).nll.has_value()) << "it was not answered";
+  EXPECT_TRUE(ComputeMetrics(made).nll.has_value()) << "an image without an answer needs no likelihood";
   EXPECT_FALSE(ComputeMetrics(MadeEvaluation({})).nll.has_value());
 }
 

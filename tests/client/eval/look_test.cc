@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests pages on which some images, attention maps or distances are unavailable.
+// Tests the images, attention maps and distances of a page if some of them are unavailable.
 #include "client/eval/page/look.h"
 
 #include <gmock/gmock.h>
@@ -22,7 +22,7 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-// Every answer is wrong.
+// Returns an evaluation in which every answer is wrong.
 Evaluation MadeOwls() {
   Evaluation evaluation = MadeEvaluation({{0, {{2, 0.5f}}}, {1, {{2, 0.6f}}}, {0, {{2, 0.7f}}}, {1, {{2, 0.8f}}}});
   evaluation.model.add_attention_kinds(v1::MEAN_OVER_QUERIES);
@@ -36,7 +36,7 @@ std::vector<const Prediction*> All(const Evaluation& evaluation) {
   return all;
 }
 
-// Images of a constructed evaluation; image `damaged` cannot be read.
+// The images of a constructed evaluation. Reading the image `damaged` fails.
 class Damaged final : public MadeData {
  public:
   Damaged(const Evaluation& evaluation, int64_t damaged) : MadeData(evaluation), damaged_(damaged) {}
@@ -90,7 +90,7 @@ struct Answering {
   std::unique_ptr<Client> client = ConnectTo(server);
 };
 
-TEST(EvenlySpread, TakesTheMiddleOfEqualParts) {
+TEST(EvenlySpread, ChoosesTheMiddleOfEqualParts) {
   EXPECT_THAT(EvenlySpread({4, 7, 9}, 3), ElementsAre(4, 7, 9));
   EXPECT_THAT(EvenlySpread({4, 7, 9, 12}, 3), ElementsAre(4, 9, 12));
   EXPECT_THAT(EvenlySpread({4, 7, 9}, 1), ElementsAre(7));
@@ -98,7 +98,7 @@ TEST(EvenlySpread, TakesTheMiddleOfEqualParts) {
   EXPECT_THAT(EvenlySpread({}, 5), IsEmpty());
 }
 
-TEST(ResolutionOf, ReadsWhatSettingsHold) {
+TEST(ResolutionOf, ParsesTheSetting) {
   EXPECT_EQ(ResolutionOf(""), std::nullopt);
   EXPECT_EQ(ResolutionOf("32x48")->height(), 32);
   EXPECT_EQ(ResolutionOf("32x48")->width(), 48);
@@ -106,7 +106,7 @@ TEST(ResolutionOf, ReadsWhatSettingsHold) {
   for (const char* wrong : {"1x2x3", "x", "ax2", "2xa"}) EXPECT_EQ(ResolutionOf(wrong), std::nullopt) << wrong;
 }
 
-TEST(Look, ShowsTheFirstImageAndTheLast) {
+TEST(Look, ShowsAllImages) {
   const Evaluation evaluation = MadeOwls();
   const MadeData data(evaluation);
   const Looks looks = LookAt({.data = &data}, All(evaluation));
@@ -114,10 +114,11 @@ TEST(Look, ShowsTheFirstImageAndTheLast) {
   EXPECT_EQ(looks.attention, "");
   EXPECT_THAT(looks.images, ElementsAre(SizeIs(1), SizeIs(1), SizeIs(1), SizeIs(1)));
   EXPECT_NE(looks.images[0][0].uri, looks.images[3][0].uri);
-  EXPECT_EQ(LookAt({.data = &data, .model = &evaluation.model}, {}).fault, "") << "nothing was to be asked";
+  EXPECT_EQ(LookAt({.data = &data, .model = &evaluation.model}, {}).fault, "")
+      << "without mistakes no request is needed";
 }
 
-TEST(Look, ANameThatCouldNotBeRecordedFitsAnyImage) {
+TEST(Look, ANameThatIsNotUtf8MatchesAnyImage) {
   Evaluation evaluation = MadeOwls();
   const MadeData data(evaluation);
   evaluation.predictions[1].name = "caf\xEF\xBF\xBD.png";
@@ -130,7 +131,7 @@ TEST(Look, ANameThatCouldNotBeRecordedFitsAnyImage) {
   }
 }
 
-TEST(Look, AImageThatIsGoneIsMissingAloneAndTold) {
+TEST(Look, OnlyAnUnreadableImageIsMissingAndItsErrorIsReported) {
   const Evaluation evaluation = MadeOwls();
   const Answering answering({MapOf({1, 2, 3, 4, 5, 6}, 2, 3)});
   for (const int64_t damaged : {0, 2, 3}) {
@@ -145,7 +146,7 @@ TEST(Look, AImageThatIsGoneIsMissingAloneAndTold) {
   }
 }
 
-TEST(Look, AnAnswerWithoutAttentionIsTold) {
+TEST(Look, AnAnswerWithoutAttentionIsReported) {
   const Evaluation evaluation = MadeOwls();
   const MadeData data(evaluation);
   const Answering answering({MapOf({1, 2, 3, 4, 5, 6}, 2, 3), {}});
@@ -155,7 +156,7 @@ TEST(Look, AnAnswerWithoutAttentionIsTold) {
   EXPECT_THAT(looks.images, ElementsAre(SizeIs(2), SizeIs(1), SizeIs(2), SizeIs(1)));
 }
 
-TEST(Look, TellsHowFarItIsAndEndsWhenStopped) {
+TEST(Look, ReportsProgressAndEndsWhenStopped) {
   const Evaluation evaluation = MadeOwls();
   const MadeData data(evaluation);
   const Answering answering({MapOf({1, 2, 3, 4, 5, 6}, 2, 3)});
@@ -172,7 +173,7 @@ TEST(Look, TellsHowFarItIsAndEndsWhenStopped) {
   EXPECT_EQ(answering.asked, 4);
   stop = true;
   EXPECT_EQ(LookAt(source, All(evaluation)).fault, "Attention is missing: the run was stopped");
-  EXPECT_EQ(answering.asked, 4) << "nothing more was asked";
+  EXPECT_EQ(answering.asked, 4) << "no request may be sent after the stop";
 }
 
 absl::StatusOr<AttentionDistances> Measured(const std::vector<v1::ClassifyResponse>& answers,
@@ -183,7 +184,7 @@ absl::StatusOr<AttentionDistances> Measured(const std::vector<v1::ClassifyRespon
                           4);
 }
 
-TEST(Distance, IsWrittenForPrograms) {
+TEST(Distance, IsWrittenAsJson) {
   Evaluation evaluation = MadeOwls();
   evaluation.model.mutable_config()->mutable_xvit();
   const auto distances = Measured({MapOf({1, 2, 3, 4, 5, 6}, 2, 3)}, evaluation);
@@ -252,7 +253,7 @@ TEST(Distance, IsWrittenForPrograms) {
 )"[1]);
 }
 
-TEST(Distance, GridsThatDifferHaveNothingInCommon) {
+TEST(Distance, ImagesWithDifferentGridsHaveNoReferenceValues) {
   v1::ClassifyResponse large = MapOf({1, 2, 3, 4, 5, 6}, 2, 3), none = large;
   large.mutable_grid()->set_input_height(16);
   const auto differing = Measured({MapOf({1, 2, 3, 4, 5, 6}, 2, 3), large});
@@ -268,7 +269,7 @@ TEST(Distance, GridsThatDifferHaveNothingInCommon) {
   EXPECT_THAT(gridless->pixels, ElementsAre(1, 2, 3, 4, 5, 6));
 }
 
-TEST(Distance, AnswersThatDoNotFitAreCountedAndTheFirstFaultIsTold) {
+TEST(Distance, InvalidAnswersAreCountedAndTheFirstErrorIsReported) {
   const v1::ClassifyResponse fine = MapOf({1, 2, 3, 4, 5, 6}, 2, 3);
   for (const v1::ClassifyResponse& other : {MapOf({1, 2, 3, 4}, 2, 2), MapOf({1, 2, 3}, 1, 3)}) {
     const auto distances = Measured({fine, other, {}, fine});

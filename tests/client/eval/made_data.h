@@ -12,7 +12,7 @@
 
 namespace vitrine {
 
-// The images of a constructed evaluation, in memory: 12x8 pixels of noise, different for each image.
+// The images of a constructed evaluation, in memory. Each image is 12x8 pixels of different noise.
 class MadeData : public Dataset {
  public:
   explicit MadeData(const Evaluation& evaluation) {

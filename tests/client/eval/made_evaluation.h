@@ -9,12 +9,13 @@
 
 namespace vitrine {
 
-// An evaluation of a model "m" with the classes `labels`. Each image has a true class, and guesses by falling
-// probability. Names are "cat/0.png" and so on; times are one second apart. The data set has the same classes.
+// An image of MadeEvaluation: its true class, and its guesses in the order of falling probability.
 struct MadeImage {
   int label = 0;
   std::vector<Guess> guesses = {};
 };
+// Returns an evaluation of a model "m" with the classes `labels`, which are also the classes of the data set. Its
+// images are named "cat/0.png" and so on, and their times are one second apart.
 Evaluation MadeEvaluation(const std::vector<MadeImage>& images,
                           const std::vector<std::string>& labels = {"cat", "dog", "owl"});
 // Returns "kind 0", "kind 1", ...

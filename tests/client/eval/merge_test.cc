@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests shards that are missing, unfinished or contain images of other shards.
+// Tests the merge of shards that are missing, are unfinished, or contain images of other shards.
 #include "client/eval/run/merge.h"
 
 #include <gmock/gmock.h>
@@ -18,7 +18,7 @@ namespace {
 
 class Merging : public ::testing::Test {
  protected:
-  // Writes shard `number` of nine images, without its last `lacking` images. Returns its folder.
+  // Writes shard `number` of `of` shards of nine images, without its last `lacking` images. Returns its folder.
   std::string Part(int number, int of, size_t lacking = 0) {
     Evaluation e = MadeEvaluation(std::vector<MadeImage>(9, {0, {{0, 0.5F}}}));
     e.settings.data_order = "o";
@@ -53,13 +53,13 @@ TEST_F(Merging, KeepsTheSessionsOfTheShards) {
   EXPECT_EQ(merged->sessions[1].images, 4);
 }
 
-TEST_F(Merging, AGateThatTheModelCannotHaveIsRefusedBeforeAnythingIsWritten) {
+TEST_F(Merging, AnImpossibleGateIsRefusedBeforeAnyFileIsWritten) {
   MergeOptions options{.folders = {Part(1, 1)}, .out = folder_.Path("out")};
   options.gates = {ParseGate("top5>=50%", EvalGateMeasures()).value()};
   EXPECT_THAT(std::string(MergeEvaluations(options).status().message()), ::testing::HasSubstr("m has 3 classes"));
   EXPECT_FALSE(std::filesystem::exists(options.out));
   options.gates = {ParseGate("top1>=50%", EvalGateMeasures()).value()};
-  EXPECT_TRUE(MergeEvaluations(options).ok()) << "it judges nothing itself";
+  EXPECT_TRUE(MergeEvaluations(options).ok()) << "the merge itself must not evaluate the gates";
 }
 
 TEST_F(Merging, SaysWhichShardsAreMissingOrUnfinished) {
@@ -73,14 +73,14 @@ TEST_F(Merging, SaysWhichShardsAreMissingOrUnfinished) {
             absl::StrCat("shard 1/2 is missing; ", part, " lacks 1 images; the same command again continues", kRest));
 }
 
-TEST_F(Merging, AImageOfAnotherShardIsNamed) {
+TEST_F(Merging, AnImageOfAnotherShardIsNamed) {
   const std::string first = Part(1, 2);
   Evaluation e = MadeEvaluation(std::vector<MadeImage>(9, {0, {{0, 0.5F}}}));
   folder_.Write("part1of2/journal", folder_.Read("part1of2/journal") + ImageLine(e.predictions[3]));
   EXPECT_EQ(Refusal({first, Part(2, 2)}), absl::StrCat(first, " has image 3, cat/3.png, which is not of shard 1/2"));
 }
 
-TEST_F(Merging, ShardsOfAnotherDivisionAreNamed) {
+TEST_F(Merging, ShardsOfDifferentCountsAreRefused) {
   const std::string first = Part(1, 2), second = Part(2, 3);
   EXPECT_EQ(Refusal({first, second}), absl::StrCat(second, " is shard 2/3, ", first, " is 1/2"));
 }

@@ -10,7 +10,7 @@
 namespace vitrine {
 namespace {
 
-// Three cats, one of them predicted as dog; two dogs, one of them predicted as owl; no owls.
+// Returns an evaluation of three cats and two dogs. One cat is predicted as dog, and one dog as owl. There is no owl.
 Evaluation MetricsSample() {
   Evaluation e = MadeEvaluation({{0, {{0, 0.75F}, {1, 0.25F}}},
                                  {0, {{0, 0.5F}, {2, 0.25F}, {1, 0.25F}}},
@@ -46,10 +46,10 @@ TEST(Metrics, TheLedgerAccountsForEveryImage) {
   EXPECT_EQ(ledger.images, ledger.answered + ledger.unreadable + ledger.unlabelled + ledger.refused + ledger.missing);
 }
 
-TEST(Metrics, ScoresAreThoseComputedByHand) {
+TEST(Metrics, ScoresEqualThoseComputedByHand) {
   const EvaluationMetrics m = ComputeMetrics(MetricsSample());
   EXPECT_EQ(m.top1_correct, 3);
-  EXPECT_EQ(m.top5_correct, 4) << "the cat that was taken for a dog has cat second; the owl's guesses have no dog";
+  EXPECT_EQ(m.top5_correct, 4) << "the wrong cat has the right class among its guesses, the wrong dog does not";
   EXPECT_DOUBLE_EQ(m.top1, 3.0 / 5);
   EXPECT_DOUBLE_EQ(m.top5, 4.0 / 5);
   ASSERT_EQ(m.classes.size(), 3u);
@@ -62,12 +62,11 @@ TEST(Metrics, ScoresAreThoseComputedByHand) {
   EXPECT_DOUBLE_EQ(m.classes[2].f1, 0);
   EXPECT_EQ(m.classes[2].images, 0);
   EXPECT_EQ(m.classes[2].predictions, 1);
-  EXPECT_DOUBLE_EQ(m.macro_f1, (0.8 + 0.5) / 2) << "owl has no images";
+  EXPECT_DOUBLE_EQ(m.macro_f1, (0.8 + 0.5) / 2) << "the mean must not include owl, which has no images";
   EXPECT_EQ(m.confusion.Count(0, 1), 1);
   EXPECT_EQ(m.confusion.Count(1, 2), 1);
-  // Confidences: 0.75 right, 0.5 right, 0.75 wrong, 1 right, 0.5 wrong. Three of the 15 bins have answers: two at 0.75,
-  // two at 0.5 and one at 1. The error is
-  // |1/2 - 0.75| * 2/5 + |1/2 - 0.5| * 2/5 + |1 - 1| * 1/5
+  // The confidences are 0.75 (right), 0.5 (right), 0.75 (wrong), 1 (right), 0.5 (wrong). Three of the 15 bins have
+  // answers: two at 0.75, two at 0.5 and one at 1. The error is |1/2 - 0.75| * 2/5 + |1/2 - 0.5| * 2/5 + |1 - 1| * 1/5
   EXPECT_DOUBLE_EQ(m.calibration.ExpectedError(), 0.25 * 2 / 5);
   EXPECT_EQ(m.served_by.at("fp32 cpu"), 5);
 }
@@ -88,12 +87,12 @@ TEST(Metrics, PercentilesAreValuesThatOccurred) {
   EXPECT_EQ(PercentilesOf({}).max, 0);
 }
 
-TEST(Metrics, TimeThatNobodyWorkedDoesNotCount) {
+TEST(Metrics, TimeBetweenSessionsDoesNotCount) {
   Evaluation e = MetricsSample();
   e.sessions = {
       {.start = 10, .end = 20}, {.start = 15, .end = 30}, {.start = 100, .end = 105}, {.start = 102, .end = 104}};
   EXPECT_DOUBLE_EQ(BusyTime(e.sessions).Length(), 25);
-  EXPECT_DOUBLE_EQ(ComputeMetrics(e).images_per_second, 5.0 / 25) << "five of the ten were answered";
+  EXPECT_DOUBLE_EQ(ComputeMetrics(e).images_per_second, 5.0 / 25) << "only the five answered images count";
 }
 
 TEST(Metrics, AnEvaluationWithoutAnswersHasNoScores) {
@@ -105,13 +104,13 @@ TEST(Metrics, AnEvaluationWithoutAnswersHasNoScores) {
 }
 
 // Rounding may put a server's probability slightly out of range.
-TEST(Metrics, ConfidencesBeyondTheirBoundsCountAsThese) {
+TEST(Metrics, ConfidencesOutOfRangeAreClamped) {
   const EvaluationMetrics m = ComputeMetrics(MadeEvaluation({{0, {{0, 1.5F}}}, {0, {{1, -0.5F}}}}));
   EXPECT_EQ(m.calibration.answers(), 2);
-  EXPECT_EQ(m.calibration.ExpectedError(), 0) << "right with 1, wrong with 0";
+  EXPECT_EQ(m.calibration.ExpectedError(), 0) << "the clamped confidences 1 (right) and 0 (wrong) have no error";
 }
 
-TEST(ChosenImages, ShardsShareTheLimitAndNothingIsChosenTwice) {
+TEST(ChosenImages, ShardsTogetherChooseEachImageOnce) {
   for (const int64_t limit : {0, 1, 7, 99, 100, 1000}) {
     std::vector<int64_t> whole = ChosenImages({.data_images = 100, .limit = limit});
     EXPECT_EQ(whole.size(), static_cast<size_t>(limit == 0 ? 100 : std::min<int64_t>(limit, 100)));
@@ -130,7 +129,7 @@ TEST(ChosenImages, ShardsShareTheLimitAndNothingIsChosenTwice) {
   EXPECT_EQ(ChosenImages({.data_images = 100, .limit = 4}), (std::vector<int64_t>{0, 25, 50, 75}));
 }
 
-TEST(Shard, IsReadOrRefused) {
+TEST(Shard, IsParsedOrRefused) {
   unsetenv("JOB_COMPLETION_INDEX");
   EXPECT_EQ(*ParseShard("3/8"), (Shard{3, 8}));
   EXPECT_EQ(*ParseShard("1/1"), (Shard{1, 1}));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests the length of an evaluation page's sections, and what they omit.
+// Tests how long the sections of an evaluation page are, and what they omit.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -26,7 +26,7 @@ std::string DrawnPage(const Evaluation& evaluation) {
   return RenderPage(input);
 }
 
-// Returns the text from the first `begin` to the next `end`.
+// Returns the part of the text from the first `begin` to the following `end`.
 std::string Between(const std::string& text, const std::string& begin, const std::string& end) {
   const size_t from = text.find(begin);
   return from == std::string::npos ? "" : text.substr(from, text.find(end, from) - from);
@@ -38,21 +38,21 @@ size_t RowsOf(const std::string& table) {
   return rows;
 }
 
-// Each class has one image; the first `wrong` images are predicted as the next class.
+// Returns an evaluation with one image of each class. The first `wrong` images are predicted as the next class.
 Evaluation OneOfEach(int classes, int wrong) {
   std::vector<MadeImage> images;
   for (int i = 0; i < classes; ++i) images.push_back({i, {{i < wrong ? (i + 1) % classes : i, 0.5f}}});
   return MadeEvaluation(images, MadeLabels(classes));
 }
 
-TEST(PageParts, OfMoreThanAHundredClassesTheThirtyWeakestHaveRows) {
+TEST(PageParts, WithMoreThanAHundredClassesOnlyTheThirtyWeakestHaveRows) {
   const std::string all = DrawnPage(OneOfEach(100, 2)), weak = DrawnPage(OneOfEach(101, 2));
   const auto classes = [](const std::string& page) { return Between(page, ">F1<", "</table>"); };
   EXPECT_THAT(all, HasSubstr("Classes with the lowest F1 first."));
-  EXPECT_EQ(RowsOf(classes(all)), 100u + 1) << "and their mean";
+  EXPECT_EQ(RowsOf(classes(all)), 100u + 1) << "expected a row for each class and one for the mean";
   EXPECT_THAT(weak, HasSubstr("The 30 of 101 classes with the lowest F1."));
   EXPECT_EQ(RowsOf(classes(weak)), 30u + 1);
-  // Class 0 is never predicted; class 2 is predicted once for its own image and once for another.
+  // Class 0 is never predicted. Class 2 is predicted once for its own image and once for another image.
   EXPECT_THAT(weak,
               HasSubstr("<tr><th scope=\"row\">kind 0</th><td class=\"right\">0.00 %</td><td class=\"right\">-</td>"));
   EXPECT_THAT(
@@ -61,7 +61,7 @@ TEST(PageParts, OfMoreThanAHundredClassesTheThirtyWeakestHaveRows) {
                 "<td class=\"right\">66.67 %</td><td class=\"right\">1</td><td class=\"right\">2</td>"));
 }
 
-TEST(PageParts, UpToFortyClassesThatOccurAreDrawnAndFifteenPairsNamed) {
+TEST(PageParts, TheConfusionIsDrawnForUpToFortyClassesAndListsFifteenPairs) {
   const auto confusion = [](const Evaluation& evaluation) {
     return Between(DrawnPage(evaluation), ">Confusion</h2>", ">Classes</h2>");
   };
@@ -72,16 +72,18 @@ TEST(PageParts, UpToFortyClassesThatOccurAreDrawnAndFifteenPairsNamed) {
   EXPECT_THAT(confusion(OneOfEach(41, 16)), Not(HasSubstr("<svg")));
   EXPECT_EQ(RowsOf(confusion(OneOfEach(41, 16))), 15u);
   EXPECT_THAT(confusion(OneOfEach(3, 0)), HasSubstr("No answer is wrong."));
-  EXPECT_THAT(confusion(MadeEvaluation({{0, {{0, 0.5f}}}})), Not(HasSubstr("dog"))) << "it does not occur";
-  EXPECT_THAT(confusion(MadeEvaluation({{2, {{1, 0.5f}}}})), HasSubstr("100.00 %")) << "of one image";
+  EXPECT_THAT(confusion(MadeEvaluation({{0, {{0, 0.5f}}}})), Not(HasSubstr("dog")))
+      << "a class that does not occur must not be listed";
+  EXPECT_THAT(confusion(MadeEvaluation({{2, {{1, 0.5f}}}})), HasSubstr("100.00 %"))
+      << "the share must refer to one image";
 }
 
-TEST(PageParts, TopFiveOfFiveClassesSaysNothing) {
+TEST(PageParts, FiveClassesHaveNoTopFiveAccuracy) {
   EXPECT_THAT(DrawnPage(OneOfEach(5, 0)), Not(HasSubstr("top-5 accuracy")));
   EXPECT_THAT(DrawnPage(OneOfEach(6, 0)), HasSubstr("top-5 accuracy"));
 }
 
-TEST(PageParts, OneAnswerIsEnoughForEveryPartAndWithoutOneNothingIsClaimed) {
+TEST(PageParts, EverySectionNeedsAtLeastOneAnswer) {
   const char* parts[] = {"top-1 accuracy",  "macro F1",          "median latency", ">Classes</h2>",
                          ">Confusion</h2>", ">Calibration</h2>", ">Time</h2>",     ">Most confident mistakes</h2>"};
   const std::string one = DrawnPage(MadeEvaluation({{0, {{0, 0.5f}}}}));
@@ -92,11 +94,11 @@ TEST(PageParts, OneAnswerIsEnoughForEveryPartAndWithoutOneNothingIsClaimed) {
     EXPECT_THAT(one, HasSubstr(part));
     EXPECT_THAT(none, Not(HasSubstr(part)));
   }
-  EXPECT_THAT(one, HasSubstr(">None.</p>")) << "mistakes";
+  EXPECT_THAT(one, HasSubstr(">None.</p>")) << "the section of mistakes must be empty";
   for (const char* part : {"never sent", "not evaluated yet", "sent again", "further images", "Not evaluated:"}) {
     EXPECT_THAT(one, Not(HasSubstr(part)));
   }
-  EXPECT_TRUE(SurestMistakes(MadeEvaluation({{0, {}}}), 5).empty()) << "an answer that says nothing";
+  EXPECT_TRUE(SurestMistakes(MadeEvaluation({{0, {}}}), 5).empty()) << "an answer without guesses is not a mistake";
 }
 
 TEST(PageParts, TheLedgerHasARowForASingleImage) {
@@ -113,7 +115,7 @@ TEST(PageParts, TheLedgerHasARowForASingleImage) {
   }
 }
 
-TEST(PageParts, FactsThatAreNotThereHaveNoRow) {
+TEST(PageParts, MissingFactsHaveNoRow) {
   Evaluation evaluation = MadeEvaluation({{0, {{0, 0.5f}}}});
   const char* rows[] = {"parameters", "epochs", "images seen", "seed",  "training time", "published",
                         "limit",      "shard",  "teacher",     "input", "started from",  "training data, digest"};
@@ -143,7 +145,7 @@ TEST(PageParts, FactsThatAreNotThereHaveNoRow) {
   EXPECT_THAT(full, HasSubstr("Measured when it was published"));
 }
 
-TEST(PageParts, LabelsThatWereMappedAreNamed) {
+TEST(PageParts, MappedLabelsAreListed) {
   Evaluation evaluation = MadeEvaluation({{0, {{0, 0.5f}}}});
   const auto mapped = [&](const std::vector<int32_t>& map) {
     evaluation.settings.label_map = map;
@@ -153,12 +155,12 @@ TEST(PageParts, LabelsThatWereMappedAreNamed) {
   const std::string begin = "Labels that were mapped</summary><pre>";
   EXPECT_EQ(mapped({2, 1, 0}), begin + "cat -&gt; owl\nowl -&gt; cat\n");
   EXPECT_EQ(mapped({0, -1, 1}), begin + "dog -&gt; (none)\nowl -&gt; dog\n");
-  EXPECT_EQ(mapped({1}), begin + "cat -&gt; dog\n") << "as long as both go";
+  EXPECT_EQ(mapped({1}), begin + "cat -&gt; dog\n") << "a shorter map must be handled";
   EXPECT_EQ(mapped({0, 1, 1, 1}), begin + "owl -&gt; dog\n");
 }
 
-// The curve has sixty points over the active time, here one per second.
-TEST(PageParts, ThroughputIsDrawnFromTheFirstMomentToTheLast) {
+// The curve has sixty points over the active time, which is one per second in this test.
+TEST(PageParts, ThroughputIsDrawnOverTheWholeTime) {
   const auto page = [](double at) {
     Evaluation evaluation = MadeEvaluation({{0, {{0, 0.5f}}}});
     evaluation.sessions = {{.start = 1000, .end = 1060, .server = "here:1", .images = 1}};
@@ -175,11 +177,11 @@ TEST(PageParts, ThroughputIsDrawnFromTheFirstMomentToTheLast) {
   EXPECT_THAT(DrawnPage(instant), Not(HasSubstr("nan,")));
 }
 
-TEST(PageParts, AModelThatIsAsSureAsItIsRightIsNotLessSure) {
+TEST(PageParts, ACalibratedModelIsDescribedAsZeroAboveTheAccuracy) {
   EXPECT_THAT(CalibrationInWords(Calibration()), HasSubstr("0.00 % above the accuracy."));
 }
 
-TEST(CommandOf, LeavesPlainWordsAloneAndQuotesTheOthers) {
+TEST(CommandOf, QuotesOnlyWordsWithSpecialCharacters) {
   Evaluation evaluation = MadeEvaluation({{0, {{0, 0.5f}}}});
   const auto data = [&](const std::string& text) {
     evaluation.data = text;
@@ -192,7 +194,7 @@ TEST(CommandOf, LeavesPlainWordsAloneAndQuotesTheOthers) {
   EXPECT_EQ(data("x;y"), "--data 'x;y'");
 }
 
-TEST(CommandOf, NamesAFolderBesideTheOther) {
+TEST(CommandOf, NamesAFolderNextToTheOriginal) {
   const Evaluation evaluation = MadeEvaluation({{0, {{0, 0.5f}}}});
   const auto out = [&](const std::string& folder) {
     const std::string command = CommandOf(evaluation, folder);
@@ -204,7 +206,7 @@ TEST(CommandOf, NamesAFolderBesideTheOther) {
   EXPECT_EQ(out("/o//"), "--out /o-again");
 }
 
-TEST(CommandOf, HasEverySettingThatIsNotUsual) {
+TEST(CommandOf, HasEverySettingThatIsNotTheDefault) {
   Evaluation evaluation = MadeEvaluation({{0, {{0, 0.5f}}}});
   EvalCommand command;
   command.client.address = "h:1";
@@ -228,7 +230,7 @@ TEST(CommandOf, HasEverySettingThatIsNotUsual) {
                 "--tls-server-name name --mistakes 0 --attention-distance 1 --out o-again");
 }
 
-TEST(WriteReport, ThePageHasTheCommandAndAsManyMistakesAsWished) {
+TEST(WriteReport, ThePageHasTheCommandAndTheRequestedNumberOfMistakes) {
   const ScratchFolder folder;
   const Evaluation evaluation = MadeEvaluation({{0, {{1, 0.5f}}}, {1, {{0, 0.6f}}}, {1, {{0, 0.7f}}}});
   const MadeData data(evaluation);
@@ -248,7 +250,7 @@ TEST(WriteReport, ThePageHasTheCommandAndAsManyMistakesAsWished) {
   }
 }
 
-TEST(WriteReport, WhoStoppedTheRunBeforeStopsNoReport) {
+TEST(WriteReport, AnEarlierStopDoesNotPreventTheReport) {
   const ScratchFolder folder;
   const std::atomic<bool> stop = true;
   const Evaluation evaluation = MadeEvaluation({{0, {{1, 0.5f}}}});

@@ -28,7 +28,7 @@ size_t Times(const std::string& text, const std::string& part) {
   return times;
 }
 
-// Three of five answers are right; the third image is the most confident mistake.
+// Returns an evaluation in which three of five answers are right. The third image is the most confident mistake.
 Evaluation MadeFive() {
   Evaluation evaluation = MadeEvaluation({{0, {{0, 0.9f}, {1, 0.05f}}},
                                           {1, {{0, 0.6f}, {1, 0.3f}}},
@@ -46,7 +46,7 @@ std::string PageOf(const Evaluation& evaluation) {
   return RenderPage({.evaluation = evaluation, .metrics = metrics});
 }
 
-// A server that answers every request with an attention map or distances, and stores the requests.
+// A server that answers every request with an attention map or distances. It stores the requests.
 struct AttentionServer {
   std::mutex mutex;
   std::vector<v1::ClassifyRequest> asked;
@@ -72,8 +72,8 @@ struct AttentionServer {
     v1::AttentionMap& map = *answer.mutable_response()->add_attention();
     map.set_kind(request.attention(0).kind());
     map.set_encoding(v1::FLOAT32);
-    // The answer has distances of two layers with two heads, with other values for every second image, or an attention
-    // map of two rows.
+    // The answer has an attention map of two rows, or distances of two layers with two heads. The distances of every
+    // second image differ.
     const float shift = asked.size() % 2 == 0 ? 0.0f : 4.0f;
     const float values[] = {1 + shift, 2, 3, 4};
     map.set_rows(2);
@@ -92,7 +92,7 @@ struct AttentionServer {
   }
 };
 
-TEST(Page, TellsTheNumbers) {
+TEST(Page, HasTheScores) {
   const std::string page = PageOf(MadeFive());
   for (const char* part :
        {"60.00 %", "95 % interval 23.07 to 88.24 %", "Every image was answered.", "m version 3", "aaaaaaaa", "fp32 cpu",
@@ -129,7 +129,7 @@ TEST(Page, NamesEveryImageThatWasNotEvaluated) {
   EXPECT_EQ(Times(nothing, "nan"), Times(nothing, "Provenance"));
 }
 
-TEST(Page, EscapesEverythingAndLoadsNothing) {
+TEST(Page, EscapesAllTextAndLoadsNoExternalFile) {
   const std::string hostile = "<script>alert(1)</script>";
   Evaluation evaluation = MadeFive();
   evaluation.model.set_model("m" + hostile);
@@ -161,11 +161,11 @@ TEST(Page, EscapesEverythingAndLoadsNothing) {
   EXPECT_THAT(page, Not(HasSubstr("<script")));
   EXPECT_THAT(page, Not(HasSubstr("\x1b")));
   EXPECT_GT(Times(page, "&lt;script&gt;"), 10u);
-  EXPECT_EQ(Times(page, "src=\""), Times(page, "src=\"data:")) << "nothing from elsewhere";
+  EXPECT_EQ(Times(page, "src=\""), Times(page, "src=\"data:")) << "the page must not load external files";
   EXPECT_EQ(Times(page, "http"), Times(page, "http-equiv") + Times(page, "http://www.w3.org/2000/svg"));
 }
 
-TEST(Page, MistakesComeSurestFirst) {
+TEST(Page, MistakesAreSortedByConfidence) {
   const Evaluation evaluation = MadeFive();
   const auto mistakes = SurestMistakes(evaluation, 10);
   ASSERT_EQ(mistakes.size(), 2u);
@@ -176,7 +176,7 @@ TEST(Page, MistakesComeSurestFirst) {
               ElementsAre("dog, 98.0 % sure", "label: owl, not among the best 2", "owl/2.png"));
 }
 
-TEST(Look, AsksForTheBestKindOfTheVersionThatAnswered) {
+TEST(Look, RequestsTheBestKindOfAttentionFromTheEvaluatedVersion) {
   const Evaluation evaluation = MadeFive();
   const MadeData data(evaluation);
   AttentionServer attention;
@@ -188,7 +188,7 @@ TEST(Look, AsksForTheBestKindOfTheVersionThatAnswered) {
   EXPECT_THAT(looks.attention, HasSubstr("class token"));
   ASSERT_EQ(looks.images.size(), 2u);
   for (const auto& images : looks.images) {
-    ASSERT_EQ(images.size(), 2u) << "the image and its overlay";
+    ASSERT_EQ(images.size(), 2u) << "each mistake must have the image and its overlay";
     EXPECT_TRUE(images[0].pixels);
     EXPECT_THAT(images[0].uri, ::testing::StartsWith("data:image/png;base64,"));
     EXPECT_THAT(images[1].uri, ::testing::StartsWith("data:image/"));
@@ -204,14 +204,14 @@ TEST(Look, AsksForTheBestKindOfTheVersionThatAnswered) {
   EXPECT_EQ(attention.asked[0].image(), *data.encoded(2));
 }
 
-TEST(Look, SaysWhatIsMissing) {
+TEST(Look, NamesMissingImagesAndMaps) {
   Evaluation evaluation = MadeFive();
   const MadeData data(evaluation);
   const auto mistakes = SurestMistakes(evaluation, 10);
   EXPECT_THAT(LookAt({.model = &evaluation.model}, mistakes).fault, HasSubstr("data set was not found"));
   const Looks without_server = LookAt({.data = &data, .model = &evaluation.model}, mistakes);
   EXPECT_THAT(without_server.fault, HasSubstr("No server"));
-  EXPECT_EQ(without_server.images[0].size(), 1u) << "the images are there";
+  EXPECT_EQ(without_server.images[0].size(), 1u) << "the image must be shown without an overlay";
   {
     AttentionServer attention;
     const auto client = ConnectTo(attention.server, absl::Seconds(2));
@@ -225,7 +225,7 @@ TEST(Look, SaysWhatIsMissing) {
   evaluation.predictions[2].name = "another.png";
   const Looks other = LookAt({.data = &data, .model = &evaluation.model}, mistakes);
   EXPECT_THAT(other.fault, HasSubstr("differs from the evaluated one"));
-  EXPECT_TRUE(other.images[0].empty()) << "no wrong image beside a name";
+  EXPECT_TRUE(other.images[0].empty()) << "an image of another data set must not be shown";
 }
 
 TEST(Distance, IsTheMeanOverTheImages) {
@@ -239,9 +239,9 @@ TEST(Distance, IsTheMeanOverTheImages) {
   EXPECT_EQ(distances->images, 4);
   EXPECT_EQ(distances->layers, 2);
   EXPECT_EQ(distances->heads, 2);
-  EXPECT_THAT(distances->pixels, ElementsAre(3, 2, 3, 4)) << "1 and 5 by turns";
+  EXPECT_THAT(distances->pixels, ElementsAre(3, 2, 3, 4)) << "the values of the images are alternately 1 and 5";
   EXPECT_THAT(distances->deviation, ElementsAre(2, 0, 0, 0));
-  EXPECT_THAT(distances->patches, ElementsAre(0.75, 0.5, 0.75, 1)) << "cells of 4x4 pixels";
+  EXPECT_THAT(distances->patches, ElementsAre(0.75, 0.5, 0.75, 1)) << "the cells have 4x4 pixels";
   EXPECT_NEAR(*distances->window, (2 * 4 + 2 * 4 + 4 * 4 * 1.4142135623730951) / 9, 1e-12);
   EXPECT_THAT(DistancesAsJson(*distances), HasSubstr("\"pictures\": 4"));
   const auto plot = DrawDistances(*distances);
@@ -253,7 +253,7 @@ TEST(Distance, IsTheMeanOverTheImages) {
   EXPECT_EQ(MeasureDistances(none, {0}, 1).status().code(), absl::StatusCode::kInvalidArgument);
 }
 
-TEST(Distance, ImagesAreSpreadEvenlyAndAlwaysTheSame) {
+TEST(Distance, ImagesAreChosenEvenlyAndReproducibly) {
   EXPECT_THAT(EvenlySpread({0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, 3), ElementsAre(1, 5, 8));
   EXPECT_THAT(EvenlySpread({4, 7}, 3), ElementsAre(4, 7));
 }
@@ -267,7 +267,7 @@ TEST(WriteReport, WritesThePageAndTheDistances) {
   const ImageSource source{.data = &data, .client = client.get()};
   EXPECT_EQ(WriteReport(folder.path().string(), evaluation, source, {.attention_distance = 2}).value(), "");
   const std::string page = folder.Read("report.html");
-  EXPECT_EQ(Times(page, "<figure>"), 4u) << "two mistakes with two images each";
+  EXPECT_EQ(Times(page, "<figure>"), 4u) << "the page must have two mistakes with two images each";
   EXPECT_THAT(page, HasSubstr("Attention distance"));
   EXPECT_THAT(
       folder.Read("figures/confidence.svg"),
@@ -278,14 +278,14 @@ TEST(WriteReport, WritesThePageAndTheDistances) {
   EXPECT_THAT(folder.Read("report.html"), HasSubstr("Not measured: no server or no data set"));
 }
 
-TEST(WriteReport, DistancesThatNobodyWantsAreNotMeasured) {
+TEST(WriteReport, DistancesAreMeasuredOnlyIfRequested) {
   const ScratchFolder folder;
   const Evaluation evaluation = MadeFive();
   ASSERT_TRUE(WriteReport(folder.path().string(), evaluation, {}, {.attention_distance = 0}).ok());
   EXPECT_THAT(folder.Read("report.html"), Not(HasSubstr("Not measured")));
 }
 
-TEST(WriteReport, AStopEndsTheAsking) {
+TEST(WriteReport, AStopEndsTheRequests) {
   const ScratchFolder folder;
   Evaluation evaluation = MadeEvaluation(std::vector<MadeImage>(300, {0, {{0, 0.9f}}}));
   evaluation.model.add_attention_kinds(v1::DISTANCE);
@@ -310,7 +310,7 @@ TEST(WriteReport, AStopEndsTheAsking) {
   EXPECT_LT(attention.asked.size(), 300u);
 }
 
-TEST(WriteReport, APageThatCannotBeWrittenLeavesTheOldOne) {
+TEST(WriteReport, IfThePageCannotBeWrittenTheOldPageStays) {
   const ScratchFolder folder;
   const Evaluation evaluation = MadeFive();
   folder.Write("report.html", "old");
@@ -335,7 +335,7 @@ TEST(CommandOf, QuotesForTheShell) {
   EXPECT_THAT(CommandOf(evaluation, "out//"), HasSubstr("--out out-again"));
 }
 
-TEST(CommandOf, HasWhatTheRunWasGivenButNoToken) {
+TEST(CommandOf, HasTheFlagsOfTheRunWithoutTheToken) {
   Evaluation evaluation = MadeFive();
   EvalCommand command;
   command.client.address = "gpu-box:8500";
@@ -353,7 +353,8 @@ TEST(CommandOf, HasWhatTheRunWasGivenButNoToken) {
       "out-again");
   EXPECT_THAT(CommandOf(evaluation, "out"), Not(HasSubstr("--label-map")));
   evaluation.settings.label_map = {0, 2, 1};
-  EXPECT_THAT(CommandOf(evaluation, "out"), HasSubstr("--label-map FILE")) << "the names alone say another thing";
+  EXPECT_THAT(CommandOf(evaluation, "out"), HasSubstr("--label-map FILE"))
+      << "without its label map the command would give other results";
 }
 
 }  // namespace

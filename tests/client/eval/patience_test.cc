@@ -8,12 +8,13 @@ namespace {
 
 constexpr absl::Time kStart = absl::UnixEpoch();
 
-TEST(Patience, RunsFromTheFirstSilenceUntilSomethingComes) {
+TEST(Patience, CountsFromTheFirstSilenceToTheNextAnswer) {
   Patience patience(absl::Seconds(60));
   EXPECT_EQ(patience.Left(kStart), absl::InfiniteDuration());
   patience.Silent(kStart);
   patience.Silent(kStart + absl::Seconds(50));
-  EXPECT_EQ(patience.Left(kStart + absl::Seconds(50)), absl::Seconds(10)) << "the silence began before";
+  EXPECT_EQ(patience.Left(kStart + absl::Seconds(50)), absl::Seconds(10))
+      << "the time must count from the first silence";
   EXPECT_LT(patience.Left(kStart + absl::Seconds(61)), absl::ZeroDuration());
   patience.Answered();
   EXPECT_EQ(patience.Left(kStart + absl::Seconds(61)), absl::InfiniteDuration());
@@ -21,7 +22,7 @@ TEST(Patience, RunsFromTheFirstSilenceUntilSomethingComes) {
   EXPECT_EQ(patience.Left(kStart + absl::Seconds(70)), absl::Seconds(60));
 }
 
-TEST(Patience, WaitsTwiceAsLongEachTimeUntilAImageBecomesKnown) {
+TEST(Patience, DoublesTheWaitUntilAnImageHasAResult) {
   Patience patience(absl::Seconds(60));
   EXPECT_FALSE(patience.waited());
   for (const double whole : {0.2, 0.4, 0.8, 1.6, 3.2, 5.0, 5.0, 5.0}) {
@@ -31,7 +32,7 @@ TEST(Patience, WaitsTwiceAsLongEachTimeUntilAImageBecomesKnown) {
   }
   patience.Answered();
   EXPECT_TRUE(patience.waited());
-  EXPECT_GE(patience.NextWait(), absl::Seconds(2.5)) << "an answer that makes no image known shortens no wait";
+  EXPECT_GE(patience.NextWait(), absl::Seconds(2.5)) << "an answer without a result must not shorten the wait";
   patience.Progressed();
   EXPECT_FALSE(patience.waited());
   EXPECT_LE(patience.NextWait(), absl::Seconds(0.2));

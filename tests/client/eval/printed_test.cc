@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compares the output for constructed evaluations with stored texts: pages, texts and files.
+// Compares pages, texts and files for constructed evaluations with stored texts.
 #include <gtest/gtest.h>
 
 #include "absl/strings/str_cat.h"
@@ -17,8 +17,8 @@
 namespace vitrine {
 namespace {
 
-// Sixty images of three classes, some wrong and some not answered, in two sessions with a pause between them. `shift`
-// simulates another model on the same images.
+// Returns an evaluation of sixty images of three classes in two sessions with a pause between them. Some answers are
+// wrong or missing. `shift` simulates another model on the same images.
 Evaluation MadeSixty(int shift = 0) {
   std::vector<MadeImage> images;
   for (int i = 0; i < 60; ++i) {
@@ -159,7 +159,7 @@ TEST(Printed, AStudy) {
     if (i > 0) cell.macs = 1e6 * i;
     if (i > 0) cell.tokens = 17.5 * i;
   }
-  // Two cells with all images answered; the second is more accurate and costs more.
+  // Adds two complete cells. The second is more accurate and costs more.
   for (const int i : {0, 1}) {
     StudyCell cell = study.cells[1];
     cell.version = 7 + i;

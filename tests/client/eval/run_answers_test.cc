@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests the requests that an evaluation sends, and the values that it stores from the responses.
+// Tests the requests of an evaluation, and the values that it stores from the answers.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -21,7 +21,7 @@ using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-TEST_F(Evaluating, AsksAsItWasTold) {
+TEST_F(Evaluating, RequestsHaveTheOptionsOfTheCommand) {
   std::mutex mutex;
   v1::ClassifyRequest last;
   SmallServer server(Methods([&](const v1::ClassifyRequest& request) {
@@ -34,14 +34,15 @@ TEST_F(Evaluating, AsksAsItWasTold) {
   EXPECT_EQ(RunWell(command).predictions[0].guesses.size(), 5u);
   EXPECT_EQ(last.model(), "m");
   EXPECT_EQ(last.version(), 3);
-  EXPECT_EQ(last.top_k(), 10) << "all, for scores of the whole distribution; five guesses are kept";
+  EXPECT_EQ(last.top_k(), 10) << "all classes must be requested, although only five guesses are stored";
   EXPECT_EQ(last.priority(), v1::LOW);
   EXPECT_FALSE(last.has_resolution());
   command.out = folder_.Path("other");
   command.top_k = 20;
   command.priority = v1::HIGH;
   command.resolution.emplace().set_height(8);
-  EXPECT_EQ(RunWell(command).predictions[0].guesses.size(), 10u) << "the model has no more classes";
+  EXPECT_EQ(RunWell(command).predictions[0].guesses.size(), 10u)
+      << "the number of guesses must not exceed the number of classes";
   EXPECT_EQ(last.top_k(), 10);
   EXPECT_EQ(last.priority(), v1::HIGH);
   EXPECT_EQ(last.resolution().height(), 8);
@@ -52,7 +53,7 @@ TEST_F(Evaluating, AsksAsItWasTold) {
   EXPECT_EQ(Run(command).status().message(), "--out is missing, the folder for the results");
 }
 
-TEST_F(Evaluating, ManyClassesAreNotAskedForUnlessTheyAreKept) {
+TEST_F(Evaluating, MoreThanAThousandClassesAreRequestedOnlyIfTheyAreStored) {
   for (const int classes : {kMostClassesAsked, kMostClassesAsked + 1}) {
     v1::ModelVersion many = Described();
     while (many.labels_size() < classes) many.add_labels(absl::StrCat("class ", many.labels_size()));
@@ -71,7 +72,7 @@ TEST_F(Evaluating, ManyClassesAreNotAskedForUnlessTheyAreKept) {
     const Evaluation evaluation = RunWell(command);
     EXPECT_EQ(top_k, classes == kMostClassesAsked ? classes : 5);
     EXPECT_EQ(evaluation.predictions[0].guesses.size(), 5u);
-    EXPECT_FALSE(evaluation.predictions[0].likelihood.has_value()) << "the answer has five";
+    EXPECT_FALSE(evaluation.predictions[0].likelihood.has_value()) << "an answer with five classes has no likelihood";
     command.out = folder_.Path(absl::StrCat("all-", classes));
     command.top_k = classes;
     RunWell(command);
@@ -79,7 +80,7 @@ TEST_F(Evaluating, ManyClassesAreNotAskedForUnlessTheyAreKept) {
   }
 }
 
-TEST_F(Evaluating, AnAnswerOfAllClassesLeavesItsLikelihood) {
+TEST_F(Evaluating, AnAnswerWithAllClassesHasALikelihood) {
   SmallServer server(Methods(PlainAnswer));
   EvalCommand command = Command(server, "out");
   command.limit = 1;
@@ -90,7 +91,7 @@ TEST_F(Evaluating, AnAnswerOfAllClassesLeavesItsLikelihood) {
   EXPECT_TRUE(ComputeMetrics(evaluation).nll.has_value());
 }
 
-TEST_F(Evaluating, AGateThatThisModelCannotHaveEndsTheRunBeforeItBegins) {
+TEST_F(Evaluating, AnImpossibleGateIsRefusedBeforeTheRun) {
   v1::ModelVersion few = Described();
   few.mutable_labels()->DeleteSubrange(5, 5);
   std::atomic<int> asked = 0;
@@ -107,7 +108,7 @@ TEST_F(Evaluating, AGateThatThisModelCannotHaveEndsTheRunBeforeItBegins) {
   EXPECT_FALSE(std::filesystem::exists(folder_.path() / "out"));
 }
 
-TEST_F(Evaluating, AnAnswerIsKeptAsItIs) {
+TEST_F(Evaluating, ValuesOfAnAnswerAreStored) {
   SmallServer server(Methods([](const v1::ClassifyRequest& request) {
     v1::ClassifyStreamResponse answer = Answer(request);
     v1::Timings& timings = *answer.mutable_response()->mutable_timings();
@@ -125,7 +126,7 @@ TEST_F(Evaluating, AnAnswerIsKeptAsItIs) {
   const Prediction p = RunWell(command).predictions[0];
   EXPECT_EQ(p.seconds.queue, 0.25);
   EXPECT_EQ(p.seconds.decode, 0.5);
-  EXPECT_EQ(p.seconds.compute, 0.1234568) << "to a tenth of a microsecond";
+  EXPECT_EQ(p.seconds.compute, 0.1234568) << "times must be rounded to a tenth of a microsecond";
   EXPECT_EQ(p.seconds.encode, 0);
   EXPECT_EQ(p.seconds.server, 4);
   EXPECT_EQ(p.tokens, 6);
@@ -133,11 +134,11 @@ TEST_F(Evaluating, AnAnswerIsKeptAsItIs) {
   EXPECT_EQ(p.attempts, 1);
 }
 
-TEST_F(Evaluating, AnswersThatMakeNoSenseAreCountedAsDefects) {
+TEST_F(Evaluating, InvalidAnswersCountAsServerErrors) {
   SmallServer server(Methods([](const v1::ClassifyRequest& request) {
     v1::ClassifyStreamResponse answer = Answer(request);
     v1::ClassifyResponse& response = *answer.mutable_response();
-    switch (Decode(request.image())->pixels[5] / 20) {  // its class
+    switch (Decode(request.image())->pixels[5] / 20) {  // the class of the image
       case 0:
         response.mutable_predictions(0)->set_index(-1);
         break;
@@ -157,13 +158,13 @@ TEST_F(Evaluating, AnswersThatMakeNoSenseAreCountedAsDefects) {
   }));
   const Evaluation e = RunWell(Command(server, "out"));
   EXPECT_EQ(ComputeMetrics(e).ledger.refused_by_code.at("INTERNAL"), 3 * 14);
-  EXPECT_EQ(ComputeMetrics(e).ledger.answered, 2 * 14) << "the first class and the last are some";
+  EXPECT_EQ(ComputeMetrics(e).ledger.answered, 2 * 14) << "answers with the first and the last class are valid";
   EXPECT_THAT(WhatIsMissing(e, ComputeMetrics(e)),
               ::testing::Contains(HasSubstr("the answer names class -1 with probability 0.9; the model has 10")));
   EXPECT_THAT(folder_.Read("out/journal"), HasSubstr("the answer has no predictions"));
 }
 
-TEST_F(Evaluating, TenLabelsThatTheModelHasNotAreNamed) {
+TEST_F(Evaluating, UpToTenUnknownLabelsAreNamed) {
   SmallServer server(Methods(PlainAnswer));
   for (int i = 0; i < 11; ++i) {
     folder_.Write(absl::StrCat("data/x", 10 + i, "/1.png"), ImageFile(0, i));
@@ -179,7 +180,7 @@ TEST_F(Evaluating, TenLabelsThatTheModelHasNotAreNamed) {
   }
 }
 
-TEST_F(Evaluating, OnlyTheModelThatIsWantedIsWaitedFor) {
+TEST_F(Evaluating, WaitsOnlyForTheRequestedModel) {
   v1::ModelVersion loading = Described(), failed = Described();
   loading.set_state(v1::LOADING);
   failed.set_model("f");
@@ -200,10 +201,10 @@ TEST_F(Evaluating, OnlyTheModelThatIsWantedIsWaitedFor) {
   EXPECT_EQ(refusal({.name = "f"}).code(), absl::StatusCode::kNotFound);
   EXPECT_EQ(refusal({.name = "f", .version = 3}),
             absl::FailedPreconditionError("f@3 is not ready; see vitrine models"));
-  EXPECT_EQ(said_.str(), "") << "without patience nothing is waited for";
+  EXPECT_EQ(said_.str(), "") << "without patience the run must not wait";
 }
 
-TEST_F(Evaluating, AFinishedRunSaysSoAndDrawsNothing) {
+TEST_F(Evaluating, AFinishedRunReportsThisWithoutProgress) {
   SmallServer server(Methods(PlainAnswer));
   EvalCommand command = Command(server, "out");
   command.limit = 3;

@@ -39,19 +39,19 @@ TEST(RunProgress, TheEndIsAlwaysDrawn) {
   EXPECT_EQ(out.str(), "1 of 1  100 %  top-1 100.00 %  3 in flight\n");
 }
 
-TEST(RunProgress, OfNoImageIsComplete) {
+TEST(RunProgress, WithoutImagesTheRunIsComplete) {
   std::ostringstream out;
   ProgressDisplay display(out, {});
   RunProgress(display, 0).DrawEnd(1, absl::Now());
   EXPECT_EQ(out.str(), "0 of 0  100 %  1 in flight\n");
 }
 
-// Counts and draws `asked` more images at each `second`; returns the last line.
+// Counts `asked` more images at each `second` and draws the progress. Returns the last line.
 std::string LastLine(const std::vector<std::pair<int, int>>& marks, int images) {
   std::ostringstream out;
   ProgressDisplay display(out, {.plain_lines = absl::Seconds(1)});
   RunProgress progress(display, images);
-  const absl::Time begin = absl::Now() + absl::Hours(1);  // in the future, so that the ticker draws nothing
+  const absl::Time begin = absl::Now() + absl::Hours(1);  // in the future, so that the timer draws nothing
   progress.Count(kRight, /*again=*/true);
   progress.Draw(3, begin);
   for (const auto& [second, asked] : marks) {
@@ -62,18 +62,18 @@ std::string LastLine(const std::vector<std::pair<int, int>>& marks, int images) 
   return said.substr(said.rfind('\n', said.size() - 2) + 1);
 }
 
-TEST(RunProgress, TheRateIsThatOfTheLastFifteenSeconds) {
+TEST(RunProgress, TheRateCoversTheLastFifteenSeconds) {
   EXPECT_EQ(LastLine({{10, 100}, {20, 5}, {30, 10}, {40, 30}}, 2146),
             "146 of 2,146  7 %  3.0 images/s  11m6s left  top-1 100.00 %  3 in flight\n")
-      << "of the last ten, since the mark before is older";
+      << "the rate must cover only the last ten seconds, because the mark before is too old";
   EXPECT_EQ(LastLine({{30, 10}, {40, 20}, {45, 25}}, 96),
             "56 of 96  58 %  3.0 images/s  13s left  top-1 100.00 %  3 in flight\n")
-      << "what is fifteen seconds old counts";
+      << "a mark that is exactly fifteen seconds old must count";
   EXPECT_THAT(LastLine({{10, 1}, {20, 100}}, 1000), HasSubstr("  10 images/s  "));
   EXPECT_THAT(LastLine({{10, 1}, {20, 99}}, 1000), HasSubstr("  9.9 images/s  "));
 }
 
-TEST(RunProgress, CountsWhatWasNotAnswered) {
+TEST(RunProgress, CountsImagesWithoutAnAnswer) {
   std::ostringstream out;
   ProgressDisplay display(out, {});
   RunProgress progress(display, 1000);
@@ -87,19 +87,7 @@ TEST(RunProgress, CountsWhatWasNotAnswered) {
   EXPECT_EQ(out.str(), "4 of 1,000  0 %  2 in flight  1 refused  2 unreadable  1 unlabelled\n");
 }
 
-TEST(RunProgress, WithoutLabelsThereIsNoAccuracy) {
-  std::ostringstream out;
-  ProgressDisplay display(out, {});
-  RunProgress progress(display, 1000);
-  progress.Count(Outcome::kAnswered, 40, std::nullopt, /*again=*/true);
-  progress.Count(Outcome::kAnswered, 1, std::nullopt, /*again=*/false);
-  progress.Count(Outcome::kRefused, 2, std::nullopt, /*again=*/true);
-  EXPECT_EQ(progress.asked(), 1);
-  progress.DrawEnd(2, absl::Now());
-  EXPECT_EQ(out.str(), "43 of 1,000  4 %  2 in flight  2 refused\n");
-}
-
-TEST(RunProgress, AnAnswerEndsTheWaiting) {
+TEST(RunProgress, AnAnswerEndsTheWaitingMessage) {
   std::ostringstream out;
   ProgressDisplay display(out, {.plain_lines = absl::Seconds(1)});
   RunProgress progress(display, 4);
@@ -122,13 +110,13 @@ TEST(RunProgress, IsDrawnWhileNoAnswerComes) {
       progress.Count(kRight, /*again=*/false);
       progress.Draw(3, long_ago + absl::Seconds(i));
     }
-    absl::SleepFor(absl::Milliseconds(1300));  // long enough for a tick of the progress display
+    absl::SleepFor(absl::Milliseconds(1300));  // long enough for the timer of the progress display
   }
   const std::string drawn = out.str();
   const std::string last = drawn.substr(drawn.rfind('\r'));
-  EXPECT_THAT(drawn, HasSubstr("images/s")) << "while answers came";
+  EXPECT_THAT(drawn, HasSubstr("images/s")) << "there must be a rate while answers arrive";
   EXPECT_THAT(last, HasSubstr("5 of 60"));
-  EXPECT_THAT(last, Not(HasSubstr("images/s"))) << "a rate of former times";
+  EXPECT_THAT(last, Not(HasSubstr("images/s"))) << "an outdated rate is shown";
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests which results a resumed evaluation reuses, and which it requests again.
+// Tests which results a resumed evaluation reuses and which images it sends again.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <zlib.h>
@@ -27,7 +27,7 @@ using ::testing::Not;
 
 class Resuming : public Evaluating {
  protected:
-  // Returns a list of all images, starting with image `first`.
+  // Returns a list of all images that starts with image `first`.
   std::string List(int first) const {
     std::string list = "file,label\n";
     for (int i = 0; i < 70; ++i) {
@@ -41,7 +41,7 @@ class Resuming : public Evaluating {
     command.data = "csv:" + folder_.Path("list.csv");
     return command;
   }
-  // Rewrites the journal to the older format without the order of images.
+  // Changes the journal to the older format, which does not store the order of the images.
   void ForgetOrder(const std::string& out) const {
     Evaluation e = ReadJournal(folder_.Path(out + "/journal"))->evaluation;
     e.settings.data_order.clear();
@@ -81,7 +81,7 @@ TEST_F(Resuming, ShardsOfReorderedListsAreNotMerged) {
   EXPECT_THAT(std::string(MergeEvaluations(merge).status().message()), HasSubstr("occurs in"));
 }
 
-TEST_F(Resuming, AMergeThatWasKilledIsDoneAgain) {
+TEST_F(Resuming, AKilledMergeCanBeRepeated) {
   SmallServer server(Methods(PlainAnswer));
   RunWell(Command(server, "whole"));
   const std::string journal = folder_.Read("whole/journal");
@@ -92,7 +92,7 @@ TEST_F(Resuming, AMergeThatWasKilledIsDoneAgain) {
   EXPECT_FALSE(std::filesystem::exists(folder_.Path("merged/journal.new")));
 }
 
-TEST_F(Resuming, ARestartLeavesNoPageOfWhatWasThrownAway) {
+TEST_F(Resuming, ARestartRemovesThePageOfTheOldResults) {
   SmallServer server(Methods(PlainAnswer));
   Evaluation e = RunWell(Command(server, "out"));
   ASSERT_TRUE(WritePage(folder_.Path("out/report.html"), "<svg xmlns aria-label=\"Calibration\"></svg>\n").ok());
@@ -108,7 +108,7 @@ TEST_F(Resuming, ARestartLeavesNoPageOfWhatWasThrownAway) {
   EXPECT_TRUE(std::filesystem::exists(folder_.Path("out/figures/mine.svg")));
 }
 
-TEST_F(Resuming, ADataSetThatIsGoneForAMomentIsEvaluatedLater) {
+TEST_F(Resuming, ATemporarilyMissingDataSetIsEvaluatedLater) {
   SmallServer server(Methods(PlainAnswer));
   folder_.Write("list.csv", List(0));
   std::filesystem::rename(folder_.Path("data"), folder_.Path("moved"));
@@ -121,7 +121,7 @@ TEST_F(Resuming, ADataSetThatIsGoneForAMomentIsEvaluatedLater) {
   EXPECT_TRUE(ComputeMetrics(RunWell(Listed(server, "out"))).ledger.complete());
 }
 
-TEST_F(Resuming, MissingFilesOfADataSetThatIsThereAreUnreadable) {
+TEST_F(Resuming, MissingFilesOfAnExistingDataSetAreUnreadable) {
   SmallServer server(Methods(PlainAnswer));
   folder_.Write("list.csv", List(0));
   std::filesystem::rename(folder_.Path("data/Class 3"), folder_.Path("moved"));
@@ -131,7 +131,7 @@ TEST_F(Resuming, MissingFilesOfADataSetThatIsThereAreUnreadable) {
   EXPECT_EQ(ledger.answered, 42);
 }
 
-TEST_F(Resuming, WhatFailedIsAskedAgainIfWanted) {
+TEST_F(Resuming, FailedImagesAreSentAgainOnRequest) {
   std::atomic<int> asked = 0;
   std::atomic<bool> refusing = true;
   const std::string refused = ImageFile(1, 4);
@@ -155,7 +155,7 @@ TEST_F(Resuming, WhatFailedIsAskedAgainIfWanted) {
   EXPECT_EQ(asked, 71);
 }
 
-TEST_F(Resuming, TimingsThatAreNoNumbersAreNone) {
+TEST_F(Resuming, InvalidTimingsAreStoredAsZero) {
   SmallServer server(Methods([](const v1::ClassifyRequest& request) {
     v1::ClassifyStreamResponse answer = Answer(request);
     answer.mutable_response()->mutable_timings()->set_queue(std::numeric_limits<float>::quiet_NaN());
@@ -164,10 +164,10 @@ TEST_F(Resuming, TimingsThatAreNoNumbersAreNone) {
   }));
   RunWell(Command(server, "out"));
   EXPECT_THAT(folder_.Read("out/journal"), Not(HasSubstr("null")));
-  EXPECT_TRUE(ComputeMetrics(RunWell(Command(server, "out"))).ledger.complete()) << "it can be continued";
+  EXPECT_TRUE(ComputeMetrics(RunWell(Command(server, "out"))).ledger.complete()) << "the run must be resumable";
 }
 
-TEST(JournalReading, SpeaksOfAStrangeLineInItsOwnWords) {
+TEST(JournalReading, DescribesAnInvalidLineWithoutTheParsersMessage) {
   Evaluation e;
   e.model.add_labels("cat");
   const std::string strange = R"({"i":"first"})";
@@ -177,7 +177,7 @@ TEST(JournalReading, SpeaksOfAStrangeLineInItsOwnWords) {
   EXPECT_THAT(std::string(status.message()), AllOf(HasSubstr("line 2: a member"), Not(HasSubstr("json"))));
 }
 
-TEST(JournalReading, TakesAnyPieces) {
+TEST(JournalReading, AcceptsPiecesOfAnySize) {
   Evaluation e;
   e.settings.data_images = 1;
   e.model.add_labels("cat");
@@ -193,7 +193,7 @@ TEST(JournalReading, TakesAnyPieces) {
   }
 }
 
-TEST_F(Resuming, NamesThatAreNotUtf8StayApart) {
+TEST_F(Resuming, NamesThatAreNotUtf8AreDistinguished) {
   folder_.Write("data/Class 0/caf\xE8.png", ImageFile(0, 1));
   folder_.Write("data/Class 0/caf\xE9.png", ImageFile(0, 2));
   folder_.Write("data/Class 0/d\\e.png", ImageFile(0, 3));
@@ -203,7 +203,7 @@ TEST_F(Resuming, NamesThatAreNotUtf8StayApart) {
   EvalCommand command = Command(server, "out");
   command.label_map = folder_.Path("map.csv");
   EXPECT_TRUE(ComputeMetrics(RunWell(command)).ledger.complete());
-  EXPECT_EQ(RunWell(command).predictions.size(), 74u) << "it can be continued";
+  EXPECT_EQ(RunWell(command).predictions.size(), 74u) << "the run must be resumable";
   for (const char* file : {"out/predictions.csv", "out/journal", "out/predictions.jsonl"}) {
     const std::string backslash = std::string(file).ends_with("csv") ? "\\" : "\\\\";
     EXPECT_THAT(folder_.Read(file), AllOf(HasSubstr(absl::StrCat("Class 0/caf", backslash, "xe8.png")),
@@ -214,11 +214,11 @@ TEST_F(Resuming, NamesThatAreNotUtf8StayApart) {
   }
 }
 
-TEST_F(Resuming, AServerThatIsJustStartingIsWaitedFor) {
+TEST_F(Resuming, WaitsForAStartingServer) {
   const std::string socket = "unix:" + folder_.Path("s");
   absl::Notification given_up;
   std::thread later([&] {
-    absl::SleepFor(absl::Milliseconds(300));  // no server listens during this time
+    absl::SleepFor(absl::Milliseconds(300));  // at first, no server listens
     SmallServer::Methods loading = Methods(PlainAnswer);
     loading.models.mutable_versions(0)->set_state(v1::LOADING);
     SmallServer server(loading, 64 << 20, nullptr, socket);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests a whole evaluation, its continuation and its shards.
+// Tests a complete evaluation, its continuation and its shards.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -18,11 +18,11 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-TEST_F(Evaluating, EveryImageIsCountedOnceAndNothingIsDropped) {
+TEST_F(Evaluating, EveryImageIsCountedOnce) {
   folder_.Write("data/Class 0/nothing.png", "");
   folder_.Write("data/Class 1/text.jpg", "This is no image.");
   std::string damaged = ImageFile(2, 3);
-  damaged[damaged.size() - 14] ^= 0x55;  // a checksum of pixels
+  damaged[damaged.size() - 14] ^= 0x55;  // damages a checksum of pixels
   folder_.Write("data/Class 2/damaged.png", damaged);
   folder_.Write("data/zebra/1.png", ImageFile(9, 1));
   SmallServer server(Methods(PlainAnswer));
@@ -35,7 +35,7 @@ TEST_F(Evaluating, EveryImageIsCountedOnceAndNothingIsDropped) {
   EXPECT_EQ(m.ledger.refused_by_code.at("INVALID_ARGUMENT"), 1);
   EXPECT_EQ(m.ledger.missing, 0);
   EXPECT_FALSE(m.ledger.complete());
-  EXPECT_EQ(m.top1_correct, 60) << "two of fourteen images of a class are taken for the next one";
+  EXPECT_EQ(m.top1_correct, 60) << "two of fourteen images of each class are classified as the next class";
   EXPECT_THAT(said_.str(), AllOf(HasSubstr("/data names no splits; all its 74 images are the test split\n"),
                                  HasSubstr("no class for 1 of the data set's 6 labels: zebra"),
                                  HasSubstr("74 of 74  100 %"), HasSubstr("1 refused  2 unreadable  1 unlabelled")));
@@ -50,7 +50,7 @@ TEST_F(Evaluating, EveryImageIsCountedOnceAndNothingIsDropped) {
                     HasSubstr("\"guesses\":[{\"index\":0,\"label\":\"class 0\",\"probability\":0.9}")));
 }
 
-TEST_F(Evaluating, LatencyIsFromSendingToAnswer) {
+TEST_F(Evaluating, LatencyIsTheTimeFromSendingToAnswer) {
   SmallServer server(Methods([](const v1::ClassifyRequest& request) {
     absl::SleepFor(absl::Milliseconds(3));  // a measurable latency
     return Answer(request);
@@ -61,7 +61,7 @@ TEST_F(Evaluating, LatencyIsFromSendingToAnswer) {
   }
 }
 
-TEST_F(Evaluating, ATornAndContinuedRunEqualsOneThatWasNot) {
+TEST_F(Evaluating, AnInterruptedAndContinuedRunEqualsAnUninterruptedRun) {
   SmallServer server(Methods(PlainAnswer));
   const Evaluation whole = RunWell(Command(server, "whole"));
   RunWell(Command(server, "torn"));
@@ -75,7 +75,7 @@ TEST_F(Evaluating, ATornAndContinuedRunEqualsOneThatWasNot) {
   }
 }
 
-TEST_F(Evaluating, AStoppedRunContinuesAndAsksNothingTwice) {
+TEST_F(Evaluating, AStoppedRunCanBeContinuedWithoutSendingAnImageTwice) {
   std::atomic<int> asked = 0;
   std::atomic<bool> stop = false;
   SmallServer server(Methods([&](const v1::ClassifyRequest& request) {
@@ -89,7 +89,7 @@ TEST_F(Evaluating, AStoppedRunContinuesAndAsksNothingTwice) {
   EXPECT_EQ(part->stopped.code(), absl::StatusCode::kCancelled);
   const auto known = static_cast<int64_t>(part->evaluation.predictions.size());
   EXPECT_GE(known, 20);
-  EXPECT_LE(known, 25) << "what was not sent yet is dropped";
+  EXPECT_LE(known, 25) << "images that were not sent must be dropped";
   EXPECT_THAT(said_.str(), ::testing::ContainsRegex("stopping: waiting for at most [0-4] answers"));
   EXPECT_EQ(ComputeMetrics(part->evaluation).ledger.missing, 70 - known);
   const Evaluation rest = RunWell(Command(server, "out"));
@@ -97,7 +97,7 @@ TEST_F(Evaluating, AStoppedRunContinuesAndAsksNothingTwice) {
   EXPECT_EQ(rest.sessions.size(), 2u);
   EXPECT_EQ(asked, 70);
   RunWell(Command(server, "out"));
-  EXPECT_EQ(asked, 70) << "a finished run asks nothing";
+  EXPECT_EQ(asked, 70) << "a finished run must send no request";
 }
 
 TEST_F(Evaluating, ShardsMergedEqualOneRun) {
@@ -127,7 +127,7 @@ TEST_F(Evaluating, ShardsMergedEqualOneRun) {
   EXPECT_EQ(ComputeMetrics(*part).ledger.missing, 23);
   command.shard = {};
   command.out = folder_.Path("part");
-  EXPECT_EQ(Scores(RunWell(command)), Scores(whole)) << "a run continues what was merged";
+  EXPECT_EQ(Scores(RunWell(command)), Scores(whole)) << "a run must be able to continue a merged evaluation";
   EXPECT_EQ(Csv("part"), Csv("whole"));
 
   merge = {.folders = {folder_.Path("part1"), folder_.Path("part1")}, .out = folder_.Path("x")};
@@ -150,7 +150,7 @@ TEST_F(Evaluating, ShardsOfOtherModelsAreNotMerged) {
       HasSubstr("digest of the weights"));
 }
 
-TEST_F(Evaluating, WhatCannotWorkIsRefusedBeforeTheFirstImage) {
+TEST_F(Evaluating, WrongArgumentsAreRefusedBeforeTheFirstImage) {
   std::atomic<int> asked = 0;
   SmallServer server(Methods([&](const v1::ClassifyRequest& request) {
     ++asked;
@@ -160,7 +160,7 @@ TEST_F(Evaluating, WhatCannotWorkIsRefusedBeforeTheFirstImage) {
   folder_.Write("animals/cat/1.png", ImageFile(0, 0));
   command.data = "imagefolder:" + folder_.Path("animals");
   EXPECT_THAT(std::string(Run(command).status().message()), AllOf(HasSubstr("\"cat\""), HasSubstr("\"class 0\"")));
-  EXPECT_FALSE(std::filesystem::exists(folder_.Path("out"))) << "nothing was begun";
+  EXPECT_FALSE(std::filesystem::exists(folder_.Path("out"))) << "the folder must not be created";
   std::filesystem::create_directories(folder_.Path("empty/cat"));
   command.data = "imagefolder:" + folder_.Path("empty");
   EXPECT_THAT(std::string(Run(command).status().message()), HasSubstr("holds no image"));
@@ -176,7 +176,7 @@ TEST_F(Evaluating, WhatCannotWorkIsRefusedBeforeTheFirstImage) {
   EXPECT_EQ(asked, 0);
 }
 
-TEST_F(Evaluating, LabelsAreMappedByAFileAndACsvListsImages) {
+TEST_F(Evaluating, AcceptsALabelMapAndACsvList) {
   folder_.Write("list.csv",
                 "file,label\n\"data/Class 0/10.png\",kitten\ndata/Class 1/11.png,puppy\ndata/Class 9/none.png,puppy\n");
   folder_.Write("map.tsv", "kitten\tclass 0\npuppy\t1\n");

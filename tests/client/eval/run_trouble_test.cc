@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests evaluations whose server is overloaded, lost, slow or faulty.
+// Tests evaluations with a server that is overloaded, lost, slow or faulty.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -16,7 +16,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-TEST_F(Evaluating, AFullServerIsAskedAgainAndNothingIsCountedTwice) {
+TEST_F(Evaluating, RejectedImagesAreSentAgainAndCountedOnce) {
   std::mutex mutex;
   std::map<std::string, int> seen;
   SmallServer server(Methods([&](const v1::ClassifyRequest& request) {
@@ -33,7 +33,7 @@ TEST_F(Evaluating, AFullServerIsAskedAgainAndNothingIsCountedTwice) {
   EXPECT_TRUE(m.ledger.complete());
 }
 
-TEST_F(Evaluating, AServerThatGoesAwayIsWaitedFor) {
+TEST_F(Evaluating, WaitsForALostServer) {
   std::atomic<int> answered = 0, streams = 0;
   SmallServer::Methods methods = Methods(PlainAnswer);
   methods.stream = [&](StreamOfServer* stream, grpc::ServerContext*) {
@@ -51,7 +51,7 @@ TEST_F(Evaluating, AServerThatGoesAwayIsWaitedFor) {
   EXPECT_THAT(said_.str(), HasSubstr("the server is unreachable"));
 }
 
-TEST_F(Evaluating, BeyondThePatienceTheRestIsMissingAndALaterRunHasIt) {
+TEST_F(Evaluating, AfterThePatienceImagesAreMissingUntilALaterRun) {
   std::atomic<bool> gone = false;
   SmallServer::Methods methods = Methods(PlainAnswer);
   methods.stream = [&](StreamOfServer* stream, grpc::ServerContext*) {
@@ -70,12 +70,12 @@ TEST_F(Evaluating, BeyondThePatienceTheRestIsMissingAndALaterRunHasIt) {
   const EvaluationLedger ledger = ComputeMetrics(part->evaluation).ledger;
   EXPECT_EQ(ledger.answered, 25);
   EXPECT_EQ(ledger.missing, 45);
-  EXPECT_EQ(ledger.refused, 0) << "that a server is away is no property of an image";
+  EXPECT_EQ(ledger.refused, 0) << "images must not count as refused because the server is lost";
   const Evaluation whole = RunWell(Command(later, "out"));
   EXPECT_TRUE(ComputeMetrics(whole).ledger.complete());
 }
 
-TEST_F(Evaluating, AImageThatGetsNoAnswerDoesNotHoldUpTheRest) {
+TEST_F(Evaluating, AnImageWithoutAnAnswerDoesNotDelayTheOthers) {
   const std::string slow = ImageFile(1, 4);
   SmallServer::Methods methods = Methods(PlainAnswer);
   methods.stream = [&](StreamOfServer* stream, grpc::ServerContext*) {
@@ -96,7 +96,7 @@ TEST_F(Evaluating, AImageThatGetsNoAnswerDoesNotHoldUpTheRest) {
   EXPECT_EQ(ComputeMetrics(result->evaluation).ledger.missing, 1);
 }
 
-TEST_F(Evaluating, ADefectOfTheServerIsAskedThreeTimesAndThenCounted) {
+TEST_F(Evaluating, AnImageWithAServerErrorIsSentThreeTimes) {
   const std::string cursed = ImageFile(1, 4);
   std::atomic<int> asked = 0;
   SmallServer server(Methods([&](const v1::ClassifyRequest& request) {
@@ -112,11 +112,11 @@ TEST_F(Evaluating, ADefectOfTheServerIsAskedThreeTimesAndThenCounted) {
   EXPECT_EQ(m.ledger.retries, 2);
 }
 
-TEST_F(Evaluating, ADefectIsAskedThreeTimesHoweverShortThePatience) {
+TEST_F(Evaluating, AnImageWithAServerErrorIsSentThreeTimesDespiteShortPatience) {
   const std::string cursed = ImageFile(1, 4);
   std::atomic<int> asked = 0;
   SmallServer server(Methods([&](const v1::ClassifyRequest& request) {
-    absl::SleepFor(absl::Milliseconds(2));  // a round takes longer than the patience
+    absl::SleepFor(absl::Milliseconds(2));  // one round of all images takes longer than the patience
     if (request.image() != cursed) return Answer(request);
     ++asked;
     return StreamErrorTo(request, grpc::StatusCode::INTERNAL, "the batch was lost");
@@ -127,7 +127,7 @@ TEST_F(Evaluating, ADefectIsAskedThreeTimesHoweverShortThePatience) {
   EXPECT_EQ(asked, 3);
 }
 
-TEST_F(Evaluating, AImageThatEndsTheServerIsNamed) {
+TEST_F(Evaluating, AnImageThatCrashesTheServerIsNamed) {
   const std::string killer = ImageFile(1, 4);
   std::atomic<int> ended = 0;
   SmallServer::Methods methods = Methods(PlainAnswer);
@@ -149,10 +149,10 @@ TEST_F(Evaluating, AImageThatEndsTheServerIsNamed) {
   EXPECT_EQ(m.ledger.refused_by_code.at("UNAVAILABLE"), 1);
   EXPECT_THAT(WhatIsMissing(e, m),
               ::testing::Contains(HasSubstr("Class 1/14.png: the server was lost at every attempt: Socket closed")));
-  EXPECT_LE(ended, 5 + 3) << "as often as one call repeats by itself, then three times alone";
+  EXPECT_LE(ended, 5 + 3) << "expected the retries of one call, then three more attempts with this image alone";
 }
 
-TEST_F(Evaluating, WhatNoImageCanChangeEndsTheRun) {
+TEST_F(Evaluating, AnErrorThatConcernsEveryImageEndsTheRun) {
   SmallServer server(Methods([](const v1::ClassifyRequest& request) {
     return StreamErrorTo(request, grpc::StatusCode::PERMISSION_DENIED, "not for you");
   }));
@@ -174,7 +174,7 @@ TEST_F(Evaluating, AnswersOfOtherWeightsEndTheRun) {
   EXPECT_LE(result->evaluation.predictions.size(), 20u);
 }
 
-TEST_F(Evaluating, ImpossibleAnswersAreNoPredictions) {
+TEST_F(Evaluating, AnswersWithUnknownClassesAreNotCounted) {
   SmallServer server(Methods([](const v1::ClassifyRequest& request) {
     v1::ClassifyStreamResponse answer = Answer(request);
     answer.mutable_response()->mutable_predictions(0)->set_index(kClasses);

@@ -17,7 +17,7 @@ std::string TextOf(const Evaluation& evaluation) {
   return SummaryText(evaluation, ComputeMetrics(evaluation), "out");
 }
 
-// Returns an evaluation of `classes` classes; later classes are right more often.
+// Returns an evaluation with this number of classes. Images of later classes are right more often.
 Evaluation ByClasses(int classes) {
   std::vector<MadeImage> images;
   for (int i = 0; i < classes; ++i) {
@@ -26,7 +26,7 @@ Evaluation ByClasses(int classes) {
   return MadeEvaluation(images, MadeLabels(classes));
 }
 
-TEST(SummaryText, SaysNothingOfWhatIsAsUsual) {
+TEST(SummaryText, LeavesOutDefaultValues) {
   EXPECT_EQ(TextOf(MadeEvaluation({{0, {{0, 1.0f}}}, {0, {{0, 1.0f}}}})), &R"(
 model       m@3  weights aaaaaaaaaaaa  fp32 cpu
 data        imagefolder:pets  test split
@@ -45,12 +45,12 @@ files       out/{report.html,summary.json,predictions.csv,predictions.jsonl}
 )"[1]);
 }
 
-TEST(SummaryText, HasTheTopFiveOfMoreThanFiveClasses) {
+TEST(SummaryText, HasTopFiveForMoreThanFiveClasses) {
   EXPECT_THAT(TextOf(ByClasses(5)), Not(HasSubstr("top-5")));
   EXPECT_THAT(TextOf(ByClasses(6)), HasSubstr("top-5 "));
 }
 
-TEST(SummaryText, SaysWhatIsNot) {
+TEST(SummaryText, NamesValuesThatAreNotTheDefault) {
   Evaluation evaluation = MadeEvaluation({{0, {{0, 1.0f}}}, {0, {{0, 1.0f}}}});
   evaluation.settings.limit = 1;
   evaluation.settings.shard = {2, 2};
@@ -64,7 +64,7 @@ TEST(SummaryText, SaysWhatIsNot) {
 }
 
 TEST(SummaryText, NamesTheFiveWeakestClasses) {
-  EXPECT_THAT(TextOf(ByClasses(1)), Not(HasSubstr("lowest F1"))) << "there is no other";
+  EXPECT_THAT(TextOf(ByClasses(1)), Not(HasSubstr("lowest F1"))) << "a single class must not be listed as the weakest";
   EXPECT_THAT(TextOf(ByClasses(2)), HasSubstr("lowest F1   kind 0 0.667, kind 1 0.800\n"));
   EXPECT_THAT(TextOf(ByClasses(6)),
               HasSubstr("lowest F1   kind 0 0.286, kind 1 0.308, kind 2 0.462, kind 3 0.615, kind 4 0.769\n"));
@@ -76,7 +76,7 @@ TEST(SummaryJson, HasTheClassesThatOccur) {
   std::vector<std::string> labels;
   const nlohmann::ordered_json first = json();
   for (const auto& one : first["classes"]) labels.push_back(one["label"]);
-  EXPECT_THAT(labels, ElementsAre("kind 0", "kind 1")) << "as a label, and as an answer";
+  EXPECT_THAT(labels, ElementsAre("kind 0", "kind 1")) << "the classes of labels and of answers must be listed";
   EXPECT_TRUE(json()["data"]["limit"].is_null());
   EXPECT_TRUE(json()["data"]["resolution"].is_null());
   EXPECT_FALSE(json()["model"].contains("config"));
@@ -89,7 +89,7 @@ TEST(SummaryJson, HasTheClassesThatOccur) {
   EXPECT_EQ(json()["format"], 1);
 }
 
-TEST(Summary, HasScoresOfDistributionsOrSaysThatItHasNone) {
+TEST(Summary, HasScoresOfDistributionsOnlyIfTheyAreKnown) {
   Evaluation evaluation = MadeEvaluation({{0, {{0, 0.5F}}}, {0, {{0, 0.5F}}}});
   const auto scores = [&] { return SummaryJson(evaluation, ComputeMetrics(evaluation))["scores"]; };
   EXPECT_TRUE(scores()["nll"].is_null());
@@ -105,7 +105,7 @@ TEST(Summary, HasScoresOfDistributionsOrSaysThatItHasNone) {
   EXPECT_THAT(TextOf(evaluation), HasSubstr("   NLL 1.0397 (0.0000 to 5.4434)   Brier 0.8125 ("));
 }
 
-TEST(WhatIsMissing, NamesThreeOfAKind) {
+TEST(WhatIsMissing, NamesThreeImagesForEachReason) {
   Evaluation evaluation = MadeEvaluation(std::vector<MadeImage>(5, {0, {}}));
   for (Prediction& prediction : evaluation.predictions) {
     prediction.outcome = Outcome::kUnreadable;

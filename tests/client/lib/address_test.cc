@@ -11,7 +11,7 @@ using testing::ElementsAre;
 using testing::EndsWith;
 using testing::HasSubstr;
 
-TEST(ParseAddress, TakesHostsNamesListsAndSockets) {
+TEST(ParseAddress, AcceptsHostsNamesListsAndSockets) {
   EXPECT_EQ(ParseAddress("gpu-box:8500")->uri, "gpu-box:8500");
   EXPECT_FALSE(ParseAddress("gpu-box:8500")->balanced);
   EXPECT_EQ(ParseAddress("[::1]:8500")->uri, "[::1]:8500");
@@ -19,7 +19,7 @@ TEST(ParseAddress, TakesHostsNamesListsAndSockets) {
   EXPECT_TRUE(ParseAddress("dns://10.0.0.10/vitrine:8500")->balanced);
   EXPECT_THAT(ParseAddress("a:1,b:2")->hosts, ElementsAre("a:1", "b:2"));
   EXPECT_TRUE(ParseAddress("a:1,b:2")->balanced);
-  EXPECT_TRUE(ParseAddress("a:1")->hosts.empty()) << "one is an address of gRPC";
+  EXPECT_TRUE(ParseAddress("a:1")->hosts.empty()) << "a single host must be passed to gRPC as it is";
   EXPECT_FALSE(ParseAddress("ipv4:10.0.0.1:1")->balanced);
   EXPECT_TRUE(ParseAddress("ipv4:10.0.0.1:1,10.0.0.2:1")->balanced);
   EXPECT_EQ(ParseAddress("ipv4:10.0.0.1:1,10.0.0.2:1")->uri, "ipv4:10.0.0.1:1,10.0.0.2:1");
@@ -27,7 +27,7 @@ TEST(ParseAddress, TakesHostsNamesListsAndSockets) {
   EXPECT_EQ(ParseAddress("unix:/run/vitrine.sock")->uri, "unix:/run/vitrine.sock");
 }
 
-TEST(ParseAddress, KnowsWhatStaysOnThisMachine) {
+TEST(ParseAddress, RecognizesAddressesOfThisMachine) {
   for (const char* local : {"localhost:1", "127.0.0.1:1", "127.1.2.3:1", "[::1]:1", "unix:x", "unix-abstract:x",
                             "localhost:1,127.0.0.1:2", "ipv4:127.0.0.1:1", "dns:///localhost:1"}) {
     EXPECT_TRUE(ParseAddress(local)->local) << local;
@@ -39,7 +39,7 @@ TEST(ParseAddress, KnowsWhatStaysOnThisMachine) {
   }
 }
 
-TEST(ParseAddress, SaysWhatIsWrong) {
+TEST(ParseAddress, DescribesTheFault) {
   for (const char* wrong : {"", "gpu-box", "gpu-box:", ":8500", "gpu-box:0", "gpu-box:65536", "gpu-box:http",
                             "::1:8500", "[::1]", "http://gpu-box:8500", "a:1,", "a:1,b", "dns:///name",
                             "dns:", "unix:", "a:1,unix:b", "ipv4:1.2.3.4", "gpu-box:8500/path", "gpu-box/path:8500"}) {
@@ -66,7 +66,7 @@ TEST(ParseAddress, SaysWhatIsWrong) {
   EXPECT_THAT(ParseAddress("unix:" + std::string(108, 'x')).status().message(), HasSubstr("the maximum is 107"));
 }
 
-TEST(ParseAddress, NamesTheOnlyHost) {
+TEST(ParseAddress, ReturnsTheHostIfThereIsOnlyOne) {
   for (const char* one : {"gpu-box:1", "dns:///gpu-box:1", "dns:gpu-box:1"}) {
     EXPECT_EQ(ParseAddress(one)->host, "gpu-box") << one;
   }
@@ -76,13 +76,13 @@ TEST(ParseAddress, NamesTheOnlyHost) {
   }
 }
 
-TEST(ResolveHosts, LeavesOutWhatHasNoAddressIfSomeHave) {
+TEST(ResolveHosts, LeavesOutHostsWithoutAnAddressIfOthersHaveOne) {
   EXPECT_EQ(*ResolveHosts({"127.0.0.1:1", "nowhere.invalid:1"}, /*partly=*/true), "ipv4:127.0.0.1:1");
   EXPECT_FALSE(ResolveHosts({"127.0.0.1:1", "nowhere.invalid:1"}).ok());
   EXPECT_FALSE(ResolveHosts({"nowhere.invalid:1"}, /*partly=*/true).ok());
 }
 
-TEST(ResolveHosts, GivesOneFamilyAndNothingTwice) {
+TEST(ResolveHosts, ReturnsAddressesOfOneFamilyWithoutDuplicates) {
   EXPECT_EQ(*ResolveHosts({"127.0.0.1:2", "127.0.0.1:1", "127.0.0.1:2"}), "ipv4:127.0.0.1:1,127.0.0.1:2");
   EXPECT_EQ(*ResolveHosts({"[::1]:2", "127.0.0.1:1"}), "ipv6:[::1]:2,[::ffff:127.0.0.1]:1");
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests changes of the serving settings, and their output, with an Admin service that changes nothing.
+// Tests the client's changes of the serving settings, and their output, with a fake Admin service.
 #include "client/lib/admin_client.h"
 
 #include <gmock/gmock.h>
@@ -17,8 +17,8 @@
 namespace vitrine {
 namespace {
 
-// An admin server: loading "slow" lasts until the client cancels, every label is unknown, and only the token "new" may
-// reset. The test sets the served state.
+// A fake Admin service. Loading the model "slow" lasts until the client cancels, every label is unknown, and only the
+// token "new" may reset. The test sets the serving state that the service returns.
 class AdminServer final : public v1::Admin::Service {
  public:
   AdminServer() {
@@ -75,7 +75,7 @@ v1::LoadModelRequest Load(const std::string& model) {
 
 constexpr char kUnloaded[] = "  unloaded   no version is in memory; load it again with vitrine admin load\n";
 
-TEST(AdminClient, KeepsTheServersWordsAndSaysWhatADeadlineLeavesOpen) {
+TEST(AdminClient, ReturnsTheServersErrorsAndExplainsATimeout) {
   AdminServer server;
   server.options.deadline = absl::Milliseconds(100);
   const auto client = AdminClient::Connect(server.options);
@@ -93,7 +93,7 @@ TEST(AdminClient, KeepsTheServersWordsAndSaysWhatADeadlineLeavesOpen) {
   EXPECT_EQ(AdminClient::Connect(server.options).status().code(), absl::StatusCode::kInvalidArgument);
 }
 
-TEST(AdminClient, ReadsATokenAgainThatIsRefused) {
+TEST(AdminClient, RereadsTheTokenFileAfterARefusal) {
   AdminServer server;
   const ScratchFolder folder;
   server.options.token_file = folder.Write("token", "old").string();
@@ -104,7 +104,7 @@ TEST(AdminClient, ReadsATokenAgainThatIsRefused) {
   EXPECT_EQ((*client)->Make(v1::ResetServingRequest()).status(), absl::OkStatus());
 }
 
-TEST(RunAdminChange, WritesHowTheModelIsServedThenAndTheNotesApart) {
+TEST(RunAdminChange, PrintsTheServingStateAndSeparatelyTheNotes) {
   AdminServer server;
   std::ostringstream out, errors;
   EXPECT_EQ(RunAdminChange(server.options, Load("m"), Format::kTable, out, errors), absl::OkStatus());
@@ -119,7 +119,7 @@ TEST(RunAdminChange, WritesHowTheModelIsServedThenAndTheNotesApart) {
   EXPECT_EQ(errors.str(), "");
 }
 
-TEST(RunServing, TellsOfEveryModelAndWhereChangesAreKept) {
+TEST(RunServing, PrintsEveryModelAndWhereChangesAreStored) {
   AdminServer server;
   const auto told = [&](const std::string& model = "") {
     std::ostringstream out;
@@ -146,7 +146,7 @@ TEST(RunServing, TellsOfEveryModelAndWhereChangesAreKept) {
       "  its current content is not used: line 3 is none\n"
       "changes are kept in: /var/state\n";
   EXPECT_EQ(told(), std::string("a\n") + kUnloaded + "b\n" + kUnloaded + rest);
-  EXPECT_EQ(told("c").substr(0, 2), "c\n") << "the model that was asked for";
+  EXPECT_EQ(told("c").substr(0, 2), "c\n") << "the output must start with the requested model";
   std::ostringstream out;
   EXPECT_EQ(RunServing(server.options, "none", Format::kTable, out), absl::NotFoundError("no model \"none\""));
   EXPECT_EQ(out.str(), "");

@@ -11,7 +11,7 @@
 namespace vitrine {
 namespace {
 
-// Makes a certificate signed by `authority`; self-signed if that is empty.
+// Makes a certificate that `authority` signs. If `authority` is empty, makes a self-signed certificate.
 void Make(const ScratchFolder& folder, const std::string& name, const std::string& authority,
           const std::string& extra) {
   const std::string sign =

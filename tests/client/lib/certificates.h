@@ -11,8 +11,9 @@
 
 namespace vitrine {
 
-// TLS certificates made by openssl. A CA (ca.pem) signs a server (server.pem, for the name "vitrine.test") and a client
-// (client.pem); another CA (other.pem) signs stranger.pem. Keys are beside them (server.key, ...).
+// TLS certificates made by openssl. One CA (ca.pem) signs the certificates of a server (server.pem, for the name
+// "vitrine.test") and of a client (client.pem). Another CA (other.pem) signs stranger.pem. The keys are in server.key
+// and so on.
 class Certificates {
  public:
   Certificates();
@@ -20,8 +21,8 @@ class Certificates {
   std::string Path(const std::string& name) const { return folder_.Path(name); }
   // Writes expired.pem, a copy of the client's certificate that expired an hour ago.
   void MakeExpired() const;
-  // Returns server credentials with server.pem. With `client_wanted` the server requires a client certificate that
-  // ca.pem signed.
+  // Returns server credentials with server.pem. If `client_wanted` is true, the server requires a client certificate
+  // that ca.pem has signed.
   std::shared_ptr<grpc::ServerCredentials> OfServer(bool client_wanted = false) const;
 
  private:

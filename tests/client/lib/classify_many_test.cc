@@ -19,8 +19,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// Runs ClassifyMany over images that encode their index and checks the contract: every result is delivered once, in
-// order, and belongs to its request.
+// Results of RunMany.
 struct Outcome {
   absl::Status status;
   std::vector<absl::Status> results;
@@ -31,6 +30,8 @@ struct Outcome {
   }
 };
 
+// Runs ClassifyMany for images that encode their index. Checks that every result is delivered once, in order, and
+// belongs to its request.
 Outcome RunMany(Client& client, int count, const std::function<void(int)>& before_taking = {}) {
   Outcome outcome;
   const RequestSource next = [&]() -> std::optional<absl::StatusOr<v1::ClassifyRequest>> {
@@ -40,9 +41,9 @@ Outcome RunMany(Client& client, int count, const std::function<void(int)>& befor
     return RequestWith(place, "caller's " + place);
   };
   outcome.status = client.ClassifyMany(next, [&](size_t index, absl::StatusOr<v1::ClassifyResponse> answer) {
-    EXPECT_EQ(index, outcome.results.size()) << "out of order";
+    EXPECT_EQ(index, outcome.results.size()) << "the results are out of order";
     if (answer.ok()) {
-      EXPECT_EQ(answer->predictions(0).index(), static_cast<int>(index)) << "another request's answer";
+      EXPECT_EQ(answer->predictions(0).index(), static_cast<int>(index)) << "the answer belongs to another request";
       EXPECT_EQ(answer->request_id(), "caller's " + std::to_string(index));
     }
     outcome.results.push_back(answer.status());
@@ -57,14 +58,15 @@ grpc::Status Echo(StreamOfServer* stream, grpc::ServerContext*) {
   return grpc::Status::OK;
 }
 
-// Answers in random order. Delays up to four requests; a request waits for at most about a dozen newer ones.
+// Answers in random order. Holds back up to four requests. At most about a dozen newer requests are answered before a
+// request.
 grpc::Status Shuffle(StreamOfServer* stream, std::atomic<int>* overtaken) {
   std::mt19937 random(3);
   std::map<int, v1::ClassifyRequest> held;
   std::set<std::string> ids;
   v1::ClassifyRequest request;
   while (stream->Read(&request)) {
-    EXPECT_TRUE(ids.insert(request.request_id()).second) << "an id came twice";
+    EXPECT_TRUE(ids.insert(request.request_id()).second) << "two requests have the same id";
     const int newest = std::stoi(request.image());
     held[newest] = request;
     while (held.size() >= 5 || (newest == 499 && !held.empty())) {
@@ -78,7 +80,7 @@ grpc::Status Shuffle(StreamOfServer* stream, std::atomic<int>* overtaken) {
   return grpc::Status::OK;
 }
 
-TEST(ClassifyMany, PutsAnswersBackInOrder) {
+TEST(ClassifyMany, DeliversAnswersInTheOrderOfRequests) {
   std::atomic<int> overtaken = 0;
   const SmallServer server({.stream = [&](StreamOfServer* stream, auto*) { return Shuffle(stream, &overtaken); }});
   const Outcome outcome = RunMany(*ConnectTo(server), 500);
@@ -88,8 +90,8 @@ TEST(ClassifyMany, PutsAnswersBackInOrder) {
   EXPECT_GT(overtaken, 100);
 }
 
-TEST(ClassifyMany, BoundsWhatTheServerHoldsAndWhatIsTaken) {
-  // The server answers only when it has the maximum number of requests, and must never receive more.
+TEST(ClassifyMany, LimitsTheRequestsAtTheServerAndFromTheSource) {
+  // The server answers only when it has received the maximum number of requests. It must never receive more.
   constexpr int kInFlight = 6;
   std::atomic<int> answered = 0;
   const SmallServer server({.stream = [&](StreamOfServer* stream, auto*) {
@@ -114,12 +116,12 @@ TEST(ClassifyMany, BoundsWhatTheServerHoldsAndWhatIsTaken) {
   EXPECT_EQ(outcome.Failed(), 0);
 }
 
-TEST(ClassifyMany, NothingIsNothing) {
+TEST(ClassifyMany, AnEmptySourceSucceeds) {
   const SmallServer server({.stream = Echo});
   EXPECT_TRUE(RunMany(*ConnectTo(server), 0).status.ok());
 }
 
-TEST(ClassifyMany, AnErrorInTheSourceIsDeliveredInItsPlace) {
+TEST(ClassifyMany, AnErrorInTheSourceIsDeliveredInOrder) {
   const SmallServer server({.stream = Echo});
   int taken = 0;
   std::vector<std::string> seen;
@@ -154,7 +156,7 @@ TEST(ClassifyMany, OneRefusalDoesNotEndTheStream) {
   EXPECT_EQ(streams, 1);
 }
 
-TEST(ClassifyMany, ComesBackAfterARefusalForTheMoment) {
+TEST(ClassifyMany, RetriesAfterATemporaryRejection) {
   const SmallServer server({.stream = [](StreamOfServer* stream, auto*) {
     std::map<std::string, int> attempts;
     v1::ClassifyRequest request;
@@ -172,10 +174,10 @@ TEST(ClassifyMany, ComesBackAfterARefusalForTheMoment) {
   }});
   const Outcome outcome = RunMany(*ConnectTo(server), 30);
   EXPECT_EQ(outcome.Failed(), 1);
-  EXPECT_EQ(outcome.results[5].message(), "maps too large") << "without a delay it is not asked again";
+  EXPECT_EQ(outcome.results[5].message(), "maps too large") << "a rejection without a delay must not be retried";
 }
 
-TEST(ClassifyMany, SurvivesStreamsThatBreak) {
+TEST(ClassifyMany, ContinuesAfterBrokenStreams) {
   std::atomic<int> streams = 0;
   const SmallServer server({.stream = [&](StreamOfServer* stream, auto*) {
     const int answers = 3 + 7 * streams++;
@@ -193,8 +195,8 @@ TEST(ClassifyMany, SurvivesStreamsThatBreak) {
   EXPECT_GT(streams, 3);
 }
 
-TEST(ClassifyMany, ATooLargeMessageCostsOnlyItself) {
-  // gRPC ends the whole stream when a message is over the server's limit.
+TEST(ClassifyMany, OnlyATooLargeMessageFails) {
+  // gRPC ends the whole stream if a message exceeds the server's limit.
   const SmallServer server({.stream = Echo}, /*max_message_bytes=*/10000);
   int taken = 0;
   std::vector<absl::StatusCode> codes;
@@ -218,7 +220,7 @@ TEST(ClassifyMany, ATooLargeMessageCostsOnlyItself) {
   }
 }
 
-TEST(ClassifyMany, ARequestWithoutAnswerExpiresAlone) {
+TEST(ClassifyMany, OnlyARequestWithoutAnAnswerExpires) {
   const SmallServer server({.stream = [](StreamOfServer* stream, auto*) {
     v1::ClassifyRequest request;
     while (stream->Read(&request)) {
@@ -232,7 +234,7 @@ TEST(ClassifyMany, ARequestWithoutAnswerExpiresAlone) {
   EXPECT_EQ(outcome.results[2], absl::DeadlineExceededError("no answer within 2s"));
 }
 
-TEST(ClassifyMany, AServerThatHangsIsNotWaitedForForever) {
+TEST(ClassifyMany, RequestsToAHangingServerExpire) {
   std::atomic<int> cancelled = 0;
   const SmallServer server({.stream = [&](StreamOfServer*, grpc::ServerContext* context) {
     while (!context->IsCancelled()) absl::SleepFor(absl::Milliseconds(1));
@@ -245,10 +247,10 @@ TEST(ClassifyMany, AServerThatHangsIsNotWaitedForForever) {
   EXPECT_EQ(outcome.Failed(), 12);
   for (const absl::Status& status : outcome.results) EXPECT_EQ(status.code(), absl::StatusCode::kDeadlineExceeded);
   EXPECT_LT(absl::Now() - start, absl::Seconds(5));
-  EXPECT_GE(cancelled, 2) << "the server was not told that nobody waits any more";
+  EXPECT_GE(cancelled, 2) << "the client did not cancel the calls";
 }
 
-TEST(ClassifyMany, AServerThatHangsIsLost) {
+TEST(ClassifyMany, AHangingServerEndsTheRun) {
   const SmallServer server({.stream = [&](StreamOfServer* stream, grpc::ServerContext*) {
     v1::ClassifyRequest request;
     while (stream->Read(&request)) {
@@ -258,8 +260,9 @@ TEST(ClassifyMany, AServerThatHangsIsLost) {
   const Outcome outcome = RunMany(*ConnectTo(server, absl::Milliseconds(200), 4), 1000);
   EXPECT_EQ(outcome.status,
             absl::UnavailableError("the server does not answer: 3 times in a row no answer came within 200ms"));
-  EXPECT_EQ(static_cast<int>(outcome.results.size()), outcome.taken) << "what was taken is delivered";
-  EXPECT_LT(outcome.taken, 40) << "the rest of the source is left alone";
+  EXPECT_EQ(static_cast<int>(outcome.results.size()), outcome.taken)
+      << "each request that was taken from the source must have a result";
+  EXPECT_LT(outcome.taken, 40) << "no more requests may be taken from the source";
 }
 
 TEST(ClassifyMany, StopsWhenTheServerIsLost) {
@@ -269,8 +272,9 @@ TEST(ClassifyMany, StopsWhenTheServerIsLost) {
     if (taken == 200) server.Stop();
   });
   EXPECT_EQ(outcome.status.code(), absl::StatusCode::kUnavailable) << outcome.status;
-  EXPECT_LT(outcome.taken, 400) << "the rest of the source is left alone";
-  EXPECT_EQ(static_cast<int>(outcome.results.size()), outcome.taken) << "what was taken is delivered";
+  EXPECT_LT(outcome.taken, 400) << "no more requests may be taken from the source";
+  EXPECT_EQ(static_cast<int>(outcome.results.size()), outcome.taken)
+      << "each request that was taken from the source must have a result";
   EXPECT_GT(outcome.Failed(), 0);
 }
 
@@ -284,7 +288,7 @@ SmallServer::Methods DownFor(int streams, std::atomic<int>* opened) {
   }};
 }
 
-TEST(ClassifyMany, OutlastsAServerThatIsDownForAWhile) {
+TEST(ClassifyMany, WaitsForAServerThatIsDownForAWhile) {
   std::atomic<int> opened = 0;
   const SmallServer server(DownFor(12, &opened));
   const Outcome outcome = RunMany(*ConnectTo(server), 100);
@@ -294,7 +298,7 @@ TEST(ClassifyMany, OutlastsAServerThatIsDownForAWhile) {
   EXPECT_EQ(opened, 13);
 }
 
-TEST(ClassifyMany, RequestsWaitTogetherForAServerThatIsDown) {
+TEST(ClassifyMany, AllRequestsShareTheRetriesForAServerThatIsDown) {
   std::atomic<int> opened = 0;
   const SmallServer server(DownFor(1000, &opened));
   ClientOptions options{.address = server.address()};
@@ -305,10 +309,11 @@ TEST(ClassifyMany, RequestsWaitTogetherForAServerThatIsDown) {
   const Outcome outcome = RunMany(**client, 1000);
   EXPECT_EQ(outcome.status, absl::UnavailableError("going down"));
   EXPECT_EQ(opened, 6);
-  EXPECT_GE(absl::Now() - start, absl::Milliseconds(10 + 20 + 40 + 80 + 160)) << "at least half of each backoff";
+  EXPECT_GE(absl::Now() - start, absl::Milliseconds(10 + 20 + 40 + 80 + 160))
+      << "the run must wait for at least half of each backoff";
 }
 
-TEST(ClassifyMany, AnswersThatDoNotComeInTimeLowerTheLimit) {
+TEST(ClassifyMany, LateAnswersLowerTheLimit) {
   for (const bool server_says_so : {false, true}) {
     const SmallServer server({.stream = [&](StreamOfServer* stream, auto*) {
       v1::ClassifyRequest request;
@@ -340,7 +345,7 @@ TEST(ClassifyMany, AnswersThatDoNotComeInTimeLowerTheLimit) {
   }
 }
 
-TEST(ClassifyMany, AnAnswerToNobodyIsAnError) {
+TEST(ClassifyMany, AnAnswerWithAnUnknownIdIsAnError) {
   const SmallServer server({.stream = [](StreamOfServer* stream, auto*) {
     v1::ClassifyRequest request;
     while (stream->Read(&request)) {
@@ -365,7 +370,7 @@ TEST(ClassifyMany, TwoAnswersToOneRequestAreAnError) {
   EXPECT_EQ(RunMany(*ConnectTo(server), 50).status.code(), absl::StatusCode::kInternal);
 }
 
-TEST(ClassifyMany, AMissingServiceIsNamedForEach) {
+TEST(ClassifyMany, AMissingServiceFailsEachRequest) {
   const SmallServer server({});
   const Outcome outcome = RunMany(*ConnectTo(server), 5);
   EXPECT_EQ(outcome.Failed(), 5);

@@ -18,13 +18,13 @@ namespace {
 
 using testing::HasSubstr;
 
-TEST(Connect, SaysThatNobodyAnswers) {
+TEST(Connect, SaysThatNoServerAnswers) {
   const std::string address = LastingAddress();
   const absl::Time start = absl::Now();
   const auto client = Client::Connect({.address = address});
   EXPECT_EQ(client.status().code(), absl::StatusCode::kUnavailable);
   EXPECT_EQ(client.status().message(), "no server answers at " + address);
-  EXPECT_LT(absl::Now() - start, absl::Seconds(4)) << "a refused connection needs no waiting";
+  EXPECT_LT(absl::Now() - start, absl::Seconds(4)) << "a refused connection must fail without waiting";
 }
 
 TEST(Connect, RefusesBadOptions) {
@@ -80,8 +80,8 @@ TEST(Classify, ReturnsTheAnswer) {
   EXPECT_EQ(answer->request_id(), "mine");
 }
 
-// Like vitrine-server, the server returns INVALID_ARGUMENT if top_k exceeds the number of classes.
-TEST(ProbeLabels, FindsThoseOfOneClassAndOfMany) {
+// The server returns INVALID_ARGUMENT if top_k exceeds the number of classes, like vitrine-server.
+TEST(ProbeLabels, FindsTheLabelsOfOneOrManyClasses) {
   for (const int classes : {1, 2, 9, 10, 11, 37}) {
     const SmallServer server({.classify = [&](const auto& request, auto* response, auto*) {
       if (request.top_k() > classes) return grpc::Status(grpc::StatusCode::INVALID_ARGUMENT, "top_k");
@@ -102,7 +102,7 @@ TEST(ProbeLabels, FindsThoseOfOneClassAndOfMany) {
   EXPECT_EQ(ProbeLabels(*ConnectTo(refusing), {.name = "m"}).status(), absl::InvalidArgumentError("no"));
 }
 
-TEST(FromGrpc, LeavesWhatAProxyMaySay) {
+TEST(FromGrpc, KeepsErrorsThatAProxyMayReturn) {
   const std::string http = "Received http2 header with status: ";
   EXPECT_EQ(FromGrpc({grpc::StatusCode::UNAUTHENTICATED, http + "401"}), absl::UnauthenticatedError(http + "401"));
   EXPECT_EQ(FromGrpc({grpc::StatusCode::PERMISSION_DENIED, http + "403"}), absl::PermissionDeniedError(http + "403"));
@@ -111,7 +111,7 @@ TEST(FromGrpc, LeavesWhatAProxyMaySay) {
               testing::HasSubstr("does not speak gRPC"));
 }
 
-TEST(FromGrpc, NamesTheListenerThatIsNotForClients) {
+TEST(FromGrpc, ExplainsAnErrorOfAListenerThatIsNotForClients) {
   for (const char* method :
        {"vitrine.v1.Registry/ListModels", "vitrine.v1.Classifier/Classify", "grpc.health.v1.Health/Check"}) {
     const std::string said = absl::StrCat("there is no method /", method, " here");
@@ -124,7 +124,7 @@ TEST(FromGrpc, NamesTheListenerThatIsNotForClients) {
   EXPECT_EQ(FromGrpc({grpc::StatusCode::UNIMPLEMENTED, other}), absl::UnimplementedError(other));
 }
 
-TEST(Classify, KeepsTheServersCodeSentenceAndDelay) {
+TEST(Classify, KeepsTheServersCodeMessageAndDelay) {
   std::atomic<int> calls = 0;
   const SmallServer server({.classify = [&](const auto&, auto*, auto*) {
     ++calls;
@@ -134,10 +134,10 @@ TEST(Classify, KeepsTheServersCodeSentenceAndDelay) {
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(status.message(), "top_k is 25");
   EXPECT_EQ(ServerRetryDelay(status), absl::Milliseconds(1500));
-  EXPECT_EQ(calls, 1) << "a wrong request stays wrong";
+  EXPECT_EQ(calls, 1) << "an invalid request must not be retried";
 }
 
-TEST(Classify, ComesBackWhenTheServerSaid) {
+TEST(Classify, RetriesAfterTheServersDelay) {
   std::atomic<int> calls = 0;
   const SmallServer server({.classify = [&](const auto& request, auto* response, auto*) {
     *response = AnswerTo(request);
@@ -163,7 +163,7 @@ TEST(Classify, DoesNotWaitBeyondItsDeadline) {
   EXPECT_LT(absl::Now() - start, absl::Seconds(5));
 }
 
-TEST(Classify, GivesTheServerItsDeadline) {
+TEST(Classify, SendsTheDeadlineToTheServer) {
   const SmallServer server({.classify = [&](const auto&, auto*, grpc::ServerContext* context) {
     EXPECT_LT(absl::FromChrono(context->deadline()) - absl::Now(), absl::Milliseconds(250));
     while (!context->IsCancelled()) absl::SleepFor(absl::Milliseconds(1));
@@ -173,7 +173,7 @@ TEST(Classify, GivesTheServerItsDeadline) {
   EXPECT_EQ(answer.status().code(), absl::StatusCode::kDeadlineExceeded);
 }
 
-TEST(Classify, RefusesTooLargeARequestItself) {
+TEST(Classify, RejectsATooLargeRequestWithoutSendingIt) {
   const SmallServer server({});
   auto client = Client::Connect({.address = server.address(), .max_request_bytes = 1000});
   ASSERT_TRUE(client.ok());
@@ -182,7 +182,7 @@ TEST(Classify, RefusesTooLargeARequestItself) {
   EXPECT_THAT(answer.status().ToString(), HasSubstr("at most 1000"));
 }
 
-TEST(Trace, EveryCallCarriesTheOptionsAndOneItsOwn) {
+TEST(Trace, EveryCallHasTheTraceOfTheOptionsOrItsOwn) {
   const auto told = [](grpc::ServerContext* context) {
     std::string all;
     const auto [begin, end] = context->client_metadata().equal_range("traceparent");
@@ -213,7 +213,8 @@ TEST(Trace, EveryCallCarriesTheOptionsAndOneItsOwn) {
   const auto client = Client::Connect({.address = server.address(), .traceparent = first});
   ASSERT_TRUE(client.ok()) << client.status();
   EXPECT_EQ(label((*client)->Classify(RequestWith("7"))), "[" + first + "]");
-  EXPECT_EQ(label((*client)->Classify(RequestWith("7"), second)), "[" + second + "]") << "servers ignore two";
+  EXPECT_EQ(label((*client)->Classify(RequestWith("7"), second)), "[" + second + "]")
+      << "there must be only one traceparent, because servers ignore two";
   int left = 2;
   const RequestSource source = [&]() -> std::optional<absl::StatusOr<v1::ClassifyRequest>> {
     if (left-- == 0) return std::nullopt;
@@ -228,7 +229,7 @@ TEST(Trace, EveryCallCarriesTheOptionsAndOneItsOwn) {
   EXPECT_THAT(Client::Connect({.traceparent = first + " "}).status().ToString(), HasSubstr("is no traceparent"));
 }
 
-TEST(Balancing, OfAListOnlyServersThatSayThatTheyServeAreAsked) {
+TEST(Balancing, OnlyServersOfAListThatAreServingGetRequests) {
   std::array<std::atomic<int>, 3> asked{};
   const auto counting = [&](int server, std::optional<bool> serving) {
     return SmallServer::Methods{.classify =
@@ -245,15 +246,15 @@ TEST(Balancing, OfAListOnlyServersThatSayThatTheyServeAreAsked) {
   const auto client = Client::Connect(options);
   ASSERT_TRUE(client.ok()) << client.status();
   const absl::Time end = absl::Now() + absl::Seconds(10);
-  // Waits until both connections are up.
+  // Sends requests until both connections are established.
   while ((asked[0] == 0 || asked[2] == 0) && absl::Now() < end) ASSERT_TRUE((*client)->Classify(RequestWith("1")).ok());
   for (int i = 0; i < 20; ++i) ASSERT_TRUE((*client)->Classify(RequestWith("1")).ok());
-  EXPECT_EQ(asked[1], 0) << "a server that is still loading was asked";
+  EXPECT_EQ(asked[1], 0) << "a server that is still loading got a request";
   EXPECT_GE(asked[0], 5);
   EXPECT_GE(asked[2], 5);
 }
 
-TEST(Registry, ListsAndGets) {
+TEST(Registry, ListsAndReturnsModels) {
   v1::ListModelsResponse models;
   for (const int version : {1, 2}) {
     v1::ModelVersion& added = *models.add_versions();

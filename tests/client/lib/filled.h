@@ -8,9 +8,10 @@
 
 namespace vitrine {
 
-// Sets every field of a message and its submessages: numbers and texts to different values, repeated fields to two
-// elements. So a page or line that omits or confuses a field shows it. In a oneof, the last field stays set. A value
-// depends only on the field's number and the enclosing messages, so new fields do not change other values.
+// Sets every field of a message and its submessages. Numbers and texts get different values, and repeated fields get
+// two elements, so that a test detects output that omits or confuses fields. In a oneof, the last field stays set. A
+// value depends only on the number of its field and on the enclosing messages, so a new field does not change other
+// values.
 inline void Fill(google::protobuf::Message& message, int seed) {
   using google::protobuf::FieldDescriptor;
   const auto& reflection = *message.GetReflection();

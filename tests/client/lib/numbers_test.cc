@@ -76,7 +76,7 @@ TEST(FeatureValues, RefusesBytesThatDoNotFit) {
   feature.set_columns(1);
   feature.set_width(2);
   feature.set_values("12345678");
-  EXPECT_FALSE(FeatureValues(feature).ok()) << "no encoding";
+  EXPECT_FALSE(FeatureValues(feature).ok()) << "a feature without an encoding must be refused";
   feature.set_encoding(v1::FEATURE_FLOAT32);
   EXPECT_TRUE(FeatureValues(feature).ok());
   feature.set_width(3);
@@ -84,7 +84,7 @@ TEST(FeatureValues, RefusesBytesThatDoNotFit) {
   feature.set_width(-2);
   feature.set_rows(-1);
   EXPECT_FALSE(FeatureValues(feature).ok());
-  // 2^62 + 1 values; their bytes, computed in 64 bits, overflow to 4.
+  // The shape has 2^62 + 1 values. Computed with 64 bits, their size in bytes overflows to 4.
   feature.set_values("1234");
   feature.set_rows(242'243'305);
   feature.set_columns(49'477);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests the installed package in a project outside of this tree.
+// Tests the installed package with a project outside this source tree.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -36,8 +36,8 @@ TEST(ClientPackage, TheDocumentShowsTheExample) {
   EXPECT_THAT(document, HasSubstr("```cmake\n" + TextOf(folder + "CMakeLists.txt") + "```\n"));
 }
 
-// Packages that the client does not need may be missing.
-TEST(ClientPackage, IsConfiguredWithNothingButWhatItNeeds) {
+// Configures the build without the packages that the client does not need.
+TEST(ClientPackage, NeedsOnlyItsOwnDependencies) {
   const ScratchFolder folder;
   const std::string cmake = VITRINE_CMAKE, compiler = VITRINE_CXX;
   std::string command =
@@ -51,7 +51,7 @@ TEST(ClientPackage, IsConfiguredWithNothingButWhatItNeeds) {
   ran = Shell(folder, cmake + " --build out --target help");
   EXPECT_THAT(ran.out, HasSubstr("client_package: "));
   EXPECT_THAT(ran.out, testing::Not(HasSubstr("vitrine-server: ")));
-  // All inputs of generated files exist, and a precompiled header needs no compiler cache.
+  // The inputs of all generated files must exist, and the precompiled header must compile without a compiler cache.
   ran = Shell(folder, cmake + " --build out -- -n && " + cmake + " --build out --target precompiled_client");
   EXPECT_EQ(ran.exit_code, 0) << ran.out << ran.errors;
 }
@@ -61,7 +61,7 @@ TEST(ClientPackage, BuildsAndRunsTheExample) {
   const std::string cmake = VITRINE_CMAKE, compiler = VITRINE_CXX;
   Ran ran = Shell(folder, cmake + " --install " VITRINE_BUILD " --prefix prefix --component client");
   ASSERT_EQ(ran.exit_code, 0) << ran.out << ran.errors;
-  // the package must not name a folder of this machine
+  // Moves the package, because it must not contain absolute paths.
   std::filesystem::rename(folder.Path("prefix"), folder.Path("moved"));
   std::filesystem::copy(VITRINE_SOURCE "/client/examples/classify", folder.Path("app"));
   ran = Shell(folder, cmake + " -G Ninja -S app -B out -DCMAKE_CXX_COMPILER=" + compiler +

@@ -16,7 +16,7 @@ struct Exception {
   bool excepted;
 };
 
-TEST(IsExcepted, AsCurlHasIt) {
+TEST(IsExcepted, FollowsTheRulesOfCurl) {
   for (const Exception& each : {
            Exception{"gpu-box", "", false},
            {"gpu-box", "gpu-box", true},
@@ -43,7 +43,7 @@ TEST(IsExcepted, AsCurlHasIt) {
            {"2001:db9::1", "2001:db8::/32", false},
            {"10.1.2.3", "2001:db8::/0", false},
        }) {
-    EXPECT_EQ(IsExcepted(each.host, each.no_proxy), each.excepted) << each.host << " of " << each.no_proxy;
+    EXPECT_EQ(IsExcepted(each.host, each.no_proxy), each.excepted) << each.host << " with no_proxy=" << each.no_proxy;
   }
 }
 
@@ -64,21 +64,21 @@ std::string NameOfProxy(const std::string& host) {
   return proxy->has_value() ? (*proxy)->name : "";
 }
 
-TEST_F(ProxyTest, IsTheFirstThatIsSet) {
+TEST_F(ProxyTest, IsTheFirstVariableThatIsSet) {
   EXPECT_EQ(NameOfProxy("h"), "");
   const Environment proxy("http_proxy", "http://user:secret@proxy.test:3128/");
   EXPECT_EQ(NameOfProxy("h"), "proxy.test:3128 of $http_proxy");
   EXPECT_EQ((*ProxyOf("h"))->url, "http://user:secret@proxy.test:3128/");
   {
     const Environment empty("https_proxy", "");
-    EXPECT_EQ(NameOfProxy("h"), "") << "empty means none";
+    EXPECT_EQ(NameOfProxy("h"), "") << "an empty variable must mean no proxy";
   }
   const Environment exception("NO_PROXY", "h");
   EXPECT_EQ(NameOfProxy("h"), "");
   EXPECT_NE(NameOfProxy("g"), "");
 }
 
-TEST_F(ProxyTest, MayLackItsSchemeAsForCurl) {
+TEST_F(ProxyTest, MayHaveNoSchemeLikeForCurl) {
   for (const char* value : {"proxy.test:1", " HTTP://proxy.test:1 "}) {
     const Environment proxy("http_proxy", value);
     EXPECT_EQ(NameOfProxy("h"), "proxy.test:1 of $http_proxy") << value;
@@ -86,7 +86,7 @@ TEST_F(ProxyTest, MayLackItsSchemeAsForCurl) {
   }
 }
 
-TEST_F(ProxyTest, OfAnotherKindIsRefusedAndNotBypassed) {
+TEST_F(ProxyTest, AnotherKindOfProxyIsRefusedAndNotBypassed) {
   for (const char* scheme : {"socks5", "https", "ftp"}) {
     const Environment proxy("https_proxy", (scheme + std::string("://user:secret@127.0.0.1:9/")).c_str());
     const absl::Status refused = absl::InvalidArgumentError(
@@ -110,7 +110,7 @@ TEST_F(ProxyTest, OfAnotherKindIsRefusedAndNotBypassed) {
   EXPECT_EQ(NameOfProxy("h"), "the user name or password in $http_proxy has an @; write it as %40");
 }
 
-TEST_F(ProxyTest, IsNamedWhereNobodyAnswers) {
+TEST_F(ProxyTest, IsNamedIfNoServerAnswers) {
   const Environment proxy("http_proxy", "http://user:secret@127.0.0.1:9");
   const absl::Status refused = Client::Connect({.address = "gpu-box.test:8500"}).status();
   EXPECT_EQ(refused.message(),
@@ -118,7 +118,8 @@ TEST_F(ProxyTest, IsNamedWhereNobodyAnswers) {
             "no_proxy=gpu-box.test the connection is direct");
   {
     const Environment schemeless("http_proxy", "127.0.0.1:9");
-    EXPECT_EQ(Client::Connect({.address = "gpu-box.test:8500"}).status(), refused) << "it is used, as by curl";
+    EXPECT_EQ(Client::Connect({.address = "gpu-box.test:8500"}).status(), refused)
+        << "a proxy without a scheme must be used, like by curl";
   }
   const Environment exception("no_proxy", "127.0.0.0/8,10.0.0.0/8");
   EXPECT_EQ(Client::Connect({.address = "127.0.0.1:9"}).status().message(), "no server answers at 127.0.0.1:9");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests rules that the scenarios of stream_events.json omit: limits, ids, and data of an answer besides its content.
+// Tests rules that the scenarios in stream_events.json do not cover: limits, ids, attempts and latency.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -23,7 +23,7 @@ class RequestWindowTest : public testing::Test {
   ClientOptions options_{.deadline = absl::Seconds(10), .max_in_flight = 2};
 };
 
-TEST_F(RequestWindowTest, TakesFourTimesWhatMayBeInFlight) {
+TEST_F(RequestWindowTest, TakesUpToFourTimesTheLimitInFlight) {
   RequestWindow window = Window();
   for (int i = 0; i < 8; ++i) {
     EXPECT_TRUE(window.wants()) << i;
@@ -31,14 +31,14 @@ TEST_F(RequestWindowTest, TakesFourTimesWhatMayBeInFlight) {
   }
   EXPECT_FALSE(window.wants());
   window.Answered(StreamAnswerTo(*window.Due(kStart)[0]), kStart);
-  EXPECT_FALSE(window.wants()) << "finished, and not delivered";
+  EXPECT_FALSE(window.wants()) << "a finished request must count until its result is delivered";
   EXPECT_TRUE(window.PopFinished().has_value());
   EXPECT_TRUE(window.wants());
   window.EndSource();
   EXPECT_FALSE(window.wants());
 }
 
-TEST_F(RequestWindowTest, TakesNoMoreThanItsBytes) {
+TEST_F(RequestWindowTest, TakesRequestsUpToALimitOfBytes) {
   options_.max_in_flight = 64;
   options_.max_request_bytes = 1 << 30;
   RequestWindow window = Window();
@@ -46,12 +46,12 @@ TEST_F(RequestWindowTest, TakesNoMoreThanItsBytes) {
   for (int i = 0; i < 7; ++i) window.Take(RequestWith(large));
   EXPECT_TRUE(window.wants());
   window.Take(RequestWith(large));
-  EXPECT_FALSE(window.wants()) << "256 MiB";
+  EXPECT_FALSE(window.wants()) << "the window must not take more than 256 MiB";
   window.Answered(StreamErrorTo(*window.Due(kStart)[0], grpc::StatusCode::INTERNAL, "no"), kStart);
-  EXPECT_TRUE(window.wants()) << "what is answered is let go of";
+  EXPECT_TRUE(window.wants()) << "the memory of an answered request must be free again";
 }
 
-TEST_F(RequestWindowTest, SendsWhatIsAsLargeAsItMayBe) {
+TEST_F(RequestWindowTest, SendsARequestOfTheMaximumSize) {
   const v1::ClassifyRequest request = RequestWith("7", "mine");
   options_.max_request_bytes = static_cast<int64_t>(request.ByteSizeLong());
   RequestWindow window = Window();
@@ -61,12 +61,12 @@ TEST_F(RequestWindowTest, SendsWhatIsAsLargeAsItMayBe) {
   window.Take(request);
   window.Take(absl::NotFoundError("no such image"));
   EXPECT_TRUE(window.Due(kStart).empty());
-  EXPECT_FALSE(window.PopFinished().has_value()) << "in the order of the source";
+  EXPECT_FALSE(window.PopFinished().has_value()) << "results must be in the order of the source";
   window.Stop();
-  EXPECT_FALSE(window.PopFinished().has_value()) << "what is with the server is waited for";
+  EXPECT_FALSE(window.PopFinished().has_value()) << "after a stop, sent requests must be awaited";
 }
 
-TEST_F(RequestWindowTest, AnAnswerSaysHowItCameAboutAndHasTheCallersId) {
+TEST_F(RequestWindowTest, AResultHasAttemptsLatencyAndTheCallersId) {
   RequestWindow window = Window();
   window.Take(RequestWith("1", "mine"));
   window.Take(RequestWith("2", "mine"));
@@ -82,7 +82,7 @@ TEST_F(RequestWindowTest, AnAnswerSaysHowItCameAboutAndHasTheCallersId) {
   const std::string first_id = due[1]->request_id();
   due = window.Due(kStart + absl::Seconds(3));
   ASSERT_EQ(due.size(), 1u);
-  EXPECT_NE(due[0]->request_id(), first_id) << "another attempt is another request";
+  EXPECT_NE(due[0]->request_id(), first_id) << "each attempt must have its own id";
   window.Answered(StreamAnswerTo(*due[0]), kStart + absl::Seconds(7));
   for (const size_t index : {0u, 1u}) {
     const auto result = window.PopFinished();
@@ -92,12 +92,12 @@ TEST_F(RequestWindowTest, AnAnswerSaysHowItCameAboutAndHasTheCallersId) {
     EXPECT_EQ(result->result->request_id(), "mine");
     EXPECT_EQ(result->result->predictions(0).index(), static_cast<int>(index) + 1);
     EXPECT_EQ(result->attempts, static_cast<int>(index) + 1);
-    EXPECT_EQ(result->latency, absl::Seconds(index == 0 ? 2 : 4)) << "of the last attempt";
+    EXPECT_EQ(result->latency, absl::Seconds(index == 0 ? 2 : 4)) << "the latency must be that of the last attempt";
   }
   EXPECT_TRUE(window.empty());
 }
 
-TEST_F(RequestWindowTest, WhatWasNotAskedForEndsTheRun) {
+TEST_F(RequestWindowTest, AnAnswerWithAnUnknownIdEndsTheRun) {
   RequestWindow window = Window();
   window.Take(RequestWith("7"));
   v1::ClassifyStreamResponse stray = StreamAnswerTo(*window.Due(kStart)[0]);
@@ -108,7 +108,7 @@ TEST_F(RequestWindowTest, WhatWasNotAskedForEndsTheRun) {
   EXPECT_FALSE(window.wants());
 }
 
-TEST_F(RequestWindowTest, AnEmptyAnswerIsADefectOfItsRequestAlone) {
+TEST_F(RequestWindowTest, AnEmptyAnswerFailsOnlyItsRequest) {
   RequestWindow window = Window();
   window.Take(RequestWith("7"));
   v1::ClassifyStreamResponse empty;
@@ -118,7 +118,7 @@ TEST_F(RequestWindowTest, AnEmptyAnswerIsADefectOfItsRequestAlone) {
   EXPECT_TRUE(window.outcome().ok());
 }
 
-TEST_F(RequestWindowTest, StoppedItSendsNothingMore) {
+TEST_F(RequestWindowTest, SendsNoRequestAfterAStop) {
   RequestWindow window = Window();
   for (int i = 0; i < 3; ++i) window.Take(RequestWith("7"));
   const auto due = window.Due(kStart);
@@ -132,7 +132,7 @@ TEST_F(RequestWindowTest, StoppedItSendsNothingMore) {
   EXPECT_TRUE(window.outcome().ok());
 }
 
-TEST_F(RequestWindowTest, NoMoreIsInFlightThanBothBoundsAllow) {
+TEST_F(RequestWindowTest, RespectsBothLimitsInFlight) {
   options_.max_in_flight = 8;
   InFlightLimit narrow(64, 3), wide(64, 64);
   for (InFlightLimit* limit : {&narrow, &wide}) {
@@ -143,7 +143,7 @@ TEST_F(RequestWindowTest, NoMoreIsInFlightThanBothBoundsAllow) {
   }
 }
 
-// Only errors for lack of capacity or time lower the limit; other errors say nothing about capacity.
+// Only errors because of missing capacity or time lower the limit. Other errors say nothing about the capacity.
 TEST_F(RequestWindowTest, OnlyAnOverloadLowersTheLimit) {
   using enum grpc::StatusCode;
   const auto limit_after = [&](grpc::StatusCode code, float retry_after) {
@@ -155,7 +155,7 @@ TEST_F(RequestWindowTest, OnlyAnOverloadLowersTheLimit) {
   };
   EXPECT_EQ(limit_after(DEADLINE_EXCEEDED, 0), 4);
   EXPECT_EQ(limit_after(RESOURCE_EXHAUSTED, 0.5F), 4);
-  EXPECT_EQ(limit_after(RESOURCE_EXHAUSTED, 0), 8) << "an image that is too large, say";
+  EXPECT_EQ(limit_after(RESOURCE_EXHAUSTED, 0), 8) << "without a delay, the reason may be a too large image";
   EXPECT_EQ(limit_after(UNAVAILABLE, 1), 8);
   EXPECT_EQ(limit_after(INVALID_ARGUMENT, 0), 8);
   InFlightLimit limit(64, 8);
@@ -165,7 +165,7 @@ TEST_F(RequestWindowTest, OnlyAnOverloadLowersTheLimit) {
   EXPECT_FALSE(window.Expire(kStart + absl::Seconds(9.9)));
   EXPECT_EQ(limit.limit(), 8);
   EXPECT_TRUE(window.Expire(kStart + absl::Seconds(10)));
-  EXPECT_EQ(limit.limit(), 4) << "no answer within the deadline";
+  EXPECT_EQ(limit.limit(), 4) << "a passed deadline must lower the limit";
   EXPECT_THAT(window.PopFinished()->result.status().ToString(), HasSubstr("no answer within 10s"));
 }
 

@@ -26,11 +26,11 @@ absl::StatusCode CodeOf(const std::string& name) {
       return static_cast<absl::StatusCode>(code);
     }
   }
-  ADD_FAILURE() << name << " is no code";
+  ADD_FAILURE() << name << " is not the name of a status code";
   return absl::StatusCode::kUnknown;
 }
 
-// A window that receives the events of a scenario in order. The Python client has the same test.
+// Passes the events of a scenario to a window. The Python client has the same test.
 class Player {
  public:
   explicit Player(const json& scenario)
@@ -41,7 +41,7 @@ class Player {
                            .max_backoff = absl::Seconds(16)}},
         window_(options_, /*limit=*/nullptr, [] { return 0.0; }) {}
 
-  // Plays one event and returns its effects in the format of stream_events.json.
+  // Passes one event to the window. Returns its effects in the format of stream_events.json.
   json Play(const json& event) {
     const absl::Time now = absl::UnixEpoch() + absl::Seconds(event["at"].get<double>());
     Happen(event, now);
@@ -76,10 +76,10 @@ class Player {
   const ClientOptions options_;
   RequestWindow window_;
   int taken_ = 0;
-  std::map<int, v1::ClassifyRequest> sent_;  // the last attempt of each request
+  std::map<int, v1::ClassifyRequest> sent_;  // last attempt of each request
 };
 
-TEST(RequestWindow, DoesWhatTheScenariosSay) {
+TEST(RequestWindow, BehavesLikeTheScenarios) {
   std::ifstream file(VITRINE_SOURCE "/tests/client/lib/stream_events.json");
   const json scenarios = json::parse(file)["scenarios"];
   ASSERT_GT(scenarios.size(), 10u);
@@ -100,7 +100,7 @@ TEST(RequestWindow, DoesWhatTheScenariosSay) {
   }
 }
 
-TEST(RequestWindow, TheCallersOwnLimitIsKeptWhereItIsShorter) {
+TEST(RequestWindow, AShorterLimitOfTheCallerIsKept) {
   const ClientOptions options{.deadline = absl::Seconds(30)};
   RequestWindow window(options, /*limit=*/nullptr, [] { return 0.0; });
   for (const float limit : {5.0f, 50.0f}) {

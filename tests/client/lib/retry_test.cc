@@ -22,7 +22,7 @@ absl::Status Refused(int code, float retry_after) {
   return FromStreamError(error);
 }
 
-TEST(RetryDelay, DoublesWithJitterUpToTheLargest) {
+TEST(RetryDelay, DoublesWithJitterUpToTheMaximum) {
   const RetryOptions options{
       .max_attempts = 20, .initial_backoff = absl::Milliseconds(100), .max_backoff = absl::Seconds(1)};
   const absl::Status down = absl::UnavailableError("down");
@@ -32,14 +32,14 @@ TEST(RetryDelay, DoublesWithJitterUpToTheLargest) {
   EXPECT_EQ(RetryDelay(down, 15, kLong, 1.0, options), absl::Seconds(1));
 }
 
-TEST(RetryDelay, OnlyForRefusalsThatPass) {
+TEST(RetryDelay, ExistsOnlyForTemporaryErrors) {
   const RetryOptions options;
   EXPECT_EQ(RetryDelay(absl::OkStatus(), 1, kLong, 0.5, options), std::nullopt);
   EXPECT_EQ(RetryDelay(absl::InvalidArgumentError("bad"), 1, kLong, 0.5, options), std::nullopt);
   EXPECT_EQ(RetryDelay(absl::DeadlineExceededError("late"), 1, kLong, 0.5, options), std::nullopt);
   EXPECT_EQ(RetryDelay(absl::InternalError("defect"), 1, kLong, 0.5, options), std::nullopt);
   EXPECT_EQ(RetryDelay(absl::ResourceExhaustedError("message too large"), 1, kLong, 0.5, options), std::nullopt)
-      << "without RetryInfo it would be refused again";
+      << "an error without RetryInfo is not temporary";
   EXPECT_NE(RetryDelay(Refused(8, 0.1f), 1, kLong, 0.5, options), std::nullopt);
   EXPECT_NE(RetryDelay(absl::UnavailableError("draining"), 1, kLong, 0.5, options), std::nullopt);
 }
@@ -48,7 +48,8 @@ TEST(RetryDelay, TheServersDelayIsALowerBound) {
   const RetryOptions options;
   EXPECT_EQ(RetryDelay(Refused(8, 2), 1, kLong, 0.0, options), absl::Seconds(2));
   EXPECT_EQ(RetryDelay(Refused(8, 2), 1, kLong, 1.0, options), absl::Seconds(2.4));
-  EXPECT_EQ(RetryDelay(Refused(8, 0.001f), 3, kLong, 1.0, options), absl::Milliseconds(400)) << "but not the only one";
+  EXPECT_EQ(RetryDelay(Refused(8, 0.001f), 3, kLong, 1.0, options), absl::Milliseconds(400))
+      << "the backoff must also be a lower bound";
 }
 
 TEST(RetryDelay, EndsWithTheAttemptsAndTheTime) {
@@ -60,7 +61,7 @@ TEST(RetryDelay, EndsWithTheAttemptsAndTheTime) {
   EXPECT_EQ(RetryDelay(Refused(8, 30), 1, absl::Seconds(10), 0.5, options), std::nullopt);
 }
 
-TEST(RetryDelay, TheDefaultsOutlastAServerThatIsStartedAgain) {
+TEST(RetryDelay, TheDefaultsAreLongEnoughForARestartOfTheServer) {
   const RetryOptions options;
   for (const double uniform : {0.0, 0.5, 1.0}) {
     absl::Duration waited, longest;
@@ -73,11 +74,11 @@ TEST(RetryDelay, TheDefaultsOutlastAServerThatIsStartedAgain) {
     }
     EXPECT_GE(waited, absl::Seconds(20)) << uniform;
     EXPECT_LE(waited, ClientOptions().deadline) << uniform;
-    EXPECT_EQ(longest, options.max_backoff * (0.5 + 0.5 * uniform)) << "the longest wait is reached";
+    EXPECT_EQ(longest, options.max_backoff * (0.5 + 0.5 * uniform)) << "the wait must reach its maximum";
   }
 }
 
-TEST(RetryOptions, NamesTheFieldThatIsWrong) {
+TEST(RetryOptions, NamesTheInvalidField) {
   EXPECT_THAT(RetryOptions{.max_attempts = 0}.Validate().ToString(), testing::HasSubstr("max_attempts is 0"));
   EXPECT_THAT(RetryOptions{.initial_backoff = absl::Seconds(9)}.Validate().ToString(), testing::HasSubstr("9s"));
   EXPECT_TRUE(RetryOptions().Validate().ok());
@@ -107,7 +108,7 @@ TEST(FromStreamError, KeepsCodeMessageAndDelay) {
   EXPECT_EQ(status.message(), "full");
   EXPECT_EQ(ServerRetryDelay(status), absl::Seconds(1.25));
   EXPECT_EQ(ServerRetryDelay(Refused(8, 0)), std::nullopt);
-  EXPECT_EQ(Refused(0, 0).code(), absl::StatusCode::kUnknown) << "an error with code OK is no success";
+  EXPECT_EQ(Refused(0, 0).code(), absl::StatusCode::kUnknown) << "an error with code OK must not count as success";
   EXPECT_EQ(Refused(99, 0).code(), absl::StatusCode::kUnknown);
 }
 

@@ -21,7 +21,7 @@ grpc::Status ClassifyAny(const v1::ClassifyRequest& request, v1::ClassifyRespons
   return grpc::Status::OK;
 }
 
-// Answers with the call's "authorization" as the label.
+// Answers with the call's "authorization" header as the label.
 grpc::Status AnswerWithToken(const v1::ClassifyRequest&, v1::ClassifyResponse* response, grpc::ServerContext* context) {
   std::string told;
   for (const auto& [name, value] : context->client_metadata()) {
@@ -49,14 +49,14 @@ class Tls : public testing::Test {
 };
 const Certificates* Tls::certificates_ = nullptr;
 
-TEST_F(Tls, AsksAServerThatItsAuthorityVouchesFor) {
+TEST_F(Tls, ConnectsToAServerWithATrustedCertificate) {
   const SmallServer server({.classify = ClassifyAny}, 64 << 20, certificates_->OfServer());
   const auto client = Client::Connect(To(server));
   ASSERT_TRUE(client.ok()) << client.status();
   EXPECT_EQ((*client)->Classify(RequestWith("7"))->predictions(0).index(), 7);
 }
 
-TEST_F(Tls, SaysWhatIsWrongWithTheServersCertificate) {
+TEST_F(Tls, DescribesTheFaultOfTheServersCertificate) {
   const SmallServer server({.classify = ClassifyAny}, 64 << 20, certificates_->OfServer());
   ClientOptions options = To(server);
   const std::string nobody = "no server answers at " + server.address() + ": ";
@@ -71,7 +71,7 @@ TEST_F(Tls, SaysWhatIsWrongWithTheServersCertificate) {
   EXPECT_EQ(Refusal(options), nobody + "its certificate is not signed by a CA that this system trusts");
 }
 
-TEST_F(Tls, SaysThatOneSideDoesNotSpeakIt) {
+TEST_F(Tls, SaysIfOneSideDoesNotUseTls) {
   const SmallServer tls({.classify = ClassifyAny}, 64 << 20, certificates_->OfServer());
   EXPECT_EQ(Refusal({.address = tls.address()}),
             "no server answers at " + tls.address() + ": it closed the connection; it may require TLS");
@@ -79,7 +79,7 @@ TEST_F(Tls, SaysThatOneSideDoesNotSpeakIt) {
   EXPECT_EQ(Refusal(To(plain)), "no server answers at " + plain.address() + ": it does not speak TLS");
 }
 
-TEST_F(Tls, ShowsTheClientsCertificate) {
+TEST_F(Tls, SendsTheClientsCertificate) {
   const SmallServer server({.classify = ClassifyAny}, 64 << 20, certificates_->OfServer(true));
   ClientOptions options = To(server);
   EXPECT_EQ(Refusal(options), "no server answers at " + server.address() +
@@ -95,7 +95,7 @@ TEST_F(Tls, ShowsTheClientsCertificate) {
   EXPECT_TRUE((*client)->Classify(RequestWith("7")).ok());
 }
 
-TEST_F(Tls, NamesTheFileThatIsWrong) {
+TEST_F(Tls, NamesTheInvalidFile) {
   const ScratchFolder folder;
   const SmallServer server({.classify = ClassifyAny}, 64 << 20, certificates_->OfServer());
   const auto refusal = [&](const std::string& ca, const std::string& certificate, const std::string& key) {
@@ -119,7 +119,7 @@ TEST_F(Tls, NamesTheFileThatIsWrong) {
             certificates_->Path("expired.pem") + " has expired; get a new certificate");
 }
 
-TEST_F(Tls, CarriesATokenAndPlainTextDoesNot) {
+TEST_F(Tls, ATokenIsSentOnlyOverTls) {
   const SmallServer server({.classify = AnswerWithToken}, 64 << 20, certificates_->OfServer());
   ClientOptions options = To(server);
   options.token = "secret\n";
@@ -135,7 +135,7 @@ TEST_F(Tls, CarriesATokenAndPlainTextDoesNot) {
   }
 }
 
-TEST(Token, GoesOverLoopbackAndSockets) {
+TEST(Token, IsSentOverLoopbackAndSocketsWithoutTls) {
   const ScratchFolder folder;
   folder.Write("token", "  secret\n");
   for (const std::string& listen : {std::string("127.0.0.1:0"), "unix:" + folder.Path("socket")}) {
@@ -149,8 +149,8 @@ TEST(Token, GoesOverLoopbackAndSockets) {
   }
 }
 
-TEST(Token, WhatStaysOnThisMachineIsNoConcernOfAProxy) {
-  const Environment environment({{"grpc_proxy", "http://127.0.0.1:1"},  // no listener on this port
+TEST(Token, CallsOnThisMachineUseNoProxy) {
+  const Environment environment({{"grpc_proxy", "http://127.0.0.1:1"},  // a port without a listener
                                  {"http_proxy", "http://127.0.0.1:1"},
                                  {"no_grpc_proxy", nullptr},
                                  {"no_proxy", nullptr}});
@@ -164,7 +164,7 @@ TEST(Token, WhatStaysOnThisMachineIsNoConcernOfAProxy) {
   }
 }
 
-TEST(Token, NamesWhatIsWrongWithoutTellingIt) {
+TEST(Token, AnErrorDescribesTheFaultWithoutTheToken) {
   const ScratchFolder folder;
   const SmallServer server({.classify = AnswerWithToken});
   const auto refusal = [&](const std::string& text) {
@@ -177,7 +177,7 @@ TEST(Token, NamesWhatIsWrongWithoutTellingIt) {
   EXPECT_THAT(refusal("two words"), HasSubstr("has spaces or non-ASCII characters"));
   EXPECT_THAT(refusal("two words"), testing::Not(HasSubstr("words")));
   EXPECT_THAT(refusal(std::string(16385, 'x')), HasSubstr("more than 16384 bytes"));
-  EXPECT_EQ(refusal("x" + std::string(16383, '\n')), "OK") << "as long as it may be";
+  EXPECT_EQ(refusal("x" + std::string(16383, '\n')), "OK") << "a token file of the maximum size must be accepted";
   ClientOptions both{.address = server.address()};
   both.token = "a";
   both.token_file = folder.Path("token");
@@ -187,14 +187,14 @@ TEST(Token, NamesWhatIsWrongWithoutTellingIt) {
   EXPECT_THAT(Client::Connect(both).status().ToString(), HasSubstr("none: no such file"));
 }
 
-TEST(Sockets, AreNamedInAnError) {
+TEST(Sockets, AnErrorNamesTheSocket) {
   const ScratchFolder folder;
   const std::string address = "unix:" + folder.Path("socket");
   const absl::Status status = Client::Connect({.address = address}).status();
   EXPECT_EQ(status.message(), "no server answers at " + address + ": there is no such socket");
 }
 
-TEST(SeveralServers, ShareTheRequestsAndStandInForEachOther) {
+TEST(SeveralServers, ShareTheRequestsAndReplaceEachOther) {
   int asked[2] = {};
   absl::Mutex mutex;
   std::unique_ptr<SmallServer> servers[2];
@@ -211,7 +211,7 @@ TEST(SeveralServers, ShareTheRequestsAndStandInForEachOther) {
   options.retry.initial_backoff = absl::Milliseconds(10);
   const auto client = Client::Connect(options);
   ASSERT_TRUE(client.ok()) << client.status();
-  // The second connection may be ready a moment after the first.
+  // Sends requests until both servers have some, because the second connection may become ready later.
   for (const absl::Time end = absl::Now() + absl::Seconds(10); absl::Now() < end && (asked[0] < 4 || asked[1] < 4);) {
     ASSERT_TRUE((*client)->Classify(RequestWith("7")).ok());
   }
@@ -224,7 +224,7 @@ TEST(SeveralServers, ShareTheRequestsAndStandInForEachOther) {
   }
 }
 
-TEST(SeveralServers, OneWithoutAnAddressIsNamed) {
+TEST(SeveralServers, AHostWithoutAnAddressIsNamed) {
   const absl::Status status = Client::Connect({.address = "127.0.0.1:1,no-such-host.invalid:1"}).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
   EXPECT_THAT(std::string(status.message()), testing::StartsWith("no address of no-such-host.invalid: "));
@@ -233,7 +233,7 @@ TEST(SeveralServers, OneWithoutAnAddressIsNamed) {
   EXPECT_THAT(Client::Connect(tls).status().ToString(), HasSubstr("need one name that is in all their certificates"));
 }
 
-TEST(Keepalive, IsNoShorterThanServersAllow) {
+TEST(Keepalive, IsAtLeastTheMinimumOfServers) {
   ClientOptions options;
   options.keepalive = absl::Seconds(1);
   EXPECT_THAT(options.Validate().ToString(), HasSubstr("keepalive is 1s, must be 0 (never) or at least 10s"));

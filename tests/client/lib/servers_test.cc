@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests servers whose names move to other addresses. The tests resolve these names; the system resolves all others.
+// Tests servers whose names change their address. This file replaces the resolver for these names; the system resolves
+// all others.
 #include "client/lib/servers.h"
 
 #include <dlfcn.h>
@@ -27,7 +28,7 @@ std::map<std::string, std::string>& Places() {
   return *places;
 }
 
-// Sets the address of a name; empty: the name has no address.
+// Sets the address of a name. An empty address means that the name has none.
 void Place(const std::string& name, const std::string& address) {
   const std::lock_guard lock(g_mutex);
   Places()[name] = address;
@@ -58,7 +59,7 @@ grpc::Status ClassifyAny(const v1::ClassifyRequest& request, v1::ClassifyRespons
   return grpc::Status::OK;
 }
 
-// Two names, at addresses without a listener until they move to a server.
+// Tests with two names. Their addresses have no listener until Move() changes them.
 class MovingNames : public testing::Test {
  protected:
   MovingNames() {
@@ -84,24 +85,24 @@ class MovingNames : public testing::Test {
                              }}};
 };
 
-TEST_F(MovingNames, AreFoundByACallThatWasLost) {
+TEST_F(MovingNames, AreResolvedAgainAfterALostCall) {
   const auto servers = Servers::Open({.address = List()});
   ASSERT_TRUE(servers.ok()) << servers.status();
   const std::shared_ptr<grpc::Channel> before = (*servers)->channel();
   (*servers)->Look();
-  EXPECT_EQ((*servers)->channel(), before) << "the names are where they were";
+  EXPECT_EQ((*servers)->channel(), before) << "unchanged addresses must not change the channel";
   Move();
   (*servers)->Look();
-  EXPECT_EQ((*servers)->channel(), before) << "at most once a second";
+  EXPECT_EQ((*servers)->channel(), before) << "names must be resolved at most once per second";
   absl::SleepFor(absl::Milliseconds(1100));
   EXPECT_EQ((*servers)->Follow(absl::NotFoundError("no"), "").message(), "no");
-  EXPECT_EQ((*servers)->channel(), before) << "a server answered";
+  EXPECT_EQ((*servers)->channel(), before) << "an error from a server must not resolve the names again";
   EXPECT_TRUE(absl::IsUnavailable((*servers)->Follow(absl::UnavailableError("gone"), "")));
   EXPECT_NE((*servers)->channel(), before);
   EXPECT_TRUE((*servers)->channel()->WaitForConnected(std::chrono::system_clock::now() + std::chrono::seconds(20)));
 }
 
-TEST_F(MovingNames, LeaveAClientWhereItWasWhileTheyHaveNoAddress) {
+TEST_F(MovingNames, WithoutAnAddressTheChannelStays) {
   const auto servers = Servers::Open({.address = List()});
   ASSERT_TRUE(servers.ok()) << servers.status();
   const std::shared_ptr<grpc::Channel> before = (*servers)->channel();
@@ -112,7 +113,7 @@ TEST_F(MovingNames, LeaveAClientWhereItWasWhileTheyHaveNoAddress) {
   EXPECT_THAT(Servers::Open({.address = List()}).status().message(), HasSubstr("no address of a.test"));
 }
 
-// Calls follow a name that moves from a stopped server to another one.
+// The names change from a server that stops to another server.
 TEST_F(MovingNames, AreFollowedByCalls) {
   Place("a.test", "127.0.0.1");
   Place("b.test", "127.0.0.1");
@@ -157,7 +158,7 @@ TEST_F(MovingNames, AreFollowedByALoad) {
   EXPECT_GT(answered_last, 0U);
 }
 
-TEST(Servers, ReadATokenAgainThatIsRefused) {
+TEST(Servers, RereadTheTokenFileAfterARefusal) {
   const ScratchFolder folder;
   const std::string file = folder.Write("token", "first");
   const SmallServer server({.classify = [](const v1::ClassifyRequest& request, v1::ClassifyResponse* response,

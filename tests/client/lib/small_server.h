@@ -17,7 +17,7 @@ namespace vitrine {
 
 using StreamOfServer = grpc::ServerReaderWriter<v1::ClassifyStreamResponse, v1::ClassifyRequest>;
 
-// A real gRPC server with methods that the test defines, on a free port of this machine.
+// A real gRPC server on a free port of this machine. The test defines its methods.
 class SmallServer {
  public:
   struct Methods {
@@ -27,11 +27,12 @@ class SmallServer {
     std::function<grpc::Status(const v1::WatchModelsRequest&, grpc::ServerWriter<v1::ModelEvent>*,
                                grpc::ServerContext*)>
         watch = {};
-    // Health status that Watch reports; nullopt: the server has no health service.
+    // Health status that Watch reports; without a value the server has no health service.
     std::optional<bool> serving = {};
   };
 
-  // Without credentials the server does not use TLS. `listen` is host:port (port 0: any free port) or unix:PATH.
+  // Starts the server. Without credentials it does not use TLS. `listen` is host:port (port 0 means any free port) or
+  // unix:PATH.
   explicit SmallServer(Methods methods, int max_message_bytes = 64 << 20,
                        std::shared_ptr<grpc::ServerCredentials> credentials = nullptr,
                        const std::string& listen = "127.0.0.1:0");
@@ -54,16 +55,16 @@ class SmallServer {
   std::string address_;
 };
 
-// Returns a host:port for a server that the test stops and restarts. The kernel does not give this port to another
-// process in between.
+// Returns a host:port for a server that the test stops and restarts. Between stop and restart, the kernel does not give
+// the port to another process.
 std::string LastingAddress();
 
-// Returns a client of that server with delays short enough for a test.
+// Returns a client of this server with short delays, so that tests are quick.
 std::unique_ptr<Client> ConnectTo(const SmallServer& server, absl::Duration deadline = absl::Seconds(10),
                                   int max_in_flight = 8);
 
-// Answers with the class at the start of the image's text ("7", "7 and more"), so that an answer to the wrong caller is
-// noticed.
+// Returns an answer whose class is the number at the start of the image's text ("7", "7 and more"), so that a test
+// detects an answer to the wrong caller.
 v1::ClassifyResponse AnswerTo(const v1::ClassifyRequest& request);
 v1::ClassifyStreamResponse StreamAnswerTo(const v1::ClassifyRequest& request);
 v1::ClassifyStreamResponse StreamErrorTo(const v1::ClassifyRequest& request, grpc::StatusCode code,

@@ -41,7 +41,7 @@ TEST(ArrivalsAtRate, PoissonGapsAreExponential) {
   }
   const double mean = std::accumulate(gaps.begin(), gaps.end(), 0.0) / static_cast<double>(gaps.size());
   EXPECT_NEAR(mean * kRate, 1, 4 / std::sqrt(kCount));
-  // Kolmogorov-Smirnov test at level 0.001: the largest distance between both distributions.
+  // Kolmogorov-Smirnov test at level 0.001 for the largest distance between both distributions.
   std::sort(gaps.begin(), gaps.end());
   double distance = 0;
   for (size_t i = 0; i < gaps.size(); ++i) {
@@ -75,7 +75,7 @@ TEST(ArrivalsAtRate, TheSameSeedGivesTheSameSchedule) {
   EXPECT_NE(dues(1), dues(2));
 }
 
-TEST(LaneOf, LanesTogetherAreTheWholeSchedule) {
+TEST(LaneOf, LanesTogetherHaveTheWholeSchedule) {
   const auto whole = ArrivalsAtRate(ArrivalProcess::kPoisson, 100, 9);
   const std::vector<Arrival> expected = Take(*whole, 90);
   std::vector<std::vector<Arrival>> lanes;
@@ -102,7 +102,7 @@ TEST(LaneOf, AKnownScheduleEndsInEveryLane) {
   EXPECT_EQ(numbers(1, 2), (std::vector<uint64_t>{1}));
 }
 
-TEST(ArrivalsOf, GivesWhatIsKnownAndEnds) {
+TEST(ArrivalsOf, ReturnsTheGivenTimesAndThenEnds) {
   const std::vector<Arrival> known = {{5, 0, 2}, {5, 1, 0}, {9, 2, 1}};
   const auto arrivals = ArrivalsOf(known);
   EXPECT_EQ(arrivals->Next()->request, 2u);

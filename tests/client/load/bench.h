@@ -23,7 +23,7 @@ inline Outcome Bench(
   return {std::move(measured), out.str(), errors.str()};
 }
 
-// Returns a command with a short closed loop.
+// Returns a command for a short closed loop.
 inline BenchCommand For(const SmallServer& server, const std::string& model) {
   BenchCommand command;
   command.client.address = server.address();
@@ -35,7 +35,7 @@ inline BenchCommand For(const SmallServer& server, const std::string& model) {
   return command;
 }
 
-// Returns a command with a 50 ms run of small images that reports JSON.
+// Returns a command for a run of 50 ms with small images and a report in JSON.
 inline BenchCommand Short(const SmallServer& server) {
   BenchCommand command = For(server, "m");
   command.client.deadline = absl::Seconds(5);
@@ -46,7 +46,7 @@ inline BenchCommand Short(const SmallServer& server) {
   return command;
 }
 
-// Model "none" does not exist, and model "busy" has a full queue.
+// Answers a request. The model "none" does not exist, and the queue of the model "busy" is full.
 inline grpc::Status Classify(const v1::ClassifyRequest& request, v1::ClassifyResponse* response, grpc::ServerContext*) {
   if (request.model() == "none") return {grpc::StatusCode::NOT_FOUND, "no model \"none\" is ready"};
   if (request.model() == "busy") return WithRetryInfo(grpc::StatusCode::RESOURCE_EXHAUSTED, "full", absl::Seconds(1));

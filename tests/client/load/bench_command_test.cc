@@ -22,7 +22,8 @@ TEST(RunBench, OpenLoopAsJson) {
   SmallServer server({.classify = Classify});
   BenchCommand command = For(server, "m");
   command.rate = 200;
-  command.duration = absl::Seconds(2);  // long enough that even a busy machine answers a quarter in time
+  command.duration =
+      absl::Seconds(2);  // long enough that even a busy machine answers a quarter of the requests in time
   command.format = Format::kJson;
   const Outcome outcome = Bench(command);
   ASSERT_TRUE(outcome.measured.ok()) << outcome.measured.status();
@@ -60,7 +61,7 @@ TEST(RunBench, ClosedLoopForPeople) {
   }
 }
 
-TEST(RunBench, ASweepIsATableAndWritesItsReport) {
+TEST(RunBench, ASweepPrintsATableAndWritesItsReport) {
   SmallServer server({.classify = Classify});
   const ScratchFolder folder;
   BenchCommand command = For(server, "m");
@@ -68,7 +69,7 @@ TEST(RunBench, ASweepIsATableAndWritesItsReport) {
   command.out = folder.Path("report");
   const Outcome outcome = Bench(command);
   ASSERT_TRUE(outcome.measured.ok()) << outcome.measured.status();
-  // On a busy machine every point may be void.
+  // On a busy machine, every point may be void.
   EXPECT_THAT(outcome.out, testing::AnyOf(HasSubstr("The highest goodput is"), HasSubstr("No rate had an answer")));
   EXPECT_THAT(outcome.out, HasSubstr("150.0"));
   EXPECT_THAT(outcome.errors, HasSubstr("100.0/s offered"));
@@ -83,7 +84,7 @@ TEST(RunBench, ASweepIsATableAndWritesItsReport) {
   EXPECT_THAT(folder.Read("report/seconds-03-150.csv"), HasSubstr("second,due,answered"));
 }
 
-TEST(RunBench, ASearchEndsAtItsBoundOrSaysThatNothingMeetsTheGoal) {
+TEST(RunBench, ASearchEndsAtItsUpperBoundOrReportsThatNoRateMeetsTheGoal) {
   SmallServer server({.classify = Classify});
   BenchCommand command = For(server, "m");
   command.find_max = true;
@@ -100,8 +101,8 @@ TEST(RunBench, ASearchEndsAtItsBoundOrSaysThatNothingMeetsTheGoal) {
   EXPECT_TRUE(json::parse(none.out)["best_per_second"].is_null());
 }
 
-// In an open loop the sender calls this function before each request. Every fifth call blocks it, so that due requests
-// are late.
+// Runs the command with a generator that is late: the sender of an open loop calls the passed function before each
+// request, and every fifth call blocks for 30 ms.
 Outcome BenchHeldUp(const BenchCommand& command) {
   std::atomic<int> asked = 0;
   return Bench(command, [&] {
@@ -110,7 +111,7 @@ Outcome BenchHeldUp(const BenchCommand& command) {
   });
 }
 
-TEST(RunBench, ASearchWithALateGeneratorHasAnAnswer) {
+TEST(RunBench, ASearchWithALateGeneratorHasAResult) {
   SmallServer server({.classify = Classify});
   BenchCommand command = For(server, "m");
   command.find_max = true;
@@ -128,14 +129,14 @@ TEST(RunBench, ASearchWithALateGeneratorHasAnAnswer) {
   EXPECT_EQ(*missed.measured, BenchOutcome::kNothing);
   const json report = json::parse(missed.out);
   EXPECT_EQ(report["complete"], true);
-  EXPECT_EQ(report["points"].size(), 2u) << "once more, since the generator was late";
+  EXPECT_EQ(report["points"].size(), 2u) << "the point must be repeated, because the generator was late";
   EXPECT_THAT(report["verdict"].get<std::string>(),
               testing::AllOf(HasSubstr("Not even 50.0 requests/s meet the goal"),
                              HasSubstr("what server and generator reach together: at 50.0 requests/s twice the "
                                        "generator itself was late, by ")));
 }
 
-// Returns a command that runs for the length of the trace, without a warm-up.
+// Returns a command that replays the trace without a warm-up.
 BenchCommand Replay(const SmallServer& server, const ScratchFolder& folder, const std::string& trace) {
   BenchCommand command = For(server, "m");
   command.trace = folder.Write("t.csv", trace).string();
@@ -159,27 +160,27 @@ TEST(RunBench, ATraceIsReplayed) {
   EXPECT_EQ(point["due"], 3);
   EXPECT_EQ(point["answered"], 2);
   EXPECT_EQ(point["errors"][0]["code"], "RESOURCE_EXHAUSTED");
-  EXPECT_EQ(point["seconds"], 1);  // a shorter trace is measured for one second
+  EXPECT_EQ(point["seconds"], 1);  // a trace of less than a second is measured for one second
   EXPECT_EQ(point["due_per_second"], 3);
   EXPECT_EQ(point["answered_per_second"], 2);
   command.warm_up = absl::Seconds(1);
   EXPECT_EQ(Bench(command).measured.status().message(), "--warmup 1s leaves no measurement of a trace of 1s");
   command.warm_up = absl::Milliseconds(150);
   const json warmed_up = PointOf(command);
-  EXPECT_EQ(warmed_up["due"], 1) << "of the warm-up nothing is counted";
+  EXPECT_EQ(warmed_up["due"], 1) << "requests of the warm-up must not count";
   EXPECT_EQ(warmed_up["seconds"], 0.85);
   command.duration = absl::Milliseconds(30);
   EXPECT_EQ(PointOf(command)["seconds"], 0.03);
 }
 
-// Two requests have one gap of 0.8 s between them, and the load is measured for one more gap.
-TEST(RunBench, ATraceIsMeasuredForAMeanGapBehindItsLastRequest) {
+// The gap between both requests is 0.8 s, and the load is measured for one more gap.
+TEST(RunBench, ATraceIsMeasuredForAMeanGapAfterItsLastRequest) {
   SmallServer server({.classify = Classify});
   const ScratchFolder folder;
   EXPECT_NEAR(PointOf(Replay(server, folder, "seconds,model\n0,m\n0.8,m\n"))["seconds"].get<double>(), 1.6, 1e-3);
 }
 
-TEST(RunBench, WhatIsWrongIsToldBeforeTheLoad) {
+TEST(RunBench, WrongArgumentsAreReportedBeforeTheLoad) {
   SmallServer server({.classify = Classify});
   const Outcome wrong_model = Bench(For(server, "none"));
   EXPECT_EQ(wrong_model.measured.status().code(), absl::StatusCode::kNotFound);
@@ -197,7 +198,7 @@ TEST(RunBench, WhatIsWrongIsToldBeforeTheLoad) {
   EXPECT_THAT(std::string(refused.measured.status().message()), HasSubstr(no_server.client.address));
 }
 
-TEST(RunBench, ImagesThatAreRefusedAreNamedOnce) {
+TEST(RunBench, EachRejectedImageIsNamedOnce) {
   const SmallServer server({.classify = [](const v1::ClassifyRequest& request, v1::ClassifyResponse* response,
                                            grpc::ServerContext* context) -> grpc::Status {
     if (request.image() == "text") return {grpc::StatusCode::INVALID_ARGUMENT, "the image is text"};
@@ -217,7 +218,7 @@ TEST(RunBench, ImagesThatAreRefusedAreNamedOnce) {
               AllOf(HasSubstr("b.png) was refused: the image is text"), HasSubstr(folder.Path("p/b.png"))));
 }
 
-TEST(ValidateBench, RefusesWhatDoesNotFit) {
+TEST(ValidateBench, RefusesInvalidCombinations) {
   BenchCommand command;
   EXPECT_TRUE(ValidateBench(command).ok());
   command.load.threads = 5;
@@ -253,8 +254,8 @@ TEST(ValidateBench, RefusesWhatDoesNotFit) {
   EXPECT_THAT(std::string(ValidateBench(command).message()), HasSubstr("no such process"));
 }
 
-// Settings at the limit are valid; settings beyond it are not.
-TEST(ValidateBench, TakesWhatJustFits) {
+// Settings at a limit are valid, and settings beyond it are not.
+TEST(ValidateBench, AcceptsSettingsAtTheirLimits) {
   BenchCommand command;
   command.connections = command.load.threads = command.load.concurrency = 3;
   command.duration = absl::Nanoseconds(1);
@@ -264,17 +265,17 @@ TEST(ValidateBench, TakesWhatJustFits) {
   EXPECT_FALSE(ValidateBench(command).ok());
   command.sweep = SweepRange{1, 2, 1, 0};
   command.load.max_outstanding = 3;
-  EXPECT_EQ(ValidateBench(command), absl::OkStatus()) << "an open loop has no --concurrency";
+  EXPECT_EQ(ValidateBench(command), absl::OkStatus()) << "an open loop does not use --concurrency";
   command.load.max_outstanding = 2;
   EXPECT_FALSE(ValidateBench(command).ok());
 }
 
-TEST(ValidateBench, ATraceGoesWithNothingThatSetsARate) {
+TEST(ValidateBench, ATraceExcludesOptionsThatSetARate) {
   BenchCommand trace;
   trace.trace = "t.csv";
   trace.load.concurrency = 1;
   trace.load.threads = 2;
-  EXPECT_EQ(ValidateBench(trace), absl::OkStatus()) << "nor has a trace --concurrency";
+  EXPECT_EQ(ValidateBench(trace), absl::OkStatus()) << "a trace does not use --concurrency";
   BenchCommand swept = trace, searched = trace, mixed = trace;
   swept.sweep = SweepRange{1, 2, 1, 0};
   searched.find_max = searched.deadline_given = true;
@@ -284,7 +285,7 @@ TEST(ValidateBench, ATraceGoesWithNothingThatSetsARate) {
   }
 }
 
-TEST(ValidateBench, ASearchNeedsABoundThatSomebodyWished) {
+TEST(ValidateBench, ASearchNeedsALatencyBoundOrADeadline) {
   BenchCommand command;
   command.find_max = true;
   EXPECT_THAT(std::string(ValidateBench(command).message()), HasSubstr("needs a bound"));

@@ -27,7 +27,7 @@ grpc::Status Classify(const v1::ClassifyRequest&, v1::ClassifyResponse* response
   return grpc::Status::OK;
 }
 
-TEST(BenchProgram, RefusesFlagsThatWouldDoNothing) {
+TEST(BenchProgram, RefusesInvalidFlagsAndFlagsWithoutEffect) {
   const ScratchFolder folder;
   for (const char* flags : {"--concurrency 3 --sweep 1:2",
                             "--concurrency 3 --find-max --latency p99=1s",
@@ -57,7 +57,7 @@ TEST(BenchProgram, RefusesFlagsThatWouldDoNothing) {
   EXPECT_THAT(Shell(folder, kBench + "--help").out, testing::Not(HasSubstr("repetitions")));
 }
 
-TEST(BenchProgram, AGateThatIsMissedIsAFailureAfterEverythingIsWritten) {
+TEST(BenchProgram, AMissedGateIsAFailureAfterAllFilesAreWritten) {
   const ScratchFolder folder;
   SmallServer server({.classify = Classify});
   const std::string bench =
@@ -89,8 +89,8 @@ TEST(BenchProgram, AGateThatIsMissedIsAFailureAfterEverythingIsWritten) {
                         "refused"));
 }
 
-// A search's gates judge the highest rate that meets its goal.
-TEST(BenchProgram, ASearchIsJudgedAtItsBestRate) {
+// The gates of a search apply to the highest rate that meets its goal.
+TEST(BenchProgram, GatesOfASearchApplyToItsBestRate) {
   const ScratchFolder folder;
   SmallServer server({.classify = Classify});
   const std::string bench = kBench + "--server " + server.address() +
@@ -101,7 +101,7 @@ TEST(BenchProgram, ASearchIsJudgedAtItsBestRate) {
   EXPECT_THAT(missed.errors, HasSubstr("the gate rate>=1000 is missed: rate is "));
 }
 
-TEST(BenchProgram, ATraceThatIsNoFileIsASentence) {
+TEST(BenchProgram, ATraceThatIsNoRegularFileIsReported) {
   const ScratchFolder folder;
   SmallServer server({.classify = Classify});
   for (const char* path : {"/", "/dev/zero", "none.csv"}) {

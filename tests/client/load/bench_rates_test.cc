@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests the verdicts of a sweep, and of a search for the highest rate, about the points that they measured.
+// Tests the verdict of a sweep, and of a search for the highest rate.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -17,8 +17,8 @@ namespace {
 using nlohmann::json;
 using testing::MatchesRegex;
 
-// A load with so few requests that a late generator cannot void a point. The server answers `good` requests and rejects
-// the others.
+// A load with so few requests that a late generator makes no point void. The server answers the first `good` requests
+// and rejects the others.
 struct SmallLoad {
   explicit SmallLoad(int good)
       : server({.classify =
@@ -33,7 +33,7 @@ struct SmallLoad {
     command.duration = absl::Milliseconds(400);
   }
 
-  // Runs the load and stops after the line about point number `points`.
+  // Runs the load. Interrupts it after the line about point number `points`.
   json Run(size_t points = 1000) {
     std::ostringstream out;
     errors.str("");
@@ -54,8 +54,8 @@ struct SmallLoad {
   BenchOutcome outcome = BenchOutcome::kNothing;
 };
 
-TEST(RunBenchAtRates, ASweepNamesItsBestPointWhereverItStands) {
-  SmallLoad load(1 + 2);  // one request is due at 1/s, and two at 2/s
+TEST(RunBenchAtRates, ASweepNamesItsBestPointAtAnyPosition) {
+  SmallLoad load(1 + 2);  // one request at 1/s, and two requests at 2/s
   load.command.duration = absl::Seconds(1);
   load.command.sweep = ParseSweepRange("1:3:1").value();
   const json report = load.Run();
@@ -75,7 +75,7 @@ TEST(RunBenchAtRates, ASweepWithoutAnAnswerSaysSo) {
   EXPECT_EQ(load.outcome, BenchOutcome::kNothing);
 }
 
-TEST(RunBenchAtRates, AnInterruptedSweepSaysWhatItKnows) {
+TEST(RunBenchAtRates, AnInterruptedSweepReportsItsResultsSoFar) {
   SmallLoad load(1000);
   load.command.duration = absl::Seconds(1);
   load.command.sweep = ParseSweepRange("1:3:1").value();
@@ -85,11 +85,11 @@ TEST(RunBenchAtRates, AnInterruptedSweepSaysWhatItKnows) {
   EXPECT_EQ(report["complete"], false);
   EXPECT_EQ(report["points"].size(), 2u);
   EXPECT_EQ(load.outcome, BenchOutcome::kInterrupted);
-  EXPECT_EQ(load.Run(/*points=*/3)["complete"], true) << "who comes when all is done interrupts nothing";
+  EXPECT_EQ(load.Run(/*points=*/3)["complete"], true) << "an interrupt after the last point must have no effect";
   EXPECT_EQ(load.outcome, BenchOutcome::kMeasured);
 }
 
-TEST(RunBenchAtRates, ASearchSaysWhatItFound) {
+TEST(RunBenchAtRates, ASearchReportsItsResult) {
   SmallLoad load(1000);
   load.command.find_max = true;
   load.command.sweep = ParseSweepRange("5:10").value();
@@ -112,7 +112,7 @@ TEST(RunBenchAtRates, ASearchSaysWhatItFound) {
 }
 
 // The rate meets its goal the first time by chance, and misses it the second and third time.
-TEST(RunBenchAtRates, ASearchTakesNoRateThatMeetsTheGoalOnce) {
+TEST(RunBenchAtRates, ASearchRejectsARateThatMeetsTheGoalOnlyOnce) {
   SmallLoad load(2 + 4);
   load.command.find_max = true;
   load.command.sweep = ParseSweepRange("5:10").value();
@@ -125,7 +125,7 @@ TEST(RunBenchAtRates, ASearchTakesNoRateThatMeetsTheGoalOnce) {
   EXPECT_EQ(load.outcome, BenchOutcome::kNothing);
 }
 
-TEST(RunBenchAtRates, ASearchBeginsAtTheRateOrAtTen) {
+TEST(RunBenchAtRates, ASearchStartsAtTheGivenRateOrAtTen) {
   SmallLoad load(1000);
   load.command.find_max = true;
   load.command.goal.bounds = {{0.5, absl::Seconds(20)}};
@@ -133,10 +133,10 @@ TEST(RunBenchAtRates, ASearchBeginsAtTheRateOrAtTen) {
   load.command.rate = 15;
   const json report = load.Run(/*points=*/2);
   EXPECT_EQ(report["points"][0]["offered_per_second"], 15);
-  EXPECT_EQ(report["points"][1]["offered_per_second"], 30) << "upwards without an end";
+  EXPECT_EQ(report["points"][1]["offered_per_second"], 30) << "without an upper bound the rate must double";
 }
 
-TEST(RunBenchAtRates, AnInterruptedSearchIsIncompleteAndNoResult) {
+TEST(RunBenchAtRates, AnInterruptedSearchIsIncomplete) {
   SmallLoad load(1000);
   load.command.find_max = true;
   load.command.sweep = ParseSweepRange("5:20").value();
@@ -149,7 +149,7 @@ TEST(RunBenchAtRates, AnInterruptedSearchIsIncompleteAndNoResult) {
       "Incomplete: the search was interrupted. The highest rate until then that meets the goal (99 % within their "
       "deadline, p50 <= 20s) is 5.0 requests/s (stability unknown: less than 3 s were measured).");
   EXPECT_EQ(load.outcome, BenchOutcome::kInterrupted);
-  EXPECT_EQ(load.errors.str().find('\r'), std::string::npos) << "no terminal";
+  EXPECT_EQ(load.errors.str().find('\r'), std::string::npos) << "without a terminal no line may be rewritten";
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests the effect of a command's settings on the requests, the report and the text of its verdict.
+// Tests the effect of a command's settings on its requests, its report and its verdict.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -28,7 +28,7 @@ json ReportOf(const Outcome& outcome) {
   return outcome.measured.ok() ? json::parse(outcome.out) : json();
 }
 
-// Returns the report's fields common to all points, without those that differ from run to run.
+// Returns the fields of the report that are common to all points and do not differ between runs.
 json SettingOf(const BenchCommand& command) {
   json report = ReportOf(Bench(command));
   absl::Time started;
@@ -47,7 +47,7 @@ std::vector<std::string> ClassesOf(const json& point) {
   return names;
 }
 
-TEST(RunBench, EverySettingIsToldInTheReport) {
+TEST(RunBench, TheReportHasEverySetting) {
   SmallServer server({.classify = Classify});
   const BenchCommand plain = Short(server);
   BenchCommand closed = plain;
@@ -78,7 +78,7 @@ TEST(RunBench, EverySettingIsToldInTheReport) {
   search.sweep = ParseSweepRange("20:20").value();
   search.goal = {.bounds = {{0.5, absl::Seconds(20)}, {0.999, absl::Seconds(30)}}, .least_good = 0.9};
   json told = SettingOf(search);
-  EXPECT_EQ(told["best_samples"]["taken"], 3) << "the rate that is found is measured again";
+  EXPECT_EQ(told["best_samples"]["taken"], 3) << "the best rate must be measured three times";
   EXPECT_LE(told["best_samples"]["goodput"][0], told["best_samples"]["goodput"][1]);
   told.erase("best_samples");
   EXPECT_EQ(told, json({{"loop", "open loop, Poisson arrivals"},
@@ -100,7 +100,7 @@ TEST(RunBench, EverySettingIsToldInTheReport) {
   EXPECT_EQ(SettingOf(streamed)["mode"], "stream");
 }
 
-TEST(RunBench, ClassesAreThoseOfEveryMixAndAskAsTheySay) {
+TEST(RunBench, ClassesOfEveryMixSendTheirOwnRequests) {
   std::mutex mutex;
   std::set<std::string> asked;
   SmallServer server({.classify = [&](const v1::ClassifyRequest& request, auto* response, auto* context) {
@@ -119,7 +119,7 @@ TEST(RunBench, ClassesAreThoseOfEveryMixAndAskAsTheySay) {
   EXPECT_THAT(asked, ElementsAre("a 100 PRIORITY_UNSPECIFIED", "b 100 HIGH", "c 100 PRIORITY_UNSPECIFIED"));
 }
 
-TEST(RunBench, ConstantArrivalsAreEvenAndThoseOfAPoissonProcessDependOnTheSeed) {
+TEST(RunBench, ConstantArrivalsAreEvenAndPoissonArrivalsDependOnTheSeed) {
   SmallServer server({.classify = Classify});
   BenchCommand command = Short(server);
   command.rate = 200;
@@ -145,7 +145,7 @@ TEST(RunBench, ANumberOfRequestsEndsTheLoad) {
   EXPECT_EQ(report["points"][0]["answered"], 20);
 }
 
-TEST(RunBench, ClassesWithoutAModelAskTheOnlyOneThatIsReady) {
+TEST(RunBench, ClassesWithoutAModelUseTheOnlyReadyModel) {
   SmallServer::Methods methods{.classify = Classify};
   v1::ModelVersion& ready = *methods.models.add_versions();
   ready.set_model("only");
@@ -159,7 +159,7 @@ TEST(RunBench, ClassesWithoutAModelAskTheOnlyOneThatIsReady) {
               ElementsAre("only low within 5s", "m within 5s", "only high within 5s"));
 }
 
-// Returns the number of requests to model "probed" before the load. The load adds at most one request in all.
+// Returns the number of requests to the model "probed" before the load. The load itself adds at most one request.
 int Probes(const std::string& mix, const std::function<grpc::Status()>& answer, absl::Status* outcome) {
   std::atomic<int> asked = 0;
   SmallServer server({.classify = [&](const v1::ClassifyRequest& request, auto* response, auto* context) {
@@ -175,7 +175,7 @@ int Probes(const std::string& mix, const std::function<grpc::Status()>& answer, 
   return asked;
 }
 
-TEST(RunBench, AnErrorThatEveryRequestWouldHaveEndsItAndAnOverloadDoesNot) {
+TEST(RunBench, APermanentErrorOfAProbeEndsTheRunAndAnOverloadDoesNot) {
   const auto outcome = [](const grpc::Status& answer) {
     absl::Status status;
     Probes(
@@ -197,7 +197,7 @@ TEST(RunBench, EveryClassIsProbedOnceUpToSixteen) {
   const auto full = [] { return WithRetryInfo(grpc::StatusCode::RESOURCE_EXHAUSTED, "full", absl::Milliseconds(1)); };
   absl::Status status;
   EXPECT_EQ(Probes("model=probed,weight=1e-9;model=probed,weight=1e-9;model=m", full, &status), 1)
-      << "neither twice nor again after a refusal";
+      << "each class must be probed once, without a retry";
   const auto wrong = [] { return grpc::Status(grpc::StatusCode::NOT_FOUND, "no such model"); };
   std::string fifteen;
   for (int i = 0; i < 15; ++i) absl::StrAppend(&fifteen, "model=m", i, ";");
@@ -213,7 +213,7 @@ TEST(RunBench, AnInterruptBeforeTheLoadEndsIt) {
             absl::CancelledError("interrupted before the load began"));
 }
 
-TEST(RunBench, NothingIsMeasuredWithoutAnAnswer) {
+TEST(RunBench, WithoutAnAnswerThereIsNoMeasurement) {
   SmallServer server({.classify = Classify});
   BenchCommand command = Short(server);
   command.request.model.name = "busy";
@@ -226,12 +226,12 @@ TEST(RunBench, NothingIsMeasuredWithoutAnAnswer) {
   EXPECT_EQ(*Bench(command).measured, BenchOutcome::kMeasured);
 }
 
-TEST(RunBench, AnswersAreWaitedForWhenTheLoadIsOver) {
+TEST(RunBench, TheLastAnswersAreAwaitedAfterTheLoad) {
   std::atomic<bool> last_is_here = false, all_sent = false;
   SmallServer server(
       {.classify = [&](const v1::ClassifyRequest& request, auto* response, grpc::ServerContext* context) {
         const auto left = context->deadline() - std::chrono::system_clock::now();
-        EXPECT_LT(left, std::chrono::seconds(32)) << "a request before the load";
+        EXPECT_LT(left, std::chrono::seconds(32)) << "the deadline of a probe must be at most 32 s";
         last_is_here = request.model() == "last" && left < std::chrono::seconds(20);
         while (last_is_here && !all_sent && !context->IsCancelled())
           std::this_thread::sleep_for(std::chrono::milliseconds(1));
@@ -248,7 +248,7 @@ TEST(RunBench, AnswersAreWaitedForWhenTheLoadIsOver) {
   EXPECT_EQ(point["answered"], 2);
 }
 
-TEST(RunBench, APageForPeopleBeginsWithTheSetting) {
+TEST(RunBench, TheTextStartsWithTheSettings) {
   SmallServer server({.classify = Classify});
   BenchCommand command = Short(server);
   command.format = Format::kTable;
@@ -258,7 +258,7 @@ TEST(RunBench, APageForPeopleBeginsWithTheSetting) {
                                             "unary mode, 2 connections, 1 thread, 1 s warm-up\n\ndue  "));
 }
 
-TEST(RunBench, TheFilesOfOnePointHaveNoNumber) {
+TEST(RunBench, FilesOfASinglePointHaveNoNumber) {
   SmallServer server({.classify = Classify});
   const ScratchFolder folder;
   BenchCommand command = Short(server);
@@ -270,7 +270,7 @@ TEST(RunBench, TheFilesOfOnePointHaveNoNumber) {
   EXPECT_THAT(folder.Read("deep/report/seconds.csv"), StartsWith("second,due,answered"));
 }
 
-TEST(RunBench, ATerminalSeesTheLoadSecondBySecond) {
+TEST(RunBench, ATerminalShowsEachSecondOfTheLoad) {
   SmallServer server({.classify = Classify});
   BenchCommand command = Short(server);
   command.rate = 50;
@@ -279,7 +279,7 @@ TEST(RunBench, ATerminalSeesTheLoadSecondBySecond) {
   ASSERT_TRUE(RunBench(command, out, errors, /*live=*/true, [] { return false; }).ok());
   EXPECT_THAT(errors.str(), StartsWith("\r\33[K    1 s  "));
   EXPECT_THAT(errors.str(), HasSubstr("/s answered, 0 refused, p50 "));
-  EXPECT_THAT(errors.str(), testing::EndsWith("\r\33[K")) << "the line is wiped out in the end";
+  EXPECT_THAT(errors.str(), testing::EndsWith("\r\33[K")) << "the progress line must be removed at the end";
 }
 
 }  // namespace

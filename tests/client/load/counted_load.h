@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loads on a real gRPC server in this process. The server counts its requests.
+// Helpers for loads on a real gRPC server in this process, which counts its requests.
 #ifndef VITRINE_TESTS_CLIENT_LOAD_COUNTED_LOAD_H_
 #define VITRINE_TESTS_CLIENT_LOAD_COUNTED_LOAD_H_
 
@@ -17,7 +17,7 @@
 
 namespace vitrine {
 
-// Counts the requests that reach the server, by model.
+// A server that counts its requests by model.
 class CountingServer {
  public:
   explicit CountingServer(std::function<grpc::Status(const v1::ClassifyRequest&, grpc::ServerContext*)> behaviour = {},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests how the threads of a load share the work, when a load ends, and its progress reports.
+// Tests how the threads of a load share the requests, when a load ends, and its progress reports.
 #include "client/load/lane.h"
 
 #include <gmock/gmock.h>
@@ -27,7 +27,7 @@ LoadSettings Evenly(double rate) {
   return settings;
 }
 
-// Returns how often each model is drawn for the first `count` requests.
+// Returns for each model how many of the first `count` requests it gets.
 std::map<std::string, uint64_t> Drawn(const Workload& workload, uint64_t seed, uint64_t count) {
   std::map<std::string, uint64_t> drawn;
   for (uint64_t number = 0; number < count; ++number) {
@@ -37,8 +37,8 @@ std::map<std::string, uint64_t> Drawn(const Workload& workload, uint64_t seed, u
   return drawn;
 }
 
-// With any number of threads, every request is drawn exactly once.
-TEST(Lanes, TogetherDrawWhatOneWouldDraw) {
+// Every request must be drawn exactly once, with any number of threads.
+TEST(Lanes, TogetherDrawTheRequestsOfASingleThread) {
   const Workload workload = Models({"a", "b", "c"});
   for (const bool open : {true, false}) {
     for (const int threads : {1, 3}) {
@@ -58,7 +58,7 @@ TEST(Lanes, TogetherDrawWhatOneWouldDraw) {
   }
 }
 
-TEST(Lanes, ShareTheBoundOfWhatIsOutstandingAndTheNumberOfRequests) {
+TEST(Lanes, ShareTheLimitsOfOutstandingAndOfAllRequests) {
   CountingServer server(NeverAnswer);
   const Workload workload = Models({"a", "b", "c"});
   LoadSettings settings = Evenly(2000);
@@ -81,7 +81,7 @@ TEST(Lanes, ShareTheBoundOfWhatIsOutstandingAndTheNumberOfRequests) {
   ExpectLedgerCloses(record);
 }
 
-TEST(Lanes, AClosedLoopOfSeveralKeepsSoManyUnderWay) {
+TEST(Lanes, InAClosedLoopTheyKeepTheirSumOfRequestsInFlight) {
   CountingServer server(NeverAnswer);
   LoadSettings settings;
   settings.threads = 3;
@@ -94,14 +94,14 @@ TEST(Lanes, AClosedLoopOfSeveralKeepsSoManyUnderWay) {
   EXPECT_EQ(record.unanswered(), 4u);
 }
 
-// Answers later than the gap between requests, so that answers do not end the load.
+// Answers after more than the gap between requests, so that the answers do not determine the end of the load.
 grpc::Status AnswerLate(const v1::ClassifyRequest&, grpc::ServerContext*) {
   std::this_thread::sleep_for(std::chrono::milliseconds(60));
   return grpc::Status::OK;
 }
 
-// The interval ends one gap after the last request, so that N requests take N gaps.
-TEST(Lanes, ANumberOfRequestsIsMeasuredForAsManyGaps) {
+// The interval ends one gap after the last request, so that N requests last N gaps.
+TEST(Lanes, ANumberOfRequestsIsMeasuredForTheSameNumberOfGaps) {
   for (const int threads : {1, 2}) {
     for (const int requests : {2 * threads, 6}) {
       CountingServer server(AnswerLate);
@@ -111,9 +111,10 @@ TEST(Lanes, ANumberOfRequestsIsMeasuredForAsManyGaps) {
       settings.threads = threads;
       const LoadRecord record = RunLoad(server.Connect(2), Models({"m"}), settings, {}).record;
       EXPECT_EQ(record.due(), settings.max_requests);
-      EXPECT_EQ(server.seen()["m"], 10 + settings.max_requests) << "and those of the warm-up";
+      EXPECT_EQ(server.seen()["m"], 10 + settings.max_requests)
+          << "the server must also get the requests of the warm-up";
       EXPECT_EQ(record.interval().from, 100 * kMs);
-      // gap per thread; the last thread may begin up to a gap later than the first
+      // The gap of a thread. The last thread may start up to one gap later than the first.
       const int64_t gap = 10 * threads * kMs;
       EXPECT_GE(record.interval().to, 100 * kMs + requests / threads * gap);
       EXPECT_LE(record.interval().to, 100 * kMs + (requests / threads + threads - 1) * gap);
@@ -134,7 +135,7 @@ TEST(Lanes, ASingleRequestIsMeasuredUntilItsAnswer) {
   }
 }
 
-TEST(Lanes, UseEveryConnectionAndSayWhoTheyAre) {
+TEST(Lanes, UseEveryConnectionAndSendTheirUserAgent) {
   std::mutex mutex;
   std::set<std::string> peers, agents;
   CountingServer server([&](const v1::ClassifyRequest&, grpc::ServerContext* context) {
@@ -154,7 +155,7 @@ TEST(Lanes, UseEveryConnectionAndSayWhoTheyAre) {
   EXPECT_THAT(agents, testing::ElementsAre("vitrine-bench"));
 }
 
-TEST(RunLoad, TellsOfEverySecondOfTheInterval) {
+TEST(RunLoad, ReportsEverySecondOfTheInterval) {
   CountingServer server([](const v1::ClassifyRequest& request, grpc::ServerContext*) -> grpc::Status {
     if (request.model() == "full") return {grpc::StatusCode::RESOURCE_EXHAUSTED, "full"};
     return grpc::Status::OK;
@@ -174,7 +175,7 @@ TEST(RunLoad, TellsOfEverySecondOfTheInterval) {
     EXPECT_GT(told[i].due, 0);
     EXPECT_GT(told[i].answered, 0);
     EXPECT_GT(told[i].failed, 0);
-    // A progress report counts only answers that came in its second.
+    // A progress report counts only answers that arrived in its second.
     EXPECT_LE(told[i].answered, static_cast<double>(record.seconds()[i].answered));
     EXPECT_LE(told[i].failed, static_cast<double>(record.seconds()[i].failed));
     EXPECT_GT(told[i].p50_ms, 0);
@@ -184,7 +185,7 @@ TEST(RunLoad, TellsOfEverySecondOfTheInterval) {
   }
 }
 
-TEST(RunLoad, TellsWhatIsOutstandingAndNotSent) {
+TEST(RunLoad, ReportsOutstandingAndUnsentRequests) {
   CountingServer server(NeverAnswer);
   LoadSettings settings = Evenly(40);
   settings.duration = absl::Milliseconds(1200);
@@ -202,7 +203,7 @@ TEST(RunLoad, TellsWhatIsOutstandingAndNotSent) {
   EXPECT_EQ(told[0].p99_ms, 0);
 }
 
-// Uses 0.3 s of processor time, in user code and in the kernel.
+// Uses 0.3 s of processor time, partly in the kernel.
 void Work() {
   std::vector<char> zeros(1 << 22);
   std::ifstream file("/dev/zero", std::ios::binary);
@@ -214,7 +215,7 @@ void Work() {
   }
 }
 
-TEST(ProcessorSeconds, AreThoseOfTheProcessInAndOutOfTheKernel) {
+TEST(ProcessorSeconds, IncludeUserAndKernelTimeOfTheProcess) {
   const double before = ProcessorSecondsOf(getpid()), own_before = OwnProcessorSeconds();
   Work();
   const double own = OwnProcessorSeconds();
@@ -232,7 +233,7 @@ TEST(RunLoad, CountsTheProcessorTimeOfTheServerInTheInterval) {
   });
   LoadSettings settings = Evenly(1);
   settings.duration = absl::Milliseconds(900);
-  settings.server_process = getpid();  // generator and server are one process here
+  settings.server_process = getpid();  // generator and server are the same process in this test
   const LoadResult result = RunLoad(server.Connect(1), Models({"m"}), settings, {});
   EXPECT_GT(result.generator_seconds, 0.1);
   EXPECT_NEAR(result.server_seconds, result.generator_seconds, 0.1);

@@ -16,7 +16,7 @@
 namespace vitrine {
 namespace {
 
-// Durations from nanoseconds to minutes, evenly on a logarithmic scale.
+// Returns durations from nanoseconds to minutes, evenly distributed on a logarithmic scale.
 std::vector<int64_t> Durations(size_t count, uint64_t seed) {
   std::vector<int64_t> values;
   for (size_t i = 0; i < count; ++i) {
@@ -42,20 +42,20 @@ void ExpectQuantiles(LatencyHistogram::Precision precision, double error) {
   }
 }
 
-TEST(LatencyHistogram, QuantilesAreTheExactOnesToThreeDigits) {
+TEST(LatencyHistogram, QuantilesAreExactToThreeDigits) {
   ExpectQuantiles(LatencyHistogram::Precision::kThreeDigits, 0.001);
 }
 
-TEST(LatencyHistogram, QuantilesAreTheExactOnesToTwoDigits) {
+TEST(LatencyHistogram, QuantilesAreExactToTwoDigits) {
   ExpectQuantiles(LatencyHistogram::Precision::kTwoDigits, 0.008);
 }
 
-TEST(LatencyHistogram, EveryPowerOfTwoIsCountedNextToItsNeighbours) {
+TEST(LatencyHistogram, ValuesNearPowersOfTwoAreCountedCorrectly) {
   for (int bit = 0; bit < 40; ++bit) {
     for (const int64_t value : {(int64_t{1} << bit) - 1, int64_t{1} << bit, (int64_t{1} << bit) + 1}) {
       LatencyHistogram histogram;
       histogram.Record(value);
-      histogram.Record(int64_t{1} << 41);  // larger than `value`, because the largest value is exact
+      histogram.Record(int64_t{1} << 41);  // a larger value, because the histogram stores the largest value exactly
       const int64_t found = histogram.Quantile(0.5);
       EXPECT_GE(found, value);
       EXPECT_LE(found, value + value / 1024);
@@ -73,7 +73,7 @@ TEST(LatencyHistogram, SmallestLargestMeanAndDeviation) {
   EXPECT_NEAR(histogram.Deviation(), 495.1, 0.1);
 }
 
-TEST(LatencyHistogram, WithoutAValueEverythingIsZero) {
+TEST(LatencyHistogram, WithoutValuesAllResultsAreZero) {
   const LatencyHistogram histogram;
   EXPECT_EQ(histogram.Quantile(0.5), 0);
   EXPECT_EQ(histogram.max(), 0);
@@ -82,7 +82,7 @@ TEST(LatencyHistogram, WithoutAValueEverythingIsZero) {
   EXPECT_EQ(histogram.Deviation(), 0);
 }
 
-TEST(LatencyHistogram, LongerThanItCanTellCountsAsTheLongestAndKeepsTheMaximum) {
+TEST(LatencyHistogram, ATooLongDurationCountsAsTheLongestButKeepsTheMaximum) {
   LatencyHistogram histogram;
   histogram.Record(int64_t{1} << 50);
   histogram.Record(-5);
@@ -90,10 +90,10 @@ TEST(LatencyHistogram, LongerThanItCanTellCountsAsTheLongestAndKeepsTheMaximum) 
   EXPECT_EQ(histogram.min(), 0);
   EXPECT_EQ(histogram.Quantile(0.5), 0);
   for (int i = 0; i < 3; ++i) histogram.Record(int64_t{1} << 49);
-  EXPECT_EQ(histogram.Quantile(0.5), (int64_t{1} << 41) - 1) << "the longest that it can tell";
+  EXPECT_EQ(histogram.Quantile(0.5), (int64_t{1} << 41) - 1) << "a too long duration must count in the last bucket";
 }
 
-TEST(LatencyHistogram, PartsAddUpToTheWhole) {
+TEST(LatencyHistogram, TheSumOfPartsEqualsTheWhole) {
   LatencyHistogram whole, even, odd;
   const std::vector<int64_t> values = Durations(5000, 3);
   for (size_t i = 0; i < values.size(); ++i) {
@@ -108,7 +108,7 @@ TEST(LatencyHistogram, PartsAddUpToTheWhole) {
   EXPECT_EQ(even.count(), whole.count());
 }
 
-TEST(LatencyHistogram, TheTableIsHdrHistograms) {
+TEST(LatencyHistogram, TheTableHasTheFormatOfHdrHistogram) {
   LatencyHistogram histogram;
   for (int64_t i = 1; i <= 1000; ++i) histogram.Record(i * 1'000'000);
   std::istringstream table(histogram.PercentileTable());
@@ -127,7 +127,7 @@ TEST(LatencyHistogram, TheTableIsHdrHistograms) {
     EXPECT_GT(share, last_share);
     EXPECT_GE(value, last_value);
     EXPECT_GE(seen, last_seen);
-    // `seen` counts the values up to `value`; for values 1..1000 it equals the rank.
+    // `seen` is the number of values up to `value`. For the values 1 to 1000 it equals `value`.
     EXPECT_NEAR(value, static_cast<double>(seen), 0.002 * value + 0.01);
     EXPECT_GE(static_cast<double>(seen) / 1000, share - 1e-12);
     last_value = value, last_share = share, last_seen = seen;
@@ -142,7 +142,7 @@ TEST(LatencyHistogram, TheTableIsHdrHistograms) {
   EXPECT_EQ(line, "#[Max     =     1000.000, Total count    =         1000]");
 }
 
-TEST(LatencyHistogram, TheTableIsStored) {
+TEST(LatencyHistogram, TheTableEqualsTheStoredOne) {
   LatencyHistogram exact, coarse(LatencyHistogram::Precision::kTwoDigits);
   for (int64_t i = 1; i <= 300; ++i) {
     exact.Record(i * i * 10'000);
@@ -152,7 +152,7 @@ TEST(LatencyHistogram, TheTableIsStored) {
                exact.PercentileTable() + coarse.PercentileTable() + LatencyHistogram().PercentileTable());
 }
 
-TEST(LatencyHistogram, QuantilesAmongMoreThanWereRecorded) {
+TEST(LatencyHistogram, QuantilesMayIncludeRequestsWithoutAValue) {
   LatencyHistogram histogram;
   for (int i = 1; i <= 990; ++i) histogram.Record(i);
   EXPECT_EQ(histogram.QuantileAmong(0.5, 1000), 500);
@@ -165,7 +165,7 @@ TEST(LatencyHistogram, QuantilesAmongMoreThanWereRecorded) {
   EXPECT_EQ(histogram.CountAbove(990), 0u);
 }
 
-TEST(LatencyHistogram, CompressedItIsTheSame) {
+TEST(LatencyHistogram, CompressionDoesNotChangeResults) {
   LatencyHistogram plain, compressed, sum;
   for (int64_t value = 1; value < 3'000'000'000; value = value * 3 / 2 + 1) {
     plain.Record(value);

@@ -13,17 +13,17 @@
 namespace vitrine {
 namespace {
 
-TEST(LoadRecord, TheLedgerHoldsWhatWasDueInTheIntervalAndNothingElse) {
+TEST(LoadRecord, CountsOnlyRequestsThatWereDueInTheInterval) {
   LoadRecord record(kInterval, 2);
   const auto request = [&](int64_t due, int64_t answered) {
     record.Started(0, due, due);
     record.Answered(0, due, answered, 100 * kMs);
   };
-  request(999 * kMs, 1050 * kMs);   // due in the warm-up, answered in the interval
+  request(999 * kMs, 1050 * kMs);   // due during the warm-up, answered during the interval
   request(1000 * kMs, 1010 * kMs);  // good
   request(1500 * kMs, 1700 * kMs);  // late
   request(3999 * kMs, 4010 * kMs);  // good, answered after the interval
-  request(4000 * kMs, 4010 * kMs);  // due afterwards
+  request(4000 * kMs, 4010 * kMs);  // due after the interval
   record.Started(1, 2000 * kMs, 2003 * kMs);
   record.Failed(1, 2000 * kMs, 2004 * kMs, 8, "full");
   record.NotSent(1, 2500 * kMs);
@@ -47,22 +47,22 @@ TEST(LoadRecord, TheLedgerHoldsWhatWasDueInTheIntervalAndNothingElse) {
   EXPECT_EQ(record.classes()[1].failed.at(8), 1u);
   EXPECT_EQ(record.classes()[1].not_sent, 1u);
   EXPECT_EQ(record.classes()[1].unanswered, 1u);
-  // Three of six due requests were answered, so the quantile of the fourth is unknown.
+  // Three of six due requests were answered, so the latency of the fourth is unknown.
   EXPECT_EQ(record.QuantileOfDue(0.5), 200 * kMs);
   EXPECT_EQ(record.QuantileOfDue(0.51), std::nullopt);
-  // Rates count the answers during the interval: at 1050, 1010 and 1700 ms.
+  // The rates count the answers that arrived during the interval: at 1010, 1050 and 1700 ms.
   EXPECT_DOUBLE_EQ(record.AnsweredPerSecond(), 1);
   EXPECT_DOUBLE_EQ(record.GoodPerSecond(), 2.0 / 3);
   EXPECT_DOUBLE_EQ(record.DuePerSecond(), 2);
 }
 
-TEST(LoadRecord, RatesAreOfAllOfTheIntervalAndNoneOfAnEmptyOne) {
+TEST(LoadRecord, RatesCoverTheWholeIntervalAndAreZeroForAnEmptyInterval) {
   LoadRecord record({1000 * kMs, 1500 * kMs}, 1);
   record.Started(0, 1000 * kMs, 1000 * kMs);
   record.Answered(0, 1000 * kMs, 1001 * kMs, kMs);
   EXPECT_EQ(record.DuePerSecond(), 2);
   EXPECT_EQ(record.AnsweredPerSecond(), 2);
-  EXPECT_EQ(record.GoodPerSecond(), 2) << "in time is what comes at the deadline";
+  EXPECT_EQ(record.GoodPerSecond(), 2) << "an answer exactly at the deadline is in time";
   record.EndAt(1000 * kMs);
   EXPECT_EQ(record.DuePerSecond(), 0);
   EXPECT_EQ(record.AnsweredPerSecond(), 0);
@@ -78,7 +78,7 @@ TEST(LoadRecord, ManyClassesHaveCoarserLatencies) {
   EXPECT_EQ(digits(33), LatencyHistogram(LatencyHistogram::Precision::kTwoDigits).PercentileTable());
 }
 
-TEST(LoadRecord, SecondsAreCountedWhereThingsHappen) {
+TEST(LoadRecord, EventsAreCountedInTheSecondInWhichTheyHappen) {
   LoadRecord record(kInterval, 1);
   record.Started(0, 1100 * kMs, 1100 * kMs);
   record.Answered(0, 1100 * kMs, 2200 * kMs, INT64_MAX);
@@ -91,7 +91,7 @@ TEST(LoadRecord, SecondsAreCountedWhereThingsHappen) {
   EXPECT_EQ(record.seconds()[2].not_sent, 1u);
 }
 
-TEST(LoadRecord, LooksIntoAnswers) {
+TEST(LoadRecord, CollectsTheTimingsOfAnswers) {
   LoadRecord record(kInterval, 1);
   v1::ClassifyResponse answer;
   record.Look(1500 * kMs, 10 * kMs, answer);
@@ -112,7 +112,7 @@ TEST(LoadRecord, LooksIntoAnswers) {
   EXPECT_EQ(record.served_by().at("m@2 on cpu, fp32"), 1u);
 }
 
-TEST(LoadRecord, TimesThatAreNoNumbersCountAsNone) {
+TEST(LoadRecord, InvalidTimesCountAsZero) {
   LoadRecord record(kInterval, 1);
   v1::ClassifyResponse answer;
   answer.mutable_timings()->set_queue(NAN);
@@ -121,10 +121,10 @@ TEST(LoadRecord, TimesThatAreNoNumbersCountAsNone) {
   EXPECT_EQ(record.stages().queue.count(), 1u);
   EXPECT_EQ(record.stages().queue.max(), 0);
   EXPECT_EQ(record.stages().outside.max(), 10 * kMs);
-  EXPECT_EQ(record.MeanBatchImages(), 0) << "of no batch";
+  EXPECT_EQ(record.MeanBatchImages(), 0) << "without batches the mean must be 0";
 }
 
-TEST(LoadRecord, PartsAddUp) {
+TEST(LoadRecord, RecordsCanBeAdded) {
   LoadRecord a(kInterval, 1), b(kInterval, 1);
   a.Started(0, 1100 * kMs, 1101 * kMs);
   b.Answered(0, 1100 * kMs, 1200 * kMs, 50 * kMs);
@@ -144,11 +144,11 @@ TEST(LoadRecord, PartsAddUp) {
   EXPECT_EQ(a.refused().size(), kMostRefused);
 }
 
-TEST(LoadResult, IsVoidWhereTheGeneratorWasLate) {
+TEST(LoadResult, IsVoidIfTheGeneratorWasLate) {
   LoadResult result{LoadRecord(kInterval, 1)};
   for (int i = 0; i < 985; ++i) result.record.Started(0, 1500 * kMs, 1500 * kMs);
   for (int i = 0; i < 9; ++i) result.record.Started(0, 1500 * kMs, 1502 * kMs);
-  EXPECT_EQ(result.VoidReason(), "");  // fewer than 1 in 100 are late
+  EXPECT_EQ(result.VoidReason(), "");  // less than 1 % are late
   for (int i = 0; i < 6; ++i) result.record.Started(0, 1500 * kMs, 1502 * kMs);
   for (int i = 0; i < 1000; ++i) result.record.Answered(0, 1500 * kMs, 1505 * kMs, 100 * kMs);
   EXPECT_NE(result.VoidReason().find("late, by 2.0 ms"), std::string::npos);
@@ -158,7 +158,7 @@ TEST(LoadResult, IsVoidWhereTheGeneratorWasLate) {
   EXPECT_NEAR(result.RequestsPerProcessorSecond(), 1000 / 0.3, 1e-6);
 }
 
-TEST(LoadResult, OneLateStartOfFewIsNoVerdict) {
+TEST(LoadResult, FewLateStartsDoNotMakeAResultVoid) {
   LoadResult result{LoadRecord(kInterval, 1)};
   for (int i = 0; i < 30; ++i) result.record.Started(0, 1500 * kMs, 1500 * kMs);
   result.record.Started(0, 1500 * kMs, 1502 * kMs);
@@ -169,7 +169,7 @@ TEST(LoadResult, OneLateStartOfFewIsNoVerdict) {
   EXPECT_NE(result.VoidReason(), "");
 }
 
-// A hundred requests, each started 4 ms late and answered 100 ms after it was due.
+// Returns a result of a hundred requests. Each is started 4 ms late and answered 100 ms after it was due.
 LoadResult LateBy4Of100Ms() {
   LoadResult result{LoadRecord(kInterval, 1)};
   for (int i = 0; i < 100; ++i) {
@@ -179,18 +179,18 @@ LoadResult LateBy4Of100Ms() {
   return result;
 }
 
-TEST(LoadResult, LatenessCountsAgainstWhatTheLatencyMayBe) {
+TEST(LoadResult, LatenessIsComparedWithTheLatencyOrItsBound) {
   LoadResult result = LateBy4Of100Ms();
   EXPECT_NEAR(result.SlipShare(), 0.04, 1e-4);
-  EXPECT_EQ(result.VoidReason(), "") << "a tenth of the measured p99 is 10 ms";
+  EXPECT_EQ(result.VoidReason(), "") << "4 ms are less than a tenth of the measured p99";
   result.bounds = {{0.99, absl::Milliseconds(200)}};
-  EXPECT_EQ(result.VoidReason(), "") << "a tenth of the bound is 20 ms";
+  EXPECT_EQ(result.VoidReason(), "") << "4 ms are less than a tenth of the bound";
   result.bounds = {{0.99, absl::Milliseconds(200)}, {0.5, absl::Milliseconds(30)}};
   EXPECT_EQ(result.VoidReason(), "the generator itself was late, by 4.0 ms at p50");
 }
 
-// A send delay may be up to a tenth of a latency bound (4 of 40 ms), and always up to 1 ms.
-TEST(LoadResult, AsLateAsItMayBeIsNotLate) {
+// A start may be late by up to a tenth of the latency bound (4 of 40 ms), and always by up to 1 ms.
+TEST(LoadResult, TheMaximumLatenessIsAccepted) {
   LoadResult result = LateBy4Of100Ms();
   result.bounds = {{0.99, absl::Milliseconds(40)}};
   EXPECT_EQ(result.VoidReason(), "");
@@ -206,7 +206,7 @@ TEST(LoadResult, AsLateAsItMayBeIsNotLate) {
   EXPECT_EQ(quick.VoidReason(), "");
 }
 
-TEST(LoadResult, NothingHasNoShares) {
+TEST(LoadResult, WithoutRequestsAllSharesAreZero) {
   LoadResult result{LoadRecord({kMs, kMs}, 1)};
   result.generator_seconds = result.server_seconds = 1;
   EXPECT_EQ(result.GeneratorShare(), 0);
@@ -218,10 +218,10 @@ TEST(LoadResult, NothingHasNoShares) {
   EXPECT_EQ(result.RequestsPerProcessorSecond(), 0);
   LoadResult slow = LateBy4Of100Ms();
   for (int i = 0; i < 100; ++i) slow.record.Started(0, 1500 * kMs, 2500 * kMs);
-  EXPECT_EQ(slow.SlipShare(), 1) << "more slip than latency";
+  EXPECT_EQ(slow.SlipShare(), 1) << "the share must be at most 1";
 }
 
-TEST(LoadResult, LatenessIsNothingToAnswersThatNeverCame) {
+TEST(LoadResult, LatenessDoesNotMatterWithoutAnswers) {
   LoadResult result{LoadRecord(kInterval, 1)};
   for (int i = 0; i < 100; ++i) {
     result.record.Started(0, 1500 * kMs, 1504 * kMs);
@@ -231,7 +231,7 @@ TEST(LoadResult, LatenessIsNothingToAnswersThatNeverCame) {
   EXPECT_EQ(result.SlipShare(), 0);
 }
 
-TEST(LoadResult, IsVoidWhereAnswersWaitedForTheGenerator) {
+TEST(LoadResult, IsVoidIfAnswersWaitedForTheGenerator) {
   LoadResult result{LoadRecord(kInterval, 1)};
   result.receiver_share = 0.85;
   EXPECT_EQ(result.VoidReason(), "");
@@ -239,7 +239,7 @@ TEST(LoadResult, IsVoidWhereAnswersWaitedForTheGenerator) {
   EXPECT_NE(result.VoidReason().find("receiving thread was busy 97 %"), std::string::npos);
 }
 
-TEST(KindOfAnswer, TellsAnAnswerFromNone) {
+TEST(KindOfAnswer, DistinguishesAnswersWithAndWithoutPredictions) {
   v1::ClassifyResponse answer;
   EXPECT_EQ(KindOfAnswer(answer.SerializeAsString()), AnswerKind::kWithoutPredictions);
   answer.mutable_timings()->set_total(1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests reports of a constructed load, whose numbers are all known.
+// Tests reports of a constructed load with known numbers.
 #include "client/load/load_report.h"
 
 #include <gmock/gmock.h>
@@ -15,8 +15,9 @@ namespace {
 
 constexpr int kResourceExhausted = 8;
 
-// Three seconds with two classes. The first class is answered after 10, 20, ... ms, plus 100 ms from 2 s on. Requests
-// of the second class are rejected, not sent or not answered. `next` returns the record for each event.
+// Records three seconds with two classes. Requests of the first class are answered after 10, 20, ... ms, plus 100 ms
+// from 2 s on. Requests of the second class are rejected, not sent or not answered. `next` returns the record for the
+// next event.
 void Fill(const std::function<LoadRecord&()>& next, int requests) {
   v1::ClassifyResponse answer;
   answer.add_predictions();
@@ -79,8 +80,8 @@ LoadReport MadeReport() {
           .points = {MadePoint(12)}};
 }
 
-// A search with a point that met the goal, one that missed it, one that is void because of a busy receiver, and one
-// that was interrupted. They are not in the order of their rates.
+// Returns a search with four points: one meets the goal, one misses it, one is void because of a busy receiver, and one
+// is interrupted. The points are not in the order of their rates.
 LoadReport MadeSearch() {
   LoadReport report = MadeReport();
   report.setting.goal = "p99 <= 50 ms";
@@ -119,7 +120,7 @@ TEST(LoadReport, SeveralPointsForPrograms) {
   ExpectStored("load_search.json", json.dump(1) + "\n");
 }
 
-TEST(LoadReport, AGoalThatIsMetStandsHoweverLateTheGeneratorWas) {
+TEST(LoadReport, AMetGoalIsValidEvenWithALateGenerator) {
   LoadPoint point = MadePoint(10);
   point.result.receiver_share = 0.95;
   EXPECT_THAT(InvalidReason(point), testing::HasSubstr("receiving thread was busy"));
@@ -130,8 +131,9 @@ TEST(LoadReport, AGoalThatIsMetStandsHoweverLateTheGeneratorWas) {
   EXPECT_EQ(PointVerdict(point), "met, not stable");
 }
 
-// For three seconds 200/s were due and 91/s answered. The rest is answered later, within a deadline of 30 s.
-TEST(LoadReport, AnswersThatComeLaterAndLaterAreAnOverload) {
+// For three seconds, 200/s were due and 91/s were answered. The others are answered later, but within the deadline of
+// 30 s.
+TEST(LoadReport, IncreasingLatencyIsAnOverload) {
   LoadPoint point{.offered = 200, .result = {.record = LoadRecord(kInterval, 1)}};
   for (int i = 0; i < 600; ++i) {
     const int64_t due = (1000 + 5 * i) * kMs;
@@ -146,8 +148,8 @@ TEST(LoadReport, AnswersThatComeLaterAndLaterAreAnOverload) {
   EXPECT_EQ(Overload({.classes = {"m"}, .closed = true}, point), "");
 }
 
-// Two hundred requests in one second; number i is sent i ms late and answered 2 i ms after it was due.
-TEST(LoadReport, ASecondHasQuantilesOfItsOwn) {
+// Two hundred requests are due in one second. Request i is sent i ms late and answered 2 i ms after it was due.
+TEST(LoadReport, EachSecondHasItsOwnQuantiles) {
   LoadReport report = MadeReport();
   LoadRecord record(kInterval, 1);
   for (int64_t i = 1; i <= 200; ++i) {
@@ -158,7 +160,8 @@ TEST(LoadReport, ASecondHasQuantilesOfItsOwn) {
   const nlohmann::ordered_json second = ReportJson(report)["points"][0]["timeline"][0];
   EXPECT_EQ(second["due"], 200);
   const auto expect_near = [&](const char* name, double expected) {
-    EXPECT_NEAR(second[name].get<double>(), expected, expected * 0.01) << name;  // bucket width of the histogram
+    EXPECT_NEAR(second[name].get<double>(), expected, expected * 0.01)
+        << name;  // tolerance: the bucket width of the histogram
   };
   expect_near("p50_ms", 200);
   expect_near("p99_ms", 396);
@@ -166,8 +169,8 @@ TEST(LoadReport, ASecondHasQuantilesOfItsOwn) {
   expect_near("slip_p99_ms", 198);
 }
 
-// Threads of a load count separately; their records must add up to one record.
-TEST(LoadReport, RecordsOfSeveralThreadsAddUpToOne) {
+// The threads of a load count separately. The sum of their records must equal a single record.
+TEST(LoadReport, TheSumOfSeveralRecordsEqualsOneRecord) {
   LoadReport one = MadeReport(), several = MadeReport();
   LoadRecord parts[] = {LoadRecord(kInterval, 2), LoadRecord(kInterval, 2), LoadRecord(kInterval, 2)};
   int turn = 0;
@@ -178,7 +181,7 @@ TEST(LoadReport, RecordsOfSeveralThreadsAddUpToOne) {
   EXPECT_EQ(ReportJson(several).dump(1), ReportJson(one).dump(1));
 }
 
-// Missing values are not printed, and do not cause a division by zero.
+// Missing values must not be printed, and must not cause a division by zero.
 TEST(LoadReport, ALoadWithoutAnAnswer) {
   LoadReport report = MadeReport();
   report.setting.closed = true;

@@ -55,14 +55,14 @@ grpc::Status AnswerEach(StreamOfServer* stream) {
   return grpc::Status::OK;
 }
 
-// Reads and never answers, until the client cancels.
+// Reads requests without answering them, until the client cancels.
 grpc::Status AnswerNobody(StreamOfServer* stream, grpc::ServerContext* context) {
   v1::ClassifyRequest request;
   while (!context->IsCancelled() && stream->Read(&request)) continue;
   return grpc::Status::OK;
 }
 
-TEST(LoadStream, CarriesBothLoopsOverOneStreamOfEachConnection) {
+TEST(LoadStream, OpenAndClosedLoopsUseOneStreamPerConnection) {
   for (const bool open : {true, false}) {
     std::atomic<int> streams = 0, requests = 0;
     std::mutex mutex;
@@ -98,8 +98,8 @@ TEST(LoadStream, CarriesBothLoopsOverOneStreamOfEachConnection) {
   }
 }
 
-// At its limit the server stops reading. Unread requests must not count as read.
-TEST(LoadStream, SendsNoMoreThanTheServerHolds) {
+// A server stops reading at its limit, so the client must not send more requests than this limit.
+TEST(LoadStream, SendsNoMoreThanTheServersLimit) {
   std::atomic<int> read = 0;
   SmallServer server({.stream = [&](StreamOfServer* stream, grpc::ServerContext*) {
     for (v1::ClassifyRequest request; stream->Read(&request);) ++read;
@@ -115,8 +115,8 @@ TEST(LoadStream, SendsNoMoreThanTheServerHolds) {
   ExpectLedgerCloses(record);
 }
 
-// The server answers the last request first.
-TEST(LoadStream, AnswersFindTheirRequestsInAnyOrder) {
+// The server answers the requests in reverse order.
+TEST(LoadStream, AnswersMayArriveInAnyOrder) {
   SmallServer server({.stream = [&](StreamOfServer* stream, grpc::ServerContext*) {
     std::vector<v1::ClassifyRequest> held;
     for (v1::ClassifyRequest request; stream->Read(&request);) {
@@ -140,7 +140,7 @@ TEST(LoadStream, AnswersFindTheirRequestsInAnyOrder) {
   ExpectLedgerCloses(record);
 }
 
-TEST(LoadStream, ADeadlineCountsFromTheScheduledStartAndTravelsWithTheRequest) {
+TEST(LoadStream, ADeadlineCountsFromTheScheduledStartAndIsSentAsTimeLimit) {
   std::mutex mutex;
   std::vector<float> limits;
   SmallServer server({.stream = [&](StreamOfServer* stream, grpc::ServerContext*) {
@@ -182,8 +182,8 @@ TEST(LoadStream, WithoutADeadlineThereIsNoTimeLimit) {
   EXPECT_EQ(limited, 0);
 }
 
-// The answer to a request that timed out is dropped, and its slot on the stream is free again.
-TEST(LoadStream, AnAnswerThatComesTooLateIsDropped) {
+// The late answer to a timed-out request must be dropped, and must free the request's slot on the stream.
+TEST(LoadStream, ALateAnswerIsDropped) {
   std::atomic<int> seen = 0;
   SmallServer server({.stream = [&](StreamOfServer* stream, grpc::ServerContext*) {
     for (v1::ClassifyRequest request; stream->Read(&request);) {
@@ -201,7 +201,7 @@ TEST(LoadStream, AnAnswerThatComesTooLateIsDropped) {
   ExpectLedgerCloses(record);
 }
 
-TEST(LoadStream, AStreamThatEndsTakesWhatItCarriedAndTheNextCarriesTheRest) {
+TEST(LoadStream, ABrokenStreamFailsItsRequestsAndTheNextStreamCarriesTheOthers) {
   std::atomic<int> streams = 0;
   SmallServer server({.stream = [&](StreamOfServer* stream, grpc::ServerContext*) -> grpc::Status {
     if (++streams > 1) return AnswerEach(stream);
@@ -219,7 +219,7 @@ TEST(LoadStream, AStreamThatEndsTakesWhatItCarriedAndTheNextCarriesTheRest) {
   EXPECT_EQ(streams, 2);
 }
 
-TEST(LoadStream, WhatWaitedGoesOverTheNextStream) {
+TEST(LoadStream, WaitingRequestsUseTheNextStream) {
   std::atomic<int> streams = 0;
   SmallServer server({.stream = [&](StreamOfServer* stream, grpc::ServerContext*) -> grpc::Status {
     if (++streams > 1) return AnswerEach(stream);
@@ -236,7 +236,7 @@ TEST(LoadStream, WhatWaitedGoesOverTheNextStream) {
   EXPECT_EQ(streams, 2);
 }
 
-TEST(LoadStream, AStreamThatEndsInOrderOwesItsAnswers) {
+TEST(LoadStream, AStreamThatEndsWithoutAnErrorFailsItsRequests) {
   std::atomic<int> streams = 0;
   SmallServer server({.stream = [&](StreamOfServer* stream, grpc::ServerContext*) {
     v1::ClassifyRequest request;
@@ -250,7 +250,7 @@ TEST(LoadStream, AStreamThatEndsInOrderOwesItsAnswers) {
   EXPECT_EQ(record.answered(), 4u);
 }
 
-TEST(LoadStream, AServerWithoutStreamsIsAnErrorClass) {
+TEST(LoadStream, AMissingStreamMethodIsCountedAsAnError) {
   SmallServer server({.classify = [](const v1::ClassifyRequest&, v1::ClassifyResponse*, grpc::ServerContext*) {
     return grpc::Status::OK;
   }});
@@ -261,7 +261,7 @@ TEST(LoadStream, AServerWithoutStreamsIsAnErrorClass) {
   EXPECT_THAT(record.errors().at(grpc::StatusCode::UNIMPLEMENTED).first_message, StartsWith("the stream ended: "));
 }
 
-TEST(LoadStream, AServerThatGoesAwayIsAnErrorClassAndNoFlood) {
+TEST(LoadStream, ALostServerIsCountedAsAnErrorAndNotFlooded) {
   SmallServer server({.stream = [](StreamOfServer* stream, grpc::ServerContext*) { return AnswerEach(stream); }},
                      64 << 20, nullptr, LastingAddress());
   const LoadConnections connections = Connections(server, 1);
@@ -271,10 +271,10 @@ TEST(LoadStream, AServerThatGoesAwayIsAnErrorClassAndNoFlood) {
   EXPECT_EQ(record.answered(), 0u);
   EXPECT_EQ(record.errors().at(grpc::StatusCode::UNAVAILABLE).count, record.failed());
   EXPECT_GE(record.failed(), 2u);
-  EXPECT_LE(record.due(), 2u * 52u);  // one attempt per slot every 10 ms
+  EXPECT_LE(record.due(), 2u * 52u);  // each slot makes an attempt every 10 ms
 }
 
-TEST(LoadStream, AnswersThatNobodyCanUseAreFailures) {
+TEST(LoadStream, UnusableAnswersAreFailures) {
   SmallServer server({.stream = [](StreamOfServer* stream, grpc::ServerContext*) {
     for (v1::ClassifyRequest request; stream->Read(&request);) {
       v1::ClassifyStreamResponse answer;
@@ -300,8 +300,8 @@ TEST(LoadStream, AnswersThatNobodyCanUseAreFailures) {
   EXPECT_THAT(errors_of("stranger").at(grpc::StatusCode::INTERNAL).first_message, HasSubstr("answer to no request"));
 }
 
-// The next request is already sent when the second answer comes.
-TEST(LoadStream, ASecondAnswerToOneRequestIsNoneToTheNext) {
+// The client has already sent the next request when the second answer arrives.
+TEST(LoadStream, ASecondAnswerToARequestIsNotAnAnswerToTheNext) {
   SmallServer server({.stream = [&](StreamOfServer* stream, grpc::ServerContext*) {
     for (v1::ClassifyRequest request; stream->Read(&request);) {
       stream->Write(Answered(request));
@@ -317,7 +317,7 @@ TEST(LoadStream, ASecondAnswerToOneRequestIsNoneToTheNext) {
   ExpectLedgerCloses(record);
 }
 
-TEST(LoadStream, RequestsThatAreNeverAnsweredAreGivenUp) {
+TEST(LoadStream, UnansweredRequestsAreGivenUp) {
   SmallServer server({.stream = AnswerNobody});
   LoadSettings settings = OpenLoop(50, absl::Milliseconds(300));
   settings.patience = absl::Milliseconds(100);

@@ -15,7 +15,7 @@
 namespace vitrine {
 namespace {
 
-// Returns the number of requests that the schedule of a rate has in [begin, end).
+// Returns the number of requests in [begin, end) of the schedule with this rate.
 uint64_t Scheduled(double rate, int64_t begin, int64_t end) {
   uint64_t count = 0;
   const auto arrivals = ArrivalsAtRate(ArrivalProcess::kPoisson, rate, 1);
@@ -23,7 +23,7 @@ uint64_t Scheduled(double rate, int64_t begin, int64_t end) {
   return count;
 }
 
-TEST(RunLoad, AnOpenLoopSendsItsScheduleAndNothingElse) {
+TEST(RunLoad, AnOpenLoopSendsExactlyItsSchedule) {
   for (const int threads : {1, 3}) {
     CountingServer server;
     const LoadConnections connections = server.Connect(4);
@@ -38,7 +38,7 @@ TEST(RunLoad, AnOpenLoopSendsItsScheduleAndNothingElse) {
     EXPECT_GT(result.generator_seconds, 0);
     EXPECT_EQ(result.record.latency().count(), result.record.due());
     EXPECT_EQ(result.record.slip().count(), result.record.due());
-    EXPECT_EQ(result.record.looked_at(), result.record.due()) << "so few that every one is looked into";
+    EXPECT_EQ(result.record.looked_at(), result.record.due()) << "with few requests, every answer must be examined";
     EXPECT_GT(result.receiver_share, 0);
     EXPECT_EQ(result.record.MeanBatchImages(), 2);
     EXPECT_EQ(result.record.without_predictions(), 0u);
@@ -46,7 +46,7 @@ TEST(RunLoad, AnOpenLoopSendsItsScheduleAndNothingElse) {
   }
 }
 
-TEST(RunLoad, AClosedLoopKeepsSoManyUnderWay) {
+TEST(RunLoad, AClosedLoopKeepsItsNumberOfRequestsInFlight) {
   std::atomic<int> now = 0, most = 0;
   CountingServer server([&](const v1::ClassifyRequest&, grpc::ServerContext*) {
     const int mine = ++now;
@@ -62,12 +62,12 @@ TEST(RunLoad, AClosedLoopKeepsSoManyUnderWay) {
   const LoadResult result = RunLoad(server.Connect(2), Models({"m"}), settings, {});
   EXPECT_EQ(most, 3);
   EXPECT_GT(result.record.answered(), 3u);
-  EXPECT_LE(result.record.answered(), 3u * 26u);  // each takes 20 ms
+  EXPECT_LE(result.record.answered(), 3u * 26u);  // each request takes 20 ms
   EXPECT_EQ(server.seen()["m"], result.record.due());
   ExpectLedgerCloses(result.record);
 }
 
-TEST(RunLoad, SendsExactlySoManyRequestsAsAreAskedFor) {
+TEST(RunLoad, SendsExactlyTheRequestedNumberOfRequests) {
   CountingServer server;
   for (const bool open : {true, false}) {
     LoadSettings settings = open ? OpenLoop(1000, absl::InfiniteDuration()) : LoadSettings();
@@ -84,7 +84,7 @@ TEST(RunLoad, SendsExactlySoManyRequestsAsAreAskedFor) {
   EXPECT_EQ(server.seen()["m"], 2u * 77u);
 }
 
-TEST(RunLoad, WhatExceedsTheBoundOfOutstandingRequestsIsCountedAsNotSent) {
+TEST(RunLoad, RequestsAboveTheLimitOfOutstandingRequestsAreNotSent) {
   CountingServer server(NeverAnswer);
   LoadSettings settings = OpenLoop(200, absl::Milliseconds(500));
   settings.warm_up = absl::ZeroDuration();
@@ -111,11 +111,11 @@ TEST(RunLoad, AnswersAfterTheIntervalCountInTheLatencyAndNotInTheRate) {
   EXPECT_LT(result.record.AnsweredPerSecond() * 0.4, static_cast<double>(result.record.answered()) - 0.5);
 }
 
-TEST(RunLoad, WhereTheGeneratorIsLateLatencyStillCountsFromTheScheduledStart) {
+TEST(RunLoad, WithALateGeneratorLatencyCountsFromTheScheduledStart) {
   CountingServer server;
   LoadSettings settings = OpenLoop(100, absl::Milliseconds(600));
   settings.warm_up = absl::ZeroDuration();
-  // In an open loop the sender calls this function before each request; the tenth call blocks it.
+  // In an open loop, the sender calls this function before each request. The tenth call blocks.
   std::atomic<int> asked = 0;
   LoadHooks hooks;
   hooks.stopped = [&] {
@@ -123,8 +123,8 @@ TEST(RunLoad, WhereTheGeneratorIsLateLatencyStillCountsFromTheScheduledStart) {
     return false;
   };
   const LoadResult result = RunLoad(server.Connect(1), Models({"m"}), settings, hooks);
-  EXPECT_EQ(result.record.due(), Scheduled(100, 0, 600'000'000));  // late, but none is omitted
-  // Half of all requests fell due during the pause.
+  EXPECT_EQ(result.record.due(), Scheduled(100, 0, 600'000'000));  // late requests are not omitted
+  // Half of the requests become due during the pause.
   EXPECT_GE(result.record.slip().Quantile(0.8), 100'000'000);
   EXPECT_GE(result.record.latency().Quantile(0.8), 100'000'000);
   EXPECT_NE(result.VoidReason(), "");
@@ -158,7 +158,7 @@ TEST(RunLoad, ADeadlineCountsFromTheScheduledStart) {
   EXPECT_GE(error.latency.min(), 45'000'000);
 }
 
-TEST(RunLoad, AnInterruptEndsItWithWhatThereIs) {
+TEST(RunLoad, AnInterruptKeepsTheResultsSoFar) {
   CountingServer server;
   std::atomic<bool> stopped = false;
   LoadHooks hooks;
@@ -172,14 +172,16 @@ TEST(RunLoad, AnInterruptEndsItWithWhatThereIs) {
   ExpectLedgerCloses(result.record);
 }
 
-TEST(RunLoad, AnInterruptEndsTheWaitForTheLastAnswersAtOnce) {
+TEST(RunLoad, AnInterruptEndsTheWaitForTheLastAnswers) {
   CountingServer server(NeverAnswer);
   LoadSettings settings = OpenLoop(50, absl::Milliseconds(300));
   settings.patience = absl::Minutes(2);
   const LoadConnections connections = server.Connect(1);
   const absl::Time begin = absl::Now();
   LoadHooks hooks;
-  hooks.stopped = [begin] { return absl::Now() - begin > absl::Milliseconds(800); };  // in the drain
+  hooks.stopped = [begin] {
+    return absl::Now() - begin > absl::Milliseconds(800);
+  };  // while the last answers are awaited
   const LoadResult result = RunLoad(connections, Models({"m"}), settings, hooks);
   EXPECT_LT(absl::Now() - begin, absl::Minutes(1));
   EXPECT_TRUE(result.interrupted);
@@ -187,7 +189,7 @@ TEST(RunLoad, AnInterruptEndsTheWaitForTheLastAnswersAtOnce) {
   ExpectLedgerCloses(result.record);
 }
 
-TEST(RunLoad, OneStragglerDoesNotDiluteTheRatesOfACount) {
+TEST(RunLoad, OneSlowAnswerDoesNotLowerTheRate) {
   constexpr int kRequests = 100;
   constexpr auto kStraggles = std::chrono::milliseconds(450);  // delay after all other answers
   std::atomic<int> number = 0, answered = 0;
@@ -210,14 +212,14 @@ TEST(RunLoad, OneStragglerDoesNotDiluteTheRatesOfACount) {
     const double took = absl::ToDoubleSeconds(absl::Now() - begin);
     EXPECT_EQ(result.record.answered(), 100u);
     EXPECT_GE(result.record.latency().max(), std::chrono::nanoseconds(kStraggles).count());
-    // The interval ends when the last request is sent, before the late answer.
+    // The interval ends when the last request is sent, which is before the slow answer.
     EXPECT_LT(result.record.interval().Seconds(), took - 0.2);
     EXPECT_GT(result.record.AnsweredPerSecond(), 16);
     EXPECT_LT(result.record.DuePerSecond(), open ? 300 : 1e6);
   }
 }
 
-TEST(RunLoad, AnAnswerWithoutPredictionsIsAFailureUnlessItIsAllowed) {
+TEST(RunLoad, AnAnswerWithoutPredictionsIsAFailureUnlessAllowed) {
   SmallServer server({.classify = [](const v1::ClassifyRequest&, v1::ClassifyResponse* response, grpc::ServerContext*) {
     response->mutable_timings()->set_total(0.001F);
     return grpc::Status::OK;
@@ -237,7 +239,7 @@ TEST(RunLoad, AnAnswerWithoutPredictionsIsAFailureUnlessItIsAllowed) {
   EXPECT_EQ(allowed.good(), allowed.due());
 }
 
-TEST(RunLoad, RequestsThatAreNeverAnsweredAreGivenUp) {
+TEST(RunLoad, UnansweredRequestsAreGivenUp) {
   CountingServer server(NeverAnswer);
   LoadSettings settings = OpenLoop(50, absl::Milliseconds(300));
   settings.patience = absl::Milliseconds(100);
@@ -247,7 +249,7 @@ TEST(RunLoad, RequestsThatAreNeverAnsweredAreGivenUp) {
   ExpectLedgerCloses(result.record);
 }
 
-TEST(RunLoad, AServerThatGoesAwayIsAnErrorClassAndNoFlood) {
+TEST(RunLoad, ALostServerIsCountedAsAnErrorAndNotFlooded) {
   CountingServer server({}, LastingAddress());
   const LoadConnections connections = server.Connect(1);
   server.server().Stop();
@@ -258,10 +260,10 @@ TEST(RunLoad, AServerThatGoesAwayIsAnErrorClassAndNoFlood) {
   const LoadResult result = RunLoad(connections, Models({"m"}), settings, {});
   EXPECT_EQ(result.record.answered(), 0u);
   ASSERT_EQ(result.record.errors().count(grpc::StatusCode::UNAVAILABLE), 1u);
-  EXPECT_LE(result.record.due(), 2u * 52u);  // one attempt per slot every 10 ms
+  EXPECT_LE(result.record.due(), 2u * 52u);  // each slot makes an attempt every 10 ms
 }
 
-TEST(RunLoad, ATraceSendsItsRequestsInItsOrder) {
+TEST(RunLoad, ATraceSendsItsRequestsInOrder) {
   CountingServer server;
   Trace trace;
   for (const std::string model : {"a", "b", "c"}) {

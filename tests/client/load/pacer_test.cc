@@ -12,7 +12,7 @@
 namespace vitrine {
 namespace {
 
-// A clock whose time passes only during sleep or work.
+// A simulated clock whose time passes only during sleep or work.
 class FakeClock : public LoadClock {
  public:
   int64_t Now() const override { return now_; }
@@ -31,7 +31,7 @@ struct Paced {
   LoadRecord record{{0, 1000 * kMs}, 1};
 };
 
-// A constant rate of 1000/s for a second; `work` is the time that each start takes.
+// Runs the pacer at a constant rate of 1000/s for one second. `work` returns the time that each start takes.
 Paced PaceOneSecond(FakeClock& clock, const std::function<int64_t(size_t number)>& work) {
   Paced run;
   const auto arrivals = ArrivalsAtRate(ArrivalProcess::kConstant, 1000, 1);
@@ -54,9 +54,9 @@ TEST(Pace, StartsEveryRequestWhenItIsDue) {
   EXPECT_EQ(run.record.slip().max(), 0);
 }
 
-TEST(Pace, AStallIsCaughtUpWithAndEveryLateRequestCounted) {
+TEST(Pace, AfterAStallEveryLateRequestIsStartedAndCounted) {
   FakeClock clock;
-  // The 101st start takes 50 ms. The 49 requests that fall due in that time are late by 49, 48, ... 1 ms.
+  // The 101st start takes 50 ms. The 49 requests that become due in this time are late by 49, 48, ... 1 ms.
   const Paced run = PaceOneSecond(clock, [](size_t number) { return number == 100 ? 50 * kMs : 0; });
   ASSERT_EQ(run.due.size(), 1000u);
   for (size_t i = 0; i < 1000; ++i) {
@@ -67,22 +67,22 @@ TEST(Pace, AStallIsCaughtUpWithAndEveryLateRequestCounted) {
   EXPECT_NEAR(static_cast<double>(run.record.slip().Quantile(0.99)), 39.0 * kMs, 0.05 * kMs);
 }
 
-TEST(Pace, AGeneratorThatIsTooSlowFallsBehindAndSaysSo) {
+TEST(Pace, ATooSlowGeneratorReportsItsSlip) {
   FakeClock clock;
   const Paced run = PaceOneSecond(clock, [](size_t) { return 2 * kMs; });
-  ASSERT_EQ(run.due.size(), 1000u);  // none left out
+  ASSERT_EQ(run.due.size(), 1000u);  // no request is left out
   EXPECT_EQ(run.started.back() - run.due.back(), 999 * kMs);
   EXPECT_GT(run.record.slip().Quantile(0.99), 980 * kMs);
 }
 
-TEST(Pace, OversleepingIsSlip) {
+TEST(Pace, SleepingTooLongCountsAsSlip) {
   FakeClock clock;
   clock.oversleep = kMs / 4;
   const Paced run = PaceOneSecond(clock, [](size_t) { return 0; });
   EXPECT_EQ(run.record.slip().Quantile(0.5), kMs / 4);
 }
 
-TEST(Pace, StopsWhenAsked) {
+TEST(Pace, EndsWhenItIsStopped) {
   FakeClock clock;
   const auto arrivals = ArrivalsAtRate(ArrivalProcess::kConstant, 1, 1);
   int started = 0;
@@ -90,15 +90,15 @@ TEST(Pace, StopsWhenAsked) {
       *arrivals, 1'000'000 * kMs, clock, [&] { return clock.Now() >= 2500 * kMs; },
       [&](const Arrival&, int64_t) { ++started; });
   EXPECT_EQ(started, 3);
-  EXPECT_LE(clock.Now(), 2550 * kMs);  // the end is noticed before the next request is due
+  EXPECT_LE(clock.Now(), 2550 * kMs);  // the stop is detected before the next request is due
 }
 
-TEST(SteadyLoadClock, SleepsUntilATimeAndNotLess) {
+TEST(SteadyLoadClock, SleepsAtLeastUntilTheTime) {
   const SteadyLoadClock clock;
   const int64_t wake = clock.Now() + 2 * kMs;
   clock.SleepUntil(wake);
   EXPECT_GE(clock.Now(), wake);
-  clock.SleepUntil(wake - kMs);  // has passed
+  clock.SleepUntil(wake - kMs);  // this time has already passed
 }
 
 }  // namespace

@@ -18,7 +18,8 @@ using testing::Pointwise;
 
 constexpr int64_t kSecond = 1000 * kMs;
 
-// Returns the number of rates that the search tries on a server that meets the goal up to `capacity`.
+// Runs the search on a simulated server that meets the goal up to the rate `capacity`. Returns the number of tried
+// rates.
 int Steps(RateSearch& search, double capacity) {
   int steps = 0;
   while (const std::optional<double> rate = search.Next()) {
@@ -28,7 +29,7 @@ int Steps(RateSearch& search, double capacity) {
   return steps;
 }
 
-TEST(RateSearch, FindsTheCapacityToItsPrecision) {
+TEST(RateSearch, FindsTheCapacityWithinItsTolerance) {
   for (const double capacity : {10.0, 11.0, 173.0, 5000.0, 9e5}) {
     RateSearch search(10, 1e6, 0.05);
     EXPECT_LE(Steps(search, capacity), 24);
@@ -50,14 +51,14 @@ TEST(RateSearch, StaysWithinItsBounds) {
   EXPECT_EQ(one.best(), 100);
 }
 
-TEST(ParseSweepRange, ReadsTheThreeForms) {
+TEST(ParseSweepRange, AcceptsThreeForms) {
   EXPECT_THAT(ParseSweepRange("100:400:100")->Rates(), ElementsAre(100, 200, 300, 400));
   EXPECT_THAT(ParseSweepRange("100:350:100")->Rates(), ElementsAre(100, 200, 300, 350));
   EXPECT_THAT(ParseSweepRange("100:1000:x2")->Rates(), ElementsAre(100, 200, 400, 800, 1000));
   EXPECT_THAT(ParseSweepRange("1:128")->Rates(), Pointwise(testing::DoubleNear(1e-6), {1, 2, 4, 8, 16, 32, 64, 128}));
   EXPECT_THAT(ParseSweepRange("7:7")->Rates(), ElementsAre(7));
   EXPECT_THAT(ParseSweepRange("7:7:2")->Rates(), ElementsAre(7));
-  EXPECT_EQ(ParseSweepRange("1:1001:1")->Rates().size(), 1001u) << "a thousand, and then the highest";
+  EXPECT_EQ(ParseSweepRange("1:1001:1")->Rates().size(), 1001u) << "a range may have a thousand steps and then its end";
   EXPECT_EQ(ParseSweepRange("9e6:1e7:1e6")->Rates().back(), 1e7);
   for (const char* wrong : {"", "5", "5:", "0:5", "6:5", "1:2:3:4", "1:2:x1", "1:2:x", "1:2:0", "1:2:-1", "a:b",
                             "1:1000000:0.1", "nan:5", "1:inf", "1:1002:1", "1:10000001", "2:1"}) {
@@ -65,7 +66,7 @@ TEST(ParseSweepRange, ReadsTheThreeForms) {
   }
 }
 
-TEST(ParseLatencyBounds, ReadsAListAndRefusesTheRest) {
+TEST(ParseLatencyBounds, AcceptsListsAndRefusesInvalidText) {
   const auto bounds = ParseLatencyBounds("p50=10ms,p99.9=0.1s");
   ASSERT_TRUE(bounds.ok()) << bounds.status();
   ASSERT_EQ(bounds->size(), 2u);
@@ -77,8 +78,8 @@ TEST(ParseLatencyBounds, ReadsAListAndRefusesTheRest) {
   }
 }
 
-// A load at an even rate in an interval of `seconds`. In each second `answered` requests are answered, each after
-// `latency`.
+// Returns a load with a constant rate in an interval of `seconds`. `answered` is the number of answers in each second,
+// and `latency` is their latency.
 LoadRecord EvenLoad(int seconds, int rate, const std::function<int64_t(int second)>& latency,
                     const std::function<int(int second)>& answered) {
   LoadRecord record({0, seconds * kSecond}, 1);
@@ -107,7 +108,7 @@ TEST(MissedGoal, ComparesPercentilesAndTheShareInTime) {
   EXPECT_NE(MissedGoal(LoadRecord({0, kSecond}, 1), {}, goal), "");
 }
 
-TEST(MissedGoal, WhatJustReachesTheGoalMeetsIt) {
+TEST(MissedGoal, ValuesExactlyAtTheGoalMeetIt) {
   LoadRecord record({0, 10 * kSecond}, 1);
   for (int i = 0; i < 100; ++i) {
     record.Started(0, i * 10 * kMs, i * 10 * kMs);
@@ -119,7 +120,7 @@ TEST(MissedGoal, WhatJustReachesTheGoalMeetsIt) {
             "p90 is 20.0 ms");
 }
 
-// A thousand requests in ten seconds, of which `answered` are answered after `latency`.
+// Returns OverloadText for a thousand requests in ten seconds, of which `answered` are answered after `latency`.
 std::string Behind(int answered, int64_t latency) {
   LoadRecord record({0, 10 * kSecond}, 1);
   for (int64_t i = 0; i < 1000; ++i) {
@@ -129,8 +130,9 @@ std::string Behind(int answered, int64_t latency) {
   return OverloadText(record, {});
 }
 
-// 99 % must be answered, minus a tolerance for requests in flight: one plus three times the root of their mean number.
-TEST(OverloadText, AllowsForWhatIsUnderWay) {
+// 99 % of the requests must be answered. The tolerance for requests in flight is one plus three times the square root
+// of their mean number.
+TEST(OverloadText, ToleratesRequestsInFlight) {
   EXPECT_EQ(Behind(990, 1), "");
   EXPECT_EQ(Behind(988, 1), "only 98.8/s were answered: the queue grows");
   EXPECT_EQ(Behind(984, 40 * kMs), "");
@@ -139,8 +141,8 @@ TEST(OverloadText, AllowsForWhatIsUnderWay) {
   EXPECT_EQ(OverloadText(LoadRecord({0, kSecond}, 1), growing), "the queue grows: p50 rises");
 }
 
-TEST(MissedGoal, HoldsForAllThatWereDueAndNotForTheSurvivors) {
-  // 100 of 105 are answered after 20 ms: p95 of all requests is known, p96 is not.
+TEST(MissedGoal, CoversAllDueRequestsAndNotOnlyTheAnswered) {
+  // 100 of 105 requests are answered after 20 ms, so p95 of all requests is known, but p96 is not.
   const LoadRecord record = EvenLoad(
       5, 105, [](int) { return 20 * kMs; }, [](int) { return 100; });
   Goal goal;
@@ -154,8 +156,8 @@ TEST(MissedGoal, HoldsForAllThatWereDueAndNotForTheSurvivors) {
   EXPECT_EQ(MissedGoal(silent, {}, {{}, 0}), "no request was answered");
 }
 
-// A server of 100/s gets 200/s. The run is too short for requests to reach the deadline.
-TEST(MissedGoal, AQueueThatGrowsMissesEveryGoal) {
+// A server that can answer 100/s gets 200/s. The run is too short for any request to reach its deadline.
+TEST(MissedGoal, AGrowingQueueMissesEveryGoal) {
   LoadRecord record({0, 10 * kSecond}, 1);
   for (int64_t i = 0; i < 2000; ++i) {
     const int64_t due = i * kSecond / 200;
@@ -180,17 +182,18 @@ Stability::Verdict Judge(
   return JudgeStability(EvenLoad(10, 300, latency, answered), 0.15).verdict;
 }
 
-TEST(JudgeStability, TellsSteadyLoadFromDriftAndBursts) {
+TEST(JudgeStability, DistinguishesSteadyLoadFromDriftAndBursts) {
   using Verdict = Stability::Verdict;
   EXPECT_EQ(Judge([](int) { return 20 * kMs; }), Verdict::kStable);
   EXPECT_EQ(Judge([](int second) { return (20 + second % 2) * kMs; }), Verdict::kStable);
-  EXPECT_EQ(Judge([](int second) { return (20 + 5 * second) * kMs; }), Verdict::kNotStable);       // a queue that grows
-  EXPECT_EQ(Judge([](int second) { return (second < 2 ? 40 : 20) * kMs; }), Verdict::kNotStable);  // warming up
+  EXPECT_EQ(Judge([](int second) { return (20 + 5 * second) * kMs; }), Verdict::kNotStable);       // a growing queue
+  EXPECT_EQ(Judge([](int second) { return (second < 2 ? 40 : 20) * kMs; }), Verdict::kNotStable);  // a warm-up
   EXPECT_EQ(Judge([](int) { return 20 * kMs; }, [](int second) { return second == 5 ? 100 : 300; }),
             Verdict::kNotStable);
 }
 
-// One of five windows of two seconds differs.
+// Returns the reason why a load is not stable. One of its five windows of two seconds has this latency and number of
+// answers.
 std::string WhyNotStable(int64_t latency, int answered, int rate = 300) {
   const auto differs = [](int second) { return second == 4 || second == 5; };
   return JudgeStability(EvenLoad(
@@ -200,8 +203,9 @@ std::string WhyNotStable(int64_t latency, int answered, int rate = 300) {
       .reason;
 }
 
-// Windows may differ in rate by 15 % plus three standard deviations of the count, and in latency by 15 % plus 0.2 ms.
-TEST(JudgeStability, AllowsForSomeDifference) {
+// The rates of windows may differ by 15 % plus three standard deviations of the count. Latencies may differ by 15 %
+// plus 0.2 ms.
+TEST(JudgeStability, ToleratesSmallDifferences) {
   EXPECT_EQ(WhyNotStable(20 * kMs, 219), "");
   EXPECT_EQ(WhyNotStable(20 * kMs, 218), "the rate is 218/s in window 3 of 5, where the median window has 300/s");
   EXPECT_EQ(WhyNotStable(23'190'000, 300), "");
@@ -212,7 +216,7 @@ TEST(JudgeStability, AllowsForSomeDifference) {
   EXPECT_EQ(WhyNotStable(20 * kMs, 9, 10), "a window of 2 s has only 18 answers");
 }
 
-// In the last second of the run, one answer in twenty takes `slowest`.
+// Returns the reason why a load is not stable. In its last second, one of twenty answers takes the time `slowest`.
 std::string WhyTailIsNotStable(int rate, int64_t slowest) {
   LoadRecord record({0, 5 * kSecond}, 1);
   for (int64_t second = 0; second < 5; ++second) {
@@ -225,25 +229,27 @@ std::string WhyTailIsNotStable(int rate, int64_t slowest) {
   return JudgeStability(record, 0.15).reason;
 }
 
-// The p99 of a window may differ three times as much as its p50. The p99 is checked only in windows with 200 answers.
+// The p99 of a window may differ three times as much as its p50. It is checked only in windows with at least 200
+// answers.
 TEST(JudgeStability, ATailMayDifferThreeTimesAsMuch) {
   EXPECT_EQ(WhyTailIsNotStable(200, 29'590'000), "");
   EXPECT_EQ(WhyTailIsNotStable(200, 29'610'000), "p99 is 29.61 ms in window 5 of 5, where the median window has 20 ms");
   EXPECT_EQ(WhyTailIsNotStable(199, 290 * kMs), "");
 }
 
-TEST(JudgeStability, AQueueGrowsWhereEveryWindowTakesLongerAndTheLastMuch) {
+TEST(JudgeStability, AQueueGrowsIfLatencyRisesInEveryWindowAndMuchInTotal) {
   const auto growing = [](const std::vector<int64_t>& microseconds) {
     const auto latency = [&](int second) { return microseconds[static_cast<size_t>(second)] * 1000; };
     return JudgeStability(EvenLoad(5, 100, latency, [](int) { return 100; }), 0.15).growing;
   };
   EXPECT_TRUE(growing({20000, 22000, 24000, 26000, 30300}));
-  EXPECT_FALSE(growing({20000, 22000, 24000, 26000, 30100})) << "by half and 0.2 ms";
+  EXPECT_FALSE(growing({20000, 22000, 24000, 26000, 30100}))
+      << "the last window must be slower by more than half and 0.2 ms";
   EXPECT_FALSE(growing({20000, 22000, 21000, 26000, 40000}));
   EXPECT_FALSE(growing({20000, 22000, 22000, 26000, 40000}));
 }
 
-TEST(JudgeStability, ATailThatComesAndGoesIsNotStable) {
+TEST(JudgeStability, AVaryingTailIsNotStable) {
   LoadRecord record({0, 10 * kSecond}, 1);
   for (int second = 0; second < 10; ++second) {
     for (int i = 0; i < 300; ++i) {
@@ -257,7 +263,7 @@ TEST(JudgeStability, ATailThatComesAndGoesIsNotStable) {
   EXPECT_THAT(stability.reason, HasSubstr("p99"));
 }
 
-TEST(JudgeStability, DoesNotJudgeTooLittle) {
+TEST(JudgeStability, GivesNoVerdictOnTooFewRequests) {
   const auto latency = [](int) { return 20 * kMs; };
   const auto all = [](int) { return 300; };
   EXPECT_EQ(JudgeStability(EvenLoad(2, 300, latency, all), 0.15).verdict, Stability::Verdict::kUnknown);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests the effect of a stalled server on percentiles. Stops and continues a real vitrine-server with signals.
+// Tests the effect of a stalled server on percentiles. The test stops and continues a real vitrine-server with signals.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -37,7 +37,7 @@ class StallTest : public ::testing::Test {
     workload_ = PrepareWorkload({one}, {}).value();
   }
 
-  // Runs the load. During the measurement, stops the server for 200 ms once a second.
+  // Runs the load, and stops the server for 200 ms in every second of the measurement.
   LoadResult RunWithStalls(LoadSettings settings) {
     settings.warm_up = absl::Milliseconds(500);
     settings.duration = absl::Seconds(3);
@@ -68,7 +68,8 @@ TEST_F(StallTest, AnOpenLoopReportsTheStallAndAClosedLoopHidesIt) {
   open.arrivals = [] { return ArrivalsAtRate(ArrivalProcess::kConstant, 500, 1); };
   const LoadRecord seen = RunWithStalls(open).record;
   EXPECT_EQ(seen.answered(), 1500u);
-  // 300 of 1500 requests fell due during a stall: p99.9 and p99 are almost the whole stall, p90 a good part of it.
+  // 300 of 1500 requests become due during a stall. p99.9 and p99 are almost as long as a stall, and p90 is a large
+  // part of it.
   EXPECT_GE(seen.latency().Quantile(0.999), kStallNanoseconds * 95 / 100);
   EXPECT_GE(seen.latency().Quantile(0.99), kStallNanoseconds * 85 / 100);
   EXPECT_GE(seen.latency().Quantile(0.90), kStallNanoseconds * 35 / 100);
@@ -76,9 +77,9 @@ TEST_F(StallTest, AnOpenLoopReportsTheStallAndAClosedLoopHidesIt) {
   LoadSettings closed;
   closed.concurrency = 1;
   const LoadRecord hidden = RunWithStalls(closed).record;
-  // Only one request waits for each stall, because the next is not sent before its answer. That makes 3 slow requests;
-  // 3 more may be slow because of the machine. With fewer than 600 answers they would reach p99, but a model that
-  // computes nothing needs less than 4 ms per answer.
+  // Only one request waits in each of the 3 stalls, because the closed loop sends the next request after its answer. 3
+  // more requests may be slow because of the machine. These requests would change p99 only if there were fewer than 600
+  // answers, but an answer without computation takes less than 4 ms.
   EXPECT_GE(hidden.latency().max(), kStallNanoseconds * 90 / 100);
   EXPECT_LE(hidden.latency().CountAbove(kStallNanoseconds / 4), 2u * kStalls);
   EXPECT_LT(hidden.latency().Quantile(0.90), kStallNanoseconds / 4) << hidden.answered() << " answers";

@@ -38,7 +38,7 @@ TEST(ParseTrace, ReadsCsv) {
   ASSERT_EQ(trace->arrivals.size(), 3u);
   EXPECT_EQ(trace->arrivals[1].due, 250'000'000);
   EXPECT_EQ(trace->arrivals[2].number, 2u);
-  ASSERT_EQ(trace->classes.size(), 2u);  // the third line has the class of the first
+  ASSERT_EQ(trace->classes.size(), 2u);  // the first and the third line have the same class
   EXPECT_EQ(trace->arrivals[2].request, trace->arrivals[0].request);
   const RequestClass& first = trace->classes[0];
   EXPECT_EQ(first.model.name, "a");
@@ -77,7 +77,7 @@ TEST(ParseTrace, SpacesAroundWordsDoNotCount) {
   EXPECT_EQ(json->arrivals[1].due, 500'000'000);
 }
 
-TEST(ParseTrace, AFolderOfTheDefaultsIsItsImages) {
+TEST(ParseTrace, ADefaultFolderStandsForItsImages) {
   const ScratchFolder folder;
   RequestClass defaults = Defaults();
   folder.Write("p/a.jpg", "a");
@@ -88,10 +88,10 @@ TEST(ParseTrace, AFolderOfTheDefaultsIsItsImages) {
   EXPECT_EQ(trace->requests[0].image, folder.Path("p/a.jpg"));
   EXPECT_EQ(trace->requests[1].image, folder.Path("p/b.jpg"));
   defaults.images = {folder.Path("none*.jpg")};
-  EXPECT_TRUE(ParseTrace("seconds,picture\n0,cat.jpg\n", "x", defaults).ok()) << "it is not asked for";
+  EXPECT_TRUE(ParseTrace("seconds,picture\n0,cat.jpg\n", "x", defaults).ok()) << "the default image must not be needed";
 }
 
-TEST(ParseTrace, TheDefaultsImagesTakeTurns) {
+TEST(ParseTrace, DefaultImagesAlternate) {
   const ScratchFolder folder;
   RequestClass defaults = Defaults();
   defaults.images = {folder.Write("a.jpg", "a").string(), folder.Write("b.jpg", "b").string()};
@@ -101,7 +101,7 @@ TEST(ParseTrace, TheDefaultsImagesTakeTurns) {
   EXPECT_NE(trace->arrivals[0].request, trace->arrivals[1].request);
 }
 
-TEST(ParseTrace, NamesTheLineThatIsWrong) {
+TEST(ParseTrace, NamesTheInvalidLine) {
   EXPECT_THAT(TraceRefusal("seconds,modle\n0,a\n"), HasSubstr("line 1: column \"modle\""));
   EXPECT_THAT(TraceRefusal("seconds\n0\nnow\n"), HasSubstr("line 3: seconds \"now\""));
   EXPECT_THAT(TraceRefusal("seconds\n0\n-1\n"), HasSubstr("line 3: seconds \"-1\""));
@@ -132,7 +132,7 @@ TEST(ParseTrace, ATraceLastsAWeekAtMost) {
               HasSubstr("line 3: seconds \"604801\" is no number from 0 to a week"));
 }
 
-TEST(ParseTrace, ImagesMakeRequestsAndNoClasses) {
+TEST(ParseTrace, DifferentImagesDoNotMakeDifferentClasses) {
   std::string csv = "seconds,model,picture\n";
   for (int i = 0; i < 1500; ++i) csv += absl::StrCat(i, ",m,", i, ".jpg\n");
   const auto trace = ParseTrace(csv, "", Defaults());
@@ -161,10 +161,10 @@ TEST(ReadTrace, NamesTheFile) {
   }
 }
 
-TEST(ReadTrace, RefusesWhatIsLargerThanItMayBeBeforeItReadsIt) {
+TEST(ReadTrace, RefusesATooLargeFileBeforeReadingIt) {
   const ScratchFolder folder;
   const std::string path = folder.Write("large.csv", "seconds\n0\n").string();
-  std::filesystem::resize_file(path, (uintmax_t{2} << 30) + 1);  // takes no place
+  std::filesystem::resize_file(path, (uintmax_t{2} << 30) + 1);  // sparse, so it uses no disk space
   EXPECT_EQ(ReadTrace(path, Defaults()).status(), absl::InvalidArgumentError(path + " is larger than 2 GiB"));
 }
 

@@ -42,7 +42,7 @@ TEST(ParseMix, ReadsClassesOverTheDefaults) {
   EXPECT_EQ((*mix)[1].Description(), "b high within 50ms");
 }
 
-TEST(ParseMix, TakesEverySetting) {
+TEST(ParseMix, AcceptsEverySetting) {
   const auto described = [](const std::string& text) { return (*ParseMix(text, RequestClass()))[0].Description(); };
   EXPECT_EQ(described("model=a"), "a within 30s");
   EXPECT_EQ(described("model=a@canary,priority=low"), "a@canary low within 30s");
@@ -53,7 +53,7 @@ TEST(ParseMix, TakesEverySetting) {
   EXPECT_EQ((*ParseMix("model=a,weight=1e9", RequestClass()))[0].weight, 1e9);
 }
 
-TEST(ParseMix, SaysWhatIsWrongInWhichClass) {
+TEST(ParseMix, NamesTheFaultAndItsClass) {
   EXPECT_THAT(MixRefusal(""), HasSubstr("names no class"));
   EXPECT_THAT(MixRefusal("model=a;mdl=b"), HasSubstr("class 2 of the mix: \"mdl\" is none of model"));
   EXPECT_THAT(MixRefusal("model"), HasSubstr("class 1 of the mix: model has no value"));
@@ -85,7 +85,7 @@ RequestClass Class(const std::string& model, double weight, std::vector<std::str
   return one;
 }
 
-TEST(PrepareWorkload, SerialisesARequestForEachImageOfEachClass) {
+TEST(PrepareWorkload, SerializesARequestForEachImageOfEachClass) {
   const ScratchFolder folder;
   folder.Write("p/a.jpg", "aaaa");
   folder.Write("p/b.png", "bb");
@@ -117,7 +117,7 @@ TEST(PrepareWorkload, SerialisesARequestForEachImageOfEachClass) {
   EXPECT_NEAR(workload->image_bytes, 8.0 / 3, 1e-9);
 }
 
-TEST(PrepareWorkload, BringsImagesToASize) {
+TEST(PrepareWorkload, ChangesImagesToTheRequestedSize) {
   const ScratchFolder folder;
   WorkloadOptions options;
   options.bytes = 3;
@@ -131,7 +131,7 @@ TEST(PrepareWorkload, BringsImagesToASize) {
   EXPECT_EQ(request.image(), std::string("b\0\0", 3));
 }
 
-TEST(PrepareWorkload, MakesAImageWhereThereIsNone) {
+TEST(PrepareWorkload, GeneratesAnImageIfNoneIsGiven) {
   const auto workload = PrepareWorkload({Class("a", 1, {})}, {});
   ASSERT_TRUE(workload.ok()) << workload.status();
   v1::ClassifyRequest request;
@@ -140,7 +140,7 @@ TEST(PrepareWorkload, MakesAImageWhereThereIsNone) {
   EXPECT_EQ(request.image(), MadeImage(224));
 }
 
-TEST(PrepareWorkload, RefusesWhatCannotBeUsed) {
+TEST(PrepareWorkload, RefusesMissingAndTooLargeImages) {
   const ScratchFolder folder;
   const auto missing = PrepareWorkload({Class("a", 1, {folder.Path("none.jpg")})}, {});
   ASSERT_FALSE(missing.ok());
@@ -151,7 +151,7 @@ TEST(PrepareWorkload, RefusesWhatCannotBeUsed) {
   EXPECT_EQ(large.status().code(), absl::StatusCode::kInvalidArgument);
 }
 
-TEST(PrepareWorkload, HoldsAsManyBytesAsItMay) {
+TEST(PrepareWorkload, HasALimitOfBytes) {
   const std::vector<RequestClass> classes = {Class("a", 1, {}), Class("b", 1, {})};
   WorkloadOptions options;
   options.bytes = 1000;
@@ -180,7 +180,7 @@ TEST(Workload, PicksClassesByWeightAndImagesEvenly) {
     EXPECT_EQ(request, workload->Pick(11, number));
     ++picked[request];
   }
-  // Allows four standard deviations of the counts.
+  // Tolerance: four standard deviations of the count.
   const auto near = [](double share) { return 4 * std::sqrt(kCount * share * (1 - share)); };
   EXPECT_NEAR(picked[0], kCount * 0.375, near(0.375));
   EXPECT_NEAR(picked[1], kCount * 0.375, near(0.375));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests how many images a comparison's page shows.
+// Tests how many images and classes the page of a comparison shows.
 #include "client/eval/compare/compare_page.h"
 
 #include <gmock/gmock.h>
@@ -29,7 +29,8 @@ float SecondConfidence(int i) {
   return 0.9f - 0.0004f * static_cast<float>(i);
 }
 
-// The first model is right on all images, the second on none; the second is most confident on the first images.
+// Returns the page of a comparison with this number of flips. The first model is right on all images, the second on
+// none. The second model is most confident on the first images.
 std::string PageOfFlips(int flips) {
   std::vector<MadeImage> right, wrong;
   for (int i = 0; i < flips; ++i) {
@@ -78,11 +79,11 @@ TEST(ComparePage, HasAHundredClasses) {
     const std::string page = DrawComparison(**Compare(both, both), nullptr);
     EXPECT_EQ(CountOf("<tr><th scope=\"row\">kind ", page), 100u);
     EXPECT_EQ(CountOf(" 100 of 101 classes.", page), classes == 100 ? 0u : 1u);
-    EXPECT_THAT(page, HasSubstr(">None.</p>")) << "no flips";
+    EXPECT_THAT(page, HasSubstr(">None.</p>")) << "there are no flips";
   }
 }
 
-TEST(ComparePage, LeavesOutWhatNeitherSays) {
+TEST(ComparePage, LeavesOutRowsWithoutAValue) {
   const std::vector<MadeImage> one = {{0, {{0, 0.9f}}}};
   Evaluation first = MadeEvaluation(one), second = MadeEvaluation(one);
   const auto page = [&] { return DrawComparison(**Compare(first, second), nullptr); };

@@ -43,13 +43,13 @@ TEST(Compare, CountsPairsAndFlips) {
   ASSERT_EQ((*comparison)->right_to_wrong.size(), 1u);
   EXPECT_EQ((*comparison)->right_to_wrong[0].first->name, "cat/1.png");
   ASSERT_EQ((*comparison)->wrong_to_right.size(), 2u);
-  EXPECT_EQ((*comparison)->wrong_to_right[0].second->name, "dog/3.png") << "the surest first";
+  EXPECT_EQ((*comparison)->wrong_to_right[0].second->name, "dog/3.png") << "the most confident flip must come first";
   ASSERT_EQ((*comparison)->classes.size(), 3u);
-  EXPECT_EQ((*comparison)->classes[0].label, "dog") << "the largest difference first";
+  EXPECT_EQ((*comparison)->classes[0].label, "dog") << "the class with the largest difference must come first";
   EXPECT_EQ((*comparison)->classes[0].second - (*comparison)->classes[0].first, 1);
 }
 
-TEST(Compare, TakesTheImagesThatBothAnsweredAndSaysSo) {
+TEST(Compare, UsesTheImagesThatBothAnsweredAndReportsTheOthers) {
   Evaluation first = First(), second = Second();
   first.predictions.erase(first.predictions.begin());        // only in the second
   second.predictions.erase(second.predictions.begin() + 5);  // only in the first
@@ -61,8 +61,8 @@ TEST(Compare, TakesTheImagesThatBothAnsweredAndSaysSo) {
   EXPECT_EQ((*comparison)->only_in_first, 1);
   EXPECT_EQ((*comparison)->only_in_second, 1);
   EXPECT_EQ((*comparison)->unanswered, 1);
-  EXPECT_EQ((*comparison)->first_metrics.ledger.images, 3) << "measures are those of the pairs";
-  EXPECT_EQ((*comparison)->first_metrics.busy_seconds, 6) << "but the throughput is the run's";
+  EXPECT_EQ((*comparison)->first_metrics.ledger.images, 3) << "the scores must cover only the pairs";
+  EXPECT_EQ((*comparison)->first_metrics.busy_seconds, 6) << "the throughput must be that of the whole run";
   EXPECT_DOUBLE_EQ((*comparison)->first_metrics.images_per_second, 5.0 / 6);
   EXPECT_DOUBLE_EQ((*comparison)->second_metrics.images_per_second, 4.0 / 6);
   const std::string text = PrintComparison(**comparison, OutputFormat::kTable);
@@ -70,7 +70,7 @@ TEST(Compare, TakesTheImagesThatBothAnsweredAndSaysSo) {
                               "in the first; 1 are only in the second"));
 }
 
-TEST(Compare, OtherDataAreMatchedByNameAndSaidSo) {
+TEST(Compare, ImagesOfAnotherDataSetAreMatchedByNameWithANote) {
   constexpr char kSentence[] = "images are matched by name and label only, not by content.";
   const Evaluation first = First();
   std::vector<Evaluation> others = {Second(), Second()};
@@ -89,7 +89,7 @@ TEST(Compare, OtherDataAreMatchedByNameAndSaidSo) {
   EXPECT_THAT(DrawComparisons(*all), HasSubstr(kSentence));
 }
 
-TEST(Compare, KnowsThatModelsNumberTheirClassesDifferently) {
+TEST(Compare, HandlesModelsWithADifferentOrderOfClasses) {
   const Evaluation first = First();
   Evaluation second = First();
   std::reverse(second.model.mutable_labels()->begin(), second.model.mutable_labels()->end());
@@ -104,7 +104,7 @@ TEST(Compare, KnowsThatModelsNumberTheirClassesDifferently) {
   EXPECT_THAT(PrintComparison(**comparison, OutputFormat::kTable), Not(HasSubstr("-0.00")));
 }
 
-TEST(Compare, LabelsThatTheDataHasNotAreNamedByTheirNumber) {
+TEST(Compare, UnknownLabelsAreNamedByTheirNumber) {
   Evaluation first = First();
   first.predictions[0].data_label = 3;
   first.predictions[1].data_label = -1;
@@ -115,7 +115,7 @@ TEST(Compare, LabelsThatTheDataHasNotAreNamedByTheirNumber) {
   EXPECT_THAT(labels, ::testing::UnorderedElementsAre("class 3", "class -1", "dog", "owl"));
 }
 
-TEST(Compare, RefusesOtherData) {
+TEST(Compare, RefusesDataWithoutCommonImagesOrWithOtherLabels) {
   const Evaluation first = First();
   Evaluation other = Second();
   for (Prediction& prediction : other.predictions) prediction.name = "x" + prediction.name;
@@ -153,7 +153,7 @@ TEST(Compare, PrintsForProgramsAndPeople) {
   EXPECT_THAT(text, HasSubstr("+16.67 %"));
 }
 
-TEST(Compare, TellsTwoPrecisionsOfAVersionApart) {
+TEST(Compare, DistinguishesTwoPrecisionsOfAVersion) {
   const Evaluation first = First();
   Evaluation second = Second();
   for (Prediction& prediction : second.predictions) prediction.served_by = "int8 cpu";
@@ -179,7 +179,7 @@ TEST(Compare, SaysWhichIsBetter) {
   EXPECT_THAT(VerdictInWords(**reverse), HasSubstr("The first is right more often"));
 }
 
-TEST(DrawComparison, ShowsTheFlipsAndEscapesWhatItIsGiven) {
+TEST(DrawComparison, ShowsTheFlipsAndEscapesTheirNames) {
   Evaluation first = First(), second = Second();
   const std::string hostile = "<script>alert(1)</script>\"'.png";
   for (Evaluation* evaluation : {&first, &second}) {
@@ -197,7 +197,7 @@ TEST(DrawComparison, ShowsTheFlipsAndEscapesWhatItIsGiven) {
   EXPECT_THAT(page, HasSubstr("&lt;script&gt;alert(1)&lt;/script&gt;&quot;"));
   size_t images = 0;
   for (size_t at = 0; (at = page.find("src=\"data:image/png", at)) != std::string::npos; ++at) ++images;
-  EXPECT_EQ(images, 3u) << "one for each flip";
+  EXPECT_EQ(images, 3u) << "the page must have an image for each flip";
   const std::string blind = DrawComparison(**comparison, nullptr);
   EXPECT_THAT(blind, HasSubstr("The data set was not found"));
   EXPECT_THAT(blind, HasSubstr("dog/3.png"));

@@ -10,7 +10,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// Forty images from index `from` on, of which `wrong` are wrong.
+// Returns a cell with forty images, starting at index `from`. `wrong` of the answers are wrong.
 StudyCell CellWithMistakes(const char* model, int wrong, int64_t from = 0) {
   StudyCell cell;
   cell.model = model;
@@ -27,7 +27,7 @@ Study FourCells() {
   return study;
 }
 
-TEST(DifferencesOf, AreThoseFromTheFirstCellThatWasMeasured) {
+TEST(DifferencesOf, CompareEachCellWithTheFirstMeasuredCell) {
   const Study study = FourCells();
   EXPECT_EQ(FirstMeasured(study), 1u);
   const auto differences = DifferencesOf(study);
@@ -35,16 +35,16 @@ TEST(DifferencesOf, AreThoseFromTheFirstCellThatWasMeasured) {
   EXPECT_FALSE(differences[0].has_value());
   EXPECT_FALSE(differences[1].has_value());
   EXPECT_EQ(differences[2]->test.p, 0.03125);
-  EXPECT_EQ(differences[2]->holm, 0.03125) << "the larger of two stays";
+  EXPECT_EQ(differences[2]->holm, 0.03125) << "the correction does not change the larger of two p-values";
   EXPECT_EQ(differences[3]->test.p, 0.015625);
   EXPECT_EQ(differences[3]->holm, 0.03125);
   EXPECT_EQ(differences[3]->counts.only_first, 7);
 }
 
-TEST(DifferencesOf, ImagesThatOneDidNotAnswerDoNotCount) {
+TEST(DifferencesOf, UseOnlyImagesThatBothCellsAnswered) {
   Study study = FourCells();
-  study.cells[2] = CellWithMistakes("b", 6, 38);  // two in common
-  study.cells[3] = CellWithMistakes("c", 6, 40);  // none
+  study.cells[2] = CellWithMistakes("b", 6, 38);  // two common images
+  study.cells[3] = CellWithMistakes("c", 6, 40);  // no common image
   const auto differences = DifferencesOf(study);
   EXPECT_EQ(differences[2]->counts.all(), 2);
   EXPECT_FALSE(differences[3].has_value());
@@ -53,7 +53,7 @@ TEST(DifferencesOf, ImagesThatOneDidNotAnswerDoNotCount) {
   EXPECT_FALSE(DifferencesOf(study)[0].has_value());
 }
 
-TEST(DifferencesOf, StandInTheTableAndOnThePage) {
+TEST(DifferencesOf, AreInTheTableAndOnThePage) {
   const Study study = FourCells();
   const auto json = StudyTable(study).AsJson();
   EXPECT_TRUE(json[1]["p"].is_null());
@@ -66,7 +66,7 @@ TEST(DifferencesOf, StandInTheTableAndOnThePage) {
   EXPECT_THAT(page, HasSubstr("corrected for the number of comparisons, 2, by Holm's method"));
   Study alone = study;
   alone.cells.resize(2);
-  EXPECT_THAT(DrawStudy(alone), Not(HasSubstr("Holm"))) << "there is nothing to compare";
+  EXPECT_THAT(DrawStudy(alone), Not(HasSubstr("Holm"))) << "with one measured cell there is no comparison";
 }
 
 }  // namespace

@@ -27,8 +27,8 @@ v1::ResolutionWish Wish(int height, int width) {
   return wish;
 }
 
-// One model has native resolution (cells of 4 pixels, 4 to 64 of them), the other a fixed size of 28x28. The server
-// reports one cost for each.
+// Returns a server with two models. One model has native resolution (4 to 64 cells of 4 pixels), the other a fixed size
+// of 28x28. The server reports one cost for each model.
 SmallServer::Methods TwoModels() {
   SmallServer::Methods methods;
   v1::ModelVersion& native = *methods.models.add_versions();
@@ -63,7 +63,7 @@ class StudyTest : public ::testing::Test {
     plan.resolutions = {Wish(16, 16), Wish(24, 16), Wish(400, 400)};
     return plan;
   }
-  // Returns a runner whose accuracy rises with the resolution.
+  // Returns a runner whose accuracy increases with the resolution.
   CellRunner Runner() {
     return [this](const EvalCommand& command) -> absl::StatusOr<EvalResult> {
       ran_.push_back(command);
@@ -83,10 +83,10 @@ class StudyTest : public ::testing::Test {
   std::vector<EvalCommand> ran_;
 };
 
-TEST_F(StudyTest, RunsWhatModelsTakeAndSaysWhyNotTheRest) {
+TEST_F(StudyTest, RunsPossibleCellsAndGivesReasonsForTheOthers) {
   const Study study = RunStudy(Plan(), *client_, data_, Runner());
   ASSERT_EQ(study.cells.size(), 6u);
-  ASSERT_EQ(ran_.size(), 2u) << "what a model refuses is not asked image by image";
+  ASSERT_EQ(ran_.size(), 2u) << "a cell that the model refuses must send no image";
   EXPECT_EQ(ran_[0].model.name, "native");
   EXPECT_EQ(ran_[0].model.version, 2);
   EXPECT_EQ(ran_[0].out, "study/native-16");
@@ -95,7 +95,8 @@ TEST_F(StudyTest, RunsWhatModelsTakeAndSaysWhyNotTheRest) {
   EXPECT_DOUBLE_EQ(study.cells[0].metrics.top1, 0.5);
   EXPECT_DOUBLE_EQ(study.cells[1].metrics.top1, 0.75);
   EXPECT_EQ(study.cells[0].macs, 2000000);
-  EXPECT_EQ(study.cells[2].status.code(), absl::StatusCode::kInvalidArgument) << "more tokens than the model takes";
+  EXPECT_EQ(study.cells[2].status.code(), absl::StatusCode::kInvalidArgument)
+      << "the resolution needs more tokens than the model accepts";
   for (const size_t i : {3u, 4u, 5u}) {
     EXPECT_EQ(study.cells[i].status.code(), absl::StatusCode::kInvalidArgument) << i;
     EXPECT_FALSE(study.cells[i].measured());
@@ -103,7 +104,7 @@ TEST_F(StudyTest, RunsWhatModelsTakeAndSaysWhyNotTheRest) {
   EXPECT_FALSE(study.complete());
 }
 
-TEST_F(StudyTest, TakesTheModelsOwnSizeWithoutOne) {
+TEST_F(StudyTest, UsesTheModelsOwnSizeIfNoneIsGiven) {
   StudyPlan plan = Plan();
   plan.resolutions = {std::nullopt};
   const Study study = RunStudy(plan, *client_, data_, Runner());
@@ -114,7 +115,7 @@ TEST_F(StudyTest, TakesTheModelsOwnSizeWithoutOne) {
   EXPECT_TRUE(study.complete());
 }
 
-TEST_F(StudyTest, ALabelIsTheVersionThatHasItAndHasAFolderOfItsOwn) {
+TEST_F(StudyTest, ALabelSelectsItsVersionAndHasItsOwnFolder) {
   SmallServer::Methods methods = TwoModels();
   v1::ModelVersion& canary = *methods.models.add_versions();
   canary = methods.models.versions(0);
@@ -135,7 +136,7 @@ TEST_F(StudyTest, ALabelIsTheVersionThatHasItAndHasAFolderOfItsOwn) {
   EXPECT_EQ(study.cells[2].status.code(), absl::StatusCode::kNotFound);
 }
 
-TEST_F(StudyTest, GoesOnWithoutAModelAndEndsWithoutAServer) {
+TEST_F(StudyTest, ContinuesAfterAMissingModelAndEndsAfterALostServer) {
   StudyPlan plan = Plan();
   plan.models = {{.name = "no such", .version = std::nullopt}, {.name = "native", .version = 2}};
   plan.resolutions = {Wish(16, 16), Wish(16, 24)};
@@ -159,7 +160,7 @@ TEST_F(StudyTest, IsWrittenForProgramsAndPeople) {
   const auto json = nlohmann::json::parse(folder.Read("study.json"));
   ASSERT_EQ(json["cells"].size(), 6u);
   EXPECT_EQ(json["cells"][0]["macs"], 2000000.0);
-  EXPECT_EQ(json["cells"][0]["frontier"], false) << "24x16 is better at the same cost";
+  EXPECT_EQ(json["cells"][0]["frontier"], false) << "24x16 has a higher accuracy at the same cost";
   EXPECT_EQ(json["cells"][1]["frontier"], true);
   EXPECT_TRUE(json["cells"][3]["top1"].is_null());
   EXPECT_THAT(json["cells"][3]["remark"].get<std::string>(), Not(::testing::IsEmpty()));
@@ -172,13 +173,13 @@ TEST_F(StudyTest, IsWrittenForProgramsAndPeople) {
   EXPECT_THAT(page, Not(HasSubstr("nan")));
 }
 
-TEST_F(StudyTest, WhatWasAnsweredInPartIsNeitherBestNorOnTheFrontier) {
+TEST_F(StudyTest, AnIncompleteCellIsNeitherBestNorOnTheFrontier) {
   Study study = RunStudy(Plan(), *client_, data_, Runner());
   study.cells.resize(2);
   StudyCell& better = study.cells[1];
   const auto json = [&] { return StudyTable(study).AsJson(); };
   ASSERT_EQ(json()[1]["frontier"], true);
-  better.metrics.ledger.images = 1000;  // 4 images were answered
+  better.metrics.ledger.images = 1000;  // only 4 images were answered
   better.metrics.ledger.missing = 996;
   EXPECT_EQ(json()[0]["frontier"], true);
   EXPECT_EQ(json()[1]["frontier"], false);
@@ -186,12 +187,13 @@ TEST_F(StudyTest, WhatWasAnsweredInPartIsNeitherBestNorOnTheFrontier) {
   EXPECT_THAT(page, HasSubstr("native version 2, 16x16</"));
   EXPECT_THAT(page, HasSubstr("24x16, incomplete"));
   better.metrics.ledger = {.images = 5, .answered = 4, .unreadable = 1};
-  EXPECT_EQ(json()[1]["frontier"], true) << "no cell can have that image";
+  EXPECT_EQ(json()[1]["frontier"], true) << "an unreadable image makes no cell incomplete";
   better.status = absl::CancelledError("stopped");
   EXPECT_EQ(json()[1]["frontier"], false);
 }
 
-// Images of the given widths. Width 0: the image cannot be read. A negative width: the file is not an image.
+// A data set of images with the given widths. Width 0 means that the file cannot be read, and a negative width that the
+// file is not an image.
 class Sized final : public MadeData {
  public:
   Sized(const Evaluation& evaluation, std::vector<int> widths) : MadeData(evaluation), widths_(std::move(widths)) {
@@ -209,12 +211,12 @@ class Sized final : public MadeData {
   std::map<int, std::string> images_;
 };
 
-TEST_F(StudyTest, WithoutASizeTheImagesTellTheMeanCost) {
+TEST_F(StudyTest, WithoutASizeTheCostIsTheMeanOverImages) {
   SmallServer::Methods methods = TwoModels();
   v1::ModelVersion& native = *methods.models.mutable_versions(0);
-  native.mutable_costs(0)->set_macs(1000);  // cost of 8x8
+  native.mutable_costs(0)->set_macs(1000);  // cost of 8x8 pixels
   native.mutable_costs(0)->set_tokens(4);
-  native.add_costs()->set_macs(4000);  // cost of 8x16
+  native.add_costs()->set_macs(4000);  // cost of 8x16 pixels
   native.mutable_costs(1)->set_tokens(10);
   SmallServer server(methods);
   const auto client = ConnectTo(server);
@@ -223,10 +225,11 @@ TEST_F(StudyTest, WithoutASizeTheImagesTellTheMeanCost) {
   };
   const auto mean = cost({8, 0, -1, 16, 8});
   ASSERT_TRUE(mean.ok()) << mean.status();
-  EXPECT_DOUBLE_EQ(mean->macs, 2000) << "of two small ones and a large one";
+  EXPECT_DOUBLE_EQ(mean->macs, 2000) << "the mean over two small images and a large one";
   EXPECT_DOUBLE_EQ(mean->tokens, 6);
-  EXPECT_DOUBLE_EQ(cost({16, 8})->macs, 2500) << "the first counts, and the last";
-  EXPECT_EQ(cost({8}).status().code(), absl::StatusCode::kUnimplemented) << "the server told two";
+  EXPECT_DOUBLE_EQ(cost({16, 8})->macs, 2500) << "the mean must include the first and the last image";
+  EXPECT_EQ(cost({8}).status().code(), absl::StatusCode::kUnimplemented)
+      << "the number of reported costs differs from the number of requested costs";
   EXPECT_EQ(cost({0, -1}).status(), absl::NotFoundError("no image's size could be read"));
   // The cost is a mean over every second of 128 images, including image 1.
   std::vector<int> many(128, 8);
@@ -234,7 +237,7 @@ TEST_F(StudyTest, WithoutASizeTheImagesTellTheMeanCost) {
   EXPECT_DOUBLE_EQ(cost(many)->macs, (63 * 1000.0 + 4000) / 64);
 }
 
-TEST_F(StudyTest, WhoeverStopsACellStopsTheRest) {
+TEST_F(StudyTest, StoppingOneCellStopsTheStudy) {
   StudyPlan plan = Plan();
   plan.models = {{.name = "native"}};
   plan.resolutions = {Wish(16, 16), Wish(16, 24)};
@@ -263,17 +266,20 @@ Study MadeCells(const std::vector<std::pair<int64_t, std::optional<double>>>& ri
   return study;
 }
 
-TEST(StudyFrontier, HoldsWhatNothingBeats) {
+TEST(StudyFrontier, HasTheCellsThatNoOtherCellBeats) {
   const auto frontier = [](const std::vector<std::pair<int64_t, std::optional<double>>>& cells) {
     std::vector<bool> on;
     for (const auto& cell : StudyTable(MadeCells(cells)).AsJson()) on.push_back(cell["frontier"]);
     return on;
   };
-  EXPECT_THAT(frontier({{5, 1e6}, {5, 1e6}}), ElementsAre(true, true)) << "neither is better";
-  EXPECT_THAT(frontier({{5, 1e6}, {5, 2e6}}), ElementsAre(true, false)) << "as good at a higher cost";
-  EXPECT_THAT(frontier({{5, 1e6}, {6, 1e6}}), ElementsAre(false, true)) << "worse at the same cost";
+  EXPECT_THAT(frontier({{5, 1e6}, {5, 1e6}}), ElementsAre(true, true)) << "two equal cells are both on the frontier";
+  EXPECT_THAT(frontier({{5, 1e6}, {5, 2e6}}), ElementsAre(true, false))
+      << "an equal accuracy at a higher cost is not on the frontier";
+  EXPECT_THAT(frontier({{5, 1e6}, {6, 1e6}}), ElementsAre(false, true))
+      << "a lower accuracy at the same cost is not on the frontier";
   EXPECT_THAT(frontier({{5, 1e6}, {6, 2e6}}), ElementsAre(true, true));
-  EXPECT_THAT(frontier({{5, 1e6}, {9, std::nullopt}}), ElementsAre(true, false)) << "nobody knows its cost";
+  EXPECT_THAT(frontier({{5, 1e6}, {9, std::nullopt}}), ElementsAre(true, false))
+      << "a cell without a known cost is not on the frontier";
 }
 
 TEST(StudyPage, CostsHaveTheirUnitAndModelsTheirColours) {
@@ -287,12 +293,12 @@ TEST(StudyPage, CostsHaveTheirUnitAndModelsTheirColours) {
   }
   EXPECT_THAT(page, HasSubstr("\"row\">gone</th><td>the model's policy</td><td>no such model</td>"));
   EXPECT_THAT(page, HasSubstr("m7 version 1, the model's policy"));
-  EXPECT_THAT(page, Not(HasSubstr("currentColor"))) << "the seventh has the first's colour";
+  EXPECT_THAT(page, Not(HasSubstr("currentColor"))) << "the seventh model must have the colour of the first";
   EXPECT_TRUE(StudyTable(study).AsJson()[7]["version"].is_null());
   EXPECT_EQ(StudyTable(study).AsJson()[0]["version"], 1);
 }
 
-TEST_F(StudyTest, SaysWhereCostsAreNotTold) {
+TEST_F(StudyTest, SaysIfTheServerReportsNoCosts) {
   SmallServer::Methods silent = TwoModels();
   for (v1::ModelVersion& version : *silent.models.mutable_versions()) version.clear_costs();
   SmallServer server(silent);
@@ -303,7 +309,7 @@ TEST_F(StudyTest, SaysWhereCostsAreNotTold) {
   plan.resolutions = {Wish(16, 16)};
   const Study study = RunStudy(plan, *client, data_, Runner());
   EXPECT_FALSE(study.cells[0].macs.has_value());
-  EXPECT_TRUE(study.cells[0].measured()) << "accuracy does not need them";
+  EXPECT_TRUE(study.cells[0].measured()) << "a cell without a cost must be measured";
 }
 
 }  // namespace
