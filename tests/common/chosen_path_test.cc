@@ -18,12 +18,12 @@ const std::vector<CpuPath> kAll = {CpuPath::kPortable, CpuPath::kAvx2, CpuPath::
                                    CpuPath::kAmx};
 const std::vector<CpuPath> kOld = {CpuPath::kPortable, CpuPath::kAvx2};
 
-TEST(ChosenPath, IsTheBestWhereNothingIsSaid) {
+TEST(ChosenPath, IsTheBestIfNothingIsSet) {
   EXPECT_EQ(*ChoosePath("", kAll), CpuPath::kAmx);
   EXPECT_EQ(*ChoosePath("", kOld), CpuPath::kAvx2);
 }
 
-TEST(ChosenPath, IsTheOneThatIsNamed) {
+TEST(ChosenPath, IsTheNamedPath) {
   EXPECT_EQ(*ChoosePath("portable", kAll), CpuPath::kPortable);
   EXPECT_EQ(*ChoosePath("avx2", kAll), CpuPath::kAvx2);
   EXPECT_EQ(*ChoosePath("avx512", kAll), CpuPath::kAvx512);
@@ -31,7 +31,7 @@ TEST(ChosenPath, IsTheOneThatIsNamed) {
   EXPECT_EQ(*ChoosePath("amx", kAll), CpuPath::kAmx);
 }
 
-TEST(ChosenPath, AnUnknownNameIsRefusedWithThoseThatThereAre) {
+TEST(ChosenPath, AnUnknownNameIsRefusedWithTheKnownNames) {
   for (const char* name : {"avx", "AVX2", "avx512_vnni", " avx2"}) {
     const absl::Status status = ChoosePath(name, kAll).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << name;
@@ -40,7 +40,7 @@ TEST(ChosenPath, AnUnknownNameIsRefusedWithThoseThatThereAre) {
   }
 }
 
-TEST(ChosenPath, WhatThisCpuCannotRunIsRefusedWithWhatItCan) {
+TEST(ChosenPath, APathThatTheCpuCannotRunIsRefusedWithThosePossible) {
   const absl::Status status = ChoosePath("avx512", kOld).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_EQ(status.message(), "VITRINE_ISA is avx512, which this CPU cannot run; it can run portable, avx2");

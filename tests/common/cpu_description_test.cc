@@ -14,7 +14,7 @@
 namespace vitrine::cpu {
 namespace {
 
-// Returns the first value of each property in /proc/cpuinfo; empty if the format differs.
+// Returns the first value of each property in /proc/cpuinfo. Returns an empty map if the format differs.
 std::map<std::string, std::string> Findings() {
   std::map<std::string, std::string> findings;
   std::ifstream file("/proc/cpuinfo");
@@ -27,7 +27,7 @@ std::map<std::string, std::string> Findings() {
   return findings;
 }
 
-TEST(CpuDescription, IsThatOfTheKernel) {
+TEST(CpuDescription, EqualsTheDescriptionOfTheKernel) {
 #if defined(__x86_64__)
   std::map<std::string, std::string> findings = Findings();
   ASSERT_EQ(findings.count("model name"), 1U);

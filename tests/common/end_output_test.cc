@@ -10,7 +10,7 @@
 namespace vitrine {
 namespace {
 
-// Ends the process as a program would that wrote "result" to the file `out`.
+// Ends the process like a program that has written "result" to the file `out`.
 void EndAfterWriting(const char* out, int exit_code) {
   if (std::freopen(out, "w", stdout) == nullptr) _exit(99);
   std::cout << "result\n";
@@ -23,7 +23,7 @@ TEST(EndOutput, IsAFailureOnAFullDisk) {
   EXPECT_EXIT(EndAfterWriting("/dev/full", kExitUsage), testing::ExitedWithCode(kExitUsage), sentence);
 }
 
-TEST(EndOutput, KeepsTheExitCodeOfWhatWasWritten) {
+TEST(EndOutput, KeepsTheExitCodeIfTheOutputWasWritten) {
   EXPECT_EXIT(EndAfterWriting("/dev/null", kExitSuccess), testing::ExitedWithCode(kExitSuccess), "^$");
   EXPECT_EXIT(EndAfterWriting("/dev/null", kExitUsage), testing::ExitedWithCode(kExitUsage), "^$");
 }

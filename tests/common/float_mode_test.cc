@@ -13,14 +13,14 @@ namespace {
 
 constexpr float kSmallest = std::numeric_limits<float>::min();
 
-// Volatile, so that the compiler does not compute it.
+// Returns x * y. The product is volatile, so that the compiler does not compute it.
 float Product(float x, float y) {
   const volatile float a = x, b = y;
   const volatile float product = a * b;
   return product;
 }
 
-TEST(FloatMode, ResultsThatWouldBeDenormalAreZero) {
+TEST(FloatMode, DenormalResultsAreZero) {
   ASSERT_GT(Product(kSmallest, 0.5F), 0.0F);
   {
     const FloatMode mode;
@@ -37,7 +37,7 @@ TEST(FloatMode, DenormalOperandsAreZero) {
   EXPECT_EQ(Product(denormal, 4.0F), 0.0F);
 }
 
-TEST(FloatMode, RoundsToNearestWhateverWasSet) {
+TEST(FloatMode, RoundsToNearestForAnyEarlierMode) {
   const float nearest = Product(1.1F, 1.1F);
   std::fesetround(FE_UPWARD);
   const float upward = Product(1.1F, 1.1F);
@@ -53,7 +53,7 @@ TEST(FloatMode, RoundsToNearestWhateverWasSet) {
   EXPECT_EQ(after, upward);
 }
 
-TEST(FloatMode, PutsBackWhatWasSet) {
+TEST(FloatMode, RestoresTheEarlierMode) {
   const unsigned before = _mm_getcsr();
   for (const unsigned flush : {0U, unsigned{_MM_FLUSH_ZERO_ON}}) {
     for (const unsigned rounding : {_MM_ROUND_NEAREST, _MM_ROUND_DOWN}) {

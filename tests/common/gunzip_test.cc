@@ -16,7 +16,7 @@ using testing::Deflate;
 using testing::Gzip;
 using ::testing::HasSubstr;
 
-TEST(Gunzip, GivesBackWhatWasPacked) {
+TEST(Gunzip, ReturnsTheOriginal) {
   for (const std::string& text : {std::string(), std::string("x"), std::string(1 << 20, 'a')}) {
     const std::string packed = Gzip(text);
     EXPECT_TRUE(IsGzip(packed));
@@ -28,26 +28,26 @@ TEST(Gunzip, GivesBackWhatWasPacked) {
   EXPECT_FALSE(IsGzip("\x1f\x8b"));
 }
 
-TEST(Gunzip, MoreThanTheLimitIsRefusedBySize) {
+TEST(Gunzip, MoreThanTheLimitIsRefusedWithItsSize) {
   const auto refused = Gunzip(Gzip(std::string(1001, 'a')), 1000);
   EXPECT_EQ(refused.status().code(), absl::StatusCode::kResourceExhausted);
   EXPECT_THAT(std::string(refused.status().message()), AllOf(HasSubstr("unfold to 1001"), HasSubstr("at most 1000")));
 }
 
-// A gzip bomb whose trailer states a small size is rejected.
-TEST(Gunzip, ATrailerThatLiesIsFoundOut) {
+// Tests a gzip bomb whose trailer states a small size.
+TEST(Gunzip, AWrongSizeInTheTrailerIsRefused) {
   std::string bomb = Gzip(std::string(16 << 20, '\0'));
   for (const unsigned char claimed : {0, 100}) {
     bomb.replace(bomb.size() - 4, 4, std::string{static_cast<char>(claimed), 0, 0, 0});
     EXPECT_EQ(Gunzip(bomb, 1 << 20).status().code(), absl::StatusCode::kInvalidArgument);
   }
   std::string small = Gzip("x");
-  small.replace(small.size() - 4, 4, std::string{0, 0, 16, 0});  // a megabyte
+  small.replace(small.size() - 4, 4, std::string{0, 0, 16, 0});  // states a size of 1 MiB
   EXPECT_EQ(Gunzip(small, 16 << 20).status().code(), absl::StatusCode::kInvalidArgument);
 }
 
-// The last four bytes of a cut stream are no size.
-TEST(Gunzip, AStreamThatWasCutIsNotCalledTooLarge) {
+// The last four bytes of a truncated stream are not its size.
+TEST(Gunzip, ATruncatedStreamIsNotCalledTooLarge) {
   std::string noise(10'000, '\0');
   uint32_t state = 1;
   for (char& c : noise) c = static_cast<char>((state = state * 1664525 + 1013904223) >> 24);
@@ -55,7 +55,8 @@ TEST(Gunzip, AStreamThatWasCutIsNotCalledTooLarge) {
   int checked = 0;
   for (size_t size = packed.size() - 100; size < packed.size(); ++size) {
     const absl::Status refused = Gunzip(packed.substr(0, size), 1 << 20).status();
-    if (StatedGunzipSize(packed.substr(0, size)) / 1032 <= size) continue;  // no stream of this size holds as much
+    if (StatedGunzipSize(packed.substr(0, size)) / 1032 <= size)
+      continue;  // skips sizes that a stream of this length could have
     EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument) << refused;
     ++checked;
   }
@@ -76,7 +77,7 @@ TEST(Gunzip, DamageIsRefused) {
   EXPECT_FALSE(Gunzip("plain text that is long enough", 1000).ok());
 }
 
-TEST(Inflate, TheSizeIsKnownBeforeMemoryIsTaken) {
+TEST(Inflate, TheSizeIsKnownBeforeMemoryIsAllocated) {
   for (const std::string& text : {std::string(), std::string("x"), std::string(1 << 20, 'a')}) {
     const std::string packed = Deflate(text);
     const auto size = SizeOfInflated(packed, text.size());

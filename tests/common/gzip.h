@@ -9,7 +9,7 @@
 
 namespace vitrine::testing {
 
-// One gzip member; with 15 as `window_bits` a zlib stream.
+// Returns `text` as one gzip member, or as a zlib stream if `window_bits` is 15.
 inline std::string Gzip(const std::string& text, int window_bits = 15 + 16) {
   z_stream stream = {};
   EXPECT_EQ(deflateInit2(&stream, 9, Z_DEFLATED, window_bits, 9, Z_DEFAULT_STRATEGY), Z_OK);

@@ -11,7 +11,7 @@
 namespace vitrine {
 namespace {
 
-TEST(Gzip, GunzipMakesTheSameOfIt) {
+TEST(Gzip, GunzipReturnsTheOriginal) {
   std::mt19937 random(1);
   for (const size_t size : {0, 1, 17, 1000, 70'000, 3'000'000}) {
     std::string text, noise(size, '\0');
@@ -24,7 +24,7 @@ TEST(Gzip, GunzipMakesTheSameOfIt) {
       EXPECT_TRUE(Gunzip(packed, size).value() == bytes) << size;
     }
     EXPECT_LT(Gzip(text).size(), size / 3 + 100);
-    EXPECT_LT(Gzip(noise).size(), size + size / 100 + 200) << "what cannot become smaller hardly grows";
+    EXPECT_LT(Gzip(noise).size(), size + size / 100 + 200) << "incompressible data must hardly grow";
   }
 }
 

@@ -25,7 +25,7 @@
 
 namespace vitrine {
 
-// An HTTP/2 client with one connection: an nghttp2 client session over a blocking socket, run on the test's thread.
+// An HTTP/2 client with one connection. It runs an nghttp2 client session with a blocking socket on the test's thread.
 class Http2Client {
  public:
   struct Response {
@@ -41,8 +41,8 @@ class Http2Client {
     std::string why;
   };
 
-  // `address`: 127.0.0.1:PORT or unix:///PATH. `before`: bytes sent before the preface. `window`: initial flow-control
-  // window of each stream.
+  // Connects to `address`, which is 127.0.0.1:PORT or unix:///PATH. Sends the bytes `before` before the preface.
+  // `window` is the initial flow-control window of each stream.
   explicit Http2Client(const std::string& address, const std::string& before = "", uint32_t window = 1 << 20) {
     Connect(address);
     nghttp2_session_callbacks* callbacks = nullptr;
@@ -63,8 +63,8 @@ class Http2Client {
   Http2Client(const Http2Client&) = delete;
   Http2Client& operator=(const Http2Client&) = delete;
 
-  // Starts a request and returns its stream id. `body` is sent as the windows allow. If `ends` is false, the body stays
-  // incomplete.
+  // Starts a request and returns its stream id. Sends `body` as the flow-control windows allow. If `ends` is false, the
+  // body stays incomplete.
   int32_t Begin(const std::string& path, const std::string& body = "", bool ends = true,
                 const std::vector<std::pair<std::string, std::string>>& more = {}) {
     std::vector<std::pair<std::string, std::string>> headers = {
@@ -104,7 +104,7 @@ class Http2Client {
     while (!done() && !is_gone && std::chrono::steady_clock::now() < end) Step(50);
     return done();
   }
-  // Reads and writes until the response has ended, like Until.
+  // Reads and writes like Until, until the response has ended.
   const Response& Await(int32_t id) {
     Until([&] { return responses[id].is_ended || responses[id].is_closed; });
     return responses[id];
@@ -119,7 +119,7 @@ class Http2Client {
   int pings = 0, ping_answers = 0;
   std::vector<int32_t> data_order;  // stream id of each received DATA frame
   bool is_gone = false;
-  bool holds_answers = false;  // true: replies to the server's frames wait until other data is sent
+  bool holds_answers = false;  // true: automatic replies to the server's frames are sent only with other data
 
  private:
   struct Body {

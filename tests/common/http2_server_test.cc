@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests what the server guarantees HTTP/2 clients, and which of their actions it rejects.
+// Tests the server's guarantees for HTTP/2 clients, and the client behaviour that it rejects.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -27,7 +27,7 @@ class Closings final : public HttpObserver {
  public:
   void OnClosed(CloseReason reason) override { Add(reason); }
   void OnRefused(CloseReason reason) override { Add(reason); }
-  // Waits for up to five seconds until a connection is closed for this reason.
+  // Waits up to five seconds until a connection is closed for this reason.
   bool Await(const std::string& reason) {
     std::unique_lock<std::mutex> lock(mutex_);
     return changed_.wait_for(lock, std::chrono::seconds(5),
@@ -103,7 +103,7 @@ HttpHandler AnswerWith(const std::string& answer, Seen& seen) {
   };
 }
 
-TEST(Http2Server, PlainRequestsHaveTheSameShapeAsOverHttp1) {
+TEST(Http2Server, PlainRequestsAreHandledLikeOverHttp1) {
   const auto server = Serve({}, [](const Request& request) {
     if (request->method() == "GET") return PathItself(request);
     return HttpHandling::Read([](const absl::StatusOr<std::string>& body, const std::shared_ptr<HttpReply>& reply) {
@@ -118,7 +118,7 @@ TEST(Http2Server, PlainRequestsHaveTheSameShapeAsOverHttp1) {
   EXPECT_EQ(answer.headers.at(":status"), "200");
 }
 
-TEST(Http2Server, AStreamGetsItsBodyAndAnswersWithTrailers) {
+TEST(Http2Server, AStreamReceivesItsBodyAndAnswersWithTrailers) {
   Seen seen;
   const auto server = Serve({}, AnswerWith("answer", seen));
   Http2Client client(server->address());
@@ -129,7 +129,7 @@ TEST(Http2Server, AStreamGetsItsBodyAndAnswersWithTrailers) {
   EXPECT_FALSE(answer.reset.has_value());
 }
 
-TEST(Http2Server, LargeAnswersLetOthersPass) {
+TEST(Http2Server, LargeAnswersDoNotBlockOthers) {
   Seen seen;
   const auto server = Serve({}, [&](const Request& request) {
     return AnswerWith(std::string(request->path() == "/large" ? 4'000'000 : 10, 'x'), seen)(request);
@@ -148,10 +148,10 @@ TEST(Http2Server, LargeAnswersLetOthersPass) {
   const auto& order = other.data_order;
   const auto first_of_two = std::find(order.begin(), order.end(), two);
   const auto last_of_one = std::find(order.rbegin(), order.rend(), one).base();
-  EXPECT_LT(first_of_two, last_of_one);  // the two responses alternate, frame by frame
+  EXPECT_LT(first_of_two, last_of_one);  // the frames of both responses alternate
 }
 
-TEST(Http2Server, AnAnswerBeforeTheBodyTellsTheClientToStop) {
+TEST(Http2Server, AnAnswerBeforeTheBodyResetsTheStream) {
   const auto server = Serve({}, [](const Request&) { return HttpHandling::Answer({.code = 403, .body = "no"}); });
   Http2Client client(server->address());
   const int32_t id = client.Begin("/", std::string(8'000'000, 'x'), true, {{"content-type", "application/grpc"}});
@@ -159,12 +159,13 @@ TEST(Http2Server, AnAnswerBeforeTheBodyTellsTheClientToStop) {
   EXPECT_EQ(client.responses[id].headers[":status"], "403");
   EXPECT_EQ(client.responses[id].body, "no");
   EXPECT_EQ(client.responses[id].reset, NGHTTP2_NO_ERROR);
-  // The last request works only if the server returned the connection's flow-control window for the unread bodies.
+  // The last request succeeds only if the server has returned the connection's flow-control window for the unread
+  // bodies.
   for (int i = 0; i < 40; ++i) client.Await(client.Begin("/", std::string(1'000'000, 'x')));
   EXPECT_EQ(client.Get("/").headers.at(":status"), "403");
 }
 
-TEST(Http2Server, AResetStreamIsGoneAndItsSlotIsFreeWhenItsWorkIs) {
+TEST(Http2Server, AResetStreamKeepsItsSlotUntilItsHandlerEnds) {
   Seen seen;
   const auto server = Serve({.listen = "", .max_concurrent_streams = 2}, [&](const Request& request) {
     return HttpHandling::Stream([&, path = request->path()](std::shared_ptr<HttpStream> stream) {
@@ -193,7 +194,7 @@ TEST(Http2Server, AResetStreamIsGoneAndItsSlotIsFreeWhenItsWorkIs) {
   EXPECT_EQ(client.Get("/more").body, "answer");
 }
 
-TEST(Http2Server, LeavingIsSaidTwiceAndTheLastStreamTellsWhatMayBeSentAgain) {
+TEST(Http2Server, AShutdownSendsTwoGoawaysAndTheLastNamesTheLastStream) {
   Closings closings;
   Seen seen;
   const auto server = Serve({.listen = "", .observer = &closings}, AnswerWith("answer", seen));
@@ -207,18 +208,18 @@ TEST(Http2Server, LeavingIsSaidTwiceAndTheLastStreamTellsWhatMayBeSentAgain) {
   EXPECT_EQ(client.goaways[1].last_stream, open);
   EXPECT_EQ(client.goaways[1].code, NGHTTP2_NO_ERROR);
   EXPECT_EQ(client.goaways[1].why, "shutdown");
-  client.Reset(open);  // ends the last request
+  client.Reset(open);  // ends the last open request
   EXPECT_TRUE(client.AwaitEnd());
   EXPECT_TRUE(closings.Await("shutdown"));
-  // A client that connects during the shutdown delay is served, and then also gets a GOAWAY.
+  // A client that connects during the shutdown delay must be served, and then get a GOAWAY too.
   Http2Client late(server->address());
   EXPECT_EQ(late.Get("/three").body, "answer");
   EXPECT_TRUE(late.AwaitEnd());
 }
 
-// Both frames are in one TCP segment: the answer to the PING triggers the last GOAWAY, which is sent after the request
-// was read.
-TEST(Http2Server, ARequestBehindTheLastGoawayIsNotServed) {
+// Sends both frames in one TCP segment. The answer to the PING triggers the last GOAWAY, and the server reads the
+// request before it sends this GOAWAY.
+TEST(Http2Server, ARequestAfterTheLastGoawayIsNotServed) {
   Seen seen;
   std::atomic<int> begun = 0;
   const auto server = Serve({}, [&](const Request& request) {
@@ -236,10 +237,10 @@ TEST(Http2Server, ARequestBehindTheLastGoawayIsNotServed) {
   client.SendRaw(answer + request);
   ASSERT_TRUE(client.Until([&] { return client.goaways.size() == 2; }));
   EXPECT_EQ(client.goaways[1].last_stream, open);
-  EXPECT_EQ(begun, 2) << "the client will send the third again";
+  EXPECT_EQ(begun, 2) << "the third request must not be handled, because the client will send it again";
 }
 
-TEST(Http2Server, AnOldConnectionIsAskedToLeaveAndAnIdleOneToo) {
+TEST(Http2Server, OldAndIdleConnectionsGetAGoaway) {
   Closings closings;
   const auto server = Serve({.listen = "", .max_age = absl::Milliseconds(300), .observer = &closings}, PathItself);
   Http2Client old(server->address());
@@ -256,7 +257,7 @@ TEST(Http2Server, AnOldConnectionIsAskedToLeaveAndAnIdleOneToo) {
   EXPECT_TRUE(closings.Await("idle"));
 }
 
-TEST(Http2Server, PingsThatComeTooOftenEndTheConnectionUnlessAnswersAreRead) {
+TEST(Http2Server, FrequentPingsEndOnlyConnectionsWithoutRequests) {
   Closings closings;
   const auto server = Serve({.listen = "", .observer = &closings}, PathItself);
   Http2Client busy(server->address());
@@ -275,7 +276,7 @@ TEST(Http2Server, PingsThatComeTooOftenEndTheConnectionUnlessAnswersAreRead) {
   EXPECT_TRUE(closings.Await("too_many_pings"));
 }
 
-TEST(Http2Server, AClientThatSaysTenSecondsMayPingAtNine) {
+TEST(Http2Server, APingMayComeUpToTenPercentEarly) {
   const auto server = Serve({.listen = "", .min_ping_interval = absl::Milliseconds(100)}, PathItself);
   Http2Client client(server->address());
   for (int i = 0; i < 8; ++i) {
@@ -286,7 +287,7 @@ TEST(Http2Server, AClientThatSaysTenSecondsMayPingAtNine) {
   EXPECT_EQ(client.ping_answers, 8);
 }
 
-TEST(Http2Server, ASilentConnectionIsPingedAndClosedWhereItDoesNotAnswer) {
+TEST(Http2Server, ASilentConnectionIsPingedAndClosedWithoutAnAnswer) {
   Closings closings;
   const auto server = Serve({.listen = "",
                              .keepalive_time = absl::Milliseconds(200),
@@ -300,7 +301,7 @@ TEST(Http2Server, ASilentConnectionIsPingedAndClosedWhereItDoesNotAnswer) {
   EXPECT_TRUE(closings.Await("keepalive"));
 }
 
-TEST(Http2Server, ResetsBeyondWhatABusyProxySendsCutTheConnectionOff) {
+TEST(Http2Server, MoreResetsThanABusyProxySendsCloseTheConnection) {
   Closings closings;
   Seen seen;
   HttpServerOptions options = {.listen = "", .observer = &closings};
@@ -315,7 +316,7 @@ TEST(Http2Server, ResetsBeyondWhatABusyProxySendsCutTheConnectionOff) {
   EXPECT_TRUE(closings.Await("abuse"));
 }
 
-TEST(Http2Server, HeadersBeyondTheLimitAreRefusedAsTheirProtocolSays) {
+TEST(Http2Server, TooLargeHeadersAreRefusedAsTheProtocolRequires) {
   const auto server = Serve({.listen = "", .max_head_bytes = 4096}, PathItself);
   Http2Client client(server->address());
   const std::pair<std::string, std::string> large = {"x-large", std::string(5000, 'x')};
@@ -323,10 +324,11 @@ TEST(Http2Server, HeadersBeyondTheLimitAreRefusedAsTheirProtocolSays) {
   const auto& grpc = client.Await(client.Begin("/", "", false, {large, {"content-type", "application/grpc"}}));
   EXPECT_EQ(grpc.headers.at(":status"), "200");
   EXPECT_EQ(grpc.headers.at("grpc-status"), "8");
-  EXPECT_EQ(client.Get("/").headers.at(":status"), "200");  // the HPACK tables of client and server still agree
+  EXPECT_EQ(client.Get("/").headers.at(":status"),
+            "200");  // succeeds only if the HPACK tables of client and server agree
 }
 
-TEST(Http2Server, ABodyThatDripsAndAnAnswerThatNobodyTakesAreGivenUp) {
+TEST(Http2Server, ASlowBodyAndAnUnreadAnswerAreGivenUp) {
   Seen seen;
   const auto server =
       Serve({.listen = "", .body_timeout = absl::Milliseconds(300)}, AnswerWith(std::string(1'000'000, 'x'), seen));
@@ -340,7 +342,7 @@ TEST(Http2Server, ABodyThatDripsAndAnAnswerThatNobodyTakesAreGivenUp) {
   EXPECT_EQ(seen.answered, 0);
 }
 
-TEST(Http2Server, TheClientBehindATrustedProxyIsTheOneOfThePROXYHeader) {
+TEST(Http2Server, BehindATrustedProxyTheClientIsThatOfTheProxyHeader) {
   const auto handler = [](const Request& request) { return HttpHandling::Answer({.body = request->peer->address}); };
   const auto server = Serve({.listen = "", .trusted_proxies = {"127.0.0.0/8"}}, handler);
   const std::string header("\r\n\r\n\0\r\nQUIT\n\x21\x11\0\x0c\x0a\x01\x02\x03\x7f\0\0\x01\x12\x34\x1f\x90", 28);
@@ -351,7 +353,7 @@ TEST(Http2Server, TheClientBehindATrustedProxyIsTheOneOfThePROXYHeader) {
   EXPECT_TRUE(liar.AwaitEnd());
 }
 
-TEST(Http2Server, AUnixSocketSaysWhoseProcessItIs) {
+TEST(Http2Server, AUnixSocketReportsTheUserOfTheClient) {
   const ScratchFolder folder;
   const auto server =
       Serve({.listen = "", .socket = absl::StrCat("unix://", folder.path().string(), "/s")},
@@ -360,7 +362,7 @@ TEST(Http2Server, AUnixSocketSaysWhoseProcessItIs) {
   EXPECT_EQ(Http2Client(server->socket_address()).Get("/").body, absl::StrCat(getuid()));
 }
 
-TEST(Http2Server, ConnectionsGoToTheLoopWithTheFewest) {
+TEST(Http2Server, ANewConnectionGoesToTheLoopWithTheFewestConnections) {
   const auto server = Serve({.listen = "", .loops = 3}, PathItself);
   std::vector<std::unique_ptr<Http2Client>> clients;
   for (int i = 0; i < 9; ++i) clients.push_back(std::make_unique<Http2Client>(server->address()));
@@ -372,7 +374,7 @@ TEST(Http2Server, ConnectionsGoToTheLoopWithTheFewest) {
   EXPECT_EQ(server->Describe(100).front().protocol, "h2");
 }
 
-TEST(Http2Server, ANewConnectionBeyondTheRateOfItsAddressIsClosed) {
+TEST(Http2Server, ANewConnectionAboveTheRateOfItsAddressIsClosed) {
   Closings closings;
   HttpServerOptions options = {.listen = "", .observer = &closings};
   options.abuse.connect_burst = 5;

@@ -10,7 +10,7 @@
 namespace vitrine {
 namespace {
 
-TEST(TakesGzip, ByTheWeightsOfTheList) {
+TEST(TakesGzip, FollowsTheWeightsInTheHeader) {
   for (const char* takes : {"gzip", "GZip", "x-gzip", "deflate, gzip;q=1.0, br", "*", "gzip;q=0.001",
                             "br;q=1 , gzip ; q=0.5", "identity;q=0.5, gzip", "gzip, identity", "identity;q=0, *"}) {
     EXPECT_TRUE(TakesGzip(takes)) << takes;
@@ -21,7 +21,7 @@ TEST(TakesGzip, ByTheWeightsOfTheList) {
   }
 }
 
-TEST(IsCompressible, TextIsAndImagesAreNot) {
+TEST(IsCompressible, IsTrueForTextAndFalseForImages) {
   for (const char* type : {"application/json", "text/plain; charset=utf-8", "TEXT/html", "image/svg+xml",
                            "text/javascript; charset=utf-8"}) {
     EXPECT_TRUE(IsCompressible(type)) << type;
@@ -47,7 +47,7 @@ class CompressForTest : public ::testing::Test {
   }
 };
 
-TEST_F(CompressForTest, OnlyWhatIsAskedForAndWorthIt) {
+TEST_F(CompressForTest, CompressesOnlyLargeTextsOnRequest) {
   const std::string large(kLeastCompressedBytes, 'x'), small(kLeastCompressedBytes - 1, 'x');
   HttpResponse response = {.body = large};
   CompressFor(Asking("gzip"), response);
@@ -56,12 +56,13 @@ TEST_F(CompressForTest, OnlyWhatIsAskedForAndWorthIt) {
   EXPECT_EQ(Gunzip(response.body, large.size()).value(), large);
   const HttpResponse packed = response;
   CompressFor(Asking("gzip"), response);
-  EXPECT_EQ(response.body, packed.body) << "once";
+  EXPECT_EQ(response.body, packed.body) << "a response must be compressed only once";
 
   response = {.body = large};
   CompressFor(Asking(""), response);
   EXPECT_EQ(response.body, large);
-  EXPECT_EQ(HeaderOf(response, "Vary"), "Accept-Encoding;") << "a cache must not give this to who takes gzip alone";
+  EXPECT_EQ(HeaderOf(response, "Vary"), "Accept-Encoding;")
+      << "Vary must tell caches that the response depends on Accept-Encoding";
 
   response = {.body = small};
   CompressFor(Asking("gzip"), response);

@@ -27,7 +27,7 @@ absl::StatusOr<HttpHead> ParseHttpHead(const std::string& head) {
 constexpr char kWhole[] =
     "POST /v2/models/a%20b/infer?x=%41&y HTTP/1.1\r\nHost: localhost\r\ncontent-LENGTH:  12 \r\nX-Empty:\r\n\r\n";
 
-TEST(HttpHead, IsReadAsItCame) {
+TEST(HttpHead, HasTheReceivedValues) {
   const auto head = ParseHttpHead(kWhole);
   ASSERT_TRUE(head.ok()) << head.status();
   EXPECT_EQ(head->method, "POST");
@@ -41,15 +41,15 @@ TEST(HttpHead, IsReadAsItCame) {
   EXPECT_TRUE(head->KeepsAlive());
 }
 
-TEST(HttpHead, CutAtAnyByteItIsNotComplete) {
+TEST(HttpHead, TruncatedAtAnyByteItIsIncomplete) {
   const std::string whole = kWhole;
   for (size_t size = 0; size < whole.size(); ++size) {
     EXPECT_EQ(ParseHttpHead(whole.substr(0, size)).status().code(), absl::StatusCode::kOutOfRange) << size;
   }
 }
 
-// The result does not depend on how the bytes are split, and bytes after the request are not consumed.
-TEST(HttpHead, ComesInAnyParts) {
+// The result must not depend on how the bytes are split, and bytes after the request must not be consumed.
+TEST(HttpHead, MayArriveInAnyParts) {
   const std::string body = "twelve bytes";
   const std::string sent = kWhole + body + "GET /next";
   for (size_t part = 1; part < sent.size(); ++part) {
@@ -72,7 +72,7 @@ TEST(HttpHead, ComesInAnyParts) {
   }
 }
 
-TEST(HttpHead, WhatIsNotHttpIsRefusedWithASentence) {
+TEST(HttpHead, OtherProtocolsAreRefusedWithAnError) {
   std::vector<std::string> heads = {"\r\n\r\n", "GET / HTTP/1.1\nHost: x\r\n\r\n"};
   for (const std::string line :
        {"GET /", "GET  / HTTP/1.1", "GET / HTTP/2.0", "BREW / HTCPCP/1.0", "G(T / HTTP/1.1", "GET /%zz HTTP/1.1",
@@ -89,7 +89,7 @@ TEST(HttpHead, WhatIsNotHttpIsRefusedWithASentence) {
   }
 }
 
-TEST(HttpHead, NamesOneHost) {
+TEST(HttpHead, NeedsExactlyOneHost) {
   const auto why_not = [](const std::string& version, const std::string& fields) {
     return std::string(ParseHttpHead("GET / HTTP/" + version + "\r\n" + fields + "\r\n").status().message());
   };
@@ -106,7 +106,7 @@ TEST(HttpHead, NamesOneHost) {
   }
 }
 
-// Parsers differ on folded lines, so a client could hide a header from one of them.
+// Parsers handle folded lines differently, so a client could hide a header from one of them.
 TEST(HttpHead, AFoldedHeaderIsRefused) {
   for (const std::string fold : {" ", "\t", "   ", " \t"}) {
     for (const std::string& fields :
@@ -119,10 +119,10 @@ TEST(HttpHead, AFoldedHeaderIsRefused) {
   }
   HttpRequestParser parser;
   const std::string before = "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 12\r\n\r\n";
-  ASSERT_TRUE(parser.Take(before + "a\r\n b\r\n\r\n c").ok()) << "a body may begin lines with spaces";
+  ASSERT_TRUE(parser.Take(before + "a\r\n b\r\n\r\n c").ok()) << "lines of a body may start with spaces";
 }
 
-TEST(HttpHead, ALongOneIsRefusedWithItsLimit) {
+TEST(HttpHead, TooLongHeadersAreRefusedWithTheirLimit) {
   for (const size_t most : {size_t{100}, kMaxHttpHeadBytes}) {
     const std::string fields = " HTTP/1.1\r\nHost: x\r\n\r\n";
     for (const bool is_too_long : {false, true}) {
@@ -137,8 +137,8 @@ TEST(HttpHead, ALongOneIsRefusedWithItsLimit) {
   }
 }
 
-// Tests chunks only, because the caller checks an announced length.
-TEST(HttpRequestParser, ChunksThatAreTooLongAreRefusedWithTheLimit) {
+// Tests only chunks, because the caller checks an announced length.
+TEST(HttpRequestParser, TooLongChunksAreRefusedWithTheLimit) {
   HttpRequestParser parser;
   std::string sent = "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n65\r\n" + std::string(101, 'x');
   absl::StatusOr<size_t> taken = parser.Take(sent);
@@ -151,10 +151,10 @@ TEST(HttpRequestParser, ChunksThatAreTooLongAreRefusedWithTheLimit) {
   EXPECT_THAT(std::string(taken.status().message()), HasSubstr("100 bytes"));
 }
 
-// A client that announces a body without sending it must not take the memory of the whole body.
+// A client that announces a body but does not send it must not use the memory of the whole body.
 TEST(HttpRequestParser, AnAnnouncedLengthReservesLittle) {
   HttpRequestParser parser;
-  constexpr int64_t kAnnounced = int64_t{1} << 48;  // more than an address space holds: to reserve it would fail
+  constexpr int64_t kAnnounced = int64_t{1} << 48;  // more than an address space, so reserving it would fail
   ASSERT_TRUE(
       parser.Take("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: " + std::to_string(kAnnounced) + "\r\n\r\n").ok());
   parser.ReadBody(kAnnounced);
@@ -165,7 +165,7 @@ TEST(HttpRequestParser, AnAnnouncedLengthReservesLittle) {
 }
 
 // Trailers have their own limit, because the limit on headers does not cover them.
-TEST(HttpRequestParser, AFieldBehindTheBodyHasAnEnd) {
+TEST(HttpRequestParser, TrailersHaveALimit) {
   for (const size_t bytes : {size_t{100}, size_t{65'533}, size_t{65'534}, size_t{1'000'000}}) {
     HttpRequestParser parser;
     ASSERT_TRUE(parser.Take("POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n").ok());
@@ -192,7 +192,8 @@ TEST(HttpRequestParser, TheLastChunkMayComeInParts) {
   EXPECT_TRUE(parser.is_done());
 }
 
-// Every ambiguous length must be rejected: a proxy in front could see another end of the body (request smuggling).
+// Every ambiguous length must be rejected, because a proxy in front of the server could find another end of the body
+// (request smuggling).
 TEST(HttpHead, ABodyHasOneLength) {
   for (const std::string headers :
        {"Content-Length: 1\r\nContent-Length: 1\r\n", "Content-Length: -1\r\n", "Content-Length: +1\r\n",
@@ -206,7 +207,7 @@ TEST(HttpHead, ABodyHasOneLength) {
   EXPECT_EQ(chunked->ContentLength(), std::nullopt);
 }
 
-TEST(HttpHead, KeepsAliveByVersionUnlessSaidOtherwise) {
+TEST(HttpHead, KeepAliveDependsOnVersionAndHeader) {
   const auto keeps = [](const std::string& head) { return ParseHttpHead(head)->KeepsAlive(); };
   EXPECT_TRUE(keeps("GET / HTTP/1.1\r\nHost: x\r\n\r\n"));
   EXPECT_FALSE(keeps("GET / HTTP/1.1\r\nHost: x\r\nConnection: Close\r\n\r\n"));
@@ -216,7 +217,7 @@ TEST(HttpHead, KeepsAliveByVersionUnlessSaidOtherwise) {
   EXPECT_TRUE(keeps("GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n"));
 }
 
-TEST(HttpHead, AProxysFormOfAPathIsThePath) {
+TEST(HttpHead, AcceptsTheAbsoluteFormOfAPath) {
   EXPECT_EQ(ParseHttpHead("GET http://host:80/metrics?a HTTP/1.1\r\nHost: x\r\n\r\n")->path, "/metrics");
   EXPECT_EQ(ParseHttpHead("GET http://host HTTP/1.1\r\nHost: x\r\n\r\n")->path, "/");
   EXPECT_EQ(ParseHttpHead("GET HTTPS://host/a HTTP/1.1\r\nHost: x\r\n\r\n")->path, "/a");

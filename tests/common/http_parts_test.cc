@@ -36,7 +36,7 @@ sockaddr_storage AddressOf(const std::string& host, int port = 80) {
   return address;
 }
 
-TEST(TokenBucket, GivesItsBurstAtOnceAndThenItsRate) {
+TEST(TokenBucket, AllowsItsBurstAndThenItsRate) {
   const TokenBucket::Time start = {};
   TokenBucket bucket(10, 2, start);
   EXPECT_TRUE(bucket.Take(10, start));
@@ -49,7 +49,7 @@ TEST(TokenBucket, GivesItsBurstAtOnceAndThenItsRate) {
   EXPECT_FALSE(bucket.Take(1, start + seconds(60)));
 }
 
-TEST(TokenBucket, OwesABurstAtMost) {
+TEST(TokenBucket, ItsDebtIsAtMostOneBurst) {
   const TokenBucket::Time start = {};
   TokenBucket bucket(10, 1, start);
   bucket.Take(1000, start);
@@ -57,7 +57,7 @@ TEST(TokenBucket, OwesABurstAtMost) {
   EXPECT_TRUE(bucket.Take(0, start + seconds(11)));
 }
 
-TEST(Network, HoldsTheAddressesOfItsPrefix) {
+TEST(Network, ContainsTheAddressesOfItsPrefix) {
   const absl::StatusOr<Network> ten = Network::Parse("10.0.0.0/8");
   ASSERT_TRUE(ten.ok());
   EXPECT_TRUE(ten->Contains(AddressOf("10.255.1.2")));
@@ -73,7 +73,7 @@ TEST(Network, HoldsTheAddressesOfItsPrefix) {
   }
 }
 
-TEST(Network, AddressesReadAsThoseOfGrpc) {
+TEST(Network, AddressesHaveTheFormatOfGrpc) {
   EXPECT_EQ(AddressText(AddressOf("127.0.0.1", 40000)), "ipv4:127.0.0.1:40000");
   EXPECT_EQ(AddressText(AddressOf("::1", 40000)), "ipv6:[::1]:40000");
   EXPECT_EQ(AddressText(AddressOf("::ffff:10.0.0.1", 1)), "ipv4:10.0.0.1:1");
@@ -89,7 +89,7 @@ TEST(AddressLimits, CountAnIpv6NetworkAsOneAddress) {
   EXPECT_NE(AddressKeyOf(AddressOf("10.0.0.1")), AddressKeyOf(AddressOf("10.0.0.2")));
 }
 
-TEST(AddressLimits, RefuseByRateAndByNumberAndKeepAddressesApart) {
+TEST(AddressLimits, LimitRateAndNumberForEachAddress) {
   const AddressLimits::Time start = {};
   HttpAbuseLimits limits;
   limits.connect_burst = 3;
@@ -114,7 +114,7 @@ std::string Proxied(const std::string& rest) {
   return std::string("\r\n\r\n\0\r\nQUIT\n", 12) + rest;
 }
 
-TEST(ProxyHeader, SaysWhoTheClientIs) {
+TEST(ProxyHeader, HasTheClientsAddress) {
   const std::string v4 = Proxied(std::string("\x21\x11\0\x0c\x0a\x01\x02\x03\x7f\0\0\x01\x12\x34\x1f\x90", 16));
   const absl::StatusOr<ProxyHeader> header = ReadProxyHeader(v4 + "more");
   ASSERT_TRUE(header.ok());
@@ -143,14 +143,14 @@ TEST(ProxyHeader, IsAbsentLocalOrMalformed) {
   }
 }
 
-TEST(FlowWindow, GrowsWhileItHoldsTheSenderBack) {
+TEST(FlowWindow, GrowsWhileItLimitsTheSender) {
   FlowWindow window;
   EXPECT_FALSE(window.OnData(1000));
   EXPECT_TRUE(window.OnData(FlowWindow::kFirst));
   EXPECT_FALSE(window.OnData(FlowWindow::kFirst));  // only one PING at a time
   EXPECT_EQ(window.OnAnswer(), 4 * FlowWindow::kFirst);
   EXPECT_TRUE(window.OnData(FlowWindow::kFirst));
-  EXPECT_EQ(window.OnAnswer(), std::nullopt);  // no data came since the PING, so the window does not limit the sender
+  EXPECT_EQ(window.OnAnswer(), std::nullopt);  // without data since the PING, the window does not limit the sender
   for (int i = 0; i < 20; ++i) {
     if (!window.OnData(window.window())) continue;
     window.OnData(window.window());
@@ -160,7 +160,7 @@ TEST(FlowWindow, GrowsWhileItHoldsTheSenderBack) {
   EXPECT_EQ(window.OnAnswer(), std::nullopt);
 }
 
-TEST(ByteBudget, IsSharedAndGivenBack) {
+TEST(ByteBudget, IsSharedAndReleased) {
   const auto budget = std::make_shared<ByteBudget>(100);
   BudgetShare one(budget), other(budget);
   EXPECT_TRUE(one.Add(60));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests the limits of a connection (time, slots, bytes), and how the server treats connections that wait.
+// Tests the limits of a connection (time, slots, bytes), and the handling of waiting connections.
 #include <arpa/inet.h>
 #include <gmock/gmock.h>
 #include <netinet/in.h>
@@ -44,7 +44,7 @@ class Client {
   bool Send(const std::string& bytes) {
     return send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(bytes.size());
   }
-  // Returns the next bytes, "" if the server has disconnected, or "nothing" if neither happens in time.
+  // Returns the next bytes. Returns "" if the server has disconnected, and "nothing" after the timeout.
   std::string Read() {
     char bytes[4096];
     const ssize_t got = recv(socket_.get(), bytes, sizeof(bytes), 0);
@@ -90,7 +90,7 @@ HttpHandling BodyItself(const Head&) {
   });
 }
 
-TEST(HttpServer, RequestsSentAheadAreAnsweredInTheirOrder) {
+TEST(HttpServer, PipelinedRequestsAreAnsweredInOrder) {
   const auto server = Serve({}, PathItself);
   Client client(server->address());
   std::string ahead;
@@ -105,14 +105,14 @@ TEST(HttpServer, RequestsSentAheadAreAnsweredInTheirOrder) {
   EXPECT_THAT(answers, EndsWith("\r\n\r\n/last"));
 }
 
-TEST(HttpServer, HeadHasTheLengthAndNoBody) {
+TEST(HttpServer, AnAnswerToHeadHasTheLengthButNoBody) {
   const auto server = Serve({}, PathItself);
   Client client(server->address());
   client.Send("HEAD /path HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
   EXPECT_THAT(client.ReadAll(), AllOf(HasSubstr("Content-Length: 5\r\n"), EndsWith("\r\n\r\n")));
 }
 
-TEST(HttpServer, ABodyInChunksIsReadWithinTheLimit) {
+TEST(HttpServer, AChunkedBodyIsReadUpToTheLimit) {
   const auto server = Serve({.listen = "", .max_body_bytes = 12}, BodyItself);
   const auto post = [&](const std::string& chunks) {
     Client client(server->address());
@@ -127,8 +127,8 @@ TEST(HttpServer, ABodyInChunksIsReadWithinTheLimit) {
   EXPECT_THAT(post("1;" + std::string(200'000, 'x')), HasSubstr("INVALID_ARGUMENT"));
 }
 
-// The headers arrive byte by byte, with short pauses only.
-TEST(HttpServer, AHeadThatDripsHasOneEnd) {
+// The headers arrive byte by byte with short pauses.
+TEST(HttpServer, SlowHeadersAreGivenUp) {
   const auto server = Serve({.listen = "", .request_timeout = absl::Milliseconds(400)}, PathItself);
   for (const bool is_second : {false, true}) {
     Client client(server->address());
@@ -144,7 +144,7 @@ TEST(HttpServer, AHeadThatDripsHasOneEnd) {
   }
 }
 
-TEST(HttpServer, ABodyThatDripsIsGivenUp) {
+TEST(HttpServer, ASlowBodyIsGivenUp) {
   const auto server = Serve({.listen = "", .body_timeout = absl::Milliseconds(300)}, BodyItself);
   Client client(server->address());
   client.Send("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n\r\n");
@@ -154,7 +154,7 @@ TEST(HttpServer, ABodyThatDripsIsGivenUp) {
 }
 
 TEST(HttpServer, AClientThatReadsNothingIsDisconnected) {
-  // At this rate, what the sockets' buffers take counts for less than a second.
+  // At this rate, the bytes in the sockets' buffers extend the timeout by less than a second.
   constexpr int64_t kRate = int64_t{1} << 30;
   const auto server = Serve({.listen = "", .body_timeout = absl::Milliseconds(300), .least_rate = kRate},
                             [](const Head&) { return HttpHandling::Answer({.body = std::string(64 << 20, 'x')}); });
@@ -167,7 +167,7 @@ TEST(HttpServer, AClientThatReadsNothingIsDisconnected) {
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(8));
 }
 
-TEST(HttpServer, ABodyIsAskedForWhereTheClientWaits) {
+TEST(HttpServer, AClientThatExpects100ContinueGetsIt) {
   const auto server = Serve({}, BodyItself);
   Client client(server->address());
   client.Send("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\nExpect: 100-continue\r\nConnection: close\r\n\r\n");
@@ -176,8 +176,8 @@ TEST(HttpServer, ABodyIsAskedForWhereTheClientWaits) {
   EXPECT_THAT(client.ReadAll(), EndsWith("\r\n\r\nok"));
 }
 
-// There are far more requests than threads, and the last one is answered first.
-TEST(HttpServer, AnswersThatAreAwaitedHoldNoThread) {
+// There are far more requests than threads, and they are answered in reverse order.
+TEST(HttpServer, PendingAnswersOccupyNoThread) {
   std::vector<std::shared_ptr<HttpReply>> awaited;
   std::atomic<int> asked = 0;
   const auto server = Serve({.listen = "", .threads = 2}, [&](const Head&) {
@@ -198,7 +198,7 @@ TEST(HttpServer, AnswersThatAreAwaitedHoldNoThread) {
   }
 }
 
-TEST(HttpServer, ItIsToldThatTheClientHasHungUp) {
+TEST(HttpServer, TheHandlerSeesThatTheClientHasDisconnected) {
   std::promise<Head> asked;
   std::shared_ptr<HttpReply> kept;
   const auto server = Serve({}, [&](const Head& request) {
@@ -214,10 +214,10 @@ TEST(HttpServer, ItIsToldThatTheClientHasHungUp) {
   client.Send(kRequest);  // bytes of the next request do not count as a disconnect
   client.HangUp();
   while (!request->hung_up->load()) std::this_thread::yield();
-  kept->Send([] { return HttpResponse(); });  // the client has disconnected
+  kept->Send([] { return HttpResponse(); });  // must be harmless after the disconnect
 }
 
-TEST(HttpServer, AReplyThatIsDroppedIsAnswered) {
+TEST(HttpServer, ADroppedReplyIsAnsweredWithAnError) {
   const auto server = Serve({}, [](const Head&) {
     return HttpHandling::Read([](const absl::StatusOr<std::string>&, const std::shared_ptr<HttpReply>&) {});
   });
@@ -236,14 +236,13 @@ class Places : public ::testing::Test {
   const std::string address_ = server_->address();
 };
 
-TEST_F(Places, TheOneOfWhichNothingCameForLongestMakesRoom) {
+TEST_F(Places, TheLongestIdleConnectionIsClosedForANewOne) {
   Client first(address_), second(address_), third(address_);
   for (Client* client : {&first, &second, &third}) {
     client->Send(kRequest);
     EXPECT_THAT(client->ReadUntil("here"), EndsWith("here"));
   }
-  // A keep-alive connection may be idle for longer than a new connection may be silent, but is closed if a new
-  // connection needs a slot.
+  // The timeout of idle keep-alive connections is longer, but they are closed if a new connection needs a slot.
   Client fourth(address_), fifth(address_);
   EXPECT_EQ(first.Read(), "");
   EXPECT_EQ(second.Read(), "");
@@ -253,7 +252,7 @@ TEST_F(Places, TheOneOfWhichNothingCameForLongestMakesRoom) {
   }
 }
 
-TEST_F(Places, ABodyThatDoesNotComeMakesRoomAfterThoseThatAreIdle) {
+TEST_F(Places, AConnectionWithoutItsBodyIsClosedAfterTheIdleOnes) {
   const std::string begun = "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\nExpect: 100-continue\r\n\r\n";
   Client first(address_), second(address_), idle(address_);
   for (Client* client : {&first, &second}) {
@@ -270,8 +269,8 @@ TEST_F(Places, ABodyThatDoesNotComeMakesRoomAfterThoseThatAreIdle) {
   EXPECT_THAT(second.ReadUntil("nine more"), EndsWith("nine more"));
 }
 
-// A response may be sent at the moment of shutdown.
-TEST(HttpServerThatEnds, WithAnAnswerJustGivenBack) {
+// Sends a response while the server is destroyed.
+TEST(HttpServerThatEnds, SendsAnAnswerThatWasJustMade) {
   for (int cycle = 0; cycle < 50; ++cycle) {
     std::promise<std::shared_ptr<HttpReply>> asked;
     auto server = Serve({}, [&](const Head&) {

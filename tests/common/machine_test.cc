@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests constructed trees of /proc and /sys/fs/cgroup, as kernels and container runtimes present them.
+// Tests the parsing of constructed trees of /proc and /sys/fs/cgroup, like those of kernels and container runtimes.
 #include "common/machine/machine.h"
 
 #include <gmock/gmock.h>
@@ -26,7 +26,7 @@ class ControlGroupTest : public ::testing::Test {
     std::filesystem::create_directories((folder_.path() / path).parent_path());
     std::ofstream(folder_.path() / path) << text;
   }
-  // Writes the files of /proc/self that are read.
+  // Writes the files of /proc/self that the code reads.
   void Self(const std::string& groups, const std::string& mounts) {
     Write("proc/self/cgroup", groups);
     Write("proc/self/mountinfo", "22 1 254:0 / / rw - ext4 /dev/vda rw\n" + mounts);
@@ -36,7 +36,7 @@ class ControlGroupTest : public ::testing::Test {
   ScratchFolder folder_;
 };
 
-TEST_F(ControlGroupTest, WithoutAnyNothingIsLimited) {
+TEST_F(ControlGroupTest, WithoutAControlGroupNothingIsLimited) {
   const ControlGroup group = Read();
   EXPECT_EQ(group.cpus, std::nullopt);
   EXPECT_EQ(group.cores, std::nullopt);
@@ -44,7 +44,7 @@ TEST_F(ControlGroupTest, WithoutAnyNothingIsLimited) {
   EXPECT_FALSE(group.exclusive);
 }
 
-TEST_F(ControlGroupTest, Version2TakesTheLeastOnTheWayUp) {
+TEST_F(ControlGroupTest, Version2UsesTheLowestLimitOfTheGroupAndItsParents) {
   Self("0::/kubepods/pod1/container\n", kUnified);
   const std::string top = "sys/fs/cgroup/kubepods/";
   Write(top + "pod1/container/cpu.max", "max 100000\n");
@@ -62,8 +62,8 @@ TEST_F(ControlGroupTest, Version2TakesTheLeastOnTheWayUp) {
   EXPECT_FALSE(group.exclusive);
 }
 
-// Simulates docker run --cpus 0.5 --memory 256m on version 2: the container sees its own group as the root.
-TEST_F(ControlGroupTest, InsideANamespaceTheMountIsTheGroup) {
+// Simulates `docker run --cpus 0.5 --memory 256m` with version 2, in which a container sees its own group as the root.
+TEST_F(ControlGroupTest, InANamespaceTheMountPointIsTheGroup) {
   Self("0::/\n", kUnified);
   Write("sys/fs/cgroup/cpu.max", "50000 100000\n");
   Write("sys/fs/cgroup/memory.max", "268435456\n");
@@ -75,7 +75,8 @@ TEST_F(ControlGroupTest, InsideANamespaceTheMountIsTheGroup) {
   EXPECT_TRUE(group.exclusive);
 }
 
-// Version 1 without a namespace: the group's path is the host's, and the mount point has only its last part.
+// Simulates version 1 without a namespace. The path of the group is that on the host, but the mount point contains only
+// its last part.
 TEST_F(ControlGroupTest, Version1InAContainerWithTheHostsPaths) {
   Self("4:memory:/docker/abc\n3:cpuset:/docker/abc\n2:cpu,cpuacct:/docker/abc\n1:name=systemd:/docker/abc\n",
        "32 31 0:29 /docker/abc /sys/fs/cgroup/cpu,cpuacct ro - cgroup cgroup rw,cpu,cpuacct\n"
@@ -90,7 +91,7 @@ TEST_F(ControlGroupTest, Version1InAContainerWithTheHostsPaths) {
   EXPECT_THAT(group.cpus, Optional(2.5));
   EXPECT_THAT(group.memory_bytes, Optional(2147483648));
   EXPECT_THAT(group.cores, Optional(ElementsAre(0, 2)));
-  EXPECT_FALSE(group.exclusive) << "the root of version 1 always says 1";
+  EXPECT_FALSE(group.exclusive) << "the value of the root group of version 1 is always 1";
 }
 
 TEST_F(ControlGroupTest, Version1WithoutLimits) {
@@ -111,7 +112,7 @@ TEST_F(ControlGroupTest, Version1WithoutLimits) {
   EXPECT_TRUE(group.exclusive);
 }
 
-TEST_F(ControlGroupTest, NonsenseLimitsNothing) {
+TEST_F(ControlGroupTest, InvalidFilesMeanNoLimit) {
   Self("0::/../..\nnonsense\n", std::string("half a line\n") + kUnified);
   Write("sys/fs/cgroup/cpu.max", "many 100000\n");
   Write("sys/fs/cgroup/memory.max", "-3x\n");
@@ -122,7 +123,7 @@ TEST_F(ControlGroupTest, NonsenseLimitsNothing) {
   EXPECT_EQ(group.cores, std::nullopt);
 }
 
-TEST(CoreList, ReadsAndWritesTheKernelsWay) {
+TEST(CoreList, ParsesAndPrintsTheKernelsFormat) {
   EXPECT_THAT(ParseCoreList("0-2,8,10-11\n"), Optional(ElementsAre(0, 1, 2, 8, 10, 11)));
   EXPECT_THAT(ParseCoreList(""), Optional(ElementsAre()));
   for (const char* wrong : {"a", "1-", "-1", "3-1", "1,,2", "0-99999999", "1-2-3"}) {
@@ -132,7 +133,7 @@ TEST(CoreList, ReadsAndWritesTheKernelsWay) {
   EXPECT_EQ(CoreListText({}), "");
 }
 
-TEST(Machine, TheLeastOfMaskCpusetAndQuotaCounts) {
+TEST(Machine, UsesTheMinimumOfMaskCpusetAndQuota) {
   const auto threads = [](std::optional<double> cpus, std::optional<std::vector<int>> cores) {
     return Combine({.cpus = cpus, .cores = std::move(cores)}, {0, 1, 2, 3}, 1000).Threads();
   };
@@ -142,12 +143,12 @@ TEST(Machine, TheLeastOfMaskCpusetAndQuotaCounts) {
   EXPECT_EQ(threads(0.2, std::nullopt), 1);
   EXPECT_EQ(threads(64.0, std::nullopt), 4);
   EXPECT_EQ(threads(std::nullopt, {{3, 4, 5}}), 1);
-  EXPECT_EQ(threads(std::nullopt, {{8, 9}}), 4) << "the mask is what counts where they disagree";
+  EXPECT_EQ(threads(std::nullopt, {{8, 9}}), 4) << "if mask and cpuset have no common core, the mask must count";
   EXPECT_THAT(Combine({.cpus = 1.5}, {0, 1}, 8 << 20).Describe(),
               HasSubstr("cores=0-1 cpus=1.5 exclusive=no memory_mib=8"));
 }
 
-TEST(Machine, OfThisProcess) {
+TEST(Machine, FindsTheMachineOfThisProcess) {
   const Machine machine = FindMachine();
   EXPECT_GE(machine.cores.size(), 1u);
   EXPECT_GE(machine.Threads(), 1);

@@ -12,8 +12,8 @@
 namespace vitrine {
 namespace {
 
-#ifndef ABSL_HAVE_ADDRESS_SANITIZER  // its operator new calls no handler
-TEST(OutOfMemoryDeathTest, EndsWithALineAndItsExitCode) {
+#ifndef ABSL_HAVE_ADDRESS_SANITIZER  // AddressSanitizer's operator new does not call the handler
+TEST(OutOfMemoryDeathTest, PrintsALineAndEndsWithItsExitCode) {
   const auto allocate = [] {
     EndWhenOutOfMemory("vitrine-server");
     ::operator delete(::operator new(std::numeric_limits<ptrdiff_t>::max() - 1));

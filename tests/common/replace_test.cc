@@ -27,14 +27,14 @@ class ReplaceFileTest : public ::testing::Test {
   const std::filesystem::path path_ = folder_.path() / "settings";
 };
 
-TEST_F(ReplaceFileTest, TheNewContentIsWholeAndNothingWaitsBesideIt) {
+TEST_F(ReplaceFileTest, TheFileIsReplacedAndNoTemporaryFileStays) {
   ASSERT_TRUE(ReplaceFile(path_, "old, and longer").ok());
   ASSERT_TRUE(ReplaceFile(path_, "new").ok());
   EXPECT_EQ(folder_.Read("settings"), "new");
   EXPECT_EQ(Files(), 1);
 }
 
-TEST_F(ReplaceFileTest, ANewFileHasTheModeThatWasAskedFor) {
+TEST_F(ReplaceFileTest, ANewFileHasTheRequestedMode) {
   const mode_t before = umask(0);
   EXPECT_TRUE(ReplaceFile(path_, "secret", 0600).ok());
   umask(before);
@@ -43,7 +43,7 @@ TEST_F(ReplaceFileTest, ANewFileHasTheModeThatWasAskedFor) {
   EXPECT_EQ(facts.st_mode & 0777, 0600u);
 }
 
-TEST_F(ReplaceFileTest, WhatAnEndedProcessLeftLendsNeitherItsModeNorItsTarget) {
+TEST_F(ReplaceFileTest, ATemporaryFileOfAnEndedProcessIsNotReused) {
   folder_.Write("elsewhere", "untouched");
   std::filesystem::create_symlink(folder_.path() / "elsewhere", StagedPath(path_));
   ASSERT_TRUE(ReplaceFile(path_, "secret", 0600).ok());
@@ -57,7 +57,7 @@ TEST_F(ReplaceFileTest, WhatAnEndedProcessLeftLendsNeitherItsModeNorItsTarget) {
   EXPECT_EQ(facts.st_mode & 0777, 0600u);
 }
 
-TEST_F(ReplaceFileTest, WhatIsStagedIsUnseenUntilItIsCommitted) {
+TEST_F(ReplaceFileTest, AStagedFileIsVisibleOnlyAfterItsCommit) {
   folder_.Write("settings", "old");
   ASSERT_TRUE(StageFile(path_, "new").ok());
   EXPECT_EQ(folder_.Read("settings"), "old");
@@ -68,7 +68,7 @@ TEST_F(ReplaceFileTest, WhatIsStagedIsUnseenUntilItIsCommitted) {
   EXPECT_EQ(folder_.Read("settings"), "of a stream");
 }
 
-TEST_F(ReplaceFileTest, WhereThereIsNoRoomTheOldContentStays) {
+TEST_F(ReplaceFileTest, WithoutDiskSpaceTheOldContentStays) {
   folder_.Write("settings", "old");
   const auto handler = std::signal(SIGXFSZ, SIG_IGN);
   rlimit before;
@@ -85,7 +85,7 @@ TEST_F(ReplaceFileTest, WhereThereIsNoRoomTheOldContentStays) {
   EXPECT_EQ(Files(), 1);
 }
 
-TEST_F(ReplaceFileTest, WhatCannotTakeThePlaceIsRemoved) {
+TEST_F(ReplaceFileTest, IfTheFileCannotBeReplacedTheTemporaryFileIsRemoved) {
   std::filesystem::create_directories(path_ / "taken");
   const absl::Status written = ReplaceFile(path_, "new");
   EXPECT_THAT(std::string(written.message()), HasSubstr("settings: Is a directory"));

@@ -28,7 +28,7 @@ struct Settings {
   bool check = false;
 };
 
-// Parses flags as the server does, with `file` as --config unless it is empty.
+// Parses flags like the server. `file` is the content of --config; without content there is no --config.
 Settings Parse(const std::string& file, std::vector<std::string> flags = {}) {
   Settings settings;
   CLI::App app;
@@ -40,12 +40,12 @@ Settings Parse(const std::string& file, std::vector<std::string> flags = {}) {
   app.add_flag("--check", settings.check);
   const ScratchFolder folder;
   if (!file.empty()) flags.insert(flags.end(), {"--config", folder.Write("t.toml", file)});
-  std::reverse(flags.begin(), flags.end());  // CLI11's order
+  std::reverse(flags.begin(), flags.end());  // the order that CLI11 needs
   app.parse(flags);
   return settings;
 }
 
-// Returns the message with which the parse fails.
+// Returns the error message of parsing this file.
 std::string Fault(const std::string& file) {
   try {
     Parse(file);
@@ -55,7 +55,7 @@ std::string Fault(const std::string& file) {
   return "no fault";
 }
 
-TEST(SettingSources, AFlagOverridesTheVariableTheVariableTheFileAndTheFileTheDefault) {
+TEST(SettingSources, PriorityIsFlagVariableFileDefault) {
   const std::string file = "max-wait = \"file\"\n";
   EXPECT_EQ(Parse("").max_wait, "default");
   EXPECT_EQ(Parse(file).max_wait, "file");
@@ -72,7 +72,7 @@ TEST(SettingSources, AnEmptyVariableIsNotSet) {
   EXPECT_EQ(Parse("max-wait = \"file\"").max_wait, "file");
 }
 
-TEST(SettingSources, AFileHasCommentsNumbersFlagsAndLists) {
+TEST(SettingSources, AFileMayHaveCommentsNumbersFlagsAndLists) {
   const Settings settings = Parse("# a comment\n\nexecutors=4 # more\npage = true\nproxies = [\"a\", \"b\"]\n");
   EXPECT_EQ(settings.executors, 4);
   EXPECT_TRUE(settings.page);
@@ -84,7 +84,7 @@ TEST(SettingSources, AFileHasCommentsNumbersFlagsAndLists) {
   EXPECT_EQ(Parse("max-wait = \"a, b\"").max_wait, "a, b");
 }
 
-TEST(SettingSources, AVariableSetsFlagsAndLists) {
+TEST(SettingSources, AVariableMaySetFlagsAndLists) {
   const Environment variables({{"VITRINE_T_PAGE", "true"}, {"VITRINE_T_PROXIES", "a,b"}});
   EXPECT_TRUE(Parse("page = false").page);
   EXPECT_THAT(Parse("proxies = \"c\"").proxies, ElementsAre("a", "b"));
@@ -92,7 +92,7 @@ TEST(SettingSources, AVariableSetsFlagsAndLists) {
   EXPECT_FALSE(Parse("page = true").page);
 }
 
-TEST(SettingSources, AWrongKeyIsNamedWithTheNearestAndWithoutItsValue) {
+TEST(SettingSources, AnUnknownKeyIsNamedWithASuggestionButWithoutItsValue) {
   EXPECT_THAT(Fault("max-wiat = \"secret\""),
               AllOf(HasSubstr("there is no setting max-wiat; did you mean max-wait?"), Not(HasSubstr("secret"))));
   EXPECT_THAT(Fault("nonsense = 1"), HasSubstr("there is no setting nonsense"));
@@ -102,8 +102,8 @@ TEST(SettingSources, AWrongKeyIsNamedWithTheNearestAndWithoutItsValue) {
   EXPECT_THAT(Fault("executors = many"), HasSubstr("--executors"));
 }
 
-// CLI11 would read lists over several lines, and so lose the settings after a list that does not end.
-TEST(SettingSources, AnotherLineIsRefusedAndSwallowsNone) {
+// CLI11 would parse lists over several lines, so that an unterminated list would hide the settings after it.
+TEST(SettingSources, AnInvalidLineIsRefusedAndHidesNoOtherLine) {
   for (const std::string line :
        {"proxies = [\"a\"", "proxies = [\"a\", # office", "proxies = [\"a#\"]", "max-wait = \"a#b\"", "max-wait = 'a'",
         "max-wait = \"secret", "page", "; page", "a=", "max-wait ="}) {
@@ -113,7 +113,7 @@ TEST(SettingSources, AnotherLineIsRefusedAndSwallowsNone) {
   }
 }
 
-TEST(SettingSources, FlagsThatAreNoSettingsStayFlags) {
+TEST(SettingSources, FlagsThatAreNoSettingsCannotBeInAFileOrVariable) {
   for (const std::string key : {"check", "help", "config"}) {
     EXPECT_THAT(Fault(key + " = true"), HasSubstr("there is no setting " + key)) << key;
   }
@@ -122,7 +122,7 @@ TEST(SettingSources, FlagsThatAreNoSettingsStayFlags) {
   EXPECT_TRUE(Parse("", {"--check"}).check);
 }
 
-TEST(SettingSources, AMissingFileIsAFault) {
+TEST(SettingSources, AMissingFileIsAnError) {
   CLI::App app;
   AddSettingSources(app, "VITRINE_T_");
   EXPECT_THROW(app.parse("--config /nowhere/t.toml"), CLI::FileError);
@@ -135,7 +135,7 @@ TEST(SettingSources, AMistypedVariableIsRefused) {
                                  Not(HasSubstr("secret"))));
     EXPECT_THROW(Parse("", {"--help"}), CLI::CallForHelp);
   }
-  const Environment others({{"VITRINE_T_PORT", "tcp://10.0.0.1:1"},  // as Kubernetes sets them for a Service vitrine-t
+  const Environment others({{"VITRINE_T_PORT", "tcp://10.0.0.1:1"},  // Kubernetes sets these for a Service vitrine-t
                             {"VITRINE_T_PAG_PORT", "tcp://10.0.0.1:1"},
                             {"VITRINE_T_PAG_SERVICE_PORT_HTTP", "1"},
                             {"VITRINE_T_SERVICE_HOST", "10.0.0.1"},
@@ -144,7 +144,7 @@ TEST(SettingSources, AMistypedVariableIsRefused) {
   EXPECT_EQ(Fault(""), "no fault");
 }
 
-TEST(SettingSources, HelpSaysIt) {
+TEST(SettingSources, HelpDescribesTheSources) {
   CLI::App app;
   int executors = 1;
   app.add_option("--executors", executors);

@@ -13,7 +13,7 @@ TEST(Sha256, MatchesThePublishedVectors) {
   EXPECT_EQ(Sha256("abc")[31], 0xad);
 }
 
-TEST(Sha256Stream, PiecesGiveWhatTheWholeGives) {
+TEST(Sha256Stream, PiecesGiveTheDigestOfTheWhole) {
   const std::string whole(100'000, 'a');
   Sha256Stream stream;
   for (size_t at = 0; at < whole.size(); at += 777) stream.Update(std::string_view(whole).substr(at, 777));

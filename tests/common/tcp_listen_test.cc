@@ -23,7 +23,7 @@ std::string PortOf(const std::string& address) {
   return address.substr(address.rfind(':') + 1);
 }
 
-// Connects to this machine over IPv4 or IPv6. Returns a negative value if the connection is refused.
+// Connects to this machine over IPv4 or IPv6. Returns the socket, or a negative value if the connection is refused.
 int Connect(int family, const std::string& port) {
   int number = 0;
   EXPECT_TRUE(absl::SimpleAtoi(port, &number));
@@ -69,14 +69,14 @@ TEST(ListenOnTcp, ATakenPortIsRefused) {
   EXPECT_THAT(second.message(), HasSubstr("in use"));
 }
 
-TEST(ListenOnTcp, AnUnknownHostIsNotCalledATakenPort) {
+TEST(ListenOnTcp, AnUnknownHostIsNotReportedAsATakenPort) {
   const Listening listening("no-such-host.invalid:0");
   EXPECT_EQ((*listening).status().code(), absl::StatusCode::kUnavailable);
   EXPECT_THAT(listening.message(), Not(HasSubstr("in use")));
   EXPECT_THAT(listening.message(), ContainsRegex("no-such-host.invalid:0 for tests: .+"));
 }
 
-TEST(ListenOnTcp, IPv4AloneAtItsWildcardAndBothAtTheOther) {
+TEST(ListenOnTcp, TheWildcardOfIPv6AcceptsIPv4Too) {
   const Listening v4_only("0.0.0.0:0");
   ASSERT_TRUE((*v4_only).ok()) << v4_only.message();
   EXPECT_THAT(v4_only.address(), StartsWith("0.0.0.0:"));
@@ -96,7 +96,8 @@ TEST(ListenOnTcp, IPv4AloneAtItsWildcardAndBothAtTheOther) {
   }
 }
 
-// Simulates the addresses of a name on a machine without IPv6 whose hosts file has ::1.
+// Tests with two addresses of a name, of which this machine has only one. This occurs on a machine without IPv6 whose
+// hosts file has ::1.
 class ListenOnAllTest : public ::testing::Test {
  protected:
   ListenOnAllTest() {
@@ -107,7 +108,7 @@ class ListenOnAllTest : public ::testing::Test {
       addresses_[i].ai_addrlen = sizeof(sockaddr_in);
       addresses_[i].ai_addr = reinterpret_cast<sockaddr*>(&hosts_[i]);
     }
-    // an address for documentation (RFC 5737), which this machine does not have
+    // An address for documentation (RFC 5737), which this machine does not have.
     hosts_[0].sin_addr.s_addr = inet_addr("203.0.113.1");
     hosts_[1].sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     addresses_[0].ai_next = &addresses_[1];
@@ -117,14 +118,14 @@ class ListenOnAllTest : public ::testing::Test {
   addrinfo addresses_[2] = {};
 };
 
-TEST_F(ListenOnAllTest, LeavesOutWhatTheMachineDoesNotHave) {
+TEST_F(ListenOnAllTest, LeavesOutAddressesThatTheMachineDoesNotHave) {
   const auto sockets = ListenOnAll(addresses_, false, absl::Seconds(20));
   ASSERT_TRUE(sockets.ok()) << sockets.status();
   EXPECT_EQ(sockets->size(), 1u);
   for (const int made : *sockets) close(made);
 }
 
-TEST_F(ListenOnAllTest, FailsIfNoneIsLeftOrAPortIsTaken) {
+TEST_F(ListenOnAllTest, FailsIfNoAddressIsLeftOrAPortIsTaken) {
   addresses_[0].ai_next = nullptr;
   EXPECT_THAT(std::string(ListenOnAll(addresses_, false, absl::Seconds(20)).status().message()), HasSubstr("assign"));
   const auto first = ListenOnAll(&addresses_[1], false, absl::Seconds(20));

@@ -22,10 +22,10 @@ TEST(Axis, TicksAreRound) {
   EXPECT_THAT((Axis{.low = 0.9, .high = 11, .logarithmic = true}.Ticks(6)),
               ElementsAre(DoubleEq(1), DoubleEq(2), DoubleEq(5), DoubleEq(10)));
   EXPECT_THAT((Axis{.low = 220, .high = 390, .logarithmic = true}.Ticks(6)), ElementsAre(250, 300, 350))
-      << "no two of 1, 2 and 5 times a power of ten";
+      << "the range has fewer than two multiples of 1, 2 or 5 times a power of ten";
 }
 
-TEST(Axis, PlacesItsEnds) {
+TEST(Axis, MapsItsEndsToPositions) {
   const Axis linear{.low = 2, .high = 4, .from = 100, .to = 50};
   EXPECT_EQ(linear.Place(2), 100);
   EXPECT_EQ(linear.Place(4), 50);
@@ -34,7 +34,7 @@ TEST(Axis, PlacesItsEnds) {
   EXPECT_NEAR(logarithmic.Place(10), 5, 1e-12);
 }
 
-TEST(AxisOf, HoldsEveryValueAndStartsAtZeroWhereThatIsNear) {
+TEST(AxisOf, IncludesEveryValueAndStartsAtZeroIfItIsNear) {
   const Axis wide = AxisOf({1, 5, std::nan(""), std::numeric_limits<double>::infinity()}, false);
   EXPECT_EQ(wide.low, 0);
   EXPECT_GT(wide.high, 5);

@@ -20,7 +20,7 @@ std::string FirstPath(const std::string& svg) {
   return svg.substr(begin, svg.find('"', begin) - begin);
 }
 
-TEST(DrawCurves, NamesEverythingAndSpansThePlot) {
+TEST(DrawCurves, HasAllNamesAndFillsThePlot) {
   const std::string svg =
       DrawCurves({.title = "Loss <1>",
                   .x_axis = "step",
@@ -31,17 +31,17 @@ TEST(DrawCurves, NamesEverythingAndSpansThePlot) {
                            "<title>training: 1 at 5</title>", "role=\"img\""}) {
     EXPECT_THAT(svg, HasSubstr(part));
   }
-  // x is from the left to the right end of the plot; y counts from its bottom upwards.
+  // x goes from the left to the right end of the plot, and y from its bottom to its top.
   EXPECT_EQ(FirstPath(svg).substr(0, 10), "M64.0 280.");
   EXPECT_THAT(FirstPath(svg), HasSubstr("L602.0 "));
 }
 
-TEST(DrawCurves, OneNamedCurveHasALegendToo) {
+TEST(DrawCurves, ASingleNamedCurveHasALegend) {
   EXPECT_THAT(DrawCurves({.curves = {{.name = "training, augmented", .points = {{0, 1}, {1, 2}}}}}),
               HasSubstr(">training, augmented<"));
 }
 
-TEST(DrawCurves, InterruptsTheLineWhereThereIsNoNumber) {
+TEST(DrawCurves, InterruptsTheLineAtValuesThatAreNotNumbers) {
   const double none = std::nan("");
   const std::string path = FirstPath(DrawCurves({.curves = {{.points = {{0, 1}, {1, 2}, {2, none}, {3, 1}, {4, 2}}}}}));
   EXPECT_EQ(std::ranges::count(path, 'M'), 2);
@@ -61,7 +61,7 @@ TEST(DrawCurves, KeepsTheExtremesOfALongCurve) {
   for (size_t at = 0; (at = path.find(' ', at)) != std::string::npos; ++at) {
     highest = std::min(highest, std::stod(path.substr(at + 1)));
   }
-  EXPECT_LT(highest, 70) << "the one peak reaches the top";
+  EXPECT_LT(highest, 70) << "the only peak must be drawn";
 }
 
 TEST(DrawCurves, SaysThatNothingWasRecorded) {
@@ -71,10 +71,10 @@ TEST(DrawCurves, SaysThatNothingWasRecorded) {
 TEST(Smoothed, IsTheCorrectedMovingAverage) {
   const auto smoothed = Smoothed({{1, 4}, {2, 8}, {3, std::nan("")}, {4, 8}}, 2);
   ASSERT_EQ(smoothed.size(), 3u);
-  EXPECT_DOUBLE_EQ(smoothed[0].second, 4) << "no pull to 0 at the start";
+  EXPECT_DOUBLE_EQ(smoothed[0].second, 4) << "the first value must not be drawn to 0";
   EXPECT_DOUBLE_EQ(smoothed[1].second, (0.25 * 4 + 0.5 * 8) / 0.75);
   EXPECT_EQ(smoothed[2].first, 4);
-  EXPECT_EQ(Smoothed({{1, 4}, {2, 8}}, 1)[1].second, 8) << "a window of one smooths nothing";
+  EXPECT_EQ(Smoothed({{1, 4}, {2, 8}}, 1)[1].second, 8) << "a window of 1 must not change the values";
 }
 
 }  // namespace

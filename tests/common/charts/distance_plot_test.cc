@@ -39,7 +39,7 @@ DistanceFigure Figure(const std::vector<float>& distances) {
   return {.layers = {0, 3}, .heads = {1, 2, 5}, .distances = distances, .title = "Attention distance"};
 }
 
-TEST(DrawDistancePlot, HasADotPerHeadAndLayerWhereItsDistanceIs) {
+TEST(DrawDistancePlot, HasADotForEachHeadAndLayerAtItsDistance) {
   const std::vector<float> distances = {0, 5, 10, 12.5f, 15, 20};
   const auto svg = DrawDistancePlot(Figure(distances));
   ASSERT_TRUE(svg.ok()) << svg.status();
@@ -48,7 +48,7 @@ TEST(DrawDistancePlot, HasADotPerHeadAndLayerWhereItsDistanceIs) {
   const double zero = TickAt(*svg, "0"), ten = TickAt(*svg, "10");
   for (size_t i = 0; i < 6; ++i) {
     EXPECT_NEAR(dots[i].y, zero + (ten - zero) * distances[i] / 10, 0.2) << i;
-    EXPECT_EQ(dots[i].x, dots[i / 3 * 3].x) << "a layer is a column";
+    EXPECT_EQ(dots[i].x, dots[i / 3 * 3].x) << "dots of one layer must be in one column";
   }
   EXPECT_LT(dots[0].x, dots[3].x);
   EXPECT_EQ(dots[1].tip, "layer 0, head 2: 5.00 px");
@@ -62,14 +62,14 @@ TEST(DrawDistancePlot, NamesAxesLayersAndReferences) {
   figure.references = {{16.546, "equal over the grid"}, {4.29, "equal over 3x3 cells"}};
   const auto svg = DrawDistancePlot(figure);
   EXPECT_THAT(*svg, HasSubstr(">Attention distance</text>"));
-  EXPECT_THAT(*svg, HasSubstr(">R&amp;D &lt;cat&gt;</text>")) << "what is text stays text";
+  EXPECT_THAT(*svg, HasSubstr(">R&amp;D &lt;cat&gt;</text>")) << "text must be escaped";
   EXPECT_THAT(*svg, HasSubstr(">layer</text>"));
   EXPECT_THAT(*svg, HasSubstr(">attention distance in pixels</text>"));
-  EXPECT_THAT(*svg, HasSubstr("text-anchor=\"middle\">3</text>")) << "the layer's own number";
+  EXPECT_THAT(*svg, HasSubstr("text-anchor=\"middle\">3</text>")) << "the label must be the number of the layer";
   EXPECT_THAT(*svg, HasSubstr(">equal over the grid<"));
   EXPECT_THAT(*svg, HasSubstr(">16.5 px<"));
   EXPECT_THAT(*svg, HasSubstr("class=\"reference\""));
-  EXPECT_LT(TickAt(*svg, "15"), TickAt(*svg, "10")) << "the axis reaches the references";
+  EXPECT_LT(TickAt(*svg, "15"), TickAt(*svg, "10")) << "the axis must include the reference lines";
 }
 
 TEST(DrawDistancePlot, StaysWithinThePage) {
@@ -82,13 +82,13 @@ TEST(DrawDistancePlot, StaysWithinThePage) {
   ASSERT_TRUE(std::regex_search(*svg, size, std::regex("width=\"([0-9.]+)\" height=\"([0-9.]+)\"")));
   for (const Dot& dot : DotsOf(*svg)) {
     EXPECT_LT(dot.x, std::stod(size[1]));
-    EXPECT_GT(dot.y, 60) << "below the title";
+    EXPECT_GT(dot.y, 60) << "dots must be below the title";
   }
   const std::vector<float> zeros = {0};
   EXPECT_TRUE(DrawDistancePlot({.layers = {0}, .heads = {0}, .distances = zeros}).ok());
 }
 
-TEST(DrawDistancePlot, RefusesWhatIsNoDistance) {
+TEST(DrawDistancePlot, RefusesInvalidDistances) {
   for (const float wrong : {-1.0f, std::numeric_limits<float>::quiet_NaN(), INFINITY}) {
     const std::vector<float> distances = {1, 1, 1, 1, 1, wrong};
     EXPECT_EQ(DrawDistancePlot(Figure(distances)).status().code(), absl::StatusCode::kInvalidArgument);
@@ -105,8 +105,8 @@ TEST(UniformDistance, IsTheMeanOverAllPairs) {
   EXPECT_NEAR(UniformDistance(14, 14, 16, 16), 116.492227, 1e-6);
   EXPECT_EQ(UniformDistance(1, 1, 4, 4), 0);
   EXPECT_NEAR(UniformDistance(1 << 30, 1 << 29, 1.0 / (1 << 30), 2.0 / (1 << 30)), 0.521405, 1e-5)
-      << "of the unit square";
-  EXPECT_DOUBLE_EQ(UniformDistance(1, 2, 5, 3), 1.5) << "half of the pairs are one column apart";
+      << "the result must approach the mean distance in the unit square";
+  EXPECT_DOUBLE_EQ(UniformDistance(1, 2, 5, 3), 1.5) << "half of the pairs are in different columns";
 }
 
 }  // namespace

@@ -21,7 +21,7 @@ TEST(DataUri, IsBase64) {
   EXPECT_EQ(DataUri("image/png", "\x89PNG"), "data:image/png;base64,iVBORw==");
 }
 
-TEST(HtmlPage, HoldsWhatItWasGivenAndNothingFromElsewhere) {
+TEST(HtmlPage, HasItsContentAndNoExternalFile) {
   HtmlPage page("Run <1>", "from \"here\"");
   page.KeyFigures({{"top1", "76 %", "at <end>"}});
   page.Section("A & B", "why");

@@ -20,7 +20,7 @@ struct LabelBox {
   double left, top, right, bottom;
 };
 
-// Returns the boxes of the operators' labels. No other text has a textLength.
+// Returns the boxes of the operators' labels, which are the only texts with a textLength.
 std::vector<LabelBox> LabelsOf(const std::string& svg) {
   static const std::regex kLabel("<text x=\"([-0-9.]+)\" y=\"([-0-9.]+)\" textLength=\"([-0-9.]+)\"");
   std::vector<LabelBox> labels;
@@ -37,7 +37,7 @@ Roofline Crowded(int points) {
   roofline.peak_gflops = 500;
   roofline.gigabytes_per_second = 20;
   for (int i = 0; i < points; ++i) {
-    // Alternates two colours, because points of one colour that cover each other share a label.
+    // Alternates two colours, because overlapping points of one colour share a label.
     const RooflineGroup kind = i % 2 == 0 ? RooflineGroup::kLinear : RooflineGroup::kConvolution;
     roofline.points.push_back(
         {"operator.number." + std::to_string(i), kind, 8 * std::pow(1.06, i), 100.0 + i % 4, 1.0 / points});
@@ -45,7 +45,7 @@ Roofline Crowded(int points) {
   return roofline;
 }
 
-TEST(Roofline, LabelsOfACrowdDoNotMeet) {
+TEST(Roofline, LabelsOfManyPointsDoNotOverlap) {
   const std::vector<LabelBox> labels = LabelsOf(RooflineSvg(Crowded(24)));
   ASSERT_EQ(labels.size(), 24u);
   for (size_t i = 0; i < labels.size(); ++i) {
@@ -86,22 +86,22 @@ TEST(Roofline, SaysHowItWasMeasured) {
   EXPECT_THAT(RooflineSvg(roofline), HasSubstr("500 GFLOP/s, block.mlp.fc1<"));
 }
 
-TEST(Roofline, SaysWhyPointsLieAboveTheMemorysRoof) {
-  Roofline roofline = Crowded(3);  // The bound at 8 FLOP per byte and 20 GB/s is 160 GFLOP/s.
+TEST(Roofline, ExplainsPointsAboveTheMemoryBound) {
+  Roofline roofline = Crowded(3);  // the bound at 8 FLOP per byte and 20 GB/s is 160 GFLOP/s
   EXPECT_THAT(RooflineSvg(roofline), Not(HasSubstr("stayed")));
   roofline.points[0].gflops = 200;
   EXPECT_THAT(RooflineSvg(roofline), HasSubstr("operands that stayed"));
 }
 
-TEST(Roofline, ColoursTellTheGroupsInTheLegendToo) {
+TEST(Roofline, TheLegendHasTheGroupsOfTheOperators) {
   const std::string svg = RooflineSvg(Crowded(3));
   EXPECT_THAT(svg, HasSubstr(">linear<"));
   EXPECT_THAT(svg, HasSubstr(">convolution<"));
-  EXPECT_THAT(svg, Not(HasSubstr(">norm<"))) << "no such operator is here";
-  EXPECT_THAT(svg, HasSubstr("--series-1")) << "a colour of the pages, not one of its own";
+  EXPECT_THAT(svg, Not(HasSubstr(">norm<"))) << "a group without operators must not be in the legend";
+  EXPECT_THAT(svg, HasSubstr("--series-1")) << "colours must be those of the pages";
 }
 
-TEST(Roofline, WithoutPointsThereAreStillRoofs) {
+TEST(Roofline, WithoutPointsTheRoofsAreDrawn) {
   const std::string svg = RooflineSvg(Crowded(0));
   EXPECT_THAT(svg, HasSubstr("<polyline"));
   EXPECT_EQ(svg.find("nan"), std::string::npos);

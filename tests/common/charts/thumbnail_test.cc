@@ -28,7 +28,7 @@ TEST(Thumbnail, KeepsEveryPixelOfATinyImage) {
   EXPECT_EQ(Decode(FileIn(*thumbnail))->pixels, Noise(32, 20, 3).pixels);
 }
 
-TEST(Thumbnail, BringsOthersToTheSideAsked) {
+TEST(Thumbnail, ScalesLargerImagesToTheRequestedSide) {
   for (const int channels : {1, 3}) {
     const auto thumbnail = Thumbnail(Noise(400, 300, channels), 176, "");
     ASSERT_TRUE(thumbnail.ok()) << thumbnail.status();
@@ -44,7 +44,7 @@ TEST(Thumbnail, BringsOthersToTheSideAsked) {
   EXPECT_EQ(Decode(FileIn(*line))->height, 1);
 }
 
-TEST(Thumbnail, IsNeverLargerThanItMayBe) {
+TEST(Thumbnail, NeverExceedsItsMaximumSize) {
   for (const int side : {95, 96, 97, 512}) {
     const auto thumbnail = Thumbnail(Noise(side, side, 3), 512, "");
     ASSERT_TRUE(thumbnail.ok()) << thumbnail.status();

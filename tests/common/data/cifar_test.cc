@@ -15,7 +15,8 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-// Returns a record: labels, then three planes of 32 rows of 32. Red is the column, green the row, blue is `blue`.
+// Returns a record: labels, then three planes of 32x32 values. The red value is the column, the green value is the row,
+// and the blue value is `blue`.
 std::string Record(const std::string& labels, int blue) {
   std::string red, green;
   for (int y = 0; y < 32; ++y) {
@@ -57,7 +58,7 @@ TEST_F(Cifar10, ImagesLabelsAndNamesAreInTheOrderOfTheBatches) {
   ASSERT_TRUE(image.ok()) << image.status();
   ASSERT_EQ(image->pixels.size(), 32u * 32 * 3);
   const uint8_t* pixel = &image->pixels[(5 * 32 + 17) * 3];
-  EXPECT_THAT(std::vector<int>(pixel, pixel + 3), ElementsAre(17, 5, 50)) << "row 5, column 17";
+  EXPECT_THAT(std::vector<int>(pixel, pixel + 3), ElementsAre(17, 5, 50)) << "wrong pixel in row 5, column 17";
   EXPECT_EQ(Decode(*(*train)->encoded(8))->pixels, image->pixels);
 
   const auto test = OpenCifar10(folder_.path(), Split::kTest);
@@ -66,7 +67,7 @@ TEST_F(Cifar10, ImagesLabelsAndNamesAreInTheOrderOfTheBatches) {
   EXPECT_EQ((*test)->name(0), "test_batch.bin[0]");
 }
 
-TEST_F(Cifar10, TheArchivesFolderAndItsClassNamesAreFound) {
+TEST_F(Cifar10, FindsTheArchivesFolderAndItsClassNames) {
   ScratchFolder above;
   above.Write("cifar-10-batches-bin/test_batch.bin", Record(Label(1), 0));
   above.Write("cifar-10-batches-bin/batches.meta.txt", "a\nb\nc\nd\ne\nf\ng\nh\ni\nj\n\n");
@@ -101,7 +102,7 @@ TEST_F(Cifar10, AMissingFileIsNamed) {
   EXPECT_THAT(std::string(Fault().message()), HasSubstr("data_batch_5.bin: not a regular file"));
 }
 
-TEST_F(Cifar10, AFileThatShrinksMeanwhileIsAnError) {
+TEST_F(Cifar10, AFileThatShrinksWhileItIsOpenIsAnError) {
   const auto train = OpenCifar10(folder_.path(), Split::kTrain);
   std::filesystem::resize_file(folder_.path() / "data_batch_1.bin", 3073 + 100);
   EXPECT_TRUE((*train)->image(0).ok());
@@ -135,7 +136,7 @@ TEST(Cifar100, FaultsAreNamed) {
   folder.Write("train.bin", Record(Labels(20, 1), 0));
   EXPECT_THAT(fault(), HasSubstr("record 0 has the coarse label 20"));
   folder.Write("train.bin", Record(Label(1), 0));
-  EXPECT_THAT(fault(), HasSubstr("records of 3074 bytes")) << "CIFAR-10's records";
+  EXPECT_THAT(fault(), HasSubstr("records of 3074 bytes")) << "records of CIFAR-10 must be refused";
 }
 
 }  // namespace

@@ -16,7 +16,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-TEST(Csv, CellsRowsAndLines) {
+TEST(Csv, ParsesCellsAndRowsWithTheirLines) {
   const auto rows = ParseCsv(
       "\xEF\xBB\xBF"
       "a,b\r\n\n\"x, \"\"y\"\"\nz\",\r\n,\"\"\nlast");
@@ -62,12 +62,12 @@ TEST_F(CsvList, PathsAreRelativeToTheFile) {
   EXPECT_EQ((*data)->encoded(1).status().code(), absl::StatusCode::kNotFound);
 }
 
-TEST_F(CsvList, AHeaderMayPutTheColumnsAnywhere) {
+TEST_F(CsvList, AHeaderMaySetTheOrderOfColumns) {
   const auto data = Open("id,Label,notes,Path\n7,10,x,a.png\n8,9,y,b.png\n");
   ASSERT_TRUE(data.ok()) << data.status();
   EXPECT_EQ((*data)->size(), 2);
   EXPECT_EQ((*data)->name(0), "a.png");
-  EXPECT_THAT((*data)->labels(), ElementsAre("9", "10")) << "numbers are sorted by value";
+  EXPECT_THAT((*data)->labels(), ElementsAre("9", "10")) << "numbers must be sorted by value";
 }
 
 TEST_F(CsvList, HeadersOfPandasFastaiAndHuggingFaceAreKnown) {
@@ -101,7 +101,7 @@ TEST_F(CsvList, HeadersOfPandasFastaiAndHuggingFaceAreKnown) {
   }
 }
 
-TEST_F(CsvList, AHeaderOfOtherWordsIsRefusedWithThoseThatAreKnown) {
+TEST_F(CsvList, AnUnknownHeaderIsRefusedWithTheKnownNames) {
   EXPECT_THAT(Refusal("where,what,when\na.png,cat,1\n"),
               AllOf(HasSubstr("list.csv line 1: the header has \"where\", \"what\", \"when\""), HasSubstr("file_name"),
                     HasSubstr("label")));
@@ -128,17 +128,17 @@ TEST_F(CsvList, AColumnOfSplitsDividesTheRows) {
     EXPECT_EQ((*train)->size(), 2) << text;
     ASSERT_EQ((*test)->size(), 1) << text;
     EXPECT_EQ((*test)->name(0), "c.png");
-    EXPECT_THAT((*test)->labels(), ElementsAre("cat", "dog")) << "the training split's";
+    EXPECT_THAT((*test)->labels(), ElementsAre("cat", "dog")) << "the classes must be those of the training split";
     EXPECT_FALSE((*test)->undivided());
     EXPECT_THAT((*test)->remarks(), IsEmpty());
   }
 }
 
-TEST_F(CsvList, ASplitThatIsNotReadOrUnderstoodIsSaid) {
+TEST_F(CsvList, AnUnreadOrUnknownSplitIsReported) {
   const std::string three = "path,label,split\na.png,dog,train\nb.png,ant,test\nc.png,dog,val\n";
   const auto test = Open(three);
   ASSERT_TRUE(test.ok()) << test.status();
-  EXPECT_THAT((*test)->labels(), ElementsAre("dog", "ant")) << "classes of the test split alone are the last";
+  EXPECT_THAT((*test)->labels(), ElementsAre("dog", "ant")) << "classes that only the test split has must come last";
   EXPECT_THAT((*test)->remarks(), ElementsAre(HasSubstr("list.csv: 1 row of val; the test split is test")));
   EXPECT_THAT(Refusal(three + "d.png,dog,extra\n"),
               HasSubstr("list.csv line 5: \"extra\" in the column split is no split; expected train, "));
@@ -151,7 +151,7 @@ TEST_F(CsvList, ASplitThatIsNotReadOrUnderstoodIsSaid) {
   EXPECT_TRUE((*Open("path,label\na.png,cat\n"))->undivided());
 }
 
-TEST_F(CsvList, OneFileIsOneRowHoweverItsPathIsWritten) {
+TEST_F(CsvList, AFileMayBeInOneRowOnlyDespiteDifferentPaths) {
   for (const char* path : {"./0.png", ".//0.png", "sub/../0.png"}) {
     EXPECT_THAT(Refusal(std::string("path,label\n0.png,cat\n") + path + ",dog\n"),
                 HasSubstr("list.csv line 3: " + std::string(path) + " is in line 2 already"));
@@ -166,12 +166,13 @@ TEST_F(CsvList, OtherEncodingsAndFormatsAreNamed) {
               HasSubstr("list.csv is a JSON array; write one object a line, as FILE.jsonl"));
   EXPECT_TRUE(Open("[a].png,cat\n").ok());
   EXPECT_THAT((*Open("path,label\na.png,cat\xC2\xA0\nb.png,cat\n"))->labels(), ElementsAre("cat"))
-      << "a no-break space cannot be seen";
+      << "a no-break space at the end must be ignored";
   folder_.Write("\xFC.png", "one");
-  EXPECT_TRUE(Open("path,label\n\xFC.png,cat\n").ok()) << "a file of that name";
+  EXPECT_TRUE(Open("path,label\n\xFC.png,cat\n").ok())
+      << "a name that is not UTF-8 must be accepted if the file exists";
 }
 
-TEST_F(CsvList, PathsOfWindowsAndLabelsInEitherFormAreFound) {
+TEST_F(CsvList, AcceptsWindowsPathsAndBothUnicodeForms) {
   folder_.Write("sub/1.png", "one");
   folder_.Write("caf\xE9.png", "two");
   const auto data = Open("sub\\1.png,cafe\xCC\x81\ncaf\\xe9.png,caf\xC3\xA9\n");
@@ -182,7 +183,7 @@ TEST_F(CsvList, PathsOfWindowsAndLabelsInEitherFormAreFound) {
   EXPECT_THAT(Refusal("sub/1.png,a\nsub\\1.png,a\n"), HasSubstr("is in line 1 already"));
 }
 
-TEST_F(CsvList, LinesOfJsonAreAListToo) {
+TEST_F(CsvList, AcceptsJsonLines) {
   const std::string list = folder_.Write("metadata.jsonl",
                                          "{\"file_name\": \"b.png\", \"label\": 10}\n\n"
                                          "{\"label\": 9, \"file_name\": \"a.png\", \"x\": []}\n");
@@ -194,36 +195,36 @@ TEST_F(CsvList, LinesOfJsonAreAListToo) {
   EXPECT_THAT(std::string(OpenDataset("csv:" + list, Split::kTest).status().message()), HasSubstr("line 1: expected"));
 }
 
-TEST_F(CsvList, BrokenListsNameTheLine) {
+TEST_F(CsvList, AnErrorNamesTheLine) {
   EXPECT_THAT(Refusal("a.png,cat\nb.png\n"), AllOf(HasSubstr("list.csv line 2"), HasSubstr("a path and a label")));
   EXPECT_THAT(Refusal("a.png,cat\n,dog\n"), HasSubstr("line 2"));
   EXPECT_THAT(Refusal("my cat.png\n"), AllOf(HasSubstr("line 1"), HasSubstr("semicolon, tab, bar or blank")));
   EXPECT_THAT(Refusal("a.png,cat\nb.png,cat\na.png,dog\n"), HasSubstr("line 3: a.png is in line 1 already"));
-  EXPECT_THAT(Refusal("a.png tabby cat\nb.png tiger cat\n"), HasSubstr("line 1")) << "a label may hold blanks";
-  EXPECT_THAT(Refusal("a.png cat\nmy dog.png dog\n"), HasSubstr("line 1")) << "a name may hold blanks";
+  EXPECT_THAT(Refusal("a.png tabby cat\nb.png tiger cat\n"), HasSubstr("line 1")) << "the label has a space";
+  EXPECT_THAT(Refusal("a.png cat\nmy dog.png dog\n"), HasSubstr("line 1")) << "the name has a space";
   EXPECT_THAT(Refusal("\"a.png,cat\n"), HasSubstr("the quote is not closed"));
   EXPECT_THAT(Refusal(""), HasSubstr("lists no image"));
   EXPECT_THAT(Refusal("path,label\n"), HasSubstr("lists no image"));
   EXPECT_EQ(OpenDataset("csv:" + folder_.Path("none.csv"), Split::kTest).status().code(), absl::StatusCode::kNotFound);
 }
 
-TEST_F(CsvList, TheDigestIsOfNamesAndLabels) {
-  // Computed by: printf 'a.png\t1\nb.png\t0\n' | sha256sum
+TEST_F(CsvList, TheDigestCoversNamesAndLabels) {
+  // Computed with: printf 'a.png\t1\nb.png\t0\n' | sha256sum
   EXPECT_EQ(DigestOf(**Open("b.png,cat\na.png,dog\n")),
             "ef58e1358604415b255677410d6c0db71d85da7d5b65c2e71db3732c7decfd70");
   EXPECT_NE(DigestOf(**Open("b.png,dog\na.png,cat\n")), DigestOf(**Open("b.png,cat\na.png,dog\n")));
 }
 
-TEST_F(CsvList, TheContentDigestIsOfTheBytesAsWell) {
+TEST_F(CsvList, TheContentDigestAlsoCoversTheBytes) {
   folder_.Write("a.png", "one");
   folder_.Write("b.png", "two");
   const std::string list = "b.png,cat\na.png,dog\n";
-  // Computed by:
-  // printf 'a.png\t1\t%s\nb.png\t0\t%s\n' $(printf one | sha256sum | cut -c-64) $(printf two | ...) | sha256sum
+  // Computed with: printf 'a.png\t1\t%s\nb.png\t0\t%s\n' $(printf one | sha256sum | cut -c-64) $(printf two | ...) |
+  // sha256sum
   EXPECT_EQ(*ContentDigestOf(**Open(list), 2), "54bcec22cdd314a28a1cbe7bc4b2bd0086974e14005cae9452fec01f37d578bb");
   folder_.Write("b.png", "owt");
   EXPECT_NE(*ContentDigestOf(**Open(list)), "54bcec22cdd314a28a1cbe7bc4b2bd0086974e14005cae9452fec01f37d578bb")
-      << "another image under the same name";
+      << "another image with the same name must change the digest";
   std::filesystem::remove(folder_.Path("b.png"));
   EXPECT_TRUE(absl::IsNotFound(ContentDigestOf(**Open(list)).status()));
 }

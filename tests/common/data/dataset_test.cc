@@ -17,7 +17,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-TEST(OpenDataset, RefusalsSayWhatThereIs) {
+TEST(OpenDataset, ErrorsListTheFormats) {
   for (const std::string spec : {"mnist", "mnist:", "cifar:/x", ":", ""}) {
     const absl::Status refusal = OpenDataset(spec, Split::kTrain).status();
     EXPECT_EQ(refusal.code(), absl::StatusCode::kInvalidArgument) << spec;
@@ -25,7 +25,7 @@ TEST(OpenDataset, RefusalsSayWhatThereIs) {
   }
 }
 
-TEST(OpenDataset, EveryFormatSaysWhatItNeedsWhereNothingIs) {
+TEST(OpenDataset, EveryFormatDescribesTheFilesThatItNeeds) {
   std::istringstream formats(DatasetFormats());
   int count = 0;
   for (std::string line; std::getline(formats, line); ++count) {
@@ -40,7 +40,7 @@ TEST(OpenDataset, EveryFormatSaysWhatItNeedsWhereNothingIs) {
   EXPECT_EQ(count, 10);
 }
 
-TEST(OpenDataset, ALargeImageIsReadAsAClientSendsIt) {
+TEST(OpenDataset, ALargeImageIsReducedLikeAClientDoes) {
   ScratchFolder folder;
   Image wide{.width = 8400, .height = 16, .channels = 1, .pixels = {}};
   for (int i = 0; i < wide.width * wide.height; ++i) wide.pixels.push_back(static_cast<uint8_t>(i % 8400 / 40));
@@ -53,7 +53,7 @@ TEST(OpenDataset, ALargeImageIsReadAsAClientSendsIt) {
   EXPECT_EQ(image->height, 8);
   EXPECT_EQ(*data->encoded(0), (**FitImage(file, {})).encoded);
   EXPECT_EQ(image->pixels, Decode(*data->encoded(0))->pixels);
-  EXPECT_EQ(*data->stored(0), file) << "what digests are of";
+  EXPECT_EQ(*data->stored(0), file) << "`stored` must return the original file, which digests cover";
 }
 
 class Cache : public ::testing::Test {
@@ -68,7 +68,7 @@ class Cache : public ::testing::Test {
   ScratchFolder folder_;
 };
 
-TEST_F(Cache, HoldsTheSameImagesWhateverTheThreads) {
+TEST_F(Cache, HasTheSameImagesForAnyNumberOfThreads) {
   const std::unique_ptr<Dataset> plain = Open();
   for (const int threads : {1, 3}) {
     const auto cached = CacheInMemory(Open(), threads);
@@ -89,7 +89,7 @@ TEST_F(Cache, StopsAtItsLimit) {
   EXPECT_TRUE(CacheInMemory(Open(), 2, /*max_bytes=*/240).ok());
 }
 
-TEST_F(Cache, TellsOfACorruptImage) {
+TEST_F(Cache, ReportsACorruptImage) {
   folder_.Write("odd/105.png", "no image");
   const auto cached = CacheInMemory(Open(), 2);
   EXPECT_EQ(cached.status().code(), absl::StatusCode::kInvalidArgument);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// dump_images FORMAT:DIR: prints the images of a training split on stdout, as training and evaluation read them. Each
-// image is a line "NAME\tHEIGHT\tWIDTH\tCHANNELS" followed by its pixels, or a line "NAME\tSENTENCE" if it is rejected.
+// Prints the images of a training split as training and evaluation read them. Usage: dump_images FORMAT:DIR. For each
+// image, prints a line "NAME\tHEIGHT\tWIDTH\tCHANNELS" and the pixels, or a line "NAME\tERROR" if the image is
+// rejected.
 #include <cstdio>
 #include <memory>
 #include <string>

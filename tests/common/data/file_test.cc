@@ -12,7 +12,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-TEST(ReadLines, TakesWhatEditorsWrite) {
+TEST(ReadLines, AcceptsTheLineEndsOfAllEditors) {
   const ScratchFolder folder;
   for (const std::string text : {"\xEF\xBB\xBFtench\ngoldfish\n", "tench\r\ngoldfish\r\n", "tench\rgoldfish\r",
                                  "tench \t\ngoldfish  \n\n \n", "tench\ngoldfish"}) {
@@ -22,7 +22,7 @@ TEST(ReadLines, TakesWhatEditorsWrite) {
   EXPECT_TRUE(ReadLines(folder.Write("list.txt", ""))->empty());
 }
 
-TEST(ReadLines, OtherEncodingsAreRefusedByName) {
+TEST(ReadLines, AnErrorNamesTheEncoding) {
   const ScratchFolder folder;
   for (const std::string& text : {std::string("\xFF\xFE"
                                               "a\0",
@@ -33,7 +33,7 @@ TEST(ReadLines, OtherEncodingsAreRefusedByName) {
   }
 }
 
-TEST(ReadLines, FilesThatAreNoTextAreRefusedByWhatTheyAre) {
+TEST(ReadLines, AnErrorNamesTheFormatOfAFileThatIsNoText) {
   const ScratchFolder folder;
   const auto refusal = [&](const std::string& bytes) {
     return std::string(ReadLines(folder.Write("list.txt", bytes)).status().message());
@@ -44,7 +44,7 @@ TEST(ReadLines, FilesThatAreNoTextAreRefusedByWhatTheyAre) {
   EXPECT_THAT(refusal(std::string("tench\ngold\0fish\n", 16)), HasSubstr("line 2 has a NUL byte"));
 }
 
-TEST(ReadLines, InvisibleBlanksAtTheEndAreNoText) {
+TEST(ReadLines, InvisibleSpacesAtTheEndAreRemoved) {
   const ScratchFolder folder;
   EXPECT_THAT(*ReadLines(folder.Write("list.txt", "tench\xC2\xA0\ngoldfish \xE2\x80\x8B\n\xC2\xA0\n")),
               ElementsAre("tench", "goldfish"));

@@ -16,7 +16,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Pair;
 
-TEST(Folder, HidesWhatSystemsLeaveBehind) {
+TEST(Folder, IgnoresFilesOfOperatingSystems) {
   const ScratchFolder folder;
   for (const char* name : {"._cat.jpg", ".hidden.png", ".hidden/a.png", "__MACOSX/._cat.jpg", "Thumbs.db", "cat.jpg",
                            ".ipynb_checkpoints/a.png", "@eaDir/cat.jpg", "desktop.ini", ".DS_Store"}) {
@@ -42,7 +42,7 @@ TEST(Folder, KnowsImagesByTheirEndings) {
   EXPECT_THAT(content->others, ElementsAre(Pair("", 1), Pair(".gif", 2), Pair(".txt", 1)));
 }
 
-TEST(Folder, LinksThatLeadNowhereAreNotLost) {
+TEST(Folder, BrokenLinksAreReported) {
   const ScratchFolder folder;
   folder.Write("real/a.png", "x");
   fs::create_symlink("/nowhere/b.jpg", folder.Path("b.jpg"));
@@ -68,14 +68,14 @@ TEST(Folder, FoldersThatCannotBeReadAreNamed) {
   EXPECT_EQ(closed.status().message(), folder.Path("closed") + " cannot be read: permission denied");
 }
 
-TEST(Folder, ImagesBelowAreCountedAndNotInCircles) {
+TEST(Folder, ImagesInSubfoldersAreCountedWithoutCircularLinks) {
   const ScratchFolder folder;
   for (const char* name : {"a.png", "x/b.png", "x/y/c.png", "x/notes.txt", ".z/d.png"}) folder.Write(name, "x");
   fs::create_directory_symlink(folder.path(), folder.Path("x/up"));
   EXPECT_EQ(CountImagesBelow(folder.path()), 2);
 }
 
-TEST(PassedOver, IsSaidInOneLine) {
+TEST(PassedOver, IsReportedInOneLine) {
   PassedOver nothing;
   nothing.AddDeeper("cat", 0);
   EXPECT_EQ(nothing.InWords(), "");

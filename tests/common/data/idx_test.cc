@@ -36,7 +36,7 @@ std::string Gzip(const std::string& bytes) {
 
 const std::vector<std::string> kTwoLabels = {"a", "b"};
 
-// Three images of 2 rows and 3 columns with the values 0..17.
+// A folder with three images of 2x3 pixels with the values 0 to 17.
 class IdxFolder : public ::testing::Test {
  protected:
   IdxFolder() {
@@ -51,7 +51,7 @@ class IdxFolder : public ::testing::Test {
   std::string images_, labels_;
 };
 
-TEST_F(IdxFolder, PlainAndGzipHoldTheSameImages) {
+TEST_F(IdxFolder, PlainAndGzipFilesGiveTheSameImages) {
   folder_.Write("train-images-idx3-ubyte.gz", Gzip(images_));
   folder_.Write("train-labels-idx1-ubyte", labels_);
   const auto data = Open();
@@ -80,7 +80,7 @@ TEST_F(IdxFolder, EncodedIsAPngOfTheSamePixels) {
   EXPECT_EQ(decoded->pixels, (*data)->image(2)->pixels);
 }
 
-TEST_F(IdxFolder, StoredAreThePixels) {
+TEST_F(IdxFolder, StoredBytesAreThePixels) {
   folder_.Write("train-images-idx3-ubyte", images_);
   folder_.Write("train-labels-idx1-ubyte", labels_);
   EXPECT_EQ(*(*Open())->stored(1), (std::string{6, 7, 8, 9, 10, 11}));
@@ -107,7 +107,7 @@ TEST_F(IdxFolder, AnEmptySetIsRefused) {
   EXPECT_THAT(std::string(Open().status().message()), HasSubstr("holds no image"));
 }
 
-TEST_F(IdxFolder, MoreThanTheFirstReadIsRead) {
+TEST_F(IdxFolder, ReadsFilesLargerThanItsBuffer) {
   std::string values(5'000'000, '\0');
   for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<char>(i * 7 / 1000);
   const auto array = ReadIdx(folder_.Write("file", Idx(8, {5, 1000, 1000}, values)));
@@ -128,11 +128,11 @@ TEST_F(IdxFolder, DamagedFilesAreRefused) {
   EXPECT_THAT(fault(Idx(8, {1 << 15, 1 << 15}, "few")), HasSubstr("ends after 3 of 1073741824 bytes"));
   EXPECT_THAT(fault(Idx(8, {0x7fffffff, 0x7fffffff}, "")), HasSubstr("more than 1 GiB"));
   std::string gzip = Gzip(images_);
-  gzip[gzip.size() - 12] ^= 0x55;  // the byte is in the compressed data or its checksum
+  gzip[gzip.size() - 12] ^= 0x55;  // damages the compressed data or their checksum
   EXPECT_FALSE(ReadIdx(folder_.Write("file.gz", gzip)).ok());
 }
 
-TEST(Mnist, OfficialFilesAreRead) {
+TEST(Mnist, ReadsTheOriginalFiles) {
   const char* data_folder = std::getenv("VITRINE_DATA");
   if (data_folder == nullptr) GTEST_SKIP() << "VITRINE_DATA is not set, so MNIST's own files were not read";
   const auto test = OpenDataset(std::string("mnist:") + data_folder + "/mnist", Split::kTest);

@@ -33,7 +33,7 @@ TEST(ImageFolder, ClassesAndFilesAreSorted) {
 
   const auto test = OpenImageFolder(folder.path(), Split::kTest);
   ASSERT_TRUE(test.ok()) << test.status();
-  EXPECT_THAT((*test)->labels(), ElementsAre("cat", "dog")) << "the classes are those of the training split";
+  EXPECT_THAT((*test)->labels(), ElementsAre("cat", "dog")) << "the classes must be those of the training split";
   EXPECT_EQ((*test)->label(0), 1);
 }
 
@@ -47,7 +47,7 @@ TEST(ImageFolder, WithoutSplitsBothAreTheSame) {
   EXPECT_TRUE(SameImages(*train, *test));
 }
 
-TEST(ImageFolder, SplitsThatAreNamedAlikeAreToldApart) {
+TEST(ImageFolder, SplitsWithEqualNamesAreDistinguishedByContent) {
   ScratchFolder folder;
   for (const std::string split : {"train", "test"}) {
     folder.Write(split + "/a/1.png", GreyPng(split == "train" ? 1 : 3));
@@ -59,12 +59,12 @@ TEST(ImageFolder, SplitsThatAreNamedAlikeAreToldApart) {
   EXPECT_FALSE(SameImages(*train, *test)) << "the first images differ";
 }
 
-TEST(ImageFolder, ValidationTakesTheTestSplitsPlace) {
+TEST(ImageFolder, ValidationReplacesAMissingTestSplit) {
   ScratchFolder folder;
   folder.Write("train/a/1.webp", GreyPng(1));
   EXPECT_THAT((*OpenImageFolder(folder.path(), Split::kTrain))->labels(), ElementsAre("a"));
   const auto none = OpenImageFolder(folder.path(), Split::kTest);
-  EXPECT_EQ(none.status().code(), absl::StatusCode::kNotFound) << "training images are no test";
+  EXPECT_EQ(none.status().code(), absl::StatusCode::kNotFound) << "training images must not be used as test split";
   EXPECT_THAT(std::string(none.status().message()), HasSubstr("test/, testing/, val/, valid/, validation/"));
   folder.Write("val/a/2.JPEG", GreyPng(2));
   EXPECT_THAT(NamesOf(**OpenImageFolder(folder.path(), Split::kTest)), ElementsAre("a/2.JPEG"));
@@ -72,7 +72,7 @@ TEST(ImageFolder, ValidationTakesTheTestSplitsPlace) {
   EXPECT_THAT(NamesOf(**OpenImageFolder(folder.path(), Split::kTest)), ElementsAre("a/3.png"));
 }
 
-TEST(ImageFolder, ATestSplitAloneIsEnoughToTest) {
+TEST(ImageFolder, ATestSplitNeedsNoTrainingSplit) {
   for (const std::string split : {"test", "val"}) {
     ScratchFolder folder;
     folder.Write(split + "/dog/1.png", GreyPng(1));
@@ -87,7 +87,7 @@ TEST(ImageFolder, ATestSplitAloneIsEnoughToTest) {
   }
 }
 
-TEST(ImageFolder, AClassMayBeCalledTest) {
+TEST(ImageFolder, AClassMayBeNamedTest) {
   ScratchFolder folder;
   folder.Write("test/1.png", GreyPng(1));
   folder.Write("trial/1.png", GreyPng(2));
@@ -96,7 +96,7 @@ TEST(ImageFolder, AClassMayBeCalledTest) {
   EXPECT_THAT((*data)->labels(), ElementsAre("test", "trial"));
 }
 
-TEST(ImageFolder, ClassesOfTheTestSplitAloneComeLast) {
+TEST(ImageFolder, ClassesThatOnlyTheTestSplitHasComeLast) {
   ScratchFolder folder;
   folder.Write("train/b/1.png", GreyPng(1));
   folder.Write("train/d/1.png", GreyPng(2));
@@ -108,7 +108,7 @@ TEST(ImageFolder, ClassesOfTheTestSplitAloneComeLast) {
   EXPECT_EQ((*test)->label(0), 2);
   EXPECT_EQ((*test)->label(2), 1);
   EXPECT_THAT((*OpenImageFolder(folder.path(), Split::kTrain))->labels(), ElementsAre("b", "d"))
-      << "no test image changes what is trained";
+      << "test images must not change the training classes";
 }
 
 TEST(ImageFolder, EmptyAndMissingFoldersAreRefused) {
@@ -117,7 +117,7 @@ TEST(ImageFolder, EmptyAndMissingFoldersAreRefused) {
   EXPECT_EQ(OpenImageFolder(folder.path(), Split::kTrain).status().code(), absl::StatusCode::kInvalidArgument);
 }
 
-TEST(ImageFolder, WhatIsNotReadIsSaidInOneLine) {
+TEST(ImageFolder, SkippedFilesAreReportedInOneLine) {
   ScratchFolder folder;
   for (const char* name : {"cat/1.png", "cat/2.JFIF", "cat/3.jpe", "cat/4.bmp", "cat/deep/5.png", "cat/._1.png",
                            "dog/1.png", "dog/2.gif", "6.png", "__MACOSX/cat/7.png"}) {
@@ -135,7 +135,7 @@ TEST(ImageFolder, WhatIsNotReadIsSaidInOneLine) {
                           "without images, not classes: bird"));
 }
 
-TEST(ImageFolder, WhatLiesBesideTheSplitsIsSaid) {
+TEST(ImageFolder, FilesBesideTheSplitsAreReported) {
   ScratchFolder folder;
   for (const char* name :
        {"train/cat/1.png", "test/cat/1.png", "val/cat/1.png", "bird/1.png", "loose.png", "notes.md"}) {
@@ -148,7 +148,7 @@ TEST(ImageFolder, WhatLiesBesideTheSplitsIsSaid) {
   }
 }
 
-TEST(ImageFolder, AnUnlabelledTestFolderLeavesTheTestToValidation) {
+TEST(ImageFolder, WithAnUnlabelledTestFolderValidationIsTheTestSplit) {
   for (const std::string unlabelled : {"test/1.png", "test/unknown/1.png"}) {
     ScratchFolder folder;
     for (const std::string& name : {std::string("train/cat/1.png"), std::string("val/cat/2.png"), unlabelled}) {
@@ -167,7 +167,7 @@ TEST(ImageFolder, AnUnlabelledTestFolderLeavesTheTestToValidation) {
               HasSubstr("if its images have no labels, put labelled ones into val/<class>/"));
 }
 
-TEST(ImageFolder, SplitsMayBeSpeltOtherwise) {
+TEST(ImageFolder, SplitsMayHaveOtherSpellings) {
   for (const auto& [train, test] :
        {std::pair("Train", "Test"), std::pair("TRAIN", "Val"), std::pair("Training", "Testing")}) {
     ScratchFolder folder;
@@ -182,10 +182,10 @@ TEST(ImageFolder, SplitsMayBeSpeltOtherwise) {
   folder.Write("Training/1.png", GreyPng(1));
   folder.Write("Test/1.png", GreyPng(1));
   EXPECT_THAT((*OpenImageFolder(folder.path(), Split::kTrain))->labels(), ElementsAre("Test", "Training"))
-      << "folders that have only images are classes";
+      << "folders with only images must be classes";
 }
 
-TEST(ImageFolder, FoldersWithoutAImageAreNoClassOfEitherSplit) {
+TEST(ImageFolder, FoldersWithoutImagesAreNotClasses) {
   ScratchFolder folder;
   for (const char* name : {"train/b/1.png", "train/a/notes.txt", "test/a/1.png", "test/b/1.png"}) {
     folder.Write(name, GreyPng(1));
@@ -196,7 +196,7 @@ TEST(ImageFolder, FoldersWithoutAImageAreNoClassOfEitherSplit) {
   EXPECT_FALSE((*test)->undivided());
 }
 
-TEST(ImageFolder, LinksThatLeadNowhereAreNotLost) {
+TEST(ImageFolder, BrokenLinksAreErrors) {
   ScratchFolder folder;
   folder.Write("cat/1.png", GreyPng(1));
   std::filesystem::create_symlink("/nowhere/2.png", folder.Path("cat/2.png"));
@@ -209,14 +209,14 @@ TEST(ImageFolder, LinksThatLeadNowhereAreNotLost) {
   EXPECT_EQ(refused.status(), absl::InvalidArgumentError(folder.Path("dog") + " is a broken link"));
 }
 
-TEST(ImageFolder, NamesInBothUnicodeFormsAreOneClass) {
+TEST(ImageFolder, UnicodeFormsOfANameAreOneClass) {
   ScratchFolder folder;
   folder.Write("train/caf\xC3\xA9/1.png", GreyPng(1));
   folder.Write("test/cafe\xCC\x81/2.png", GreyPng(2));
   const auto test = OpenImageFolder(folder.path(), Split::kTest);
   ASSERT_TRUE(test.ok()) << test.status();
   EXPECT_THAT((*test)->labels(), ElementsAre("caf\xC3\xA9"));
-  EXPECT_EQ((*test)->image(0)->pixels[0], 2) << "the file is read by its own name";
+  EXPECT_EQ((*test)->image(0)->pixels[0], 2) << "the file must be opened by its own name";
 }
 
 TEST(ImageFolder, AFolderThatMayNotBeReadIsNamed) {

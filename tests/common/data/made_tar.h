@@ -8,7 +8,8 @@
 
 namespace vitrine {
 
-// Sets the checksum of the 512-byte header at `header`: the sum of its bytes, with spaces for the checksum field.
+// Sets the checksum of the 512-byte header at `header`. The checksum is the sum of the header's bytes with spaces in
+// the checksum field.
 inline void SetTarChecksum(char* header) {
   std::memset(header + 148, ' ', 8);
   unsigned sum = 0;
@@ -16,7 +17,7 @@ inline void SetTarChecksum(char* header) {
   std::snprintf(header + 148, 8, "%06o", sum & 0777777u);
 }
 
-// Returns a ustar member, written by hand so that a test can make it invalid. `declared`: text of the size field.
+// Returns a ustar member. `declared` is the text of the size field, with which a test can make the member invalid.
 inline std::string TarMemberBytes(const std::string& name, const std::string& content, char type,
                                   const std::string& declared) {
   std::string bytes(512, '\0');

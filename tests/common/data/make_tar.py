@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Makes a tar file with Python's tarfile and prints the positions of the members' content.
 
-usage: make_tar.py FILE ustar|gnu|pax < lines of NAME<tab>CONTENT, and "NAME/", "NAME -> TARGET" for others
-Prints a line NAME<tab>OFFSET<tab>BYTES for every regular file.
+Usage: make_tar.py FILE ustar|gnu|pax. Reads lines NAME<tab>CONTENT for files, "NAME/" for folders, and "NAME -> TARGET"
+for links. Prints a line NAME<tab>OFFSET<tab>BYTES for every regular file.
 """
 import io
 import sys

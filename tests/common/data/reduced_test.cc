@@ -24,7 +24,7 @@ v1::Preprocessing FourPixels(v1::Preprocessing::Decode decode) {
   return preprocessing;
 }
 
-TEST(Reduced, ImagesAreDecodedAsTheModelIsServedThem) {
+TEST(Reduced, ImagesAreReducedLikeForServing) {
   ScratchFolder folder;
   folder.Write("a/1.png", GreyPng(9, 33));
   folder.Write("b/1.png", GreyPng(5, 8));
@@ -36,15 +36,15 @@ TEST(Reduced, ImagesAreDecodedAsTheModelIsServedThem) {
   EXPECT_EQ(set->name(1), "b/1.png");
   const auto reduced = set->image(0);
   ASSERT_TRUE(reduced.ok()) << reduced.status();
-  EXPECT_EQ(reduced->width, 9) << "a quarter of 33, rounded up";
+  EXPECT_EQ(reduced->width, 9) << "the width must be a quarter of 33, rounded up";
   EXPECT_EQ(reduced->pixels[0], 9);
-  EXPECT_EQ(set->image(1)->width, 8) << "half of it would be less than twice what is needed";
-  EXPECT_EQ(*set->encoded(0), GreyPng(9, 33)) << "the file is what it was";
+  EXPECT_EQ(set->image(1)->width, 8) << "half of the size would be less than twice the needed size";
+  EXPECT_EQ(*set->encoded(0), GreyPng(9, 33)) << "the file must not change";
   EXPECT_EQ(*set->stored(0), GreyPng(9, 33));
   EXPECT_THAT(set->image(2).status().ToString(), HasSubstr("b/2.png: "));
 }
 
-TEST(Reduced, IsTheSetItselfWhereTheModelDecodesInFull) {
+TEST(Reduced, IsTheSetItselfIfTheModelDecodesFullImages) {
   ScratchFolder folder;
   folder.Write("a/1.png", GreyPng(9));
   folder.Write("b/1.png", GreyPng(9));

@@ -12,7 +12,8 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-// Returns three planes, stored column by column. Red is the column, green the row, blue is `blue`.
+// Returns three planes, stored column by column. The red value is the column, the green value is the row, and the blue
+// value is `blue`.
 std::string StoredImage(int blue) {
   std::string red, green;
   for (int x = 0; x < 96; ++x) {
@@ -47,7 +48,7 @@ TEST_F(Stl10, ColumnsBecomeRowsAndLabelsBeginAtZero) {
   const auto image = (*train)->image(2);
   ASSERT_TRUE(image.ok()) << image.status();
   const uint8_t* pixel = &image->pixels[(80 * 96 + 11) * 3];
-  EXPECT_THAT(std::vector<int>(pixel, pixel + 3), ElementsAre(11, 80, 3)) << "row 80, column 11";
+  EXPECT_THAT(std::vector<int>(pixel, pixel + 3), ElementsAre(11, 80, 3)) << "wrong pixel in row 80, column 11";
   EXPECT_EQ((*OpenStl10(folder_.path() / "stl10_binary", Split::kTest))->label(0), 1);
 }
 

@@ -25,7 +25,7 @@ absl::StatusOr<std::vector<TarMember>> Index(const std::filesystem::path& path) 
   return IndexTar(*file);
 }
 
-// Returns the lines "name <tab> offset <tab> bytes" that Python prints.
+// Returns the members as lines "name <tab> offset <tab> bytes", like make_tar.py prints them.
 std::string Listed(const std::vector<TarMember>& members) {
   std::string lines;
   for (const TarMember& member : members) {
@@ -50,8 +50,9 @@ std::string Content(const std::filesystem::path& path, const TarMember& member) 
 
 class ByPython : public ::testing::TestWithParam<std::string> {};
 
-TEST_P(ByPython, OffsetsAreThoseOfPythonsTarfile) {
-  if (Shell("python3 -c 'import tarfile' 2>/dev/null") != 0) GTEST_SKIP() << "python3 is missing, the tar oracle";
+TEST_P(ByPython, OffsetsEqualThoseOfPythonsTarfile) {
+  if (Shell("python3 -c 'import tarfile' 2>/dev/null") != 0)
+    GTEST_SKIP() << "python3, whose tarfile gives the expected values, is not installed";
   ScratchFolder folder;
   std::string lines = "folder/\nfolder/0001.jpg\tfirst\nfolder/0001.cls\t7\nlink.jpg -> folder/0001.jpg\n";
   absl::StrAppend(&lines, "empty.txt\t\nbig.jpg\t", std::string(5000, 'x'), "\n");
@@ -81,8 +82,9 @@ INSTANTIATE_TEST_SUITE_P(Formats, ByPython, ::testing::Values("ustar", "gnu", "p
 
 class ByGnuTar : public ::testing::TestWithParam<std::string> {};
 
-TEST_P(ByGnuTar, ContentIsWhatWasPacked) {
-  if (Shell("tar --version >/dev/null 2>&1") != 0) GTEST_SKIP() << "tar is missing, the maker of the test's files";
+TEST_P(ByGnuTar, ContentEqualsThePackedFiles) {
+  if (Shell("tar --version >/dev/null 2>&1") != 0)
+    GTEST_SKIP() << "tar, which makes the files of this test, is not installed";
   ScratchFolder folder;
   const std::string deep = absl::StrCat(std::string(60, 'd'), "/", std::string(70, 'n'), ".jpg");
   folder.Write("in/" + (GetParam() == "v7" ? "short.jpg" : deep), "deep content");
@@ -98,7 +100,7 @@ TEST_P(ByGnuTar, ContentIsWhatWasPacked) {
   for (const TarMember& member : *members) {
     EXPECT_EQ(Content(tar, member), ReadText(folder.path() / "in" / member.name)) << member.name;
   }
-  EXPECT_EQ((*members)[0].name, "a.cls") << "without the ./ that tar puts in front";
+  EXPECT_EQ((*members)[0].name, "a.cls") << "the prefix ./ must be removed";
 }
 
 INSTANTIATE_TEST_SUITE_P(Formats, ByGnuTar, ::testing::Values("v7", "oldgnu", "gnu", "ustar", "pax"),
@@ -118,16 +120,16 @@ class TarFault : public ::testing::Test {
   const std::string two_ = TarMemberBytes("b.jpg", std::string(700, 'z'));
 };
 
-TEST_F(TarFault, HandMadeMembersAreRead) {
+TEST_F(TarFault, ReadsHandwrittenMembers) {
   const auto members = Index(folder_.Write("x.tar", one_ + two_ + TarEnd() + std::string(9000, '\0')));
   ASSERT_TRUE(members.ok()) << members.status();
   EXPECT_EQ(Listed(*members), "a.jpg\t512\t7\nb.jpg\t1536\t700\n");
-  EXPECT_EQ(Fault(TarEnd()), "no fault") << "an empty archive";
+  EXPECT_EQ(Fault(TarEnd()), "no fault") << "an empty archive is valid";
 }
 
-TEST_F(TarFault, OthersThanRegularFilesArePassedOver) {
-  // These are the label of a volume, a global pax header, a folder and a hard link that state a size but have no
-  // content, and a folder of an old tar.
+TEST_F(TarFault, IgnoresMembersThatAreNotRegularFiles) {
+  // The members are the label of a volume, a global pax header, a folder and a hard link (both state a size but have no
+  // content), and a folder in the form of an old tar.
   const std::string others = TarMemberBytes("label", "", 'V') + TarMemberBytes("g", "11 k=value\n", 'g') +
                              TarMemberBytes("d", "", '5', "00000007777") + TarMemberBytes("l", "", '1', "00000007777") +
                              TarMemberBytes("old/", "", '\0');
@@ -136,25 +138,25 @@ TEST_F(TarFault, OthersThanRegularFilesArePassedOver) {
   ASSERT_THAT(*members, SizeIs(2));
   EXPECT_EQ((*members)[0].name, "a.jpg");
   EXPECT_EQ((*members)[1].name, "v7.jpg");
-  EXPECT_EQ(Fault(one_), "no fault") << "an end mark that was left out";
+  EXPECT_EQ(Fault(one_), "no fault") << "a missing end mark is no fault";
   EXPECT_THAT(Fault(one_ + TarMemberBytes("pax", "14 path=b.jpg\n", 'x')), HasSubstr("a header is cut off"));
 }
 
-TEST_F(TarFault, WhatIsNoTarFile) {
+TEST_F(TarFault, RefusesOtherFiles) {
   EXPECT_THAT(Fault(""), HasSubstr("not an uncompressed tar file"));
   EXPECT_THAT(Fault("not a tar file"), HasSubstr("not an uncompressed tar file"));
   EXPECT_THAT(Fault(std::string("\x1f\x8b\x08\0", 4) + std::string(5000, 'x')),
               HasSubstr("not an uncompressed tar file"))
-      << "gzip";
+      << "a gzip file must be refused";
 }
 
-TEST_F(TarFault, CutAnywhereItIsRefusedOrHoldsWholeMembers) {
+TEST_F(TarFault, ATruncatedFileIsRefusedOrHasCompleteMembers) {
   const std::string whole = one_ + two_ + TarEnd();
   for (size_t length = 1; length < whole.size(); length += 37) {
     const auto members = Index(folder_.Write("x.tar", whole.substr(0, length)));
     if (!members.ok()) continue;
     for (const TarMember& member : *members) {
-      EXPECT_LE(member.offset + member.bytes, static_cast<int64_t>(length)) << "cut to " << length;
+      EXPECT_LE(member.offset + member.bytes, static_cast<int64_t>(length)) << "truncated to " << length;
     }
     EXPECT_GE(length, 1024u);
   }
@@ -170,7 +172,7 @@ TEST_F(TarFault, ADamagedHeaderIsRefused) {
 
 TEST_F(TarFault, AbsurdSizesAreRefused) {
   EXPECT_THAT(Fault(TarMemberBytes("a.jpg", "x", '0', "77777777777") + TarEnd()), HasSubstr("a.jpg declares"));
-  // In base 256: the largest number, one above it, and a negative one.
+  // Sizes in base 256: the largest number, the next larger number, and a negative number.
   const std::string largest = "\x80" + std::string(3, '\0') + "\x7f" + std::string(7, '\xff');
   const std::string above = "\x80" + std::string(3, '\0') + std::string(8, '\xff');
   const std::string negative(12, '\xff');
@@ -183,12 +185,13 @@ TEST_F(TarFault, AbsurdSizesAreRefused) {
   EXPECT_NE(Fault(TarMemberBytes("long", "x", 'L', "77777777777") + one_ + TarEnd()), "no fault");
 }
 
-TEST_F(TarFault, NamesThatWouldNotPrintAreRefused) {
+TEST_F(TarFault, UnprintableNamesAreRefused) {
   EXPECT_THAT(Fault(TarMemberBytes("a\nb.jpg", "x") + TarEnd()), HasSubstr("control characters"));
   EXPECT_NE(Fault(TarMemberBytes("", "x") + TarEnd()), "no fault");
   EXPECT_NE(Fault(TarMemberBytes("./", "x") + TarEnd()), "no fault");
   const std::string record = "99 path=b.jpg\n";
-  EXPECT_NE(Fault(TarMemberBytes("pax", record, 'x') + one_ + TarEnd()), "no fault") << "the record's length is wrong";
+  EXPECT_NE(Fault(TarMemberBytes("pax", record, 'x') + one_ + TarEnd()), "no fault")
+      << "the length of the pax record is wrong";
 }
 
 TEST_F(TarFault, ConcatenatedArchivesAreRefused) {
@@ -197,7 +200,8 @@ TEST_F(TarFault, ConcatenatedArchivesAreRefused) {
 }
 
 TEST_F(TarFault, SparseFilesAreRefused) {
-  if (Shell("tar --version >/dev/null 2>&1") != 0) GTEST_SKIP() << "tar is missing, the maker of the test's files";
+  if (Shell("tar --version >/dev/null 2>&1") != 0)
+    GTEST_SKIP() << "tar, which makes the files of this test, is not installed";
   const std::filesystem::path holes = folder_.Write("holes.jpg", "begin");
   std::filesystem::resize_file(holes, 1 << 20);
   for (const std::string format : {"gnu", "pax"}) {

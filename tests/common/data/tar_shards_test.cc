@@ -52,7 +52,7 @@ class Shards : public ::testing::Test {
   ScratchFolder folder_;
 };
 
-TEST_F(Shards, NamesSayTheSplit) {
+TEST_F(Shards, NamesSetTheSplit) {
   Make({"imagenet1k-train-0001.tar", "imagenet1k-train-0000.tar", "imagenet1k-validation-00.tar", "README.md"});
   for (const std::string where : {"", "/", "/*.tar", "/imagenet1k-{train-{0000..0001},validation-00}.tar"}) {
     const auto found = Find(where);
@@ -64,12 +64,12 @@ TEST_F(Shards, NamesSayTheSplit) {
   }
 }
 
-TEST_F(Shards, FoldersMaySayTheSplit) {
+TEST_F(Shards, FoldersMaySetTheSplit) {
   Make({"train/0.tar", "train/1.tar", "test/0.tar", "val/0.tar"});
   const auto found = Find("");
   ASSERT_TRUE(found.ok()) << found.status();
   EXPECT_THAT(Below(found->train), ElementsAre("train/0.tar", "train/1.tar"));
-  EXPECT_THAT(Below(found->test), ElementsAre("test/0.tar")) << "val is not used where there is a test split";
+  EXPECT_THAT(Below(found->test), ElementsAre("test/0.tar")) << "val must not be used if there is a test split";
   EXPECT_THAT(Below(Find("/{train,val}/?.tar")->test), ElementsAre("val/0.tar"));
 }
 
@@ -78,7 +78,7 @@ TEST_F(Shards, ADevelopmentSplitIsATestSplit) {
   EXPECT_THAT(Below(Find("")->test), ElementsAre("dev-0.tar"));
 }
 
-TEST_F(Shards, WithoutAWordBothSplitsAreTheSame) {
+TEST_F(Shards, WithoutSplitNamesBothSplitsAreTheSame) {
   Make({"a-0.tar", "a-1.tar"});
   const auto found = Find("/a-{0..1}.tar");
   ASSERT_TRUE(found.ok()) << found.status();
@@ -88,12 +88,12 @@ TEST_F(Shards, WithoutAWordBothSplitsAreTheSame) {
   EXPECT_TRUE(Find("/a-1.tar")->undivided);
 }
 
-TEST_F(Shards, OneSplitAloneLeavesTheOtherEmpty) {
+TEST_F(Shards, ASingleSplitLeavesTheOtherEmpty) {
   Make({"train-0.tar"});
   EXPECT_THAT(Find("")->test, IsEmpty());
 }
 
-TEST_F(Shards, WhatIsMissingIsNamed) {
+TEST_F(Shards, AnErrorNamesTheMissingShard) {
   Make({"train-0.tar", "train-2.tar"});
   const auto gap = Find("/train-{0..2}.tar");
   EXPECT_EQ(gap.status().code(), absl::StatusCode::kNotFound);
@@ -104,7 +104,7 @@ TEST_F(Shards, WhatIsMissingIsNamed) {
   EXPECT_EQ(FindTarShards(empty.path().string()).status().code(), absl::StatusCode::kNotFound);
 }
 
-TEST_F(Shards, DoubtIsRefused) {
+TEST_F(Shards, AmbiguousNamesAreRefused) {
   Make({"train-0.tar", "extra.tar"});
   EXPECT_THAT(std::string(Find("").status().message()), HasSubstr("extra.tar names no split"));
   Make({"x/train-val-0.tar"});

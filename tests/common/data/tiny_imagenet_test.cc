@@ -32,7 +32,7 @@ class TinyImageNet : public ::testing::Test {
   ScratchFolder folder_;
 };
 
-TEST_F(TinyImageNet, ClassesAreInTheOrderOfWnids) {
+TEST_F(TinyImageNet, ClassesAreInTheOrderOfTheFileWnids) {
   const auto train = OpenDataset("tiny-imagenet:" + folder_.path().string(), Split::kTrain);
   ASSERT_TRUE(train.ok()) << train.status();
   EXPECT_THAT((*train)->labels(), ElementsAre("black widow", "goldfish, Carassius auratus"));
@@ -51,18 +51,18 @@ TEST_F(TinyImageNet, TheAnnotatedValidationImagesAreTheTestSplit) {
   EXPECT_EQ((*test)->image(1)->pixels[0], 11);
 }
 
-TEST_F(TinyImageNet, WithoutWordsTheIdsAreTheLabels) {
+TEST_F(TinyImageNet, WithoutWordsTheWordNetIdsAreTheLabels) {
   std::filesystem::remove(folder_.path() / "words.txt");
   EXPECT_THAT((*OpenTinyImageNet(folder_.path(), Split::kTest))->labels(), ElementsAre("n02", "n01"));
 }
 
-TEST_F(TinyImageNet, TheArchivesFolderIsFound) {
+TEST_F(TinyImageNet, FindsTheArchivesFolder) {
   ScratchFolder above;
   std::filesystem::copy(folder_.path(), above.path() / "tiny-imagenet-200", std::filesystem::copy_options::recursive);
   EXPECT_TRUE(OpenTinyImageNet(above.path(), Split::kTest).ok());
 }
 
-TEST_F(TinyImageNet, WhatIsMissingIsNamed) {
+TEST_F(TinyImageNet, AnErrorNamesTheMissingFile) {
   std::filesystem::remove(folder_.path() / "val/val_annotations.txt");
   EXPECT_EQ(Fault(Split::kTest).code(), absl::StatusCode::kNotFound);
   EXPECT_THAT(Message(Split::kTest), HasSubstr("val/val_annotations.txt"));
@@ -87,7 +87,7 @@ TEST_F(TinyImageNet, AnnotationsMustFitTheImages) {
   EXPECT_THAT(Message(Split::kTest), HasSubstr("line 1 has no image and class"));
 }
 
-TEST_F(TinyImageNet, IdsMustBeDifferentAndNoPaths) {
+TEST_F(TinyImageNet, IdsMustBeUniqueAndNotPaths) {
   folder_.Write("wnids.txt", "n01\nn01\n");
   EXPECT_THAT(Message(Split::kTrain), HasSubstr("line 2 names n01 again"));
   folder_.Write("wnids.txt", "n01\n../n02\n");

@@ -15,7 +15,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-// Twelve images of the classes a (indices 0 to 5) and b (6 to 11). a/1, a/2 and b/5 are corrupt.
+// A folder with twelve images of the classes a (indices 0 to 5) and b (6 to 11). a/1, a/2 and b/5 are corrupt.
 class Tolerant : public ::testing::Test {
  protected:
   Tolerant() {
@@ -47,7 +47,7 @@ TEST_F(Tolerant, CorruptImagesAreLeftOutWithAndWithoutTheCache) {
       EXPECT_EQ((*left)->name(1), "a/3.png");
       EXPECT_EQ((*left)->label(4), 1);
       EXPECT_THAT((*left)->labels(), ElementsAre("a", "b"));
-      EXPECT_TRUE((*left)->undivided()) << "what is said of the set stays";
+      EXPECT_TRUE((*left)->undivided()) << "the properties of the set must not change";
       EXPECT_EQ(*(*left)->encoded(1), *Open()->encoded(3));
       EXPECT_THAT(corrupt.reasons(),
                   ElementsAre(HasSubstr(File("a/1.png")), HasSubstr(File("a/2.png")), HasSubstr(File("b/5.png"))));
@@ -70,10 +70,11 @@ TEST_F(Tolerant, AClassWithoutAnyReadableImageIsRefused) {
   EXPECT_THAT(std::string(judged.message()), HasSubstr(File("b/4.png")));
 }
 
-TEST_F(Tolerant, OverTheLimitAllAreListedAndEachOnce) {
+TEST_F(Tolerant, AboveTheLimitTheErrorListsEachImageOnce) {
   CorruptImages corrupt;
   ASSERT_TRUE(LeaveOutCorrupt(Open(), 2, corrupt).ok());
-  ASSERT_TRUE(CacheInMemory(Open(), 2, 1 << 20, &corrupt).ok()) << "the other split of the same folder";
+  ASSERT_TRUE(CacheInMemory(Open(), 2, 1 << 20, &corrupt).ok())
+      << "the other split of the same folder must be accepted";
   EXPECT_TRUE(corrupt.Judge(3).ok());
   const absl::Status refused = corrupt.Judge(2);
   EXPECT_EQ(refused.code(), absl::StatusCode::kDataLoss);
@@ -82,15 +83,15 @@ TEST_F(Tolerant, OverTheLimitAllAreListedAndEachOnce) {
                                  "corrupt_limit=3 (it is 2):\n  "));
   EXPECT_THAT(std::string(corrupt.Judge(std::nullopt).message()),
               HasSubstr("3 images cannot be decoded; repair or remove them:\n  "))
-      << "of a program that has no corrupt_limit";
+      << "a program without corrupt_limit must not mention it";
   for (const char* name : {"a/1.png", "a/2.png", "b/5.png"}) {
     const size_t first = message.find(File(name));
     ASSERT_NE(first, std::string::npos) << name;
-    EXPECT_EQ(message.find(name, first + File(name).size()), std::string::npos) << "named once: " << name;
+    EXPECT_EQ(message.find(name, first + File(name).size()), std::string::npos) << "named twice: " << name;
   }
 }
 
-TEST_F(Tolerant, WhatCannotBeReadIsListedToo) {
+TEST_F(Tolerant, UnreadableFilesAreListed) {
   std::filesystem::create_symlink("/nowhere/c.png", folder_.path() / "a/c.png");
   std::filesystem::permissions(folder_.path() / "b/0.png", std::filesystem::perms::none);
   const WithoutRights nobody;
@@ -102,7 +103,7 @@ TEST_F(Tolerant, WhatCannotBeReadIsListedToo) {
                                              HasSubstr("b/0.png cannot be"), HasSubstr("b/5.png")));
 }
 
-TEST_F(Tolerant, WithoutAListTheFirstOneIsTheError) {
+TEST_F(Tolerant, WithoutAListTheFirstCorruptImageIsTheError) {
   EXPECT_EQ(CacheInMemory(Open(), 1).status().code(), absl::StatusCode::kInvalidArgument);
 }
 

@@ -28,7 +28,7 @@ class WebDatasetTest : public ::testing::Test {
   absl::StatusOr<std::unique_ptr<Dataset>> Open(Split split) {
     return OpenDataset("tar:" + folder_.path().string(), split);
   }
-  // Returns the error of opening a set whose only shard has these members.
+  // Returns the error when opening a set with one shard of these members.
   std::string Fault(const std::string& members) {
     Write("train-0.tar", members);
     const auto data = Open(Split::kTrain);
@@ -55,10 +55,10 @@ TEST_F(WebDatasetTest, SamplesAreInTheOrderOfShardsAndMembers) {
   const auto test = Open(Split::kTest);
   ASSERT_TRUE(test.ok()) << test.status();
   EXPECT_THAT(NamesOf(**test), ElementsAre("test-0.tar/a"));
-  EXPECT_THAT((*test)->labels(), ElementsAre("0", "1", "2")) << "the training split's";
+  EXPECT_THAT((*test)->labels(), ElementsAre("0", "1", "2")) << "the classes must be those of the training split";
 }
 
-TEST_F(WebDatasetTest, LabelsMayBeJsonAndMembersFarApart) {
+TEST_F(WebDatasetTest, LabelsMayBeJsonAndMembersMayBeSeparated) {
   Write("train-0.tar", TarMemberBytes("a.cls", "1") + TarMemberBytes("b.JSON", R"({"label": 0, "x": [1]})") +
                            TarMemberBytes("b.Jpeg", GreyPng(2)) + TarMemberBytes("a.WebP", GreyPng(1)) +
                            TarMemberBytes("a.json", "no JSON, but .cls is there") +
@@ -72,7 +72,7 @@ TEST_F(WebDatasetTest, LabelsMayBeJsonAndMembersFarApart) {
   EXPECT_EQ((*data)->image(1)->pixels[0], 1);
 }
 
-TEST_F(WebDatasetTest, AnyEditorMayWriteALabel) {
+TEST_F(WebDatasetTest, AcceptsLabelsFromAnyEditor) {
   Write("train-1.tar", Sample("a", 1,
                               "\xEF\xBB\xBF"
                               "1\r\n") +
@@ -83,7 +83,7 @@ TEST_F(WebDatasetTest, AnyEditorMayWriteALabel) {
   EXPECT_EQ((*data)->label(1), 2);
 }
 
-TEST_F(WebDatasetTest, ClassesFileNamesAndBoundsTheLabels) {
+TEST_F(WebDatasetTest, TheClassesFileNamesAndLimitsTheLabels) {
   folder_.Write("classes.txt", "cat\ndog\n");
   Write("train-0.tar", Sample("a", 1, "0"));
   EXPECT_THAT((*Open(Split::kTrain))->labels(), ElementsAre("cat", "dog"));
@@ -94,13 +94,13 @@ TEST_F(WebDatasetTest, ClassesFileNamesAndBoundsTheLabels) {
   EXPECT_FALSE(Open(Split::kTrain).ok());
 }
 
-TEST_F(WebDatasetTest, WithoutClassesTheTrainingSplitBoundsTheLabels) {
+TEST_F(WebDatasetTest, WithoutClassesTheTrainingSplitLimitsTheLabels) {
   Write("train-0.tar", Sample("a", 1, "1"));
   Write("val-0.tar", Sample("b", 1, "2"));
   EXPECT_THAT(std::string(Open(Split::kTest).status().message()), HasSubstr("b has the label 2; labels are 0 to 1"));
 }
 
-TEST_F(WebDatasetTest, AMissingSplitSaysWhatWasLookedFor) {
+TEST_F(WebDatasetTest, AMissingSplitIsAnErrorWithTheExpectedNames) {
   Write("train-0.tar", Sample("a", 1, "1"));
   const auto test = Open(Split::kTest);
   EXPECT_EQ(test.status().code(), absl::StatusCode::kNotFound);
@@ -108,7 +108,7 @@ TEST_F(WebDatasetTest, AMissingSplitSaysWhatWasLookedFor) {
   EXPECT_THAT(std::string(test.status().message()), HasSubstr("tar:PATH needs"));
 }
 
-TEST_F(WebDatasetTest, FaultsNameShardAndKey) {
+TEST_F(WebDatasetTest, ErrorsNameShardAndKey) {
   EXPECT_THAT(Fault(TarMemberBytes("k.png", GreyPng(1))), HasSubstr("k has an image but neither k.cls nor k.json"));
   EXPECT_THAT(Fault(TarMemberBytes("k.cls", "1")), HasSubstr("k has a label but no image"));
   EXPECT_THAT(Fault(Sample("k", 1, "1") + Sample("k", 2, "1")), HasSubstr("k.png occurs twice"));
@@ -127,7 +127,7 @@ TEST_F(WebDatasetTest, FaultsNameShardAndKey) {
               HasSubstr("k.json is no JSON"));
 }
 
-TEST_F(WebDatasetTest, NamesThatLeadOutOfTheFolderAreOnlyNames) {
+TEST_F(WebDatasetTest, NamesOutsideTheFolderAreOnlyNames) {
   const std::string secret = folder_.Write("secret.png", GreyPng(99)).string();
   Write("train-0.tar", Sample("../secret", 1, "0") + Sample(secret.substr(0, secret.size() - 4), 2, "1"));
   const auto data = Open(Split::kTrain);
@@ -144,14 +144,14 @@ TEST_F(WebDatasetTest, ACorruptImageIsNamedByShardAndKey) {
   EXPECT_THAT(std::string((*data)->image(0).status().message()), HasSubstr("train-0.tar: k: "));
 }
 
-TEST_F(WebDatasetTest, AShardThatChangesMeanwhileIsAnError) {
+TEST_F(WebDatasetTest, AShardThatChangesWhileItIsOpenIsAnError) {
   Write("train-0.tar", Sample("a", 1, "0"));
   const auto data = Open(Split::kTrain);
   Write("train-0.tar", Sample("b", 1, "0") + Sample("a", 1, "0"));
   EXPECT_EQ((*data)->image(0).status().code(), absl::StatusCode::kFailedPrecondition);
 }
 
-TEST_F(WebDatasetTest, PhotographsFromGnuTarAreTheSameAsTheirFiles) {
+TEST_F(WebDatasetTest, PhotographsFromGnuTarEqualTheirFiles) {
   const char* data_folder = std::getenv("VITRINE_DATA");
   if (data_folder == nullptr) GTEST_SKIP() << "VITRINE_DATA is not set, so no real photographs were packed";
   const std::filesystem::path photographs = std::filesystem::path(data_folder) / "imagenet-samples";

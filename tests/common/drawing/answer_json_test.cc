@@ -19,7 +19,7 @@ std::string BytesOf(const std::vector<float>& values) {
   return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float)};
 }
 
-TEST(AnswerJson, HasWhatTheAnswerHas) {
+TEST(AnswerJson, HasEveryFieldOfTheAnswer) {
   v1::ClassifyResponse answer;
   answer.set_request_id("a \"b\"\n");
   answer.mutable_served_by()->set_model("m");
@@ -96,7 +96,8 @@ TEST(AnswerJson, HasWhatTheAnswerHas) {
   EXPECT_EQ(first["index"], 7);
   EXPECT_EQ(first["label"], "label \xEF\xBF\xBD");
   EXPECT_EQ(first["probability"].get<float>(), 0.1F);
-  EXPECT_NE(text.find("\"probability\":0.1,"), std::string::npos) << "as short as a float needs: " << text;
+  EXPECT_NE(text.find("\"probability\":0.1,"), std::string::npos)
+      << "a probability must have no more digits than a float needs: " << text;
   EXPECT_EQ(first["logit"].get<float>(), -std::numeric_limits<float>::min());
   const json& rollout = read["attention"].at(0);
   EXPECT_EQ(rollout["kind"], "rollout");
@@ -120,7 +121,7 @@ TEST(AnswerJson, HasWhatTheAnswerHas) {
   EXPECT_FALSE(overlay.contains("values"));
 }
 
-TEST(AnswerJson, OfNothingIsJsonToo) {
+TEST(AnswerJson, AnEmptyAnswerIsValidJson) {
   const json read = json::parse(AnswerJson({}));
   EXPECT_TRUE(read["predictions"].is_array() && read["predictions"].empty());
   EXPECT_TRUE(read["attention"].is_array() && read["attention"].empty());

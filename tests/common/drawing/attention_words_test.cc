@@ -31,11 +31,11 @@ TEST(AttentionWords, NameKindLayerAndHead) {
   EXPECT_EQ(KindInWords(asked, 0), "Attention of one query");
 }
 
-TEST(AttentionWords, NameWhoAnsweredAndTheClass) {
+TEST(AttentionWords, NameTheModelAndTheClass) {
   v1::ClassifyResponse answer;
   answer.mutable_served_by()->set_model("eit");
   answer.mutable_served_by()->set_version(3);
-  EXPECT_EQ(AnswerInWords(answer), "eit version 3") << "no predictions were wanted";
+  EXPECT_EQ(AnswerInWords(answer), "eit version 3") << "an answer without predictions must have no class";
   v1::Prediction& first = *answer.add_predictions();
   first.set_index(4);
   first.set_probability(0.912f);

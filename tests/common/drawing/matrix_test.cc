@@ -12,7 +12,7 @@
 namespace vitrine {
 namespace {
 
-// Position of the top left corner of the squares.
+// Position of the top left corner of the matrix.
 constexpr int kLeft = 68, kTop = 62;
 
 MatrixFigure Figure(int rows, int columns, const std::vector<float>& values) {
@@ -22,18 +22,18 @@ MatrixFigure Figure(int rows, int columns, const std::vector<float>& values) {
 TEST(DrawMatrix, DrawsOneSquarePerValue) {
   const std::vector<float> values = {0, 1, 2, 3, 4, 5};
   const Image image = Seen(DrawMatrix(Figure(2, 3, values)));
-  // The 384 pixels are divided into 3 columns: squares of 128.
+  // The 384 pixels have 3 columns of 128 pixels.
   int before = -1;
   for (int row = 0; row < 2; ++row) {
     for (int column = 0; column < 3; ++column) {
       const int x = kLeft + column * 128, y = kTop + row * 128;
       const Rgb corner = At(image, x, y);
-      EXPECT_EQ(At(image, x + 127, y + 127), corner) << "a cell has one colour";
-      EXPECT_GT(Brightness(corner), before) << "brightness follows the value";
+      EXPECT_EQ(At(image, x + 127, y + 127), corner) << "a cell must have one colour";
+      EXPECT_GT(Brightness(corner), before) << "the brightness must rise with the value";
       before = Brightness(corner);
     }
   }
-  EXPECT_EQ(At(image, kLeft, kTop), (Rgb{0, 0, 4})) << "inferno's ends";
+  EXPECT_EQ(At(image, kLeft, kTop), (Rgb{0, 0, 4})) << "the ends must have the colours of inferno";
   EXPECT_EQ(At(image, kLeft + 383, kTop + 255), (Rgb{252, 255, 164}));
 }
 
@@ -41,9 +41,9 @@ TEST(DrawMatrix, ValuesOfBothSignsDivergeAroundZero) {
   const std::vector<float> values = {-2, -1, 0, 1, 2, 0.5f};
   const Image image = Seen(DrawMatrix(Figure(1, 6, values)));
   const auto cell = [&](int column) { return At(image, kLeft + column * 64 + 5, kTop + 5); };
-  for (const int channel : cell(2)) EXPECT_NEAR(channel, 246, 1) << "0 is nearly white, without a hue";
-  EXPECT_GT(cell(0)[2], cell(0)[0] + 100) << "blue";
-  EXPECT_GT(cell(4)[0], cell(4)[2] + 100) << "red";
+  for (const int channel : cell(2)) EXPECT_NEAR(channel, 246, 1) << "0 must be nearly white";
+  EXPECT_GT(cell(0)[2], cell(0)[0] + 100) << "expected blue";
+  EXPECT_GT(cell(4)[0], cell(4)[2] + 100) << "expected red";
   // Opposite values have nearly equal luma, so neither sign looks stronger.
   const auto luma = [](const Rgb& c) { return 0.299 * c[0] + 0.587 * c[1] + 0.114 * c[2]; };
   EXPECT_NEAR(luma(cell(0)), luma(cell(4)), 10);
@@ -51,15 +51,15 @@ TEST(DrawMatrix, ValuesOfBothSignsDivergeAroundZero) {
   EXPECT_GT(luma(cell(1)), luma(cell(0)) + 50);
 }
 
-TEST(DrawMatrix, PositiveValuesDivergeOnlyOnWishAndNegativeOnesAlways) {
+TEST(DrawMatrix, PositiveValuesDivergeOnlyOnRequestAndNegativeValuesAlways) {
   const std::vector<float> negative = {-3, -1}, positive = {3, 1};
   const Image image = Seen(DrawMatrix(Figure(1, 2, negative)));
-  EXPECT_GT(At(image, kLeft, kTop)[2], 150) << "blue";
-  EXPECT_GT(At(image, kLeft + 200, kTop)[2], At(image, kLeft + 200, kTop)[0] + 20) << "light blue";
+  EXPECT_GT(At(image, kLeft, kTop)[2], 150) << "expected blue";
+  EXPECT_GT(At(image, kLeft + 200, kTop)[2], At(image, kLeft + 200, kTop)[0] + 20) << "expected light blue";
   MatrixFigure figure = Figure(1, 2, positive);
   EXPECT_EQ(At(Seen(DrawMatrix(figure)), kLeft, kTop), (Rgb{252, 255, 164}));
   figure.diverging = true;
-  EXPECT_GT(At(Seen(DrawMatrix(figure)), kLeft, kTop)[0], 150) << "red";
+  EXPECT_GT(At(Seen(DrawMatrix(figure)), kLeft, kTop)[0], 150) << "expected red";
 }
 
 TEST(DrawMatrix, NearlyEqualValuesLookEqual) {
@@ -68,7 +68,7 @@ TEST(DrawMatrix, NearlyEqualValuesLookEqual) {
   EXPECT_LT(std::abs(Brightness(At(image, kLeft, kTop)) - Brightness(At(image, kLeft + 200, kTop))), 20);
 }
 
-TEST(DrawMatrix, TakesTheRangeOfOtherDrawings) {
+TEST(DrawMatrix, UsesAGivenRange) {
   const std::vector<float> values = {1, 2};
   MatrixFigure figure = Figure(1, 2, values);
   figure.range = ColourRange{.high = 100};
@@ -88,34 +88,36 @@ TEST(DrawMatrix, HasAxesATitleAndAColourBar) {
   ASSERT_EQ(image.width, bare.width);
   ASSERT_EQ(image.height, bare.height);
   const int right = kLeft + 400, bottom = kTop + 400;  // the squares are 20 pixels wide
-  EXPECT_GT(DarkPixels(image, kLeft, 10, kLeft + 200, 30), 100) << "the title";
+  EXPECT_GT(DarkPixels(image, kLeft, 10, kLeft + 200, 30), 100) << "the title is missing";
   EXPECT_EQ(DarkPixels(bare, kLeft, 10, kLeft + 200, 30), 0);
-  EXPECT_GT(DarkPixels(image, kLeft, 34, kLeft + 60, 52), 40) << "the note";
-  EXPECT_GT(DarkPixels(image, kLeft + 180, bottom + 26, kLeft + 220, bottom + 46), 40) << "keys, below the middle";
-  EXPECT_GT(DarkPixels(image, 4, kTop + 170, 28, kTop + 230), 40) << "queries, upright at the left";
+  EXPECT_GT(DarkPixels(image, kLeft, 34, kLeft + 60, 52), 40) << "the note is missing";
+  EXPECT_GT(DarkPixels(image, kLeft + 180, bottom + 26, kLeft + 220, bottom + 46), 40)
+      << "the label of the keys is missing below the matrix";
+  EXPECT_GT(DarkPixels(image, 4, kTop + 170, 28, kTop + 230), 40) << "the label of the queries is missing on the left";
   EXPECT_EQ(DarkPixels(bare, 4, kTop, 28, bottom), 0);
-  // Every second row and column is numbered.
+  // Every second row and column must have a number.
   EXPECT_GT(DarkPixels(bare, kLeft + 2, bottom + 8, kLeft + 18, bottom + 20), 10) << "0";
   EXPECT_EQ(DarkPixels(bare, kLeft + 22, bottom + 8, kLeft + 38, bottom + 20), 0);
   EXPECT_GT(DarkPixels(bare, kLeft + 42, bottom + 8, kLeft + 58, bottom + 20), 10) << "2";
-  // The bar is bright at the top, for the largest value, and dark at the bottom.
+  // The colour bar must be bright at the top, for the largest value, and dark at the bottom.
   EXPECT_GT(Brightness(At(bare, right + 28, kTop + 1)), 600);
   EXPECT_LT(Brightness(At(bare, right + 28, bottom - 2)), 20);
-  EXPECT_GT(DarkPixels(bare, right + 44, kTop - 6, right + 90, kTop + 6), 20) << "399";
+  EXPECT_GT(DarkPixels(bare, right + 44, kTop - 6, right + 90, kTop + 6), 20)
+      << "the number 399 is missing at the colour bar";
   EXPECT_GT(DarkPixels(bare, right + 44, bottom - 7, right + 90, bottom + 6), 10) << "0";
 }
 
-TEST(DrawMatrix, SmallAndLargeOnesAreReadable) {
+TEST(DrawMatrix, SmallAndLargeMatricesAreReadable) {
   const std::vector<float> one = {7};
   const Image single = Seen(DrawMatrix(Figure(1, 1, one)));
   EXPECT_EQ(At(single, kLeft, kTop), At(single, kLeft + 383, kTop + 383));
   const std::vector<float> many(1000 * 2, 1);
   const Image wide = Seen(DrawMatrix(Figure(2, 1000, many)));
-  EXPECT_GE(wide.width, 1000 + kLeft) << "a pixel for each value";
+  EXPECT_GE(wide.width, 1000 + kLeft) << "each value must have at least one pixel";
   EXPECT_LT(wide.height, 250);
 }
 
-TEST(DrawMatrix, RefusesTooLargeAndNotFinite) {
+TEST(DrawMatrix, RefusesTooLargeAndNotFiniteMatrices) {
   const std::vector<float> many(9000), infinite = {INFINITY}, few = {1};
   EXPECT_EQ(DrawMatrix(Figure(9000, 1, many)).status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(DrawMatrix(Figure(1, 1, infinite)).status().code(), absl::StatusCode::kInvalidArgument);
@@ -123,10 +125,10 @@ TEST(DrawMatrix, RefusesTooLargeAndNotFinite) {
   EXPECT_EQ(ComposeMatrix(Figure(1, 1, few), 0).status().code(), absl::StatusCode::kInvalidArgument);
 }
 
-TEST(ComposeMatrix, FitsItsSide) {
+TEST(ComposeMatrix, HasAtMostItsMaximumSide) {
   const std::vector<float> values = {0, 1, 2, 3, 4, 5};
   const auto small = ComposeMatrix(Figure(2, 3, values), 100);
-  EXPECT_EQ(small->width, 99) << "33 whole pixels a square";
+  EXPECT_EQ(small->width, 99) << "squares must be whole pixels (33)";
   EXPECT_EQ(small->height, 66);
   EXPECT_EQ(At(*small, 0, 0), At(*small, 32, 32));
   const std::vector<float> many(400 * 200, 1);

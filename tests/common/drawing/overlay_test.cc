@@ -32,8 +32,8 @@ Image Overlay(const Image& image, const SpatialMap& map, int max_side = 1024) {
 
 constexpr Rgb kGreen = {20, 160, 40};
 
-TEST(DrawOverlay, BrightCellsLieWhereTheirValuesAre) {
-  // The image has 3x4 cells of 100 pixels; one value is much larger.
+TEST(DrawOverlay, BrightCellsAreAtTheirPositions) {
+  // The image has 3x4 cells of 100 pixels. One value is much larger than the others.
   std::vector<float> values(12, 0.1f);
   values[1 * 4 + 2] = 0.9f;
   const Image image = Overlay(Flat(400, 300, kGreen), {3, 4, values, Rectangle(0, 0, 400, 300)});
@@ -52,7 +52,7 @@ TEST(DrawOverlay, BrightCellsLieWhereTheirValuesAre) {
 TEST(DrawOverlay, ColoursOfTheExtremesAreKnown) {
   const std::vector<float> values = {0, 5};
   const Image image = Overlay(Flat(400, 200, {100, 100, 100}), {1, 2, values, Rectangle(0, 0, 400, 200)});
-  // Expected: 0.55 of inferno's ends, (0, 0, 4) and (252, 255, 164), plus 0.45 of grey 100.
+  // Expected are 0.55 of inferno's ends, (0, 0, 4) and (252, 255, 164), plus 0.45 of grey 100.
   const Rgb low = At(image, 20, 100), high = At(image, 380, 100);
   for (int channel = 0; channel < 3; ++channel) {
     EXPECT_NEAR(low[channel], (std::array{45, 45, 47})[channel], 2);
@@ -78,13 +78,13 @@ TEST(DrawOverlay, NearlyEqualAttentionLooksFlat) {
   const SpatialMap map{7, 7, values, Rectangle(0, 0, 300, 300)};
   const Image flat = Overlay(Flat(300, 300, {100, 100, 100}), map);
   EXPECT_LT(Spread(flat, 7, 7), 12);
-  // The values are nearly equal, so their colours are in the middle of the range, not bright.
+  // The values are nearly equal, so their colours must be in the middle of the range and not bright.
   EXPECT_LT(Brightness(At(flat, 21, 21)), 400);
   values[0] = 0.5f;
   EXPECT_GT(Spread(Overlay(Flat(300, 300, {100, 100, 100}), map), 7, 7), 200);
 }
 
-TEST(DrawOverlay, MapsOfOneRangeCanBeCompared) {
+TEST(DrawOverlay, MapsWithACommonRangeHaveEqualColours) {
   const std::vector<float> weak = {0.1f, 0.1f, 0.2f, 0.2f}, strong = {0.2f, 0.2f, 0.8f, 0.8f};
   const ColourRange range = Both(RangeOf(weak), RangeOf(strong));
   const auto draw = [&](const std::vector<float>& values) {
@@ -92,14 +92,14 @@ TEST(DrawOverlay, MapsOfOneRangeCanBeCompared) {
                    {.rows = 1, .columns = 4, .values = values, .covers = Rectangle(0, 0, 400, 200), .range = range});
   };
   const Image first = draw(weak), second = draw(strong);
-  EXPECT_EQ(At(first, 390, 100), At(second, 10, 100)) << "0.2 in both";
+  EXPECT_EQ(At(first, 390, 100), At(second, 10, 100)) << "the value 0.2 must have the same colour in both maps";
   EXPECT_GT(Brightness(At(second, 390, 100)), Brightness(At(first, 390, 100)) + 100);
 }
 
 TEST(DrawOverlay, OnlyTheCoveredPartIsColoured) {
   const std::vector<float> values = {1, 2, 3, 4};
   const Image image = Overlay(Flat(400, 300, kGreen), {2, 2, values, Rectangle(50, 0, 300, 300)});
-  const Rgb dimmed = {7, 56, 14};  // 0.35 of the image's colour
+  const Rgb dimmed = {7, 56, 14};  // 0.35 times the image's colour
   for (const auto& [x, y] : {std::pair{0, 0}, {49, 150}, {350, 150}, {399, 299}}) {
     for (int channel = 0; channel < 3; ++channel) EXPECT_NEAR(At(image, x, y)[channel], dimmed[channel], 1) << x;
   }
@@ -110,7 +110,7 @@ TEST(DrawOverlay, OnlyTheCoveredPartIsColoured) {
 }
 
 TEST(DrawOverlay, ScalesTheRectangleWithTheImage) {
-  // The 32x16 pixels are enlarged eight times.
+  // The image of 32x16 pixels is enlarged eight times.
   const std::vector<float> values = {1, 2};
   const Image image = Overlay(Flat(32, 16, kGreen), {1, 2, values, Rectangle(4, 0, 24, 16)});
   ASSERT_EQ(image.width, 256);
@@ -121,7 +121,7 @@ TEST(DrawOverlay, ScalesTheRectangleWithTheImage) {
   EXPECT_NEAR(At(image, 224, 64)[1], 56, 1);
 }
 
-TEST(DrawOverlay, KeepsWithinTheLargestSide) {
+TEST(DrawOverlay, RespectsTheMaximumSide) {
   const std::vector<float> values = {1, 2};
   const Image image = Overlay(Flat(3000, 1000, kGreen), {1, 2, values, Rectangle(0, 0, 3000, 1000)});
   EXPECT_EQ(image.width, 1024);
@@ -132,15 +132,15 @@ TEST(DrawOverlay, KeepsWithinTheLargestSide) {
   EXPECT_EQ(thin.height, 1);
 }
 
-TEST(DrawOverlay, TakesGreyImagesAndFlatMaps) {
+TEST(DrawOverlay, AcceptsGreyImagesAndFlatMaps) {
   const Image grey{.width = 28, .height = 28, .channels = 1, .pixels = std::vector<uint8_t>(28 * 28, 200)};
   const std::vector<float> values(49, 0.02f);
   const Image image = Overlay(grey, {7, 7, values, Rectangle(0, 0, 28, 28)});
   EXPECT_EQ(image.width, 256);
-  EXPECT_EQ(At(image, 20, 20), At(image, 200, 130)) << "a map without differences shows one";
+  EXPECT_EQ(At(image, 20, 20), At(image, 200, 130)) << "a flat map must have one colour";
 }
 
-TEST(DrawOverlay, RefusesWhatItCannotDraw) {
+TEST(DrawOverlay, RefusesInvalidMaps) {
   const Image image = Flat(40, 30, kGreen);
   const std::vector<float> values = {1, 2};
   const std::vector<float> not_finite = {1, std::numeric_limits<float>::quiet_NaN()};
@@ -164,17 +164,18 @@ Rgb MapAlone(const Image& overlay, int x, int y) {
 }
 
 TEST(DrawOverlay, DivergingMapsAreNeutralAtZeroAndEquallyDarkOnBothSides) {
-  // The range is -4 to 4, from the largest magnitude, so -2 is halfway to the end, although -2 is the smallest value.
+  // The largest magnitude sets the range to -4 to 4. Therefore -2 must be halfway to the end, although it is the
+  // smallest value.
   const std::vector<float> values = {-2, -2, -2, 0, 0, 0, 4, 4, 4};
   const SpatialMap map{
       .rows = 1, .columns = 9, .values = values, .covers = Rectangle(0, 0, 900, 200), .diverging = true};
   const Image image = Overlay(Flat(900, 200, {0, 0, 0}), map);
   const Rgb zero = MapAlone(image, 450, 100), largest = MapAlone(image, 890, 100), half = MapAlone(image, 10, 100);
-  for (const int channel : zero) EXPECT_NEAR(channel, 246, 4) << "CIELAB (97, 0, 0)";
-  EXPECT_NEAR(largest[0], 182, 4) << "CIELAB (39, 60, 38)";
+  for (const int channel : zero) EXPECT_NEAR(channel, 246, 4) << "expected CIELAB (97, 0, 0)";
+  EXPECT_NEAR(largest[0], 182, 4) << "expected CIELAB (39, 60, 38)";
   EXPECT_NEAR(largest[1], 22, 4);
   EXPECT_NEAR(largest[2], 34, 4);
-  EXPECT_NEAR(half[0], 151, 4) << "CIELAB (68, 6, -25.5)";
+  EXPECT_NEAR(half[0], 151, 4) << "expected CIELAB (68, 6, -25.5)";
   EXPECT_NEAR(half[1], 164, 4);
   EXPECT_NEAR(half[2], 211, 4);
 }
@@ -186,40 +187,41 @@ TEST(DrawOverlay, HasAColourBarBelow) {
   ASSERT_EQ(image.width, 400);
   ASSERT_EQ(image.height, 240);
   const Rgb left = At(image, 36, 213), middle = At(image, 200, 213), right = At(image, 363, 213);
-  EXPECT_GT(left[2], left[0] + 100) << "blue";
-  EXPECT_GT(right[0], right[2] + 100) << "red";
+  EXPECT_GT(left[2], left[0] + 100) << "the left end must be blue";
+  EXPECT_GT(right[0], right[2] + 100) << "the right end must be red";
   for (const int channel : middle) EXPECT_GT(channel, 235);
-  for (const int x : {34, 200, 366}) EXPECT_GT(DarkPixels(image, x - 15, 220, x + 15, 240), 5) << "a number at " << x;
+  for (const int x : {34, 200, 366}) EXPECT_GT(DarkPixels(image, x - 15, 220, x + 15, 240), 5) << "no number at " << x;
   EXPECT_EQ(ComposeOverlay(Flat(400, 200, kGreen), map, {.legend = false})->height, 200);
 
   map.diverging = false;
-  EXPECT_EQ(Seen(DrawOverlay(Flat(400, 200, kGreen), map)).pixels, image.pixels) << "a negative value says as much";
+  EXPECT_EQ(Seen(DrawOverlay(Flat(400, 200, kGreen), map)).pixels, image.pixels)
+      << "a negative value must have the same effect as `diverging`";
   map.values = positive;
   const Image sequential = Seen(DrawOverlay(Flat(400, 200, kGreen), map));
   EXPECT_LT(Brightness(At(sequential, 36, 213)), 60);
   EXPECT_GT(Brightness(At(sequential, 363, 213)), 600);
-  for (const int x : {34, 366}) EXPECT_GT(DarkPixels(sequential, x - 15, 220, x + 15, 240), 5) << "a number at " << x;
+  for (const int x : {34, 366}) EXPECT_GT(DarkPixels(sequential, x - 15, 220, x + 15, 240), 5) << "no number at " << x;
   EXPECT_EQ(DarkPixels(sequential, 180, 220, 220, 240), 0);
 
   map.covers = Rectangle(0, 0, 20, 400);
   const Image narrow = Seen(DrawOverlay(Flat(20, 400, kGreen), map));
-  EXPECT_EQ(narrow.width, 240) << "room for the numbers";
-  EXPECT_EQ(At(narrow, 10, 100), (Rgb{255, 255, 255})) << "the image stands in the middle";
+  EXPECT_EQ(narrow.width, 240) << "the drawing must be wide enough for the numbers";
+  EXPECT_EQ(At(narrow, 10, 100), (Rgb{255, 255, 255})) << "the image must be in the middle";
   EXPECT_NE(At(narrow, 120, 100), (Rgb{255, 255, 255}));
 }
 
-TEST(DrawOverlay, SaysWhatItIs) {
+TEST(DrawOverlay, HasItsCaption) {
   const std::vector<float> values = {0, 1};
   SpatialMap map{.rows = 1, .columns = 2, .values = values, .covers = Rectangle(0, 0, 256, 200)};
   map.caption = "Attention of the class token, layer 4, mean over heads\nmodel version 3: cat 91.2 %";
   const Image image = Seen(DrawOverlay(Flat(256, 200, kGreen), map));
   ASSERT_EQ(image.width, 256);
-  ASSERT_EQ(image.height, 200 + 8 + 3 * 16 + 40) << "the first line is too long for one";
+  ASSERT_EQ(image.height, 200 + 8 + 3 * 16 + 40) << "the first line of the caption must be wrapped";
   for (const int line : {0, 1, 2}) EXPECT_GT(DarkPixels(image, 0, 208 + 16 * line, 256, 224 + 16 * line), 60) << line;
-  EXPECT_EQ(DarkPixels(image, 248, 200, 256, 256), 0) << "nothing is cut at the right";
+  EXPECT_EQ(DarkPixels(image, 248, 200, 256, 256), 0) << "no text may exceed the right edge";
 }
 
-TEST(WrapText, BreaksWhereItMust) {
+TEST(WrapText, BreaksLinesThatAreTooLong) {
   EXPECT_THAT(WrapText("", 9, 100), ::testing::IsEmpty());
   EXPECT_THAT(WrapText("one two\nthree", 9, 1000), ::testing::ElementsAre("one two", "three"));
   const std::string word(60, 'x');
@@ -242,7 +244,7 @@ TEST(DrawOverlay, FramesTheMarkedCell) {
   const std::vector<float> values(12, 0.5f);
   SpatialMap map{.rows = 3, .columns = 4, .values = values, .covers = Rectangle(0, 0, 400, 300), .marked = 6};
   const Image image = Overlay(Flat(400, 300, kGreen), map);
-  // The marked cell is row 1, column 2: x from 200, y from 100. Its frame is black, white, white, black.
+  // The marked cell is in row 1 and column 2, from x = 200 and y = 100. Its frame is black, white, white, black.
   for (const auto& [inset, colour] :
        {std::pair{0, Rgb{0, 0, 0}}, {1, Rgb{255, 255, 255}}, {2, Rgb{255, 255, 255}}, {3, Rgb{0, 0, 0}}}) {
     EXPECT_EQ(At(image, 200 + inset, 150), colour) << inset;
@@ -250,23 +252,23 @@ TEST(DrawOverlay, FramesTheMarkedCell) {
     EXPECT_EQ(At(image, 299 - inset, 150), colour) << inset;
     EXPECT_EQ(At(image, 250, 199 - inset), colour) << inset;
   }
-  EXPECT_EQ(At(image, 250, 150), At(image, 50, 50)) << "inside it the map is as elsewhere";
+  EXPECT_EQ(At(image, 250, 150), At(image, 50, 50)) << "the frame must not change the inside of the cell";
   map.marked = 12;
   EXPECT_EQ(DrawOverlay(Flat(400, 300, kGreen), map).status().message(), "cell 12 is outside a map of 3x4");
 }
 
-TEST(ComposeOverlay, GivesWayWhileItReducesAndPaints) {
+TEST(ComposeOverlay, CallsGiveWayWhileItReducesAndPaints) {
   const std::vector<float> values = {0, 1, 2, 3};
   const Image image = Noise(2400, 1800, 3);
   const SpatialMap map = {2, 2, values, Rectangle(0, 0, 2400, 1800)};
   const GaveWay gave = HowItGivesWay([&] { EXPECT_TRUE(ComposeOverlay(image, map).ok()); });
-  EXPECT_GE(gave.calls, 768 + 768 / 64) << "after every row that is reduced, and every band that is painted";
+  EXPECT_GE(gave.calls, 768 + 768 / 64) << "GiveWay must be called after each reduced row and each painted band";
   EXPECT_LT(gave.longest_share, 1.0 / 3);
 }
 
-// Tests images that are smaller than, larger than and as large as shown, in grey and colour, with a part outside the
-// map.
-TEST(ComposeOverlay, WhatIsShownCanBeMadeOnceForAllMaps) {
+// Tests images that are enlarged, reduced, or drawn in their own size, in grey and in colour. A part of the image is
+// outside the map.
+TEST(ComposeOverlay, TheScaledImageCanBeSharedByAllMaps) {
   const std::vector<float> values = {0, 1, 2, 3}, others = {3, 0, 0, 1};
   for (const auto& [width, height] : {std::pair{2000, 1100}, {90, 120}, {700, 500}}) {
     for (const int channels : {1, 3}) {
@@ -285,7 +287,7 @@ TEST(ComposeOverlay, WhatIsShownCanBeMadeOnceForAllMaps) {
   }
 }
 
-TEST(ComposeOverlay, AImageIsShownReducedToTheMeanOfWhatEachPixelCovers) {
+TEST(ComposeOverlay, ALargeImageIsReducedToTheMeansOfItsPixels) {
   Image image = Flat(2048, 64, {0, 0, 0});
   for (size_t i = 0; i < image.pixels.size(); ++i) image.pixels[i] = i / 3 % 2 == 0 ? 60 : 100;
   const auto shown = ShownUnderMaps(image);

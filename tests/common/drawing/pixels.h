@@ -42,7 +42,7 @@ inline int Brightness(const Rgb& colour) {
   return std::accumulate(colour.begin(), colour.end(), 0);
 }
 
-// Decodes a drawing. If there is none, fails the test and returns an empty image.
+// Decodes a drawing. Without a drawing, fails the test and returns an empty image.
 inline Image Seen(const absl::StatusOr<std::string>& png) {
   EXPECT_TRUE(png.ok()) << png.status();
   if (!png.ok()) return {};
@@ -51,7 +51,8 @@ inline Image Seen(const absl::StatusOr<std::string>& png) {
   return image.ok() ? *image : Image();
 }
 
-// Counts pixels in [left, right) x [top, bottom) that are darker than `limit` (the sum of the channels): ink on paper.
+// Returns the number of pixels in [left, right) x [top, bottom) that are darker than `limit` (the sum of the channels).
+// Used to detect text on white.
 inline int DarkPixels(const Image& image, int left, int top, int right, int bottom, int limit = 400) {
   int dark = 0;
   for (int y = top; y < bottom; ++y) {

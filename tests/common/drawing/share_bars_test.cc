@@ -10,7 +10,7 @@
 namespace vitrine {
 namespace {
 
-// Returns the length of the bar in a row of the tile. Pixels of bars are bluer than the background.
+// Returns the length of the bar in row `y` of the tile. The pixels of a bar are more blue than the background.
 int BarPixels(const Image& tile, int y) {
   int count = 0;
   for (int x = 0; x < tile.width; ++x) {
@@ -20,7 +20,8 @@ int BarPixels(const Image& tile, int y) {
   return count;
 }
 
-// Returns the length of the bar in these rows. It is the maximum, because text hides part of the bar in some rows.
+// Returns the length of the bar in these rows: the maximum over the rows, because text hides a part of the bar in some
+// rows.
 int LongestBar(const Image& tile, int top, int bottom) {
   int longest = 0;
   for (int y = top; y < bottom; ++y) longest = std::max(longest, BarPixels(tile, y));
@@ -37,14 +38,14 @@ TEST(ShareTile, BarsAreAsLongAsTheirShares) {
   EXPECT_EQ(LongestBar(tile, 272, 292), 0);
 }
 
-TEST(ShareTile, TheImageFillsTheSquareAsFarAsItsAspectAllows) {
+TEST(ShareTile, TheImageIsScaledToTheSquareWithItsAspect) {
   const Image tile = ComposeShareTile(Flat(40, 10, {255, 0, 0}), "", {}, 100).value();
   const auto red = [&](int x, int y) { return tile.pixels[(static_cast<size_t>(y) * 100 + x) * 3 + 1] == 0; };
   EXPECT_TRUE(red(0, 50) && red(99, 50) && red(50, 40) && red(50, 60));
   EXPECT_FALSE(red(50, 30) || red(50, 70));
 }
 
-TEST(ShareTile, NonsenseIsRefused) {
+TEST(ShareTile, InvalidArgumentsAreRefused) {
   const Image image = Flat(4, 4, {1, 2, 3});
   EXPECT_EQ(ComposeShareTile(Image(), "", {}, 200).status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(ComposeShareTile(image, "", {}, 50).status().code(), absl::StatusCode::kInvalidArgument);

@@ -21,7 +21,8 @@ std::vector<int> Indices(const std::vector<ScoredClass>& best) {
   return indices;
 }
 
-// Computes the definition in higher precision: the rank of class i is the number of classes before it.
+// Returns the best classes by their definition, computed with higher precision: the rank of class i is the number of
+// classes before it.
 std::vector<ScoredClass> Oracle(const std::vector<float>& logits, int k) {
   long double sum = 0;
   const long double largest = *std::max_element(logits.begin(), logits.end());
@@ -64,11 +65,11 @@ TEST(TopK, OrdersEqualLogitsByIndex) {
   EXPECT_EQ(Indices(TopK(std::vector<float>{0.0f, -0.0f, 0.0f}, 3)), (std::vector<int>{0, 1, 2}));
 }
 
-TEST(TopK, ProbabilitiesAreOverAllClassesNotOnlyTheBest) {
+TEST(TopK, ProbabilitiesSumToOneOverAllClasses) {
   EXPECT_THAT(TopK(std::vector<float>(4, 2.5f), 1), ElementsAre(Field(&ScoredClass::probability, 0.25f)));
 }
 
-TEST(TopK, SurvivesTheLargestLogits) {
+TEST(TopK, HandlesTheLargestLogits) {
   constexpr float kLargest = std::numeric_limits<float>::max();
   const auto best = TopK(std::vector<float>{-kLargest, kLargest, 0}, 3);
   EXPECT_EQ(Indices(best), (std::vector<int>{1, 2, 0}));
@@ -78,7 +79,7 @@ TEST(TopK, SurvivesTheLargestLogits) {
   EXPECT_EQ(TopK(std::vector<float>{-1e30f, -1e30f}, 1)[0].probability, 0.5f);
 }
 
-TEST(TopK, ATemperatureChangesProbabilitiesAlone) {
+TEST(TopK, ATemperatureChangesOnlyProbabilities) {
   const std::vector<float> logits = {2, -1, 0.5F};
   const auto cold = TopK(logits, 3), warm = TopK(logits, 3, 2), halved = TopK(std::vector<float>{1, -0.5F, 0.25F}, 3);
   for (size_t i = 0; i < 3; ++i) {

@@ -37,25 +37,26 @@ std::vector<File> Files() {
   };
 }
 
-// Decodes from memory that ends at the end of the file, so that AddressSanitizer detects reads beyond it.
+// Decodes the file from memory that ends with the file, so that AddressSanitizer detects reads beyond its end.
 absl::StatusOr<Image> DecodeExactly(std::string_view bytes) {
   const std::unique_ptr<char[]> copy(new char[bytes.size()]);
   std::copy(bytes.begin(), bytes.end(), copy.get());
   return Decode({copy.get(), bytes.size()});
 }
 
-TEST(Damage, AFileCutAnywhereIsRefused) {
+TEST(Damage, ATruncatedFileIsRefused) {
   for (const File& file : Files()) {
     ASSERT_TRUE(Decode(file.bytes).ok()) << file.name << ": " << Decode(file.bytes).status();
     for (size_t size = 0; size < file.bytes.size(); ++size) {
       const absl::StatusOr<Image> image = DecodeExactly(std::string_view(file.bytes).substr(0, size));
-      ASSERT_FALSE(image.ok()) << file.name << " cut to " << size << " of " << file.bytes.size() << " bytes decoded";
+      ASSERT_FALSE(image.ok()) << file.name << " truncated to " << size << " of " << file.bytes.size()
+                               << " bytes decoded";
       ASSERT_EQ(image.status().code(), absl::StatusCode::kInvalidArgument) << image.status();
     }
   }
 }
 
-TEST(Damage, AFlippedBitGivesARefusalOrAImageOfTheSizeInTheHeader) {
+TEST(Damage, AFlippedBitGivesAnErrorOrAnImageWithTheSizeInTheHeader) {
   for (const File& file : Files()) {
     std::string bytes = file.bytes;
     int refused = 0;
@@ -64,7 +65,7 @@ TEST(Damage, AFlippedBitGivesARefusalOrAImageOfTheSizeInTheHeader) {
       const absl::StatusOr<Image> image = DecodeExactly(bytes);
       if (image.ok()) {
         const absl::StatusOr<ImageHeader> header = ReadHeader(bytes);
-        ASSERT_TRUE(header.ok()) << file.name << ": decoded what ReadHeader refuses, bit " << bit;
+        ASSERT_TRUE(header.ok()) << file.name << ": Decode accepts a file that ReadHeader refuses, bit " << bit;
         ASSERT_EQ(image->width, header->width);
         ASSERT_EQ(image->height, header->height);
         ASSERT_EQ(image->pixels.size(), static_cast<size_t>(image->width) * image->height * image->channels);
@@ -87,12 +88,12 @@ TEST(Damage, APngWithAnyFlippedBitIsRefused) {
   }
 }
 
-TEST(Damage, ATruncatedImageNeverShowsTheOneBefore) {
+TEST(Damage, ATruncatedImageNeverShowsTheEarlierImage) {
   const std::string first = JpegFile(NoiseImage(64, 64, 3, 7));
   const std::string second = JpegFile(SmoothImage(64, 64, 3));
   for (size_t size = second.size() / 4; size < second.size(); size += 7) {
     ASSERT_TRUE(Decode(first).ok());
-    EXPECT_FALSE(Decode(second.substr(0, size)).ok()) << "cut to " << size << " bytes";
+    EXPECT_FALSE(Decode(second.substr(0, size)).ok()) << "truncated to " << size << " bytes";
   }
 }
 

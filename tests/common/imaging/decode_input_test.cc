@@ -43,8 +43,8 @@ v1::Preprocessing Fixed(v1::Preprocessing model, int height, int width, v1::Fixe
   return model;
 }
 
-// Returns models with inputs smaller and larger than the images below, cropped along either axis, stretched, and of a
-// size that depends on the image.
+// Returns models whose inputs are smaller or larger than the images below, cropped along either axis, stretched, or of
+// a size that depends on the image.
 std::vector<v1::Preprocessing> Models() {
   std::vector<v1::Preprocessing> models;
   for (const auto interpolation : {v1::BILINEAR, v1::BICUBIC}) {
@@ -69,7 +69,7 @@ std::vector<v1::Preprocessing> Models() {
 }
 
 void ExpectTheSame(std::string_view bytes, const v1::Preprocessing& model, const Geometry& geometry) {
-  // Uses memory that ends at the end of the file, so that AddressSanitizer detects reads beyond it.
+  // Uses memory that ends with the file, so that AddressSanitizer detects reads beyond its end.
   const std::unique_ptr<char[]> copy(new char[bytes.size()]);
   std::copy(bytes.begin(), bytes.end(), copy.get());
   const auto input = DecodeInput({copy.get(), bytes.size()}, model, geometry);
@@ -78,7 +78,7 @@ void ExpectTheSame(std::string_view bytes, const v1::Preprocessing& model, const
   if (!image.ok()) return;
   const std::vector<float> expected = Preprocess(*image, model, geometry);
   ASSERT_EQ(input->size(), expected.size());
-  // Uses memcmp, because == treats 0 and -0 as equal.
+  // Uses memcmp, because 0 == -0.
   ASSERT_EQ(std::memcmp(input->data(), expected.data(), expected.size() * sizeof(float)), 0);
 }
 
@@ -93,7 +93,7 @@ void ExpectTheSame(const Named& file, const std::vector<v1::Preprocessing>& mode
   }
 }
 
-// The sizes and models put the edges of crops at every offset within a block.
+// With these sizes and models, the edges of crops are at every offset within a block.
 TEST(DecodeInput, GivesTheSameForAnySizeAndSubsampling) {
   const std::vector<v1::Preprocessing> models = Models();
   for (const auto& [width, height] : {std::pair{1, 1}, {3, 200}, {64, 48}, {97, 61}, {61, 97}, {150, 33}, {131, 130}}) {
@@ -116,7 +116,7 @@ TEST(DecodeInput, GivesTheSameForEveryCrop) {
         const v1::Preprocessing model =
             Fixed(Model(3, v1::BILINEAR, decode), side, side, v1::FixedResolution::CENTER_CROP);
         Geometry geometry = *PlanGeometry(model, {71, 83});
-        // The crops reach every corner of the scaled image.
+        // Crops at every corner of the scaled image.
         geometry.input = {4, 4};
         for (geometry.top = 0; geometry.top + 4 <= geometry.scaled.height; geometry.top += 3) {
           for (geometry.left = 0; geometry.left + 4 <= geometry.scaled.width; geometry.left += 2) {
@@ -160,7 +160,7 @@ TEST(DecodeInput, GivesTheSameForEveryKindOfImage) {
   }
 }
 
-// Returns models that need only part of the rows or columns of these files, and one that needs all.
+// Returns models that need only some rows or columns of these files, and one model that needs all.
 std::vector<v1::Preprocessing> ModelsForDamage() {
   const v1::Preprocessing colour = Model(3, v1::BILINEAR, v1::Preprocessing::FULL);
   return {Fixed(colour, 5, 20, v1::FixedResolution::CENTER_CROP),
@@ -168,7 +168,7 @@ std::vector<v1::Preprocessing> ModelsForDamage() {
           Fixed(Model(1, v1::BICUBIC, v1::Preprocessing::REDUCED), 6, 6, v1::FixedResolution::STRETCH)};
 }
 
-TEST(DecodeInput, RefusesAFileThatIsCutAnywhereInTheSameWords) {
+TEST(DecodeInput, GivesTheSameErrorForATruncatedFile) {
   const std::vector<v1::Preprocessing> models = ModelsForDamage();
   for (const Named& file : EveryKind(53, 49)) {
     const auto header = ReadHeader(file.bytes);
@@ -182,7 +182,7 @@ TEST(DecodeInput, RefusesAFileThatIsCutAnywhereInTheSameWords) {
   }
 }
 
-TEST(DecodeInput, SeesTheSameInAFlippedBit) {
+TEST(DecodeInput, GivesTheSameForAFlippedBit) {
   const std::vector<v1::Preprocessing> models = ModelsForDamage();
   for (const Named& file : EveryKind(53, 49)) {
     const auto header = ReadHeader(file.bytes);
@@ -198,7 +198,7 @@ TEST(DecodeInput, SeesTheSameInAFlippedBit) {
   }
 }
 
-TEST(DecodeInput, RefusesWhatIsNotOfThePlannedSize) {
+TEST(DecodeInput, RefusesAnImageThatIsNotOfThePlannedSize) {
   const v1::Preprocessing model =
       Fixed(Model(3, v1::BILINEAR, v1::Preprocessing::FULL), 8, 8, v1::FixedResolution::CENTER_CROP);
   const Geometry geometry = *PlanGeometry(model, {40, 40});

@@ -12,7 +12,8 @@
 namespace vitrine {
 namespace {
 
-// Replaces the frame header's marker. Returns the position of the header's content, which starts with the precision.
+// Replaces the marker of the frame header. Returns the position of the header's content, which starts with the
+// precision.
 size_t FrameContent(std::string& jpeg, char marker = '\xC0') {
   for (const char* frame : {"\xFF\xC0", "\xFF\xC2"}) {
     const size_t at = jpeg.find(frame);
@@ -24,7 +25,7 @@ size_t FrameContent(std::string& jpeg, char marker = '\xC0') {
   return 0;
 }
 
-TEST(DecodeJpeg, KeepsGreyGreyAndColourInOrder) {
+TEST(DecodeJpeg, KeepsGreyImagesAndTheOrderOfColours) {
   for (const int channels : {1, 3}) {
     const Image image = SmoothImage(61, 43, channels);
     const absl::StatusOr<Image> decoded = Decode(JpegFile(image));
@@ -42,7 +43,7 @@ TEST(DecodeJpeg, ProgressiveSubsampledAndRestartingFilesShowTheSameImage) {
   EXPECT_LE(LargestDifference(image, *Decode(JpegFile(image, {.subsample = true}))), 10);
 }
 
-TEST(DecodeJpeg, OnePixelAndOneRowAndOneColumnAreImages) {
+TEST(DecodeJpeg, DecodesSinglePixelsRowsAndColumns) {
   for (const auto& [width, height] : {std::pair{1, 1}, {1, 200}, {200, 1}, {8192, 1}, {1, 8192}}) {
     const Image image = PlainImage(width, height, {200, 100, 50});
     const absl::StatusOr<Image> decoded = Decode(JpegFile(image, {.subsample = true}));
@@ -51,7 +52,7 @@ TEST(DecodeJpeg, OnePixelAndOneRowAndOneColumnAreImages) {
   }
 }
 
-TEST(DecodeJpeg, AdobeInksAreInvertedLight) {
+TEST(DecodeJpeg, AdobeCmykIsInverted) {
   const Image stored = PlainImage(16, 16, {200, 100, 50});
   for (const bool ycck : {false, true}) {
     const Image full = *Decode(JpegFile(stored, {.cmyk = true, .key = 255, .ycck = ycck}));
@@ -61,7 +62,7 @@ TEST(DecodeJpeg, AdobeInksAreInvertedLight) {
   }
 }
 
-TEST(DecodeJpeg, InksAreInvertedLightWithoutAdobesMarkerToo) {
+TEST(DecodeJpeg, CmykIsInvertedWithoutAdobesMarker) {
   const Image stored = NoiseImage(16, 16, 3);
   for (const int key : {255, 128}) {
     EXPECT_EQ(LargestDifference(*Decode(JpegFile(stored, {.cmyk = true, .key = key, .adobe = false})),
@@ -87,7 +88,7 @@ TEST(DecodeJpeg, ComponentIdsMayRepeat) {
   }
 }
 
-TEST(DecodeJpeg, WhatLacksItsEndMarkerAloneIsToldFromWhatIsCutShort) {
+TEST(DecodeJpeg, AMissingEndMarkerIsDistinguishedFromATruncatedFile) {
   const Image image = SmoothImage(64, 64, 3);
   const JpegOptions kinds[] = {{}, {.progressive = true}, {.restart_rows = 1}};
   for (const JpegOptions& options : kinds) {
@@ -104,10 +105,10 @@ TEST(DecodeJpeg, WhatLacksItsEndMarkerAloneIsToldFromWhatIsCutShort) {
   ExpectRefused(plain.substr(0, plain.size() - 80), "its pixels end in scan 1 near row 56 of 64; send the whole file");
 }
 
-TEST(DecodeJpeg, AProgressiveFileWithoutItsLastScansIsCutShort) {
+TEST(DecodeJpeg, AProgressiveFileWithoutItsLastScansIsTruncated) {
   const std::string file = JpegFile(SmoothImage(64, 64, 3), {.progressive = true});
   const size_t last = file.rfind("\xFF\xDA");
-  const size_t tables = file.rfind("\xFF\xC4");  // the Huffman tables of the last scan, if they precede this scan
+  const size_t tables = file.rfind("\xFF\xC4");  // the Huffman tables of the last scan, if they are directly before it
   ExpectRefused(file.substr(0, std::min(last, tables)), "its last scans are missing");
 }
 
@@ -130,7 +131,7 @@ TEST(DecodeJpeg, StrayBytesBeforeAMarkerAndDataAfterTheEndAreAccepted) {
   EXPECT_EQ(LargestDifference(*Decode(before_end), expected), 0);
 }
 
-TEST(DecodeJpeg, KindsThatAreNotSupportedAreNamed) {
+TEST(DecodeJpeg, UnsupportedKindsAreNamed) {
   const std::string file = JpegFile(SmoothImage(16, 16, 3));
   for (const auto& [marker, reason] : {std::pair{'\xC3', "lossless JPEG"},
                                        {'\xC5', "hierarchical JPEG"},
@@ -160,7 +161,7 @@ TEST(DecodeJpeg, DamageInTheEntropyCodedDataIsRefused) {
   ASSERT_NE(restart, std::string::npos);
   no_restart.erase(restart, 2);
   ExpectRefused(no_restart, "in scan 1 near row");
-  // A long run of ones is not a Huffman code.
+  // A long sequence of ones is not a Huffman code.
   std::string ones = file;
   const size_t scan = ones.find("\xFF\xDA");
   for (size_t i = scan + 40; i < scan + 80; i += 2) ones.replace(i, 2, std::string("\xFF\x00", 2));
@@ -177,7 +178,7 @@ TEST(DecodeJpeg, AMissingComponentIsRefused) {
   ExpectRefused(file, "damaged");
 }
 
-// The first scan is damaged, so decoding it would give another error.
+// The first scan is damaged, so decoding this scan would give another error.
 TEST(DecodeJpeg, AScanBombIsRefusedBeforeItIsDecoded) {
   const auto damaged = [](int scans) {
     std::string file = JpegFile(NoiseImage(64, 64, 3), {.scans = scans});
@@ -189,13 +190,13 @@ TEST(DecodeJpeg, AScanBombIsRefusedBeforeItIsDecoded) {
   ExpectRefused(damaged(100), "damaged");
 }
 
-TEST(DecodeJpeg, OneHundredScansAreAImage) {
+TEST(DecodeJpeg, OneHundredScansAreAccepted) {
   const Image image = SmoothImage(40, 40, 3);
   EXPECT_TRUE(Decode(JpegFile(image, {.scans = 100})).ok());
   ExpectRefused(JpegFile(image, {.scans = 101}), "more than 100 scans");
 }
 
-TEST(DecodeJpeg, ThreadsDoNotDisturbEachOther) {
+TEST(DecodeJpeg, ThreadsDoNotAffectEachOther) {
   std::vector<std::thread> threads;
   for (int i = 0; i < 4; ++i) {
     threads.emplace_back([i] {

@@ -35,7 +35,7 @@ int DivisorFor(Size image, int side, v1::Preprocessing::Decode decode = v1::Prep
   return DecodeDivisor(preprocessing, *PlanGeometry(preprocessing, image));
 }
 
-TEST(DecodeDivisor, LeavesTwiceTheSizeThatIsNeeded) {
+TEST(DecodeDivisor, LeavesAtLeastTwiceTheNeededSize) {
   EXPECT_EQ(DivisorFor({100, 100}, 50), 1);
   EXPECT_EQ(DivisorFor({199, 199}, 50), 1);
   EXPECT_EQ(DivisorFor({200, 200}, 50), 2);
@@ -43,22 +43,22 @@ TEST(DecodeDivisor, LeavesTwiceTheSizeThatIsNeeded) {
   EXPECT_EQ(DivisorFor({400, 400}, 50), 4);
   EXPECT_EQ(DivisorFor({799, 799}, 50), 4);
   EXPECT_EQ(DivisorFor({800, 800}, 50), 8);
-  EXPECT_EQ(DivisorFor({8000, 8000}, 50), 8) << "libjpeg reduces no further";
+  EXPECT_EQ(DivisorFor({8000, 8000}, 50), 8) << "libjpeg cannot reduce further";
 }
 
-TEST(DecodeDivisor, EachSideDecides) {
+TEST(DecodeDivisor, IsLimitedByBothSides) {
   v1::Preprocessing stretched = Covering(50, v1::Preprocessing::REDUCED);
   stretched.mutable_fixed()->set_fit(v1::FixedResolution::STRETCH);
   EXPECT_EQ(DecodeDivisor(stretched, *PlanGeometry(stretched, {800, 200})), 2);
   EXPECT_EQ(DecodeDivisor(stretched, *PlanGeometry(stretched, {200, 800})), 2);
 }
 
-TEST(DecodeDivisor, IsOneUnlessTheModelSaysOtherwise) {
+TEST(DecodeDivisor, IsOneUnlessTheModelAllowsReducedDecoding) {
   EXPECT_EQ(DivisorFor({800, 800}, 50, v1::Preprocessing::FULL), 1);
   EXPECT_EQ(DivisorFor({800, 800}, 50, v1::Preprocessing::DECODE_UNSPECIFIED), 1);
 }
 
-TEST(DecodePlanned, GivesThePixelsThatTheModelAskedFor) {
+TEST(DecodePlanned, DecodesFullOrReducedAsTheModelRequires) {
   const std::string file = JpegFile(SmoothImage(500, 333, 3));
   const auto full = PlanAndDecode(file, Covering(40, v1::Preprocessing::FULL));
   ASSERT_TRUE(full.ok()) << full.status();
@@ -66,12 +66,13 @@ TEST(DecodePlanned, GivesThePixelsThatTheModelAskedFor) {
   const auto reduced = PlanAndDecode(file, Covering(40, v1::Preprocessing::REDUCED));
   ASSERT_TRUE(reduced.ok()) << reduced.status();
   EXPECT_EQ(reduced->image.pixels, DecodeReduced(file, 4)->pixels);
-  EXPECT_EQ(reduced->geometry.original, (Size{333, 500})) << "planned for the whole image";
+  EXPECT_EQ(reduced->geometry.original, (Size{333, 500})) << "the geometry must be planned for the whole image";
   EXPECT_EQ(reduced->geometry.scaled, full->geometry.scaled);
 }
 
-// The reduced sizes are rounded up, and one orientation rotates the image; the model's input must still change little.
-TEST(DecodePlanned, TheModelSeesNearlyTheSameImage) {
+// The reduced sizes are rounded up, and one orientation rotates the image. In both cases the model's input must change
+// only slightly.
+TEST(DecodePlanned, TheInputIsNearlyTheSameForAReducedImage) {
   for (const int orientation : {1, 6}) {
     const std::string file = JpegFile(SmoothImage(501, 333, 3), {.exif = ExifBlock(orientation)});
     std::vector<float> inputs[2];
@@ -87,7 +88,7 @@ TEST(DecodePlanned, TheModelSeesNearlyTheSameImage) {
   }
 }
 
-TEST(DecodePlanned, RefusesWhatIsNotOfThePlannedSize) {
+TEST(DecodePlanned, RefusesAnImageThatIsNotOfThePlannedSize) {
   const v1::Preprocessing preprocessing = Covering(40, v1::Preprocessing::REDUCED);
   const Geometry geometry = *PlanGeometry(preprocessing, {400, 400});
   const auto image = DecodePlanned(JpegFile(SmoothImage(400, 300, 3)), preprocessing, geometry);
@@ -95,7 +96,7 @@ TEST(DecodePlanned, RefusesWhatIsNotOfThePlannedSize) {
   EXPECT_THAT(image.status().ToString(), HasSubstr("the image's header says 400x400, its data is 100x75"));
 }
 
-TEST(DecodePlanned, PassesRefusalsOn) {
+TEST(DecodePlanned, ReturnsErrors) {
   EXPECT_EQ(PlanAndDecode("no image", Covering(40, v1::Preprocessing::REDUCED)).status().code(),
             absl::StatusCode::kInvalidArgument);
 }

@@ -13,7 +13,7 @@ namespace {
 
 using ::testing::ElementsAre;
 
-// Position after the header chunk.
+// Position of the end of the header chunk.
 constexpr size_t kBehindHeader = 8 + 25;
 
 std::vector<uint8_t> Bytes16(const std::vector<uint16_t>& values) {
@@ -46,7 +46,7 @@ TEST(DecodePng, LargeFilesHaveLargeChunks) {
 }
 
 TEST(DecodePng, LowDepthGreyIsScaledToTheFullRange) {
-  // The samples 0b00'01'10'11 at depth 2 are 0, 1/3, 2/3 and 1.
+  // The byte 0b00'01'10'11 has four samples of depth 2: 0, 1/3, 2/3 and 1.
   const PngOptions options = {.color_type = SPNG_COLOR_TYPE_GRAYSCALE, .bit_depth = 2};
   const Image image = MustDecode(PngFile(4, 1, {0b00011011}, options));
   EXPECT_EQ(image.channels, 1);
@@ -55,7 +55,7 @@ TEST(DecodePng, LowDepthGreyIsScaledToTheFullRange) {
   EXPECT_THAT(MustDecode(PngFile(4, 1, {0b10110000}, bits)).pixels, ElementsAre(255, 0, 255, 255));
 }
 
-TEST(DecodePng, OfSixteenBitsTheUpperHalfIsKept) {
+TEST(DecodePng, KeepsTheUpperEightOfSixteenBits) {
   const std::vector<uint8_t> samples = Bytes16({0, 128, 129, 32767, 65407, 65535});
   const PngOptions grey = {.color_type = SPNG_COLOR_TYPE_GRAYSCALE, .bit_depth = 16};
   EXPECT_THAT(MustDecode(PngFile(6, 1, samples, grey)).pixels, ElementsAre(0, 0, 0, 127, 255, 255));
@@ -104,7 +104,7 @@ TEST(DecodePng, ATransparentColourIsWhite) {
   EXPECT_THAT(MustDecode(PngFile(4, 1, {0b00011011}, low)).pixels, ElementsAre(0, 255, 170, 255));
 }
 
-// Compares the upper 8 of 16 bits, like Pillow.
+// The decoder compares the upper 8 of 16 bits, like Pillow.
 TEST(DecodePng, ATransparentColourOfSixteenBitsIsWhite) {
   PngOptions options = {.color_type = SPNG_COLOR_TYPE_TRUECOLOR, .bit_depth = 16, .transparent = {0x0102, 0x2000, 0}};
   const std::vector<uint8_t> samples = Bytes16({0x0102, 0x2000, 0, 0x0103, 0x20FF, 1, 0x0202, 0x2000, 0});
@@ -124,17 +124,17 @@ TEST(DecodePng, InterlacedTransparencyConvertsEveryPixelOnce) {
   EXPECT_EQ(LargestDifference(plain, MustDecode(PngFile(width, height, samples.pixels, options))), 0);
 }
 
-TEST(DecodePng, ChunksThatPixelsDoNotDependOnAreLeftOut) {
+TEST(DecodePng, IgnoresChunksThatDoNotAffectPixels) {
   const Image image = NoiseImage(9, 9, 3);
   std::string file = PngFile(image);
-  // These chunks have valid checksums and damaged contents, so a decoder that parsed them would report an error.
+  // These chunks have valid checksums but damaged contents, so a decoder that parsed them would report an error.
   file.insert(kBehindHeader, PngChunk("iCCP", "no profile") + PngChunk("gAMA", "x") + PngChunk("eXIf", "??") +
                                  PngChunk("gAMA", "x") + PngChunk("zTXt", std::string(5000, 'z')));
   EXPECT_EQ(LargestDifference(image, MustDecode(file)), 0);
   EXPECT_EQ(LargestDifference(image, MustDecode(file + "behind the end")), 0);
 }
 
-TEST(DecodePng, OfAnAnimationItIsTheDefaultImage) {
+TEST(DecodePng, DecodesTheDefaultImageOfAnAnimation) {
   const Image image = NoiseImage(4, 4, 3);
   std::string file = PngFile(image);
   file.insert(kBehindHeader, PngChunk("acTL", std::string("\0\0\0\2\0\0\0\0", 8)));
@@ -159,7 +159,7 @@ TEST(DecodePng, AWrongChecksumAnywhereIsRefused) {
   ExpectRefused(file.substr(0, kBehindHeader + text.size() + 20), "it ends within its IDAT chunk");
 }
 
-TEST(DecodePng, DisorderIsRefused) {
+TEST(DecodePng, AWrongOrderOfChunksIsRefused) {
   const std::string file = PngFile(NoiseImage(9, 9, 3));
   const std::string front = file.substr(0, kBehindHeader);
   const std::string back = file.substr(kBehindHeader);

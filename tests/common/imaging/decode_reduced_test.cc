@@ -10,7 +10,8 @@
 namespace vitrine {
 namespace {
 
-// Returns the largest difference from the mean of each block of the whole image, away from the edges.
+// Returns the largest difference between a pixel of the small image and the mean of its block in the whole image.
+// Ignores the edges.
 double DifferenceToBlocks(const Image& small, const Image& whole, int divisor) {
   double largest = 0;
   for (int y = 0; y < whole.height / divisor; ++y) {
@@ -29,7 +30,7 @@ double DifferenceToBlocks(const Image& small, const Image& whole, int divisor) {
   return largest;
 }
 
-TEST(DecodeReduced, IsTheWholeImageInSmall) {
+TEST(DecodeReduced, ShowsTheWholeImage) {
   for (const int channels : {1, 3}) {
     const Image whole = SmoothImage(333, 222, channels);
     for (const std::string& encoded :
@@ -60,11 +61,11 @@ TEST(DecodeReduced, BlocksOfAPngAreMeansToTheLastPixel) {
   for (int c = 0; c < 3; ++c) {
     EXPECT_EQ(small.pixels[static_cast<size_t>((1 * 3 + 2) * 3 + c)],
               noise.pixels[static_cast<size_t>((8 * 17 + 16) * 3 + c)])
-        << "a block of one pixel is that pixel";
+        << "a block of one pixel must equal this pixel";
   }
 }
 
-TEST(DecodeReduced, TurnsAndConvertsAsDecodeDoes) {
+TEST(DecodeReduced, RotatesAndConvertsLikeDecode) {
   const Image image = SmoothImage(64, 32, 3);
   const Image turned = *DecodeReduced(JpegFile(image, {.exif = ExifBlock(6)}), 2);
   EXPECT_EQ(turned.width, 16);
@@ -79,7 +80,7 @@ TEST(DecodeReduced, RefusesDamageAndOtherSizes) {
     EXPECT_EQ(DecodeReduced(jpeg, divisor).status().code(), absl::StatusCode::kInvalidArgument) << divisor;
   }
   EXPECT_FALSE(DecodeReduced(jpeg.substr(0, jpeg.size() - 40), 8).ok());
-  EXPECT_FALSE(DecodeReduced(jpeg, 8, {.max_pixels = 2047}).ok()) << "the limits are those of the whole image";
+  EXPECT_FALSE(DecodeReduced(jpeg, 8, {.max_pixels = 2047}).ok()) << "the limits must apply to the whole image";
 }
 
 }  // namespace

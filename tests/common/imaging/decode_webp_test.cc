@@ -24,7 +24,7 @@ Image MustDecodeWebp(const std::string& file) {
   return image.ok() ? *std::move(image) : Image{};
 }
 
-// Returns the chunks of a simple file.
+// Returns the chunks of a file without an extended header.
 std::string Pixels(const std::string& file) {
   return file.substr(12);
 }
@@ -43,17 +43,17 @@ const std::vector<Recorded>& FilesOfPillow() {
   return files;
 }
 
-TEST(DecodeWebp, IsWhatPillowDecodes) {
+TEST(DecodeWebp, EqualsTheResultOfPillow) {
   for (const Recorded& recorded : FilesOfPillow()) {
     const Image image = MustDecodeWebp({recorded.file.begin(), recorded.file.end()});
     const Image expected{recorded.width, recorded.height, 3, recorded.pixels};
-    // With alpha, Pillow does not round to nearest.
+    // For images with alpha, Pillow does not round to nearest.
     const bool has_alpha = std::string_view(recorded.name).find("alpha") != std::string_view::npos;
     EXPECT_LE(LargestDifference(image, expected), has_alpha ? 1 : 0) << recorded.name;
   }
 }
 
-TEST(DecodeWebp, LosslessIsExactAndLossyNear) {
+TEST(DecodeWebp, LosslessFilesAreExactAndLossyFilesAreClose) {
   for (const auto& [width, height] : {std::pair{1, 1}, {1, 37}, {37, 1}, {61, 43}}) {
     const Image noise = NoiseImage(width, height, 3);
     EXPECT_EQ(LargestDifference(noise, MustDecodeWebp(WebpFile(noise, {.lossless = true}))), 0);
@@ -62,7 +62,7 @@ TEST(DecodeWebp, LosslessIsExactAndLossyNear) {
   EXPECT_LT(LargestDifference(smooth, MustDecodeWebp(WebpFile(smooth, {.quality = 95}))), 24);
 }
 
-// Returns one file of each kind, larger than the part that is decoded in one piece.
+// Returns one file of each kind. The files are larger than a piece of the incremental decoder.
 std::vector<std::pair<std::string, std::string>> LargeFiles() {
   const Image noise = NoiseImage(700, 600, 3), flat = PlainImage(700, 600, {10, 20, 30});
   const std::vector<uint8_t> alpha = SmoothImage(700, 600, 1).pixels;
@@ -91,13 +91,13 @@ std::optional<Image> DecodedAtOnce(const std::string& file) {
   return image;
 }
 
-TEST(DecodeWebp, WhatIsDecodedByPiecesIsWhatIsDecodedAtOnce) {
+TEST(DecodeWebp, DecodingInPiecesEqualsDecodingAtOnce) {
   for (const auto& [name, file] : LargeFiles()) {
     EXPECT_EQ(LargestDifference(MustDecodeWebp(file), DecodedAtOnce(file).value()), 0) << name;
   }
 }
 
-TEST(DecodeWebp, PiecesAreRefusedWhereTheWholeIs) {
+TEST(DecodeWebp, DecodingInPiecesRefusesTheSameFiles) {
   int refused = 0;
   for (const auto& [name, file] : LargeFiles()) {
     const std::string chunks = Pixels(file), type = chunks.substr(0, 4);
@@ -118,7 +118,7 @@ TEST(DecodeWebp, PiecesAreRefusedWhereTheWholeIs) {
       }
     }
   }
-  EXPECT_GE(refused, 9) << "what is cut short";
+  EXPECT_GE(refused, 9) << "truncated files must be refused";
 }
 
 TEST(DecodeWebp, AlphaIsCompositedOverWhite) {
@@ -127,7 +127,7 @@ TEST(DecodeWebp, AlphaIsCompositedOverWhite) {
   EXPECT_THAT(decoded.pixels, ElementsAre(10, 20, 30, 255, 255, 255, 204, 224, 255));
 }
 
-TEST(DecodeWebp, TheOrientationBehindThePixelsIsApplied) {
+TEST(DecodeWebp, TheOrientationAfterThePixelsIsApplied) {
   const Image image = NoiseImage(5, 3, 3);
   const Image turned = MustDecodeWebp(WebpFile(image, {.lossless = true, .exif = ExifBlock(6)}));
   EXPECT_EQ(LargestDifference(turned, MustDecodeWebp(PngFile(image, {.exif = ExifBlock(6)}))), 0);
@@ -137,7 +137,7 @@ TEST(DecodeWebp, TheOrientationBehindThePixelsIsApplied) {
             0);
 }
 
-TEST(DecodeWebp, ChunksThatPixelsDoNotDependOnArePassedOver) {
+TEST(DecodeWebp, IgnoresChunksThatDoNotAffectPixels) {
   const Image image = NoiseImage(9, 7, 3);
   const std::string pixels = Pixels(WebpFile(image, {.lossless = true}));
   const std::string file = WebpOfChunks(WebpHeaderChunk(0, 9, 7) + WebpChunk("ICCP", "no profile") +
@@ -146,7 +146,7 @@ TEST(DecodeWebp, ChunksThatPixelsDoNotDependOnArePassedOver) {
   EXPECT_EQ(LargestDifference(image, MustDecodeWebp(file + "behind the end")), 0);
 }
 
-TEST(DecodeWebp, AnAnimationIsRefusedInWords) {
+TEST(DecodeWebp, AnAnimationIsRefusedWithAnExplanation) {
   const std::string pixels = Pixels(WebpFile(NoiseImage(9, 7, 3)));
   const std::string file = WebpOfChunks(WebpHeaderChunk(kAnimated, 9, 7) + WebpChunk("ANIM", std::string(6, '\0')) +
                                         WebpChunk("ANMF", std::string(16, '\0') + pixels));
@@ -154,7 +154,7 @@ TEST(DecodeWebp, AnAnimationIsRefusedInWords) {
   ExpectRefused(file, "send one of its frames");
 }
 
-TEST(DecodeWebp, DisorderIsRefused) {
+TEST(DecodeWebp, InvalidChunksAreRefused) {
   const std::string pixels = Pixels(WebpFile(NoiseImage(9, 7, 3), {.lossless = true}));
   const std::string header = WebpHeaderChunk(0, 9, 7);
   ASSERT_TRUE(Decode(WebpOfChunks(header + pixels)).ok());
@@ -171,7 +171,7 @@ TEST(DecodeWebp, DisorderIsRefused) {
   ExpectRefused(WebpOfChunks(many + pixels), "more than 1024 chunks");
 }
 
-TEST(DecodeWebp, ALengthOfLessThanItsOwnHeaderIsRefused) {
+TEST(DecodeWebp, ALengthShorterThanTheHeaderIsRefused) {
   std::string file = WebpFile(NoiseImage(9, 7, 3), {.lossless = true});
   for (const char length : {0, 1, 3}) {
     file.replace(4, 4, {length, 0, 0, 0});
@@ -179,7 +179,7 @@ TEST(DecodeWebp, ALengthOfLessThanItsOwnHeaderIsRefused) {
   }
 }
 
-// The lengths match the bytes in the file, but pixels are missing.
+// The lengths match the bytes of the file, but some pixels are missing.
 TEST(DecodeWebp, PixelsThatEndEarlyAreRefused) {
   for (const WebpOptions& options : {WebpOptions{}, {.lossless = true}}) {
     const std::string pixels = Pixels(WebpFile(NoiseImage(90, 70, 3), options));

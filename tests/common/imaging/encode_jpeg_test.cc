@@ -18,7 +18,7 @@ Image Gradient(int width, int height, int channels) {
   return image;
 }
 
-TEST(EncodeJpeg, KeepsWhatTheEyeSees) {
+TEST(EncodeJpeg, DecodesToASimilarImage) {
   for (const int channels : {1, 3}) {
     const Image image = Gradient(33, 17, channels);
     const auto file = EncodeJpeg(image, 90);
@@ -30,12 +30,12 @@ TEST(EncodeJpeg, KeepsWhatTheEyeSees) {
   }
 }
 
-TEST(EncodeJpeg, RefusesWhatIsNoImage) {
+TEST(EncodeJpeg, RefusesInvalidImages) {
   Image image = Gradient(4, 4, 3);
   image.pixels.pop_back();
   EXPECT_EQ(EncodeJpeg(image, 90).status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_FALSE(EncodeJpeg({}, 90).ok());
-  const Image wide = Gradient(70000, 1, 1);  // wider than a JPEG can be
+  const Image wide = Gradient(70000, 1, 1);  // exceeds the maximum width of a JPEG
   EXPECT_EQ(EncodeJpeg(wide, 90).status().code(), absl::StatusCode::kInvalidArgument);
 }
 

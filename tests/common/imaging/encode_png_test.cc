@@ -38,8 +38,9 @@ TEST(EncodePng, RefusesImagesThatDoNotFitTheirBytes) {
             absl::StatusCode::kInvalidArgument);
 }
 
-// The image has noise at the top, is flat at the bottom and mixed between them, so no single band is representative.
-TEST(EstimatePngBytes, IsNearTheTruth) {
+// The image has noise at the top, is flat at the bottom, and is mixed between them, so that no part represents the
+// whole image.
+TEST(EstimatePngBytes, IsCloseToTheRealSize) {
   Image image = Noise(640, 1024, 3);
   for (size_t i = 0; i < image.pixels.size(); ++i) {
     const size_t row = i / (3 * 640);

@@ -57,7 +57,7 @@ Size Grid(const Geometry& geometry, int cell) {
   return {geometry.input.height / cell, geometry.input.width / cell};
 }
 
-TEST(NativeGeometry, HoldsItsPromisesForEverySize) {
+TEST(NativeGeometry, MeetsItsContractForEverySize) {
   struct Model {
     int cell, min_tokens, max_tokens;
   };
@@ -82,7 +82,7 @@ TEST(NativeGeometry, HoldsItsPromisesForEverySize) {
         ASSERT_LE(tokens, m.max_tokens) << height << " x " << width;
         const double distortion = std::abs(std::log(grid.width / (grid.height * aspect)));
         ASSERT_LE(distortion, std::log(2) + 1e-6) << height << " x " << width;
-        // Checks that no grid within the limits is nearer in both aspect ratio and number of tokens.
+        // Checks that no grid within the limits is better in both aspect ratio and number of tokens.
         const double own = static_cast<double>(height) * width / m.cell / m.cell;
         const double aim = std::clamp<double>(own, m.min_tokens, m.max_tokens);
         const double excess = std::abs(std::log(tokens / aim));
@@ -104,7 +104,7 @@ TEST(NativeGeometry, HoldsItsPromisesForEverySize) {
   }
 }
 
-TEST(NativeGeometry, TurnsWithTheImage) {
+TEST(NativeGeometry, IsTransposedWithTheImage) {
   const v1::Preprocessing model = Native(4, 36, 144);
   for (int height = 5; height < 300; height += 7) {
     for (int width = 5; width < 300; width += 11) {
@@ -116,7 +116,7 @@ TEST(NativeGeometry, TurnsWithTheImage) {
   }
 }
 
-TEST(NativeGeometry, CostFollowsTheSizeOfTheImage) {
+TEST(NativeGeometry, TheNumberOfTokensFollowsTheSizeOfTheImage) {
   const v1::Preprocessing model = Native(4, 36, 144);
   EXPECT_EQ(Plan(model, {32, 32}).input, (Size{32, 32}));
   EXPECT_EQ(Plan(model, {33, 33}).input, (Size{32, 32}));
@@ -131,19 +131,19 @@ TEST(NativeGeometry, CostFollowsTheSizeOfTheImage) {
 
 TEST(NativeGeometry, ElongatedImages) {
   const v1::Preprocessing model = Native(4, 36, 144);
-  // The target is 36 tokens, but the aspect ratio weighs more.
+  // The target is 36 tokens, but the aspect ratio has a higher weight.
   EXPECT_EQ(Plan(model, {1, 144}).input, (Size{4, 532}));
   EXPECT_EQ(Plan(model, {1, 200}).input, (Size{4, 576}));
   EXPECT_EQ(Plan(model, {250, 1}).input, (Size{576, 4}));
   EXPECT_EQ(Plan(model, {1, 288}).input, (Size{4, 576}));
   EXPECT_THAT(Refusal(model, {1, 290}), HasSubstr("290 x 1"));
   EXPECT_THAT(Refusal(model, {8192, 1}), HasSubstr("closer to a square"));
-  // These limits allow only 13 tokens.
+  // These limits allow exactly 13 tokens.
   EXPECT_EQ(Grid(Plan(Native(8, 13, 13), {100, 900}), 8), (Size{1, 13}));
   EXPECT_THAT(Refusal(Native(8, 13, 13), {100, 100}), HasSubstr("13 to 13 tokens"));
 }
 
-TEST(NativeGeometry, AWishReplacesTheImagesOwnSize) {
+TEST(NativeGeometry, ARequestedSizeReplacesTheImagesSize) {
   const v1::Preprocessing model = Native(4, 36, 144);
   EXPECT_EQ(Plan(model, {500, 375}, Size{32, 32}).input, (Size{32, 32}));
   EXPECT_EQ(Plan(model, {500, 375}, Size{33, 30}).input, (Size{32, 32}));
@@ -156,7 +156,7 @@ TEST(NativeGeometry, AWishReplacesTheImagesOwnSize) {
   EXPECT_THAT(Refusal(model, {500, 375}, Size{2147483647, 2147483647}), HasSubstr("1 to 8192"));
 }
 
-TEST(FixedGeometry, StretchTakesTheWholeImage) {
+TEST(FixedGeometry, StretchUsesTheWholeImage) {
   const Geometry geometry = Plan(Fixed(28, 28, v1::FixedResolution::STRETCH), {100, 50});
   EXPECT_EQ(geometry.scaled, (Size{28, 28}));
   EXPECT_EQ(geometry.input, (Size{28, 28}));
@@ -166,7 +166,7 @@ TEST(FixedGeometry, StretchTakesTheWholeImage) {
   EXPECT_FLOAT_EQ(geometry.OriginalY(14), 50);
 }
 
-TEST(FixedGeometry, CenterCropCoversAndKeepsTheAspect) {
+TEST(FixedGeometry, CenterCropFillsTheInputAndKeepsTheAspect) {
   const v1::Preprocessing model = Fixed(224, 224, v1::FixedResolution::CENTER_CROP);
   const Geometry landscape = Plan(model, {375, 500});
   EXPECT_EQ(landscape.scaled, (Size{224, 298}));
@@ -189,7 +189,7 @@ TEST(FixedGeometry, CenterCropCoversAndKeepsTheAspect) {
 }
 
 // Recorded from timm 1.0.31's transforms_imagenet_eval on torchvision 0.26.
-TEST(FixedGeometry, CenterCropIsTimmsToThePixel) {
+TEST(FixedGeometry, CenterCropEqualsTimmExactly) {
   struct Row {
     int input_height, input_width;
     double crop;
@@ -219,7 +219,7 @@ TEST(FixedGeometry, CenterCropIsTimmsToThePixel) {
   }
 }
 
-TEST(FixedGeometry, RefusesACropThatIsNone) {
+TEST(FixedGeometry, RefusesAnInvalidCrop) {
   v1::Preprocessing model = Fixed(224, 224, v1::FixedResolution::CENTER_CROP);
   for (const double crop : {-0.5, 1.5, 0.001, std::numeric_limits<double>::quiet_NaN()}) {
     model.mutable_fixed()->set_crop(crop);
@@ -230,11 +230,11 @@ TEST(FixedGeometry, RefusesACropThatIsNone) {
   EXPECT_THAT(std::string(ValidatePreprocessing(model).message()), HasSubstr("CENTER_CROP"));
 }
 
-TEST(FixedGeometry, RefusesAWish) {
+TEST(FixedGeometry, RefusesARequestedSize) {
   EXPECT_THAT(Refusal(Fixed(28, 28, v1::FixedResolution::STRETCH), {100, 50}, Size{28, 28}), HasSubstr("28 x 28"));
 }
 
-TEST(PlanGeometry, RefusesAImageWithoutPixels) {
+TEST(PlanGeometry, RefusesAnImageWithoutPixels) {
   EXPECT_THAT(Refusal(Native(4, 36, 144), {0, 5}), HasSubstr("at least one"));
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests that long operations yield (call GiveWay) at regular intervals.
+// Tests that long operations call GiveWay regularly, so that the thread can yield.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -19,7 +19,8 @@ namespace {
 
 constexpr int kSide = 1024;
 
-// Returns the number of calls of GiveWay in `work`. Expects that no third of its time passes without one.
+// Returns the number of calls of GiveWay in `work`. Expects that the time between two calls is less than a third of the
+// total time.
 int CallsOf(const std::string& name, const std::function<void()>& work) {
   const GaveWay gave = HowItGivesWay(work);
   EXPECT_LT(gave.longest_share, 1.0 / 3) << name;
@@ -30,7 +31,7 @@ int CallsOfDecoding(const std::string& name, const std::string& file, int diviso
   return CallsOf(name, [&] { EXPECT_TRUE(DecodeReduced(file, divisor).ok()) << name; });
 }
 
-TEST(GiveWay, DecodingDoes) {
+TEST(GiveWay, DecodingCallsGiveWay) {
   const Image image = NoiseImage(kSide, kSide, 3);
   const std::vector<uint8_t> alpha = NoiseImage(kSide, kSide, 1).pixels;
   EXPECT_GE(CallsOfDecoding("png", PngFile(image)), kSide);
@@ -40,21 +41,21 @@ TEST(GiveWay, DecodingDoes) {
   EXPECT_GE(CallsOfDecoding("webp with alpha", WebpFile(image, {.alpha = alpha})), kSide + (kSide * kSide >> 15));
 }
 
-// All scans are read before the first row is decoded, and the calls of GiveWay must not wait for rows.
-TEST(GiveWay, AProgressiveJpegDoesWhileItsScansAreRead) {
+// The decoder reads all scans before it decodes the first row. It must call GiveWay also while it reads the scans.
+TEST(GiveWay, ReadingTheScansOfAProgressiveJpegCallsGiveWay) {
   const Image image = NoiseImage(kSide, kSide, 3);
   const int of_rows = CallsOfDecoding("baseline", JpegFile(image));
   EXPECT_GE(CallsOfDecoding("progressive", JpegFile(image, {.scans = 10})), of_rows + 10 * kSide / 16);
 }
 
-TEST(GiveWay, TurningAndReducingDo) {
+TEST(GiveWay, RotatingAndReducingCallGiveWay) {
   const Image image = NoiseImage(kSide, kSide, 3);
   const int of_rows = CallsOfDecoding("as stored", PngFile(image));
   EXPECT_GE(CallsOfDecoding("turned", PngFile(image, {.exif = ExifBlock(6)})), of_rows + kSide / 32);
   EXPECT_GE(CallsOfDecoding("reduced", PngFile(image), 2), of_rows + kSide / 2);
 }
 
-TEST(GiveWay, ResizingAndCompressingDo) {
+TEST(GiveWay, ResizingAndCompressingCallGiveWay) {
   const Image image = NoiseImage(kSide, kSide, 3);
   EXPECT_EQ(CallsOf("resize", [&] { ResizeForDisplay(image, {300, 200}, v1::BILINEAR); }), 300);
   EXPECT_GE(CallsOf("png", [&] { EXPECT_TRUE(EncodePng(image).ok()); }), kSide);

@@ -23,11 +23,11 @@ std::string Refusal(std::string_view bytes, const ImageLimits& limits = {}) {
   const absl::StatusOr<ImageHeader> header = ReadHeader(bytes, limits);
   if (header.ok()) return "(accepted)";
   EXPECT_EQ(header.status().code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_EQ(Decode(bytes, limits).status(), header.status()) << "Decode refuses differently";
+  EXPECT_EQ(Decode(bytes, limits).status(), header.status()) << "Decode returns another error";
   return std::string(header.status().message());
 }
 
-// Returns a PNG's signature and header chunk, and the start of its pixels.
+// Returns the start of a PNG: signature, header chunk, and the first bytes of the pixels.
 std::string PngFront(uint32_t width, uint32_t height) {
   std::string header;
   for (const uint32_t side : {width, height}) {
@@ -37,7 +37,7 @@ std::string PngFront(uint32_t width, uint32_t height) {
   return "\x89PNG\r\n\x1a\n" + PngChunk("IHDR", header) + PngChunk("IDAT", std::string(100, 'x'));
 }
 
-TEST(ReadHeader, SaysSizeAndOrientation) {
+TEST(ReadHeader, ReturnsSizeAndOrientation) {
   const std::string jpeg = JpegFile(SmoothImage(30, 20, 3), {.exif = ExifBlock(6)});
   const ImageHeader header = *ReadHeader(jpeg);
   EXPECT_EQ(header.format, ImageFormat::kJpeg);
@@ -62,7 +62,7 @@ TEST(ReadHeader, SaysSizeAndOrientation) {
   }
   std::string late = PngFile(NoiseImage(30, 20, 1));
   late.insert(late.size() - 12, PngChunk("eXIf", ExifBlock(6)));
-  EXPECT_EQ(ReadHeader(late)->orientation, 6) << "behind the pixels";
+  EXPECT_EQ(ReadHeader(late)->orientation, 6) << "an orientation after the pixels must be found";
   EXPECT_EQ(ReadHeader(late)->width, 20);
 
   const ImageHeader turned = *ReadHeader(WebpFile(NoiseImage(30, 20, 3), {.exif = ExifBlock(5)}));
@@ -70,7 +70,7 @@ TEST(ReadHeader, SaysSizeAndOrientation) {
   EXPECT_EQ(turned.width, 20);
 }
 
-TEST(ReadHeader, NeedsTheFrontOfTheFileAlone) {
+TEST(ReadHeader, NeedsOnlyTheStartOfTheFile) {
   const std::string jpeg = JpegFile(NoiseImage(300, 200, 3), {.progressive = true});
   const std::string front = jpeg.substr(0, jpeg.find("\xFF\xDA") + 14);
   EXPECT_EQ(ReadHeader(front)->width, 300);
@@ -79,11 +79,12 @@ TEST(ReadHeader, NeedsTheFrontOfTheFileAlone) {
   EXPECT_EQ(ReadHeader(WebpFile(NoiseImage(300, 200, 3)).substr(0, 50))->width, 300);
   const std::string webp = WebpFile(NoiseImage(300, 200, 3), {.exif = ExifBlock(6)});
   EXPECT_EQ(ReadHeader(webp)->width, 200);
-  EXPECT_EQ(ReadHeader(webp.substr(0, 16 << 10))->width, 300) << "what turns it stands behind its pixels";
+  EXPECT_EQ(ReadHeader(webp.substr(0, 16 << 10))->width, 300)
+      << "the orientation is after the pixels, so the start has the stored width";
 }
 
-// The orientation in text chunks and XMP counts as in Pillow.
-TEST(ReadHeader, TakesTheOrientationOfTextAndXmpWhereNoExifStatesOne) {
+// Text chunks and XMP can state the orientation, like in Pillow.
+TEST(ReadHeader, UsesTheOrientationOfTextAndXmpIfExifHasNone) {
   const std::string xmp = "<rdf:Description tiff:Orientation=\"6\"/>";
   const std::string in_text = "XML:com.adobe.xmp" + std::string(5, '\0') + xmp;
   const std::string profile =
@@ -94,7 +95,7 @@ TEST(ReadHeader, TakesTheOrientationOfTextAndXmpWhereNoExifStatesOne) {
       png.insert(behind ? png.size() - 12 : 33, chunk);
       EXPECT_EQ(ReadHeader(png)->orientation, 6);
       png.insert(33, PngChunk("eXIf", ExifBlock(3)));
-      EXPECT_EQ(ReadHeader(png)->orientation, 3) << "EXIF comes first";
+      EXPECT_EQ(ReadHeader(png)->orientation, 3) << "EXIF must have priority";
     }
   }
   std::string jpeg = JpegFile(SmoothImage(30, 20, 3));
@@ -104,10 +105,11 @@ TEST(ReadHeader, TakesTheOrientationOfTextAndXmpWhereNoExifStatesOne) {
   constexpr int kXmpFlag = 0x04;
   const std::string pixels = WebpFile(NoiseImage(30, 20, 3)).substr(12) + WebpChunk("XMP ", xmp);
   EXPECT_EQ(ReadHeader(WebpOfChunks(WebpHeaderChunk(kXmpFlag, 30, 20) + pixels))->orientation, 6);
-  EXPECT_EQ(ReadHeader(WebpOfChunks(WebpHeaderChunk(0, 30, 20) + pixels))->orientation, 1) << "not announced";
+  EXPECT_EQ(ReadHeader(WebpOfChunks(WebpHeaderChunk(0, 30, 20) + pixels))->orientation, 1)
+      << "XMP that the header does not announce must be ignored";
 }
 
-TEST(ReadHeader, NamesWhatIsNotAImage) {
+TEST(ReadHeader, NamesTheFormatOfOtherFiles) {
   EXPECT_THAT(Refusal(""), HasSubstr("empty"));
   EXPECT_THAT(Refusal("hello"), HasSubstr("neither a JPEG nor a PNG"));
   EXPECT_THAT(Refusal(std::string(20, '\0')), HasSubstr("neither a JPEG nor a PNG"));
@@ -129,7 +131,7 @@ TEST(ReadHeader, NamesWhatIsNotAImage) {
   EXPECT_THAT(Refusal("%PDF-1.7"), HasSubstr("a PDF"));
 }
 
-TEST(ReadHeader, APixelBombIsRefusedByItsHeader) {
+TEST(ReadHeader, APixelBombIsRefusedBecauseOfItsHeader) {
   EXPECT_THAT(Refusal(PngFront(32000, 32000)),
               AllOf(HasSubstr("32000 x 32000"), HasSubstr("1024.0 megapixels"), HasSubstr("16.8 megapixels")));
   EXPECT_THAT(Refusal(PngFront(0x7FFFFFFF, 0x7FFFFFFF)), HasSubstr("2147483647 x 2147483647"));
@@ -146,7 +148,8 @@ TEST(ReadHeader, TheLimitsAreExact) {
   EXPECT_THAT(Refusal(PngFront(11, 10), {.max_pixels = 109}), HasSubstr("11 x 10"));
   EXPECT_THAT(Refusal(WebpOfChunks(WebpHeaderChunk(0, 4097, 4096))), HasSubstr("4097 x 4096"));
   EXPECT_TRUE(ReadHeader(WebpOfChunks(WebpHeaderChunk(0, 4096, 4096))).ok());
-  // The orientation of this 17-megapixel photograph exchanges its sides; the message has the size as displayed.
+  // The orientation of this photograph with 17 megapixels exchanges its sides. The message must have the displayed
+  // size.
   std::string photograph = JpegFile(SmoothImage(16, 16, 3), {.exif = ExifBlock(6)});
   const size_t frame = photograph.find("\xFF\xC0");
   photograph.replace(frame + 5, 4, "\x0D\xA0\x13\x60");
@@ -169,7 +172,7 @@ TEST(ReadHeader, ADamagedHeaderIsRefused) {
   EXPECT_THAT(Refusal(png), HasSubstr("signature"));
 }
 
-TEST(ReadHeader, HostileHeadersCostLittle) {
+TEST(ReadHeader, MaliciousHeadersUseLittleTime) {
   const std::string jpeg = JpegFile(SmoothImage(16, 16, 3));
   std::string segments = jpeg.substr(0, 2);
   while (segments.size() < (16 << 20)) segments += std::string("\xFF\xFE\0\x02", 4);
@@ -178,7 +181,7 @@ TEST(ReadHeader, HostileHeadersCostLittle) {
   std::string junk = WebpHeaderChunk(0, 4, 4);
   while (junk.size() < (16 << 20)) junk += WebpChunk("JUNK", "");
   junk = WebpOfChunks(junk);
-  std::clock_t least = CLOCKS_PER_SEC;  // the minimum of several runs excludes other load
+  std::clock_t least = CLOCKS_PER_SEC;  // the minimum of several runs, to exclude other load
   for (int run = 0; run < 5; ++run) {
     const std::clock_t start = std::clock();
     EXPECT_THAT(Refusal(segments), HasSubstr("1024 segments"));
@@ -190,7 +193,7 @@ TEST(ReadHeader, HostileHeadersCostLittle) {
   empty.resize(empty.size() - 12);
   while (empty.size() < (16 << 20)) empty += PngChunk("eXIf", "");
   EXPECT_THAT(Refusal(empty), HasSubstr("65536 chunks"));
-  EXPECT_LT(least, CLOCKS_PER_SEC / 20) << "of the processor's time: all 48 MB were looked at";
+  EXPECT_LT(least, CLOCKS_PER_SEC / 20) << "the processor time is too long, so all 48 MB were parsed";
 }
 
 }  // namespace

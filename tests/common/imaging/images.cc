@@ -7,7 +7,7 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
-// jpeglib.h needs size_t and FILE.
+// jpeglib.h needs the includes above for size_t and FILE.
 #include <jpeglib.h>
 #include <spng.h>
 #include <zlib.h>
@@ -26,8 +26,8 @@ std::string BigEndian(uint32_t value, int bytes) {
   return out;
 }
 
-// Returns a valid progressive script of `scans` scans: one for the mean values, then one per AC coefficient of each
-// component, first coarse and then refined bit by bit.
+// Returns a valid progressive script of `scans` scans. The first scan has the mean values. The others have one AC
+// coefficient of one component each, first coarse and then refined bit by bit.
 std::vector<jpeg_scan_info> Script(int components, int scans) {
   std::vector<jpeg_scan_info> script;
   jpeg_scan_info mean = {};
@@ -119,10 +119,10 @@ std::string ExifBlock(int orientation, bool little_endian) {
 std::string JpegFile(const Image& image, const JpegOptions& options) {
   jpeg_compress_struct jpeg;
   jpeg_error_mgr errors;
-  jpeg.err = jpeg_std_error(&errors);  // an error in a test's image ends the test program
+  jpeg.err = jpeg_std_error(&errors);  // an error ends the test program
   jpeg_create_compress(&jpeg);
   unsigned char* buffer = nullptr;
-  unsigned long size = 0;  // NOLINT: libjpeg's type
+  unsigned long size = 0;  // NOLINT: the type that libjpeg requires
   jpeg_mem_dest(&jpeg, &buffer, &size);
   Configure(jpeg, image, options);
   std::vector<jpeg_scan_info> script;

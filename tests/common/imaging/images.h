@@ -12,9 +12,9 @@
 
 namespace vitrine {
 
-// Images and files for tests. The files are written with libjpeg and libspng.
+// Images and files for tests. libjpeg and libspng write the files.
 
-// Returns a smooth image without symmetry: JPEG preserves it well, and all its orientations differ.
+// Returns a smooth image without symmetry. JPEG preserves it well, and all its orientations differ.
 Image SmoothImage(int width, int height, int channels);
 // Returns an image whose pixels are integer hashes.
 Image NoiseImage(int width, int height, int channels, uint32_t seed = 1);
@@ -26,29 +26,29 @@ std::string ExifBlock(int orientation, bool little_endian = true);
 struct JpegOptions {
   int quality = 95;
   bool progressive = false;
-  bool subsample = false;  // true: 4:2:0, if `across` and `down` are not set
+  bool subsample = false;  // true: 4:2:0 if `across` and `down` are not set
   int across = 0;          // sampling factors of the first component; the other components have 1
   int down = 0;
   int restart_rows = 0;  // number of MCU rows between restart markers
   std::optional<std::string> exif = {};
   int scans = 0;      // above 0: a progressive file with this number of scans
-  bool cmyk = false;  // true: four components; the first three are those of `image`, as stored
+  bool cmyk = false;  // true: stores four components, of which the first three are those of `image`
   int key = 255;      // for CMYK: value of the fourth component, as stored
-  bool adobe = true;  // for CMYK: write Adobe's marker
-  bool ycck = false;  // CMYK only
+  bool adobe = true;  // for CMYK: true writes Adobe's marker
+  bool ycck = false;  // for CMYK: true converts to YCCK
 };
 std::string JpegFile(const Image& image, const JpegOptions& options = {});
 
 struct PngOptions {
-  int color_type = -1;  // -1: grey or RGB like the image; otherwise `samples` are written unchanged
+  int color_type = -1;  // -1: grey or RGB like the image; other values: `samples` are written unchanged
   int bit_depth = 8;
   bool interlaced = false;
   std::vector<uint8_t> palette = {};  // RGB triples
   std::vector<uint8_t> palette_alpha = {};
-  std::vector<uint16_t> transparent = {};  // a grey value, or red, green and blue
+  std::vector<uint16_t> transparent = {};  // transparent colour: a grey value, or red, green and blue
   std::optional<std::string> exif = {};
 };
-// Encodes `samples`, which are in host byte order and packed for depths below 8.
+// Encodes `samples`, which are in host byte order and bit-packed for depths below 8.
 std::string PngFile(int width, int height, const std::vector<uint8_t>& samples, const PngOptions& options);
 std::string PngFile(const Image& image, PngOptions options = {});
 

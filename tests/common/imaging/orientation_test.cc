@@ -15,8 +15,8 @@
 namespace vitrine {
 namespace {
 
-// Returns the image as a camera in this orientation stores it. The formulas are the EXIF standard's: position of stored
-// row r and column c in the upright image.
+// Returns the image as a camera in this orientation stores it. The formulas of the EXIF standard give the position of
+// the stored row r and column c in the upright image.
 Image Stored(const Image& upright, int orientation) {
   const bool swapped = orientation >= 5;
   const int rows = swapped ? upright.width : upright.height;
@@ -45,7 +45,7 @@ int ByLibexif(std::string_view tiff) {
   return orientation >= 1 && orientation <= 8 ? orientation : 1;
 }
 
-// Returns a block with many tags, like a camera's.
+// Returns a block with many tags, like that of a camera.
 std::string WrittenByLibexif(int orientation, ExifByteOrder order) {
   ExifData* data = exif_data_new();
   exif_data_set_option(data, EXIF_DATA_OPTION_FOLLOW_SPECIFICATION);
@@ -63,10 +63,10 @@ std::string WrittenByLibexif(int orientation, ExifByteOrder order) {
   const std::string block(reinterpret_cast<char*>(bytes), size);
   std::free(bytes);
   exif_data_unref(data);
-  return block.substr(6);  // without "Exif\0\0"
+  return block.substr(6);  // removes "Exif\0\0"
 }
 
-TEST(Orientation, EveryOneGivesTheSameUprightImage) {
+TEST(Orientation, EveryOrientationGivesTheSameUprightImage) {
   for (const int channels : {1, 3}) {
     const Image upright = NoiseImage(70, 41, channels);
     for (int orientation = 1; orientation <= 8; ++orientation) {
@@ -97,8 +97,8 @@ TEST(ExifOrientation, AgreesWithLibexif) {
   }
 }
 
-// Pillow accepts all of these types, although the standard allows only SHORT.
-TEST(ExifOrientation, IsReadOfEveryWholeNumber) {
+// The standard allows only the type SHORT, but Pillow accepts all of these types.
+TEST(ExifOrientation, AcceptsEveryIntegerType) {
   const std::string block = ExifBlock(6);
   EXPECT_EQ(OrientationOf(std::string("Exif\0\0", 6) + block, ""), 6);
   for (const char type : {'\3', '\4', '\6', '\x8', '\x9', '\xD'}) {
@@ -109,15 +109,15 @@ TEST(ExifOrientation, IsReadOfEveryWholeNumber) {
   }
   std::string two = block;
   two[26] = 2;
-  EXPECT_EQ(OrientationOf(two, ""), 6) << "the first of two";
+  EXPECT_EQ(OrientationOf(two, ""), 6) << "the first of two values must count";
   two[26] = 0;
-  EXPECT_EQ(OrientationOf(two, ""), 1) << "of none";
+  EXPECT_EQ(OrientationOf(two, ""), 1) << "an entry without values must be ignored";
   std::string swapped = block;
   std::swap(swapped[2], swapped[3]);
   EXPECT_EQ(OrientationOf(swapped, ""), 6) << "some programs swap the bytes of the number 42";
 }
 
-TEST(XmpOrientation, CountsWhereExifHasNone) {
+TEST(XmpOrientation, IsUsedIfExifHasNone) {
   EXPECT_EQ(OrientationOf("", "<a tiff:Orientation=\"6\"/>"), 6);
   EXPECT_EQ(OrientationOf("", "<tiff:Orientation>8</tiff:Orientation>"), 8);
   EXPECT_EQ(OrientationOf("", "tiff:Orientation tiff:Orientation=\"3\""), 3);
@@ -126,7 +126,7 @@ TEST(XmpOrientation, CountsWhereExifHasNone) {
   EXPECT_EQ(OrientationOf(ExifBlock(1), "tiff:Orientation=\"6\""), 1);
 }
 
-TEST(ExifOrientation, OfNonsenseIsUpright) {
+TEST(ExifOrientation, InvalidBlocksMeanUpright) {
   const std::string block = ExifBlock(6);
   EXPECT_EQ(OrientationOf(block, ""), 6);
   EXPECT_EQ(OrientationOf("", ""), 1);
@@ -138,7 +138,7 @@ TEST(ExifOrientation, OfNonsenseIsUpright) {
   std::string wrong_type = block;
   wrong_type[24] = 2;
   EXPECT_EQ(OrientationOf(wrong_type, ""), 1);
-  // The last entry ends at byte 34. A shorter block is invalid, and nothing beyond its end may be read.
+  // The last entry ends at byte 34. A shorter block is invalid, and its parser must not read beyond its end.
   for (size_t size = 0; size < 34; ++size) {
     const std::unique_ptr<char[]> exact(new char[size]);
     std::copy_n(block.data(), size, exact.get());

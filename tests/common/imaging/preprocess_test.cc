@@ -26,7 +26,7 @@ std::vector<float> Input(const Image& image, const v1::Preprocessing& preprocess
   return Preprocess(image, preprocessing, *PlanGeometry(preprocessing, {image.height, image.width}));
 }
 
-TEST(Preprocess, NormalisesEveryChannelByItsOwnNumbers) {
+TEST(Preprocess, NormalizesEveryChannelWithItsOwnNumbers) {
   const std::vector<float> input = Input(PlainImage(9, 7, {51, 102, 255}), Stretch(3, 2, 2));
   ASSERT_EQ(input.size(), 12u);
   for (int i = 0; i < 4; ++i) {
@@ -36,7 +36,7 @@ TEST(Preprocess, NormalisesEveryChannelByItsOwnNumbers) {
   }
 }
 
-TEST(Preprocess, ColourForAGreyModelIsLuma) {
+TEST(Preprocess, AColourImageForAGreyModelBecomesLuma) {
   const std::vector<float> input = Input(PlainImage(5, 5, {255, 0, 0}), Stretch(1, 3, 3));
   ASSERT_EQ(input.size(), 9u);
   EXPECT_NEAR(input[4], (0.299f - 0.1f) / 0.2f, 1e-5);
@@ -44,23 +44,23 @@ TEST(Preprocess, ColourForAGreyModelIsLuma) {
   EXPECT_NEAR(Input(PlainImage(5, 5, {0, 0, 255}), Stretch(1, 3, 3))[0], (0.114f - 0.1f) / 0.2f, 1e-5);
 }
 
-TEST(Preprocess, GreyForAColourModelIsRepeated) {
+TEST(Preprocess, AGreyImageForAColourModelIsRepeated) {
   const Image grey = NoiseImage(6, 6, 1);
   Image colour{6, 6, 3, {}};
   for (const uint8_t value : grey.pixels) colour.pixels.insert(colour.pixels.end(), 3, value);
   EXPECT_EQ(Input(grey, Stretch(3, 4, 5)), Input(colour, Stretch(3, 4, 5)));
 }
 
-TEST(Preprocess, CutsTheCropOutOfTheScaledImage) {
+TEST(Preprocess, CropsTheScaledImage) {
   v1::Preprocessing preprocessing = Stretch(1, 8, 8);
   preprocessing.mutable_fixed()->set_fit(v1::FixedResolution::CENTER_CROP);
-  // The left and right thirds are black, the middle third is white; the crop is the middle.
+  // The left and right thirds are black, and the middle third is white. The crop is the middle third.
   Image image{24, 8, 1, {}};
   for (int i = 0; i < 24 * 8; ++i) image.pixels.push_back(i % 24 >= 8 && i % 24 < 16 ? 255 : 0);
   for (const float value : Input(image, preprocessing)) EXPECT_NEAR(value, (1 - 0.1f) / 0.2f, 1e-5);
 }
 
-TEST(Preprocess, FloatsGiveWhatBytesGive) {
+TEST(Preprocess, FloatsAndBytesGiveTheSameResult) {
   const Image image = NoiseImage(20, 10, 3);
   FloatImage floats{3, {10, 20}, std::vector<float>(600)};
   for (int i = 0; i < 600; ++i) floats.values[i % 3 * 200 + i / 3] = image.pixels[i];
@@ -74,7 +74,7 @@ v1::Preprocessing RoundedLikePillow(v1::Preprocessing preprocessing) {
   return preprocessing;
 }
 
-TEST(Preprocess, RoundingNormalisesAsTorchvisionDoes) {
+TEST(Preprocess, WithRoundingNormalizesLikeTorchvision) {
   const v1::Preprocessing preprocessing = RoundedLikePillow(Stretch(3, 7, 5));
   const Image image = NoiseImage(40, 30, 3);
   const FloatImage bytes = Resize(image, {7, 5}, v1::BILINEAR, v1::Preprocessing::PILLOW);
@@ -85,7 +85,7 @@ TEST(Preprocess, RoundingNormalisesAsTorchvisionDoes) {
   }
 }
 
-TEST(Preprocess, RoundingTakesFloatsAsTheNearestBytes) {
+TEST(Preprocess, WithRoundingFloatsCountAsTheNearestBytes) {
   const Image image = NoiseImage(20, 10, 3);
   FloatImage floats{3, {10, 20}, std::vector<float>(600)};
   for (int i = 0; i < 600; ++i) floats.values[i % 3 * 200 + i / 3] = image.pixels[i] + (i % 2 == 0 ? 0.4f : -0.4f);

@@ -14,7 +14,7 @@ namespace {
 using testing::ElementsAre;
 using testing::Optional;
 
-// Floats at an odd address, which can occur in a message.
+// Floats at an odd address, which can occur in a serialized message.
 class FloatBytes {
  public:
   explicit FloatBytes(const std::vector<float>& values)
@@ -25,7 +25,7 @@ class FloatBytes {
   std::string bytes_;
 };
 
-TEST(PlanarFloats, KeepPlanesAndTakePixelsApart) {
+TEST(PlanarFloats, KeepPlanesAndSeparateInterleavedPixels) {
   const FloatBytes bytes({1, 2, 3, 4, 5, 6});
   EXPECT_THAT(PlanarFloats(bytes, 3, PixelOrder::kPlanar, {0, 9}, 2), Optional(ElementsAre(2, 4, 6, 8, 10, 12)));
   EXPECT_THAT(PlanarFloats(bytes, 3, PixelOrder::kInterleaved, {0, 9}, 2), Optional(ElementsAre(2, 8, 4, 10, 6, 12)));
@@ -33,11 +33,11 @@ TEST(PlanarFloats, KeepPlanesAndTakePixelsApart) {
   EXPECT_THAT(PlanarFloats(bytes, 1, PixelOrder::kInterleaved, {0, 9}, 1), Optional(ElementsAre(1, 2, 3, 4, 5, 6)));
 }
 
-TEST(PlanarFloats, TakeTheEndsOfTheRangeAndNothingBeyond) {
+TEST(PlanarFloats, AcceptTheEndsOfTheRangeAndNothingBeyond) {
   for (const PixelOrder order : {PixelOrder::kPlanar, PixelOrder::kInterleaved}) {
     for (const int channels : {1, 2, 3}) {
-      // The count fills whole vectors and a part of one more. One element at a time is at or beyond an end of the
-      // range.
+      // The values fill several SIMD vectors and a part of another one. In each iteration, one element is at or beyond
+      // an end of the range.
       const size_t count = size_t{6} * 11;
       for (size_t i = 0; i < count; ++i) {
         std::vector<float> values(count, 0.5F);
@@ -53,7 +53,7 @@ TEST(PlanarFloats, TakeTheEndsOfTheRangeAndNothingBeyond) {
   }
 }
 
-TEST(FloatsInPlace, AreThoseOfTheMessageIfAllAreInTheRange) {
+TEST(FloatsInPlace, PointIntoTheMessageIfAllValuesAreInRange) {
   for (size_t count = 1; count < 40; ++count) {
     std::vector<float> values(count, 0.5F);
     const std::string_view bytes(reinterpret_cast<const char*>(values.data()), count * sizeof(float));
@@ -65,11 +65,11 @@ TEST(FloatsInPlace, AreThoseOfTheMessageIfAllAreInTheRange) {
       }
       value = 1;
     }
-    EXPECT_EQ(FloatsInPlace(FloatBytes(values), {0, 1}), nullptr) << "at an odd address";
+    EXPECT_EQ(FloatsInPlace(FloatBytes(values), {0, 1}), nullptr) << "floats at an odd address cannot be used in place";
   }
 }
 
-TEST(InterleavedBytes, PutPlanesBesideEachOther) {
+TEST(InterleavedBytes, InterleavePlanes) {
   EXPECT_THAT(InterleavedBytes("abcdef", 3, PixelOrder::kPlanar), ElementsAre('a', 'c', 'e', 'b', 'd', 'f'));
   EXPECT_THAT(InterleavedBytes("abcdef", 3, PixelOrder::kInterleaved), ElementsAre('a', 'b', 'c', 'd', 'e', 'f'));
   EXPECT_THAT(InterleavedBytes("abc", 1, PixelOrder::kPlanar), ElementsAre('a', 'b', 'c'));

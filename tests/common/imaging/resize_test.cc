@@ -41,17 +41,18 @@ struct PillowResize {
   Size from, to;
   int channels;
   v1::Interpolation interpolation;
-  uint64_t hash;  // FNV-1a of the bytes: row by row, interleaved channels
+  uint64_t hash;  // FNV-1a of the bytes, row by row with interleaved channels
 };
 
-// Returns noise of mostly black and white: the bicubic filter overshoots at every edge, and both passes clamp.
+// Returns noise of mostly black and white. The bicubic filter overshoots at every edge of this noise, so both passes
+// must clamp.
 Image Contrasting(int width, int height, int channels) {
   Image image = NoiseImage(width, height, channels);
   for (size_t i = 0; i < image.pixels.size(); i += 2) image.pixels[i] = image.pixels[i] < 128 ? 0 : 255;
   return image;
 }
 
-TEST(Resize, RoundedIsPillowsToTheByte) {
+TEST(Resize, WithRoundingEqualsPillowExactly) {
   const PillowResize kRecorded[] = {
 #include "tests/golden/resize_pillow.inc"
   };
@@ -90,7 +91,7 @@ TEST(Resize, ChannelsDoNotMix) {
   }
 }
 
-TEST(Resize, OwnSizeIsTheIdentity) {
+TEST(Resize, TheImagesOwnSizeChangesNothing) {
   const Image image = NoiseImage(33, 21, 3);
   for (const v1::Interpolation interpolation : {v1::BILINEAR, v1::BICUBIC}) {
     for (const Rounding rounding : {v1::Preprocessing::NONE, v1::Preprocessing::PILLOW}) {
@@ -102,7 +103,7 @@ TEST(Resize, OwnSizeIsTheIdentity) {
   }
 }
 
-TEST(Resize, KeepsThePlainAndTheMean) {
+TEST(Resize, KeepsConstantImagesAndTheMean) {
   for (const v1::Interpolation interpolation : {v1::BILINEAR, v1::BICUBIC}) {
     for (const auto& [width, height] : {std::pair{1, 1}, {1, 500}, {500, 1}, {99, 7}}) {
       for (const float value : Resize(PlainImage(width, height, {200}), {11, 13}, interpolation).values) {
@@ -128,7 +129,7 @@ void ExpectPartOfTheWhole(Size size, v1::Interpolation interpolation, Rounding r
   }
 }
 
-TEST(Resize, ARegionIsAPartOfTheWhole) {
+TEST(Resize, ARegionEqualsThatPartOfTheWholeResult) {
   for (const v1::Interpolation interpolation : {v1::BILINEAR, v1::BICUBIC}) {
     for (const Rounding rounding : {v1::Preprocessing::NONE, v1::Preprocessing::PILLOW}) {
       for (const Size size : {Size{40, 30}, Size{200, 300}}) ExpectPartOfTheWhole(size, interpolation, rounding);
@@ -136,20 +137,20 @@ TEST(Resize, ARegionIsAPartOfTheWhole) {
   }
 }
 
-TEST(Resize, ARegionOfAnEnormousSizeCostsTheRegion) {
-  // The whole result would need 60 gigabytes.
+TEST(Resize, ARegionOfAnEnormousResultNeedsMemoryOnlyForTheRegion) {
+  // The whole result would need 60 GB.
   const Image image = NoiseImage(8192, 1, 1);
   const FloatImage part = ResizeRegion(image, {8192, 1 << 21}, {4000, 1 << 20, {4, 4}}, v1::BILINEAR);
   EXPECT_EQ(part.values.size(), 16u);
 }
 
-TEST(Resize, FloatsAndBytesGiveTheSame) {
+TEST(Resize, FloatsAndBytesGiveTheSameResult) {
   const Image image = NoiseImage(45, 31, 3);
   FloatImage floats{3, {31, 45}, std::vector<float>(image.pixels.size())};
   for (int c = 0; c < 3; ++c) {
     for (int i = 0; i < 45 * 31; ++i) floats.values[c * 45 * 31 + i] = image.pixels[i * 3 + c];
   }
-  // The sizes need up to 4, up to 8, and more taps along a row.
+  // With these sizes the filter has up to 4, up to 8, and more taps along a row.
   for (const Size size : {Size{40, 60}, Size{20, 30}, Size{12, 12}, Size{3, 4}, Size{1, 1}}) {
     for (const auto interpolation : {v1::BILINEAR, v1::BICUBIC}) {
       EXPECT_EQ(Resize(image, size, interpolation).values, Resize(floats, size, interpolation).values) << size.width;

@@ -34,7 +34,7 @@ TEST(Samples, AreSmallAndDecode) {
     if (digit) continue;
     shapes.insert({image->width, image->height});
     EXPECT_NE(page.find(entry.path().filename().string()), std::string::npos)
-        << "samples/README.md does not say where " << entry.path().filename() << " is from";
+        << "samples/README.md does not state the source of " << entry.path().filename();
   }
   EXPECT_GE(photographs, 8);
   EXPECT_GE(digits, 6);

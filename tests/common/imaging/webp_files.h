@@ -12,23 +12,24 @@
 
 namespace vitrine {
 
-// WebP files for tests, written with libwebp.
+// Options of WebpFile, which writes WebP files with libwebp.
 struct WebpOptions {
   float quality = 90;
   bool lossless = false;
   int partitions = 0;               // for lossy: the rows are distributed over 2^partitions parts
   std::vector<uint8_t> alpha = {};  // [height, width]; empty: opaque
-  // Content of an EXIF chunk after the pixels, where encoders write it. Makes the file an extended one.
+  // Content of the EXIF chunk, which follows the pixels like in files of other encoders. With EXIF the file has an
+  // extended header.
   std::optional<std::string> exif = {};
 };
 // Encodes an RGB image.
 std::string WebpFile(const Image& image, const WebpOptions& options = {});
 
-// Returns a chunk with its length, padded to an even size.
+// Returns a chunk with its length. Pads it to an even size.
 std::string WebpChunk(std::string_view type, std::string_view content);
-// Returns a file of these chunks after RIFF, length and WEBP.
+// Returns a file with these chunks: "RIFF", length, "WEBP", chunks.
 std::string WebpOfChunks(std::string_view chunks);
-// Returns the first chunk of an extended file.
+// Returns the extended header, which is the first chunk of a file.
 std::string WebpHeaderChunk(int flags, int width, int height);
 
 }  // namespace vitrine

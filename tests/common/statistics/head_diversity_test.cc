@@ -11,15 +11,16 @@ using ::testing::DoubleEq;
 using ::testing::ElementsAre;
 using ::testing::Optional;
 
-TEST(HeadDiversity, IsTheMeanDeviationOfAllLayersButTheFirst) {
-  const double distances[] = {0, 100, 2, 6, 5, 5, 1, 7};  // the first layer's heads differ most, and do not count
+TEST(HeadDiversity, IsTheMeanDeviationOfAllLayersExceptTheFirst) {
+  const double distances[] = {0, 100, 2, 6,
+                              5, 5,   1, 7};  // the heads of the first layer differ most, but must not count
   const HeadDiversity found = DiversityOf(distances, 2);
   EXPECT_THAT(found.means, ElementsAre(50, 4, 5, 4));
   EXPECT_THAT(found.deviations, ElementsAre(50, 2, 0, 3));
   EXPECT_THAT(found.diversity, Optional(DoubleEq(5.0 / 3)));
 }
 
-TEST(HeadDiversity, ASingleHeadHasNoneAndASingleLayerNoNumber) {
+TEST(HeadDiversity, IsZeroForASingleHeadAndUndefinedForASingleLayer) {
   const double distances[] = {3, 8};
   EXPECT_THAT(DiversityOf(distances, 1).deviations, ElementsAre(0, 0));
   EXPECT_THAT(DiversityOf(distances, 1).diversity, Optional(0.0));

@@ -34,15 +34,16 @@ TEST(McNemar, AgreesWithStatsmodels) {
   }
 }
 
-TEST(McNemar, ShowsNothingWithoutDisagreement) {
+TEST(McNemar, IsNotSignificantWithoutDisagreement) {
   EXPECT_EQ(TestMcNemar({.both = 5, .neither = 3}).p, 1);
   EXPECT_EQ(TestMcNemar({}).p, 1);
-  // Equal counts on both sides: the continuity correction must not create a difference.
+  // Both counts are equal, so the continuity correction must not create a difference.
   EXPECT_EQ(TestMcNemar({.only_first = 50, .only_second = 50}).p, 1);
 }
 
-// 36, 12, 2, 0 is an example of Newcombe (1998, Statistics in Medicine 17, 2635-2650), printed there as 0.0569 to
-// 0.3404. The others come from method 10 in Python with proportion_confint(method="wilson") of statsmodels 0.15.0.
+// 36, 12, 2, 0 is an example of Newcombe (1998, Statistics in Medicine 17, 2635-2650) with the interval 0.0569 to
+// 0.3404. The others were computed in Python by method 10 with proportion_confint(method="wilson") of statsmodels
+// 0.15.0.
 TEST(PairedDifference, IsNewcombesMethod10) {
   const struct {
     PairedCounts counts;

@@ -46,13 +46,14 @@ TEST(TestPaired, AgreesWithScipy) {
     EXPECT_NEAR(test.difference.interval->low, row.low, 1e-12);
     EXPECT_NEAR(test.difference.interval->high, row.high, 1e-12);
     EXPECT_NEAR(test.equivalence_p, row.equivalence_p, 1e-9);
-    EXPECT_EQ(test.p_holm, test.p) << "one comparison needs no correction";
-    EXPECT_EQ(TestPaired(Differences{row.differences}).front().equivalence_p, 1) << "no margin was given";
+    EXPECT_EQ(test.p_holm, test.p) << "a single comparison needs no correction";
+    EXPECT_EQ(TestPaired(Differences{row.differences}).front().equivalence_p, 1)
+        << "without a margin there is no equivalence";
   }
 }
 
 TEST(TestPaired, EqualDifferencesCountByTheirSignsOnly) {
-  // The spread of three results that differ by rounding is unknown, not 0.
+  // Three differences are equal except for rounding. Their deviation is unknown and not 0.
   const PairedTest three = TestPaired(Differences{{0.81 - 0.8, 0.82 - 0.81, 0.83 - 0.82}}).front();
   EXPECT_EQ(three.difference.deviation, 0);
   EXPECT_EQ(three.p, 0.25);
@@ -82,25 +83,25 @@ TEST(TestPaired, CorrectsForTheComparisonsOfTheTable) {
   const std::vector<PairedTest> tests = TestPaired(Differences{some, {0.1, -0.1, 0.1}, {-0.1, 0.1, 0.2}});
   EXPECT_NEAR(tests[0].p_holm, 3 * alone.p, 1e-12);
   EXPECT_EQ(tests[0].finding, Finding::kUndecided);
-  EXPECT_GT(tests[0].needed, 7) << "at the corrected level";
+  EXPECT_GT(tests[0].needed, 7) << "the number of pairs must be that for the corrected level";
 }
 
-TEST(TestPaired, EquivalenceIsShownNotAssumed) {
+TEST(TestPaired, EquivalenceMustBeShown) {
   const std::vector<double> wide = {0.02, -0.02, 0.01, -0.01, 0.015, -0.012};
   const PairedTest undecided = TestPaired(Differences{wide}, 0.01).front();
-  EXPECT_EQ(undecided.finding, Finding::kUndecided) << "p is large, and that shows nothing";
+  EXPECT_EQ(undecided.finding, Finding::kUndecided) << "a large p does not show equivalence";
   EXPECT_GT(undecided.needed, 6);
   EXPECT_EQ(TestPaired(Differences{wide}, 0.03).front().finding, Finding::kEquivalent);
 }
 
-TEST(TestPaired, TwoPairsShowNothing) {
+TEST(TestPaired, IsUndecidedForTwoPairs) {
   const PairedTest test = TestPaired(Differences{{0.1, 0.1001}}, 0.5).front();
   EXPECT_LT(test.p, 0.05);
   EXPECT_LT(test.equivalence_p, 0.05);
   EXPECT_EQ(test.finding, Finding::kUndecided);
 }
 
-TEST(TestPaired, WithoutPairsShowsNothing) {
+TEST(TestPaired, IsUndecidedWithoutPairs) {
   for (const std::vector<double>& few : Differences{{}, {0.5}}) {
     const PairedTest test = TestPaired(Differences{few}, 0.9).front();
     EXPECT_EQ(test.p, 1);
@@ -111,8 +112,8 @@ TEST(TestPaired, WithoutPairsShowsNothing) {
   EXPECT_TRUE(TestPaired({}).empty());
 }
 
-// The exact number is the smallest n with scipy.stats.nct.sf(t.isf(tail, n - 1), n - 1, sqrt(n) * distance / deviation)
-// >= 0.8, scipy 1.17.1.
+// The exact number is the smallest n for which scipy.stats.nct.sf(t.isf(tail, n - 1), n - 1, sqrt(n) * distance /
+// deviation) >= 0.8 (scipy 1.17.1).
 TEST(PairsNeeded, IsAtMostOneAboveTheExactNumber) {
   const struct {
     double ratio, tail;

@@ -7,8 +7,8 @@ namespace vitrine {
 namespace {
 
 // Values are from proportion_confint(k, n, method="wilson") of statsmodels 0.15.0. 81 of 263 and 15 of 148 are
-// Newcombe's examples (1998, Statistics in Medicine 17, 857-872), where the intervals are 0.2553 to 0.3662 and 0.0624
-// to 0.1605.
+// Newcombe's examples (1998, Statistics in Medicine 17, 857-872) with the intervals 0.2553 to 0.3662 and 0.0624 to
+// 0.1605.
 TEST(WilsonInterval, AgreesWithStatsmodels) {
   const struct {
     int64_t successes, trials;
@@ -24,11 +24,11 @@ TEST(WilsonInterval, AgreesWithStatsmodels) {
     EXPECT_NEAR(interval.low, row.low, 1e-12) << row.successes << " of " << row.trials;
     EXPECT_NEAR(interval.high, row.high, 1e-12) << row.successes << " of " << row.trials;
   }
-  EXPECT_EQ(WilsonInterval(0, 10).low, 0) << "exactly";
-  EXPECT_EQ(WilsonInterval(10, 10).high, 1) << "exactly";
+  EXPECT_EQ(WilsonInterval(0, 10).low, 0) << "the end must be exact";
+  EXPECT_EQ(WilsonInterval(10, 10).high, 1) << "the end must be exact";
 }
 
-TEST(WilsonInterval, KnowsNothingWithoutTrials) {
+TEST(WilsonInterval, IsZeroToOneWithoutTrials) {
   EXPECT_EQ(WilsonInterval(0, 0).low, 0);
   EXPECT_EQ(WilsonInterval(0, 0).high, 1);
 }
