@@ -33,7 +33,7 @@ Message FromText(const std::string& text) {
   return message;
 }
 
-// A folder that the registry accepts as a repository, and a loader that tests can make fail.
+// A folder that the registry accepts as a repository, with a loader that fails for chosen versions.
 class FakeRepository {
  public:
   FakeRepository() {
@@ -91,8 +91,8 @@ class FakeRepository {
   std::set<VersionId> bad;
   std::vector<std::string> loads;
   int64_t bytes = 100;                                   // size of each version's weights
-  std::map<VersionId, std::vector<std::string>> labels;  // class labels; versions that are not in the map have none
-  VersionId slow;                                        // version whose load sets `loading` and blocks until Finish
+  std::map<VersionId, std::vector<std::string>> labels;  // class labels of versions; other versions have none
+  VersionId slow;  // version whose load sets `loading` and then blocks until Finish
   std::atomic<bool> loading = false;
   void Finish() {
     finish_ = true;
@@ -106,7 +106,7 @@ class FakeRepository {
   std::filesystem::path folder_;
 };
 
-// Polls `holds` until it is true. Returns false if that takes too long.
+// Calls `holds` until it returns true. Returns false after 20 seconds.
 inline bool Eventually(const std::function<bool()>& holds) {
   const absl::Time end = SteadyClock().Now() + absl::Seconds(20);
   while (!holds()) {
@@ -116,7 +116,7 @@ inline bool Eventually(const std::function<bool()>& holds) {
   return true;
 }
 
-// Returns "m/1 READY" for each known version.
+// Returns the state of each known version, for example "m/1 READY".
 inline std::vector<std::string> States(const Registry& registry) {
   std::vector<std::string> states;
   for (const VersionStatus& status : registry.List()) {

@@ -26,7 +26,7 @@ using ::testing::HasSubstr;
 
 class ModelLoaderTest : public ::testing::Test {
  protected:
-  // Flips one bit in the middle of a version's file.
+  // Flips one bit in the middle of a file of the version.
   void Corrupt(const VersionId& id, const std::string& file) {
     const std::filesystem::path path = folder_.path() / id.model / std::to_string(id.version) / file;
     std::fstream stream(path, std::ios::in | std::ios::out | std::ios::binary);
@@ -48,7 +48,7 @@ class ModelLoaderTest : public ::testing::Test {
     edit(*manifest);
     std::ofstream(path) << FormatManifest(*manifest);
   }
-  // The size of the largest file that a version may have; the file is sparse, so it takes no disk space.
+  // Size of the largest file that a version may have. The test's file is sparse and takes no disk space.
   static constexpr int64_t kLarge = kMaxFileBytes;
   void Enlarge(const VersionId& id, const std::string& file) { Resize(id, file, kLarge); }
   void Resize(const VersionId& id, const std::string& file, int64_t bytes) {
@@ -66,7 +66,7 @@ class ModelLoaderTest : public ::testing::Test {
   FakeClock clock_;
 };
 
-TEST_F(ModelLoaderTest, LoadsWhatWasPublished) {
+TEST_F(ModelLoaderTest, LoadsAPublishedVersion) {
   const VersionId id = PublishVersion(folder_.path(), "small", SmallNativeConfig());
   const auto loaded = loader_.Load(id);
   ASSERT_TRUE(loaded.ok()) << loaded.status();
@@ -80,12 +80,12 @@ TEST_F(ModelLoaderTest, LoadsWhatWasPublished) {
   int64_t bytes = 0;
   for (const program::Weight& weight : model.description->program().weights()) bytes += weight.elements() * 4;
   EXPECT_EQ(model.device_bytes, bytes);
-  EXPECT_GT(model.cost->Predict(100, 0), absl::ZeroDuration()) << "the warm-up gives a first guess of the cost";
+  EXPECT_GT(model.cost->Predict(100, 0), absl::ZeroDuration()) << "the warm-up gives a first estimate of the cost";
   EXPECT_EQ(model.metrics, metrics_.ForModel("small"));
   EXPECT_EQ(model.version_metrics, model.metrics->ForVersion(id.version));
 }
 
-TEST_F(ModelLoaderTest, VersionsOfAModelShareWhatIsMeasured) {
+TEST_F(ModelLoaderTest, VersionsOfAModelShareCostAndMetrics) {
   const auto first = loader_.Load(PublishVersion(folder_.path(), "small", SmallNativeConfig(), 1));
   const auto second = loader_.Load(PublishVersion(folder_.path(), "small", SmallNativeConfig(), 2));
   ASSERT_TRUE(first.ok() && second.ok());
@@ -94,9 +94,9 @@ TEST_F(ModelLoaderTest, VersionsOfAModelShareWhatIsMeasured) {
   EXPECT_NE((*first)->weights_sha256, (*second)->weights_sha256);
 }
 
-// The goldens also check the precision. A precision that is not in the manifest is refused, and the error gives a
-// remedy.
-TEST_F(ModelLoaderTest, AVersionIsComputedInThePrecisionThatIsAskedFor) {
+// Tests that the goldens check the precision too. A precision that is not in the manifest is refused, and the error
+// names the remedy.
+TEST_F(ModelLoaderTest, AVersionIsComputedInTheRequestedPrecision) {
   const VersionId id = PublishVersion(folder_.path(), "small", SmallNativeConfig());
   Precision wanted = Precision::kInt8;
   ModelLoader loader(folder_.path(), Device{}, {.precision_of = [&](const VersionId&) { return wanted; }});
@@ -112,39 +112,40 @@ TEST_F(ModelLoaderTest, AVersionIsComputedInThePrecisionThatIsAskedFor) {
   const absl::Status can = engine::CanCompute(wanted, cpu::ChosenPath().value());
   const auto loaded = loader.Load(id);
   ASSERT_EQ(loaded.ok(), can.ok()) << loaded.status();
-  if (!loaded.ok()) return;  // skips the rest: this CPU cannot compute in the precision
+  if (!loaded.ok()) return;  // this CPU cannot compute in int8
   EXPECT_EQ((*loaded)->precision, "int8");
   wanted = Precision::kFp32;
   const auto fp32 = loader.Load(id);
   ASSERT_TRUE(fp32.ok()) << fp32.status();
   EXPECT_NE((*fp32)->cost, (*loaded)->cost);
-  EXPECT_LT((*loaded)->device_bytes, (*fp32)->device_bytes) << "each is counted as it is computed with";
+  EXPECT_LT((*loaded)->device_bytes, (*fp32)->device_bytes) << "weights in int8 take less memory";
   EXPECT_EQ((*fp32)->device_bytes, (*fp32)->manifest.parameters() * 4);
   EXPECT_EQ(loader.BytesOf(id).value(), (*fp32)->manifest.parameters() * 4);
   EXPECT_LT(RerunGoldens(**fp32).value(), 1e-4);
-  EXPECT_GT(RerunGoldens(**loaded).value(), 1e-6) << "it is computed in fp32";
+  EXPECT_GT(RerunGoldens(**loaded).value(), 1e-6) << "the goldens were computed in fp32";
   EditManifest(id, [](v1::Manifest& manifest) {
     for (v1::GoldenTolerance& row : *manifest.mutable_golden_tolerances()) {
       if (row.precision() == "int8") row.set_tolerance(1e-7f);
     }
   });
   wanted = Precision::kInt8;
-  EXPECT_EQ(loader.BytesOf(id).value(), (*fp32)->manifest.parameters()) << "a limit that it fits under loads it";
+  EXPECT_EQ(loader.BytesOf(id).value(), (*fp32)->manifest.parameters())
+      << "the size for the memory limit is that of the precision";
   EXPECT_THAT(loader.Load(id).status().ToString(), HasSubstr("gives logits that are off by"));
   EditManifest(id, [](v1::Manifest& manifest) { manifest.mutable_precisions(0)->add_kept("blocks.9.qkv"); });
   EXPECT_THAT(loader.Load(id).status().ToString(), HasSubstr("'blocks.9.qkv'"));
 }
 
-TEST_F(ModelLoaderTest, ARefusedLicenceIsNotLoaded) {
+TEST_F(ModelLoaderTest, AVersionWithARefusedLicenceIsNotLoaded) {
   const VersionId id = PublishVersion(folder_.path(), "small", SmallNativeConfig());
   ModelLoader loader(folder_.path(), Device{}, {.refused_licences = {"cc-by-nc*"}});
-  EXPECT_TRUE(loader.Load(id).ok()) << "it states none";
+  EXPECT_TRUE(loader.Load(id).ok()) << "a version without a licence is not refused";
   EditManifest(id, [](v1::Manifest& manifest) { manifest.mutable_provenance()->set_licence("CC-BY-NC-4.0"); });
   for (const absl::Status& refused : {loader.Load(id).status(), loader.BytesOf(id).status()}) {
     EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition);
     EXPECT_THAT(refused.ToString(), HasSubstr("small/1: its licence is CC-BY-NC-4.0, which"));
   }
-  EXPECT_TRUE(loader_.Load(id).ok()) << "without the flag";
+  EXPECT_TRUE(loader_.Load(id).ok()) << "the other loader refuses no licence";
 }
 
 TEST_F(ModelLoaderTest, TheNullModelLoads) {
@@ -152,7 +153,7 @@ TEST_F(ModelLoaderTest, TheNullModelLoads) {
   EXPECT_TRUE(loaded.ok()) << loaded.status();
 }
 
-TEST_F(ModelLoaderTest, ACorruptFileIsNamed) {
+TEST_F(ModelLoaderTest, TheErrorNamesACorruptFile) {
   for (const std::string file : {"weights.safetensors", "golden.safetensors", "labels.txt"}) {
     const VersionId id = PublishVersion(folder_.path(), "small", SmallNativeConfig());
     Corrupt(id, file);
@@ -162,8 +163,8 @@ TEST_F(ModelLoaderTest, ACorruptFileIsNamed) {
   }
 }
 
-// The memory to read the files counts, even if the manifest's parameters need less.
-TEST_F(ModelLoaderTest, ALargeFileIsNotReadIntoLittleMemory) {
+// Tests that the memory to read the files counts, even if the manifest's parameters need less.
+TEST_F(ModelLoaderTest, AFileLargerThanTheMemoryLimitIsNotRead) {
   const VersionId id = PublishVersion(folder_.path(), "small", SmallNativeConfig());
   EXPECT_EQ(*loader_.BytesOf(id), ReadManifest(folder_.path(), id)->parameters() * 4);
   for (const std::string file : {"weights.safetensors", "golden.safetensors"}) {
@@ -185,18 +186,18 @@ TEST_F(ModelLoaderTest, ALargeFileIsNotReadIntoLittleMemory) {
                      .bytes_of = [this](const VersionId& wanted) { return loader_.BytesOf(wanted); }},
                     clock_);
   registry.Poll();
-  EXPECT_EQ(loads, 1) << "of the small one";
+  EXPECT_EQ(loads, 1) << "only the version with small files is loaded";
   EXPECT_THAT(registry.Get("small", 2)->reason, HasSubstr("exceeds the limit of --model-memory"));
   EXPECT_EQ(registry.Find("small").value()->id, id);
 }
 
-TEST_F(ModelLoaderTest, AModelThatClaimsMoreParametersThanCanBeCountedIsLarge) {
+TEST_F(ModelLoaderTest, AnOverflowingNumberOfParametersCountsAsLarge) {
   const VersionId id = PublishVersion(folder_.path(), "small", SmallNativeConfig());
   EditManifest(id, [](v1::Manifest& manifest) { manifest.set_parameters(std::numeric_limits<int64_t>::max()); });
   EXPECT_GT(*loader_.BytesOf(id), kNoMemoryLimit / 2);
 }
 
-TEST_F(ModelLoaderTest, ACorruptVersionNeverServesAndANewGoodOneDoes) {
+TEST_F(ModelLoaderTest, ACorruptVersionDoesNotServeAndALaterGoodOneDoes) {
   const VersionId first = PublishVersion(folder_.path(), "small", SmallNativeConfig(), 1);
   RegistryOptions options;
   options.root = folder_.path();

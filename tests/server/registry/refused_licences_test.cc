@@ -17,7 +17,7 @@ v1::Manifest Licensed(const std::string& licence) {
   return manifest;
 }
 
-TEST(RefusedLicences, PatternsFitLicencesInAnySpelling) {
+TEST(RefusedLicences, PatternsMatchLicencesInAnySpelling) {
   const struct {
     const char *pattern, *licence;
     bool refused;
@@ -50,7 +50,7 @@ TEST(RefusedLicences, PatternsFitLicencesInAnySpelling) {
   }
 }
 
-TEST(RefusedLicences, TheReasonNamesLicenceAndFlag) {
+TEST(RefusedLicences, TheErrorNamesLicenceAndFlag) {
   const absl::Status refused = CheckLicence(Licensed("CC-BY-NC-4.0"), {"gpl*", "cc-by-nc*"});
   EXPECT_EQ(refused, absl::FailedPreconditionError("m/3: its licence is CC-BY-NC-4.0, which this server rejects by "
                                                    "--refuse-licence cc-by-nc*"));
@@ -58,17 +58,17 @@ TEST(RefusedLicences, TheReasonNamesLicenceAndFlag) {
               HasSubstr("m/3: it states no licence, which this server rejects by --refuse-licence none"));
 }
 
-// Versions of older releases have the licence only in the download's entry.
+// Tests a version of an older release, whose licence is only in the entry of its download.
 TEST(RefusedLicences, TheLicenceOfADownloadCounts) {
   v1::Manifest manifest = Licensed("");
   manifest.mutable_provenance()->mutable_origin()->set_licence("cc-by-nc-4.0");
   EXPECT_FALSE(CheckLicence(manifest, {"cc-by-nc*"}).ok());
   EXPECT_TRUE(CheckLicence(manifest, {"none"}).ok());
   manifest.mutable_provenance()->set_licence("MIT");
-  EXPECT_TRUE(CheckLicence(manifest, {"cc-by-nc*"}).ok()) << "what the publisher stated comes first";
+  EXPECT_TRUE(CheckLicence(manifest, {"cc-by-nc*"}).ok()) << "the licence of the version has precedence";
 }
 
-TEST(RefusedLicences, AnEmptyPatternIsAFault) {
+TEST(RefusedLicences, AnEmptyPatternIsRefused) {
   EXPECT_TRUE(ValidateRefusedLicences({}).ok());
   EXPECT_TRUE(ValidateRefusedLicences({"none", "*"}).ok());
   EXPECT_THAT(std::string(ValidateRefusedLicences({"mit", " "}).message()), HasSubstr("--refuse-licence has an empty"));

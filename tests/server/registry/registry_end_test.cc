@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The server ends (SIGTERM) while an operator waits for a load: the call must neither hang nor report success.
+// Tests the end of the server (SIGTERM) while an operator waits for a load. The operator's call must neither hang nor
+// report success.
 #include <gmock/gmock.h>
 
 #include <atomic>
@@ -15,7 +16,7 @@ using ::testing::ElementsAre;
 
 class TheEndDuringALoad : public RegistryTest {
  protected:
-  // Loads fail at first; later ones last until the server ends.
+  // Makes the first load fail, and each later load last until the server ends.
   TheEndDuringALoad() {
     Add("m", 1);
     bad_.insert({"m", 1});
@@ -45,15 +46,16 @@ class TheEndDuringALoad : public RegistryTest {
   std::unique_ptr<Registry> registry_;
 };
 
-TEST_F(TheEndDuringALoad, IsToldToWhoWaitsForTheLook) {
+TEST_F(TheEndDuringALoad, IsReportedToACallThatWaitsForAPoll) {
   registry_->Start();
   ASSERT_TRUE(registry_->WaitForFirstPoll(absl::Seconds(20)));
   ASSERT_THAT(States(*registry_), ElementsAre("m/1 FAILED"));
-  EXPECT_EQ(ReconcileUntilTheEnd().code(), absl::StatusCode::kUnavailable) << "though the load itself succeeded";
+  EXPECT_EQ(ReconcileUntilTheEnd().code(), absl::StatusCode::kUnavailable)
+      << "the call fails although the load itself succeeds";
   EXPECT_EQ(registry_->Reconcile().code(), absl::StatusCode::kUnavailable);
 }
 
-TEST_F(TheEndDuringALoad, IsToldToWhoLooksHimself) {
+TEST_F(TheEndDuringALoad, IsReportedToACallThatPollsItself) {
   registry_->Poll();
   ASSERT_THAT(States(*registry_), ElementsAre("m/1 FAILED"));
   EXPECT_EQ(ReconcileUntilTheEnd().code(), absl::StatusCode::kUnavailable);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Versions that cannot be loaded, and files that were replaced.
+// Tests versions that cannot be loaded, and versions whose files were replaced.
 #include <gmock/gmock.h>
 
 #include <filesystem>
@@ -39,7 +39,7 @@ TEST_F(RegistryTest, FallsBackToAnOlderVersionAtStart) {
   EXPECT_THAT(States(registry), ElementsAre("m/1 READY", "m/2 FAILED"));
 }
 
-TEST_F(RegistryTest, RetriesAfterADelayThatDoubles) {
+TEST_F(RegistryTest, RetriesWithADelayThatDoubles) {
   Add("m", 1);
   bad_.insert({"m", 1});
   Registry registry(Options(), Loader(), clock_);
@@ -63,8 +63,8 @@ TEST_F(RegistryTest, RetriesAfterADelayThatDoubles) {
   EXPECT_EQ(loads_.size(), 3) << "a version that is ready is not loaded again";
 }
 
-// The delay is one second, two, four and so on, up to last_retry.
-TEST_F(RegistryTest, TheDelayGrowsUpToTheLongestAndBeginsAnewForANewVersion) {
+// Tests delays of one second, two, four and so on, up to last_retry.
+TEST_F(RegistryTest, TheDelayGrowsUpToItsMaximum) {
   Add("m", 1);
   bad_.insert({"m", 1});
   RegistryOptions options = Options();
@@ -88,7 +88,7 @@ TEST_F(RegistryTest, TheDelayGrowsUpToTheLongestAndBeginsAnewForANewVersion) {
     clock_.Advance(absl::Seconds(5));
     registry.Poll();
   }
-  EXPECT_EQ(loads_.size(), 75u) << "however often it failed";
+  EXPECT_EQ(loads_.size(), 75u) << "the delay stays at its maximum";
 }
 
 TEST_F(RegistryTest, RetriesAtOnceWhenTheManifestChanges) {
@@ -102,8 +102,9 @@ TEST_F(RegistryTest, RetriesAtOnceWhenTheManifestChanges) {
   EXPECT_THAT(States(registry), ElementsAre("m/1 READY"));
 }
 
-// A manual copy whose manifest came first is loaded soon after its last byte, before the next retry.
-TEST_F(RegistryTest, RetriesSoonAfterACopyThatEnded) {
+// Copies a version by hand, with the manifest first. The version must be loaded soon after the last byte, before the
+// next retry.
+TEST_F(RegistryTest, RetriesSoonAfterTheEndOfACopy) {
   Add("m", 1);
   Add("m", 2);
   bad_.insert({"m", 2});
@@ -118,12 +119,12 @@ TEST_F(RegistryTest, RetriesSoonAfterACopyThatEnded) {
     copy("weights.safetensors", "piece");
     registry.Poll();
   }
-  EXPECT_THAT(loads_, ElementsAre("m/2", "m/1")) << "what still grows is not tried";
+  EXPECT_THAT(loads_, ElementsAre("m/2", "m/1")) << "a version whose files grow is not loaded";
   registry.Poll();
-  EXPECT_EQ(loads_.size(), 3u) << "it rests: it may be whole";
+  EXPECT_EQ(loads_.size(), 3u) << "the files have not changed since the last poll, so the copy may be complete";
   registry.Poll();
   registry.Poll();
-  EXPECT_EQ(loads_.size(), 3u) << "what was refused as it is waits for its time";
+  EXPECT_EQ(loads_.size(), 3u) << "unchanged files are not loaded again before the retry time";
   copy("golden.safetensors", "all");
   bad_.clear();
   registry.Poll();
@@ -131,7 +132,7 @@ TEST_F(RegistryTest, RetriesSoonAfterACopyThatEnded) {
   EXPECT_THAT(States(registry), ElementsAre("m/1 RETIRING", "m/2 READY"));
 }
 
-TEST_F(RegistryTest, RetriesSoonAfterAReplacementThatEnded) {
+TEST_F(RegistryTest, RetriesSoonAfterTheEndOfAReplacement) {
   Add("m", 1);
   RegistryOptions options = Options();
   options.first_retry = options.last_retry = absl::Hours(1);
@@ -149,7 +150,7 @@ TEST_F(RegistryTest, RetriesSoonAfterAReplacementThatEnded) {
   EXPECT_EQ(registry.Get("m", 1)->reason, "");
 }
 
-TEST_F(RegistryTest, LinksAreToldOnce) {
+TEST_F(RegistryTest, SymbolicLinksAreReportedOnce) {
   Add("m", 1);
   std::filesystem::create_directory_symlink("1", root() / "m/2");
   std::filesystem::create_directory_symlink(folder_, root() / "elsewhere");
@@ -164,7 +165,7 @@ TEST_F(RegistryTest, LinksAreToldOnce) {
   EXPECT_THAT(States(registry), ElementsAre("m/1 READY"));
 }
 
-// An operator can switch such a link to another release by `ln -sfn`.
+// Tests a root that is a symbolic link. An operator can switch it to another release with `ln -sfn`.
 TEST_F(RegistryTest, ARootThatIsALinkIsServed) {
   Add("m", 1);
   std::filesystem::create_directory_symlink(root(), folder_ / "current");
@@ -191,12 +192,12 @@ TEST_F(RegistryTest, AFailedVersionThatIsRemovedIsForgotten) {
   EXPECT_THAT(States(registry), IsEmpty());
 }
 
-TEST_F(RegistryTest, FilesThatWereReplacedAreLoadedAndWhoHoldsTheOldOnesKeepsThem) {
+TEST_F(RegistryTest, ReplacedFilesAreLoadedAndHandlesKeepTheOldModel) {
   Add("m", 1, "old");
   Registry registry(Options(), Loader(), clock_);
   registry.Poll();
   registry.Poll();
-  EXPECT_THAT(loads_, ElementsAre("m/1")) << "what nobody touched is loaded once";
+  EXPECT_THAT(loads_, ElementsAre("m/1")) << "unchanged files are loaded once";
   const ModelHandle held = registry.Find("m").value();
   std::filesystem::remove_all(root() / "m" / "1");
   Add("m", 1, "new");
@@ -207,7 +208,7 @@ TEST_F(RegistryTest, FilesThatWereReplacedAreLoadedAndWhoHoldsTheOldOnesKeepsThe
   EXPECT_THAT(loads_, ElementsAre("m/1", "m/1"));
 }
 
-TEST_F(RegistryTest, ACanaryWhoseFilesWereReplacedHasItsShareAgain) {
+TEST_F(RegistryTest, ACanaryWithReplacedFilesGetsItsShareBack) {
   Add("m", 1);
   Add("m", 2, "old");
   std::ofstream(folder_ / "serving") << "models { model: 'm' version_policy { latest: 2 } "
@@ -224,7 +225,7 @@ TEST_F(RegistryTest, ACanaryWhoseFilesWereReplacedHasItsShareAgain) {
   EXPECT_EQ(registry.Traffic("m").PercentOf(2), 20);
 }
 
-TEST_F(RegistryTest, WeightsThatWereReplacedAreNoticed) {
+TEST_F(RegistryTest, ReplacedWeightsAreDetected) {
   Add("m", 1);
   const std::filesystem::path weights = root() / "m" / "1" / "weights.safetensors";
   std::ofstream(weights) << "old";
@@ -235,7 +236,7 @@ TEST_F(RegistryTest, WeightsThatWereReplacedAreNoticed) {
   EXPECT_THAT(loads_, ElementsAre("m/1", "m/1"));
 }
 
-TEST_F(RegistryTest, FilesThatWereOnlyTouchedChangeNothing) {
+TEST_F(RegistryTest, RewrittenEqualFilesKeepTheLoadedModel) {
   Add("m", 1, "same");
   Registry registry(Options(), Loader(), clock_);
   registry.Poll();
@@ -246,7 +247,7 @@ TEST_F(RegistryTest, FilesThatWereOnlyTouchedChangeNothing) {
   EXPECT_EQ(registry.Find("m").value(), held);
 }
 
-TEST_F(RegistryTest, FilesThatWereReplacedByBadOnesLeaveTheLoadedVersionServing) {
+TEST_F(RegistryTest, BadReplacementFilesLeaveTheLoadedModelServing) {
   Add("m", 1, "old");
   Registry registry(Options(), Loader(), clock_);
   registry.Poll();
@@ -258,7 +259,7 @@ TEST_F(RegistryTest, FilesThatWereReplacedByBadOnesLeaveTheLoadedVersionServing)
   bad_.clear();
   Add("m", 1, "mended");
   registry.Poll();
-  EXPECT_EQ(loads_.size(), 2U) << "it was tried again before the delay was over";
+  EXPECT_EQ(loads_.size(), 2U) << "the new files must not be loaded before the retry time";
   clock_.Advance(absl::Seconds(2));
   registry.Poll();
   EXPECT_EQ(registry.Find("m").value()->weights_sha256, "mended");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Precisions of versions: from the settings, and when the settings change.
+// Tests precisions of versions that come from the settings, and changes of these settings.
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -10,8 +10,8 @@
 namespace vitrine {
 namespace {
 
-// The old model serves until the new one is ready, as after a replacement of the version's files.
-TEST(RegistryPrecision, AVersionIsLoadedAnewInAnother) {
+// Tests that the old model serves until the new one is ready, as after a replacement of the version's files.
+TEST(RegistryPrecision, AChangedPrecisionReloadsTheVersion) {
   FakeRepository files;
   FakeClock clock;
   files.Add("m", 1);
@@ -42,14 +42,14 @@ TEST(RegistryPrecision, AVersionIsLoadedAnewInAnother) {
               "version_precisions { version: 1 precision: 'fp32' } }");
   refuses = true;
   registry.Poll();
-  EXPECT_EQ(precision_of(1), "bf16") << "what cannot be loaded leaves what is in memory";
+  EXPECT_EQ(precision_of(1), "bf16") << "the loaded model stays if the new precision cannot be loaded";
   const auto reason_of = [&](int64_t version) { return registry.Get("m", version).value().reason; };
   EXPECT_EQ(reason_of(1), "it cannot be served in fp32, so the loaded version continues to serve: no plan");
   EXPECT_EQ(reason_of(2), "it cannot be served in int8, so the loaded version continues to serve: no plan");
   files.Write("serving",
               "models { model: 'm' version_policy { all: true } version_precisions { version: 1 precision: 'fp32' } }");
   registry.Poll();
-  EXPECT_EQ(reason_of(2), "") << "it is in what is asked for again";
+  EXPECT_EQ(reason_of(2), "") << "version 2 has the precision of the settings again";
   files.Write("serving",
               "models { model: 'm' version_policy { all: true } precision: 'int8' "
               "version_precisions { version: 1 precision: 'fp32' } }");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The registry with settings: policies, memory limits, and immediate reaction to changes.
+// Tests the registry with settings: policies, memory limits and the immediate reaction to changes.
 #include "tests/server/registry/registry_settings_test.h"
 
 #include <gmock/gmock.h>
@@ -19,7 +19,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
-TEST_F(RegistrySettingsTest, WhatTheSettingsNameAndTheRepositoryDoesNotHoldIsWarnedOf) {
+TEST_F(RegistrySettingsTest, WarnsOfModelsAndVersionsThatTheRepositoryLacks) {
   files_.Add("m", 1);
   files_.Write("serving",
                "models { model: 'nosuch' } models { model: 'm' labels { label: 'stable' version: 1 }"
@@ -32,7 +32,7 @@ TEST_F(RegistrySettingsTest, WhatTheSettingsNameAndTheRepositoryDoesNotHoldIsWar
   EXPECT_THAT(log, HasSubstr("model=nosuch version=\"\" held=m"));
   EXPECT_THAT(log, HasSubstr("model=m version=7 held=1"));
   EXPECT_THAT(log, Not(HasSubstr("version=1 held")));
-  EXPECT_THAT(poll(), Not(HasSubstr("does not have"))) << "once";
+  EXPECT_THAT(poll(), Not(HasSubstr("does not have"))) << "the warning appears only once";
   files_.Add("nosuch", 1);
   files_.Write("serving", "models { model: 'nosuch' } models { model: 'm2' }");
   const std::string later = poll();
@@ -54,13 +54,13 @@ TEST_F(RegistrySettingsTest, FollowsAPolicyThatChanges) {
   files_.Write("serving", "models { model: 'm' version_policy { all: true } }");
   registry_->Poll();
   EXPECT_THAT(States(*registry_), ElementsAre("m/1 READY", "m/2 READY", "m/3 READY", "m/4 READY"));
-  EXPECT_THAT(files_.loads, ElementsAre("m/4", "m/3", "m/1", "m/4", "m/2")) << "what is ready is not loaded again";
+  EXPECT_THAT(files_.loads, ElementsAre("m/4", "m/3", "m/1", "m/4", "m/2")) << "ready versions are not loaded again";
   files_.Write("serving", "models { model: 'm' version_policy { nonsense } }");
   registry_->Poll();
   EXPECT_EQ(States(*registry_).size(), 4u) << "a broken file changes nothing";
 }
 
-TEST_F(RegistrySettingsTest, WhatIsPutAwayDoesNotComeBackByTheNextPoll) {
+TEST_F(RegistrySettingsTest, AVersionThatWasPutAwayStaysUnloaded) {
   files_.Add("m", 1);
   files_.Add("m", 2);
   Open();
@@ -73,7 +73,7 @@ TEST_F(RegistrySettingsTest, WhatIsPutAwayDoesNotComeBackByTheNextPoll) {
   registry_->Subscribe([&](const v1::ModelEvent& event) { reasons.push_back(event.version().reason()); });
   Set(put_away);
   EXPECT_EQ(registry_->Find("m").value()->id.version, 1);
-  EXPECT_THAT(reasons, ::testing::Contains("too slow")) << "watchers read why";
+  EXPECT_THAT(reasons, ::testing::Contains("too slow")) << "events give the reason";
   for (int poll = 0; poll < 5; ++poll) {
     clock_.Advance(absl::Hours(1));
     registry_->Poll();
@@ -81,24 +81,25 @@ TEST_F(RegistrySettingsTest, WhatIsPutAwayDoesNotComeBackByTheNextPoll) {
   EXPECT_THAT(States(*registry_), ElementsAre("m/1 READY"));
   files_.Add("m", 3);
   registry_->Poll();
-  EXPECT_EQ(registry_->Find("m").value()->id.version, 3) << "a newer version is something else";
+  EXPECT_EQ(registry_->Find("m").value()->id.version, 3) << "a newer version is not affected";
 }
 
-TEST_F(RegistrySettingsTest, TheReplacementIsReadyBeforeTheOtherRetires) {
+TEST_F(RegistrySettingsTest, AVersionRetiresOnlyAfterItsReplacementIsReady) {
   files_.Add("m", 1);
   files_.Add("m", 2);
   Open();
   registry_->Poll();
   files_.bad.insert({"m", 1});
   Set([](v1::ModelOverride& row) { row.add_put_away()->set_version(2); });
-  EXPECT_THAT(States(*registry_), ElementsAre("m/1 FAILED", "m/2 READY")) << "the last one serves on";
+  EXPECT_THAT(States(*registry_), ElementsAre("m/1 FAILED", "m/2 READY"))
+      << "the last version that can serve keeps serving";
   files_.bad.clear();
-  ASSERT_TRUE(registry_->Reconcile({{"m", 1}}).ok()) << "at once, whatever its backoff";
+  ASSERT_TRUE(registry_->Reconcile({{"m", 1}}).ok()) << "Reconcile loads at once, regardless of the retry time";
   registry_->Poll();
   EXPECT_THAT(States(*registry_), ElementsAre("m/1 READY"));
 }
 
-TEST_F(RegistrySettingsTest, AVersionThatRetiresComesBackWithoutLoading) {
+TEST_F(RegistrySettingsTest, ARetiringVersionServesAgainWithoutALoad) {
   files_.Add("m", 1);
   Open();
   registry_->Poll();
@@ -110,7 +111,7 @@ TEST_F(RegistrySettingsTest, AVersionThatRetiresComesBackWithoutLoading) {
   EXPECT_THAT(files_.loads, ElementsAre("m/1", "m/2"));
 }
 
-TEST_F(RegistrySettingsTest, AModelIsUnloadedAndComesBack) {
+TEST_F(RegistrySettingsTest, AModelCanBeUnloadedAndLoadedAgain) {
   files_.Add("m", 1);
   files_.Add("n", 1);
   Open();
@@ -123,7 +124,7 @@ TEST_F(RegistrySettingsTest, AModelIsUnloadedAndComesBack) {
   EXPECT_THAT(States(*registry_), ElementsAre("m/1 READY", "n/1 READY"));
 }
 
-TEST_F(RegistrySettingsTest, ALoadOverTheModelsLimitIsRefusedAndTheOldVersionServesOn) {
+TEST_F(RegistrySettingsTest, ALoadOverTheModelsLimitIsRefusedAndTheOldVersionServes) {
   files_.Add("m", 1);
   files_.Write("serving", "models { model: 'm' limits { max_memory_bytes: 199 max_queued_requests: 7 } }");
   Open();
@@ -140,10 +141,11 @@ TEST_F(RegistrySettingsTest, ALoadOverTheModelsLimitIsRefusedAndTheOldVersionSer
   registry_->Poll();
   registry_->Poll();
   EXPECT_THAT(States(*registry_), ElementsAre("m/2 READY"));
-  EXPECT_EQ(limits_.For("m")->max_requests, QueueLimits::kNone) << "a limit that is gone is gone";
+  EXPECT_EQ(limits_.For("m")->max_requests, QueueLimits::kNone)
+      << "a limit that was removed from the file no longer applies";
 }
 
-TEST_F(RegistrySettingsTest, ABatchesLimitsFollowTheFile) {
+TEST_F(RegistrySettingsTest, BatchLimitsFollowTheFile) {
   const BatchLimits server = BatchOptions().Limits();
   files_.Add("m", 1);
   files_.Write("serving", "models { model: 'm' batching { max_batch_images: 3 max_wait_seconds: 0.002 } }");
@@ -159,14 +161,14 @@ TEST_F(RegistrySettingsTest, ABatchesLimitsFollowTheFile) {
   own = server;
   own.max_batch_tokens = 99;
   own.max_batch_pixels = 98;
-  EXPECT_EQ(limits_.For("m")->batch(), own) << "what is gone is the server's again";
+  EXPECT_EQ(limits_.For("m")->batch(), own) << "limits that are not in the file are the server's again";
   files_.Write("serving", "models { model: 'm' batching { max_batch_tokens: 0 } }");
   registry_->Poll();
-  EXPECT_EQ(limits_.For("m")->batch(), own) << "a file that is wrong changes nothing";
+  EXPECT_EQ(limits_.For("m")->batch(), own) << "an invalid file changes nothing";
   EXPECT_THAT(settings_->fault().ToString(), HasSubstr("model \"m\": batching.max_batch_tokens is 0"));
 }
 
-TEST_F(RegistrySettingsTest, TheServersBudgetIsCheckedBeforeAnythingIsRead) {
+TEST_F(RegistrySettingsTest, TheServersMemoryLimitIsCheckedBeforeALoad) {
   files_.Add("a", 1);
   files_.Add("b", 1);
   options_.max_memory_bytes = 150;
@@ -178,8 +180,8 @@ TEST_F(RegistrySettingsTest, TheServersBudgetIsCheckedBeforeAnythingIsRead) {
   EXPECT_THAT(files_.loads, ElementsAre("a/1"));
 }
 
-// Changed settings change which versions may be loaded, but not the time of the next try of a failed version.
-TEST_F(RegistrySettingsTest, ALimitThatIsLiftedHelpsAtTheNextTryAndTheDelaysGoOnDoubling) {
+// Tests that changed settings do not change the time of the next retry.
+TEST_F(RegistrySettingsTest, ARaisedLimitTakesEffectAtTheNextRetry) {
   files_.Add("m", 1);
   files_.Write("serving", "models { model: 'm' limits { max_memory_bytes: 99 } }");
   Open();
@@ -191,25 +193,25 @@ TEST_F(RegistrySettingsTest, ALimitThatIsLiftedHelpsAtTheNextTryAndTheDelaysGoOn
   files_.Write("serving", "models { model: 'm' limits { max_memory_bytes: 100 } }");
   clock_.Advance(2 * options_.first_retry - absl::Milliseconds(1));
   registry_->Poll();
-  EXPECT_THAT(States(*registry_), ElementsAre("m/1 FAILED")) << "not before its time";
+  EXPECT_THAT(States(*registry_), ElementsAre("m/1 FAILED")) << "the version is not loaded before its retry time";
   clock_.Advance(absl::Milliseconds(1));
   registry_->Poll();
   EXPECT_THAT(States(*registry_), ElementsAre("m/1 READY"));
   EXPECT_EQ(files_.loads.size(), 3u);
 }
 
-TEST_F(RegistrySettingsTest, TellsWhatAPlanWouldLoadNext) {
+TEST_F(RegistrySettingsTest, ReturnsTheVersionThatAPlanWouldLoadNext) {
   for (const int version : {1, 2, 3}) files_.Add("m", version);
   Open();
   registry_->Poll();
   const auto put_away = [](v1::ModelOverride& row) { row.add_put_away()->set_version(3); };
   EXPECT_FALSE(registry_->NextLoad("m", settings_->Plan("m")).has_value());
   EXPECT_EQ(registry_->NextLoad("m", settings_->Plan("m", put_away)).value_or(0), 2);
-  EXPECT_FALSE(IsPutAway(settings_->Plan("m").changed, 3)) << "only asked";
+  EXPECT_FALSE(IsPutAway(settings_->Plan("m").changed, 3)) << "Plan must not change the settings";
   EXPECT_FALSE(registry_->NextLoad("n", settings_->Plan("n")).has_value());
 }
 
-TEST_F(RegistrySettingsTest, AModelThatWasUnloadedAndIsGoneIsForgottenOnceNothingIsSetForIt) {
+TEST_F(RegistrySettingsTest, ADeletedModelIsForgottenAfterItsSettingsAreReset) {
   files_.Add("m", 1);
   files_.Add("n", 1);
   Open();
@@ -222,13 +224,13 @@ TEST_F(RegistrySettingsTest, AModelThatWasUnloadedAndIsGoneIsForgottenOnceNothin
   EXPECT_THAT(registry_->Find("m").status().ToString(), HasSubstr("there is no model \"m\"; there is \"n\""));
 }
 
-TEST_F(RegistrySettingsTest, VersionsThatFailInTurnDoNotKeepOthersWaiting) {
+TEST_F(RegistrySettingsTest, FailingVersionsDoNotDelayOtherModels) {
   for (const int version : {1, 2, 3}) files_.Add("m", version);
   files_.Add("z", 1);
   files_.bad = {{"m", 1}, {"m", 2}, {"m", 3}};
   files_.Write("serving", "default_policy { all: true }");
   settings_ = *ServingSettings::Open(options_.Serving());
-  // Every load takes longer than the first retry delay.
+  // Makes every load take longer than the first retry delay.
   registry_ = std::make_unique<Registry>(options_,
                                          Registry::Parts{.load =
                                                              [this](const VersionId& id) {
@@ -241,14 +243,14 @@ TEST_F(RegistrySettingsTest, VersionsThatFailInTurnDoNotKeepOthersWaiting) {
   EXPECT_THAT(files_.loads, ElementsAre("m/3", "m/2", "m/1", "z/1"));
 }
 
-TEST_F(RegistrySettingsTest, APublishIsNoticedAtOnce) {
+TEST_F(RegistrySettingsTest, APublishedVersionIsLoadedAtOnce) {
   files_.Add("m", 1);
   options_.poll_interval = absl::Hours(1);
   Open();
   registry_->Start();
   ASSERT_TRUE(registry_->WaitForFirstPoll(absl::Seconds(20)));
   RepositoryWatch probe(files_.root(), {});
-  if (!probe.watching()) GTEST_SKIP() << "no inotify here";
+  if (!probe.watching()) GTEST_SKIP() << "inotify is not available";
   const auto serves = [&](const std::string& model, int64_t version) {
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
     while (std::chrono::steady_clock::now() < end) {
@@ -262,18 +264,18 @@ TEST_F(RegistrySettingsTest, APublishIsNoticedAtOnce) {
     ASSERT_TRUE(serves("m", version)) << version;
   }
   files_.Add("n", 1);
-  EXPECT_TRUE(serves("n", 1)) << "a new model";
+  EXPECT_TRUE(serves("n", 1)) << "a new model must be loaded";
   files_.Write("serving", "models { model: 'm' version_policy { specific { versions: 7 } } }");
-  EXPECT_TRUE(serves("m", 7)) << "the settings";
+  EXPECT_TRUE(serves("m", 7)) << "new settings must be applied";
   std::filesystem::rename(files_.root(), files_.folder() / "away");
   files_.Write("serving", "models { model: 'm' version_policy { specific { versions: 7 } } } models { model: 'x' }");
   std::filesystem::rename(files_.folder() / "away", files_.root());
   files_.Add("n", 2);
-  EXPECT_TRUE(serves("n", 2)) << "a root that went away and came back";
+  EXPECT_TRUE(serves("n", 2)) << "the root was renamed and renamed back";
   EXPECT_TRUE(registry_->Find("m", 7).ok());
 }
 
-TEST_F(RegistrySettingsTest, ReconcileReturnsWhenTheChangeIsMade) {
+TEST_F(RegistrySettingsTest, ReconcileReturnsAfterTheChange) {
   files_.Add("m", 1);
   files_.Add("m", 2);
   options_.poll_interval = absl::Hours(1);
@@ -288,7 +290,7 @@ TEST_F(RegistrySettingsTest, ReconcileReturnsWhenTheChangeIsMade) {
   }
 }
 
-TEST_F(RegistrySettingsTest, WhoHasNoPatienceWithALoadIsToldSo) {
+TEST_F(RegistrySettingsTest, ReconcileReturnsAtItsTimeoutDuringALoad) {
   files_.Add("m", 1);
   Open();
   registry_->Poll();
@@ -298,7 +300,7 @@ TEST_F(RegistrySettingsTest, WhoHasNoPatienceWithALoadIsToldSo) {
   ASSERT_TRUE(Eventually([&] { return files_.loading.load(); }));
   EXPECT_EQ(registry_->Reconcile({}, absl::ZeroDuration()).code(), absl::StatusCode::kDeadlineExceeded);
   EXPECT_EQ(registry_->Reconcile({}, absl::Milliseconds(1)).code(), absl::StatusCode::kDeadlineExceeded);
-  // New settings apply to requests although the load is still running.
+  // Applies new settings to requests while the load is still running.
   ASSERT_TRUE(settings_
                   ->Change("m",
                            [](v1::ModelOverride& row) {
@@ -311,8 +313,8 @@ TEST_F(RegistrySettingsTest, WhoHasNoPatienceWithALoadIsToldSo) {
   EXPECT_TRUE(registry_->Reconcile().ok());
 }
 
-// After a load, a poll must not use a plan that is older than the settings changed during the load.
-TEST_F(RegistrySettingsTest, WhatIsSetDuringALoadIsNotRetiredAfterIt) {
+// Changes the settings during a load. The poll after the load must use the new plan.
+TEST_F(RegistrySettingsTest, AVersionThatIsLabelledDuringALoadDoesNotRetire) {
   files_.Add("m", 1);
   Open();
   registry_->Poll();

@@ -13,7 +13,7 @@
 
 namespace vitrine {
 
-// A registry over a FakeRepository and a file of settings.
+// Provides a registry over a FakeRepository, with a settings file.
 class RegistrySettingsTest : public ::testing::Test {
  protected:
   RegistrySettingsTest() {
@@ -22,7 +22,7 @@ class RegistrySettingsTest : public ::testing::Test {
     options_.serving_config = (files_.folder() / "serving").string();
   }
 
-  // Opens the registry with the present settings file.
+  // Opens the registry with the current settings file.
   void Open() {
     settings_ = *ServingSettings::Open(options_.Serving());
     registry_ = std::make_unique<Registry>(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The version that settings label stable answers, and no other in its place before it was tried.
+// Tests that the version with the label stable serves, and that no other version serves before a load of it was tried.
 #include <gmock/gmock.h>
 
 #include <set>
@@ -19,7 +19,7 @@ using ::testing::HasSubstr;
 
 using RegistryStableTest = RegistrySettingsTest;
 
-TEST_F(RegistryStableTest, AStableLabelKeepsItsVersionWhileNewerOnesCome) {
+TEST_F(RegistryStableTest, AStableLabelKeepsItsVersionIfNewerOnesAreLoaded) {
   files_.Add("m", 1);
   files_.Write("serving", "models { model: 'm' labels { label: 'stable' version: 1 } }");
   Open();
@@ -31,13 +31,13 @@ TEST_F(RegistryStableTest, AStableLabelKeepsItsVersionWhileNewerOnesCome) {
   EXPECT_EQ(registry_->Find("m", 2).value()->id.version, 2);
 }
 
-// Returns the version that answers a request with this label, or the code and text of its refusal.
+// Returns the version that serves a request with this label, or the error.
 std::string Answers(const Registry& registry, std::string_view label) {
   const absl::StatusOr<ModelHandle> model = registry.Route("m", {.version = {}, .label = label, .request_id = ""});
   return model.ok() ? absl::StrCat((*model)->id.version) : model.status().ToString();
 }
 
-TEST_F(RegistryStableTest, NoOtherVersionServesBeforeTheStableOneWasTried) {
+TEST_F(RegistryStableTest, NoOtherVersionServesBeforeTheStableOneIsTried) {
   files_.Add("m", 1);
   files_.Add("m", 4);
   files_.Write("serving", "models { model: 'm' version_policy { latest: 2 } labels { label: 'stable' version: 1 } }");
@@ -51,7 +51,7 @@ TEST_F(RegistryStableTest, NoOtherVersionServesBeforeTheStableOneWasTried) {
   EXPECT_THAT(answers, ElementsAre("1", "UNAVAILABLE"));
 }
 
-TEST_F(RegistryStableTest, AStableVersionThatCannotBeLoadedLeavesItsLabelWithoutAVersion) {
+TEST_F(RegistryStableTest, AStableVersionThatCannotBeLoadedLeavesNoVersionWithItsLabel) {
   files_.Add("m", 1);
   files_.Add("m", 4);
   files_.bad = {{"m", 1}};
@@ -59,7 +59,7 @@ TEST_F(RegistryStableTest, AStableVersionThatCannotBeLoadedLeavesItsLabelWithout
   Open();
   const std::string log = Logged("info", "text", [&] { registry_->Poll(); });
   EXPECT_THAT(log, HasSubstr("serving_version=0 next_try=2s labels=stable"));
-  EXPECT_EQ(Answers(*registry_, ""), "4") << "the documented fallback";
+  EXPECT_EQ(Answers(*registry_, ""), "4") << "the newest version serves as a fallback";
   EXPECT_EQ(
       Answers(*registry_, "stable"),
       "NOT_FOUND: no ready version of model \"m\" has the label \"stable\", which is set for version 1; no version "
@@ -73,7 +73,7 @@ TEST_F(RegistryStableTest, AStableVersionThatCannotBeLoadedLeavesItsLabelWithout
   EXPECT_EQ(Answers(*registry_, "stable"), "1");
 }
 
-TEST_F(RegistryStableTest, TheServingVersionServesUntilTheNewStableOneIsLoaded) {
+TEST_F(RegistryStableTest, TheOldStableVersionServesUntilTheNewOneIsLoaded) {
   for (const int64_t version : {1, 3, 4}) files_.Add("m", version);
   files_.Write("serving", "models { model: 'm' labels { label: 'stable' version: 3 } }");
   Open();

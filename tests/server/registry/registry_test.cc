@@ -32,10 +32,10 @@ TEST_F(RegistryTest, LoadsTheNewestVersionOfEveryModel) {
   EXPECT_EQ(registry.Find("a").value()->id.version, 12);
   EXPECT_EQ(registry.Find("b", 3).value()->id.version, 3);
   registry.Poll();
-  EXPECT_THAT(loads_, ElementsAre("a/12", "b/3")) << "a second look must load nothing";
+  EXPECT_THAT(loads_, ElementsAre("a/12", "b/3")) << "a second poll must load nothing";
 }
 
-TEST_F(RegistryTest, EveryAttemptToLoadIsTold) {
+TEST_F(RegistryTest, EveryAttemptToLoadIsReported) {
   Add("m", 1);
   Add("m", 2);
   bad_.insert({"m", 2});
@@ -52,16 +52,16 @@ TEST_F(RegistryTest, EveryAttemptToLoadIsTold) {
   EXPECT_THAT(told, ElementsAre("2 refused", "1 ok"));
 }
 
-TEST_F(RegistryTest, SaysThatItIsStillLoadingUntilTheFirstLookIsDone) {
+TEST_F(RegistryTest, IsUnavailableUntilTheFirstPollIsDone) {
   Add("a", 1);
   Registry registry(Options(), Loader(), clock_);
-  // NOT_FOUND would be wrong, because clients do not retry it, and another replica may have the model.
+  // Expects UNAVAILABLE, not NOT_FOUND. Clients do not retry NOT_FOUND, and another replica may have the model.
   EXPECT_EQ(registry.Find("a").status().code(), absl::StatusCode::kUnavailable);
   registry.Poll();
   EXPECT_EQ(registry.Find("b").status().code(), absl::StatusCode::kNotFound);
 }
 
-TEST_F(RegistryTest, SwapsWhileTheOldVersionIsHeld) {
+TEST_F(RegistryTest, AnOldVersionRetiresUntilItsHandlesAreReleased) {
   Add("m", 1);
   Registry registry(Options(), Loader(), clock_);
   registry.Poll();
@@ -79,7 +79,7 @@ TEST_F(RegistryTest, SwapsWhileTheOldVersionIsHeld) {
   EXPECT_THAT(States(registry), ElementsAre("m/2 READY"));
 }
 
-// Returns a version that calls `freed` on the thread that frees it.
+// Returns a version that calls `freed` in the thread that frees the version.
 ModelHandle Tracked(const VersionId& id, std::function<void()> freed) {
   auto model = std::make_unique<LoadedModel>();
   model->id = id;
@@ -89,8 +89,8 @@ ModelHandle Tracked(const VersionId& id, std::function<void()> freed) {
           }};
 }
 
-// Freeing a large model takes long and would block an executor.
-TEST_F(RegistryTest, WhoDropsTheLastHandleOfAnOldVersionDoesNotFreeIt) {
+// Tests that the registry's thread frees a version. Freeing a large model takes long and would block an executor.
+TEST_F(RegistryTest, AThreadThatReleasesTheLastHandleDoesNotFreeTheVersion) {
   Add("m", 1);
   std::promise<std::thread::id> freed;
   const Registry::Loader loader = [&](const VersionId& id) {
@@ -108,7 +108,7 @@ TEST_F(RegistryTest, WhoDropsTheLastHandleOfAnOldVersionDoesNotFreeIt) {
   ASSERT_TRUE(registry.Reconcile().ok());
   held.reset();
   std::future<std::thread::id> where = freed.get_future();
-  ASSERT_EQ(where.wait_for(std::chrono::minutes(1)), std::future_status::ready) << "it is freed, and soon";
+  ASSERT_EQ(where.wait_for(std::chrono::minutes(1)), std::future_status::ready) << "the version must be freed soon";
   EXPECT_NE(where.get(), std::this_thread::get_id());
 }
 
@@ -125,7 +125,7 @@ TEST_F(RegistryTest, AHandleThatOutlivesTheRegistryFreesItsVersion) {
   EXPECT_TRUE(freed);
 }
 
-TEST_F(RegistryTest, KeepsAsManyVersionsAsTold) {
+TEST_F(RegistryTest, KeepsAsManyVersionsAsSet) {
   for (int version = 1; version <= 3; ++version) Add("m", version);
   Registry registry(Options(2), Loader(), clock_);
   registry.Poll();
@@ -133,7 +133,7 @@ TEST_F(RegistryTest, KeepsAsManyVersionsAsTold) {
   EXPECT_EQ(registry.Find("m", 2).value()->id.version, 2);
 }
 
-TEST_F(RegistryTest, AVanishedRepositoryLeavesTheLastGoodVersionServing) {
+TEST_F(RegistryTest, AMissingRepositoryLeavesTheLoadedVersionServing) {
   Add("m", 1);
   Registry registry(Options(), Loader(), clock_);
   registry.Poll();
@@ -148,7 +148,7 @@ TEST_F(RegistryTest, AVanishedRepositoryLeavesTheLastGoodVersionServing) {
   EXPECT_EQ(registry.Find("m").value()->id.version, 2);
 }
 
-TEST_F(RegistryTest, AModelThatCannotBeReadIsListedAsFailedUntilItCan) {
+TEST_F(RegistryTest, AnUnreadableModelIsListedAsFailed) {
   Add("good", 1);
   Add("hidden", 1);
   std::filesystem::permissions(root() / "hidden", std::filesystem::perms::none);
@@ -168,7 +168,7 @@ TEST_F(RegistryTest, AModelThatCannotBeReadIsListedAsFailedUntilItCan) {
   EXPECT_TRUE(registry.repository_status().ok());
 }
 
-TEST_F(RegistryTest, AModelThatCannotBeReadAnyMoreServesOn) {
+TEST_F(RegistryTest, ALoadedModelServesAfterItsFolderBecomesUnreadable) {
   Add("m", 1);
   Registry registry(Options(), Loader(), clock_);
   registry.Poll();
@@ -182,7 +182,7 @@ TEST_F(RegistryTest, AModelThatCannotBeReadAnyMoreServesOn) {
   EXPECT_EQ(registry.Find("m").value()->id.version, 1);
 }
 
-TEST_F(RegistryTest, ARepositoryThatCannotBeReadAtTheStartMayHoldAnything) {
+TEST_F(RegistryTest, AnUnreadableRepositoryMakesModelsUnavailable) {
   Add("m", 1);
   std::filesystem::permissions(root(), std::filesystem::perms::none);
   Registry registry(Options(), Loader(), clock_);
@@ -191,14 +191,14 @@ TEST_F(RegistryTest, ARepositoryThatCannotBeReadAtTheStartMayHoldAnything) {
     registry.Poll();
   }
   EXPECT_FALSE(registry.WaitForFirstPoll(absl::ZeroDuration()));
-  EXPECT_EQ(registry.Find("m").status().code(), absl::StatusCode::kUnavailable) << "another replica may have it";
+  EXPECT_EQ(registry.Find("m").status().code(), absl::StatusCode::kUnavailable) << "another replica may have the model";
   std::filesystem::permissions(root(), std::filesystem::perms::owner_all);
   registry.Poll();
   EXPECT_TRUE(registry.WaitForFirstPoll(absl::ZeroDuration()));
   EXPECT_EQ(registry.Find("m").value()->id.version, 1);
 }
 
-TEST_F(RegistryTest, ARepositoryThatGoesBackLeavesTheLastGoodVersionServing) {
+TEST_F(RegistryTest, ADeletedVersionServesUntilAnotherReplacesIt) {
   Add("m", 1);
   Add("m", 2);
   Registry registry(Options(), Loader(), clock_);
@@ -215,10 +215,10 @@ TEST_F(RegistryTest, ARepositoryThatGoesBackLeavesTheLastGoodVersionServing) {
   EXPECT_THAT(reason(), HasSubstr("its folder is gone from the repository"));
   Add("m", 2);
   registry.Poll();
-  EXPECT_EQ(reason(), "") << "it is back";
+  EXPECT_EQ(reason(), "") << "the folder exists again";
 }
 
-TEST_F(RegistryTest, NotFoundSaysWhatThereIs) {
+TEST_F(RegistryTest, NotFoundListsTheModelsAndVersions) {
   Registry registry(Options(), Loader(), clock_);
   registry.Poll();
   EXPECT_THAT(registry.Find("x").status().ToString(), HasSubstr("the repository is empty"));
@@ -230,7 +230,7 @@ TEST_F(RegistryTest, NotFoundSaysWhatThereIs) {
   EXPECT_THAT(registry.Find("a\nb").status().ToString(), HasSubstr("\"a\\nb\"")) << "control characters are escaped";
 }
 
-TEST_F(RegistryTest, ListenersHearWhatIsAndThenWhatChangesInOrder) {
+TEST_F(RegistryTest, ListenersGetTheStatesAndThenTheChangesInOrder) {
   Add("m", 1);
   Registry registry(Options(), Loader(), clock_);
   registry.Poll();
@@ -251,7 +251,7 @@ TEST_F(RegistryTest, ListenersHearWhatIsAndThenWhatChangesInOrder) {
   EXPECT_THAT(heard, all);
 }
 
-TEST_F(RegistryTest, NoMomentWithoutAReadyVersionDuringAThousandSwaps) {
+TEST_F(RegistryTest, AVersionIsReadyAtEveryMomentOfAThousandSwaps) {
   Add("m", 1);
   Registry registry(Options(), Loader(), clock_);
   registry.Poll();
@@ -288,7 +288,7 @@ TEST_F(RegistryTest, NoMomentWithoutAReadyVersionDuringAThousandSwaps) {
   EXPECT_THAT(States(registry), ElementsAre("m/1000 READY"));
 }
 
-TEST_F(RegistryTest, StartPollsAndStopBeginsNoOtherLoad) {
+TEST_F(RegistryTest, StopBeginsNoOtherLoad) {
   for (const char* model : {"a", "b", "c"}) Add(model, 1);
   std::unique_ptr<Registry> registry;
   std::atomic<int> loads = 0;
@@ -298,7 +298,7 @@ TEST_F(RegistryTest, StartPollsAndStopBeginsNoOtherLoad) {
   registry = std::make_unique<Registry>(
       options,
       [&](const VersionId& id) {
-        // Stops as SIGTERM would, in the middle of the first load.
+        // Calls Stop in the middle of the first load, as the server does after SIGTERM.
         if (loads.fetch_add(1) == 0) stopper = std::thread([&] { registry->Stop(); });
         while (!registry->stopping()) std::this_thread::yield();
         return Load(id);
@@ -311,7 +311,7 @@ TEST_F(RegistryTest, StartPollsAndStopBeginsNoOtherLoad) {
   EXPECT_THAT(States(*registry), ElementsAre("a/1 READY"));
 }
 
-TEST(RegistryOptions, RefusalsNameTheFieldAndTheRange) {
+TEST(RegistryOptions, ErrorsNameTheFieldAndTheRange) {
   RegistryOptions options;
   EXPECT_THAT(options.Validate().ToString(), HasSubstr("no repository folder is given"));
   options.root = "/tmp";
@@ -323,7 +323,7 @@ TEST(RegistryOptions, RefusalsNameTheFieldAndTheRange) {
   EXPECT_THAT(options.Validate().ToString(), HasSubstr("keep_versions is 0"));
 }
 
-TEST(RegistryOptions, AreValidUpToTheirBounds) {
+TEST(RegistryOptions, AreValidWithinTheirBounds) {
   const auto valid = [](auto change) {
     RegistryOptions options;
     options.root = "/tmp";

@@ -16,7 +16,7 @@
 
 namespace vitrine {
 
-// A folder that the registry accepts as a repository, and a loader that tests can make fail.
+// Provides a folder that the registry accepts as a repository, with a loader that fails for chosen versions.
 class RegistryTest : public ::testing::Test {
  protected:
   RegistryTest() {
@@ -54,7 +54,7 @@ class RegistryTest : public ::testing::Test {
     return [this](const VersionId& id) { return Load(id); };
   }
 
-  // Returns "m/1 READY" for each known version.
+  // Returns the state of each known version, for example "m/1 READY".
   static std::vector<std::string> States(const Registry& registry) {
     std::vector<std::string> states;
     for (const VersionStatus& status : registry.List()) {

@@ -18,12 +18,12 @@
 namespace vitrine {
 namespace {
 
-// Longer than any passing test takes.
+// Timeout that no passing test reaches.
 constexpr absl::Duration kLong = absl::Seconds(20);
 
 class RepositoryWatchTest : public ::testing::Test {
  protected:
-  // Returns the duration of a wait that begins after `change`.
+  // Returns the duration of a wait that begins directly after `change`.
   absl::Duration WaitDuring(RepositoryWatch& watch, const std::function<void()>& change,
                             absl::Duration timeout = kLong) {
     watch.Refresh();
@@ -35,19 +35,19 @@ class RepositoryWatchTest : public ::testing::Test {
   FakeRepository files_;
 };
 
-TEST_F(RepositoryWatchTest, APublishEndsTheWait) {
+TEST_F(RepositoryWatchTest, APublishedVersionEndsTheWait) {
   files_.Add("m", 1);
   RepositoryWatch watch(files_.root(), {});
-  if (!watch.watching()) GTEST_SKIP() << "no inotify here";
+  if (!watch.watching()) GTEST_SKIP() << "inotify is not available";
   EXPECT_LT(WaitDuring(watch, [&] { files_.Add("m", 2); }), kLong);
-  EXPECT_LT(WaitDuring(watch, [&] { files_.Add("n", 1); }), kLong) << "a new model";
-  EXPECT_LT(WaitDuring(watch, [&] { files_.Add("n", 2); }), kLong) << "its folder is watched since Refresh";
+  EXPECT_LT(WaitDuring(watch, [&] { files_.Add("n", 1); }), kLong) << "a new model must end the wait";
+  EXPECT_LT(WaitDuring(watch, [&] { files_.Add("n", 2); }), kLong) << "Refresh must watch the folder of the new model";
   EXPECT_LT(WaitDuring(watch, [&] { std::filesystem::remove_all(files_.root() / "n"); }), kLong);
 }
 
-TEST_F(RepositoryWatchTest, AVanishedRootAndItsReturnEndTheWait) {
+TEST_F(RepositoryWatchTest, ARenamedRootEndsTheWait) {
   RepositoryWatch watch(files_.root(), {});
-  if (!watch.watching()) GTEST_SKIP() << "no inotify here";
+  if (!watch.watching()) GTEST_SKIP() << "inotify is not available";
   EXPECT_LT(WaitDuring(watch, [&] { std::filesystem::rename(files_.root(), files_.folder() / "away"); }), kLong);
   EXPECT_LT(WaitDuring(watch, [&] { std::filesystem::rename(files_.folder() / "away", files_.root()); }), kLong);
   EXPECT_LT(WaitDuring(watch, [&] { files_.Add("m", 1); }), kLong);
@@ -57,7 +57,7 @@ TEST_F(RepositoryWatchTest, ASettingsFileEndsTheWaitAndItsNeighboursDoNot) {
   const std::filesystem::path settings = files_.folder() / "etc" / "serving";
   std::filesystem::create_directory(settings.parent_path());
   RepositoryWatch watch(files_.root(), {settings, ""});
-  if (!watch.watching()) GTEST_SKIP() << "no inotify here";
+  if (!watch.watching()) GTEST_SKIP() << "inotify is not available";
   EXPECT_LT(WaitDuring(watch, [&] { files_.Write("etc/serving", "a"); }), kLong);
   constexpr absl::Duration kShort = absl::Milliseconds(50);
   EXPECT_GE(WaitDuring(
@@ -66,17 +66,17 @@ TEST_F(RepositoryWatchTest, ASettingsFileEndsTheWaitAndItsNeighboursDoNot) {
   EXPECT_GE(WaitDuring(
                 watch, [&] { std::filesystem::create_directories(files_.folder() / "beside"); }, kShort),
             kShort)
-      << "what happens beside the root is nobody's business";
+      << "changes beside the root must not end the wait";
   EXPECT_GE(WaitDuring(
                 watch, [&] { std::filesystem::create_directories(files_.root() / ".tmp-1-a"); }, kShort),
             kShort)
-      << "temporary folders of publishers do not count";
+      << "temporary folders of a publish must not end the wait";
 }
 
-// Uses the real clock. It only expects that nothing happens too early, so load on the machine cannot break it.
-TEST_F(RepositoryWatchTest, AStormOfEventsDoesNotEndEveryWaitAtOnce) {
+// Uses the real clock. The test expects only that waits do not end too early, so a loaded machine cannot make it fail.
+TEST_F(RepositoryWatchTest, ManyEventsDoNotEndEveryWaitAtOnce) {
   RepositoryWatch watch(files_.root(), {});
-  if (!watch.watching()) GTEST_SKIP() << "no inotify here";
+  if (!watch.watching()) GTEST_SKIP() << "inotify is not available";
   std::atomic<bool> stop = false;
   std::thread storm([&] {
     for (int n = 0; !stop; ++n) std::ofstream(files_.root() / std::to_string(n % 10)) << n;
@@ -88,7 +88,7 @@ TEST_F(RepositoryWatchTest, AStormOfEventsDoesNotEndEveryWaitAtOnce) {
   storm.join();
 }
 
-TEST_F(RepositoryWatchTest, WakeEndsThePresentOrTheNextWait) {
+TEST_F(RepositoryWatchTest, WakeEndsTheCurrentOrTheNextWait) {
   RepositoryWatch watch(files_.root(), {});
   watch.Wake();
   watch.Wake();
@@ -102,16 +102,16 @@ TEST_F(RepositoryWatchTest, WakeEndsThePresentOrTheNextWait) {
   waker.join();
 }
 
-#ifndef ABSL_HAVE_ADDRESS_SANITIZER  // UBSan, which comes with it, opens a pipe to look at an object
-// The inotify limit is per user, so using all instances would disturb other programs. The test makes file descriptors
-// scarce instead.
+#ifndef ABSL_HAVE_ADDRESS_SANITIZER  // UBSan is on too, and opens a pipe to inspect objects
+// Limits the file descriptors of this process, so that inotify fails. The limit of inotify is per user, so reaching it
+// would disturb other programs.
 TEST_F(RepositoryWatchTest, WithoutInotifyTheTimeoutEndsTheWait) {
   rlimit before = {};
   getrlimit(RLIMIT_NOFILE, &before);
   const int next = open("/dev/null", O_RDONLY);
   close(next);
   rlimit scarce = before;
-  scarce.rlim_cur = static_cast<rlim_t>(next) + 1;  // for the eventfd
+  scarce.rlim_cur = static_cast<rlim_t>(next) + 1;  // one descriptor for the eventfd
   ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &scarce), 0);
   RepositoryWatch watch(files_.root(), {});
   setrlimit(RLIMIT_NOFILE, &before);

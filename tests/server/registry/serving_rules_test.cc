@@ -14,7 +14,7 @@ std::string Fault(const std::string& row) {
   return ValidateServing(FromText<v1::ServingConfig>("models { model: 'm' " + row + " }")).ToString();
 }
 
-TEST(ServingRules, AcceptsWhatIsComplete) {
+TEST(ServingRules, AcceptsAValidConfiguration) {
   EXPECT_TRUE(ValidateServing(FromText<v1::ServingConfig>(R"pb(
                 default_policy { latest: 2 }
                 models {
@@ -37,7 +37,7 @@ TEST(ServingRules, AcceptsWhatIsComplete) {
                   .ok());
 }
 
-TEST(ServingRules, RefusalsNameModelFieldAndRange) {
+TEST(ServingRules, ErrorsNameModelFieldAndRange) {
   EXPECT_THAT(Fault("version_policy {}"), HasSubstr("model \"m\": version_policy is empty"));
   EXPECT_THAT(Fault("version_policy { latest: 0 }"), HasSubstr("version_policy.latest is 0; it must be 1 to 100"));
   EXPECT_THAT(Fault("version_policy { latest: 101 }"), HasSubstr("must be 1 to 100"));
@@ -88,7 +88,7 @@ TEST(ServingRules, RefusalsNameModelFieldAndRange) {
               HasSubstr("default_policy: version_policy.latest is 0"));
 }
 
-TEST(ServingRules, TheEndsOfEveryRangeAreTaken) {
+TEST(ServingRules, RangesIncludeTheirLimits) {
   std::string many;
   for (int version = 1; version <= 100; ++version) absl::StrAppend(&many, " versions: ", version);
   for (const std::string& row :
@@ -111,7 +111,7 @@ TEST(ServingRules, TheEndsOfEveryRangeAreTaken) {
   EXPECT_THAT(Fault("canary_guard { max_error_rate: -0.1 }"), HasSubstr("must be 0 to 1"));
 }
 
-TEST(ServingRules, AShareOfTheStableVersionIsWhatTheOthersLeave) {
+TEST(ServingRules, AShareOfTheStableVersionMustBeTheRest) {
   const auto fault = [](const std::string& shares) {
     return ValidateServing(
                FromText<v1::ServingConfig>("models { model: 'm' labels { label: 'stable' version: 3 } " + shares + "}"))
@@ -126,7 +126,7 @@ TEST(ServingRules, AShareOfTheStableVersionIsWhatTheOthersLeave) {
   EXPECT_EQ(fault("traffic { version: 4 percent: 5 }"), "OK");
 }
 
-TEST(ServingRules, Labels) {
+TEST(ServingRules, LabelsAreShortLowerCaseNames) {
   for (const char* good : {"stable", "canary", "a", "x_1-", "eu-west-2", "v2"}) EXPECT_TRUE(ValidateLabel(good).ok());
   for (const std::string& bad : {std::string(), std::string("Stable"), std::string("a b"), std::string("3"),
                                  std::string(33, 'a'), std::string("a\nb"), std::string("ä")}) {
@@ -134,7 +134,7 @@ TEST(ServingRules, Labels) {
   }
 }
 
-TEST(ServingRules, AChangeStandsOverTheFile) {
+TEST(ServingRules, OperatorsChangesOverrideTheFile) {
   const auto file = FromText<v1::ModelServing>(R"pb(
     model: "m"
     version_policy { latest: 2 }
@@ -143,7 +143,7 @@ TEST(ServingRules, AChangeStandsOverTheFile) {
     traffic { version: 2 percent: 5 }
     limits { max_queued_requests: 7 })pb");
   EXPECT_EQ(MergeServing(file, {}).DebugString(), [&] {
-    v1::ModelServing sorted = file;  // labels are sorted
+    v1::ModelServing sorted = file;  // the merged labels are sorted
     sorted.mutable_labels()->SwapElements(0, 1);
     return sorted.DebugString();
   }());
@@ -155,12 +155,12 @@ TEST(ServingRules, AChangeStandsOverTheFile) {
                                                  traffic {})pb"));
   EXPECT_TRUE(merged.version_policy().all());
   EXPECT_EQ(LabelledVersion(merged, "stable"), 3);
-  EXPECT_EQ(LabelledVersion(merged, "eu"), 0) << "cleared";
+  EXPECT_EQ(LabelledVersion(merged, "eu"), 0) << "version 0 clears the label";
   EXPECT_TRUE(merged.traffic().empty());
   EXPECT_EQ(merged.limits().max_queued_requests(), 7);
 }
 
-TEST(ServingRules, WhatWasPutAwayKeepsNeitherLabelNorShare) {
+TEST(ServingRules, AVersionThatWasPutAwayHasNoLabelAndNoShare) {
   const auto file = FromText<v1::ModelServing>(
       "labels { label: 'a' version: 2 } traffic { version: 2 percent: 5 } traffic { version: 3 percent: 6 }");
   const v1::ModelServing merged = MergeServing(file, FromText<v1::ModelOverride>("put_away { version: 2 }"));

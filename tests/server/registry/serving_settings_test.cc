@@ -33,17 +33,17 @@ class ServingSettingsTest : public ::testing::Test {
   FakeRepository files_;
 };
 
-TEST_F(ServingSettingsTest, WithoutFilesTheDefaultHolds) {
+TEST_F(ServingSettingsTest, WithoutFilesTheDefaultsApply) {
   ServingSettings::Options options;
   options.default_policy.set_latest(3);
   const auto settings = *ServingSettings::Open(options);
   EXPECT_EQ(settings->Plan("m").serving.version_policy().latest(), 3);
   EXPECT_FALSE(settings->Reload());
   EXPECT_TRUE(settings->Change("m", [](v1::ModelOverride& row) { row.set_unloaded(true); }).ok());
-  EXPECT_TRUE(settings->Plan("m").changed.unloaded()) << "kept until the process ends";
+  EXPECT_TRUE(settings->Plan("m").changed.unloaded()) << "the change applies until the process ends";
 }
 
-TEST_F(ServingSettingsTest, TheStateFileIsOfOneServer) {
+TEST_F(ServingSettingsTest, OnlyOneServerCanUseTheStateFile) {
   files_.Write("serving", "");
   auto first = Open();
   const auto second = Open();
@@ -57,12 +57,12 @@ TEST_F(ServingSettingsTest, TheStateFileIsOfOneServer) {
   EXPECT_TRUE(first->Keep().ok());
   first.reset();
   EXPECT_EQ(second->LockState(), absl::OkStatus());
-  EXPECT_TRUE(second->Plan("m").changed.unloaded()) << "changes made after the second read the file are kept";
+  EXPECT_TRUE(second->Plan("m").changed.unloaded()) << "the second server reads the changes of the first";
   const auto without = *ServingSettings::Open({});
   EXPECT_EQ(without->LockState(), absl::OkStatus());
 }
 
-TEST_F(ServingSettingsTest, TheFileIsReadAgainWhenItChanges) {
+TEST_F(ServingSettingsTest, ReloadReadsAChangedFile) {
   files_.Write("serving", "models { model: 'm' version_policy { latest: 2 } }");
   const auto settings = Open();
   EXPECT_EQ(settings->Plan("m").serving.version_policy().latest(), 2);
@@ -75,7 +75,7 @@ TEST_F(ServingSettingsTest, TheFileIsReadAgainWhenItChanges) {
   EXPECT_THAT(settings->Models(), ElementsAre("m"));
 }
 
-TEST_F(ServingSettingsTest, ABrokenFileKeepsTheOneBeforeAndSaysWhy) {
+TEST_F(ServingSettingsTest, ABrokenFileKeepsThePreviousSettingsAndGivesTheFault) {
   files_.Write("serving", "models { model: 'm' version_policy { latest: 2 } }");
   const auto settings = Open();
   files_.Write("serving", "models {\n model: 'm' version_polizy { latest: 3 } }");
@@ -88,19 +88,19 @@ TEST_F(ServingSettingsTest, ABrokenFileKeepsTheOneBeforeAndSaysWhy) {
   std::filesystem::remove(files_.folder() / "serving");
   EXPECT_FALSE(settings->Reload());
   EXPECT_FALSE(settings->fault().ok());
-  EXPECT_EQ(settings->Plan("m").serving.version_policy().latest(), 2) << "a file that is gone changes nothing";
+  EXPECT_EQ(settings->Plan("m").serving.version_policy().latest(), 2) << "a missing file changes nothing";
   files_.Write("serving", "models { model: 'm' version_policy { latest: 4 } }");
   EXPECT_TRUE(settings->Reload());
   EXPECT_TRUE(settings->fault().ok());
 }
 
-// A change of a file's mode changes only its ctime.
-TEST_F(ServingSettingsTest, AFileWhoseModeChangesLooksDifferent) {
+// Changes only the mode of a file. Of its times, only the ctime changes.
+TEST_F(ServingSettingsTest, TheStampOfAFileChangesWithItsMode) {
   files_.Write("serving", "");
   const std::filesystem::path path = files_.folder() / "serving";
   const std::string before = FileStamp(path);
   bool differs = false;
-  // The clock of the file system is coarse.
+  // Repeats the change, because the clock of the file system is coarse.
   for (int n = 0; n < 1'000'000 && !differs; ++n) {
     std::filesystem::permissions(path, std::filesystem::perms(n % 2 == 0 ? 0600 : 0644));
     differs = FileStamp(path) != before;
@@ -108,7 +108,7 @@ TEST_F(ServingSettingsTest, AFileWhoseModeChangesLooksDifferent) {
   EXPECT_TRUE(differs);
 }
 
-TEST_F(ServingSettingsTest, AServerDoesNotStartOnABrokenFile) {
+TEST_F(ServingSettingsTest, AServerDoesNotStartWithABrokenFile) {
   files_.Write("serving", "models { model: 'm' version_policy { latest: 0 } }");
   EXPECT_THAT(ServingSettings::Open(Options()).status().ToString(), HasSubstr("serving: model \"m\""));
   files_.Write("serving", "");
@@ -138,15 +138,15 @@ TEST_F(ServingSettingsTest, ChangesSurviveARestart) {
   EXPECT_EQ(settings->Plan("m").changed.put_away(0).reason(), "rolled back \"by hand\"");
   ASSERT_TRUE(settings->Change("m", [](v1::ModelOverride& row) { row = v1::ModelOverride(); }).ok());
   ASSERT_TRUE(settings->Keep().ok());
-  EXPECT_EQ(std::filesystem::file_size(files_.folder() / "state"), 0u) << "a row without content is forgotten";
+  EXPECT_EQ(std::filesystem::file_size(files_.folder() / "state"), 0u) << "an empty row is removed";
 }
 
-TEST_F(ServingSettingsTest, AChangeThatIsNotValidOrCannotBeKeptIsNotMade) {
+TEST_F(ServingSettingsTest, AChangeThatIsInvalidOrCannotBeWrittenIsNotMade) {
   files_.Write("serving", "");
   const auto settings = Open();
   EXPECT_EQ(settings->Change("m", [](v1::ModelOverride& row) { row.mutable_version_policy()->set_latest(0); }).code(),
             absl::StatusCode::kInvalidArgument);
-  // A folder exists at the path where the file must be written.
+  // Creates a folder at the path where the file must be written.
   std::filesystem::create_directory(files_.folder() / "state.new");
   const absl::Status kept = settings->Change("m", [](v1::ModelOverride& row) { row.set_unloaded(true); });
   EXPECT_EQ(kept.code(), absl::StatusCode::kUnavailable);
@@ -154,15 +154,15 @@ TEST_F(ServingSettingsTest, AChangeThatIsNotValidOrCannotBeKeptIsNotMade) {
   EXPECT_FALSE(settings->Plan("m").changed.unloaded());
 }
 
-TEST_F(ServingSettingsTest, OnlyWhatIsKeptReachesTheStateFile) {
+TEST_F(ServingSettingsTest, OnlyKeepWritesTheStateFile) {
   files_.Write("serving", "");
   const std::filesystem::path state = files_.folder() / "state";
   const auto settings = Open();
   const v1::ModelOverride before = settings->Plan("m").changed;
   const auto unload = [](v1::ModelOverride& row) { row.set_unloaded(true); };
   ASSERT_TRUE(settings->Change("m", unload).ok());
-  EXPECT_TRUE(settings->Plan("m").changed.unloaded()) << "it holds";
-  EXPECT_FALSE(std::filesystem::exists(state)) << "but is not kept";
+  EXPECT_TRUE(settings->Plan("m").changed.unloaded()) << "the change applies";
+  EXPECT_FALSE(std::filesystem::exists(state)) << "the change is not written";
   settings->Restore("m", before);
   EXPECT_FALSE(settings->Plan("m").changed.unloaded());
   EXPECT_FALSE(std::filesystem::exists(files_.folder() / "state.new"));
@@ -171,7 +171,7 @@ TEST_F(ServingSettingsTest, OnlyWhatIsKeptReachesTheStateFile) {
   EXPECT_TRUE(Open()->Plan("m").changed.unloaded());
 }
 
-TEST_F(ServingSettingsTest, AChangeByBestEffortHoldsAndIsWrittenWhenThatIsPossible) {
+TEST_F(ServingSettingsTest, ABestEffortChangeAppliesAndIsWrittenLater) {
   files_.Write("serving", "");
   const std::filesystem::path state = files_.folder() / "state", obstacle = files_.folder() / "state.new";
   const auto settings = Open();
@@ -192,7 +192,7 @@ TEST_F(ServingSettingsTest, AChangeByBestEffortHoldsAndIsWrittenWhenThatIsPossib
   const v1::ModelOverride before = settings->Plan("m").changed;
   ASSERT_TRUE(settings->Change("m", label("b")).ok());
   settings->Reload();
-  EXPECT_FALSE(std::filesystem::exists(state)) << "not while a change may still be undone";
+  EXPECT_FALSE(std::filesystem::exists(state)) << "the file is not written while a change may be undone";
   settings->Restore("m", before);
   settings->Reload();
   const auto again = Open();
@@ -200,7 +200,7 @@ TEST_F(ServingSettingsTest, AChangeByBestEffortHoldsAndIsWrittenWhenThatIsPossib
   EXPECT_EQ(LabelledVersion(again->Plan("m").serving, "b"), 0);
 }
 
-TEST_F(ServingSettingsTest, AByteOrderMarkIsNoPartOfTheText) {
+TEST_F(ServingSettingsTest, AByteOrderMarkIsIgnored) {
   files_.Write("away", "\xEF\xBB\xBFreason: \"x\"\r\n");
   v1::PutAway away;
   const absl::Status read = ReadTextProto(files_.folder() / "away", away);
@@ -221,8 +221,9 @@ TEST_F(ServingSettingsTest, TheLongestFileThatCanBeReadCanBeWritten) {
   EXPECT_TRUE(ReadTextProto(path, away).ok());
 }
 
-// A state file that can be written but not read would prevent the next start of the server.
-TEST_F(ServingSettingsTest, AStateThatWouldBeTooLongIsRefused) {
+// Tests the limit of the state file. A file that can be written and not read would prevent the next start of the
+// server.
+TEST_F(ServingSettingsTest, AChangeThatMakesTheStateTooLongIsRefused) {
   files_.Write("serving", "");
   const auto settings = Open();
   const auto put_away = [](size_t bytes) {
@@ -239,14 +240,14 @@ TEST_F(ServingSettingsTest, AStateThatWouldBeTooLongIsRefused) {
   EXPECT_THAT(refused.ToString(), HasSubstr("state would be longer than 1048576 bytes"));
   EXPECT_THAT(settings->Models(), ElementsAre("m"));
   const auto again = Open();
-  ASSERT_NE(again, nullptr) << "what was kept can be read";
+  ASSERT_NE(again, nullptr) << "the written file can be read";
   EXPECT_TRUE(IsPutAway(again->Plan("m").changed, 1));
   files_.Write("state", std::string((1 << 20) + 1, '#'));
   EXPECT_THAT(ServingSettings::Open(Options()).status().ToString(), HasSubstr("state is longer than 1048576 bytes"));
 }
 
-// Makes reading fail by a limit on file descriptors, because root can read files of every mode.
-TEST_F(ServingSettingsTest, AFileThatCouldNotBeReadIsTriedAgainThoughItLooksTheSame) {
+// Makes the read fail with a limit of file descriptors, because root can read files with any mode.
+TEST_F(ServingSettingsTest, AFileThatCouldNotBeReadIsReadAtTheNextReload) {
   files_.Write("serving", "models { model: 'm' version_policy { latest: 2 } }");
   const auto settings = Open();
   files_.Write("serving", "models { model: 'm' version_policy { latest: 3 } }");
@@ -259,7 +260,7 @@ TEST_F(ServingSettingsTest, AFileThatCouldNotBeReadIsTriedAgainThoughItLooksTheS
   setrlimit(RLIMIT_NOFILE, &before);
   EXPECT_FALSE(read);
   EXPECT_FALSE(settings->fault().ok());
-  EXPECT_EQ(settings->Plan("m").serving.version_policy().latest(), 2) << "the one before holds";
+  EXPECT_EQ(settings->Plan("m").serving.version_policy().latest(), 2) << "the previous settings apply";
   EXPECT_TRUE(settings->Reload());
   EXPECT_EQ(settings->Plan("m").serving.version_policy().latest(), 3);
   EXPECT_TRUE(settings->fault().ok());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Models that are loaded in parallel.
+// Tests models that are loaded in parallel.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-// Tests with loads that end only after a given number of loads has begun.
+// Provides loads that end only after a given number of loads has begun.
 class SideBySide : public RegistryTest {
  protected:
   SideBySide() {
@@ -23,7 +23,7 @@ class SideBySide : public RegistryTest {
     options_ = Options();
   }
 
-  // Returns a model of 100 bytes once `begun` loads have begun. Counts concurrent loads.
+  // Returns a model of 100 bytes after `begun` loads have begun. Counts the loads that run at the same time.
   absl::StatusOr<ModelHandle> LoadBeside(const VersionId& id, int begun) {
     const int running = ++running_;
     {
@@ -31,7 +31,7 @@ class SideBySide : public RegistryTest {
       most_ = std::max(most_, running);
     }
     ++begun_;
-    EXPECT_TRUE(Eventually([&] { return begun_ >= begun; })) << "the loads come one after the other";
+    EXPECT_TRUE(Eventually([&] { return begun_ >= begun; })) << "the loads do not run in parallel";
     auto model = std::make_shared<LoadedModel>();
     model->id = id;
     model->device_bytes = 100;
@@ -41,12 +41,12 @@ class SideBySide : public RegistryTest {
 
   RegistryOptions options_;
   std::mutex mutex_;
-  int most_ = 0;  // maximum number of concurrent loads
+  int most_ = 0;  // largest number of loads at the same time
   std::atomic<int> begun_ = 0;
   std::atomic<int> running_ = 0;
 };
 
-TEST_F(SideBySide, AsManyModelsAsAreAllowed) {
+TEST_F(SideBySide, LoadsAsManyModelsAsAllowed) {
   options_.loads_at_once = 2;
   Registry registry(
       options_, [this](const VersionId& id) { return LoadBeside(id, 2); }, clock_);
@@ -55,7 +55,7 @@ TEST_F(SideBySide, AsManyModelsAsAreAllowed) {
   EXPECT_EQ(most_, 2);
 }
 
-TEST_F(SideBySide, VersionsOfOneModelComeOneAfterTheOther) {
+TEST_F(SideBySide, VersionsOfAModelAreLoadedOneByOne) {
   Add("a", 2);
   std::filesystem::remove_all(root() / "b");
   std::filesystem::remove_all(root() / "c");
@@ -68,7 +68,7 @@ TEST_F(SideBySide, VersionsOfOneModelComeOneAfterTheOther) {
   EXPECT_EQ(most_, 1);
 }
 
-TEST_F(SideBySide, WhatFailsToLoadGivesItsMemoryBack) {
+TEST_F(SideBySide, AFailedLoadReleasesItsMemoryClaim) {
   std::filesystem::remove_all(root() / "c");
   options_.loads_at_once = 1;
   options_.max_memory_bytes = 100;
@@ -82,12 +82,12 @@ TEST_F(SideBySide, WhatFailsToLoadGivesItsMemoryBack) {
   EXPECT_THAT(States(registry), ElementsAre("a/1 FAILED", "b/1 READY"));
 }
 
-TEST_F(SideBySide, TogetherTheyStayWithinTheMemory) {
+TEST_F(SideBySide, ParallelLoadsStayWithinTheMemoryLimit) {
   std::filesystem::remove_all(root() / "c");
   options_.loads_at_once = 2;
   options_.max_memory_bytes = 199;
   Registry* seen = nullptr;
-  // The load that begins first ends only after the other load was rejected.
+  // Makes the first load end only after the other load was rejected.
   const auto load = [&](const VersionId& id) {
     EXPECT_TRUE(Eventually([&] {
       const std::vector<VersionStatus> versions = seen->List();
@@ -105,7 +105,7 @@ TEST_F(SideBySide, TogetherTheyStayWithinTheMemory) {
               ::testing::UnorderedElementsAre("", HasSubstr("it needs 100 bytes in addition to 100 in memory")));
 }
 
-TEST_F(SideBySide, BeforeAnybodyIsServedTheyShareTheCores) {
+TEST_F(SideBySide, LoadsShareTheCoresBeforeAnyVersionServes) {
   options_.loads_at_once = 4;
   std::atomic<int> asked = 0;
   std::vector<int> cores;
@@ -122,10 +122,10 @@ TEST_F(SideBySide, BeforeAnybodyIsServedTheyShareTheCores) {
   };
   Registry registry(options_, load, clock_);
   seen = &registry;
-  EXPECT_EQ(registry.CoresPerLoad(), 4) << "the only load has them all";
+  EXPECT_EQ(registry.CoresPerLoad(), 4) << "a single load has all cores";
   registry.Poll();
   EXPECT_THAT(cores, ElementsAre(1, 1, 1)) << "three loads share four cores";
-  EXPECT_EQ(registry.CoresPerLoad(), 1) << "those who serve keep their cores";
+  EXPECT_EQ(registry.CoresPerLoad(), 1) << "once versions serve, a load has one core";
 }
 
 }  // namespace

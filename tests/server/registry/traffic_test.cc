@@ -25,7 +25,7 @@ TrafficTable Table(const std::string& serving, const std::set<int64_t>& ready, c
 constexpr char kTwoShares[] =
     "labels { label: 'stable' version: 1 } traffic { version: 2 percent: 5 } traffic { version: 3 percent: 20.5 }";
 
-TEST(Traffic, WithoutSettingsTheNewestServes) {
+TEST(Traffic, WithoutSettingsTheNewestVersionServes) {
   const TrafficTable table = Table("", {1, 2, 7});
   EXPECT_EQ(table.stable, 7);
   EXPECT_EQ(table.Choose(0), 7);
@@ -37,42 +37,42 @@ TEST(Traffic, WithoutSettingsTheNewestServes) {
   EXPECT_THAT(Table("", {}).labels, IsEmpty());
 }
 
-TEST(Traffic, ACanaryIsNotTakenForStable) {
+TEST(Traffic, ACanaryIsNotStable) {
   const TrafficTable table = Table("traffic { version: 3 percent: 5 }", {1, 2, 3});
   EXPECT_EQ(table.stable, 2);
   EXPECT_THAT(table.labels, ElementsAre(Pair("canary", 3), Pair("stable", 2)));
   EXPECT_EQ(table.PercentOf(3), 5);
   EXPECT_EQ(table.PercentOf(2), 95);
-  EXPECT_EQ(Table("traffic { version: 3 percent: 5 }", {3}).stable, 3) << "it is all there is";
+  EXPECT_EQ(Table("traffic { version: 3 percent: 5 }", {3}).stable, 3) << "version 3 is the only one";
 }
 
-TEST(Traffic, LabelsNameReadyVersions) {
+TEST(Traffic, LabelsAreOnlyForReadyVersions) {
   const std::string labels = "labels { label: 'stable' version: 1 } labels { label: 'eu-west_2' version: 2 }";
   EXPECT_THAT(Table(labels, {1, 2, 3}).labels, ElementsAre(Pair("eu-west_2", 2), Pair("stable", 1)));
   const TrafficTable without = Table(labels, {2, 3});
-  EXPECT_EQ(without.stable, 3) << "what is labelled stable is not ready, so that the newest serves";
-  EXPECT_THAT(without.labels, ElementsAre(Pair("eu-west_2", 2))) << "a request for the label itself is refused";
+  EXPECT_EQ(without.stable, 3) << "the version labelled stable is not ready, so the newest serves";
+  EXPECT_THAT(without.labels, ElementsAre(Pair("eu-west_2", 2))) << "a request with the label stable is refused";
   EXPECT_THAT(Table("labels { label: 'canary' version: 9 } traffic { version: 2 percent: 5 }", {1, 2}).labels,
               ElementsAre(Pair("stable", 1)))
-      << "a label that was set names nothing else meanwhile";
+      << "the label canary belongs to version 9 only";
 }
 
-TEST(Traffic, StableStaysUntilTheVersionWithItsLabelIsLoaded) {
+TEST(Traffic, TheStableVersionServesUntilTheLabelledOneIsLoaded) {
   ModelPlan plan;
   plan.serving = FromText<v1::ModelServing>("labels { label: 'stable' version: 1 }");
   const TrafficTable none, labelled = Table("", {3}), unlabelled{.stable = 3, .parts = {}, .labels = {}};
-  EXPECT_EQ(MakeTrafficTable(plan, {4}, {}, &none).stable, 0) << "nothing has served yet";
+  EXPECT_EQ(MakeTrafficTable(plan, {4}, {}, &none).stable, 0) << "no version has served yet";
   const TrafficTable held = MakeTrafficTable(plan, {3, 4}, {}, &labelled);
   EXPECT_EQ(held.stable, 3);
   EXPECT_THAT(held.labels, ElementsAre(Pair("stable", 3)));
   EXPECT_THAT(MakeTrafficTable(plan, {3, 4}, {}, &unlabelled).labels, IsEmpty());
   EXPECT_EQ(MakeTrafficTable(plan, {1, 3, 4}, {}, &labelled).stable, 1);
-  EXPECT_EQ(MakeTrafficTable(plan, {4}, {}, &labelled).stable, 4) << "3 is gone";
+  EXPECT_EQ(MakeTrafficTable(plan, {4}, {}, &labelled).stable, 4) << "version 3 is not ready any more";
   plan.changed = FromText<v1::ModelOverride>("put_away { version: 3 }");
   EXPECT_EQ(MakeTrafficTable(plan, {3, 4}, {}, &labelled).stable, 4);
 }
 
-TEST(Traffic, WhatIsNotReadyOrWasPutAwayHasNoShare) {
+TEST(Traffic, VersionsThatAreNotReadyOrPutAwayHaveNoShare) {
   EXPECT_EQ(Table(kTwoShares, {1, 3}).Choose(0), 3);
   const TrafficTable away = Table(kTwoShares, {1, 2, 3}, "put_away { version: 2 }");
   EXPECT_EQ(away.Choose(0), 3);
@@ -80,7 +80,7 @@ TEST(Traffic, WhatIsNotReadyOrWasPutAwayHasNoShare) {
   EXPECT_EQ(Table("", {1, 2}, "put_away { version: 2 }").stable, 1);
 }
 
-TEST(Traffic, RequestsWithoutAnIdAreDividedToTheRequest) {
+TEST(Traffic, RequestsWithoutAnIdAreDividedExactly) {
   const TrafficTable table = Table(kTwoShares, {1, 2, 3});
   for (const uint64_t begin : {uint64_t{0}, uint64_t{12345}, UINT64_MAX - 3}) {
     std::map<int64_t, int> met;
@@ -91,7 +91,7 @@ TEST(Traffic, RequestsWithoutAnIdAreDividedToTheRequest) {
   }
 }
 
-TEST(Traffic, RequestsWithAnIdAreDividedAsChanceWould) {
+TEST(Traffic, RequestsWithAnIdAreDividedAtRandom) {
   const TrafficTable table = Table(kTwoShares, {1, 2, 3});
   constexpr int kIds = 400'000;
   for (const std::string& form : {std::string("request-"), std::string(""), std::string(80, 'x')}) {
@@ -104,7 +104,7 @@ TEST(Traffic, RequestsWithAnIdAreDividedAsChanceWould) {
   }
 }
 
-TEST(Traffic, AnIdMeetsTheSameVersionWhereTheShareGrows) {
+TEST(Traffic, AnIdKeepsItsVersionWhenTheShareGrows) {
   const TrafficTable five = Table("labels { label: 'stable' version: 1 } traffic { version: 2 percent: 5 }", {1, 2});
   const TrafficTable ten = Table("labels { label: 'stable' version: 1 } traffic { version: 2 percent: 10 }", {1, 2});
   int canary = 0;
@@ -113,21 +113,22 @@ TEST(Traffic, AnIdMeetsTheSameVersionWhereTheShareGrows) {
     EXPECT_EQ(five.Choose(point), five.Choose(PointOfId("m", absl::StrCat(n))));
     if (five.Choose(point) != 2) continue;
     ++canary;
-    EXPECT_EQ(ten.Choose(point), 2) << "who met the canary meets it again";
+    EXPECT_EQ(ten.Choose(point), 2) << "an id that got the canary gets it again";
   }
   EXPECT_GT(canary, 800);
 }
 
-TEST(Traffic, PointsAreTheSameForEver) {
-  // Replicas, restarts and releases must agree, because clients may rely on an id's version.
+TEST(Traffic, PointsOfIdsNeverChange) {
+  // Compares with fixed values. Replicas, restarts and releases must agree, because clients may rely on the version of
+  // an id.
   EXPECT_EQ(PointOfId("m", "a"), PointOfId("m", "a"));
   EXPECT_NE(PointOfId("m", "a"), PointOfId("n", "a"));
   EXPECT_NE(PointOfId("ma", "b"), PointOfId("m", "ab"));
   EXPECT_EQ(PointOfId("eit-mini-cifar10", "request-1"), 0xde76a490550c4c1bu)
-      << "computed by another program from the definition";
+      << "another program computed this value from the definition";
 }
 
-TEST(Traffic, AWholeShareTakesEverything) {
+TEST(Traffic, AShareOfAHundredPercentTakesAllRequests) {
   const TrafficTable table = Table("traffic { version: 1 percent: 100 }", {1, 2});
   EXPECT_EQ(table.Choose(0), 1);
   EXPECT_EQ(table.Choose(UINT64_MAX), 1);

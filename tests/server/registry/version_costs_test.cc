@@ -21,7 +21,7 @@ v1::InputSize SizeOf(int height, int width) {
   return size;
 }
 
-TEST(VersionCosts, AreThoseOfTheWorkload) {
+TEST(VersionCosts, EqualTheCostsOfTheWorkload) {
   const ModelHandle model = ServedEit();
   const v1::ModelConfig& config = model->manifest.config();
   for (const auto& [height, width] : {std::pair(16, 16), {24, 16}, {32, 32}}) {
@@ -58,14 +58,14 @@ TEST(VersionCosts, AreBounded) {
   }
   EXPECT_EQ(costs.counted(), VersionCosts::kMost + 1);
   EXPECT_TRUE(costs.Of(config, SizeOf(4, 4)).ok());
-  EXPECT_EQ(costs.counted(), VersionCosts::kMost + 2) << "the first was forgotten";
+  EXPECT_EQ(costs.counted(), VersionCosts::kMost + 2) << "the first cost was dropped and counted again";
 }
 
-TEST(AddCosts, SaysWhyThereAreNone) {
+TEST(AddCosts, ErrorsGiveTheReason) {
   v1::GetModelRequest request;
   v1::ModelVersion answer;
   VersionStatus status;
-  EXPECT_TRUE(AddCosts(request, status, answer).ok()) << "nothing is asked for";
+  EXPECT_TRUE(AddCosts(request, status, answer).ok()) << "the request asks for no costs";
   *request.add_cost_of() = SizeOf(16, 16);
   EXPECT_EQ(AddCosts(request, status, answer).code(), absl::StatusCode::kNotFound);
   status.model = ServedEit();

@@ -24,13 +24,14 @@ VersionFacts Facts(int64_t version, State state = State::kAbsent, bool on_disk =
   return {.version = version, .state = state, .on_disk = on_disk};
 }
 
-// Follows the steps until nothing is left to do. Every load succeeds except those in `bad`.
+// Follows the steps until there are none left, and returns the ready versions. Every load succeeds, except those in
+// `bad`.
 std::vector<int64_t> Settle(std::vector<VersionFacts> versions, const ModelPlan& plan,
                             const std::set<int64_t>& bad = {}) {
   for (int step = 0; step < 100; ++step) {
     const VersionStep next = NextStep(versions, plan);
     if (next.load.has_value()) {
-      EXPECT_THAT(next.retire, IsEmpty()) << "nothing retires while something is to be loaded";
+      EXPECT_THAT(next.retire, IsEmpty()) << "no version retires while another is to be loaded";
     }
     for (VersionFacts& version : versions) {
       if (next.load == version.version) {
@@ -55,43 +56,43 @@ std::vector<VersionFacts> OnDisk(int64_t count) {
   return versions;
 }
 
-TEST(VersionPolicy, LatestTakesTheNewestGoodOnes) {
+TEST(VersionPolicy, LatestLoadsTheNewestGoodVersions) {
   EXPECT_THAT(Settle(OnDisk(5), Plan("version_policy { latest: 1 }")), ElementsAre(5));
   EXPECT_THAT(Settle(OnDisk(5), Plan("version_policy { latest: 2 }")), ElementsAre(4, 5));
   EXPECT_THAT(Settle(OnDisk(2), Plan("version_policy { latest: 9 }")), ElementsAre(1, 2));
   EXPECT_THAT(Settle(OnDisk(5), Plan("version_policy { latest: 2 }"), {5, 3}), ElementsAre(2, 4))
-      << "a version that is refused does not count";
+      << "a version that cannot be loaded does not count";
 }
 
-TEST(VersionPolicy, AllTakesEveryVersion) {
+TEST(VersionPolicy, AllLoadsEveryVersion) {
   EXPECT_THAT(Settle(OnDisk(4), Plan("version_policy { all: true }"), {2}), ElementsAre(1, 3, 4));
 }
 
-TEST(VersionPolicy, SpecificTakesTheseAndNoOthers) {
+TEST(VersionPolicy, SpecificLoadsOnlyTheNamedVersions) {
   EXPECT_THAT(Settle(OnDisk(5), Plan("version_policy { specific { versions: [2, 4] } }")), ElementsAre(2, 4));
   EXPECT_THAT(Settle(OnDisk(2), Plan("version_policy { specific { versions: [7] } }")), IsEmpty())
-      << "nothing serves, and nothing else is loaded in its place";
+      << "no other version is loaded instead";
 }
 
-TEST(VersionPolicy, LoadsTheNewestFirstAndRetiresAfterwards) {
+TEST(VersionPolicy, LoadsTheNewestFirstAndThenRetiresOldOnes) {
   const ModelPlan plan = Plan("version_policy { latest: 2 }");
   EXPECT_EQ(NextStep(OnDisk(3), plan).load, 3);
   const std::vector<VersionFacts> swapping = {Facts(1, State::kReady), Facts(2, State::kReady), Facts(3)};
   EXPECT_EQ(NextStep(swapping, plan).load, 3);
-  EXPECT_THAT(NextStep(swapping, plan).retire, IsEmpty()) << "the old ones serve until the new one is ready";
+  EXPECT_THAT(NextStep(swapping, plan).retire, IsEmpty()) << "the old versions serve until the new one is ready";
   const ModelPlan pinned = Plan("version_policy { latest: 2 } labels { label: 'stable' version: 1 }");
-  EXPECT_EQ(NextStep(OnDisk(3), pinned).load, 1) << "it answers everybody";
+  EXPECT_EQ(NextStep(OnDisk(3), pinned).load, 1) << "the stable version is loaded first";
   EXPECT_EQ(NextStep({Facts(1, State::kFailed), Facts(2), Facts(3)}, pinned).load, 3);
 }
 
-TEST(VersionPolicy, NamedVersionsAreInMemoryWhateverThePolicySays) {
+TEST(VersionPolicy, NamedVersionsAreLoadedInAdditionToThePolicy) {
   const std::string latest = "version_policy { latest: 1 } ";
   EXPECT_THAT(Settle(OnDisk(5), Plan(latest + "labels { label: 'stable' version: 2 }")), ElementsAre(2, 5));
   EXPECT_THAT(Settle(OnDisk(5), Plan(latest + "traffic { version: 3 percent: 5 }")), ElementsAre(3, 5));
   EXPECT_THAT(Settle(OnDisk(5), Plan(latest, "loaded: 1")), ElementsAre(1, 5));
 }
 
-TEST(VersionPolicy, WhoIsTriedOutDoesNotPushOutWhoServes) {
+TEST(VersionPolicy, ACanaryDoesNotReplaceTheServingVersion) {
   const std::string latest = "version_policy { latest: 1 } ";
   EXPECT_THAT(Settle(OnDisk(3), Plan(latest + "traffic { version: 3 percent: 5 }")), ElementsAre(2, 3));
   EXPECT_THAT(Settle(OnDisk(3), Plan(latest + "labels { label: 'canary' version: 3 }")), ElementsAre(2, 3));
@@ -99,10 +100,10 @@ TEST(VersionPolicy, WhoIsTriedOutDoesNotPushOutWhoServes) {
                                               "traffic { version: 3 percent: 100 }")),
               ElementsAre(3));
   EXPECT_EQ(NextStep(OnDisk(3), Plan(latest + "traffic { version: 3 percent: 5 }")).load, 2)
-      << "alone in memory it would get every request";
+      << "the canary alone would get all requests";
 }
 
-TEST(VersionPolicy, WhoWaitsDoesNotPushOutWhoServesEither) {
+TEST(VersionPolicy, AWaitingVersionDoesNotReplaceTheServingVersion) {
   const auto waiting = [](int64_t version) {
     VersionFacts facts = Facts(version, State::kReady);
     facts.is_waiting = true;
@@ -112,34 +113,34 @@ TEST(VersionPolicy, WhoWaitsDoesNotPushOutWhoServesEither) {
               ElementsAre(2, 4));
 }
 
-TEST(VersionPolicy, WhatWasPutAwayStaysAway) {
+TEST(VersionPolicy, AVersionThatWasPutAwayIsNotLoaded) {
   EXPECT_THAT(Settle(OnDisk(3), Plan("version_policy { latest: 1 }", "put_away { version: 3 }")), ElementsAre(2));
   EXPECT_THAT(Settle(OnDisk(3), Plan("version_policy { all: true }", "put_away { version: 2 }")), ElementsAre(1, 3));
   EXPECT_THAT(Settle(OnDisk(3), Plan("version_policy { latest: 1 } labels { label: 'a' version: 3 }",
                                      "put_away { version: 3 } loaded: 3")),
               ElementsAre(2))
-      << "neither a label nor an older wish brings it back";
+      << "neither a label nor an earlier load request loads version 3";
   EXPECT_THAT(Settle({Facts(1), Facts(2), Facts(3, State::kReady)},
                      Plan("version_policy { latest: 1 }", "put_away { version: 3 }")),
               ElementsAre(2));
 }
 
 TEST(VersionPolicy, TheLastReadyVersionStays) {
-  // The replacement fails to load.
+  // Makes the load of the replacement fail.
   EXPECT_THAT(
       Settle({Facts(1), Facts(2, State::kReady)}, Plan("version_policy { latest: 1 }", "put_away { version: 2 }"), {1}),
       ElementsAre(2));
-  // The policy names a version that does not exist.
+  // Names a version that does not exist in the policy.
   EXPECT_THAT(
       Settle({Facts(1, State::kReady), Facts(2, State::kReady)}, Plan("version_policy { specific { versions: 9 } }")),
       ElementsAre(2));
-  // If neither version is wanted, the one that was not rolled back stays.
+  // Wants neither version. The one that was not rolled back stays.
   EXPECT_THAT(Settle({Facts(1, State::kReady), Facts(2, State::kReady)},
                      Plan("version_policy { specific { versions: 9 } }", "put_away { version: 2 }")),
               ElementsAre(1));
 }
 
-TEST(VersionPolicy, AModelThatWasUnloadedHasNone) {
+TEST(VersionPolicy, AnUnloadedModelHasNoVersions) {
   EXPECT_THAT(Settle({Facts(1, State::kReady), Facts(2)}, Plan("version_policy { latest: 1 }", "unloaded: true")),
               IsEmpty());
   EXPECT_THAT(Settle(OnDisk(2),
@@ -147,20 +148,22 @@ TEST(VersionPolicy, AModelThatWasUnloadedHasNone) {
               IsEmpty());
 }
 
-TEST(VersionPolicy, VersionsThatAreGoneFromTheDiskServeOn) {
+TEST(VersionPolicy, VersionsDeletedFromDiskKeepServing) {
   const ModelPlan plan = Plan("version_policy { latest: 1 }");
   EXPECT_THAT(Settle({Facts(1), Facts(2, State::kReady, false)}, plan), ElementsAre(2));
-  EXPECT_THAT(Settle({Facts(2, State::kRetiring, false)}, plan), IsEmpty()) << "there is nothing to load it from";
+  EXPECT_THAT(Settle({Facts(2, State::kRetiring, false)}, plan), IsEmpty())
+      << "a retiring version without files cannot serve again";
 }
 
-TEST(VersionPolicy, AVersionThatRetiresCanComeBack) {
+TEST(VersionPolicy, ARetiringVersionCanServeAgain) {
   EXPECT_THAT(Settle({Facts(1, State::kRetiring), Facts(2, State::kReady)},
                      Plan("version_policy { latest: 1 }", "put_away { version: 2 }")),
               ElementsAre(1));
 }
 
-// Tries all states of three versions with several policies and changes, and checks the guarantees of the header.
-TEST(VersionPolicy, KeepsItsPromisesInEveryState) {
+// Tries all states of three versions with several policies and changes. The guarantees in the header must hold for
+// each.
+TEST(VersionPolicy, KeepsItsGuaranteesInEveryState) {
   const std::string policies[] = {"latest: 1", "latest: 2", "all: true", "specific { versions: [1, 3] }"};
   const std::string changes[] = {"", "put_away { version: 3 }", "put_away { version: 1 } put_away { version: 2 }",
                                  "loaded: 1"};

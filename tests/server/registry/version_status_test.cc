@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Description of a version in the Registry service, and its limits.
+// Tests the description of a version in the Registry service, and the limits of a model.
 #include "server/registry/version/version_status.h"
 
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@
 namespace vitrine {
 namespace {
 
-// A version in which all numbers differ.
+// Returns a version in which all numbers differ.
 VersionStatus EverythingOf(v1::ModelState state) {
   auto loaded = std::make_shared<LoadedModel>();
   loaded->manifest = FromText<v1::Manifest>("parameters: 11 config { classes: 2 } provenance { recipe: 'r' }");
@@ -68,7 +68,7 @@ void ExpectShown(const v1::ModelVersion& shown, const v1::ModelVersion& expected
   EXPECT_TRUE(google::protobuf::util::MessageDifferencer::Equals(shown, expected)) << shown.DebugString();
 }
 
-TEST(DescribeVersion, SaysEverythingOfAReadyOne) {
+TEST(DescribeVersion, DescribesAReadyVersionCompletely) {
   auto expected = FromText<v1::ModelVersion>(kShown);
   ExpectShown(Describe(EverythingOf(v1::READY)), expected);
   expected.add_labels("cat");
@@ -76,14 +76,14 @@ TEST(DescribeVersion, SaysEverythingOfAReadyOne) {
   ExpectShown(WithLabels(EverythingOf(v1::READY)), expected);
 }
 
-TEST(DescribeVersion, OnlyReadyOnesAreBatched) {
+TEST(DescribeVersion, OnlyAReadyVersionHasBatchLimits) {
   auto expected = FromText<v1::ModelVersion>(kShown);
   expected.set_state(v1::RETIRING);
   expected.clear_batching();
   ExpectShown(Describe(EverythingOf(v1::RETIRING)), expected);
 }
 
-TEST(DescribeVersion, OfWhatIsNotInMemoryTheStateIsKnown) {
+TEST(DescribeVersion, DescribesTheStateOfAVersionThatIsNotLoaded) {
   VersionStatus status = EverythingOf(v1::FAILED);
   status.model = nullptr;
   ExpectShown(WithLabels(status), FromText<v1::ModelVersion>(R"pb(
@@ -95,7 +95,7 @@ TEST(DescribeVersion, OfWhatIsNotInMemoryTheStateIsKnown) {
                 traffic_percent: 12.5)pb"));
 }
 
-TEST(ModelLimits, TheModelsOwnStandOverTheServers) {
+TEST(ModelLimits, LimitsOfTheModelOverrideTheServers) {
   const BatchLimits server = {
       .max_batch_tokens = 1, .max_batch_images = 2, .max_batch_pixels = 3, .max_wait = absl::Seconds(4)};
   const auto over = [&](const std::string& own) { return ToProto(Over(server, FromText<v1::BatchLimits>(own))); };
@@ -112,7 +112,7 @@ TEST(ModelLimits, AreSharedByTheVersionsAndFollowTheSettings) {
   const std::shared_ptr<QueueLimits> limits = table.For("m");
   EXPECT_EQ(table.For("m"), limits);
   EXPECT_NE(table.For("n"), limits);
-  EXPECT_EQ(limits->batch()->max_batch_tokens, 1) << "the server's, from the first use on";
+  EXPECT_EQ(limits->batch()->max_batch_tokens, 1) << "the server's limits apply from the first use";
   table.Set("m", FromText<v1::ModelServing>("limits { max_queued_requests: 8 max_queued_bytes: 9 } "
                                             "batching { max_batch_tokens: 10 }"));
   EXPECT_EQ(limits->max_requests, 8);

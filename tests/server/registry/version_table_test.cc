@@ -39,7 +39,7 @@ class VersionTableTest : public ::testing::Test {
   VersionTable table_;
 };
 
-TEST_F(VersionTableTest, ARequestMeetsTheVersionThatItNames) {
+TEST_F(VersionTableTest, ARequestGetsTheVersionThatItNames) {
   EXPECT_EQ(Routed({}), 3);
   EXPECT_EQ(Routed({.version = 1, .label = "", .request_id = ""}), 1);
   Serve("labels { label: 'stable' version: 2 } labels { label: 'old' version: 1 }");
@@ -50,16 +50,16 @@ TEST_F(VersionTableTest, ARequestMeetsTheVersionThatItNames) {
   EXPECT_EQ(Routed({.version = {}, .label = "stable", .request_id = "x"}), 2);
 }
 
-TEST_F(VersionTableTest, RequestsAreRoutedAmidAChange) {
+TEST_F(VersionTableTest, RequestsAreRoutedDuringAChange) {
   table_.Change({"m", 3}, [&](KnownVersion& known) {
     known.status.state = v1::RETIRING;
-    EXPECT_EQ(Routed({}), 3) << "by the state before the change";
+    EXPECT_EQ(Routed({}), 3) << "routing uses the state before the change";
   });
   EXPECT_EQ(Routed({}), 2);
 }
 
-// A version whose classes differ from those of the serving version.
-TEST_F(VersionTableTest, AVersionWithOtherClassesServesNobodyByItself) {
+// Tests versions whose classes differ from those of the serving version.
+TEST_F(VersionTableTest, AVersionWithOtherClassesNeedsTheStableLabelToServe) {
   const auto add = [&](int64_t version, const std::vector<std::string>& labels) {
     auto model = std::make_shared<LoadedModel>();
     model->id = {"n", version};
@@ -71,7 +71,7 @@ TEST_F(VersionTableTest, AVersionWithOtherClassesServesNobodyByItself) {
   };
   const auto stable = [&] { return table_.Traffic("n").stable; };
   add(1, {"cat", "dog"});
-  EXPECT_EQ(stable(), 1) << "where none serves, it does";
+  EXPECT_EQ(stable(), 1) << "the first version serves";
   add(2, {"dog", "cat"});
   EXPECT_EQ(stable(), 1);
   EXPECT_THAT(table_.Waiting("n").at(2),
@@ -79,19 +79,19 @@ TEST_F(VersionTableTest, AVersionWithOtherClassesServesNobodyByItself) {
   EXPECT_THAT(table_.Get("n", 2).value().reason, HasSubstr("vitrine admin label n@2 stable"));
   EXPECT_EQ(table_.Get("n", 1).value().reason, "");
   add(3, {"cat", "dog"});
-  EXPECT_EQ(stable(), 3) << "the next one of the same classes serves";
+  EXPECT_EQ(stable(), 3) << "version 3 has the same classes as version 1";
   ModelPlan plan;
   plan.serving = FromText<v1::ModelServing>("labels { label: 'stable' version: 2 }");
   table_.SetPlan("n", plan);
-  EXPECT_EQ(stable(), 2) << "an operator says so";
+  EXPECT_EQ(stable(), 2) << "the label stable selects version 2";
   add(4, {"cat", "dog"});
   table_.SetPlan("n", ModelPlan());
-  EXPECT_EQ(stable(), 2) << "and it stays where the label goes";
+  EXPECT_EQ(stable(), 2) << "version 2 stays stable after its label is removed";
   table_.Remove({"n", 2});
   EXPECT_EQ(stable(), 4);
 }
 
-TEST_F(VersionTableTest, ASuspendedVersionHasNeitherShareNorLabel) {
+TEST_F(VersionTableTest, ASuspendedVersionHasNoShareAndNoLabel) {
   Serve("labels { label: 'stable' version: 1 } traffic { version: 2 percent: 20 } traffic { version: 3 percent: 10 }");
   table_.Suspend({"m", 2}, true);
   EXPECT_EQ(table_.Traffic("m").PercentOf(2), 0);
@@ -101,7 +101,7 @@ TEST_F(VersionTableTest, ASuspendedVersionHasNeitherShareNorLabel) {
   EXPECT_EQ(table_.Route("m", {.version = {}, .label = "new", .request_id = ""}).status().code(),
             absl::StatusCode::kNotFound);
   Serve("labels { label: 'stable' version: 2 }");
-  EXPECT_EQ(Routed({}), 2) << "but for the one that answers everybody";
+  EXPECT_EQ(Routed({}), 2) << "the stable version serves although it is suspended";
   Serve("traffic { version: 2 percent: 20 }");
   table_.Suspend({"m", 2}, false);
   EXPECT_EQ(table_.Traffic("m").PercentOf(2), 20);
@@ -110,7 +110,7 @@ TEST_F(VersionTableTest, ASuspendedVersionHasNeitherShareNorLabel) {
   EXPECT_THAT(table_.Models(), ElementsAre("m"));
 }
 
-TEST_F(VersionTableTest, RefusalsSayWhatThereIs) {
+TEST_F(VersionTableTest, ErrorsListLabelsAndModels) {
   Serve("labels { label: 'old' version: 1 }");
   const auto both = table_.Route("m", {.version = 1, .label = "old", .request_id = ""});
   EXPECT_EQ(both.status().code(), absl::StatusCode::kInvalidArgument);
@@ -127,8 +127,8 @@ TEST_F(VersionTableTest, RefusalsSayWhatThereIs) {
             absl::StatusCode::kNotFound);
 }
 
-// A limit, because clients accept at most 8 KiB of such a text.
-TEST_F(VersionTableTest, ARefusalNamesTenAtMost) {
+// Tests that an error lists few names, because clients accept at most 8 KiB of such a text.
+TEST_F(VersionTableTest, AnErrorListsAtMostTenNames) {
   const auto add = [&](int64_t version) {
     table_.Change({absl::StrCat("n", 10 + version), 1}, [](KnownVersion& known) { known.status.state = v1::READY; });
     Set(3 + version, v1::LOADING);
@@ -144,8 +144,8 @@ TEST_F(VersionTableTest, ARefusalNamesTenAtMost) {
   EXPECT_THAT(no_version(), testing::EndsWith("10 (LOADING), and 3 more"));
 }
 
-// Tests all fields of a description. Batching limits are left out while a version retires.
-TEST_F(VersionTableTest, DescribesAVersionWithAllThatIsKnownOfIt) {
+// Tests all fields of a description. A retiring version has no batch limits.
+TEST_F(VersionTableTest, DescribesAllFieldsOfAVersion) {
   auto model = std::make_shared<LoadedModel>();
   model->manifest = FromText<v1::Manifest>("config { classes: 7 } parameters: 11 provenance { data: 'squares' }");
   model->weights_sha256 = "1f0c";
@@ -185,12 +185,12 @@ TEST_F(VersionTableTest, DescribesAVersionWithAllThatIsKnownOfIt) {
   status.state = v1::RETIRING;
   std::string retiring = known;
   retiring.replace(retiring.find("READY"), 5, "RETIRING");
-  EXPECT_EQ(Describe(status).DebugString(), expected(retiring)) << "nothing is batched with it any more";
+  EXPECT_EQ(Describe(status).DebugString(), expected(retiring)) << "a retiring version gets no more batches";
   status.model = nullptr;
   EXPECT_FALSE(Describe(status).has_config());
 }
 
-TEST_F(VersionTableTest, ARefusalNamesOnlyModelsThatTheCallerMaySee) {
+TEST_F(VersionTableTest, AnErrorListsOnlyModelsThatTheCallerMaySee) {
   table_.Change({"other", 1}, [](KnownVersion& known) { known.status.state = v1::LOADING; });
   const ModelPatterns some({"m*"}), none({"x*"});
   const auto message = [&](const ModelPatterns* visible) {
@@ -204,7 +204,7 @@ TEST_F(VersionTableTest, ARefusalNamesOnlyModelsThatTheCallerMaySee) {
   EXPECT_EQ(message(&none), "there is no model \"xyz\"");
 }
 
-TEST_F(VersionTableTest, RequestsAreDividedAndIdsStick) {
+TEST_F(VersionTableTest, RequestsAreDividedAndIdsKeepTheirVersion) {
   Serve("labels { label: 'stable' version: 1 } traffic { version: 3 percent: 25 }");
   int canary = 0;
   for (int n = 0; n < 4000; ++n) canary += Routed({}) == 3;
@@ -213,11 +213,11 @@ TEST_F(VersionTableTest, RequestsAreDividedAndIdsStick) {
   for (int n = 0; n < 4000; ++n) {
     const std::string id = absl::StrCat("id-", n % 1000);
     const int64_t version = Routed({.version = {}, .label = "", .request_id = id});
-    EXPECT_EQ(met.try_emplace(id, version).first->second, version) << "the same id met two versions";
+    EXPECT_EQ(met.try_emplace(id, version).first->second, version) << "the same id got two versions";
   }
-  EXPECT_EQ(Routed({.version = 2, .label = "", .request_id = ""}), 2) << "who names a version gets it";
+  EXPECT_EQ(Routed({.version = 2, .label = "", .request_id = ""}), 2) << "a request that names a version gets it";
   Set(3, v1::FAILED);
-  for (int n = 0; n < 100; ++n) EXPECT_EQ(Routed({}), 1) << "the share of a version that is away goes to stable";
+  for (int n = 0; n < 100; ++n) EXPECT_EQ(Routed({}), 1) << "the stable version gets the share of a failed one";
 }
 
 TEST_F(VersionTableTest, ListsLabelsAndTraffic) {
@@ -231,7 +231,7 @@ TEST_F(VersionTableTest, ListsLabelsAndTraffic) {
   EXPECT_TRUE(table_.List("x").empty());
 }
 
-TEST_F(VersionTableTest, APlanHoldsFromTheFirstVersionOn) {
+TEST_F(VersionTableTest, APlanAppliesFromTheFirstVersionOn) {
   ModelPlan plan;
   plan.serving = FromText<v1::ModelServing>("labels { label: 'stable' version: 1 }");
   table_.SetPlan("n", plan);
@@ -242,10 +242,10 @@ TEST_F(VersionTableTest, APlanHoldsFromTheFirstVersionOn) {
       known.status.model = std::make_shared<LoadedModel>();
     });
   }
-  EXPECT_EQ(table_.Traffic("n").stable, 1) << "a server that has just started serves the newest for a moment";
+  EXPECT_EQ(table_.Traffic("n").stable, 1) << "version 2 must not serve before the plan is applied";
 }
 
-TEST_F(VersionTableTest, AModelThatWasUnloadedSaysSo) {
+TEST_F(VersionTableTest, TheErrorForAnUnloadedModelSaysSo) {
   ModelPlan plan;
   plan.changed.set_unloaded(true);
   table_.SetPlan("m", plan);
@@ -255,8 +255,8 @@ TEST_F(VersionTableTest, AModelThatWasUnloadedSaysSo) {
   EXPECT_THAT(table_.Find("m").status().ToString(), HasSubstr("there is no model"));
 }
 
-// Changes settings and versions during lookups: a lookup by label must never fail while the label's version is READY,
-// nor one without a label while any is, even if the version that is to be stable fails.
+// Changes settings and versions during lookups. A lookup by label must not fail while the label's version is READY. A
+// lookup without a label must not fail while any version is READY, even if the version that is to be stable fails.
 TEST_F(VersionTableTest, NoLookupFailsWhileSettingsChange) {
   std::atomic<bool> stop = false, stable_fails = false;
   std::atomic<int> failed = 0, wrong = 0, found = 0;
