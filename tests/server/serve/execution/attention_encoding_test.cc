@@ -12,7 +12,7 @@
 namespace vitrine {
 namespace {
 
-// Returns the value of binary16 bits, by its definition.
+// Returns the value of the bits of a binary16 number, as the format defines it.
 double FromHalf(uint16_t bits) {
   const int sign = bits >> 15, exponent = (bits >> 10) & 31, mantissa = bits & 1023;
   double value = exponent == 0    ? std::ldexp(mantissa, -24)
@@ -21,7 +21,7 @@ double FromHalf(uint16_t bits) {
   return sign != 0 ? -value : value;
 }
 
-TEST(ToHalf, ReturnsEveryHalfToItself) {
+TEST(ToHalf, KeepsEveryHalf) {
   for (uint32_t bits = 0; bits < 0x10000; ++bits) {
     const double value = FromHalf(static_cast<uint16_t>(bits));
     if (std::isnan(value)) continue;
@@ -60,7 +60,7 @@ AttentionMap Map() {
 
 TEST(EncodeAttention, BytesAreWithinHalfAStep) {
   AttentionMap map = Map();
-  for (const bool turned : {false, true}) {  // first with the smallest value (byte 0) at the end, then at the beginning
+  for (const bool turned : {false, true}) {  // the smallest value (byte 0) is first at the end, then at the beginning
     if (turned) std::reverse(map.values.begin(), map.values.end());
     v1::AttentionMap message;
     EncodeAttention(map, v1::UINT8, message);
@@ -83,7 +83,7 @@ TEST(EncodeAttention, AConstantMapKeepsItsValue) {
   EXPECT_FLOAT_EQ(message.offset() + message.scale() * message.values()[0], 0.7f);
 }
 
-TEST(EncodeAttention, FloatsAreExactAndTheShapeIsSaid) {
+TEST(EncodeAttention, FloatsAreExactAndHaveAShape) {
   v1::AttentionMap message;
   EncodeAttention(Map(), v1::FLOAT32, message);
   EXPECT_EQ(message.rows(), 2);

@@ -11,15 +11,15 @@ namespace {
 using ::testing::AnyOf;
 using ::testing::HasSubstr;
 
-TEST(ParseDevice, KnowsCpuAndCuda) {
+TEST(ParseDevice, ParsesCpuAndCuda) {
   EXPECT_EQ(ParseDevice("cpu").value().name(), "cpu");
   EXPECT_EQ(ParseDevice("cuda").value().name(), "cuda:0");
   EXPECT_EQ(ParseDevice("cuda:3").value().name(), "cuda:3");
   EXPECT_EQ(ParseDevice("cuda:3").value().kind_name(), "cuda");
-  EXPECT_EQ(ParseDevice("cuda:127").value().name(), "cuda:127") << "the last one";
+  EXPECT_EQ(ParseDevice("cuda:127").value().name(), "cuda:127") << "the largest number";
 }
 
-TEST(ParseDevice, QuotesWhatItDoesNotKnow) {
+TEST(ParseDevice, TheErrorListsTheKnownDevices) {
   for (const char* text : {"", "gpu", "cuda:", "cuda:-1", "cuda:1x", "cuda:128", "cuda:999", "CPU", "cuda: 1"}) {
     const auto device = ParseDevice(text);
     EXPECT_EQ(device.status().code(), absl::StatusCode::kInvalidArgument) << text;
@@ -27,7 +27,7 @@ TEST(ParseDevice, QuotesWhatItDoesNotKnow) {
   }
 }
 
-TEST(OpenDevice, TheCpuIsThere) {
+TEST(OpenDevice, OpensTheCpu) {
   EXPECT_TRUE(OpenDevice({}).ok());
 }
 

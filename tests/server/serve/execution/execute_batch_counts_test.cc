@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Metrics of a batch.
+// Tests the metrics of a batch.
 #include "server/observe/metrics.h"
 #include "tests/server/serve/execution/execute_batch_test.h"
 
@@ -26,9 +26,9 @@ TEST_F(ExecuteBatchTest, StagesAndBatchesAreCounted) {
   EXPECT_THAT(text, HasSubstr("vitrine_batch_images_sum{model=\"small\"} 2"));
 }
 
-// The four requests are: answered; damaged, so never computed; expired after compute; and one whose answer cannot be
-// made.
-TEST_F(ExecuteBatchTest, StagesOfWhatIsNotAnsweredAreCountedToo) {
+// Executes four requests. The first is answered, and the second has a damaged image. The third expires after its
+// compute, and the answer of the fourth cannot be made.
+TEST_F(ExecuteBatchTest, StagesOfFailedRequestsAreCounted) {
   Metrics metrics("");
   model_->metrics = metrics.ForModel("small");
   FakeClock clock;
@@ -58,12 +58,12 @@ TEST_F(ExecuteBatchTest, StagesOfWhatIsNotAnsweredAreCountedToo) {
   EXPECT_THAT(text,
               HasSubstr("vitrine_stage_duration_seconds_sum{model=\"small\",stage=\"queue\",outcome=\"error\"} 9\n"));
   EXPECT_THAT(text, HasSubstr(StageCount("decode", "error", 3)));
-  EXPECT_THAT(text, HasSubstr(StageCount("encode", "error", 1))) << "nothing was made for who is late";
+  EXPECT_THAT(text, HasSubstr(StageCount("encode", "error", 1))) << "no answer was made for the expired request";
   EXPECT_THAT(text, HasSubstr(StageCount("compute", "ok", 1)));
   EXPECT_THAT(text, HasSubstr(StageCount("compute", "error", 0)));
 }
 
-TEST_F(ExecuteBatchTest, ABatchThatFailedIsOneOfTheStageCompute) {
+TEST_F(ExecuteBatchTest, AFailedBatchCountsAsAnErrorOfCompute) {
   Metrics metrics("");
   model_->metrics = metrics.ForModel("small");
   std::vector<Answer> answers(1);
@@ -81,7 +81,7 @@ TEST_F(ExecuteBatchTest, ABatchThatFailedIsOneOfTheStageCompute) {
   EXPECT_THAT(metrics.Text(), HasSubstr(StageCount("compute", "ok", 0)));
 }
 
-TEST_F(ExecuteBatchTest, AProbeIsInNoHistogramOfAnswers) {
+TEST_F(ExecuteBatchTest, AProbeIsNotInTheHistogramsOfAnswers) {
   Metrics metrics("");
   model_->metrics = metrics.ForModel("small");
   model_->version_metrics = metrics.ForModel("small")->ForVersion(3);
@@ -99,11 +99,12 @@ TEST_F(ExecuteBatchTest, AProbeIsInNoHistogramOfAnswers) {
     EXPECT_THAT(text, HasSubstr(StageCount(stage, "ok", 1)));
   }
   EXPECT_THAT(text, HasSubstr("vitrine_top1_confidence_ratio_count{model=\"small\",version=\"3\"} 1\n"));
-  EXPECT_THAT(text, HasSubstr("vitrine_batch_images_sum{model=\"small\"} 2\n")) << "it is computed like any other";
+  EXPECT_THAT(text, HasSubstr("vitrine_batch_images_sum{model=\"small\"} 2\n")) << "the probe is part of the batch";
 }
 
-// A canary is compared with the stable version only on images that the shares divide between them.
-TEST_F(ExecuteBatchTest, OnlyImagesThatTheSharesDividedTellHowLongAVersionComputes) {
+// Tests that only routed images count for the compute time of a version. A canary is compared with the stable version
+// on the images that the shares divide between them.
+TEST_F(ExecuteBatchTest, OnlyRoutedImagesCountForTheComputeTimeOfAVersion) {
   const auto compute = [this](std::vector<bool> routed) {
     std::vector<Answer> answers(routed.size());
     std::vector<InferenceRequest> requests;

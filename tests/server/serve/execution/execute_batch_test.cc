@@ -18,7 +18,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-TEST_F(ExecuteBatchTest, MixedGridsRunTogetherAndAnswerAsTheyWouldAlone) {
+TEST_F(ExecuteBatchTest, MixedGridsGiveTheSameAnswersTogetherAndAlone) {
   const std::vector<std::pair<int, int>> sizes = {{16, 16}, {32, 32}, {8, 24}, {24, 8}, {16, 16}, {20, 28}};
   std::vector<Answer> together(sizes.size()), alone(sizes.size());
   std::vector<InferenceRequest> requests;
@@ -36,8 +36,8 @@ TEST_F(ExecuteBatchTest, MixedGridsRunTogetherAndAnswerAsTheyWouldAlone) {
   for (size_t i = 0; i < sizes.size(); ++i) {
     ASSERT_EQ(together[i].calls, 1);
     ASSERT_EQ(Logits(together[i]).size(), 5u);
-    EXPECT_EQ(Logits(together[i]), Logits(alone[i])) << "not a bit depends on the batch";
-    EXPECT_EQ(together[i].result->request_id(), std::to_string(i)) << "an answer reached the wrong caller";
+    EXPECT_EQ(Logits(together[i]), Logits(alone[i])) << "the logits depend on the batch";
+    EXPECT_EQ(together[i].result->request_id(), std::to_string(i)) << "the answer belongs to another request";
     EXPECT_EQ(together[i].result->batch().images(), 6);
     EXPECT_EQ(together[i].result->batch().tokens(), tokens);
     EXPECT_EQ(together[i].result->batch().grids(), 5);
@@ -45,12 +45,12 @@ TEST_F(ExecuteBatchTest, MixedGridsRunTogetherAndAnswerAsTheyWouldAlone) {
     EXPECT_GT(together[i].result->timings().decode(), 0);
     EXPECT_GT(together[i].result->timings().compute(), 0);
   }
-  EXPECT_NE(Logits(together[0]), Logits(together[4])) << "two images of one size must not give one answer";
-  EXPECT_FALSE(had_image_) << "a batch held an original that nobody draws";
+  EXPECT_NE(Logits(together[0]), Logits(together[4])) << "different images of the same size gave the same logits";
+  EXPECT_FALSE(had_image_) << "the batch kept an original image although no request has an overlay";
   EXPECT_GT(model_->cost->Predict(1, 0), absl::ZeroDuration());
 }
 
-TEST_F(ExecuteBatchTest, MapsAndFeaturesOfABatchAreThoseThatEachImageGetsAlone) {
+TEST_F(ExecuteBatchTest, MapsAndFeaturesAreTheSameTogetherAndAlone) {
   const std::vector<std::pair<int, int>> sizes = {{16, 16}, {32, 32}, {8, 24}, {24, 8}, {16, 16}, {20, 28}};
   std::vector<Answer> together(sizes.size()), alone(sizes.size());
   std::vector<InferenceRequest> requests;
@@ -76,12 +76,13 @@ TEST_F(ExecuteBatchTest, MapsAndFeaturesOfABatchAreThoseThatEachImageGetsAlone) 
     seen.insert(Values(alone[i].result->attention()));
     seen.insert(Values(alone[i].result->features()));
   }
-  EXPECT_EQ(seen.size(), 2 * sizes.size()) << "two images look the same: the test proves nothing about them";
+  EXPECT_EQ(seen.size(), 2 * sizes.size())
+      << "two images give the same maps or features, so the test could not detect a mix-up";
 }
 
-// Every third request has maps and every fourth has features; all answers must be bit-identical to those of plain
-// requests.
-TEST_F(ExecuteBatchTest, WhatSomeAskForChangesNoBitOfTheOthers) {
+// Requests maps for every third image and features for every fourth. The logits of all images must have the same bits
+// as without maps and features.
+TEST_F(ExecuteBatchTest, MapsAndFeaturesDoNotChangeTheLogits) {
   constexpr size_t kImages = 12;
   std::vector<Answer> plain(kImages), mixed(kImages);
   std::vector<InferenceRequest> without, with;
@@ -105,8 +106,8 @@ TEST_F(ExecuteBatchTest, WhatSomeAskForChangesNoBitOfTheOthers) {
   }
 }
 
-// The images are such that, in the order of their grids, requests with overlays would come first.
-TEST_F(ExecuteBatchTest, WhatIsNotDrawnIsAnsweredFirstAndWhatTakesLongestLast) {
+// Uses images that, in the order of their grids, would put requests with overlays first.
+TEST_F(ExecuteBatchTest, RequestsAreAnsweredInTheOrderOfTheirOverlayPixels) {
   const std::vector<std::pair<const char*, int64_t>> wishes = {
       {"two", 2000}, {"none", 0}, {"one", 1000}, {"also none", 0}};
   std::vector<Answer> together(wishes.size()), alone(wishes.size());
@@ -115,7 +116,7 @@ TEST_F(ExecuteBatchTest, WhatIsNotDrawnIsAnsweredFirstAndWhatTakesLongestLast) {
     made.push_back(request.request.request_id());
     int answered = 0;
     for (const Answer& answer : together) answered += answer.calls;
-    EXPECT_EQ(answered + 1, static_cast<int>(made.size())) << "each has its answer before the next one's is made";
+    EXPECT_EQ(answered + 1, static_cast<int>(made.size())) << "each answer must be sent before the next one is made";
     return responder_(request, std::move(output));
   };
   std::vector<InferenceRequest> requests;
@@ -131,12 +132,12 @@ TEST_F(ExecuteBatchTest, WhatIsNotDrawnIsAnsweredFirstAndWhatTakesLongestLast) {
   ExecuteBatch(BatchOf(std::move(requests)), {workspace_, responder, SteadyClock()});
   EXPECT_THAT(made, ::testing::ElementsAre("none", "also none", "one", "two"));
   for (size_t i = 0; i < wishes.size(); ++i) {
-    EXPECT_EQ(Logits(together[i]), Logits(alone[i])) << "it got the answer to another image";
+    EXPECT_EQ(Logits(together[i]), Logits(alone[i])) << "the answer belongs to another image";
     EXPECT_EQ(together[i].result->request_id(), wishes[i].first);
   }
 }
 
-// Executors that wait for work. They count how often they were sent to a team.
+// Executors that wait for batches. They count how often they were sent to a team.
 class IdleExecutors {
  public:
   IdleExecutors(Scheduler& scheduler, int count) : scheduler_(scheduler) {
@@ -169,7 +170,7 @@ class IdleExecutors {
   std::vector<std::thread> threads_;
 };
 
-TEST_F(ExecuteBatchTest, WhatALoneImageTakesSaysHowManyComputeIt) {
+TEST_F(ExecuteBatchTest, TheTimeOfASingleImageDeterminesItsHelpers) {
   constexpr int kIdle = 5, kRowsFor = 4;
   const std::string image = NoisePng(32, 36, 1);
   for (const double milliseconds : {0.5, 300.0}) {
@@ -192,7 +193,7 @@ TEST_F(ExecuteBatchTest, WhatALoneImageTakesSaysHowManyComputeIt) {
                                              .help = &record,
                                              .most_helpers = kIdle});
     EXPECT_EQ(idle.AwaitSent(), milliseconds < 1 ? 0 : kRowsFor - 1) << milliseconds;
-    EXPECT_EQ(Logits(helped), Logits(alone)) << "not a bit depends on who helps";
+    EXPECT_EQ(Logits(helped), Logits(alone)) << "the logits depend on the helpers";
   }
 }
 
@@ -211,8 +212,8 @@ TEST_F(ExecuteBatchTest, ADamagedImageFailsOnlyItself) {
   EXPECT_EQ(answers[0].result->batch().images(), 2);
 }
 
-// A cancelled and an expired request are not decoded or computed; only the third request is in the decode stage.
-TEST_F(ExecuteBatchTest, WhoLeftOrIsLateBeforeTheBatchBeginsIsNotDecoded) {
+// Executes a cancelled request, an expired request and a third one. Only the third request is decoded and computed.
+TEST_F(ExecuteBatchTest, CancelledAndExpiredRequestsAreNotDecoded) {
   Metrics metrics("");
   model_->metrics = metrics.ForModel("small");
   FakeClock clock;
@@ -230,7 +231,7 @@ TEST_F(ExecuteBatchTest, WhoLeftOrIsLateBeforeTheBatchBeginsIsNotDecoded) {
   EXPECT_THAT(metrics.Text(), HasSubstr(StageCount("decode", "error", 0)));
 }
 
-// A clock that advances by 1 s with each call of Now, so that decoding takes time.
+// A clock that advances by 1 s with each call of Now. Decoding therefore takes time.
 class BusyClock : public FakeClock {
  public:
   absl::Time Now() const override {
@@ -239,7 +240,7 @@ class BusyClock : public FakeClock {
   }
 };
 
-TEST_F(ExecuteBatchTest, WhoseDeadlinePassesWhileOthersAreDecodedIsNotComputed) {
+TEST_F(ExecuteBatchTest, ARequestThatExpiresDuringDecodingIsNotComputed) {
   BusyClock clock;
   std::vector<Answer> answers(8);
   std::vector<InferenceRequest> requests;
@@ -251,8 +252,8 @@ TEST_F(ExecuteBatchTest, WhoseDeadlinePassesWhileOthersAreDecodedIsNotComputed) 
   EXPECT_EQ(answers[7].result->batch().images(), 7);
 }
 
-// All three are computed. While the first answer is made, the second caller leaves and the third deadline passes.
-TEST_F(ExecuteBatchTest, NoAnswerIsMadeForWhoLeftOrIsLateOnceComputed) {
+// Computes three requests. While the first answer is made, the second request is cancelled and the third expires.
+TEST_F(ExecuteBatchTest, NoAnswerIsMadeForRequestsThatEndDuringCompute) {
   FakeClock clock;
   const auto left = std::make_shared<std::atomic<bool>>(false);
   int made = 0;
@@ -276,8 +277,8 @@ TEST_F(ExecuteBatchTest, NoAnswerIsMadeForWhoLeftOrIsLateOnceComputed) {
   for (const Answer& answer : answers) EXPECT_EQ(answer.calls, 1);
 }
 
-TEST_F(ExecuteBatchTest, AnExceptionFailsTheBatchWithAFixedTextAndTheNextOneRuns) {
-  // A tensor without the planned size is an internal fault: ComputePart rejects it.
+TEST_F(ExecuteBatchTest, AnInternalFaultFailsTheBatchWithAFixedText) {
+  // Makes ComputePart fail. A tensor without the planned size is an internal fault.
   std::vector<Answer> answers(2);
   std::vector<InferenceRequest> requests;
   for (int i = 0; i < 2; ++i) {
@@ -304,7 +305,7 @@ TEST_F(ExecuteBatchTest, AnExceptionFailsTheBatchWithAFixedTextAndTheNextOneRuns
   EXPECT_TRUE(next.result.ok()) << next.result.status();
 }
 
-// A device that fails every batch.
+// A device on which every batch fails.
 class Failing : public Backend {
  public:
   explicit Failing(absl::Status error) : error_(std::move(error)) {}
@@ -317,7 +318,7 @@ class Failing : public Backend {
   const absl::Status error_;
 };
 
-TEST_F(ExecuteBatchTest, ADeviceWithoutMemoryIsAReasonToComeBack) {
+TEST_F(ExecuteBatchTest, ADeviceWithoutMemoryGivesARetryTime) {
   model_->backend = std::make_shared<const Failing>(absl::ResourceExhaustedError("no memory on the device"));
   Answer answer;
   std::vector<InferenceRequest> requests;
@@ -327,7 +328,7 @@ TEST_F(ExecuteBatchTest, ADeviceWithoutMemoryIsAReasonToComeBack) {
   EXPECT_EQ(RetryAfter(answer.result.status()), absl::Seconds(1));
 }
 
-TEST_F(ExecuteBatchTest, ALostDeviceIsAReasonToAskAnotherServer) {
+TEST_F(ExecuteBatchTest, ALostDeviceIsUnavailable) {
   model_->backend = std::make_shared<const Failing>(absl::UnavailableError("cuda:0: cuEventQuery failed"));
   Answer answer;
   std::vector<InferenceRequest> requests;
@@ -336,7 +337,7 @@ TEST_F(ExecuteBatchTest, ALostDeviceIsAReasonToAskAnotherServer) {
   EXPECT_EQ(answer.result.status(), absl::UnavailableError("the device of this server is lost, and the server ends"));
 }
 
-TEST_F(ExecuteBatchTest, AThrowingResponderStillAnswersEveryone) {
+TEST_F(ExecuteBatchTest, AThrowingResponderFailsEveryRequestWithAFixedText) {
   responder_ = [](const InferenceRequest&, InferenceOutput) -> absl::StatusOr<v1::ClassifyResponse> {
     throw std::runtime_error("secret path /etc");
   };
@@ -362,7 +363,7 @@ TEST_F(ExecuteBatchTest, LogitsThatAreNotFiniteAreNeverAnswered) {
   EXPECT_EQ(answers[0].result.status().code(), absl::StatusCode::kInternal);
 }
 
-TEST_F(ExecuteBatchTest, TheNullModelLooksAtNoPixel) {
+TEST_F(ExecuteBatchTest, TheNullModelReadsNoPixel) {
   const ModelHandle null = MakeLoaded("null", 1, NullConfig());
   std::string damaged = NoisePng(16, 16, 1);
   damaged.resize(damaged.size() / 2);

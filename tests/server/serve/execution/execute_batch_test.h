@@ -20,14 +20,14 @@
 
 namespace vitrine {
 
-// Zeros for a tensor of 3 x 3 pixels and 2 channels in fp32.
+// Values of a tensor of 3 x 3 pixels and 2 channels in fp32, all zero.
 inline constexpr char kZeroBytes[4 * 3 * 3 * 2] = {};
 inline constexpr std::string_view kZeros(kZeroBytes, sizeof(kZeroBytes));
 
-// Batches of a small model, computed on the calling thread.
+// Provides batches of a small model, which are computed in the calling thread.
 class ExecuteBatchTest : public ::testing::Test {
  protected:
-  // Puts the logits into the predictions, so that tests can compare them.
+  // Makes a responder that copies the logits into the predictions, so that tests can compare them.
   ExecuteBatchTest() {
     responder_ = [this](const InferenceRequest& request, InferenceOutput output) {
       v1::ClassifyResponse response;
@@ -70,7 +70,7 @@ class ExecuteBatchTest : public ::testing::Test {
     return logits;
   }
 
-  // Requests every kind of map and of feature that the model has.
+  // Requests every kind of map and every kind of feature that the model has.
   void AskForEverything(InferenceRequest& request) const {
     for (const AttentionAbility::Offer& offer : model_->attention.offers) {
       v1::AttentionRequest wish;
@@ -84,7 +84,7 @@ class ExecuteBatchTest : public ::testing::Test {
     }
   }
 
-  // Returns the floats of all maps of an answer, or of all features.
+  // Returns the floats of each map of an answer, or of each feature.
   template <typename Parts>
   static std::vector<std::vector<float>> Values(const Parts& parts) {
     std::vector<std::vector<float>> values;
@@ -95,7 +95,7 @@ class ExecuteBatchTest : public ::testing::Test {
     return values;
   }
 
-  // Returns the metrics line with the count of a stage of the model "small".
+  // Returns the metrics line that counts a stage of the model "small".
   static std::string StageCount(const char* stage, const char* outcome, int count) {
     return absl::StrCat("vitrine_stage_duration_seconds_count{model=\"small\",stage=\"", stage, "\",outcome=\"",
                         outcome, "\"} ", count, "\n");

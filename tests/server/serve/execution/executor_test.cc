@@ -19,7 +19,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-TEST(ExecutorPool, AnswersEverythingAndStops) {
+TEST(ExecutorPool, AnswersEveryRequestAndStops) {
   constexpr int kRequests = 60;
   const ModelHandle model = MakeLoaded("small", 1, SmallNativeConfig());
   const Responder responder = [](const InferenceRequest&, const InferenceOutput&) { return v1::ClassifyResponse(); };
@@ -42,7 +42,7 @@ TEST(ExecutorPool, AnswersEverythingAndStops) {
   EXPECT_EQ(ok, kRequests);
 }
 
-TEST(ExecutorPool, ExecutorsTakeDenormalsForZero) {
+TEST(ExecutorPool, ExecutorsTreatDenormalsAsZero) {
   const ModelHandle model = MakeLoaded("null", 1, NullConfig());
   const auto half_of_the_smallest = [] {
     volatile float smallest = std::numeric_limits<float>::min();
@@ -61,11 +61,11 @@ TEST(ExecutorPool, ExecutorsTakeDenormalsForZero) {
     scheduler.Stop(absl::Seconds(60));
   }
   EXPECT_EQ(halved, 0.0F);
-  EXPECT_GT(half_of_the_smallest(), 0.0F) << "the setting is the executors' alone";
+  EXPECT_GT(half_of_the_smallest(), 0.0F) << "the setting applies to executors only";
 }
 
-// Both executors have a batch at the same time, so that each computes one.
-TEST(ExecutorPool, WhatEachExecutorComputesIsCounted) {
+// Makes both executors compute at the same time, so that each computes one batch.
+TEST(ExecutorPool, BatchesOfEveryExecutorAreCounted) {
   Metrics metrics("");
   const std::shared_ptr<LoadedModel> model = MakeLoaded("null", 1, NullConfig());
   model->metrics = metrics.ForModel("null");
@@ -85,9 +85,9 @@ TEST(ExecutorPool, WhatEachExecutorComputesIsCounted) {
   EXPECT_EQ(model->metrics->Totals().batches, 2U);
 }
 
-// The only executor processes an image with a predicted time of 100 ms. Its answer is made only after the quick images
+// Submits an image with a predicted time of 100 ms to the only executor. Its answer is made only after the quick images
 // were answered.
-TEST(ExecutorPool, QuickImagesAreAnsweredWhileAnExecutorIsAtASlowOne) {
+TEST(ExecutorPool, QuickImagesAreAnsweredDuringASlowOne) {
   constexpr int kQuick = 3;
   Metrics metrics("");
   const std::shared_ptr<LoadedModel> model = MakeLoaded("small", 1, SmallNativeConfig());
@@ -124,15 +124,16 @@ TEST(ExecutorPool, QuickImagesAreAnsweredWhileAnExecutorIsAtASlowOne) {
     }
     scheduler.Stop(absl::Seconds(60));
     EXPECT_EQ(pool.Status().size(), 1U);
-    EXPECT_GE(pool.Status()[0].batches, 2U) << "its stand-in's too";
+    EXPECT_GE(pool.Status()[0].batches, 2U) << "batches of the stand-in count too";
   }
   EXPECT_TRUE(slow.result.ok()) << slow.result.status();
   for (const Answer& answer : quick) EXPECT_TRUE(answer.result.ok()) << answer.result.status();
-  EXPECT_THAT(metrics.Text(), HasSubstr("vitrine_batch_images_sum{model=\"small\"} 4\n")) << "the stand-in's too";
+  EXPECT_THAT(metrics.Text(), HasSubstr("vitrine_batch_images_sum{model=\"small\"} 4\n"))
+      << "images of the stand-in count too";
 }
 
-// Uses real threads, a responder that does not return, and a fake clock.
-TEST(ExecutorPool, TheWatchdogHearsOfABatchThatDoesNotComeBack) {
+// Uses real threads, a responder that does not return until the test lets it, and a fake clock.
+TEST(ExecutorPool, TheWatchdogReportsTheAgeOfAHangingBatch) {
   const ModelHandle model = MakeLoaded("null", 1, NullConfig());
   FakeClock clock;
   std::promise<void> running, release;
@@ -164,7 +165,7 @@ TEST(ExecutorPool, TheWatchdogHearsOfABatchThatDoesNotComeBack) {
   EXPECT_TRUE(answer.result.ok()) << answer.result.status();
 }
 
-TEST(ExecutorOptions, RefusalsNameTheFieldAndTheRange) {
+TEST(ExecutorOptions, ErrorsNameTheFieldAndTheRange) {
   EXPECT_THAT((ExecutorOptions{.device = {}, .threads = -1}).Validate().ToString(),
               HasSubstr("--executors is -1; it must be 0"));
   EXPECT_GE(ExecutorOptions{}.ThreadCount(), 1);

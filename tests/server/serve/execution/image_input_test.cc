@@ -20,7 +20,7 @@ using ::testing::FloatNear;
 using ::testing::HasSubstr;
 using ::testing::Pointwise;
 
-// Size of the tensors; the small model accepts it without resizing.
+// Size of the tensors. The small model accepts it without a resize.
 constexpr int kHeight = 8, kWidth = 12;
 
 v1::RawTensor Pixels(v1::RawTensor::Layout layout, v1::RawTensor::DataType type, bool normalized = false) {
@@ -54,12 +54,12 @@ v1::ClassifyRequest RequestOf(const v1::RawTensor& raw) {
   return request;
 }
 
-// Returns the image bytes or tensor values as the message walker would.
+// Returns the image bytes or tensor values, as the message walker would.
 std::string_view BytesOf(const v1::ClassifyRequest& request) {
   return request.has_image() ? request.image() : request.tensor().data();
 }
 
-// The model input made from a tensor, and the request, of which the input may be a view.
+// A model input that was made from a tensor. Keeps the request too, because the input may be a view of it.
 class Input {
  public:
   explicit Input(const v1::RawTensor& raw) : request_(RequestOf(raw)) {
@@ -89,7 +89,7 @@ std::vector<float> Values(const Input& input) {
 TEST(MakeImageInput, LayoutsAndTypesOfTheSamePixelsGiveTheSameInput) {
   const std::vector<float> expected = Values(Input(Pixels(v1::RawTensor::HWC, v1::RawTensor::DATA_UINT8)));
   ASSERT_EQ(expected.size(), size_t{3} * kHeight * kWidth);
-  // Channel 1, pixel 5: (value / 255 - mean) / std.
+  // Expects (value / 255 - mean) / std for pixel 5 of channel 1.
   EXPECT_NEAR(expected[kHeight * kWidth + 5], ((2 * 5 + 20) / 255.0 - 0.5) / 0.25, 1e-5);
   EXPECT_EQ(Values(Input(Pixels(v1::RawTensor::CHW, v1::RawTensor::DATA_UINT8))), expected);
   EXPECT_THAT(Values(Input(Pixels(v1::RawTensor::HWC, v1::RawTensor::DATA_FLOAT32))),
@@ -100,14 +100,14 @@ TEST(MakeImageInput, LayoutsAndTypesOfTheSamePixelsGiveTheSameInput) {
 
 TEST(MakeImageInput, FloatPixelsAreNotRounded) {
   v1::RawTensor raw = Pixels(v1::RawTensor::CHW, v1::RawTensor::DATA_FLOAT32);
-  const float value = 100.4f / 255;  // between two levels of 8 bits
+  const float value = 100.4f / 255;  // between two 8-bit values
   std::memcpy(raw.mutable_data()->data() + 5 * sizeof(float), &value, sizeof(value));
   const std::vector<float> input = Values(Input(raw));
   ASSERT_EQ(input.size(), size_t{3} * kHeight * kWidth);
   EXPECT_NEAR(input[5], (value - 0.5) / 0.25, 1e-5);
 }
 
-// The image under an overlay has the tensor's pixels, in 8 bits.
+// Tests that the image under an overlay has the tensor's pixels in 8 bits.
 TEST(MakeImageInput, FloatPixelsCanBeDrawnOn) {
   const v1::ModelConfig config = SmallNativeConfig();
   const auto geometry = PlanGeometry(config.preprocessing(), Size{kHeight, kWidth});
@@ -124,7 +124,7 @@ TEST(MakeImageInput, FloatPixelsCanBeDrawnOn) {
   EXPECT_EQ(input->image->pixels, expected->image->pixels);
 }
 
-TEST(MakeImageInput, ANormalizedTensorIsTakenAsItIs) {
+TEST(MakeImageInput, ANormalizedTensorIsNotChanged) {
   const auto chw = Values(Input(Pixels(v1::RawTensor::CHW, v1::RawTensor::DATA_FLOAT32, true)));
   const auto hwc = Values(Input(Pixels(v1::RawTensor::HWC, v1::RawTensor::DATA_FLOAT32, true)));
   EXPECT_EQ(chw, hwc);
@@ -132,8 +132,8 @@ TEST(MakeImageInput, ANormalizedTensorIsTakenAsItIs) {
   EXPECT_FLOAT_EQ(chw[2 * kHeight * kWidth + 7], (2 * 7 + 40) / 255.0f);
 }
 
-// A tensor in the layout of the model's input is not copied.
-TEST(MakeImageInput, ANormalizedPlanarTensorIsReadWhereItIs) {
+// Tests that a tensor in the layout of the model's input is not copied.
+TEST(MakeImageInput, ANormalizedPlanarTensorIsNotCopied) {
   const Input input(Pixels(v1::RawTensor::CHW, v1::RawTensor::DATA_FLOAT32, true));
   ASSERT_TRUE(input.ok());
   EXPECT_EQ(static_cast<const void*>((*input).pixels.data), input.raw().data().data());
@@ -141,7 +141,7 @@ TEST(MakeImageInput, ANormalizedPlanarTensorIsReadWhereItIs) {
   EXPECT_EQ((*input).pixels.width, kWidth);
 }
 
-TEST(MakeImageInput, RefusesNumbersThatCannotBePixels) {
+TEST(MakeImageInput, RefusesValuesThatCannotBePixels) {
   for (const float bad : {1.01f, -0.01f, std::numeric_limits<float>::quiet_NaN()}) {
     v1::RawTensor raw = Pixels(v1::RawTensor::HWC, v1::RawTensor::DATA_FLOAT32);
     std::memcpy(raw.mutable_data()->data() + 40, &bad, sizeof(bad));
@@ -153,13 +153,13 @@ TEST(MakeImageInput, RefusesNumbersThatCannotBePixels) {
   EXPECT_EQ(Input(raw).status().code(), absl::StatusCode::kInvalidArgument);
 }
 
-TEST(MakeImageInput, NeverReadsBeyondAShortTensor) {
+TEST(MakeImageInput, RefusesATensorWithTooFewBytes) {
   v1::RawTensor raw = Pixels(v1::RawTensor::HWC, v1::RawTensor::DATA_UINT8);
   raw.mutable_data()->resize(10);
   EXPECT_THAT(Input(raw).status().ToString(), HasSubstr("the tensor has 10 bytes, but its size needs 288"));
 }
 
-TEST(MakeImageInput, RefusesAImageThatIsNotOfThePlannedSize) {
+TEST(MakeImageInput, RefusesAnImageOfAnotherSizeThanPlanned) {
   v1::ClassifyRequest request;
   request.set_image(NoisePng(16, 16, 1));
   const v1::ModelConfig config = SmallNativeConfig();
@@ -169,14 +169,14 @@ TEST(MakeImageInput, RefusesAImageThatIsNotOfThePlannedSize) {
               HasSubstr("header says 24x16, its data is 16x16"));
 }
 
-TEST(DecodeGoldenInput, HasTheSizeThatTheModelGivesTheImage) {
+TEST(DecodeGoldenInput, HasTheSizeOfTheModelsInput) {
   const auto input = DecodeGoldenInput(NoisePng(16, 24, 1), SmallNativeConfig().preprocessing());
   ASSERT_TRUE(input.ok()) << input.status();
   EXPECT_EQ(input->shape, (std::vector<int64_t>{3, 16, 24}));
   EXPECT_FALSE(DecodeGoldenInput("no image", SmallNativeConfig().preprocessing()).ok());
 }
 
-TEST(ImageInput, KeepsTheOriginalForAnOverlayOnly) {
+TEST(ImageInput, KeepsTheOriginalOnlyForAnOverlay) {
   v1::ClassifyRequest request;
   *request.mutable_tensor() = Pixels(v1::RawTensor::HWC, v1::RawTensor::DATA_UINT8);
   request.add_attention()->set_encoding(v1::FLOAT16);
@@ -185,15 +185,15 @@ TEST(ImageInput, KeepsTheOriginalForAnOverlayOnly) {
   ASSERT_TRUE(geometry.ok());
   auto input = MakeImageInput(request, BytesOf(request), config.preprocessing(), *geometry);
   ASSERT_TRUE(input.ok());
-  EXPECT_EQ(input->image, nullptr) << "a batch would hold every original";
+  EXPECT_EQ(input->image, nullptr) << "no overlay needs the original, which would take memory";
   request.add_attention()->set_encoding(v1::OVERLAY_PNG);
   input = MakeImageInput(request, BytesOf(request), config.preprocessing(), *geometry);
   ASSERT_TRUE(input.ok());
   EXPECT_NE(input->image, nullptr);
 }
 
-// Requesting an overlay must not change the model's input.
-TEST(ImageInput, OverlaysAreDrawnOnTheWholeImageOfAModelThatDecodesReduced) {
+// Tests that a request for an overlay does not change the model's input.
+TEST(ImageInput, OverlaysUseTheFullImageIfTheModelDecodesReduced) {
   v1::Preprocessing preprocessing = SmallNativeConfig().preprocessing();
   preprocessing.clear_native();
   preprocessing.mutable_fixed()->set_height(kHeight);
@@ -216,7 +216,7 @@ TEST(ImageInput, OverlaysAreDrawnOnTheWholeImageOfAModelThatDecodesReduced) {
   EXPECT_EQ(drawn->image->height, whole.height);
 }
 
-TEST(ImageInput, RefusesNormalizedValuesThatNoImageHas) {
+TEST(ImageInput, RefusesNormalizedValuesThatNoImageCanHave) {
   v1::RawTensor raw = Pixels(v1::RawTensor::CHW, v1::RawTensor::DATA_FLOAT32, true);
   EXPECT_TRUE(Input(raw).ok());
   const float huge = 1e30f;

@@ -35,7 +35,7 @@ InferenceRequest Plan(const ModelHandle& model, int width, int height, v1::Atten
   return *std::move(plan);
 }
 
-// Returns logits and one map per attention request, as an executor would.
+// Returns the logits and one map for each attention request, as an executor would.
 InferenceOutput Output(const InferenceRequest& request) {
   InferenceOutput output;
   for (int i = 0; i < request.model->manifest.config().classes(); ++i) output.logits.push_back((i * 5) % 7 - 2.5f);
@@ -53,12 +53,12 @@ InferenceOutput Output(const InferenceRequest& request) {
   return output;
 }
 
-TEST(MakeResponse, PredictionsFallAndNameTheirClasses) {
+TEST(MakeResponse, PredictionsAreSortedAndHaveLabels) {
   const InferenceRequest request = Plan(ServedEit(), 24, 16, v1::FLOAT16, 7);
   const absl::StatusOr<v1::ClassifyResponse> response = MakeResponse(request, Output(request));
   ASSERT_TRUE(response.ok()) << response.status();
   ASSERT_EQ(response->predictions_size(), 7);
-  EXPECT_EQ(response->predictions(0).index(), 4);  // the largest logit is 20 mod 7 = 6
+  EXPECT_EQ(response->predictions(0).index(), 4);  // the largest logit is that of (4 * 5) mod 7 = 6
   EXPECT_EQ(response->predictions(0).label(), "class-4");
   float sum = 0;
   for (const v1::Prediction& prediction : response->predictions()) sum += prediction.probability();
@@ -70,11 +70,11 @@ TEST(MakeResponse, PredictionsFallAndNameTheirClasses) {
   EXPECT_EQ(response->timings().queue(), 0.5f);
 }
 
-// The largest logits of Output are 3.5, 2.5 and 1.5.
-TEST(MakeResponse, ACalibrationTempersProbabilitiesAndSaysWhatIsUnsure) {
+// Expects logits of which 3.5, 2.5 and 1.5 are the largest.
+TEST(MakeResponse, ACalibrationChangesProbabilitiesAndMarksUnsureAnswers) {
   InferenceRequest request = Plan(ServedEit(), 24, 16, v1::FLOAT16, 7);
   const v1::ClassifyResponse plain = *MakeResponse(request, Output(request));
-  EXPECT_FALSE(plain.unsure()) << "without a calibration nothing is";
+  EXPECT_FALSE(plain.unsure()) << "without a calibration, no answer is unsure";
   auto calibrated = std::make_shared<LoadedModel>(*request.model);
   v1::Calibration& calibration = *calibrated->manifest.mutable_calibration();
   calibration.set_temperature(2);
@@ -92,14 +92,14 @@ TEST(MakeResponse, ACalibrationTempersProbabilitiesAndSaysWhatIsUnsure) {
   EXPECT_FALSE(tempered.unsure());
   const float first = tempered.predictions(0).probability();
   calibration.set_unsure_below(first);
-  EXPECT_FALSE(MakeResponse(request, Output(request))->unsure()) << "at the threshold it is sure";
+  EXPECT_FALSE(MakeResponse(request, Output(request))->unsure()) << "an answer at the threshold is sure";
   calibration.set_unsure_below(std::nextafter(first, 1.0F));
   EXPECT_TRUE(MakeResponse(request, Output(request))->unsure());
   request.top_k = 0;
-  EXPECT_FALSE(MakeResponse(request, Output(request))->unsure()) << "no prediction, nothing to be unsure of";
+  EXPECT_FALSE(MakeResponse(request, Output(request))->unsure()) << "an answer without predictions is not unsure";
 }
 
-TEST(MakeResponse, FeaturesAreDividedByTheirLengthForWhoAsks) {
+TEST(MakeResponse, FeaturesAreNormalizedOnRequest) {
   InferenceRequest request = Plan(ServedEit(), 24, 16, v1::FLOAT16, 7);
   request.features.emplace_back().set_kind(v1::PATCH_TOKENS);
   request.features.back().set_encoding(v1::FEATURE_FLOAT32);
@@ -115,10 +115,10 @@ TEST(MakeResponse, FeaturesAreDividedByTheirLengthForWhoAsks) {
   };
   EXPECT_THAT(values(), ElementsAre(3, -4, 0, 0, 1e30F, 0));
   request.features[0].set_normalize(true);
-  EXPECT_THAT(values(), ElementsAre(0.6F, -0.8F, 0, 0, 1, 0)) << "a vector of zeros stays";
+  EXPECT_THAT(values(), ElementsAre(0.6F, -0.8F, 0, 0, 1, 0)) << "a vector of zeros does not change";
 }
 
-TEST(MakeResponse, AnOverlayThatTheClientDoesNotTakeIsRefused) {
+TEST(MakeResponse, AnAnswerAboveTheClientsMessageLimitIsRefused) {
   InferenceRequest request = Plan(ServedEit(), 24, 16, v1::OVERLAY_PNG, 7);
   const InferenceOutput output = Output(request);
   const auto bytes = static_cast<int64_t>(MakeResponse(request, output)->ByteSizeLong());
@@ -131,7 +131,7 @@ TEST(MakeResponse, AnOverlayThatTheClientDoesNotTakeIsRefused) {
 }
 
 TEST(MakeResponse, TheGridOfACroppedImageCoversItsMiddle) {
-  // 56 x 28 is cropped to its central square.
+  // Plans an image of 56 x 28 pixels, which is cropped to its central square.
   const InferenceRequest request = Plan(ServedKv(), 56, 28, v1::FLOAT16);
   InferenceOutput output = Output(request);
   output.attention.clear();
@@ -145,7 +145,7 @@ TEST(MakeResponse, TheGridOfACroppedImageCoversItsMiddle) {
   EXPECT_EQ(response->grid().image_width(), 56);
 }
 
-TEST(MakeResponse, MapsCarryTheirPlaceInTheImage) {
+TEST(MakeResponse, MapsHaveTheirPositionInTheImage) {
   const InferenceRequest request = Plan(ServedEit(), 24, 16, v1::UINT8);
   const absl::StatusOr<v1::ClassifyResponse> response = MakeResponse(request, Output(request));
   ASSERT_TRUE(response.ok()) << response.status();
@@ -168,7 +168,7 @@ TEST(MakeResponse, AnOverlayIsAPngAndIsBoundedLikeValues) {
   EXPECT_THAT(std::string(refused.status().message()), HasSubstr("max_attention_bytes is 100"));
 }
 
-TEST(MakeResponse, AnOverlaySaysWhatItIsAndDivergesWhereItsMapDoes) {
+TEST(MakeResponse, AnOverlayHasALegendAndDivergingColours) {
   const InferenceRequest request = Plan(ServedEit(), 24, 16, v1::OVERLAY_PNG);
   InferenceOutput output = Output(request);
   output.attention[0][0].diverging = true;
@@ -179,31 +179,32 @@ TEST(MakeResponse, AnOverlaySaysWhatItIsAndDivergesWhereItsMapDoes) {
   const absl::StatusOr<Image> image = Decode(response->attention(0).values());
   ASSERT_TRUE(image.ok()) << image.status();
   EXPECT_EQ(image->width, 256);
-  EXPECT_GE(image->height, 171 + 8 + 2 * 16 + 40) << "the words and the bar below the image";
+  EXPECT_GE(image->height, 171 + 8 + 2 * 16 + 40) << "the image needs room for the text and the colour bar below";
   int blue = 0;
   for (size_t i = 0; i < image->pixels.size(); i += 3) blue += image->pixels[i + 2] > image->pixels[i] + 60;
   EXPECT_GT(blue, 100);
 }
 
-// An image of several megapixels is reduced only once, for the first overlay, a row at a time.
-TEST(MakeResponse, OverlaysOfOneImageAreDrawnOnWhatIsReducedOnce) {
+// Tests that an image of several megapixels is reduced only for the first overlay. Each row of the reduced image yields
+// once.
+TEST(MakeResponse, TheImageIsReducedOnceForAllOverlays) {
   const auto rows_of = [](size_t overlays) {
     InferenceRequest request = Plan(ServedEit(), 24, 16, v1::OVERLAY_PNG);
     InferenceOutput output = Output(request);
     output.image = std::make_shared<Image>(PlainImage(1536, 1024, {10, 200, 90}));
     request.geometry.original = {.height = 1024, .width = 1536};
-    request.request.set_max_attention_bytes(16 << 20);  // large enough for all, so that nothing is estimated
+    request.request.set_max_attention_bytes(16 << 20);  // large enough for all overlays, so that no size is estimated
     output.attention[0].resize(overlays, output.attention[0][0]);
     WatchedWay way;
     EXPECT_TRUE(MakeResponse(request, output).ok());
     return way.calls();
   };
   const int first = rows_of(1), second = rows_of(2) - first;
-  EXPECT_EQ(first - second, 683) << "rows of what is shown";
+  EXPECT_EQ(first - second, 683) << "the number of rows of the reduced image";
 }
 
-// Compressing one such overlay takes about 0.2 s of an executor.
-TEST(MakeResponse, OverlaysThatWillNotFitAreNotCompressed) {
+// Tests overlays that would exceed the limit. Compressing one of them takes an executor about 0.2 s.
+TEST(MakeResponse, OverlaysAboveTheLimitAreNotCompressed) {
   InferenceRequest request = Plan(ServedEit(), 24, 16, v1::OVERLAY_PNG);
   InferenceOutput output = Output(request);
   output.image = std::make_shared<Image>(NoiseImage(1024, 1024, 3));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Resources that are held until the client has received the answer, tested through the service.
+// Tests, through the service, the resources that are held until the client has received the answer.
 #include "server/serve/request/answer_hold.h"
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@
 namespace vitrine {
 namespace {
 
-// The model has 7 classes. In one test their labels have up to 21,843 bytes.
+// Provides a model with 7 classes, whose longest label has 100 bytes.
 class AnswerHoldTest : public ::testing::Test {
  protected:
   AnswerHoldTest() {
@@ -26,7 +26,7 @@ class AnswerHoldTest : public ::testing::Test {
     registry_.Poll();
   }
 
-  // Makes one call as the wire does. Its answer goes to answers_, its resources to holds_.
+  // Makes one call, as the wire does. Its answer is added to answers_, and its resources are added to holds_.
   void Ask(const Caller& caller = {}, AnswerForm form = {}, int top_k = 7) {
     v1::ClassifyRequest request;
     request.set_model("m");
@@ -68,21 +68,21 @@ class AnswerHoldTest : public ::testing::Test {
   std::vector<absl::StatusOr<v1::ClassifyResponse>> answers_;
 };
 
-TEST_F(AnswerHoldTest, RoomIsReservedForEveryPredictionAndItsLabel) {
+TEST_F(AnswerHoldTest, MemoryIsReservedForEveryPredictionAndItsLabel) {
   Ask({}, {}, 1);
   const int64_t one = holds_[0]->bytes();
   Ask({}, {}, 7);
   EXPECT_EQ(holds_[1]->bytes() - one, 6 * (16 + 100));
   Ask({}, {.scale = 3}, 7);
-  EXPECT_EQ(holds_[2]->bytes() - holds_[1]->bytes(), 2 * 7 * (16 + 100)) << "JSON";
+  EXPECT_EQ(holds_[2]->bytes() - holds_[1]->bytes(), 2 * 7 * (16 + 100)) << "an answer in JSON takes more bytes";
   Ask({}, {.prediction_bytes = 1'000'000}, 7);
   EXPECT_GE(holds_[3]->bytes(), 1'000'000);
   EXPECT_EQ(admission_.answers().reserved(), one + holds_[1]->bytes() + holds_[2]->bytes() + holds_[3]->bytes());
   ComputeAll();
 }
 
-// The bytes of unread answers must be counted exactly, even after some of them were released.
-TEST_F(AnswerHoldTest, TheGaugeIsRightWhenThousandsOfAnswersAreUnread) {
+// Tests that the bytes of unread answers are counted exactly, also after some answers were released.
+TEST_F(AnswerHoldTest, TheGaugeIsExactForThousandsOfUnreadAnswers) {
   constexpr int kCalls = 4000;
   for (int i = 0; i < kCalls; ++i) Ask();
   ComputeAll();
@@ -92,8 +92,8 @@ TEST_F(AnswerHoldTest, TheGaugeIsRightWhenThousandsOfAnswersAreUnread) {
     bytes += 1000 + i;
   }
   EXPECT_EQ(admission_.answers().reserved(), bytes);
-  EXPECT_EQ(admission_.load().requests, kCalls) << "their places are held";
-  EXPECT_EQ(admission_.load().computing, 0) << "and nothing is left to compute";
+  EXPECT_EQ(admission_.load().requests, kCalls) << "each unread answer keeps its place";
+  EXPECT_EQ(admission_.load().computing, 0) << "no request is left to compute";
   EXPECT_EQ(service_.ledger().in_flight(), kCalls);
   holds_.resize(10);
   EXPECT_EQ(admission_.answers().reserved(), 10 * 1000 + 45);
@@ -103,29 +103,29 @@ TEST_F(AnswerHoldTest, TheGaugeIsRightWhenThousandsOfAnswersAreUnread) {
   EXPECT_EQ(service_.ledger().in_flight(), 0);
 }
 
-TEST_F(AnswerHoldTest, PlaceAndQuotaComeBackWhenTheAnswerIsTaken) {
+TEST_F(AnswerHoldTest, PlaceAndQuotaAreReleasedWithTheAnswer) {
   const Caller caller = {.quota = std::make_shared<CallerQuota>(CallerQuota{.max_in_flight = 1})};
   Ask(caller);
   ComputeAll();
   ASSERT_TRUE(answers_[0].ok());
   Ask(caller);
-  EXPECT_EQ(ShedReasonOf(answers_[1].status()), ShedReason::kQuota) << "the first is not taken";
+  EXPECT_EQ(ShedReasonOf(answers_[1].status()), ShedReason::kQuota) << "the client has not received the first answer";
   holds_.clear();
   Ask(caller);
   ComputeAll();
   EXPECT_TRUE(answers_[2].ok()) << answers_[2].status();
 }
 
-TEST_F(AnswerHoldTest, ARequestOutlivesTheHoldOfAClientThatLeft) {
+TEST_F(AnswerHoldTest, ARequestKeepsItsPlaceAfterItsClientLeft) {
   Ask();
   holds_.clear();
-  EXPECT_EQ(admission_.load().requests, 1) << "it is computed still";
+  EXPECT_EQ(admission_.load().requests, 1) << "the request is still computed";
   ComputeAll();
   EXPECT_EQ(admission_.load().requests, 0);
   EXPECT_EQ(admission_.answers().reserved(), 0);
 }
 
-TEST_F(AnswerHoldTest, ARefusalHoldsNothing) {
+TEST_F(AnswerHoldTest, ARejectedRequestHoldsNoResources) {
   service_.StartDraining();
   Ask();
   EXPECT_FALSE(answers_[0].ok());

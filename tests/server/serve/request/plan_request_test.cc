@@ -44,16 +44,16 @@ void ExpectRefused(const v1::ClassifyRequest& request, const ModelHandle& model,
   EXPECT_THAT(std::string(plan.status().message()), HasSubstr(part));
 }
 
-TEST(PlanRequest, TokensAreKnownFromTheHeader) {
+TEST(PlanRequest, TokensFollowFromTheHeader) {
   const absl::StatusOr<InferenceRequest> plan = PlanRequest(ReceivedOf(RequestOf(24, 16)), ServedEit());
   ASSERT_TRUE(plan.ok()) << plan.status();
   EXPECT_EQ(plan->grid, (Grid{4, 6}));
   EXPECT_EQ(plan->tokens, 24 + plan->model->description->prefix_tokens());
   EXPECT_EQ(plan->geometry.original, (Size{16, 24}));
-  EXPECT_EQ(plan->top_k, 5) << "the default";
+  EXPECT_EQ(plan->top_k, 5) << "5 predictions are the default";
 }
 
-TEST(PlanRequest, TopKDefaultsToAllOfFewClasses) {
+TEST(PlanRequest, TopKDefaultsToAllClassesIfThereAreFew) {
   const ModelHandle model = Served("few",
                                    "classes: 3 preprocessing { channels: 1 mean: 0.5 std: 0.25 interpolation: BILINEAR "
                                    "fixed { height: 8 width: 8 fit: STRETCH } } null {}");
@@ -62,15 +62,15 @@ TEST(PlanRequest, TopKDefaultsToAllOfFewClasses) {
   EXPECT_EQ(plan->top_k, 3);
 }
 
-TEST(PlanRequest, TheOrientationOfTheFileDecidesTheGrid) {
+TEST(PlanRequest, TheGridFollowsTheOrientationOfTheFile) {
   v1::ClassifyRequest request;
-  request.set_image(JpegFile(SmoothImage(24, 16, 3), {.exif = ExifBlock(6)}));  // a quarter turn
+  request.set_image(JpegFile(SmoothImage(24, 16, 3), {.exif = ExifBlock(6)}));  // rotated by 90 degrees
   const absl::StatusOr<InferenceRequest> plan = PlanRequest(ReceivedOf(request), ServedEit());
   ASSERT_TRUE(plan.ok()) << plan.status();
   EXPECT_EQ(plan->grid, (Grid{6, 4}));
 }
 
-TEST(PlanRequest, AResolutionWishReplacesTheImagesSize) {
+TEST(PlanRequest, ARequestedResolutionReplacesTheImagesSize) {
   v1::ClassifyRequest request = RequestOf(24, 16);
   request.mutable_resolution()->set_height(8);
   request.mutable_resolution()->set_width(32);
@@ -82,7 +82,7 @@ TEST(PlanRequest, AResolutionWishReplacesTheImagesSize) {
   ExpectRefused(request, ServedEit(), absl::StatusCode::kInvalidArgument, "64");
 }
 
-TEST(PlanRequest, ANormalizedTensorMustBeWhatTheModelTakes) {
+TEST(PlanRequest, ANormalizedTensorMustHaveTheModelsShape) {
   const absl::StatusOr<InferenceRequest> plan = PlanRequest(ReceivedOf(Tensor(16, 24, 3, true)), ServedEit());
   ASSERT_TRUE(plan.ok()) << plan.status();
   EXPECT_EQ(plan->grid, (Grid{4, 6}));
@@ -94,7 +94,8 @@ TEST(PlanRequest, ANormalizedTensorMustBeWhatTheModelTakes) {
   ExpectRefused(request, ServedEit(), absl::StatusCode::kInvalidArgument, "normalized");
 }
 
-// An image is scaled to 31 and cropped to 28, as in imported 224-pixel models; a tensor of 28 is already cropped.
+// Uses a model that scales an image to 31 pixels and crops it to 28, as imported 224-pixel models do. A tensor of 28 x
+// 28 is already cropped.
 TEST(PlanRequest, ANormalizedTensorIsNotCroppedAgain) {
   const ModelHandle model =
       Served("cropped",
@@ -104,7 +105,7 @@ TEST(PlanRequest, ANormalizedTensorIsNotCroppedAgain) {
   const absl::StatusOr<InferenceRequest> plan = PlanRequest(ReceivedOf(Tensor(28, 28, 1, true)), model);
   ASSERT_TRUE(plan.ok()) << plan.status();
   EXPECT_EQ(plan->geometry.input, (Size{28, 28}));
-  EXPECT_EQ(plan->geometry.OriginalX(0), 0) << "the grid covers the whole tensor";
+  EXPECT_EQ(plan->geometry.OriginalX(0), 0) << "the grid must cover the whole tensor";
   EXPECT_EQ(plan->geometry.OriginalY(28), 28);
   EXPECT_EQ(plan->grid, (Grid{4, 4}));
   ExpectRefused(Tensor(31, 31, 1, true), model, absl::StatusCode::kInvalidArgument, "the nearest size is 28 x 28");
@@ -113,30 +114,30 @@ TEST(PlanRequest, ANormalizedTensorIsNotCroppedAgain) {
   EXPECT_EQ(image->geometry.scaled, (Size{31, 31}));
 }
 
-TEST(PlanRequest, PixelsOfATensorAreResizedLikeAImage) {
+TEST(PlanRequest, PixelsOfATensorAreResizedLikeAnImage) {
   const absl::StatusOr<InferenceRequest> plan = PlanRequest(ReceivedOf(Tensor(100, 90, 3, false)), ServedKv());
   ASSERT_TRUE(plan.ok()) << plan.status();
   EXPECT_EQ(plan->geometry.input, (Size{28, 28}));
 }
 
-TEST(PlanRequest, ABytesTensorCannotBeNormalized) {
+TEST(PlanRequest, ATensorOfBytesCannotBeNormalized) {
   v1::ClassifyRequest request = Tensor(16, 24, 3, true);
   request.mutable_tensor()->set_data_type(v1::RawTensor::DATA_UINT8);
   ExpectRefused(request, ServedEit(), absl::StatusCode::kInvalidArgument, "DATA_FLOAT32");
 }
 
-TEST(PlanRequest, AttentionIsResolvedAndEncodedAsHalvesUnlessSaid) {
+TEST(PlanRequest, AttentionDefaultsToTheLastLayerInFloat16) {
   v1::ClassifyRequest request = RequestOf(24, 16);
   request.add_attention()->set_kind(v1::CLASS_TOKEN_ROW);
   const absl::StatusOr<InferenceRequest> plan = PlanRequest(ReceivedOf(request), ServedEit());
   ASSERT_TRUE(plan.ok()) << plan.status();
   ASSERT_EQ(plan->attention.size(), 1u);
   ASSERT_EQ(plan->attention[0].layers_size(), 1);
-  EXPECT_EQ(plan->attention[0].layers(0), 1) << "the last block of two";
+  EXPECT_EQ(plan->attention[0].layers(0), 1) << "layer 1 is the last of two";
   EXPECT_EQ(plan->attention[0].encoding(), v1::FLOAT16);
 }
 
-TEST(PlanRequest, TheSizeOfAttentionIsKnownBeforeCompute) {
+TEST(PlanRequest, TheSizeOfAttentionIsLimitedBeforeCompute) {
   v1::ClassifyRequest request = RequestOf(28, 28);
   v1::AttentionRequest& wish = *request.add_attention();
   wish.set_kind(v1::WEIGHTS);
@@ -151,7 +152,7 @@ TEST(PlanRequest, TheSizeOfAttentionIsKnownBeforeCompute) {
   ExpectRefused(request, model, absl::StatusCode::kInvalidArgument, "max_attention_bytes");
 }
 
-TEST(PlanRequest, FeaturesAreResolvedAndCountWithTheAttention) {
+TEST(PlanRequest, FeaturesCountTowardsTheLimitOfAttention) {
   const ModelHandle model = ServedKv();
   v1::ClassifyRequest request = RequestOf(28, 28);
   request.add_features()->set_kind(v1::PATCH_TOKENS);
@@ -167,7 +168,7 @@ TEST(PlanRequest, FeaturesAreResolvedAndCountWithTheAttention) {
   ExpectRefused(request, model, absl::StatusCode::kInvalidArgument, "4 feature entries");
 }
 
-TEST(PlanRequest, PredictionsCanBeLeftOut) {
+TEST(PlanRequest, PredictionsCanBeOmitted) {
   v1::ClassifyRequest request = RequestOf(24, 16);
   request.set_omit_predictions(true);
   const absl::StatusOr<InferenceRequest> plan = PlanRequest(ReceivedOf(request), ServedEit());
@@ -177,7 +178,7 @@ TEST(PlanRequest, PredictionsCanBeLeftOut) {
   ExpectRefused(request, ServedEit(), absl::StatusCode::kInvalidArgument, "omit_predictions");
 }
 
-TEST(PlanRequest, WhatIsOutOfItsRangeIsNamed) {
+TEST(PlanRequest, ErrorsNameTheFieldThatIsOutOfRange) {
   using R = v1::ClassifyRequest;
   const std::pair<std::function<void(R&)>, const char*> kWrong[] = {
       {[](R& r) { r.set_top_k(0); }, "top_k is 0, but model \"mixed\" (version 3) has 7 classes; ask for 1 to 7"},
@@ -201,13 +202,13 @@ TEST(PlanRequest, WhatIsOutOfItsRangeIsNamed) {
   }
 }
 
-TEST(PlanRequest, TooManyWishesAreRefused) {
+TEST(PlanRequest, TooManyAttentionEntriesAreRefused) {
   v1::ClassifyRequest request = RequestOf(24, 16);
   for (int i = 0; i < 17; ++i) request.add_attention()->set_kind(v1::CLASS_TOKEN_ROW);
   ExpectRefused(request, ServedEit(), absl::StatusCode::kInvalidArgument, "17 attention entries");
 }
 
-TEST(PlanRequest, EveryLimitIsTheLastThatIsTaken) {
+TEST(PlanRequest, LimitsIncludeTheirLastValue) {
   const auto taken = [](const v1::ClassifyRequest& request) {
     return PlanRequest(ReceivedOf(request), ServedEit()).ok();
   };
@@ -245,7 +246,7 @@ TEST(PlanRequest, EveryLimitIsTheLastThatIsTaken) {
   EXPECT_FALSE(taken(bytes));
 }
 
-TEST(PlanRequest, TheAnswersRoomIsWhatItWillTakeOrMayTake) {
+TEST(PlanRequest, TheAnswerReservesItsSizeOrItsLimit) {
   v1::ClassifyRequest request = RequestOf(24, 16);
   EXPECT_EQ(PlanRequest(ReceivedOf(request), ServedEit())->answer_bytes, 0);
   request.add_attention()->set_kind(v1::CLASS_TOKEN_ROW);  // FLOAT16 values, 4 x 6 cells
@@ -257,23 +258,24 @@ TEST(PlanRequest, TheAnswersRoomIsWhatItWillTakeOrMayTake) {
   request.mutable_attention(0)->set_encoding(v1::OVERLAY_PNG);
   request.set_max_attention_bytes(12345);
   EXPECT_EQ(PlanRequest(ReceivedOf(request), ServedEit())->answer_bytes, 12345)
-      << "nobody knows how large a drawing gets";
+      << "the size of an overlay is not known in advance";
 }
 
-TEST(PlanRequest, TheSizeOfOverlaysIsKnownBeforeCompute) {
+TEST(PlanRequest, TheNumberOfOverlayPixelsIsKnownBeforeCompute) {
   v1::ClassifyRequest request = RequestOf(24, 16);
   v1::AttentionRequest& wish = *request.add_attention();
   wish.set_kind(v1::CLASS_TOKEN_ROW);
-  EXPECT_EQ(PlanRequest(ReceivedOf(request), ServedEit())->overlay_pixels, 0) << "values are not drawn";
+  EXPECT_EQ(PlanRequest(ReceivedOf(request), ServedEit())->overlay_pixels, 0)
+      << "maps as values have no overlay pixels";
   wish.set_encoding(v1::OVERLAY_PNG);
   const InferenceRequest one = *PlanRequest(ReceivedOf(request), ServedEit());
-  const int64_t longer = 256, shorter = 171;  // the longer side becomes 256; the shorter 256 * 16 / 24
+  const int64_t longer = 256, shorter = 171;  // the longer side becomes 256, the shorter 256 * 16 / 24
   EXPECT_EQ(one.overlay_pixels, longer * shorter);
   *request.add_attention() = wish;
   EXPECT_EQ(PlanRequest(ReceivedOf(request), ServedEit())->overlay_pixels, 2 * longer * shorter);
 }
 
-TEST(PlanRequest, AnOverlayNeedsAImage) {
+TEST(PlanRequest, AnOverlayNeedsAnImage) {
   v1::ClassifyRequest request = Tensor(16, 24, 3, true);
   v1::AttentionRequest& wish = *request.add_attention();
   wish.set_kind(v1::CLASS_TOKEN_ROW);

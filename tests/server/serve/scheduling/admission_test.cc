@@ -19,7 +19,7 @@ using ::testing::Not;
 
 class AdmissionTest : public ::testing::Test {
  protected:
-  // Each token costs one millisecond of an executor.
+  // Sets the cost of each token to one millisecond of an executor.
   AdmissionTest() { model_->cost->ObserveCompute(1000, absl::Seconds(1)); }
 
   InferenceRequest Request(int64_t tokens = 1, int64_t bytes = 1) {
@@ -35,7 +35,7 @@ class AdmissionTest : public ::testing::Test {
   std::shared_ptr<LoadedModel> model_ = std::make_shared<LoadedModel>();
 };
 
-TEST_F(AdmissionTest, IsBoundedByRequestsAndReleases) {
+TEST_F(AdmissionTest, IsBoundedByTheNumberOfRequests) {
   Admission admission({.max_requests = 2}, clock_);
   auto first = admission.Admit(Request());
   auto second = admission.Admit(Request());
@@ -48,7 +48,7 @@ TEST_F(AdmissionTest, IsBoundedByRequestsAndReleases) {
 
   first->Release();
   first->Release();
-  EXPECT_EQ(admission.load().requests, 1) << "a second Release of the same ticket must do nothing";
+  EXPECT_EQ(admission.load().requests, 1) << "a second Release of the same place must have no effect";
   EXPECT_TRUE(admission.Admit(Request()).ok());
 }
 
@@ -56,17 +56,19 @@ double RetryMilliseconds(const absl::Status& refused) {
   return absl::ToDoubleMilliseconds(RetryAfter(refused).value_or(absl::InfiniteDuration()));
 }
 
-TEST_F(AdmissionTest, SaysAfterWhichTimeTheRequestWouldBeAdmitted) {
+TEST_F(AdmissionTest, TheRetryTimeIsWhenTheRequestWouldBeAdmitted) {
   Admission admission({.max_requests = 2, .max_bytes = 100, .deadline_share = 1, .executors = 2}, clock_);
   const auto first = admission.Admit(Request(300, 60));  // 300 ms of work, 150 ms on each of two executors
   ASSERT_TRUE(first.ok());
-  EXPECT_NEAR(RetryMilliseconds(admission.Admit(Request(1, 70)).status()), 75, 0.1) << "30 of the 60 bytes";
-  InferenceRequest request = Request(100);  // done after 250 ms
+  EXPECT_NEAR(RetryMilliseconds(admission.Admit(Request(1, 70)).status()), 75, 0.1)
+      << "30 of the 60 bytes are released after half of the 150 ms";
+  InferenceRequest request = Request(100);  // its predicted time is 250 ms
   request.deadline = clock_.Now() + absl::Milliseconds(210);
   EXPECT_NEAR(RetryMilliseconds(admission.Admit(request).status()), 40, 0.1);
   const auto second = admission.Admit(Request(100));
   ASSERT_TRUE(second.ok());
-  EXPECT_NEAR(RetryMilliseconds(admission.Admit(Request()).status()), 100, 0.1) << "one of the two requests";
+  EXPECT_NEAR(RetryMilliseconds(admission.Admit(Request()).status()), 100, 0.1)
+      << "one of two requests ends after half of the 200 ms";
   EXPECT_NEAR(RetryMilliseconds(admission.CheckRequestLimit("")), 100, 0.1);
 }
 
@@ -78,16 +80,16 @@ TEST_F(AdmissionTest, IsBoundedByBytes) {
   EXPECT_TRUE(admission.Admit(Request(1, 40)).ok());
 }
 
-TEST_F(AdmissionTest, AnIdleServerAdmitsWhatItsBoundsWouldRefuse) {
+TEST_F(AdmissionTest, AnIdleServerAdmitsARequestBeyondItsBounds) {
   Admission admission({.max_bytes = 100, .max_predicted_wait = absl::Milliseconds(1)}, clock_);
-  EXPECT_TRUE(admission.Admit(Request(1000, 1000)).ok()) << "else a wrong prediction would never be corrected";
+  EXPECT_TRUE(admission.Admit(Request(1000, 1000)).ok()) << "otherwise a wrong prediction would never be corrected";
 }
 
-TEST_F(AdmissionTest, RefusesWhatWouldMissItsDeadline) {
+TEST_F(AdmissionTest, RefusesARequestThatWouldMissItsDeadline) {
   Admission admission({.deadline_share = 1, .executors = 2}, clock_);
   const auto ahead = admission.Admit(Request(100));  // 100 ms of work, 50 ms on each of two executors
   ASSERT_TRUE(ahead.ok());
-  InferenceRequest request = Request(10);  // done after the 50 ms above and its own 10 ms
+  InferenceRequest request = Request(10);  // its predicted time is 50 ms of waiting and 10 ms of work
   request.deadline = clock_.Now() + absl::Milliseconds(59);
   const auto refused = admission.Admit(request);
   EXPECT_EQ(refused.status().code(), absl::StatusCode::kResourceExhausted) << refused.status();
@@ -96,7 +98,7 @@ TEST_F(AdmissionTest, RefusesWhatWouldMissItsDeadline) {
   EXPECT_TRUE(admission.Admit(request).ok());
 }
 
-TEST_F(AdmissionTest, RefusesAnUnboundedWait) {
+TEST_F(AdmissionTest, RefusesAWaitAboveItsLimit) {
   Admission admission({.max_predicted_wait = absl::Milliseconds(99)}, clock_);
   const auto ahead = admission.Admit(Request(99));
   ASSERT_TRUE(ahead.ok());
@@ -117,10 +119,10 @@ TEST_F(AdmissionTest, UrgentRequestsDoNotWaitForPatientOnes) {
   EXPECT_FALSE(admission.Admit(low).ok());
 }
 
-// Urgent requests use half of the executor and are answered at once. A LOW request of 100 ms waits when another
-// arrives. While these 200 ms are computed, urgent requests take 200 ms more (400 ms in all). With a patience of 100 ms
-// they take only 50 ms more (250 ms).
-TEST_F(AdmissionTest, PatientRequestsAreOvertakenAtTheRateOfLate) {
+// Uses half of the executor for urgent requests, which are answered at once. A LOW request of 100 ms waits when another
+// arrives. While these 200 ms are computed, urgent requests take 200 ms more, which makes 400 ms. With a patience of
+// 100 ms they take only 50 ms more, which makes 250 ms.
+TEST_F(AdmissionTest, UrgentWorkDelaysPatientRequestsAtItsRecentRate) {
   for (const auto& [patience, answered_after] : {std::pair(1000, 400), std::pair(100, 250)}) {
     Admission admission({.deadline_share = 1, .patience = {{{}, {}, absl::Milliseconds(patience)}}}, clock_);
     InferenceRequest low = Request(100), high = Request(10);
@@ -138,12 +140,12 @@ TEST_F(AdmissionTest, PatientRequestsAreOvertakenAtTheRateOfLate) {
     };
     EXPECT_FALSE(admits(low, answered_after - 20)) << patience;
     EXPECT_TRUE(admits(low, answered_after + 20)) << patience;
-    EXPECT_TRUE(admits(high, 11)) << "nothing goes before it";
+    EXPECT_TRUE(admits(high, 11)) << "no request comes before a HIGH one";
   }
 }
 
-// A burst of urgent requests was answered; it says nothing about the next ten seconds.
-TEST_F(AdmissionTest, WhoseOwnUrgentRequestsAreInTheWayIsToldSoAndNoFarTime) {
+// Admits a burst of urgent requests. The burst must not determine the prediction for the next ten seconds.
+TEST_F(AdmissionTest, TheErrorNamesTheCallersOwnUrgentRequestsAndNoLongTime) {
   Admission admission({}, clock_);
   InferenceRequest high = Request(10'000), low = Request(10);
   high.request.set_priority(v1::HIGH);
@@ -157,7 +159,7 @@ TEST_F(AdmissionTest, WhoseOwnUrgentRequestsAreInTheWayIsToldSoAndNoFarTime) {
   const std::string said(refused.message());
   EXPECT_THAT(said, HasSubstr("more urgent requests of this caller"));
   EXPECT_THAT(said, HasSubstr("longer than its limit of 30000 ms"));
-  EXPECT_THAT(said, Not(ContainsRegex("[0-9]{6,} ms"))) << "no time that nobody can know";
+  EXPECT_THAT(said, Not(ContainsRegex("[0-9]{6,} ms"))) << "the error must not predict a very long time";
   ASSERT_TRUE(RetryAfter(refused).has_value());
   clock_.Advance(*RetryAfter(refused));
   EXPECT_TRUE(admission.Admit(low).ok()) << "after " << *RetryAfter(refused);
@@ -170,7 +172,7 @@ class SharingTest : public AdmissionTest {
     request.caller = caller;
     return request;
   }
-  // Returns the number of requests that this caller may have in flight.
+  // Returns the number of requests that the caller can have in flight.
   int Places(const std::string& caller) {
     std::vector<HeldPlace> held;
     for (auto ticket = admission_.Admit(From(caller)); ticket.ok(); ticket = admission_.Admit(From(caller))) {
@@ -183,35 +185,35 @@ class SharingTest : public AdmissionTest {
   Admission admission_{{.max_requests = 90}, clock_};
 };
 
-TEST_F(SharingTest, ACallerHasEverythingAgainOnceTheOthersAreGone) {
-  EXPECT_EQ(Places("a"), 90) << "nobody else was ever seen";
+TEST_F(SharingTest, ACallerMayUseAllPlacesAfterTheOthersLeft) {
+  EXPECT_EQ(Places("a"), 90) << "there is no other caller";
   auto other = admission_.Admit(From("b"));
   ASSERT_TRUE(other.ok());
-  EXPECT_EQ(Places("a"), 79) << "no more than eight times what is free";
+  EXPECT_EQ(Places("a"), 79) << "a caller may hold at most eight times the free places";
   clock_.Advance(absl::Minutes(2));
-  EXPECT_EQ(Places("a"), 79) << "the other has a request in flight";
+  EXPECT_EQ(Places("a"), 79) << "the other caller has a request in flight";
   other->Release();
-  EXPECT_EQ(Places("a"), 90) << "the other has not asked for two minutes";
+  EXPECT_EQ(Places("a"), 90) << "the last request of the other caller was two minutes ago";
   ASSERT_TRUE(admission_.Admit(From("b")).ok());
   clock_.Advance(absl::Seconds(30));
-  EXPECT_EQ(Places("a"), 80) << "the other asked half a minute ago";
+  EXPECT_EQ(Places("a"), 80) << "the last request of the other caller was half a minute ago";
 }
 
-TEST_F(SharingTest, TheServersOwnProbeTakesNoShare) {
+TEST_F(SharingTest, AProbeDoesNotCountAsACaller) {
   InferenceRequest probe = From("probe");
   probe.is_probe = true;
   ASSERT_TRUE(admission_.Admit(probe).ok());
   EXPECT_EQ(Places("a"), 90);
 }
 
-TEST_F(AdmissionTest, APastDeadlineIsDeadlineExceeded) {
+TEST_F(AdmissionTest, AnExpiredRequestIsDeadlineExceeded) {
   Admission admission({}, clock_);
   InferenceRequest request = Request();
   request.deadline = clock_.Now();
   EXPECT_EQ(admission.Admit(request).status().code(), absl::StatusCode::kDeadlineExceeded);
 }
 
-TEST_F(AdmissionTest, TicketsMoveWithoutReleasing) {
+TEST_F(AdmissionTest, AMovedPlaceIsNotReleased) {
   Admission admission({}, clock_);
   {
     HeldPlace kept;
@@ -226,7 +228,7 @@ TEST_F(AdmissionTest, TicketsMoveWithoutReleasing) {
   EXPECT_EQ(admission.load().work, absl::ZeroDuration());
 }
 
-TEST_F(AdmissionTest, ManyThreadsNeverExceedTheBoundAndLeaveNothingBehind) {
+TEST_F(AdmissionTest, ManyThreadsStayWithinTheBoundAndReleaseEverything) {
   Admission admission({.max_requests = 5}, clock_);
   std::atomic<int> inside = 0, most = 0, admitted = 0;
   std::vector<std::thread> threads;
@@ -251,7 +253,7 @@ TEST_F(AdmissionTest, ManyThreadsNeverExceedTheBoundAndLeaveNothingBehind) {
   EXPECT_EQ(admission.load().work, absl::ZeroDuration());
 }
 
-TEST_F(AdmissionTest, FinishReleasesBeforeItAnswers) {
+TEST_F(AdmissionTest, FinishReleasesThePlaceBeforeItAnswers) {
   Admission admission({.max_requests = 1}, clock_);
   InferenceRequest request = Request();
   request.admitted = std::make_shared<Admitted>(Admitted{.place = admission.Admit(request).value()});
@@ -261,8 +263,9 @@ TEST_F(AdmissionTest, FinishReleasesBeforeItAnswers) {
   EXPECT_TRUE(place_was_free);
 }
 
-// A computed request delays no other request, but its answer takes memory until the client has received it.
-TEST_F(AdmissionTest, AnAnswerThatIsNotTakenKeepsItsPlaceAndNotItsWork) {
+// Tests a request that was computed. It delays no other request, but its answer takes memory until the client has
+// received it.
+TEST_F(AdmissionTest, AnUnreadAnswerKeepsItsPlaceAndNotItsWork) {
   Admission admission({.max_requests = 2, .max_predicted_wait = absl::Seconds(1)}, clock_);
   InferenceRequest request = Request(1000, 10);
   request.admitted = std::make_shared<Admitted>(Admitted{.place = admission.Admit(request).value()});
@@ -276,13 +279,13 @@ TEST_F(AdmissionTest, AnAnswerThatIsNotTakenKeepsItsPlaceAndNotItsWork) {
   EXPECT_EQ(admission.load().work, absl::ZeroDuration());
   const auto second = admission.Admit(Request(1000));
   EXPECT_TRUE(second.ok()) << second.status();
-  EXPECT_EQ(ShedReasonOf(admission.Admit(Request()).status()), ShedReason::kRequests) << "both places are held";
+  EXPECT_EQ(ShedReasonOf(admission.Admit(Request()).status()), ShedReason::kRequests) << "both places are taken";
   *hold = {};
   EXPECT_EQ(admission.load().requests, 1);
   EXPECT_EQ(admission.load().computing, 1);
 }
 
-TEST_F(AdmissionTest, WorkEndsOnce) {
+TEST_F(AdmissionTest, WorkIsSubtractedOnce) {
   Admission admission({}, clock_);
   Admitted admitted{.place = admission.Admit(Request(10)).value()};
   const auto other = admission.Admit(Request(5));
@@ -294,14 +297,14 @@ TEST_F(AdmissionTest, WorkEndsOnce) {
   EXPECT_EQ(admission.load().computing, 1);
 }
 
-TEST(AdmissionOptions, RefusalsNameTheFieldAndTheRange) {
+TEST(AdmissionOptions, ErrorsNameTheFieldAndTheRange) {
   EXPECT_TRUE(AdmissionOptions{}.Validate().ok());
   EXPECT_THAT(AdmissionOptions{.max_requests = 0}.Validate().ToString(), HasSubstr("--max-queue-requests is 0"));
   EXPECT_THAT(AdmissionOptions{.deadline_share = 1.5}.Validate().ToString(), HasSubstr("deadline_share is 1.5"));
   EXPECT_THAT(AdmissionOptions{.executors = 0}.Validate().ToString(), HasSubstr("executors is 0"));
 }
 
-TEST(AdmissionOptions, AreValidUpToTheirBounds) {
+TEST(AdmissionOptions, AreValidWithinTheirBounds) {
   const auto valid = [](auto change) {
     AdmissionOptions options;
     change(options);
@@ -320,26 +323,27 @@ TEST(AdmissionOptions, AreValidUpToTheirBounds) {
   }
 }
 
-TEST(ModelCost, StartsAtTheFirstObservationAndFollowsSlowly) {
+TEST(ModelCost, StartsWithTheFirstObservationAndFollowsSlowly) {
   ModelCost cost;
   EXPECT_EQ(cost.Predict(100, 100), absl::ZeroDuration());
   cost.ObserveCompute(100, absl::Milliseconds(100));
   EXPECT_NEAR(absl::ToDoubleMilliseconds(cost.Predict(10, 0)), 10, 1e-6);
   cost.ObserveCompute(100, absl::Milliseconds(200));
   const double after_one = absl::ToDoubleMilliseconds(cost.Predict(10, 0));
-  EXPECT_NEAR(after_one, 12, 1e-6) << "a fifth of the way: one slow batch must not double the prediction";
+  EXPECT_NEAR(after_one, 12, 1e-6) << "one slow batch must change the prediction only by a fifth of the difference";
   for (int i = 0; i < 20; ++i) cost.ObserveCompute(100, absl::Milliseconds(200));
   EXPECT_NEAR(absl::ToDoubleMilliseconds(cost.Predict(10, 0)), 20, 0.5);
 }
 
-TEST(ModelCost, WhatHasNoSizeCountsAsOne) {
+TEST(ModelCost, ASizeOfZeroCountsAsOne) {
   ModelCost cost;
   cost.ObserveCompute(0, absl::Milliseconds(3));
   cost.ObserveDecode(0, absl::Milliseconds(5));
   EXPECT_NEAR(absl::ToDoubleMilliseconds(cost.Predict(2, 0)), 6, 1e-6);
   EXPECT_NEAR(absl::ToDoubleMilliseconds(cost.Predict(0, 2)), 10, 1e-6);
   cost.ObserveEncode(1, absl::Milliseconds(7));
-  EXPECT_NEAR(absl::ToDoubleMilliseconds(cost.Predict(0, 0, 2)), 14, 1e-6) << "an overlay of one pixel is one";
+  EXPECT_NEAR(absl::ToDoubleMilliseconds(cost.Predict(0, 0, 2)), 14, 1e-6)
+      << "an overlay of one pixel counts as an overlay";
 }
 
 TEST(ModelCost, AddsDecodeAndEncode) {
@@ -350,11 +354,12 @@ TEST(ModelCost, AddsDecodeAndEncode) {
   EXPECT_NEAR(absl::ToDoubleMilliseconds(cost.Predict(5, 2000)), 5 + 2 + 3, 1e-6);
 }
 
-// The cost of a request includes its overlays, even before the first measurement. It does not change the cost of
-// requests without overlays.
-TEST(ModelCost, OverlaysAreChargedByTheirPixels) {
+// Tests that the cost of a request includes its overlays, also before the first measurement. Requests without overlays
+// must cost the same as before.
+TEST(ModelCost, TheCostOfOverlaysFollowsTheirPixels) {
   ModelCost cost;
-  EXPECT_NEAR(absl::ToDoubleMilliseconds(cost.Predict(0, 0, 1'000'000)), 200, 1e-6) << "a first guess";
+  EXPECT_NEAR(absl::ToDoubleMilliseconds(cost.Predict(0, 0, 1'000'000)), 200, 1e-6)
+      << "the default is 0.2 us per pixel";
   for (int i = 0; i < 50; ++i) {
     cost.ObserveEncode(0, absl::Microseconds(50));
     cost.ObserveEncode(100'000, absl::Milliseconds(40));
@@ -363,13 +368,13 @@ TEST(ModelCost, OverlaysAreChargedByTheirPixels) {
   EXPECT_NEAR(absl::ToDoubleMilliseconds(cost.Predict(0, 0, 1'000'000)), 400, 1);
 }
 
-// Every image has a fixed cost in addition to its pixels. It must not raise the prediction for a large image a
-// hundredfold.
-TEST(ModelCost, SmallImagesDoNotMakeLargeOnesDear) {
+// Tests images with a fixed cost in addition to the cost of their pixels. The fixed cost must not raise the prediction
+// for a large image a hundredfold.
+TEST(ModelCost, SmallImagesDoNotRaiseThePredictionForLargeOnes) {
   ModelCost cost;
   for (int i = 0; i < 50; ++i) {
-    cost.ObserveDecode(100, absl::Microseconds(101));       // 100 us, plus 10 ns per pixel
-    cost.ObserveDecode(100'000, absl::Microseconds(1100));  // the same
+    cost.ObserveDecode(100, absl::Microseconds(101));       // a fixed cost of 100 us, and 10 ns per pixel
+    cost.ObserveDecode(100'000, absl::Microseconds(1100));  // the same costs
   }
   EXPECT_NEAR(absl::ToDoubleMilliseconds(cost.Predict(0, 1'000'000)), 10, 3);
 }
@@ -386,7 +391,7 @@ TEST_F(AdmissionTest, TheTimeToDrawOverlaysIsPredicted) {
   EXPECT_EQ(admission.Admit(draws).status().code(), absl::StatusCode::kResourceExhausted);
 }
 
-TEST_F(AdmissionTest, FullOfRequestsIsKnownBeforeARequestIsLookedAt) {
+TEST_F(AdmissionTest, TheLimitOfRequestsCanBeCheckedBeforeParsing) {
   Admission admission({.max_requests = 2}, clock_);
   EXPECT_TRUE(admission.CheckRequestLimit("").ok());
   auto first = admission.Admit(Request());
@@ -398,8 +403,9 @@ TEST_F(AdmissionTest, FullOfRequestsIsKnownBeforeARequestIsLookedAt) {
   EXPECT_TRUE(admission.CheckRequestLimit("").ok());
 }
 
-// A file of some kilobytes can contain 16 megapixels, so its bytes say nothing about its cost.
-TEST_F(AdmissionTest, TheTimeToDecodeIsPredictedFromPixels) {
+// Tests images by their pixels. A file of some kilobytes can contain 16 megapixels, so its bytes do not determine its
+// cost.
+TEST_F(AdmissionTest, TheTimeToDecodeFollowsThePixels) {
   model_->cost->ObserveDecode(1'000'000, absl::Milliseconds(10));
   Admission admission({.deadline_share = 1}, clock_);
   const auto ahead = admission.Admit(Request(10));

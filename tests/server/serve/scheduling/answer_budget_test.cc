@@ -11,7 +11,7 @@
 namespace vitrine {
 namespace {
 
-TEST(AnswerBudget, IsBoundedAndGivesBack) {
+TEST(AnswerBudget, IsBoundedAndReleasesReservations) {
   FakeClock clock;
   AnswerBudget budget(100, clock);
   auto first = budget.Reserve(60);
@@ -27,10 +27,10 @@ TEST(AnswerBudget, IsBoundedAndGivesBack) {
   moved.Release();
   EXPECT_EQ(budget.reserved(), 60);
   EXPECT_TRUE(budget.Reserve(40).ok());
-  EXPECT_EQ(budget.reserved(), 60) << "a reservation that nobody keeps is given back";
+  EXPECT_EQ(budget.reserved(), 60) << "a reservation that is not kept is released";
 }
 
-TEST(AnswerBudget, AMadeAnswerTakesWhatItTakes) {
+TEST(AnswerBudget, AnAnswerCountsWithItsRealSize) {
   FakeClock clock;
   AnswerBudget budget(100, clock);
   HeldRoom first = *budget.Reserve(60);
@@ -38,15 +38,15 @@ TEST(AnswerBudget, AMadeAnswerTakesWhatItTakes) {
   EXPECT_EQ(budget.reserved(), 20);
   HeldRoom second = *budget.Reserve(80);
   AnswerBudget::Resize(second, 300);
-  EXPECT_EQ(budget.reserved(), 320) << "it is there, whatever was reserved for it";
+  EXPECT_EQ(budget.reserved(), 320) << "the answer counts even if it is larger than its reservation";
   first.Release();
   second.Release();
   EXPECT_EQ(budget.reserved(), 0);
   AnswerBudget::Resize(first, 5);
-  EXPECT_EQ(budget.reserved(), 0) << "nothing is held";
+  EXPECT_EQ(budget.reserved(), 0) << "a released reservation cannot be resized";
 }
 
-TEST(AnswerBudget, OneAnswerAloneIsAlwaysAdmitted) {
+TEST(AnswerBudget, ASingleAnswerMayExceedTheBudget) {
   FakeClock clock;
   AnswerBudget budget(100, clock);
   const auto large = budget.Reserve(1000);
@@ -54,7 +54,7 @@ TEST(AnswerBudget, OneAnswerAloneIsAlwaysAdmitted) {
   EXPECT_FALSE(budget.Reserve(1).ok());
 }
 
-TEST(AnswerBudget, RetryInfoFollowsHowFastClientsTakeTheirAnswers) {
+TEST(AnswerBudget, TheRetryTimeFollowsTheRateAtWhichAnswersAreRead) {
   FakeClock clock;
   AnswerBudget budget(100, clock);
   for (int i = 0; i < 30; ++i) {
@@ -63,10 +63,11 @@ TEST(AnswerBudget, RetryInfoFollowsHowFastClientsTakeTheirAnswers) {
   }
   std::vector<absl::StatusOr<HeldRoom>> held;
   for (int i = 0; i < 10; ++i) held.push_back(budget.Reserve(10));
-  EXPECT_EQ(RetryAfter(budget.Reserve(25).status()), absl::Seconds(1)) << "a quarter of what leaves in four seconds";
+  EXPECT_EQ(RetryAfter(budget.Reserve(25).status()), absl::Seconds(1))
+      << "a quarter of the bytes is read in a quarter of four seconds";
 }
 
-TEST(AnswerBudget, AnswersThatWillNeverBeSayNothingOfHowFastTheyAreTaken) {
+TEST(AnswerBudget, CancelledReservationsDoNotCountForTheRate) {
   FakeClock clock;
   AnswerBudget budget(100, clock);
   auto held = budget.Reserve(90);
@@ -80,7 +81,8 @@ TEST(AnswerBudget, AnswersThatWillNeverBeSayNothingOfHowFastTheyAreTaken) {
     refused_later->Cancel();
   }
   EXPECT_EQ(budget.reserved(), 80);
-  EXPECT_EQ(RetryAfter(budget.Reserve(40).status()), absl::Seconds(1)) << "a quarter of what leaves in four seconds";
+  EXPECT_EQ(RetryAfter(budget.Reserve(40).status()), absl::Seconds(1))
+      << "a quarter of the bytes is read in a quarter of four seconds";
 }
 
 }  // namespace

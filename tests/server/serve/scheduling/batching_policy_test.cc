@@ -32,13 +32,13 @@ WaitingRequest Waiting(uint64_t sequence, int64_t tokens = 10, absl::Duration ag
   return request;
 }
 
-TEST(Decide, RunsNothingWhenNothingWaits) {
+TEST(Decide, ReturnsNoBatchForAnEmptyQueue) {
   const BatchDecision decision = Decide({}, kNow, {});
   EXPECT_THAT(decision.batch, IsEmpty());
   EXPECT_EQ(decision.wake, absl::InfiniteFuture());
 }
 
-TEST(Decide, TakesTheEarliestDeadlineFirstAndTheOldestWithoutOne) {
+TEST(Decide, TakesTheEarliestDeadlineFirstAndThenTheOldest) {
   std::vector<WaitingRequest> waiting = {Waiting(0, 10, absl::Milliseconds(3)), Waiting(1, 10, absl::Milliseconds(5)),
                                          Waiting(2), Waiting(3)};
   waiting[2].deadline = kNow + absl::Milliseconds(200);
@@ -46,7 +46,7 @@ TEST(Decide, TakesTheEarliestDeadlineFirstAndTheOldestWithoutOne) {
   EXPECT_THAT(Decide(waiting, kNow, {}).batch, ElementsAre(3, 2, 1, 0));
 }
 
-TEST(Decide, HighGoesBeforeNormalAndNormalBeforeLow) {
+TEST(Decide, TakesHighBeforeNormalAndNormalBeforeLow) {
   std::vector<WaitingRequest> waiting = {Waiting(0, 10, absl::Milliseconds(9)), Waiting(1, 10, absl::Milliseconds(5)),
                                          Waiting(2)};
   waiting[0].priority = kLow;
@@ -54,14 +54,14 @@ TEST(Decide, HighGoesBeforeNormalAndNormalBeforeLow) {
   EXPECT_THAT(Decide(waiting, kNow, {}).batch, ElementsAre(2, 1, 0));
 }
 
-TEST(Decide, OutOfPatienceGoesBeforeHigh) {
+TEST(Decide, TakesARequestWithoutPatienceBeforeHigh) {
   std::vector<WaitingRequest> waiting = {Waiting(0), Waiting(1, 10, absl::Seconds(10))};
   waiting[0].priority = kHigh;
   waiting[1].priority = kLow;
   EXPECT_THAT(Decide(waiting, kNow, {.max_batch_tokens = 10}).batch, ElementsAre(1));
 }
 
-TEST(ShareOf, IsOneExecutorsPartOfTheTokens) {
+TEST(ShareOf, IsTheTokensOfOneExecutor) {
   const std::vector<WaitingRequest> waiting = {Waiting(0, 10), Waiting(1, 10), Waiting(2, 10), Waiting(3, 10),
                                                Waiting(4, 100)};
   EXPECT_EQ(ShareOf(waiting, {}, 3), 0);
@@ -69,11 +69,11 @@ TEST(ShareOf, IsOneExecutorsPartOfTheTokens) {
   EXPECT_EQ(ShareOf(waiting, {0, 1, 2, 3}, 2), 2);
   EXPECT_EQ(ShareOf(waiting, {0, 1, 2, 3}, 3), 2);
   EXPECT_EQ(ShareOf(waiting, {0, 1, 2, 3}, 9), 1);
-  EXPECT_EQ(ShareOf(waiting, {4, 0, 1, 2, 3}, 2), 1) << "the large one is more than half by itself";
+  EXPECT_EQ(ShareOf(waiting, {4, 0, 1, 2, 3}, 2), 1) << "the large request alone has more than half of the tokens";
   EXPECT_EQ(ShareOf(waiting, {0, 1, 2, 3, 4}, 2), 5);
 }
 
-TEST(ClassOf, WhatIsNotSaidIsNormal) {
+TEST(ClassOf, AnUnspecifiedPriorityIsNormal) {
   EXPECT_EQ(ClassOf(v1::HIGH), kHigh);
   EXPECT_EQ(ClassOf(v1::LOW), kLow);
   EXPECT_EQ(ClassOf(v1::NORMAL), kNormal);
@@ -87,12 +87,12 @@ TEST(Decide, ClosesBeforeTheTokenBudgetIsExceeded) {
       << "a later, smaller request must not overtake the one that does not fit";
 }
 
-TEST(Decide, RunsAnImageAboveTheBudgetAlone) {
+TEST(Decide, ReturnsAnImageAboveTheBudgetAlone) {
   const std::vector<WaitingRequest> waiting = {Waiting(0, 500), Waiting(1, 1)};
   EXPECT_THAT(Decide(waiting, kNow, {.max_batch_tokens = 100}).batch, ElementsAre(0));
 }
 
-TEST(Decide, ClosesAtTheMostImages) {
+TEST(Decide, ClosesAtTheMaximumNumberOfImages) {
   const std::vector<WaitingRequest> waiting = {Waiting(0), Waiting(1), Waiting(2)};
   EXPECT_THAT(Decide(waiting, kNow, {.max_batch_images = 2}).batch, ElementsAre(0, 1));
 }
@@ -107,11 +107,11 @@ TEST(Decide, ClosesBeforeThePixelBudgetIsExceeded) {
       << "a full batch does not wait";
   EXPECT_THAT(Decide(waiting, kNow, {.max_batch_pixels = 99}).batch, ElementsAre(0));
   EXPECT_THAT(Decide(waiting, kNow, {.max_batch_pixels = 10}).batch, ElementsAre(0))
-      << "above the budget it runs alone";
+      << "a request above the budget runs alone";
 }
 
-// By default at most two of the largest images share a batch, which limits the memory for decoded images.
-TEST(Decide, TheLargestImagesRunInTwos) {
+// Tests that by default a batch has at most two of the largest images, which limits the memory of decoded images.
+TEST(Decide, PutsAtMostTwoOfTheLargestImagesInABatch) {
   std::vector<WaitingRequest> waiting;
   for (int i = 0; i < 64; ++i) {
     waiting.push_back(Waiting(i));
@@ -126,7 +126,7 @@ TEST(Decide, ABatchHasOneModel) {
   EXPECT_THAT(Decide(waiting, kNow, {}).batch, ElementsAre(0, 2));
 }
 
-TEST(Decide, WaitsForCompanyUntilTheOldestHasWaitedEnough) {
+TEST(Decide, WaitsForMoreRequestsUntilTheOldestHasWaitedLongEnough) {
   const std::vector<WaitingRequest> waiting = {Waiting(0, 10, absl::Milliseconds(3)), Waiting(1)};
   const BatchOptions options = {.max_wait = absl::Milliseconds(5)};
   const BatchDecision early = Decide(waiting, kNow, options);
@@ -146,14 +146,14 @@ TEST(Decide, AFullBatchOfAnotherModelDoesNotWaitForTheFirst) {
   EXPECT_THAT(Decide(waiting, kNow, {.max_batch_tokens = 100, .max_wait = absl::Seconds(1)}).batch, ElementsAre(1));
 }
 
-TEST(Decide, ANearDeadlineDoesNotWaitForCompany) {
+TEST(Decide, ANearDeadlineShortensTheWait) {
   std::vector<WaitingRequest> waiting = {Waiting(0)};
   waiting[0].deadline = kNow + absl::Milliseconds(8);
   const BatchOptions options = {.max_wait = absl::Milliseconds(5)};
   EXPECT_EQ(Decide(waiting, kNow, options).wake, kNow + absl::Milliseconds(3));
 }
 
-TEST(Decide, ListsCancelledAndExpiredInsteadOfRunningThem) {
+TEST(Decide, ListsCancelledAndExpiredRequestsInsteadOfRunningThem) {
   std::vector<WaitingRequest> waiting = {Waiting(0), Waiting(1), Waiting(2)};
   waiting[0].cancelled = true;
   waiting[1].deadline = kNow;
@@ -163,14 +163,14 @@ TEST(Decide, ListsCancelledAndExpiredInsteadOfRunningThem) {
   EXPECT_THAT(decision.expired, ElementsAre(1));
 }
 
-// 197 tokens: 224x224 pixels in cells of 16, and the class token.
-TEST(Decide, EightImagesOfTheUsualSizeAreABatchByDefault) {
+// Uses images of 224 x 224 pixels in cells of 16, which have 197 tokens with the class token.
+TEST(Decide, PutsEightImagesOfTheUsualSizeInABatchByDefault) {
   std::vector<WaitingRequest> waiting;
   for (uint64_t i = 0; i < 9; ++i) waiting.push_back(Waiting(i, 14 * 14 + 1));
   EXPECT_EQ(Decide(waiting, kNow, {}).batch.size(), 8u);
 }
 
-TEST(Decide, AModelMayHaveLimitsOfItsOwn) {
+TEST(Decide, AModelMayHaveItsOwnLimits) {
   std::vector<WaitingRequest> waiting;
   for (int i = 0; i < 8; ++i) {
     waiting.push_back(Waiting(i));
@@ -183,10 +183,10 @@ TEST(Decide, AModelMayHaveLimitsOfItsOwn) {
     return Decide(waiting, kNow, options);
   };
   const BatchLimits as_all = options.Limits();
-  EXPECT_THAT(with(as_all).batch, IsEmpty()) << "both wait for company";
+  EXPECT_THAT(with(as_all).batch, IsEmpty()) << "both models wait for more requests";
   BatchLimits limits = as_all;
   limits.max_wait = absl::ZeroDuration();
-  EXPECT_THAT(with(limits).batch, ElementsAre(1, 3, 5, 7)) << "its own wait, and not that of the model before it";
+  EXPECT_THAT(with(limits).batch, ElementsAre(1, 3, 5, 7)) << "the model's own wait applies";
   limits = as_all;
   limits.max_batch_images = 3;
   EXPECT_THAT(with(limits).batch, ElementsAre(1, 3, 5));
@@ -199,10 +199,10 @@ TEST(Decide, AModelMayHaveLimitsOfItsOwn) {
   EXPECT_EQ(with(as_all).wake, kNow + absl::Seconds(1));
   limits = as_all;
   limits.max_wait = absl::Milliseconds(3);
-  EXPECT_EQ(with(limits).wake, kNow + absl::Milliseconds(3)) << "the earlier of both";
+  EXPECT_EQ(with(limits).wake, kNow + absl::Milliseconds(3)) << "the earlier of both times";
 }
 
-TEST(BatchOptions, RefusalsNameTheFieldAndTheRange) {
+TEST(BatchOptions, ErrorsNameTheFieldAndTheRange) {
   EXPECT_THAT(BatchOptions{.max_batch_tokens = 0}.Validate().ToString(),
               ::testing::HasSubstr("--max-batch-tokens is 0; it must be at least 1"));
   EXPECT_THAT(BatchOptions{.max_batch_images = 0}.Validate().ToString(), ::testing::HasSubstr("max_batch_images"));
@@ -229,7 +229,7 @@ TEST(BatchOptions, RefusalsNameTheFieldAndTheRange) {
   EXPECT_TRUE((BatchOptions{.max_batch_tokens = 1, .max_batch_images = 1, .max_batch_pixels = 1}.Validate().ok()));
 }
 
-// Checks every guarantee of the header on random queues, without the code of Decide.
+// Checks every guarantee of the header on random queues, independently of the code of Decide.
 class RandomQueues : public ::testing::TestWithParam<int> {
  protected:
   std::mt19937 random_{static_cast<unsigned>(GetParam())};
@@ -266,7 +266,7 @@ bool Dead(const WaitingRequest& request) {
   return request.cancelled || request.deadline <= kNow;
 }
 
-// Returns the documented order as a sort key.
+// Returns a sort key for the documented order.
 auto Key(const WaitingRequest& request, const BatchOptions& options) {
   const absl::Time out_of_patience = request.arrival + options.patience[request.priority];
   const int rank = out_of_patience <= kNow ? -1 : static_cast<int>(request.priority);
@@ -299,7 +299,8 @@ TEST_P(RandomQueues, KeepEveryGuarantee) {
     ASSERT_TRUE(pixels <= options.max_batch_pixels || decision.batch.size() == 1);
     ASSERT_LE(decision.batch.size(), static_cast<size_t>(options.max_batch_images));
 
-    // No live request of the batch's model outside the batch has a smaller key than a request in it.
+    // Requires that a live request of the model that is not in the batch has a larger key than every request in the
+    // batch.
     for (size_t i = 0; i < waiting.size(); ++i) {
       if (Dead(waiting[i]) || waiting[i].model != waiting[decision.batch[0]].model) continue;
       if (std::find(decision.batch.begin(), decision.batch.end(), i) != decision.batch.end()) continue;
@@ -311,7 +312,7 @@ TEST_P(RandomQueues, KeepEveryGuarantee) {
   }
 }
 
-TEST_P(RandomQueues, TheOrderOfTheSpanDoesNotMatter) {
+TEST_P(RandomQueues, DoNotDependOnTheOrderOfTheSpan) {
   for (int round = 0; round < 50; ++round) {
     std::vector<WaitingRequest> waiting = Queue();
     const BatchOptions options = Options();
@@ -328,7 +329,7 @@ TEST_P(RandomQueues, TheOrderOfTheSpanDoesNotMatter) {
 
 INSTANTIATE_TEST_SUITE_P(Seeds, RandomQueues, ::testing::Range(0, 10));
 
-// Serves one request per millisecond while `more` adds requests at the same rate. Returns the time until `victim` was
+// Serves one request per millisecond, while `more` adds requests at the same rate. Returns the time until `victim` was
 // served.
 template <typename More>
 absl::Duration WaitOf(WaitingRequest victim, const More& more) {
@@ -345,7 +346,7 @@ absl::Duration WaitOf(WaitingRequest victim, const More& more) {
   return absl::InfiniteDuration();
 }
 
-TEST(Starvation, AStreamOfHighDoesNotStarveLow) {
+TEST(Starvation, ManyHighRequestsDoNotStarveALowOne) {
   WaitingRequest low = Waiting(1'000'000);
   low.priority = kLow;
   const absl::Duration wait = WaitOf(low, [](int step, absl::Time now) {
@@ -354,11 +355,11 @@ TEST(Starvation, AStreamOfHighDoesNotStarveLow) {
     high.arrival = now;
     return high;
   });
-  EXPECT_GE(wait, absl::Seconds(9)) << "LOW went before HIGH for no reason";
+  EXPECT_GE(wait, absl::Seconds(9)) << "LOW must wait for HIGH until its patience ends";
   EXPECT_LE(wait, absl::Seconds(11));
 }
 
-TEST(Starvation, AStreamOfShortDeadlinesDoesNotStarveARequestWithoutOne) {
+TEST(Starvation, ManyShortDeadlinesDoNotStarveARequestWithoutOne) {
   const absl::Duration wait = WaitOf(Waiting(1'000'000), [](int step, absl::Time now) {
     WaitingRequest urgent = Waiting(step);
     urgent.arrival = now;
@@ -376,7 +377,7 @@ TEST(Starvation, ABusyModelDoesNotStarveAnother) {
     busy.arrival = now;
     return busy;
   });
-  EXPECT_LE(wait, absl::Milliseconds(5)) << "the oldest goes first, whatever its model";
+  EXPECT_LE(wait, absl::Milliseconds(5)) << "the oldest request runs first, whichever model it has";
 }
 
 }  // namespace

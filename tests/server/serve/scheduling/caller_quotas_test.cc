@@ -20,22 +20,22 @@ Caller WithQuota(const CallerQuota& quota, const std::string& name = "token:a") 
   return {.name = name, .quota = std::make_shared<const CallerQuota>(quota)};
 }
 
-TEST(BurstOf, IsWhatWasGivenOrOneSecondsWorth) {
+TEST(BurstOf, IsTheSetBurstOrTheRequestsOfOneSecond) {
   EXPECT_EQ(BurstOf({.requests_per_second = 4, .burst = 3}), 3);
   EXPECT_EQ(BurstOf({.requests_per_second = 4.5}), 4.5);
-  EXPECT_EQ(BurstOf({.requests_per_second = 0.5}), 1) << "else nothing would ever be admitted";
+  EXPECT_EQ(BurstOf({.requests_per_second = 0.5}), 1) << "otherwise no request would ever be admitted";
   EXPECT_EQ(BurstOf({}), std::numeric_limits<double>::infinity());
-  EXPECT_EQ(BurstOf({.burst = 3}), std::numeric_limits<double>::infinity()) << "of a rate without an end";
+  EXPECT_EQ(BurstOf({.burst = 3}), std::numeric_limits<double>::infinity()) << "the rate is unlimited";
 }
 
-TEST(CallerQuotas, WithoutAQuotaNothingIsKept) {
+TEST(CallerQuotas, CallersWithoutAQuotaTakeNoMemory) {
   FakeClock clock;
   CallerQuotas quotas(clock);
   for (int i = 0; i < 1000; ++i) EXPECT_TRUE(quotas.Admit({.name = "token:a"}).ok());
   EXPECT_EQ(quotas.callers(), 0u);
 }
 
-TEST(CallerQuotas, TheRateHoldsAfterTheBurstAndRetryInfoIsTheTimeToTheNextToken) {
+TEST(CallerQuotas, TheRateAppliesAfterTheBurst) {
   FakeClock clock;
   CallerQuotas quotas(clock);
   const Caller caller = WithQuota({.requests_per_second = 4, .burst = 3});
@@ -48,15 +48,15 @@ TEST(CallerQuotas, TheRateHoldsAfterTheBurstAndRetryInfoIsTheTimeToTheNextToken)
   clock.Advance(absl::Milliseconds(249));
   EXPECT_FALSE(quotas.Admit(caller).ok());
   clock.Advance(absl::Milliseconds(1));
-  EXPECT_TRUE(quotas.Admit(caller).ok()) << "the advice was true";
+  EXPECT_TRUE(quotas.Admit(caller).ok()) << "the retry time must be right";
   EXPECT_FALSE(quotas.Admit(caller).ok());
   clock.Advance(absl::Hours(1));
   int admitted = 0;
   while (quotas.Admit(caller).ok()) ++admitted;
-  EXPECT_EQ(admitted, 3) << "a silence saves up no more than the burst";
+  EXPECT_EQ(admitted, 3) << "an idle hour allows no more than the burst";
 }
 
-TEST(CallerQuotas, OverALongTimeTheRateIsExact) {
+TEST(CallerQuotas, TheRateIsExactOverALongTime) {
   FakeClock clock;
   CallerQuotas quotas(clock);
   const Caller caller = WithQuota({.requests_per_second = 30, .burst = 1});
@@ -68,16 +68,17 @@ TEST(CallerQuotas, OverALongTimeTheRateIsExact) {
   EXPECT_NEAR(admitted, 3000, 60);
 }
 
-TEST(CallerQuotas, ABurstThatIsNotGivenIsOneSecondsWorth) {
+TEST(CallerQuotas, TheDefaultBurstIsTheRequestsOfOneSecond) {
   FakeClock clock;
   CallerQuotas quotas(clock);
   int admitted = 0;
   while (quotas.Admit(WithQuota({.requests_per_second = 7})).ok()) ++admitted;
   EXPECT_EQ(admitted, 7);
-  EXPECT_TRUE(quotas.Admit(WithQuota({.requests_per_second = 0.1}, "token:b")).ok()) << "at least one";
+  EXPECT_TRUE(quotas.Admit(WithQuota({.requests_per_second = 0.1}, "token:b")).ok())
+      << "the burst is at least one request";
 }
 
-TEST(CallerQuotas, InFlightIsBoundedAndARefusalUsesUpNothing) {
+TEST(CallerQuotas, RequestsInFlightAreBoundedAndRejectedOnesDoNotCount) {
   FakeClock clock;
   CallerQuotas quotas(clock);
   const Caller caller = WithQuota({.requests_per_second = 100, .burst = 3, .max_in_flight = 2});
@@ -88,14 +89,14 @@ TEST(CallerQuotas, InFlightIsBoundedAndARefusalUsesUpNothing) {
     const absl::Status refused = quotas.Admit(caller).status();
     EXPECT_THAT(std::string(refused.message()), HasSubstr("2 requests in flight"));
   }
-  EXPECT_TRUE(quotas.Admit(WithQuota({.max_in_flight = 1}, "token:b")).ok()) << "callers count apart";
+  EXPECT_TRUE(quotas.Admit(WithQuota({.max_in_flight = 1}, "token:b")).ok()) << "each caller has its own count";
   clock.Advance(absl::Milliseconds(1));
   first->Release();
   first->Release();
-  EXPECT_TRUE(quotas.Admit(caller).ok()) << "the third of the burst is still there";
+  EXPECT_TRUE(quotas.Admit(caller).ok()) << "the burst still allows a third request";
 }
 
-TEST(CallerQuotas, RetryInfoOfInFlightFollowsHowLongRequestsStay) {
+TEST(CallerQuotas, TheRetryTimeFollowsTheDurationOfRequests) {
   FakeClock clock;
   CallerQuotas quotas(clock);
   const Caller caller = WithQuota({.max_in_flight = 2});
@@ -105,10 +106,11 @@ TEST(CallerQuotas, RetryInfoOfInFlightFollowsHowLongRequestsStay) {
   }
   auto first = quotas.Admit(caller);
   auto second = quotas.Admit(caller);
-  EXPECT_EQ(RetryAfter(quotas.Admit(caller).status()), absl::Milliseconds(1500)) << "two leave every three seconds";
+  EXPECT_EQ(RetryAfter(quotas.Admit(caller).status()), absl::Milliseconds(1500))
+      << "two requests end every three seconds";
 }
 
-TEST(CallerQuotas, WhatTheServerRefusesUsesUpNothingAndTeachesNothing) {
+TEST(CallerQuotas, CancelledRequestsDoNotCount) {
   FakeClock clock;
   CallerQuotas quotas(clock);
   const Caller caller = WithQuota({.requests_per_second = 100, .burst = 3, .max_in_flight = 2});
@@ -125,11 +127,11 @@ TEST(CallerQuotas, WhatTheServerRefusesUsesUpNothingAndTeachesNothing) {
   auto second = quotas.Admit(caller);
   EXPECT_EQ(RetryAfter(quotas.Admit(caller).status()), absl::Milliseconds(1500));
   first->Release();
-  EXPECT_TRUE(quotas.Admit(caller).ok()) << "the third of the burst";
-  EXPECT_FALSE(quotas.Admit(caller).ok()) << "there is no fourth";
+  EXPECT_TRUE(quotas.Admit(caller).ok()) << "the burst allows a third request";
+  EXPECT_FALSE(quotas.Admit(caller).ok()) << "the burst allows no fourth request";
 }
 
-TEST(CallerQuotas, ANewPolicyCountsFromTheNextRequest) {
+TEST(CallerQuotas, ANewQuotaAppliesFromTheNextRequest) {
   FakeClock clock;
   CallerQuotas quotas(clock);
   auto held = quotas.Admit(WithQuota({.max_in_flight = 5}));
@@ -137,7 +139,7 @@ TEST(CallerQuotas, ANewPolicyCountsFromTheNextRequest) {
   EXPECT_TRUE(quotas.Admit(WithQuota({.max_in_flight = 2})).ok());
 }
 
-TEST(CallerQuotas, IdleCallersAreForgotten) {
+TEST(CallerQuotas, IdleCallersAreRemoved) {
   FakeClock clock;
   CallerQuotas quotas(clock);
   for (int i = 0; i < 10'000; ++i) {
@@ -147,7 +149,7 @@ TEST(CallerQuotas, IdleCallersAreForgotten) {
   EXPECT_LT(quotas.callers(), 200u);
 }
 
-TEST(CallerQuotas, ManyThreadsNeverExceedTheBound) {
+TEST(CallerQuotas, ManyThreadsStayWithinTheBound) {
   CallerQuotas quotas(SteadyClock());
   const Caller caller = WithQuota({.max_in_flight = 3});
   std::atomic<int> inside = 0, most = 0;
@@ -167,7 +169,8 @@ TEST(CallerQuotas, ManyThreadsNeverExceedTheBound) {
   for (std::thread& thread : threads) thread.join();
   EXPECT_LE(most, 3);
   std::vector<absl::StatusOr<HeldQuota>> held;
-  for (int i = 0; i < 3; ++i) EXPECT_TRUE(held.emplace_back(quotas.Admit(caller)).ok()) << "nothing was left behind";
+  for (int i = 0; i < 3; ++i)
+    EXPECT_TRUE(held.emplace_back(quotas.Admit(caller)).ok()) << "all places must be free again";
 }
 
 }  // namespace

@@ -6,7 +6,7 @@
 namespace vitrine {
 namespace {
 
-TEST(LinearFit, FindsTheLineThatThePointsAreOn) {
+TEST(LinearFit, FindsTheLineThroughThePoints) {
   LinearFit fit;
   EXPECT_EQ(fit.At(5), 0);
   for (const double x : {10.0, 40.0, 20.0, 80.0, 10.0, 60.0}) fit.Observe(x, 3 + 2 * x);
@@ -14,33 +14,33 @@ TEST(LinearFit, FindsTheLineThatThePointsAreOn) {
   EXPECT_NEAR(fit.At(100), 203, 1e-9);
 }
 
-TEST(LinearFit, OnePointIsALineThroughTheOrigin) {
+TEST(LinearFit, OnePointGivesALineThroughTheOrigin) {
   LinearFit fit;
   fit.Observe(10, 30);
   EXPECT_NEAR(fit.At(5), 15, 1e-9);
   EXPECT_NEAR(fit.At(20), 60, 1e-9);
   for (int i = 0; i < 50; ++i) fit.Observe(i % 2 == 0 ? 10 : 10.5, i % 2 == 0 ? 30 : 20);
-  EXPECT_GT(fit.At(20), fit.At(10)) << "points this close say nothing of the slope";
+  EXPECT_GT(fit.At(20), fit.At(10)) << "points that are so close do not determine the slope";
 }
 
-TEST(LinearFit, NeitherPartIsBelowZero) {
+TEST(LinearFit, InterceptAndSlopeAreNotNegative) {
   LinearFit falling;
   for (const double x : {10.0, 20.0, 10.0, 20.0}) falling.Observe(x, 40 - x);
-  EXPECT_NEAR(falling.At(0), falling.At(100), 1e-9) << "more never takes less";
+  EXPECT_NEAR(falling.At(0), falling.At(100), 1e-9) << "a larger size must not have a lower cost";
   LinearFit steep;
   for (const double x : {10.0, 20.0, 10.0, 20.0}) steep.Observe(x, 3 * x - 20);
   EXPECT_NEAR(steep.At(0), 0, 1e-9);
 }
 
-TEST(LinearFit, TheOldIsForgotten) {
+TEST(LinearFit, OldPointsLoseTheirWeight) {
   LinearFit fit;
   for (int i = 0; i < 100; ++i) fit.Observe(10 + i % 5 * 10, 1);
   for (int i = 0; i < 100; ++i) fit.Observe(10 + i % 5 * 10, 10 + i % 5 * 10);
   EXPECT_NEAR(fit.At(100), 100, 1);
 }
 
-// A batch costs 4 ms, plus 10 us per token.
-TEST(ModelCost, ABatchCostsMoreThanItsTokens) {
+// Observes batches that cost 4 ms plus 10 us per token.
+TEST(ModelCost, ABatchHasAFixedCost) {
   ModelCost cost;
   EXPECT_EQ(cost.PredictBatch(100), absl::ZeroDuration());
   for (const int tokens : {100, 400, 200, 800}) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sharing of the server among callers: first the pure rules, then the path from admission to batches, on a clock that
-// only the test advances.
+// Tests that callers share the server fairly. The first tests are of the pure rules, the later ones of the path from
+// admission to batches, with a clock that only the test advances.
 #include "server/serve/scheduling/fair_share.h"
 
 #include <gmock/gmock.h>
@@ -24,38 +24,38 @@ namespace {
 
 constexpr absl::Duration kUnit = absl::Milliseconds(1);
 
-TEST(WorkAhead, AloneItIsTheCallersOwn) {
+TEST(WorkAhead, OfASingleCallerIsItsOwnWork) {
   EXPECT_EQ(WorkAhead(5 * kUnit, kUnit, {}, 8 * kUnit, 1), 5 * kUnit);
 }
 
-TEST(WorkAhead, AGreedyCallerCountsOnlyAsMuchAsTheAskerItself) {
+TEST(WorkAhead, OfAGreedyCallerIsAtMostTheCallersOwnWork) {
   const OtherCaller greedy = {1000 * kUnit, 10};
   EXPECT_EQ(WorkAhead(2 * kUnit, kUnit, {greedy}, absl::ZeroDuration(), 1), 5 * kUnit);
   EXPECT_EQ(WorkAhead(2 * kUnit, kUnit, {greedy, {1 * kUnit, 0}}, absl::ZeroDuration(), 1), 6 * kUnit);
 }
 
-TEST(WorkAhead, WhatOthersWillAskForCountsUpToTheirTurn) {
-  // A caller that uses a fifth of the executor adds 25 ms of work in 125 ms: 100 + 25 = 125.
+TEST(WorkAhead, IncludesExpectedRequestsOfOthers) {
+  // Adds a caller that uses a fifth of the executor, which is 25 ms of work in 125 ms: 100 + 25 = 125.
   EXPECT_NEAR(absl::ToDoubleMilliseconds(WorkAhead(100 * kUnit, {}, {{{}, 0.2}}, {}, 1)), 125, 1e-6);
-  // Two callers that exceed the capacity get at most as much as this caller.
+  // Adds two callers that exceed the capacity. Each gets at most as much as this caller.
   EXPECT_NEAR(absl::ToDoubleMilliseconds(WorkAhead(100 * kUnit, {}, {{{}, 3}, {{}, 2}}, {}, 1)), 300, 1e-6);
-  // One caller of each kind: 100 + 100 + x / 5 = x.
+  // Adds one caller of each kind: 100 + 100 + x / 5 = x.
   EXPECT_NEAR(absl::ToDoubleMilliseconds(WorkAhead(100 * kUnit, {}, {{{}, 0.2}, {{}, 2}}, {}, 1)), 250, 1e-6);
-  // Two executors halve the added work per executor: 100 + x / 10 = x.
+  // Uses two executors, which halve the added work per executor: 100 + x / 10 = x.
   EXPECT_NEAR(absl::ToDoubleMilliseconds(WorkAhead(100 * kUnit, {}, {{{}, 0.2}}, {}, 2)), 1000 / 9.0, 1e-6);
 }
 
-TEST(WorkAhead, ABatchThatRunsCountsOnceAndNotMoreThanThereIs) {
+TEST(WorkAhead, ARunningBatchCountsOnceAndUpToItsWork) {
   EXPECT_EQ(WorkAhead({}, kUnit, {{1000 * kUnit, 0}}, 8 * kUnit, 1), 9 * kUnit);
   EXPECT_EQ(WorkAhead({}, kUnit, {{3 * kUnit, 0}}, 8 * kUnit, 1), 3 * kUnit);
 }
 
-TEST(WorkAhead, CallersThatAreLookedAtTogetherCountWithATurnEach) {
+TEST(WorkAhead, GroupedCallersCountWithOneTurnEach) {
   EXPECT_EQ(WorkAhead(2 * kUnit, kUnit, {{1000 * kUnit, 10, 4}}, absl::ZeroDuration(), 1), 14 * kUnit);
   EXPECT_EQ(WorkAhead(2 * kUnit, kUnit, {{5 * kUnit, 0, 4}}, absl::ZeroDuration(), 1), 7 * kUnit);
 }
 
-TEST(WorkAhead, WhatItsCallerWillAskForMoreUrgentlyOvertakesIt) {
+TEST(WorkAhead, IncludesExpectedUrgentRequestsOfTheCaller) {
   const auto milliseconds = [](absl::Duration mine, absl::Duration cost, std::vector<OtherCaller> others,
                                int executors) {
     return absl::ToDoubleMilliseconds(WorkAhead(mine, cost, std::move(others), {}, executors, 0.2));
@@ -63,14 +63,15 @@ TEST(WorkAhead, WhatItsCallerWillAskForMoreUrgentlyOvertakesIt) {
   EXPECT_NEAR(milliseconds(100 * kUnit, {}, {}, 1), 125, 1e-6);          // 100 + x / 5 = x
   EXPECT_NEAR(milliseconds(100 * kUnit, {}, {}, 2), 1000 / 9.0, 1e-6);   // 100 + x / 10 = x
   EXPECT_NEAR(milliseconds(100 * kUnit, 20 * kUnit, {}, 1), 130, 1e-6);  // 100 + (x + 20) / 5 = x
-  // A greedy caller doubles the sum: 2 (100 + x / 5) = x. A modest caller adds only its own work: 100 + x / 5 + x / 10
-  // = x.
+  // Adds a greedy caller, which doubles the sum: 2 (100 + x / 5) = x. Then adds a modest caller, which adds only its
+  // own work: 100 + x / 5 + x / 10 = x.
   EXPECT_NEAR(milliseconds(100 * kUnit, {}, {{1000 * kUnit, 10}}, 1), 1000 / 3.0, 1e-6);
   EXPECT_NEAR(milliseconds(100 * kUnit, {}, {{{}, 0.1}}, 1), 1000 / 7.0, 1e-6);
 }
 
-// Each of 500 callers has one request of one token and 1 ms; predictions have separate entries for far fewer callers.
-TEST(ManyCallers, AllOfThemCountAndTheIdleAreForgotten) {
+// Admits one request of one token and 1 ms from each of 500 callers. Predictions have separate entries for far fewer
+// callers.
+TEST(ManyCallers, AllCallersCountAndIdleOnesAreRemoved) {
   FakeClock clock;
   auto model = std::make_shared<LoadedModel>();
   model->cost->ObserveCompute(1000, absl::Seconds(1));
@@ -87,8 +88,8 @@ TEST(ManyCallers, AllOfThemCountAndTheIdleAreForgotten) {
   for (int i = 0; i < 500; ++i) {
     EXPECT_TRUE(held.emplace_back(admit("caller " + std::to_string(i), 1, absl::Hours(1))).ok());
   }
-  EXPECT_FALSE(admit("late", 2, absl::Milliseconds(480)).ok()) << "500 ms of others go before it";
-  // Each of the 500 callers may send one more request until its turn of 2 ms ends.
+  EXPECT_FALSE(admit("late", 2, absl::Milliseconds(480)).ok()) << "500 ms of other callers' work come first";
+  // Allows for one more request of each of the 500 callers, until the turn of 2 ms ends.
   EXPECT_TRUE(admit("late", 2, absl::Milliseconds(1003)).ok());
   held.clear();
   clock.Advance(absl::Minutes(1));
@@ -97,7 +98,7 @@ TEST(ManyCallers, AllOfThemCountAndTheIdleAreForgotten) {
   EXPECT_LE(admission.callers(), 64u);
 }
 
-TEST(CallerTable, LooksAtTwoEntriesAndComesRound) {
+TEST(CallerTable, PruneVisitsTwoEntriesInTurn) {
   CallerTable<bool> busy;
   for (int i = 0; i < 100; ++i) EXPECT_EQ(busy.Enter(std::to_string(i)), i);
   int looks = 0;
@@ -106,15 +107,15 @@ TEST(CallerTable, LooksAtTwoEntriesAndComesRound) {
   prune();
   EXPECT_EQ(looks, 2);
   for (int i = 0; i < 100; ++i) prune();
-  EXPECT_EQ(busy.size(), 64u) << "few are left alone";
+  EXPECT_EQ(busy.size(), 64u) << "a small table is not pruned further";
   EXPECT_TRUE(busy[busy.Find("0")] && busy[busy.Find("99")]);
   EXPECT_EQ(busy.Find("1"), kNoCaller);
-  EXPECT_LT(busy.Enter("new"), 100u) << "at the place of one that was erased";
+  EXPECT_LT(busy.Enter("new"), 100u) << "a new caller reuses a free entry";
   EXPECT_FALSE(busy[busy.Find("new")]);
 }
 
-// Callers with more work than others, and then none, must not take the separate entries.
-TEST(PlaceLedger, TheBusiestHaveTheirOwnEntriesWhoeverWasBusyBefore) {
+// Tests that callers with more work in the past, and none now, do not take the separate entries.
+TEST(PlaceLedger, TheBusiestCallersHaveSeparateEntries) {
   PlaceLedger ledger;
   const absl::Time begin = absl::UnixEpoch(), now = begin + absl::Minutes(1);
   const auto take = [&](const std::string& caller, absl::Duration cost, absl::Time time) {
@@ -135,7 +136,7 @@ TEST(PlaceLedger, TheBusiestHaveTheirOwnEntriesWhoeverWasBusyBefore) {
   EXPECT_EQ(ledger.AllOthers(kNoCaller, now).work, 12 * kUnit);
 }
 
-TEST(CheckShare, OneCallerTakesEverythingAndWhereCallersShareOneAlwaysFindsSomethingFree) {
+TEST(CheckShare, ASingleCallerMayTakeAllAndSharedLimitsLeaveRoom) {
   for (const bool shared : {false, true}) {
     int64_t greedy = 0;
     while (CheckShare(greedy, greedy, 1, 90, shared) == ShareVerdict::kFits) ++greedy;
@@ -145,19 +146,19 @@ TEST(CheckShare, OneCallerTakesEverythingAndWhereCallersShareOneAlwaysFindsSomet
   }
 }
 
-TEST(CheckShare, WhoHoldsNothingMayTakeAllThatIsFree) {
+TEST(CheckShare, ACallerThatHoldsNothingMayTakeAllThatIsFree) {
   EXPECT_EQ(CheckShare(10, 0, 80, 90, true), ShareVerdict::kFits);
-  EXPECT_EQ(CheckShare(90, 0, 0, 90, true), ShareVerdict::kFits) << "be it nothing";
+  EXPECT_EQ(CheckShare(90, 0, 0, 90, true), ShareVerdict::kFits) << "a request of size 0 fits even if nothing is free";
 }
 
-TEST(CheckShare, GreedyCallersEndWithEqualParts) {
+TEST(CheckShare, GreedyCallersGetEqualShares) {
   int64_t first = 0, second = 0;
   const auto take_all = [&](int64_t& own) {
     while (CheckShare(first + second, own, 1, 900, true) == ShareVerdict::kFits) ++own;
   };
   take_all(first);
   take_all(second);
-  for (int round = 0; round < 2000; ++round) {  // places become free one at a time, and both callers compete for them
+  for (int round = 0; round < 2000; ++round) {  // in each round, one place becomes free and both callers compete for it
     --(first > second ? first : second);
     take_all(first);
     take_all(second);
@@ -166,12 +167,12 @@ TEST(CheckShare, GreedyCallersEndWithEqualParts) {
   EXPECT_GT(first, 400);
 }
 
-TEST(CheckShare, LimitsAsLargeAsTheTypeDoNotOverflow) {
+TEST(CheckShare, VeryLargeLimitsDoNotOverflow) {
   constexpr int64_t kHeld = int64_t{1} << 62;
   EXPECT_EQ(CheckShare(kHeld, kHeld, 1, INT64_MAX, true), ShareVerdict::kFits);
 }
 
-TEST(CallerTurns, SilenceSavesUpNothingAndComingBackGainsNothing) {
+TEST(CallerTurns, AnIdleCallerGainsNoAdvantage) {
   CallerTurns turns;
   const auto busy = turns.Enter("busy");
   for (int i = 0; i < 10; ++i) {
@@ -179,19 +180,19 @@ TEST(CallerTurns, SilenceSavesUpNothingAndComingBackGainsNothing) {
     turns.Run(busy, kUnit);
   }
   const auto late = turns.Enter("late");
-  EXPECT_EQ(turns.given(late), 9 * kUnit) << "as much as the one served last had before";
+  EXPECT_EQ(turns.given(late), 9 * kUnit) << "a new caller starts with the value of the caller served last";
   turns.Run(late, 100 * kUnit);
-  EXPECT_EQ(turns.given(turns.Enter("late")), 109 * kUnit) << "left and came back";
+  EXPECT_EQ(turns.given(turns.Enter("late")), 109 * kUnit) << "a caller that returns keeps its value";
 }
 
-TEST(CallerTurns, ForgetsWhoIsIdleAndEven) {
+TEST(CallerTurns, RemovesIdleCallers) {
   CallerTurns turns;
   for (int i = 0; i < 1000; ++i) turns.Drop(turns.Enter("caller " + std::to_string(i)));
   EXPECT_LT(turns.callers(), 200u);
 }
 
-// One executor and one model; a token costs a millisecond, and so does a pixel of an overlay. Callers send at their own
-// rates; goodput counts answers within the deadline.
+// Simulates one executor and one model. A token costs a millisecond, and so does a pixel of an overlay. Callers send at
+// their own rates. Goodput is the number of answers within the deadline.
 class Contention : public ::testing::Test {
  protected:
   struct Sender {
@@ -240,26 +241,27 @@ class Contention : public ::testing::Test {
   }
 };
 
-// The server computes 500 requests per second. The modest caller sends 150, less than its share of half.
-TEST_F(Contention, AGreedyCallerAtTenTimesTheCapacityTakesNothingFromAModestOne) {
+// Simulates a server that computes 500 requests per second. The modest caller sends 150, which is less than its share
+// of half.
+TEST_F(Contention, AGreedyCallerTakesNothingFromAModestOne) {
   const Sender modest = {"modest", 150};
   const auto alone = Run({modest}, absl::Seconds(20));
   const auto both = Run({modest, {"greedy", 5000}}, absl::Seconds(20));
   EXPECT_GE(alone.at("modest").in_time, 2990);
   EXPECT_GE(both.at("modest").in_time, 0.995 * alone.at("modest").in_time) << both.at("modest").refused << " refused";
   const int done = both.at("modest").in_time + both.at("greedy").in_time;
-  EXPECT_GE(done, 0.97 * 500 * 20) << "what the modest caller does not want the greedy one gets; late "
+  EXPECT_GE(done, 0.97 * 500 * 20) << "the greedy caller must get the rest of the capacity; late "
                                    << both.at("greedy").late;
 }
 
-TEST_F(Contention, NeitherPriorityNorPatienceBuysTheShareOfOthers) {
+TEST_F(Contention, PriorityAndPatienceDoNotChangeTheShares) {
   const auto both =
       Run({{"modest", 150, v1::LOW}, {"greedy", 5000, v1::HIGH, absl::InfiniteDuration()}}, absl::Seconds(20));
   EXPECT_GE(both.at("modest").in_time, 2970) << both.at("modest").refused << " refused, " << both.at("modest").late;
 }
 
-// The greedy caller has already filled the queue with at least 2 s of work without a deadline.
-TEST_F(Contention, WhoComesToAFullQueueIsServedAtOnce) {
+// Lets the greedy caller fill the queue first, with at least 2 s of work without a deadline.
+TEST_F(Contention, ANewCallerIsServedAtOnceFromAFullQueue) {
   const auto both =
       Run({{"greedy", 5000, v1::NORMAL, absl::InfiniteDuration()}, {"rare", 0.5, v1::NORMAL, absl::Milliseconds(50)}},
           absl::Seconds(20));
@@ -267,14 +269,14 @@ TEST_F(Contention, WhoComesToAFullQueueIsServedAtOnce) {
   EXPECT_EQ(both.at("rare").refused + both.at("rare").late, 0);
 }
 
-TEST_F(Contention, TwoGreedyCallersHalveTheServerWhateverTheirImagesCost) {
+TEST_F(Contention, TwoGreedyCallersGetEqualWorkForImagesOfDifferentCost) {
   const auto both =
       Run({{"small", 2000, v1::NORMAL, absl::Seconds(1), 1}, {"large", 2000, v1::NORMAL, absl::Seconds(1), 8}},
           absl::Seconds(20));
   EXPECT_NEAR(both.at("small").in_time * 1.0, both.at("large").in_time * 8.0, 0.1 * 10'000);
 }
 
-TEST_F(Contention, OverlaysAreNoWayAroundTheShare) {
+TEST_F(Contention, OverlaysCountTowardsTheShare) {
   const auto both =
       Run({{"plain", 2000, v1::NORMAL, absl::Seconds(1), 2}, {"draws", 2000, v1::NORMAL, absl::Seconds(1), 2, 40}},
           absl::Seconds(20));
@@ -282,7 +284,7 @@ TEST_F(Contention, OverlaysAreNoWayAroundTheShare) {
   EXPECT_NEAR(both.at("draws").in_time * 42.0, 10'000, 1500);
 }
 
-TEST_F(Contention, OneCallerAloneMayUseEverything) {
+TEST_F(Contention, ASingleCallerMayUseTheWholeCapacity) {
   const auto alone = Run({{"greedy", 5000}}, absl::Seconds(5));
   EXPECT_GE(alone.at("greedy").in_time, 0.98 * 500 * 5);
   EXPECT_EQ(alone.at("greedy").late, 0);

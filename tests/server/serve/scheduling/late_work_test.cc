@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Requests that cannot be answered by their deadline are not started.
+// Tests that requests that cannot be answered by their deadline are not started.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -20,7 +20,7 @@ using ::testing::IsEmpty;
 
 const absl::Time kNow = absl::UnixEpoch() + absl::Hours(10);
 
-// Returns a request that has `left` until its deadline and takes at least `least`.
+// Returns a request whose deadline is in `left` and whose answer takes at least `least`.
 WaitingRequest Waiting(uint64_t sequence, absl::Duration left, absl::Duration least) {
   static const int model = 0;
   WaitingRequest request;
@@ -35,7 +35,7 @@ WaitingRequest Waiting(uint64_t sequence, absl::Duration left, absl::Duration le
 
 constexpr absl::Duration kMillisecond = absl::Milliseconds(1);
 
-TEST(DecideOfTheLate, ItMakesRoomForWhatCanBeInTime) {
+TEST(DecideOfTheLate, ItExpiresIfAnotherRequestCanBeInTime) {
   const std::vector<WaitingRequest> waiting = {Waiting(0, 10 * kMillisecond, 10 * kMillisecond),
                                                Waiting(1, 11 * kMillisecond, 10 * kMillisecond)};
   const BatchDecision decision = Decide(waiting, kNow, {});
@@ -43,36 +43,37 @@ TEST(DecideOfTheLate, ItMakesRoomForWhatCanBeInTime) {
   EXPECT_THAT(decision.batch, ElementsAre(1));
 }
 
-TEST(DecideOfTheLate, ItIsTriedWhereThereIsNothingElseToDo) {
+TEST(DecideOfTheLate, ItRunsIfThereIsNoOtherRequest) {
   std::vector<WaitingRequest> waiting = {
       Waiting(0, 9 * kMillisecond, 10 * kMillisecond), Waiting(1, 5 * kMillisecond, 10 * kMillisecond),
       Waiting(2, -kMillisecond, 10 * kMillisecond), Waiting(3, absl::Hours(1), 10 * kMillisecond)};
   waiting[3].cancelled = true;
   const BatchDecision decision = Decide(waiting, kNow, {});
   EXPECT_THAT(decision.batch, ElementsAre(1, 0));
-  EXPECT_THAT(decision.expired, ElementsAre(2)) << "whose deadline is past";
+  EXPECT_THAT(decision.expired, ElementsAre(2)) << "the deadline of request 2 has passed";
 }
 
-TEST(DecideOfTheLate, WithoutAPredictionOrADeadlineNothingIsLate) {
+TEST(DecideOfTheLate, NoRequestIsLateWithoutAPredictionOrADeadline) {
   std::vector<WaitingRequest> waiting = {Waiting(0, kMillisecond, {}), Waiting(1, absl::Hours(1), absl::Seconds(1))};
   waiting[1].deadline = absl::InfiniteFuture();
   EXPECT_THAT(Decide(waiting, kNow, {}).expired, IsEmpty());
 }
 
-TEST(DecideOfTheSlow, EachRunsAloneInItsTurn) {
+TEST(DecideOfTheSlow, EachRunsAloneAndInOrder) {
   std::vector<WaitingRequest> waiting;
   for (uint64_t i = 0; i < 5; ++i) waiting.push_back(Waiting(i, absl::Hours(1), {}));
   waiting[1].is_slow = waiting[3].is_slow = true;
-  EXPECT_THAT(Decide(waiting, kNow, {}).batch, ElementsAre(0, 2, 4)) << "its mates do not wait for it";
+  EXPECT_THAT(Decide(waiting, kNow, {}).batch, ElementsAre(0, 2, 4))
+      << "the other requests do not wait for the slow one";
   waiting.erase(waiting.begin());
-  EXPECT_THAT(Decide(waiting, kNow, {}).batch, ElementsAre(0)) << "and it has its turn as before";
+  EXPECT_THAT(Decide(waiting, kNow, {}).batch, ElementsAre(0)) << "the slow request keeps its position in the queue";
   EXPECT_THAT(Decide(waiting, kNow, {.max_wait = absl::Seconds(1)}).batch, ElementsAre(0))
-      << "there is no company for it";
+      << "a slow request does not wait for others";
 }
 
 class LateWorkTest : public ::testing::Test {
  protected:
-  // A batch takes 100 ms.
+  // Makes the predicted time of a batch 100 ms.
   LateWorkTest() { model_->cost->ObserveCompute(10, absl::Milliseconds(100)); }
 
   void Submit(absl::Duration left, absl::Status& ended, bool is_probe = false) {
@@ -91,22 +92,22 @@ class LateWorkTest : public ::testing::Test {
   Scheduler scheduler_{{.max_batch_images = 1}, clock_, /*sweep=*/false};
 };
 
-TEST_F(LateWorkTest, EndsAtOnceAndSaysWhy) {
+TEST_F(LateWorkTest, ALateRequestEndsAtOnceWithTheReason) {
   absl::Status late = absl::UnknownError(""), in_time = late;
   Submit(absl::Milliseconds(79), late);
-  // predictions are off by some percent, so only four fifths of a prediction count
+  // Uses 81 ms, because only four fifths of a prediction count. Predictions are off by some percent.
   Submit(absl::Milliseconds(81), in_time);
   std::optional<Batch> batch = scheduler_.NextBatch();
   ASSERT_TRUE(batch.has_value());
   ASSERT_EQ(batch->requests.size(), 1U);
   EXPECT_EQ(late.code(), absl::StatusCode::kDeadlineExceeded);
   EXPECT_THAT(late.ToString(), HasSubstr("would have come after the deadline"));
-  EXPECT_EQ(in_time.code(), absl::StatusCode::kUnknown) << "it is in the batch";
+  EXPECT_EQ(in_time.code(), absl::StatusCode::kUnknown) << "the second request is in the batch";
   batch->requests.front()->Finish(v1::ClassifyResponse());
   EXPECT_TRUE(in_time.ok());
 }
 
-TEST_F(LateWorkTest, WhatIsPastSaysSo) {
+TEST_F(LateWorkTest, TheErrorOfAnExpiredRequestSaysSo) {
   absl::Status past = absl::UnknownError(""), in_time = past;
   Submit(absl::Milliseconds(1), past);
   clock_.Advance(absl::Milliseconds(1));
@@ -116,11 +117,12 @@ TEST_F(LateWorkTest, WhatIsPastSaysSo) {
   batch->requests.front()->Finish(v1::ClassifyResponse());
 }
 
-// Decoding takes 0.5 us per pixel, compute 100 ms. An image of 201 ms gets its own batch; one of 200 ms does not.
-TEST_F(LateWorkTest, SlowIsWhatIsLargeAndTakesFarLongerThanItsCompute) {
+// Predicts 0.5 us per pixel for decoding and 100 ms for compute. An image of 201 ms gets its own batch, and one of 200
+// ms does not.
+TEST_F(LateWorkTest, ARequestIsSlowIfItIsLargeAndDecodingDominates) {
   Scheduler scheduler{{}, clock_, /*sweep=*/false};
   absl::Status ended;
-  // True if the second request runs alone, and the first runs together with the third.
+  // Returns true if the second request runs alone, and the first runs together with the third.
   const auto is_slow = [&](int quick, int slow) {
     for (const int pixels : {quick, slow, 100}) {
       InferenceRequest request;
@@ -137,13 +139,13 @@ TEST_F(LateWorkTest, SlowIsWhatIsLargeAndTakesFarLongerThanItsCompute) {
   model_->cost->ObserveDecode(2000, absl::Milliseconds(1));
   EXPECT_TRUE(is_slow(400'000, 402'000));
   for (int i = 0; i < 100; ++i) model_->cost->ObserveCompute(1'000'000, absl::Milliseconds(1));
-  EXPECT_TRUE(is_slow((1 << 18) - 1, 1 << 18)) << "what is small only looks so";
+  EXPECT_TRUE(is_slow((1 << 18) - 1, 1 << 18)) << "an image below 2^18 pixels is never slow";
   for (int i = 0; i < 200; ++i) model_->cost->ObserveDecode(1'000'000, absl::Milliseconds(10));
-  EXPECT_TRUE(is_slow(999'900, 1'000'200)) << "what is quick is never slow";
+  EXPECT_TRUE(is_slow(999'900, 1'000'200)) << "an image with a short predicted time is never slow";
 }
 
-// The probe must show that the server still computes.
-TEST_F(LateWorkTest, TheServersOwnProbeIsAlwaysTried) {
+// Tests a late probe. It must run, because it shows that the server still computes.
+TEST_F(LateWorkTest, AProbeAlwaysRuns) {
   absl::Status probe = absl::UnknownError(""), other = probe;
   Submit(absl::Milliseconds(50), probe, /*is_probe=*/true);
   Submit(absl::Seconds(1), other);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// docs/concepts/scheduling.md promises that an overloaded server uses nine tenths of its capacity for answers within
-// the deadline. The clock is simulated, so that other load on the machine has no effect; `script/prove overload` tests
-// the same on a real server.
+// Tests the guarantee of docs/concepts/scheduling.md that an overloaded server uses nine tenths of its capacity for
+// answers within the deadline. The clock is simulated, so other load on the machine has no effect. `script/prove
+// overload` tests the same on a real server.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -30,7 +30,7 @@ constexpr absl::Duration Us(int64_t count) {
 constexpr absl::Duration kReading = Us(100);
 constexpr absl::Duration kWarmUp = absl::Seconds(2), kMeasured = absl::Seconds(10);
 
-// A kind of request, its relative frequency and its timeout.
+// A kind of request, with its relative frequency and its timeout.
 struct Kind {
   double weight = 1;
   absl::Duration patience;
@@ -41,18 +41,19 @@ struct Mix {
   std::string name;
   int executors = 1;
   std::vector<SimulatedCost> models = {};
-  std::vector<Kind> kinds = {};  // steady load, scaled to a multiple of the capacity
-  std::vector<Kind> burst = {};  // additional load: every two seconds, `weight` requests of each kind at once
+  std::vector<Kind> kinds = {};  // constant load, scaled to a multiple of the capacity
+  std::vector<Kind> burst = {};  // additional load: `weight` requests of each kind at once, every two seconds
   std::vector<Fault> shows = {Fault::kAdmitsAll, Fault::kBelievesAThird};
 
   friend void PrintTo(const Mix& mix, std::ostream* out) { *out << mix.name; }
 };
 
-// Like XCiT-N12 on one core of the machine in docs/research/results/overload.md: 140 images of 224 x 224 per second.
+// Costs of XCiT-N12 on one core of the machine in docs/research/results/overload.md: 140 images of 224 x 224 per
+// second.
 constexpr SimulatedCost kXcit = {.pass = Us(300), .token = Us(26), .image = Us(1700)};
 
 Kind Ask(double weight, absl::Duration patience, SimulatedRequest request) {
-  request.pixels = 224 * 224;  // equal decoding time for all
+  request.pixels = 224 * 224;  // the decoding time is the same for all requests
   return {weight, patience, std::move(request)};
 }
 
@@ -74,7 +75,7 @@ std::vector<Mix> Mixes() {
                  Ask(6, Ms(500), {.priority = v1::NORMAL, .tokens = 196}),
                  Ask(3, Ms(500), {.priority = v1::LOW, .tokens = 196})},
        .shows = {Fault::kAdmitsAll, Fault::kBelievesAThird, Fault::kForgetsWhatIsMoreUrgent}},
-      // A rate cannot predict the bursts, so requests that a burst overtakes expire.
+      // Makes requests expire, because a rate cannot predict the bursts that overtake them.
       {.name = "BurstsOfUrgentRequests",
        .models = {kXcit},
        .kinds = {Ask(1, Ms(500), {.tokens = 196})},
@@ -94,7 +95,7 @@ struct Seen {
   double Rate() const { return absl::FDivDuration(work, kMeasured); }
 };
 
-// A mix of requests on its own simulated server.
+// A simulated server with a mix of requests.
 class Load {
  public:
   Load(const Mix& mix, uint64_t seed, Fault fault = Fault::kNone)
@@ -109,14 +110,14 @@ class Load {
     for (const SimulatedCost& cost : mix.models) server_.AddModel(cost);
   }
 
-  // Runs clients that wait for each answer without a timeout and then send the next request.
+  // Simulates clients that wait for each answer, without a timeout, and then send the next request.
   Seen ClosedLoop(int callers) {
     for (int i = 0; i < callers; ++i) AskAgainAndAgain();
     return Run();
   }
 
-  // Runs requests at random times, with `work_per_second` seconds of work per second. If `retry`, rejected requests are
-  // retried as our clients do.
+  // Simulates requests at random times that bring `work_per_second` seconds of work per second. If `retry` is true,
+  // rejected requests are retried as our clients do.
   Seen OpenLoop(double work_per_second, bool retry) {
     const double rate = work_per_second / absl::ToDoubleSeconds(MeanWork());
     server_.Every([this, rate] { return absl::Seconds(std::exponential_distribution<double>(rate)(random_)); },
@@ -184,7 +185,7 @@ class Load {
     server_.Arrive(request, [this, request, attempt](const absl::Status& status) {
       Count(request, status);
       if (!absl::IsResourceExhausted(status) || attempt >= kMaxAttempts) return;
-      // The backoff is the same as in client/lib/retry.h.
+      // Uses the backoff of client/lib/retry.h.
       const double uniform = std::uniform_real_distribution<double>(0, 1)(random_);
       const absl::Duration backoff = std::min(Ms(100) * std::exp2(attempt - 1), absl::Seconds(5));
       const absl::Time next =
@@ -200,7 +201,7 @@ class Load {
   Seen seen_;
 };
 
-// Returns the capacity: seconds of work per second that are done for callers who wait for each answer.
+// Returns the capacity, in seconds of work per second: the work that is done for callers who wait for each answer.
 double Capacity(const Mix& mix) {
   double most = 0;
   for (const int callers : {16, 32, 64}) most = std::max(most, Load(mix, 1).ClosedLoop(mix.executors * callers).Rate());
@@ -214,7 +215,7 @@ std::string Ledger(const Seen& seen, double capacity) {
                       ", refused ", seen.refused, ", late ", seen.late);
 }
 
-TEST_P(Overload, NineTenthsOfTheCapacityAreAnsweredInTime) {
+TEST_P(Overload, UsesNineTenthsOfTheCapacityForAnswersInTime) {
   const double capacity = Capacity(GetParam());
   for (const double times : {2.0, 5.0}) {
     for (const uint64_t seed : {1, 2, 3}) {
@@ -224,21 +225,21 @@ TEST_P(Overload, NineTenthsOfTheCapacityAreAnsweredInTime) {
   }
 }
 
-// With clients that retry as early as allowed, or at ten times the capacity, rejections take much processor time. The
-// remaining time must still be used.
-TEST_P(Overload, NineTenthsOfWhatRefusingLeavesAreAnsweredInTime) {
+// Tests loads whose rejections take much processor time: clients that retry as early as allowed, and ten times the
+// capacity. The server must use the remaining time.
+TEST_P(Overload, UsesNineTenthsOfTheTimeThatRejectionsLeave) {
   const double capacity = Capacity(GetParam());
   for (const double times : {2.0, 5.0, 10.0}) {
     for (const bool retry : {true, false}) {
       const Seen seen = Load(GetParam(), 1).OpenLoop(times * capacity, retry);
       const double refusing = absl::FDivDuration(seen.refused * kReading, GetParam().executors * kMeasured);
       EXPECT_GE(seen.Rate(), 0.9 * capacity * (1 - refusing))
-          << times << " times: refusing takes " << refusing << "; " << Ledger(seen, capacity);
+          << times << " times: share of the time for rejections " << refusing << "; " << Ledger(seen, capacity);
     }
   }
 }
 
-TEST_P(Overload, AServerThatDoesItWrongIsSeen) {
+TEST_P(Overload, DetectsAFaultyServer) {
   const double capacity = Capacity(GetParam());
   for (const Fault fault : GetParam().shows) {
     const Seen seen = Load(GetParam(), 1, fault).OpenLoop(5 * capacity, /*retry=*/false);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Batches that take only a part of the queue, where larger ones compute no faster: in the policy, the queue and
-// admission.
+// Tests batches that take only a part of the queue, because larger ones compute no faster. The tests are of the policy,
+// the queue and admission.
 #include <gmock/gmock.h>
 
 #include <memory>
@@ -18,7 +18,7 @@ namespace {
 
 using ::testing::ElementsAre;
 
-// Ten images of 100 tokens and 1 ms each.
+// Provides ten requests of 100 tokens and 1 ms each.
 class PartOfTest : public ::testing::Test {
  protected:
   PartOfTest() {
@@ -37,17 +37,18 @@ class PartOfTest : public ::testing::Test {
   std::vector<size_t> batch_;
 };
 
-TEST_F(PartOfTest, IsAGroupAndOfALongQueueHalfOfAnExecutorsPart) {
+TEST_F(PartOfTest, IsOneGroupOrHalfOfAnExecutorsPartOfALongQueue) {
   EXPECT_EQ(PartOf(waiting_, {}, absl::Milliseconds(10), 2), 0);
-  EXPECT_EQ(Part(10, 2), 2) << "272 tokens hold two, and a quarter of what waits is less than three";
+  EXPECT_EQ(Part(10, 2), 2)
+      << "a group of 272 tokens has two requests, and a quarter of the queue has fewer than three";
   EXPECT_EQ(Part(11, 2), 2);
   EXPECT_EQ(Part(12, 2), 3);
   EXPECT_EQ(Part(10, 1), 5);
-  EXPECT_EQ(Part(80, 2), 10) << "no more than there are";
-  EXPECT_EQ(Part(10, 0), 10) << "where every image more gains";
+  EXPECT_EQ(Part(80, 2), 10) << "the part has no more requests than the batch";
+  EXPECT_EQ(Part(10, 0), 10) << "without executors, a larger batch is always faster";
 }
 
-TEST_F(PartOfTest, IsOneRequestAtLeastAndAllWhereNoCostIsKnown) {
+TEST_F(PartOfTest, IsAtLeastOneRequestAndAllWithoutKnownCosts) {
   waiting_[0].tokens = 1000;
   EXPECT_EQ(Part(7, 2), 1);
   for (WaitingRequest& request : waiting_) request.cost = {};
@@ -58,7 +59,7 @@ class PartsTest : public ::testing::Test {
  protected:
   PartsTest() {
     model_->queue_limits = limits_;
-    model_->cost->ObserveCompute(1000, absl::Seconds(1));  // a millisecond per token
+    model_->cost->ObserveCompute(1000, absl::Seconds(1));  // one millisecond per token
   }
 
   InferenceRequest Request(int64_t tokens, const std::string& id = "") const {
@@ -86,7 +87,7 @@ class PartsTest : public ::testing::Test {
     return ids;
   }
 
-  // Makes the model's requests wait for a fuller batch.
+  // Sets the model's maximum wait for a fuller batch.
   void Wait(BatchLimits own, absl::Duration max_wait) const {
     own.max_wait = max_wait;
     limits_->set_batch(own);
@@ -97,20 +98,21 @@ class PartsTest : public ::testing::Test {
   std::shared_ptr<LoadedModel> model_ = std::make_shared<LoadedModel>();
 };
 
-// Twelve images of 224x224 pixels for two executors.
+// Submits twelve images of 224 x 224 pixels for two executors.
 TEST_F(PartsTest, BatchesShrinkWithTheQueue) {
   Scheduler scheduler({.executors = 2}, clock_, /*sweep=*/false);
   for (int i = 0; i < 12; ++i) Submit(scheduler, i, 197);
-  EXPECT_THAT(Ids(scheduler.NextBatch()), ElementsAre("0", "1", "2")) << "a quarter of what waits";
+  EXPECT_THAT(Ids(scheduler.NextBatch()), ElementsAre("0", "1", "2")) << "three requests are a quarter of the queue";
   EXPECT_THAT(Ids(scheduler.NextBatch()), ElementsAre("3", "4"));
-  EXPECT_THAT(Ids(scheduler.NextBatch()), ElementsAre("5")) << "a quarter of seven is less than two";
+  EXPECT_THAT(Ids(scheduler.NextBatch()), ElementsAre("5")) << "a quarter of seven requests is less than two";
   for (int i = 12; i < 20; ++i) Submit(scheduler, i, 17);
   for (int i = 6; i < 11; ++i) EXPECT_THAT(Ids(scheduler.NextBatch()), ElementsAre(std::to_string(i)));
-  EXPECT_THAT(Ids(scheduler.NextBatch()), ElementsAre("11", "12", "13", "14", "15")) << "272 tokens hold no more";
+  EXPECT_THAT(Ids(scheduler.NextBatch()), ElementsAre("11", "12", "13", "14", "15"))
+      << "272 tokens are the limit of a group";
   EXPECT_THAT(Ids(scheduler.NextBatch()), ElementsAre("16", "17", "18", "19"));
 }
 
-TEST_F(PartsTest, WhoMakesRequestsWaitForCompanyHasWholeBatches) {
+TEST_F(PartsTest, AModelWithAMaximumWaitHasWholeBatches) {
   const BatchOptions options = {.executors = 2};
   Scheduler scheduler(options, clock_, /*sweep=*/false);
   Wait(options.Limits(), absl::Milliseconds(5));
@@ -119,8 +121,9 @@ TEST_F(PartsTest, WhoMakesRequestsWaitForCompanyHasWholeBatches) {
   EXPECT_THAT(Ids(scheduler.NextBatch()), ElementsAre("0", "1", "2"));
 }
 
-// Images of 200 ms each. Six images of another caller are in flight on two executors; a full batch takes 1 s.
-TEST_F(PartsTest, NobodyIsRefusedForAWholeBatchThatDoesNotCome) {
+// Admits images of 200 ms each. Six images of another caller are in flight on two executors, and a full batch takes 1
+// s.
+TEST_F(PartsTest, AdmissionPredictsPartialBatches) {
   const auto admits = [&](bool in_parts, absl::Duration max_wait) {
     Admission admission({.executors = 2, .max_batch_tokens = 1000, .in_parts = in_parts}, clock_);
     Wait({1000, 64, 1 << 20, {}}, max_wait);
@@ -132,12 +135,12 @@ TEST_F(PartsTest, NobodyIsRefusedForAWholeBatchThatDoesNotCome) {
     }
     InferenceRequest mine = Request(200);
     mine.caller = "mine";
-    mine.deadline = clock_.Now() + absl::Milliseconds(700);  // a predicted time of up to 560 ms is admitted
+    mine.deadline = clock_.Now() + absl::Milliseconds(700);  // admits a predicted time of up to 560 ms
     return admission.Admit(mine).ok();
   };
   EXPECT_TRUE(admits(true, absl::ZeroDuration()));
   EXPECT_FALSE(admits(false, absl::ZeroDuration()));
-  EXPECT_FALSE(admits(true, absl::Milliseconds(1))) << "batches of this model are whole";
+  EXPECT_FALSE(admits(true, absl::Milliseconds(1))) << "a model with a maximum wait has whole batches";
 }
 
 }  // namespace

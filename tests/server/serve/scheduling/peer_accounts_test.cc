@@ -17,32 +17,32 @@ std::string Peer(int number) {
   return absl::StrCat("ipv4:10.", number >> 16, ".", (number >> 8) & 255, ".", number & 255, ":", 1024 + number % 5000);
 }
 
-TEST(PlaceOf, IsTheAddressWithoutThePortAndTheNetworkOfIPv6) {
+TEST(PlaceOf, IsTheIPv4AddressOrTheIPv6Network) {
   EXPECT_EQ(PlaceOf("ipv4:10.1.2.3:5000"), "10.1.2.3");
   EXPECT_EQ(PlaceOf("ipv4:10.1.2.3:5001"), "10.1.2.3");
-  EXPECT_EQ(PlaceOf("ipv6:%5B2001:db8:1:2:3:4:5:6%5D:5000"), "2001:db8:1:2::/64") << "as gRPC writes it";
-  EXPECT_EQ(PlaceOf("ipv6:[2001:db8:1:2:ffff::1]:80"), "2001:db8:1:2::/64") << "as HTTP writes it";
+  EXPECT_EQ(PlaceOf("ipv6:%5B2001:db8:1:2:3:4:5:6%5D:5000"), "2001:db8:1:2::/64") << "the form of gRPC";
+  EXPECT_EQ(PlaceOf("ipv6:[2001:db8:1:2:ffff::1]:80"), "2001:db8:1:2::/64") << "the form of HTTP";
   EXPECT_EQ(PlaceOf("ipv6:%5B2001:db8:1:3::1%5D:5000"), "2001:db8:1:3::/64");
   EXPECT_EQ(PlaceOf("ipv6:%5Bfe80::1%25eth0%5D:5000"), "fe80::/64");
-  EXPECT_EQ(PlaceOf("ipv6:[::ffff:10.1.2.3]:80"), "10.1.2.3") << "IPv4 through a socket of both";
+  EXPECT_EQ(PlaceOf("ipv6:[::ffff:10.1.2.3]:80"), "10.1.2.3") << "an IPv4 address through an IPv6 socket";
   EXPECT_EQ(PlaceOf("unix:"), "unix");
   EXPECT_EQ(PlaceOf("unix:/run/vitrine/data"), "unix");
 }
 
-TEST(PlaceOf, WhatIsNoAddressIsOnePlace) {
+TEST(PlaceOf, AllInvalidAddressesAreOnePlace) {
   for (const char* peer : {"", "ipv4:", "ipv6:", "ipv4:10.1.2.3", "ipv6:%5B%5D:1", "ipv4:host:1", "vsock:1:2"}) {
     EXPECT_EQ(PlaceOf(peer), "") << peer;
   }
 }
 
-TEST(PeerAccounts, ACredentialIsAnAccountWhereverItCallsFrom) {
+TEST(PeerAccounts, ACredentialHasOneAccountForAllAddresses) {
   FakeClock clock;
   PeerAccounts accounts(clock);
   for (int i = 0; i < 10; ++i) EXPECT_EQ(accounts.AccountOf({.name = "token:a"}, Peer(i)), "token:a");
   EXPECT_EQ(accounts.places(), 0u);
 }
 
-TEST(PeerAccounts, WithoutOneThePlaceIsAndKeepsItWhileItCalls) {
+TEST(PeerAccounts, WithoutACredentialAnActivePlaceKeepsItsAccount) {
   FakeClock clock;
   PeerAccounts accounts(clock);
   const std::string first = accounts.AccountOf({}, Peer(1)), second = accounts.AccountOf({}, Peer(2));
@@ -55,7 +55,7 @@ TEST(PeerAccounts, WithoutOneThePlaceIsAndKeepsItWhileItCalls) {
   EXPECT_EQ(accounts.places(), 2u);
 }
 
-TEST(PeerAccounts, IdlePlacesAreForgotten) {
+TEST(PeerAccounts, IdlePlacesAreRemoved) {
   FakeClock clock;
   PeerAccounts accounts(clock);
   for (int i = 0; i < 100; ++i) accounts.AccountOf({}, Peer(i));
@@ -65,7 +65,7 @@ TEST(PeerAccounts, IdlePlacesAreForgotten) {
   EXPECT_EQ(accounts.places(), 1u);
 }
 
-TEST(PeerAccounts, ACallForgetsTwoWhoHaveBeenIdleForAMinute) {
+TEST(PeerAccounts, EachCallRemovesTwoPlacesThatWereIdleForAMinute) {
   FakeClock clock;
   PeerAccounts accounts(clock);
   std::set<std::string> names;
@@ -78,11 +78,12 @@ TEST(PeerAccounts, ACallForgetsTwoWhoHaveBeenIdleForAMinute) {
   EXPECT_EQ(accounts.places(), 8u);
   std::set<std::string> given;
   for (int i = 20; i < 24; ++i) given.insert(accounts.AccountOf({}, Peer(i)));
-  EXPECT_EQ(given.size(), 4u) << "each has its own";
-  for (const std::string& name : given) EXPECT_TRUE(names.contains(name)) << "what was given back is given again";
+  EXPECT_EQ(given.size(), 4u) << "each place has its own account";
+  for (const std::string& name : given)
+    EXPECT_TRUE(names.contains(name)) << "new places reuse the accounts of removed ones";
 }
 
-TEST(PeerAccounts, WhenAllAreInUseOthersShareOneMore) {
+TEST(PeerAccounts, PlacesBeyondTheLimitShareOneAccount) {
   FakeClock clock;
   PeerAccounts accounts(clock);
   std::set<std::string> names;
@@ -94,10 +95,10 @@ TEST(PeerAccounts, WhenAllAreInUseOthersShareOneMore) {
   EXPECT_EQ(accounts.AccountOf({}, Peer(most)), Caller().name);
   EXPECT_EQ(accounts.AccountOf({}, Peer(most + 1)), Caller().name);
   EXPECT_EQ(accounts.places(), PeerAccounts::kMost);
-  EXPECT_TRUE(names.contains(accounts.AccountOf({}, Peer(0)))) << "who has one keeps it";
+  EXPECT_TRUE(names.contains(accounts.AccountOf({}, Peer(0)))) << "a place that has an account keeps it";
 }
 
-TEST(PeerAccounts, AScanOfAddressesTakesNoMoreMemoryAndNoAccountOfThoseWhoCall) {
+TEST(PeerAccounts, ManyAddressesTakeBoundedMemoryAndNoActiveAccount) {
   FakeClock clock;
   PeerAccounts accounts(clock);
   CallerQuotas quotas(clock);
@@ -120,10 +121,10 @@ TEST(PeerAccounts, AScanOfAddressesTakesNoMoreMemoryAndNoAccountOfThoseWhoCall) 
   EXPECT_LE(accounts.places(), PeerAccounts::kMost);
   EXPECT_LE(quotas.callers(), PeerAccounts::kMost + 1);
   EXPECT_LE(names.size(), PeerAccounts::kMost + 1);
-  EXPECT_FALSE(names.contains(known)) << "given to somebody else";
+  EXPECT_FALSE(names.contains(known)) << "the account of the active place was given to another place";
 }
 
-TEST(PeerAccounts, EachPlaceHasTheQuotaOfThoseWithoutACredential) {
+TEST(PeerAccounts, EachPlaceHasItsOwnQuota) {
   FakeClock clock;
   PeerAccounts accounts(clock);
   CallerQuotas quotas(clock);
@@ -135,8 +136,8 @@ TEST(PeerAccounts, EachPlaceHasTheQuotaOfThoseWithoutACredential) {
   };
   EXPECT_TRUE(ask("ipv4:10.0.0.1:1").ok());
   EXPECT_TRUE(ask("ipv4:10.0.0.1:2").ok());
-  EXPECT_FALSE(ask("ipv4:10.0.0.1:3").ok()) << "another port is the same place";
-  EXPECT_TRUE(ask("ipv4:10.0.0.2:1").ok()) << "another place has a quota of its own";
+  EXPECT_FALSE(ask("ipv4:10.0.0.1:3").ok()) << "another port belongs to the same place";
+  EXPECT_TRUE(ask("ipv4:10.0.0.2:1").ok()) << "another place has its own quota";
 }
 
 }  // namespace

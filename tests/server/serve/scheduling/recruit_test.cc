@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Idle executors are sent to a team, to compute one batch together.
+// Tests idle executors that are sent to a team, to compute one batch together.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -16,7 +16,7 @@
 namespace vitrine {
 namespace {
 
-// `count` executors that wait for batches and join the teams to which they are sent.
+// Runs `count` executors, which wait for batches and join the teams to which they are sent.
 class IdleExecutors {
  public:
   IdleExecutors(Scheduler& scheduler, int count) : scheduler_(scheduler) {
@@ -56,16 +56,16 @@ InferenceRequest Request() {
   return request;
 }
 
-TEST(SendToTeam, SendsThoseWhoWaitAndNoMore) {
+TEST(SendToTeam, SendsIdleExecutorsUpToTheNumberRequested) {
   Scheduler scheduler({}, SteadyClock(), /*sweep=*/false);
   IdleExecutors executors(scheduler, 3);
   const auto team = std::make_shared<engine::Team>();
   EXPECT_EQ(scheduler.SendToTeam(team, 2), 2);
-  EXPECT_LE(scheduler.idle(), 1) << "who is sent is not free";
+  EXPECT_LE(scheduler.idle(), 1) << "an executor that was sent is not idle";
   EXPECT_EQ(team->Gather(2, absl::Minutes(1)), 3);
   executors.AwaitIdle(1);
   const auto other = std::make_shared<engine::Team>();
-  EXPECT_EQ(scheduler.SendToTeam(other, 5), 1) << "one is left";
+  EXPECT_EQ(scheduler.SendToTeam(other, 5), 1) << "one idle executor is left";
   EXPECT_EQ(other->Gather(1, absl::Minutes(1)), 2);
   EXPECT_EQ(scheduler.SendToTeam(std::make_shared<engine::Team>(), 5), 0);
   other->Dismiss();
@@ -73,18 +73,18 @@ TEST(SendToTeam, SendsThoseWhoWaitAndNoMore) {
   executors.AwaitIdle(3);
 }
 
-TEST(SendToTeam, RequestsGoFirst) {
+TEST(SendToTeam, RequestsHavePrecedence) {
   Scheduler scheduler({}, SteadyClock(), /*sweep=*/false);
   scheduler.Submit(Request());
   EXPECT_EQ(scheduler.SendToTeam(std::make_shared<engine::Team>(), 1), 0);
   scheduler.NextBatch()->requests.front()->Finish(v1::ClassifyResponse());
 }
 
-TEST(SendToTeam, WhoIsBackFromATeamTakesBatches) {
+TEST(SendToTeam, AnExecutorTakesBatchesAfterItLeavesATeam) {
   Scheduler scheduler({}, SteadyClock(), /*sweep=*/false);
   IdleExecutors executors(scheduler, 1);
   engine::Workspace workspace;
-  for (bool came = false; !came;) {  // succeeds at once on an idle machine
+  for (bool came = false; !came;) {  // the first attempt succeeds on an idle machine
     executors.AwaitIdle(1);
     const Helpers helpers(workspace, scheduler, 4);
     came = helpers.members() == 2;
@@ -99,7 +99,7 @@ TEST(SendToTeam, WhoIsBackFromATeamTakesBatches) {
   while (!answered) std::this_thread::yield();
 }
 
-TEST(SendToTeam, ARequestThatNobodyIsFreeForCallsOneBack) {
+TEST(SendToTeam, ARequestWithoutAnIdleExecutorCallsOneHelperBack) {
   Scheduler scheduler({}, SteadyClock(), /*sweep=*/false);
   IdleExecutors executors(scheduler, 2);
   const auto team = std::make_shared<engine::Team>(&scheduler.recalls());
@@ -115,13 +115,13 @@ TEST(SendToTeam, ARequestThatNobodyIsFreeForCallsOneBack) {
   engine::Plan plan;
   plan.steps.push_back(std::make_unique<Nothing>());
   team->Run(plan, memory.Prepare(plan, kernels, {&image, 1}, 0, 3));
-  EXPECT_EQ(team->members(), 2) << "one is enough for one";
+  EXPECT_EQ(team->members(), 2) << "one request calls back one helper";
   while (!answered) std::this_thread::yield();
   EXPECT_EQ(scheduler.recalls(), 0);
   team->Dismiss();
 }
 
-TEST(SendToTeam, ARequestThatSomebodyIsFreeForCallsNobodyBack) {
+TEST(SendToTeam, ARequestWithAnIdleExecutorCallsNoHelperBack) {
   Scheduler scheduler({}, SteadyClock(), /*sweep=*/false);
   IdleExecutors executors(scheduler, 2);
   const auto team = std::make_shared<engine::Team>(&scheduler.recalls());
@@ -133,7 +133,7 @@ TEST(SendToTeam, ARequestThatSomebodyIsFreeForCallsNobodyBack) {
   team->Dismiss();
 }
 
-TEST(SendToTeam, WhoeverTakesTheLastRequestEndsTheCall) {
+TEST(SendToTeam, TakingTheLastRequestEndsTheRecall) {
   Scheduler scheduler({}, SteadyClock(), /*sweep=*/false);
   scheduler.Submit(Request());
   scheduler.Submit(Request());
@@ -148,25 +148,25 @@ int64_t MembersWorth(double milliseconds, int64_t tokens, int64_t largest) {
   return 1 + HelpersWorth(absl::Milliseconds(milliseconds), tokens, largest);
 }
 
-TEST(HelpersWorth, ALoneImageIsSharedByWhatItTakes) {
-  EXPECT_EQ(MembersWorth(0, 197, 197), 1) << "nothing is known yet";
+TEST(HelpersWorth, ForOneImageFollowsItsPredictedTime) {
+  EXPECT_EQ(MembersWorth(0, 197, 197), 1) << "no time is known yet";
   EXPECT_EQ(MembersWorth(0.99, 197, 197), 1);
   EXPECT_EQ(MembersWorth(1, 197, 197), 4);
   EXPECT_EQ(MembersWorth(2.6, 197, 197), 10);
-  EXPECT_EQ(MembersWorth(337, 197, 197), 16) << "a ViT-B has work for sixteen cores";
+  EXPECT_EQ(MembersWorth(337, 197, 197), 16) << "an image of a ViT-B has work for sixteen cores";
   EXPECT_EQ(MembersWorth(337, 1025, 1025), 85);
-  EXPECT_EQ(MembersWorth(337, 23, 23), 1) << "a member without rows has nothing to do";
+  EXPECT_EQ(MembersWorth(337, 23, 23), 1) << "each member needs at least twelve rows";
   EXPECT_EQ(MembersWorth(337, 24, 24), 2);
 }
 
-// Members wait for each other in every group of images, so the group's time counts.
-TEST(HelpersWorth, OfABatchAGroupCounts) {
+// Tests batches by the time of a group of images, because members wait for each other after each group.
+TEST(HelpersWorth, ForABatchFollowsTheTimeOfAGroup) {
   EXPECT_EQ(MembersWorth(8, 1576, 197), 5) << "256 tokens take 1.3 ms";
   EXPECT_EQ(MembersWorth(2, 1576, 197), 1) << "256 tokens take 0.3 ms";
-  EXPECT_EQ(MembersWorth(8, 1576, 788), 16) << "its largest image is a group of 4 ms";
+  EXPECT_EQ(MembersWorth(8, 1576, 788), 16) << "the largest image is a group that takes 4 ms";
 }
 
-TEST(HelpRecord, WhatWasInVainIsNotTriedAgainSoon) {
+TEST(HelpRecord, HelpThatDidNotPayOffIsNotRetriedSoon) {
   FakeClock clock;
   HelpRecord record(clock);
   EXPECT_TRUE(record.IsWorthwhile());
@@ -182,10 +182,10 @@ TEST(HelpRecord, WhatWasInVainIsNotTriedAgainSoon) {
   record.Note(absl::Milliseconds(50), absl::Milliseconds(100));
   record.Note(absl::Milliseconds(100), absl::Milliseconds(100));
   clock.Advance(absl::Milliseconds(100));
-  EXPECT_TRUE(record.IsWorthwhile()) << "one that was worth it makes up for those before";
+  EXPECT_TRUE(record.IsWorthwhile()) << "one success resets the delay";
 }
 
-TEST(SendToTeam, WithoutAnybodyOneIsAlone) {
+TEST(SendToTeam, AnExecutorWithoutHelpersHasNoTeam) {
   Scheduler scheduler({}, SteadyClock(), /*sweep=*/false);
   engine::Workspace workspace;
   const Helpers none(workspace, scheduler, 4), unwanted(workspace, scheduler, 0);

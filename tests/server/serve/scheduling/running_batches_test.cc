@@ -26,7 +26,7 @@ absl::Duration Ms(double count) {
   return absl::Milliseconds(count);
 }
 
-TEST(RunningBatches, EachIsBusyUntilItsPredictedEndAndThenAsLongAgainAsItIsLate) {
+TEST(RunningBatches, ALateBatchIsExpectedToTakeAsLongAgainAsItIsLate) {
   FakeClock clock;
   RunningBatches running(2, clock);
   EXPECT_THAT(running.Left(), IsEmpty());
@@ -35,14 +35,14 @@ TEST(RunningBatches, EachIsBusyUntilItsPredictedEndAndThenAsLongAgainAsItIsLate)
   const HeldBatch second = running.Begin(Ms(5));
   EXPECT_THAT(running.Left(), ElementsAre(Ms(5), Ms(20)));
   clock.Advance(Ms(25));
-  EXPECT_THAT(running.Left(), ElementsAre(Ms(5), Ms(20))) << "5 ms and 20 ms late";
+  EXPECT_THAT(running.Left(), ElementsAre(Ms(5), Ms(20))) << "the batches are 5 ms and 20 ms late";
   first.reset();
   EXPECT_THAT(running.Left(), ElementsAre(Ms(20)));
   const HeldBatch third = running.Begin(Ms(1)), more_than_executors = running.Begin(Ms(2));
   EXPECT_THAT(running.Left(), ElementsAre(Ms(1), Ms(2), Ms(20)));
 }
 
-TEST(RunningBatches, NoneEndsSoonerThanItsPredictionMayBeWrong) {
+TEST(RunningBatches, TheRemainingTimeIsAtLeastThePredictionError) {
   FakeClock clock;
   RunningBatches running(1, clock);
   const HeldBatch batch = running.Begin(Ms(100), Ms(20));
@@ -53,20 +53,21 @@ TEST(RunningBatches, NoneEndsSoonerThanItsPredictionMayBeWrong) {
   clock.Advance(Ms(25));
   EXPECT_THAT(running.Left(), ElementsAre(Ms(20)));
   clock.Advance(Ms(15));
-  EXPECT_THAT(running.Left(), ElementsAre(Ms(30))) << "as late as it is";
+  EXPECT_THAT(running.Left(), ElementsAre(Ms(30))) << "the remaining time is at least the lateness";
 }
 
-TEST(TimeUntilDone, FillsTheExecutorsAsTheyGetFree) {
-  EXPECT_EQ(TimeUntilDone(Ms(30), {}, 3), Ms(10)) << "all are free";
-  EXPECT_EQ(TimeUntilDone(Ms(0), {Ms(7)}, 2), Ms(0)) << "one is free";
-  EXPECT_EQ(TimeUntilDone(Ms(0), {Ms(7), Ms(9)}, 2), Ms(7)) << "the first that gets free is a floor";
+TEST(TimeUntilDone, FillsExecutorsAsTheyBecomeIdle) {
+  EXPECT_EQ(TimeUntilDone(Ms(30), {}, 3), Ms(10)) << "all executors are idle";
+  EXPECT_EQ(TimeUntilDone(Ms(0), {Ms(7)}, 2), Ms(0)) << "one executor is idle";
+  EXPECT_EQ(TimeUntilDone(Ms(0), {Ms(7), Ms(9)}, 2), Ms(7)) << "the time is at least that of the first idle executor";
   EXPECT_EQ(TimeUntilDone(Ms(2), {Ms(7), Ms(9)}, 2), Ms(9));
-  EXPECT_EQ(TimeUntilDone(Ms(6), {Ms(7), Ms(9)}, 2), Ms(11)) << "2 alone, 4 of both";
+  EXPECT_EQ(TimeUntilDone(Ms(6), {Ms(7), Ms(9)}, 2), Ms(11))
+      << "the first executor does 2 ms alone, then both share 4 ms";
   EXPECT_EQ(TimeUntilDone(Ms(10), {Ms(7)}, 2), Ms(8.5));
-  EXPECT_EQ(TimeUntilDone(Ms(1), {Ms(7), Ms(9), Ms(11)}, 1), Ms(8)) << "more run than there are executors";
+  EXPECT_EQ(TimeUntilDone(Ms(1), {Ms(7), Ms(9), Ms(11)}, 1), Ms(8)) << "more batches run than there are executors";
 }
 
-// One model takes 1 ms per image, another 300 ms; there are two executors.
+// Provides two executors, a model that takes 1 ms per image and a model that takes 300 ms.
 class BusyExecutorsTest : public ::testing::Test {
  protected:
   static constexpr int kExecutors = 2;
@@ -103,25 +104,26 @@ class BusyExecutorsTest : public ::testing::Test {
   Scheduler scheduler_{{.executors = kExecutors}, clock_, /*sweep=*/false};
 };
 
-TEST_F(BusyExecutorsTest, AnUrgentRequestIsRefusedAtOnceWhereNoExecutorGetsFreeInTime) {
+TEST_F(BusyExecutorsTest, AnUrgentRequestIsRejectedIfNoExecutorIsIdleInTime) {
   const Batch first = Run(Request(heavy_, v1::LOW));
-  EXPECT_TRUE(AdmitsUrgent(Ms(50)).ok()) << "one is free";
+  EXPECT_TRUE(AdmitsUrgent(Ms(50)).ok()) << "one executor is idle";
   clock_.Advance(Ms(100));
   std::optional<Batch> second = Run(Request(heavy_, v1::LOW));
   const absl::Status refused = AdmitsUrgent(Ms(50));
   ASSERT_TRUE(absl::IsResourceExhausted(refused)) << refused;
-  EXPECT_EQ(RetryAfter(refused), Ms(151)) << "200 ms are left of the first, 1 ms is its own, 50 ms it may wait";
+  EXPECT_EQ(RetryAfter(refused), Ms(151))
+      << "200 ms are left of the first batch, the request takes 1 ms, and its limit is 50 ms";
   EXPECT_TRUE(AdmitsUrgent(Ms(202)).ok());
   clock_.Advance(Ms(152));
-  EXPECT_TRUE(AdmitsUrgent(Ms(50)).ok()) << "RetryInfo was right";
+  EXPECT_TRUE(AdmitsUrgent(Ms(50)).ok()) << "the retry time must be right";
   clock_.Advance(Ms(98));
-  EXPECT_FALSE(AdmitsUrgent(Ms(40)).ok()) << "what is late may go on";
+  EXPECT_FALSE(AdmitsUrgent(Ms(40)).ok()) << "a late batch may continue";
   second.reset();
-  EXPECT_TRUE(AdmitsUrgent(Ms(2)).ok()) << "free at once with the end of the batch, whatever was predicted";
+  EXPECT_TRUE(AdmitsUrgent(Ms(2)).ok()) << "the executor is idle as soon as its batch ends";
 }
 
-// The images of a call are no load of others: on an idle server a call is admitted whatever it takes, and on a busy one
-// as a whole or not at all.
+// Tests the images of one call. They do not count as other load. An idle server admits the call whatever its time, and
+// a busy server admits all of its images or none.
 TEST_F(BusyExecutorsTest, TheImagesOfACallAreAdmittedTogether) {
   constexpr int kImages = 64;
   const auto ask = [&](int image) {
@@ -140,11 +142,11 @@ TEST_F(BusyExecutorsTest, TheImagesOfACallAreAdmittedTogether) {
   }
   const auto other = admission_.Admit(Request(quick_, v1::NORMAL));
   const absl::Status refused = ask(0).status();
-  EXPECT_TRUE(absl::IsResourceExhausted(refused)) << "64 ms of two executors in 20 ms";
+  EXPECT_TRUE(absl::IsResourceExhausted(refused)) << "the call needs 64 ms of two executors within 20 ms";
   EXPECT_THAT(std::string(refused.message()), ::testing::HasSubstr("longer than the 20 ms that its deadline leaves"));
 }
 
-TEST_F(BusyExecutorsTest, WhatRunsCountsByWhatIsLeftOfItAndOnce) {
+TEST_F(BusyExecutorsTest, ARunningBatchCountsOnceWithItsRemainingTime) {
   const Batch first = Run(Request(heavy_, v1::NORMAL)), second = Run(Request(heavy_, v1::NORMAL));
   EXPECT_EQ(admission_.load().work, Ms(600));
   clock_.Advance(Ms(200));
@@ -153,10 +155,10 @@ TEST_F(BusyExecutorsTest, WhatRunsCountsByWhatIsLeftOfItAndOnce) {
     return admission_.Admit(Request(heavy_, v1::NORMAL, limit)).ok();
   };
   EXPECT_FALSE(ends_within(Ms(399)));
-  EXPECT_TRUE(ends_within(Ms(401))) << "100 ms until one is free, and its own 300";
+  EXPECT_TRUE(ends_within(Ms(401))) << "100 ms until an executor is idle, and 300 ms of its own";
 }
 
-TEST(ModelCost, ABatchThatVariesIsPredictedByItsLongerOnes) {
+TEST(ModelCost, VaryingBatchTimesRaiseThePrediction) {
   ModelCost steady, varies;
   for (int i = 0; i < 200; ++i) {
     steady.ObserveCompute(10, Ms(100));
@@ -167,8 +169,8 @@ TEST(ModelCost, ABatchThatVariesIsPredictedByItsLongerOnes) {
   EXPECT_LT(varies.PredictBatch(10) + varies.PredictionError(10), Ms(180));
 }
 
-// Sixteen LOW requests of 0.34 s keep both executors busy, fewer may leave one free. Urgent requests arrive about twice
-// per second.
+// Counts the results of urgent requests, which arrive about twice per second. Sixteen LOW requests of 0.34 s keep both
+// executors busy. Fewer LOW requests may leave one executor idle.
 struct Ended {
   int answered = 0, refused = 0, expired = 0;
 };
@@ -200,18 +202,19 @@ Ended AskUrgently(absl::Duration limit, double jitter, int low, testing::Fault f
 
 class UrgentRequests : public ::testing::TestWithParam<double> {};  // the relative variation of a batch's time
 
-TEST_P(UrgentRequests, NoneExpiresBehindLongBatchesAndFewAreRefusedInVain) {
+TEST_P(UrgentRequests, FewExpireOrAreRejectedUnnecessarily) {
   for (const double limit : {50, 150, 500}) {
     const Ended ended = AskUrgently(Ms(limit), GetParam(), 16, testing::Fault::kNone, 1);
     const Ended all = AskUrgently(Ms(limit), GetParam(), 16, testing::Fault::kAdmitsAll, 1);
     const int asked = ended.answered + ended.refused + ended.expired;
     EXPECT_GT(asked, 1500);
     EXPECT_LE(ended.expired, 0.001 * asked) << limit;
-    // A fifth of the time to the deadline is reserved for prediction errors. Where batches vary by more than a limit,
-    // no prediction tells which request would have been in time.
+    // Allows some unnecessary rejections. A fifth of the time to the deadline is reserved for prediction errors. If
+    // batch times vary by more than the limit, no prediction can tell which request would be in time.
     const double in_vain = GetParam() > 0.05 ? 0.3 : limit < 100 ? 0.1 : 0.2;
-    EXPECT_LE(all.answered - ended.answered, in_vain * asked) << limit << " ms: " << all.answered << " would have been";
-    EXPECT_GT(all.expired, 0) << limit << " ms: nothing is shown";
+    EXPECT_LE(all.answered - ended.answered, in_vain * asked)
+        << limit << " ms: " << all.answered << " would have been in time";
+    EXPECT_GT(all.expired, 0) << limit << " ms: without admission control, some requests must expire";
     if (GetParam() < 0.05 || limit > 100) {
       EXPECT_GT(ended.answered, 0) << limit;
     }
@@ -220,7 +223,7 @@ TEST_P(UrgentRequests, NoneExpiresBehindLongBatchesAndFewAreRefusedInVain) {
 
 INSTANTIATE_TEST_SUITE_P(Variation, UrgentRequests, ::testing::Values(0.01, 0.03, 0.1));
 
-TEST(UrgentRequestsWithRoom, AllAreAnsweredWhereOneExecutorIsFree) {
+TEST(UrgentRequestsWithRoom, AllAreAnsweredIfOneExecutorIsIdle) {
   const Ended ended = AskUrgently(Ms(50), 0.03, 1, testing::Fault::kNone, 2);
   EXPECT_EQ(ended.refused + ended.expired, 0);
   EXPECT_GT(ended.answered, 1500);

@@ -23,7 +23,7 @@ using ::testing::UnorderedElementsAre;
 
 class SchedulerTest : public ::testing::Test {
  protected:
-  // Returns a request whose answer goes to codes_[i].
+  // Returns a request whose status code is added to codes_[i].
   InferenceRequest Request(int i, int64_t tokens = 10) {
     if (static_cast<int>(codes_.size()) <= i) codes_.resize(i + 1);
     InferenceRequest request;
@@ -50,7 +50,7 @@ class SchedulerTest : public ::testing::Test {
   std::vector<std::vector<absl::StatusCode>> codes_;
 };
 
-TEST_F(SchedulerTest, HandsOutWhatThePolicyChooses) {
+TEST_F(SchedulerTest, ReturnsTheBatchesOfThePolicy) {
   Scheduler scheduler({.max_batch_images = 2}, clock_, /*sweep=*/false);
   for (int i = 0; i < 3; ++i) scheduler.Submit(Request(i));
   InferenceRequest high = Request(3);
@@ -68,7 +68,7 @@ TEST_F(SchedulerTest, HandsOutWhatThePolicyChooses) {
   EXPECT_EQ(scheduler.depth().bytes, 0);
 }
 
-TEST_F(SchedulerTest, AModelsOwnLimitsHoldFromTheNextBatchOn) {
+TEST_F(SchedulerTest, AModelsOwnLimitsApplyFromTheNextBatch) {
   const auto limits = std::make_shared<QueueLimits>();
   const auto model = std::make_shared<LoadedModel>();
   model->queue_limits = limits;
@@ -76,11 +76,12 @@ TEST_F(SchedulerTest, AModelsOwnLimitsHoldFromTheNextBatchOn) {
   const BatchOptions options = {.max_batch_images = 2};
   Scheduler scheduler(options, clock_, /*sweep=*/false);
   for (int i = 0; i < 10; ++i) scheduler.Submit(Request(i));
-  EXPECT_THAT(Ids(scheduler.NextBatch()), ElementsAre("0", "1")) << "nothing is set: as for all";
+  EXPECT_THAT(Ids(scheduler.NextBatch()), ElementsAre("0", "1"))
+      << "without limits of the model, the common ones apply";
   BatchLimits own = options.Limits();
   own.max_batch_images = 3;
   limits->set_batch(own);
-  EXPECT_THAT(Ids(scheduler.NextBatch()), ElementsAre("2", "3", "4")) << "more than others may have";
+  EXPECT_THAT(Ids(scheduler.NextBatch()), ElementsAre("2", "3", "4")) << "the model's own limit may be higher";
   own.max_batch_tokens = 10;
   limits->set_batch(own);
   EXPECT_THAT(Ids(scheduler.NextBatch()), ElementsAre("5"));
@@ -89,10 +90,11 @@ TEST_F(SchedulerTest, AModelsOwnLimitsHoldFromTheNextBatchOn) {
   own.max_wait = absl::Seconds(5);
   limits->set_batch(own);
   std::jthread stop([&] { scheduler.Stop(absl::Minutes(1)); });
-  EXPECT_THAT(Ids(scheduler.NextBatch()), ElementsAre("6", "7", "8", "9")) << "who drains waits for no company";
+  EXPECT_THAT(Ids(scheduler.NextBatch()), ElementsAre("6", "7", "8", "9"))
+      << "a draining scheduler does not wait for more requests";
 }
 
-TEST_F(SchedulerTest, ExpiredWorkIsAnsweredWhileEveryExecutorIsBusy) {
+TEST_F(SchedulerTest, ExpiredRequestsAreAnsweredWithoutAnExecutor) {
   Scheduler scheduler({}, clock_, /*sweep=*/false);
   InferenceRequest request = Request(0);
   request.deadline = clock_.Now() + absl::Milliseconds(10);
@@ -107,8 +109,8 @@ TEST_F(SchedulerTest, ExpiredWorkIsAnsweredWhileEveryExecutorIsBusy) {
   EXPECT_EQ(scheduler.depth().requests, 1);
 }
 
-// Eight images could form one batch, but four executors are idle.
-TEST_F(SchedulerTest, IdleExecutorsShareWhatWouldBeOneBatch) {
+// Submits eight images, which could form one batch, while four executors are idle.
+TEST_F(SchedulerTest, IdleExecutorsShareTheRequestsOfOneBatch) {
   constexpr int kExecutors = 4, kImages = 8;
   Scheduler scheduler({.max_batch_images = kImages, .max_wait = absl::Seconds(1)}, clock_, /*sweep=*/false);
   Mutex mutex;
@@ -122,7 +124,7 @@ TEST_F(SchedulerTest, IdleExecutorsShareWhatWouldBeOneBatch) {
     });
   }
   while (scheduler.idle() < kExecutors) std::this_thread::yield();
-  for (int i = 0; i < kImages - 1; ++i) scheduler.Submit(Request(i));  // one less than a full batch
+  for (int i = 0; i < kImages - 1; ++i) scheduler.Submit(Request(i));  // one request less than a full batch
   while (scheduler.idle() < kExecutors) std::this_thread::yield();
   clock_.Advance(absl::Seconds(1));
   scheduler.Sweep();
@@ -130,7 +132,7 @@ TEST_F(SchedulerTest, IdleExecutorsShareWhatWouldBeOneBatch) {
   EXPECT_THAT(sizes, UnorderedElementsAre(2, 2, 2, 1));
 }
 
-TEST_F(SchedulerTest, TheOldestIsThatOfTheLastSweepOrTheFirstSince) {
+TEST_F(SchedulerTest, TheOldestAgeIsThatOfTheLastSweepOrOfALaterRequest) {
   Scheduler scheduler({.max_batch_images = 1}, clock_, /*sweep=*/false);
   EXPECT_EQ(scheduler.depth().oldest, absl::ZeroDuration());
   scheduler.Submit(Request(0));
@@ -144,10 +146,10 @@ TEST_F(SchedulerTest, TheOldestIsThatOfTheLastSweepOrTheFirstSince) {
   EXPECT_THAT(Ids(scheduler.NextBatch()), ElementsAre("1"));
   EXPECT_EQ(scheduler.depth().oldest, absl::ZeroDuration());
   scheduler.Submit(Request(2));
-  EXPECT_EQ(scheduler.depth().oldest, absl::ZeroDuration()) << "what came last is the oldest of one";
+  EXPECT_EQ(scheduler.depth().oldest, absl::ZeroDuration()) << "the new request is the only one";
 }
 
-TEST_F(SchedulerTest, CancelledAndExpiredWorkNeverReachesAnExecutor) {
+TEST_F(SchedulerTest, CancelledAndExpiredRequestsReachNoExecutor) {
   Scheduler scheduler({}, clock_, /*sweep=*/false);
   InferenceRequest cancelled = Request(0), expired = Request(1);
   cancelled.cancelled = std::make_shared<std::atomic<bool>>(false);
@@ -163,8 +165,8 @@ TEST_F(SchedulerTest, CancelledAndExpiredWorkNeverReachesAnExecutor) {
   EXPECT_THAT(codes_[1], ElementsAre(absl::StatusCode::kDeadlineExceeded));
 }
 
-// The queue time of two expired requests and one cancelled request must also be counted.
-TEST_F(SchedulerTest, WhoIsNeverTakenHasSpentItsTimeInTheQueue) {
+// Tests that the queue time of two expired requests and one cancelled request is counted.
+TEST_F(SchedulerTest, QueueTimeOfRequestsThatDoNotRunIsCounted) {
   Metrics metrics("");
   const auto model = std::make_shared<LoadedModel>();
   model->metrics = metrics.ForModel("m");
@@ -187,7 +189,7 @@ TEST_F(SchedulerTest, WhoIsNeverTakenHasSpentItsTimeInTheQueue) {
   EXPECT_THAT(text, HasSubstr("vitrine_stage_duration_seconds_sum{model=\"m\",stage=\"queue\",outcome=\"error\"} 6\n"));
 }
 
-TEST_F(SchedulerTest, AnIdleExecutorWaitsForCompanyAsLongAsToldAndNoLonger) {
+TEST_F(SchedulerTest, AnIdleExecutorWaitsForMoreRequestsUpToMaxWait) {
   Scheduler scheduler({.max_wait = absl::Milliseconds(5)}, clock_, /*sweep=*/false);
   scheduler.Submit(Request(0));
   std::atomic<bool> taken = false;
@@ -204,7 +206,7 @@ TEST_F(SchedulerTest, AnIdleExecutorWaitsForCompanyAsLongAsToldAndNoLonger) {
   EXPECT_THAT(ids, ElementsAre("0", "1"));
 }
 
-TEST_F(SchedulerTest, AModelsOwnWaitHoldsToo) {
+TEST_F(SchedulerTest, AModelsOwnMaxWaitApplies) {
   const auto model = std::make_shared<LoadedModel>();
   const BatchOptions options;
   BatchLimits own = options.Limits();
@@ -219,13 +221,13 @@ TEST_F(SchedulerTest, AModelsOwnWaitHoldsToo) {
     taken = true;
   });
   while (scheduler.idle() == 0 && !taken) std::this_thread::yield();
-  EXPECT_FALSE(taken) << "others may come";
+  EXPECT_FALSE(taken) << "the executor waits for more requests";
   clock_.Advance(absl::Seconds(5));
   scheduler.Sweep();
   executor.join();
 }
 
-TEST_F(SchedulerTest, StopDrains) {
+TEST_F(SchedulerTest, StopDrainsTheQueue) {
   Scheduler scheduler({.max_batch_images = 1, .max_wait = absl::Seconds(1)}, clock_, /*sweep=*/false);
   for (int i = 0; i < 3; ++i) scheduler.Submit(Request(i));
   std::thread executor([&] {
@@ -240,7 +242,7 @@ TEST_F(SchedulerTest, StopDrains) {
   EXPECT_THAT(codes_[3], ElementsAre(absl::StatusCode::kUnavailable));
 }
 
-TEST_F(SchedulerTest, StopAnswersWhatIsLeftAtItsDeadline) {
+TEST_F(SchedulerTest, StopAnswersTheRestAtItsDeadline) {
   Scheduler scheduler({}, clock_, /*sweep=*/false);
   scheduler.Submit(Request(0));
   scheduler.Stop(absl::ZeroDuration());
@@ -249,9 +251,9 @@ TEST_F(SchedulerTest, StopAnswersWhatIsLeftAtItsDeadline) {
   EXPECT_EQ(scheduler.depth().requests, 0);
 }
 
-// The scheduler passes only the first requests of long queues to Decide. The batches must be as if all requests were
-// passed.
-TEST_F(SchedulerTest, LongQueuesGiveTheBatchesThatTheWholeQueueWouldGive) {
+// Tests long queues, of which the scheduler passes only the first requests to Decide. The batches must be those that
+// Decide chooses from the whole queue.
+TEST_F(SchedulerTest, LongQueuesGiveTheBatchesOfTheWholeQueue) {
   std::mt19937 random(5);
   const auto draw = [&](int least, int most) { return std::uniform_int_distribution<int>(least, most)(random); };
   std::vector<ModelHandle> models;
@@ -296,7 +298,8 @@ TEST_F(SchedulerTest, LongQueuesGiveTheBatchesThatTheWholeQueueWouldGive) {
   EXPECT_EQ(scheduler.depth().requests, 0);
 }
 
-// Under heavy load every request must be answered exactly once, and cancelled or expired requests must not be computed.
+// Tests heavy load. Every request must be answered exactly once, and cancelled or expired requests must not be
+// computed.
 TEST(SchedulerStorm, EveryRequestIsAnsweredExactlyOnce) {
   constexpr int kProducers = 6, kPerProducer = 1500, kExecutors = 3;
   const Clock& clock = SteadyClock();

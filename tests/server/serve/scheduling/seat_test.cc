@@ -32,7 +32,7 @@ class LookedAtClock : public FakeClock {
   mutable std::atomic<int> looks_ = 0;
 };
 
-TEST(Seat, TheExecutorWaitsUntilTheStandInHasFinished) {
+TEST(Seat, TheExecutorWaitsUntilTheStandInIsFinished) {
   LookedAtClock clock(absl::ZeroDuration());
   Seat seat(clock);
   seat.Lend();
@@ -41,7 +41,7 @@ TEST(Seat, TheExecutorWaitsUntilTheStandInHasFinished) {
   const int before = clock.looks();
   std::atomic<bool> finished = false;
   std::thread stand_in([&] {
-    while (clock.looks() == before) std::this_thread::yield();  // until the executor reads the clock
+    while (clock.looks() == before) std::this_thread::yield();  // waits until the executor reads the clock
     finished = true;
     seat.Finish();
   });
@@ -54,10 +54,10 @@ TEST(Seat, TheExecutorWaitsUntilTheStandInHasFinished) {
   const int after = clock.looks();
   seat.GiveWay();
   GiveWay();
-  EXPECT_EQ(clock.looks(), after) << "nobody works; and this thread gives way no more";
+  EXPECT_EQ(clock.looks(), after) << "no stand-in works, and this thread yields no longer";
 }
 
-TEST(Seat, TheExecutorKeepsAQuarter) {
+TEST(Seat, TheExecutorKeepsAQuarterOfTheTime) {
   LookedAtClock clock(absl::Milliseconds(1));
   Seat seat(clock);
   seat.Lend();
@@ -74,7 +74,7 @@ TEST(Seat, TheExecutorKeepsAQuarter) {
   EXPECT_LE(waited, 3.5 * ran);
 }
 
-TEST(Seat, WhatRanLongWaitsAMomentAllTheSame) {
+TEST(Seat, TheWaitIsShortAfterALongRun) {
   LookedAtClock clock(absl::Milliseconds(10));
   Seat seat(clock);
   seat.Lend();
@@ -87,7 +87,7 @@ TEST(Seat, WhatRanLongWaitsAMomentAllTheSame) {
   EXPECT_LE(waited, Seat::kLongestWait + absl::Milliseconds(30));
 }
 
-TEST(Seat, AStandInHearsOfEachLendingAndOfTheEnd) {
+TEST(Seat, AStandInIsNotifiedOfEachLoanAndOfTheEnd) {
   Seat seat(SteadyClock());
   seat.Lend();
   EXPECT_TRUE(seat.AwaitLent());
@@ -102,7 +102,7 @@ TEST(Seat, AStandInHearsOfEachLendingAndOfTheEnd) {
   pool.join();
 }
 
-// A pixel takes half a microsecond, a batch a millisecond.
+// Predicts half a microsecond per pixel and a millisecond per batch.
 class QuickBatchTest : public ::testing::Test {
  protected:
   QuickBatchTest() {
@@ -128,7 +128,7 @@ class QuickBatchTest : public ::testing::Test {
   Scheduler scheduler_{{.max_batch_images = 1}, clock_, /*sweep=*/false};
 };
 
-TEST_F(QuickBatchTest, LeavesTheSlowToTheExecutors) {
+TEST_F(QuickBatchTest, LeavesSlowRequestsToTheExecutors) {
   std::atomic<bool> wanted = true;
   Submit(kSlow);
   Submit(100);
@@ -142,18 +142,18 @@ TEST_F(QuickBatchTest, LeavesTheSlowToTheExecutors) {
   for (Batch* batch : {&*quick, &*slow}) batch->requests.front()->Finish(v1::ClassifyResponse());
 }
 
-TEST_F(QuickBatchTest, WhoIsWantedNoMoreGoes) {
+TEST_F(QuickBatchTest, AStandInReturnsWhenItIsNoLongerNeeded) {
   std::atomic<bool> wanted = true;
   std::optional<Batch> batch = Batch();
   std::thread stand_in([&] { batch = scheduler_.NextQuickBatch(wanted); });
-  Submit(kSlow);  // wakes it in vain
+  Submit(kSlow);  // wakes the stand-in, which finds no quick request
   wanted = false;
   scheduler_.WakeStandIns();
   stand_in.join();
   EXPECT_FALSE(batch.has_value());
 }
 
-TEST_F(QuickBatchTest, IsWokenByWhatComes) {
+TEST_F(QuickBatchTest, AQuickRequestWakesTheStandIn) {
   std::atomic<bool> wanted = true;
   int pixels = 0;
   std::thread stand_in([&] {

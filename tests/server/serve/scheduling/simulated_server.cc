@@ -11,12 +11,13 @@
 namespace vitrine::testing {
 namespace {
 
-// Returns observed costs divided by true costs: the fault kBelievesAThird makes the cost model observe less.
+// Returns the factor from true costs to observed costs. With the fault kBelievesAThird, the cost model observes a
+// third.
 double Believed(Fault fault) {
   return fault == Fault::kBelievesAThird ? 1.0 / 3 : 1;
 }
 
-// Returns the batch options of a server on a CPU (server/resolve.h).
+// Returns the batch options of a server on a CPU, as in server/resolve.h.
 BatchOptions BatchesOf(const SimulatedServer::Options& options) {
   BatchOptions batch = options.batch;
   batch.executors = options.admission.executors;
@@ -37,7 +38,7 @@ SimulatedServer::SimulatedServer(const Options& options)
       admission_(AdmissionWith(options.admission, options.fault), clock_),
       scheduler_(BatchesOf(options), clock_, /*sweep=*/false),
       executors_(static_cast<size_t>(options.admission.executors)) {
-  EXPECT_EQ(options.batch.max_wait, absl::ZeroDuration()) << "an executor would wait for another thread";
+  EXPECT_EQ(options.batch.max_wait, absl::ZeroDuration()) << "with a wait, an executor would wait for another thread";
   Every([] { return Scheduler::kSweepPeriod; }, [this] { scheduler_.Sweep(); });
 }
 
@@ -74,7 +75,7 @@ void SimulatedServer::RunUntil(absl::Time end) {
   }
 }
 
-// The cores take turns.
+// Charges the time to receive a request to the executors in turn.
 void SimulatedServer::Read() {
   Executor& executor = executors_[reads_next_++ % executors_.size()];
   if (executor.running.has_value()) {
@@ -103,7 +104,7 @@ void SimulatedServer::Arrive(const SimulatedRequest& what, std::function<void(co
   waiting_.insert(request.deadline);
   request.done = [this, in_queue = request.deadline, deadline = what.deadline,
                   ended = std::move(ended)](absl::StatusOr<v1::ClassifyResponse> answer) {
-    if (absl::IsUnavailable(answer.status())) return;  // the server dies
+    if (absl::IsUnavailable(answer.status())) return;  // the server is being destroyed
     if (!answer.ok()) LeavesQueue(in_queue);
     const bool is_late = answer.ok() && deadline <= Now();
     ended(is_late ? absl::DeadlineExceededError("the deadline passed before the answer was made") : answer.status());
@@ -111,7 +112,7 @@ void SimulatedServer::Arrive(const SimulatedRequest& what, std::function<void(co
   scheduler_.Submit(std::move(request));
 }
 
-// Calls NextBatch only if a live request waits, since NextBatch would otherwise block.
+// Calls NextBatch only while a live request waits, because NextBatch would block otherwise.
 void SimulatedServer::StartIdle() {
   for (Executor& executor : executors_) {
     if (executor.running.has_value()) continue;
@@ -147,7 +148,8 @@ void SimulatedServer::End(Executor& executor) {
   for (const auto& request : ended.batch.requests) request->Finish(v1::ClassifyResponse());
 }
 
-// Measures elapsed time like ExecuteBatch: the time that the executor's core spent on reading requests counts too.
+// Observes elapsed times, like ExecuteBatch. They include the time that the executor's core spent on receiving
+// requests.
 void SimulatedServer::Observe(const Running& ended) const {
   const double stretched =
       absl::FDivDuration(Now() - ended.start, ended.compute + ended.rest) * Believed(options_.fault);

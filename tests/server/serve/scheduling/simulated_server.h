@@ -23,7 +23,7 @@
 
 namespace vitrine::testing {
 
-// Compute time on one executor.
+// Compute times on one executor.
 struct SimulatedCost {
   absl::Duration pass = {};  // fixed cost of each forward pass
   absl::Duration token = {};
@@ -32,7 +32,7 @@ struct SimulatedCost {
 };
 
 struct SimulatedRequest {
-  int model = 0;  // number returned by AddModel
+  int model = 0;  // the number that AddModel returned
   std::string caller = "anonymous";
   v1::Priority priority = v1::NORMAL;
   absl::Time deadline = absl::InfiniteFuture();
@@ -41,7 +41,7 @@ struct SimulatedRequest {
   int64_t overlay_pixels = 0;
 };
 
-// A fault of the server that the tests must detect.
+// Faults of the server that the tests must detect.
 enum class Fault {
   kNone,
   kAdmitsAll,               // ignores admission control
@@ -50,16 +50,16 @@ enum class Fault {
   kForgetsWhatIsMoreUrgent  // predicts as if no more urgent requests would arrive
 };
 
-// A server on a simulated clock: admission, queue, batching policy and cost model are the real ones; only work that
-// takes time is simulated. It never sleeps, so minutes of overload take seconds. Not thread-safe.
+// A server with a simulated clock. Admission, queue, batching policy and cost model are the real ones. Work that takes
+// time is simulated, without sleeping, so minutes of overload take seconds. Not thread-safe.
 class SimulatedServer {
  public:
   struct Options {
     BatchOptions batch = {};          // max_wait must be zero
-    AdmissionOptions admission = {};  // its `executors` is the number of simulated executors
-    // Time to receive a request, even a rejected one, on an executor's core.
+    AdmissionOptions admission = {};  // `executors` is the number of simulated executors
+    // Time of an executor's core to receive a request, even if it is rejected.
     absl::Duration reading = {};
-    double jitter = 0;  // largest random change of a pass's time, as a fraction of this time
+    double jitter = 0;  // largest random change of the time of a pass, as a fraction
     uint64_t seed = 1;
     Fault fault = Fault::kNone;
   };
@@ -67,16 +67,18 @@ class SimulatedServer {
   SimulatedServer(const SimulatedServer&) = delete;
   SimulatedServer& operator=(const SimulatedServer&) = delete;
 
-  // Adds a model that was warmed up with one image of `tokens`. Returns its number.
+  // Adds a model whose warm-up image had `tokens` tokens. Returns its number.
   int AddModel(const SimulatedCost& cost, int64_t tokens = 196);
 
   absl::Time Now() const { return clock_.Now(); }
-  // Calls `event` at `time`, which must not have passed. Events with equal times run in the order of the calls.
+  // Calls `event` at `time`, which must not be in the past. Events at the same time run in the order in which they were
+  // added.
   void At(absl::Time time, std::function<void()> event);
-  // Calls `event` now and again after each gap.
+  // Calls `event` now, and again after each `gap`.
   void Every(std::function<absl::Duration()> gap, std::function<void()> event);
-  // Lets a request arrive. Calls `ended` with its result, possibly before Arrive returns: OK within the deadline, a
-  // rejection by admission, or DEADLINE_EXCEEDED. Does not call it for requests that are unfinished at destruction.
+  // Sends a request to the server. Calls `ended` with the result, possibly before Arrive returns. The result is OK
+  // within the deadline, a rejection by admission, or DEADLINE_EXCEEDED. Does not call `ended` if the request is
+  // unfinished when the server is destroyed.
   void Arrive(const SimulatedRequest& what, std::function<void(const absl::Status& status)> ended);
   void RunUntil(absl::Time end);
 
@@ -86,19 +88,19 @@ class SimulatedServer {
     uint64_t number;
     std::function<void()> run;
 
-    friend bool operator<(const Event& a, const Event& b) {  // reversed: priority_queue pops the greatest
+    friend bool operator<(const Event& a, const Event& b) {  // reversed, because priority_queue pops the greatest
       return std::pair(a.time, a.number) > std::pair(b.time, b.number);
     }
   };
   struct Running {
     Batch batch;
     absl::Time start;
-    absl::Duration compute, rest;  // times without the delay by `reading`
+    absl::Duration compute, rest;  // times without the delays by `reading`
   };
   struct Executor {
     std::optional<Running> running;
-    absl::Duration owed;  // while running: core time spent on reading requests since the end was planned
-    absl::Time free;      // while idle: time at which the arrived requests have been read
+    absl::Duration owed;  // while running: core time for receiving requests since the end was planned
+    absl::Time free;      // while idle: time at which all arrived requests have been received
   };
 
   void Repeat(const std::function<absl::Duration()>& gap, const std::function<void()>& event);

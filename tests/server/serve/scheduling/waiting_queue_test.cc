@@ -69,7 +69,7 @@ class WaitingQueueTest : public ::testing::Test {
   uint64_t sequence_ = 0;
 };
 
-TEST_F(WaitingQueueTest, HoweverManyCallersWaitABatchIsLookedAt) {
+TEST_F(WaitingQueueTest, FrontIsOneBatchForManyCallers) {
   for (int i = 0; i < 1000; ++i) {
     for (int k = 0; k < 3; ++k) Wait(absl::StrCat(i));
   }
@@ -80,18 +80,18 @@ TEST_F(WaitingQueueTest, HoweverManyCallersWaitABatchIsLookedAt) {
   }
   std::map<CallerTurns::Id, int> left;
   for (const WaitingRequest& waiting : All()) ++left[waiting.caller];
-  EXPECT_EQ(left.size(), 600) << "2,400 requests ran: two of each caller, then the third of the first";
+  EXPECT_EQ(left.size(), 600) << "2,400 requests ran: two of each caller, then a third of 400 callers";
 }
 
-TEST_F(WaitingQueueTest, ManyRequestsOfManyCallersAreNotLookedAtEither) {
+TEST_F(WaitingQueueTest, FrontIsOneBatchForManyRequestsOfManyCallers) {
   for (int i = 0; i < 20; ++i) {
     for (int k = 0; k < 100; ++k) Wait(absl::StrCat(i));
   }
   EXPECT_EQ(Front().size(), 8);
 }
 
-// Requests that one connection sent together run and leave together, as long as they take little.
-TEST_F(WaitingQueueTest, CallersWithinAMillisecondGoByAge) {
+// Tests requests that one connection sent together. They run and end together if they take little time.
+TEST_F(WaitingQueueTest, CallersWithinAMillisecondOfWorkAreOrderedByAge) {
   const auto callers = [&](absl::Duration cost) {
     for (const char* caller : {"a", "a", "a", "b", "b", "b"}) {
       Wait(caller, {.cost = cost});
@@ -108,8 +108,8 @@ TEST_F(WaitingQueueTest, CallersWithinAMillisecondGoByAge) {
   EXPECT_EQ(callers(absl::Milliseconds(1)), "ababab");
 }
 
-// Expired and slow requests share no batch with other requests.
-TEST_F(WaitingQueueTest, LooksPastWhatIsInNoBatch) {
+// Tests that Front contains expired and slow requests in addition to a batch, because they share no batch with others.
+TEST_F(WaitingQueueTest, FrontSkipsRequestsThatShareNoBatch) {
   Wait("late", {.deadline = now_});
   Wait("slow", {.is_slow = true});
   for (int i = 0; i < 10; ++i) Wait("quick");
@@ -119,7 +119,7 @@ TEST_F(WaitingQueueTest, LooksPastWhatIsInNoBatch) {
   EXPECT_EQ(without_slow.size(), 1 + 8);
 }
 
-TEST_F(WaitingQueueTest, ARequestThatIsDueSoonerBringsItsCallerForward) {
+TEST_F(WaitingQueueTest, ARequestThatIsDueSoonerMovesItsCallerForward) {
   for (const char* caller : {"a", "b", "c"}) {
     Wait(caller, {.deadline = now_ + absl::Seconds(1)});
   }
@@ -128,8 +128,8 @@ TEST_F(WaitingQueueTest, ARequestThatIsDueSoonerBringsItsCallerForward) {
   EXPECT_THAT(Sequences(Front(), {0}), ElementsAre(3));
 }
 
-// The batches must equal those that Decide would choose from the whole queue.
-TEST_F(WaitingQueueTest, GivesTheBatchesThatTheWholeQueueWouldGive) {
+// Compares the batches with those that Decide chooses from the whole queue.
+TEST_F(WaitingQueueTest, GivesTheBatchesOfTheWholeQueue) {
   std::mt19937 random(7);
   const auto draw = [&](int least, int most) { return std::uniform_int_distribution<int>(least, most)(random); };
   int batches = 0;
