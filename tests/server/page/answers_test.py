@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A visitor's first steps, and the display of the server's status."""
+"""Tests the answers that a visitor gets, and the display of the server's status."""
 
 import base64
 import io
@@ -19,7 +19,7 @@ from page_case import EIT, FROG, KV, PAGE, SAMPLES, XCIT, PageCase, ask, start_s
 
 class Answers(PageCase):
     def test_first_minute(self):
-        """The first sample is answered without a click. Prints the times without a limit: this machine may have other work."""
+        """The first sample must be answered without a click. Times are printed and have no limit, since the machine may be busy."""
         page = self.open()
         times = page.evaluate("""() => ["first-contentful-paint", "answered"].map(
                                      (name) => Math.round(performance.getEntriesByName(name)[0].startTime))""")
@@ -32,12 +32,12 @@ class Answers(PageCase):
         self.upload(page, FROG)
         self.assertEqual(self.predictions(page), self.expected(ask(self.server, EIT, FROG.read_bytes())))
         self.assertNotIn("sample", state_of(page))
-        page.locator("#said").filter(has_text="frog").wait_for(state="attached")  # for screen readers
+        page.locator("#said").filter(has_text="frog").wait_for(state="attached")  # the text for screen readers
         times = page.locator(".times li").all_text_contents()
         self.assertEqual([text.split()[0] for text in times], ["waiting", "decoding", "computing", "maps"])
 
-    def test_the_address_of_an_upload_asks_for_a_picture(self):
-        """A link to the page of an uploaded picture does not hold the picture."""
+    def test_the_address_of_an_upload_asks_for_an_image(self):
+        """The link to the page of an uploaded image does not contain the image."""
         page = self.open(f"#models={EIT}&kind=class", wait=False)
         page.locator("#hint").filter(has_text="Choose a picture to see the answers.").wait_for()
         self.assertTrue(page.locator("#hint").is_visible())
@@ -45,7 +45,7 @@ class Answers(PageCase):
         self.assertNotIn("Choose a picture", page.locator("#hint").text_content())
         self.assertEqual(self.predictions(page)[0][0], "frog")
 
-    def test_a_long_clear_picture_is_made_smaller_over_white(self):
+    def test_a_long_transparent_image_is_reduced_over_white(self):
         page = self.open()
         sides, corner, note = page.evaluate("""async () => {
             const {open} = await import("/page/picture.js");
@@ -63,7 +63,7 @@ class Answers(PageCase):
         self.assertIn("9000 x 400 pixels; it was reduced here to %d x %d" % tuple(sides), note)
 
     def give(self, page, kind, names=("frog.jpg",)):
-        """Pastes or drops files, or a link without files, as a browser does."""
+        """Pastes or drops files, or a link if there are no names."""
         page.evaluate("""([kind, data, names]) => {
             const bytes = Uint8Array.from(atob(data), (letter) => letter.charCodeAt(0)), transfer = new DataTransfer();
             for (const name of names)
@@ -87,14 +87,14 @@ class Answers(PageCase):
             with self.answers(page):
                 page.locator('[data-name="cifar/horse-bay.jpg"]').click()
 
-    def test_a_link_or_a_text_is_no_picture(self):
+    def test_a_link_or_a_text_is_not_an_image(self):
         page = self.open()
         for kind, sentence in (("drop", "The dropped item is not a file."), ("paste", "The pasted item is not a picture.")):
             self.give(page, kind, ())
             page.locator("#trouble").filter(has_text=sentence).wait_for()
-            self.assertEqual(len(self.predictions(page)), 5, "what was shown stays")
+            self.assertEqual(len(self.predictions(page)), 5, "the previous answer must stay")
 
-    def test_webp_goes_as_it_is(self):
+    def test_webp_is_sent_unchanged(self):
         webp = io.BytesIO()
         PIL.Image.open(FROG).save(webp, "webp", quality=90)
         page = self.open()
@@ -111,7 +111,7 @@ class Answers(PageCase):
         self.assertNotIn("brought to", page.locator("#hint").text_content())
         self.assertEqual(self.predictions(page), self.expected(ask(self.server, EIT, webp.getvalue())))
 
-    def test_other_formats_are_brought_to_png(self):
+    def test_other_formats_are_converted_to_png(self):
         page = self.open()
         bitmap = pathlib.Path(self.server.folder) / "frog.bmp"
         PIL.Image.open(FROG).save(bitmap)
@@ -126,14 +126,14 @@ class Answers(PageCase):
         with self.answers(page):
             page.get_by_role("button", name="Take the picture").click()
         self.assertEqual(len(self.predictions(page)), 5)
-        self.assertFalse(page.evaluate("() => Boolean(document.getElementById('video').srcObject)"), "the camera is off again")
+        self.assertFalse(page.evaluate("() => Boolean(document.getElementById('video').srcObject)"), "the camera must be off")
 
     def test_side_by_side(self):
         page = self.open(f"#sample=cifar/frog-marsh.jpg&models={EIT},{XCIT}&kind=class")
         for model in (EIT, XCIT):
             answer = ask(self.server, model, FROG.read_bytes())
             self.assertEqual(self.predictions(page, model), self.expected(answer))
-            # All bars have one absolute scale: their share of the full length is the probability.
+            # Expects bars whose share of the full length is the probability. Bars of all models have the same scale.
             bars = page.locator(f'[data-model="{model}"] .bar').evaluate_all(
                 """(bars) => Promise.all(bars.map(async (bar) => {
                        await Promise.all(bar.firstChild.getAnimations().map((animation) => animation.finished));
@@ -146,14 +146,14 @@ class Answers(PageCase):
             page.get_by_role("checkbox", name=KV).check()
         self.assertIn("none of its classes", page.locator(f'[data-model="{KV}"] .sentence').last.text_content())
 
-    def test_who_is_unsure_says_so(self):
+    def test_an_unsure_answer_is_marked(self):
         page = self.open()
         for sample, unsure in (("cifar/cat-chelsea.jpg", True), ("cifar/frog-marsh.jpg", False)):
             with self.answers(page):
                 page.locator(f'[data-name="{sample}"]').click()
             self.assertEqual(page.locator(f'[data-model="{EIT}"] .sentence').filter(has_text="Unsure").count(), int(unsure))
 
-    def test_samples_of_other_classes_choose_their_model(self):
+    def test_a_sample_of_other_classes_selects_its_model(self):
         page = self.open()
         with self.answers(page):
             page.locator('[data-name="digits/digit-7.png"]').click()
@@ -182,7 +182,7 @@ class Live(PageCase):
                          ["Requests", "In flight", "In the queue", "Longest wait", "Rejected for load", "Requests per batch",
                           "Executors busy"])
 
-    def test_what_is_wrong_is_listed_with_its_reason(self):
+    def test_a_failed_version_is_listed_with_its_reason(self):
         server = start_server("--admin", "unix://{folder}/admin", models=(EIT, KV))
         self.addCleanup(server.stop)
         weights = pathlib.Path(server.folder) / "models" / KV / "2"
@@ -218,7 +218,7 @@ class Flags(unittest.TestCase):
                 urllib.request.urlopen(f"http://{server.http}{path}")
             self.assertEqual(missing.exception.code, 404, path)
 
-    def test_without_samples_a_picture_is_waited_for(self):
+    def test_without_samples_the_list_is_empty(self):
         server = start_server(models=(KV,), page=PAGE[:1])
         self.addCleanup(server.stop)
         with urllib.request.urlopen(f"http://{server.http}/page/samples") as answer:

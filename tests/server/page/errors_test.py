@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Errors are shown with the server's messages, and the page stays usable."""
+"""Tests that errors are shown with the server's messages, and that the page stays usable."""
 
 import hashlib
 import json
@@ -18,7 +18,7 @@ class Errors(PageCase):
     def refusal(self, page, model=EIT):
         return page.locator(f'[data-model="{model}"] .trouble').text_content()
 
-    def test_damaged_picture(self):
+    def test_damaged_image(self):
         page = self.open()
         damaged = pathlib.Path(self.server.folder) / "damaged.jpg"
         damaged.write_bytes(FROG.read_bytes()[:2000])
@@ -28,10 +28,10 @@ class Errors(PageCase):
         self.upload(page, damaged)
         self.assertEqual(self.refusal(page), f"{said['error']}INVALID_ARGUMENT, HTTP 400")
         self.upload(page, FROG)
-        self.assertEqual(self.predictions(page)[0][0], "frog", "the page goes on")
+        self.assertEqual(self.predictions(page)[0][0], "frog", "the page must still work")
 
-    def test_a_file_that_is_no_picture(self):
-        """The fault is shown once, in a sentence for people, and the previous answer stays."""
+    def test_a_file_that_is_not_an_image(self):
+        """The fault is shown once, in a sentence without technical terms, and the previous answer stays."""
         page = self.open(f"#sample=cifar/frog-marsh.jpg&models={EIT},{KV}")
         folder = pathlib.Path(self.server.folder)
         files = {"report.pdf": b"%PDF-1.7\n", "notes.txt": b"no picture", "empty.jpg": b"", "clip.mp4": b"\0\0\0 ftypisom",
@@ -55,8 +55,8 @@ class Errors(PageCase):
         self.upload(page, FROG)
         self.assertTrue(page.locator("#trouble").is_hidden())
 
-    def test_a_file_that_is_no_picture_after_one_that_is_damaged(self):
-        """The error is that of the last file, and no picture is left to click."""
+    def test_a_file_that_is_not_an_image_after_a_damaged_image(self):
+        """The error is that of the last file, and there is no image to click on."""
         page = self.open("#sample=cifar/frog-marsh.jpg")
         folder = pathlib.Path(self.server.folder)
         (folder / "cut.jpg").write_bytes(FROG.read_bytes()[:2000])
@@ -69,7 +69,7 @@ class Errors(PageCase):
         self.upload(page, FROG)
         self.assertEqual(self.predictions(page)[0][0], "frog")
 
-    def test_a_wrong_file_is_told_where_the_reader_is(self):
+    def test_the_error_for_a_wrong_file_is_visible_at_the_bottom(self):
         page = self.open()
         page.locator("#versions tr").first.wait_for()
         page.locator("#facts").scroll_into_view_if_needed()
@@ -77,7 +77,7 @@ class Errors(PageCase):
         page.locator("#trouble").filter(has_text="notes.txt is a text").wait_for()
         self.assertTrue(page.evaluate("() => document.getElementById('trouble').getBoundingClientRect().top > -1"))
 
-    def test_what_several_models_say_is_told_once(self):
+    def test_an_error_of_all_models_is_shown_once(self):
         page = self.open(f"#sample=cifar/frog-marsh.jpg&models={EIT},{KV}")
         damaged = pathlib.Path(self.server.folder) / "damaged.jpg"
         damaged.write_bytes(FROG.read_bytes()[:2000])
@@ -87,16 +87,16 @@ class Errors(PageCase):
         self.assertEqual(page.locator(".card .sentence").all_text_contents(), ["No answer.", "No answer."])
         self.assertIn("version 2", page.locator(f'[data-model="{EIT}"] .title').text_content())
 
-    def test_model_that_was_never_there(self):
+    def test_unknown_model(self):
         page = self.open(f"#sample=cifar/frog-marsh.jpg&models={EIT},nobody")
         self.assertIn('there is no model "nobody"', self.refusal(page, "nobody"))
         self.assertIn("NOT_FOUND, HTTP 404", self.refusal(page, "nobody"))
-        self.assertEqual(self.predictions(page)[0][0], "frog", "the other one answers")
+        self.assertEqual(self.predictions(page)[0][0], "frog", "the other model must answer")
         with self.answers(page):
             page.get_by_role("checkbox", name="nobody").click()
         self.assertEqual(page.locator(".card").count(), 1)
 
-    def test_model_that_goes(self):
+    def test_model_that_is_removed(self):
         server = start_server("--admin", "unix://{folder}/admin", models=(EIT, KV))
         self.addCleanup(server.stop)
         page = self.open(f"#sample=cifar/frog-marsh.jpg&models={EIT},{KV}", server)
@@ -112,11 +112,11 @@ class Errors(PageCase):
         self.assertEqual(self.predictions(page)[0][0], "frog")
         page.locator("#versions").filter(has_not_text=KV).wait_for()
 
-    def test_draining_and_ended(self):
+    def test_draining_server_and_ended_server(self):
         server = start_server("--drain-deadline", "60s", models=(EIT,))
         self.addCleanup(server.stop)
         page = self.open("#sample=cifar/frog-marsh.jpg", server)
-        # A client that does not read its answer, so that the server cannot end yet.
+        # Opens a connection whose client does not read its answer. The server cannot end while this answer is unread.
         host, port = server.http.split(":")
         with socket.socket() as slow:
             slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
@@ -125,7 +125,8 @@ class Errors(PageCase):
             slow.sendall((f"POST /v1/models/{EIT}:classify?attention=weights:all:all HTTP/1.1\r\nHost: {server.http}\r\n"
                           f"Content-Length: {len(picture)}\r\n\r\n").encode() + picture)
             self.assertEqual(slow.recv(12), b"HTTP/1.1 200")
-            # A script in the page clicks, since the server waits only briefly for a client that does not read.
+            # Clicks by a script in the page, because the server waits only a short time for a client that does not
+            # read.
             page.evaluate("""() => {
                 const click = setInterval(() => {
                     window.refusal = document.querySelector(".card .trouble")?.textContent;
@@ -167,18 +168,18 @@ class Errors(PageCase):
         page.locator("#trouble").filter(has_text="token:narrow may not call").wait_for()
         page.reload()  # the browser keeps the token
         page.locator("#trouble").filter(has_text="token:narrow may not call").wait_for()
-        self.assertTrue(field.is_visible(), "another one can be given")
+        self.assertTrue(field.is_visible(), "another token can be entered")
         with self.answers(page):
             field.fill(token)
             field.press("Enter")
         self.assertEqual(self.predictions(page)[0][0], "airplane")
         self.assertTrue(field.is_hidden())
         self.assertTrue(page.locator("#trouble").is_hidden())
-        self.assertEqual(page.get_by_role("checkbox").count(), 1, "the models of the policy alone")
+        self.assertEqual(page.get_by_role("checkbox").count(), 1, "only the models of the policy are shown")
         page.locator("#versions tr").first.wait_for()
         self.assertEqual(page.locator("#versions tr").count(), 1)
         page.locator("#neighbour-rows li").first.wait_for()
         tokens.write_text(f"another sha256:{hashlib.sha256(b'other').hexdigest()}\n")
         field.wait_for()
         for answers in ("#answers", "#distance", "#neighbours"):
-            self.assertFalse(page.locator(answers).is_visible(), "answers are for those who have a token")
+            self.assertFalse(page.locator(answers).is_visible(), "answers must be hidden without a token")

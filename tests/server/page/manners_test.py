@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Narrow screens, keyboard use, links, dark and light, content security policy, size, accessibility rules."""
+"""Tests narrow screens, keyboard use, links, dark and light mode, content security policy, size and accessibility."""
 
 import re
 import urllib.error
@@ -13,7 +13,7 @@ MOST_BYTES = 150_000
 
 
 class Manners(PageCase):
-    def test_keyboard_alone(self):
+    def test_use_with_the_keyboard_only(self):
         page = self.open()
 
         def reach(holds, key="Tab"):
@@ -21,11 +21,11 @@ class Manners(PageCase):
                 page.keyboard.press(key)
                 if page.evaluate(f"() => {{ const at = document.activeElement; return Boolean({holds}); }}"):
                     return
-            self.fail(f"no way by {key} to {holds}")
+            self.fail(f"{key} does not reach an element with {holds}")
 
         reach('at.dataset.name === "cifar/horse-bay.jpg"')
         outline = page.evaluate("() => getComputedStyle(document.activeElement).outlineStyle")
-        self.assertEqual(outline, "solid", "who uses keys sees where they are")
+        self.assertEqual(outline, "solid", "the focused element must be visible")
         with self.answers(page):
             page.keyboard.press("Enter")
         self.assertEqual(self.predictions(page)[0][0], "horse")
@@ -56,9 +56,9 @@ class Manners(PageCase):
         with self.answers(page):
             page.keyboard.press("Enter")
         self.assertEqual(state_of(page)["head"], "2")
-        self.assertEqual(page.evaluate("() => document.activeElement.dataset.head"), "2", "the focus stays")
+        self.assertEqual(page.evaluate("() => document.activeElement.dataset.head"), "2", "the element must keep the focus")
 
-    def test_the_address_holds_what_is_looked_at(self):
+    def test_the_address_has_the_state_of_the_page(self):
         page = self.open()
         with self.answers(page):
             page.locator('[data-name="cifar/frog-marsh.jpg"]').click()
@@ -92,7 +92,7 @@ class Manners(PageCase):
         self.assertGreater(ground(page), 3 * 200)
         with self.answers(page, fresh=True):
             page.reload()
-        self.assertGreater(ground(page), 3 * 200, "the choice is kept")
+        self.assertGreater(ground(page), 3 * 200, "the page must keep the chosen mode")
         self.assertGreater(ground(self.open(scheme="light")), 3 * 200)
 
     def test_policy(self):

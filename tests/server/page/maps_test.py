@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Drawn maps, compared with the server's overlays and numbers."""
+"""Compares the maps that the page draws with the server's overlays and numbers."""
 
 import base64
 
@@ -10,19 +10,19 @@ from page_case import EIT, FROG, SAMPLES, PageCase, ask, pixels, state_of
 
 class Maps(PageCase):
     def server_overlay(self, query):
-        """Returns the pixels of the overlay that the server drew, and its grid."""
+        """Returns the pixels of the overlay that the server draws, and the grid."""
         answer = ask(self.server, EIT, FROG.read_bytes(), f"attention={query}&attention_encoding=png")
         return pixels(base64.b64decode(answer["attention"][0]["png"])), answer["grid"]
 
     def difference(self, ours, theirs, without=None):
-        """Returns the mean and the 99th percentile of the differences, inside the frame that the server draws."""
+        """Returns the mean and the 99th percentile of the differences inside the frame of the server's overlay."""
         inside = numpy.abs(ours - theirs[:ours.shape[0]])[3:-3, 3:-3].max(axis=2)
         if without is not None:
             top, bottom, left, right = without
             inside[max(0, top - 6):bottom + 3, max(0, left - 6):right + 3] = 0
         return inside.mean(), numpy.percentile(inside, 99)
 
-    def test_overlay_is_the_servers(self):
+    def test_the_map_equals_the_servers_overlay(self):
         page = self.open("#sample=cifar/frog-marsh.jpg")
         for kind, layer, head in (("class", 4, ""), ("mean", 0, ""), ("class", 2, "3")):
             with self.answers(page):
@@ -33,9 +33,9 @@ class Maps(PageCase):
             self.assertLess(mean, 2, (kind, layer, head))
             self.assertLess(most, 8, (kind, layer, head))
         other, _ = self.server_overlay("class:0:")
-        self.assertGreater(self.difference(self.canvas(page), other)[0], 4, "another map differs by more")
+        self.assertGreater(self.difference(self.canvas(page), other)[0], 4, "another map must differ by more")
 
-    def test_without_the_map_it_is_the_picture(self):
+    def test_without_the_map_the_image_is_shown(self):
         page = self.open("#sample=cifar/frog-marsh.jpg&opacity=0")
         mean, most = self.difference(self.canvas(page), pixels(FROG.read_bytes()))
         self.assertLess(mean, 2)

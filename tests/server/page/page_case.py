@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A page of a real server in a real browser, with the checks that every test makes."""
+"""A base class for tests of the page of a real server in a real browser."""
 
 import contextlib
 import io
@@ -20,8 +20,9 @@ SAMPLES = SOURCE / "samples"
 FROG = SAMPLES / "cifar" / "frog-marsh.jpg"
 EIT, XCIT, KV = "eit-mini-cifar10", "xcit-n12-f-sne-cifar10", "kv-pos-mnist"
 PAGE = ("--page", "--page-burst", "--page-samples", str(SAMPLES))
-PATIENCE = 60  # seconds, on a machine with other things to do
-# Debian's Chromium. Without its sandbox, which root in a container cannot create. The browser draws the camera's picture.
+PATIENCE = 60  # seconds; long enough for a busy machine
+# Options of Debian's Chromium. It runs without its sandbox, which root in a container cannot create. The camera's image
+# is generated.
 CHROMIUM = {"executable_path": "/usr/bin/chromium",
             "args": ["--no-sandbox", "--use-fake-device-for-media-stream", "--use-fake-ui-for-media-stream"]}
 
@@ -38,7 +39,7 @@ def start_server(*arguments, models=(EIT, KV, XCIT), page=PAGE):
 
 
 def ask(server, model, picture, query=""):
-    """Returns the HTTP API's answer to the bytes of a picture."""
+    """Returns the answer of the HTTP API to the bytes of an image."""
     request = urllib.request.Request(f"http://{server.http}/v1/models/{model}:classify?{query}", data=picture)
     with urllib.request.urlopen(request) as answer:
         return json.load(answer)
@@ -49,14 +50,16 @@ def pixels(png):
 
 
 def state_of(page):
-    """Returns the parameters in the address's fragment."""
+    """Returns the parameters in the fragment of the page's address."""
     return dict(part.split("=", 1) for part in page.url.partition("#")[2].split("&") if part)
 
 
 class PageCase(unittest.TestCase):
-    """Opens pages of a server that all tests of a class share. Pages are emptied and used again after a test, since a new
-    one needs a browser process. Each test also checks that no resource comes from another origin, that the content
-    security policy is not violated, and that no script fails."""
+    """Opens pages of a server that all tests of a class share.
+
+    A new page needs a browser process, so pages are emptied after a test and used again. Each test also checks that no
+    resource comes from another origin, that the content security policy is not violated, and that no script fails.
+    """
 
     @classmethod
     def setUpClass(cls):
@@ -73,7 +76,7 @@ class PageCase(unittest.TestCase):
         self.addCleanup(lambda: self.assertEqual(self.faults, []))
 
     def open(self, state="", server=None, width=1280, height=900, scheme="light", wait=True):
-        """Returns a page opened with `state`, the end of its address. If `wait`, waits for its answers."""
+        """Opens and returns a page. `state` is the end of its address. If `wait` is true, waits for its answers."""
         base = f"http://{(server or self.server).http}"
         idle = self.idle.setdefault((width, height, scheme), [])
         page = idle.pop() if idle else self.browser.new_context(
@@ -93,7 +96,7 @@ class PageCase(unittest.TestCase):
         return page
 
     def leave(self, page, watchers, idle):
-        """Empties a page for the next test, unless the test has closed it."""
+        """Makes a page empty for the next test, unless the test has closed the page."""
         if page.is_closed():
             return
         for event, watcher in watchers.items():
@@ -103,19 +106,19 @@ class PageCase(unittest.TestCase):
         idle.append(page)
 
     def note(self, message):
-        """Records errors and warnings of the browser as faults, except rejected requests."""
+        """Records errors and warnings of the browser as faults, except failed requests."""
         if message.type in ("error", "warning") and "Failed to load resource" not in message.text:
             self.faults.append(message.text)
 
     def until(self, holds, what):
         end = time.monotonic() + PATIENCE
         while not holds():
-            self.assertLess(time.monotonic(), end, f"{what} did not come")
+            self.assertLess(time.monotonic(), end, f"{what} did not appear")
             time.sleep(0.02)
 
     @contextlib.contextmanager
     def answers(self, page, fresh=False):
-        """At the end of the block, waits until the requests made in it are answered. `fresh`: the block loads the page."""
+        """Waits at the end of a block for the answers to its requests. `fresh` is true if the block loads the page."""
         before = 0
         if page.url.startswith("http") and not fresh:
             before = page.evaluate("() => Number(document.getElementById('answers')?.dataset.asked ?? 0)")
@@ -128,7 +131,7 @@ class PageCase(unittest.TestCase):
             }
             return false;
         }""", [before, PATIENCE])
-        self.assertTrue(came, "an answer did not come")
+        self.assertTrue(came, "an answer did not arrive")
 
     def predictions(self, page, model=EIT):
         rows = page.locator(f'[data-model="{model}"] .predictions li')
@@ -138,13 +141,13 @@ class PageCase(unittest.TestCase):
         return [(each["label"], f"{100 * each['probability']:.1f} %") for each in answer["predictions"]]
 
     def canvas(self, page, model=EIT):
-        """Returns the pixels of a model's drawn map, [height, width, 3]."""
+        """Returns the pixels of the map that the page draws for a model, [height, width, 3]."""
         data = page.locator(f'[data-model="{model}"] .frame canvas').evaluate("canvas => canvas.toDataURL().split(',')[1]")
         with urllib.request.urlopen(f"data:image/png;base64,{data}") as png:
             return pixels(png.read())
 
     def accessible(self, page, about, part=None):
-        """Checks the page, or the part that a selector names, with the rules of axe-core."""
+        """Checks the page, or the part that a selector selects, with the rules of axe-core."""
         rules = {"runOnly": {"type": "tag", "values": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]},
                  "resultTypes": ["violations"]}
         found = Axe().run(page, part, options=rules).response

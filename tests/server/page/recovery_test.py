@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The page shows at once that a server was killed, hangs or is slow, and retries automatically."""
+"""Tests that the page shows at once that a server was killed, hangs or is slow, and that the page retries."""
 
 import io
 import os
@@ -15,8 +15,8 @@ import oip_server
 
 from page_case import EIT, PATIENCE, PageCase, start_server
 
-SOON = 2.0  # seconds within which the page must show the failure
-SLACK = 1.0  # further seconds, for a busy machine
+SOON = 2.0  # seconds until the page must show the failure
+SLACK = 1.0  # additional seconds for a busy machine
 
 
 class Recovery(PageCase):
@@ -40,7 +40,7 @@ class Recovery(PageCase):
         page = self.open("#sample=cifar/cat-chelsea.jpg", server)
         page.locator("#verdict").filter(has_text="Ready").wait_for()
         about = page.get_by_role("button", name="About the model")
-        about.wait_for()  # shown once the description of the model has arrived
+        about.wait_for()  # the button appears when the description of the model has arrived
         server._process.kill()
         self.assertLess(self.told(page, "Not reachable"), SOON + SLACK)
         about.click()
@@ -49,7 +49,7 @@ class Recovery(PageCase):
         page.locator('[data-name="cifar/horse-bay.jpg"]').click()
         page.locator("#trouble").filter(has_text="The server does not answer").wait_for()
         self.assertNotIn("not there", page.locator("#trouble").text_content())
-        self.assertEqual(page.locator(".predictions").count(), 0, "the cat's answer is none to the horse")
+        self.assertEqual(page.locator(".predictions").count(), 0, "the answer for the cat must not be shown for the horse")
         server._process.wait()
         again = oip_server.Server("--page", "--page-samples", str(oip_server.SOURCE / "samples"), models=(EIT,),
                                   listen=listen[1])
@@ -68,13 +68,13 @@ class Recovery(PageCase):
         self.assertLess(self.told(page, "No answer for"), SOON + SLACK)
         page.locator("#head").select_option("1")
         page.locator(".progress").filter(has_text=re.compile(r"Waiting for the answer, \d+ seconds so far")).wait_for()
-        self.told(page, re.compile(r"No answer for ([4-9]|\d\d) seconds"))  # sum over all polls; a busy machine skips numbers
+        self.told(page, re.compile(r"No answer for ([4-9]|\d\d) seconds"))  # sums all polls; a busy machine may skip numbers
         os.kill(server._process.pid, signal.SIGCONT)
         self.told(page, "Ready")
         page.locator(".progress").wait_for(state="hidden")
         self.assertEqual(page.locator(".about").text_content(), "Class token, layer 4, head 1, 9 × 14")
 
-    def test_a_question_that_was_lost_is_asked_again(self):
+    def test_a_lost_request_is_sent_again(self):
         server = start_server(models=(EIT,))
         self.addCleanup(server.stop)
         page = self.open("#sample=cifar/cat-chelsea.jpg", server)
@@ -87,11 +87,11 @@ class Recovery(PageCase):
         page.locator(".predictions").wait_for()
         self.assertEqual(page.locator(".card .trouble").count(), 0)
 
-    def test_progress_of_a_large_picture(self):
-        """At a few hundred kilobytes per second, the upload takes long but must not look like a server without an answer."""
+    def test_progress_of_a_large_image(self):
+        """At a few hundred kB/s the upload takes long, and it must not look as if the server did not answer."""
         picture = io.BytesIO()
         PIL.Image.effect_noise((900, 700), 90).convert("RGB").save(picture, "png")
-        page = self.open("#sample=cifar/deer-buck.jpg", height=700)  # a laptop's height, and the tallest picture
+        page = self.open("#sample=cifar/deer-buck.jpg", height=700)  # the height of a laptop's screen, and the tallest image
         page.evaluate("""() => {
             const send = XMLHttpRequest.prototype.send;
             XMLHttpRequest.prototype.send = function(body) {
@@ -100,7 +100,7 @@ class Recovery(PageCase):
                 return send.call(this, body);
             };
         }""")
-        self.addCleanup(page.context.close)  # its network is slow
+        self.addCleanup(page.context.close)  # the context has a slow network, so it is not used again
         session = page.context.new_cdp_session(page)
         session.send("Network.emulateNetworkConditions",
                      {"offline": False, "latency": 0, "downloadThroughput": -1, "uploadThroughput": 300_000})

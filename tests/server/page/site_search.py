@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The search of the site built by script/docs, in a browser. Run by `script/test-page BUILD site_search`."""
+"""Tests the search of the site that script/docs builds, in a browser. `script/test-page BUILD site_search` runs it."""
 import functools
 import http.server
 import os
@@ -40,11 +40,11 @@ class SiteSearch(unittest.TestCase):
         self.page.goto(f"http://127.0.0.1:{self.server.server_address[1]}/index.html{query}")
 
     def links(self):
-        """Returns the results, best first: the page's path, and its title with the matching text."""
+        """Returns [path of the page, title and matching text] of each result, best first."""
         self.page.wait_for_selector(".md-search-result__link", state="attached", timeout=PATIENCE * 1000)
         return self.page.locator(".md-search-result__link").evaluate_all("all => all.map(each => [each.pathname, each.textContent])")
 
-    def test_a_flag_leads_to_the_program_that_has_it(self):
+    def test_the_search_for_a_flag_finds_its_program(self):
         for query in ("max-queue-requests", "--max-queue-requests", "--max-in-flight", "--if-absent"):
             self.open(f"?q={query}")
             self.assertIn("/reference/programs.html", [path for path, _ in self.links()], query)
@@ -58,7 +58,7 @@ class SiteSearch(unittest.TestCase):
         self.assertTrue(self.links())
         self.assertEqual(self.said, [])
 
-    def test_words_are_found_as_before(self):
+    def test_words_are_found(self):
         self.open("?q=goodput overload")
         self.assertTrue(any("scheduling" in path or "overload" in path for path, _ in self.links()[:5]))
         self.assertEqual(self.said, [])

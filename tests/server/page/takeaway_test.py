@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Downloads: code that requests the shown result, files, the model card."""
+"""Tests the downloads: code that requests the shown result, files and the model card."""
 
 import io
 import json
@@ -35,7 +35,7 @@ class TakeAway(PageCase):
         places = {(found["kind"], found["layer"], found["head"]) for found in answer["attention"]}
         self.assertIn(("mean", 1, 3), places)
 
-    def test_curl_of_a_file_of_ones_own(self):
+    def test_curl_for_an_uploaded_file(self):
         page = self.open()
         with tempfile.TemporaryDirectory() as folder:
             name = os.path.join(folder, "it's a frog.jpg")
@@ -44,8 +44,8 @@ class TakeAway(PageCase):
             answer = json.loads(self.run_in(folder, "bash", text=self.code(page, "curl")))
         self.assertEqual(self.expected(answer), self.predictions(page))
 
-    def test_code_of_a_picture_that_was_changed_on_the_way(self):
-        """The code reads the changed file that the server got; the user can save this file."""
+    def test_code_for_an_image_that_was_converted(self):
+        """The code reads the converted file that the server got. The user can save this file."""
         page = self.open()
         with tempfile.TemporaryDirectory() as folder:
             PIL.Image.open(FROG).save(os.path.join(folder, "pond.gif"))
@@ -72,7 +72,7 @@ class TakeAway(PageCase):
         self.assertEqual([line.split()[0] for line in lines], [label for label, _ in self.predictions(page)])
 
     def test_python(self):
-        """The code requests the patch in the address; script/test-python-client runs the client itself."""
+        """The code requests the patch in the address. script/test-python-client tests the client itself."""
         page = self.open(f"#sample=cifar/frog-marsh.jpg&models={EIT}@2&kind=query&patch=0.4,0.4")
         code = self.code(page, "Python")
         compile(code, "page", "exec")
@@ -112,7 +112,7 @@ class TakeAway(PageCase):
         self.assertTrue(page.locator("#sheet").is_hidden())
 
     def test_on_a_phone(self):
-        """A sheet longer than the screen is shown from its beginning, and no button sticks out of it."""
+        """A sheet that is longer than the screen is shown from its beginning, and every button is inside the sheet."""
         page = self.open("#sample=cifar/frog-marsh.jpg", width=360, height=640)
         page.get_by_role("button", name="About the model").click()
         self.assertGreaterEqual(page.locator("#sheet-title").bounding_box()["y"], 0)
@@ -123,7 +123,7 @@ class TakeAway(PageCase):
             box = tab.bounding_box()
             self.assertLessEqual(box["x"] + box["width"], listing["x"] + listing["width"] + 0.5)
 
-    def test_many_requests_only_where_they_are_allowed(self):
+    def test_many_requests_only_with_the_flag(self):
         self.assertTrue(self.open().locator("#burst").is_visible())
         server = start_server(models=(KV,), page=("--page", "--page-samples", str(SAMPLES)))
         self.addCleanup(server.stop)

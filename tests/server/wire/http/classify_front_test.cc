@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Responses of the HTTP port's paths to images and to other bodies, without a connection.
+// Tests the responses of the HTTP port's paths to images and to other bodies, without a connection.
 #include "server/wire/http/classify_front.h"
 
 #include <gmock/gmock.h>
@@ -39,7 +39,7 @@ class Unheard final : public HttpReply {
   void Send(absl::FunctionRef<HttpResponse()> make) override { (void)make(); }
 };
 
-// Tests without an executor: every request is rejected or answered without compute.
+// Provides an HTTP port without executors. Every request is rejected or is answered without inference.
 class HttpClassifyFrontTest : public ::testing::Test {
  protected:
   HttpClassifyFrontTest() {
@@ -51,7 +51,7 @@ class HttpClassifyFrontTest : public ::testing::Test {
   }
 
   HttpResponse Ask(const Sent& sent) { return testing::AnswerOf(port_.Begin(sent.request), sent.body); }
-  // Sends a POST to `url`, which must be rejected with `code` and `name`. Returns the error message.
+  // Sends a POST request to `url`, which must be rejected with `code` and `name`. Returns the error message.
   std::string Refused(int code, const std::string& name, const std::string& url, const std::string& body,
                       const std::map<std::string, std::string>& headers = {}) {
     const HttpResponse response = Ask(Sent("POST", url, body, headers));
@@ -82,7 +82,7 @@ class HttpClassifyFrontTest : public ::testing::Test {
 constexpr char kPath[] = "/v1/models/m:classify";
 constexpr char kBadRequest[] = "INVALID_ARGUMENT";
 
-TEST_F(HttpClassifyFrontTest, WhatIsNoImageIsToldTheRightLine) {
+TEST_F(HttpClassifyFrontTest, ABodyThatIsNotAnImageGetsTheRightCommand) {
   const std::map<std::string, std::string> host = {{"Host", "127.0.0.1:8000"}};
   const auto line = HasSubstr("curl --data-binary @IMAGE http://127.0.0.1:8000/v1/models/m:classify");
   EXPECT_THAT(Refused(400, kBadRequest, kPath, "", host), AllOf(HasSubstr("empty"), line));
@@ -97,27 +97,30 @@ TEST_F(HttpClassifyFrontTest, WhatIsNoImageIsToldTheRightLine) {
   }
   EXPECT_THAT(Refused(400, kBadRequest, "/v1/models/m/versions/2:classify", "x", host),
               HasSubstr("/v1/models/m/versions/2:classify"));
-  EXPECT_EQ(metrics_.ForModel("m")->Totals().failed.count, 4) << "the model's, of which no type was asked";
+  EXPECT_EQ(metrics_.ForModel("m")->Totals().failed.count, 4)
+      << "the four requests whose body was read count for the model";
 }
 
-TEST_F(HttpClassifyFrontTest, AImageThatCurlHasCutIsToldApart) {
+TEST_F(HttpClassifyFrontTest, AnImageThatCurlDamagedIsRecognized) {
   std::string png = NoisePng(8, 8, 1);
   std::string jpeg = "\xFF\xD8\xFF\xE0";
   jpeg += "the rest, without its zeros and line ends";
   for (const char gone : {'\0', '\r', '\n'}) std::erase(png, gone);
   std::string webp("RIFF\x24\x01\0\0WEBPVP8 \x18\0\0\0", 20);
   webp += "the rest";
-  EXPECT_THAT(Refused(400, kBadRequest, kPath, webp), ::testing::Not(HasSubstr("curl's"))) << "damaged, not cut";
+  EXPECT_THAT(Refused(400, kBadRequest, kPath, webp), ::testing::Not(HasSubstr("curl's")))
+      << "curl did not remove bytes from this image";
   std::erase(webp, '\0');
   for (const std::string& image : {png, jpeg, webp}) {
     EXPECT_THAT(Refused(400, kBadRequest, kPath, image), HasSubstr("curl's -d")) << image.substr(0, 4);
   }
   EXPECT_THAT(Refused(400, kBadRequest, kPath, NoisePng(8, 8, 1).substr(0, 12)), ::testing::Not(HasSubstr("curl")))
-      << "damaged otherwise";
+      << "this image is damaged in another way";
 }
 
-// People paste this line into a shell, so it must not contain anything that a shell executes.
-TEST_F(HttpClassifyFrontTest, TheLineHoldsNothingThatAShellReads) {
+// Tests the command line in error messages. People paste it into a shell, so it must not contain a part that a shell
+// executes.
+TEST_F(HttpClassifyFrontTest, TheCommandContainsNoShellSyntax) {
   const Sent request("POST", kPath, "", {{"Host", "h;rm -rf ~"}});
   EXPECT_EQ(CurlLine(*request.request, "$(x)", "`y`"),
             "curl --data-binary @IMAGE http://HOST:PORT/v1/models/NAME/versions/VERSION:classify");
@@ -125,7 +128,7 @@ TEST_F(HttpClassifyFrontTest, TheLineHoldsNothingThatAShellReads) {
             "curl --data-binary @IMAGE http://[::1]:80/v1/models/m.n_o-p/versions/canary:classify");
 }
 
-TEST_F(HttpClassifyFrontTest, WhatIsAskedForIsRefusedWithWhatThereIs) {
+TEST_F(HttpClassifyFrontTest, ErrorsListTheValidValues) {
   const std::string image = NoisePng(8, 8, 1);
   const auto why = [&](const std::string& query) { return Refused(400, kBadRequest, kPath + query, image); };
   EXPECT_THAT(why("?top=1"), HasSubstr("valid parameters are top_k, "));
@@ -146,7 +149,7 @@ TEST_F(HttpClassifyFrontTest, WhatIsAskedForIsRefusedWithWhatThereIs) {
   Refused(400, kBadRequest, "/v1/models/:classify", image);
 }
 
-TEST_F(HttpClassifyFrontTest, PathsThatAreNotThereAreToldWhichAre) {
+TEST_F(HttpClassifyFrontTest, ErrorsForUnknownPathsListTheValidOnes) {
   for (const char* path :
        {"/v1", "/v1/models/m:predict", "/v1/models/m/versions:classify", "/v1/models/m/versions/:classify",
         "/v1/models/m/versions/1/x:classify", "/v1/models/m/of/1:classify"}) {
@@ -167,7 +170,7 @@ TEST_F(HttpClassifyFrontTest, PathsThatAreNotThereAreToldWhichAre) {
   EXPECT_EQ(Ask(Sent("GET", "/v2/models/m")).code, 200);
 }
 
-TEST_F(HttpClassifyFrontTest, ModelsAreThoseThatAreReady) {
+TEST_F(HttpClassifyFrontTest, ListsReadyModels) {
   const json models = json::parse(Ask(Sent("GET", "/v1/models")).body)["models"];
   ASSERT_EQ(models.size(), 2);
   EXPECT_EQ(models[0]["name"], "m");
@@ -179,7 +182,7 @@ TEST_F(HttpClassifyFrontTest, ModelsAreThoseThatAreReady) {
   EXPECT_EQ(models[1]["name"], "other");
 }
 
-TEST_F(HttpClassifyFrontTest, ModelsAreListedForOpenAisClientsToo) {
+TEST_F(HttpClassifyFrontTest, ListsModelsForOpenAisClients) {
   const json all = json::parse(Ask(Sent("GET", "/v1/models")).body);
   EXPECT_EQ(all["object"], "list");
   ASSERT_EQ(all["data"].size(), 2);
@@ -192,7 +195,7 @@ TEST_F(HttpClassifyFrontTest, ModelsAreListedForOpenAisClientsToo) {
   EXPECT_EQ(all["data"][1]["id"], "other");
 }
 
-TEST_F(HttpClassifyFrontTest, AModelSaysWhatItCanBeAskedFor) {
+TEST_F(HttpClassifyFrontTest, DescribesAModel) {
   const json model = json::parse(Ask(Sent("GET", "/v1/models/m")).body);
   EXPECT_EQ(model["name"], "m");
   EXPECT_EQ(model["version"], 2);
@@ -212,11 +215,11 @@ TEST_F(HttpClassifyFrontTest, AModelSaysWhatItCanBeAskedFor) {
   EXPECT_THAT(error["error"]["message"].get<std::string>(), HasSubstr("there is no model"));
   EXPECT_EQ(error["error"]["type"], "invalid_request_error");
   EXPECT_EQ(error["error"]["code"], "NOT_FOUND");
-  EXPECT_EQ(error["code"], "NOT_FOUND") << "where other errors have it";
+  EXPECT_EQ(error["code"], "NOT_FOUND") << "the code is also where other errors have it";
   EXPECT_EQ(Ask(Sent("GET", "/v1/models/m/versions")).code, 404);
 }
 
-TEST_F(HttpClassifyFrontTest, TheStatusIsToldWhereThereIsOne) {
+TEST_F(HttpClassifyFrontTest, ServesTheStatusIfItIsProvided) {
   EXPECT_EQ(Ask(Sent("GET", "/v1/status")).code, 404);
   HttpPort port({}, service_, registry_, *identity_, health_,
                 {.status_json = [](const Caller& caller) { return "of " + caller.name; }});
@@ -227,15 +230,15 @@ TEST_F(HttpClassifyFrontTest, TheStatusIsToldWhereThereIsOne) {
   EXPECT_EQ(ask("POST").code, 405);
 }
 
-TEST_F(HttpClassifyFrontTest, ADrainingServerTakesNone) {
+TEST_F(HttpClassifyFrontTest, ADrainingServerRejectsRequests) {
   service_.StartDraining();
   EXPECT_THAT(Refused(503, "UNAVAILABLE", kPath, NoisePng(8, 8, 1)), HasSubstr("draining"));
   EXPECT_EQ(service_.ledger().accepted(), 1);
-  EXPECT_EQ(service_.ledger().answered(), 1) << "once its answer was written";
+  EXPECT_EQ(service_.ledger().answered(), 1) << "the rejected request counts as answered";
 }
 
-// The executor decodes the bytes of the body, without a copy.
-TEST_F(HttpClassifyFrontTest, ABodyIsNotCopiedAndItsIdIsThatOfTheHeader) {
+// Tests that the executor gets the bytes of the body without a copy.
+TEST_F(HttpClassifyFrontTest, ABodyIsNotCopiedAndTheHeaderGivesTheId) {
   const Sent sent("POST", kPath, NoisePng(8, 8, 1), {{"x-request-id", "of a proxy"}});
   std::string body = sent.body;
   const char* const bytes = body.data();
@@ -249,7 +252,8 @@ TEST_F(HttpClassifyFrontTest, ABodyIsNotCopiedAndItsIdIsThatOfTheHeader) {
   batch->requests.front()->Finish(absl::CancelledError(""));
 }
 
-// An upload over a slow network may take longer than the default timeout. A client's own timeout starts at the head.
+// Tests the default timeout, which starts at the end of the body, because an upload over a slow network may take
+// longer. A client's own timeout starts at the head.
 TEST_F(HttpClassifyFrontTest, TheDefaultTimeoutCountsFromTheEndOfTheBody) {
   for (const auto& [query, deadline] : {std::pair<std::string, absl::Duration>{"", absl::Seconds(165)},
                                         std::pair<std::string, absl::Duration>{"?deadline=2s", absl::Seconds(2)}}) {
@@ -264,8 +268,8 @@ TEST_F(HttpClassifyFrontTest, TheDefaultTimeoutCountsFromTheEndOfTheBody) {
   }
 }
 
-// An image is sent to an endpoint that expects JSON.
-TEST_F(HttpClassifyFrontTest, AImageSentToTheOtherProtocolIsToldWhereToGo) {
+// Sends an image to an endpoint that expects JSON.
+TEST_F(HttpClassifyFrontTest, AnImageSentToTheOtherProtocolGetsTheRightCommand) {
   for (const std::string& image : {NoisePng(8, 8, 1), std::string("\xFF\xD8\xFF\xE0[[[[")}) {
     const HttpResponse response =
         Ask(Sent("POST", "/v2/models/m/versions/2/infer", image, {{"Host", "localhost:8000"}}));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parsing a URL's query into a request to classify.
+// Tests that parse a URL's query into a classify request.
 #include "server/wire/http/classify_query.h"
 
 #include <gmock/gmock.h>
@@ -25,14 +25,14 @@ std::string WhyNot(std::string_view query) {
   return std::string(read.status().message());
 }
 
-TEST(QueryString, IsDecodedInItsOrder) {
+TEST(QueryString, IsDecodedInOrder) {
   EXPECT_THAT(*ParseQueryString("b=1&a=x%20y+z&&c&d=&=e&f=1=2&%67=%C3%A9"),
               ElementsAre(Pair("b", "1"), Pair("a", "x y z"), Pair("c", ""), Pair("d", ""), Pair("", "e"),
                           Pair("f", "1=2"), Pair("g", "\xC3\xA9")));
   EXPECT_TRUE(ParseQueryString("")->empty());
 }
 
-TEST(QueryString, WhatCannotBeDecodedIsRefused) {
+TEST(QueryString, InvalidEncodingsAreRefused) {
   for (const char* query : {"a=%", "a=%4", "a=%zz", "%g1=2", "a=1&b=%2"}) {
     EXPECT_THAT(ParseQueryString(query).status().message(), HasSubstr("two hexadecimal digits must follow each %"))
         << query;
@@ -41,10 +41,10 @@ TEST(QueryString, WhatCannotBeDecodedIsRefused) {
   for (const char* query : {"a=%FF", "a=%C3", "a=%ED%A0%80", "a=%C0%80", "\xFF=1", "a=%5C%22%FF"}) {
     EXPECT_THAT(ParseQueryString(query).status().message(), HasSubstr("not UTF-8")) << query;
   }
-  EXPECT_TRUE(ParseQueryString("a=%5C%22%0A").ok()) << "what JSON escapes is UTF-8";
+  EXPECT_TRUE(ParseQueryString("a=%5C%22%0A").ok()) << "characters that JSON escapes are valid UTF-8";
 }
 
-TEST(QueryString, AnyBytesAreReadOrRefused) {
+TEST(QueryString, AnyBytesAreParsedOrRefused) {
   std::mt19937 random(1);
   const std::string often = "%&=+:,x0af9attention";
   for (int i = 0; i < 20000; ++i) {
@@ -88,7 +88,7 @@ TEST(ClassifyQuery, EveryParameterIsRead) {
   EXPECT_EQ(none->deadline, absl::InfiniteDuration());
 }
 
-TEST(ClassifyQuery, NormalizeIsOfEveryFeatureWhereverItStands) {
+TEST(ClassifyQuery, NormalizeAppliesToEveryFeatureAtAnyPosition) {
   for (const char* query : {"normalize=true&features=mean,class", "features=mean,class&normalize=true"}) {
     const absl::StatusOr<ClassifyQuery> read = ParseClassifyQuery(query);
     ASSERT_TRUE(read.ok()) << read.status();
@@ -98,7 +98,7 @@ TEST(ClassifyQuery, NormalizeIsOfEveryFeatureWhereverItStands) {
   EXPECT_FALSE(ParseClassifyQuery("features=mean&normalize=false")->request.features(0).normalize());
 }
 
-TEST(ClassifyQuery, WhatIsWrongIsNamedWithWhatThereIs) {
+TEST(ClassifyQuery, ErrorsNameTheFaultAndTheValidValues) {
   EXPECT_THAT(WhyNot("topk=3"), AllOf(HasSubstr("\"topk\""), HasSubstr("top_k, resolution, priority, version_label, "
                                                                        "request_id, deadline, attention, "
                                                                        "attention_encoding")));
@@ -133,10 +133,10 @@ TEST(ClassifyQuery, WhatIsWrongIsNamedWithWhatThereIs) {
   EXPECT_THAT(WhyNot("normalize=true"), HasSubstr("add features=KIND"));
   EXPECT_THAT(WhyNot("features=mean&normalize=1"), HasSubstr("true or false"));
   EXPECT_THAT(WhyNot("top_k=1&top_k=1"), HasSubstr("top_k is given twice"));
-  EXPECT_LT(WhyNot(std::string(10000, 'x')).size(), 400) << "what a caller sends is cut";
+  EXPECT_LT(WhyNot(std::string(10000, 'x')).size(), 400) << "the caller's text must be cut";
 }
 
-TEST(AttentionParameter, OfAQueryHasItsPatch) {
+TEST(AttentionParameter, ForAQueryHasAPatch) {
   AttentionAbility ability;
   ability.offers = {{.kind = v1::QUERY_ROW, .layers = 2, .heads = 3}};
   const v1::AttentionRequest row = *AttentionOf(*ParseAttentionParameter("query:-1:all:27"), ability, v1::FLOAT32);
@@ -146,7 +146,7 @@ TEST(AttentionParameter, OfAQueryHasItsPatch) {
   EXPECT_EQ(AttentionOf(*ParseAttentionParameter("query"), ability, v1::FLOAT32)->query(), 0);
 }
 
-TEST(AttentionParameter, BecomesARequestThatTheModelUnderstands) {
+TEST(AttentionParameter, BecomesAnAttentionRequest) {
   AttentionAbility ability;
   ability.offers = {{.kind = v1::MEAN_OVER_QUERIES, .layers = 2, .heads = 3},
                     {.kind = v1::DISTANCE, .layers = 2, .heads = 3}};
@@ -159,7 +159,7 @@ TEST(AttentionParameter, BecomesARequestThatTheModelUnderstands) {
   EXPECT_EQ(all.encoding(), v1::FLOAT32);
   EXPECT_EQ(ask("mean", std::nullopt)->encoding(), v1::OVERLAY_PNG);
   EXPECT_THAT(ask("mean:-1", std::nullopt)->layers(), ElementsAre(-1));
-  EXPECT_EQ(ask("distance", std::nullopt)->encoding(), v1::FLOAT32) << "does not lie on the image";
+  EXPECT_EQ(ask("distance", std::nullopt)->encoding(), v1::FLOAT32) << "this map cannot be drawn on the image";
   EXPECT_THAT(ask("distance", v1::OVERLAY_PNG).status().message(), HasSubstr("leave attention_encoding out"));
   EXPECT_THAT(ask("class", std::nullopt).status().message(), HasSubstr("it has mean, distance"));
   ability.offers.clear();

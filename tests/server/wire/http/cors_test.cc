@@ -23,7 +23,7 @@ std::map<std::string, std::string> HeadersFor(const CrossOrigin& cors, const std
   return {request->answer_headers.begin(), request->answer_headers.end()};
 }
 
-TEST(CrossOrigin, SaysNothingWhereNoneIsSet) {
+TEST(CrossOrigin, SendsNoHeadersWithoutAllowedOrigins) {
   const CrossOrigin none({});
   EXPECT_THAT(HeadersFor(none, "GET", {{"Origin", "https://a.example"}}, false), IsEmpty());
   EXPECT_THAT(
@@ -31,7 +31,7 @@ TEST(CrossOrigin, SaysNothingWhereNoneIsSet) {
       IsEmpty());
 }
 
-TEST(CrossOrigin, NamesExactlyTheOriginThatAskedAndMay) {
+TEST(CrossOrigin, AllowsExactlyTheRequestingOriginIfItIsListed) {
   const CrossOrigin two({"https://a.example", "http://localhost:8080"});
   for (const char* origin : {"https://a.example", "http://localhost:8080"}) {
     auto headers = HeadersFor(two, "POST", {{"Origin", origin}}, false);
@@ -51,7 +51,7 @@ TEST(CrossOrigin, NamesExactlyTheOriginThatAskedAndMay) {
   EXPECT_EQ(HeadersFor(two, "GET", {}, false), (std::map<std::string, std::string>{{"Vary", "Origin"}}));
 }
 
-TEST(CrossOrigin, TakesOnlyWhatABrowserWouldSend) {
+TEST(CrossOrigin, AcceptsOnlyOriginsThatABrowserSends) {
   EXPECT_TRUE(CrossOrigin::Validate({"https://a.example", "http://127.0.0.1:8000", "http://[::1]:80"}).ok());
   for (const char* wrong : {"*", "a.example", "https://a.example/", "https://A.example", "https://", "null", ""}) {
     const absl::Status status = CrossOrigin::Validate({"https://a.example", wrong});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Properties of all responses of the HTTP port.
+// Tests properties of all responses of the HTTP port.
 #include "server/wire/http_port.h"
 
 #include <gtest/gtest.h>
@@ -63,7 +63,7 @@ TEST_F(HttpPortTest, ReturnsTheIdOfARequest) {
   }
 }
 
-TEST_F(HttpPortTest, CompressesWhereThatIsAskedFor) {
+TEST_F(HttpPortTest, CompressesIfTheClientAcceptsIt) {
   for (const char* url : {"/v1/status", "/openapi.json", "/", "/page/main.js"}) {
     const HttpResponse plain = AnswerOf(Begin(HeadOf("GET", url)));
     const HttpResponse packed = AnswerOf(Begin(HeadOf("GET", url, {{"Accept-Encoding", "br, gzip"}})));
@@ -75,7 +75,7 @@ TEST_F(HttpPortTest, CompressesWhereThatIsAskedFor) {
   }
 }
 
-TEST_F(HttpPortTest, OtherMethodsAreToldWhichThereAre) {
+TEST_F(HttpPortTest, ErrorsForOtherMethodsListTheAllowedOnes) {
   for (const char* url : {"/", "/page/main.js", "/openapi.json", "/v1/status"}) {
     for (const char* method : {"POST", "PUT", "DELETE", "OPTIONS"}) {
       const HttpResponse response = AnswerOf(Begin(HeadOf(method, url)));
@@ -86,10 +86,10 @@ TEST_F(HttpPortTest, OtherMethodsAreToldWhichThereAre) {
   }
 }
 
-TEST(Refusal, AMessageThatIsTooLargeIs413AndRetryingDoesNotHelp) {
+TEST(Refusal, AMessageThatIsTooLargeIs413) {
   const HttpResponse large = Refusal(TooLargeError("20 bytes; at most 10"), TypedErrorBody);
   EXPECT_EQ(large.code, 413);
-  EXPECT_NE(large.body.find("RESOURCE_EXHAUSTED"), std::string::npos) << "as over gRPC";
+  EXPECT_NE(large.body.find("RESOURCE_EXHAUSTED"), std::string::npos) << "the body has the code of gRPC";
   EXPECT_EQ(Refusal(absl::ResourceExhaustedError("full"), TypedErrorBody).code, 429);
 }
 

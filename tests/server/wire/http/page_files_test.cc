@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// HTTP responses with the page's files and samples.
+// Tests the HTTP responses with the page's files and samples.
 #include "server/wire/http/page_files.h"
 
 #include <gmock/gmock.h>
@@ -33,7 +33,7 @@ std::map<std::string, std::string> HeadersOf(const HttpResponse& response) {
   return {response.headers.begin(), response.headers.end()};
 }
 
-TEST(EmbeddedPage, IsEveryFileAsItIs) {
+TEST(EmbeddedPage, ContainsEveryFileUnchanged) {
   size_t files = 0;
   for (const fs::directory_entry& entry : fs::directory_iterator(fs::path(VITRINE_SOURCE) / "server/page")) {
     ++files;
@@ -75,7 +75,7 @@ TEST(PageFiles, AreServedUnderAStrictPolicy) {
   EXPECT_EQ(lively->Answer("GET", "/page/samples", "", "")->body, R"({"burst":true,"samples":[]})");
 }
 
-TEST(PageFiles, WhatTheClientHasIsNotSentAgain) {
+TEST(PageFiles, AnUnchangedFileIsNotSentAgain) {
   const auto page = *PageFiles::Open("", false);
   const std::string tag = HeadersOf(*page->Answer("GET", "/page/main.js", "", ""))["ETag"];
   ASSERT_GT(tag.size(), 10u);
@@ -85,10 +85,10 @@ TEST(PageFiles, WhatTheClientHasIsNotSentAgain) {
     EXPECT_EQ(answer->body, "");
     EXPECT_EQ(HeadersOf(*answer)["ETag"], tag);
   }
-  EXPECT_EQ(page->Answer("GET", "/page/style.css", tag, "")->code, 200) << "that of another file";
+  EXPECT_EQ(page->Answer("GET", "/page/style.css", tag, "")->code, 200) << "the tag belongs to another file";
 }
 
-TEST(PageFiles, TextsAreCompressedForWhoAsks) {
+TEST(PageFiles, TextsAreCompressedIfTheClientAcceptsIt) {
   const auto page = *PageFiles::Open("", false);
   const auto plain = page->Answer("GET", "/page/main.js", "", ""),
              packed = page->Answer("GET", "/page/main.js", "", "gzip");
@@ -104,7 +104,7 @@ TEST(PageFiles, TextsAreCompressedForWhoAsks) {
   }
 }
 
-TEST(PageFiles, SamplesAreTheImagesOfTheFoldersInAFolder) {
+TEST(PageFiles, SamplesAreTheImagesOfEachSubfolder) {
   const ScratchFolder folder;
   const fs::path& root = folder.path();
   fs::create_directories(root / "b" / "deeper");
@@ -125,7 +125,7 @@ TEST(PageFiles, SamplesAreTheImagesOfTheFoldersInAFolder) {
   EXPECT_FALSE((*page)->Answer("GET", "/page/samples/beside.jpg", "", "").has_value());
 }
 
-TEST(PageFiles, AFolderThatIsNoneOrTooMuchIsRefused) {
+TEST(PageFiles, AMissingFolderOrTooManySamplesAreRefused) {
   const ScratchFolder folder;
   const fs::path& root = folder.path();
   const auto why = [&](const fs::path& samples) {

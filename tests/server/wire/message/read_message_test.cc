@@ -20,7 +20,7 @@ bool Views(std::string_view view, const MessageBytes& bytes) {
   return view.data() >= bytes->bytes.data() && view.data() + view.size() <= bytes->bytes.data() + bytes->bytes.size();
 }
 
-TEST(ReadClassify, AImageStaysWhereItWasReceived) {
+TEST(ReadClassify, AnImageIsNotCopied) {
   ClassifyRequest request;
   request.set_model("m");
   request.set_image(std::string(100'000, 'p'));
@@ -35,7 +35,7 @@ TEST(ReadClassify, AImageStaysWhereItWasReceived) {
   EXPECT_EQ(read->message.request_id(), "id");
 }
 
-TEST(ReadClassify, ATensorsDataStayWhereTheyWereReceived) {
+TEST(ReadClassify, TheDataOfATensorAreNotCopied) {
   ClassifyRequest request;
   request.mutable_tensor()->set_height(5);
   request.mutable_tensor()->set_data(std::string(1000, 't'));
@@ -72,34 +72,34 @@ TEST(ReadClassify, TheLastInputCounts) {
   EXPECT_EQ(image.input, "i");
   const ReceivedClassify tensor = read(Tensor(5, "old") + Image("i") + Tensor(0, ""));
   EXPECT_TRUE(tensor.message.has_tensor());
-  EXPECT_EQ(tensor.message.tensor().height(), 0) << "nothing is left of the first";
+  EXPECT_EQ(tensor.message.tensor().height(), 0) << "no field of the first tensor remains";
   EXPECT_EQ(tensor.input, "");
   const ReceivedClassify merged = read(Tensor(5, "data") + Tensor(0, ""));
   EXPECT_EQ(merged.message.tensor().height(), 5);
-  EXPECT_EQ(merged.input, "data") << "a second one without data changes nothing";
+  EXPECT_EQ(merged.input, "data") << "a second tensor without data does not change the first";
 }
 
-TEST(ReadClassify, AMalformedMessageIsNamed) {
+TEST(ReadClassify, TheErrorForAMalformedMessageNamesItsType) {
   EXPECT_EQ(ReadClassify(testing::Received("\x0a")).status(),
             absl::InvalidArgumentError("the message cannot be parsed as vitrine.v1.ClassifyRequest"));
   EXPECT_EQ(ReadInfer(testing::Received("\x0a")).status(),
             absl::InvalidArgumentError("the message cannot be parsed as inference.ModelInferRequest"));
-  EXPECT_FALSE(ReadClassify(testing::Received("\x0a\x01\xff")).ok()) << "a model's name that is not UTF-8";
+  EXPECT_FALSE(ReadClassify(testing::Received("\x0a\x01\xff")).ok()) << "the model's name is not UTF-8";
 }
 
-// A small field becomes an object of a hundred bytes in memory.
-TEST(ReadClassify, NoMoreThanAnyRequestNeedsIsParsed) {
+// Tests the limit of parsed bytes. It is needed because a small field becomes an object of a hundred bytes in memory.
+TEST(ReadClassify, LimitsTheBytesBesidesImages) {
   std::string message = Image(std::string(1'000'000, 'p'));
-  for (int i = 0; i < 32 << 10; ++i) message += std::string("\x3a\0", 2);  // attention
+  for (int i = 0; i < 32 << 10; ++i) message += std::string("\x3a\0", 2);  // an empty attention request
   EXPECT_TRUE(ReadClassify(testing::Received(message)).ok());
   message += std::string("\x3a\0", 2);
   EXPECT_THAT(ReadClassify(testing::Received(message)).status().ToString(), HasSubstr("besides its images"));
   std::string tensors;
   for (int i = 0; i < 33 << 10; ++i) tensors += std::string("\x22\x02\x38\x01", 4) + std::string("\x1a\0", 2);
-  EXPECT_FALSE(ReadClassify(testing::Received(tensors)).ok()) << "those that are replaced count too";
+  EXPECT_FALSE(ReadClassify(testing::Received(tensors)).ok()) << "tensors that are replaced later count too";
 }
 
-TEST(ReadInfer, RawContentsStayWhereTheyWereReceived) {
+TEST(ReadInfer, RawContentsAreNotCopied) {
   inference::ModelInferRequest request;
   request.set_model_name("m");
   auto& input = *request.add_inputs();
@@ -123,7 +123,7 @@ TEST(ReadInfer, RawContentsStayWhereTheyWereReceived) {
   }
 }
 
-TEST(ReadInfer, FilesInRawContentsAreViews) {
+TEST(ReadInfer, FilesInRawContentsAreNotCopied) {
   inference::ModelInferRequest request;
   auto& input = *request.add_inputs();
   input.set_name("image");
@@ -139,7 +139,7 @@ TEST(ReadInfer, FilesInRawContentsAreViews) {
   for (const ReceivedClassify& part : *parts) EXPECT_TRUE(Views(part.input, bytes) && part.message.has_image());
 }
 
-TEST(ReadInfer, ValuesMayBeLargeAndAllElseMayNot) {
+TEST(ReadInfer, OnlyValuesMayBeLarge) {
   inference::ModelInferRequest request;
   auto& input = *request.add_inputs();
   for (int i = 0; i < 300'000; ++i) input.mutable_contents()->add_fp32_contents(1);
@@ -155,7 +155,7 @@ TEST(ReadInfer, ValuesMayBeLargeAndAllElseMayNot) {
   EXPECT_THAT(testing::Received(inputs).status().ToString(), HasSubstr("besides its images"));
 }
 
-TEST(RequestIdOf, IsReadAlsoFromADamagedMessage) {
+TEST(RequestIdOf, CanBeReadFromADamagedMessage) {
   ClassifyRequest request;
   request.set_request_id("id");
   request.set_image("picture");

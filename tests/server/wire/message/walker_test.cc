@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compares MessageWalker with protobuf's own parser, on valid and mutated messages.
+// Compares MessageWalker with protobuf's parser on valid and mutated messages.
 #include "server/wire/message/walker.h"
 
 #include <google/protobuf/stubs/logging.h>
@@ -42,7 +42,7 @@ std::string Groups(int depth) {
   return std::string(static_cast<size_t>(depth), '\x7b') + std::string(static_cast<size_t>(depth), '\x7c');
 }
 
-TEST(MessageWalker, TellsEachFieldWhereItLies) {
+TEST(MessageWalker, ReturnsTheBytesOfEachField) {
   ClassifyRequest request;
   request.set_model("m");
   request.set_image("picture");
@@ -62,40 +62,40 @@ TEST(MessageWalker, TellsEachFieldWhereItLies) {
   EXPECT_FALSE(walker.is_malformed());
 }
 
-// Compares the limits of valid messages with those of protobuf's parser.
-TEST(MessageWalker, TakesAndRefusesWhatProtobufDoes) {
+// Compares which messages are accepted with protobuf's parser, at the limits of the format.
+TEST(MessageWalker, AcceptsTheSameMessagesAsProtobuf) {
   std::vector<std::string> messages = {
       "",
-      Bytes({0}),                                                                       // no field
-      Bytes({1}),                                                                       // field 0
-      Bytes({0x0a}),                                                                    // no length
-      Bytes({0x0a, 2, 'm'}),                                                            // cut
-      Bytes({0x0a, 0x81, 0x80, 0x80, 0x80, 0, 'm'}),                                    // a length of five bytes
-      Bytes({0x0a, 0x81, 0x80, 0x80, 0x80, 0x80, 0, 'm'}),                              // and of six
-      Bytes({0x0a, 0xff, 0xff, 0xff, 0xff, 0x07, 'm'}),                                 // two gigabytes
-      Bytes({0x0a, 0x81, 0x80, 0x80, 0x80, 0x10, 'm'}),                                 // more than 32 bits
-      Bytes({0x8a, 0x80, 0x80, 0x80, 0, 1, 'm'}),                                       // a tag of five bytes
-      Bytes({0x8a, 0x80, 0x80, 0x80, 0x70, 1, 'm'}),                                    // with bits that are dropped
-      Bytes({0x8a, 0x80, 0x80, 0x80, 0x80, 0, 1, 'm'}),                                 // and of six
+      Bytes({0}),                                           // a tag without a field number
+      Bytes({1}),                                           // a tag of field 0
+      Bytes({0x0a}),                                        // a field without a length
+      Bytes({0x0a, 2, 'm'}),                                // a field that is cut
+      Bytes({0x0a, 0x81, 0x80, 0x80, 0x80, 0, 'm'}),        // a length of five bytes
+      Bytes({0x0a, 0x81, 0x80, 0x80, 0x80, 0x80, 0, 'm'}),  // a length of six bytes
+      Bytes({0x0a, 0xff, 0xff, 0xff, 0xff, 0x07, 'm'}),     // a length of two gigabytes
+      Bytes({0x0a, 0x81, 0x80, 0x80, 0x80, 0x10, 'm'}),     // a length of more than 32 bits
+      Bytes({0x8a, 0x80, 0x80, 0x80, 0, 1, 'm'}),           // a tag of five bytes
+      Bytes({0x8a, 0x80, 0x80, 0x80, 0x70, 1, 'm'}),        // a tag of five bytes with too many bits
+      Bytes({0x8a, 0x80, 0x80, 0x80, 0x80, 0, 1, 'm'}),     // a tag of six bytes
       Bytes({0x10, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f}),        // a number of ten bytes
-      Bytes({0x10, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01}),  // and of eleven
-      Bytes({0x11, 1, 2, 3, 4, 5, 6, 7}),                                               // seven of eight
-      Bytes({0x75, 1, 2, 3}),                                                           // three of four
-      Bytes({0x0c}),  // the end of a group that has no beginning
+      Bytes({0x10, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01}),  // a number of eleven bytes
+      Bytes({0x11, 1, 2, 3, 4, 5, 6, 7}),                                               // seven of eight bytes
+      Bytes({0x75, 1, 2, 3}),                                                           // three of four bytes
+      Bytes({0x0c}),  // the end of a group without a beginning
       Bytes({0x0e}),
-      Bytes({0x0f}),  // wire types that do not exist
+      Bytes({0x0f}),  // a wire type that does not exist
       Bytes({0x7b, 0x7c}),
       Bytes({0x7b}),
       Bytes({0x7b, 0x74}),
       Bytes({0x7b, 0, 0x7c}),
-      Bytes({0x7b, 0x18, 1, 0x7c, 0x0a, 1, 'm'}),  // an unknown group
+      Bytes({0x7b, 0x18, 1, 0x7c, 0x0a, 1, 'm'}),  // an unknown group with a field
       Groups(99),
       Groups(100),
       Groups(101),
-      Bytes({0x18, 1}),  // an image field with a number: an unknown field
+      Bytes({0x18, 1}),  // an image field with a number, which counts as an unknown field
       Bytes({0x1b, 0x1c}),
   };
-  for (const int depth : {98, 99, 100}) {  // within a tensor
+  for (const int depth : {98, 99, 100}) {  // puts the groups in a tensor
     const std::string groups = Groups(depth);
     messages.push_back(
         Bytes({0x22, 0x80 | static_cast<int>(groups.size() & 0x7f), static_cast<int>(groups.size() >> 7)}) + groups);
@@ -107,7 +107,7 @@ TEST(MessageWalker, TakesAndRefusesWhatProtobufDoes) {
   }
 }
 
-// Expects that ReadClassify gives the same message as protobuf, with the image as a view of the received bytes.
+// Expects that ReadClassify returns the same message as protobuf, and that the image is a view of the received bytes.
 void ExpectSame(const std::string& message) {
   ClassifyRequest expected;
   const bool parses = expected.ParseFromString(message);
@@ -126,7 +126,7 @@ void ExpectSame(const std::string& message) {
   ASSERT_EQ(read->message.SerializeAsString(), expected.SerializeAsString()) << ::testing::PrintToString(message);
 }
 
-// Returns a random message.
+// Returns a random request.
 ClassifyRequest Drawn(std::mt19937& random) {
   ClassifyRequest request;
   const auto chance = [&] { return random() % 2 == 0; };
@@ -144,9 +144,10 @@ ClassifyRequest Drawn(std::mt19937& random) {
   return request;
 }
 
-// Concatenated messages are one message: a later image or tensor replaces the other kind; tensors are merged.
-TEST(ReadClassify, MergedAndMutatedMessagesAreReadAsProtobufReadsThem) {
-  const google::protobuf::LogSilencer silence;  // mutated strings are not valid UTF-8
+// Concatenates messages, which gives one message. A later image replaces a tensor, a later tensor replaces an image,
+// and tensors are merged.
+TEST(ReadClassify, ReadsMergedAndMutatedMessagesLikeProtobuf) {
+  const google::protobuf::LogSilencer silence;  // protobuf logs mutated strings that are not UTF-8
   std::mt19937 random(7);
   for (int i = 0; i < 200'000; ++i) {
     std::string message;
@@ -172,7 +173,7 @@ TEST(ReadClassify, MergedAndMutatedMessagesAreReadAsProtobufReadsThem) {
   }
 }
 
-TEST(ReadInfer, MutatedMessagesAreReadAsProtobufReadsThem) {
+TEST(ReadInfer, ReadsMutatedMessagesLikeProtobuf) {
   ModelInferRequest whole;
   whole.set_model_name("m");
   whole.set_id("7");

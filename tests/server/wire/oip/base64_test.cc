@@ -13,7 +13,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// Returns bytes whose base64 has every digit.
+// Returns bytes whose base64 text has every digit.
 std::string EveryByte() {
   std::string bytes;
   for (int i = 0; i < 256; ++i) bytes += static_cast<char>(i);
@@ -26,11 +26,11 @@ std::string Base64Refusal(const std::string& text) {
   return std::string(read.status().message());
 }
 
-TEST(Base64, IsReadInEveryFormThatProgramsWrite) {
+TEST(Base64, IsReadInAllCommonForms) {
   for (size_t size = 0; size <= 256; ++size) {
     const std::string bytes = EveryByte().substr(256 - size);
     const std::string text = absl::Base64Escape(bytes);
-    std::string lines;  // broken into lines as by MIME and `base64`, with line ends of Windows
+    std::string lines;  // lines of 76 characters like those of MIME and `base64`, with Windows line ends
     for (size_t i = 0; i < text.size(); i += 76) lines += text.substr(i, 76) + "\r\n";
     std::string escaped;
     for (const char c : text) escaped += c == '+' ? "%2B" : c == '/' ? "%2f" : c == '=' ? "%3D" : std::string(1, c);
@@ -45,7 +45,7 @@ TEST(Base64, IsReadInEveryFormThatProgramsWrite) {
   }
 }
 
-TEST(Base64, WhatIsInTheWayIsNamed) {
+TEST(Base64, ErrorsNameTheInvalidByte) {
   EXPECT_THAT(Base64Refusal("QUJD!UJD"), HasSubstr("byte 4 is 0x21"));
   EXPECT_THAT(Base64Refusal("QQ==QQ=="), HasSubstr("more data follows the padding at byte 4"));
   EXPECT_THAT(Base64Refusal("QUJDR"), HasSubstr("truncated base64: 5 characters"));

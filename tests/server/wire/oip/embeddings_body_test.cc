@@ -27,7 +27,7 @@ std::string EmbeddingsRefusal(const std::string& body) {
   return std::string(read.status().message());
 }
 
-TEST(EmbeddingsBody, IsAnInferenceRequest) {
+TEST(EmbeddingsBody, IsConvertedToAnInferenceRequest) {
   const auto read = ReadEmbeddings(R"({"model":"m","input":["/9j/b25l","data:image/png;base64,/9j/b3RoZXI="],"user":"a",
                                        "encoding_format":"base64","version":"canary","feature":"mean","normalize":false})");
   ASSERT_TRUE(read.ok()) << read.status();
@@ -49,7 +49,7 @@ TEST(EmbeddingsBody, IsAnInferenceRequest) {
   EXPECT_TRUE(read->wants_base64);
 }
 
-TEST(EmbeddingsBody, OneImageWithoutAnythingElse) {
+TEST(EmbeddingsBody, OneImageGetsTheDefaults) {
   for (const char* body : {R"({"model":"m","input":"/9j/b25l"})",
                            R"({"model":"m","input":"/9j/b25l","encoding_format":null,"dimensions":null,"user":null,)"
                            R"("version":null,"feature":null,"normalize":null,"other":null})"}) {
@@ -58,13 +58,14 @@ TEST(EmbeddingsBody, OneImageWithoutAnythingElse) {
     EXPECT_FALSE(read->wants_base64);
     const auto plan = PlanInfer(read->infer, {.features = {.kinds = {v1::PATCH_TOKENS, v1::MEAN_TOKEN}, .width = 4}});
     ASSERT_TRUE(plan.ok()) << plan.status();
-    EXPECT_EQ(plan->parts[0].message.features(0).kind(), v1::MEAN_TOKEN) << "the first vector";
+    EXPECT_EQ(plan->parts[0].message.features(0).kind(), v1::MEAN_TOKEN)
+        << "the default is the first vector of the model";
     EXPECT_TRUE(plan->parts[0].message.features(0).normalize());
   }
   EXPECT_EQ(ReadEmbeddings(R"({"model":"m","input":"/9j/b25l","version":7})")->infer.message.model_version(), "7");
 }
 
-TEST(EmbeddingsBody, WhatIsWrongIsNamed) {
+TEST(EmbeddingsBody, ErrorsNameTheFault) {
   EXPECT_THAT(EmbeddingsRefusal("[]"), HasSubstr("must be a JSON object"));
   EXPECT_THAT(EmbeddingsRefusal("{"), HasSubstr("is not JSON"));
   EXPECT_THAT(EmbeddingsRefusal(R"({"input":"/9j/b25l"})"), HasSubstr("lacks \"model\""));
@@ -92,7 +93,7 @@ TEST(EmbeddingsBody, WhatIsWrongIsNamed) {
   EXPECT_THAT(EmbeddingsRefusal(many.dump()), HasSubstr("65 images; it must have 1 to 64"));
 }
 
-TEST(EmbeddingsBody, TextIsNoImage) {
+TEST(EmbeddingsBody, TextIsRefused) {
   for (const char* text : {"a cat", "hello", "test", "file:///x.png", "aGVsbG8=", ""}) {
     const auto read = ReadEmbeddings(json({{"model", "m"}, {"input", {"/9j/b25l", text}}}).dump());
     EXPECT_EQ(read.status().message(),
@@ -101,11 +102,12 @@ TEST(EmbeddingsBody, TextIsNoImage) {
     EXPECT_EQ(json::parse(OpenAiErrorBody(read.status()))["error"]["param"], "input");
   }
   for (const char* other : {"R0lGODlhAQABAAAAACw=", " \n/9j/b25l", "data:image/png;base64,AAAA"}) {
-    EXPECT_TRUE(ReadEmbeddings(json({{"model", "m"}, {"input", other}}).dump()).ok()) << "named by its type: " << other;
+    EXPECT_TRUE(ReadEmbeddings(json({{"model", "m"}, {"input", other}}).dump()).ok())
+        << "other data is refused later, with its type:  " << other;
   }
 }
 
-TEST(EmbeddingsBody, ATensorViewTakesNoFiles) {
+TEST(EmbeddingsBody, ATensorViewIsRefused) {
   EXPECT_EQ(EmbeddingsRefusal(R"({"model":"m:tensor","input":"/9j/b25l"})"),
             "\"model\" is a tensor view, which takes no image files; give the model itself, \"m\"");
 }
@@ -124,7 +126,7 @@ inference::ModelInferResponse TwoVectors() {
   return response;
 }
 
-TEST(EmbeddingsBody, EachVectorNamesWhatMadeIt) {
+TEST(EmbeddingsBody, EachVectorHasItsModelAndVersion) {
   EXPECT_EQ(WriteEmbeddings(TwoVectors(), false),
             R"({"object":"list","data":[{"object":"embedding","index":0,"embedding":[0.1,-1],"model":"m","version":3,)"
             R"("weights_sha256":"abc"},{"object":"embedding","index":1,"embedding":[0,1],"model":"m","version":3,)"
@@ -134,7 +136,7 @@ TEST(EmbeddingsBody, EachVectorNamesWhatMadeIt) {
   EXPECT_EQ(packed["data"][1]["embedding"], "AAAAAAAAgD8=");
 }
 
-TEST(EmbeddingsBody, RefusalsAreReadByOpenAisClients) {
+TEST(EmbeddingsBody, ErrorsHaveTheFormOfOpenAi) {
   const json refusal = json::parse(OpenAiErrorBody(absl::InvalidArgumentError("it is wrong")));
   EXPECT_EQ(refusal["error"]["message"], "it is wrong");
   EXPECT_EQ(refusal["error"]["type"], "invalid_request_error");
@@ -142,7 +144,7 @@ TEST(EmbeddingsBody, RefusalsAreReadByOpenAisClients) {
   EXPECT_TRUE(refusal["error"]["param"].is_null());
   EXPECT_EQ(json::parse(OpenAiErrorBody(absl::UnavailableError("away")))["error"]["type"], "server_error");
   const absl::Status large = TooLargeEmbeddings(TooLargeError("the body has 9 bytes; at most 8 are read"));
-  EXPECT_TRUE(IsTooLarge(large)) << "413";
+  EXPECT_TRUE(IsTooLarge(large)) << "the HTTP code is 413";
   EXPECT_THAT(OpenAiErrorBody(large),
               HasSubstr("send fewer images\",\"type\":\"invalid_request_error\",\"param\":\"input\""));
 }

@@ -30,7 +30,7 @@ std::string Refusal(const std::string& body, std::optional<size_t> json_bytes = 
   return std::string(read.status().message());
 }
 
-TEST(HttpBody, BinaryDataStandsBehindTheJson) {
+TEST(HttpBody, BinaryDataFollowsTheJson) {
   const std::string body = std::string(kBinaryHead) + "abcdefghijkl";
   const auto read = ReadInferBody(body, strlen(kBinaryHead));
   ASSERT_TRUE(read.ok()) << read.status();
@@ -41,7 +41,7 @@ TEST(HttpBody, BinaryDataStandsBehindTheJson) {
 
 TEST(HttpBody, EveryWrongLengthIsRefused) {
   const std::string body = std::string(kBinaryHead) + "abcdefghijkl";
-  for (size_t length = 1; length <= body.size() + 1; ++length) {  // 0 selects another form
+  for (size_t length = 1; length <= body.size() + 1; ++length) {  // a length of 0 selects another form
     if (length == strlen(kBinaryHead)) continue;
     EXPECT_FALSE(ReadInferBody(body, length).ok()) << length;
   }
@@ -52,7 +52,7 @@ TEST(HttpBody, EveryWrongLengthIsRefused) {
   EXPECT_THAT(Refusal(body + "x", strlen(kBinaryHead)), HasSubstr("belong to no input"));
 }
 
-TEST(HttpBody, WhatIsNoJsonIsNamed) {
+TEST(HttpBody, ErrorsExplainWhyABodyIsNotJson) {
   const auto message = [](const std::string& body) {
     return std::string(ReadInferBody(body, std::nullopt).status().message());
   };
@@ -62,7 +62,7 @@ TEST(HttpBody, WhatIsNoJsonIsNamed) {
             "the body is not JSON: byte 16 begins NaN, which JSON does not have; send such values as binary data");
   EXPECT_THAT(message(R"({"inputs":[-Infinity]})"), HasSubstr("byte 13 begins Infinity"));
   EXPECT_EQ(message(R"({"id":'7'})"), "the body is not JSON, from byte 7 on");
-  EXPECT_EQ(message(R"({"id":"NaN")"), "the body is not JSON, from byte 12 on") << "it ends there";
+  EXPECT_EQ(message(R"({"id":"NaN")"), "the body is not JSON, from byte 12 on") << "the text ends at byte 12";
   EXPECT_THAT(message("\xFF\xD8\xFF\xE0 [[[[[[[[[[[[[[[[[[[[["), HasSubstr("is an image"));
   EXPECT_THAT(message(R"({"inputs":[{"name":"image","datatype":"UINT8","shape":[1,2,2,3],)"
                       R"("parameters":{"shared_memory_region":"r","shared_memory_byte_size":12}}]})"),
@@ -84,7 +84,7 @@ TEST(HttpBody, NestedDataIsFlattened) {
   EXPECT_FALSE(read->binary.at("logits"));
 }
 
-TEST(HttpBody, NestedDataHasTheFormOfTheShape) {
+TEST(HttpBody, NestedDataMustMatchTheShape) {
   const auto body = [](const std::string& shape, const std::string& data) {
     return R"({"inputs":[{"name":"image","datatype":"UINT8","shape":)" + shape + ",\"data\":" + data + "}]}";
   };
@@ -107,9 +107,9 @@ TEST(HttpBody, NestedDataHasTheFormOfTheShape) {
   EXPECT_THAT(Refusal(body("[2]", "[[],1]")), HasSubstr("is nested as [2, 0]"));
 }
 
-TEST(HttpBody, HostileJson) {
+TEST(HttpBody, HostileJsonIsRefused) {
   EXPECT_THAT(Refusal(std::string(kMaxJsonBytes + 1, ' ')), HasSubstr("at most"));
-  // Depth is checked before parsing (the text is not JSON), because the parser would take 300 MiB.
+  // Expects that the depth is checked before parsing, because the parser would take 300 MiB. The text is not JSON.
   EXPECT_THAT(Refusal(std::string(kMaxJsonBytes, '[')), HasSubstr("nested deeper than 16"));
   EXPECT_THAT(Refusal(R"({"id":"\\")" + std::string(17, '{')), HasSubstr("nested deeper than 16"));
   EXPECT_THAT(Refusal(std::string(16, '[')), HasSubstr("not JSON"));
@@ -123,7 +123,7 @@ TEST(HttpBody, HostileJson) {
               HasSubstr("whole numbers"));
 }
 
-// Returns a body of one input with these members.
+// Returns a body with one input that has these members.
 std::string WithInput(const std::string& members) {
   return R"({"inputs":[{"name":"image",)" + members + "}]}";
 }
@@ -134,7 +134,7 @@ std::string Repeated(const std::string& text, int times) {
   return list;
 }
 
-TEST(HttpBody, EveryLimitIsTheLastThatIsTaken) {
+TEST(HttpBody, LimitsIncludeTheirLastValue) {
   const auto taken = [](const std::string& body) { return ReadInferBody(body, std::nullopt).status().ToString(); };
   const std::string input = R"({"name":"i","datatype":"UINT8","shape":[],"data":[]})", output = R"({"name":"o"})";
   EXPECT_EQ(taken("{\"inputs\":[" + Repeated(input, 16) + "]}"), "OK");
@@ -162,21 +162,21 @@ TEST(HttpBody, EveryLimitIsTheLastThatIsTaken) {
   EXPECT_EQ(taken(body + std::string(kMaxJsonBytes - body.size(), ' ')), "OK");
 }
 
-TEST(HttpBody, LongStringsAreBoundedByTheMessageAlone) {
+TEST(HttpBody, LongStringsAreBoundedOnlyByTheMessage) {
   const std::string text(3 * kMaxJsonBytes, 'A');
   const auto read =
       ReadInferBody(WithInput(R"("datatype":"BYTES","shape":[1],"data":[")" + text + "\"]"), std::nullopt);
   ASSERT_TRUE(read.ok()) << read.status();
   EXPECT_EQ(read->infer.message.inputs(0).contents().bytes_contents(0), text);
-  // Short strings take more memory than their text.
+  // Uses short strings, which take more memory than their text.
   const std::string many = Repeated("\"\"", static_cast<int>(kMaxJsonBytes / 3 + 1));
   EXPECT_THAT(Refusal(WithInput(R"("datatype":"BYTES","shape":[1],"data":[)" + many + "]")),
               AllOf(HasSubstr("at most 4194304 are read"), HasSubstr("Inference-Header-Content-Length: 0"),
                     HasSubstr("/v1/models/NAME:classify")));
 }
 
-// Sets each member of a request to null, one at a time.
-TEST(HttpBody, NullIsAsAbsent) {
+// Sets each member of a request to null, one at a time, and compares with the request without this member.
+TEST(HttpBody, NullCountsAsAbsent) {
   const json whole = json::parse(
       R"({"id":"7","parameters":{"binary_data_output":true,"priority":1},
           "inputs":[{"name":"image","datatype":"UINT8","shape":[1,1,1,3],"data":[1,2,3],
@@ -204,7 +204,7 @@ TEST(HttpBody, NullIsAsAbsent) {
   EXPECT_GT(members, 12);
 }
 
-TEST(HttpBody, ValuesAreThoseOfTheirDatatype) {
+TEST(HttpBody, ValuesMustBelongToTheirDatatype) {
   const auto valued = [](const std::string& datatype, const std::string& data) {
     return WithInput("\"shape\":[1],\"datatype\":\"" + datatype + "\",\"data\":[" + data + "]");
   };
@@ -224,7 +224,7 @@ TEST(HttpBody, ValuesAreThoseOfTheirDatatype) {
   }
   EXPECT_THAT(contents("BYTES", "\"a\",\"\"").bytes_contents(), ElementsAre("a", ""));
   EXPECT_THAT(Refusal(valued("BYTES", "1")), HasSubstr("must consist of strings"));
-  EXPECT_TRUE(ReadInferBody(valued("INT64", "true"), std::nullopt).ok()) << "refused where datatypes are known";
+  EXPECT_TRUE(ReadInferBody(valued("INT64", "true"), std::nullopt).ok()) << "an unknown datatype is refused later";
 }
 
 TEST(HttpBody, ParametersKeepTheirTypes) {
@@ -242,7 +242,7 @@ TEST(HttpBody, ParametersKeepTheirTypes) {
   EXPECT_THAT(Refusal(R"({"inputs":[],"parameters":{"n":[]}})"), HasSubstr("parameter \"n\" must be a string"));
 }
 
-TEST(HttpBody, WhatIsWrongOrMissingIsNamed) {
+TEST(HttpBody, ErrorsNameTheWrongOrMissingMember) {
   const std::pair<std::string, const char*> kWrong[] = {
       {"[]", "the body must be a JSON object"},
       {"{}", "the body lacks \"inputs\""},
@@ -267,7 +267,7 @@ TEST(HttpBody, WhatIsWrongOrMissingIsNamed) {
   EXPECT_THAT(Refusal("{}", 3), HasSubstr("Inference-Header-Content-Length is 3, but the body has 2 bytes"));
 }
 
-TEST(HttpBody, EveryElementOfTextIsWritten) {
+TEST(HttpBody, WritesEveryElementOfText) {
   inference::ModelInferResponse response;
   auto& best = *response.add_outputs();
   best.set_name("probabilities");
@@ -283,10 +283,11 @@ TEST(HttpBody, EveryElementOfTextIsWritten) {
   request.binary_by_default = true;
   EXPECT_TRUE(WriteInferBody(response, request).json_bytes.has_value());
   request.binary["probabilities"] = false;
-  EXPECT_FALSE(WriteInferBody(response, request).json_bytes.has_value()) << "its own word counts";
+  EXPECT_FALSE(WriteInferBody(response, request).json_bytes.has_value())
+      << "the setting of the output overrides the default";
 }
 
-TEST(HttpBody, WithoutAnyJsonItIsOneImage) {
+TEST(HttpBody, ABodyWithoutJsonIsOneImage) {
   const std::string image(300, 'p');
   const auto read = ReadInferBody(image, 0);
   ASSERT_TRUE(read.ok()) << read.status();
@@ -298,7 +299,7 @@ TEST(HttpBody, WithoutAnyJsonItIsOneImage) {
   EXPECT_THAT(read->infer.message.inputs(0).contents().bytes_contents(), ElementsAre(image));
 }
 
-TEST(HttpCode, OfEachCode) {
+TEST(HttpCode, MapsEachStatusCode) {
   const std::pair<absl::StatusCode, int> kCodes[] = {
       {absl::StatusCode::kInvalidArgument, 400},   {absl::StatusCode::kFailedPrecondition, 400},
       {absl::StatusCode::kOutOfRange, 400},        {absl::StatusCode::kUnauthenticated, 401},
@@ -310,7 +311,7 @@ TEST(HttpCode, OfEachCode) {
   for (const auto& [code, http] : kCodes) EXPECT_EQ(HttpCode(code), http) << absl::StatusCodeToString(code);
 }
 
-TEST(HttpBody, AnAnswerIsJsonOrBinaryByOutput) {
+TEST(HttpBody, EachOutputIsJsonOrBinary) {
   inference::ModelInferResponse response;
   response.set_model_name("m");
   response.set_model_version("3");
@@ -352,7 +353,7 @@ TEST(HttpBody, AnAnswerIsJsonOrBinaryByOutput) {
             std::string(reinterpret_cast<const char*>(numbers), sizeof(numbers)));
 }
 
-TEST(HttpBody, InternalErrorsKeepTheirSentence) {
+TEST(HttpBody, InternalErrorsDoNotShowTheirMessage) {
   EXPECT_EQ(HttpCode(absl::StatusCode::kInternal), 500);
   EXPECT_THAT(ErrorBody(absl::InternalError("at 0x7f: secret")), ::testing::Not(HasSubstr("secret")));
   EXPECT_EQ(json::parse(ErrorBody(absl::NotFoundError("no \"a\"")))["error"], "no \"a\"");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Responses of the REST paths, without a connection.
+// Tests the responses of the REST paths, without a connection.
 #include "server/wire/oip/http_front.h"
 
 #include <gmock/gmock.h>
@@ -50,19 +50,19 @@ class OipHttpFrontTest : public ::testing::Test {
   OipHttpFront front_{service_, registry_, *identity_, health_};
 };
 
-TEST_F(OipHttpFrontTest, AModelHasItsOwnPathsAndNoOthers) {
+TEST_F(OipHttpFrontTest, AModelHasOnlyItsPaths) {
   EXPECT_THAT(Ask("/v2/models/m").body, HasSubstr("\"platform\""));
   EXPECT_THAT(Ask("/v2/models/m/config").body, HasSubstr("\"max_batch_size\""));
   EXPECT_THAT(Ask("/v2/models/m/stats").body, HasSubstr("\"model_stats\""));
   EXPECT_EQ(Ask("/v2/models/m/statistics").code, 404);
-  EXPECT_EQ(Ask("/v2/models/m/infer").code, 405) << "it is posted";
+  EXPECT_EQ(Ask("/v2/models/m/infer").code, 405) << "the path needs POST";
 }
 
 TEST_F(OipHttpFrontTest, StatisticsOfAllModelsHaveAPath) {
   EXPECT_THAT(Ask("/v2/models/stats").body, AllOf(HasSubstr(R"("name":"m")"), HasSubstr(R"("name":"other")")));
 }
 
-TEST_F(OipHttpFrontTest, AKnownPathNamesItsMethodsAndAnUnknownExtensionIsNamed) {
+TEST_F(OipHttpFrontTest, ErrorsListTheMethodsOfAPathOrNameTheExtension) {
   const auto ask = [&](const char* method, const std::string& path) {
     return testing::AnswerOf(front_.Begin(testing::HeadOf(method, path)));
   };
@@ -87,7 +87,7 @@ TEST_F(OipHttpFrontTest, AKnownPathNamesItsMethodsAndAnUnknownExtensionIsNamed) 
   }
 }
 
-TEST_F(OipHttpFrontTest, AViewIsOneTensorInAndOneOut) {
+TEST_F(OipHttpFrontTest, AViewHasOneInputAndOneOutputTensor) {
   for (const char* view : {"tensor", "tensor-inception", "tensor-vgg"}) {
     const std::string path = std::string("/v2/models/m:") + view;
     EXPECT_EQ(Ask(path).body, std::string(R"({"inputs":[{"datatype":"FP32","name":"image","shape":[-1,3,16,16]}],)") +
@@ -105,7 +105,7 @@ TEST_F(OipHttpFrontTest, AViewIsOneTensorInAndOneOut) {
   EXPECT_EQ(Ask("/v2/models/nobody:tensor").code, 404);
 }
 
-TEST_F(OipHttpFrontTest, LoadsAreNotAnnouncedAndToldWhereTheyBelong) {
+TEST_F(OipHttpFrontTest, LoadsAreRefusedWithTheRightFlag) {
   EXPECT_THAT(Ask("/v2").body, AllOf(HasSubstr("\"classification\""), Not(HasSubstr("model_repository"))));
   for (const char* verb : {"load", "unload"}) {
     const HttpResponse refusal =
@@ -115,7 +115,7 @@ TEST_F(OipHttpFrontTest, LoadsAreNotAnnouncedAndToldWhereTheyBelong) {
   }
 }
 
-TEST_F(OipHttpFrontTest, AModelThatDoesNotComputeIsNotReady) {
+TEST_F(OipHttpFrontTest, AFailingModelIsNotReady) {
   for (const char* path : {"/v2/models/m/ready", "/v2/models/m/versions/1/ready"}) {
     EXPECT_EQ(Ask(path).code, 200) << path;
     health_.SetFailing({{"m", 1}});
@@ -123,14 +123,14 @@ TEST_F(OipHttpFrontTest, AModelThatDoesNotComputeIsNotReady) {
     EXPECT_EQ(failing.code, 400) << path;
     EXPECT_THAT(failing.body, HasSubstr("\"ready\":false"));
     EXPECT_EQ(Ask("/v2/models/other/ready").code, 200);
-    EXPECT_EQ(Ask("/v2/health/ready").code, 200) << "the other one is served";
+    EXPECT_EQ(Ask("/v2/health/ready").code, 200) << "the other model still serves";
     health_.SetFailing({});
-    EXPECT_EQ(Ask(path).code, 200) << path << ": it computes again";
+    EXPECT_EQ(Ask(path).code, 200) << path << ": the model computes again";
   }
   EXPECT_EQ(Ask("/v2/models/nobody/ready").code, 404);
   health_.SetNotServing();
-  EXPECT_EQ(Ask("/v2/models/m/ready").code, 400) << "draining";
-  EXPECT_EQ(Ask("/v2/health/ready").code, 400) << "draining";
+  EXPECT_EQ(Ask("/v2/models/m/ready").code, 400) << "the server is draining";
+  EXPECT_EQ(Ask("/v2/health/ready").code, 400) << "the server is draining";
 }
 
 }  // namespace

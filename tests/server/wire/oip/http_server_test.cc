@@ -19,7 +19,7 @@ using ::testing::HasSubstr;
 using ::testing::StartsWith;
 using Head = std::shared_ptr<HttpRequest>;
 
-// Answers with the body, or with the error of reading it.
+// Returns a handler that answers with the body, or with the error of reading the body.
 HttpHandling Echo() {
   return HttpHandling::Read([](const absl::StatusOr<std::string>& body, const std::shared_ptr<HttpReply>& reply) {
     reply->Send([&] {
@@ -29,8 +29,8 @@ HttpHandling Echo() {
   });
 }
 
-// A body that never arrives must not hold a thread: otherwise some tens of clients would hold all threads.
-TEST(HttpServer, ABodyThatNobodyReadsIsNotWaitedFor) {
+// Tests that a body that never arrives holds no thread. Otherwise, some tens of clients would hold all threads.
+TEST(HttpServer, AnswersWithoutWaitingForABodyThatIsNotRead) {
   const auto server =
       HttpServer::Start({.listen = "127.0.0.1:0"}, [](const Head&) { return HttpHandling::Answer({}); });
   ASSERT_TRUE(server.ok()) << server.status();
@@ -43,7 +43,7 @@ TEST(HttpServer, ABodyThatNobodyReadsIsNotWaitedFor) {
   }
 }
 
-TEST(HttpServer, BodiesOfAllConnectionsHaveOneBudget) {
+TEST(HttpServer, BodiesOfAllConnectionsShareABudget) {
   const auto server = HttpServer::Start({.listen = "127.0.0.1:0", .received = std::make_shared<ByteBudget>(1000)},
                                         [](const Head&) { return Echo(); });
   ASSERT_TRUE(server.ok()) << server.status();
@@ -56,8 +56,9 @@ TEST(HttpServer, BodiesOfAllConnectionsHaveOneBudget) {
               AllOf(StartsWith("HTTP/1.1 400"), HasSubstr("retry in a moment")));
 }
 
-// If the server waited for such bodies, each client would delay its end by the maximum time of a body.
-TEST(HttpServer, TheEndDoesNotWaitForABodyThatDoesNotCome) {
+// Tests the end of the server during a body that does not arrive. If the server waited, each client could delay the end
+// by the maximum time of a body.
+TEST(HttpServer, TheEndDoesNotWaitForABodyThatDoesNotArrive) {
   std::promise<void> asked;
   std::promise<absl::Status> read;
   auto server = HttpServer::Start({.listen = "127.0.0.1:0"}, [&](const Head&) {
@@ -87,7 +88,7 @@ std::string Post(const HttpServer& server, const std::string& encoding, const st
                                                                "\r\nContent-Length: ", body.size(), "\r\n\r\n", body));
 }
 
-TEST(HttpServer, ACompressedBodyIsReadWithinTheSameLimits) {
+TEST(HttpServer, CompressedBodiesHaveTheSameLimits) {
   const auto server = StartEcho(1000);
   ASSERT_TRUE(server.ok()) << server.status();
   const std::string body = "so many words, so many words, so many words";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The outputs that a request of the Open Inference Protocol names, with their parameters.
+// Tests the outputs that a request of the Open Inference Protocol names, with their parameters.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -44,7 +44,7 @@ TEST(InferOutputs, AttentionIsAnOutput) {
   EXPECT_THAT(wish.layers(), ElementsAre(INT32_MAX));
   EXPECT_THAT(wish.heads(), ElementsAre(INT32_MIN));
   EXPECT_EQ(plan->parts[0].message.max_attention_bytes(), 16 << 20);
-  EXPECT_TRUE(plan->parts[0].message.omit_predictions()) << "nobody asked for them";
+  EXPECT_TRUE(plan->parts[0].message.omit_predictions()) << "the request names no output with predictions";
   EXPECT_FALSE(plan->parts[0].message.has_top_k());
   EXPECT_EQ(plan->outputs[0].name, kAttention);
   for (const int64_t beyond : {int64_t{INT32_MAX} + 1, int64_t{INT32_MIN} - 1}) {
@@ -53,7 +53,7 @@ TEST(InferOutputs, AttentionIsAnOutput) {
   }
 }
 
-TEST(InferOutputs, AttentionNeedsNoParameterOfTheOutput) {
+TEST(InferOutputs, AttentionHasDefaultsAndParametersOfTheRequest) {
   ModelInferRequest request = Request("BYTES", {1}, Element("one"));
   SetOutput(request, kAttention, 0);
   const AttentionAbility ability = {
@@ -64,7 +64,7 @@ TEST(InferOutputs, AttentionNeedsNoParameterOfTheOutput) {
     EXPECT_TRUE(plan.ok()) << plan.status();
     return plan.ok() ? plan->parts[0].message.attention(0) : v1::AttentionRequest();
   };
-  EXPECT_EQ(planned().kind(), v1::ROLLOUT) << "as vitrine classify chooses";
+  EXPECT_EQ(planned().kind(), v1::ROLLOUT) << "the default is that of `vitrine classify`";
   auto& parameters = *request.mutable_parameters();
   parameters["attention_kind"].set_string_param("weights");
   parameters["attention_layer"].set_int64_param(-1);
@@ -73,7 +73,7 @@ TEST(InferOutputs, AttentionNeedsNoParameterOfTheOutput) {
   EXPECT_THAT(planned().layers(), ElementsAre(-1));
   EXPECT_THAT(planned().heads(), ElementsAre(2));
   (*request.mutable_outputs(0)->mutable_parameters())["layer"].set_int64_param(0);
-  EXPECT_THAT(planned().layers(), ElementsAre(0)) << "the output's own counts";
+  EXPECT_THAT(planned().layers(), ElementsAre(0)) << "the parameter of the output overrides that of the request";
   parameters["attention_kind"].set_string_param("spell");
   EXPECT_THAT(Refusal(request), HasSubstr("it is \"spell\""));
   request.mutable_outputs(0)->Clear();
@@ -81,7 +81,7 @@ TEST(InferOutputs, AttentionNeedsNoParameterOfTheOutput) {
   EXPECT_THAT(Refusal(request), HasSubstr("needs the output \"attention\""));
 }
 
-TEST(InferOutputs, KindsOfAttentionAreCalledAsTheDocsCallThem) {
+TEST(InferOutputs, KindsOfAttentionHaveTheNamesOfTheDocs) {
   ModelInferRequest request = Request("BYTES", {1}, Element("one"));
   SetOutput(request, kAttention, 0);
   auto& kind = (*request.mutable_outputs(0)->mutable_parameters())["kind"];
@@ -100,7 +100,7 @@ TEST(InferOutputs, KindsOfAttentionAreCalledAsTheDocsCallThem) {
   }
 }
 
-TEST(InferOutputs, AnEmbeddingIsAVectorThatTheModelHas) {
+TEST(InferOutputs, AnEmbeddingMustBeAVectorOfTheModel) {
   ModelInferRequest request = Request("BYTES", {1}, Element("one"));
   SetOutput(request, kEmbedding, 0);
   auto& parameters = *request.mutable_outputs(0)->mutable_parameters();
@@ -111,7 +111,7 @@ TEST(InferOutputs, AnEmbeddingIsAVectorThatTheModelHas) {
     EXPECT_TRUE(plan.ok()) << plan.status();
     return plan.ok() ? plan->parts[0].message : v1::ClassifyRequest();
   };
-  EXPECT_EQ(planned().features(0).kind(), v1::CLASS_TOKEN) << "the first vector";
+  EXPECT_EQ(planned().features(0).kind(), v1::CLASS_TOKEN) << "the default is the first vector";
   EXPECT_FALSE(planned().features(0).normalize());
   EXPECT_TRUE(planned().omit_predictions());
   EXPECT_EQ(planned().max_attention_bytes(), 16 << 20);
@@ -128,7 +128,7 @@ TEST(InferOutputs, AnEmbeddingIsAVectorThatTheModelHas) {
   EXPECT_THAT(refusal({.classes = 10}), HasSubstr("an embedding was requested; this model has none"));
 }
 
-TEST(InferOutputs, WhetherAnAnswerIsUnsureNeedsOneClass) {
+TEST(InferOutputs, TheOutputUnsureNeedsOnePrediction) {
   ModelInferRequest request = Request("BYTES", {1}, Element("one"));
   SetOutput(request, kUnsure, 0);
   const auto alone = PlanInfer(*testing::Received(request), {.classes = 10});
@@ -142,7 +142,7 @@ TEST(InferOutputs, WhetherAnAnswerIsUnsureNeedsOneClass) {
   EXPECT_THAT(Refusal(request), HasSubstr("\"classification\""));
 }
 
-TEST(InferOutputs, WithoutOutputsBothAreMeant) {
+TEST(InferOutputs, TheDefaultOutputsAreProbabilitiesAndLogits) {
   const auto plan = PlanInfer(*testing::Received(Request("BYTES", {1}, Element("one"))), {.classes = 10});
   ASSERT_TRUE(plan.ok()) << plan.status();
   ASSERT_EQ(plan->outputs.size(), 2u);
@@ -151,7 +151,7 @@ TEST(InferOutputs, WithoutOutputsBothAreMeant) {
   EXPECT_FALSE(plan->parts[0].message.omit_predictions());
 }
 
-TEST(InferOutputs, TopKIsWhatTheLargestOutputNeeds) {
+TEST(InferOutputs, TopKIsTheMaximumOfTheOutputs) {
   ModelInferRequest request = Request("BYTES", {1}, Element("one"));
   SetOutput(request, kProbabilities, 3);
   EXPECT_EQ(PlanInfer(*testing::Received(request), {.classes = 10})->parts[0].message.top_k(), 3);

@@ -24,7 +24,7 @@ using testing::Refusal;
 using testing::Request;
 using testing::SetOutput;
 
-TEST(InferPlan, EachFileIsARequest) {
+TEST(InferPlan, EachFileBecomesARequest) {
   const auto plan =
       PlanInfer(*testing::Received(Request("BYTES", {2, 1}, Element("one") + Element("other"))), {.classes = 10});
   ASSERT_TRUE(plan.ok()) << plan.status();
@@ -36,7 +36,7 @@ TEST(InferPlan, EachFileIsARequest) {
   EXPECT_EQ(plan->parts[1].message.priority(), v1::NORMAL);
 }
 
-TEST(InferPlan, EveryCutOfTheFilesIsRefused) {
+TEST(InferPlan, TruncatedFilesAreRefused) {
   const std::string whole = Element("one") + Element("other");
   for (size_t size = 0; size < whole.size(); ++size) {
     EXPECT_THAT(Refusal(Request("BYTES", {2}, whole.substr(0, size))), HasSubstr("ends within element")) << size;
@@ -45,7 +45,7 @@ TEST(InferPlan, EveryCutOfTheFilesIsRefused) {
   EXPECT_THAT(Refusal(Request("BYTES", {1}, std::string("\xff\xff\xff\xff", 4))), HasSubstr("ends within"));
 }
 
-TEST(InferPlan, TensorsAreCutByElementAndKeepTheirLayout) {
+TEST(InferPlan, TensorsAreSplitByElementAndKeepTheirLayout) {
   const auto rows =
       PlanInfer(*testing::Received(Request("UINT8", {2, 2, 2, 3}, "abcdefghijklmnopqrstuvwx")), {.classes = 10});
   ASSERT_TRUE(rows.ok()) << rows.status();
@@ -63,7 +63,7 @@ TEST(InferPlan, TensorsAreCutByElementAndKeepTheirLayout) {
   EXPECT_FALSE(tensor.normalized());
 }
 
-TEST(InferPlan, ShapesThatAreNoImages) {
+TEST(InferPlan, ShapesThatAreNotImagesAreRefused) {
   EXPECT_THAT(Refusal(Request("UINT8", {}, "")), HasSubstr("first dimension"));
   EXPECT_THAT(Refusal(Request("UINT8", {kMaxBatch + 1, 1, 1, 1}, "")), HasSubstr("1 to 64"));
   EXPECT_THAT(Refusal(Request("UINT8", {1, 4, 4}, "")), HasSubstr("[n, H, W, C]"));
@@ -77,7 +77,7 @@ TEST(InferPlan, ShapesThatAreNoImages) {
   EXPECT_THAT(Refusal(Request("FP16", {1, 4, 4, 3}, "")), HasSubstr("\"FP16\""));
 }
 
-TEST(InferPlan, EveryLimitIsTheLastThatIsTaken) {
+TEST(InferPlan, LimitsIncludeTheirLastValue) {
   const auto status = [](const ModelInferRequest& request) {
     return PlanInfer(*testing::Received(request), {.classes = 10}).status().ToString();
   };
@@ -101,7 +101,7 @@ TEST(InferPlan, EveryLimitIsTheLastThatIsTaken) {
   for (int i = 0; i < 9; ++i) SetOutput(outputs, kLogits, 0);
   EXPECT_THAT(Refusal(outputs), HasSubstr("has 9 outputs; at most 8"));
   outputs.mutable_outputs()->RemoveLast();
-  EXPECT_THAT(Refusal(outputs), HasSubstr("twice")) << "eight are not too many";
+  EXPECT_THAT(Refusal(outputs), HasSubstr("twice")) << "eight outputs are allowed, but not twice the same";
   outputs.clear_outputs();
   SetOutput(outputs, "labels", 0);
   EXPECT_THAT(Refusal(outputs), HasSubstr("output \"labels\" is unknown"));
@@ -118,7 +118,7 @@ TEST(InferPlan, EveryLimitIsTheLastThatIsTaken) {
   EXPECT_EQ(*TimeoutOf(timed), absl::Microseconds(1));
 }
 
-TEST(InferPlan, PrioritiesAreCountedFromHigh) {
+TEST(InferPlan, PriorityNumbersStartWithHigh) {
   ModelInferRequest request = Request("BYTES", {1}, Element("one"));
   auto& priority = (*request.mutable_parameters())["priority"];
   const v1::Priority kMeant[] = {v1::NORMAL, v1::HIGH, v1::NORMAL, v1::LOW};
@@ -133,7 +133,7 @@ TEST(InferPlan, PrioritiesAreCountedFromHigh) {
   }
 }
 
-TEST(InferPlan, ASequenceHasANumberOrAName) {
+TEST(InferPlan, SequencesAreRefused) {
   ModelInferRequest request = Request("BYTES", {1}, Element("one"));
   auto& sequence = (*request.mutable_parameters())["sequence_id"];
   sequence.set_string_param("");
@@ -146,7 +146,7 @@ TEST(InferPlan, ASequenceHasANumberOrAName) {
   EXPECT_THAT(Refusal(request), HasSubstr("sequence"));
 }
 
-TEST(InferPlan, FilesMayComeAsText) {
+TEST(InferPlan, FilesCanBeBase64) {
   ModelInferRequest request = Request("BYTES", {2}, "");
   request.clear_raw_input_contents();
   auto& input = *request.mutable_inputs(0);
@@ -164,7 +164,7 @@ TEST(InferPlan, FilesMayComeAsText) {
   EXPECT_THAT(Refusal(request), HasSubstr("only \"base64\" is supported"));
 }
 
-TEST(InferPlan, TextOfAImageIsKnownWithoutBeingSaid) {
+TEST(InferPlan, Base64OfAnImageIsRecognizedWithoutAParameter) {
   const std::string jpeg = "\xFF\xD8\xFF\xE0 and so on";
   for (const std::string& text :
        {absl::Base64Escape(jpeg), "data:image/jpeg;base64," + absl::WebSafeBase64Escape(jpeg)}) {
@@ -172,14 +172,14 @@ TEST(InferPlan, TextOfAImageIsKnownWithoutBeingSaid) {
     ASSERT_TRUE(plan.ok()) << plan.status();
     EXPECT_EQ(plan->parts[0].input, jpeg) << text;
   }
-  const std::string gif = "GIF89a and so on";  // decoded too, so that the refusal names it
+  const std::string gif = "GIF89a and so on";  // decoded too, so that a later error names the format
   EXPECT_EQ(PlanInfer(*testing::Received(Request("BYTES", {1}, Element(absl::Base64Escape(gif)))), {.classes = 10})
                 ->parts[0]
                 .input,
             gif);
 }
 
-TEST(InferPlan, AParameterWithoutAValueIsAsAbsent) {
+TEST(InferPlan, AParameterWithoutAValueCountsAsAbsent) {
   ModelInferRequest request = Request("BYTES", {1}, Element("one"));
   for (const char* name : {"priority", "timeout", "sequence_id", "no such parameter"})
     (*request.mutable_parameters())[name];
@@ -228,7 +228,7 @@ TEST(InferPlan, VersionsAreNumbersOrLabels) {
   EXPECT_EQ(AddressOf("m", "99999999999999999999").status().code(), absl::StatusCode::kInvalidArgument);
 }
 
-TEST(InferPlan, PriorityTimeoutAndSequence) {
+TEST(InferPlan, ReadsPriorityAndTimeoutAndRefusesSequences) {
   ModelInferRequest request = Request("BYTES", {1}, Element("one"));
   auto& parameters = *request.mutable_parameters();
   parameters["priority"].set_uint64_param(1);
@@ -252,7 +252,7 @@ TEST(InferPlan, PriorityTimeoutAndSequence) {
   EXPECT_THAT(Refusal(request), HasSubstr("sequence"));
 }
 
-TEST(InferPlan, ValuesThatAreThereTwice) {
+TEST(InferPlan, ValuesMustBeGivenOnce) {
   ModelInferRequest request = Request("UINT8", {1, 2, 2, 3}, std::string(12, 'a'));
   request.mutable_inputs(0)->mutable_contents()->add_uint_contents(1);
   EXPECT_THAT(Refusal(request), HasSubstr("twice"));

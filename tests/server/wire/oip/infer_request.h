@@ -14,7 +14,7 @@
 
 namespace vitrine::testing {
 
-// Returns a request of model m with one input of raw contents.
+// Returns a request for model m with one input, given as raw contents.
 inline inference::ModelInferRequest Request(const std::string& datatype, const std::vector<int64_t>& shape,
                                             std::string raw) {
   inference::ModelInferRequest request;
@@ -27,20 +27,20 @@ inline inference::ModelInferRequest Request(const std::string& datatype, const s
   return request;
 }
 
-// Returns a BYTES element as raw contents have it.
+// Returns a BYTES element in the form of raw contents.
 inline std::string Element(const std::string& bytes) {
   const auto length = static_cast<uint32_t>(bytes.size());
   return std::string(reinterpret_cast<const char*>(&length), sizeof(length)) + bytes;
 }
 
-// Adds an output; with a classification other than 0 as the number of classes that it asks for.
+// Adds an output. If `classification` is not 0, the output requests this number of classes.
 inline void SetOutput(inference::ModelInferRequest& request, const std::string& name, int64_t classification) {
   auto& output = *request.add_outputs();
   output.set_name(name);
   if (classification != 0) (*output.mutable_parameters())["classification"].set_int64_param(classification);
 }
 
-// Returns the message of the refusal for a model of ten classes.
+// Returns the error message for a model of ten classes.
 inline std::string Refusal(const inference::ModelInferRequest& request) {
   const auto plan = PlanInfer(*Received(request), {.classes = 10});
   EXPECT_EQ(plan.status().code(), absl::StatusCode::kInvalidArgument);

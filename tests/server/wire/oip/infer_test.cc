@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A multi-image call in the service: its metrics, and its resources.
+// Tests a call with several images in the service: its metrics and its resources.
 #include "server/wire/oip/infer.h"
 
 #include <gmock/gmock.h>
@@ -41,7 +41,7 @@ class InferTest : public ::testing::Test {
     registry_.Poll();
   }
 
-  // Makes a call. Its answer goes to answer_, its resources to held_.
+  // Makes a call. Its answer is stored in answer_, and its resources are stored in held_.
   void Ask(int images, Caller caller = {}) {
     held_ = std::make_shared<AnswerResources>(service_.ledger());
     vitrine::Infer(service_, testing::Received(PixelsRequest(images)),
@@ -84,8 +84,9 @@ class InferTest : public ::testing::Test {
   std::shared_ptr<AnswerResources> held_;
 };
 
-// Requests that name a version are not routed by traffic shares, so they must not count in canary comparisons.
-TEST_F(InferTest, OnlyWhatNamesNoVersionIsRouted) {
+// Tests that only requests without a version are routed by traffic shares. Other requests must not count in the
+// comparison with a canary.
+TEST_F(InferTest, OnlyRequestsWithoutAVersionAreRouted) {
   for (const char* version : {"", "1"}) {
     inference::ModelInferRequest request = PixelsRequest(2);
     request.set_model_version(version);
@@ -100,7 +101,7 @@ TEST_F(InferTest, OnlyWhatNamesNoVersionIsRouted) {
   }
 }
 
-TEST_F(InferTest, TheFirstImageIsAdmittedForAll) {
+TEST_F(InferTest, TheFirstImageIsAdmittedForAllImages) {
   Ask(4);
   for (int image = 0; image < 4; ++image) {
     std::optional<Batch> batch = scheduler_.NextBatch();
@@ -111,7 +112,7 @@ TEST_F(InferTest, TheFirstImageIsAdmittedForAll) {
   EXPECT_TRUE(answer_.ok()) << answer_.status();
 }
 
-TEST_F(InferTest, AnyImageAtFaultIsNamed) {
+TEST_F(InferTest, TheErrorNamesTheDamagedImage) {
   Ask(3);
   std::optional<Batch> first = scheduler_.NextBatch(), second = scheduler_.NextBatch(), third = scheduler_.NextBatch();
   absl::Status damaged = absl::InvalidArgumentError("the JPEG is damaged");
@@ -123,14 +124,14 @@ TEST_F(InferTest, AnyImageAtFaultIsNamed) {
   EXPECT_EQ(answer_.status().GetPayload("type"), absl::Cord("kept"));
 }
 
-TEST_F(InferTest, TheOthersOfARefusedBatchHaveNotLeft) {
+TEST_F(InferTest, TheOtherImagesOfAFailedCallCountAsAborted) {
   Ask(4);
   End(absl::InvalidArgumentError("the JPEG is damaged"));
   scheduler_.Sweep();
   EXPECT_EQ(answer_.status(), absl::InvalidArgumentError("in element 0 the JPEG is damaged"))
-      << "the first refusal, whatever follows";
+      << "the first error is the answer";
   EXPECT_EQ(held_->requests(), 4);
-  EXPECT_EQ(service_.ledger().in_flight(), 4) << "until the refusal is handed over";
+  EXPECT_EQ(service_.ledger().in_flight(), 4) << "the requests are in flight until the error is sent";
   EXPECT_EQ(admission_.load().computing, 0);
   held_ = nullptr;
   EXPECT_EQ(service_.ledger().in_flight(), 0);
@@ -141,7 +142,7 @@ TEST_F(InferTest, TheOthersOfARefusedBatchHaveNotLeft) {
   EXPECT_EQ(admission_.load().requests, 0);
 }
 
-TEST_F(InferTest, ABatchWhoseClientLeftIsCountedAsThat) {
+TEST_F(InferTest, ImagesOfAClientThatLeftCountAsCancelled) {
   Ask(4);
   cancelled_->store(true);
   scheduler_.Sweep();
@@ -151,8 +152,9 @@ TEST_F(InferTest, ABatchWhoseClientLeftIsCountedAsThat) {
   EXPECT_THAT(metrics_.Text(), HasSubstr("vitrine_requests_cancelled_total{model=\"m\",stage=\"queue\"} 4\n"));
 }
 
-// If dropped images counted, a client that retries as advised would use up its quota.
-TEST_F(InferTest, WhatWasDroppedTakesNothingOfTheQuota) {
+// Tests that dropped images do not count for the quota. Otherwise, a client that retries as told would use up its
+// quota.
+TEST_F(InferTest, DroppedImagesDoNotCountForTheQuota) {
   const Caller caller = {.quota = std::make_shared<CallerQuota>(CallerQuota{.requests_per_second = 1, .burst = 4})};
   Ask(2, caller);
   End(Right());
@@ -160,11 +162,11 @@ TEST_F(InferTest, WhatWasDroppedTakesNothingOfTheQuota) {
   ASSERT_TRUE(answer_.ok()) << answer_.status();
   Ask(4, caller);
   EXPECT_THAT(metrics_.Text(), HasSubstr("vitrine_requests_shed_total{model=\"unknown\",reason=\"quota\"} 1\n"))
-      << "the third: two are left";
-  EXPECT_EQ(Counted("ABORTED"), 1) << "the fourth, which is not even tried";
+      << "the third image is rejected, because the quota has two left";
+  EXPECT_EQ(Counted("ABORTED"), 1) << "the fourth image is dropped";
   scheduler_.Sweep();
   EXPECT_EQ(ShedReasonOf(answer_.status()), ShedReason::kQuota);
-  EXPECT_TRUE(RetryAfter(answer_.status()).has_value()) << "the whole burst is enough";
+  EXPECT_TRUE(RetryAfter(answer_.status()).has_value()) << "the full burst would admit the call";
   EXPECT_EQ(Counted("ABORTED"), 3);
   Ask(2, caller);
   End(Right());
@@ -172,14 +174,14 @@ TEST_F(InferTest, WhatWasDroppedTakesNothingOfTheQuota) {
   EXPECT_TRUE(answer_.ok()) << answer_.status();
 }
 
-TEST_F(InferTest, WhatNoIdleServerWouldAdmitIsNotToBeTriedAgain) {
+TEST_F(InferTest, ACallThatIsAlwaysTooLargeHasNoRetryTime) {
   const auto refused = [&](int images, const Caller& caller, const std::string& limit) {
     Ask(images, caller);
     EXPECT_TRUE(absl::IsResourceExhausted(answer_.status())) << answer_.status();
     EXPECT_FALSE(RetryAfter(answer_.status()).has_value()) << answer_.status();
     EXPECT_THAT(std::string(answer_.status().message()), AllOf(HasSubstr(limit), HasSubstr("send fewer images")));
     EXPECT_EQ(held_->requests(), 1);
-    EXPECT_EQ(scheduler_.depth().requests, 0) << "nothing of it waits";
+    EXPECT_EQ(scheduler_.depth().requests, 0) << "no image of the call waits";
   };
   const auto with = [](const CallerQuota& quota) { return Caller{.quota = std::make_shared<CallerQuota>(quota)}; };
   refused(4, with({.requests_per_second = 100, .burst = 3}), "quota allows 3 at a time");
@@ -193,33 +195,33 @@ TEST_F(InferTest, WhatNoIdleServerWouldAdmitIsNotToBeTriedAgain) {
   refused(3, {}, "576 bytes of images, but the server accepts for this model at most 500 at a time");
 }
 
-TEST(BatchLimits, BytesOfTheServerAndOneImageAlone) {
+TEST(BatchLimits, BytesAreLimitedUnlessThereIsOneImage) {
   const AdmissionOptions server = {.max_requests = 8, .max_bytes = 1000};
   const QueueLimits no_limits{};
   EXPECT_EQ(CheckBatch({.requests = 8, .bytes = 1000}, server, no_limits, nullptr), absl::OkStatus());
   EXPECT_THAT(std::string(CheckBatch({.requests = 2, .bytes = 268435456}, server, no_limits, nullptr).message()),
               HasSubstr("268435456 bytes of images, but the server accepts at most 1000 at a time"));
   EXPECT_EQ(CheckBatch({.requests = 1, .bytes = 2000}, server, no_limits, nullptr), absl::OkStatus())
-      << "an idle server admits any one image";
+      << "an idle server admits any single image";
 }
 
-TEST_F(InferTest, AnswersHoldWhatTheyTakeUntilTheyAreTaken) {
+TEST_F(InferTest, AnswersHoldResourcesUntilTheyAreRead) {
   const Caller caller = {.quota = std::make_shared<CallerQuota>(CallerQuota{.max_in_flight = 2})};
   Ask(2, caller);
-  EXPECT_GE(admission_.answers().reserved(), 2 * 2 * 5 * 4) << "both outputs of all classes";
+  EXPECT_GE(admission_.answers().reserved(), 2 * 2 * 5 * 4) << "the answer has two outputs with all classes";
   EXPECT_EQ(held_->bytes(), admission_.answers().reserved());
   End(Right());
   End(Right());
   ASSERT_TRUE(answer_.ok()) << answer_.status();
   const auto size = static_cast<int64_t>(answer_->ByteSizeLong());
   held_->SetBytes(size);
-  EXPECT_EQ(admission_.answers().reserved(), size) << "made, and not yet taken";
+  EXPECT_EQ(admission_.answers().reserved(), size) << "the answer was made and is unread";
   EXPECT_EQ(admission_.load().requests, 2);
   EXPECT_EQ(admission_.load().computing, 0);
 
   std::shared_ptr<AnswerResources> first = std::move(held_);
   Ask(1, caller);
-  EXPECT_EQ(ShedReasonOf(answer_.status()), ShedReason::kQuota) << "answers that nobody has taken are in flight";
+  EXPECT_EQ(ShedReasonOf(answer_.status()), ShedReason::kQuota) << "unread answers count as in flight";
   first = nullptr;
   EXPECT_EQ(admission_.answers().reserved(), 0);
   EXPECT_EQ(admission_.load().requests, 0);
@@ -229,16 +231,16 @@ TEST_F(InferTest, AnswersHoldWhatTheyTakeUntilTheyAreTaken) {
   EXPECT_TRUE(answer_.ok()) << answer_.status();
 }
 
-TEST_F(InferTest, ARefusedBatchHoldsNoMoreThanItsRefusal) {
+TEST_F(InferTest, AFailedCallHoldsOnlyItsError) {
   Ask(2);
   End(Right());
   End(absl::InvalidArgumentError("damaged"));
   EXPECT_FALSE(answer_.ok());
   held_->SetBytes(20);
-  EXPECT_EQ(admission_.answers().reserved(), 20) << "also of the part that was answered";
+  EXPECT_EQ(admission_.answers().reserved(), 20) << "the answered image holds no memory either";
 }
 
-TEST_F(InferTest, WithoutAHoldOfTheCallersAllIsGivenBackWithTheAnswer) {
+TEST_F(InferTest, WithoutAHoldOfTheCallerTheAnswerReleasesEverything) {
   vitrine::Infer(service_, testing::Received(PixelsRequest(2)), {.method = Method::kModelInfer},
                  [this](absl::StatusOr<inference::ModelInferResponse> answer) { answer_ = std::move(answer); });
   EXPECT_EQ(service_.ledger().in_flight(), 2);

@@ -57,7 +57,7 @@ v1::Preprocessing Grey() {
   return preprocessing;
 }
 
-TEST(ModelName, MayNameAView) {
+TEST(ModelName, CanNameAView) {
   EXPECT_EQ(ReadModelName("m")->model, "m");
   EXPECT_FALSE(ReadModelName("m")->view.has_value());
   EXPECT_FALSE(ReadModelName("")->view.has_value());
@@ -78,17 +78,17 @@ TEST(ModelName, MayNameAView) {
 }
 
 TEST(TensorView, HasOneSize) {
-  EXPECT_EQ(*ViewSize(Colour()), (Size{32, 32})) << "16 tokens, between 4 and 64";
-  EXPECT_EQ(*ViewSize(Grey()), (Size{28, 20})) << "what the model computes on, nothing is cropped";
+  EXPECT_EQ(*ViewSize(Colour()), (Size{32, 32})) << "16 tokens are between 4 and 64";
+  EXPECT_EQ(*ViewSize(Grey()), (Size{28, 20})) << "the size is the model's input, without a crop";
   v1::Preprocessing one = Colour();
   one.mutable_native()->set_min_tokens(42);
   one.mutable_native()->set_max_tokens(42);
   const auto size = ViewSize(one);
   ASSERT_TRUE(size.ok()) << size.status();
-  EXPECT_EQ(size->height * size->width, 42 * 64) << "no square has so many tokens";
+  EXPECT_EQ(size->height * size->width, 42 * 64) << "no square has 42 tokens";
 }
 
-TEST(TensorView, EveryScaleIsTheSameImage) {
+TEST(TensorView, EveryScaleGivesTheSameInput) {
   const std::vector<float> pixels = {0, 255, 51, 102, 204, 153};  // two values per channel
   std::vector<float> expected, inception, vgg;
   constexpr float kVgg[] = {123, 117, 104};
@@ -107,7 +107,7 @@ TEST(TensorView, EveryScaleIsTheSameImage) {
   EXPECT_THAT(Floats(*ToModelInput(PixelScale::kVgg, Grey(), Bytes({-128, 127}))), ElementsAre(-1, 1));
 }
 
-TEST(TensorView, WhatWasScaledOtherwiseIsRefusedWithTheViews) {
+TEST(TensorView, ValuesOfAnotherScaleAreRefused) {
   constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
   for (const auto& [scale, values] : {std::pair(PixelScale::kNone, std::vector<float>{-0.5F, 0.25F, 1}),
                                       {PixelScale::kNone, {0, 0.25F, 1}},
@@ -123,8 +123,9 @@ TEST(TensorView, WhatWasScaledOtherwiseIsRefusedWithTheViews) {
     EXPECT_EQ(input.status().code(), absl::StatusCode::kInvalidArgument);
     EXPECT_THAT(std::string(input.status().message()), HasSubstr("NAME:tensor-inception from -1 to 1"));
   }
-  EXPECT_TRUE(ToModelInput(PixelScale::kNone, Colour(), Bytes({0, 1, 1})).ok()) << "nearly black";
-  EXPECT_TRUE(ToModelInput(PixelScale::kNone, Colour(), Bytes({-0.001F, 255.001F, 1})).ok()) << "rounded";
+  EXPECT_TRUE(ToModelInput(PixelScale::kNone, Colour(), Bytes({0, 1, 1})).ok()) << "the image may be nearly black";
+  EXPECT_TRUE(ToModelInput(PixelScale::kNone, Colour(), Bytes({-0.001F, 255.001F, 1})).ok())
+      << "small rounding errors are allowed";
 }
 
 inference::ModelInferRequest Request(const std::vector<int64_t>& shape, const std::vector<float>& values) {
@@ -142,7 +143,7 @@ TEST(TensorView, PlansEachImageAsTheModelsInput) {
   const v1::Preprocessing preprocessing = Colour();
   const TensorView view = {.scale = PixelScale::kNone, .preprocessing = preprocessing};
   const PlannedModel model = {.classes = 10, .view = &view};
-  // The width equals the number of channels, so the layout is ambiguous.
+  // Uses a width that equals the number of channels, so the layout is ambiguous.
   std::vector<float> values(2 * 3 * 2 * 3, 255);
   values[0] = 0;
   const auto plan = PlanInfer(*testing::Received(Request({2, 3, 2, 3}, values)), model);
@@ -154,7 +155,7 @@ TEST(TensorView, PlansEachImageAsTheModelsInput) {
   EXPECT_THAT((std::vector<int>{tensor.height(), tensor.width(), tensor.channels()}), ElementsAre(2, 3, 3));
   EXPECT_EQ(Floats(plan->parts[0].input)[0], -1);
   EXPECT_EQ(Floats(plan->parts[1].input)[0], 1);
-  ASSERT_EQ(plan->outputs.size(), 1u) << "the one that the metadata name";
+  ASSERT_EQ(plan->outputs.size(), 1u) << "the output is the one in the metadata";
   EXPECT_EQ(plan->outputs[0].name, kProbabilities);
 
   const auto refusal = [&](const inference::ModelInferRequest& request) {

@@ -21,7 +21,7 @@
 
 namespace vitrine::testing {
 
-// A stream whose client receives the parts when Take is called. Thread-safe.
+// A stream that holds the server's parts until Take is called, as if the client received them then. Thread-safe.
 class FakeStream final : public HttpStream {
  public:
   void Send(Part&& part) override {
@@ -47,7 +47,7 @@ class FakeStream final : public HttpStream {
   void Reset(uint32_t) override {}
   size_t unsent_bytes() const override { return 0; }
 
-  // Lets the client receive all parts sent so far.
+  // Makes the client receive all parts that were sent so far.
   void Take() {
     std::deque<std::shared_ptr<void>> taken;
     MutexLock lock(mutex_);
@@ -59,7 +59,7 @@ class FakeStream final : public HttpStream {
     is_closed_ = true;
     dropped.swap(waiting_);
   }
-  // AwaitEnd waits until the server has ended the response, AwaitMessages until it has sent `count` messages.
+  // AwaitEnd waits until the server has ended the response. AwaitMessages waits until it has sent `count` messages.
   void AwaitEnd() {
     MutexLock lock(mutex_);
     while (!has_ended_) changed_.Wait(mutex_);
@@ -81,7 +81,7 @@ class FakeStream final : public HttpStream {
     MutexLock lock(mutex_);
     return awaits_body_;
   }
-  // Returns a header of the head or the trailers; "(none)" if neither has it.
+  // Returns the value of a header or trailer, or "(none)" if there is none of this name.
   std::string Value(std::string_view name) const {
     MutexLock lock(mutex_);
     for (const HttpHeaders* headers : {&head_, &trailers_}) {
@@ -95,7 +95,7 @@ class FakeStream final : public HttpStream {
     MutexLock lock(mutex_);
     return has_ended_ && body_.empty() && trailers_.empty();
   }
-  // Returns, for each message, true if it is compressed, and its bytes.
+  // Returns the messages: true for a compressed one, and its bytes.
   std::vector<std::pair<bool, std::string>> Messages() const {
     MutexLock lock(mutex_);
     return MessagesIn(body_);
@@ -132,7 +132,7 @@ inline std::shared_ptr<HttpRequest> GrpcRequest(const std::string& path, const H
       .head = std::move(head), .peer = std::make_shared<HttpPeer>(HttpPeer{.address = "ipv4:127.0.0.1:1"})});
 }
 
-// The client's side of one call.
+// The client's side of a call.
 class FakeCall {
  public:
   FakeCall(GrpcServer& server, const std::string& path, const HttpHeaders& metadata = {})
@@ -150,7 +150,7 @@ class FakeCall {
     if (handler_ != nullptr) handler_->OnEnd();
   }
   void TooSlow() { handler_->OnTooSlow(); }
-  // Ends the call: the client has received the whole response or, if it is incomplete, resets the stream.
+  // Ends the call. The client has received the whole response, or it resets the stream.
   void Close() {
     const std::shared_ptr<HttpStreamHandler> handler = std::exchange(handler_, nullptr);
     const std::shared_ptr<FakeStream> stream = std::exchange(stream_, nullptr);
@@ -159,9 +159,9 @@ class FakeCall {
     stream->Close();
     if (handler != nullptr) handler->OnClosed(stream->has_ended());
   }
-  // The call must not be closed.
+  // Requires that the call is not closed.
   FakeStream& stream() { return *stream_; }
-  // Returns true while the stream is referenced.
+  // Returns true while the server or the call refers to the stream.
   bool is_held() const { return !watched_.expired(); }
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The gRPC protocol of one call, with a fake stream.
+// Tests the gRPC protocol of one call, with a fake stream.
 #include "server/wire/rpc/grpc_call.h"
 
 #include <gmock/gmock.h>
@@ -35,7 +35,7 @@ std::string Framed(const std::string& message, char flag = 0) {
   return frame + message;
 }
 
-// Answers its message with the same bytes.
+// A call that answers its message with the same bytes.
 class Echo final : public SingleCall {
  public:
   explicit Echo(GrpcOpening opening) : SingleCall(std::move(opening), kMaxBytes) {
@@ -52,7 +52,7 @@ class Echo final : public SingleCall {
   }
 };
 
-// Answers each message with the same bytes. Pauses after the message "pause".
+// A stream that answers each message with the same bytes. It pauses after the message "pause".
 class EchoStream final : public GrpcCall {
  public:
   explicit EchoStream(GrpcOpening opening) : GrpcCall(std::move(opening), kMaxBytes, false) {}
@@ -79,7 +79,7 @@ class GrpcCallTest : public ::testing::Test {
     EXPECT_TRUE(server_.Start().ok());
   }
 
-  // Returns the code and message with which a unary call with this body ends.
+  // Returns the code and the message of a unary call with this body.
   std::string StatusOf(const std::string& body, const HttpHeaders& metadata = {}) {
     FakeCall call(server_, kUnary, metadata);
     call.Send(body);
@@ -94,13 +94,13 @@ class GrpcCallTest : public ::testing::Test {
   GrpcServer server_{{.max_message_bytes = kMaxBytes, .received = received_}, clock_};
 };
 
-TEST_F(GrpcCallTest, AMessageMayBeCutAnywhere) {
+TEST_F(GrpcCallTest, AMessageMayBeSplitAnywhere) {
   const std::string body = Framed("hello");
   for (size_t cut = 0; cut <= body.size(); ++cut) {
     FakeCall call(server_, kUnary);
     call.Send(body.substr(0, cut));
     call.Send(body.substr(cut));
-    EXPECT_TRUE(call.stream().Messages().empty()) << "before the client has said that this is all";
+    EXPECT_TRUE(call.stream().Messages().empty()) << "the answer must wait until the client half-closes";
     call.HalfClose();
     EXPECT_THAT(call.stream().Messages(), ElementsAre(Pair(false, "hello")));
     EXPECT_EQ(call.stream().Value(":status"), "200");
@@ -115,25 +115,25 @@ TEST_F(GrpcCallTest, AMessageMayBeCutAnywhere) {
   EXPECT_EQ(received_->used(), 0);
 }
 
-TEST_F(GrpcCallTest, TakesExactlyOneMessage) {
+TEST_F(GrpcCallTest, AUnaryCallHasExactlyOneMessage) {
   EXPECT_THAT(StatusOf(""), HasSubstr("13 Unable to parse request"));
   EXPECT_THAT(StatusOf(Framed("cut").substr(0, 7)), HasSubstr("13 Unable to parse request"));
   EXPECT_THAT(StatusOf(Framed("") + Framed("")), HasSubstr("12 the method accepts one message"));
   EXPECT_EQ(StatusOf(Framed("")), "0 (none)");
 }
 
-TEST_F(GrpcCallTest, RefusesWhatIsTooLargeByItsPrefix) {
+TEST_F(GrpcCallTest, RefusesATooLargeMessageByItsPrefix) {
   FakeCall call(server_, kUnary);
   call.Send(Framed(std::string(kMaxBytes + 1, 'x')).substr(0, 6));
   EXPECT_TRUE(call.stream().is_trailers_only());
   EXPECT_EQ(call.stream().Value("grpc-status"), "8");
   EXPECT_EQ(call.stream().Value("grpc-message"), "Received message larger than max (100001 vs. 100000)");
   call.Send(std::string(1000, 'x'));
-  EXPECT_EQ(call.stream().consumed(), 1006u) << "what comes still is taken, or the window would leak";
+  EXPECT_EQ(call.stream().consumed(), 1006u) << "later bytes must be consumed, or the flow-control window would shrink";
   EXPECT_EQ(received_->used(), 0);
 }
 
-TEST_F(GrpcCallTest, CountsBytesWhileItHasThem) {
+TEST_F(GrpcCallTest, CountsReceivedBytesWhileItHoldsThem) {
   std::vector<std::unique_ptr<FakeCall>> calls;
   for (int i = 0; i < 5; ++i) {
     FakeCall& call = *calls.emplace_back(std::make_unique<FakeCall>(server_, kUnary));
@@ -143,7 +143,7 @@ TEST_F(GrpcCallTest, CountsBytesWhileItHasThem) {
   }
   EXPECT_EQ(received_->used(), 4 * kMaxBytes);
   EXPECT_EQ(calls.back()->stream().Value("grpc-status"), "8");
-  EXPECT_NE(calls.back()->stream().Value("grpc-status-details-bin"), "(none)") << "when to come back";
+  EXPECT_NE(calls.back()->stream().Value("grpc-status-details-bin"), "(none)") << "the status has a retry time";
   calls.pop_back();
   calls.pop_back();
   EXPECT_EQ(received_->used(), 3 * kMaxBytes);
@@ -154,14 +154,15 @@ TEST_F(GrpcCallTest, CountsBytesWhileItHasThem) {
 TEST_F(GrpcCallTest, ReadsTheCompressedFlag) {
   const HttpHeaders gzip = {{"grpc-encoding", "gzip"}};
   EXPECT_EQ(StatusOf(Framed(Gzip("hello"), 1), gzip), "0 (none)");
-  EXPECT_EQ(StatusOf(Framed("hello"), gzip), "0 (none)") << "a message may be sent as it is";
+  EXPECT_EQ(StatusOf(Framed("hello"), gzip), "0 (none)") << "a message may be uncompressed";
   EXPECT_EQ(StatusOf(Framed("", 1), gzip), "0 (none)");
   EXPECT_THAT(StatusOf(Framed(Gzip("hello"), 1)), HasSubstr("13 the compressed flag of a message is set"));
   EXPECT_THAT(StatusOf(Framed("", 2), gzip), HasSubstr("13 Bad GRPC frame type 0x02"));
   EXPECT_THAT(StatusOf(Framed("no gzip", 1), gzip), HasSubstr("3 "));
   EXPECT_THAT(StatusOf(Framed("hello"), {{"grpc-encoding", "br"}}), HasSubstr("12 grpc-encoding is \"br\""));
   EXPECT_THAT(StatusOf(Framed(Gzip(std::string(kMaxBytes + 1, 'x')), 1), gzip), HasSubstr("8 "));
-  EXPECT_THAT(StatusOf(Framed(Gzip(std::string(80'000, 'x')), 1), gzip), HasSubstr("8 ")) << "beyond 64 times";
+  EXPECT_THAT(StatusOf(Framed(Gzip(std::string(80'000, 'x')), 1), gzip), HasSubstr("8 "))
+      << "the message expands more than 64 times";
   EXPECT_EQ(received_->used(), 0);
 }
 
@@ -181,7 +182,7 @@ TEST_F(GrpcCallTest, CompressesTheAnswerToACompressedRequest) {
   }
 }
 
-TEST_F(GrpcCallTest, RefusesWhatIsNoCall) {
+TEST_F(GrpcCallTest, RefusesRequestsThatAreNotCalls) {
   const auto http = [&](const std::string& method, const std::string& type) {
     const auto request = testing::GrpcRequest(kUnary);
     request->head.method = method;
@@ -196,7 +197,7 @@ TEST_F(GrpcCallTest, RefusesWhatIsNoCall) {
   EXPECT_EQ(http("POST", "application/json"), 415);
   const auto json = testing::GrpcRequest(kUnary);
   json->head.headers[0].second = "application/json";
-  EXPECT_TRUE(server_.Takes(*json)) << "by its path";
+  EXPECT_TRUE(server_.Takes(*json)) << "the path is that of a call";
   json->head.path = "/v1/models";
   EXPECT_FALSE(server_.Takes(*json));
   for (const char* const path : {"/test.Service/Other", "/other.Service/Unary", "/", "", "/test.Service/Unary/"}) {
@@ -216,7 +217,7 @@ TEST_F(GrpcCallTest, ReturnsTheIdOfTheRequest) {
   EXPECT_EQ(call.stream().Value("x-request-id"), "abc");
 }
 
-TEST_F(GrpcCallTest, AMessageThatComesTooSlowlyEndsTheCall) {
+TEST_F(GrpcCallTest, ASlowMessageEndsTheCall) {
   FakeCall call(server_, kUnary);
   EXPECT_TRUE(call.stream().awaits_body());
   call.Send(Framed("hello").substr(0, 7));
@@ -224,7 +225,7 @@ TEST_F(GrpcCallTest, AMessageThatComesTooSlowlyEndsTheCall) {
   EXPECT_EQ(call.stream().Value("grpc-status"), "4");
 }
 
-TEST_F(GrpcCallTest, AStreamIsAwaitedWithinMessagesAlone) {
+TEST_F(GrpcCallTest, AStreamHasATimeLimitOnlyInsideAMessage) {
   FakeCall call(server_, kStream);
   EXPECT_FALSE(call.stream().awaits_body());
   call.Send(Framed("one") + Framed("two").substr(0, 1));
@@ -236,7 +237,7 @@ TEST_F(GrpcCallTest, AStreamIsAwaitedWithinMessagesAlone) {
   EXPECT_EQ(call.stream().Value("grpc-status"), "0");
 }
 
-TEST_F(GrpcCallTest, APausedStreamLetsNothingMoreIn) {
+TEST_F(GrpcCallTest, APausedStreamConsumesNoMoreBytes) {
   FakeCall call(server_, kStream);
   const std::string first = Framed("pause");
   call.Send(first + Framed("two"));
@@ -244,7 +245,7 @@ TEST_F(GrpcCallTest, APausedStreamLetsNothingMoreIn) {
   call.HalfClose();
   EXPECT_EQ(call.stream().Messages().size(), 1u);
   EXPECT_EQ(call.stream().consumed(), first.size());
-  EXPECT_EQ(received_->used(), 18) << "what waits is counted";
+  EXPECT_EQ(received_->used(), 18) << "waiting bytes are counted";
   last_.lock()->ResumeReading();
   call.stream().AwaitEnd();
   EXPECT_THAT(call.stream().Messages(), ElementsAre(Pair(false, "pause"), Pair(false, "two"), Pair(false, "three")));
@@ -253,7 +254,7 @@ TEST_F(GrpcCallTest, APausedStreamLetsNothingMoreIn) {
   EXPECT_EQ(received_->used(), 0);
 }
 
-TEST_F(GrpcCallTest, MessagesKeepTheirOrderAroundCompressedOnes) {
+TEST_F(GrpcCallTest, CompressedAndPlainMessagesKeepTheirOrder) {
   FakeCall call(server_, kStream, {{"grpc-encoding", "gzip"}});
   std::string body;
   for (int i = 0; i < 100; ++i) {
@@ -269,7 +270,7 @@ TEST_F(GrpcCallTest, MessagesKeepTheirOrderAroundCompressedOnes) {
   EXPECT_EQ(call.stream().consumed(), body.size());
 }
 
-TEST_F(GrpcCallTest, ACallThatIsOverHoldsNothing) {
+TEST_F(GrpcCallTest, AClosedCallHoldsNoResources) {
   FakeCall call(server_, kUnary);
   call.Send(Framed(std::string(1000, 'x')).substr(0, 500));
   EXPECT_TRUE(call.is_held());
@@ -278,7 +279,7 @@ TEST_F(GrpcCallTest, ACallThatIsOverHoldsNothing) {
   EXPECT_EQ(received_->used(), 0);
 }
 
-TEST(CallWorkers, AccountsTakeTurnsAndAreHeldToTheirShare) {
+TEST(CallWorkers, AccountsTakeTurnsAndHaveALimit) {
   CallWorkers workers({.threads = 1, .most = 5, .most_per_account = 3});
   ASSERT_TRUE(workers.Start().ok());
   std::promise<void> go;

@@ -17,7 +17,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::Pair;
 
-TEST(ToGrpcStatus, CarriesCodeAndSentenceOfARefusal) {
+TEST(ToGrpcStatus, HasCodeAndMessage) {
   const GrpcStatus status = ToGrpcStatus(absl::InvalidArgumentError("top_k is 0"));
   EXPECT_EQ(status.code, 3);
   EXPECT_EQ(status.message, "top_k is 0");
@@ -25,7 +25,7 @@ TEST(ToGrpcStatus, CarriesCodeAndSentenceOfARefusal) {
   EXPECT_EQ(ToGrpcStatus(absl::OkStatus()).code, 0);
 }
 
-TEST(ToGrpcStatus, KeepsWhatALibrarySaidToItself) {
+TEST(ToGrpcStatus, HidesMessagesOfInternalErrors) {
   for (const absl::StatusCode code :
        {absl::StatusCode::kInternal, absl::StatusCode::kUnknown, absl::StatusCode::kDataLoss}) {
     const absl::Status defect(code, "/srv/models/secret.bin: assertion at 0x7ffe");
@@ -35,7 +35,7 @@ TEST(ToGrpcStatus, KeepsWhatALibrarySaidToItself) {
   }
 }
 
-TEST(ToGrpcStatus, TellsWhenToComeBack) {
+TEST(ToGrpcStatus, HasTheRetryTime) {
   absl::Status full = ShedError(ShedReason::kRequests, "the queue is full", absl::Milliseconds(1250));
   const GrpcStatus status = ToGrpcStatus(full);
   google::rpc::Status details;
@@ -50,7 +50,7 @@ TEST(ToGrpcStatus, TellsWhenToComeBack) {
   EXPECT_FLOAT_EQ(ToStreamError(full).retry_after(), 1.25f);
 }
 
-TEST(GrpcTrailers, AreWhatTheProtocolSays) {
+TEST(GrpcTrailers, FollowTheProtocol) {
   EXPECT_THAT(GrpcTrailers(absl::OkStatus()), ElementsAre(Pair("grpc-status", "0")));
   EXPECT_THAT(GrpcTrailers(absl::NotFoundError("no model \"ä\"")),
               ElementsAre(Pair("grpc-status", "5"), Pair("grpc-message", "no model \"%C3%A4\"")));
@@ -66,7 +66,7 @@ TEST(GrpcTrailers, AreWhatTheProtocolSays) {
   EXPECT_EQ(status.code(), 8);
 }
 
-TEST(GrpcTrailers, ABreachOfTheProtocolIsNamed) {
+TEST(GrpcTrailers, ReportProtocolErrors) {
   EXPECT_THAT(GrpcTrailers(GrpcProtocolError("two flags")),
               ElementsAre(Pair("grpc-status", "13"), Pair("grpc-message", "two flags")));
 }

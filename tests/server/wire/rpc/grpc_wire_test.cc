@@ -14,7 +14,7 @@ namespace {
 
 using ::testing::ElementsAre;
 
-TEST(GrpcWire, EncodesMessagesAsTheProtocolSays) {
+TEST(GrpcWire, EncodesErrorMessagesAsTheProtocolRequires) {
   const std::pair<const char*, const char*> table[] = {
       {"", ""},
       {"plain text, with signs: \"~!\"", "plain text, with signs: \"~!\""},
@@ -43,7 +43,7 @@ TEST(GrpcWire, ReadsTimeouts) {
   }
 }
 
-TEST(GrpcWire, KnowsContentTypes) {
+TEST(GrpcWire, RecognizesContentTypes) {
   for (const char* const type : {"application/grpc", "application/grpc+proto", "application/grpc;charset=utf-8",
                                  "Application/GRPC", "application/grpc+proto; charset=utf-8"}) {
     EXPECT_TRUE(IsProtobufType(type)) << type;
@@ -58,7 +58,7 @@ TEST(GrpcWire, KnowsContentTypes) {
   }
 }
 
-TEST(GrpcWire, ReadsBinaryMetadataPaddedOrNotJoinedOrRepeated) {
+TEST(GrpcWire, ReadsBinaryMetadataInAllForms) {
   const HttpHead head = {.method = "POST",
                          .path = "/",
                          .query = "",
@@ -85,7 +85,7 @@ TEST(GrpcWire, FramesMessages) {
   EXPECT_EQ(packed[0], 1);
   EXPECT_LT(packed.size(), 1000u);
   EXPECT_EQ(Gunzip(packed.substr(5), 1 << 20).value_or(""), bytes);
-  EXPECT_EQ(GzipFrame(std::string(5, '\0')), std::string(5, '\0')) << "nothing gained";
+  EXPECT_EQ(GzipFrame(std::string(5, '\0')), std::string(5, '\0')) << "compression would make the message larger";
 }
 
 TEST(GrpcWire, FindsAnEncoding) {

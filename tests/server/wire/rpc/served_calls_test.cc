@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls of the clients' listener with fake streams: their answers, and which resources they take and release.
+// Tests the calls of the clients' listener with fake streams: their answers, and the resources that they take and
+// release.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -83,7 +84,7 @@ class ServedCallsTest : public ::testing::Test {
     return response;
   }
 
-  // Makes a plain call and returns its answer.
+  // Makes a unary call and returns its answer.
   template <typename Response>
   absl::StatusOr<Response> Ask(const std::string& path, const google::protobuf::Message& request) {
     FakeCall call(server_, path);
@@ -113,7 +114,7 @@ class ServedCallsTest : public ::testing::Test {
   GrpcServer server_{{}, clock_};
 };
 
-TEST_F(ServedCallsTest, AnAnswerIsHeldUntilItIsTaken) {
+TEST_F(ServedCallsTest, AnAnswerHoldsItsResourcesUntilItIsRead) {
   FakeCall call(server_, kClassify);
   call.SendMessage(Tensor("a"));
   call.HalfClose();
@@ -122,10 +123,10 @@ TEST_F(ServedCallsTest, AnAnswerIsHeldUntilItIsTaken) {
   EXPECT_EQ(call.stream().Value("grpc-status"), "0");
   const auto message = call.stream().Messages().at(0);
   EXPECT_EQ(Parsed<v1::ClassifyResponse>(message).predictions(0).index(), 3);
-  EXPECT_EQ(service_.ledger().in_flight(), 1) << "the client has not taken it";
+  EXPECT_EQ(service_.ledger().in_flight(), 1) << "the client has not read the answer";
   EXPECT_EQ(admission_.load().requests, 1);
   EXPECT_EQ(admission_.answers().reserved(), static_cast<int64_t>(kGrpcPrefixBytes + message.second.size()))
-      << "what it takes, not what it might have taken";
+      << "the real size counts, not the reserved one";
   call.stream().Take();
   EXPECT_EQ(service_.ledger().in_flight(), 0);
   EXPECT_EQ(admission_.load().requests, 0);
@@ -134,13 +135,13 @@ TEST_F(ServedCallsTest, AnAnswerIsHeldUntilItIsTaken) {
   EXPECT_FALSE(call.is_held());
 }
 
-TEST_F(ServedCallsTest, AStreamIsHeldUntilItsWorkIsGivenBack) {
+TEST_F(ServedCallsTest, AStreamLivesUntilItsRequestIsFinished) {
   FakeCall call(server_, kClassify);
   call.SendMessage(Tensor());
   call.HalfClose();
   std::optional<Batch> computing = scheduler_.NextBatch();
   call.Close();
-  EXPECT_TRUE(call.is_held()) << "an executor works on it";
+  EXPECT_TRUE(call.is_held()) << "an executor still computes its request";
   computing->requests.front()->Finish(Right());
   computing.reset();
   EXPECT_FALSE(call.is_held());
@@ -148,7 +149,7 @@ TEST_F(ServedCallsTest, AStreamIsHeldUntilItsWorkIsGivenBack) {
   EXPECT_EQ(admission_.load().requests, 0);
 }
 
-TEST_F(ServedCallsTest, ARefusalIsTheSentenceOfTheService) {
+TEST_F(ServedCallsTest, AnErrorHasTheMessageOfTheService) {
   FakeCall call(server_, kClassify);
   call.Send(GrpcFrame(v1::ClassifyRequest()));
   call.HalfClose();
@@ -161,7 +162,7 @@ TEST_F(ServedCallsTest, ARefusalIsTheSentenceOfTheService) {
   EXPECT_EQ(malformed.stream().Value("grpc-message"), "the message cannot be parsed as vitrine.v1.ClassifyRequest");
 }
 
-TEST_F(ServedCallsTest, TheDeadlineIsOfTheSteadyClock) {
+TEST_F(ServedCallsTest, TheDeadlineUsesTheSteadyClock) {
   FakeCall call(server_, kClassify, {{"grpc-timeout", "5S"}});
   clock_.Advance(absl::Seconds(6));
   call.SendMessage(Tensor());
@@ -174,7 +175,7 @@ TEST_F(ServedCallsTest, AStreamAnswersInAnyOrderById) {
   for (const char* const id : {"a", "b", ""}) call.SendMessage(Tensor(id));
   call.SendMessage(Tensor("a"));
   call.HalfClose();
-  EXPECT_EQ(call.stream().Messages().size(), 2u) << "refusals come at once";
+  EXPECT_EQ(call.stream().Messages().size(), 2u) << "errors are sent at once";
   EXPECT_FALSE(call.stream().has_ended());
   End(Right());
   End(absl::InvalidArgumentError("damaged"));
@@ -189,7 +190,7 @@ TEST_F(ServedCallsTest, AStreamAnswersInAnyOrderById) {
   EXPECT_EQ(service_.ledger().in_flight(), 0);
 }
 
-TEST_F(ServedCallsTest, AnEndlessIdIsRefusedAndNotEchoed) {
+TEST_F(ServedCallsTest, ATooLongIdIsRefusedAndNotReturned) {
   const std::string id(129, 'x');
   FakeCall call(server_, kClassifyStream);
   call.SendMessage(Tensor(id));
@@ -203,7 +204,7 @@ TEST_F(ServedCallsTest, AnEndlessIdIsRefusedAndNotEchoed) {
   EXPECT_EQ(Parsed<inference::ModelStreamInferResponse>(oip.stream().Messages().at(0)).infer_response().id(), "");
 }
 
-TEST_F(ServedCallsTest, AStreamReadsNoFurtherThanItsClient) {
+TEST_F(ServedCallsTest, AStreamStopsReadingIfItsClientDoesNotRead) {
   FakeCall call(server_, kClassifyStream);
   const size_t frame = GrpcFrame(Tensor("00")).size();
   for (int i = 0; i < 70; ++i) call.SendMessage(Tensor(std::to_string(i + 10)));
@@ -211,7 +212,7 @@ TEST_F(ServedCallsTest, AStreamReadsNoFurtherThanItsClient) {
   EXPECT_EQ(call.stream().consumed(), kMaxInFlight * frame);
   for (int i = 0; i < kMaxInFlight; ++i) End(Right());
   EXPECT_EQ(call.stream().Messages().size(), static_cast<size_t>(kMaxInFlight));
-  EXPECT_EQ(call.stream().consumed(), kMaxInFlight * frame) << "nobody has taken an answer";
+  EXPECT_EQ(call.stream().consumed(), kMaxInFlight * frame) << "the client has not read an answer";
   call.stream().Take();
   for (int i = 0; i < 6; ++i) End(Right());
   EXPECT_EQ(call.stream().consumed(), 70 * frame);
@@ -220,7 +221,7 @@ TEST_F(ServedCallsTest, AStreamReadsNoFurtherThanItsClient) {
   EXPECT_EQ(call.stream().Messages().size(), 70u);
 }
 
-TEST_F(ServedCallsTest, ADrainingServerEndsAStreamOnceItIsAnswered) {
+TEST_F(ServedCallsTest, ADrainingServerEndsAStreamAfterItsAnswers) {
   FakeCall call(server_, kClassifyStream);
   call.SendMessage(Tensor("a"));
   EXPECT_EQ(parts_.streams.open(), 1u);
@@ -233,7 +234,7 @@ TEST_F(ServedCallsTest, ADrainingServerEndsAStreamOnceItIsAnswered) {
   call.Close();
   EXPECT_EQ(parts_.streams.open(), 0u);
   FakeCall next(server_, kClassifyStream);
-  EXPECT_EQ(next.stream().Value("grpc-status"), "14") << "at once";
+  EXPECT_EQ(next.stream().Value("grpc-status"), "14") << "a new stream ends at once";
 }
 
 TEST_F(ServedCallsTest, ACallEndsWithItsDeadline) {
@@ -249,7 +250,7 @@ TEST_F(ServedCallsTest, ACallEndsWithItsDeadline) {
   clock_.Advance(absl::Seconds(1));
   server_.EndExpiredCalls();
   EXPECT_EQ(call.stream().Value("grpc-status"), "4");
-  EXPECT_EQ(unary.stream().Value("grpc-status"), "4") << "whose message has not come";
+  EXPECT_EQ(unary.stream().Value("grpc-status"), "4") << "the call ends although its message has not arrived";
   scheduler_.Sweep();
   EXPECT_EQ(admission_.load().requests, 0);
   EXPECT_FALSE(watch.stream().has_ended());
@@ -258,7 +259,7 @@ TEST_F(ServedCallsTest, ACallEndsWithItsDeadline) {
   EXPECT_EQ(watch.stream().Value("grpc-status"), "4");
 }
 
-TEST_F(ServedCallsTest, AStreamWhoseClientLeavesDropsItsWork) {
+TEST_F(ServedCallsTest, AStreamDropsItsRequestsIfItsClientLeaves) {
   FakeCall call(server_, kClassifyStream);
   for (const char* const id : {"a", "b"}) call.SendMessage(Tensor(id));
   call.Close();
@@ -268,7 +269,7 @@ TEST_F(ServedCallsTest, AStreamWhoseClientLeavesDropsItsWork) {
   EXPECT_EQ(parts_.streams.open(), 0u);
 }
 
-TEST_F(ServedCallsTest, OipStreamsAnswerInTheOrderOfTheRequests) {
+TEST_F(ServedCallsTest, OipStreamsAnswerInOrder) {
   FakeCall call(server_, kInferStream);
   inference::ModelInferRequest request;
   request.set_model_name("m");
@@ -283,7 +284,7 @@ TEST_F(ServedCallsTest, OipStreamsAnswerInTheOrderOfTheRequests) {
   request.set_model_name("unknown");
   call.SendMessage(request);
   call.HalfClose();
-  EXPECT_TRUE(call.stream().Messages().empty()) << "the second waits for the first";
+  EXPECT_TRUE(call.stream().Messages().empty()) << "the second answer waits for the first";
   End(absl::UnavailableError("later"));
   const auto messages = call.stream().Messages();
   ASSERT_EQ(messages.size(), 2u);
@@ -294,7 +295,7 @@ TEST_F(ServedCallsTest, OipStreamsAnswerInTheOrderOfTheRequests) {
   EXPECT_EQ(call.stream().Value("grpc-status"), "0");
 }
 
-TEST_F(ServedCallsTest, HealthIsAskedByTheNamesOfServicesAndModels) {
+TEST_F(ServedCallsTest, HealthHasNamesOfServicesAndModels) {
   grpc::health::v1::HealthCheckRequest request;
   for (const char* const name : {"", "vitrine.v1.Classifier", "vitrine.v1.Registry", "inference.GRPCInferenceService",
                                  "grpc.health.v1.Health", "model/m"}) {
@@ -308,7 +309,7 @@ TEST_F(ServedCallsTest, HealthIsAskedByTheNamesOfServicesAndModels) {
       absl::IsNotFound(Ask<grpc::health::v1::HealthCheckResponse>("/grpc.health.v1.Health/Check", request).status()));
 }
 
-TEST_F(ServedCallsTest, AWatcherHearsOfChangesUntilItLeaves) {
+TEST_F(ServedCallsTest, AWatchReportsChangesUntilItIsClosed) {
   grpc::health::v1::HealthCheckRequest request;
   FakeCall call(server_, "/grpc.health.v1.Health/Watch");
   call.SendMessage(request);
@@ -326,7 +327,7 @@ TEST_F(ServedCallsTest, AWatcherHearsOfChangesUntilItLeaves) {
   EXPECT_EQ(parts_.watches.open(), 0u);
 }
 
-TEST_F(ServedCallsTest, AWatcherThatReadsNothingIsSentAway) {
+TEST_F(ServedCallsTest, AWatchThatIsNotReadIsEnded) {
   FakeCall call(server_, "/grpc.health.v1.Health/Watch");
   call.SendMessage(grpc::health::v1::HealthCheckRequest());
   call.HalfClose();
@@ -335,7 +336,7 @@ TEST_F(ServedCallsTest, AWatcherThatReadsNothingIsSentAway) {
   EXPECT_EQ(call.stream().Value("grpc-status"), "8");
 }
 
-TEST_F(ServedCallsTest, ModelsAreWatchedAndListed) {
+TEST_F(ServedCallsTest, ModelsCanBeListedAndWatched) {
   const auto listed = Ask<v1::ListModelsResponse>("/vitrine.v1.Registry/ListModels", v1::ListModelsRequest());
   ASSERT_TRUE(listed.ok()) << listed.status();
   EXPECT_EQ(listed->versions_size(), 1);
@@ -351,14 +352,14 @@ TEST_F(ServedCallsTest, ModelsAreWatchedAndListed) {
   EXPECT_EQ(Parsed<v1::ModelEvent>(call.stream().Messages().at(0)).version().model(), "m");
 }
 
-TEST_F(ServedCallsTest, ModelsAreNotLoadedHere) {
+TEST_F(ServedCallsTest, LoadsOfModelsAreRefused) {
   EXPECT_TRUE(absl::IsPermissionDenied(
       Ask<inference::RepositoryModelLoadResponse>("/inference.GRPCInferenceService/RepositoryModelLoad",
                                                   inference::RepositoryModelLoadRequest())
           .status()));
 }
 
-TEST_F(ServedCallsTest, ReflectionTellsOfServicesAndFiles) {
+TEST_F(ServedCallsTest, ReflectionDescribesServicesAndFiles) {
   FakeCall call(server_, "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo");
   const auto ask = [&](auto set) {
     grpc::reflection::v1::ServerReflectionRequest request;
@@ -387,7 +388,8 @@ TEST_F(ServedCallsTest, ReflectionTellsOfServicesAndFiles) {
   google::protobuf::FileDescriptorProto file;
   ASSERT_TRUE(file.ParseFromString(answers[1].file_descriptor_response().file_descriptor_proto(0)));
   EXPECT_EQ(file.name(), "vitrine/v1/classifier.proto");
-  EXPECT_GT(answers[1].file_descriptor_response().file_descriptor_proto_size(), 1) << "what it imports";
+  EXPECT_GT(answers[1].file_descriptor_response().file_descriptor_proto_size(), 1)
+      << "the answer includes imported files";
   EXPECT_GE(answers[2].file_descriptor_response().file_descriptor_proto_size(), 1);
   EXPECT_EQ(answers[3].error_response().error_code(), 5);
   EXPECT_EQ(answers[4].all_extension_numbers_response().base_type_name(), "vitrine.v1.ClassifyRequest");
