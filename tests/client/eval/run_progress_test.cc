@@ -87,6 +87,18 @@ TEST(RunProgress, CountsImagesWithoutAnAnswer) {
   EXPECT_EQ(out.str(), "4 of 1,000  0 %  2 in flight  1 refused  2 unreadable  1 unlabelled\n");
 }
 
+TEST(RunProgress, WithoutLabelsThereIsNoAccuracy) {
+  std::ostringstream out;
+  ProgressDisplay display(out, {});
+  RunProgress progress(display, 1000);
+  progress.Count(Outcome::kAnswered, 40, std::nullopt, /*again=*/true);
+  progress.Count(Outcome::kAnswered, 1, std::nullopt, /*again=*/false);
+  progress.Count(Outcome::kRefused, 2, std::nullopt, /*again=*/true);
+  EXPECT_EQ(progress.asked(), 1);
+  progress.DrawEnd(2, absl::Now());
+  EXPECT_EQ(out.str(), "43 of 1,000  4 %  2 in flight  2 refused\n");
+}
+
 TEST(RunProgress, AnAnswerEndsTheWaitingMessage) {
   std::ostringstream out;
   ProgressDisplay display(out, {.plain_lines = absl::Seconds(1)});
