@@ -36,7 +36,7 @@ AGAINST = {"against": ("Against another build", against.measure)}
 
 
 def check_cases(parser, arguments):
-    """--cases names rows of each part that is to be measured."""
+    """Ends the program if --cases matches no row of a measured part."""
     if not arguments.cases:
         return
     if others := [part for part in arguments.parts if part not in CASES]:

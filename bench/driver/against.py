@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two builds of Vitrine beside each other: what a change costs or wins, with both interleaved on the same cores."""
+"""Compares the speed and memory of two builds of Vitrine, interleaved on the same cores."""
 import pathlib
 import re
 import sys
@@ -32,7 +32,7 @@ def started(build, arguments, cores):
 
 
 def compare(setup, arguments, cores):
-    """([ratio of speeds per round], [images/s of now], [ratio of peak memory per start]) of a command of both builds."""
+    """Runs a command of both builds. Returns ([ratio of speeds per round], [images/s of this build], [ratio of peak memory per start])."""
     builds = {"now": setup.build, "before": setup.against}
     running = {name: started(build, arguments, cores) for name, build in builds.items()}
     repetitions = workers.repetitions_for(workers.Team([running["now"]]), setup.seconds(SECONDS))
@@ -49,7 +49,7 @@ def compare(setup, arguments, cores):
 
 
 def peak_of(worker, repetitions):
-    """Of a fresh process that works for three rounds, in MB."""
+    """Returns the peak memory in MB of a new process that works for three rounds."""
     workers.Team([worker]).run(3 * repetitions)
     peak = peak_megabytes(worker)
     worker.close()
@@ -61,7 +61,7 @@ def ratios(results):
 
 
 def check_agreement(now, before):
-    """Raises unless both computed the same, but for the last bits."""
+    """Raises if the results of the two builds differ in more than the last bits."""
     for ours, theirs in zip(now, before, strict=True):
         for a, b in zip(ours, theirs, strict=True):
             if abs(a - b) > TOLERANCE * max(1, abs(b)):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Batches that are a part of what waits, as an executor of a CPU takes them, against batches as large as they may be."""
+"""Compares batches of a part of the queue, which executors of a CPU take, with batches of maximum size."""
 import contextlib
 import sys
 
@@ -38,7 +38,7 @@ def median(points, figure):
 
 
 class Pair:
-    """A server of each kind, with one repository, until the end of the with statement."""
+    """Context manager: a server of each kind, both with the same repository."""
 
     def __init__(self, setup, repository, model, pictures, *flags):
         self.setup, self.model, self.pictures = setup, model, pictures

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What script/bench and script/prove have in common: options, how a part is measured, and how a result is written."""
+"""Code shared by script/bench and script/prove: options, the measurement of a part, and the writing of a result."""
 import argparse
 import pathlib
 import sys
@@ -26,7 +26,7 @@ def section(part, rows):
 
 
 def measure(part, make_setup):
-    """The rows of a part (title, function of the setup), which are also printed. `make_setup` is given a scratch folder."""
+    """Measures a part (title, function of the setup), prints its rows and returns them. `make_setup` gets a scratch folder."""
     print(part[0], file=sys.stderr)
     with tempfile.TemporaryDirectory() as scratch:
         rows = part[1](make_setup(pathlib.Path(scratch)))

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From a JPEG to a normalised input of 224x224 on one core: ours, TurboJPEG with OpenCV, Pillow with numpy, interleaved.
+"""Measures the way from a JPEG to a normalised 224x224 input on one core: ours, TurboJPEG with OpenCV, Pillow with numpy.
 
-The same for pictures of 12 megapixels, decoded in full and reduced.
+The sides are interleaved. Images of 12 megapixels are measured too, decoded in full and reduced.
 """
 import array
 import operator
@@ -31,7 +31,7 @@ GREY_LEVEL = 1 / (255 * 0.226)  # in normalised values, by the mean of the stand
 
 
 def command_of(setup, who):
-    """None for the peer that was not built."""
+    """Returns the command of a side; None for a peer that was not built."""
     if who in (PILLOW, STEPS):
         return [setup.python, setups.ROOT / "bench/peers/pillow_worker.py", *(["--steps"] if who == STEPS else [])]
     program = setup.program(PROGRAMS[who])
@@ -39,15 +39,15 @@ def command_of(setup, who):
 
 
 def differences(ours, theirs):
-    """The mean of each picture, in grey levels."""
+    """Returns the mean difference of each image, in grey levels."""
     return [sum(map(abs, map(operator.sub, ours[at:at + VALUES], theirs[at:at + VALUES]))) / VALUES / GREY_LEVEL
             for at in range(0, len(ours), VALUES)]
 
 
 class Sides:
-    """A worker for each of some (who, reduced) over one folder of pictures, all pinned to one core.
+    """A worker for each (who, reduced) over one folder of images, all pinned to one core.
 
-    Raises unless all made the same inputs as (OURS, False), to what their filters explain.
+    Raises if an input differs from that of (OURS, False) by more than the filters explain.
     """
 
     def __init__(self, setup, pictures, kinds):
@@ -66,7 +66,7 @@ class Sides:
         self.inputs[who, reduced] = array.array("f", outputs.read_bytes())
 
     def _check(self, side):
-        """How far a side is from ours in full, in words."""
+        """Returns a sentence about the distance of a side from ours, decoded in full."""
         ours, theirs = self.inputs[OURS, False], self.inputs[side]
         if len(ours) != len(theirs):
             raise RuntimeError(f"{side[0]} made {len(theirs):,} values of {self.pictures.name}, ours are {len(ours):,}")
@@ -78,7 +78,7 @@ class Sides:
         return f"{mean:.2f} grey levels apart" + (f", {worst:.2f} the worst" if len(each) > 1 else "")
 
     def measure(self):
-        """{side: [images/s of each round]}; the workers end."""
+        """Returns {side: [images/s of each round]} and ends the workers."""
         runs = {}
         for side, team in self.teams.items():
             repetitions = workers.repetitions_for(team, self.setup.seconds(SECONDS))
@@ -99,7 +99,8 @@ def ratio_row(what, rates, ours, theirs, goal, *notes):
 
 
 def entropy_row(what, rates, ours, against, goal):
-    """What nobody saves who reads JPEGs with libjpeg-turbo, beside what the goal against a side leaves for all of a picture."""
+    """Returns the row that compares two times: entropy decoding, which every user of libjpeg-turbo needs, and the time per
+    image that the goal against a side allows."""
     each, whole, theirs = (1e6 / workers.spread(rates[side])[0] for side in ((ENTROPY, False), ours, against))
     shares = [rate / alone for rate, alone in zip(rates[ours], rates[ENTROPY, False])]
     return Row(f"{what}, {ENTROPY}", "of our time", workers.spread(shares),

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The compiled CPU engine against OpenVINO and ONNX Runtime, with the same weights and pictures, interleaved on the same cores.
+"""Compares the compiled CPU engine with OpenVINO and ONNX Runtime: same weights, same images, interleaved on the same cores.
 
-Both get the PyTorch models: timm's where it has them, else the oracles.
+Both peers get the PyTorch models: timm's if it has them, otherwise the oracles.
 """
 import dataclasses
 import json
@@ -62,14 +62,14 @@ TOLERANCES = {"fp32": forward.TOLERANCE, "bf16": 0.1, "int8": 0.5}
 
 
 class Models:
-    """Published on demand in one scratch repository, with timm's initial weights or with random ones."""
+    """Publishes models on demand in one scratch repository, with timm's initial weights or with random ones."""
 
     def __init__(self, setup):
         self.setup, self.repository = setup, setup.scratch / "models"
         self.peers = {}
 
     def peer(self, name):
-        """What a peer's worker is told to load."""
+        """Returns the options that select the model of a peer's worker."""
         if name not in self.peers:
             if architecture := published.PEERS.get(name):
                 weights = published.import_from_timm(self.setup, self.repository, name, architecture)
@@ -101,12 +101,12 @@ def peer_worker(setup, program, peer, inputs, case, cores, threads=1):
 
 
 def has_onnxruntime(case):
-    """It has no bf16 on CPUs, and nothing that keeps it from AVX-512 where the CPU has that."""
+    """Returns True if ONNX Runtime can be measured: it has no bf16 on CPUs, and cannot be limited to AVX2."""
     return case.precision != "bf16" and not (case.isa and "avx512f" in instruction_sets())
 
 
 def sides_of(setup, models, case):
-    """{side: team}: ours first, then the peers, and the other way in which OpenVINO can use several cores."""
+    """Returns {side: team}: ours, the peers, and OpenVINO with its other way of using several cores."""
     peer, inputs = models.peer(case.name), setup.scratch / "inputs.safetensors"
     cores = [setup.core, setup.other_core][:case.cores]
     command = [setup.program("bench_worker"), "forward", "--compiled", "--repository", models.repository, "--model", case.name,
@@ -128,7 +128,7 @@ def sides_of(setup, models, case):
 
 
 def measure_case(setup, models, peak, case):
-    """{side: [images/s of each round]}, "peak" with GFLOP/s, and what OpenVINO has of other instructions."""
+    """Returns {side: [images/s of each round]}, with "peak" in GFLOP/s, and OpenVINO's nodes on other instructions."""
     print(f"  {case.what()}", file=sys.stderr)
     sides = sides_of(setup, models, case)
     first = {name: team.workers[0] for name, team in sides.items()}
@@ -147,7 +147,7 @@ def measure_case(setup, models, peak, case):
 
 
 def rows_of(models, case, rates, wide, peak):
-    """Against the better peer of each round; `peak` is the highest of the whole run."""
+    """Returns the rows of a case, compared with the faster peer of each round. `peak`: the highest of the whole run."""
     rates = {name: values for name, values in rates.items() if name != "peak"}
     ours, theirs = rates.pop("ours"), [max(round_) for round_ in zip(*rates.values())]
     each = ", ".join(f"{name} {workers.spread(values)[0]:,.0f}" for name, values in rates.items())
@@ -161,7 +161,7 @@ def rows_of(models, case, rates, wide, peak):
 
 
 def start_peak(setup, isa, precision):
-    """(function that returns GFLOP/s, worker)"""
+    """Returns (function that returns GFLOP/s, worker)."""
     worker = workers.Worker([setup.program("bench_worker"), "peak", *(["--isa", isa] if isa else []), "--precision", precision],
                             setup.core)
     team = workers.Team([worker.wait_until_ready()])
@@ -170,12 +170,12 @@ def start_peak(setup, isa, precision):
 
 
 def chosen(part, text):
-    """The cases of a part that have the text in their names."""
+    """Returns the cases of a part whose names contain the text."""
     return [case for case in PARTS[part] if text in case.what()]
 
 
 def measure_cases(setup, cases):
-    """The peak is measured in every round of every case, so that it and the rates see the same machine."""
+    """Measures the cases. The peak is measured in every round of every case, under the same conditions as the rates."""
     too_wide = [case for case in cases if case.cores > setup.cores()]
     cases = [case for case in cases if case not in too_wide]
     kinds = sorted({(case.isa, case.precision) for case in cases})

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the server with the bundled models costs before it earns anything: time to READY, and memory."""
+"""Measures an idle server with the bundled models: time to READY, and memory."""
 import os
 import subprocess
 import sys
@@ -19,7 +19,7 @@ WEIGHTS_FACTOR, BESIDE_WEIGHTS = 1.6, 60  # MB
 
 
 def measure_many(setup):
-    """Peak memory of ten models, all loaded and all asked, against what their weights take on disk."""
+    """Measures peak memory with ten models, all loaded and all used, relative to the size of their weights on disk."""
     cores = sorted(os.sched_getaffinity(0))
     repository = setup.scratch / "ten"
     for variant in VARIANTS:

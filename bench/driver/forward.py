@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The reference form of each model against the same forward pass in PyTorch eager, interleaved on the same cores."""
+"""Compares the reference form of each model with the same forward pass in eager PyTorch, interleaved on the same cores."""
 import sys
 
 from driver import setup as setups
@@ -12,7 +12,7 @@ TOLERANCE = 1e-4
 
 
 def check_agreement(ours, theirs, tolerance=TOLERANCE):
-    """Raises unless both computed the same logits."""
+    """Raises if the logits of the two sides differ."""
     if len(ours) != len(theirs):
         raise RuntimeError(f"{len(ours)} rows of logits against {len(theirs)}")
     for i, (a, b) in enumerate(zip(ours, theirs)):
@@ -22,7 +22,7 @@ def check_agreement(ours, theirs, tolerance=TOLERANCE):
 
 
 def compare(ours, theirs, rounds, seconds):
-    """[images/s of ours, images/s of theirs, ratio] per round, of two teams."""
+    """Returns [images/s of ours, images/s of theirs, ratio] of two teams, for each round."""
     sides = {}
     for name, team in (("ours", ours), ("theirs", theirs)):
         repetitions = workers.repetitions_for(team, seconds)
@@ -32,7 +32,7 @@ def compare(ours, theirs, rounds, seconds):
 
 
 class Sides:
-    """Both sides of one case: the program and PyTorch, one process per core."""
+    """Both sides of one case: the program and PyTorch, each with one process per core."""
 
     def __init__(self, setup, model, version, sizes, cores, form):
         inputs = setup.scratch / "inputs.safetensors"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the load generator itself costs: `vitrine bench` against a server that answers at once with nothing."""
+"""Measures the cost of the load generator: `vitrine bench` with a server that answers at once without computing."""
 import subprocess
 import sys
 
@@ -14,7 +14,7 @@ FULL_SHARE = 0.9
 
 
 class NullServer:
-    """bench_null_server on one core until the end of the with statement."""
+    """Context manager: bench_null_server on one core."""
 
     def __init__(self, setup):
         self.command = ["taskset", "-c", str(setup.core), setup.program("bench_null_server")]

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How much of its cores a server can use at all within a bound of its latency, where callers are independent.
+"""Simulates the share of its cores that an ideal server can use within a latency bound, if callers are independent.
 
-An ideal one: each request takes one core for the same time, and goes to the first that is free. What remains is that
-arrivals bunch.
+In the ideal server, each request takes one core for the same time, and runs on the first free core. Requests wait only
+because several arrive at about the same time.
 """
 import random
 
@@ -12,7 +12,7 @@ STEPS = 10
 
 
 def latency(cores, service, rate, quantile):
-    """Seconds, of Poisson arrivals at that rate."""
+    """Returns the latency in seconds at a quantile, for Poisson arrivals at that rate."""
     arrivals, free, now, spent = random.Random(SEED), [0.0] * cores, 0.0, []
     for _ in range(REQUESTS):
         now += arrivals.expovariate(rate)
@@ -23,7 +23,7 @@ def latency(cores, service, rate, quantile):
 
 
 def share(cores, service, bound, quantile=0.99):
-    """Of cores / service, the highest rate at which that quantile is within the bound; by halving."""
+    """Returns the highest rate at which the quantile is within the bound, as a share of cores / service. Uses bisection."""
     low, high = 0.0, 1.0
     for _ in range(STEPS):
         middle = (low + high) / 2

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One caller that waits for each answer: an executor alone against all of them together on each picture."""
+"""Measures one caller that waits for each answer: one executor per image, compared with all executors together."""
 import contextlib
 import sys
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One caller in eight asks for attention maps: what that does to the latency of the seven others."""
+"""Measures how one caller in eight that requests attention maps affects the latency of the seven others."""
 import json
 import subprocess
 import sys
@@ -16,7 +16,7 @@ PICTURES = ROOT / "samples" / "digits"  # small, so that decoding varies little 
 
 
 def overlay(setup, server, model):
-    """The first kind of attention that lies on the picture, as the client calls it."""
+    """Returns the client's name of the first attention kind of shape grid."""
     command = [setup.program("vitrine"), "models", "--server", server.address, "--format", "json"]
     listed = map(json.loads, subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout.splitlines())
     kinds = [kind for one in listed if one["model"] == model for kind in one["attention_kinds"]]
@@ -34,7 +34,7 @@ def p99_of_others(point):
 
 
 def own_size(version):
-    """Flags that bring pictures to the model's own size: a run needs requests enough for a 99th percentile."""
+    """Returns flags that resize images to the model's own size, so that a run has enough requests for a 99th percentile."""
     native = "native {" in (version / "manifest.textproto").read_text()
     return ("--resolution", sizes_of(version)["batch 1"][0]) if native else ()
 

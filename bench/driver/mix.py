@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pictures of four sizes through one engine: ours packs them into batches, the others pad them or keep sizes apart.
+"""Measures images of four sizes: our engine packs them into batches, the others pad them or keep sizes apart.
 
-No server: one thread on one core. All sides compute the same sequence of pictures; the order of sizes is drawn from a seed.
+There is no server: one thread runs on one core. All sides compute the same sequence of images; a seed determines the
+order of sizes.
 """
 import random
 import sys
@@ -33,7 +34,7 @@ GOALS = {
 
 
 def draw_sizes(count):
-    """The shares are exact; only the order is drawn."""
+    """Returns the sizes of the images. The shares of the sizes are exact; only their order is random."""
     sizes = [size for size, share in SHARES.items() for _ in range(count * share // sum(SHARES.values()))]
     random.Random(SEED).shuffle(sizes)
     return sizes
@@ -44,7 +45,7 @@ def tokens(size):
 
 
 def packed(sizes):
-    """As the server cuts a long queue: a picture that does not fit closes the batch. Sorted by grid within it."""
+    """Returns batches as the server makes them of a long queue: an image that does not fit ends the batch. Each is sorted by grid."""
     batches, room = [], 0
     for i, size in enumerate(sizes):
         if tokens(size) > room:
@@ -60,7 +61,7 @@ def in_eights(sizes):
 
 
 def of_one_size(sizes):
-    """The size of the picture that waits longest, and up to eight of it of those that wait."""
+    """Returns batches of up to eight waiting images of one size: that of the image that waits longest."""
     waiting, batches = list(range(len(sizes))), []
     while waiting:
         batch = [i for i in waiting[:WINDOW] if sizes[i] == sizes[waiting[0]]][:EIGHT]
@@ -70,7 +71,7 @@ def of_one_size(sizes):
 
 
 def to_largest(sizes, batches):
-    """Each picture's size after its batch is padded to the largest height and width in it."""
+    """Returns the size of each image after its batch is padded to the largest height and width in it."""
     padded = list(sizes)
     for batch in batches:
         largest = tuple(max(sizes[i][side] for i in batch) for side in (0, 1))
@@ -80,7 +81,7 @@ def to_largest(sizes, batches):
 
 
 class Sides:
-    """{name: team} of one precision: ours first. Closed at the end of the with statement."""
+    """Context manager: {name: team} of one precision, ours first."""
 
     def __init__(self, setup, repository, weights, precision, sizes):
         self.setup, self.repository, self.weights, self.precision = setup, repository, weights, precision

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""In which precisions this CPU multiplies: the one place that says so for every part."""
+"""Says in which precisions this CPU multiplies, for every part."""
 from driver.report import Row, instruction_sets
 
 # CPU flags; any of them multiplies the precision in 512-bit vectors or in tiles.
@@ -15,10 +15,10 @@ def wide(precision):
 
 
 def multiplied(precision):
-    """On the best path of this CPU: bytes by AVX2 alone too, but not by AVX-512 alone."""
+    """Returns True if the best path of this CPU multiplies in the precision. int8 needs AVX2, or AVX512_VNNI with AVX-512."""
     return wide(precision) or (precision == "int8" and has_any({"avx2"}) and not has_any({"avx512f"}))
 
 
 def left_out(what, precision):
-    """The row of a figure that this CPU cannot give."""
+    """Returns the row of a figure that this CPU cannot measure."""
     return Row(f"{what}, {precision}", note=f"LEFT OUT: this CPU has none of {', '.join(sorted(WIDE[precision]))}")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Published models at 224 pixels against timm in eager PyTorch; what a mixed batch costs; how memory grows with size.
+"""Compares published models at 224 pixels with timm in eager PyTorch; measures mixed batches, and memory against size.
 
-The weights are timm's own initial ones, brought in by `vitrine-repo import`, so both sides compute the same logits.
+The weights are timm's initial weights, imported by `vitrine-repo import`, so both sides compute the same logits.
 """
 import pathlib
 import re
@@ -42,7 +42,7 @@ def run(*command):
 
 
 def import_from_timm(setup, repository, name, architecture, drawn=(), flags=()):
-    """Publishes timm's initial weights; returns the file that holds them. `flags` go to the import, `drawn` to timm_weights.py."""
+    """Publishes timm's initial weights and returns their file. `flags`: for the import; `drawn`: for timm_weights.py."""
     weights = setup.scratch / f"{architecture}.safetensors"
     labels = setup.scratch / "labels.txt"
     labels.write_text("".join(f"class {i}\n" for i in range(1000)))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ratios as a picture: a dot for the median, a line from the lowest to the highest round, a tick at the goal."""
+"""Draws ratios: a dot for the median, a line from the lowest to the highest round, a tick at the goal."""
 import html
 import math
 
@@ -8,7 +8,7 @@ LETTER = 7.4  # pixels, approximately
 
 
 def svg(title, rows):
-    """Of the rows whose unit says "times"."""
+    """Returns the plot of the rows whose unit contains "times"."""
     rows = [row for row in rows if row.unit.startswith("times")]
     low = math.floor(5 * min(0.8, *(row.values[1] for row in rows))) / 5
     high = math.ceil(5 * max(1.2, *(max(row.values[2], row.goal or 0) for row in rows))) / 5

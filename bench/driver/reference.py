@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The compiled CPU engine against the reference that trains and is its oracle, interleaved on one core."""
+"""Compares the compiled CPU engine with the reference, interleaved on one core."""
 import sys
 
 from driver import forward

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows of figures, and what a reader needs to judge them."""
+"""Rows of figures, with the information that a reader needs to judge them."""
 import dataclasses
 import os
 import pathlib
@@ -10,7 +10,7 @@ import subprocess
 
 @dataclasses.dataclass
 class Row:
-    """A figure: median, lowest and highest over the rounds; or none, where the note says why it was not measured."""
+    """A figure: median, lowest and highest over the rounds; or no values, and a note with the reason."""
     what: str
     unit: str = ""
     values: tuple | None = None
@@ -45,14 +45,14 @@ HEAD = ["what", "median", "lowest .. highest", "unit", "goal", "judgement", "bes
 
 
 def figure(value):
-    """Three significant digits, thousands with a comma."""
+    """Formats a number with three significant digits and commas between thousands."""
     if abs(value) >= 1000:
         return f"{value:,.0f}"
     return f"{value:.3g}" if abs(value) < 100 else f"{value:.0f}"
 
 
 def table(rows):
-    """As Markdown whose columns are aligned, so that it reads well on a terminal too."""
+    """Returns a Markdown table with aligned columns, so that it is also readable on a terminal."""
     lines = [HEAD] + [row.cells() for row in rows]
     widths = [max(len(line[i]) for line in lines) for i in range(len(HEAD))]
     text = ["| " + " | ".join(cell.ljust(width) for cell, width in zip(line, widths)) + " |" for line in lines]
@@ -91,7 +91,7 @@ def machine():
 
 
 def revision():
-    """What was measured; the results of the measurement before it are no change."""
+    """Returns the measured revision. Files of earlier results do not count as local changes."""
     others = (":/", ":(top,exclude)docs/research/results", ":(top,exclude)bench/results")
     dirty = output("git", "status", "--porcelain", "--untracked-files=no", "--", *others) not in ("", "unknown")
     return f"{output('git', 'rev-parse', '--short=12', 'HEAD')}{', with local changes' if dirty else ''}"

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Our server against one of grpc.aio with OpenVINO: the highest rate of photographs answered within 50 ms at p99.
+"""Compares our server with one of grpc.aio and OpenVINO: the highest rate of photographs with p99 within 50 ms.
 
-Open loop, by `vitrine bench --find-max`. Server and load generator share the cores. What decoding and the model alone
-would allow is measured in the same rounds.
+`vitrine bench --find-max` finds it in an open loop. Server and load generator share the cores. The rates that decoding
+and the model alone would allow are measured in the same rounds.
 """
 import itertools
 import json
@@ -35,7 +35,7 @@ def what(precision):
 
 
 class Peer:
-    """bench/peers/peer_server.py on some cores until the end of the with statement; serves when entered."""
+    """Context manager: bench/peers/peer_server.py on some cores. It serves when the context is entered."""
 
     def __init__(self, setup, contract, weights, pictures, precision):
         self.command = ["taskset", "-c", setup.core_list(), setup.python, setups.ROOT / "bench/peers/peer_server.py",
@@ -56,7 +56,8 @@ class Peer:
 
 
 def publish(setup, repository, pictures):
-    """A version, with plans for narrow precisions; the weights for the peer. Nobody trained them: nothing can be lost."""
+    """Publishes a version with plans for bf16 and int8; returns the weights for the peer. The weights are untrained, so the plans
+    cannot lose accuracy."""
     weights = published.import_from_timm(setup, repository, NAME, ARCHITECTURE, drawn=["--lively"])
     labelled = setup.scratch / "labelled" / "class 0"
     labelled.mkdir(parents=True)
@@ -87,7 +88,7 @@ def root_mean_square(rows, others):
 
 
 def check_agreement(ours, theirs, tolerance):
-    """How far both servers' answers are apart, in parts of what the picture changes. Raises where that is too much."""
+    """Returns the difference between the servers' answers, relative to the spread over the images. Raises if it is too large."""
     means = [sum(column) / len(ours) for column in zip(*ours)]
     apart = root_mean_square(ours, theirs) / root_mean_square(ours, [means] * len(ours))
     if not apart <= tolerance:
@@ -97,7 +98,7 @@ def check_agreement(ours, theirs, tolerance):
 
 
 def search(setup, server, pictures, start, seed):
-    """What `vitrine bench` reports of its search from that rate up; every request has to be answered."""
+    """Returns the report of a search of `vitrine bench` that begins at that rate. Every request must be answered."""
     command = ["taskset", "-c", setup.core_list(), setup.program("vitrine"), "bench", pictures, "--server",
                server.address, "--model", NAME, "--find-max", "--latency", BOUND, "--good", 1, "--deadline", "2s",
                "--rate", start, "--tolerance", CLOSENESS, "--warmup", f"{setup.seconds(WARM_UP)}s", "--duration",
@@ -109,7 +110,7 @@ def search(setup, server, pictures, start, seed):
 
 
 def find_rate(setup, server, pictures, start, seed):
-    """The highest rate within the bound. A search ends where its first rate misses, which was too high, or bad luck."""
+    """Returns the highest rate within the bound. If the first rate of a search misses it, a search from a lower rate follows."""
     for _ in range(TRIES):
         found = search(setup, server, pictures, start, seed)
         if found["best_per_second"]:
@@ -120,7 +121,7 @@ def find_rate(setup, server, pictures, start, seed):
 
 
 class Search:
-    """Finds the rate of one server, again and again, each time with other arrivals."""
+    """Finds the rate of one server repeatedly, each time with other arrivals."""
 
     def __init__(self, setup, server, pictures, start):
         self.setup, self.server, self.pictures, self.start = setup, server, pictures, start
@@ -133,14 +134,14 @@ class Search:
 
 
 def closed_loop(setup, server, pictures):
-    """Requests a second."""
+    """Returns the requests per second of a closed loop."""
     point = service.bench(setup, server, setup.core_list(), pictures, "--model", NAME, "--concurrency", CALLERS, "--warmup",
                           f"{setup.seconds(WARM_UP)}s", "--duration", f"{setup.seconds(SECONDS) / 2}s")
     return point["answered_per_second"]
 
 
 def alone(setup, repository, pictures, precision):
-    """{"decode", "model"}: teams of one worker on one core, and of one on each core."""
+    """Returns {"decode", "model"}: teams of one worker on one core, and of one worker on each core."""
     ours = [setup.program("bench_worker")]
     rest = ["--repository", repository, "--model", NAME]
     commands = {"decode": [*ours, "decode", *rest, "--pictures", pictures],
@@ -152,7 +153,7 @@ def alone(setup, repository, pictures, precision):
 
 
 def timed(setup, teams):
-    """{kind: function that returns images/s of the team}"""
+    """Returns {kind: function that returns images/s of the team}."""
     runs = {}
     for kind, team in teams.items():
         repetitions = workers.repetitions_for(team, setup.seconds(1))
@@ -161,7 +162,7 @@ def timed(setup, teams):
 
 
 def limit(decode, model):
-    """Pictures a second where all cores do both, of the rates at which they do either."""
+    """Returns the images per second of cores that decode and compute, from the rates of each alone."""
     return 1 / (1 / decode + 1 / model)
 
 

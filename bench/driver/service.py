@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The real server under load: pictures over gRPC, with a model and without."""
+"""Measures the real server under load: images over gRPC, with a model and without."""
 import json
 import pathlib
 import subprocess
@@ -16,10 +16,10 @@ NULL_BYTES = 110_000
 
 
 class Server:
-    """vitrine-server on some cores until the end of the with statement; ready when entered.
+    """Context manager: vitrine-server on some cores. It is ready when the context is entered.
 
-    `flags` go to the program beside those for its addresses; `listen` fixes the port; `program` is another binary of it;
-    `environment` replaces this process's.
+    `flags`: flags in addition to those for addresses; `listen`: a fixed address; `program`: another binary of the server;
+    `environment`: replaces this process's environment.
     """
 
     def __init__(self, setup, repository, cores, services=(), flags=(), listen="127.0.0.1:0", program=None,
@@ -54,7 +54,7 @@ class Server:
         self.stop()
 
     def stop(self):
-        """SIGTERM, if it still runs; waits for the end. The exit code."""
+        """Sends SIGTERM if the server still runs, waits for its end, and returns the exit code."""
         if self.process.poll() is None:
             self.process.terminate()
         code = self.process.wait(60)
@@ -65,7 +65,7 @@ class Server:
         return pathlib.Path(self.log_file.name).read_text()
 
     def megabytes(self, of):
-        """Resident memory in units of 10^6 bytes: VmRSS now, VmHWM at its highest so far."""
+        """Returns resident memory in units of 10^6 bytes. VmRSS: now; VmHWM: the maximum so far."""
         status = pathlib.Path(f"/proc/{self.process.pid}/status").read_text()
         return int(status.split(f"{of}:")[1].split()[0]) * 1024 / 1e6
 
@@ -74,7 +74,7 @@ class Server:
 
 
 def bench(setup, server, core, *arguments, complete=True):
-    """The only point of `vitrine bench` on a core. `complete`: raises if a request was not answered."""
+    """Runs `vitrine bench` on a core and returns its only point. `complete`: raises if a request was not answered."""
     command = ["taskset", "-c", str(core), setup.program("vitrine"), "bench", "--server", server.address, "--format",
                "json", "--server-pid", str(server.process.pid), *map(str, arguments)]
     point = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)["points"][0]
@@ -85,7 +85,7 @@ def bench(setup, server, core, *arguments, complete=True):
 
 
 def load(server, model, pictures, seconds, core, *more):
-    """A model under load: what `vitrine bench` found. A closed loop of 64 requests unless `more` says otherwise."""
+    """Returns the results of `vitrine bench` with a model: a closed loop of 64 requests, unless `more` sets another load."""
     loop = () if "--rate" in more else ("--concurrency", 64)
     point = bench(server.setup, server, core, pictures, "--model", model, "--warmup", f"{seconds / 5}s", "--duration",
                   f"{seconds}s", *loop, *more)
@@ -95,7 +95,7 @@ def load(server, model, pictures, seconds, core, *more):
 
 
 def measure_model(setup, model):
-    """JPEG over gRPC to the answer, as a share of what the core could do at decoding and the model alone."""
+    """Measures the rate from JPEG over gRPC to the answer, as a share of the rate of decoding and the model alone on the core."""
     print(f"  {model}: service", file=sys.stderr)
     pictures, _ = setup.photographs()
     base = [setup.program("bench_worker")]
@@ -126,7 +126,7 @@ def measure_model(setup, model):
 
 
 def picture_for_null(pictures):
-    """The largest picture that is no larger than what is sent; it is filled up behind its end."""
+    """Returns the largest image that is not larger than the request to send; the rest is padding after its end."""
     files = [path for path in sorted(pictures.iterdir()) if path.suffix.lower() in (".jpg", ".jpeg")]
     return max((path for path in files if path.stat().st_size <= NULL_BYTES), key=lambda path: path.stat().st_size)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every measurement needs: where the programs, models and pictures are, and which cores to use."""
+"""Setup of every measurement: the folders of programs, models and images, and the cores to use."""
 import dataclasses
 import os
 import pathlib
@@ -24,7 +24,7 @@ class Setup:
         self.core, self.other_core = cores[0], cores[1 % len(cores)]
 
     def cores(self):
-        """How many cores a measurement that uses several takes: two, where there are so many."""
+        """Number of cores for measurements with several cores: two if the machine has them."""
         return len({self.core, self.other_core})
 
     def both(self):
@@ -43,7 +43,7 @@ class Setup:
         return full / 4 if self.quick else full
 
     def models(self):
-        """{model: folder of its newest version}"""
+        """Returns {model: folder of its newest version}."""
         newest = {}
         for manifest in self.repository.glob("*/*/manifest.textproto"):
             version = manifest.parent
@@ -53,7 +53,7 @@ class Setup:
         return dict(sorted(newest.items()))
 
     def photographs(self):
-        """(folder of JPEG files, how to call them)"""
+        """Returns (folder of JPEG files, description for the report)."""
         data = pathlib.Path(os.environ.get("VITRINE_DATA", "")) / "imagenet-samples"
         if os.environ.get("VITRINE_DATA") and data.is_dir():
             return data, "100 photographs of ImageNet classes, original JPEG files of 110 KB in the mean"
@@ -61,7 +61,7 @@ class Setup:
 
 
 def grid_of(manifest):
-    """(rows, columns) of the model's own grid, or of one in the middle of what it takes where it has none."""
+    """Returns (rows, columns) of the model's grid, or of one in the middle of its range if it has native resolution."""
     sides = [re.search(rf"grid_{side}: (\d+)", manifest) for side in ("rows", "columns")]
     if all(sides):
         return tuple(int(side.group(1)) for side in sides)
@@ -70,7 +70,7 @@ def grid_of(manifest):
 
 
 def sizes_of(version):
-    """Sizes of the cases of a model: {case: ["HEIGHTxWIDTH", ...]}."""
+    """Returns the sizes of the cases of a model: {case: ["HEIGHTxWIDTH", ...]}."""
     manifest = (version / "manifest.textproto").read_text()
     fixed = re.search(r"fixed {\s*height: (\d+)\s*width: (\d+)", manifest)
     if fixed:

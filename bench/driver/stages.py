@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A Google Benchmark program: single stages of a request."""
+"""Runs a Google Benchmark program that measures single stages of a request."""
 import json
 import subprocess
 import sys

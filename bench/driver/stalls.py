@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `vitrine bench` sees of a server that stands still for 10 ms of every second.
+"""Tests whether `vitrine bench` detects a server that is stopped for 10 ms of every second.
 
-An open loop sees all of it, a closed loop next to nothing.
+An open loop detects all of it, a closed loop almost nothing.
 """
 import os
 import signal
@@ -17,7 +17,7 @@ RATE = 1000
 
 
 class Stalls:
-    """Stops and continues a process once a second until the end of the with statement."""
+    """Context manager: stops and continues a process once a second."""
 
     def __init__(self, process):
         self.process, self.over = process, threading.Event()

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Training steps beside the same model in Python's PyTorch, and batches of several sizes against padded ones.
+"""Compares training steps with the same model in PyTorch for Python, and mixed batches with padded ones.
 
-Every side takes whole steps (forward, backward, AdamW) on one batch in memory, on both cores; reading data is no part of
-it. All sides start from the same weights and the same batch, and their first losses must agree.
+Every side takes whole steps (forward, backward, AdamW) on one batch in memory, on both cores, without reading data. All
+sides start from the same weights and the same batch, and their first losses must be equal within a tolerance.
 """
 import pathlib
 import sys
@@ -46,7 +46,7 @@ def peer(setup, folder, form):
 
 
 def ready(started):
-    """The workers that came up, {name: worker}; a form of PyTorch that cannot run here is named and left out."""
+    """Returns the workers that started, {name: worker}. Names the forms of PyTorch that cannot run here."""
     running = {}
     for name, worker in started.items():
         try:
@@ -67,7 +67,7 @@ def check_first_losses(running):
 
 
 def rates(setup, running):
-    """{name: [images/s per round]}"""
+    """Returns {name: [images/s per round]}."""
     sides = {}
     for name, worker in running.items():
         team = workers.Team([worker])

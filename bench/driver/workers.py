@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Processes that work on command, and runs that interleave them."""
+"""Worker processes that compute on command, and runs that interleave them."""
 import statistics
 import subprocess
 
@@ -9,7 +9,7 @@ class EndedEarly(RuntimeError):
 
 
 class Worker:
-    """A process of the protocol in bench/work.h, pinned to a core or to several, "0,1"."""
+    """A process that follows the protocol of bench/work.h, pinned to one core or several ("0,1")."""
 
     def __init__(self, command, cores, environment=None):
         self.command = ["taskset", "-c", str(cores), *map(str, command)]
@@ -58,14 +58,14 @@ class Team:
         self.images = sum(worker.images for worker in workers)
 
     def run(self, repetitions):
-        """Seconds until the last one is done."""
+        """Runs all workers and returns the seconds until the last one is done."""
         for worker in self.workers:
             worker.start(repetitions)
         return max(worker.seconds() for worker in self.workers)
 
 
 def repetitions_for(team, seconds):
-    """How often a team has to repeat its work to fill some seconds. Warms up on the way."""
+    """Returns how often a team must repeat its work to fill some seconds. Also warms up the workers."""
     repetitions = 1
     while (spent := team.run(repetitions)) < min(0.1, seconds):
         repetitions *= 2
@@ -73,7 +73,7 @@ def repetitions_for(team, seconds):
 
 
 def interleave(sides, rounds):
-    """Calls each of `sides` (name -> function) once per round, in turn; every other round in reverse. {name: [results]}"""
+    """Calls each of `sides` (name -> function) once per round, in every other round in reverse order. Returns {name: [results]}."""
     results = {name: [] for name in sides}
     for i in range(rounds):
         for name in list(sides)[:: 1 if i % 2 == 0 else -1]:
@@ -82,5 +82,5 @@ def interleave(sides, rounds):
 
 
 def spread(values):
-    """(median, lowest, highest)"""
+    """Returns (median, lowest, highest)."""
     return statistics.median(values), min(values), max(values)

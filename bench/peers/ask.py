@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ask.py CONTRACT ADDRESS MODEL PICTURE...: the logits of all classes that a server answers, a line for each picture."""
+"""ask.py CONTRACT ADDRESS MODEL PICTURE...: prints the logits of all classes in a server's answers, one line per image."""
 import pathlib
 import sys
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The oracles' attention in the form that a careful PyTorch user would run: scaled_dot_product_attention.
+"""The oracles' attention as a careful PyTorch user would write it: with scaled_dot_product_attention.
 
-The oracles spell attention out, as the papers do; as a peer they would be too easy.
+The oracles compute attention by the papers' formulas, which is too slow for a fair comparison.
 """
 import torch
 from torch import nn
@@ -14,7 +14,7 @@ import xvit
 
 
 class FusedAttention(nn.Module):
-    """parts.SelfAttention, without the weights that it returns beside the output."""
+    """parts.SelfAttention, but returns no attention weights."""
 
     def __init__(self, plain):
         super().__init__()
@@ -27,7 +27,7 @@ class FusedAttention(nn.Module):
 
 
 class FusedClassAttention(nn.Module):
-    """xcit.ClassAttention likewise."""
+    """xcit.ClassAttention, but returns no attention weights."""
 
     def __init__(self, plain):
         super().__init__()
@@ -44,7 +44,7 @@ class FusedClassAttention(nn.Module):
 
 
 class FusedKvAttention(nn.Module):
-    """kv.KvAttention. map_pos of (score + P) is score times the sum of its weights plus a table, made once."""
+    """kv.KvAttention. map_pos of (score + P) is the score times the sum of map_pos's weights, plus a table that is computed once."""
 
     def __init__(self, plain, tokens):
         super().__init__()
@@ -66,7 +66,7 @@ class FusedKvAttention(nn.Module):
 
 
 def fuse(model):
-    """Replaces the attention of an oracle in place. XCiT's over channels and X-ViT's have no fused form in PyTorch."""
+    """Replaces the attention of an oracle in place. PyTorch has no fused form of XCiT's attention over channels and of X-ViT's."""
     if isinstance(model, xvit.XVit):
         return model
     for block in model.class_blocks if isinstance(model, xcit.Xcit) else model.blocks:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The peer of bench_worker's forward: the same weights and inputs in PyTorch eager. Same protocol.
+"""The peer of bench_worker's forward: computes the same weights and inputs in eager PyTorch, with the same protocol.
 
-Eager PyTorch cannot mix sizes in one batch: each group of equal sizes is a batch of its own.
+Eager PyTorch cannot mix sizes in one batch, so each group of equal sizes is a separate batch.
 """
 import argparse
 

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Another peer of bench_worker's compiled forward: the same weights and inputs in ONNX Runtime on the CPU. Same protocol.
+"""A peer of bench_worker's compiled forward: computes the same weights and inputs in ONNX Runtime on the CPU.
 
-In int8 linear layers are quantised as it recommends for transformers, activations as they come. It has no bf16 on a CPU.
+The protocol is the same. In int8, linear layers are quantised as ONNX Runtime recommends for transformers, and activations
+dynamically. ONNX Runtime has no bf16 on a CPU.
 """
 import argparse
 import pathlib

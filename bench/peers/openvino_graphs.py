@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""PyTorch models as OpenVINO computes them: how all peers convert, quantise and compile.
+"""Converts, quantises and compiles PyTorch models for OpenVINO, for all peers.
 
-In int8 the graph is quantised by NNCF as OpenVINO recommends it for transformers; what that leaves wide is bf16 where
-the CPU multiplies that and is not limited to other instructions. Without VNNI weights are of 7 bits (NNCF's overflow
-fix): of 8 bits they put XCiT-N12's logits seven times as far from fp32 as ours are, with it twice as far.
+In int8, NNCF quantises the graph as OpenVINO recommends for transformers. The remaining operators are bf16 if the CPU
+multiplies it and is not limited to other instructions. Without VNNI, weights have 7 bits (NNCF's overflow fix). With 8
+bits, XCiT-N12's logits are seven times as far from fp32 as ours; with the fix, twice as far.
 """
 import contextlib
 import logging
@@ -21,19 +21,19 @@ NAME = f"OpenVINO {openvino.__version__.split('-')[0]}"
 
 
 def convert(model, example, shape=None):
-    """For inputs of that shape, where -1 is any; without it for the example's alone."""
+    """Converts a model for inputs of that shape, in which -1 means any size; without a shape, for that of the example."""
     warnings.simplefilter("ignore", torch.jit.TracerWarning)  # traces are only used for the requested shape
     with torch.inference_mode():
         return openvino.convert_model(model, example_input=example, input=list(shape or example.shape))
 
 
 def sums_overflow():
-    """Whether pairs of bytes are summed in 16 bits, as by every CPU without VNNI or AMX: weights then have to be of 7 bits."""
+    """Returns True if the CPU adds pairs of byte products in 16 bits (without VNNI and AMX); weights must then have 7 bits."""
     return not {"avx512_vnni", "avx_vnni", "amx_int8"}.intersection(pathlib.Path("/proc/cpuinfo").read_text().split())
 
 
 def quantize(graph, batch):
-    """Calibrated on that batch."""
+    """Quantises a model, calibrated on that batch."""
     import nncf
     nncf.set_log_level(logging.ERROR)
     fix = nncf.AdvancedQuantizationParameters(overflow_fix=nncf.OverflowFix.ENABLE) if sums_overflow() else None
@@ -43,7 +43,7 @@ def quantize(graph, batch):
 
 
 def compile_graph(graph, precision, threads, streams=1):
-    """One stream answers as soon as it can; several work side by side, a thread each."""
+    """Compiles a graph. One stream is for the lowest latency; several streams run in parallel, with one thread each."""
     return openvino.Core().compile_model(graph, "CPU", {
         "INFERENCE_NUM_THREADS": threads, "NUM_STREAMS": streams,
         "PERFORMANCE_HINT": "LATENCY" if streams == 1 else "THROUGHPUT",

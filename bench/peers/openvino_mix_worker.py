@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The peer of bench_worker's compiled forward over several batches: OpenVINO, which mixes no sizes. Same protocol.
 
-Either each picture alone by one model that takes any size, or batches of equal size, each by a model that was compiled
-for just that batch: nothing is padded, and all that depends on the size is computed beforehand.
+It computes either each image alone, by one model that accepts any size, or batches of equal size, each by a model that was
+compiled for that batch. Nothing is padded, and everything that depends on the size is computed in advance.
 """
 import argparse
 
@@ -22,7 +22,7 @@ def request_for(compiled, batch):
 
 
 def by_shape(graph, stacked, precision):
-    """A request for each batch, of one compiled model for each shape."""
+    """Returns a request for each batch; batches of equal shape share a compiled model."""
     compiled = {}
     for batch in stacked:
         shape = tuple(batch.shape)

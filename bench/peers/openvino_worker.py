@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The peer of bench_worker's compiled forward: the same weights and inputs in OpenVINO on the CPU. Same protocol.
+"""A peer of bench_worker's compiled forward: computes the same weights and inputs in OpenVINO on the CPU. Same protocol.
 
-In int8 the graph is calibrated on the inputs themselves.
-
-ONEDNN_MAX_CPU_ISA in the environment limits what oneDNN and the snippets are generated for.
+In int8 the graph is calibrated on the inputs themselves. The environment variable ONEDNN_MAX_CPU_ISA limits the
+instructions of oneDNN and of the snippets.
 """
 import argparse
 import collections
@@ -16,7 +15,7 @@ import peer_protocol
 
 
 def kernels(compiled):
-    """{primitive: how many nodes run it}, as "gemm_mlas", "jit_avx512"."""
+    """Returns {primitive: number of nodes that run it}, for example "gemm_mlas" or "jit_avx512"."""
     names = (str(node.get_rt_info()["primitiveType"].astype(str)) for node in compiled.get_runtime_model().get_ops())
     return collections.Counter(name.rsplit("_", 1)[0] for name in names)
 

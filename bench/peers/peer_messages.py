@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The messages of Vitrine's Classifier for programs in Python, made of what protoc writes about the contract."""
+"""The messages of Vitrine's Classifier for Python programs, made from protoc's descriptor set of the contract."""
 import pathlib
 
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
@@ -8,7 +8,7 @@ SERVICE = "vitrine.v1.Classifier"
 
 
 class Messages:
-    """`path`: of `protoc --include_imports --descriptor_set_out=PATH`."""
+    """Message classes. `path`: output of `protoc --include_imports --descriptor_set_out=PATH`."""
 
     def __init__(self, path):
         pool = descriptor_pool.DescriptorPool()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The PyTorch model that a peer of bench_worker computes with, by the options that all peers share, and its inputs."""
+"""The PyTorch model of a peer of bench_worker, selected by options that all peers share, and its inputs."""
 import pathlib
 import sys
 
@@ -23,7 +23,7 @@ def add_arguments(parser):
 
 
 def load(arguments):
-    """In evaluation mode. The fused form takes scaled_dot_product_attention where the paper's spells attention out."""
+    """Returns the model in evaluation mode. The fused form uses scaled_dot_product_attention instead of the paper's formula."""
     return load_timm(arguments) if arguments.timm else load_stored(arguments)
 
 
@@ -50,7 +50,7 @@ def images(arguments):
 
 
 def batches(arguments):
-    """Neighbours of equal size, stacked."""
+    """Stacks consecutive inputs of equal size."""
     groups = []
     for image in images(arguments):
         if groups and groups[-1][0].shape == image.shape:

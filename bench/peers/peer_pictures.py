@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Encoded pictures to squares of 8-bit RGB, cut as timm's evaluation transform does with a crop of 1: the ways of PyPI.
+"""Decodes images to squares of 8-bit RGB with packages of PyPI, cropped as by timm's evaluation transform with a crop of 1.
 
-Only the crop is resized. OpenCV averages areas, its fastest filter that does not alias; Pillow's bicubic one is the
-model's own. simplejpeg holds Python's lock while it decodes, and pillow-simd would take Pillow's place in the environment.
+Only the crop is resized. OpenCV averages areas, which is its fastest filter without aliasing; Pillow uses the model's own
+filter, bicubic. simplejpeg is not used, because it holds Python's lock while it decodes; pillow-simd is not used, because it
+would replace Pillow in the environment.
 """
 import io
 import time
@@ -32,7 +33,7 @@ DECODERS = {f"OpenCV {cv2.__version__}": by_opencv, f"Pillow {Image.__version__}
 
 
 def fastest(pictures, side, pool):
-    """(name, function) of the decoder that is through with the pictures first, on the threads that will do it."""
+    """Returns (name, function) of the decoder that is fastest for these images, on the threads that will run it."""
     cv2.setNumThreads(1)
     seconds = {}
     for _ in range(2):  # the first run warms up

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The protocol of bench/work.h, for workers in Python."""
+"""The protocol of bench/work.h for workers in Python."""
 import sys
 import time
 
 
 def serve(count, description, work, results=lambda: ()):
-    """Until the end of the input: work() is what is timed, results() the rows that it computes."""
+    """Serves the protocol until the end of the input. work() is timed; results() returns the rows that it computes."""
     print("ready", count, description, flush=True)
     for line in sys.stdin:
         command = line.split()

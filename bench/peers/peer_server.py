@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The peer of vitrine-server: Classify over grpc.aio with OpenVINO, made as well as Python allows.
+"""The peer of vitrine-server: Classify over grpc.aio with OpenVINO, as fast as possible in Python.
 
-Threads decode; what is decoded waits in one queue, from which a lane that gets idle takes as many as there are, eight at
-most. There are as many lanes as cores, each a stream of OpenVINO, which computes each size of batch by a model compiled
-for just that size; pixels are normalised in the graph. Requests beyond the bound of the queue are refused. Of the contract
-it knows `image` and `top_k`.
+Threads decode images and put them into one queue. An idle lane takes all images of the queue, at most eight. There are as
+many lanes as cores. A lane is a stream of OpenVINO and has a compiled model for each batch size; pixels are normalised in
+the graph. Requests beyond the limit of the queue are rejected. The server supports only `image` and `top_k` of the contract.
 """
 import argparse
 import asyncio
@@ -29,7 +28,7 @@ MEAN, STD = (numpy.array(values) * 255 for values in ((0.485, 0.456, 0.406), (0.
 
 
 def graph_of_bytes(model, precision, pixels):
-    """From pictures of 8-bit RGB, any number of them, to logits. Int8 is calibrated on `pixels`."""
+    """Returns the graph from any number of 8-bit RGB images to logits. int8 is calibrated on `pixels`."""
     batch = torch.from_numpy(((pixels - MEAN) / STD).astype(numpy.float32)).permute(0, 3, 1, 2).contiguous()
     graph = openvino_graphs.convert(model, batch, [-1, 3, SIDE, SIDE])
     if precision == "int8":
@@ -42,7 +41,7 @@ def graph_of_bytes(model, precision, pixels):
 
 
 def compile_batches(graph, precision, threads):
-    """[model for one picture, for two, ...]"""
+    """Returns [model for one image, for two, ...]."""
     compiled = []
     for count in range(1, MOST + 1):
         own = graph.clone()
@@ -62,7 +61,7 @@ class Lane:
             request.infer()
 
     def start(self, pictures, done):
-        """Calls done(), from a thread of OpenVINO's, when logits() are those of the pictures."""
+        """Starts the computation. A thread of OpenVINO calls done() when logits() has the result."""
         at = len(pictures) - 1
         numpy.stack(pictures, out=self.inputs[at])
         self.current = self.requests[at]
@@ -74,13 +73,13 @@ class Lane:
 
 
 class Queue:
-    """Decoded pictures that wait for a lane. Of the event loop alone."""
+    """Decoded images that wait for a lane. Only the event loop uses it."""
 
     def __init__(self, lanes):
         self.idle, self.waiting = list(lanes), collections.deque()
 
     async def compute(self, pixels):
-        """(logits, pictures of the batch)"""
+        """Returns (logits, number of images in the batch)."""
         answer = asyncio.get_running_loop().create_future()
         self.waiting.append((pixels, answer))
         self._feed()

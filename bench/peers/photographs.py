@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The pictures of `script/bench decode`: the JPEG files of a folder that stand upright, as they are, and large ones.
+"""Prepares the images of `script/bench decode`: the upright JPEG files of a folder, unchanged, and large images.
 
-The peers of decode_worker.cc know nothing of EXIF's orientation. A large picture is the first of them, enlarged to 12 megapixels;
-the one with grain has what a camera's sensor adds, without which there is less to decode than in a photograph of that size.
+Only upright files are used, because the peers of decode_worker.cc ignore EXIF's orientation. A large image is the first file,
+enlarged to 12 megapixels. One of them has noise like that of a camera's sensor, because without noise less has to be decoded
+than in a photograph of that size.
 """
 import argparse
 import pathlib

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The peer of decode_worker.cc: the same input by Pillow and numpy. Same protocol and options.
+"""The peer of decode_worker.cc: makes the same input with Pillow and numpy. Same protocol and options.
 
-As fast as Python goes with these two: only the crop is resized, by Pillow's `box`, and numpy writes into one array that stays,
-plane by plane, where an interleaved picture would be turned around as floats. --reduced is Pillow's draft mode. --steps makes the
-same input the way most programs do: the whole picture is resized, cropped, made floats, normalised and then transposed.
+This is the fastest way with these two: only the crop is resized (Pillow's `box`), and numpy writes plane by plane into one
+array that is reused, so no interleaved image of floats is transposed. --reduced uses Pillow's draft mode. --steps makes the
+same input as most programs do: it resizes the whole image, crops it, converts it to floats, normalises and transposes it.
 """
 import argparse
 import io
@@ -22,13 +22,13 @@ FACTOR, SHIFT = 1 / (255 * STD), (MEAN / STD)[:, None, None]
 
 
 def plan(size):
-    """(size with the shorter side brought to SIDE, corner of the central crop)"""
+    """Returns (size whose shorter side is SIDE, corner of the central crop)."""
     scaled = tuple(int(SIDE * side / min(size)) for side in size)
     return scaled, [round((side - SIDE) / 2) for side in scaled]
 
 
 def crop_box(size):
-    """The central crop in pixels of the picture."""
+    """Returns the central crop in pixels of the image."""
     scaled, corner = plan(size)
     scale = [side / to for side, to in zip(size, scaled)]
     return tuple(c * s for c, s in zip(corner, scale)) + tuple((c + SIDE) * s for c, s in zip(corner, scale))

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """timm_weights.py ARCHITECTURE FILE [--lively]: writes the initial weights of one of timm's models as safetensors.
 
-With them the picture changes logits by a thousandth, since all weights are small. --lively draws those of convolutions and
-linear maps as large as keeps their outputs as large as their inputs, so that answers to different pictures differ.
+These weights are small, so the image changes the logits only by a thousandth. With --lively, the weights of convolutions and
+linear layers are larger: outputs have the size of inputs, so that the answers to different images differ.
 """
 import sys
 

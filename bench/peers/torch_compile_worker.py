@@ -18,7 +18,7 @@ NAMES = {"xcit-n12": "xcit_nano_12_p16_224", "xcit-t12": "xcit_tiny_12_p16_224",
 
 
 def windows(torch, step, images, seconds, count=5):
-    """Images per second of each window, by the host's clock around synchronized passes."""
+    """Returns the images per second of each window, by the host's clock around synchronized passes."""
     step()
     torch.cuda.synchronize()
     begin = time.perf_counter()
@@ -36,7 +36,7 @@ def windows(torch, step, images, seconds, count=5):
 
 
 class Copied:
-    """Passes over batches that are copied from pinned memory, the next one while one is computed."""
+    """Computes batches that are copied from pinned memory; the next batch is copied during the computation."""
 
     def __init__(self, torch, model, batch):
         self.torch, self.model = torch, model

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The peer of bench_training_worker: the same model, weights and batch in PyTorch. Same protocol.
+"""The peer of bench_training_worker: trains the same model with the same weights and batch in PyTorch. Same protocol.
 
---form eager or compile (TorchInductor), each with or without --autocast (bf16). Attention is scaled_dot_product_attention,
-pictures and kernels lie channels last, AdamW is fused.
+--form is eager or compile (TorchInductor), each with or without --autocast (bf16). Attention is
+scaled_dot_product_attention, images and kernels are stored channels last, and AdamW is fused.
 """
 import argparse
 import contextlib
@@ -35,7 +35,7 @@ def load(folder):
 
 
 def groups_of(model):
-    """No decay on what has one axis, nor on tokens, positions and temperatures."""
+    """Returns the parameter groups: no weight decay on vectors, tokens, positions and temperatures."""
     spared = ("token", "position", "temperature", "codes")
     groups = {True: [], False: []}
     for name, parameter in model.named_parameters():

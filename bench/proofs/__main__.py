@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an operator relies on, shown at full length; docs/research/results/ keeps what came out."""
+"""Proves properties that operators rely on, at full length; the results are in docs/research/results/."""
 import dataclasses
 import datetime
 import importlib
@@ -30,7 +30,7 @@ PROOFS = {
 
 
 def part(name):
-    """(title, function of the setup)"""
+    """Returns (title, function of the setup)."""
     title, module, function = PROOFS[name]
     return title, getattr(importlib.import_module(f"proofs.{module}"), function)
 
@@ -44,7 +44,7 @@ class ProofSetup(Setup):
 
 
 def has_data():
-    """Whether there is what script/prove canaries trains on."""
+    """Returns True if the training data of script/prove canaries exist."""
     data = pathlib.Path(os.environ.get("VITRINE_DATA") or "/nonexistent")
     return (data / "mnist" / "t10k-images-idx3-ubyte.gz").is_file() and (data / "cifar10.tar.xz").is_file()
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A trainer on the server's directory, each on a core of its own: what it does to the served model's latency."""
+"""Measures how a trainer that publishes into the server's directory affects latency. Each has its own core."""
 import os
 import shutil
 import signal
@@ -21,7 +21,7 @@ ROUNDS = 5
 
 
 class Trainer:
-    """vitrine-train, run after run on one core, each publishing; stands still unless let go."""
+    """vitrine-train on one core: run after run, each of which publishes. It is stopped except while it is measured."""
 
     def __init__(self, setup, repository):
         self.log = open(setup.scratch / "trainer.log", "w")
@@ -49,15 +49,15 @@ class Trainer:
 
 
 def bearable_rate(setup, server, pictures, seconds):
-    """(requests a second, why not RATE)"""
+    """Returns (requests per second, reason if that is not RATE)."""
     served = load(server, MODEL, pictures, seconds / 8, setup.core)["answered_per_second"]
     rate = min(RATE, int(LOAD * served))
     return rate, "" if rate == RATE else f" ({LOAD:.0%} of the {served:.0f} that this core serves; {RATE} are too many for it)"
 
 
 def p99(setup, server, picture, rate, seconds):
-    """(ms, the server's share of a core) of an open loop whose generator shares the server's core, so that the trainer has
-    the other to itself."""
+    """Returns (p99 in ms, the server's share of a core) of an open loop. The generator shares the server's core, so that the
+    trainer has the other core alone."""
     point = bench(setup, server, setup.core, picture, "--model", MODEL, "--rate", rate, "--warmup", f"{seconds / 5}s",
                   "--duration", f"{seconds}s")
     return point["latency_ms"]["p99"], point["server_core_share"]

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Streams that are never idle, in a process of their own: what is answered or refused is followed by the next at once.
+"""Runs streams that are never idle, as a separate process: after each answer or rejection, the next request follows at once.
 
     python -m proofs.busy_streams ADDRESS MODEL PICTURE read|unread
 
-Prints a line once every stream is busy, and its books as JSON when the server has ended them all.
+Prints a line once every stream is busy, and its counts as JSON when the server has ended all streams.
 """
 import itertools
 import json
@@ -21,7 +21,7 @@ BUSY = 50  # answers of a stream (or requests, if none is read) after which it c
 
 
 class Stream:
-    """One ClassifyStream on a connection of its own. `reads` false: it takes no answer, and sends for as long as it can."""
+    """One ClassifyStream on its own connection. If `reads` is false, it reads no answer, and sends as long as possible."""
 
     def __init__(self, address, model, picture, reads):
         self.answered = self.refused = self.sent = 0
@@ -38,7 +38,7 @@ class Stream:
         self.reader.start()
 
     def finish(self):
-        """Blocks until the server has ended it."""
+        """Blocks until the server has ended the stream."""
         self.reader.join()
         self.channel.close()
 
@@ -72,7 +72,7 @@ class Stream:
         self.room.release()
 
     def _hold(self):
-        """Until the connection has ended: gRPC says nothing of the call's end while there are answers that nobody has read."""
+        """Waits for the end of the connection: gRPC does not report the end of a call while answers are unread."""
         states = []
 
         def note(state):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Callers who keep books: every request they sent is accounted for."""
+"""Callers that count the result of every request."""
 import dataclasses
 import threading
 
@@ -13,7 +13,7 @@ CUT = ("Socket closed", "Connection reset", "GOAWAY", "Broken pipe")
 
 @dataclasses.dataclass
 class Ledger:
-    """Requests by what became of them."""
+    """Numbers of requests by result."""
     answered: int = 0
     draining: int = 0  # rejected with the server's draining message
     unreached: int = 0  # no server listens: the request reached none
@@ -30,7 +30,7 @@ class Ledger:
         self.first_loss = self.first_loss or other.first_loss
 
     def heard(self):
-        """Requests that a server must have accepted, for it said something of its own."""
+        """Returns the number of requests that a server has accepted for certain, because it sent a reply of its own."""
         return self.answered + self.draining
 
     def sent(self):
@@ -38,7 +38,7 @@ class Ledger:
 
 
 class Callers:
-    """Threads that ask one after another until the end of the with statement, or until nobody listens any more."""
+    """Context manager: threads that send one request after another, until the exit or until no server listens any more."""
 
     def __init__(self, addresses, count, picture, model, retries):
         self.client = vitrine.Client(addresses, retries=retries, token="")
@@ -56,12 +56,12 @@ class Callers:
         self.join()
 
     def join(self):
-        """Ends the callers; what they did."""
+        """Ends the callers and returns the sum of their ledgers."""
         self.over.set()
         return self.wait()
 
     def wait(self):
-        """Until every caller has stopped by itself; what they did."""
+        """Waits until every caller has stopped by itself, and returns the sum of their ledgers."""
         for thread in self.threads:
             thread.join()
         self.client.close()
@@ -74,7 +74,7 @@ class Callers:
         return total
 
     def wait_for_answers(self, count):
-        """Until so many more requests were answered; callers that all stopped are an error."""
+        """Waits until that many more requests were answered. Raises if all callers have stopped."""
         goal = self.total().answered + count
         while self.total().answered < goal:
             if not any(thread.is_alive() for thread in self.threads):
@@ -91,7 +91,7 @@ class Callers:
                     return
 
     def _note(self, ledger, error):
-        """False when nobody listens any more."""
+        """Records a result. Returns False if no server listens any more."""
         unavailable, said = isinstance(error, vitrine.Unavailable), str(error)
         if unavailable and "failed to connect" in said:
             ledger.unreached += 1

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The canary guard with its default bounds, on real versions: bad ones are put away in time, and harmless ones stay.
+"""Tests the canary guard with its default bounds on real versions: it takes out bad canaries in time, and no harmless one.
 
 All models are on one server, and each gives a tenth of its requests to its canary.
 """
@@ -23,14 +23,14 @@ STABLE, CANARY = 1, 2
 
 
 def write_config(path, canaries):
-    """Nothing but the precision in which single versions are served."""
+    """Writes a serving configuration that contains only the precision of single versions."""
     path.write_text("\n".join(f'models {{ model: "{canary.name}" version_precisions {{ version: {CANARY} '
                               f'precision: "{canary.precision}" }} }}' for canary in canaries if canary.precision))
     return path
 
 
 def begin(admin, repository, canaries):
-    """Publishes every canary beside its stable version, and gives it its share, unless the server refuses that."""
+    """Publishes every canary beside its stable version, and gives it its share unless the server rejects that."""
     for canary in canaries:
         admin.set_label(canary.name, "stable", STABLE)
         versions.place(canary.canary, repository, canary.name, CANARY, canary.change)
@@ -44,7 +44,7 @@ def begin(admin, repository, canaries):
 
 
 def note(admin, canaries, begun):
-    """What the guard says of the canaries now."""
+    """Reads the guard's present measurements of the canaries."""
     serving = {model.model: model for model in admin.serving().models}
     for canary in canaries:
         model = serving[canary.name]
@@ -55,7 +55,7 @@ def note(admin, canaries, begun):
 
 
 def observe(setup, server, admin, canaries, seconds):
-    """Sends to all models at their rate, and notes when canaries are put away. What the load generator found."""
+    """Sends requests to all models at their rates, and records when canaries are taken out. Returns the load generator's report."""
     mix = ";".join(f"model={canary.name},images={canary.pictures}" for canary in canaries)
     with concurrent.futures.ThreadPoolExecutor(1) as pool:
         begun = time.monotonic()
@@ -69,7 +69,7 @@ def observe(setup, server, admin, canaries, seconds):
 
 
 def answered(canary):
-    """By itself, within the guard's window; the last figure before it was put away."""
+    """Returns the canary's answers in the guard's window, as last read before it was taken out."""
     return canary.status.requests if canary.status else 0
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The canaries that the guard is tried with: six bad ones and ten harmless ones."""
+"""The canaries of the proof: six bad and ten harmless."""
 import dataclasses
 import os
 import pathlib
@@ -15,7 +15,7 @@ LARGE = "kv-pos-mnist-p7-d256-l4"  # four times as wide
 
 @dataclasses.dataclass
 class Canary:
-    """Version 2 of a model of its own, beside version 1. The last three fields say what became of it."""
+    """Version 2 of a separate model, beside version 1. The last three fields are results."""
     name: str  # of the model
     what: str
     stable: pathlib.Path  # folder of version 1
@@ -30,7 +30,7 @@ class Canary:
 
 
 class Workshop:
-    """Trains what the canaries are made of."""
+    """Trains the versions from which the canaries are made."""
 
     def __init__(self, setup):
         self.setup = setup
@@ -41,11 +41,11 @@ class Workshop:
         self.cifar = f"imagefolder:{cifar}"
 
     def train_digits(self, seed, *settings, epochs=DIGITS_EPOCHS):
-        """The bundled model's recipe, much shorter."""
+        """Trains with the bundled model's recipe, much shorter."""
         return self._train("kv-pos-mnist", self.mnist, seed, epochs, "schedule.warmup_epochs=0.1", *settings)
 
     def continue_cifar(self, seed, *settings):
-        """The bundled version, trained for some seconds more."""
+        """Trains the bundled version for some more seconds."""
         return self._train("eit-mini-cifar10-continued", self.cifar, seed, 1, f"start.version={self.bundled(CIFAR)}",
                            "optimizer.lr=1e-4", "ema_decay=0", *(settings or ["evaluation_sizes=32"]))
 
@@ -62,7 +62,7 @@ class Workshop:
 
 
 def bad(work, digits, cifar):
-    """`digits` and `cifar`: the stable versions that were trained here."""
+    """Returns the bad canaries. `digits`, `cifar`: the stable versions that were trained here."""
     bundled_digits, bundled_cifar = work.bundled(DIGITS), work.bundled(CIFAR)
     return [
         Canary("slow", "canary of digits four times as wide", digits,
@@ -106,7 +106,7 @@ def harmless(work, digits, cifar):
 
 
 def make(setup):
-    """Every canary; their versions are made below the scratch folder."""
+    """Returns all canaries; their versions are made in the scratch folder."""
     work = Workshop(setup)
     digits, cifar = work.train_digits(1), work.continue_cifar(1)
     return bad(work, digits, cifar) + harmless(work, digits, cifar)

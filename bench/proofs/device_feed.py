@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How the server feeds a GPU, with the driver of the tests in its place: one that costs nothing, and one that is slow."""
+"""Measures how the server feeds a GPU. The tests' driver stands for two devices: one that computes in no time, and a slow one."""
 import os
 import re
 import urllib.request
@@ -23,14 +23,14 @@ def environment(setup, kernel_us):
 
 
 def metrics(server):
-    """{name without vitrine_device_: value}"""
+    """Returns {name without vitrine_device_: value}."""
     with urllib.request.urlopen(f"http://{server.metrics}/metrics", timeout=30) as response:
         text = response.read().decode()
     return {name: float(value) for name, value in re.findall(r"^vitrine_device_(\w+) (\S+)$", text, re.MULTILINE)}
 
 
 def gained(server, work):
-    """(what the load said, how the device's counters grew meanwhile)"""
+    """Returns (report of the load, increase of the device's counters during it)."""
     before = metrics(server)
     result = work()
     return result, {name: value - before[name] for name, value in metrics(server).items()}
@@ -42,7 +42,7 @@ def served(setup, kernel_us):
 
 
 def measure_free(setup, pictures):
-    """The rows of a device that costs nothing: the server can do no more than decode."""
+    """Returns the rows of a device that computes in no time, so that only decoding limits the server."""
     command = [setup.program("bench_worker"), "decode", "--repository", setup.repository, "--model", MODEL, "--pictures",
                pictures]
     team = workers.Team([workers.Worker(command, setup.core).wait_until_ready()])
@@ -61,7 +61,7 @@ def measure_free(setup, pictures):
 
 
 def measure_slow(setup, pictures, decode_ms):
-    """The rows of a device that is slower than decoding."""
+    """Returns the rows of a device that is slower than decoding."""
     seconds = setup.seconds(10)
     with served(setup, SLOW_KERNEL) as server:
         load(server, MODEL, pictures, setup.seconds(2), setup.other_core)  # ends the batches that are computed

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The HTTP port: readiness beside connections that say little, and its rate beside gRPC's."""
+"""Measures the HTTP port: readiness beside idle and slow connections, and its rate beside gRPC's."""
 import http.client
 import itertools
 import pathlib
@@ -21,7 +21,7 @@ CALLERS = 64  # closed loop, as `load` over gRPC
 
 
 class Crowd:
-    """Connections that were used once and are kept, and one that sends its head a byte at a time."""
+    """Connections that were used once and stay open, and one that sends its head byte by byte."""
 
     def __init__(self, address):
         self.address = address
@@ -58,7 +58,7 @@ class Crowd:
 
 
 def readiness(address, seconds):
-    """ms of each probe, on a connection of its own."""
+    """Returns the time of each probe in ms, each on its own connection."""
     took = []
     end = time.monotonic() + seconds
     while time.monotonic() < end:
@@ -74,7 +74,7 @@ def readiness(address, seconds):
 
 
 def callers(address, model, pictures, seconds):
-    """Answers a second of CALLERS connections, each of which asks as soon as it was answered."""
+    """Returns the answers per second of CALLERS connections in a closed loop."""
     bodies = [path.read_bytes() for path in sorted(pictures.iterdir()) if path.suffix.lower() in (".jpg", ".jpeg")]
     begin = time.monotonic() + seconds / 5
     end = begin + seconds
@@ -103,7 +103,7 @@ def callers(address, model, pictures, seconds):
 
 
 def over_http(setup, server, pictures, seconds):
-    """The same, in a process on the core that the server is not on."""
+    """Returns the same, measured by a process on the other core than the server's."""
     command = ["taskset", "-c", str(setup.other_core), sys.executable, "-m", "proofs.http_front", server.http, MODEL,
                pictures, seconds]
     return float(subprocess.run(list(map(str, command)), check=True, stdout=subprocess.PIPE, text=True).stdout)

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A thousand callers against one: what it costs that every connection is another caller's.
+"""Compares a thousand callers with one: the cost of having another caller on every connection.
 
-With three calls on each connection, those of one caller are answered together; those of a thousand callers are answered in
-turns, one of each connection, so that the transport too has more to do. One call on each connection shows scheduling alone.
+With three calls on each connection, the calls of a single caller are answered together. The calls of a thousand callers are
+answered in turns, one of each connection, so the transport has more work too. One call on each connection shows only the
+cost of scheduling.
 """
 import collections
 import os
@@ -26,8 +27,7 @@ SECONDS, ROUNDS = 6, 5
 
 
 class Load:
-    """CONNECTIONS of so many callers until the end of the with statement, in a process on the core that the server is not
-    on."""
+    """Context manager: CONNECTIONS of that many callers, in a process on the other core than the server's."""
 
     def __init__(self, setup, server, callers, calls):
         self.command = ["taskset", "-c", str(setup.other_core), sys.executable, "-m", "proofs.wire_callers", server.address,
@@ -47,7 +47,7 @@ class Load:
 
 
 def processor_seconds(process):
-    """By the name of the thread, without the number of an executor."""
+    """Returns the processor seconds by name of the thread, without the number of an executor."""
     spent = collections.Counter()
     for stat in pathlib.Path(f"/proc/{process.pid}/task").glob("*/stat"):
         name, _, fields = stat.read_text().partition("(")[2].rpartition(")")
@@ -57,7 +57,7 @@ def processor_seconds(process):
 
 
 class Reading:
-    """What the server has done so far."""
+    """The server's counters at one time."""
 
     def __init__(self, server):
         self.time, text = time.monotonic(), scrape(server)
@@ -67,7 +67,7 @@ class Reading:
 
 
 class Measurement:
-    """Answers a second of so many callers, and what an answer took."""
+    """The answers per second with that many callers, and the processor time of an answer."""
 
     def __init__(self, setup, server, callers, calls, seconds):
         with Load(setup, server, callers, calls):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Goodput when far more is offered than can be done: XCiT-N12, open loop, server and generator on a core each."""
+"""Measures goodput when the load exceeds the capacity: XCiT-N12, open loop, server and generator on one core each."""
 import collections
 import subprocess
 import sys
@@ -19,7 +19,7 @@ PEAK_RANGE = (100, 800)  # requests/s for a meaningful comparison
 
 
 def generator(points):
-    """What the generator did: void points say why."""
+    """Describes the load generator, with the reason if points are void."""
     busy = workers.spread([100 * point["generator"]["core_share"] for point in points])[0]
     slip = workers.spread([point["generator"]["slip_ms"]["p99"] for point in points])[0]
     void = [point["generator"]["void"] for point in points if not point["generator"]["valid"]]
@@ -28,7 +28,7 @@ def generator(points):
 
 
 def goodput(point):
-    """Requests a second of a point of the peak: the generator must not have been what was measured."""
+    """Returns the goodput in requests per second of a point of the peak. Raises if the generator limited it."""
     if not point["generator"]["valid"]:
         raise RuntimeError(f"a point of the peak is void: {point['generator']['void']}")
     return point["good_per_second"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Proofs that are tests: run at full length, and what they printed."""
+"""Proofs that are test programs: runs them at full length and reads their output."""
 import os
 import re
 import subprocess
@@ -8,7 +8,7 @@ from driver.report import Row
 
 
 def run(program, tests, environment=None):
-    """(passed, skipped, failed, output) of a test program."""
+    """Returns (passed, skipped, failed, output) of a test program."""
     result = subprocess.run([program, f"--gtest_filter={tests}"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                             text=True, env={**os.environ, **(environment or {})})
     if result.returncode not in (0, 1) or not re.search(r"^\[ *OK *\]", result.stdout, re.MULTILINE):

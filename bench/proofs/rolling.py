@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Replicas replaced one at a time, old binary and new, while one client of both goes on."""
+"""Replaces replicas one at a time, by an old and a new binary, while a client of both sends requests."""
 import re
 import sys
 
@@ -18,7 +18,7 @@ ANSWERS_BETWEEN = 500
 
 
 def end(replica):
-    """Ends a replica. (requests it took in, whether its exit code was not 0)"""
+    """Ends a replica. Returns (number of accepted requests, True if its exit code was not 0)."""
     code = replica.stop()
     took = re.search(r"stopped accepted=(\d+)", replica.log())
     return int(took.group(1)) if took else 0, code != 0

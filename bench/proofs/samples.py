@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pictures to send."""
+"""Images to send."""
 from driver.setup import ROOT
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A hundred scrapes of /metrics a second: what they do to the served model's latency."""
+"""Measures how a hundred scrapes of /metrics per second affect the served model's latency."""
 import http.client
 import threading
 import time
@@ -16,7 +16,7 @@ ANSWERED = 0.95  # minimum share of the planned scrapes; otherwise the load was 
 
 
 class Scraper:
-    """Reads /metrics at the rate over one connection, each at its time however long the one before took."""
+    """Reads /metrics over one connection at a fixed rate, whatever time each scrape takes."""
 
     def __init__(self, address):
         self.address = address
@@ -53,12 +53,12 @@ class Scraper:
         connection.close()
 
     def share(self):
-        """Answered scrapes over those that were due."""
+        """Returns the answered scrapes as a share of those that were due."""
         return len(self.milliseconds) / (self.seconds * SCRAPES)
 
 
 def p99(setup, server, pictures, seconds):
-    """ms, of an open loop; generator and scraper are on the core that the server is not on."""
+    """Returns the p99 in ms of an open loop. Generator and scraper run on the other core than the server's."""
     point = bench(setup, server, setup.other_core, pictures, "--model", MODEL, "--rate", RATE, "--warmup",
                   f"{seconds / 5}s", "--duration", f"{seconds}s")
     return point["latency_ms"]["p99"]

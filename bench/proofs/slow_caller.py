@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A caller of slow pictures: sends one request after another, PAUSE seconds after each answer, until its standard input is
-closed, and then prints for how many ms the server was at each.
+"""A caller with slow images: sends one request after another, each PAUSE seconds after the previous answer.
 
-    slow_caller.py ADDRESS FILE PAUSE      FILE holds the request as it goes over the wire
+    slow_caller.py ADDRESS FILE PAUSE      FILE contains the serialized request
 
-A process of its own that computes next to nothing: what it took from the server's cores would look like the server's.
+When its standard input is closed, it prints the server's time for each request in ms. It is a separate process that computes
+almost nothing, because its processor time would be taken for the server's.
 """
 import select
 import sys

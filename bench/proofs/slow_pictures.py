@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One caller's slow pictures among everybody's quick ones: what they do to the quick ones' latency."""
+"""Measures how one caller's slow images affect the latency of other callers' quick images."""
 import io
 import pathlib
 import subprocess
@@ -24,7 +24,7 @@ KIND, OVERLAY, LAYERS = _attention["MEAN_OVER_QUERIES"], _attention["OVERLAY_PNG
 
 
 def large_picture():
-    """A JPEG of 16 megapixels with something to see everywhere."""
+    """Returns a JPEG of 16 megapixels with content everywhere."""
     x = numpy.arange(SIDE)
     waves = 127 + 60 * numpy.sin(x[:, None] / 37) + 60 * numpy.cos(x[None, :] / 53)
     picture = numpy.stack([waves, waves.T, numpy.roll(waves, SIDE // 3, axis=1)], axis=-1)
@@ -34,7 +34,7 @@ def large_picture():
 
 
 def with_overlays(request, count):
-    """The request, with so many maps drawn on the picture by the server."""
+    """Returns the request for an image on which the server draws that many maps."""
     request.max_attention_bytes = 16 << 20
     for layer in range(count):
         request.attention.add(kind=KIND, layers=[-1 - layer % LAYERS], encoding=OVERLAY)
@@ -42,8 +42,7 @@ def with_overlays(request, count):
 
 
 class SlowCaller:
-    """Sends the request of a file again and again until the end of the with statement, from a process that yields both cores
-    to whoever wants them."""
+    """Context manager: sends the request of a file repeatedly, from a process with low priority on both cores."""
 
     def __init__(self, setup, address, file):
         program = pathlib.Path(__file__).with_name("slow_caller.py")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SIGTERM under load, again and again: no accepted request is lost, and nobody holds up the end."""
+"""Sends SIGTERM under load repeatedly: no accepted request is lost, and no client delays the end."""
 import dataclasses
 import json
 import random
@@ -23,7 +23,7 @@ UNREAD_SECONDS = 2  # before the server drops unread answers: docs/operations/se
 
 
 def terminate_once(setup, picture, answers):
-    """Callers' ledger, (accepted, answered) of the server's last line, exit code."""
+    """Returns the callers' ledger, (accepted, answered) of the server's last log line, and its exit code."""
     with Server(setup, setup.repository, setup.both(), [f"model/{MODEL}"]) as server:
         with Callers(server.address, CALLERS, picture, MODEL, vitrine.RetryPolicy(max_attempts=1)) as callers:
             callers.wait_for_answers(answers)
@@ -35,14 +35,14 @@ def terminate_once(setup, picture, answers):
 
 
 def accepted_and_answered(server):
-    """Of the server's last line."""
+    """Returns both numbers of the server's last log line."""
     counts = re.search(r"stopped accepted=(\d+) answered=(\d+)", server.log())
     return tuple(map(int, counts.groups())) if counts else (0, 0)
 
 
 @dataclasses.dataclass
 class BusyEnd:
-    """What became of a server that was terminated while streams were busy."""
+    """The result of a server that was terminated while streams were busy."""
     seconds: float  # from SIGTERM to the end of the process
     after_last_answer: float  # seconds; unknown for streams that are not read
     accepted: int

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A tenth of the requests traced, at full load: what it takes from the rate."""
+"""Measures how tracing a tenth of the requests affects the rate at full load."""
 import http.server
 import multiprocessing
 import os
@@ -17,7 +17,7 @@ SENT = 0.9  # minimum share of the expected spans; otherwise the load was lower 
 
 
 class Taker(http.server.BaseHTTPRequestHandler):
-    """Answers every message with an empty one."""
+    """Answers every message with an empty message."""
     protocol_version = "HTTP/1.1"
 
     def do_POST(self):
@@ -32,7 +32,7 @@ class Taker(http.server.BaseHTTPRequestHandler):
 
 
 def collect(core, pipe):
-    """A collector that takes everything, in a process of its own."""
+    """Runs a collector that accepts everything, in a separate process."""
     os.sched_setaffinity(0, {core})
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Taker)
     pipe.send(server.server_port)
@@ -40,7 +40,7 @@ def collect(core, pipe):
 
 
 class Collector:
-    """Its `address`, until the end of the with statement."""
+    """Context manager: a collector at `address`."""
 
     def __init__(self, core):
         self.pipe, end = multiprocessing.Pipe()

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""HIGH requests with a short time limit beside the long LOW batches of the same caller: answered in time, or refused at once."""
+"""Tests HIGH requests with a short time limit beside long LOW batches of the same caller: each is answered in time or
+rejected at once.
+"""
 import dataclasses
 import subprocess
 import sys
@@ -27,7 +29,7 @@ PATIENCE = 300  # s, for any answer
 
 
 def connect(address):
-    """(channel, function that classifies): callers of one address are one caller to the server, whatever the connection."""
+    """Returns (channel, function that classifies). All connections from one address are one caller for the server."""
     channel = grpc.insecure_channel(address, [("grpc.use_local_subchannel_pool", 1)])
     return channel, channel.unary_unary("/vitrine.v1.Classifier/Classify",
                                         request_serializer=pb.ClassifyRequest.SerializeToString,
@@ -35,7 +37,7 @@ def connect(address):
 
 
 class LowCallers:
-    """Threads whose LOW requests follow each other until the end of the with statement."""
+    """Context manager: threads that send LOW requests in a closed loop."""
 
     def __init__(self, address, count, picture):
         self.channel, self.classify = connect(address)
@@ -73,7 +75,7 @@ class LowCallers:
 
 @dataclasses.dataclass
 class Outcome:
-    """What became of a HIGH request."""
+    """The result of a HIGH request."""
     sent: float
     seconds: float
     code: str
@@ -84,7 +86,7 @@ class Outcome:
 
 
 def ask(classify, picture):
-    """The outcomes of a round. The server alone ends a request at its limit: the client waits much longer."""
+    """Returns the outcomes of a round. Only the server ends a request at its limit: the client waits much longer."""
     request = pb.ClassifyRequest(model=MODEL, image=picture, priority=pb.HIGH, time_limit=LIMIT)
     outcomes = []
     for _ in range(REQUESTS):
@@ -104,7 +106,7 @@ def count(outcomes, code):
 
 
 def most(values):
-    """The worst round first, where less is better."""
+    """Returns (worst, lowest, highest) of values of which lower ones are better."""
     return max(values), min(values), max(values)
 
 
@@ -113,12 +115,12 @@ def fewest(values):
 
 
 def was_possible(outcome, ends, need):
-    """Whether a LOW batch ended early enough to compute the request, which needs `need` seconds, within its limit."""
+    """Returns True if a LOW batch ended early enough to compute the request in `need` seconds within its limit."""
     return any(outcome.sent <= end <= outcome.sent + LIMIT - need for end in ends)
 
 
 class Rounds:
-    """The HIGH requests of every round beside so many LOW ones."""
+    """The HIGH requests of every round, beside `low` concurrent LOW requests."""
 
     def __init__(self, setup, server, low, need):
         self.outcomes, self.false, self.compute = [], [], []
@@ -142,7 +144,7 @@ class Rounds:
         return [count(outcomes, code) for outcomes in self.outcomes]
 
     def told(self):
-        """How often each code came, over all rounds."""
+        """Returns the number of each code over all rounds."""
         codes = [outcome.code for outcomes in self.outcomes for outcome in outcomes]
         return ", ".join(f"{codes.count(code)} {code}" for code in sorted(set(codes)))
 

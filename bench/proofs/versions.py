@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Versions of models, made for a proof: trained, of random weights, or another version with its classes in another order."""
+"""Makes versions of models for a proof: trained, with random weights, or a copy with its classes in another order."""
 import gzip
 import hashlib
 import json
@@ -20,7 +20,7 @@ TRAINED, MEASURED, SENT = 150, 20, 100  # of each class of CIFAR-10's test split
 
 
 def train(setup, recipe, data, name, *flags):
-    """The folder of a version that vitrine-train makes."""
+    """Trains a version with vitrine-train and returns its folder."""
     print(f"  {name}: training", file=sys.stderr)
     made = setup.scratch / "made" / name
     command = [setup.program("vitrine-train"), "run", recipe, "--data", data, "--work", made / "run", "--publish", made / "to",
@@ -34,7 +34,7 @@ def train(setup, recipe, data, name, *flags):
 
 
 def create(setup, variant, name):
-    """The folder of a version of random weights."""
+    """Creates a version with random weights and returns its folder."""
     made = setup.scratch / "made" / name
     subprocess.run([setup.program("vitrine-repo"), "create", made, name, "--variant", variant, "--seed", "7"], check=True,
                    stdout=subprocess.DEVNULL)
@@ -42,7 +42,7 @@ def create(setup, variant, name):
 
 
 def place(source, repository, model, version, change=None):
-    """Copies a version under another name and number. `change` may change the copy's files; their digests are made anew."""
+    """Copies a version under another name and number. `change` may change the copy's files; their digests are then recomputed."""
     folder = repository / model / f".tmp-{version}"  # a server does not look into it
     shutil.copytree(source, folder)
     if change:
@@ -64,7 +64,7 @@ def moved(items):
 
 
 def move_labels(folder):
-    """Each class gets another's label."""
+    """Gives each class another class's label."""
     labels = folder / "labels.txt"
     labels.write_text("\n".join(moved(labels.read_text().splitlines())) + "\n")
 
@@ -77,8 +77,8 @@ def with_labels_of(source):
 
 
 def move_classes(folder):
-    """The model calls each class by another's number, with the labels as they were: an export with the classes in another
-    order. Rows of the last layer change places, and the values of the recorded logits."""
+    """Makes a model that gives each class another class's number, with unchanged labels, like an export with the classes in
+    another order. Moves rows of the last layer and the values of the recorded logits."""
     _change_tensors(folder / "weights.safetensors", r"head(_out)?\.(weight|bias)")
     _change_tensors(folder / "golden.safetensors", r"(\w+\.)?logits\.\d+")
 
@@ -95,7 +95,7 @@ def _change_tensors(path, names):
 
 
 def digit_pictures(data, folder):
-    """PNG files of MNIST's test split, in a folder."""
+    """Writes PNG files of MNIST's test split into a folder and returns it."""
     folder.mkdir()
     with gzip.open(data / "t10k-images-idx3-ubyte.gz") as opened:
         pixels = numpy.frombuffer(opened.read(), numpy.uint8, offset=16).reshape(-1, 28, 28)
@@ -105,7 +105,7 @@ def digit_pictures(data, folder):
 
 
 def divide_cifar(folder):
-    """(data set to continue training on, folder of other pictures to send), both of CIFAR-10's test split."""
+    """Returns (data set for further training, folder of other images to send), both of CIFAR-10's test split."""
     split = subprocess.run([ROOT / "script/dev/cifar10-test-split"], check=True, stdout=subprocess.PIPE, text=True).stdout
     data, sent = folder / "data", folder / "sent"
     sent.mkdir(parents=True)

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Callers of many addresses in one process, each with a few Classify calls under way, over HTTP/2 of its own.
+"""Callers from many addresses in one process, each with a few Classify calls in flight, with an HTTP/2 client of its own.
 
     python -m proofs.wire_callers ADDRESS MODEL PICTURE CALLERS CALLS
 
-Each connection keeps CALLS calls under way until the end of the standard input. Prints a line once every connection has been
-answered. A client library would need many times the processor time, and would be what is measured.
+Each connection keeps CALLS calls in flight until the end of the standard input. Prints a line once every connection has got
+an answer. A client library would need many times the processor time and would limit the measured rate.
 """
 import pathlib
 import resource
@@ -30,7 +30,7 @@ def frame(kind, flags, stream, payload=b""):
 
 
 def header_block(path):
-    """Literal fields without indexing: RFC 7541, section 6.2.2."""
+    """Returns literal fields without indexing: RFC 7541, section 6.2.2."""
     fields = {":method": "POST", ":scheme": "http", ":path": path, ":authority": "localhost",
               "content-type": "application/grpc", "te": "trailers"}
     return b"".join(b"\0" + bytes([len(name)]) + name.encode() + bytes([len(value)]) + value.encode()
@@ -38,13 +38,13 @@ def header_block(path):
 
 
 def source(number, callers):
-    """The address of a connection's caller, of 127.0.0.0/8."""
+    """Returns the address of a connection's caller, in 127.0.0.0/8."""
     caller = number % callers
     return f"127.1.{caller // 250}.{1 + caller % 250}"
 
 
 class Connection:
-    """Sends a call for each that ended, however it ended: the server's metrics tell."""
+    """A connection that sends a new call for each call that ended. The server's metrics count the results."""
 
     def __init__(self, address, origin, message, calls):
         host, port = address.rsplit(":", 1)
@@ -61,7 +61,7 @@ class Connection:
         return frame(HEADERS, END_HEADERS, stream, self.block) + frame(DATA, END_STREAM, stream, self.body)
 
     def read(self):
-        """Takes what has come, and sends the next calls. False: the server has ended the connection."""
+        """Reads the received bytes and sends the next calls. Returns False if the server has ended the connection."""
         taken = self.socket.recv(1 << 16)
         if not taken:
             return False
