@@ -25,7 +25,7 @@ def tar_members(data: bytes) -> "dict[str, str]":
 
 
 def members(path: pathlib.Path) -> "dict[str, str]":
-    """What an archive holds, by name; empty for another file."""
+    """Returns the contents of an archive by name; empty for another file."""
     if path.name.endswith(".tar.gz"):
         return tar_members(path.read_bytes())
     if path.suffix == ".deb":

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What this repository holds already: codes of a bundled checkpoint, and measured tables of the documentation.
+"""Decides claims by data of this repository: codes of a bundled checkpoint, and measured tables of the documentation.
 
 A function is named by a claim's id and returns a word and a sentence.
 """

@@ -14,7 +14,7 @@ FEW = 6  # pairs below this number must also agree in sign
 
 @dataclasses.dataclass(frozen=True)
 class Outcome:
-    """What runs say about one rule, before the correction."""
+    """The result of runs for one rule, before the correction."""
 
     estimate: intervals.Estimate
     p_holds: float

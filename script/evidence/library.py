@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All that the data of a folder say: claims with the findings that decide them."""
+"""All data of a folder: claims with the findings that decide them."""
 import dataclasses
 
 import arithmetic
@@ -52,7 +52,7 @@ def shown(paper, claim, printed, stored, verdicts):
 
 
 def read(folder):
-    """Returns everything; raises Broken where data contradict themselves so that nothing can be shown."""
+    """Returns everything; raises Broken if the data contradict themselves so that nothing can be shown."""
     experiments = records.read_experiments(folder)
     stored, found = outputs.read(folder), runs.read(folder, experiments)
     complete = {name: entry for name, entry in found.items() if not runs.missing(experiments[name], entry)}

@@ -17,7 +17,7 @@ def table(columns, rows):
 
 
 def said_word(shown):
-    """Returns the word of a claim as the pages show it."""
+    """Returns the word of a claim in the form that the pages show."""
     claim = shown.claim
     return words.counted(claim) if claim.evidence == "none" else claim.word
 
@@ -27,7 +27,7 @@ def labels(selector):
 
 
 def bounds(rule):
-    """Returns what a rule demands, in words."""
+    """Returns the bounds of a rule in words."""
     compared = f"`{rule.metric}` of {labels(rule.of)}"
     if rule.compare in ("above", "equal"):
         compared += f" less that of {labels(rule.to)}"
@@ -53,7 +53,7 @@ def rule_row(rule, verdict):
 
 
 def run_of(shown):
-    """Returns where a claim stands with runs."""
+    """Returns the state of a claim's runs."""
     claim = shown.claim
     if shown.verdicts:
         return "; ".join(verdict.word for verdict in shown.verdicts.values())

@@ -60,7 +60,7 @@ class Quote:
 
 @dataclasses.dataclass(frozen=True)
 class Rule:
-    """How a run will decide a claim; docs/research/claims/index.md explains the comparisons."""
+    """A rule by which runs decide a claim; docs/research/claims/index.md explains the comparisons."""
 
     experiment: str
     compare: str

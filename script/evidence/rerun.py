@@ -34,7 +34,7 @@ class Drawn:
 
     @property
     def hours(self):
-        """Expected hours: those of the recorded run; of a failure, the experiment's share at most."""
+        """Returns the expected hours: those of the recorded run, or for a failure at most the experiment's share."""
         return float(self.row["seconds"]) / 3600 if self.row else self.experiment.hours
 
 
@@ -95,7 +95,7 @@ def command(train, entry, work):
 
 
 def run(train, entry, work):
-    """Runs the cell in a folder, and returns what came out. A stopped run is continued in the same folder."""
+    """Runs the cell in a folder and returns the result. A stopped run is continued in the same folder."""
     work.mkdir(parents=True, exist_ok=True)
     if any(map(take.result_of, (work / "cells").glob("*"))):
         raise Broken(f"{work} has a result already; it would not be made again")
@@ -110,7 +110,7 @@ def run(train, entry, work):
 
 
 def differences(before, now):
-    """Returns what is not as it was: then bits need not be equal."""
+    """Returns the differences of the circumstances; if there are any, bits need not be equal."""
     kinds = {"CPU": "cpu", "program": "program", "threads": "threads", "data": "data_digest"}
     return [f"other {kind} ({getattr(before, field)}, now {getattr(now, field)})" for kind, field in kinds.items()
             if getattr(before, field) != getattr(now, field)]
@@ -122,7 +122,7 @@ def scores(row):
 
 
 def judged(entry, again):
-    """Returns an exit code, and what a repetition says about a recorded run."""
+    """Returns an exit code, and a sentence that compares a repetition with a recorded run."""
     other = differences(entry.origin, again.origin)
     setting = "; ".join(other) or "the same CPU, program, threads and data"
     failed = again.origin.failures[0]["reason"] if again.origin.failures else ""
@@ -151,7 +151,7 @@ def judged(entry, again):
 
 
 def perform(found, arguments):
-    """Draws a run, says what it is and takes, runs it again and prints the judgement; returns the exit code."""
+    """Draws a run, prints its description and expected time, runs it again and prints the judgement. Returns the exit code."""
     entry = pick(found.experiments, found.runs, arguments.pick)
     recorded = ", ".join(f"{name} {text}" for name, text in entry.row.items() if "/" in name) or f"failed ({entry.reason})"
     print(f"{entry.experiment.name}, {entry.name}: {recorded}\nrecorded with {entry.origin.cpu}, program {entry.origin.program[:12]}; "

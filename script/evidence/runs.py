@@ -12,7 +12,7 @@ from records import Broken, load, made
 
 @dataclasses.dataclass(frozen=True)
 class Origin:
-    """How the runs were made."""
+    """Origin of the runs."""
 
     sha256: str  # of the csv
     date: str
