@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Asks vitrine-server's --http what is on a picture, from a browser or from Node 18 and later; needs nothing else.
+// Classifies images by vitrine-server's HTTP API, in a browser or in Node 18 and later, without other packages.
 
-// What the server, or nobody, answered: `code` is that of gRPC ("RESOURCE_EXHAUSTED"), `status` that of HTTP,
-// `retryAfter` the seconds after which a retry makes sense, or 0.
+// An error of the server. `code`: the canonical code ("RESOURCE_EXHAUSTED"); `status`: the HTTP status; `retryAfter`:
+// seconds to wait before a retry, or 0.
 export class VitrineError extends Error {
   constructor(message, { status, code, retryAfter }) {
     super(message);
@@ -10,10 +10,10 @@ export class VitrineError extends Error {
   }
 }
 
-// The answer for one picture: {predictions: [{label, probability, ...}], attention: [{kind, png, ...}], timings_ms, ...},
-// as docs/how-to/http.md has it. `picture` is what fetch takes as a body: a File, a Blob, bytes. `attention` is a list of kinds,
-// "mean" or "mean:-1:all"; maps that lie on the picture come as PNG in base64.
-// VitrineError: the server refused it. TypeError, as fetch throws it: there is no server, or no CORS for this page.
+// Returns the answer for one image: {predictions: [{label, probability, ...}], attention: [{kind, png, ...}], timings_ms,
+// ...}, described in docs/how-to/http.md. `picture` is a body for fetch: a File, a Blob or bytes. `attention` is a list of
+// kinds, "mean" or "mean:-1:all"; maps of shape grid are PNG in base64.
+// Throws VitrineError if the server rejects the request, and fetch's TypeError without a server or without CORS for the page.
 export async function classify(server, model, picture, { topK, attention = [], token, signal } = {}) {
   const url = new URL(`/v1/models/${encodeURIComponent(model)}:classify`, server);
   if (topK !== undefined) url.searchParams.set("top_k", topK);
@@ -27,12 +27,12 @@ export async function classify(server, model, picture, { topK, attention = [], t
   try {
     refusal = JSON.parse(text);
   } catch {
-    // Something between here and the server answered.
+    // The response is not from the server, but from something in front of it.
   }
   throw new VitrineError(refusal.error, { status: response.status, code: refusal.code, retryAfter });
 }
 
-// "lark   91.2 %", a line for each.
+// Returns a line for each prediction, such as "lark   91.2 %".
 export function inWords(predictions) {
   const width = Math.max(...predictions.map(({ label }) => label.length));
   return predictions.map(({ label, probability }) => `${label.padEnd(width)}  ${(100 * probability).toFixed(1)} %`);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is on a picture, and where the model looked:
+// Classifies an image and saves its attention map:
 //
 //   node client/examples/node/classify.mjs http://127.0.0.1:8000 eit-mini-cifar10 cat.jpg attention.png
 import { readFile, writeFile } from "node:fs/promises";

@@ -31,12 +31,12 @@ def refusals(
 
 
 async def finish(result: Any) -> Any:
-    """Returns the result of a call of the asyncio client; of a generator the items."""
+    """Returns the result of a call of the asyncio client; for a generator, its items."""
     return [item async for item in result] if inspect.isasyncgen(result) else await result
 
 
 def results(call: Callable[[Any], Any], address: str, **options: Any) -> Any:
-    """Returns the results of both clients; of a generator the items."""
+    """Returns the results of both clients; for a generator, its items."""
 
     async def use() -> Any:
         async with vitrine.aio.Client(address, **options) as client:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The real server, with the models that come with it."""
+"""Fixtures: the real server with the bundled models."""
 
 import contextlib
 import io
@@ -22,7 +22,7 @@ MODEL = "eit-mini-cifar10"
 
 
 def free_port() -> int:
-    """For a server that comes back to it: below those that the kernel gives to whoever asks for any."""
+    """Returns a free port for a server that is restarted on it. It is below the ports that the kernel assigns."""
     for port in random.sample(range(10_000, 32_000), 100):
         with contextlib.suppress(OSError), socket.socket() as one:
             one.bind(("127.0.0.1", port))
@@ -31,7 +31,7 @@ def free_port() -> int:
 
 
 def program(name: str) -> str:
-    """One of ours that was built."""
+    """Returns the path of a built program."""
     path = Path(os.environ.get("VITRINE_BIN", str(ROOT / "build/bin"))) / name
     if not path.exists():
         pytest.skip("there is no %s; build it, or name its folder in VITRINE_BIN" % path)
@@ -39,7 +39,7 @@ def program(name: str) -> str:
 
 
 class Server:
-    """A vitrine-server of its own process."""
+    """A vitrine-server in a separate process."""
 
     def __init__(self, scratch: Path, repository: Path, port: int = 0, options: Optional[List[str]] = None) -> None:
         ports = scratch / "ports"
@@ -108,7 +108,7 @@ def cat() -> Path:
 
 @pytest.fixture(scope="session")
 def large() -> bytes:
-    """A JPEG of more pixels than the server takes."""
+    """A JPEG with more pixels than the server accepts."""
     file = io.BytesIO()
     Image.new("RGB", (6000, 3000), "grey").save(file, "JPEG")
     return file.getvalue()

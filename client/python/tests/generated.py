@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Picture files of every kind that the server takes, with the pixels that each stands for."""
+"""Image files of every kind that the server accepts, with the expected pixels of each."""
 
 import io
 import struct
@@ -37,7 +37,7 @@ def chunk(kind: bytes, content: bytes) -> bytes:
 
 
 def packed(samples: npt.NDArray[np.uint16], depth: int) -> bytes:
-    """Rows of [height, width, samples a pixel], each behind the filter "none"."""
+    """Returns rows of [height, width, samples per pixel], each with the filter "none"."""
     rows = samples.reshape(samples.shape[0], -1)
     if depth == 16:
         lines = [row.astype(">u2").tobytes() for row in rows]
@@ -50,7 +50,7 @@ def packed(samples: npt.NDArray[np.uint16], depth: int) -> bytes:
 def png(
     samples: npt.NDArray[np.uint16], depth: int, colour: int, interlaced: bool, before: bytes, after: bytes
 ) -> bytes:
-    """A PNG of [height, width, samples a pixel], with chunks before and behind its pixels."""
+    """Returns a PNG of [height, width, samples per pixel], with chunks before and after its pixels."""
     height, width = samples.shape[:2]
     data = packed(samples, depth) if not interlaced else b""
     for top, down, left, right in ADAM7 if interlaced else ():
@@ -73,7 +73,7 @@ def over_white(colour: npt.NDArray[Any], alpha: npt.NDArray[Any]) -> Pixels:
 def png_of(
     random: np.random.Generator, size: Tuple[int, int], depth: int, colour: int, clear: bool, interlaced: bool
 ) -> File:
-    """Noise in a kind of PNG; `clear`: with a tRNS chunk."""
+    """Returns noise as a kind of PNG; `clear`: with a tRNS chunk."""
     width, height = size
     per_pixel = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}[colour]
     samples = random.integers(0, 2**depth, (height, width, per_pixel), dtype=np.uint16)
@@ -117,7 +117,7 @@ def turned(pixels: Pixels, orientation: int) -> Pixels:
 
 
 def turned_pngs(random: np.random.Generator) -> Iterator[File]:
-    """Orientation wherever Pillow reads it of a PNG."""
+    """Returns PNGs with an orientation in every place where Pillow reads it."""
     pixels = random.integers(0, 256, (20, 36, 3), dtype=np.uint8)
     for orientation in range(1, 9):
         block = exif(orientation)
@@ -139,7 +139,7 @@ def turned_pngs(random: np.random.Generator) -> Iterator[File]:
 
 
 def shown_by_pillow(content: bytes) -> Pixels:
-    """For files without transparency by key or palette."""
+    """Returns the pixels that Pillow shows, for files without transparency by key or palette."""
     image = ImageOps.exif_transpose(Image.open(io.BytesIO(content)))
     if image.mode in ("RGBA", "LA"):
         white = Image.new("RGBA", image.size, "white")
@@ -161,7 +161,7 @@ def smooth(random: np.random.Generator, size: Tuple[int, int], mode: str) -> Ima
 
 
 def with_ids(content: bytes, ids: bytes) -> bytes:
-    """A baseline JPEG of three components with other ids, without JFIF's segment, which says what they mean."""
+    """Returns a baseline JPEG whose three components have other ids, without the JFIF segment that defines them."""
     content = content[:2] + content[2 + 2 + struct.unpack(">H", content[4:6])[0] :]
     frame, scan = content.index(b"\xff\xc0"), content.index(b"\xff\xda")
     data = bytearray(content)

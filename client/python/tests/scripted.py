@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A Classifier that does as it is told, for what no healthy server does."""
+"""A scripted Classifier, for behaviour that no healthy server has."""
 
 import threading
 from concurrent import futures
@@ -16,7 +16,7 @@ RetryInfo = _descriptors.message("vitrine.details.RetryInfo")
 
 
 def answer(request: pb.ClassifyRequest) -> pb.ClassifyResponse:
-    """Tells which picture it was."""
+    """Returns an answer that identifies its image."""
     response = pb.ClassifyResponse(request_id=request.request_id)
     response.predictions.add(label=request.image.decode(), probability=1)
     return response
@@ -37,7 +37,7 @@ def stream_error(
 
 
 def abort_full(context: grpc.ServicerContext, seconds: float) -> None:
-    """RESOURCE_EXHAUSTED with RetryInfo, as the server does it."""
+    """Aborts with RESOURCE_EXHAUSTED and RetryInfo, as the server does."""
     info = RetryInfo()
     info.retry_delay.FromNanoseconds(int(seconds * 1e9))
     details = Details()
@@ -47,7 +47,7 @@ def abort_full(context: grpc.ServicerContext, seconds: float) -> None:
 
 
 class Unreadable:
-    """What read() of a user's own object may do."""
+    """A user's object whose read() raises."""
 
     def __init__(self, error: BaseException) -> None:
         self._error = error
@@ -57,7 +57,7 @@ class Unreadable:
 
 
 class Script:
-    """What the server does, and what it saw."""
+    """The behaviour of the server, and the requests that it received."""
 
     def __init__(self) -> None:
         self.classify: Callable[[pb.ClassifyRequest, Any], Any] = lambda request, context: answer(request)
@@ -74,7 +74,7 @@ class Script:
 
 @contextmanager
 def serve(script: Script, credentials: Optional[grpc.ServerCredentials] = None) -> Iterator[str]:
-    """Runs it; gives its address."""
+    """Runs the server; yields its address."""
 
     def classify(request: pb.ClassifyRequest, context: Any) -> Any:
         with script.lock:

@@ -20,7 +20,7 @@ DIGIT = ROOT / "samples/digits/digit-7.png"
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of the Admin listener; versions 1 and 2 of a model are there."""
+    """The address of the Admin listener of a server with versions 1 and 2 of a model."""
     scratch = tmp_path_factory.mktemp("admin")
     models = scratch / "models"
     for version in ("1", "2"):
@@ -34,7 +34,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.fixture()
 def admin(place: str) -> Iterator[vitrine.AdminClient]:
-    """What a test changed is forgotten."""
+    """A client of the Admin service; changes are discarded after each test."""
     with vitrine.AdminClient(place) as connected:
         yield connected
         connected.reset(NAME)

@@ -21,7 +21,7 @@ from vitrine._token import BearerToken
 
 @pytest.fixture(scope="module")
 def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A certificate for 127.0.0.1 that vouches for itself, and another for the client."""
+    """A self-signed certificate for 127.0.0.1, and another for the client."""
     folder = tmp_path_factory.mktemp("certificates")
     for name in ("server", "client"):
         command = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=" + name
@@ -219,7 +219,7 @@ def test_a_proxy_of_the_environment_is_taken_to_another_machine(monkeypatch: pyt
 
 
 def test_a_server_that_vanished_is_noticed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """A frozen server's kernel goes on taking bytes, so that nothing but a ping tells."""
+    """The kernel of a frozen server still accepts bytes, so only a ping detects it."""
     monkeypatch.setattr(_connection, "_KEEPALIVE_TIMEOUT_MS", 500)
     frozen = Server(tmp_path, ROOT / "models/bundled")
     try:

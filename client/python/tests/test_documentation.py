@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The guide's examples, run as they stand, and what they print."""
+"""Runs the guide's examples unchanged and compares their output."""
 
 import contextlib
 import doctest
@@ -20,7 +20,7 @@ def blocks(path: Path) -> List[Block]:
 
 @pytest.mark.parametrize("document", ["docs/how-to/python.md", "client/python/README.md"])
 def test_examples(document: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """A block of `text` behind a block of `python` is what it prints; ... stands for anything."""
+    """A block of `text` after a block of `python` is its output; ... matches anything."""
     for folder in ("samples", "models/bundled"):
         (tmp_path / folder).parent.mkdir(exist_ok=True)
         (tmp_path / folder).symlink_to(ROOT / folder)

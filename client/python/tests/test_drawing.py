@@ -76,7 +76,7 @@ def test_maps_draw_themselves(client: vitrine.Client, cat: Path) -> None:
 
 
 class Strict(HTMLParser):
-    """Collects the text and complains of tags that do not match."""
+    """Collects the text, and raises if tags do not match."""
 
     def __init__(self) -> None:
         super().__init__()

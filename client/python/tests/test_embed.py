@@ -109,7 +109,7 @@ def test_embed_many(client: vitrine.Client, cats: List[Path]) -> None:
 
 @pytest.fixture
 def canary(tmp_path: Path) -> Iterator[Server]:
-    """Two versions of a model, half of the requests that name none for the second."""
+    """Two versions of a model; the second gets half of the requests that name no version."""
     publish = [program("vitrine-repo"), "publish"]
     models = tmp_path / "models"
     for source in (ROOT / "models/bundled", models):

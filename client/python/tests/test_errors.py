@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A class for each code: what the guide's table promises."""
+"""Each code has its class, as in the guide's table."""
 
 import builtins
 import re
@@ -16,7 +16,7 @@ CODES = [code for code in grpc.StatusCode if code != grpc.StatusCode.OK]
 
 
 def table() -> Dict[str, Tuple[str, List[str]]]:
-    """By code: the class, and what it is as well."""
+    """Returns the class and its base classes by code."""
     text = (ROOT / "docs/how-to/python.md").read_text().split("## Errors")[1].split("\n## ")[0]
     rows = re.findall(r"^\| ([A-Z_]+(?:, [A-Z_]+)*) \| `(\w+)` \|([^|]*)\|", text, re.MULTILINE)
     return {

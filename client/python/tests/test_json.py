@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One JSON form of an answer: over HTTP, from `vitrine` and from Python, as the schema describes it."""
+"""The JSON of an answer is equal over HTTP, from `vitrine` and from Python, and fits the schema."""
 
 import copy
 import json
@@ -27,7 +27,7 @@ MEASURED = ("request_id", "timings_ms", "batch")  # differ between two requests
 
 
 def closed(schema: Any) -> Any:
-    """Returns the schema without room for members that it does not describe."""
+    """Returns the schema, changed so that it permits no other members."""
     if isinstance(schema, list):
         return [closed(item) for item in schema]
     if not isinstance(schema, dict):
@@ -61,7 +61,7 @@ def by_program(server: Server, command: str, *arguments: str) -> List[Dict[str, 
 
 
 def common(answer: Dict[str, Any], *without: str) -> Dict[str, Any]:
-    """Returns the members that do not differ between two requests for one image, but for `without`."""
+    """Returns the members that do not differ between two requests for one image, except `without`."""
     kept = copy.deepcopy(answer)
     for name in (*MEASURED, *without):
         kept.pop(name, None)

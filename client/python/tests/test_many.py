@@ -18,7 +18,7 @@ from vitrine.v1 import classifier_pb2 as pb
 
 
 def test_a_request_of_a_stream_has_a_time_limit_of_its_own(server: Server, cat: Path) -> None:
-    """The real server: what is late is answered in its place, and the stream goes on."""
+    """On the real server: a late request gets its error in order, and the stream continues."""
     picture = cat.read_bytes()
 
     def asked(limit: float, number: int) -> pb.ClassifyRequest:
@@ -141,7 +141,7 @@ def test_the_time_of_the_caller_does_not_count(server: Server, cats: List[Path])
 
 
 def test_a_server_that_is_killed_and_comes_back(tmp_path: Path) -> None:
-    """Each picture is told apart by its digit, so that a loss, a double or a mix-up would show."""
+    """The digit identifies each image, so that a lost, repeated or swapped answer is detected."""
     digits = [ROOT / ("samples/digits/digit-%d.png" % (i % 10)) for i in range(400)]
     first = Server(tmp_path, ROOT / "models/bundled", port=free_port())
     second: List[Server] = []

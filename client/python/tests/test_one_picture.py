@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One picture, one answer: every kind of file by every way in gives the pixels that Pillow gives."""
+"""Every kind of image file, passed in every form, gives the same pixels as Pillow."""
 
 import base64
 import io
@@ -54,7 +54,7 @@ def by_oip(server: Server, content: bytes) -> Logits:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """All of them as a data set of one class."""
+    """All files as a data set of one class."""
     place = tmp_path_factory.mktemp("generated")
     for split in ("train", "test"):
         (place / split / "all").mkdir(parents=True)
@@ -65,7 +65,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def read_for_training(folder: Path) -> Iterator[Tuple[str, Any]]:
-    """Name, and its pixels or the sentence of its refusal."""
+    """Returns name, and pixels or error message, of each file."""
     tool = program("../tests/dump_images")
     out = subprocess.run([tool, "imagefolder:%s" % folder], capture_output=True, check=True).stdout
     stream = io.BytesIO(out)
@@ -168,7 +168,7 @@ DRAW = """async urls => {
 
 
 def test_chromium_shows_the_pixels() -> None:
-    """What it does in another way is said in docs/reference/errors.md."""
+    """docs/reference/errors.md describes the intended differences."""
     playwright = pytest.importorskip("playwright.sync_api")
     if not Path("/usr/bin/chromium").exists():
         pytest.skip("there is no /usr/bin/chromium")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What pip makes of it, and what a type checker says to it."""
+"""Tests the package that pip builds, and its types."""
 
 import inspect
 import re
@@ -114,7 +114,7 @@ def test_types(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(sys.version_info < (3, 10), reason="mypy of today does not know numpy's stubs of Python 3.9")
 def test_types_of_the_guide(tmp_path: Path) -> None:
-    """What the guide shows of outcomes: by `ok` a type checker tells a Result from a Refused, and says who does not."""
+    """The guide's code for outcomes passes a type checker, which tells Result from Refused by `ok`, and fails without it."""
     options = ("--strict", "--cache-dir", str(Path(sys.prefix) / "mypy"))
     document = (ROOT / "docs/how-to/python.md").read_text()
     shown = re.findall(r"^```python\n(.*?)^```$", document, re.MULTILINE | re.DOTALL)

@@ -157,7 +157,7 @@ def test_turned_as_exif_says_when_shrunk(kind: str, mode: str) -> None:
 
 @pytest.mark.parametrize("orientation", range(1, 9))
 def test_every_turn_when_shrunk_is_that_of_the_pixels(orientation: int) -> None:
-    """As without shrinking: the corners come to lie where Pillow puts those of the small picture."""
+    """As without shrinking: the corners are where Pillow puts those of the small image."""
     exif = Image.Exif()
     exif[0x0112] = orientation
     corners = np.array([[0, 80], [160, 255]], np.uint8)

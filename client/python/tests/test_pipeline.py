@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rules of a stream under a clock of our own."""
+"""The rules of a stream, tested with a simulated clock."""
 
 import json
 import random
@@ -120,7 +120,7 @@ _SCENARIOS = json.loads((ROOT / "tests/client/lib/stream_events.json").read_text
 
 
 class Player:
-    """A pipeline to which the events of a scenario happen, one after the other."""
+    """Plays the events of a scenario to a pipeline, one after the other."""
 
     def __init__(self, places: int, deadline: float, attempts: int) -> None:
         policy = RetryPolicy(max_attempts=attempts, initial_backoff=2, max_backoff=16)
@@ -129,7 +129,7 @@ class Player:
         self._sent: Dict[int, pb.ClassifyRequest] = {}  # the last attempt of each
 
     def play(self, event: Dict[str, Any]) -> Dict[str, Any]:
-        """What an event brings, in the words of the file."""
+        """Plays an event and returns its effects, as the file names them."""
         pipeline, now = self._pipeline, event["at"]
         for _ in range(event.get("take", 0)):
             pipeline.take(request(self._taken), None)
@@ -165,7 +165,7 @@ def test_scenario(scenario: Dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("seed", range(200))
 def test_whatever_happens_everything_is_given_once_and_in_order(seed: int) -> None:
-    """A server that refuses, dies, ends streams and falls silent, at random."""
+    """The server randomly rejects requests, dies, ends streams or does not answer."""
     chance = random.Random(seed)
     pipeline = Pipeline(10, chance.randint(1, 8), RetryPolicy(max_attempts=chance.randint(1, 6)), chance.random)
     total, taken, now = 60, 0, 0.0

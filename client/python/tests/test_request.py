@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What goes with a picture: the version by its label, the caller's trace."""
+"""Other fields of a request: the version by its label, the caller's trace."""
 
 import json
 import shutil

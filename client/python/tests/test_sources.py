@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is easily mistaken for many pictures, and arrays whose numbers are no pixels."""
+"""Arguments that look like several images, and arrays whose numbers are not pixels."""
 
 import asyncio
 import io
@@ -119,7 +119,7 @@ def test_floats_of_another_range_are_refused_in_words() -> None:
 @pytest.mark.parametrize("wrong", [np.nan, np.inf, -np.inf, 1e300])
 @pytest.mark.parametrize("side", [4, 2400])
 def test_what_is_no_number_is_refused(wrong: float, side: int) -> None:
-    """Also in an array that would be sent as a JPEG for its size."""
+    """Also in a large array, which would be sent as JPEG."""
     pixels = np.zeros((side, side, 3))
     pixels[1, 1, 1] = wrong
     with warnings.catch_warnings(), pytest.raises(vitrine.InvalidArgument, match="NaN or infinite"):
@@ -155,7 +155,7 @@ class Pipe(io.BytesIO):
 
 
 def test_a_file_object_is_read_from_its_start() -> None:
-    """As by Pillow, whose `save` leaves it at its end; twice, because a user keeps it."""
+    """As in Pillow, whose `save` leaves the position at the end. Read twice, because a user may keep the object."""
     file = io.BytesIO()
     Image.new("RGB", (3, 2)).save(file, "PNG")
     assert load(file).encoded == load(file).encoded == file.getvalue()
@@ -195,7 +195,7 @@ def test_a_url_is_named_as_one(url: Any) -> None:
 
 
 def test_a_home_folder_is_not_expanded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Like open, pathlib and Pillow; the message says so."""
+    """As in open, pathlib and Pillow; the error message says so."""
     monkeypatch.setenv("HOME", str(tmp_path))
     (tmp_path / "a.png").write_bytes(b"an image")
     for path in ("~/a.png", Path("~/a.png")):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Results as arrays of NumPy and tables of pandas."""
+"""Converts results to NumPy arrays and pandas tables."""
 
 import subprocess
 import sys

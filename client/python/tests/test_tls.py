@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""TLS that cannot succeed: a wrong file is named by the constructor, a failed handshake by the first call."""
+"""TLS faults: the constructor reports a wrong file, the first call a failed handshake."""
 
 import socket
 import subprocess
@@ -24,7 +24,7 @@ PATIENCE = 30.0
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Certificates for 127.0.0.1 that vouch for themselves, and their keys."""
+    """Self-signed certificates for 127.0.0.1, and their keys."""
     folder = tmp_path_factory.mktemp("tls")
     kinds = {"server": "ec -pkeyopt ec_paramgen_curve:prime256v1", "rsa": "rsa:2048"}
     for name, kind in (*kinds.items(), ("client", kinds["server"]), ("other", kinds["server"])):
@@ -90,7 +90,7 @@ def test_a_certificate_may_have_text_around_it(folder: Path, secure: str) -> Non
 
 
 def refused_at_once(address: str, said: str, **options: Any) -> None:
-    """Every call of both clients says it, at the first attempt."""
+    """Every call of both clients fails with this error at the first attempt."""
     expected = "no server answers at %s: %s" % (address, said)
     began = time.monotonic()
     for call in (
@@ -156,7 +156,7 @@ def test_nobody_there_has_no_further_cause() -> None:
 
 
 def test_a_certificate_of_the_client_that_is_missing_or_not_accepted(folder: Path) -> None:
-    """gRPC may see the end of the connection before the server's reason, and then it is tried again."""
+    """gRPC may see the end of the connection before the server's reason; the call is then repeated."""
     quick = vitrine.RetryPolicy(max_attempts=2, initial_backoff=0.05)
     pair = (folder / "server.key").read_bytes(), (folder / "server.pem").read_bytes()
     ca, cert, key = (folder / name for name in ("server.pem", "other.pem", "other.key"))
@@ -185,7 +185,7 @@ def test_a_server_that_requires_tls(secure: str) -> None:
 
 
 def test_no_handshake_is_repeated_without_a_call() -> None:
-    """gRPC would go on in the background, and log each attempt."""
+    """Otherwise gRPC would continue in the background and log each attempt."""
     tries: List[float] = []
     with socket.create_server(("127.0.0.1", 0)) as plain:
 

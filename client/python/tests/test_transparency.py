@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is transparent in an image of Pillow. It keeps a file's transparent colour through conversions, after which
-opaque pixels may have that colour too."""
+"""Transparency of Pillow's images. Pillow keeps a file's transparent colour through conversions, after which opaque
+pixels may have that colour too."""
 
 import copy
 import io
@@ -20,7 +20,7 @@ BLACK = 7  # a palette's entry that is black and opaque; the transparent entry i
 
 
 def photograph() -> Image.Image:
-    """Pixels of any value, of which each key below is one, so that each is hit by mistake."""
+    """Returns pixels of all values. They include each key below, so that a wrong use of a key is detected."""
     values = np.random.default_rng(1).integers(0, 4, (24, 32, 3), dtype=np.uint8) * 85
     return Image.fromarray(values)
 
@@ -82,7 +82,7 @@ def over_white(image: Image.Image) -> npt.NDArray[Any]:
 
 
 def own_pixels(image: Image.Image) -> npt.NDArray[Any]:
-    """What the image shows to its owner: its array; by alpha or palette over white; else as RGB."""
+    """Returns the expected pixels: the array of the image, over white for alpha or a palette, otherwise as RGB."""
     if image.mode in ("1", "L", "RGB", "I;16", "I"):
         return sent(np.asarray(image).astype(np.uint16) if image.mode == "I" else np.asarray(image))
     return over_white(image) if image.mode in ("P", "RGBA") else np.asarray(image.convert("RGB"))
@@ -108,7 +108,7 @@ def test_a_converted_image_is_its_pixels(name: str) -> None:
 
 @pytest.mark.parametrize("name", FILES)
 def test_an_opened_image_has_the_transparency_of_its_file(name: str) -> None:
-    """Also once it is read: over white, while its copy is its pixels, except for a palette, whose entry is exact."""
+    """Also after reading: over white. A copy has only its pixels, except for a palette, whose entry is exact."""
     image = Image.open(io.BytesIO(FILES[name]))
     before = sent(image)
     assert (before == 255).all(axis=2).any()
@@ -129,7 +129,7 @@ def test_an_opaque_black_beside_a_transparent_one_stays_black() -> None:
 
 
 def test_a_palette_made_of_converted_pixels_has_no_transparent_entry() -> None:
-    """Pillow leaves the colour in `info`, which its own conversions then refuse."""
+    """Pillow leaves the colour in `info`, which its own conversions then reject."""
     image = Image.open(io.BytesIO(FILES["GIF"])).convert("RGB").quantize(16)
     assert isinstance(image.info.get("transparency"), tuple)
     plain = copy.copy(image)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is on the way to a server: names that move, a proxy, a token that is replaced, a port of another kind."""
+"""The way to a server: names whose addresses change, a proxy, a token that is replaced, a port of another kind."""
 
 import asyncio
 import contextlib
@@ -25,7 +25,7 @@ DIGIT = ROOT / "samples/digits/digit-7.png"
 
 
 class Names:
-    """A resolver of its own: where names are, in place of the system's."""
+    """A resolver that replaces the system's: addresses by name."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.places: Dict[str, str] = {}
@@ -47,7 +47,7 @@ def names(monkeypatch: pytest.MonkeyPatch) -> Names:
 
 @contextlib.contextmanager
 def moving(names: Names, script: Script) -> Iterator[Any]:
-    """Gives the list's address, and what moves its servers; it was at an address where nobody listens any more."""
+    """Returns the address of the list, and a function that moves its servers from an address without a listener."""
     with serve(script) as address:
         port = address.rpartition(":")[2]
         names.places = {"a.test": "127.0.0.2", "b.test": "127.0.0.3"}
@@ -83,7 +83,7 @@ def test_within_one_call(names: Names, call: str, server: Server) -> None:
 
 
 def test_calls_under_way_are_not_ended_by_a_move(names: Names) -> None:
-    """One server of the list answers slowly, another name moves: the slow answer still comes."""
+    """One server of the list answers slowly while another name's address changes: the slow answer still arrives."""
     script, begun, go_on = Script(), threading.Event(), threading.Event()
 
     def classify(request: Any, context: Any) -> Any:
@@ -334,7 +334,7 @@ def test_an_admin_reads_a_token_again_when_it_is_refused(tmp_path: Path) -> None
 
 @contextlib.contextmanager
 def web_server() -> Iterator[str]:
-    """Another server than Vitrine's, that speaks HTTP/1.1."""
+    """A server of HTTP/1.1 that is not Vitrine's."""
     handler = http.server.SimpleHTTPRequestHandler
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
     thread = threading.Thread(target=server.serve_forever)
