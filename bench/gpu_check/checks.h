@@ -37,14 +37,14 @@ void CheckForms(const CheckSetting& setting, CheckReport& report);
 // Loads every version of the repository, runs its goldens, and compares the samples with the CPU.
 void CheckVersions(const CheckSetting& setting, CheckReport& report);
 
-// Measures the memory that a model takes, and checks that it is freed.
+// Measures the memory of a model, and checks that it is freed.
 void CheckMemory(const CheckSetting& setting, CheckReport& report);
 
 // Replaces a version while threads use it. Each batch must have the bits of the version that it began with; the memory
 // of replaced versions must be freed.
 void CheckSwap(const CheckSetting& setting, CheckReport& report);
 
-// Loads a model that does not fit. It must be refused, and the device must go on.
+// Loads a model that does not fit. It must be rejected, and the device must continue to work.
 void CheckRefusal(const CheckSetting& setting, CheckReport& report);
 
 // Runs random batches of several models from several threads for `setting.load`, and compares the bits of each image.

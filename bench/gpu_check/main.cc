@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// vitrine-gpu-check: compares Vitrine's engine on a CUDA device with the one on the CPU, tries memory, swaps and load,
-// and measures. script/gpu-check packs this program for a machine with a device.
+// vitrine-gpu-check: compares Vitrine's engine on a CUDA device with the one on the CPU, tests memory, swaps and load,
+// and measures speed. script/gpu-check packs this program for a machine with a device.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
@@ -66,7 +66,7 @@ absl::StatusOr<std::vector<std::string>> ReadImages(const fs::path& folder) {
   return images;
 }
 
-// The program's way to the device, and the library's.
+// Access of the program and of the library to the device.
 struct OpenedCard {
   const CudaLibrary* library = nullptr;
   std::unique_ptr<cuda::driver::Card> card;
@@ -111,7 +111,7 @@ absl::StatusOr<MeasuredSetting> MeasuredOf(const Options& options, const std::ve
   return measured;
 }
 
-// Returns false if a check is not wanted: all are by default, unless something is measured.
+// Returns true if a check is requested. By default all checks are, unless something is measured.
 bool Wants(const Options& options, const std::string& check) {
   if (options.checks.empty()) return options.profile.empty() && options.throughput.empty();
   return std::find(options.checks.begin(), options.checks.end(), check) != options.checks.end();

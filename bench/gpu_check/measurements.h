@@ -31,16 +31,16 @@ absl::StatusOr<Measured> MakeMeasured(const std::string& model, int batch);
 
 // Returns limits that the images just fit.
 cuda::BatchLimits LimitsFor(const Measured& measured);
-// Returns pinned bytes for the pixels of a batch and what is uploaded with them.
+// Returns the bytes of pinned memory for the pixels of a batch and the data uploaded with them.
 size_t StagingFor(const cuda::BatchLimits& limits);
 
-// Times every kernel, the graph, the copies and the whole of a batch.
+// Measures the time of every kernel, of the graph, of the copies and of a whole batch.
 void ProfileModels(const CheckSetting& setting, const MeasuredSetting& measured, CheckReport& report);
 
 // Measures images per second with two slots, fed by threads with planes in memory.
 void MeasureThroughput(const CheckSetting& setting, const MeasuredSetting& measured, CheckReport& report);
 
-// Measures the rate of copies from pinned memory to the device, which bounds what can be fed. In bytes per second.
+// Measures the rate of copies from pinned memory to the device in bytes per second, which limits the images per second.
 absl::StatusOr<double> CopyRate(cuda::driver::Card& card);
 
 double MedianOf(std::vector<double> values);  // requires a value

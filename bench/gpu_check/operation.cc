@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory, swaps, refusals and load.
+// Tests memory, swaps, rejections and load.
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -23,11 +23,11 @@ constexpr int64_t kMayStay = int64_t{32} << 20;  // bytes that a driver may keep
 constexpr int kThreads = 4;
 constexpr int kLeastSwaps = 2;
 
-// Returns a small model, whose batches are many: the first of the forms that are wanted.
+// Returns a small model, which runs many batches: the first requested form.
 std::string SmallModel(const CheckSetting& setting) {
   return setting.forms.empty() ? "xcit" : setting.forms.front();
 }
-// Returns a model as served; a small one where only forms are compared.
+// Returns a model like those that are served, or a small one if only forms are compared.
 std::string LargeModel(const CheckSetting& setting) {
   return setting.forms.empty() ? "xcit-n12" : setting.forms.front();
 }
@@ -68,7 +68,7 @@ std::vector<FloatArray> Ragged(const Subject& subject, int height, int width) {
   return subject.Images(sizes);
 }
 
-// Runs a random batch; an error if an image has other bits than alone. Returns its images.
+// Runs a random batch and returns its number of images. Fails if an image has other bits than alone.
 absl::StatusOr<int> RunRandomBatch(const Expected& expected, const Backend& backend, std::mt19937& random) {
   std::vector<size_t> places(1 + random() % (2 * expected.images.size()));
   for (size_t& place : places) place = random() % expected.images.size();

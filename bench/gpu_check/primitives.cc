@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compares single operations of the device with what the emulator takes them for.
+// Compares single operations of the device with those of the emulator.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -23,7 +23,7 @@ constexpr int kFloats = 1 << 18, kProducts = 256, kSide = 16;
 constexpr size_t kEach = size_t{kSide} * kSide;  // numbers of a product
 constexpr const char* kOperations[] = {"fma", "division", "root", "product and sum", "bf16", "rounding"};
 
-// Compiled out of line: the compiler does not know of FloatMode.
+// Not inlined, because the compiler does not know that FloatMode changes the arithmetic.
 [[gnu::noinline]] void Compute(float a, float b, float c, uint32_t (&bits)[6]) {
   const auto bf16 = [](float value) {
     const uint32_t of = std::bit_cast<uint32_t>(value);
@@ -101,7 +101,7 @@ absl::StatusOr<std::string> Floats(cuda::Device& device) {
   return absl::InternalError(absl::StrCat("other bits than the host's: ", faults, "of ", kFloats, " each"));
 }
 
-// Inputs of products, and what the device makes of them.
+// Inputs of products, and the device's results.
 struct Products {
   std::vector<uint16_t> a, b;
   std::vector<uint32_t> c, y;
@@ -145,7 +145,8 @@ absl::StatusOr<std::string> Bytes(cuda::Device& device) {
   return absl::InternalError(absl::StrCat(different, " of ", kProducts * kEach, " sums differ from integers'"));
 }
 
-// Returns products of four kinds: alike, of wide exponents, that cancel, and beside a large addend.
+// Returns products of four kinds: of similar exponents, of very different exponents, that cancel, and with a large
+// addend.
 Products ProductsOfBf16() {
   std::mt19937 random(3);
   std::uniform_real_distribution<float> any(-1, 1);
@@ -166,7 +167,7 @@ Products ProductsOfBf16() {
   return products;
 }
 
-// Returns true if a sum is what the model gives; for kRandom, if it is one of its two roundings.
+// Returns true if a sum equals the model's; for kRandom, if it is one of the model's two roundings.
 bool Fits(std::span<const uint16_t, 16> a, std::span<const uint16_t, 16> b, float c, uint32_t sum, RoundingModel model,
           std::mt19937_64& random) {
   const int tries = model == RoundingModel::kRandom ? 40 : 1;

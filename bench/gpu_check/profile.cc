@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Times the launches of a model.
+// Measures the time of the launches of a model.
 #include <algorithm>
 #include <cctype>
 #include <chrono>
@@ -19,7 +19,7 @@
 namespace vitrine {
 namespace {
 
-// Launches that belong together.
+// Launches that are counted together.
 struct Group {
   int launches = 0;
   double milliseconds = 0;

@@ -21,7 +21,7 @@ class TimedEvents {
   TimedEvents& operator=(const TimedEvents&) = delete;
 
   absl::Status Record();
-  // Waits for the events, forgets them, and returns the milliseconds between neighbours: one fewer than events.
+  // Waits for the events, removes them, and returns the milliseconds between consecutive events: one value fewer.
   absl::StatusOr<std::vector<double>> Take();
 
  private:
@@ -40,7 +40,7 @@ struct LaunchTimes {
 // A slot that times the recorded launches when they run: the graph several times, then launch by launch.
 class ProfiledDevice : public cuda::Device {
  public:
-  // `passes`: how often each is timed.
+  // `passes`: number of timed passes of each.
   static absl::StatusOr<std::unique_ptr<ProfiledDevice>> Make(cuda::driver::Card& card, size_t staging_bytes,
                                                               int passes);
 

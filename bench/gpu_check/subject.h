@@ -30,7 +30,7 @@ class Subject {
 
   const ModelDescription& description() const { return description_; }
   std::vector<const float*> weights() const;
-  // Returns images of these sizes, height and width, with hashed values; skips sizes that the model refuses.
+  // Returns images of these sizes, height and width, with hashed values; skips sizes that the model rejects.
   std::vector<FloatArray> Images(std::span<const std::pair<int, int>> sizes) const;
 
   absl::StatusOr<std::unique_ptr<const Backend>> OnCpu() const;

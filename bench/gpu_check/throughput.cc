@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Images per second of a model that several threads feed.
+// Measures the images per second of a model that several threads feed.
 #include <algorithm>
 #include <atomic>
 #include <memory>
@@ -22,8 +22,8 @@ struct Rates {
   double median = 0, least = 0, most = 0;  // images/s of a window
 };
 
-// Runs images again and again on each thread, and counts them in windows after one of warm-up. Two batches are filled
-// by all threads.
+// Runs images repeatedly on each thread, and counts them in windows after a warm-up window. All threads fill the same
+// two batches.
 absl::StatusOr<Rates> Measure(const Backend& backend, const Measured& measured, const MeasuredSetting& setting) {
   std::vector<engine::ImagePlanes> planes;
   const auto batch = static_cast<int>(measured.images.size());

@@ -76,7 +76,7 @@ absl::StatusOr<std::string> CheckVersion(const CheckSetting& setting, const Vers
     const double error = Apart(logits, expected);
     absl::StrAppendFormat(&figures, "%s %.1e, same class of %d; ", Name(precision), error,
                           SameTop(logits, expected, static_cast<size_t>(config.classes())));
-    // Trained weights are narrowed with layers kept or not at all: only fp32 has a bound for any weights.
+    // The error of bf16 and int8 depends on the trained weights, so only fp32 has a bound.
     if (precision == Precision::kFp32 && !(error <= ToleranceOf(precision))) faults = "fp32 is off; ";
   }
   absl::StrAppend(&figures, images.size(), " images in one batch; goldens reproduced");
