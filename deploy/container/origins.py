@@ -10,7 +10,7 @@ from typing import Optional
 
 @dataclasses.dataclass(frozen=True)
 class Origin:
-    """One package that files were taken from, or whose headers were compiled in."""
+    """A package from which files were copied, or whose headers were compiled in."""
 
     kind: str  # "deb" or "pypi"
     name: str
@@ -61,7 +61,7 @@ class Debian:
 
     @staticmethod
     def control(origin: Origin) -> str:
-        """The package's stanza as dpkg's status file has it, for scanners that read /var/lib/dpkg/status.d."""
+        """Returns the package's stanza in dpkg's status file, for scanners that read /var/lib/dpkg/status.d."""
         return subprocess.run(["dpkg-query", "-s", origin.name], check=True, capture_output=True, text=True).stdout
 
     @staticmethod
@@ -97,14 +97,14 @@ class Wheels:
                 self.members[line.rsplit(",", 2)[0].strip('"')] = origin
 
     def owner(self, path: pathlib.Path) -> Optional[Origin]:
-        """The wheel that `path` was unpacked from; None where it lies elsewhere."""
+        """Returns the wheel from which `path` was unpacked, or None."""
         try:
             return self.members.get(str(path.resolve().relative_to(self.site.resolve())))
         except ValueError:
             return None
 
     def licences(self, origin: Origin) -> list[pathlib.Path]:
-        """Its licence texts; the metadata, which names the licence, where it has none."""
+        """Returns the licence texts of a wheel; if it has none, its metadata, which names the licence."""
         info = self.info[origin.name]
         texts = [p for p in sorted(info.rglob("*")) if p.is_file() and p.name.upper().startswith(("LICEN", "NOTICE", "COPYING"))]
         return texts or [info / "METADATA"]

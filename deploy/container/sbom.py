@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The software bill of materials of an image as CycloneDX 1.5 JSON: what was copied into it and what was compiled in."""
+"""Makes an image's software bill of materials as CycloneDX 1.5 JSON: packages that were copied into it or compiled in."""
 import pathlib
 import uuid
 from typing import Optional
@@ -12,7 +12,7 @@ def reference(origin: Origin) -> str:
 
 
 def component(origin: Origin, files: list[pathlib.Path], root: pathlib.Path) -> dict:
-    """A package with the files that the image has of it; digests are of the files in the image, after stripping."""
+    """Returns a package with its files in the image; the digests are those of the files in the image, after stripping."""
     entry = {
         "type": "library",
         "bom-ref": reference(origin),
@@ -59,8 +59,8 @@ def programs(name: str, version: str, revision: str, files: list[pathlib.Path], 
 
 
 def document(main: dict, components: list[dict], dependencies: Optional[list[dict]] = None) -> dict:
-    """The whole document; without `dependencies`, `main` depends on every component. Its serial number follows from its content, so that
-    the same image has the same document."""
+    """Returns the whole document; without `dependencies`, `main` depends on every component. The serial number is computed from the
+    content, so that equal images have equal documents."""
     content = {
         "bomFormat": "CycloneDX",
         "specVersion": "1.5",

@@ -3,10 +3,10 @@
 """Writes dashboards/*.json from panels/*.yaml.
 
     deploy/grafana/generate.py            writes every dashboard
-    deploy/grafana/generate.py --check    says what differs from the committed files; exit code 1 if anything does
+    deploy/grafana/generate.py --check    names the committed files that differ; exit code 1 if there are any
 
-A file of panels/ is a dashboard: title, variables, rows, and of each panel what makes it different from others. What
-all panels have in common (data source, place on the grid, ids, style) stands here once. Needs python3-yaml.
+A file of panels/ is a dashboard: title, variables, rows, and the settings in which a panel differs from others. Common
+settings of all panels (data source, place on the grid, ids, style) are only here. Needs python3-yaml.
 """
 
 import argparse
@@ -47,7 +47,7 @@ def target(query, ref_id, kind):
 
 
 def thresholds(steps):
-    """`steps` maps a color's meaning to the value at which it begins; the first begins below everything."""
+    """Returns thresholds. `steps` maps the meaning of a colour to its lowest value; the first has no lowest value."""
     made = [{"color": COLORS[meaning], "value": value} for meaning, value in steps.items()]
     made[0]["value"] = None
     return {"mode": "absolute", "steps": made}
@@ -128,7 +128,7 @@ def field_config(panel, kind):
 
 
 def table_steps(panel):
-    """A table's queries are joined on their labels; `hide` lists what is of no use to a reader."""
+    """Returns the steps that join a table's queries by their labels; `hide` lists columns that are not shown."""
     hidden = {name: True for name in ["Time", *panel.get("hide", [])]}
     steps = [{"id": "merge", "options": {}}] if len(panel["queries"]) > 1 else []
     return steps + [{"id": "organize", "options": {"excludeByName": hidden, "renameByName": panel.get("rename", {}),
@@ -156,7 +156,7 @@ def make_panel(panel, place, panel_id):
 
 
 def lay_out(rows):
-    """Panels from left to right, a new line where one does not fit; ids in the order of reading."""
+    """Places panels from left to right, and begins a new line if one does not fit. Ids are in the order of reading."""
     panels, y = [], 0
     for row in rows:
         panels.append({"id": len(panels) + 1, "type": "row", "title": row["title"], "collapsed": False, "panels": [],

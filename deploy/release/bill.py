@@ -46,7 +46,7 @@ class Bill:
         self.needs: "dict[str, set[str]]" = {}
 
     def add(self, component: dict) -> str:
-        """Returns the component's reference. What a package contains goes before what only built it."""
+        """Adds a component and returns its reference. One that a package contains replaces one that only built it."""
         known = self.components.get(component["bom-ref"])
         if known is None or known.get("scope") == "excluded":
             self.components[component["bom-ref"]] = component
@@ -64,7 +64,7 @@ class Bill:
 
 
 def library(origin: Origin, **properties: str) -> dict:
-    """A component of a package without files of its own, and with our own properties in place of sbom's linkage."""
+    """Returns a component for a package without own files, with our properties instead of sbom's linkage."""
     entry = sbom.component(origin, [], ROOT)
     others = [one for one in entry["properties"] if one["name"] != "vitrine:linkage"]
     entry["properties"] = others + [{"name": f"vitrine:{name}", "value": value} for name, value in properties.items()]
@@ -93,7 +93,7 @@ def add_package(bill: Bill, path: pathlib.Path, packages: "dict[str, pathlib.Pat
 
 @functools.lru_cache
 def installed() -> "dict[str, tuple[str, str]]":
-    """Version and architecture of every package that is installed here."""
+    """Returns version and architecture of every package that is installed here."""
     form = "${Package}\t${Version}\t${Architecture}\t${db:Status-Status}\n"
     listed = subprocess.run(["dpkg-query", "-W", "-f=" + form], check=True, capture_output=True, text=True).stdout
     rows = [line.split("\t") for line in listed.splitlines()]
@@ -101,7 +101,7 @@ def installed() -> "dict[str, tuple[str, str]]":
 
 
 def build_packages(root: pathlib.Path) -> "list[str]":
-    """The packages of script/pins/packages.txt that build what is released and are installed here."""
+    """Returns the installed packages of script/pins/packages.txt that build the released files."""
     sections = re.split(r"^# --- ", (root / "script/pins/packages.txt").read_text(), flags=re.M)[1:]
     lines = [line for section in sections if section.startswith(("client", "serving")) for line in section.splitlines()[1:]]
     return sorted({line for line in lines if line in installed()})
@@ -156,7 +156,7 @@ def add_models(bill: Bill, root: pathlib.Path) -> None:
 
 
 def add_excluded(bill: Bill, root: pathlib.Path) -> None:
-    """Adds what builds a release and is in none of its files."""
+    """Adds components that build a release but are in none of its files."""
     for name in build_packages(root):
         bill.add({**library(bill.debian.package(name), pinned="script/pins/packages.txt"), "scope": "excluded"})
     for pins in sorted((root / "script/pins").glob("*.txt")):
@@ -171,7 +171,7 @@ def add_excluded(bill: Bill, root: pathlib.Path) -> None:
 
 
 def make(folder: pathlib.Path, revision: str, debian: Debian, root: pathlib.Path = ROOT) -> dict:
-    """The bill of the release whose files are in `folder`."""
+    """Returns the bill of the release whose files are in `folder`."""
     version = (root / "VERSION").read_text().strip()
     bill = Bill(debian)
     packages = {path.name.split("_")[0]: path for path in sorted(folder.glob("vitrine-*.deb"))}

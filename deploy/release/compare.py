@@ -4,7 +4,7 @@
 
   compare.py FOLDER FOLDER
 
-Where a package, tarball or wheel differs, names the members that differ. Exit code 1 if anything differs.
+If a package, tarball or wheel differs, names the members that differ. Exit code 1 if anything differs.
 """
 import hashlib
 import io
@@ -40,7 +40,7 @@ def members(path: pathlib.Path) -> "dict[str, str]":
 
 
 def differences(first: pathlib.Path, second: pathlib.Path) -> "list[str]":
-    """A line for each file that is in one folder alone or differs, and one for each of its members that does."""
+    """Returns a line for each file that is in only one folder or differs, and one for each member of it that differs."""
     names = {folder: {path.name for path in folder.iterdir() if path.is_file()} for folder in (first, second)}
     found = [f"{name} is in {folder} alone" for folder, other in ((first, second), (second, first))
              for name in sorted(names[folder] - names[other])]

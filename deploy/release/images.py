@@ -30,11 +30,11 @@ REGISTRY = re.compile(r"(localhost|[a-z0-9-]+(\.[a-z0-9-]+)+|[a-z0-9.-]+(?=:\d))
 
 
 class Failed(Exception):
-    """Has a sentence for a person."""
+    """An error with a message for a person."""
 
 
 def run(*command: str, **options: object) -> subprocess.CompletedProcess:
-    """Runs a command whose output goes to the standard error, since the standard output has the digests."""
+    """Runs a command. Its output goes to the standard error, because the standard output has the digests."""
     done = subprocess.run(command, stdout=sys.stderr, **options)
     if done.returncode:
         raise Failed(f"{' '.join(command[:2])} failed with {done.returncode}; see above")
@@ -58,7 +58,7 @@ def choose_builder() -> str:
 
 
 def build(builder: str, target: str, name: str, version: str, revision: str) -> None:
-    """Times of files and of the image are the commit's, where the builder can set them."""
+    """Builds an image. Times of files and of the image are those of the commit, if the builder can set them."""
     epoch = subprocess.run(["git", "log", "-1", "--format=%ct"], cwd=ROOT, check=True, capture_output=True, text=True).stdout.strip()
     flags = ["--build-arg", f"SOURCE_DATE_EPOCH={epoch}"]
     if pathlib.Path(builder).name != "docker":

@@ -14,7 +14,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
 def notes(changelog: str, version: str) -> str:
-    """Raises ValueError with a sentence for a person."""
+    """Returns the notes. Raises ValueError with a message for a person."""
     found = re.search(rf"^## \[{re.escape(version)}\](.*)\n((?:(?!## \[).*\n?)*)", changelog, re.M)
     if not found:
         raise ValueError(f"there is no section [{version}]")

@@ -42,7 +42,7 @@ def subjects(folder: pathlib.Path, images: "list[str]") -> "list[dict]":
 
 
 def apt_digests(versions: "dict[str, str]") -> "dict[str, str]":
-    """SHA-256 of the packages in their installed versions, of those that apt's lists have."""
+    """Returns the SHA-256 of the packages in their installed versions, if apt's lists have them."""
     asked = [f"{name}={version}" for name, version in versions.items()]
     shown = subprocess.run(["apt-cache", "show", *asked], capture_output=True, text=True).stdout
     digests = {}
@@ -54,7 +54,7 @@ def apt_digests(versions: "dict[str, str]") -> "dict[str, str]":
 
 
 def debian_materials(root: pathlib.Path) -> "list[dict]":
-    """The Debian packages that built the programs, and all that these depend on."""
+    """Returns the Debian packages that built the programs, with all their dependencies."""
     closure = subprocess.run(
         ["apt-cache", "depends", "--recurse", "--installed", "--no-recommends", "--no-suggests", "--no-conflicts", "--no-breaks",
          "--no-replaces", "--no-enhances", *build_packages(root)], capture_output=True, text=True).stdout

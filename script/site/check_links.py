@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Follows every link of a built site: each page, file and anchor must be there; nothing may be loaded from elsewhere.
+"""Follows every link of a built site: each page, file and anchor must exist, and nothing may be loaded from another site.
 
 Usage: check_links.py SITE
 """

@@ -13,7 +13,7 @@ import program_reference  # noqa: E402
 import proto_reference  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-# Folders of the tree that are in the site, and where.
+# Folders of the tree that are in the site, with their place.
 PLACES = {"bench/results/": "research/measured/", "docs/": ""}
 PICTURE = "samples/attention.jpg"  # in the site too, under the same name
 LINK = re.compile(r"\[([^\]]*)\]\(([^)\s#]+)(#[^)\s]*)?\)")
@@ -21,7 +21,7 @@ FENCE = re.compile(r"(^```.*?^```$)", re.MULTILINE | re.DOTALL)
 
 
 def in_site(path):
-    """The name in the site of a file of the tree; None where it is not there."""
+    """Returns the name in the site of a file of the tree; None if the site does not have it."""
     folder = next((folder for folder in PLACES if path.startswith(folder)), None)
     if folder is not None and (ROOT / path).is_file():
         return PLACES[folder] + path.removeprefix(folder)
@@ -29,7 +29,7 @@ def in_site(path):
 
 
 def in_tree(name):
-    """The folder in the tree of a page of the site."""
+    """Returns the folder in the tree of a page of the site."""
     folder, place = next((folder, place) for folder, place in PLACES.items() if name.startswith(place))
     return posixpath.dirname(folder + name.removeprefix(place))
 
@@ -40,7 +40,7 @@ def title_of(path):
 
 
 def on_config(config):
-    """A folder in the contents becomes its pages."""
+    """Replaces a folder in the contents by its pages."""
     for section in config.nav:
         for entries in section.values():
             for entry in entries if isinstance(entries, list) else []:
@@ -68,9 +68,9 @@ def on_files(files, config):
 
 
 def on_page_markdown(markdown, page, config, files):
-    """Links lead to where the site has what they name; a file that it does not have becomes its name.
+    """Redirects links to the site's page of the named file; a link to a file that the site does not have becomes its name.
 
-    A link that is called after a page's file is called after the page.
+    If the text of a link is the file name of a page, it becomes the title of the page.
     """
     name = page.file.src_uri
 

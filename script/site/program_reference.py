@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A page of what every program and every command of it prints with --help."""
+"""Makes a page with the --help of every program and of each of its commands."""
 import pathlib
 import re
 import subprocess
@@ -25,7 +25,7 @@ def help_of(program: pathlib.Path, words: list[str]) -> str:
 
 
 def commands_in(text: str) -> list[str]:
-    """The words under "Subcommands:"."""
+    """Returns the names under "Subcommands:"."""
     section = re.search(r"^Subcommands:\n((?:(?:  .*)?\n)*?)(?=\S|\Z)", text + "\n", re.MULTILINE)
     return re.findall(r"^  ([a-z][a-z-]*)(?=\s|$)", section[1], re.MULTILINE) if section else []
 

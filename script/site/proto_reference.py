@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pages of the services and messages in proto/, with the comments that stand there."""
+"""Makes pages of the services and messages in proto/, with their comments."""
 import dataclasses
 import pathlib
 import re
@@ -41,7 +41,7 @@ def described(folder: pathlib.Path, names: tuple[str, ...]) -> list[descriptor_p
 
 
 class Comments:
-    """Comments before and beside each declaration of a file."""
+    """Returns the comments before and beside each declaration of a file."""
 
     def __init__(self, file: descriptor_pb2.FileDescriptorProto):
         self.by_path = {tuple(one.path): one for one in file.source_code_info.location}
@@ -58,7 +58,7 @@ class Comments:
 
 
 def escaped(text: str) -> str:
-    """As Markdown prints it: no table, tag or emphasis by accident, words in backquotes as they are."""
+    """Escapes text for Markdown: it makes no table, tag or emphasis by accident; words in backquotes stay unchanged."""
     parts = re.split(r"(`[^`]*`)", text.replace("|", "\\|"))
     return "".join(part if index % 2 else re.sub(r"([<>*_\[\]])", r"\\\1", part) for index, part in enumerate(parts))
 
