@@ -25,7 +25,7 @@ struct UnlabelledImages {
 //                      (common/data/file_names.h); FILE.csv, .tsv and .jsonl are lists of OpenCsv
 // Names are paths below the folder, TAR/MEMBER, or lines of the list. Images are opened when they are read; a missing
 // image is reported then. Names take their length and 8 bytes of memory each, an image in a tar file 16 more, while a
-// list of OpenCsv takes about 500 bytes per row until it is opened.
+// list of OpenCsv takes about 400 bytes per row until it is opened.
 //
 // NOT_FOUND: no such file, or no image. INVALID_ARGUMENT: a URL, a compressed tar file, a repeated name, errors of
 // IndexTar and OpenCsv. PERMISSION_DENIED: a folder cannot be read.
