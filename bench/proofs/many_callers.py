@@ -19,7 +19,7 @@ from proofs import samples
 from proofs.metrics import count, scrape
 from proofs.wire_callers import CONNECTIONS
 
-MODEL = "kv-pos-mnist"  # the smallest model: what a caller costs is the largest part of an answer
+MODEL = "kv-pos-mnist"  # the smallest model, for which the cost of a caller is the largest part of an answer
 CALLERS = 1000
 CALLS = (3, 1)  # under way on each connection
 GOAL = 0.95

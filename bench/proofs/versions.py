@@ -43,7 +43,7 @@ def create(setup, variant, name):
 
 def place(source, repository, model, version, change=None):
     """Copies a version under another name and number. `change` may change the copy's files; their digests are then recomputed."""
-    folder = repository / model / f".tmp-{version}"  # a server does not look into it
+    folder = repository / model / f".tmp-{version}"  # servers ignore folders with such names
     shutil.copytree(source, folder)
     if change:
         change(folder)
