@@ -10,29 +10,29 @@ from runs import labels, missing
 
 INTRODUCTION = """# What the papers' claims are worth
 
-Made by `script/claims build`; change the data instead.
+This page is made by `script/claims build`; change the data instead.
 
 The five papers that this project implements make {count} claims. Each has a row on its paper's page, with its place, the printed figures,
-the evidence, and one word. {decided} are decided by arithmetic on the papers' own figures or by what their authors' files hold; {tested} rest
-on measurements or runs of this project; {none} have no evidence yet. {ruled} claims have rules for runs, written before the runs.
+the evidence, and one word. {decided} are decided by arithmetic on the papers' own figures, or by files of their authors; {tested} rest on
+measurements or runs of this project; {none} have no evidence yet. {ruled} claims have rules for runs, written before the runs.
 """
 READING = """## How to read a word
 
 | evidence | words | meaning |
 |---|---|---|
-| arithmetic on print, exact counts | consistent, contradicted by its own table | The papers' figures, and counts of parameters and operations from the shapes of their layers, agree or do not. "Consistent" does not say that the claim is true: where a text repeats a difference that its table shows, only runs can tell whether the difference exists. Some of these contradict the paper's own equations instead of a table |
+| arithmetic on print, exact counts | consistent, contradicted by its own table | The papers' figures, and counts of parameters and operations from the shapes of their layers, agree or do not. "Consistent" does not mean that the claim is true: if a text repeats a difference that its table shows, only runs can show whether the difference exists. Some of these claims contradict the paper's own equations instead of a table |
 | the authors' stored outputs and code | confirmed, contradicted | Printed outputs of the authors' notebooks, and settings in their source, agree with the paper or do not |
-| same model, data and length | reproduced, refuted, equivalent within m, undecided | Runs of this project on the paper's terms |
-| shorter, smaller or other data | holds here, does not hold here, undecided here | Runs or measurements of this project at another scale. They never refute |
-| none | not yet run, out of reach | What is missing, and its cost on two cores |
+| same model, data and length | reproduced, refuted, equivalent within m, undecided | Runs of this project under the paper's conditions |
+| shorter, smaller or other data | holds here, does not hold here, undecided here | Runs or measurements of this project at another scale, which cannot refute a claim |
+| none | not yet run, out of reach | The claim's section says what is missing, and its cost on two cores |
 
-A claim of several parts agrees only if every part does. Where a sentence can be read in several ways, the reading that is best for the
-paper counts, and the finding names it. Vague words have a bound, which the finding names.
+A claim of several parts agrees only if every part does. If a sentence can be read in several ways, the reading that is best for the paper
+counts, and the finding names it. A vague word is replaced by a bound, which the finding names.
 
 ## Rules of runs
 
-A rule is data, and is committed before the results that it judges: `script/claims audit` compares it with its text before the commit that
-brought the results. It names an experiment, two sides, a bound and a number of pairs.
+A rule is data, and is committed before the results that it judges: `script/claims audit` compares it with its text in the commit before that
+of the results. It names an experiment, two sides, a bound and a number of pairs.
 
 - Runs are paired by setting and seed. The interval is Student's t over the pairs. With fewer than six pairs all differences must also be on
   one side of the bound, and the sign test is shown.
@@ -43,33 +43,34 @@ brought the results. It names an experiment, two sides, a bound and a number of 
   would show the seen distance from its bound with a probability of 80 %.
 - The number of pairs is fixed before a run and does not grow after looking at results.
 - Results of part of a grid are a piece. A piece is shown with the number of its cells and decides nothing until its grid is complete.
-- A failed or diverged run counts as the worst there is, and is listed.
+- A failed or diverged run counts as the worst run, and is listed.
 
 ## How to check this
 
-| command | what it shows |
+| command | result |
 |---|---|
 | `script/claims build` | makes these pages; `git diff` then shows nothing |
-| `script/claims arithmetic` | every claim that arithmetic decides, recomputed |
-| `script/claims outputs --notebooks DIR` | the authors' figures, read again from a clone of their repository at the commit that is named, and compared |
-| `script/claims audit` | figures stand the same in claims, tables and the zoo; digests; words follow from findings; pages follow from data; runs are cells of their grids; rules are older than results |
+| `script/claims arithmetic` | recomputes every claim that arithmetic decides |
+| `script/claims outputs --notebooks DIR` | reads the authors' figures again from a clone of their repository at the named commit, and compares them |
+| `script/claims audit` | checks that figures are the same in claims, tables and the zoo, that digests match, that words follow from findings and pages from data, that runs are cells of their grids, and that rules are older than results |
 | `script/claims audit --mutate 20 --seed N` | 20 changed digits of data, pages and results of runs, each in its own copy, give 20 complaints |
-| `script/claims rerun --pick SEED` | draws a committed run by your seed, runs it again and compares all scores: equal bits on a CPU of the same kind with the same program, threads and data; else the metric within the 99.7 % prediction interval of the other seeds of its setting. `--dry-run` only prints the cell, the hours and the command |
+| `script/claims rerun --pick SEED` | draws a committed run by your seed, runs it again and compares all scores: the bits must be equal on a CPU of the same kind with the same program, threads and data; otherwise the metric must be within the 99.7 % prediction interval of the other seeds of its setting. `--dry-run` only prints the cell, the hours and the command |
 
 ## Where the printed figures come from
 
-They were transcribed from the papers into [data/printed](data/printed/000.toml) and its neighbours; the papers themselves are no part of
-this repository. Figures that claims rest on stand twice, in the table and in the claim. Those of the zoo's models also stand in
-`models/zoo/published.cc`, and the counts in `models/zoo/`; the audit compares them. What was not transcribed is said where it is missed.
+They were transcribed from the papers into [data/printed](data/printed/000.toml) and its neighbours; this
+repository does not contain the papers. Figures on which claims rest are stored twice, in the table and in the claim. Those of the zoo's
+models are also in `models/zoo/published.cc`, and the counts in `models/zoo/`; the audit compares them. A claim that needs a figure that was
+not transcribed says so.
 
 ## The data
 
 | file | fields |
 |---|---|
-| data/PAPER.toml | `id`, `place`, `says`: the claim in our words; `evidence`: arithmetic, outputs, run, reduced or none; `word`; `printed`: figures with table, row and column; `source`: a file of this repository that decides; `note`; `missing`, `cost`: what a test lacks, beginning with "not yet run" where only the run does; `rule` |
-| a rule | `experiment`; `says`: what must come out for the claim to hold; `compare`, `metric`; `of`, `to`: labels of the two sides; `per`: an axis of numbers or models; `steps`; `margin`, `low`, `high`: bounds; `pairs`; `scale`: same or reduced |
+| data/PAPER.toml | `id`, `place`, `says`: the claim in our words; `evidence`: arithmetic, outputs, run, reduced or none; `word`; `printed`: figures with table, row and column; `source`: a file of this repository that decides; `note`; `missing`, `cost`: what a test lacks, beginning with "not yet run" if only the run is missing; `rule` |
+| a rule | `experiment`; `says`: the result that the claim requires; `compare`, `metric`; `of`, `to`: labels of the two sides; `per`: an axis of numbers or models; `steps`; `margin`, `low`, `high`: bounds; `pairs`; `scale`: same or reduced |
 | data/printed/PAPER.toml | the printed tables |
-| data/outputs/NAME.json | what an author's file holds; `script/claims outputs --notebooks DIR --record` writes it |
+| data/outputs/NAME.json | contents of an author's file; `script/claims outputs --notebooks DIR --record` writes it |
 | data/experiments/NAME.toml | a grid: `recipe`, `epochs`, `set`, `axes`, `seeds`, `metric`, `data`, `hours`; or another program's `command`; `prepare`: commands that make its data; `needs`: what is missing before it can run; `deviates`: how it differs from the paper |
 | data/runs/NAME.csv, NAME.toml | results of an experiment, and their origin; `script/claims take NAME WORK` writes both |
 | script/evidence/arithmetic, outputs.py, bundled.py | the functions that decide, named by the claims |
@@ -106,9 +107,9 @@ def index(library):
     kinds = collections.Counter(claim.evidence for claim in claims)
     lines = [INTRODUCTION.format(count=len(claims), decided=kinds["arithmetic"] + kinds["outputs"], tested=kinds["run"] + kinds["reduced"],
                                  none=kinds["none"], ruled=sum(bool(claim.rules) for claim in claims))]
-    lines += [*counts_by_word(library), "", "A word on print does not replace a test. Where claims stand with runs, whatever their word:", ""]
+    lines += [*counts_by_word(library), "", "A word that rests on print does not replace a test. The next table counts all claims by the state of their runs:", ""]
     lines += [*counts_by_run(library), "", *table(["page", "claims of"], [[f"[{paper}]({paper}.md)", library.printed[paper].title] for paper in PAPERS]), "",
-              "The [experiments](experiments.md) are the runs that the rules wait for, with commands and hours.", "", READING]
+              "[Experiments](experiments.md) lists the runs that the rules need, with commands and hours.", "", READING]
     return "\n".join(lines).rstrip("\n") + "\n"
 
 
@@ -146,17 +147,17 @@ def experiment_section(experiment, library):
 
 def experiments(library):
     total = sum(experiment.hours for experiment in library.experiments.values() if experiment.name not in library.runs)
-    lines = ["# Experiments of the claims", "", "Made by `script/claims build` from data/experiments/.", "",
-             "A command that begins with `timeout` is repeated while it exits with 124: a sweep continues. `$WORK` is a folder of yours, "
-             "`$VITRINE_DATA` that of the data sets; `$VITRINE_DATA/cifar10` has `train/CLASS/*` and `test/CLASS/*`: unpack `cifar10.tar.xz`, "
-             "where you have that. With `--list` a sweep only checks its grid.", "",
+    lines = ["# Experiments of the claims", "", "This page is made by `script/claims build` from data/experiments/.", "",
+             "Repeat a command that begins with `timeout` while it exits with 124; the sweep then continues. `$WORK` is a folder of yours, "
+             "and `$VITRINE_DATA` the folder of the data sets. `$VITRINE_DATA/cifar10` has `train/CLASS/*` and `test/CLASS/*`; if you have "
+             "`cifar10.tar.xz`, unpack it. With `--list` a sweep only checks its grid.", "",
              "| exit code | then |", "|---|---|",
              "| 0 | `script/claims take NAME $WORK/NAME` |",
              "| 124 | the same command again; or `script/claims take NAME $WORK/NAME` for a piece, which decides nothing |",
-             "| 1 | runs failed, and the same command tries them again; `script/claims take NAME $WORK/NAME --failed` takes them as failed |", "",
-             "Results of a command that is no sweep are written by hand in the form that `script/claims take` writes: a row for each run, with "
-             "its axes, seed and scores, and their origin.", "",
-             f"Those that have not run take about {total:g} hours, by estimate; blocks 0 to 4, the first being arithmetic, decide most claims per hour.", ""]
+             "| 1 | runs failed. The same command tries them again; `script/claims take NAME $WORK/NAME --failed` records them as failed |", "",
+             "Results of a command that is not a sweep are written by hand in the form that `script/claims take` writes: a row for each run with "
+             "its axes, seed and scores, and the origin of the results.", "",
+             f"The experiments that have not run need about {total:g} hours. Blocks 0 to 4 (block 0 is arithmetic) decide the most claims per hour.", ""]
     for experiment in sorted(library.experiments.values(), key=lambda found: (found.block, found.name)):
         lines += experiment_section(experiment, library)
     return "\n".join(lines).rstrip("\n") + "\n"
