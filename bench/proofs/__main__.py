@@ -25,6 +25,7 @@ PROOFS = {
     "overload": ("Goodput under overload", "overload", "measure"),
     "callers": ("A thousand callers against one", "many_callers", "measure"),
     "urgent": ("Urgent requests beside long batches", "urgent", "measure"),
+    "restore": ("Backups of a repository in use, restored", "restore", "measure"),
     "soak": ("An hour of all kinds of calls", "soak", "measure"),
     "canaries": ("Bad canaries and harmless ones", "canaries", "measure"),
 }
