@@ -34,6 +34,7 @@
 #include "server/options.h"
 #include "server/process/address_space.h"
 #include "server/process/crash_stack.h"
+#include "server/process/model_import.h"
 #include "server/process/service_manager.h"
 #include "server/process/standard_files.h"
 #include "server/resolve.h"
@@ -229,6 +230,22 @@ absl::Status Run(const ServerOptions& options, const sigset_t& signals) {
   return absl::InternalError(absl::StrCat(counts.accepted - counts.answered, " accepted requests were not answered"));
 }
 
+// Imports the models of --model, if there are any, and makes the result the repository. Returns the exit code of a
+// process that ends here.
+std::optional<int> ImportAsked(ServerOptions& options, const sigset_t& signals) {
+  if (options.models.empty()) return std::nullopt;
+  if (!options.repository.empty()) {
+    Fail("vitrine-server", absl::InvalidArgumentError("--model and --repository exclude each other; `vitrine-repo "
+                                                      "import` publishes a model into a repository"));
+    return kExitUsage;
+  }
+  const absl::StatusOr<std::string> imported = ImportModels(options.models, options.model_cache, signals, {});
+  if (absl::IsCancelled(imported.status())) return kExitSuccess;
+  if (!imported.ok()) return Fail("vitrine-server", imported.status());
+  options.repository = *imported;
+  return std::nullopt;
+}
+
 int Main(int argc, char** argv) {
   KeepStandardFiles();
   const sigset_t signals = BlockSignals();
@@ -236,6 +253,7 @@ int Main(int argc, char** argv) {
   RaiseFileLimit();
   KeepFreedMemory();
   ServerOptions options;
+  options.model_cache = DefaultModelCache();
   CLI::App app("Serves the models of a repository over gRPC and HTTP.", "vitrine-server");
   BindFlags(app, options);
   AddSettingSources(app, "VITRINE_SERVER_");
@@ -268,6 +286,7 @@ int Main(int argc, char** argv) {
   options.end_patience = kEndPatience;
   StartLogging(check ? "warning" : options.log_level, options.log_format);
   RedirectLibraryLogs();
+  if (const std::optional<int> code = ImportAsked(options, signals)) return *code;
   if (check) {
     if (const absl::Status opened = Server::Check(options); !opened.ok()) return Fail("vitrine-server", opened);
     std::cout << "the configuration is valid\n";

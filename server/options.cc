@@ -219,7 +219,9 @@ absl::Status ServerOptions::Validate() const {
   Faults faults;
   std::error_code ignored;
   if (repository.empty()) {
-    faults.Add("--repository is missing; name the folder with <model>/<version>/");
+    if (models.empty()) {
+      faults.Add("--repository is missing; name the folder with <model>/<version>/, or a model to import with --model");
+    }
   } else if (!std::filesystem::is_directory(repository, ignored)) {
     faults.Add(absl::StrCat("--repository is \"", repository, "\", which is not a readable folder"));
   }
@@ -281,6 +283,12 @@ absl::Status ServerOptions::Validate() const {
 
 void BindFlags(CLI::App& app, ServerOptions& options) {
   Add(app, "--repository", options.repository, "folder with the models, as <model>/<version>/", "DIR");
+  AddList(app, "--model", options.models,
+          "comma-separated models to import into a cache at start and to serve, instead of --repository: "
+          "hf:ORG/NAME[@REVISION] of Hugging Face, or a folder with config.json and model.safetensors, of timm or "
+          "transformers; NAME= before a model names it",
+          "MODEL,...");
+  Add(app, "--model-cache", options.model_cache, "folder of the models that --model imported", "DIR");
   app.add_flag("--allow-empty", options.allow_empty,
                "report ready without any model, for a server that waits for its first model")
       ->default_str(options.allow_empty ? "true" : "false");

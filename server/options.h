@@ -32,6 +32,10 @@ namespace vitrine {
 struct ServerOptions {
   // Folder that contains <model>/<version>/. Only read; must exist at start.
   std::string repository;
+  // Models to import into `model_cache` at start, instead of `repository`: see process/model_import.h. The program sets
+  // `repository` to the result.
+  std::vector<std::string> models = {};
+  std::string model_cache = {};
   // True: the server is ready without any version, to wait for its first model. False: it is not ready without
   // versions, because the folder may be the wrong one.
   bool allow_empty = false;

@@ -7,6 +7,7 @@
 
 #include "models/tool/publish/calibrate.h"
 #include "models/tool/publish/export/export.h"
+#include "models/tool/publish/import/cache.h"
 #include "models/tool/publish/import/import.h"
 #include "models/tool/publish/quantize.h"
 #include "models/tool/publish/remove.h"
@@ -18,6 +19,7 @@ void AddLicence(CLI::App& command, std::string& licence, const std::string& othe
 
 // Each function adds to `app` one command of vitrine-repo whose flags have their own file. `options` must outlive the
 // parsing.
+CLI::App* AddCacheCommand(CLI::App& app, CacheOptions& options);
 CLI::App* AddCalibrateCommand(CLI::App& app, CalibrateOptions& options);
 CLI::App* AddExportCommand(CLI::App& app, ExportOptions& options);
 CLI::App* AddImportCommand(CLI::App& app, ImportOptions& options);

@@ -29,7 +29,7 @@ void AddPullOptions(CLI::App& command, CLI::Option& weights, ImportOptions& opti
           ->excludes(&weights);
   command
       .add_option("--pull-from", options.pull_from,
-                  absl::StrCat("base URL of a mirror of ", kPullFrom, ";\ndefault: $VITRINE_PULL_FROM"))
+                  absl::StrCat("base URL of a mirror of ", kPullFrom, ";\ndefault: $VITRINE_PULL_FROM or $HF_ENDPOINT"))
       ->type_name("URL")
       ->check(FaultOfUrl)
       ->needs(pull);
@@ -69,10 +69,11 @@ CLI::App* AddImportCommand(CLI::App& app, ImportOptions& options) {
   CLI::Option* weights = import->add_option(
       "WEIGHTS", options.weights,
       "safetensors file, a shard of several, their index or their\nfolder; pickle files are rejected");
-  import->add_option("--from", options.source, "library that named the tensors: timm or huggingface")
-      ->required()
+  import
+      ->add_option("--from", options.source,
+                   "library that named the tensors: timm or huggingface;\ndefault: as the model's config.json says")
       ->check(CLI::IsMember({"timm", "huggingface"}));
-  import->add_option("--arch", options.arch, "name of the architecture in that library")->required();
+  import->add_option("--arch", options.arch, "name of the architecture in that library; default: likewise");
   import->add_option("--labels", options.labels,
                      "text file (line i: label of class i) or config.json; default with\n"
                      "--pull: labels of the model's config.json, else ImageNet-1k's");

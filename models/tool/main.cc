@@ -69,6 +69,7 @@ struct Flags {
   std::string format = "table";
   std::string storage = "fp32";
   AgainstOptions against;
+  CacheOptions cache;
   CreateOptions create;
   DescribeOptions describe;
   ExportOptions export_options;
@@ -265,6 +266,10 @@ Command AddQuantize(CLI::App& app, Flags& flags) {
   return {AddQuantizeCommand(app, flags.quantize), [&flags] { return QuantizeCommand(flags.quantize); }};
 }
 
+Command AddCache(CLI::App& app, Flags& flags) {
+  return {AddCacheCommand(app, flags.cache), [&flags] { return CacheCommand(flags.cache); }};
+}
+
 Command AddCalibrate(CLI::App& app, Flags& flags) {
   return {AddCalibrateCommand(app, flags.calibrate), [&flags] { return CalibrateCommand(flags.calibrate); }};
 }
@@ -347,7 +352,7 @@ int Main(int argc, char** argv) {
   app.require_subcommand(1);
   std::vector<Command> commands;
   for (const auto add : {AddZoo, AddDescribe, AddScaling, AddInit, AddCreate, AddImport, AddExport, AddQuantize,
-                         AddCalibrate, AddList, AddShow, AddVerify, AddPublish, AddRemove, AddPrune}) {
+                         AddCache, AddCalibrate, AddList, AddShow, AddVerify, AddPublish, AddRemove, AddPrune}) {
     commands.push_back(add(app, flags));
     AddChecks(*commands.back().app);
   }

@@ -5,6 +5,7 @@ list(APPEND server_sources
   process/clock.cc
   process/crash_stack.cc
   process/end_process.cc
+  process/model_import.cc
   process/service_manager.cc
   process/shed.cc
   process/standard_files.cc

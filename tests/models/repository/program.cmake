@@ -12,6 +12,9 @@ vitrine_script_test(repo_graph_test
   COMMAND ${VITRINE_SYSTEM_PYTHON} -B ${CMAKE_CURRENT_SOURCE_DIR}/../tool/repo_graph_test.py ${CMAKE_BINARY_DIR} -v
   PROGRAMS vitrine-repo)
 # Runs against a model hub that the test starts.
+vitrine_script_test(model_cache_test
+  COMMAND ${VITRINE_SYSTEM_PYTHON} -B ${CMAKE_CURRENT_SOURCE_DIR}/../tool/cache_test.py ${CMAKE_BINARY_DIR} -v
+  PROGRAMS vitrine-repo vitrine-server)
 vitrine_script_test(repo_pull_test
   COMMAND ${VITRINE_SYSTEM_PYTHON} -B ${CMAKE_CURRENT_SOURCE_DIR}/../tool/pull_test.py ${CMAKE_BINARY_DIR} -v
   PROGRAMS vitrine-repo)

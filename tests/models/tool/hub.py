@@ -40,6 +40,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         hub = self.server.hub
         with hub.lock:
             hub.asked.append((self.command, self.path, self.headers.get("Range")))
+            hub.tokens.append((self.path, self.headers.get("Authorization")))
         if self.path.startswith("/objects/"):
             return self.weights(hub, hub.shards[self.path.removeprefix("/objects/")] if hub.shards else hub.sent)
         for name in hub.old_names:
@@ -50,9 +51,9 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             return self.reply(401, [("X-Error-Code", "RepoNotFound")], b"no such model", body)
         if hub.gated:
             return self.reply(403, [("X-Error-Code", "GatedRepo")], b"log in", body)
-        if parts[4] not in ("main", "refs%2Fpr%2F1", COMMIT):
+        if parts[4] not in ("main", "refs%2Fpr%2F1", hub.commit):
             return self.reply(404, [("X-Error-Code", "RevisionNotFound")], b"no such revision", body)
-        commit = [("X-Repo-Commit", COMMIT)]
+        commit = [("X-Repo-Commit", hub.commit)]
         if hub.shards and parts[5] in hub.shards:
             shard = hub.shards[parts[5]]
             told = [("X-Linked-Etag", '"%s"' % hashlib.sha256(shard).hexdigest()), ("X-Linked-Size", str(len(shard)))]
@@ -112,7 +113,8 @@ class Hub:
         }
         self.gated, self.ranges, self.breaks_after, self.old_names = False, True, [], []
         self.pause, self.shards = lambda: None, {}
-        self.asked, self.lock = [], threading.Lock()
+        self.commit = COMMIT
+        self.asked, self.tokens, self.lock = [], [], threading.Lock()
         self.servers = []
         self.objects = self.serve(certificate)
         self.address = self.serve(certificate)

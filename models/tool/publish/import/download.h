@@ -17,6 +17,7 @@ struct Download {
   std::filesystem::path file = {};  // destination; its folder is created
   int64_t bytes = -1;               // -1: unknown
   int64_t most_bytes = 0;           // limit if `bytes` is unknown
+  std::string token = {};           // bearer token for the server; empty: none
   std::string sha256 = {};          // 64 lower-case hexadecimal digits
 };
 

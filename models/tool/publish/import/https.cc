@@ -69,6 +69,15 @@ size_t TakeBody(char* data, size_t size, size_t count, void* to) {
   return transfer.fault.ok() ? size * count : 0;
 }
 
+using Headers = std::unique_ptr<curl_slist, void (*)(curl_slist*)>;
+
+// Returns the request's own headers. libcurl sends Authorization to no other host than the URL's.
+Headers HeadersOf(const FetchRequest& request) {
+  if (request.token.empty()) return {nullptr, curl_slist_free_all};
+  return {curl_slist_append(nullptr, absl::StrCat("Authorization: Bearer ", request.token).c_str()),
+          curl_slist_free_all};
+}
+
 void SetOptions(Transfer& transfer, char* words) {
   CURL* const curl = transfer.curl;
   const FetchRequest& request = transfer.request;
@@ -107,6 +116,8 @@ absl::StatusOr<FetchReply> Ask(const FetchRequest& request) {
   std::array<char, CURL_ERROR_SIZE> words = {};
   Transfer transfer{.request = request, .curl = curl.get()};
   SetOptions(transfer, words.data());
+  const Headers headers = HeadersOf(request);
+  if (headers != nullptr) curl_easy_setopt(curl.get(), CURLOPT_HTTPHEADER, headers.get());
   const CURLcode code = curl_easy_perform(curl.get());
   if (!transfer.fault.ok()) return transfer.fault;
   if (code != CURLE_OK) {

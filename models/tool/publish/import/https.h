@@ -27,6 +27,7 @@ struct FetchRequest {
   bool head = false;                    // send HEAD: fetch only the headers
   bool follow = true;                   // follow redirects, at most 10
   int64_t from = 0;                     // first byte to request
+  std::string token = {};               // bearer token for the host of `url`, not for those of redirects; empty: none
   size_t most_bytes = size_t{1} << 20;  // limit for a body without a sink
   // Receives the body of a 2xx response, piece by piece, with status and headers in `reply`. An error ends the
   // transfer.
@@ -34,7 +35,7 @@ struct FetchRequest {
 };
 
 // Sends one request over HTTPS with the system's certificates, or over HTTP if the URL says http. Does not follow a
-// redirect from HTTPS to HTTP. Sends no credentials. Timeouts: 15 s to connect, and 60 s below one byte per second.
+// redirect from HTTPS to HTTP. Timeouts: 15 s to connect, and 60 s below one byte per second.
 // Returns any HTTP status as a reply; UNAVAILABLE if the response is missing or incomplete; otherwise the error of the
 // sink. The first call must return before a second thread calls.
 absl::StatusOr<FetchReply> Ask(const FetchRequest& request);

@@ -24,6 +24,7 @@
 #include "models/tool/publish/forward.h"
 #include "models/tool/publish/goldens.h"
 #include "models/tool/publish/image.h"
+#include "models/tool/publish/import/architecture.h"
 #include "models/tool/publish/import/config_labels.h"
 #include "models/tool/publish/import/label_text.h"
 #include "models/tool/publish/import/model_files.h"
@@ -253,8 +254,9 @@ absl::StatusOr<Draft> MakeDraft(const ImportOptions& options, Given given) {
   return draft;
 }
 
-// Sets the preprocessing that the command line leaves open, and prints where it comes from.
+// Sets the architecture and preprocessing that the command line leaves open, and prints where it comes from.
 absl::Status Prepare(const std::vector<ModelFile>& files, ImportOptions& options) {
+  RETURN_IF_ERROR(TakeArchitecture(files, options));
   ASSIGN_OR_RETURN(const std::vector<std::string> taken, TakePreprocessing(files, options));
   for (const std::string& sentence : taken) std::cerr << sentence << "\n";
   return absl::OkStatus();
@@ -262,11 +264,12 @@ absl::Status Prepare(const std::vector<ModelFile>& files, ImportOptions& options
 
 // Downloads the model. Adds its JSON files to `files`.
 absl::StatusOr<Pulled> PullInto(ImportOptions& options, std::vector<ModelFile>& files) {
-  const char* mirror = std::getenv("VITRINE_PULL_FROM");
-  PullRequest request{.model = options.pull, .sha256 = options.sha256, .cache = PullCache()};
-  if (mirror != nullptr && *mirror != '\0') request.base = mirror;
-  if (!options.pull_from.empty()) request.base = options.pull_from;
-  request.accept = [&](const std::vector<ModelFile>& pulled) {
+  PullRequest request{.model = options.pull,
+                      .sha256 = options.sha256,
+                      .base = options.pull_from.empty() ? DefaultPullFrom() : options.pull_from,
+                      .cache = PullCache()};
+  request.accept = [&](const std::vector<ModelFile>& pulled, const v1::Origin& origin) {
+    if (!options.known.empty() && options.known == origin.url()) return absl::AlreadyExistsError(origin.url());
     files.insert(files.begin(), pulled.begin(), pulled.end());
     return Prepare(files, options);
   };
@@ -321,8 +324,9 @@ std::string LicenceToPublish(const ImportOptions& options, const Pulled& pulled,
 // Checks architecture and name before any download.
 absl::Status CheckBefore(const ImportOptions& options) {
   RETURN_IF_ERROR(ValidateModelName(options.model));
+  if (options.source.empty()) return absl::OkStatus();
   ASSIGN_OR_RETURN(const ForeignSource source, SourceOf(options.source));
-  return ForeignConfig(source, options.arch, /*classes=*/1).status();
+  return options.arch.empty() ? absl::OkStatus() : ForeignConfig(source, options.arch, /*classes=*/1).status();
 }
 
 }  // namespace
@@ -331,7 +335,7 @@ std::string FaultOfTokens(const std::string& text) {
   return std::string(ParseTokens(text).status().message());
 }
 
-absl::Status ImportCommand(const ImportOptions& asked) {
+absl::StatusOr<Imported> Import(const ImportOptions& asked) {
   RETURN_IF_ERROR(CheckBefore(asked));
   ImportOptions options = asked;
   std::vector<ModelFile> files = FilesOfModel(options);
@@ -348,11 +352,20 @@ absl::Status ImportCommand(const ImportOptions& asked) {
   provenance.set_licence(options.licence);
   if (!options.pull.empty()) *provenance.mutable_origin() = pulled.origin;
   ASSIGN_OR_RETURN(const VersionId published, Publish(options.repository, options.model, draft));
-  std::cout << published.model << "/" << published.version << " in " << options.repository << ": " << options.source
-            << "'s " << options.arch << ", " << draft.manifest.parameters() << " parameters, " << draft.labels.size()
-            << " classes, licence "
-            << (options.licence.empty() ? std::string("not stated (--licence states one)") : options.licence)
-            << "; `vitrine-repo verify " << options.repository << " " << published.model << "@" << published.version
+  return Imported{.version = published,
+                  .manifest = std::move(draft.manifest),
+                  .classes = draft.labels.size(),
+                  .source = options.source,
+                  .arch = options.arch};
+}
+
+absl::Status ImportCommand(const ImportOptions& asked) {
+  ASSIGN_OR_RETURN(const Imported made, Import(asked));
+  const std::string& licence = made.manifest.provenance().licence();
+  std::cout << made.version.model << "/" << made.version.version << " in " << asked.repository << ": " << made.source
+            << "'s " << made.arch << ", " << made.manifest.parameters() << " parameters, " << made.classes
+            << " classes, licence " << (licence.empty() ? "not stated (--licence states one)" : licence)
+            << "; `vitrine-repo verify " << asked.repository << " " << made.version.model << "@" << made.version.version
             << "` checks it\n";
   return absl::OkStatus();
 }

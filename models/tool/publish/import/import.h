@@ -7,21 +7,28 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "models/repository/repository.h"
+#include "vitrine/v1/manifest.pb.h"
 
 namespace vitrine {
 
 struct ImportOptions {
   std::string repository = {};  // created if missing
   std::string model = {};       // name to publish under
-  std::string source = {};      // "timm" or "huggingface"
-  std::string arch = {};        // the source's name of the model
-  std::string weights = {};     // a safetensors file, a shard, an index of shards, or a folder; empty with `pull`
+  // "timm" or "huggingface", and its name of the model. Empty: as config.json says.
+  std::string source = {};
+  std::string arch = {};
+  std::string weights = {};  // a safetensors file, a shard, an index of shards, or a folder; empty with `pull`
   // A text file whose line i is the label of class i, or a config.json. Empty with `pull`: labels from its config.json,
   // else ImageNet's.
   std::string labels = {};
   bool bf16 = false;  // store weights as bf16
 
   std::optional<std::string> prefix = {};  // name prefix of the model copy to import, if the file has several copies
+
+  // Origin of a pull, or digest of local files, for which nothing is imported: see Import.
+  std::string known = {};
 
   std::string pull = {};       // "hf:ORG/NAME@REVISION": download from a model hub
   std::string pull_from = {};  // address of another hub; empty: kPullFrom
@@ -45,9 +52,21 @@ struct ImportOptions {
 // Returns "" if `text` is a range of patches as in `native`; else the error.
 std::string FaultOfTokens(const std::string& text);
 
+// Result of an import.
+struct Imported {
+  VersionId version;
+  v1::Manifest manifest;
+  size_t classes = 0;
+  std::string source = {};  // as in ImportOptions, or as found in config.json
+  std::string arch = {};
+};
+
 // Publishes weights trained elsewhere, with their model, preprocessing and labels. Goldens are computed by our own
 // forward pass. INVALID_ARGUMENT or FAILED_PRECONDITION names the cause (a pickle, a tensor, the number of labels);
-// then nothing is published.
+// then nothing is published. ALREADY_EXISTS: `asked.known` is the URL of the weights to pull; nothing was downloaded.
+absl::StatusOr<Imported> Import(const ImportOptions& asked);
+
+// Calls Import and prints the result.
 absl::Status ImportCommand(const ImportOptions& asked);
 
 }  // namespace vitrine

@@ -12,6 +12,7 @@
 #include "common/status_macros.h"
 #include "models/repository/import/import.h"
 #include "models/tool/publish/import/config_labels.h"
+#include "models/tool/publish/import/json_members.h"
 
 namespace vitrine {
 namespace {
@@ -33,18 +34,6 @@ void AddFile(const fs::path& path, std::vector<ModelFile>& files) {
 // Removes timm's tag, which identifies weights, not the model.
 std::string WithoutTag(const std::string& arch) {
   return arch.substr(0, arch.find('.'));
-}
-
-// Returns the member as text; "" if it is missing or no text.
-std::string TextIn(const Json& object, const char* member) {
-  const auto found = object.find(member);
-  return found != object.end() && found->is_string() ? found->get<std::string>() : "";
-}
-
-// Returns the member as a number; nullopt if it is missing or no number.
-std::optional<double> NumberIn(const Json& object, const char* member) {
-  const auto found = object.find(member);
-  return found != object.end() && found->is_number() ? std::optional(found->get<double>()) : std::nullopt;
 }
 
 // Returns a boolean member, or `otherwise` if it is missing or no boolean.

@@ -56,10 +56,21 @@ bool IsHexOf(absl::string_view text, size_t digits) {
   return text.size() == digits && std::all_of(text.begin(), text.end(), absl::ascii_isxdigit);
 }
 
+// Returns $HF_TOKEN if it is safe to send to the hub: over HTTPS, or to this machine.
+std::string TokenFor(const std::string& base) {
+  const char* const token = std::getenv("HF_TOKEN");
+  const bool is_safe = absl::StartsWith(base, "https://") || absl::StartsWith(base, "http://127.0.0.1:") ||
+                       absl::StartsWith(base, "http://localhost:");
+  return token != nullptr && is_safe ? token : "";
+}
+
 // Downloads from one model on a hub. `base` has no trailing slash.
 class Hub {
  public:
-  Hub(std::string base, ModelOnHub model) : base_(std::move(base)), model_(std::move(model)) {}
+  Hub(std::string base, ModelOnHub model) : base_(std::move(base)), model_(std::move(model)), token_(TokenFor(base_)) {}
+
+  // Bearer token for the hub; empty: none.
+  const std::string& token() const { return token_; }
 
   // Requests the headers of a file, to find the commit of the revision. Does not follow redirects to the storage.
   // Returns nullopt if the model lacks the file.
@@ -67,7 +78,7 @@ class Hub {
     std::string url = UrlOf(name);
     constexpr int kMostMoves = 5;
     for (int move = 0; move < kMostMoves; ++move) {
-      ASSIGN_OR_RETURN(FetchReply reply, Reach({.url = url, .head = true, .follow = false}));
+      ASSIGN_OR_RETURN(FetchReply reply, Reach({.url = url, .head = true, .follow = false, .token = token_}));
       const std::string to = reply.Header("location");
       // For a renamed model, the hub redirects to the same host; any other redirect leads to the storage.
       if (reply.status >= 300 && reply.status < 400 && absl::StartsWith(to, "/")) {
@@ -85,7 +96,7 @@ class Hub {
   // Downloads a small file. Returns nullopt if the model lacks it.
   absl::StatusOr<std::optional<std::string>> Text(const std::string& name) const {
     constexpr size_t kMostBytes = size_t{4} << 20;
-    ASSIGN_OR_RETURN(FetchReply reply, Reach({.url = UrlOf(name), .most_bytes = kMostBytes}));
+    ASSIGN_OR_RETURN(FetchReply reply, Reach({.url = UrlOf(name), .token = token_, .most_bytes = kMostBytes}));
     if (reply.status == 404 && reply.Header("x-error-code") != "RevisionNotFound") return std::nullopt;
     if (reply.status != 200) return Refused(reply);
     return std::optional(std::move(reply.body));
@@ -119,7 +130,11 @@ class Hub {
                                               "commits; the default is \"main\""));
     }
     if (code == "GatedRepo" || reply.status == 403) {
-      return absl::PermissionDeniedError(absl::StrCat(what, " requires a login, but vitrine-repo sends none", kByHand));
+      return absl::PermissionDeniedError(
+          absl::StrCat(what,
+                       token_.empty() ? " requires a login; set HF_TOKEN to a token of an account that may read it"
+                                      : " may not be read with the token in HF_TOKEN; accept its terms on its page",
+                       kByHand));
     }
     if (reply.status == 401 || reply.status == 404) {
       return absl::NotFoundError(absl::StrCat(what,
@@ -133,6 +148,7 @@ class Hub {
 
   const std::string base_;
   ModelOnHub model_;
+  const std::string token_;
 };
 
 // Parses "\"<digest>\"" from the headers. The tag is a SHA-256 only for files in large file storage; otherwise returns
@@ -241,6 +257,14 @@ std::string FaultOfDigest(const std::string& text) {
   return is_digest ? "" : absl::StrCat("\"", text, "\" is not a SHA-256 of 64 hexadecimal digits");
 }
 
+std::string DefaultPullFrom() {
+  for (const char* name : {"VITRINE_PULL_FROM", "HF_ENDPOINT"}) {
+    const char* const from = std::getenv(name);
+    if (from != nullptr && *from != '\0') return from;
+  }
+  return kPullFrom;
+}
+
 std::filesystem::path PullCache() {
   const char* cache = std::getenv("XDG_CACHE_HOME");
   const char* home = std::getenv("HOME");
@@ -263,10 +287,11 @@ absl::StatusOr<Pulled> Pull(const PullRequest& request) {
     if (std::string_view(name) == kConfigFile) pulled.config = *json;
     files.push_back({absl::StrCat(name, " of ", request.model), *std::move(json)});
   }
-  RETURN_IF_ERROR(request.accept(files));
+  RETURN_IF_ERROR(request.accept(files, pulled.origin));
   ASSIGN_OR_RETURN(const std::optional<std::string> card, hub.Text("README.md"));
   if (card.has_value()) pulled.origin.set_licence(LicenceOfCard(*card));
-  for (const Download& file : weights.files) {
+  for (Download& file : weights.files) {
+    file.token = hub.token();
     ProgressDisplay display(std::cerr, {.is_terminal = isatty(STDERR_FILENO) != 0, .plain_lines = absl::Seconds(10)});
     RETURN_IF_ERROR(Fetch(file, display));
     pulled.weights.push_back(file.file);

@@ -24,9 +24,13 @@ struct PullRequest {
   std::string sha256 = {};
   std::string base = kPullFrom;      // base URL; with http://, only --sha256 makes the digest trustworthy
   std::filesystem::path cache = {};  // download folder
-  // Called with the model's JSON files before the weights are downloaded. Its error ends the pull.
-  std::function<absl::Status(const std::vector<ModelFile>&)> accept = {};
+  // Called with the model's JSON files and the origin of the weights before these are downloaded. Its error ends the
+  // pull.
+  std::function<absl::Status(const std::vector<ModelFile>&, const v1::Origin&)> accept = {};
 };
+
+// Returns the hub's address: $VITRINE_PULL_FROM, else $HF_ENDPOINT, else kPullFrom.
+std::string DefaultPullFrom();
 
 // Downloaded files.
 struct Pulled {

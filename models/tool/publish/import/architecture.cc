@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/tool/publish/import/architecture.h"
+
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "common/status_macros.h"
+#include "models/repository/import/import.h"
+#include "models/tool/publish/import/json_members.h"
+
+namespace vitrine {
+namespace {
+
+using Json = nlohmann::json;
+
+// Returns the known architecture of transformers with the sizes in its config.json.
+absl::StatusOr<std::string> TransformersArch(const ModelFile& file, const Json& json) {
+  const std::string type = TextIn(json, "model_type");
+  for (const std::string& arch : ForeignArchs(ForeignSource::kHuggingFace)) {
+    ASSIGN_OR_RETURN(const v1::ModelConfig config, ForeignConfig(ForeignSource::kHuggingFace, arch, /*classes=*/1));
+    const v1::VitConfig& vit = config.vit();
+    if (type == "vit" && vit.width() == NumberIn(json, "hidden_size") &&
+        vit.depth() == NumberIn(json, "num_hidden_layers") && vit.patch() == NumberIn(json, "patch_size") &&
+        config.preprocessing().fixed().height() == NumberIn(json, "image_size")) {
+      return arch;
+    }
+  }
+  std::string sizes;
+  for (const char* member : {"hidden_size", "num_hidden_layers", "patch_size", "image_size"}) {
+    absl::StrAppend(&sizes, sizes.empty() ? "" : ", ", member, " ", NumberIn(json, member).value_or(0));
+  }
+  return absl::FailedPreconditionError(absl::StrCat(
+      file.name, " describes a ", absl::CHexEscape(type), " of transformers with ", sizes,
+      ", which is not supported; supported are ", absl::StrJoin(ForeignArchs(ForeignSource::kHuggingFace), ", ")));
+}
+
+}  // namespace
+
+absl::Status TakeArchitecture(const std::vector<ModelFile>& files, ImportOptions& options) {
+  if (!options.source.empty() && !options.arch.empty()) return absl::OkStatus();
+  for (const ModelFile& file : files) {
+    const Json json = Json::parse(file.json, /*cb=*/nullptr, /*allow_exceptions=*/false);
+    if (json.is_discarded()) return absl::DataLossError(absl::StrCat(file.name, ": it is not JSON"));
+    if (!json.is_object()) continue;
+    std::string source = "timm", arch = TextIn(json, "architecture");
+    if (arch.empty() && !TextIn(json, "model_type").empty()) {
+      source = "huggingface";
+      ASSIGN_OR_RETURN(arch, TransformersArch(file, json));
+    }
+    if (arch.empty()) continue;
+    if (options.source.empty()) options.source = source;
+    if (options.arch.empty()) options.arch = arch;
+    return absl::OkStatus();
+  }
+  return absl::FailedPreconditionError(
+      absl::StrCat("no ", kConfigFile,
+                   " describes the architecture (timm: architecture; transformers: model_type); "
+                   "give `vitrine-repo import` --from and --arch"));
+}
+
+}  // namespace vitrine

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_SERVER_PROCESS_MODEL_IMPORT_H_
+#define VITRINE_SERVER_PROCESS_MODEL_IMPORT_H_
+
+#include <signal.h>
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "server/process/service_manager.h"
+
+namespace vitrine {
+
+// Returns the default cache of imported models: models/ in $CACHE_DIRECTORY (systemd), else in $XDG_CACHE_HOME/vitrine,
+// else in ~/.cache/vitrine.
+std::string DefaultModelCache();
+
+// Runs `vitrine-repo cache CACHE MODEL...` and returns the repository that it prints. Download and conversion happen in
+// that process, so that the server never reads files of other formats. It is the program beside this one, or the first
+// in $PATH; its messages and progress go to stderr. Tells `manager` that the start takes longer.
+//
+// NOT_FOUND: there is no vitrine-repo. FAILED_PRECONDITION: it failed, and its last line says why. CANCELLED: one of
+// `signals`, which the caller blocks, arrived; the child is ended.
+absl::StatusOr<std::string> ImportModels(const std::vector<std::string>& models, const std::string& cache,
+                                         const sigset_t& signals, const ServiceManager& manager);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_SERVER_PROCESS_MODEL_IMPORT_H_

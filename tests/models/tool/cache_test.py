@@ -1,0 +1,224 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tests `vitrine-repo cache` and `vitrine-server --model`, which runs it, with folders and a fake hub (hub.py).
+
+Usage: cache_test.py BUILD [-v]
+"""
+
+import json
+import os
+import pathlib
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+import urllib.request
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+from hub import Hub  # noqa: E402
+from pull_test import ARCH, NAME, WEIGHTS  # noqa: E402
+
+BIN = pathlib.Path(sys.argv[1]).resolve() / "bin"
+IMAGE = pathlib.Path(__file__).resolve().parents[3] / "samples/cifar/cat-chelsea.jpg"
+KILLS = 15
+
+
+class Test(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="vitrine-cache-")
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        self.hub = Hub(NAME, WEIGHTS, ARCH)
+        self.addCleanup(self.hub.close)
+        self.environment = {**os.environ, "XDG_CACHE_HOME": str(self.folder / "xdg"), "HF_ENDPOINT": self.hub.address}
+        for name in ("VITRINE_PULL_FROM", "HF_TOKEN", "HF_HUB_OFFLINE", "CACHE_DIRECTORY"):
+            self.environment.pop(name, None)
+
+    def model(self, name, config=None):
+        """A folder as timm's save_for_hf makes it."""
+        folder = self.folder / name
+        folder.mkdir()
+        (folder / "model.safetensors").write_bytes(WEIGHTS)
+        (folder / "config.json").write_bytes(json.dumps(config).encode() if config else self.hub.files["config.json"])
+        return folder
+
+    def cache(self, *models):
+        return subprocess.run([BIN / "vitrine-repo", "cache", self.folder / "cache", *models], env=self.environment, text=True,
+                              timeout=120, capture_output=True)
+
+    def repository(self, *models):
+        done = self.cache(*models)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return pathlib.Path(done.stdout.strip())
+
+    def refused(self, done, *words, code=1):
+        self.assertEqual((done.returncode, done.stdout), (code, ""), done.stderr)
+        for word in words:
+            self.assertIn(word, done.stderr)
+
+
+def versions(repository):
+    return sorted(f"{path.parent.name}/{path.name}" for path in repository.glob("*/[0-9]*"))
+
+
+class Folders(Test):
+    def test_a_folder_is_imported_once_and_again_if_it_changed(self):
+        folder = self.model("plants")
+        repository = self.repository(folder)
+        self.assertEqual(versions(self.repository(folder)), ["plants/1"])
+        config = json.loads((folder / "config.json").read_text())
+        config["pretrained_cfg"]["crop_pct"] = 0.5
+        (folder / "config.json").write_text(json.dumps(config))
+        self.assertEqual(self.repository(folder), repository)
+        self.assertEqual(versions(repository), ["plants/1", "plants/2"])
+        self.assertIn("crop: 0.5", (repository / "plants/2/manifest.textproto").read_text())
+
+    def test_a_folder_of_transformers_is_recognized_by_its_sizes(self):
+        sizes = {"model_type": "vit", "hidden_size": 192, "num_hidden_layers": 12, "patch_size": 16, "image_size": 224}
+        done = self.cache(self.model("unknown", {**sizes, "hidden_size": 193}))
+        self.refused(done, "hidden_size 193", "vit-tiny-patch16-224")
+        done = self.cache(self.model("named", sizes))  # the names of its tensors are timm's
+        self.refused(done, "vit.embeddings.cls_token")
+
+    def test_labels_are_those_of_its_config(self):
+        config = {**json.loads(self.hub.files["config.json"]), "label_names": [f"plant {i}" for i in range(1000)]}
+        repository = self.repository(self.model("plants", config))
+        self.assertTrue((repository / "plants/1/labels.txt").read_text().startswith("plant 0\n"))
+
+    def test_a_set_of_models_has_a_repository_of_its_own(self):
+        one, two = self.model("one"), self.model("two")
+        self.assertEqual(versions(self.repository(one, f"second={two}")), ["one/1", "second/1"])
+        self.assertEqual(versions(self.repository(two)), ["two/1"])
+
+    def test_what_is_no_model_is_refused(self):
+        (self.folder / "empty").mkdir()
+        self.refused(self.cache(self.folder / "empty"), "no config.json", "--from --arch")
+        self.refused(self.cache(self.folder / "absent"), "is no folder", code=2)
+        folder = self.model("plants")
+        repository = self.repository(folder)
+        self.refused(self.cache(repository), f"--repository {repository}")
+        shutil.copytree(folder, self.folder / "deep/plants")
+        self.refused(self.cache(folder, self.folder / "deep/plants"), "two models are named plants", "OTHER=")
+
+
+class FromHub(Test):
+    MODEL = f"hf:{NAME}"
+    SERVED = NAME.split("/")[1]
+
+    def test_a_model_is_downloaded_once_and_used_without_the_hub(self):
+        repository = self.repository(self.MODEL)
+        self.assertEqual(versions(repository), [f"{self.SERVED}/1"])
+        self.assertEqual(self.repository(self.MODEL), repository)
+        self.assertEqual(versions(repository), [f"{self.SERVED}/1"])
+        self.assertEqual(self.hub.ranges_asked(), [None])
+        self.environment["HF_HUB_OFFLINE"] = "1"
+        asked = len(self.hub.asked)
+        self.assertEqual(self.repository(self.MODEL), repository)
+        self.assertEqual(len(self.hub.asked), asked)
+        del self.environment["HF_HUB_OFFLINE"]
+        self.hub.close()
+        done = self.cache(self.MODEL)
+        self.assertEqual((done.returncode, done.stdout), (0, f"{repository}\n"), done.stderr)
+        self.assertIn("the last import is used", done.stderr)
+
+    def test_another_commit_is_imported_and_a_missing_one_is_not_replaced(self):
+        repository = self.repository(self.MODEL)
+        self.hub.commit = "f" * 40
+        self.assertEqual(self.repository(self.MODEL), repository)
+        self.assertEqual(versions(repository), [f"{self.SERVED}/1", f"{self.SERVED}/2"])
+        self.assertEqual(self.hub.ranges_asked(), [None])  # the weights are the same
+        self.refused(self.cache(f"{self.MODEL}@gone"), "no such revision")
+
+    def test_never_imported_and_no_hub_is_an_error(self):
+        self.hub.close()
+        self.refused(self.cache(self.MODEL), self.MODEL)
+        self.environment["HF_HUB_OFFLINE"] = "1"
+        self.refused(self.cache(self.MODEL), "HF_HUB_OFFLINE", "never imported")
+
+    def test_the_token_goes_to_the_hub_and_not_to_its_storage(self):
+        self.environment["HF_TOKEN"] = "secret"
+        self.repository(self.MODEL)
+        tokens = dict(self.hub.tokens)
+        self.assertEqual(tokens[f"/{NAME}/resolve/main/model.safetensors"], "Bearer secret")
+        self.assertEqual({token for path, token in tokens.items() if path.startswith("/objects/")}, {None})
+
+    def test_a_killed_import_leaves_no_part_of_a_version(self):
+        self.hub.pause = lambda: time.sleep(0.001)
+        draw = random.Random(7)
+        for _ in range(KILLS):
+            process = subprocess.Popen([BIN / "vitrine-repo", "cache", self.folder / "cache", self.MODEL], env=self.environment,
+                                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            time.sleep(draw.uniform(0, 1.2))
+            process.kill()
+            process.wait()
+        repository = self.repository(self.MODEL)
+        verified = subprocess.run([BIN / "vitrine-repo", "verify", repository], capture_output=True, text=True)
+        self.assertEqual(verified.returncode, 0, verified.stdout + verified.stderr)
+
+
+class Server(Test):
+    def start(self, *flags, program=BIN / "vitrine-server", **more):
+        return subprocess.Popen([program, "--listen", "127.0.0.1:0", "--metrics", "127.0.0.1:0", "--port-file", self.folder / "ports",
+                                 *flags], env=self.environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, **more)
+
+    def answer(self, process, model):
+        """The label that a started server gives the image; ends the server."""
+        try:
+            while not (self.folder / "ports").exists():
+                self.assertIsNone(process.poll(), process.stdout.read() if process.poll() is not None else "")
+                time.sleep(0.05)
+            ports = dict(line.split("=", 1) for line in (self.folder / "ports").read_text().split())
+            end = time.monotonic() + 60
+            while True:
+                try:
+                    request = urllib.request.Request(f"http://{ports['grpc']}/v1/models/{model}:classify", IMAGE.read_bytes())
+                    with urllib.request.urlopen(request, timeout=10) as reply:
+                        return json.load(reply)["predictions"][0]["label"]
+                except urllib.error.HTTPError as error:  # the version is being loaded
+                    self.assertLess(time.monotonic(), end, error.read())
+                    time.sleep(0.1)
+        finally:
+            process.terminate()
+            process.communicate()
+            (self.folder / "ports").unlink(missing_ok=True)
+
+    def test_a_model_of_the_hub_is_served_in_one_command_and_later_without_the_hub(self):
+        first = self.answer(self.start("--model", f"tiny=hf:{NAME}"), "tiny")
+        self.hub.close()
+        self.assertEqual(self.answer(self.start("--model", f"tiny=hf:{NAME}"), "tiny"), first)
+
+    def test_a_folder_is_only_read(self):
+        folder = self.model("plants")
+        before = {path.name: path.stat().st_mtime_ns for path in [folder, *folder.iterdir()]}
+        self.assertTrue(self.answer(self.start("--model", folder), "plants"))
+        self.assertEqual({path.name: path.stat().st_mtime_ns for path in [folder, *folder.iterdir()]}, before)
+
+    def test_what_cannot_be_imported_ends_the_start_with_the_reason(self):
+        process = self.start("--model", self.folder)
+        self.assertIn("no config.json", process.communicate()[0])
+        self.assertEqual(process.returncode, 1)
+        process = self.start("--model", self.folder, "--repository", self.folder)
+        self.assertIn("exclude each other", process.communicate()[0])
+        self.assertEqual(process.returncode, 2)
+
+    def test_without_vitrine_repo_the_program_is_named(self):
+        shutil.copy(BIN / "vitrine-server", self.folder / "vitrine-server")
+        self.environment["PATH"] = "/nonexistent"
+        process = self.start("--model", self.model("plants"), program=self.folder / "vitrine-server")
+        self.assertIn("vitrine-repo beside vitrine-server", process.communicate()[0])
+
+    def test_sigterm_ends_a_start_that_downloads(self):
+        self.hub.pause = lambda: time.sleep(1)
+        process = self.start("--model", f"hf:{NAME}")
+        while not self.hub.ranges_asked():
+            time.sleep(0.05)
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=10)
+        self.assertEqual(process.returncode, 0)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0], *sys.argv[2:]])
