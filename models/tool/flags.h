@@ -9,6 +9,7 @@
 #include "models/tool/publish/export/export.h"
 #include "models/tool/publish/import/cache.h"
 #include "models/tool/publish/import/import.h"
+#include "models/tool/publish/import/survey.h"
 #include "models/tool/publish/quantize.h"
 #include "models/tool/publish/remove.h"
 
@@ -26,6 +27,7 @@ CLI::App* AddImportCommand(CLI::App& app, ImportOptions& options);
 CLI::App* AddPruneCommand(CLI::App& app, RemoveOptions& options);
 CLI::App* AddQuantizeCommand(CLI::App& app, QuantizeOptions& options);
 CLI::App* AddRemoveCommand(CLI::App& app, RemoveOptions& options);
+CLI::App* AddSurveyCommand(CLI::App& app, SurveyOptions& options);
 
 }  // namespace vitrine
 

@@ -78,6 +78,7 @@ struct Flags {
   QuantizeOptions quantize;
   RemoveOptions remove;
   ScalingOptions scaling;
+  SurveyOptions survey;
 
   OutputFormat output() const {
     return format == "json" ? OutputFormat::kJson : format == "csv" ? OutputFormat::kCsv : OutputFormat::kTable;
@@ -270,6 +271,10 @@ Command AddCache(CLI::App& app, Flags& flags) {
   return {AddCacheCommand(app, flags.cache), [&flags] { return CacheCommand(flags.cache); }};
 }
 
+Command AddSurvey(CLI::App& app, Flags& flags) {
+  return {AddSurveyCommand(app, flags.survey), [&flags] { return SurveyCommand(flags.survey); }};
+}
+
 Command AddCalibrate(CLI::App& app, Flags& flags) {
   return {AddCalibrateCommand(app, flags.calibrate), [&flags] { return CalibrateCommand(flags.calibrate); }};
 }
@@ -351,8 +356,9 @@ int Main(int argc, char** argv) {
   app.footer(kExamples);
   app.require_subcommand(1);
   std::vector<Command> commands;
-  for (const auto add : {AddZoo, AddDescribe, AddScaling, AddInit, AddCreate, AddImport, AddExport, AddQuantize,
-                         AddCache, AddCalibrate, AddList, AddShow, AddVerify, AddPublish, AddRemove, AddPrune}) {
+  for (const auto add :
+       {AddZoo, AddDescribe, AddScaling, AddInit, AddCreate, AddImport, AddExport, AddQuantize, AddCache, AddSurvey,
+        AddCalibrate, AddList, AddShow, AddVerify, AddPublish, AddRemove, AddPrune}) {
     commands.push_back(add(app, flags));
     AddChecks(*commands.back().app);
   }

@@ -159,6 +159,32 @@ class FromHub(Test):
         self.assertEqual(verified.returncode, 0, verified.stdout + verified.stderr)
 
 
+class Survey(Test):
+    def survey(self, *models):
+        done = subprocess.run([BIN / "vitrine-repo", "survey", "--json", *models], env=self.environment, text=True, timeout=60,
+                              capture_output=True, check=True)
+        return [(pathlib.Path(model["model"]).name, model["served"], model["reason"]) for model in json.loads(done.stdout)]
+
+    def test_folders_and_lists_are_judged_by_their_headers(self):
+        self.model("good")
+        self.model("small", {"architecture": "vit_small_patch16_224"})
+        self.model("other", {"architecture": "convnext_tiny"})
+        truncated = self.model("truncated") / "model.safetensors"
+        truncated.write_bytes(WEIGHTS[:100_000])  # the header is whole
+        (self.folder / "list").write_text(f"# ours\n{self.folder}/good\n\nabsent\n")
+        judged = {name: (served, reason) for name, served, reason in self.survey(self.folder, self.folder / "list")}
+        self.assertEqual((judged["good"], judged["truncated"]), ((True, ""), (True, "")))
+        self.assertIn("or vit_tiny_patch16_224", judged["small"][1])
+        self.assertIn("convnext_tiny", judged["other"][1])
+        self.assertFalse(judged["absent"][0])
+
+    def test_a_model_of_the_hub_is_judged_without_its_weights(self):
+        self.hub.pause = lambda: time.sleep(0.05)
+        self.assertEqual(self.survey(f"hf:{NAME}")[0], (NAME.split("/")[1], True, ""))
+        self.assertFalse((self.folder / "xdg").exists())
+        self.assertFalse(self.survey("hf:someone/absent")[0][1])
+
+
 class Server(Test):
     def start(self, *flags, program=BIN / "vitrine-server", **more):
         return subprocess.Popen([program, "--listen", "127.0.0.1:0", "--metrics", "127.0.0.1:0", "--port-file", self.folder / "ports",

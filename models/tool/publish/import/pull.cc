@@ -56,14 +56,6 @@ bool IsHexOf(absl::string_view text, size_t digits) {
   return text.size() == digits && std::all_of(text.begin(), text.end(), absl::ascii_isxdigit);
 }
 
-// Returns $HF_TOKEN if it is safe to send to the hub: over HTTPS, or to this machine.
-std::string TokenFor(const std::string& base) {
-  const char* const token = std::getenv("HF_TOKEN");
-  const bool is_safe = absl::StartsWith(base, "https://") || absl::StartsWith(base, "http://127.0.0.1:") ||
-                       absl::StartsWith(base, "http://localhost:");
-  return token != nullptr && is_safe ? token : "";
-}
-
 // Downloads from one model on a hub. `base` has no trailing slash.
 class Hub {
  public:
@@ -263,6 +255,13 @@ std::string DefaultPullFrom() {
     if (from != nullptr && *from != '\0') return from;
   }
   return kPullFrom;
+}
+
+std::string TokenFor(const std::string& base) {
+  const char* const token = std::getenv("HF_TOKEN");
+  const bool is_safe = absl::StartsWith(base, "https://") || absl::StartsWith(base, "http://127.0.0.1:") ||
+                       absl::StartsWith(base, "http://localhost:");
+  return token != nullptr && is_safe ? token : "";
 }
 
 std::filesystem::path PullCache() {

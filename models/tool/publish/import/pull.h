@@ -32,6 +32,9 @@ struct PullRequest {
 // Returns the hub's address: $VITRINE_PULL_FROM, else $HF_ENDPOINT, else kPullFrom.
 std::string DefaultPullFrom();
 
+// Returns $HF_TOKEN if it is safe to send to this hub, over HTTPS or to this machine; else "".
+std::string TokenFor(const std::string& base);
+
 // Downloaded files.
 struct Pulled {
   std::vector<std::filesystem::path> weights = {};  // one file, or the shards

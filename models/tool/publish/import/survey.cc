@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/tool/publish/import/survey.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "common/data/file.h"
+#include "common/status_macros.h"
+#include "models/repository/import/import.h"
+#include "models/repository/import/import_names.h"
+#include "models/tool/publish/import/architecture.h"
+#include "models/tool/publish/import/https.h"
+#include "models/tool/publish/import/import.h"
+#include "models/tool/publish/import/model_files.h"
+#include "models/tool/publish/import/pull.h"
+
+namespace vitrine {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::json;
+
+constexpr size_t kMostHeaderBytes = size_t{1} << 20;  // as in ReadSafetensors
+constexpr char kSurveyed[] = "surveyed";              // ends a pull before the weights are downloaded
+
+// What is known of a model without its weights.
+struct Surveyed {
+  std::string model;
+  std::string arch = {};   // as in ImportOptions; empty: unknown
+  int64_t parameters = 0;  // 0: unknown
+  absl::Status served = {};
+};
+
+// Collects the header of a safetensors file from its first bytes.
+class Header {
+ public:
+  // Returns an error with the message kSurveyed once the header is complete.
+  absl::Status Take(std::string_view bytes) {
+    bytes_.append(bytes);
+    if (bytes_.size() < sizeof(uint64_t)) return absl::OkStatus();
+    uint64_t size = 0;
+    std::copy_n(bytes_.data(), sizeof(size), reinterpret_cast<char*>(&size));
+    if (size > kMostHeaderBytes)
+      return absl::DataLossError(absl::StrCat(kForeignWeightsFile, " is no safetensors file"));
+    return bytes_.size() >= sizeof(size) + size ? absl::AbortedError(kSurveyed) : absl::OkStatus();
+  }
+
+  // Returns the tensors without their data.
+  absl::StatusOr<TensorMap> Tensors() const {
+    const std::string_view text = std::string_view(bytes_).substr(std::min(bytes_.size(), sizeof(uint64_t)));
+    uint64_t size = 0;
+    if (bytes_.size() >= sizeof(size)) std::copy_n(bytes_.data(), sizeof(size), reinterpret_cast<char*>(&size));
+    const Json json = Json::parse(text.substr(0, size), /*cb=*/nullptr, /*allow_exceptions=*/false);
+    if (!json.is_object()) return absl::DataLossError(absl::StrCat(kForeignWeightsFile, " is no safetensors file"));
+    TensorMap tensors;
+    for (const auto& [name, tensor] : json.items()) {
+      if (name == "__metadata__" || !tensor.is_object() || !tensor.contains("shape")) continue;
+      StoredTensor stored;
+      for (const Json& side : tensor["shape"])
+        stored.shape.push_back(side.is_number_integer() ? side.get<int64_t>() : 0);
+      tensors.emplace(name, std::move(stored));
+    }
+    return tensors;
+  }
+
+ private:
+  std::string bytes_;
+};
+
+// Adds the headers of a folder's weights.
+absl::StatusOr<TensorMap> TensorsIn(const fs::path& folder) {
+  ASSIGN_OR_RETURN(const std::vector<fs::path> files, ForeignFiles(folder));
+  TensorMap tensors;
+  for (const fs::path& file : files) {
+    std::ifstream stream(file, std::ios::binary);
+    Header header;
+    char part[size_t{1} << 16];
+    absl::Status taken;
+    while (taken.ok() && (stream.read(part, sizeof(part)) || stream.gcount() > 0)) {
+      taken = header.Take(std::string_view(part, static_cast<size_t>(stream.gcount())));
+    }
+    ASSIGN_OR_RETURN(TensorMap some, header.Tensors());
+    tensors.merge(some);
+  }
+  return tensors;
+}
+
+// Checks what an import checks before it computes with the weights.
+absl::Status Check(const std::vector<ModelFile>& files, TensorMap tensors, Surveyed& model) {
+  ImportOptions options;
+  RETURN_IF_ERROR(TakeArchitecture(files, options));
+  model.arch = options.arch;
+  RETURN_IF_ERROR(TakePreprocessing(files, options).status());
+  const ForeignSource source = options.source == "timm" ? ForeignSource::kTimm : ForeignSource::kHuggingFace;
+  ASSIGN_OR_RETURN(const v1::ModelConfig config, ForeignConfig(source, options.arch, /*classes=*/1));
+  ASSIGN_OR_RETURN(UnwrappedWeights weights, UnwrapForeign(std::move(tensors)));
+  RETURN_IF_ERROR(AdoptHead(source, config, weights).status());
+  for (const auto& [name, tensor] : weights.tensors) {
+    int64_t elements = 1;
+    for (const int64_t side : tensor.shape) elements *= side;
+    model.parameters += elements;
+  }
+  if (FitsBody(source, config, weights.tensors)) return absl::OkStatus();
+  const std::string fitting = absl::StrJoin(FittingArchs(source, weights.tensors), " or ");
+  return absl::FailedPreconditionError(absl::StrCat(
+      "its tensors are not those of ", options.arch,
+      fitting.empty() ? "; `vitrine-repo import` names the first that differs" : absl::StrCat(", but of ", fitting)));
+}
+
+absl::Status CheckFolder(Surveyed& model) {
+  const std::vector<ModelFile> files = FilesOfModel({.weights = model.model});
+  ASSIGN_OR_RETURN(TensorMap tensors, TensorsIn(model.model));
+  return Check(files, std::move(tensors), model);
+}
+
+absl::Status CheckOnHub(Surveyed& model) {
+  std::vector<ModelFile> files;
+  std::string url;
+  const PullRequest request{.model = model.model,
+                            .base = DefaultPullFrom(),
+                            .accept = [&](const std::vector<ModelFile>& found, const v1::Origin& origin) {
+                              files = found;
+                              url = origin.url();
+                              return absl::AbortedError(kSurveyed);
+                            }};
+  if (const absl::Status pulled = Pull(request).status(); pulled.message() != kSurveyed) return pulled;
+  if (url.ends_with(kForeignIndexFile)) {
+    return absl::UnimplementedError("its weights are in shards, whose headers are not read; import it to see");
+  }
+  Header header;
+  const absl::Status asked =
+      Ask({.url = url,
+           .token = TokenFor(request.base),
+           .sink = [&](const FetchReply&, std::string_view bytes) { return header.Take(bytes); }})
+          .status();
+  if (!asked.ok() && asked.message() != kSurveyed) return asked;
+  ASSIGN_OR_RETURN(TensorMap tensors, header.Tensors());
+  return Check(files, std::move(tensors), model);
+}
+
+// Adds the models that an argument names.
+void Collect(const std::string& text, std::vector<Surveyed>& models) {
+  std::error_code error;
+  if (text.starts_with("hf:") || fs::exists(fs::path(text) / kConfigFile, error)) {
+    models.push_back({.model = text});
+  } else if (fs::is_directory(text, error)) {
+    std::vector<std::string> folders;
+    for (const fs::directory_entry& entry : fs::directory_iterator(text, error)) {
+      if (fs::exists(entry.path() / kConfigFile, error)) folders.push_back(entry.path().string());
+    }
+    std::sort(folders.begin(), folders.end());
+    for (const std::string& folder : folders) models.push_back({.model = folder});
+  } else if (const auto list = ReadWholeFile(text, int64_t{4} << 20); list.ok()) {
+    for (const absl::string_view line : absl::StrSplit(*list, '\n')) {
+      const std::string named(absl::StripAsciiWhitespace(line));
+      if (!named.empty() && named.front() != '#' && named != text) Collect(named, models);
+    }
+  } else {
+    models.push_back({.model = text, .served = absl::NotFoundError("there is no such folder or list")});
+  }
+}
+
+void PrintJson(const std::vector<Surveyed>& models) {
+  Json all = Json::array();
+  for (const Surveyed& model : models) {
+    all.push_back({{"model", model.model},
+                   {"arch", model.arch},
+                   {"parameters", model.parameters},
+                   {"served", model.served.ok()},
+                   {"reason", std::string(model.served.message())}});
+  }
+  std::cout << all.dump(2, ' ', false, Json::error_handler_t::replace) << "\n";
+}
+
+}  // namespace
+
+absl::Status SurveyCommand(const SurveyOptions& options) {
+  std::vector<Surveyed> models;
+  for (const std::string& text : options.models) Collect(text, models);
+  if (models.empty()) {
+    return absl::NotFoundError(
+        absl::StrCat("there is no model; a model is hf:ORG/NAME, or a folder with ", kConfigFile));
+  }
+  for (Surveyed& model : models) {
+    if (model.served.ok()) model.served = model.model.starts_with("hf:") ? CheckOnHub(model) : CheckFolder(model);
+  }
+  if (options.json) {
+    PrintJson(models);
+    return absl::OkStatus();
+  }
+  for (const Surveyed& model : models) {
+    std::cout << (model.served.ok() ? "served      " : "not served  ") << model.model;
+    if (!model.arch.empty()) std::cout << "  " << model.arch;
+    if (model.parameters > 0) std::cout << "  " << model.parameters << " parameters";
+    std::cout << "\n";
+    if (!model.served.ok()) std::cout << "            " << model.served.message() << "\n";
+  }
+  const auto served =
+      std::count_if(models.begin(), models.end(), [](const Surveyed& model) { return model.served.ok(); });
+  std::cout << served << " of " << models.size() << (models.size() == 1 ? " model" : " models") << " can be served\n";
+  return absl::OkStatus();
+}
+
+}  // namespace vitrine

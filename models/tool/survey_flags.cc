@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/tool/flags.h"
+
+namespace vitrine {
+
+CLI::App* AddSurveyCommand(CLI::App& app, SurveyOptions& options) {
+  CLI::App* survey = app.add_subcommand("survey", "says which models of timm and transformers can be served");
+  survey
+      ->add_option("MODEL", options.models,
+                   "hf:ORG/NAME[@REVISION], a folder of a model or of models, or a file\nwith one of these per line")
+      ->required();
+  survey->add_flag("--json", options.json, "print a JSON array");
+  survey->footer(
+      "Reads config.json and the header of the weights, not the weights themselves.\n"
+      "  vitrine-repo survey models-of-ours.txt hf:timm/deit_tiny_patch16_224.fb_in1k");
+  return survey;
+}
+
+}  // namespace vitrine
