@@ -17,6 +17,7 @@ namespace {
 struct Avx512 {
   using Reg = __m512;
   static constexpr int kLanes = 16;
+  static constexpr int kRegisters = 32;
 
   static __mmask16 First(int64_t count) { return static_cast<__mmask16>((1u << count) - 1); }
   static Reg Broadcast(float value) { return _mm512_set1_ps(value); }

@@ -13,8 +13,8 @@
 namespace vitrine::cpu {
 namespace {
 
-constexpr CpuPath kNamed[] = {CpuPath::kPortable, CpuPath::kAvx2, CpuPath::kAvx512, CpuPath::kAvx512Bf16,
-                              CpuPath::kAmx};
+constexpr CpuPath kNamed[] = {CpuPath::kPortable, CpuPath::kNeon,       CpuPath::kAvx2,
+                              CpuPath::kAvx512,   CpuPath::kAvx512Bf16, CpuPath::kAmx};
 
 std::string Names(std::span<const CpuPath> paths) {
   return absl::StrJoin(paths, ", ", [](std::string* out, CpuPath path) { absl::StrAppend(out, Name(path)); });

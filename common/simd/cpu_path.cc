@@ -32,6 +32,8 @@ const char* Name(CpuPath path) {
   switch (path) {
     case CpuPath::kPortable:
       return "portable";
+    case CpuPath::kNeon:
+      return "neon";
     case CpuPath::kAvx2:
       return "avx2";
     case CpuPath::kAvx512:
@@ -47,6 +49,7 @@ const char* Name(CpuPath path) {
 bool IsSupported(CpuPath path) {
   if (path == CpuPath::kPortable) return true;
 #if defined(__x86_64__)
+  if (path == CpuPath::kNeon) return false;
   if (path == CpuPath::kAvx2) return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
   const bool avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                       __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
@@ -55,6 +58,8 @@ bool IsSupported(CpuPath path) {
   if (path == CpuPath::kAvx512Bf16) return bf16;
   static const bool has_tiles = HasTiles();
   return bf16 && __builtin_cpu_supports("avx512vnni") && has_tiles;
+#elif defined(__aarch64__)
+  return path == CpuPath::kNeon;
 #else
   return false;
 #endif
@@ -62,7 +67,8 @@ bool IsSupported(CpuPath path) {
 
 std::vector<CpuPath> SupportedPaths() {
   std::vector<CpuPath> paths;
-  for (CpuPath path : {CpuPath::kPortable, CpuPath::kAvx2, CpuPath::kAvx512, CpuPath::kAvx512Bf16, CpuPath::kAmx}) {
+  for (CpuPath path :
+       {CpuPath::kPortable, CpuPath::kNeon, CpuPath::kAvx2, CpuPath::kAvx512, CpuPath::kAvx512Bf16, CpuPath::kAmx}) {
     if (IsSupported(path)) paths.push_back(path);
   }
   return paths;

@@ -10,13 +10,14 @@ namespace vitrine::cpu {
 // operations; results of two paths may differ in the last bits.
 enum class CpuPath {
   kPortable,    // plain C++ with vectors of four floats, for any CPU
+  kNeon,        // AArch64's vectors; int8 and bf16 by the dot products of later CPUs
   kAvx2,        // AVX2 and FMA
   kAvx512,      // AVX-512 with F, BW, DQ and VL
   kAvx512Bf16,  // kAvx512 and AVX512_BF16, which rounds to bf16 in one instruction
   kAmx,         // kAvx512Bf16, AVX512_VNNI and AMX: tiles of bf16 and of bytes
 };
 
-// Returns "portable", "avx2", "avx512", "avx512_bf16" or "amx".
+// Returns "portable", "neon", "avx2", "avx512", "avx512_bf16" or "amx".
 const char* Name(CpuPath path);
 
 // Returns true if this CPU can run the path. For AMX, the first call asks the kernel for permission for the process.

@@ -82,7 +82,7 @@ class DepthwiseChannels {
  private:
   using Reg = typename V::Reg;
   // Number of tokens of a row that are summed together, limited by the number of registers.
-  static constexpr int kMost = V::kLanes == 16 ? 4 : 2;
+  static constexpr int kMost = V::kRegisters == 32 ? 4 : 2;
 
   template <int kPlaces>
   [[gnu::always_inline]] void Places(int64_t column) {

@@ -17,6 +17,7 @@ namespace {
 struct Portable {
   typedef float Reg __attribute__((vector_size(16)));
   static constexpr int kLanes = 4;
+  static constexpr int kRegisters = 16;
 
   static Reg Broadcast(float value) { return Reg{value, value, value, value}; }
   static Reg Load(const float* from) {

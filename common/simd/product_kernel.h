@@ -56,7 +56,7 @@ template <class V, int kRows, int kVectors>
 
 template <class V, int kVectors>
 void ProductColumns(const ProductCall& call, int64_t column, int64_t last) {
-  constexpr int kRows = V::kLanes == 16 ? 8 : 4;  // for CPUs with 32 or 16 registers
+  constexpr int kRows = V::kRegisters == 32 ? 8 : 4;
   int64_t row = 0;
   for (; row + kRows <= call.rows; row += kRows) ProductTile<V, kRows, kVectors>(call, row, column, last);
   if (kRows > 4 && row + 4 <= call.rows) {

@@ -36,7 +36,7 @@ TEST(ChosenPath, AnUnknownNameIsRefusedWithTheKnownNames) {
     const absl::Status status = ChoosePath(name, kAll).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << name;
     EXPECT_THAT(std::string(status.message()), AllOf(HasSubstr("VITRINE_ISA"), HasSubstr(name),
-                                                     HasSubstr("portable, avx2, avx512, avx512_bf16, amx")));
+                                                     HasSubstr("portable, neon, avx2, avx512, avx512_bf16, amx")));
   }
 }
 

@@ -20,6 +20,8 @@ void SpinUntil(Condition condition) {
       ++looks;
 #if defined(__x86_64__)
       __builtin_ia32_pause();
+#elif defined(__aarch64__)
+      asm volatile("isb");  // waits some tens of cycles; `yield` does nothing on most CPUs
 #endif
     } else {
       std::this_thread::yield();

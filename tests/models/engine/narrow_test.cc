@@ -184,6 +184,7 @@ INSTANTIATE_TEST_SUITE_P(Forms, NarrowBf16,
 // Every path with narrow kernels, so that a run reports which paths it compared.
 constexpr NarrowPath kEveryNarrowPath[] = {
     {cpu::CpuPath::kPortable, Precision::kInt8},   {cpu::CpuPath::kPortable, Precision::kBf16},
+    {cpu::CpuPath::kNeon, Precision::kInt8},       {cpu::CpuPath::kNeon, Precision::kBf16},
     {cpu::CpuPath::kAvx2, Precision::kInt8},       {cpu::CpuPath::kAvx512, Precision::kInt8},
     {cpu::CpuPath::kAvx512Bf16, Precision::kInt8}, {cpu::CpuPath::kAmx, Precision::kInt8},
     {cpu::CpuPath::kAvx512Bf16, Precision::kBf16}, {cpu::CpuPath::kAmx, Precision::kBf16},

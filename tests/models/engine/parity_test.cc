@@ -161,7 +161,8 @@ TEST_P(EnginePath, IsCompared) {
 }
 
 INSTANTIATE_TEST_SUITE_P(, EnginePath,
-                         ::testing::Values(cpu::CpuPath::kPortable, cpu::CpuPath::kAvx2, cpu::CpuPath::kAvx512),
+                         ::testing::Values(cpu::CpuPath::kPortable, cpu::CpuPath::kNeon, cpu::CpuPath::kAvx2,
+                                           cpu::CpuPath::kAvx512),
                          [](const auto& info) { return std::string(cpu::Name(info.param)); });
 
 INSTANTIATE_TEST_SUITE_P(Forms, Parity,

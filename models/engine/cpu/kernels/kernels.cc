@@ -5,6 +5,9 @@
 
 #if defined(__x86_64__)
 #include <cpuid.h>
+#elif defined(__aarch64__)
+#include <asm/hwcap.h>
+#include <sys/auxv.h>
 #endif
 
 namespace vitrine::engine {
@@ -25,6 +28,8 @@ const Kernels* FindKernels(cpu::CpuPath path) {
 #if defined(__x86_64__)
   if (path == cpu::CpuPath::kAvx2) return &kAvx2Kernels;
   if (path != cpu::CpuPath::kPortable) return &kAvx512Kernels;
+#elif defined(__aarch64__)
+  if (path == cpu::CpuPath::kNeon) return &kNeonKernels;
 #endif
   return &kPortableKernels;
 }
@@ -35,6 +40,8 @@ const NarrowKernels* FindBf16Kernels(cpu::CpuPath path) {
   if (!cpu::IsSupported(path)) return nullptr;
   if (path == cpu::CpuPath::kAmx) return &kAmxBf16Kernels;
   if (path == cpu::CpuPath::kAvx512Bf16) return &kAvx512Bf16Kernels;
+#elif defined(__aarch64__)
+  if (path == cpu::CpuPath::kNeon && (getauxval(AT_HWCAP2) & HWCAP2_BF16) != 0) return &kNeonBf16Kernels;
 #endif
   return nullptr;
 }
@@ -46,6 +53,8 @@ const NarrowKernels* FindInt8Kernels(cpu::CpuPath path) {
   if (path == cpu::CpuPath::kAmx) return &kAmxInt8Kernels;
   if (path == cpu::CpuPath::kAvx2) return HasAvxVnni() ? &kAvx2Int8Kernels : &kAvx2PairsKernels;
   if (__builtin_cpu_supports("avx512vnni")) return &kAvx512Int8Kernels;
+#elif defined(__aarch64__)
+  if (path == cpu::CpuPath::kNeon && (getauxval(AT_HWCAP) & HWCAP_ASIMDDP) != 0) return &kNeonInt8Kernels;
 #endif
   return nullptr;
 }

@@ -93,6 +93,9 @@ extern const NarrowKernels kAvx2Int8Kernels;
 extern const NarrowKernels kAvx2PairsKernels;
 extern const NarrowKernels kAmxBf16Kernels;
 extern const NarrowKernels kAmxInt8Kernels;
+#elif defined(__aarch64__)
+extern const NarrowKernels kNeonBf16Kernels;
+extern const NarrowKernels kNeonInt8Kernels;
 #endif
 
 }  // namespace vitrine::engine

@@ -9,7 +9,7 @@ namespace vitrine::engine {
 
 // Size of a tile whose sums fill the 32 or 16 registers.
 template <class V>
-inline constexpr int kTileRows = V::kLanes == 16 ? 14 : 6;
+inline constexpr int kTileRows = V::kRegisters == 32 ? 14 : 6;
 inline constexpr int kTileVectors = 2;
 
 // Prefetch distance for weights, in inner-loop steps. A group of images reads all weights once, and the weights of most

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// int8 products with the dot product of ARMv8.2. It has no form for unsigned bytes times signed ones. Because this file
+// is built with its flags, it includes no library header whose inline functions other files share.
+#include "models/engine/cpu/kernels/neon_words.h"
+
+namespace vitrine::engine {
+namespace {
+
+struct NeonInt8 : NeonWords {
+  using Sums = int32x4_t;
+  static constexpr bool kOfBytes = true;
+  static constexpr bool kStoresFour = false;
+  static constexpr int kNumbers = 4;
+
+  static Sums Zero() { return vdupq_n_s32(0); }
+  // Multiplies the bytes less 128, which are signed, and adds 128 times the weights. `less` is one instruction for all
+  // rows of a tile. Exact: no sum of a group exceeds 18 bits.
+  static Sums Dot(Words bytes, Words weights, Sums sums) {
+    const int8x16_t w = vreinterpretq_s8_u32(weights);
+    const Sums less = vdotq_s32(Zero(), w, vdupq_n_s8(-128));
+    const Words signs = vdupq_n_u32(0x80808080);
+    return vdotq_s32(vsubq_s32(sums, less), vreinterpretq_s8_u32(veorq_u32(bytes, signs)), w);
+  }
+  static V::Reg Floats(Sums sums) { return vcvtq_f32_s32(sums); }
+  static void StoreBytes(std::byte* to, V::Reg v, int64_t count) {
+    const uint16x4_t halves = vmovn_u32(vreinterpretq_u32_f32(v));
+    const uint32_t bytes = vget_lane_u32(vreinterpret_u32_u8(vmovn_u16(vcombine_u16(halves, halves))), 0);
+    __builtin_memcpy(to, &bytes, static_cast<size_t>(count < V::kLanes ? count : V::kLanes));
+  }
+};
+
+}  // namespace
+
+const NarrowKernels kNeonInt8Kernels = NarrowTableOf<NeonInt8>();
+
+}  // namespace vitrine::engine
