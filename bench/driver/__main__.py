@@ -5,7 +5,7 @@ import pathlib
 import shlex
 import sys
 
-from driver import against, batches, command, decode, engine, footprint, forward, generator, lanes, maps, mix, published, ratio_plot, reference, report, servers, service, stages, stalls, training
+from driver import against, batches, command, decode, engine, footprint, forward, generator, lanes, maps, mix, peers, published, ratio_plot, reference, report, servers, service, stages, stalls, training
 from driver.setup import ROOT, Setup
 
 PARTS = {
@@ -18,6 +18,7 @@ PARTS = {
     "batches": ("Batches that are a part of what waits", batches.measure),
     "mix": ("Pictures of four sizes through one engine, fp32 and bf16", mix.measure),
     "servers": ("Our server against one of grpc.aio with OpenVINO", servers.measure),
+    "peers": ("Our server beside others, over HTTP", peers.measure),
     "maps": ("One caller in eight asks for attention maps", maps.measure),
     "null": ("Transport alone", service.measure_null),
     "generator": ("The load generator itself, against a server that does nothing", generator.measure),
@@ -51,16 +52,21 @@ def parse():
                             "two short rounds, to see that everything runs; the figures mean nothing")
     parser.add_argument("--against", type=pathlib.Path, metavar="BUILD",
                         help="build folder of another commit: serving and training of both, interleaved, and no other part")
-    parser.add_argument("parts", nargs="*", metavar="PART", help="of " + ", ".join(PARTS) + "; all where none is named")
+    parser.add_argument("parts", nargs="*", metavar="PART", help="of " + ", ".join(PARTS) + "; all but peers where none is "
+                        f"named. After peers: of {', '.join(peers.PEERS)}; all where none is named")
     parser.add_argument("--cases", default="", metavar="TEXT",
                         help="of engine, narrow and servers, measure only the rows whose name has TEXT in it, such as 'xcit-t12, 224x224' or 'int8'")
-    parser.add_argument("--name", default="bench", help="last part of the result's file name")
+    parser.add_argument("--name", help="last part of the result's file name (default bench, or peers)")
     parser.add_argument("--output", type=pathlib.Path, help="file for the result, instead of bench/results/DATE-NAME.md")
     parser.add_argument("--repository", type=pathlib.Path, default=ROOT / "models/bundled", help="models to measure")
     parser.add_argument("--python", default=sys.executable, help="Python with torch")
     arguments = parser.parse_args()
     arguments.table = AGAINST if arguments.against else PARTS
-    arguments.parts = list(AGAINST) if arguments.against else arguments.parts or list(PARTS)
+    if arguments.parts[:1] == ["peers"]:
+        command.check_names(parser, "peer", arguments.parts[1:], peers.PEERS)
+        arguments.cases, arguments.parts, arguments.name = " ".join(arguments.parts[1:]), ["peers"], arguments.name or "peers"
+        return arguments
+    arguments.parts = list(AGAINST) if arguments.against else arguments.parts or [part for part in PARTS if part != "peers"]
     command.check_names(parser, "part", arguments.parts, arguments.table)
     check_cases(parser, arguments)
     return arguments
@@ -80,7 +86,7 @@ def main():
                      arguments.against and arguments.against.resolve(), arguments.cases)
 
     output = arguments.output or (arguments.build / "bench.md" if arguments.quick else
-                                  ROOT / "bench" / "results" / f"{started}-{arguments.name}.md")
+                                  ROOT / "bench" / "results" / f"{started}-{arguments.name or 'bench'}.md")
     used = setup(pathlib.Path())
     origin = f"`{shlex.join(['script/bench', *sys.argv[1:]])}`" + (" - quick: the figures mean nothing" if arguments.quick else "")
     versions = report.versions(torch)  # before the measurements: later commits do not count
@@ -100,7 +106,7 @@ def main():
         if left := arguments.parts[i:]:
             facts.append(f"UNFINISHED: {', '.join(left)} not measured yet")
         # After every part, so that finished parts survive an interruption.
-        command.write(output, f"{started}: {arguments.name}", origin, facts, "\n".join(sections))
+        command.write(output, f"{started}: {arguments.name or 'bench'}", origin, facts, "\n".join(sections))
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ class Setup:
     python: str  # interpreter with torch
     quick: bool
     against: pathlib.Path | None = None  # build folder to compare with
-    cases: str = ""  # substring of the case names to run in engine, narrow and servers
+    cases: str = ""  # substring of the case names to run in engine, narrow and servers; names of peers
 
     def __post_init__(self):
         cores = sorted(os.sched_getaffinity(0))

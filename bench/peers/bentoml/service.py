@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ViT-Ti in BentoML, by its guides at https://docs.bentoml.com (get-started/adaptive-batching and
+build-with-bentoml/parallelize-requests)."""
+from __future__ import annotations
+
+import bentoml
+from PIL import Image
+
+import image_model
+
+
+# parallelize-requests: on a CPU a worker for each core ("cpu_count", which does not know of an affinity).
+@bentoml.service(workers=image_model.CORES, traffic={"timeout": 60})
+class Classifier:
+    def __init__(self) -> None:
+        self.model = image_model.ImageModel()
+
+    # adaptive-batching: max_latency_ms is the goal that the dispatcher keeps; later requests get status 503.
+    @bentoml.api(batchable=True, max_batch_size=image_model.BATCH, max_latency_ms=1000)
+    def classify(self, images: list[Image.Image]) -> list[list[dict]]:
+        return self.model.predictions([image_model.pixels(image) for image in images])

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the services of bench/peers/*/ have in common: from a photograph to the five most probable classes, with OpenVINO in fp32.
+
+$VITRINE_PEER_MODEL names the file of export_vit.py.
+"""
+import io
+import os
+
+import numpy
+import openvino
+from PIL import Image
+
+SIDE, RESIZED = 224, 248  # timm's vit_tiny_patch16_224: crop_pct 0.9
+CORES = len(os.sched_getaffinity(0))
+BATCH = 8  # images; the same limit for every peer
+
+
+def open_jpeg(jpeg):
+    """OpenCV decodes a little faster than Pillow; without it, as in BentoML's images, Pillow decodes."""
+    try:
+        import cv2
+    except ImportError:
+        return Image.open(io.BytesIO(jpeg))
+    return Image.fromarray(cv2.imdecode(numpy.frombuffer(jpeg, numpy.uint8), cv2.IMREAD_COLOR_RGB))
+
+
+def pixels(image):
+    """timm's evaluation transform up to the normalisation, which the graph does. Only the crop is resized, which takes two thirds
+    of the time."""
+    scaled = [int(RESIZED * length / min(image.size)) for length in image.size]
+    scale = [length / to for length, to in zip(image.size, scaled)]
+    corner = [round((to - SIDE) / 2) for to in scaled]
+    box = [(c + end) * s for end in (0, SIDE) for c, s in zip(corner, scale)]
+    return numpy.asarray(image.convert("RGB").resize((SIDE, SIDE), Image.Resampling.BICUBIC, box))
+
+
+class ImageModel:
+    """One inference request, so that only one thread may use it. `threads` compute a batch."""
+
+    def __init__(self, threads=1):
+        compiled = openvino.Core().compile_model(os.environ["VITRINE_PEER_MODEL"], "CPU", {
+            "INFERENCE_NUM_THREADS": threads, "PERFORMANCE_HINT": "LATENCY", "INFERENCE_PRECISION_HINT": "f32",
+            "ENABLE_CPU_PINNING": False})
+        self.request = compiled.create_infer_request()
+
+    def top5(self, batch):
+        """(indices, probabilities), each of five columns and a row for each image."""
+        self.request.infer([numpy.stack(batch)])
+        logits = self.request.get_output_tensor(0).data
+        best = numpy.argsort(-logits, axis=1)[:, :5]
+        powers = numpy.exp(logits - logits.max(axis=1, keepdims=True))
+        return best, numpy.take_along_axis(powers / powers.sum(axis=1, keepdims=True), best, axis=1)
+
+    def predictions(self, batch):
+        """The same as lists of objects, for JSON."""
+        return [[{"index": int(index), "probability": float(share)} for index, share in zip(*row)]
+                for row in zip(*self.top5(batch))]
