@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""timm_weights.py ARCHITECTURE FILE [--lively]: writes the initial weights of one of timm's models as safetensors.
+"""timm_weights.py ARCHITECTURE FILE... [--lively]: writes the initial weights of one of timm's models as safetensors.
 
 These weights are small, so the image changes the logits only by a thousandth. With --lively, the weights of convolutions and
 linear layers are larger: outputs have the size of inputs, so that the answers to different images differ.
+Each FILE is drawn from another seed, the first from 0.
 """
 import sys
 
@@ -11,12 +12,13 @@ import torch
 from safetensors.torch import save_file
 from torch import nn
 
-torch.manual_seed(0)
-model = timm.create_model(sys.argv[1]).eval()
-if "--lively" in sys.argv[3:]:
-    for module in model.modules():
+files = [argument for argument in sys.argv[2:] if argument != "--lively"]
+for seed, file in enumerate(files):
+    torch.manual_seed(seed)
+    model = timm.create_model(sys.argv[1]).eval()
+    for module in model.modules() if "--lively" in sys.argv else ():
         if isinstance(module, nn.Conv2d):
             nn.init.kaiming_normal_(module.weight)
         elif isinstance(module, nn.Linear):
             nn.init.normal_(module.weight, std=module.in_features**-0.5)
-save_file({name: tensor.contiguous() for name, tensor in model.state_dict().items()}, sys.argv[2])
+    save_file({name: tensor.contiguous() for name, tensor in model.state_dict().items()}, file)

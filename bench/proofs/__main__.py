@@ -27,6 +27,7 @@ PROOFS = {
     "urgent": ("Urgent requests beside long batches", "urgent", "measure"),
     "restore": ("Backups of a repository in use, restored", "restore", "measure"),
     "soak": ("An hour of all kinds of calls", "soak", "measure"),
+    "forty": ("Forty models of one server", "forty", "measure"),
     "canaries": ("Bad canaries and harmless ones", "canaries", "measure"),
 }
 
