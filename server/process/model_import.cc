@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <string_view>
@@ -15,6 +14,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "common/file/cache_folder.h"
 #include "common/status_macros.h"
 
 namespace vitrine {
@@ -90,17 +90,7 @@ absl::StatusOr<int> Await(pid_t child, const sigset_t& signals, const ServiceMan
 }  // namespace
 
 std::string DefaultModelCache() {
-  const auto from = [](const char* name) {
-    return std::string_view(std::getenv(name) == nullptr ? "" : std::getenv(name));
-  };
-  if (const std::string_view folder = from("CACHE_DIRECTORY"); !folder.empty()) {
-    return absl::StrCat(std::string(folder.substr(0, folder.find(':'))), "/models");
-  }
-  if (const std::string_view folder = from("XDG_CACHE_HOME"); !folder.empty()) {
-    return absl::StrCat(std::string(folder), "/vitrine/models");
-  }
-  const std::string_view home = from("HOME");
-  return absl::StrCat(home.empty() ? "/tmp" : std::string(home), "/.cache/vitrine/models");
+  return CacheFolder() / "models";
 }
 
 absl::StatusOr<std::string> ImportModels(const std::vector<std::string>& models, const std::string& cache,

@@ -12,8 +12,7 @@
 
 namespace vitrine {
 
-// Returns the default cache of imported models: models/ in $CACHE_DIRECTORY (systemd), else in $XDG_CACHE_HOME/vitrine,
-// else in ~/.cache/vitrine.
+// Returns the default cache of imported models: models/ in CacheFolder().
 std::string DefaultModelCache();
 
 // Runs `vitrine-repo cache CACHE MODEL...` and returns the repository that it prints. Download and conversion happen in

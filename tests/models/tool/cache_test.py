@@ -93,6 +93,15 @@ class Folders(Test):
         self.assertEqual(versions(self.repository(one, f"second={two}")), ["one/1", "second/1"])
         self.assertEqual(versions(self.repository(two)), ["two/1"])
 
+    def test_two_processes_import_once(self):
+        folder = self.model("plants")
+        command = [BIN / "vitrine-repo", "cache", self.folder / "cache", folder]
+        both = [subprocess.Popen(command, env=self.environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+                for _ in range(2)]
+        printed = {process.communicate()[0].strip() for process in both}
+        self.assertEqual(len(printed), 1)
+        self.assertEqual(versions(pathlib.Path(printed.pop())), ["plants/1"])
+
     def test_what_is_no_model_is_refused(self):
         (self.folder / "empty").mkdir()
         self.refused(self.cache(self.folder / "empty"), "no config.json", "--from --arch")

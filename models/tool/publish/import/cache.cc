@@ -13,7 +13,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "common/data/file.h"
+#include "common/file/process_lock.h"
 #include "common/file/replace.h"
 #include "common/sha256.h"
 #include "common/status_macros.h"
@@ -164,6 +167,19 @@ class CachedSet {
   const fs::path root_;
 };
 
+// Waits until no other process imports into the set. On a file system without locks, two processes may import a model
+// twice, which publishes two equal versions.
+absl::StatusOr<FileDescriptor> LockSet(const fs::path& root) {
+  constexpr absl::Duration kPause = absl::Milliseconds(200);
+  for (bool is_told = false;; is_told = true) {
+    absl::StatusOr<FileDescriptor> lock = LockForProcess(root / ".lock");
+    if (absl::IsUnimplemented(lock.status())) return FileDescriptor();
+    if (!absl::IsAlreadyExists(lock.status())) return lock;
+    if (!is_told) std::cerr << "waiting for another import: " << lock.status().message() << "\n";
+    absl::SleepFor(kPause);
+  }
+}
+
 }  // namespace
 
 std::string FaultOfCachedModel(const std::string& text) {
@@ -191,6 +207,7 @@ absl::Status CacheCommand(const CacheOptions& options) {
     return absl::FailedPreconditionError(
         absl::StrCat(root.string(), " cannot be made: ", error.message(), "; name another folder for imported models"));
   }
+  ASSIGN_OR_RETURN(const FileDescriptor lock, LockSet(root));
   for (const Source& source : sources) {
     if (const absl::Status status = CachedSet(root).Update(source); !status.ok()) {
       return absl::Status(status.code(), absl::StrCat(source.in_words, ": ", status.message()));

@@ -17,6 +17,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "common/charts/progress_display.h"
+#include "common/file/cache_folder.h"
 #include "common/sha256.h"
 #include "common/status_macros.h"
 #include "models/repository/import/import.h"
@@ -265,12 +266,7 @@ std::string TokenFor(const std::string& base) {
 }
 
 std::filesystem::path PullCache() {
-  const char* cache = std::getenv("XDG_CACHE_HOME");
-  const char* home = std::getenv("HOME");
-  const std::filesystem::path base = cache != nullptr && *cache != '\0'
-                                         ? std::filesystem::path(cache)
-                                         : std::filesystem::path(home != nullptr ? home : "/tmp") / ".cache";
-  return base / "vitrine" / "pull";
+  return CacheFolder() / "pull";
 }
 
 absl::StatusOr<Pulled> Pull(const PullRequest& request) {

@@ -48,7 +48,7 @@ std::string FaultOfPull(const std::string& model);
 std::string FaultOfUrl(const std::string& text);
 std::string FaultOfDigest(const std::string& text);
 
-// Returns $XDG_CACHE_HOME/vitrine/pull, else ~/.cache/vitrine/pull.
+// Returns pull/ in CacheFolder().
 std::filesystem::path PullCache();
 
 // Requests the revision's commit, its config.json, preprocessor_config.json, model card and model.safetensors; if the
