@@ -34,6 +34,7 @@ template <class Function, class... Vectors>
 struct Lanes {
   using Reg = Vector<float>;
   static constexpr int kLanes = kCount;
+  static constexpr int kRegisters = kCount == 16 ? 32 : 16;
 
   static Reg Broadcast(float value) {
     Reg v;
