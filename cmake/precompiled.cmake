@@ -15,7 +15,7 @@ set(VITRINE_TEST_OPTIONS $<$<CONFIG:Release>:-O1>)
 # precompiled_kind(OUT ROOM...): the kind that sees all that the headers of these rooms name.
 function(precompiled_kind out)
   set(kind text)
-  foreach(candidate "client:client" "tensors:reference|checkpoint|torch_backend|trainer" "server:server")
+  foreach(candidate "client:client" "tensors:reference|checkpoint|torch_backend|trainer" "server:server|inprocess")
     string(REGEX REPLACE ":.*" "" name ${candidate})
     string(REGEX REPLACE ".*:" "" rooms ${candidate})
     foreach(room ${ARGN})

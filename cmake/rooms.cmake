@@ -26,6 +26,7 @@ room(publish models/tool/publish models engine imaging data drawing charts repos
 room(tool models/tool describe publish models engine imaging data drawing charts repository proto)
 room(server server models engine imaging repository drawing proto)
 room(client client proto imaging data drawing charts statistics)
+room(inprocess client/engine server models engine imaging repository drawing proto)
 
 # A release compiles with -O3, which the loops of these rooms are worth; sources of the others take a tenth less time to
 # compile at -O2. Commands wait for servers or for the engine and print: a third less time at -O1, and the load

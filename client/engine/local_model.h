@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_CLIENT_ENGINE_LOCAL_MODEL_H_
+#define VITRINE_CLIENT_ENGINE_LOCAL_MODEL_H_
+
+#include <sys/types.h>
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "models/engine/precision.h"
+#include "server/registry/version/loaded_model.h"
+#include "server/serve/execution/executor.h"
+#include "server/serve/scheduling/scheduler.h"
+#include "vitrine/v1/classifier.pb.h"
+
+namespace vitrine {
+
+// A version on disk and the root of its repository.
+struct VersionPlace {
+  std::string repository;
+  VersionId id;
+};
+
+// Finds the version that `model` names; the forms are those of vitrine_engine_load. `repository` empty: none was given.
+// INVALID_ARGUMENT or NOT_FOUND names what is missing and the remedy.
+absl::StatusOr<VersionPlace> FindVersion(const std::string& repository, const std::string& model);
+
+// An image of a call. `bytes` is the file, or the data of the tensor that `request` declares; it must outlive the call.
+struct LocalImage {
+  v1::ClassifyRequest request;
+  std::string_view bytes;
+};
+
+// A version in memory with a scheduler and executors of its own: the server's, without the transport, the registry and
+// admission. Thread-safe.
+class LocalModel {
+ public:
+  // Loads a version; errors are those of ModelLoader. `threads` 0: one per core that this process may use.
+  static absl::StatusOr<std::unique_ptr<LocalModel>> Load(const VersionPlace& place, int threads, Precision precision);
+  ~LocalModel();  // no Run may be in progress
+
+  const ModelHandle& version() const { return model_; }
+  // Returns true if this process is a child of the one that loaded: the threads exist only in the parent.
+  bool IsForked() const;
+
+  // Computes the images and blocks until all are answered. Returns their answers in the same order.
+  std::vector<absl::StatusOr<v1::ClassifyResponse>> Run(std::vector<LocalImage> images);
+
+ private:
+  LocalModel(ModelHandle model, int threads);
+
+  const pid_t process_;
+  const ModelHandle model_;
+  Scheduler scheduler_;
+  ExecutorPool executors_;  // last member: its threads use the scheduler
+};
+
+}  // namespace vitrine
+
+#endif  // VITRINE_CLIENT_ENGINE_LOCAL_MODEL_H_
