@@ -5,7 +5,8 @@
         result = client.classify("cat.jpg", model="eit-mini-cifar10", attention=["mean"])
         print(result.top1)
 
-`vitrine.aio` has the same classes for asyncio. `vitrine.v1` has the protobuf messages.
+`vitrine.load` returns a model in this process, which needs no server. `vitrine.aio` has the same classes for asyncio.
+`vitrine.v1` has the protobuf messages.
 """
 
 from importlib import metadata as _metadata
@@ -13,6 +14,7 @@ from importlib import metadata as _metadata
 from vitrine._admin import CanaryStatus, ModelServing, PutAway, ServingChange, ServingStatus, VersionPolicy
 from vitrine._embedding import Embedding
 from vitrine._frame import to_dataframe
+from vitrine._local import LocalModel, load
 from vitrine._models import AttentionOffer, Metric, Model, ModelEvent
 from vitrine._picture import ImageSource, PictureWarning
 from vitrine._request import Attention
@@ -66,6 +68,7 @@ __all__ = [
     "ImageSource",
     "Internal",
     "InvalidArgument",
+    "LocalModel",
     "Metric",
     "Model",
     "ModelEvent",
@@ -90,5 +93,6 @@ __all__ = [
     "Unimplemented",
     "VersionPolicy",
     "VitrineError",
+    "load",
     "to_dataframe",
 ]
