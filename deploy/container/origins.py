@@ -70,6 +70,32 @@ class Debian:
         return path if path.exists() else None
 
 
+def closure(binary: pathlib.Path) -> dict[str, pathlib.Path]:
+    """Every shared library that `binary` is linked with, by the name it is asked for."""
+    text = subprocess.run(["ldd", str(binary)], check=True, capture_output=True, text=True).stdout
+    missing = re.findall(r"^\s*(\S+) => not found", text, re.M)
+    if missing:
+        raise SystemExit(f"{binary} lacks {', '.join(missing)} on this machine")
+    found = {name: pathlib.Path(path) for name, path in re.findall(r"^\s*(\S+) => (/\S+)", text, re.M)}
+    for path in re.findall(r"^\s*(/\S*/ld-linux\S*)", text, re.M):
+        found[pathlib.Path(path).name] = pathlib.Path(path)
+    return found
+
+
+def compiled_in(build: pathlib.Path, targets: list[str], debian: Debian, shared: set[str]) -> list[Origin]:
+    """The packages whose headers the targets' objects read and of whose source no shared library is in the image."""
+    ninja = ["ninja", "-C", str(build), "-t"]
+    objects = set(subprocess.run([*ninja, "inputs", *targets], check=True, capture_output=True, text=True).stdout.split())
+    headers, wanted = set(), False
+    for line in subprocess.run([*ninja, "deps"], check=True, capture_output=True, text=True).stdout.splitlines():
+        if not line.startswith(" "):
+            wanted = line.split(":")[0] in objects
+        elif wanted and line.strip().startswith("/usr/include/"):
+            headers.add(line.strip())
+    origins = {debian.owner(pathlib.Path(header)) for header in headers} - {None}
+    return sorted((o for o in origins if o.source not in shared), key=lambda o: o.name)
+
+
 def pinned(requirements: list[pathlib.Path]) -> list[Origin]:
     """Returns the packages pinned by files of lines NAME==VERSION --hash=sha256:DIGEST."""
     lines = [line for file in requirements for line in file.read_text().splitlines()]

@@ -4,11 +4,12 @@
 
   bill.py FOLDER --revision COMMIT
 
-FOLDER has the packages, the tarball and the wheel. Each of them is a part of the release with its digest, and depends on
+FOLDER has the packages, the tarball and the wheels. Each of them is a part of the release with its digest, and depends on
 
   Debian packages     named by a package's Depends and Recommends, in the versions that are installed here, where it was built
-  libraries, headers  that the tarball's own bill names; the packages' programs were compiled of the same headers
-  Python packages     named by the wheel's Requires-Dist, which gives a range and no version
+  libraries, headers  named by the bills that the tarball and the engine's wheel contain; the packages' programs were compiled of
+                      the tarball's headers
+  Python packages     named by a wheel's Requires-Dist, which gives a range and no version
   models              of models/bundled, in vitrine-models and the tarball
 
 Components with the scope "excluded" are in no package: the packages of script/pins/packages.txt that build the programs, pins of
@@ -127,17 +128,24 @@ def add_tarball(bill: Bill, path: pathlib.Path, version: str) -> None:
 
 
 def add_wheel(bill: Bill, path: pathlib.Path) -> None:
-    """Adds a wheel and the Python packages that it requires."""
+    """Adds a wheel, the Python packages that it requires, and the components of the bill that it contains."""
     with zipfile.ZipFile(path) as archive:
         name = next(one for one in archive.namelist() if re.fullmatch(r"[^/]+\.dist-info/METADATA", one))
         fields = email.message_from_bytes(archive.read(name))
+        inner = [json.loads(archive.read(one)) for one in archive.namelist() if one.endswith(".cdx.json")]
     needs = bill.file(path, fields["Version"], [])
+    for component in [one for document in inner for one in document["components"]]:
+        component.pop("components", None)
+        needs.add(bill.add(component))
     for entry in fields.get_all("Requires-Dist", []):
         requirement, _, condition = entry.partition(";")
         if "extra ==" in condition:
             continue
         name, asked = re.fullmatch(r"([\w.-]+)\s*\(?([^)]*)\)?", requirement.strip()).groups()
         name = name.lower().replace("_", "-")
+        if name == "vitrine":  # the wheel beside it
+            needs.add(f"vitrine-{fields['Version']}-py3-none-any.whl")
+            continue
         needs.add(bill.add({"type": "library", "bom-ref": f"pkg:pypi/{name}", "name": name, "purl": f"pkg:pypi/{name}",
                             "properties": [{"name": "vitrine:linkage", "value": "installed by pip"},
                                            {"name": "vitrine:range", "value": asked}]}))
@@ -181,7 +189,7 @@ def make(folder: pathlib.Path, revision: str, debian: Debian, root: pathlib.Path
         add_package(bill, path, packages)
     for path in sorted(folder.glob("vitrine-*.tar.gz")):
         add_tarball(bill, path, version)
-    for path in sorted(folder.glob("vitrine-*.whl")):
+    for path in sorted(folder.glob("vitrine[-_]*.whl")):
         add_wheel(bill, path)
     add_models(bill, root)
     add_excluded(bill, root)

@@ -105,6 +105,16 @@ class Bill(Case):
     def make(self) -> dict:
         return bill.make(self.folder, "abc", Debian(), self.root)
 
+    def test_names_what_the_engine_wheel_bundles(self) -> None:
+        self.fill()
+        name = "vitrine_engine-1.2.3-py3-none-manylinux_2_36_x86_64.whl"
+        with zipfile.ZipFile(self.folder / name, "w") as archive:
+            info = "vitrine_engine-1.2.3.dist-info"
+            archive.writestr(f"{info}/METADATA", "Metadata-Version: 2.4\nName: vitrine-engine\nVersion: 1.2.3\nRequires-Dist: vitrine==1.2.3\n")
+            archive.writestr(f"{info}/sboms/vitrine-engine.cdx.json", json.dumps({"components": INNER}))
+        needs = {one["ref"]: [part.split("@")[0] for part in one["dependsOn"]] for one in self.make()["dependencies"]}
+        self.assertEqual(needs[name], ["pkg:deb/debian/libheader-dev", "pkg:deb/debian/libshared", "vitrine-1.2.3-py3-none-any.whl"])
+
     def test_names_what_each_file_needs(self) -> None:
         self.fill()
         made = self.make()

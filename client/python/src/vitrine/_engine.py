@@ -6,7 +6,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import os
-from ctypes import POINTER, byref, c_char_p, c_int, c_int32, c_size_t, c_void_p
+from ctypes import POINTER, byref, c_char_p, c_int32, c_size_t, c_void_p
 from typing import Any, Iterator, List, Optional, Sequence, Union
 
 import numpy as np
@@ -47,15 +47,15 @@ def _library() -> Any:
     if library.vitrine_engine_api() != _API:
         form = "vitrine_engine has the API %d, but this version of vitrine needs %d; install the same version of both"
         raise ImportError(form % (library.vitrine_engine_api(), _API))
-    message = [c_size_t, POINTER(c_void_p), POINTER(c_size_t)]
+    message: Any = [POINTER(c_void_p), POINTER(c_size_t)]
     library.vitrine_engine_last_error.restype = c_char_p
     library.vitrine_engine_load.argtypes = [c_char_p, c_char_p, POINTER(_Options), POINTER(c_void_p)]
     library.vitrine_engine_free.argtypes = library.vitrine_engine_answers_free.argtypes = [c_void_p]
     library.vitrine_engine_free.restype = library.vitrine_engine_answers_free.restype = None
-    library.vitrine_engine_describe_message.argtypes = [c_void_p, *message[1:]]
-    run = [c_void_p, POINTER(_Image), c_size_t, c_char_p, c_size_t, POINTER(c_void_p)]
+    library.vitrine_engine_describe_message.argtypes = [c_void_p, *message]
+    run: Any = [c_void_p, POINTER(_Image), c_size_t, c_char_p, c_size_t, POINTER(c_void_p)]
     library.vitrine_engine_run.argtypes = run
-    library.vitrine_engine_answer_message.argtypes = [c_void_p, *message]
+    library.vitrine_engine_answer_message.argtypes = [c_void_p, c_size_t, *message]
     return library
 
 
