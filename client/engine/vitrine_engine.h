@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+// SPDX-License-Identifier: Apache-2.0
 /* Vitrine's CPU engine in the calling process: the server's code from the image's bytes to its answer, without a
  * server. The same image, model and precision give the same bits as vitrine-server on the same kind of CPU.
  *

@@ -71,7 +71,7 @@ class Debian:
 
 
 def closure(binary: pathlib.Path) -> dict[str, pathlib.Path]:
-    """Every shared library that `binary` is linked with, by the name it is asked for."""
+    """Returns every shared library with which `binary` is linked, by its requested name."""
     text = subprocess.run(["ldd", str(binary)], check=True, capture_output=True, text=True).stdout
     missing = re.findall(r"^\s*(\S+) => not found", text, re.M)
     if missing:
@@ -83,7 +83,7 @@ def closure(binary: pathlib.Path) -> dict[str, pathlib.Path]:
 
 
 def compiled_in(build: pathlib.Path, targets: list[str], debian: Debian, shared: set[str]) -> list[Origin]:
-    """The packages whose headers the targets' objects read and of whose source no shared library is in the image."""
+    """Returns the packages whose headers the targets' objects read and that have no shared library in the image."""
     ninja = ["ninja", "-C", str(build), "-t"]
     objects = set(subprocess.run([*ninja, "inputs", *targets], check=True, capture_output=True, text=True).stdout.split())
     headers, wanted = set(), False

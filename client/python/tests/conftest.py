@@ -8,6 +8,7 @@ import random
 import signal
 import socket
 import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Iterator, List, Optional
@@ -112,3 +113,20 @@ def large() -> bytes:
     file = io.BytesIO()
     Image.new("RGB", (6000, 3000), "grey").save(file, "JPEG")
     return file.getvalue()
+
+
+@pytest.fixture(scope="session")
+def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """The package vitrine_engine with the library of the build, unless it is installed."""
+    library = Path(os.environ.get("VITRINE_BIN", str(ROOT / "build/bin"))).parent / "lib/libvitrine_engine.so"
+    folder = tmp_path_factory.mktemp("engine")
+    (folder / "vitrine_engine").mkdir()
+    (folder / "vitrine_engine/__init__.py").write_bytes((ROOT / "client/engine/python/vitrine_engine/__init__.py").read_bytes())
+    if library.exists():
+        (folder / "vitrine_engine/libvitrine_engine.so").symlink_to(library)
+        sys.path.insert(0, str(folder))
+    else:
+        pytest.importorskip("vitrine_engine", reason="there is no %s; build vitrine_engine_library" % library)
+    yield
+    if str(folder) in sys.path:
+        sys.path.remove(str(folder))

@@ -18,7 +18,8 @@ def blocks(path: Path) -> List[Block]:
     return re.findall(r"^```(\w+)\n(.*?)^```$", path.read_text(), re.MULTILINE | re.DOTALL)
 
 
-@pytest.mark.parametrize("document", ["docs/how-to/python.md", "client/python/README.md"])
+@pytest.mark.parametrize("document", ["docs/how-to/python.md", "docs/how-to/in-process.md", "client/python/README.md"])
+@pytest.mark.usefixtures("engine")
 def test_examples(document: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """A block of `text` after a block of `python` is its output; ... matches anything."""
     for folder in ("samples", "models/bundled"):

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Models in this process, compared with the server."""
 
-import os
-import sys
 import threading
 from pathlib import Path
 from typing import Any, Iterator, List
@@ -14,24 +12,7 @@ from PIL import Image
 
 import vitrine
 
-PACKAGE = ROOT / "client/engine/python/vitrine_engine"
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """The package vitrine_engine with the library of the build, unless it is installed."""
-    library = Path(os.environ.get("VITRINE_BIN", str(ROOT / "build/bin"))).parent / "lib/libvitrine_engine.so"
-    folder = tmp_path_factory.mktemp("engine")
-    (folder / "vitrine_engine").mkdir()
-    (folder / "vitrine_engine/__init__.py").write_bytes((PACKAGE / "__init__.py").read_bytes())
-    if library.exists():
-        (folder / "vitrine_engine/libvitrine_engine.so").symlink_to(library)
-        sys.path.insert(0, str(folder))
-    else:
-        pytest.importorskip("vitrine_engine", reason="there is no %s; build vitrine_engine_library" % library)
-    yield
-    if str(folder) in sys.path:
-        sys.path.remove(str(folder))
+pytestmark = pytest.mark.usefixtures("engine")
 
 
 @pytest.fixture()
