@@ -127,10 +127,16 @@ bool LocalModel::IsForked() const {
 
 std::vector<absl::StatusOr<v1::ClassifyResponse>> LocalModel::Run(std::vector<LocalImage> images) {
   Answers answers(images.size());
-  for (size_t i = 0; i < images.size(); ++i) {
-    const absl::Time arrival = SteadyClock().Now();
-    absl::StatusOr<InferenceRequest> plan =
-        PlanRequest({.message = std::move(images[i].request), .input = images[i].bytes}, model_);
+  // Plans all images before it submits the first one: once one is submitted, this function must not end before its
+  // answer.
+  std::vector<absl::StatusOr<InferenceRequest>> plans;
+  plans.reserve(images.size());
+  for (LocalImage& image : images) {
+    plans.push_back(PlanRequest({.message = std::move(image.request), .input = image.bytes}, model_));
+  }
+  const absl::Time arrival = SteadyClock().Now();
+  for (size_t i = 0; i < plans.size(); ++i) {
+    absl::StatusOr<InferenceRequest>& plan = plans[i];
     if (!plan.ok()) {
       answers.Put(i, plan.status());
       continue;

@@ -11,6 +11,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -64,6 +65,9 @@ int Guarded(const Function& function) noexcept {
       return Code(function());
     } catch (const std::bad_alloc&) {
       return Code(absl::ResourceExhaustedError("memory ran out; use fewer or smaller images per call"));
+    } catch (const std::system_error& error) {
+      return Code(absl::ResourceExhaustedError(
+          absl::StrCat("a thread could not be started (", error.what(), "); load with fewer threads")));
     } catch (const std::exception& error) {
       return Code(absl::InternalError(absl::StrCat("the engine failed: ", error.what())));
     }

@@ -18,7 +18,8 @@
  * parent loaded, which does nothing there; it must load its own models.
  *
  * Errors: a function that can fail returns one of VitrineEngineCode, and vitrine_engine_last_error a sentence that
- * names the cause and the remedy. No C++ exception leaves a function. Null pointers are INVALID_ARGUMENT where a value
+ * names the cause and the remedy. No C++ exception leaves a function.
+ * Faults of the engine itself are also logged to stderr. Null pointers are INVALID_ARGUMENT where a value
  * is needed; the functions that free accept them. A pointer that is neither null nor valid is undefined behaviour.
  */
 #ifndef VITRINE_ENGINE_H_

@@ -6,6 +6,7 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <system_error>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -91,10 +92,16 @@ ExecutorPool::ExecutorPool(const ExecutorOptions& options, Scheduler& scheduler,
   const std::vector<int> cores = CoresOf(options_);
   const int threads = options_.ThreadCount(), stand_ins = options_.StandInCount();
   for (int i = 0; i < threads; ++i) places_.push_back(std::make_unique<Place>(clock_));
-  for (int i = 0; i < threads; ++i) {
-    const int core = cores[i % cores.size()];
-    places_[i]->executor.thread = std::thread([this, i, core] { Run(i, core); });
-    if (i < stand_ins) places_[i]->stand_in.thread = std::thread([this, i, core] { StandIn(i, core); });
+  try {
+    for (int i = 0; i < threads; ++i) {
+      const int core = cores[i % cores.size()];
+      places_[i]->executor.thread = std::thread([this, i, core] { Run(i, core); });
+      if (i < stand_ins) places_[i]->stand_in.thread = std::thread([this, i, core] { StandIn(i, core); });
+    }
+  } catch (const std::system_error&) {
+    scheduler_.Stop(absl::ZeroDuration());
+    Join();
+    throw;
   }
   if (watchdog != nullptr) {
     watch_.emplace(kWatchPeriod, [this, watchdog = std::move(watchdog)] {
@@ -105,7 +112,13 @@ ExecutorPool::ExecutorPool(const ExecutorOptions& options, Scheduler& scheduler,
 }
 
 ExecutorPool::~ExecutorPool() {
-  for (const auto& place : places_) place->executor.thread.join();
+  Join();
+}
+
+void ExecutorPool::Join() {
+  for (const auto& place : places_) {
+    if (place->executor.thread.joinable()) place->executor.thread.join();
+  }
   for (const auto& place : places_) {
     place->seat.End();
     if (place->stand_in.thread.joinable()) place->stand_in.thread.join();

@@ -62,7 +62,8 @@ class ExecutorPool {
   static constexpr absl::Duration kLongestLook = absl::Seconds(1);
 
   // Starts the threads. `scheduler` and `clock` must outlive the pool. `watchdog` is called every kWatchPeriod on a
-  // separate thread until the executors have ended; may be null.
+  // separate thread until the executors have ended; may be null. Throws std::system_error if a thread cannot be
+  // started; the scheduler is stopped then.
   ExecutorPool(const ExecutorOptions& options, Scheduler& scheduler, Responder responder, const Clock& clock,
                Watchdog watchdog = nullptr);
   // Joins the threads. The scheduler must be stopped first; otherwise the destructor waits forever.
@@ -96,6 +97,7 @@ class ExecutorPool {
     Seat seat;
   };
   class Busy;
+  void Join();  // the scheduler must be stopped
   void Run(int index, int core);
   void StandIn(int index, int core);
   // Sets the name and affinity of the calling thread.

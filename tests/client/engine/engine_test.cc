@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -219,6 +220,21 @@ TEST_F(EngineTest, AForkedChildIsToldToLoad) {
   EXPECT_EQ(WEXITSTATUS(status), VITRINE_ENGINE_FAILED_PRECONDITION);
   vitrine_engine_free(model);
 }
+
+#ifndef VITRINE_SANITIZED  // sanitizers need more address space than any limit leaves
+TEST_F(EngineTest, ThreadsThatCannotBeStartedAreAnError) {
+  const pid_t child = fork();
+  if (child == 0) {
+    const rlimit limit = {rlim_t{1} << 30, rlim_t{1} << 30};  // for less than 2,048 stacks
+    const VitrineEngineOptions options = {sizeof(VitrineEngineOptions), 1024, nullptr};
+    _exit(setrlimit(RLIMIT_AS, &limit) != 0 ? 255 : Load(nullptr, Path("small"), &options));
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFEXITED(status)) << status;
+  EXPECT_EQ(WEXITSTATUS(status), VITRINE_ENGINE_RESOURCE_EXHAUSTED);
+}
+#endif
 
 }  // namespace
 }  // namespace vitrine
