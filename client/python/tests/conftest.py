@@ -121,7 +121,8 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     library = Path(os.environ.get("VITRINE_BIN", str(ROOT / "build/bin"))).parent / "lib/libvitrine_engine.so"
     folder = tmp_path_factory.mktemp("engine")
     (folder / "vitrine_engine").mkdir()
-    (folder / "vitrine_engine/__init__.py").write_bytes((ROOT / "client/engine/python/vitrine_engine/__init__.py").read_bytes())
+    module = ROOT / "client/engine/python/vitrine_engine/__init__.py"
+    (folder / "vitrine_engine/__init__.py").write_bytes(module.read_bytes())
     if library.exists():
         (folder / "vitrine_engine/libvitrine_engine.so").symlink_to(library)
         sys.path.insert(0, str(folder))

@@ -87,7 +87,8 @@ def test_threads_share_a_model(local: vitrine.LocalModel, cats: List[Path]) -> N
 def test_places(monkeypatch: pytest.MonkeyPatch) -> None:
     bundled = ROOT / "models/bundled"
     (version,) = (path.name for path in (bundled / "kv-pos-mnist").iterdir())
-    for place in (bundled / "kv-pos-mnist", bundled / "kv-pos-mnist" / version, "%s/kv-pos-mnist@%s" % (bundled, version)):
+    named = "%s/kv-pos-mnist@%s" % (bundled, version)
+    for place in (bundled / "kv-pos-mnist", bundled / "kv-pos-mnist" / version, named):
         assert vitrine.load(place).name == "kv-pos-mnist"
     monkeypatch.delenv("VITRINE_REPOSITORY", raising=False)
     with pytest.raises(vitrine.NotFound, match="VITRINE_REPOSITORY"):
