@@ -58,6 +58,11 @@ def test_every_kind_of_image(client: vitrine.Client, local: vitrine.LocalModel, 
     assert mine == theirs
 
 
+def broken_after(images: List[Path]) -> Iterator[Path]:
+    yield from images
+    raise ZeroDivisionError
+
+
 def test_many(local: vitrine.LocalModel, cats: List[Path]) -> None:
     images: List[Any] = [cats[0], b"no image", Path("nowhere.jpg"), *cats * 3]
     found = list(local.classify_many(images, top_k=1))
@@ -65,6 +70,10 @@ def test_many(local: vitrine.LocalModel, cats: List[Path]) -> None:
     assert [one.ok for one in found[:4]] == [True, False, False, True]
     codes = [one.code for one in found if isinstance(one, vitrine.Refused)]
     assert codes == ["INVALID_ARGUMENT", "UNREADABLE"]
+    broken = local.classify_many(broken_after(cats[:3]))
+    assert [next(broken).ok for _ in range(3)] == [True] * 3
+    with pytest.raises(ZeroDivisionError):
+        next(broken)
     for one in local.embed_many(cats):
         assert one.ok and one.values.tobytes() == local.embed(cats[one.index]).tobytes()
 

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import os
-from itertools import islice
 from types import TracebackType
 from typing import Any, Iterable, Iterator, List, Optional, Tuple, Type, Union
 
@@ -92,7 +91,8 @@ class LocalModel:
         **options: Any,
     ) -> Iterator[Outcome]:
         """Yields one Result or Refused for each image, in order. `images` is an iterable, which may be endless, or a
-        folder. It is read up to 16 images ahead, which share batches whatever their sizes."""
+        folder. It is read up to 16 images ahead, which share batches whatever their sizes. An exception of `images` is
+        raised after the results of all images before it."""
         return self._outcomes(iter(pictures(images)), self._template(model, version, options))
 
     def embed(
@@ -164,10 +164,14 @@ class LocalModel:
 
     def _outcomes(self, images: Iterator[ImageSource], request: Any) -> Iterator[Outcome]:
         index = 0
-        while True:
-            batch = [_read(image) for image in islice(images, _IMAGES_PER_CALL)]
-            if not batch:
-                return
+        ended: Optional[BaseException] = None
+        while ended is None:
+            batch: List[Tuple[Union[Picture, Exception], str]] = []
+            try:
+                while len(batch) < _IMAGES_PER_CALL:
+                    batch.append(_read(next(images)))
+            except BaseException as error:  # the end, or an error of `images`, which is raised after these results
+                ended = error
             answers = iter(self._engine.run(request, [one for one, _ in batch if isinstance(one, Picture)]))
             for picture, name in batch:
                 answer = next(answers) if isinstance(picture, Picture) else picture
@@ -177,6 +181,8 @@ class LocalModel:
                     assert isinstance(picture, Picture)
                     yield of_response(answer, picture, index)
                 index += 1
+        if not isinstance(ended, StopIteration):
+            raise ended
 
 
 def _read(image: ImageSource) -> Tuple[Union[Picture, Exception], str]:
