@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/score/chunk_writer.h"
 
+#include <filesystem>
 #include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -11,6 +12,7 @@
 #include "client/commands/output/feature_files.h"
 #include "common/data/file_names.h"
 #include "common/drawing/answer_json.h"
+#include "common/file/descriptor.h"
 #include "common/file/replace.h"
 #include "common/status_macros.h"
 
@@ -47,8 +49,8 @@ void ChunkWriter::Add(int64_t index, const std::string& name, const v1::Classify
     row.classes.push_back(prediction.index());
     row.probabilities.push_back(prediction.probability());
   }
-  row.line = absl::StrCat(BeginLine(index, name), ",\"version\":", settings_.version, ",\"weights_sha256\":\"",
-                          settings_.weights_sha256, "\",\"predictions\":");
+  row.line = absl::StrCat(BeginLine(index, name), ",\"version\":", answer.served_by().version(),
+                          ",\"weights_sha256\":\"", answer.served_by().weights_sha256(), "\",\"predictions\":");
   AppendPredictionsJson(answer, row.line);
   absl::StrAppend(&row.line, ",\"unsure\":", row.unsure ? "true" : "false", "}\n");
 }
@@ -72,8 +74,8 @@ ScoreChunk ChunkWriter::chunk() const {
   return chunk;
 }
 
-absl::Status ChunkWriter::Write(const std::string& folder) const {
-  const ScoreChunk written = chunk();
+absl::StatusOr<ScoreChunk> ChunkWriter::Write(const std::string& folder) const {
+  ScoreChunk written = chunk();
   const auto rows = static_cast<size_t>(written.images);
   std::vector<std::string> paths = ChunkFiles(settings_, written);
   for (std::string& path : paths) path = absl::StrCat(folder, "/", path);
@@ -87,7 +89,13 @@ absl::Status ChunkWriter::Write(const std::string& folder) const {
   }
   std::string lines;
   for (size_t i = 0; i < rows; ++i) lines += rows_[i].line;
-  return ReplaceFile(paths.back(), lines);
+  RETURN_IF_ERROR(ReplaceFile(paths.back(), lines));
+  for (const std::string& path : paths) {
+    std::error_code error;
+    written.bytes.push_back(static_cast<int64_t>(std::filesystem::file_size(path, error)));
+    if (error) return FileError(error.value(), path);
+  }
+  return written;
 }
 
 }  // namespace vitrine

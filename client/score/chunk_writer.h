@@ -29,9 +29,9 @@ class ChunkWriter {
 
   // Returns the chunk of the rows up to the first image without one.
   ScoreChunk chunk() const;
-  // Writes the files of chunk(), which must have an image: each under a temporary name first, and synced. Errors are
-  // those of FileError.
-  absl::Status Write(const std::string& folder) const;
+  // Writes the files of chunk(), which must have an image: each under a temporary name first, and synced. Returns the
+  // chunk with the sizes of its files. Errors are those of FileError.
+  absl::StatusOr<ScoreChunk> Write(const std::string& folder) const;
 
  private:
   struct Row {

@@ -97,8 +97,10 @@ absl::StatusOr<ScoreIndex> MergeScores(const MergeScoresOptions& options) {
     return absl::AlreadyExistsError(absl::StrCat(options.out, " holds scores; give another --out"));
   }
   RETURN_IF_ERROR(MakeFolder(options.out));
+  RETURN_IF_ERROR(DiscardScores(options.out));  // leftovers of a merge that was killed, perhaps of other chunks
   ScoreIndex merged = {.settings = parts.front().index.settings, .labels = parts.front().index.labels};
   for (const Part& part : parts) {
+    if (merged.settings.precision.empty()) merged.settings.precision = part.index.settings.precision;
     merged.settings.width = std::max(merged.settings.width, part.index.settings.width);
     for (const ScoreChunk& chunk : part.index.chunks) {
       for (const std::string& file : ChunkFiles(part.index.settings, chunk)) {

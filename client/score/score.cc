@@ -45,8 +45,9 @@ class ScoreRun final : public RoundsClient {
     RETURN_IF_ERROR(OpenSource());
     RETURN_IF_ERROR(MakeFolder(command_.out));
     ASSIGN_OR_RETURN(const FileDescriptor lock, Lock());
-    if (command_.restart) RETURN_IF_ERROR(DiscardScores(command_.out));
     absl::StatusOr<ScoreIndex> before = ReadScoreIndex(command_.out);
+    if (absl::IsFailedPrecondition(before.status())) return before.status();
+    if (command_.restart) before = absl::NotFoundError("");
     if (before.ok()) {
       RETURN_IF_ERROR(Continue(*std::move(before)));
       if (CountScores(index_).complete()) return ScoreResult{.index = std::move(index_)};
@@ -54,6 +55,7 @@ class ScoreRun final : public RoundsClient {
       return Annotated(before.status(), "--restart discards the scores, another --out keeps them");
     }
     ASSIGN_OR_RETURN(std::unique_ptr<Client> client, ChooseVersion());
+    if (command_.restart) RETURN_IF_ERROR(DiscardScores(command_.out));  // only once the run can begin
     // Written before the first chunk, so that a run that continues requests the same version.
     RETURN_IF_ERROR(WriteScoreIndex(command_.out, index_));
     const absl::Status stopped = WriteChunks(std::move(client));
@@ -100,6 +102,7 @@ class ScoreRun final : public RoundsClient {
     now.model = command_.model.name.empty() ? before.settings.model : command_.model.name;
     now.version = command_.model.version.value_or(before.settings.version);
     now.weights_sha256 = before.settings.weights_sha256;
+    now.precision = before.settings.precision;
     now.top_k = std::min(now.top_k, static_cast<int>(before.labels.size()));
     absl::Status same = CheckSameScores(before.settings, now);
     if (same.ok() && !(before.shard == index_.shard)) {
@@ -162,6 +165,8 @@ class ScoreRun final : public RoundsClient {
     ImageRounds rounds(
         {.client = command_.client, .patience = command_.patience, .source = command_.source, .stop = stop_}, *images_,
         model_, std::move(client), progress, *this);
+    rounds_ = &rounds;
+    NameReadable(rounds);
     const auto [first, last] = ImagesOf(index_.shard, index_.settings.images);
     absl::Status stopped;
     for (int64_t next = first + before.rows; next < last && stopped.ok(); next += command_.chunk) {
@@ -169,6 +174,16 @@ class ScoreRun final : public RoundsClient {
     }
     if (progress.asked() > 0) progress.DrawEnd(rounds.in_flight(), absl::Now());
     return stopped;
+  }
+
+  // Looks for an image that can be read, in the whole source: those that are left may all be missing.
+  void NameReadable(ImageRounds& rounds) const {
+    constexpr int64_t kLooks = 64;
+    const int64_t size = images_->size(), looks = std::min(kLooks, size);
+    for (int64_t look = 0; look < looks; ++look) {
+      const int64_t index = look * (size / looks);
+      if (images_->encoded(index).ok()) return rounds.KnowReadable(index);
+    }
   }
 
   // Scores the images and adds their chunk to the index; after a stop only those before the first without a result.
@@ -180,9 +195,9 @@ class ScoreRun final : public RoundsClient {
     rounds.Ask(std::move(indices));
     rounds.GiveUpUnanswered();
     const absl::Status stopped = rounds.Ended();
-    if (const ScoreChunk chunk = writer.chunk(); chunk.images > 0) {
-      RETURN_IF_ERROR(writer.Write(command_.out));
-      index_.chunks.push_back(chunk);
+    if (writer.chunk().images > 0) {
+      ASSIGN_OR_RETURN(ScoreChunk chunk, writer.Write(command_.out));
+      index_.chunks.push_back(std::move(chunk));
       if (absl::Status written = WriteScoreIndex(command_.out, index_); !written.ok()) {
         index_.chunks.pop_back();
         return written;
@@ -204,6 +219,14 @@ class ScoreRun final : public RoundsClient {
   }
 
   absl::Status TakeAnswer(const AskedImage& image, const v1::ClassifyResponse& answer) override {
+    std::string& precision = index_.settings.precision;
+    if (precision.empty()) precision = answer.served_by().precision();
+    if (answer.served_by().precision() != precision) {
+      rounds_->Stop(absl::FailedPreconditionError(absl::StrCat(
+          "the server now computes in ", answer.served_by().precision(), ", but ", command_.out, " was begun in ",
+          precision, "; start it with --precision ", precision, " again, or give another --out or --restart")));
+      return absl::OkStatus();
+    }
     std::vector<float> vector;
     if (HasVectors()) {
       // UNIMPLEMENTED ends the run: no other answer will be better.
@@ -235,6 +258,7 @@ class ScoreRun final : public RoundsClient {
   ScoreIndex index_;
   v1::ModelVersion model_;
   RunProgress* progress_ = nullptr;
+  ImageRounds* rounds_ = nullptr;
   ChunkWriter* writer_ = nullptr;  // writer of the current chunk
 };
 

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/score/score_index.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <system_error>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/strip.h"
 #include "common/data/file.h"
 #include "common/data/file_names.h"
 #include "common/file/replace.h"
@@ -19,8 +22,10 @@ namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
 constexpr char kFormat[] = "vitrine scores 1";
+constexpr char kAnyFormat[] = "\"vitrine scores ";  // of any version, as JSON
 constexpr int kLargestWidth = 1 << 20;
 constexpr char kChunkPrefix[] = "chunk-";
+constexpr size_t kChunkDigits = 10;
 
 std::string IndexPath(const std::string& folder) {
   return absl::StrCat(folder, "/", kScoreIndexFile);
@@ -35,12 +40,14 @@ Json ToJson(const ScoreIndex& index) {
                       {"images", chunk.images},
                       {"unsure", chunk.unsure},
                       {"unreadable", chunk.unreadable},
-                      {"refused", chunk.refused}});
+                      {"refused", chunk.refused},
+                      {"bytes", chunk.bytes}});
   }
   return {{"format", kFormat},
           {"model", s.model},
           {"version", s.version},
           {"weights_sha256", s.weights_sha256},
+          {"precision", s.precision},
           {"source", {{"path", EscapedBytes(s.source)}, {"images", s.images}, {"names_sha256", s.names_sha256}}},
           {"top_k", s.top_k},
           {"resolution", s.resolution},
@@ -54,12 +61,17 @@ Json ToJson(const ScoreIndex& index) {
 
 // nlohmann throws for invalid members, which ReadScoreIndex converts to a status.
 absl::StatusOr<ScoreIndex> FromJson(const Json& json) {
-  if (json.at("format") != kFormat) return absl::DataLossError("it is of another program, or of another version");
+  const std::string format = json.is_object() && json.contains("format") ? json["format"].dump() : "";
+  if (!format.starts_with(kAnyFormat)) {
+    return absl::FailedPreconditionError("it is no index of `vitrine score`; give another --out");
+  }
+  if (json.at("format") != kFormat) return absl::DataLossError("it is of another version of this program");
   ScoreIndex index;
   ScoreSettings& s = index.settings;
   s.model = json.at("model").get<std::string>();
   s.version = json.at("version").get<int64_t>();
   s.weights_sha256 = json.at("weights_sha256").get<std::string>();
+  s.precision = json.at("precision").get<std::string>();
   s.source = UnescapedBytes(json.at("source").at("path").get<std::string>());
   s.images = json.at("source").at("images").get<int64_t>();
   s.names_sha256 = json.at("source").at("names_sha256").get<std::string>();
@@ -75,9 +87,37 @@ absl::StatusOr<ScoreIndex> FromJson(const Json& json) {
                             .images = chunk.at("images").get<int64_t>(),
                             .unsure = chunk.at("unsure").get<int64_t>(),
                             .unreadable = chunk.at("unreadable").get<int64_t>(),
-                            .refused = chunk.at("refused").get<int64_t>()});
+                            .refused = chunk.at("refused").get<int64_t>(),
+                            .bytes = chunk.at("bytes").get<std::vector<int64_t>>()});
   }
   return index;
+}
+
+absl::Status CheckFiles(const std::string& folder, const ScoreSettings& settings, const ScoreChunk& chunk) {
+  const std::vector<std::string> files = ChunkFiles(settings, chunk);
+  for (size_t i = 0; i < files.size(); ++i) {
+    const fs::path file = fs::path(folder) / files[i];
+    std::error_code error;
+    const uintmax_t bytes = fs::file_size(file, error);
+    if (error || !IsRegularFile(file)) {
+      return absl::DataLossError(absl::StrCat(IndexPath(folder), " lists ", files[i], ", which is missing"));
+    }
+    if (i >= chunk.bytes.size() || bytes != static_cast<uintmax_t>(chunk.bytes[i])) {
+      return absl::DataLossError(absl::StrCat(file.string(), " has ", bytes, " bytes, and not the ",
+                                              i < chunk.bytes.size() ? absl::StrCat(chunk.bytes[i]) : std::string("?"),
+                                              " of the index; copy it again"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+// True for the name of a chunk's file, also while it is being written.
+bool IsChunkFile(absl::string_view name) {
+  absl::ConsumeSuffix(&name, ".new");
+  if (!absl::ConsumePrefix(&name, kChunkPrefix) || name.size() < kChunkDigits) return false;
+  if (!std::all_of(name.begin(), name.begin() + kChunkDigits, absl::ascii_isdigit)) return false;
+  name.remove_prefix(kChunkDigits);
+  return name == ".jsonl" || name == ".classes.npy" || name == ".probabilities.npy" || name == ".vectors.npy";
 }
 
 }  // namespace
@@ -119,6 +159,9 @@ absl::Status CheckSameScores(const ScoreSettings& before, const ScoreSettings& n
   if (before.weights_sha256 != now.weights_sha256) {
     return differ("the digest of the weights", before.weights_sha256, now.weights_sha256);
   }
+  if (!before.precision.empty() && !now.precision.empty() && before.precision != now.precision) {
+    return differ("the precision of the model", before.precision, now.precision);
+  }
   if (before.images != now.images) return differ("the number of images in the source", before.images, now.images);
   if (before.names_sha256 != now.names_sha256) {
     return absl::FailedPreconditionError(
@@ -140,18 +183,18 @@ absl::StatusOr<ScoreIndex> ReadScoreIndex(const std::string& folder) {
     index = FromJson(Json::parse(text));
   } catch (const nlohmann::json::exception&) {
   }
-  if (!index.ok()) return absl::DataLossError(absl::StrCat(path, ": ", index.status().message()));
+  if (!index.ok()) {
+    const absl::StatusCode code =
+        absl::IsFailedPrecondition(index.status()) ? index.status().code() : absl::StatusCode::kDataLoss;
+    return absl::Status(code, absl::StrCat(path, ": ", index.status().message()));
+  }
   int64_t next = ImagesOf(index->shard, index->settings.images).first;
   for (const ScoreChunk& chunk : index->chunks) {
     if (chunk.images < 1 || chunk.first != next) {
       return absl::DataLossError(absl::StrCat(path, ": the images from ", next, " on are in no chunk"));
     }
     next += chunk.images;
-    for (const std::string& file : ChunkFiles(index->settings, chunk)) {
-      if (!IsRegularFile(fs::path(folder) / file)) {
-        return absl::DataLossError(absl::StrCat(path, " lists ", file, ", which is missing"));
-      }
-    }
+    RETURN_IF_ERROR(CheckFiles(folder, index->settings, chunk));
   }
   if (CountScores(*index).rows > CountScores(*index).expected) {
     return absl::DataLossError(absl::StrCat(path, ": its chunks have more images than the shard"));
@@ -164,11 +207,12 @@ absl::Status WriteScoreIndex(const std::string& folder, const ScoreIndex& index)
 }
 
 absl::Status DiscardScores(const std::string& folder) {
+  if (const absl::Status read = ReadScoreIndex(folder).status(); absl::IsFailedPrecondition(read)) return read;
   std::error_code error;
   fs::remove(IndexPath(folder), error);
   std::vector<fs::path> chunks;
   for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
-    if (entry->path().filename().string().starts_with(kChunkPrefix)) chunks.push_back(entry->path());
+    if (IsChunkFile(entry->path().filename().string()) && IsRegularFile(entry->path())) chunks.push_back(entry->path());
   }
   for (const fs::path& chunk : chunks) {
     if (!error) fs::remove(chunk, error);

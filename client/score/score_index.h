@@ -21,6 +21,7 @@ struct ScoreSettings {
   std::string model = {};
   int64_t version = 0;
   std::string weights_sha256 = {};
+  std::string precision = {};     // "fp32", "bf16" or "int8"; empty: no answer yet
   std::string source = {};        // as given; not compared, because the same images may lie elsewhere
   std::string names_sha256 = {};  // SHA-256 over the lines of the images' names, in order
   int64_t images = 0;             // number of images in the whole source
@@ -35,6 +36,7 @@ struct ScoreChunk {
   int64_t first = 0;   // index of the first image in the whole source
   int64_t images = 0;  // at least 1
   int64_t unsure = 0, unreadable = 0, refused = 0;
+  std::vector<int64_t> bytes = {};  // sizes of the files, in the order of ChunkFiles
   bool operator==(const ScoreChunk&) const = default;
 };
 
@@ -66,11 +68,13 @@ std::vector<std::string> ChunkFiles(const ScoreSettings& settings, const ScoreCh
 // difference. Neither shards nor widths are compared.
 absl::Status CheckSameScores(const ScoreSettings& before, const ScoreSettings& now);
 
-// Reads the index of a folder. NOT_FOUND: there is none. DATA_LOSS: it is damaged, or a file of a chunk is missing.
+// Reads the index of a folder. NOT_FOUND: there is none. DATA_LOSS: it is damaged, or a file of a chunk is missing or
+// has another size. FAILED_PRECONDITION: the file is no index of scores.
 absl::StatusOr<ScoreIndex> ReadScoreIndex(const std::string& folder);
 // Replaces the index of a folder atomically.
 absl::Status WriteScoreIndex(const std::string& folder, const ScoreIndex& index);
-// Removes the index of a folder, then the files of all chunks.
+// Removes the index of a folder, then the files of all chunks, and no other file. FAILED_PRECONDITION: index.json is no
+// index of scores; nothing is removed.
 absl::Status DiscardScores(const std::string& folder);
 
 }  // namespace vitrine

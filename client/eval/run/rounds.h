@@ -64,6 +64,8 @@ class ImageRounds {
 
   // Names an image with an earlier answer. It is sent again to test a server that came back.
   void KnowAnswered(int64_t index) { answered_ = index; }
+  // Names an image that can be read. As long as it can, a missing image is not a sign that the whole source is gone.
+  void KnowReadable(int64_t index) { readable_ = index; }
   // Sends the images. On return each has a result, or Ended() is an error. May be called again for other images.
   void Ask(std::vector<int64_t> images);
   // Ends the run with this error; an earlier one stays.

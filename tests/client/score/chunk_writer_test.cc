@@ -24,6 +24,8 @@ constexpr size_t kNpyHeader = 192;
 v1::ClassifyResponse AnswerOf(int first, bool unsure) {
   v1::ClassifyResponse answer;
   answer.set_unsure(unsure);
+  answer.mutable_served_by()->set_version(3);
+  answer.mutable_served_by()->set_weights_sha256("abc");
   for (int i = 0; i < 2; ++i) {
     v1::Prediction& prediction = *answer.add_predictions();
     prediction.set_index(first + i);
@@ -94,7 +96,8 @@ TEST_F(ChunkOfThree, OnlyTheRowsBeforeAGapAreWritten) {
 
 TEST_F(ChunkOfThree, FilesThatCannotBeWrittenAreAnError) {
   writer_.Add(40, "a", AnswerOf(1, false), {1, 2});
-  EXPECT_THAT(std::string(writer_.Write("/nowhere").message()), HasSubstr("/nowhere/chunk-0000000040.classes.npy"));
+  EXPECT_THAT(std::string(writer_.Write("/nowhere").status().message()),
+              HasSubstr("/nowhere/chunk-0000000040.classes.npy"));
 }
 
 TEST_F(ChunkOfThree, ALeftoverOfAKilledRunIsReplaced) {

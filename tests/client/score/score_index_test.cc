@@ -16,27 +16,27 @@ namespace {
 using ::testing::HasSubstr;
 
 ScoreIndex Made() {
-  return {
-      .settings = {.model = "m",
-                   .version = 3,
-                   .weights_sha256 = "abc",
-                   .source = "data\xff",
-                   .names_sha256 = "def",
-                   .images = 20,
-                   .top_k = 2,
-                   .resolution = "48x48",
-                   .vectors = "mean",
-                   .width = 250},
-      .labels = {"cat", "dog"},
-      .shard = {2, 2},
-      .chunks = {{.first = 10, .images = 6, .unsure = 3, .unreadable = 2, .refused = 1}, {.first = 16, .images = 3}}};
+  return {.settings = {.model = "m",
+                       .version = 3,
+                       .weights_sha256 = "abc",
+                       .source = "data\xff",
+                       .names_sha256 = "def",
+                       .images = 20,
+                       .top_k = 2,
+                       .resolution = "48x48",
+                       .vectors = "mean",
+                       .width = 250},
+          .labels = {"cat", "dog"},
+          .shard = {2, 2},
+          .chunks = {{.first = 10, .images = 6, .unsure = 3, .unreadable = 2, .refused = 1, .bytes = {4, 4, 4, 4}},
+                     {.first = 16, .images = 3, .bytes = {4, 4, 4, 4}}}};
 }
 
 class Index : public ::testing::Test {
  protected:
   void WriteFiles(const ScoreIndex& index) const {
     for (const ScoreChunk& chunk : index.chunks) {
-      for (const std::string& file : ChunkFiles(index.settings, chunk)) folder_.Write(file, "");
+      for (const std::string& file : ChunkFiles(index.settings, chunk)) folder_.Write(file, "full");
     }
     ASSERT_TRUE(WriteScoreIndex(folder_.path().string(), index).ok());
   }
@@ -71,7 +71,6 @@ TEST_F(Index, IsReadAsItWasWritten) {
   EXPECT_EQ(counts.unreadable, 2);
   EXPECT_EQ(counts.refused, 1);
   EXPECT_FALSE(counts.complete());
-  EXPECT_EQ(Read()->chunks.size(), 2u);
 }
 
 TEST_F(Index, ThatIsDamagedIsNotContinued) {
@@ -96,16 +95,34 @@ TEST_F(Index, OfAChunkWithoutItsFilesIsNotContinued) {
   EXPECT_THAT(std::string(Read().status().message()), HasSubstr("chunk-0000000016.vectors.npy, which is missing"));
 }
 
+TEST_F(Index, OfATruncatedChunkIsNotContinued) {
+  WriteFiles(Made());
+  folder_.Write("chunk-0000000016.jsonl", "fu");
+  EXPECT_EQ(Read().status().code(), absl::StatusCode::kDataLoss);
+  EXPECT_THAT(std::string(Read().status().message()), HasSubstr("chunk-0000000016.jsonl has 2 bytes, and not the 4"));
+}
+
+TEST_F(Index, OfAnotherProgramIsNeitherReadNorDiscarded) {
+  for (const char* text : {"{\"my\": \"page\"}", "[]", "{\"format\": 1}"}) {
+    folder_.Write("index.json", text);
+    EXPECT_EQ(Read().status().code(), absl::StatusCode::kFailedPrecondition) << text;
+    EXPECT_EQ(DiscardScores(folder_.path().string()).code(), absl::StatusCode::kFailedPrecondition) << text;
+    EXPECT_EQ(folder_.Read("index.json"), text);
+  }
+}
+
 TEST_F(Index, DiscardedTakesItsChunksAndNothingElse) {
   WriteFiles(Made());
   folder_.Write("chunk-0000000019.jsonl.new", "of a run that was killed");
   folder_.Write("notes.txt", "");
+  folder_.Write("chunk-1.wav", "");
+  std::filesystem::create_directory(folder_.path() / "chunk-0000000001.jsonl");
   ASSERT_TRUE(DiscardScores(folder_.path().string()).ok());
   std::vector<std::string> left;
   for (const auto& entry : std::filesystem::directory_iterator(folder_.path())) {
     left.push_back(entry.path().filename().string());
   }
-  EXPECT_THAT(left, ::testing::ElementsAre("notes.txt"));
+  EXPECT_THAT(left, ::testing::UnorderedElementsAre("notes.txt", "chunk-1.wav", "chunk-0000000001.jsonl"));
 }
 
 TEST(ImagesOf, ShardsAreAllImagesInTheirOrder) {

@@ -202,6 +202,50 @@ TEST_F(Scoring, ImagesThatAreAllMissingAreNoRows) {
   EXPECT_TRUE(Rows("out").empty()) << "the disk may come back";
 }
 
+TEST_F(Scoring, MissingImagesAreRowsAsSoonAsAnotherCanBeRead) {
+  std::string list;
+  for (int i = 0; i < 20; ++i) absl::StrAppend(&list, "missing-", i, ".png\n");  // more than make a source seem gone
+  folder_.Write("data/list.txt", absl::StrCat(list, "100.png\n101.png\n"));
+  SmallServer server(Methods(PlainAnswer));
+  ScoreCommand command = Command(server, "out");
+  command.source = folder_.Path("data/list.txt");
+  EXPECT_EQ(CountScores(RunWell(command)).unreadable, 20);
+  // Only missing images are left after a kill.
+  folder_.Write("data/end.txt",
+                absl::StrCat("100.png\n101.png\n102.png\n103.png\n104.png\n105.png\n106.png\n107.png\n", list));
+  command.source = folder_.Path("data/end.txt");
+  command.out = folder_.Path("end");
+  ScoreIndex index = RunWell(command);
+  index.chunks.resize(1);
+  ASSERT_TRUE(WriteScoreIndex(folder_.Path("end"), index).ok());
+  EXPECT_TRUE(CountScores(RunWell(command)).complete());
+}
+
+TEST_F(Scoring, AnswersOfAnotherPrecisionEndTheRun) {
+  std::atomic<int> answered = 0;
+  SmallServer server(Methods([&](const v1::ClassifyRequest& request) {
+    v1::ClassifyStreamResponse answer = Answer(request);
+    answer.mutable_response()->mutable_served_by()->set_precision(++answered > 10 ? "int8" : "fp32");
+    return answer;
+  }));
+  ScoreCommand command = Command(server, "out");
+  command.client.max_in_flight = 1;
+  EXPECT_THAT(Message(command), AllOf(HasSubstr("computes in int8"), HasSubstr("was begun in fp32")));
+  EXPECT_EQ(Rows("out").size(), 10u);
+  EXPECT_THAT(Message(command), HasSubstr("was begun in fp32")) << "the next run knows it too";
+}
+
+TEST_F(Scoring, RestartDiscardsOnlyWhenItCanBegin) {
+  SmallServer server(Methods(PlainAnswer));
+  ScoreCommand command = Command(server, "out");
+  RunWell(command);
+  command.restart = true;
+  command.model.name = "another";
+  command.patience = absl::Milliseconds(50);
+  EXPECT_FALSE(Run(command).ok());
+  ExpectEachOnce("out");
+}
+
 TEST_F(Scoring, OtherSettingsAreRefusedAndRestartDiscards) {
   SmallServer server(Methods(PlainAnswer));
   ScoreCommand command = Command(server, "out");
