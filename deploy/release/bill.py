@@ -73,7 +73,8 @@ def library(origin: Origin, **properties: str) -> dict:
 
 
 def add_package(bill: Bill, path: pathlib.Path, packages: "dict[str, pathlib.Path]") -> None:
-    """Adds a .deb and the Debian packages that it names; of alternatives, the first that is installed here."""
+    """Adds a .deb and the Debian packages that it names: of alternatives the first that is installed here, of a virtual package the
+    one that provides it here."""
     text = subprocess.run(["dpkg-deb", "-f", path], check=True, capture_output=True, text=True).stdout
     fields = email.message_from_string(text)
     wanted = [(kind, entry.strip()) for kind in ("Pre-Depends", "Depends", "Recommends") for entry in fields.get(kind, "").split(",")
@@ -83,7 +84,7 @@ def add_package(bill: Bill, path: pathlib.Path, packages: "dict[str, pathlib.Pat
     for kind, entry in wanted:
         names = [re.split(r"[\s(:]", choice.strip())[0] for choice in entry.split("|")]
         ours = [name for name in names if name in packages]
-        there = [name for name in names if name in installed()]
+        there = [name for name in names if name in installed()] or [providers()[name] for name in names if name in providers()]
         if ours:
             needs.add(packages[ours[0]].name)
         elif there:
@@ -99,6 +100,15 @@ def installed() -> "dict[str, tuple[str, str]]":
     listed = subprocess.run(["dpkg-query", "-W", "-f=" + form], check=True, capture_output=True, text=True).stdout
     rows = [line.split("\t") for line in listed.splitlines()]
     return {name: (version, architecture) for name, version, architecture, status in rows if status == "installed"}
+
+
+@functools.lru_cache
+def providers() -> "dict[str, str]":
+    """Returns the installed package that provides each virtual package, such as libspdlog1.10 for libspdlog1.10-fmt9; of several, the
+    first by name."""
+    listed = subprocess.run(["dpkg-query", "-W", "-f=${Package}\t${Provides}\n"], check=True, capture_output=True, text=True).stdout
+    rows = sorted((line.split("\t") for line in listed.splitlines()), reverse=True)
+    return {re.split(r"[\s(]", entry.strip())[0]: name for name, provided in rows if name in installed() for entry in provided.split(",")}
 
 
 def build_packages(root: pathlib.Path) -> "list[str]":

@@ -128,6 +128,11 @@ class Bill(Case):
         self.assertEqual(parts[server]["hashes"][0]["content"], hashlib.sha256((self.folder / server).read_bytes()).hexdigest())
         self.assertIn({"name": "vitrine:debian-depends", "value": "libc6 (>= 2.36)"}, parts[server]["properties"])
 
+    def test_names_the_package_that_provides_a_virtual_one(self) -> None:
+        deb(self.folder, "vitrine-server", "Depends: awk, nowhere-to-be-had | awk\n")  # mawk or gawk: no Debian is without one
+        needs = next(one["dependsOn"] for one in self.make()["dependencies"] if one["ref"].startswith("vitrine-server"))
+        self.assertRegex(" ".join(needs), r"^pkg:deb/debian/(mawk|gawk|original-awk)@\S+$")
+
     def test_says_what_only_builds(self) -> None:
         self.fill()
         found = {one["bom-ref"]: one for one in self.make()["components"]}
