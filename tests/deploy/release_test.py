@@ -43,11 +43,12 @@ def environment() -> pathlib.Path:
     return pathlib.Path(made.stdout.strip())
 
 
-def deb(folder: pathlib.Path, name: str, fields: str = "", text: str = "x\n", size: int = 1) -> pathlib.Path:
+def deb(folder: pathlib.Path, name: str, fields: str = "", text: str = "x\n", size: int = 1,
+        maintainer: str = "a <a@b.example>") -> pathlib.Path:
     with tempfile.TemporaryDirectory() as tree:
         control = pathlib.Path(tree) / "DEBIAN/control"
         control.parent.mkdir(mode=0o755)
-        control.write_text(f"Package: {name}\nVersion: 1.2.3-1\nArchitecture: amd64\nMaintainer: a <a@b.example>\nInstalled-Size: {size}\n"
+        control.write_text(f"Package: {name}\nVersion: 1.2.3-1\nArchitecture: amd64\nMaintainer: {maintainer}\nInstalled-Size: {size}\n"
                            f"{fields}Description: x\n")
         (control.parent / "md5sums").write_text("1  usr/b\n2  usr/a\n")
         (pathlib.Path(tree) / "usr").mkdir(mode=0o755)
@@ -252,13 +253,19 @@ class Release(Case):
     def setUp(self) -> None:
         super().setUp()
         self.fill()
-        package = self.root / "script/package"
-        package.write_text(f'#!/bin/sh\nmkdir -p "$2"\ncp {self.folder}/*.deb {self.folder}/*.tar.gz "$2"\n')
-        package.chmod(0o755)
+        self.script("package", f'mkdir -p "$2"\ncp {self.folder}/*.deb {self.folder}/*.tar.gz "$2"')
         wheel = self.root / "deploy/release/wheel"
         wheel.write_text(f'#!/bin/sh\ncp {self.folder}/*.whl "$1"\n')
-        (self.root / ".gitignore").write_text("build/\n__pycache__/\n")
+        self.script("build", 'echo "$*" >>../built')
+        self.script("dependencies-check", "[ ! -e ../pending ]")
+        (self.root / ".gitignore").write_text("build*/\n__pycache__/\n")
         self.commit()
+
+    def script(self, name: str, text: str) -> None:
+        """Puts a stand-in for a script into the repository."""
+        path = self.root / "script" / name
+        path.write_text(f"#!/bin/sh\n{text}\n")
+        path.chmod(0o755)
 
     def release(self, *arguments: str) -> subprocess.CompletedProcess:
         environment()
@@ -268,7 +275,8 @@ class Release(Case):
         made = self.release("--registry", "r.example/x", "--skip-images")
         self.assertEqual(made.returncode, 0, made.stderr)
         self.assertIn("no images are made", made.stderr)
-        folder = self.root / "build/packages"
+        self.assertEqual((self.root.parent / "built").read_text(), "cuda --fresh\n")
+        folder = self.root / "build-cuda/packages"
         self.assertEqual((folder / "RELEASE_NOTES.md").read_text(), "# Vitrine 1.2.3, 2026-01-02\n\n- Text.\n")
         listed = {line.split()[1] for line in (folder / "SHA256SUMS").read_text().splitlines()}
         self.assertEqual(listed | {"SHA256SUMS"}, {path.name for path in folder.iterdir()})
@@ -282,7 +290,18 @@ class Release(Case):
         self.assertIn("has changes", self.release().stderr)
         self.commit()
         self.assertIn("there is no section [1.2.3]", self.release().stderr)
-        self.assertFalse((self.root / "build").exists())
+        self.assertFalse((self.root / "build-cuda").exists())
+
+    def test_is_refused_with_pending_fixes_unless_they_are_allowed(self) -> None:
+        (self.root.parent / "pending").touch()
+        self.assertIn("--allow-pending", self.release().stderr)
+        made = self.release("--allow-pending")
+        self.assertEqual(made.returncode, 0, made.stderr)
+
+    def test_is_refused_if_a_package_has_no_real_address(self) -> None:
+        """A build folder that was configured before the address was written, for example."""
+        deb(self.folder, "vitrine-models", maintainer="a <a@b.invalid>")
+        self.assertIn("vitrine-models_1.2.3-1_amd64.deb has the address a <a@b.invalid>", self.release().stderr)
 
 
 class Same(Case):
