@@ -4,9 +4,10 @@
 
   provenance.py FOLDER --preset PRESET [--source URI] [--images FILE]
 
-Subjects are the files of FOLDER, and the images that FILE names as NAME@sha256:DIGEST, one a line. Materials are the commit, every
-file of script/pins, the pinned wheels, and the Debian packages that built the programs, with digests where apt's lists know the
-installed version. The builder is script/release of that commit; its parts are named with their digests. The statement has no time of
+Subjects are the files of FOLDER. Materials are the commit, every file of script/pins, the pinned wheels, and the Debian packages that
+built the programs, with digests where apt's lists know the installed version. With --images, subjects are the images that FILE names as
+NAME@sha256:DIGEST, one a line; in place of this machine's packages, the materials are the Dockerfile's base image and the day of
+Debian's archive from which it installs packages. The builder is script/release of that commit; its parts are named with their digests. The statement has no time of
 day, so two builds of the same materials that made the same files have the same statement. It is not signed.
 """
 import argparse
@@ -31,14 +32,15 @@ def git(root: pathlib.Path, *arguments: str) -> str:
     return subprocess.run(["git", "-C", root, *arguments], check=True, capture_output=True, text=True).stdout.strip()
 
 
-def subjects(folder: pathlib.Path, images: "list[str]") -> "list[dict]":
+def subjects(folder: pathlib.Path) -> "list[dict]":
     paths = [path for path in sorted(folder.iterdir())
              if path.is_file() and path.name not in MADE_AFTER and not path.name.endswith(".provenance.json")]
-    found = [{"name": path.name, "digest": {"sha256": sha256(path)}} for path in paths]
-    for line in images:
-        name, digest = re.fullmatch(r"(\S+)@sha256:([0-9a-f]{64})", line).groups()
-        found.append({"name": name, "digest": {"sha256": digest}})
-    return found
+    return [{"name": path.name, "digest": {"sha256": sha256(path)}} for path in paths]
+
+
+def image_subjects(images: "list[str]") -> "list[dict]":
+    pairs = [re.fullmatch(r"(\S+)@sha256:([0-9a-f]{64})", line).groups() for line in images]
+    return [{"name": name, "digest": {"sha256": digest}} for name, digest in pairs]
 
 
 def apt_digests(versions: "dict[str, str]") -> "dict[str, str]":
@@ -65,13 +67,23 @@ def debian_materials(root: pathlib.Path) -> "list[dict]":
             for name in there]
 
 
+def image_materials(root: pathlib.Path) -> "list[dict]":
+    """Returns the Dockerfile's base image and the day of the archive, if it names one."""
+    arguments = dict(re.findall(r"^ARG (DEBIAN_IMAGE|DEBIAN_SNAPSHOT)=(\S+)$", (root / "Dockerfile").read_text(), re.M))
+    name, digest = arguments["DEBIAN_IMAGE"].split("@sha256:")
+    found = [{"uri": f"docker://{name}", "digest": {"sha256": digest}}]
+    if day := arguments.get("DEBIAN_SNAPSHOT"):
+        found.append({"uri": f"https://snapshot.debian.org/archive/debian/{day}/"})
+    return found
+
+
 def materials(root: pathlib.Path, source: str) -> "list[dict]":
     found = [{"uri": source, "name": "vitrine", "digest": {"gitCommit": git(root, "rev-parse", "HEAD")}}]
     pins = sorted(path for path in (root / "script/pins").iterdir() if path.is_file())
     found += [{"name": f"script/pins/{path.name}", "digest": {"sha256": sha256(path)}} for path in pins]
     wheels = {origin.purl: origin for path in pins if path.suffix == ".txt" for origin in pinned([path])}
     found += [{"uri": purl, "digest": {"sha256": origin.digest}} for purl, origin in sorted(wheels.items())]
-    return found + debian_materials(root)
+    return found
 
 
 def builder(root: pathlib.Path, source: str) -> dict:
@@ -85,14 +97,14 @@ def make(folder: pathlib.Path, preset: str, source: str, images: "list[str]", ro
     source = f"{source}@{git(root, 'rev-parse', 'HEAD')}"
     return {
         "_type": "https://in-toto.io/Statement/v1",
-        "subject": subjects(folder, images),
+        "subject": image_subjects(images) if images else subjects(folder),
         "predicateType": "https://slsa.dev/provenance/v1",
         "predicate": {
             "buildDefinition": {
                 "buildType": BUILD_TYPE,
                 "externalParameters": {"version": version, "tag": f"v{version}", "preset": preset},
                 "internalParameters": {"SOURCE_DATE_EPOCH": git(root, "log", "-1", "--format=%ct")},
-                "resolvedDependencies": materials(root, source),
+                "resolvedDependencies": materials(root, source) + (image_materials(root) if images else debian_materials(root)),
             },
             "runDetails": {"builder": builder(root, source)},
         },

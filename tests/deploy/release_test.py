@@ -160,10 +160,10 @@ class Bill(Case):
 
 
 class Provenance(Case):
-    def make(self) -> dict:
-        return provenance.make(self.folder, "release", "git+https://git.example/vitrine", [f"r.example/vitrine:1.2.3@{DIGEST}"], self.root)
+    def make(self, *images: str) -> dict:
+        return provenance.make(self.folder, "cuda", "git+https://git.example/vitrine", list(images), self.root)
 
-    def test_names_files_images_and_materials(self) -> None:
+    def test_names_files_and_materials(self) -> None:
         self.fill()
         (self.folder / "SHA256SUMS").write_text("x")
         made = self.make()
@@ -171,16 +171,25 @@ class Provenance(Case):
         found = {one["name"]: one["digest"]["sha256"] for one in made["subject"]}
         server = "vitrine-server_1.2.3-1_amd64.deb"
         self.assertEqual(found[server], hashlib.sha256((self.folder / server).read_bytes()).hexdigest())
-        self.assertEqual(found["r.example/vitrine:1.2.3"], DIGEST.removeprefix("sha256:"))
         self.assertNotIn("SHA256SUMS", found)
         used = made["predicate"]["buildDefinition"]["resolvedDependencies"]
         self.assertEqual(used[0]["digest"], {"gitCommit": commit})
         digests = {one.get("uri", one.get("name")): one.get("digest") for one in used}
         self.assertIn("sha256", digests["script/pins/packages.txt"])
-        self.assertTrue([name for name in digests if name.startswith("pkg:pypi/hatchling@")])
+        for name in ("pkg:pypi/hatchling@", "pkg:deb/debian/lld@", "pkg:deb/debian/dpkg-dev@"):
+            self.assertTrue([uri for uri in digests if uri.startswith(name)], name)
         parts = [one["name"] for one in made["predicate"]["runDetails"]["builder"]["builderDependencies"]]
         self.assertIn("script/release", parts)
         self.assertEqual(made, self.make())
+
+    def test_of_images_names_what_they_are_built_of(self) -> None:
+        shutil.copy(SOURCE / "Dockerfile", self.root)
+        made = self.make(f"r.example/vitrine:1.2.3@{DIGEST}")
+        self.valid("vitrine-1.2.3.images.provenance.json", made)
+        self.assertEqual(made["subject"], [{"name": "r.example/vitrine:1.2.3", "digest": {"sha256": DIGEST.removeprefix("sha256:")}}])
+        used = [one.get("uri", "") for one in made["predicate"]["buildDefinition"]["resolvedDependencies"]]
+        self.assertRegex(" ".join(used), r"docker://docker.io/library/debian:bookworm-\S+ https://snapshot.debian.org/archive/debian/\d{8}T")
+        self.assertFalse([uri for uri in used if uri.startswith("pkg:deb/")])
 
     def test_is_valid(self) -> None:
         self.fill()
