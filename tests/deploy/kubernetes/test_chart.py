@@ -2,6 +2,7 @@
 """The Helm chart: what it refuses, and that it is the same as the kustomizations. Other tests check its pods and objects."""
 import json
 import pathlib
+import re
 import shutil
 import subprocess
 import tempfile
@@ -92,6 +93,8 @@ class Values(unittest.TestCase):
         for wrong, said in (("replicas=two", "replicas"), ("resources.cpu=1.5", "resources.cpu"), ("image.digest=abc", "image.digest"),
                             ("autoscaling.mode=hpa", "autoscaling.mode"), ("gateway.canary.weight=101", "gateway.canary.weight"),
                             ("args={no-flag}", "args.0"), ("gpu=2", "gpu"), ("hosts={Vitrine_}", "hosts.0"),
+                            ("args={--lame-duck=30s}", "shutdown.lameDuckSeconds"), ("args={--log-format=text}", "the chart sets it"),
+                            ("shutdown.lameDuckSeconds=4", "shutdown.lameDuckSeconds"),
                             ("models.claim=x", "models.image and models.claim"),
                             ("identity.tokensSecret=x", "identity.tlsSecret"), ("identity.policy=x", "identity.tokensSecret"),
                             ("autoscaling.min=9", "autoscaling.max"), ("ingress.enabled=true", "hosts"),
@@ -105,6 +108,20 @@ class Values(unittest.TestCase):
     def test_numbers_of_the_command_line(self):
         """Numbers of --set have another type than those of values.yaml."""
         self.assertEqual(chart.refusal(IMAGE, "--set=autoscaling.mode=cpu,autoscaling.min=1,gateway.canary.weight=50"), "")
+
+    def test_flags_that_args_may_not_repeat(self):
+        """They are those of the pods: every flag that an example renders, except its own args."""
+        text = chart.CHART.joinpath("templates/_helpers.tpl").read_text()
+        refused = set(re.findall(r"^(--[a-z-]+): ", text, re.M))
+        rendered = {argument.partition("=")[0] for name in manifests.all_documents() if name.startswith("helm/")
+                    for pod in manifests.pods(name) for argument in pod.spec["containers"][0]["args"]}
+        self.assertEqual(rendered - {"--trusted-proxies"}, refused)
+
+    def test_grace_period(self):
+        documents = chart.template(IMAGE, "--set=shutdown.lameDuckSeconds=20,shutdown.drainSeconds=100")
+        pod = next(one for one in documents if one["kind"] == "Deployment")["spec"]["template"]["spec"]
+        self.assertLessEqual({"--lame-duck=20s", "--drain-deadline=100s"}, set(pod["containers"][0]["args"]))
+        self.assertEqual(pod["terminationGracePeriodSeconds"], 135)
 
     def test_other_values(self):
         """Values that no example sets reach their field."""

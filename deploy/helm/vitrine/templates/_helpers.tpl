@@ -33,9 +33,33 @@ labels:
 {{ .Files.Get "files/autoscaler.yaml" }}
 {{- end }}
 
+{{/* Flags that the Deployment sets, and the value for each; the server accepts a flag only once. */}}
+{{- define "vitrine.flags" -}}
+--repository: models
+--listen: ""
+--metrics: ""
+--health-listen: ""
+--serving-config: serving
+--lame-duck: shutdown.lameDuckSeconds
+--drain-deadline: shutdown.drainSeconds
+--log-format: ""
+--tls-cert: identity.tlsSecret
+--tls-key: identity.tlsSecret
+--tokens: identity.tokensSecret
+--policy: identity.policy
+--device: gpu
+{{- end }}
+
 {{/* Combinations that no schema can refuse with a useful sentence. */}}
 {{- define "vitrine.check" -}}
 {{- $v := .Values }}
+{{- $flags := include "vitrine.flags" . | fromYaml }}
+{{- range $v.args }}
+{{- $flag := splitList "=" . | first }}
+{{- if hasKey $flags $flag }}
+{{- fail (printf "args must not have %s: %s" $flag (get $flags $flag | empty | ternary "the chart sets it" (printf "set %s" (get $flags $flag)))) }}
+{{- end }}
+{{- end }}
 {{- if not (or $v.models.image $v.models.claim) }}
 {{- fail "models.image or models.claim must be set: the image or the claim that holds the repository" }}
 {{- end }}
