@@ -4,7 +4,8 @@
 
   bill.py FOLDER --revision COMMIT
 
-FOLDER has the packages, the tarball and the wheels. Each of them is a part of the release with its digest, and depends on
+FOLDER has the packages, the tarball, the wheels and the Helm chart, which depends on nothing. Each of them is a part of the
+release with its digest, and depends on
 
   Debian packages     named by a package's Depends and Recommends, in the versions that are installed here, where it was built
   libraries, headers  named by the bills that the tarball and the engine's wheel contain; the packages' programs were compiled of
@@ -201,6 +202,8 @@ def make(folder: pathlib.Path, revision: str, debian: Debian, root: pathlib.Path
         add_tarball(bill, path, version)
     for path in sorted(folder.glob("vitrine[-_]*.whl")):
         add_wheel(bill, path)
+    for path in sorted(folder.glob("vitrine-chart-*.tgz")):
+        bill.file(path, version, [])
     add_models(bill, root)
     add_excluded(bill, root)
     main = sbom.programs("vitrine", version, revision, [], folder)

@@ -267,6 +267,7 @@ class Release(Case):
         wheel.write_text(f'#!/bin/sh\ncp {self.folder}/*.whl "$1"\n')
         self.script("build", 'echo "$*" >>../built')
         self.script("dependencies-check", "[ ! -e ../pending ]")
+        shutil.copytree(SOURCE / "deploy/helm", self.root / "deploy/helm", symlinks=False)
         (self.root / ".gitignore").write_text("build*/\n__pycache__/\n")
         self.commit()
 
@@ -289,7 +290,7 @@ class Release(Case):
         self.assertEqual((folder / "RELEASE_NOTES.md").read_text(), "# Vitrine 1.2.3, 2026-01-02\n\n- Text.\n")
         listed = {line.split()[1] for line in (folder / "SHA256SUMS").read_text().splitlines()}
         self.assertEqual(listed | {"SHA256SUMS"}, {path.name for path in folder.iterdir()})
-        self.assertLessEqual({"vitrine-1.2.3.cdx.json", "vitrine-1.2.3.provenance.json", "RELEASE_NOTES.md"}, listed)
+        self.assertLessEqual({"vitrine-chart-1.2.3.tgz", "vitrine-1.2.3.cdx.json", "vitrine-1.2.3.provenance.json", "RELEASE_NOTES.md"}, listed)
         self.assertEqual(run("sha256sum", "--check", "--quiet", "SHA256SUMS", cwd=folder).returncode, 0)
 
     def test_is_refused_before_anything_is_built(self) -> None:

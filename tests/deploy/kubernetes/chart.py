@@ -29,9 +29,9 @@ def template(*arguments: str, release: str = "vitrine", chart: pathlib.Path = CH
     return [document for document in yaml.safe_load_all(said.stdout) if document]
 
 
-def refusal(*arguments: str) -> str:
+def refusal(*arguments: str, chart: pathlib.Path = CHART) -> str:
     """Returns what helm says about values that the chart must refuse; empty if it accepts them."""
-    said = helm("template", "vitrine", str(CHART), *arguments)
+    said = helm("template", "vitrine", str(chart), *arguments)
     return said.stderr if said.returncode else ""
 
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The Helm chart: what it refuses, and that it is the same as the kustomizations. Other tests check its pods and objects."""
 import json
+import os
 import pathlib
 import re
 import shutil
@@ -99,6 +100,7 @@ class Values(unittest.TestCase):
                             ("identity.tokensSecret=x", "identity.tlsSecret"), ("identity.policy=x", "identity.tokensSecret"),
                             ("autoscaling.min=9", "autoscaling.max"), ("ingress.enabled=true", "hosts"),
                             ("autoscaling.mode=keda", "hosts"),
+                            ("autoscaling.mode=keda,hosts={a.example},identity.tlsSecret=x", "identity.tlsSecret"),
                             ("autoscaling.mode=keda,hosts={a.example},gateway.name=public", "interceptor")):
             with self.subTest(wrong):
                 self.assertIn(said, chart.refusal(IMAGE, f"--set={wrong}"))
@@ -192,6 +194,13 @@ class ScaleToZero(unittest.TestCase):
         self.assertEqual(port["appProtocol"], "kubernetes.io/h2c")
         self.assertEqual(self.spec["scaleTargetRef"]["name"], manifests.documents("helm/keda", "Deployment")[0]["metadata"]["name"])
 
+    def test_no_alert_that_no_server_runs(self):
+        def alerts(folder):
+            groups = manifests.documents(folder, "PrometheusRule")[0]["spec"]["groups"]
+            return {rule["alert"] for group in groups for rule in group["rules"] if "alert" in rule}
+        self.assertEqual(alerts("helm/cpu") - alerts("helm/keda"), {"VitrineAbsent"})
+        self.assertFalse(alerts("helm/keda") - alerts("helm/cpu"))
+
     @unittest.skipIf(shutil.which("promtool") is None, NO_PROMTOOL)
     def test_query(self):
         """Two servers of the release, one of another release, one in another namespace."""
@@ -212,6 +221,33 @@ class Package(unittest.TestCase):
     def test_lint(self):
         said = chart.helm("lint", "--strict", str(chart.CHART), IMAGE)
         self.assertEqual(said.returncode, 0, said.stdout + said.stderr)
+
+    def test_a_chart_without_its_links_is_refused(self):
+        """Flux and Windows leave links out of a checkout."""
+        for link, example in (("serving.textproto", "plain"), ("policy.textproto", "cpu"), ("prometheus-rule.yaml", "keda"),
+                              ("autoscaler.yaml", "no-prometheus"), ("dashboards", "keda")):
+            with self.subTest(link), tempfile.TemporaryDirectory() as folder:
+                copy = pathlib.Path(folder, "vitrine")
+                shutil.copytree(chart.CHART, copy)
+                there = copy / "files" / link
+                shutil.rmtree(there) if there.is_dir() else there.unlink()
+                self.assertIn(f"lacks files/{link}", chart.refusal(f"--values={chart.EXAMPLES / example}.yaml", chart=copy))
+
+    def test_the_archive_of_a_release(self):
+        """It differs from the folder in the registry alone, and is the same in every umask and folder."""
+        archives = []
+        for umask in (0o022, 0o077):
+            with tempfile.TemporaryDirectory() as folder:
+                said = subprocess.run([chart.ROOT / "deploy/release/chart", folder, "r.example/vision"], capture_output=True, text=True,
+                                      preexec_fn=lambda: os.umask(umask), env={**os.environ, "SOURCE_DATE_EPOCH": "1700000000"})
+                self.assertEqual(said.returncode, 0, said.stderr)
+                archive, = pathlib.Path(folder).iterdir()
+                archives.append(archive.read_bytes())
+                rendered = json.dumps(chart.template(f"--values={chart.EXAMPLES / 'keda.yaml'}", chart=archive)).replace("r.example/vision/", "registry.example/")
+                if umask == 0o022:
+                    self.assertEqual(chart.helm("show", "values", str(archive)).stdout.count("repository: r.example/vision/vitrine-server"), 1)
+        self.assertEqual(json.loads(rendered), manifests.documents("helm/keda"))
+        self.assertEqual(archives[0], archives[1])
 
     def test_the_archive_is_the_folder(self):
         """The archive has the files that are links in the folder."""

@@ -30,7 +30,12 @@ labels:
 
 {{/* Metrics and pace of the autoscaler, from the file of the kustomizations. */}}
 {{- define "vitrine.autoscaler" -}}
-{{ .Files.Get "files/autoscaler.yaml" }}
+{{ include "vitrine.file" (dict "root" . "name" "autoscaler.yaml") }}
+{{- end }}
+
+{{/* A file of the folder files. They are links in the checkout: Flux and Windows leave links out, and Helm then finds nothing. */}}
+{{- define "vitrine.file" -}}
+{{ .root.Files.Get (printf "files/%s" .name) | required (printf "the chart lacks files/%s, a link in the checkout; use the archive of script/release or helm package" .name) }}
 {{- end }}
 
 {{/* Flags that the Deployment sets, and the value for each; the server accepts a flag only once. */}}
@@ -77,6 +82,9 @@ labels:
 {{- end }}
 {{- if and (or $v.ingress.enabled (eq $v.autoscaling.mode "keda")) (not $v.hosts) }}
 {{- fail "hosts must name at least one host for ingress.enabled and for autoscaling.mode=keda" }}
+{{- end }}
+{{- if and (eq $v.autoscaling.mode "keda") $v.identity.tlsSecret }}
+{{- fail "autoscaling.mode=keda excludes identity.tlsSecret: the interceptor connects to the servers without TLS" }}
 {{- end }}
 {{- if and (eq $v.autoscaling.mode "keda") (or $v.ingress.enabled $v.gateway.name) }}
 {{- fail "autoscaling.mode=keda excludes ingress.enabled and gateway.name: their requests would go around the interceptor, which wakes the servers; route to the interceptor's Service" }}
