@@ -19,7 +19,7 @@ from test_monitoring import NO_PROMTOOL
 NOT_THE_SERVERS = {"PodMonitor/vitrine-trainer", "NetworkPolicy/default-deny", "NetworkPolicy/vitrine-client",
                    "NetworkPolicy/vitrine-trainer"}
 OF_HELM = {"app.kubernetes.io/instance", "app.kubernetes.io/managed-by"}
-IMAGE = "--set=models.image=registry.example/vitrine-models:1"
+IMAGE = "--set=image.repository=registry.example/vitrine-server,models.image=registry.example/vitrine-models:1"
 
 
 def without_labels_of_helm(value):
@@ -92,6 +92,7 @@ class Values(unittest.TestCase):
 
     def test_wrong_values_are_refused_by_name(self):
         for wrong, said in (("replicas=two", "replicas"), ("resources.cpu=1.5", "resources.cpu"), ("image.digest=abc", "image.digest"),
+                            ("image.repository=r.example/s:1", "image.repository"),
                             ("autoscaling.mode=hpa", "autoscaling.mode"), ("gateway.canary.weight=101", "gateway.canary.weight"),
                             ("args={no-flag}", "args.0"), ("gpu=2", "gpu"), ("hosts={Vitrine_}", "hosts.0"),
                             ("args={--lame-duck=30s}", "shutdown.lameDuckSeconds"), ("args={--log-format=text}", "the chart sets it"),
@@ -104,7 +105,8 @@ class Values(unittest.TestCase):
                             ("autoscaling.mode=keda,hosts={a.example},gateway.name=public", "interceptor")):
             with self.subTest(wrong):
                 self.assertIn(said, chart.refusal(IMAGE, f"--set={wrong}"))
-        self.assertIn("models.image or models.claim", chart.refusal())
+        self.assertIn("image.repository must be set", chart.refusal("--set=models.image=x"))
+        self.assertIn("models.image or models.claim", chart.refusal("--set=image.repository=x"))
         self.assertEqual(chart.refusal(IMAGE), "")
 
     def test_numbers_of_the_command_line(self):

@@ -65,6 +65,9 @@ labels:
 {{- fail (printf "args must not have %s: %s" $flag (get $flags $flag | empty | ternary "the chart sets it" (printf "set %s" (get $flags $flag)))) }}
 {{- end }}
 {{- end }}
+{{- if not $v.image.repository }}
+{{- fail "image.repository must be set: the image of the server in your registry, without tag" }}
+{{- end }}
 {{- if not (or $v.models.image $v.models.claim) }}
 {{- fail "models.image or models.claim must be set: the image or the claim that holds the repository" }}
 {{- end }}
