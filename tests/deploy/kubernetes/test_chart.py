@@ -98,8 +98,10 @@ class Values(unittest.TestCase):
                             ("args={--lame-duck=30s}", "shutdown.lameDuckSeconds"), ("args={--log-format=text}", "the chart sets it"),
                             ("shutdown.lameDuckSeconds=4", "shutdown.lameDuckSeconds"),
                             ("models.claim=x", "models.image and models.claim"),
-                            ("identity.tokensSecret=x", "identity.tlsSecret"), ("identity.policy=x", "identity.tokensSecret"),
+                            ("identity.tokensSecret=x", "identity.tlsSecret"), ("identity.policy=x", "identity.clientCaSecret"),
+                            ("identity.clientCaSecret=x", "identity.tlsSecret"),
                             ("autoscaling.min=9", "autoscaling.max"), ("ingress.enabled=true", "hosts"),
+                            ("ingress.enabled=true,hosts={a.example}", "networkPolicy.from"),
                             ("autoscaling.mode=keda", "hosts"),
                             ("autoscaling.mode=keda,hosts={a.example},identity.tlsSecret=x", "identity.tlsSecret"),
                             ("autoscaling.mode=keda,hosts={a.example},gateway.name=public", "interceptor")):
@@ -119,7 +121,7 @@ class Values(unittest.TestCase):
         refused = set(re.findall(r"^(--[a-z-]+): ", text, re.M))
         rendered = {argument.partition("=")[0] for name in manifests.all_documents() if name.startswith("helm/")
                     for pod in manifests.pods(name) for argument in pod.spec["containers"][0]["args"]}
-        self.assertEqual(rendered - {"--trusted-proxies"}, refused)
+        self.assertEqual(rendered - {"--trusted-proxies", "--otlp-endpoint"}, refused)
 
     def test_grace_period(self):
         documents = chart.template(IMAGE, "--set=shutdown.lameDuckSeconds=20,shutdown.drainSeconds=100")
@@ -127,11 +129,21 @@ class Values(unittest.TestCase):
         self.assertLessEqual({"--lame-duck=20s", "--drain-deadline=100s"}, set(pod["containers"][0]["args"]))
         self.assertEqual(pod["terminationGracePeriodSeconds"], 135)
 
+    def test_certificates_and_tokens(self):
+        """With both, a caller needs only one of them; without tokens there is no policy unless one is given."""
+        def flags(*arguments):
+            pod = next(one for one in chart.template(IMAGE, "--set=identity.tlsSecret=t,identity.clientCaSecret=c", *arguments)
+                       if one["kind"] == "Deployment")["spec"]["template"]["spec"]["containers"][0]
+            return [manifests.flag(pod, name) for name in ("--tls-client-cert", "--tokens", "--policy")]
+        self.assertEqual(flags(), ["required", None, None])
+        self.assertEqual(flags("--set=identity.tokensSecret=k"),
+                         ["optional", "/etc/vitrine-tokens/tokens", "/etc/vitrine-policy/policy.textproto"])
+
     def test_other_values(self):
         """Values that no example sets reach their field."""
         documents = chart.template(IMAGE, "--set=image.tag=next,pullSecrets[0].name=regcred,nodeSelector.pool=vision",
                                    "--set=tolerations[0].key=pool,replicas=1,networkPolicy.enabled=false",
-                                   "--set=monitoring.enabled=true,monitoring.labels.release=stack",
+                                   "--set=monitoring.serviceMonitor=true,monitoring.labels.release=stack",
                                    "--set-string=serving=default_policy { latest: 2 }")
         one = {document["kind"]: document for document in documents}
         pod = one["Deployment"]["spec"]["template"]["spec"]
@@ -140,7 +152,7 @@ class Values(unittest.TestCase):
                          ([{"name": "regcred"}], {"pool": "vision"}, [{"key": "pool"}]))
         self.assertEqual(one["ConfigMap"]["data"]["serving.textproto"], "default_policy { latest: 2 }\n")
         self.assertEqual(one["ServiceMonitor"]["metadata"]["labels"]["release"], "stack")
-        self.assertFalse({"NetworkPolicy", "PodDisruptionBudget"} & set(one))
+        self.assertFalse({"NetworkPolicy", "PodDisruptionBudget", "PrometheusRule"} & set(one))
         digest = "sha256:" + "0" * 64
         pinned = chart.template(IMAGE, f"--set=image.digest={digest}")
         container = next(one for one in pinned if one["kind"] == "Deployment")["spec"]["template"]["spec"]["containers"][0]

@@ -106,7 +106,8 @@ class References(unittest.TestCase):
                         found = [one for one in manifests.documents(folder, "Service")
                                  if manifests.selects(spec["selector"], one["metadata"]["labels"])]
                         # With two services, every pod would be scraped twice.
-                        self.assertEqual([one["metadata"]["name"] for one in found], ["vitrine"])
+                        self.assertEqual([one["metadata"]["name"] for one in found],
+                                         [document["metadata"]["name"].removesuffix("-server")])
                         self.assertIn(spec["endpoints"][0]["port"], [port["name"] for port in found[0]["spec"]["ports"]])
 
     def test_service_ports(self):

@@ -26,6 +26,13 @@ class Settings(unittest.TestCase):
         self.assertEqual(encode("AccessPolicy", "access", POLICY.read_text()), "")
         self.assertIn("no field named", encode("AccessPolicy", "access", "callers { tokens: \"a\" }"))
 
+    def test_texts_of_the_chart(self):
+        policies = {one["data"]["policy.textproto"] for name in manifests.folders("ConfigMap") if name.startswith("helm/")
+                    for one in manifests.documents(name, "ConfigMap") if "policy.textproto" in one["data"]}
+        self.assertGreaterEqual(len(policies), 2)
+        for policy in policies:
+            self.assertEqual(encode("AccessPolicy", "access", policy), "")
+
     def test_examples_of_the_guide(self):
         guide = (manifests.ROOT / "docs/operations/kubernetes.md").read_text()
         examples = re.findall(r"^```\n(models \{.*?)^```", guide, re.M | re.S)

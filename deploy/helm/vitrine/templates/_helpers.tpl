@@ -38,6 +38,17 @@ labels:
 {{ .root.Files.Get (printf "files/%s" .name) | required (printf "the chart lacks files/%s, a link in the checkout; use the archive of script/release or helm package" .name) }}
 {{- end }}
 
+{{/* The access policy; empty if no caller can prove who it is. */}}
+{{- define "vitrine.policy" -}}
+{{- with .Values.identity }}
+{{- if .policy }}
+{{- .policy }}
+{{- else if .tokensSecret }}
+{{- include "vitrine.file" (dict "root" $ "name" "policy.textproto") }}
+{{- end }}
+{{- end }}
+{{- end }}
+
 {{/* Flags that the Deployment sets, and the value for each; the server accepts a flag only once. */}}
 {{- define "vitrine.flags" -}}
 --repository: models
@@ -50,6 +61,8 @@ labels:
 --log-format: ""
 --tls-cert: identity.tlsSecret
 --tls-key: identity.tlsSecret
+--tls-client-ca: identity.clientCaSecret
+--tls-client-cert: identity.clientCaSecret
 --tokens: identity.tokensSecret
 --policy: identity.policy
 --device: gpu
@@ -77,8 +90,11 @@ labels:
 {{- if and $v.identity.tokensSecret (not $v.identity.tlsSecret) }}
 {{- fail "identity.tokensSecret needs identity.tlsSecret: tokens must not travel unencrypted" }}
 {{- end }}
-{{- if and $v.identity.policy (not $v.identity.tokensSecret) }}
-{{- fail "identity.policy needs identity.tokensSecret: the policy names tokens" }}
+{{- if and $v.identity.clientCaSecret (not $v.identity.tlsSecret) }}
+{{- fail "identity.clientCaSecret needs identity.tlsSecret: only TLS carries certificates" }}
+{{- end }}
+{{- if and $v.identity.policy (not (or $v.identity.tokensSecret $v.identity.clientCaSecret)) }}
+{{- fail "identity.policy needs identity.tokensSecret or identity.clientCaSecret: the policy names their callers" }}
 {{- end }}
 {{- if gt (int $v.autoscaling.min) (int $v.autoscaling.max) }}
 {{- fail (printf "autoscaling.min must be at most autoscaling.max, got %v and %v" $v.autoscaling.min $v.autoscaling.max) }}
@@ -91,5 +107,8 @@ labels:
 {{- end }}
 {{- if and (eq $v.autoscaling.mode "keda") (or $v.ingress.enabled $v.gateway.name) }}
 {{- fail "autoscaling.mode=keda excludes ingress.enabled and gateway.name: their requests would go around the interceptor, which wakes the servers; route to the interceptor's Service" }}
+{{- end }}
+{{- if and $v.networkPolicy.enabled (not $v.networkPolicy.from) (or $v.ingress.enabled $v.gateway.name (eq $v.autoscaling.mode "keda")) }}
+{{- fail "networkPolicy.from must name the pods of the Ingress controller, Gateway or interceptor, whose connections the policy blocks otherwise; or set networkPolicy.enabled=false" }}
 {{- end }}
 {{- end }}
