@@ -12,6 +12,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[3]
 CHART = ROOT / "deploy" / "helm" / "vitrine"
 EXAMPLES = ROOT / "deploy" / "helm" / "examples"
 PAGE = ROOT / "docs" / "operations" / "helm.md"
+KUBERNETES = "--kube-version=1.35"  # helm template asks no cluster
 HEAD = "| value | type | default | meaning |\n|---|---|---|---|\n"
 
 
@@ -21,7 +22,7 @@ def helm(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 def template(*arguments: str, release: str = "vitrine", chart: pathlib.Path = CHART) -> list[dict[str, Any]]:
     """Returns the objects of a release in the namespace vitrine."""
-    said = helm("template", release, str(chart), "--namespace=vitrine", *arguments)
+    said = helm("template", release, str(chart), "--namespace=vitrine", KUBERNETES, *arguments)
     # Helm names the links that it follows on stderr.
     other = [line for line in said.stderr.splitlines() if "found symbolic link in path" not in line]
     if said.returncode != 0 or other:
@@ -29,9 +30,9 @@ def template(*arguments: str, release: str = "vitrine", chart: pathlib.Path = CH
     return [document for document in yaml.safe_load_all(said.stdout) if document]
 
 
-def refusal(*arguments: str, chart: pathlib.Path = CHART) -> str:
+def refusal(*arguments: str, chart: pathlib.Path = CHART, release: str = "vitrine") -> str:
     """Returns what helm says about values that the chart must refuse; empty if it accepts them."""
-    said = helm("template", "vitrine", str(chart), *arguments)
+    said = helm("template", release, str(chart), KUBERNETES, *arguments)
     return said.stderr if said.returncode else ""
 
 

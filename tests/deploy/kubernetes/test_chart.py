@@ -14,11 +14,12 @@ import yaml
 import chart
 import manifests
 from test_monitoring import NO_PROMTOOL
+from test_schema import faults_of
 
 # Objects of the kustomizations that the chart has not: they are for trainers and for the namespace as a whole.
 NOT_THE_SERVERS = {"PodMonitor/vitrine-trainer", "NetworkPolicy/default-deny", "NetworkPolicy/vitrine-client",
                    "NetworkPolicy/vitrine-trainer"}
-OF_HELM = {"app.kubernetes.io/instance", "app.kubernetes.io/managed-by"}
+OF_HELM = {"app.kubernetes.io/instance", "app.kubernetes.io/managed-by", "app.kubernetes.io/version", "helm.sh/chart"}
 IMAGE = "--set=image.repository=registry.example/vitrine-server,models.image=registry.example/vitrine-models:1"
 
 
@@ -94,7 +95,12 @@ class Values(unittest.TestCase):
         for wrong, said in (("replicas=two", "replicas"), ("resources.cpu=1.5", "resources.cpu"), ("image.digest=abc", "image.digest"),
                             ("image.repository=r.example/s:1", "image.repository"),
                             ("autoscaling.mode=hpa", "autoscaling.mode"), ("gateway.canary.weight=101", "gateway.canary.weight"),
-                            ("args={no-flag}", "args.0"), ("gpu=2", "gpu"), ("hosts={Vitrine_}", "hosts.0"),
+                            ("args={no-flag}", "args.0"), ("gpu=2", "gpu"), ("gpu=amd.com/gpu", "gpu"), ("hosts={Vitrine_}", "hosts.0"), ("hosts={a..b}", "hosts.0"),
+                            ("identity.tlsSecret=a: b", "identity.tlsSecret"), ("gateway.name=a_b", "gateway.name"),
+                            ("hosts={a.example}", "hosts needs"), ("gateway.name=g", "gateway.name needs"),
+                            ("gateway.grpcHosts={a.example}", "gateway.name"), ("gateway.canary.service=c", "gateway.name"),
+                            ("gateway.name=g,hosts={a.example},gateway.grpcHosts={a.example}", "one kind of route"),
+                            ("gateway.name=g,hosts={a.example},gateway.canary.service=vitrine", "another release"),
                             ("args={--lame-duck=30s}", "shutdown.lameDuckSeconds"), ("args={--log-format=text}", "the chart sets it"),
                             ("shutdown.lameDuckSeconds=4", "shutdown.lameDuckSeconds"),
                             ("models.claim=x", "models.image and models.claim"),
@@ -110,6 +116,22 @@ class Values(unittest.TestCase):
         self.assertIn("image.repository must be set", chart.refusal("--set=models.image=x"))
         self.assertIn("models.image or models.claim", chart.refusal("--set=image.repository=x"))
         self.assertEqual(chart.refusal(IMAGE), "")
+
+    def test_old_clusters_need_a_claim(self):
+        self.assertIn("got v1.32.0: use models.claim", chart.refusal(IMAGE, "--kube-version=1.32.0"))
+        self.assertEqual(chart.refusal(f"--values={chart.EXAMPLES / 'no-prometheus.yaml'}", "--kube-version=1.30.0"), "")
+
+    def test_names_stay_names(self):
+        """Names that YAML would read as numbers or truth values, and names that no Service may have."""
+        values = ("--set-string=identity.tlsSecret=123,identity.tokensSecret=1e3,identity.clientCaSecret=0x1,models.claim=4,models.image=,"
+                  "ingress.className=5,ingress.tlsSecret=6,image.tag=7")
+        documents = chart.template(IMAGE, values, "--set=ingress.enabled=true,hosts={a.example},networkPolicy.from[0].podSelector.matchLabels.a=b",
+                                   release="true")
+        for document in documents:
+            with self.subTest(manifests.identity(document)):
+                self.assertEqual(faults_of(document), [])
+        for name in ("123", "1abc", "my.rel"):
+            self.assertIn(f"the release is called {name}", chart.refusal(IMAGE, release=name))
 
     def test_numbers_of_the_command_line(self):
         """Numbers of --set have another type than those of values.yaml."""
@@ -233,7 +255,7 @@ class ScaleToZero(unittest.TestCase):
 
 class Package(unittest.TestCase):
     def test_lint(self):
-        said = chart.helm("lint", "--strict", str(chart.CHART), IMAGE)
+        said = chart.helm("lint", "--strict", chart.KUBERNETES, str(chart.CHART), IMAGE)
         self.assertEqual(said.returncode, 0, said.stdout + said.stderr)
 
     def test_a_chart_without_its_links_is_refused(self):

@@ -6,7 +6,7 @@
 {{/* The label of the release separates two releases in one namespace, such as a canary. */}}
 {{- define "vitrine.selector" -}}
 app.kubernetes.io/name: vitrine
-app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
 app.kubernetes.io/component: server
 {{- end }}
 
@@ -18,12 +18,14 @@ app.kubernetes.io/component: server
 
 {{- define "vitrine.commonLabels" -}}
 app.kubernetes.io/part-of: vitrine
-app.kubernetes.io/managed-by: {{ .Release.Service }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service | quote }}
 {{- end }}
 
 {{- define "vitrine.metadata" -}}
-name: {{ .name }}
-namespace: {{ .root.Release.Namespace }}
+name: {{ .name | quote }}
+namespace: {{ .root.Release.Namespace | quote }}
 labels:
   {{- include "vitrine.labels" .root | nindent 2 }}
 {{- end }}
@@ -71,6 +73,9 @@ labels:
 {{/* Combinations that no schema can refuse with a useful sentence. */}}
 {{- define "vitrine.check" -}}
 {{- $v := .Values }}
+{{- if not (regexMatch "^[a-z]([-a-z0-9]*[a-z0-9])?$" .Release.Name) }}
+{{- fail (printf "the release is called %s, but Services have its name: it must begin with a letter and have only a-z, 0-9 and -" .Release.Name) }}
+{{- end }}
 {{- $flags := include "vitrine.flags" . | fromYaml }}
 {{- range $v.args }}
 {{- $flag := splitList "=" . | first }}
@@ -87,6 +92,9 @@ labels:
 {{- if and $v.models.image $v.models.claim }}
 {{- fail "models.image and models.claim exclude each other: set one of them" }}
 {{- end }}
+{{- if and $v.models.image (semverCompare "<1.33.0-0" .Capabilities.KubeVersion.Version) }}
+{{- fail (printf "models.image needs Kubernetes 1.35, or 1.33 with the feature gate ImageVolume, got %s: use models.claim. If that is not the cluster's version, because helm does not ask the cluster: --kube-version" .Capabilities.KubeVersion.Version) }}
+{{- end }}
 {{- if and $v.identity.tokensSecret (not $v.identity.tlsSecret) }}
 {{- fail "identity.tokensSecret needs identity.tlsSecret: tokens must not travel unencrypted" }}
 {{- end }}
@@ -101,6 +109,23 @@ labels:
 {{- end }}
 {{- if and (or $v.ingress.enabled (eq $v.autoscaling.mode "keda")) (not $v.hosts) }}
 {{- fail "hosts must name at least one host for ingress.enabled and for autoscaling.mode=keda" }}
+{{- end }}
+{{- if and $v.gateway.name (not $v.hosts) (not $v.gateway.grpcHosts) }}
+{{- fail "gateway.name needs hosts or gateway.grpcHosts: without a name there is no route" }}
+{{- end }}
+{{- if and (or $v.gateway.grpcHosts $v.gateway.canary.service) (not $v.gateway.name) }}
+{{- fail "gateway.grpcHosts and gateway.canary.service need gateway.name: only routes use them" }}
+{{- end }}
+{{- range $v.gateway.grpcHosts }}
+{{- if has . $v.hosts }}
+{{- fail (printf "%s is in hosts and gateway.grpcHosts: a Gateway accepts one kind of route for a name" .) }}
+{{- end }}
+{{- end }}
+{{- if eq $v.gateway.canary.service .Release.Name }}
+{{- fail "gateway.canary.service must name the Service of another release" }}
+{{- end }}
+{{- if and $v.hosts (not (or $v.ingress.enabled $v.gateway.name (eq $v.autoscaling.mode "keda"))) }}
+{{- fail "hosts needs ingress.enabled, gateway.name or autoscaling.mode=keda: nothing else uses it" }}
 {{- end }}
 {{- if and (eq $v.autoscaling.mode "keda") $v.identity.tlsSecret }}
 {{- fail "autoscaling.mode=keda excludes identity.tlsSecret: the interceptor connects to the servers without TLS" }}
