@@ -253,6 +253,30 @@ class ScaleToZero(unittest.TestCase):
         self.assertEqual(said.returncode, 0, said.stdout + said.stderr)
 
 
+class Notes(unittest.TestCase):
+    def notes(self, example, *arguments):
+        """Returns the text that helm install prints. Helm template prints none, so a copy of the chart has it in an object."""
+        with tempfile.TemporaryDirectory() as folder:
+            copy = pathlib.Path(folder, "vitrine")
+            shutil.copytree(chart.CHART, copy)
+            (copy / "templates/NOTES.txt").rename(copy / "notes.txt")
+            (copy / "templates/notes.yaml").write_text('kind: Notes\ntext: |\n  {{- tpl (.Files.Get "notes.txt") . | nindent 2 }}\n')
+            documents = chart.template(f"--values={chart.EXAMPLES / example}.yaml", *arguments, chart=copy)
+        return next(one["text"] for one in documents if one["kind"] == "Notes")
+
+    def test_name_the_way_of_each_client(self):
+        for example, has, lacks in (("plain", ("dns:///vitrine-headless.vitrine.svc:8500", "no TLS"), ("From outside", "Every client")),
+                                    ("keda", ("interceptor-proxy.keda.svc:8080, by the name vitrine.example",), ("dns:///", "port-forward")),
+                                    ("ingress", ("https://vitrine.example", "port-forward"), ("Gateway",)),
+                                    ("gateway", ("Gateway public: vitrine.example", "gRPC: grpc.vitrine.example"), ()),
+                                    ("certificates", ("--tls-ca",), ("no TLS", "Every client"))):
+            with self.subTest(example):
+                notes = self.notes(example)
+                self.assertEqual([text for text in has if text not in notes], [], notes)
+                self.assertEqual([text for text in lacks if text in notes], [], notes)
+        self.assertIn("Every client may call", self.notes("plain", "--set=identity.tlsSecret=t"))
+
+
 class Package(unittest.TestCase):
     def test_lint(self):
         said = chart.helm("lint", "--strict", chart.KUBERNETES, str(chart.CHART), IMAGE)
