@@ -49,8 +49,9 @@ class Unit(unittest.TestCase):
             self.assertEqual(said.returncode, 0, said.stdout[-200:])
 
     def test_each_card_has_a_server_and_ports(self) -> None:
-        ports = [int(environment(card)[f"VITRINE_SERVER_{name}"].rpartition(":")[2]) for card in range(10) for name in ("LISTEN", "METRICS")]
-        self.assertEqual(len(set(ports)), 20)
+        ports = [int(environment(card)[f"VITRINE_SERVER_{name}"].rpartition(":")[2]) for card in range(10)
+                 for name in ("LISTEN", "METRICS", "HEALTH_LISTEN")]
+        self.assertEqual(len(set(ports)), 30)
         self.assertEqual((ports[0], environment(1)["VITRINE_SERVER_DEVICE"]), (8500, "cuda:1"))
 
     def test_no_unit_of_a_card_hides_its_devices(self) -> None:
@@ -60,8 +61,41 @@ class Unit(unittest.TestCase):
     def test_a_lost_device_restarts_and_a_wrong_configuration_does_not(self) -> None:
         self.assertEqual(settings("vitrine.service", "Restart"), ["on-failure"])
         self.assertEqual(settings("vitrine.service", "RestartPreventExitStatus"), ["2"])
+        # A device that is away for minutes would reach a limit, and the service would stay down.
+        self.assertEqual(settings("vitrine.service", "StartLimitIntervalSec"), ["0"])
         # systemd ignores the code of a command before the start, which would be tried again and again.
         self.assertEqual(settings("vitrine.service", "ExecStartPre"), [])
+
+
+class Upgrade(unittest.TestCase):
+    """The package's postinst, with stand-ins for systemd and the server."""
+
+    def run_it(self, version: str, checked: int) -> "tuple[str, str]":
+        """Returns what the script asked systemd for, and its errors, after a check that ends with this code."""
+        with tempfile.TemporaryDirectory() as folder:
+            text = (SOURCE / "deploy/debian/postinst").read_text()
+            for path in ("/var/lib/vitrine", "/run/systemd/system", SERVER):
+                self.assertIn(path, text)
+                text = text.replace(path, f"{folder}{path}")
+            pathlib.Path(folder, "run/systemd/system").mkdir(parents=True)
+            programs = pathlib.Path(folder, "usr/bin")
+            programs.mkdir(parents=True)
+            for name, body in (("vitrine-server", f"echo no such setting >&2; exit {checked}"), ("deb-systemd-helper", ""),
+                               *((name, f'echo "$*" >>{folder}/said') for name in ("systemctl", "deb-systemd-invoke"))):
+                (programs / name).write_text(f"#!/bin/sh\n{body}\n")
+                (programs / name).chmod(0o755)
+            done = subprocess.run(["sh", "-c", text, "postinst", "configure", version], capture_output=True, text=True,
+                                  env={**os.environ, "PATH": f"{programs}:{os.environ['PATH']}"}, timeout=PATIENCE)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            return pathlib.Path(folder, "said").read_text(), done.stderr
+
+    def test_restarts_unless_the_settings_are_refused(self) -> None:
+        self.assertIn("start vitrine.service", self.run_it("", 2)[0])
+        for checked in (0, 1):
+            self.assertEqual(self.run_it("0.1.0-1", checked), ("daemon-reload\nrestart vitrine.service\ntry-restart vitrine@*.service\n", ""))
+        asked, errors = self.run_it("0.1.0-1", 2)
+        self.assertEqual(asked, "daemon-reload\n")
+        self.assertRegex(errors, "no such setting\n.*not restarted")
 
 
 class Notifications(unittest.TestCase):
