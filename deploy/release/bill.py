@@ -4,8 +4,8 @@
 
   bill.py FOLDER --revision COMMIT
 
-FOLDER has the packages, the tarball, the wheels and the Helm chart, which depends on nothing. Each of them is a part of the
-release with its digest, and depends on
+FOLDER has the packages, the tarball, the wheels and the Helm chart. Each of them is a part of the release with its digest; the chart
+depends on nothing, the others on
 
   Debian packages     named by a package's Depends and Recommends, in the versions that are installed here, where it was built
   libraries, headers  named by the bills that the tarball and the engine's wheel contain; the packages' programs were compiled of

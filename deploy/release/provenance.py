@@ -7,8 +7,8 @@
 Subjects are the files of FOLDER. Materials are the commit, every file of script/pins, the pinned wheels, and the Debian packages that
 built the programs, with digests where apt's lists know the installed version. With --images, subjects are the images that FILE names as
 NAME@sha256:DIGEST, one a line; in place of this machine's packages, the materials are the Dockerfile's base image and the day of
-Debian's archive from which it installs packages. The builder is script/release of that commit; its parts are named with their digests. The statement has no time of
-day, so two builds of the same materials that made the same files have the same statement. It is not signed.
+Debian's archive from which it installs packages. The builder is script/release of that commit; its parts are named with their digests.
+The statement has no time of day, so two builds of the same materials that made the same files have the same statement. It is not signed.
 """
 import argparse
 import json
