@@ -9,8 +9,11 @@
 #include "models/tool/publish/export/export.h"
 #include "models/tool/publish/import/cache.h"
 #include "models/tool/publish/import/import.h"
+#include "models/tool/publish/import/pull.h"
 #include "models/tool/publish/import/survey.h"
 #include "models/tool/publish/quantize.h"
+#include "models/tool/publish/remote/mirror.h"
+#include "models/tool/publish/remote/push.h"
 #include "models/tool/publish/remove.h"
 
 namespace vitrine {
@@ -25,6 +28,8 @@ CLI::App* AddCalibrateCommand(CLI::App& app, CalibrateOptions& options);
 CLI::App* AddExportCommand(CLI::App& app, ExportOptions& options);
 CLI::App* AddImportCommand(CLI::App& app, ImportOptions& options);
 CLI::App* AddPruneCommand(CLI::App& app, RemoveOptions& options);
+CLI::App* AddPullCommand(CLI::App& app, PullOptions& options);
+CLI::App* AddPushCommand(CLI::App& app, PushOptions& options);
 CLI::App* AddQuantizeCommand(CLI::App& app, QuantizeOptions& options);
 CLI::App* AddRemoveCommand(CLI::App& app, RemoveOptions& options);
 CLI::App* AddSurveyCommand(CLI::App& app, SurveyOptions& options);

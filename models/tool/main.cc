@@ -59,6 +59,9 @@ constexpr char kExamples[] =
     "                                                    verifies version 3 and copies it to production\n"
     "  vitrine-repo prune production --keep 3 --serving-config serving.textproto\n"
     "                                                    removes old versions that no server config names\n"
+    "  vitrine-repo push staging kv-pos-mnist s3://models/production\n"
+    "                                                    copies the newest version to a bucket\n"
+    "  vitrine-repo pull s3://models/production cache    copies a bucket's repository to this machine\n"
     "Every command has --help, for instance vitrine-repo describe --help. Results go to stdout, all else to stderr.\n"
     "Exit codes: 0 success, 1 a version failed or an error occurred, 2 wrong usage.";
 
@@ -76,6 +79,8 @@ struct Flags {
   ImportOptions import_options;
   CalibrateOptions calibrate;
   QuantizeOptions quantize;
+  PullOptions pull;
+  PushOptions push;
   RemoveOptions remove;
   ScalingOptions scaling;
   SurveyOptions survey;
@@ -342,6 +347,14 @@ Command AddPublish(CLI::App& app, Flags& flags) {
   return {publish, [&flags] { return PublishCommand(flags.repository, flags.source, flags.which); }};
 }
 
+Command AddPull(CLI::App& app, Flags& flags) {
+  return {AddPullCommand(app, flags.pull), [&flags] { return PullCommand(flags.pull); }};
+}
+
+Command AddPush(CLI::App& app, Flags& flags) {
+  return {AddPushCommand(app, flags.push), [&flags] { return PushCommand(flags.push); }};
+}
+
 Command AddRemove(CLI::App& app, Flags& flags) {
   return {AddRemoveCommand(app, flags.remove), [&flags] { return RemoveCommand(flags.remove); }};
 }
@@ -358,7 +371,7 @@ int Main(int argc, char** argv) {
   std::vector<Command> commands;
   for (const auto add :
        {AddZoo, AddDescribe, AddScaling, AddInit, AddCreate, AddImport, AddExport, AddQuantize, AddCache, AddSurvey,
-        AddCalibrate, AddList, AddShow, AddVerify, AddPublish, AddRemove, AddPrune}) {
+        AddCalibrate, AddList, AddShow, AddVerify, AddPublish, AddRemove, AddPrune, AddPull, AddPush}) {
     commands.push_back(add(app, flags));
     AddChecks(*commands.back().app);
   }

@@ -18,7 +18,6 @@
 #include "common/file/descriptor.h"
 #include "common/sha256.h"
 #include "common/status_macros.h"
-#include "models/tool/publish/import/https.h"
 
 namespace vitrine {
 namespace {
@@ -78,11 +77,10 @@ class Part {
       }
       size_ = before;
       answer_status_ = 0;
-      const absl::StatusOr<FetchReply> reply =
-          Ask({.url = download_.url,
-               .from = before,
-               .token = download_.token,
-               .sink = [this](const FetchReply& head, std::string_view bytes) { return Take(head, bytes); }});
+      const absl::StatusOr<FetchReply> reply = download_.ask(
+          {.url = download_.url, .from = before, .sink = [this](const FetchReply& head, std::string_view bytes) {
+             return Take(head, bytes);
+           }});
       const bool broke = absl::IsUnavailable(reply.status());
       if (broke && size_ > before) continue;
       if (broke) return Continues(reply.status().message());

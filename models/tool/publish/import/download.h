@@ -8,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "common/charts/progress_display.h"
+#include "models/tool/publish/import/https.h"
 
 namespace vitrine {
 
@@ -17,8 +18,8 @@ struct Download {
   std::filesystem::path file = {};  // destination; its folder is created
   int64_t bytes = -1;               // -1: unknown
   int64_t most_bytes = 0;           // limit if `bytes` is unknown
-  std::string token = {};           // bearer token for the server; empty: none
   std::string sha256 = {};          // 64 lower-case hexadecimal digits
+  Transport ask = Ask;              // sends the requests
 };
 
 // Downloads to `file` + ".part", resuming an earlier download (HTTP Range), and renames it if its digest is correct. So

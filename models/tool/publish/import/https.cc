@@ -4,6 +4,7 @@
 #include <curl/curl.h>
 
 #include <array>
+#include <cstdio>
 #include <exception>
 #include <memory>
 
@@ -11,11 +12,11 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "common/status_macros.h"
 
 namespace vitrine {
 namespace {
 
-constexpr long kConnectSeconds = 15;
 constexpr long kSilentSeconds = 60;
 constexpr long kMostRedirects = 10;
 
@@ -25,7 +26,29 @@ struct Transfer {
   CURL* curl;
   FetchReply reply = {};
   absl::Status fault = {};
+  size_t sent = 0;  // bytes of the request's body
+  std::unique_ptr<FILE, int (*)(FILE*)> upload = {nullptr, fclose};
+  std::unique_ptr<curl_slist, void (*)(curl_slist*)> headers = {nullptr, curl_slist_free_all};
 };
+
+size_t GiveBody(char* data, size_t size, size_t count, void* from) {
+  auto& transfer = *static_cast<Transfer*>(from);
+  if (transfer.upload != nullptr) {
+    const size_t got = fread(data, 1, size * count, transfer.upload.get());
+    return ferror(transfer.upload.get()) != 0 ? CURL_READFUNC_ABORT : got;
+  }
+  const size_t taken = transfer.request.body.copy(data, size * count, transfer.sent);
+  transfer.sent += taken;
+  return taken;
+}
+
+// libcurl repeats a request on a fresh connection if the server has closed an idle one.
+int RewindBody(void* from, curl_off_t offset, int origin) {
+  auto& transfer = *static_cast<Transfer*>(from);
+  transfer.sent = static_cast<size_t>(offset);
+  if (transfer.upload == nullptr) return CURL_SEEKFUNC_OK;
+  return fseeko(transfer.upload.get(), offset, origin) == 0 ? CURL_SEEKFUNC_OK : CURL_SEEKFUNC_FAIL;
+}
 
 size_t TakeHeader(char* data, size_t size, size_t count, void* to) {
   auto& transfer = *static_cast<Transfer*>(to);
@@ -69,13 +92,35 @@ size_t TakeBody(char* data, size_t size, size_t count, void* to) {
   return transfer.fault.ok() ? size * count : 0;
 }
 
-using Headers = std::unique_ptr<curl_slist, void (*)(curl_slist*)>;
-
-// Returns the request's own headers. libcurl sends Authorization to no other host than the URL's.
-Headers HeadersOf(const FetchRequest& request) {
-  if (request.token.empty()) return {nullptr, curl_slist_free_all};
-  return {curl_slist_append(nullptr, absl::StrCat("Authorization: Bearer ", request.token).c_str()),
-          curl_slist_free_all};
+// Sets method, headers and body.
+absl::Status SetContent(Transfer& transfer) {
+  CURL* const curl = transfer.curl;
+  const FetchRequest& request = transfer.request;
+  for (const auto& [name, value] : request.headers) {
+    // ";" makes libcurl send an empty header
+    const std::string line = absl::StrCat(name, value.empty() ? ";" : ": ", value);
+    transfer.headers.reset(curl_slist_append(transfer.headers.release(), line.c_str()));
+  }
+  if (request.method == "PUT" || request.method == "POST") {
+    curl_off_t bytes = static_cast<curl_off_t>(request.body.size());
+    if (!request.upload.empty()) {
+      transfer.upload.reset(fopen(request.upload.c_str(), "re"));
+      std::error_code error;
+      bytes = static_cast<curl_off_t>(std::filesystem::file_size(request.upload, error));
+      if (transfer.upload == nullptr || error)
+        return absl::NotFoundError(absl::StrCat(request.upload.native(), ": cannot be read"));
+    }
+    curl_easy_setopt(curl, CURLOPT_UPLOAD, 1L);
+    curl_easy_setopt(curl, CURLOPT_INFILESIZE_LARGE, bytes);
+    curl_easy_setopt(curl, CURLOPT_READFUNCTION, GiveBody);
+    curl_easy_setopt(curl, CURLOPT_READDATA, &transfer);
+    curl_easy_setopt(curl, CURLOPT_SEEKFUNCTION, RewindBody);
+    curl_easy_setopt(curl, CURLOPT_SEEKDATA, &transfer);
+    transfer.headers.reset(curl_slist_append(transfer.headers.release(), "Expect:"));
+  }
+  if (!request.method.empty()) curl_easy_setopt(curl, CURLOPT_CUSTOMREQUEST, request.method.c_str());
+  curl_easy_setopt(curl, CURLOPT_HTTPHEADER, transfer.headers.get());
+  return absl::OkStatus();
 }
 
 void SetOptions(Transfer& transfer, char* words) {
@@ -90,7 +135,7 @@ void SetOptions(Transfer& transfer, char* words) {
   curl_easy_setopt(curl, CURLOPT_NOBODY, request.head ? 1L : 0L);
   // Not CURLOPT_RESUME_FROM: with it, libcurl rejects responses of servers without range support.
   if (request.from > 0) curl_easy_setopt(curl, CURLOPT_RANGE, absl::StrCat(request.from, "-").c_str());
-  curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT, kConnectSeconds);
+  curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT, static_cast<long>(request.connect_seconds));
   curl_easy_setopt(curl, CURLOPT_LOW_SPEED_LIMIT, 1L);
   curl_easy_setopt(curl, CURLOPT_LOW_SPEED_TIME, kSilentSeconds);
   curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
@@ -116,8 +161,7 @@ absl::StatusOr<FetchReply> Ask(const FetchRequest& request) {
   std::array<char, CURL_ERROR_SIZE> words = {};
   Transfer transfer{.request = request, .curl = curl.get()};
   SetOptions(transfer, words.data());
-  const Headers headers = HeadersOf(request);
-  if (headers != nullptr) curl_easy_setopt(curl.get(), CURLOPT_HTTPHEADER, headers.get());
+  RETURN_IF_ERROR(SetContent(transfer));
   const CURLcode code = curl_easy_perform(curl.get());
   if (!transfer.fault.ok()) return transfer.fault;
   if (code != CURLE_OK) {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Requests of `vitrine-repo import --pull`, made with libcurl.
+// HTTP requests of vitrine-repo, made with libcurl.
 #ifndef VITRINE_MODELS_TOOL_PUBLISH_IMPORT_HTTPS_H_
 #define VITRINE_MODELS_TOOL_PUBLISH_IMPORT_HTTPS_H_
 
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <map>
 #include <string>
@@ -24,10 +25,14 @@ struct FetchReply {
 
 struct FetchRequest {
   std::string url;
-  bool head = false;                    // send HEAD: fetch only the headers
+  bool head = false;        // send HEAD: fetch only the headers
+  std::string method = {};  // empty: GET, or HEAD
+  std::map<std::string, std::string> headers = {};
+  std::string body = {};                // sent with PUT and POST
+  std::filesystem::path upload = {};    // file that is sent instead of `body`
+  int connect_seconds = 15;             // time limit for the connection
   bool follow = true;                   // follow redirects, at most 10
   int64_t from = 0;                     // first byte to request
-  std::string token = {};               // bearer token for the host of `url`, not for those of redirects; empty: none
   size_t most_bytes = size_t{1} << 20;  // limit for a body without a sink
   // Receives the body of a 2xx response, piece by piece, with status and headers in `reply`. An error ends the
   // transfer.
@@ -35,10 +40,14 @@ struct FetchRequest {
 };
 
 // Sends one request over HTTPS with the system's certificates, or over HTTP if the URL says http. Does not follow a
-// redirect from HTTPS to HTTP. Timeouts: 15 s to connect, and 60 s below one byte per second.
+// redirect from HTTPS to HTTP. Sends no credentials except those in `headers`; a redirect to another host drops only
+// Authorization, so a request with other secret headers must not follow. Timeout: 60 s below one byte per second.
 // Returns any HTTP status as a reply; UNAVAILABLE if the response is missing or incomplete; otherwise the error of the
 // sink. The first call must return before a second thread calls.
 absl::StatusOr<FetchReply> Ask(const FetchRequest& request);
+
+// Ask, or a function that adds credentials to the request and calls Ask.
+using Transport = std::function<absl::StatusOr<FetchReply>(const FetchRequest& request)>;
 
 }  // namespace vitrine
 

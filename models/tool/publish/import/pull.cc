@@ -71,7 +71,7 @@ class Hub {
     std::string url = UrlOf(name);
     constexpr int kMostMoves = 5;
     for (int move = 0; move < kMostMoves; ++move) {
-      ASSIGN_OR_RETURN(FetchReply reply, Reach({.url = url, .head = true, .follow = false, .token = token_}));
+      ASSIGN_OR_RETURN(FetchReply reply, Reach({.url = url, .head = true, .headers = login_, .follow = false}));
       const std::string to = reply.Header("location");
       // For a renamed model, the hub redirects to the same host; any other redirect leads to the storage.
       if (reply.status >= 300 && reply.status < 400 && absl::StartsWith(to, "/")) {
@@ -89,7 +89,7 @@ class Hub {
   // Downloads a small file. Returns nullopt if the model lacks it.
   absl::StatusOr<std::optional<std::string>> Text(const std::string& name) const {
     constexpr size_t kMostBytes = size_t{4} << 20;
-    ASSIGN_OR_RETURN(FetchReply reply, Reach({.url = UrlOf(name), .token = token_, .most_bytes = kMostBytes}));
+    ASSIGN_OR_RETURN(FetchReply reply, Reach({.url = UrlOf(name), .headers = login_, .most_bytes = kMostBytes}));
     if (reply.status == 404 && reply.Header("x-error-code") != "RevisionNotFound") return std::nullopt;
     if (reply.status != 200) return Refused(reply);
     return std::optional(std::move(reply.body));
@@ -125,7 +125,7 @@ class Hub {
     if (code == "GatedRepo" || reply.status == 403) {
       return absl::PermissionDeniedError(
           absl::StrCat(what,
-                       token_.empty() ? " requires a login; set HF_TOKEN to a token of an account that may read it"
+                       login_.empty() ? " requires a login; set HF_TOKEN to a token of an account that may read it"
                                       : " may not be read with the token in HF_TOKEN; accept its terms on its page",
                        kByHand));
     }
@@ -141,7 +141,7 @@ class Hub {
 
   const std::string base_;
   ModelOnHub model_;
-  const std::string token_;
+  const std::map<std::string, std::string> login_;
 };
 
 // Parses "\"<digest>\"" from the headers. The tag is a SHA-256 only for files in large file storage; otherwise returns
@@ -258,11 +258,12 @@ std::string DefaultPullFrom() {
   return kPullFrom;
 }
 
-std::string TokenFor(const std::string& base) {
+std::map<std::string, std::string> LoginTo(const std::string& base) {
   const char* const token = std::getenv("HF_TOKEN");
-  const bool is_safe = absl::StartsWith(base, "https://") || absl::StartsWith(base, "http://127.0.0.1:") ||
-                       absl::StartsWith(base, "http://localhost:");
-  return token != nullptr && is_safe ? token : "";
+  const bool is_safe = absl::StartsWith(base, "https://") || base == "http://127.0.0.1" || base == "http://localhost" ||
+                       absl::StartsWith(base, "http://127.0.0.1:") || absl::StartsWith(base, "http://localhost:");
+  if (token == nullptr || *token == '\0' || !is_safe || absl::StrContains(base, '@')) return {};
+  return {{"Authorization", absl::StrCat("Bearer ", token)}};
 }
 
 std::filesystem::path PullCache() {
@@ -286,7 +287,11 @@ absl::StatusOr<Pulled> Pull(const PullRequest& request) {
   ASSIGN_OR_RETURN(const std::optional<std::string> card, hub.Text("README.md"));
   if (card.has_value()) pulled.origin.set_licence(LicenceOfCard(*card));
   for (Download& file : weights.files) {
-    file.token = hub.token();
+    file.ask = [&hub](const FetchRequest& request) {
+      FetchRequest with_login = request;
+      with_login.headers = hub.login();
+      return Ask(with_login);
+    };
     ProgressDisplay display(std::cerr, {.is_terminal = isatty(STDERR_FILENO) != 0, .plain_lines = absl::Seconds(10)});
     RETURN_IF_ERROR(Fetch(file, display));
     pulled.weights.push_back(file.file);

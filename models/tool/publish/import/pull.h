@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -32,8 +33,8 @@ struct PullRequest {
 // Returns the hub's address: $VITRINE_PULL_FROM, else $HF_ENDPOINT, else kPullFrom.
 std::string DefaultPullFrom();
 
-// Returns $HF_TOKEN if it is safe to send to this hub, over HTTPS or to this machine; else "".
-std::string TokenFor(const std::string& base);
+// Returns the header with $HF_TOKEN if it is safe to send to this hub, over HTTPS or to this machine; else none.
+std::map<std::string, std::string> LoginTo(const std::string& base);
 
 // Downloaded files.
 struct Pulled {

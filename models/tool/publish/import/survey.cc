@@ -137,7 +137,7 @@ absl::Status CheckOnHub(Surveyed& model) {
   Header header;
   const absl::Status asked =
       Ask({.url = url,
-           .token = TokenFor(request.base),
+           .headers = LoginTo(request.base),
            .sink = [&](const FetchReply&, std::string_view bytes) { return header.Take(bytes); }})
           .status();
   if (!asked.ok() && asked.message() != kSurveyed) return asked;

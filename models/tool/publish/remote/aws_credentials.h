@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_MODELS_TOOL_PUBLISH_REMOTE_AWS_CREDENTIALS_H_
+#define VITRINE_MODELS_TOOL_PUBLISH_REMOTE_AWS_CREDENTIALS_H_
+
+#include <map>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "models/tool/publish/remote/aws_sign.h"
+#include "models/tool/publish/remote/surroundings.h"
+
+namespace vitrine {
+
+// Settings of one profile of ~/.aws/credentials and ~/.aws/config; the first file takes precedence.
+using AwsProfile = std::map<std::string, std::string>;
+
+// Reads a profile. The paths are $AWS_SHARED_CREDENTIALS_FILE and $AWS_CONFIG_FILE if set. Empty if it does not exist.
+AwsProfile ReadAwsProfile(const std::string& name, const Surroundings& surroundings);
+// Returns $AWS_PROFILE, else "default".
+std::string AwsProfileName(const Surroundings& surroundings);
+// Returns $AWS_REGION, else $AWS_DEFAULT_REGION, else the profile's region, else us-east-1.
+std::string AwsRegion(const Surroundings& surroundings);
+
+// The sources of credentials. NOT_FOUND: this source is not configured, so the next one applies; any other error is
+// returned to the caller of the chain.
+
+// $AWS_ACCESS_KEY_ID, $AWS_SECRET_ACCESS_KEY, $AWS_SESSION_TOKEN.
+absl::StatusOr<AwsCredentials> AwsFromEnvironment(const Surroundings& surroundings);
+// $AWS_WEB_IDENTITY_TOKEN_FILE and $AWS_ROLE_ARN, as EKS sets them (IRSA): AssumeRoleWithWebIdentity of STS.
+absl::StatusOr<AwsCredentials> AwsFromWebIdentity(const Surroundings& surroundings);
+// The profile: keys, or a role that is assumed with source_profile, credential_source or web_identity_token_file.
+absl::StatusOr<AwsCredentials> AwsFromProfile(const Surroundings& surroundings);
+// $AWS_CONTAINER_CREDENTIALS_RELATIVE_URI or _FULL_URI, as ECS and EKS Pod Identity set them.
+absl::StatusOr<AwsCredentials> AwsFromContainer(const Surroundings& surroundings);
+// The metadata service of an EC2 instance, version 2.
+absl::StatusOr<AwsCredentials> AwsFromInstance(const Surroundings& surroundings);
+
+// Calls AssumeRoleWithWebIdentity with the token in a file, which is read anew each time.
+absl::StatusOr<AwsCredentials> AssumeRoleWithToken(const Surroundings& surroundings, const std::string& role,
+                                                   const std::string& token_file, const std::string& session);
+// Calls AssumeRole as `as`.
+absl::StatusOr<AwsCredentials> AssumeRole(const Surroundings& surroundings, const AwsCredentials& as,
+                                          const AwsProfile& profile);
+
+// Tries these sources in the order of AWS's own programs, which is the order above. FAILED_PRECONDITION names them if
+// none is configured.
+absl::StatusOr<AwsCredentials> FindAwsCredentials(const Surroundings& surroundings);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_MODELS_TOOL_PUBLISH_REMOTE_AWS_CREDENTIALS_H_

@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/tool/publish/remote/mirror.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <filesystem>
+#include <iostream>
+#include <map>
+#include <random>
+#include <set>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/time/clock.h"
+#include "common/charts/progress_display.h"
+#include "common/file/process_lock.h"
+#include "common/file/replace.h"
+#include "common/join_faults.h"
+#include "common/status_macros.h"
+#include "models/repository/listed_file.h"
+#include "models/repository/manifest.h"
+#include "models/repository/safe_file.h"
+#include "models/repository/temporary_folder.h"
+
+namespace vitrine {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string NameOf(const VersionId& id) {
+  return absl::StrCat(id.model, "/", id.version);
+}
+
+int64_t BytesOf(const v1::Manifest& manifest) {
+  int64_t bytes = 0;
+  for (const v1::FileDigest& file : manifest.files()) bytes += file.bytes();
+  return bytes;
+}
+
+absl::Status SyncFolder(const fs::path& path) {
+  ASSIGN_OR_RETURN(const FileDescriptor folder, OpenFolder(path));
+  return SyncToDisk(folder, path.native());
+}
+
+absl::Status MakeFolders(const fs::path& path) {
+  std::error_code error;
+  fs::create_directories(path, error);
+  return error ? FileError(error.value(), path.native()) : absl::OkStatus();
+}
+
+// The versions in the folder with all files in their listed sizes. A server checks the digests when it loads them.
+class Copies {
+ public:
+  explicit Copies(const fs::path& root) : root_(root) {}
+
+  absl::Status Read() {
+    ASSIGN_OR_RETURN(const std::vector<VersionId> ids, ListVersions(root_));
+    for (const VersionId& id : ids) {
+      absl::StatusOr<v1::Manifest> manifest = ReadManifest(root_, id);
+      if (manifest.ok() && HasFiles(id, *manifest)) manifests_[id] = *std::move(manifest);
+    }
+    return absl::OkStatus();
+  }
+
+  const std::map<VersionId, v1::Manifest>& manifests() const { return manifests_; }
+  void Add(const VersionId& id, v1::Manifest manifest) { manifests_[id] = std::move(manifest); }
+  void Remove(const VersionId& id) { manifests_.erase(id); }
+
+  int64_t bytes() const {
+    int64_t bytes = 0;
+    for (const auto& [id, manifest] : manifests_) bytes += BytesOf(manifest);
+    return bytes;
+  }
+
+  // Links a file with this digest, if a version has one, so that it is not downloaded again.
+  void Link(const v1::FileDigest& wanted, const fs::path& into) const {
+    for (const auto& [id, manifest] : manifests_) {
+      for (const v1::FileDigest& file : manifest.files()) {
+        if (file.sha256() != wanted.sha256()) continue;
+        const fs::path from = root_ / id.model / absl::StrCat(id.version) / file.name();
+        if (link(from.c_str(), into.c_str()) == 0 || errno == EEXIST) return;
+      }
+    }
+  }
+
+ private:
+  bool HasFiles(const VersionId& id, const v1::Manifest& manifest) const {
+    const absl::StatusOr<FileDescriptor> folder = OpenFolder(root_ / id.model / absl::StrCat(id.version));
+    return folder.ok() && std::all_of(manifest.files().begin(), manifest.files().end(),
+                                      [&](const v1::FileDigest& file) { return ListedFile::Open(*folder, file).ok(); });
+  }
+
+  const fs::path root_;
+  std::map<VersionId, v1::Manifest> manifests_;
+};
+
+class Refresh {
+ public:
+  Refresh(RemoteStore& store, const PullOptions& options)
+      : store_(store), options_(options), root_(options.folder), pull_(root_ / kPullFolder), copies_(root_) {}
+
+  absl::Status Run() {
+    RETURN_IF_ERROR(MakeFolders(pull_));
+    absl::StatusOr<FileDescriptor> lock = LockForProcess(pull_ / "lock");
+    if (absl::IsAlreadyExists(lock.status())) {
+      return absl::AbortedError(absl::StrCat(root_.native(), " is being refreshed: ", lock.status().message()));
+    }
+    if (!absl::IsUnimplemented(lock.status())) RETURN_IF_ERROR(lock.status());
+    ASSIGN_OR_RETURN(std::vector<VersionId> remote, store_.List());
+    RETURN_IF_ERROR(copies_.Read());
+    SortByAge(remote);
+    std::vector<absl::Status> faults;
+    for (const VersionId& id : remote) {
+      if (copies_.manifests().contains(id)) continue;
+      const absl::Status fetched = Fetch(id);
+      if (!fetched.ok()) faults.push_back(Prefixed(id, fetched));
+      if (absl::IsUnavailable(fetched)) break;
+    }
+    RETURN_IF_ERROR(JoinFaults(faults));
+    if (options_.remove) RETURN_IF_ERROR(RemoveRetired({remote.begin(), remote.end()}));
+    DropUnneeded();
+    return ReplaceFile(pull_ / kRefreshedFile, absl::StrCat(remote.size(), " versions of ", options_.source, "\n"));
+  }
+
+ private:
+  static absl::Status Prefixed(const VersionId& id, const absl::Status& status) {
+    return absl::Status(status.code(), absl::StrCat(NameOf(id), ": ", status.message()));
+  }
+
+  // Sorts so that the newest version of every model comes first, then the second newest of every model, ...
+  static void SortByAge(std::vector<VersionId>& ids) {
+    std::sort(ids.begin(), ids.end(), [](const VersionId& a, const VersionId& b) {
+      return std::pair(a.model, -a.version) < std::pair(b.model, -b.version);
+    });
+    std::map<VersionId, int> age;
+    std::map<std::string, int> versions;
+    for (const VersionId& id : ids) age[id] = versions[id.model]++;
+    std::stable_sort(ids.begin(), ids.end(), [&](const VersionId& a, const VersionId& b) { return age[a] < age[b]; });
+  }
+
+  absl::Status Fetch(const VersionId& id) {
+    ASSIGN_OR_RETURN(const std::string text, store_.ReadManifest(id));
+    absl::StatusOr<v1::Manifest> manifest = ParseManifest(text);
+    const absl::Status valid = manifest.ok() ? ValidateManifest(*manifest) : manifest.status();
+    if (!valid.ok()) return absl::FailedPreconditionError(absl::StrCat(kManifestFile, ": ", valid.message()));
+    if (manifest->model() != id.model || manifest->version() != id.version) {
+      return absl::FailedPreconditionError(
+          absl::StrCat(kManifestFile, " belongs to ", manifest->model(), "/", manifest->version()));
+    }
+    RETURN_IF_ERROR(CheckRoom(*manifest));
+    const fs::path stage = pull_ / absl::StrCat(id.model, "-", id.version);
+    RETURN_IF_ERROR(MakeFolders(stage));
+    RETURN_IF_ERROR(FetchFiles(id, *manifest, stage));
+    RETURN_IF_ERROR(ReplaceFile(stage / kManifestFile, text));
+    RETURN_IF_ERROR(SyncFolder(stage));
+    RETURN_IF_ERROR(Install(id, stage));
+    std::cout << absl::StrFormat("pulled %s (%.1f MB)", NameOf(id), static_cast<double>(BytesOf(*manifest)) / 1e6)
+              << std::endl;
+    copies_.Add(id, *std::move(manifest));
+    return absl::OkStatus();
+  }
+
+  absl::Status CheckRoom(const v1::Manifest& manifest) const {
+    const int64_t has = copies_.bytes(), needs = BytesOf(manifest);
+    if (options_.most_bytes == 0 || has + needs <= options_.most_bytes) return absl::OkStatus();
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "needs ", needs, " bytes beside the ", has, " of other versions, but the copy may have ", options_.most_bytes,
+        " (--max-bytes); raise the limit, or remove versions from the source and use --delete"));
+  }
+
+  absl::Status FetchFiles(const VersionId& id, const v1::Manifest& manifest, const fs::path& stage) {
+    std::set<std::string> listed = {kManifestFile};
+    const bool is_terminal = isatty(STDERR_FILENO) != 0;
+    std::ostream nothing(nullptr);
+    ProgressDisplay display(is_terminal ? std::cerr : nothing, {.is_terminal = is_terminal});
+    for (const v1::FileDigest& file : manifest.files()) {
+      listed.insert(file.name());
+      copies_.Link(file, stage / file.name());
+      RETURN_IF_ERROR(vitrine::Fetch(store_.DownloadOf(id, file, stage / file.name()), display));
+    }
+    // A manifest that differs from that of an interrupted pull may list other files.
+    std::vector<fs::path> others;
+    std::error_code error;
+    for (fs::directory_iterator entry(stage, error), end; !error && entry != end; entry.increment(error)) {
+      if (!listed.contains(entry->path().filename())) others.push_back(entry->path());
+    }
+    for (const fs::path& other : others) fs::remove_all(other, error);
+    return error ? FileError(error.value(), stage.native()) : absl::OkStatus();
+  }
+
+  // Moves a complete version to its place. A damaged one there is removed first.
+  absl::Status Install(const VersionId& id, const fs::path& stage) {
+    const fs::path model = root_ / id.model, place = model / absl::StrCat(id.version);
+    RETURN_IF_ERROR(MakeFolders(model));
+    RETURN_IF_ERROR(SyncFolder(root_));
+    if (fs::exists(place)) RETURN_IF_ERROR(RemoveVersion(root_, id));
+    if (rename(stage.c_str(), place.c_str()) != 0) return FileError(errno, place.native());
+    RETURN_IF_ERROR(SyncFolder(model));
+    return SyncFolder(pull_);
+  }
+
+  absl::Status RemoveRetired(const std::set<VersionId>& remote) {
+    if (remote.empty() && !copies_.manifests().empty()) {
+      return absl::FailedPreconditionError(
+          absl::StrCat(options_.source, " has no version at all, so none is removed here; check the address"));
+    }
+    ASSIGN_OR_RETURN(const std::vector<VersionId> ids, ListVersionFolders(root_));
+    for (const VersionId& id : ids) {
+      if (remote.contains(id)) continue;
+      RETURN_IF_ERROR(RemoveVersion(root_, id));
+      copies_.Remove(id);
+      std::cout << "removed " << NameOf(id) << std::endl;
+    }
+    return absl::OkStatus();
+  }
+
+  // Removes parts of versions that an earlier pull did not complete and the source no longer has.
+  void DropUnneeded() const {
+    std::error_code ignored;
+    for (fs::directory_iterator entry(pull_, ignored), end; !ignored && entry != end; entry.increment(ignored)) {
+      if (entry->is_directory(ignored)) fs::remove_all(entry->path(), ignored);
+    }
+  }
+
+  RemoteStore& store_;
+  const PullOptions& options_;
+  const fs::path root_, pull_;
+  Copies copies_;
+};
+
+}  // namespace
+
+absl::Status RefreshMirror(RemoteStore& store, const PullOptions& options) {
+  return Refresh(store, options).Run();
+}
+
+absl::Duration RefreshWait(absl::Duration interval, int failures, double chance) {
+  const absl::Duration longest = std::max(interval, absl::Minutes(2));
+  absl::Duration wait = interval;
+  for (int i = 0; i < failures && wait < longest; ++i) wait *= 2;
+  return std::min(wait, longest) * (0.9 + 0.2 * chance);
+}
+
+absl::Status PullCommand(const PullOptions& options) {
+  ASSIGN_OR_RETURN(const std::unique_ptr<RemoteStore> store, OpenRemote(options.source, options.endpoint, {}));
+  if (options.watch_seconds <= 0) return RefreshMirror(*store, options);
+  std::minstd_rand random(std::random_device{}());
+  for (int failures = 0;;) {
+    const absl::Status refreshed = RefreshMirror(*store, options);
+    failures = refreshed.ok() ? 0 : failures + 1;
+    const double chance = std::uniform_real_distribution<>(0, 1)(random);
+    const absl::Duration wait = RefreshWait(absl::Seconds(options.watch_seconds), failures, chance);
+    if (!refreshed.ok()) {
+      std::cerr << "vitrine-repo: " << refreshed.message() << "; the next attempt is in "
+                << absl::FormatDuration(absl::Trunc(wait, absl::Milliseconds(100))) << std::endl;
+    }
+    absl::SleepFor(wait);
+  }
+}
+
+}  // namespace vitrine

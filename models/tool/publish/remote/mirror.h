@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_MODELS_TOOL_PUBLISH_REMOTE_MIRROR_H_
+#define VITRINE_MODELS_TOOL_PUBLISH_REMOTE_MIRROR_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "models/tool/publish/remote/store.h"
+
+namespace vitrine {
+
+struct PullOptions {
+  std::string source;        // address of a remote repository
+  std::string endpoint;      // see OpenRemote
+  std::string folder;        // the copy; created if missing
+  bool remove = false;       // remove versions that the source no longer has
+  int64_t most_bytes = 0;    // limit of the copy's size; 0: none
+  double watch_seconds = 0;  // interval at which the copy is refreshed; 0: once
+};
+
+// Folder in the copy for downloads in progress; it holds no versions.
+inline constexpr char kPullFolder[] = ".pull";
+// File in kPullFolder that is replaced after each complete refresh. Its modification time is that of the refresh.
+inline constexpr char kRefreshedFile[] = "refreshed";
+
+// Fetches every version that `folder` lacks or has damaged, newest versions first. A version appears as a whole, by a
+// rename: after a kill at any time every version in the folder is complete, and the next call continues each download.
+// A version never changes; one that is there is not compared with the source. With `remove`, versions that the source
+// lacks are removed after all others were fetched, but not if the source has none at all.
+//
+// A version that cannot be fetched does not prevent others. Returns the errors of all versions in one. ABORTED: another
+// process refreshes the folder. RESOURCE_EXHAUSTED: most_bytes, or the disk. Other errors are those of RemoteStore.
+absl::Status RefreshMirror(RemoteStore& store, const PullOptions& options);
+
+// Calls RefreshMirror once, or with watch_seconds forever: after an error it prints a sentence and tries again after
+// growing, random intervals.
+absl::Status PullCommand(const PullOptions& options);
+
+// Returns the wait before the next refresh: the interval, doubled for each failure in a row up to two minutes, and
+// changed by up to a tenth by `chance` from 0 to 1, so that many servers do not call at once.
+absl::Duration RefreshWait(absl::Duration interval, int failures, double chance);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_MODELS_TOOL_PUBLISH_REMOTE_MIRROR_H_

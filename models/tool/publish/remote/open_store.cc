@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cstdlib>
+#include <fstream>
+#include <memory>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "common/status_macros.h"
+#include "models/tool/publish/remote/aws_credentials.h"
+#include "models/tool/publish/remote/bucket.h"
+#include "models/tool/publish/remote/store.h"
+#include "models/tool/publish/remote/web_folder.h"
+
+namespace vitrine {
+namespace {
+
+// "s3://models/prod" in parts.
+struct Address {
+  std::string scheme, host, path;
+};
+
+Address Split(const std::string& text) {
+  const std::pair<absl::string_view, absl::string_view> scheme = absl::StrSplit(text, absl::MaxSplits("://", 1));
+  const std::pair<absl::string_view, absl::string_view> rest = absl::StrSplit(scheme.second, absl::MaxSplits('/', 1));
+  return {std::string(scheme.first), std::string(rest.first), std::string(absl::StripSuffix(rest.second, "/"))};
+}
+
+std::string AsPrefix(const std::string& path) {
+  return path.empty() ? "" : path + "/";
+}
+
+std::string S3Base(const std::string& bucket, const std::string& endpoint, const std::string& region) {
+  if (!endpoint.empty()) return absl::StrCat(endpoint, "/", bucket);
+  const std::string domain =
+      absl::StrCat("s3.", region, ".amazonaws.com", absl::StartsWith(region, "cn-") ? ".cn" : "");
+  // A certificate's wildcard matches no dots.
+  if (absl::StrContains(bucket, '.')) return absl::StrCat("https://", domain, "/", bucket);
+  return absl::StrCat("https://", bucket, ".", domain);
+}
+
+std::unique_ptr<RemoteStore> OpenS3(const Address& address, std::string endpoint, const Surroundings& surroundings) {
+  for (const char* name : {"AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"}) {
+    if (endpoint.empty()) endpoint = surroundings.variable(name);
+  }
+  const std::string region = AwsRegion(surroundings);
+  const auto credentials = std::make_shared<Renewed<AwsCredentials>>(
+      [surroundings] { return FindAwsCredentials(surroundings); }, surroundings.now);
+  const auto authorize = [=](FetchRequest& request, const std::string& sha256) -> absl::Status {
+    ASSIGN_OR_RETURN(const AwsCredentials current, credentials->Get());
+    SignForAws(request, current, region, "s3", sha256, surroundings.now());
+    return absl::OkStatus();
+  };
+  const std::string base = S3Base(address.host, std::string(absl::StripSuffix(endpoint, "/")), region);
+  return OpenBucket({.base = base,
+                     .prefix = AsPrefix(address.path),
+                     .authorize = authorize,
+                     .forget = [credentials] { credentials->Forget(); }},
+                    surroundings.ask);
+}
+
+// Returns the service's own words of an error, in one line.
+std::string WordsOf(const std::string& body) {
+  const size_t begin = body.find("<Message>");
+  std::string words = begin == std::string::npos ? body : body.substr(begin + 9, body.find("</Message>") - begin - 9);
+  for (char& c : words) {
+    if (absl::ascii_iscntrl(static_cast<unsigned char>(c))) c = ' ';
+  }
+  constexpr size_t kMostWords = 200;
+  return words.empty() ? "" : absl::StrCat(": ", words.substr(0, kMostWords));
+}
+
+}  // namespace
+
+std::string Surroundings::Variable(const std::string& name) {
+  const char* value = std::getenv(name.c_str());
+  return value == nullptr ? "" : value;
+}
+
+absl::StatusOr<std::string> ReadSecretFile(const std::string& path) {
+  constexpr size_t kMostBytes = size_t{1} << 20;
+  std::ifstream file(path, std::ios::binary);
+  std::string text(kMostBytes, '\0');
+  if (!file.read(text.data(), kMostBytes) && !file.eof()) return absl::NotFoundError(path + " cannot be read");
+  text.resize(static_cast<size_t>(file.gcount()));
+  return text;
+}
+
+std::string UrlEncoded(absl::string_view text, absl::string_view kept) {
+  std::string encoded;
+  for (const char c : text) {
+    if (absl::ascii_isalnum(static_cast<unsigned char>(c)) || absl::StrContains("-_.~", c) ||
+        absl::StrContains(kept, c))
+      encoded += c;
+    else
+      absl::StrAppendFormat(&encoded, "%%%02X", static_cast<unsigned char>(c));
+  }
+  return encoded;
+}
+
+absl::Status ErrorOfReply(const std::string& url, const FetchReply& reply) {
+  if (reply.status >= 200 && reply.status < 300) return absl::OkStatus();
+  const std::string text = absl::StrCat(url, " returned status ", reply.status, WordsOf(reply.body));
+  if (reply.status == 401 || reply.status == 403) return absl::PermissionDeniedError(text);
+  if (reply.status == 404) return absl::NotFoundError(text);
+  if (reply.status == 409 || reply.status == 412) return absl::AlreadyExistsError(text);
+  if (reply.status == 429 || reply.status >= 500) return absl::UnavailableError(text);
+  const std::string region = reply.Header("x-amz-bucket-region");
+  return absl::FailedPreconditionError(
+      absl::StrCat(text, region.empty() ? "" : absl::StrCat("; the bucket is in AWS_REGION=", region)));
+}
+
+std::string FaultOfRemote(const std::string& text) {
+  const Address address = Split(text);
+  for (const char* scheme : {"s3", "https", "http"}) {
+    if (address.scheme != scheme) continue;
+    return address.host.empty() ? absl::StrCat("\"", text, "\" names nothing after ://") : "";
+  }
+  return absl::StrCat("\"", text, "\" is not s3://BUCKET[/PREFIX] or https://HOST/FOLDER");
+}
+
+absl::StatusOr<std::unique_ptr<RemoteStore>> OpenRemote(const std::string& address, const std::string& endpoint,
+                                                        Surroundings surroundings) {
+  if (const std::string fault = FaultOfRemote(address); !fault.empty()) return absl::InvalidArgumentError(fault);
+  const Address parts = Split(address);
+  if (parts.scheme == "s3") return OpenS3(parts, endpoint, surroundings);
+  return OpenWebFolder(std::string(absl::StripSuffix(address, "/")), surroundings.ask);
+}
+
+}  // namespace vitrine

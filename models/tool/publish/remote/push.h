@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_MODELS_TOOL_PUBLISH_REMOTE_PUSH_H_
+#define VITRINE_MODELS_TOOL_PUBLISH_REMOTE_PUSH_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+
+namespace vitrine {
+
+struct PushOptions {
+  std::string repository;  // folder
+  std::string which;       // "MODEL" or "MODEL@VERSION"
+  std::string target;      // address of a remote repository
+  std::string endpoint;    // see OpenRemote
+};
+
+// Verifies the digests of a version and stores it under the same number: its files first, its manifest last, so that it
+// exists once it is complete. Does nothing if the same version is there. ALREADY_EXISTS: another version is there, or
+// another file; nothing is replaced. After an interruption the same command continues.
+absl::Status PushCommand(const PushOptions& options);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_MODELS_TOOL_PUBLISH_REMOTE_PUSH_H_

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_MODELS_TOOL_PUBLISH_REMOTE_STORE_H_
+#define VITRINE_MODELS_TOOL_PUBLISH_REMOTE_STORE_H_
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "models/repository/repository.h"
+#include "models/tool/publish/import/download.h"
+#include "models/tool/publish/remote/surroundings.h"
+#include "vitrine/v1/manifest.pb.h"
+
+namespace vitrine {
+
+// A repository in a bucket, an OCI registry or behind a web server. A version exists there once its manifest exists;
+// everything that the manifest lists is there before. Not thread-safe.
+//
+// Errors of all functions: UNAVAILABLE: the service is away or overloaded; PERMISSION_DENIED; NOT_FOUND;
+// FAILED_PRECONDITION: no credentials, or an answer that cannot be read. Messages name the URL.
+class RemoteStore {
+ public:
+  virtual ~RemoteStore() = default;
+
+  // Lists the versions that have a manifest, in any order.
+  virtual absl::StatusOr<std::vector<VersionId>> List() = 0;
+  // Returns the text of a version's manifest.
+  virtual absl::StatusOr<std::string> ReadManifest(const VersionId& id) = 0;
+  // Describes the download of a listed file to `into`. The store must outlive it.
+  virtual Download DownloadOf(const VersionId& id, const v1::FileDigest& file, std::filesystem::path into) = 0;
+
+  // Stores a file of a version that has no manifest yet. Succeeds if the same bytes are there already; ALREADY_EXISTS
+  // if other bytes are.
+  virtual absl::Status PutFile(const VersionId& id, const v1::FileDigest& file, const std::filesystem::path& from) = 0;
+  // Stores the manifest, which makes the version exist. ALREADY_EXISTS if there is one.
+  virtual absl::Status PutManifest(const VersionId& id, const std::string& text) = 0;
+};
+
+// Returns "" if `text` is an address of a remote repository (s3://, gs://, az://, https://, oci://); else the error.
+std::string FaultOfRemote(const std::string& text);
+
+// Opens the repository at `address` without a request. `endpoint` is the URL of a service with the same protocol, such
+// as MinIO; empty: the provider's. INVALID_ARGUMENT: see FaultOfRemote.
+absl::StatusOr<std::unique_ptr<RemoteStore>> OpenRemote(const std::string& address, const std::string& endpoint,
+                                                        Surroundings surroundings);
+
+// Returns OK for a 2xx reply; else the error, with the service's own words.
+absl::Status ErrorOfReply(const std::string& url, const FetchReply& reply);
+
+// Percent-encodes all bytes except A-Z a-z 0-9 - _ . ~ and those of `kept`.
+std::string UrlEncoded(absl::string_view text, absl::string_view kept = "");
+
+}  // namespace vitrine
+
+#endif  // VITRINE_MODELS_TOOL_PUBLISH_REMOTE_STORE_H_
