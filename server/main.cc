@@ -33,10 +33,12 @@
 #include "server/observe/log.h"
 #include "server/options.h"
 #include "server/process/address_space.h"
+#include "server/process/child_process.h"
 #include "server/process/crash_stack.h"
 #include "server/process/model_import.h"
 #include "server/process/service_manager.h"
 #include "server/process/standard_files.h"
+#include "server/registry/remote_repository.h"
 #include "server/resolve.h"
 #include "server/server.h"
 
@@ -203,8 +205,28 @@ int AwaitEnd(const sigset_t& signals, const ServiceManager& manager, Server& ser
   }
 }
 
+// Waits for the first complete copy of a remote repository, so that the server never begins with a part of its models.
+// Returns false if a signal ends the wait.
+bool AwaitCopy(const RemoteRepository& remote, const std::string& source, const sigset_t& signals) {
+  if (remote.IsComplete()) return true;
+  Log(LogLevel::kInfo, "waiting for the first copy of the repository", {{"repository", source}});
+  const ServiceManager manager;
+  for (;;) {
+    manager.Notify("WATCHDOG=1\nEXTEND_TIMEOUT_USEC=30000000\nSTATUS=copying the repository");
+    const timespec tick = absl::ToTimespec(kReadyTick);
+    const int signal = sigtimedwait(&signals, nullptr, &tick);
+    if (signal == SIGTERM || signal == SIGINT) return false;
+    if (remote.IsComplete()) return true;
+  }
+}
+
 absl::Status Run(const ServerOptions& options, const sigset_t& signals) {
   ShareArenas(options.executor.ThreadCount());
+  std::optional<RemoteRepository> remote;
+  if (IsRemoteRepository(options.repository)) {
+    remote.emplace(options.repository, options.remote, ProgramBeside("vitrine-repo"));
+    if (!AwaitCopy(*remote, options.repository, signals)) return absl::OkStatus();
+  }
   ASSIGN_OR_RETURN(const std::unique_ptr<Server> server, StartServer(options));
   // The file is written before the lines are printed, so that a reader of the lines finds it.
   if (!options.port_file.empty()) RETURN_IF_ERROR(WritePortFile(options.port_file, *server));

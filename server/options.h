@@ -13,6 +13,7 @@
 #include "server/identity/identity.h"
 #include "server/observe/request_log.h"
 #include "server/registry/registry.h"
+#include "server/registry/remote_repository.h"
 #include "server/serve/execution/executor.h"
 #include "server/serve/request/compute_probe.h"
 #include "server/serve/scheduling/admission.h"
@@ -30,12 +31,15 @@ namespace vitrine {
 // All settings of the server. Each setting is in the struct of the component that it configures, with its default, unit
 // and trade-off; BindFlags defines its flag and help text.
 struct ServerOptions {
-  // Folder that contains <model>/<version>/. Only read; must exist at start.
+  // Folder that contains <model>/<version>/, which is only read and must exist at start; or an address such as
+  // s3://bucket/prefix, of which `remote.cache` is a copy.
   std::string repository;
   // Models to import into `model_cache` at start, instead of `repository`: see process/model_import.h. The program sets
   // `repository` to the result.
   std::vector<std::string> models = {};
   std::string model_cache = {};
+  // The copy of a remote repository: see remote_repository.h.
+  RemoteRepositoryOptions remote = {};
   // True: the server is ready without any version, to wait for its first model. False: it is not ready without
   // versions, because the folder may be the wrong one.
   bool allow_empty = false;
@@ -115,6 +119,8 @@ struct ServerOptions {
   // Commit that the program was built from, for display. The program sets it; it has no flag.
   std::string revision = {};
 
+  // Folder that is served: the repository, or the copy of a remote one.
+  const std::string& folder() const { return IsRemoteRepository(repository) ? remote.cache : repository; }
   // True if HTTP is served to clients in addition to gRPC.
   bool serves_http() const { return !listen_grpc_only || !http.empty(); }
 

@@ -64,7 +64,7 @@ ServerOptions Resolve(ServerOptions options, const Device& device, const Machine
   options.admission.in_parts = options.batch.executors > 0 && options.batch.max_wait <= absl::ZeroDuration();
   options.admission.max_batch_tokens = options.batch.max_batch_tokens;
   options.admission.patience = options.batch.patience;
-  options.registry.root = options.repository;
+  options.registry.root = options.folder();
   options.registry.loads_at_once = options.executor.ThreadCount();
 
   const ServerOptions defaults;
@@ -110,7 +110,9 @@ absl::Status CheckConfiguration(const ServerOptions& options) {
 }
 
 absl::Status CheckRepository(const ServerOptions& options) {
-  ASSIGN_OR_RETURN(const Listing listing, ListRepository(options.repository));
+  // The first start makes the copy of a remote repository.
+  if (IsRemoteRepository(options.repository) && !std::filesystem::exists(options.folder())) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const Listing listing, ListRepository(options.folder()));
   RETURN_IF_ERROR(listing.status());
   ASSIGN_OR_RETURN(const std::unique_ptr<ServingSettings> settings, ServingSettings::Open(options.registry.Serving()));
   std::map<std::string, std::set<int64_t>> present;
@@ -118,7 +120,7 @@ absl::Status CheckRepository(const ServerOptions& options) {
   LogAbsentVersions(*settings, present);
   if (!listing.versions.empty() || options.allow_empty) return absl::OkStatus();
   return absl::FailedPreconditionError(
-      absl::StrCat(ExplainNoVersions(options.repository), "; the server would not be ready without --allow-empty"));
+      absl::StrCat(ExplainNoVersions(options.folder()), "; the server would not be ready without --allow-empty"));
 }
 
 }  // namespace vitrine

@@ -65,7 +65,7 @@ class RunningServer : public Server {
         metrics_(VITRINE_VERSION, options_.revision),
         settings_(std::move(settings)),
         tracing_(std::move(tracing)),
-        loader_(options_.repository, options_.executor.device,
+        loader_(options_.folder(), options_.executor.device,
                 {.metrics = &metrics_,
                  .limits = &model_limits_,
                  .cores = [this] { return registry_.CoresPerLoad(); },

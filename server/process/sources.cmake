@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-# Process-level services: clocks, limits of memory, signals and exit, settings files, rejections for load.
+# Process-level services: clocks, child processes, limits of memory, signals and exit, settings files, rejections for load.
 list(APPEND server_sources
   process/address_space.cc
+  process/child_process.cc
   process/clock.cc
   process/crash_stack.cc
   process/end_process.cc

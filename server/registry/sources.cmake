@@ -10,6 +10,7 @@ list(APPEND server_sources
   registry/registry.cc
   registry/registry_load.cc
   registry/registry_look.cc
+  registry/remote_repository.cc
   registry/repository_watch.cc
   registry/version_difference.cc
   registry/version_table.cc)

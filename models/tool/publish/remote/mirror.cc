@@ -23,6 +23,7 @@
 #include "common/status_macros.h"
 #include "models/repository/listed_file.h"
 #include "models/repository/manifest.h"
+#include "models/repository/names.h"
 #include "models/repository/safe_file.h"
 #include "models/repository/temporary_folder.h"
 

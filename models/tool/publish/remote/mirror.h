@@ -20,11 +20,6 @@ struct PullOptions {
   double watch_seconds = 0;  // interval at which the copy is refreshed; 0: once
 };
 
-// Folder in the copy for downloads in progress; it holds no versions.
-inline constexpr char kPullFolder[] = ".pull";
-// File in kPullFolder that is replaced after each complete refresh. Its modification time is that of the refresh.
-inline constexpr char kRefreshedFile[] = "refreshed";
-
 // Fetches every version that `folder` lacks or has damaged, newest versions first. A version appears as a whole, by a
 // rename: after a kill at any time every version in the folder is complete, and the next call continues each download.
 // A version never changes; one that is there is not compared with the source. With `remove`, versions that the source

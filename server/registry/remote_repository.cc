@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/registry/remote_repository.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
+#include "models/repository/names.h"
+#include "server/observe/log.h"
+#include "server/process/clock.h"
+
+namespace vitrine {
+namespace {
+
+constexpr absl::Duration kFirstRestart = absl::Seconds(1);
+constexpr absl::Duration kLastRestart = absl::Minutes(1);
+
+std::vector<std::string> CommandOf(const std::string& program, const std::string& source,
+                                   const RemoteRepositoryOptions& options) {
+  std::vector<std::string> command = {program,
+                                      "pull",
+                                      source,
+                                      options.cache,
+                                      "--delete",
+                                      "--watch",
+                                      absl::StrCat(absl::ToDoubleSeconds(options.refresh))};
+  if (options.cache_bytes > 0) {
+    command.insert(command.end(), {"--max-bytes", absl::StrCat(options.cache_bytes)});
+  }
+  return command;
+}
+
+}  // namespace
+
+bool IsRemoteRepository(std::string_view repository) {
+  return repository.find("://") != repository.npos;
+}
+
+absl::Status RemoteRepositoryOptions::Validate(const std::string& source) const {
+  if (!IsRemoteRepository(source)) {
+    if (cache.empty()) return absl::OkStatus();
+    return absl::InvalidArgumentError("--repository-cache needs a remote --repository, such as s3://BUCKET/PREFIX");
+  }
+  const std::string_view scheme = std::string_view(source).substr(0, source.find("://"));
+  const auto schemes = {"s3", "gs", "az", "https", "http", "oci"};
+  if (std::find(schemes.begin(), schemes.end(), scheme) == schemes.end()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--repository is \"", source, "\"; an address begins with s3://, gs://, az://, https:// or oci://"));
+  }
+  if (cache.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--repository is \"", source, "\"; name a folder for its copy with --repository-cache"));
+  }
+  if (refresh < absl::Milliseconds(100) || refresh > absl::Hours(24)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--repository-refresh is ", absl::FormatDuration(refresh), "; it must be 100ms to 24h"));
+  }
+  if (cache_bytes < 0) return absl::InvalidArgumentError("--repository-cache-bytes is negative");
+  return absl::OkStatus();
+}
+
+absl::Time TimeOfRefresh(const std::string& cache, const std::string& source) {
+  const std::filesystem::path path = std::filesystem::path(cache) / kPullFolder / kRefreshedFile;
+  std::ifstream file(path);
+  const std::string text(std::istreambuf_iterator<char>(file), {});
+  struct stat status;
+  // A copy of another source is none of this one.
+  if (!absl::EndsWith(text, absl::StrCat(" of ", source, "\n")) || stat(path.c_str(), &status) != 0) {
+    return absl::InfinitePast();
+  }
+  return absl::TimeFromTimespec(status.st_mtim);
+}
+
+RemoteRepository::RemoteRepository(std::string source, RemoteRepositoryOptions options, std::string program)
+    : source_(std::move(source)),
+      options_(std::move(options)),
+      command_(CommandOf(program, source_, options_)),
+      thread_([this] { Loop(); }) {}
+
+RemoteRepository::~RemoteRepository() {
+  std::shared_ptr<ChildProcess> child;
+  {
+    MutexLock lock(mutex_);
+    stop_ = true;
+    child = child_;
+  }
+  if (child != nullptr) child->Terminate();
+  stopping_.NotifyAll();
+  thread_.join();
+}
+
+bool RemoteRepository::IsComplete() const {
+  return TimeOfRefresh(options_.cache, source_) > absl::InfinitePast();
+}
+
+void RemoteRepository::Loop() {
+  for (absl::Duration wait = kFirstRestart;; wait = std::min(wait * 2, kLastRestart)) {
+    const absl::Time began = SteadyClock().Now();
+    const std::string ended = RunOnce();
+    if (SteadyClock().Now() - began > kLastRestart) wait = kFirstRestart;
+    {
+      MutexLock lock(mutex_);
+      if (stop_) return;
+    }
+    Log(LogLevel::kError, "the refresh of the repository ended",
+        {{"repository", source_}, {"why", ended}, {"restart_seconds", absl::ToInt64Seconds(wait)}});
+    if (!Sleep(wait)) return;
+  }
+}
+
+std::string RemoteRepository::RunOnce() {
+  absl::StatusOr<std::unique_ptr<ChildProcess>> started = ChildProcess::Start(command_);
+  if (!started.ok()) return std::string(started.status().message());
+  const std::shared_ptr<ChildProcess> child = *std::move(started);
+  {
+    MutexLock lock(mutex_);
+    if (stop_) return "";
+    child_ = child;
+  }
+  for (std::string line; child->ReadLine(line);) {
+    absl::string_view text = line;
+    const bool fault = absl::ConsumePrefix(&text, "vitrine-repo: ");
+    if (fault) {
+      Log(LogLevel::kWarning, "repository not refreshed", {{"fault", std::string(text)}});
+    } else {
+      Log(LogLevel::kInfo, "repository refreshed", {{"change", line}});
+    }
+  }
+  const int code = child->Wait();
+  MutexLock lock(mutex_);
+  child_ = nullptr;
+  return absl::StrCat(command_[0], " exited with code ", code);
+}
+
+bool RemoteRepository::Sleep(absl::Duration duration) {
+  const auto end = std::chrono::steady_clock::now() + absl::ToChronoNanoseconds(duration);
+  MutexLock lock(mutex_);
+  while (!stop_ && std::chrono::steady_clock::now() < end) {
+    stopping_.WaitFor(mutex_, absl::FromChrono(end - std::chrono::steady_clock::now()));
+  }
+  return !stop_;
+}
+
+}  // namespace vitrine

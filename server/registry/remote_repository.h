@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_SERVER_REGISTRY_REMOTE_REPOSITORY_H_
+#define VITRINE_SERVER_REGISTRY_REMOTE_REPOSITORY_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "common/mutex.h"
+#include "server/process/child_process.h"
+
+namespace vitrine {
+
+struct RemoteRepositoryOptions {
+  // Folder of this server's copy of the remote repository. Created if missing; it survives a restart.
+  std::string cache = {};
+  // Limit of the copy's size; 0: none. While a version is replaced at the source, both need room.
+  int64_t cache_bytes = 0;
+  // Interval at which the copy is refreshed. A shorter one shows new versions earlier and costs more requests.
+  absl::Duration refresh = absl::Minutes(1);
+
+  // `source` is the value of --repository.
+  absl::Status Validate(const std::string& source) const;
+};
+
+// True for an address such as s3://bucket/prefix; false for a folder.
+bool IsRemoteRepository(std::string_view repository);
+
+// Returns the time of the last complete refresh of `cache` from `source`; InfinitePast if there was none.
+absl::Time TimeOfRefresh(const std::string& cache, const std::string& source);
+
+// Keeps a copy of a remote repository: runs `vitrine-repo pull --watch` as a child, logs its lines, and starts it again
+// if it ends. The server reads only the copy, so it needs neither the source nor credentials to serve. The child
+// removes versions that the source no longer has.
+class RemoteRepository {
+ public:
+  // Starts a thread. `program` is the path of vitrine-repo.
+  RemoteRepository(std::string source, RemoteRepositoryOptions options, std::string program);
+  // Ends the child.
+  ~RemoteRepository();
+  RemoteRepository(const RemoteRepository&) = delete;
+  RemoteRepository& operator=(const RemoteRepository&) = delete;
+
+  // True once a complete copy exists, made now or before a restart.
+  bool IsComplete() const;
+
+ private:
+  void Loop();
+  // Runs the child until it ends. Returns what to log about the end.
+  std::string RunOnce();
+  // Waits; false if the destructor runs.
+  bool Sleep(absl::Duration duration);
+
+  const std::string source_;
+  const RemoteRepositoryOptions options_;
+  const std::vector<std::string> command_;
+  Mutex mutex_;
+  CondVar stopping_;
+  bool stop_ ABSL_GUARDED_BY(mutex_) = false;
+  std::shared_ptr<ChildProcess> child_ ABSL_GUARDED_BY(mutex_);
+  std::thread thread_;  // last member: it uses the members above
+};
+
+}  // namespace vitrine
+
+#endif  // VITRINE_SERVER_REGISTRY_REMOTE_REPOSITORY_H_
