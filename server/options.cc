@@ -4,7 +4,6 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 #include <vector>
 
 #include "absl/strings/match.h"
@@ -213,37 +212,11 @@ void BindIdentity(CLI::App& app, ServerOptions& options) {
       "address of a plaintext listener for health probes only; empty: none", "HOST:PORT");
 }
 
-void BindRepository(CLI::App& app, ServerOptions& options) {
-  Add(app, "--repository", options.repository,
-      "folder with the models, as <model>/<version>/; or a remote repository with the same content: "
-      "s3://BUCKET/PREFIX, "
-      "or another address of vitrine-repo pull --help",
-      "DIR|URL");
-  Add(app, "--repository-cache", options.remote.cache,
-      "folder for the copy of a remote repository; with a complete copy, the server starts without the source", "DIR");
-  Add(app, "--repository-cache-bytes", options.remote.cache_bytes, "maximum size of this copy; 0: no limit", "BYTES");
-  AddDuration(app, "--repository-refresh", options.remote.refresh, "interval at which the copy is refreshed");
-  AddList(app, "--model", options.models,
-          "comma-separated models to import into a cache at start and to serve, instead of --repository: "
-          "hf:ORG/NAME[@REVISION] of Hugging Face, or a folder with config.json and model.safetensors, of timm or "
-          "transformers; NAME= before a model names it",
-          "MODEL,...");
-  Add(app, "--model-cache", options.model_cache, "folder of the models that --model imported", "DIR");
-}
-
 }  // namespace
 
 absl::Status ServerOptions::Validate() const {
   Faults faults;
-  std::error_code ignored;
-  if (repository.empty()) {
-    if (models.empty()) {
-      faults.Add("--repository is missing; name the folder with <model>/<version>/, or a model to import with --model");
-    }
-  } else if (!IsRemoteRepository(repository) && !std::filesystem::is_directory(repository, ignored)) {
-    faults.Add(absl::StrCat("--repository is \"", repository, "\", which is not a readable folder"));
-  }
-  faults.Add(remote.Validate(repository));
+  if (models.empty() || !repository.empty()) faults.Add(remote.Validate(repository));
   CheckAddress("--listen", rpc.listen, faults);
   if (!rpc.socket.empty()) CheckSocket("--socket", rpc.socket, faults);
   if (!metrics.empty()) CheckAddress("--metrics", metrics, faults);
@@ -301,7 +274,20 @@ absl::Status ServerOptions::Validate() const {
 }
 
 void BindFlags(CLI::App& app, ServerOptions& options) {
-  BindRepository(app, options);
+  Add(app, "--repository", options.repository,
+      "folder with the models, as <model>/<version>/, or an address such as s3://BUCKET/PREFIX (vitrine-repo pull "
+      "--help)",
+      "DIR|URL");
+  Add(app, "--repository-cache", options.remote.cache,
+      "folder for the copy of a remote repository; with a complete copy, the server starts without the source", "DIR");
+  Add(app, "--repository-cache-bytes", options.remote.cache_bytes, "maximum size of this copy; 0: no limit", "BYTES");
+  AddDuration(app, "--repository-refresh", options.remote.refresh, "interval at which the copy is refreshed");
+  AddList(app, "--model", options.models,
+          "comma-separated models to import into a cache at start and to serve, instead of --repository: "
+          "hf:ORG/NAME[@REVISION] of Hugging Face, or a folder with config.json and model.safetensors, of timm or "
+          "transformers; NAME= before a model names it",
+          "MODEL,...");
+  Add(app, "--model-cache", options.model_cache, "folder of the models that --model imported", "DIR");
   app.add_flag("--allow-empty", options.allow_empty,
                "report ready without any model, for a server that waits for its first model")
       ->default_str(options.allow_empty ? "true" : "false");

@@ -7,12 +7,19 @@ namespace vitrine {
 namespace {
 
 constexpr char kAddresses[] =
-    "Addresses:\n"
-    "  s3://BUCKET[/PREFIX]     credentials as for the aws command: environment, web identity, profile, assumed role,\n"
-    "                           container, instance; each is renewed before it expires\n"
-    "  https://HOST/FOLDER      a web server with a repository, only for pull; needs FOLDER/index.json, made by\n"
-    "                           vitrine-repo list DIR --format json > DIR/index.json\n"
-    "s3 was tested with moto, not with the real service.\n";
+    "Addresses, and where credentials come from. Each is renewed before it expires.\n"
+    "  s3://BUCKET[/PREFIX]               as for the aws command: environment, web identity (IRSA), profile, assumed "
+    "role,\n"
+    "                                     container, instance (IMDSv2)\n"
+    "  gs://BUCKET[/PREFIX]               $GOOGLE_APPLICATION_CREDENTIALS, gcloud's default, metadata server\n"
+    "  az://ACCOUNT/CONTAINER[/PREFIX]    $AZURE_STORAGE_SAS_TOKEN, workload identity, managed identity\n"
+    "  oci://HOST/NAME                    a registry of containers; ~/.docker/config.json\n"
+    "  https://HOST/FOLDER                a web server; only for pull, without credentials. FOLDER/index.json comes "
+    "from\n"
+    "                                     vitrine-repo list DIR --format json > DIR/index.json\n"
+    "Tested with stand-ins (moto for s3, a local registry for oci, replies in a test for gs and az), never with the "
+    "real\n"
+    "services.\n";
 
 void AddEndpoint(CLI::App& command, std::string& endpoint) {
   command

@@ -46,7 +46,15 @@ bool IsRemoteRepository(std::string_view repository) {
 }
 
 absl::Status RemoteRepositoryOptions::Validate(const std::string& source) const {
+  std::error_code ignored;
+  if (source.empty()) {
+    return absl::InvalidArgumentError("--repository is missing; name the folder with <model>/<version>/");
+  }
   if (!IsRemoteRepository(source)) {
+    if (!std::filesystem::is_directory(source, ignored)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--repository is \"", source, "\", which is not a readable folder"));
+    }
     if (cache.empty()) return absl::OkStatus();
     return absl::InvalidArgumentError("--repository-cache needs a remote --repository, such as s3://BUCKET/PREFIX");
   }

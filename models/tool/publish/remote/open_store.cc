@@ -12,7 +12,9 @@
 #include "absl/strings/strip.h"
 #include "common/status_macros.h"
 #include "models/tool/publish/remote/aws_credentials.h"
+#include "models/tool/publish/remote/bearer_token.h"
 #include "models/tool/publish/remote/bucket.h"
+#include "models/tool/publish/remote/oci_registry.h"
 #include "models/tool/publish/remote/store.h"
 #include "models/tool/publish/remote/web_folder.h"
 
@@ -61,6 +63,59 @@ std::unique_ptr<RemoteStore> OpenS3(const Address& address, std::string endpoint
                      .authorize = authorize,
                      .forget = [credentials] { credentials->Forget(); }},
                     surroundings.ask);
+}
+
+// Sets the functions that add a token of `find` to each request.
+template <typename Find>
+void AuthorizeByToken(Find find, const Surroundings& surroundings, BucketOptions& options) {
+  const auto token = std::make_shared<Renewed<BearerToken>>([=] { return find(surroundings); }, surroundings.now);
+  options.authorize = [token](FetchRequest& request, const std::string&) -> absl::Status {
+    ASSIGN_OR_RETURN(const BearerToken current, token->Get());
+    request.headers["Authorization"] = absl::StrCat("Bearer ", current.text);
+    return absl::OkStatus();
+  };
+  options.forget = [token] { token->Forget(); };
+}
+
+// Google's XML API lists as S3 does.
+std::unique_ptr<RemoteStore> OpenGoogle(const Address& address, const std::string& endpoint,
+                                        const Surroundings& surroundings) {
+  BucketOptions options = {
+      .base = absl::StrCat(endpoint.empty() ? "https://storage.googleapis.com" : endpoint, "/", address.host),
+      .prefix = AsPrefix(address.path),
+      .create_headers = {{"x-goog-if-generation-match", "0"}}};
+  AuthorizeByToken(FindGoogleToken, surroundings, options);
+  return OpenBucket(std::move(options), surroundings.ask);
+}
+
+// az://ACCOUNT/CONTAINER[/PREFIX]
+std::unique_ptr<RemoteStore> OpenAzure(const Address& address, const std::string& endpoint,
+                                       const Surroundings& surroundings) {
+  const std::pair<std::string, std::string> path = absl::StrSplit(address.path, absl::MaxSplits('/', 1));
+  const std::string service =
+      endpoint.empty() ? absl::StrCat("https://", address.host, ".blob.core.windows.net") : endpoint;
+  BucketOptions options = {.base = absl::StrCat(service, "/", path.first),
+                           .prefix = AsPrefix(path.second),
+                           .create_headers = {{"If-None-Match", "*"}, {"x-ms-blob-type", "BlockBlob"}},
+                           .azure = true};
+  const std::string sas = surroundings.variable("AZURE_STORAGE_SAS_TOKEN");
+  if (sas.empty()) AuthorizeByToken(FindAzureToken, surroundings, options);
+  options.authorize = [sas, by_token = options.authorize](FetchRequest& request, const std::string& sha256) {
+    request.headers["x-ms-version"] = "2021-08-06";
+    if (sas.empty()) return by_token(request, sha256);
+    const absl::string_view query = absl::StripPrefix(sas, "?");
+    absl::StrAppend(&request.url, absl::StrContains(request.url, '?') ? "&" : "?", query);
+    return absl::OkStatus();
+  };
+  return OpenBucket(std::move(options), surroundings.ask);
+}
+
+std::unique_ptr<RemoteStore> OpenOci(const Address& address, const std::string& endpoint,
+                                     const Surroundings& surroundings) {
+  // Like docker: a registry on this machine needs no TLS.
+  const bool local = absl::StartsWith(address.host, "127.0.0.1") || absl::StartsWith(address.host, "localhost");
+  const std::string base = !endpoint.empty() ? endpoint : absl::StrCat(local ? "http://" : "https://", address.host);
+  return OpenOciRegistry(base, address.host, address.path, surroundings);
 }
 
 // Returns the service's own words of an error, in one line.
@@ -116,18 +171,25 @@ absl::Status ErrorOfReply(const std::string& url, const FetchReply& reply) {
 
 std::string FaultOfRemote(const std::string& text) {
   const Address address = Split(text);
-  for (const char* scheme : {"s3", "https", "http"}) {
-    if (address.scheme != scheme) continue;
-    return address.host.empty() ? absl::StrCat("\"", text, "\" names nothing after ://") : "";
-  }
-  return absl::StrCat("\"", text, "\" is not s3://BUCKET[/PREFIX] or https://HOST/FOLDER");
+  const auto fault = [&](const char* form) { return absl::StrCat("\"", text, "\" is not ", form); };
+  const bool has_path = !address.host.empty() && !address.path.empty();
+  if (address.scheme == "s3") return address.host.empty() ? fault("s3://BUCKET[/PREFIX]") : "";
+  if (address.scheme == "gs") return address.host.empty() ? fault("gs://BUCKET[/PREFIX]") : "";
+  if (address.scheme == "az") return has_path ? "" : fault("az://ACCOUNT/CONTAINER[/PREFIX]");
+  if (address.scheme == "oci") return has_path ? "" : fault("oci://HOST/NAME");
+  const bool web = address.scheme == "https" || address.scheme == "http";
+  return web && !address.host.empty() ? "" : fault("an address s3://, gs://, az://, https:// or oci://");
 }
 
 absl::StatusOr<std::unique_ptr<RemoteStore>> OpenRemote(const std::string& address, const std::string& endpoint,
                                                         Surroundings surroundings) {
   if (const std::string fault = FaultOfRemote(address); !fault.empty()) return absl::InvalidArgumentError(fault);
   const Address parts = Split(address);
-  if (parts.scheme == "s3") return OpenS3(parts, endpoint, surroundings);
+  const std::string service(absl::StripSuffix(endpoint, "/"));
+  if (parts.scheme == "s3") return OpenS3(parts, service, surroundings);
+  if (parts.scheme == "gs") return OpenGoogle(parts, service, surroundings);
+  if (parts.scheme == "az") return OpenAzure(parts, service, surroundings);
+  if (parts.scheme == "oci") return OpenOci(parts, service, surroundings);
   return OpenWebFolder(std::string(absl::StripSuffix(address, "/")), surroundings.ask);
 }
 
