@@ -19,3 +19,7 @@ vitrine_script_test(model_cache_test
 vitrine_script_test(repo_pull_test
   COMMAND ${VITRINE_SYSTEM_PYTHON} -B ${CMAKE_CURRENT_SOURCE_DIR}/../tool/pull_test.py ${CMAKE_BINARY_DIR} -v
   PROGRAMS vitrine-repo)
+# Runs against services that the test starts.
+vitrine_script_test(repo_remote_test
+  COMMAND ${VITRINE_SYSTEM_PYTHON} -B ${CMAKE_CURRENT_SOURCE_DIR}/../tool/remote_test.py ${CMAKE_BINARY_DIR} -v
+  PROGRAMS vitrine-repo vitrine-server)
