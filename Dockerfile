@@ -36,7 +36,7 @@ ARG JOBS=
 COPY . .
 RUN --mount=type=cache,id=vitrine-ccache,target=/var/cache/ccache \
     export CCACHE_DIR && cmake --preset cuda -DVITRINE_REVISION="$VITRINE_REVISION" >/dev/null \
-    && script/build cuda ${JOBS:+-j$JOBS} vitrine-server vitrine_cuda_library vitrine vitrine-gpu-check \
+    && script/build cuda ${JOBS:+-j$JOBS} vitrine-server vitrine-repo vitrine_cuda_library vitrine vitrine-gpu-check \
     && deploy/container/assemble-all /images && find build-cuda -name '*.[ao]' -delete
 
 # The same with LibTorch, for the trainer.

@@ -152,14 +152,17 @@ class Pods(unittest.TestCase):
                             self.assertTrue(mounts[mount], "read-only")
 
     def test_who_may_write(self):
-        """The server and its clients never write to the repository; trainers never write to data sets."""
+        """The server and its clients never write to the repository; trainers never write to data sets. A server's copy of a
+        remote repository belongs to the pod alone."""
         found = 0
         for pod in manifests.pods():
             volumes = {volume["name"]: volume for volume in pod.spec.get("volumes", [])}
             for container in pod.containers():
                 for mount in container.get("volumeMounts", []):
                     with self.subTest(f"{pod.where} {container['name']} {mount['mountPath']}"):
-                        if mount["mountPath"] == "/data" or (mount["mountPath"] == "/models" and
+                        if "--repository-cache=/models" in container.get("args", []):
+                            self.assertTrue(mount["mountPath"] != "/models" or "emptyDir" in volumes[mount["name"]])
+                        elif mount["mountPath"] == "/data" or (mount["mountPath"] == "/models" and
                                                              SERVER in manifests.arguments(container)):
                             found += 1
                             self.assertIs(mount.get("readOnly"), True)

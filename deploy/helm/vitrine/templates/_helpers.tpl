@@ -86,11 +86,15 @@ labels:
 {{- if not $v.image.repository }}
 {{- fail "image.repository must be set: the image of the server in your registry, without tag" }}
 {{- end }}
-{{- if not (or $v.models.image $v.models.claim) }}
-{{- fail "models.image or models.claim must be set: the image or the claim that holds the repository" }}
+{{- $sources := len (compact (list $v.models.image $v.models.claim $v.models.remote)) }}
+{{- if eq $sources 0 }}
+{{- fail "models.image or models.claim or models.remote must be set: where the repository is" }}
 {{- end }}
-{{- if and $v.models.image $v.models.claim }}
-{{- fail "models.image and models.claim exclude each other: set one of them" }}
+{{- if gt $sources 1 }}
+{{- fail "models.image and models.claim and models.remote exclude each other: set one of them" }}
+{{- end }}
+{{- if and $v.models.remoteSecret (not $v.models.remote) }}
+{{- fail "models.remoteSecret needs models.remote: it holds the credentials for it" }}
 {{- end }}
 {{- if and $v.models.image (semverCompare "<1.33.0-0" .Capabilities.KubeVersion.Version) }}
 {{- fail (printf "models.image needs Kubernetes 1.35, or 1.33 with the feature gate ImageVolume, got %s: use models.claim. If that is not the cluster's version, because helm does not ask the cluster: --kube-version" .Capabilities.KubeVersion.Version) }}
