@@ -233,6 +233,7 @@ class RunningServer : public Server {
             .connections = [this] { return fronts_.open_connections(); },
             .open_streams = [this] { return fronts_.open_streams(); },
             .certificates = [this] { return fronts_.Certificates(); },
+            .repository_refreshed = RefreshSource(options_.remote.cache, options_.repository),
             .log_lines = [] { return History().Counts(); },
             .spans = SpanSource(),
             .device = StatusSource(options_.executor.device)};

@@ -131,6 +131,8 @@ inline constexpr MetricRow kMetricTable[] = {
     {"vitrine_tls_certificate_expiry_timestamp_seconds", prometheus::MetricType::Gauge, "s since 1970",
      "`listener` = `grpc`, `admin`",
      "Earliest expiry in the chain in use and the CAs of `--tls-client-ca`; absent without TLS."},
+    {"vitrine_repository_refresh_timestamp_seconds", prometheus::MetricType::Gauge, "s since 1970", "",
+     "Last complete refresh of the copy of a remote repository, 0 before the first; absent for a folder."},
     {"vitrine_ready", prometheus::MetricType::Gauge, "0 or 1", "",
      "1 while requests are served, as reported by `/readyz`."},
     {"vitrine_build_info", prometheus::MetricType::Gauge, "1", "`version`, `revision`",

@@ -132,6 +132,11 @@ void Metrics::AddIdentity(MetricFamilies& families) const {
 
 void Metrics::AddServer(MetricFamilies& families) const {
   AddValue(AddFamily(families, MetricOf("vitrine_build_info")), {{"version", version_}, {"revision", revision_}}, 1);
+  if (sources_.repository_refreshed) {
+    const absl::Time refreshed = sources_.repository_refreshed();
+    AddSingle(families, MetricOf("vitrine_repository_refresh_timestamp_seconds"),
+              std::max(0.0, absl::ToDoubleSeconds(refreshed - absl::UnixEpoch())));
+  }
   if (sources_.ready) AddSingle(families, MetricOf("vitrine_ready"), sources_.ready() ? 1 : 0);
   AddSingle(families, MetricOf("vitrine_connections_total"), Read(server_.connections));
   AddSingle(families, MetricOf("vitrine_connections_refused_total"), Read(server_.connections_refused));

@@ -42,7 +42,7 @@ std::vector<std::string> CommandOf(const std::string& program, const std::string
 }  // namespace
 
 bool IsRemoteRepository(std::string_view repository) {
-  return repository.find("://") != repository.npos;
+  return repository.find("://") != std::string_view::npos;
 }
 
 absl::Status RemoteRepositoryOptions::Validate(const std::string& source) const {
@@ -88,7 +88,12 @@ absl::Time TimeOfRefresh(const std::string& cache, const std::string& source) {
   return absl::TimeFromTimespec(status.st_mtim);
 }
 
-RemoteRepository::RemoteRepository(std::string source, RemoteRepositoryOptions options, std::string program)
+std::function<absl::Time()> RefreshSource(const std::string& cache, const std::string& source) {
+  if (!IsRemoteRepository(source)) return nullptr;
+  return [cache, source] { return TimeOfRefresh(cache, source); };
+}
+
+RemoteRepository::RemoteRepository(std::string source, RemoteRepositoryOptions options, const std::string& program)
     : source_(std::move(source)),
       options_(std::move(options)),
       command_(CommandOf(program, source_, options_)),

@@ -34,6 +34,8 @@ bool IsRemoteRepository(std::string_view repository);
 
 // Returns the time of the last complete refresh of `cache` from `source`; InfinitePast if there was none.
 absl::Time TimeOfRefresh(const std::string& cache, const std::string& source);
+// Returns a function that returns this time; null for a folder.
+std::function<absl::Time()> RefreshSource(const std::string& cache, const std::string& source);
 
 // Keeps a copy of a remote repository: runs `vitrine-repo pull --watch` as a child, logs its lines, and starts it again
 // if it ends. The server reads only the copy, so it needs neither the source nor credentials to serve. The child
@@ -41,7 +43,7 @@ absl::Time TimeOfRefresh(const std::string& cache, const std::string& source);
 class RemoteRepository {
  public:
   // Starts a thread. `program` is the path of vitrine-repo.
-  RemoteRepository(std::string source, RemoteRepositoryOptions options, std::string program);
+  RemoteRepository(std::string source, RemoteRepositoryOptions options, const std::string& program);
   // Ends the child.
   ~RemoteRepository();
   RemoteRepository(const RemoteRepository&) = delete;

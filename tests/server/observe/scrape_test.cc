@@ -62,6 +62,7 @@ void SetSources(Metrics& metrics) {
            [] {
              return std::vector<std::pair<std::string, absl::Time>>{{"grpc", absl::FromUnixSeconds(81)}};
            },
+       .repository_refreshed = [] { return absl::FromUnixSeconds(82); },
        .log_lines = [] { return std::pair<uint64_t, uint64_t>(91, 92); }});
 }
 

@@ -18,7 +18,7 @@ namespace {
 std::string Element(absl::string_view xml, const std::string& name) {
   const std::string open = absl::StrCat("<", name, ">");
   const size_t at = xml.find(open);
-  if (at == xml.npos) return "";
+  if (at == absl::string_view::npos) return "";
   xml.remove_prefix(at + open.size());
   return std::string(xml.substr(0, xml.find("</")));
 }

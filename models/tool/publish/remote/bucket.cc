@@ -23,10 +23,10 @@ constexpr int kAttempts = 3;
 std::vector<std::string> Elements(absl::string_view xml, const std::string& name) {
   const std::string open = absl::StrCat("<", name, ">"), close = absl::StrCat("</", name, ">");
   std::vector<std::string> texts;
-  for (size_t at = xml.find(open); at != xml.npos; at = xml.find(open, at)) {
+  for (size_t at = xml.find(open); at != absl::string_view::npos; at = xml.find(open, at)) {
     at += open.size();
     const size_t end = xml.find(close, at);
-    if (end == xml.npos) break;
+    if (end == absl::string_view::npos) break;
     texts.push_back(absl::StrReplaceAll(
         xml.substr(at, end - at),
         {{"&lt;", "<"}, {"&gt;", ">"}, {"&quot;", "\""}, {"&apos;", "'"}, {"&#39;", "'"}, {"&amp;", "&"}}));

@@ -197,7 +197,7 @@ class OciRegistry : public RemoteStore {
 
 }  // namespace
 
-std::unique_ptr<RemoteStore> OpenOciRegistry(std::string base, std::string host, std::string name,
+std::unique_ptr<RemoteStore> OpenOciRegistry(std::string base, std::string host, const std::string& name,
                                              Surroundings surroundings) {
   return std::make_unique<OciRegistry>(std::move(base), std::move(host), name, std::move(surroundings));
 }

@@ -15,7 +15,7 @@ namespace vitrine {
 //
 // A registry replaces tags: PutManifest looks first, but of two pushes at the same moment the later one wins, unless
 // the registry makes tags immutable.
-std::unique_ptr<RemoteStore> OpenOciRegistry(std::string base, std::string host, std::string name,
+std::unique_ptr<RemoteStore> OpenOciRegistry(std::string base, std::string host, const std::string& name,
                                              Surroundings surroundings);
 
 }  // namespace vitrine

@@ -182,7 +182,7 @@ std::string FaultOfRemote(const std::string& text) {
 }
 
 absl::StatusOr<std::unique_ptr<RemoteStore>> OpenRemote(const std::string& address, const std::string& endpoint,
-                                                        Surroundings surroundings) {
+                                                        const Surroundings& surroundings) {
   if (const std::string fault = FaultOfRemote(address); !fault.empty()) return absl::InvalidArgumentError(fault);
   const Address parts = Split(address);
   const std::string service(absl::StripSuffix(endpoint, "/"));

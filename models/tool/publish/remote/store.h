@@ -45,7 +45,7 @@ std::string FaultOfRemote(const std::string& text);
 // Opens the repository at `address` without a request. `endpoint` is the URL of a service with the same protocol, such
 // as MinIO; empty: the provider's. INVALID_ARGUMENT: see FaultOfRemote.
 absl::StatusOr<std::unique_ptr<RemoteStore>> OpenRemote(const std::string& address, const std::string& endpoint,
-                                                        Surroundings surroundings);
+                                                        const Surroundings& surroundings);
 
 // Returns OK for a 2xx reply; else the error, with the service's own words.
 absl::Status ErrorOfReply(const std::string& url, const FetchReply& reply);
