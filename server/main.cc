@@ -257,12 +257,14 @@ absl::Status Run(const ServerOptions& options, const sigset_t& signals) {
 std::optional<int> ImportAsked(ServerOptions& options, const sigset_t& signals) {
   if (options.models.empty()) return std::nullopt;
   if (!options.repository.empty()) {
-    Fail("vitrine-server", absl::InvalidArgumentError("--model and --repository exclude each other; `vitrine-repo "
-                                                      "import` publishes a model into a repository"));
-    return kExitUsage;
+    std::cerr << "vitrine-server: --model is served, and --repository " << options.repository << " is not\n";
   }
   const absl::StatusOr<std::string> imported = ImportModels(options.models, options.model_cache, signals, {});
   if (absl::IsCancelled(imported.status())) return kExitSuccess;
+  if (absl::IsInvalidArgument(imported.status())) {
+    Fail("vitrine-server", imported.status());
+    return kExitUsage;
+  }
   if (!imported.ok()) return Fail("vitrine-server", imported.status());
   options.repository = *imported;
   return std::nullopt;

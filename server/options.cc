@@ -216,7 +216,7 @@ void BindIdentity(CLI::App& app, ServerOptions& options) {
 
 absl::Status ServerOptions::Validate() const {
   Faults faults;
-  if (models.empty() || !repository.empty()) faults.Add(remote.Validate(repository));
+  if (models.empty()) faults.Add(remote.Validate(repository));
   CheckAddress("--listen", rpc.listen, faults);
   if (!rpc.socket.empty()) CheckSocket("--socket", rpc.socket, faults);
   if (!metrics.empty()) CheckAddress("--metrics", metrics, faults);
@@ -251,9 +251,9 @@ absl::Status ServerOptions::Validate() const {
   if (pin != "auto" && pin != "on" && pin != "off") {
     faults.Add(absl::StrCat("--pin is \"", pin, "\"; it must be auto, on or off"));
   }
-  if (!repository.empty()) {
+  if (!repository.empty() || !models.empty()) {
     RegistryOptions followed = registry;
-    followed.root = folder();
+    followed.root = models.empty() ? folder() : model_cache;
     faults.Add(followed.Validate());
   }
   faults.InRange<int64_t>("--queues", rpc.queues, 0, 256);
@@ -283,7 +283,7 @@ void BindFlags(CLI::App& app, ServerOptions& options) {
   Add(app, "--repository-cache-bytes", options.remote.cache_bytes, "maximum size of this copy; 0: no limit", "BYTES");
   AddDuration(app, "--repository-refresh", options.remote.refresh, "interval at which the copy is refreshed");
   AddList(app, "--model", options.models,
-          "comma-separated models to import into a cache at start and to serve, instead of --repository: "
+          "comma-separated models to import into a cache at start and to serve, in place of --repository: "
           "hf:ORG/NAME[@REVISION] of Hugging Face, or a folder with config.json and model.safetensors, of timm or "
           "transformers; NAME= before a model names it",
           "MODEL,...");

@@ -95,7 +95,7 @@ std::string DefaultModelCache() {
 
 absl::StatusOr<std::string> ImportModels(const std::vector<std::string>& models, const std::string& cache,
                                          const sigset_t& signals, const ServiceManager& manager) {
-  std::vector<std::string> command = {Tool(), "cache", cache};
+  std::vector<std::string> command = {Tool(), "cache", cache, "--"};
   command.insert(command.end(), models.begin(), models.end());
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) return absl::ResourceExhaustedError(absl::StrCat("pipe: ", std::strerror(errno)));
@@ -106,7 +106,13 @@ absl::StatusOr<std::string> ImportModels(const std::vector<std::string>& models,
   close(ends[0]);
   RETURN_IF_ERROR(ended.status());
   if (*ended == 0 && !printed.empty()) return std::string(absl::StripTrailingAsciiWhitespace(printed));
-  return absl::FailedPreconditionError("the models of --model could not be imported; the line above says why");
+  if (WIFSIGNALED(*ended)) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "the import of --model was ended by ", strsignal(WTERMSIG(*ended)), "; perhaps there is too little memory"));
+  }
+  constexpr char kFailed[] = "the models of --model could not be imported; the line above says why";
+  // 2: the command line is wrong, so that another start does not help.
+  return WEXITSTATUS(*ended) == 2 ? absl::InvalidArgumentError(kFailed) : absl::FailedPreconditionError(kFailed);
 }
 
 }  // namespace vitrine

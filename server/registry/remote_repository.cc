@@ -48,7 +48,8 @@ bool IsRemoteRepository(std::string_view repository) {
 absl::Status RemoteRepositoryOptions::Validate(const std::string& source) const {
   std::error_code ignored;
   if (source.empty()) {
-    return absl::InvalidArgumentError("--repository is missing; name the folder with <model>/<version>/");
+    return absl::InvalidArgumentError(
+        "--repository is missing; name the folder with <model>/<version>/, or a model to import with --model");
   }
   if (!IsRemoteRepository(source)) {
     if (!std::filesystem::is_directory(source, ignored)) {

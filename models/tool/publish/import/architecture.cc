@@ -21,9 +21,11 @@ absl::StatusOr<std::string> TransformersArch(const ModelFile& file, const Json& 
   for (const std::string& arch : ForeignArchs(ForeignSource::kHuggingFace)) {
     ASSIGN_OR_RETURN(const v1::ModelConfig config, ForeignConfig(ForeignSource::kHuggingFace, arch, /*classes=*/1));
     const v1::VitConfig& vit = config.vit();
-    if (type == "vit" && vit.width() == NumberIn(json, "hidden_size") &&
-        vit.depth() == NumberIn(json, "num_hidden_layers") && vit.patch() == NumberIn(json, "patch_size") &&
-        config.preprocessing().fixed().height() == NumberIn(json, "image_size")) {
+    // Missing sizes are transformers' defaults.
+    if (type == "vit" && vit.width() == NumberIn(json, "hidden_size").value_or(768) &&
+        vit.depth() == NumberIn(json, "num_hidden_layers").value_or(12) &&
+        vit.patch() == NumberIn(json, "patch_size").value_or(16) &&
+        config.preprocessing().fixed().height() == NumberIn(json, "image_size").value_or(224)) {
       return arch;
     }
   }

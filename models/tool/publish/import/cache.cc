@@ -74,7 +74,13 @@ absl::StatusOr<Source> ParseSource(const std::string& text) {
 
 absl::Status CheckFolder(const Source& source) {
   std::error_code error;
-  if (fs::exists(source.folder / kConfigFile, error)) return absl::OkStatus();
+  const auto has = [&](const char* name) { return fs::exists(source.folder / name, error); };
+  if (has("pytorch_model.bin") && !has(kForeignWeightsFile) && !has(kForeignIndexFile)) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("the weights are in pytorch_model.bin, a pickle, which is never read; save the model with ",
+                     "safe_serialization=True, which writes ", kForeignWeightsFile));
+  }
+  if (has(kConfigFile)) return absl::OkStatus();
   const absl::StatusOr<std::vector<VersionId>> versions = ListVersions(source.folder);
   if (versions.ok() && !versions->empty()) {
     return absl::FailedPreconditionError(
@@ -102,17 +108,21 @@ absl::StatusOr<std::string> DigestOf(const Source& source) {
   return Sha256Hex(lines);
 }
 
-// Returns the labels file of a folder: its config.json if that has labels, else "" for ImageNet's.
-std::string LabelsIn(const fs::path& folder) {
-  const absl::StatusOr<std::string> json = ReadWholeFile(folder / kConfigFile, int64_t{4} << 20);
-  if (!json.ok()) return "";
-  const auto labels = LabelsOfConfig(*json);
-  return labels.ok() && !labels->empty() ? (folder / kConfigFile).string() : "";
+// Returns the labels file of a folder: its config.json if that has labels, else "" for ImageNet's. FAILED_PRECONDITION:
+// its labels are damaged.
+absl::StatusOr<std::string> LabelsIn(const fs::path& folder) {
+  ASSIGN_OR_RETURN(const std::string json, ReadWholeFile(folder / kConfigFile, int64_t{4} << 20));
+  const auto labels = LabelsOfConfig(json);
+  if (!labels.ok()) {
+    return absl::FailedPreconditionError(absl::StrCat(kConfigFile, ": ", labels.status().message()));
+  }
+  return labels->empty() ? std::string() : (folder / kConfigFile).string();
 }
 
 bool IsOffline() {
   const char* const offline = std::getenv("HF_HUB_OFFLINE");
-  return offline != nullptr && std::string_view(offline) != "" && std::string_view(offline) != "0";
+  const std::string value = absl::AsciiStrToLower(offline == nullptr ? "" : offline);
+  return value == "1" || value == "true" || value == "yes" || value == "on";  // as in huggingface_hub
 }
 
 // A repository of one set of models. Beside each model, a hidden file has what its newest version was made of: the URL
@@ -130,7 +140,7 @@ class CachedSet {
       ASSIGN_OR_RETURN(state, DigestOf(source));
       if (state == known) return absl::OkStatus();
       options.weights = source.folder.string();
-      options.labels = LabelsIn(source.folder);
+      ASSIGN_OR_RETURN(options.labels, LabelsIn(source.folder));
     } else {
       if (IsOffline()) return Offline(source, known, "HF_HUB_OFFLINE is set");
       options.pull = source.pull;

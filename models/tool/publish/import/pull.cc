@@ -60,10 +60,10 @@ bool IsHexOf(absl::string_view text, size_t digits) {
 // Downloads from one model on a hub. `base` has no trailing slash.
 class Hub {
  public:
-  Hub(std::string base, ModelOnHub model) : base_(std::move(base)), model_(std::move(model)), token_(TokenFor(base_)) {}
+  Hub(std::string base, ModelOnHub model) : base_(std::move(base)), model_(std::move(model)), login_(LoginTo(base_)) {}
 
-  // Bearer token for the hub; empty: none.
-  const std::string& token() const { return token_; }
+  // Headers with the login; empty: none.
+  const std::map<std::string, std::string>& login() const { return login_; }
 
   // Requests the headers of a file, to find the commit of the revision. Does not follow redirects to the storage.
   // Returns nullopt if the model lacks the file.

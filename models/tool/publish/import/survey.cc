@@ -16,6 +16,7 @@
 #include "models/repository/import/import.h"
 #include "models/repository/import/import_names.h"
 #include "models/tool/publish/import/architecture.h"
+#include "models/tool/publish/import/config_labels.h"
 #include "models/tool/publish/import/https.h"
 #include "models/tool/publish/import/import.h"
 #include "models/tool/publish/import/model_files.h"
@@ -92,6 +93,22 @@ absl::StatusOr<TensorMap> TensorsIn(const fs::path& folder) {
   return tensors;
 }
 
+// Checks that the labels in the files are those of the head's classes, or that these can be ImageNet's.
+absl::Status CheckLabels(const std::vector<ModelFile>& files, ForeignSource source, const TensorMap& tensors) {
+  constexpr size_t kImageNet = 1000;
+  const auto bias = tensors.find(absl::StrCat(HeadName(source), ".bias"));
+  if (bias == tensors.end() || bias->second.shape.size() != 1) return absl::OkStatus();
+  const auto classes = static_cast<size_t>(bias->second.shape[0]);
+  std::vector<std::string> labels;
+  for (const ModelFile& file : files) {
+    ASSIGN_OR_RETURN(const std::vector<std::string> found, LabelsOfConfig(file.json));
+    if (labels.empty()) labels = found;
+  }
+  if (labels.size() == classes || (labels.empty() && classes == kImageNet)) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat("it has ", classes, " classes and ", labels.size(), " labels in ",
+                                                    kConfigFile, "; `vitrine-repo import` takes them from --labels"));
+}
+
 // Checks what an import checks before it computes with the weights.
 absl::Status Check(const std::vector<ModelFile>& files, TensorMap tensors, Surveyed& model) {
   ImportOptions options;
@@ -107,6 +124,7 @@ absl::Status Check(const std::vector<ModelFile>& files, TensorMap tensors, Surve
     for (const int64_t side : tensor.shape) elements *= side;
     model.parameters += elements;
   }
+  RETURN_IF_ERROR(CheckLabels(files, source, weights.tensors));
   if (FitsBody(source, config, weights.tensors)) return absl::OkStatus();
   const std::string fitting = absl::StrJoin(FittingArchs(source, weights.tensors), " or ");
   return absl::FailedPreconditionError(absl::StrCat(
@@ -145,8 +163,8 @@ absl::Status CheckOnHub(Surveyed& model) {
   return Check(files, std::move(tensors), model);
 }
 
-// Adds the models that an argument names.
-void Collect(const std::string& text, std::vector<Surveyed>& models) {
+// Adds the models that an argument names. A list in a list is not read.
+void Collect(const std::string& text, bool is_in_list, std::vector<Surveyed>& models) {
   std::error_code error;
   if (text.starts_with("hf:") || fs::exists(fs::path(text) / kConfigFile, error)) {
     models.push_back({.model = text});
@@ -157,13 +175,13 @@ void Collect(const std::string& text, std::vector<Surveyed>& models) {
     }
     std::sort(folders.begin(), folders.end());
     for (const std::string& folder : folders) models.push_back({.model = folder});
-  } else if (const auto list = ReadWholeFile(text, int64_t{4} << 20); list.ok()) {
+  } else if (const auto list = ReadWholeFile(text, int64_t{4} << 20); list.ok() && !is_in_list) {
     for (const absl::string_view line : absl::StrSplit(*list, '\n')) {
       const std::string named(absl::StripAsciiWhitespace(line));
-      if (!named.empty() && named.front() != '#' && named != text) Collect(named, models);
+      if (!named.empty() && named.front() != '#') Collect(named, /*is_in_list=*/true, models);
     }
   } else {
-    models.push_back({.model = text, .served = absl::NotFoundError("there is no such folder or list")});
+    models.push_back({.model = text, .served = absl::NotFoundError("there is no such folder")});
   }
 }
 
@@ -183,7 +201,7 @@ void PrintJson(const std::vector<Surveyed>& models) {
 
 absl::Status SurveyCommand(const SurveyOptions& options) {
   std::vector<Surveyed> models;
-  for (const std::string& text : options.models) Collect(text, models);
+  for (const std::string& text : options.models) Collect(text, /*is_in_list=*/false, models);
   if (models.empty()) {
     return absl::NotFoundError(
         absl::StrCat("there is no model; a model is hf:ORG/NAME, or a folder with ", kConfigFile));

@@ -17,7 +17,8 @@ struct SurveyOptions {
 
 // Prints for each model whether an import would serve it, and if not, why. Reads config.json, preprocessor_config.json
 // and the header of model.safetensors, never the weights. The checks are those of an import: architecture,
-// preprocessing, names and shapes of tensors. Returns an error only if the arguments name no model.
+// preprocessing, labels, names and shapes of tensors. An import may still fail because of the weights themselves.
+// Returns an error only if the arguments name no model.
 absl::Status SurveyCommand(const SurveyOptions& options);
 
 }  // namespace vitrine
