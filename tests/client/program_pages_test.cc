@@ -75,7 +75,7 @@ TEST_F(ProgramPages, BashCompletesCommandsFlagsAndWords) {
   EXPECT_THAT(Complete({"vitrine-repo", "zoo", "--format", "c"}), ElementsAre("csv"));
   EXPECT_THAT(Complete({"vitrine-repo", "quant"}), ElementsAre("quantize"));
   EXPECT_THAT(Complete({"vitrine-server", "--listen-u"}), IsEmpty());
-  EXPECT_THAT(Complete({"vitrine-server", "--repos"}), ElementsAre("--repository"));
+  EXPECT_THAT(Complete({"vitrine-server", "--repository-r"}), ElementsAre("--repository-refresh"));
 }
 
 TEST_F(ProgramPages, AnUnwritablePageIsAnError) {

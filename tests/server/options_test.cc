@@ -43,6 +43,19 @@ TEST(ServerOptions, DefaultsAreValidOnceARepositoryIsNamed) {
   EXPECT_TRUE(options.Validate().ok()) << options.Validate();
 }
 
+TEST(ServerOptions, ARemoteRepositoryNeedsAFolderForItsCopy) {
+  ServerOptions options;
+  options.repository = "s3://models/production";
+  EXPECT_THAT(std::string(options.Validate().message()), HasSubstr("--repository-cache"));
+  options.remote.cache = "/cache";
+  EXPECT_TRUE(options.Validate().ok()) << options.Validate();
+  EXPECT_EQ(options.folder(), "/cache");
+  options.repository = "ftp://models";
+  EXPECT_THAT(std::string(options.Validate().message()), HasSubstr("an address begins with s3://"));
+  options.repository = "/";
+  EXPECT_THAT(std::string(options.Validate().message()), HasSubstr("--repository-cache needs a remote"));
+}
+
 TEST(ServerOptions, FlagsReachTheirSettings) {
   const ServerOptions options = Parse({"--repository",
                                        "/models",
@@ -102,6 +115,9 @@ TEST(ServerOptions, FlagsReachTheirSettings) {
 // Every flag has a value that differs from its default, and each must take effect.
 TEST(ServerOptions, EveryFlagIsInForceAsItWasSaid) {
   const std::map<std::string, std::string> kSaid = {{"--listen", "a:1"},
+                                                    {"--repository-cache", "/r"},
+                                                    {"--repository-cache-bytes", "2"},
+                                                    {"--repository-refresh", "3s"},
                                                     {"--socket", "unix:///b"},
                                                     {"--metrics", "c:3"},
                                                     {"--http", "d:4"},
