@@ -40,20 +40,11 @@ TEST(ServerOptions, DefaultsAreValidOnceARepositoryIsNamed) {
   ServerOptions options;
   EXPECT_THAT(std::string(options.Validate().message()), HasSubstr("--repository is missing"));
   options.repository = "/";
-  EXPECT_TRUE(options.Validate().ok()) << options.Validate();
-}
-
-TEST(ServerOptions, ARemoteRepositoryNeedsAFolderForItsCopy) {
-  ServerOptions options;
-  options.repository = "s3://models/production";
+  EXPECT_TRUE(options.Validate().ok());
+  options.repository = "s3://models";
   EXPECT_THAT(std::string(options.Validate().message()), HasSubstr("--repository-cache"));
   options.remote.cache = "/cache";
   EXPECT_TRUE(options.Validate().ok()) << options.Validate();
-  EXPECT_EQ(options.folder(), "/cache");
-  options.repository = "ftp://models";
-  EXPECT_THAT(std::string(options.Validate().message()), HasSubstr("an address begins with s3://"));
-  options.repository = "/";
-  EXPECT_THAT(std::string(options.Validate().message()), HasSubstr("--repository-cache needs a remote"));
 }
 
 TEST(ServerOptions, FlagsReachTheirSettings) {

@@ -212,8 +212,9 @@ class S3(Programs):
         self.start_moto()  # an empty bucket: nothing is removed
         wait_for(lambda: "no version at all" in log(), "a line about the empty bucket", 30)
         self.classify(url)
+        (child,) = pulls()
         server.kill()
-        wait_for(lambda: not pulls(), "the end of the child", 10)
+        wait_for(lambda: not pathlib.Path(f"/proc/{child}").exists(), "the end of the child", 10)
 
 
 class QuietHandler(http.server.SimpleHTTPRequestHandler):

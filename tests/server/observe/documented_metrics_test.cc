@@ -106,6 +106,7 @@ class Full {
                              [] {
                                return std::vector<std::pair<std::string, absl::Time>>{{"grpc", absl::Now()}};
                              },
+                         .repository_refreshed = [] { return absl::UnixEpoch(); },
                          .log_lines = [] { return std::pair<uint64_t, uint64_t>(1, 2); },
                          .spans = [] { return SpanTotals(); },
                          .device = [] { return DeviceStatus{.free_bytes = 1, .total_bytes = 3, .busy = {}}; }});
