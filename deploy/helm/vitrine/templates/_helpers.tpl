@@ -54,6 +54,8 @@ labels:
 {{/* Flags that the Deployment sets, and the value for each; the server accepts a flag only once. */}}
 {{- define "vitrine.flags" -}}
 --repository: models
+--repository-cache: models.remote
+--repository-cache-bytes: models.remoteBytes
 --listen: ""
 --metrics: ""
 --health-listen: ""
