@@ -203,7 +203,7 @@ class Carried(unittest.TestCase):
             started = set(re.findall(r'(?:ENTRYPOINT|CMD) \["/usr/bin/([\w-]+)"', stage))
             if name in images:
                 self.assertLessEqual(started, set(images[name]), name)
-        self.assertEqual(images["server"], ["vitrine-server"])
+        self.assertEqual(images["server"], ["vitrine-server", "vitrine-repo"])
 
     def test_no_program_brings_readers_of_other_formats(self) -> None:
         """libarchive depends on libxml2, and libxml2 on 33 MB of ICU's tables."""

@@ -34,6 +34,7 @@ RATE_INTERVAL = "10s"
 # Series that a server has only after events that do not happen in this test. The rules guard each with "or".
 ABSENT_WHILE_WELL = {
     'vitrine_requests_total{code=~"INTERNAL|UNKNOWN|DATA_LOSS|UNAVAILABLE"}': "no fault of the server",
+    "vitrine_repository_refresh_timestamp_seconds": "no remote repository",
 }
 
 # Metrics of a GPU, which the scene's server does not have.

@@ -147,6 +147,8 @@ TEST(ServerOptions, EveryFlagIsInForceAsItWasSaid) {
                                                     {"--tls-key", "/g"},
                                                     {"--tls-client-ca", "/h"},
                                                     {"--tokens", "/i"},
+                                                    {"--model", "/a,hf:b/c"},
+                                                    {"--model-cache", "/d"},
                                                     {"--policy", "/j"},
                                                     {"--admin", "k:5"},
                                                     {"--audit-log", "/l"},
