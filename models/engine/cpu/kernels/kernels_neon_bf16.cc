@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // bf16 products with the dot product of ARMv8.6. Because this file is built with its flags, it includes no library
 // header whose inline functions other files share.
+#if defined(__aarch64__)  // checks of all sources also read this file on other CPUs
 #include "models/engine/cpu/kernels/neon_words.h"
 
 namespace vitrine::engine {
@@ -38,3 +39,5 @@ struct NeonBf16 : NeonWords {
 const NarrowKernels kNeonBf16Kernels = NarrowTableOf<NeonBf16>();
 
 }  // namespace vitrine::engine
+
+#endif

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // int8 products with the dot product of ARMv8.2. It has no form for unsigned bytes times signed ones. Because this file
 // is built with its flags, it includes no library header whose inline functions other files share.
+#if defined(__aarch64__)  // checks of all sources also read this file on other CPUs
 #include "models/engine/cpu/kernels/neon_words.h"
 
 namespace vitrine::engine {
@@ -34,3 +35,5 @@ struct NeonInt8 : NeonWords {
 const NarrowKernels kNeonInt8Kernels = NarrowTableOf<NeonInt8>();
 
 }  // namespace vitrine::engine
+
+#endif
