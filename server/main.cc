@@ -277,7 +277,6 @@ int Main(int argc, char** argv) {
   RaiseFileLimit();
   KeepFreedMemory();
   ServerOptions options;
-  options.model_cache = DefaultModelCache();
   CLI::App app("Serves the models of a repository over gRPC and HTTP.", "vitrine-server");
   BindFlags(app, options);
   AddSettingSources(app, "VITRINE_SERVER_");

@@ -253,7 +253,7 @@ absl::Status ServerOptions::Validate() const {
   }
   if (!repository.empty() || !models.empty()) {
     RegistryOptions followed = registry;
-    followed.root = models.empty() ? folder() : model_cache;
+    followed.root = models.empty() ? folder() : "imported";
     faults.Add(followed.Validate());
   }
   faults.InRange<int64_t>("--queues", rpc.queues, 0, 256);
@@ -275,19 +275,16 @@ absl::Status ServerOptions::Validate() const {
 
 void BindFlags(CLI::App& app, ServerOptions& options) {
   Add(app, "--repository", options.repository,
-      "folder with the models, as <model>/<version>/, or an address such as s3://BUCKET/PREFIX (vitrine-repo pull "
-      "--help)",
-      "DIR|URL");
+      "folder with <model>/<version>/, or an address such as s3://BUCKET/PREFIX (vitrine-repo pull --help)", "DIR|URL");
   Add(app, "--repository-cache", options.remote.cache,
       "folder for the copy of a remote repository; with a complete copy, the server starts without the source", "DIR");
   Add(app, "--repository-cache-bytes", options.remote.cache_bytes, "maximum size of this copy; 0: no limit", "BYTES");
   AddDuration(app, "--repository-refresh", options.remote.refresh, "interval at which the copy is refreshed");
   AddList(app, "--model", options.models,
-          "comma-separated models to import into a cache at start and to serve, in place of --repository: "
-          "hf:ORG/NAME[@REVISION] of Hugging Face, or a folder with config.json and model.safetensors, of timm or "
-          "transformers; NAME= before a model names it",
+          "models to import at start and to serve, in place of --repository, each [NAME=]hf:ORG/NAME[@REVISION] or "
+          "[NAME=]FOLDER with config.json and model.safetensors",
           "MODEL,...");
-  Add(app, "--model-cache", options.model_cache, "folder of the models that --model imported", "DIR");
+  Add(app, "--model-cache", options.model_cache, "folder of imported models; default: ~/.cache/vitrine/models", "DIR");
   app.add_flag("--allow-empty", options.allow_empty,
                "report ready without any model, for a server that waits for its first model")
       ->default_str(options.allow_empty ? "true" : "false");

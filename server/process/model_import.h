@@ -12,16 +12,13 @@
 
 namespace vitrine {
 
-// Returns the default cache of imported models: models/ in CacheFolder().
-std::string DefaultModelCache();
-
-// Runs `vitrine-repo cache CACHE MODEL...` and returns the repository that it prints. Download and conversion happen in
-// that process, so that the server never reads files of other formats. It is the program beside this one, or the first
-// in $PATH; its messages and progress go to stderr. Tells `manager` that the start takes longer.
+// Runs `vitrine-repo cache`, the program beside this one, and returns the repository that it prints. `cache` empty:
+// models/ in CacheFolder(). Download and conversion happen in that process, so that the server never reads files of
+// other formats. Its messages go to stderr. Tells `manager` that the start takes longer.
 //
 // NOT_FOUND: there is no vitrine-repo. INVALID_ARGUMENT: `models` are wrong. FAILED_PRECONDITION: it failed, and its
-// last line says why, or a signal ended it. CANCELLED: one of
-// `signals`, which the caller blocks, arrived; the child is ended.
+// last line says why, or a signal ended it. CANCELLED: one of `signals`, which the caller blocks, arrived; the child is
+// ended.
 absl::StatusOr<std::string> ImportModels(const std::vector<std::string>& models, const std::string& cache,
                                          const sigset_t& signals, const ServiceManager& manager);
 

@@ -249,6 +249,11 @@ class Server(Test):
         self.assertTrue(self.answer(self.start("--model", folder), "plants"))
         self.assertEqual({path.name: path.stat().st_mtime_ns for path in [folder, *folder.iterdir()]}, before)
 
+    def test_the_manual_page_names_no_folder_of_the_machine_that_built_it(self):
+        pages = {subprocess.run([BIN / "vitrine-server", "--manual-page"], env={**self.environment, "HOME": home, "XDG_CACHE_HOME": home},
+                                check=True, capture_output=True).stdout for home in ("/home/a", "/home/b")}
+        self.assertEqual(len(pages), 1)
+
     def test_what_cannot_be_imported_ends_the_start_with_the_reason(self):
         process = self.start("--model", self.folder)
         self.assertIn("no config.json", process.communicate()[0])

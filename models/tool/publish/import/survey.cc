@@ -31,7 +31,7 @@ using Json = nlohmann::json;
 constexpr size_t kMostHeaderBytes = size_t{1} << 20;  // as in ReadSafetensors
 constexpr char kSurveyed[] = "surveyed";              // ends a pull before the weights are downloaded
 
-// What is known of a model without its weights.
+// Result for one model.
 struct Surveyed {
   std::string model;
   std::string arch = {};   // as in ImportOptions; empty: unknown
