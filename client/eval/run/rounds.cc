@@ -120,17 +120,17 @@ absl::Status ImageRounds::Ended() const {
   if (Stopping()) return absl::CancelledError("the run was stopped");
   if (trouble_.empty()) return absl::OkStatus();
   const auto& [index, first] = *trouble_.begin();
-  return absl::Status(first.last.code(), absl::StrCat(trouble_.size(), " images got no answer, the first of them ",
-                                                      data_.name(index), ": ", first.last.message()));
+  return absl::Status(first.last.code(),
+                      absl::StrCat(trouble_.size() == 1 ? "1 image has" : absl::StrCat(trouble_.size(), " images have"),
+                                   " no result, the first of them ", data_.name(index), ": ", first.last.message()));
 }
 
 void ImageRounds::GiveUpUnanswered() {
-  if (Stopping()) return;
-  const bool data_is_there = DataIsThere();
+  const bool stopping = Stopping(), data_is_there = DataIsThere();
   for (const auto& [index, trouble] : std::map<int64_t, Trouble>(trouble_)) {
     if (trouble.attempts > 0) {
-      Fail({.index = index, .attempts = trouble.attempts}, Outcome::kRefused, trouble.last);
-    } else if (data_is_there) {
+      if (!stopping) Fail({.index = index, .attempts = trouble.attempts}, Outcome::kRefused, trouble.last);
+    } else if (data_is_there && (!stopping || absl::IsNotFound(data_.encoded(index).status()))) {
       Fail({.index = index}, Outcome::kUnreadable, trouble.last);
     }
   }

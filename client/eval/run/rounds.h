@@ -76,7 +76,7 @@ class ImageRounds {
   // answer within the patience.
   absl::Status Ended() const;
   // Ends the wait for images that got no answer within the patience while others did: gives them to TakeFailure. Images
-  // that could not be read are kept if no other can be read either. Does nothing if the run was stopped.
+  // that could not be read are kept if no other can be read either. After a stop only missing images are given up.
   void GiveUpUnanswered();
 
  private:

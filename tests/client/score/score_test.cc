@@ -10,6 +10,7 @@
 
 #include "common/file/process_lock.h"
 #include "tests/client/score/scoring.h"
+#include "tests/common/data/made_tar.h"
 
 namespace vitrine {
 namespace {
@@ -89,6 +90,39 @@ TEST_F(Scoring, AStoppedRunKeepsItsRowsAndContinues) {
   ExpectEachOnce("out");
   for (int i = 0; i < kImages; ++i) EXPECT_EQ(asked.Of(ImageFile(i % 5, i)), 1) << i;
   EXPECT_THAT(said_.str(), HasSubstr(absl::StrCat("has rows of ", kept, " images already")));
+}
+
+TEST_F(Scoring, AStoppedRunKeepsTheRowsBehindAMissingImage) {
+  folder_.Write("data/list.txt", "100.png\nmissing.png\n102.png\n103.png\n104.png\n105.png\n");
+  std::atomic<bool> stop = false;
+  std::atomic<int> answered = 0;
+  SmallServer server(Methods([&](const v1::ClassifyRequest& request) {
+    if (++answered == 3) stop = true;
+    return Answer(request);
+  }));
+  ScoreCommand command = Command(server, "out");
+  command.source = folder_.Path("data/list.txt");
+  command.client.max_in_flight = 1;
+  const auto stopped = Run(command, &stop);
+  ASSERT_TRUE(stopped.ok()) << stopped.status();
+  EXPECT_GE(CountScores(stopped->index).rows, 4);
+  EXPECT_EQ(CountScores(stopped->index).unreadable, 1);
+}
+
+TEST_F(Scoring, ATarFileThatChangesEndsTheRun) {
+  std::string members;
+  for (int i = 0; i < kImages; ++i) members += TarMemberBytes(absl::StrCat(i, ".png"), ImageFile(i % 5, i));
+  folder_.Write("x.tar", members + TarEnd());
+  std::atomic<int> answered = 0;
+  SmallServer server(Methods([&](const v1::ClassifyRequest& request) {
+    if (++answered == 1) folder_.Write("x.tar", members.substr(0, members.size() / 2));
+    return Answer(request);
+  }));
+  ScoreCommand command = Command(server, "out");
+  command.source = folder_.Path("x.tar");
+  command.client.max_in_flight = 1;
+  EXPECT_THAT(Message(command), HasSubstr("when it was opened"));
+  for (const nlohmann::json& row : Rows("out")) EXPECT_FALSE(row.contains("error")) << row;
 }
 
 TEST_F(Scoring, AChunkThatTheIndexDoesNotListIsDoneAgain) {
@@ -198,7 +232,7 @@ TEST_F(Scoring, ImagesThatAreAllMissingAreNoRows) {
   SmallServer server(Methods(PlainAnswer));
   ScoreCommand command = Command(server, "out");
   command.source = folder_.Path("list.txt");
-  EXPECT_THAT(Message(command), HasSubstr("2 images got no answer, the first of them a.png"));
+  EXPECT_THAT(Message(command), HasSubstr("2 images have no result, the first of them a.png"));
   EXPECT_TRUE(Rows("out").empty()) << "the disk may come back";
 }
 
