@@ -19,6 +19,7 @@
 #include "common/drawing/attention_words.h"
 #include "common/file/process_lock.h"
 #include "common/file/write.h"
+#include "common/imaging/geometry.h"
 #include "common/sha256.h"
 #include "common/status_macros.h"
 
@@ -138,6 +139,7 @@ class ScoreRun final : public RoundsClient {
                                                         settings.weights_sha256, ", now its weights are ",
                                                         model_.weights_sha256(), "; give another --out or --restart"));
     }
+    RETURN_IF_ERROR(CheckResolution());
     settings.model = model_.model();
     settings.version = model_.version();
     settings.weights_sha256 = model_.weights_sha256();
@@ -148,6 +150,14 @@ class ScoreRun final : public RoundsClient {
       if (settings.width == 0) settings.width = model_.feature_width();
     }
     return std::move(ready->first);
+  }
+
+  // Rejects a resolution with which the server would refuse every image.
+  absl::Status CheckResolution() const {
+    if (!command_.resolution.has_value() || !model_.config().has_preprocessing()) return absl::OkStatus();
+    const Size size = {command_.resolution->height(), command_.resolution->width()};
+    const absl::Status planned = PlanGeometry(model_.config().preprocessing(), size, size).status();
+    return planned.ok() ? planned : absl::InvalidArgumentError(absl::StrCat("--resolution: ", planned.message()));
   }
 
   // Returns OK if every image of the shard has a row, else why not.

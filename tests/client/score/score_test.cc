@@ -353,6 +353,16 @@ TEST_F(Scoring, WhatCannotWorkIsRefusedBeforeTheFirstImage) {
   command = Command(server, "out");
   command.model.name = "n";
   EXPECT_EQ(Run(command).status().code(), absl::StatusCode::kNotFound);
+  v1::ModelVersion sized = Described();
+  v1::NativeResolution& native = *sized.mutable_config()->mutable_preprocessing()->mutable_native();
+  native.set_cell(7);
+  native.set_min_tokens(16);
+  native.set_max_tokens(64);
+  SmallServer of_sizes(Methods(PlainAnswer, sized));
+  command = Command(of_sizes, "out");
+  command.resolution.emplace().set_height(14);
+  command.resolution->set_width(14);
+  EXPECT_THAT(Message(command), HasSubstr("--resolution: resolution 14 x 14"));
   folder_.Write("out/index.json", "{");
   EXPECT_THAT(Message(Command(server, "out")), AllOf(HasSubstr("index.json: it is damaged"), HasSubstr("--restart")));
 }
