@@ -120,6 +120,7 @@ std::string PassedOver::InWords() const {
     parts.push_back(absl::StrCat(Counted(deeper_, "image"), " in folders of ", FirstNames(deep_folders_, "/")));
   }
   if (beside_ > 0) parts.push_back(absl::StrCat(Counted(beside_, "image"), " outside the class folders"));
+  if (links_ > 0) parts.push_back(Counted(links_, "link"));
   if (broken_links_ > 0) {
     parts.push_back(
         absl::StrCat(Counted(broken_links_, "link"), broken_links_ == 1 ? " that is" : " that are", " broken"));

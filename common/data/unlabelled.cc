@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "common/data/file.h"
@@ -78,16 +79,22 @@ class Files final : public ImageSet {
   const Names names_;
 };
 
+// Returns true if a member below this folder, or of this name, would be ignored in a folder.
+bool IsHidden(const fs::path& part) {
+  return part != "." && part != ".." && IsHiddenName(part.string());
+}
+
 class TarImages final : public ImageSet {
  public:
-  static absl::StatusOr<std::unique_ptr<ImageSet>> Open(const TarFiles& files, const std::string& source) {
+  static absl::StatusOr<UnlabelledImages> Open(const TarFiles& files, const std::string& source) {
     auto images = std::make_unique<TarImages>();
-    for (const fs::path& path : files.paths) RETURN_IF_ERROR(images->Index(path, files.folder));
+    PassedOver passed_over;
+    for (const fs::path& path : files.paths) RETURN_IF_ERROR(images->Index(path, files.folder, passed_over));
     if (images->size() == 0) {
       return absl::NotFoundError(absl::StrCat(source, " holds no image: no member ends with ", kImageEndings));
     }
     RETURN_IF_ERROR(images->names_.CheckDistinct(source));
-    return images;
+    return UnlabelledImages{.images = std::move(images), .passed_over = passed_over.InWords()};
   }
   int64_t size() const override { return names_.size(); }
   std::string name(int64_t index) const override { return std::string(names_[index]); }
@@ -107,17 +114,25 @@ class TarImages final : public ImageSet {
     int64_t first = 0;  // index of its first image
   };
 
-  absl::Status Index(const fs::path& path, const fs::path& folder) {
+  absl::Status Index(const fs::path& path, const fs::path& folder, PassedOver& passed_over) {
     ASSIGN_OR_RETURN(const ReadOnlyFile file, ReadOnlyFile::Open(path));
-    ASSIGN_OR_RETURN(const std::vector<TarMember> members, IndexTar(file));
+    int64_t links = 0;
+    ASSIGN_OR_RETURN(const std::vector<TarMember> members, IndexTar(file, &links));
+    passed_over.AddLinks(links);
+    FolderContent skipped;
     tars_.push_back({path, file.size(), size()});
     const std::string before = path.lexically_relative(folder).string() + "/";
     for (const TarMember& member : members) {
       const fs::path name = member.name;
-      if (!IsImageEnding(name.extension().string()) || IsHiddenName(name.filename().string())) continue;
+      if (std::any_of(name.begin(), name.end(), IsHidden)) continue;
+      if (!IsImageEnding(name.extension().string())) {
+        ++skipped.others[absl::AsciiStrToLower(name.extension().string())];
+        continue;
+      }
       names_.Add(before + member.name);
       places_.emplace_back(member.offset, member.bytes);
     }
+    passed_over.AddOthers(skipped);
     return absl::OkStatus();
   }
 
@@ -151,8 +166,7 @@ absl::StatusOr<UnlabelledImages> OpenFolder(const std::string& source) {
   if (!tars.ok()) {
     return absl::NotFoundError(absl::StrCat(source, " holds no image (", kImageEndings, ") and no .tar file"));
   }
-  ASSIGN_OR_RETURN(std::unique_ptr<ImageSet> images, TarImages::Open(*tars, source));
-  return UnlabelledImages{.images = std::move(images)};
+  return TarImages::Open(*tars, source);
 }
 
 absl::StatusOr<UnlabelledImages> OpenList(const std::string& source) {
@@ -192,11 +206,15 @@ absl::StatusOr<UnlabelledImages> OpenUnlabelled(const std::string& source) {
   if (IsFolder(source)) return OpenFolder(source);
   if (source.ends_with(".tar")) {
     ASSIGN_OR_RETURN(const TarFiles tars, ListTarFiles(source));
-    ASSIGN_OR_RETURN(std::unique_ptr<ImageSet> images, TarImages::Open(tars, source));
-    return UnlabelledImages{.images = std::move(images)};
+    return TarImages::Open(tars, source);
   }
-  if (source.ends_with(".tar.gz") || source.ends_with(".tgz") || source.ends_with(".tar.zst")) {
-    return absl::InvalidArgumentError(absl::StrCat(source, " is a compressed tar file; decompress it first"));
+  for (const char* compressed : {".tar.gz", ".tgz", ".tar.bz2", ".tar.xz", ".tar.zst"}) {
+    if (source.ends_with(compressed)) {
+      return absl::InvalidArgumentError(absl::StrCat(source, " is a compressed tar file; decompress it first"));
+    }
+  }
+  if (IsImageEnding(fs::path(source).extension().string())) {
+    return absl::InvalidArgumentError(absl::StrCat(source, " is an image; give its folder, or use vitrine classify"));
   }
   if (IsRegularFile(source)) return OpenList(source);
   return absl::NotFoundError(absl::StrCat("there is no folder, list or tar file ", source));

@@ -12,7 +12,7 @@ namespace vitrine {
 
 struct UnlabelledImages {
   std::unique_ptr<ImageSet> images;
-  // description of skipped files in a folder (common/data/folder.h); empty: none skipped
+  // description of skipped files in a folder or in tar files (common/data/folder.h); empty: none skipped
   std::string passed_over = {};
 };
 
@@ -20,15 +20,15 @@ struct UnlabelledImages {
 //   a folder           its visible images and those of its subfolders, a folder's images before its subfolders, in byte
 //                      order; links to folders are not followed. If there is none, its *.tar files
 //   FILE.tar           tar files, also as a pattern with braces and wildcards (FindTarShards); all splits together.
-//                      Images are the members with an image's extension; other members are ignored
+//                      Images are the visible members with an image's extension; links and other members are skipped
 //   another file       a list with a path per line, relative to the list's folder and resolved by ListedFile
 //                      (common/data/file_names.h); FILE.csv, .tsv and .jsonl are lists of OpenCsv
 // Names are paths below the folder, TAR/MEMBER, or lines of the list. Images are opened when they are read; a missing
 // image is reported then. Names take their length and 8 bytes of memory each, an image in a tar file 16 more, while a
 // list of OpenCsv takes about 400 bytes per row until it is opened.
 //
-// NOT_FOUND: no such file, or no image. INVALID_ARGUMENT: a URL, a compressed tar file, a repeated name, errors of
-// IndexTar and OpenCsv. PERMISSION_DENIED: a folder cannot be read.
+// NOT_FOUND: no such file, or no image. INVALID_ARGUMENT: a URL, an image, a compressed tar file, a repeated name,
+// errors of IndexTar and OpenCsv. PERMISSION_DENIED: a folder cannot be read.
 absl::StatusOr<UnlabelledImages> OpenUnlabelled(const std::string& source);
 
 }  // namespace vitrine

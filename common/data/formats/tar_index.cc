@@ -123,6 +123,7 @@ class TarReader {
       }
     }
   }
+  int64_t links() const { return links_; }  // number of links read
 
  private:
   static bool IsZero(absl::string_view bytes) { return bytes.find_first_not_of('\0') == absl::string_view::npos; }
@@ -168,6 +169,7 @@ class TarReader {
     const char type = block[156];
     TarMember member{.name = extension.name.value_or(NameOf(block)), .offset = at_, .bytes = bytes};
     const bool is_folder = type == '5' || member.name.ends_with('/');  // the oldest tars mark a folder only by its name
+    if (!is_folder && (type == '1' || type == '2')) ++links_;
     if (is_folder || (type >= '2' && type <= '6')) return std::nullopt;
     while (member.name.starts_with("./")) member.name.erase(0, 2);
     if (type == '1') {
@@ -210,17 +212,21 @@ class TarReader {
   }
 
   const ReadOnlyFile& file_;
+  int64_t links_ = 0;
   int64_t at_ = 0;  // offset of the next header, or of the content of the last one read
 };
 
 }  // namespace
 
-absl::StatusOr<std::vector<TarMember>> IndexTar(const ReadOnlyFile& file) {
+absl::StatusOr<std::vector<TarMember>> IndexTar(const ReadOnlyFile& file, int64_t* links) {
   TarReader reader(file);
   std::vector<TarMember> members;
   for (;;) {
     ASSIGN_OR_RETURN(std::optional<TarMember> member, reader.Next());
-    if (!member.has_value()) return members;
+    if (!member.has_value()) {
+      if (links != nullptr) *links += reader.links();
+      return members;
+    }
     members.push_back(*std::move(member));
   }
 }

@@ -20,10 +20,10 @@ struct TarMember {
 };
 
 // Lists the regular files of an uncompressed tar file (ustar, pax, GNU) in their order, in one pass over the headers.
-// Links, folders and devices are ignored. INVALID_ARGUMENT names the file and the member: no tar file, a damaged
-// header, content beyond the end of the file, a sparse file, a name that is empty or has control characters, data after
-// the end mark.
-absl::StatusOr<std::vector<TarMember>> IndexTar(const ReadOnlyFile& file);
+// Links, folders and devices are ignored; the number of links is added to `*links`. INVALID_ARGUMENT names the file and
+// the member: no tar file, a damaged header, content beyond the end of the file, a sparse file, a name that is empty or
+// has control characters, data after the end mark.
+absl::StatusOr<std::vector<TarMember>> IndexTar(const ReadOnlyFile& file, int64_t* links = nullptr);
 
 // Reads a member of a tar file that had `tar_bytes` bytes when it was indexed. Opens the file for each call, because
 // large sets have more tar files than a process may keep open. FAILED_PRECONDITION if the file's size has changed;

@@ -73,10 +73,13 @@ TEST_F(Unlabelled, AListForEvaluationsLosesItsLabels) {
 TEST_F(Unlabelled, TarFilesHaveTheirImagesWithoutLabels) {
   folder_.Write("set/test-1.tar", TarMemberBytes("n/b.png", GreyPng(3)) + TarMemberBytes("n/b.cls", "1") + TarEnd());
   folder_.Write("set/train-0.tar", TarMemberBytes("z.png", GreyPng(1)) + TarMemberBytes("._z.png", "x") +
-                                       TarMemberBytes("a.png", GreyPng(2)) + TarEnd());
+                                       TarMemberBytes("__MACOSX/z.png", "x") + TarMemberBytes("h.png", "", '1') +
+                                       TarMemberBytes("l.png", "", '2') + TarMemberBytes("a.png", GreyPng(2)) +
+                                       TarEnd());
   for (const char* source : {"set", "set/{test,train}-*.tar"}) {
     const UnlabelledImages opened = Open(source);
     EXPECT_THAT(Names(opened), ElementsAre("test-1.tar/n/b.png", "train-0.tar/z.png", "train-0.tar/a.png"));
+    EXPECT_EQ(opened.passed_over, "1 .cls; 2 links");
     EXPECT_EQ(*opened.images->encoded(0), GreyPng(3));
     EXPECT_EQ(*opened.images->encoded(1), GreyPng(1));
     EXPECT_EQ(*opened.images->encoded(2), GreyPng(2));
@@ -95,6 +98,8 @@ TEST_F(Unlabelled, WhatHoldsNoImagesIsRefused) {
   folder_.Write("empty.txt", "\n\n");
   folder_.Write("twice.txt", "a.png\nb.png\na.png\n");
   folder_.Write("a.tar.gz", "\x1f\x8b");
+  folder_.Write("a.tar.bz2", "BZh");
+  folder_.Write("a.png", GreyPng(1));
   folder_.Write("none.tar", TarMemberBytes("a.txt", "x") + TarEnd());
   folder_.Write("twice.tar", TarMemberBytes("a.png", "x") + TarMemberBytes("a.png", "y") + TarEnd());
   const auto expect = [&](const std::string& source, absl::StatusCode code, const std::string& part) {
@@ -108,6 +113,8 @@ TEST_F(Unlabelled, WhatHoldsNoImagesIsRefused) {
   expect("twice.txt", absl::StatusCode::kInvalidArgument, "a.png occurs twice");
   expect("twice.tar", absl::StatusCode::kInvalidArgument, "twice.tar/a.png occurs twice");
   expect("a.tar.gz", absl::StatusCode::kInvalidArgument, "decompress it first");
+  expect("a.tar.bz2", absl::StatusCode::kInvalidArgument, "decompress it first");
+  expect("a.png", absl::StatusCode::kInvalidArgument, "is an image");
   EXPECT_THAT(std::string(OpenUnlabelled("s3://bucket/images").status().message()), HasSubstr("is a URL"));
 }
 
