@@ -3,7 +3,6 @@
 
 #include <utility>
 
-#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "common/byte_order_mark.h"
 #include "common/status_macros.h"
@@ -80,15 +79,22 @@ class Reader {
 
 }  // namespace
 
-absl::StatusOr<std::vector<CsvRow>> ParseCsv(std::string_view text, char separator) {
+absl::Status ForEachCsvRow(std::string_view text, char separator, absl::FunctionRef<bool(CsvRow row)> take) {
   Reader reader(text, separator);
-  std::vector<CsvRow> rows;
   CsvRow row;
   while (true) {
     ASSIGN_OR_RETURN(const bool more, reader.Next(row));
-    if (!more) return rows;
-    rows.push_back(std::move(row));
+    if (!more || !take(std::move(row))) return absl::OkStatus();
   }
+}
+
+absl::StatusOr<std::vector<CsvRow>> ParseCsv(std::string_view text, char separator) {
+  std::vector<CsvRow> rows;
+  RETURN_IF_ERROR(ForEachCsvRow(text, separator, [&rows](CsvRow row) {
+    rows.push_back(std::move(row));
+    return true;
+  }));
+  return rows;
 }
 
 }  // namespace vitrine

@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
 namespace vitrine {
@@ -20,6 +22,8 @@ struct CsvRow {
 // "\n", "\r\n" or "\r". Empty lines and a byte order mark are ignored. INVALID_ARGUMENT names the line: an unclosed
 // quote, or text after a closing quote.
 absl::StatusOr<std::vector<CsvRow>> ParseCsv(std::string_view text, char separator = ',');
+// Gives each row to `take` instead of storing all of them. Returns OK early once `take` returns false.
+absl::Status ForEachCsvRow(std::string_view text, char separator, absl::FunctionRef<bool(CsvRow row)> take);
 
 }  // namespace vitrine
 

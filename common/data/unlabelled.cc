@@ -174,15 +174,17 @@ absl::StatusOr<UnlabelledImages> OpenList(const std::string& source) {
   const std::string ending = path.extension().string();
   Names names;
   ASSIGN_OR_RETURN(const std::string text, ReadText(path));
+  names.Reserve(text.size());
   if (ending == ".csv" || ending == ".tsv" || ending == ".jsonl" || ending == ".ndjson") {
-    const absl::StatusOr<ImageRows> rows = ReadImageRows(text, ending);
-    if (!rows.ok()) {
-      return absl::InvalidArgumentError(absl::StrCat(source, " ", rows.status().message(),
-                                                     "; a list without labels is a text file with a path per line"));
-    }
-    for (const ImageRow& row : rows->rows) names.Add(WithoutBlanks(row.path));
+    int64_t empty = 0;  // line of a row without a path
+    const auto read = ForEachImageRow(text, ending, /*labelled=*/false, [&](const ImageRow& row) {
+      const std::string_view name = WithoutBlanks(row.path);
+      if (name.empty()) empty = row.line;
+      names.Add(name);
+    });
+    if (!read.ok()) return absl::InvalidArgumentError(absl::StrCat(source, " ", read.status().message()));
+    if (empty > 0) return absl::InvalidArgumentError(absl::StrCat(source, " line ", empty, ": expected a path"));
   } else {
-    names.Reserve(text.size());
     for (std::string_view rest = text; !rest.empty();) {
       const size_t end = std::min(rest.find('\n'), rest.size());
       const std::string_view name = WithoutBlanks(rest.substr(0, end));

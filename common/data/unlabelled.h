@@ -22,10 +22,11 @@ struct UnlabelledImages {
 //   FILE.tar           tar files, also as a pattern with braces and wildcards (FindTarShards); all splits together.
 //                      Images are the visible members with an image's extension; links and other members are skipped
 //   another file       a list with a path per line, relative to the list's folder and resolved by ListedFile
-//                      (common/data/file_names.h); FILE.csv, .tsv and .jsonl are lists of OpenCsv
+//                      (common/data/file_names.h); FILE.csv, .tsv and .jsonl are lists of OpenCsv,
+//                      whose labels may be missing
 // Names are paths below the folder, TAR/MEMBER, or lines of the list. Images are opened when they are read; a missing
-// image is reported then. Names take their length and 8 bytes of memory each, an image in a tar file 16 more, while a
-// list of OpenCsv takes about 400 bytes per row until it is opened.
+// image is reported then. Names take their length and 8 bytes of memory each, an image in a tar file 16 more. Reading a
+// list takes twice its size in addition, at most 256 MiB are accepted.
 //
 // NOT_FOUND: no such file, or no image. INVALID_ARGUMENT: a URL, an image, a compressed tar file, a repeated name,
 // errors of IndexTar and OpenCsv. PERMISSION_DENIED: a folder cannot be read.

@@ -96,10 +96,10 @@ std::string SplitInCell(const SplitColumn& column, const std::string& cell) {
 }
 
 // Finds the columns of a header row by their names. If there are two columns and only one has a known name, the other
-// column is taken for the missing name.
-std::optional<Columns> NamedColumns(const CsvRow& row) {
+// column is taken for the missing name. Labels may be missing if `labelled` is false.
+std::optional<Columns> NamedColumns(const CsvRow& row, bool labelled) {
   const std::optional<size_t> path = FindColumn(row, kPathNames), label = FindColumn(row, kLabelNames);
-  if (path && label) return Columns{*path, *label, FindSplitColumn(row)};
+  if (path && (label || !labelled)) return Columns{*path, label.value_or(*path), FindSplitColumn(row)};
   if (row.cells.size() != 2 || (!path && !label)) return std::nullopt;
   return path ? Columns{*path, 1 - *path, {}} : Columns{1 - *label, *label, {}};
 }
@@ -115,56 +115,64 @@ std::optional<Columns> ColumnsOfImages(const CsvRow& row) {
   return std::nullopt;
 }
 
-// Rows of a table, and the positions of its columns.
-struct Listed {
-  std::vector<CsvRow> rows;
-  Columns columns;
+// How a table is written.
+struct Layout {
+  char separator = ',';
+  bool header = false;  // true: the first row is no image
+  Columns columns = {};
 };
 
-// Removes the header if there is one. INVALID_ARGUMENT lists the known names if the first row is a header without any
-// of them (only the second row has an image's name).
-absl::StatusOr<Listed> WithoutHeader(std::vector<CsvRow> rows) {
-  Listed listed{.rows = std::move(rows), .columns = {}};
-  if (listed.rows.empty()) return listed;
-  const CsvRow& first = listed.rows.front();
-  if (const auto images = ColumnsOfImages(first)) {
-    listed.columns = *images;
-    return listed;
-  }
-  if (const auto named = NamedColumns(first)) {
-    listed.columns = *named;
-  } else if (listed.rows.size() > 1 && ColumnsOfImages(listed.rows[1])) {
-    return absl::InvalidArgumentError(absl::StrCat("line ", first.line, ": the header has \"",
-                                                   absl::StrJoin(first.cells, "\", \""),
-                                                   "\"; name the column of paths ", absl::StrJoin(kPathNames, ", "),
-                                                   ", the column of labels ", absl::StrJoin(kLabelNames, ", ")));
-  } else {
-    return listed;
-  }
-  listed.rows.erase(listed.rows.begin());
-  return listed;
+// INVALID_ARGUMENT lists the known names if the first row is a header without any of them (only the second row has an
+// image's name). `rows`: the first two rows, or all if there are fewer.
+absl::StatusOr<Layout> LayoutOf(const std::vector<CsvRow>& rows, char separator, bool labelled) {
+  if (rows.empty()) return Layout();
+  const CsvRow& first = rows.front();
+  if (const auto images = ColumnsOfImages(first)) return Layout{separator, false, *images};
+  if (const auto named = NamedColumns(first, labelled)) return Layout{separator, true, *named};
+  if (rows.size() < 2 || !ColumnsOfImages(rows[1])) return Layout{.separator = separator};
+  return absl::InvalidArgumentError(absl::StrCat(
+      "line ", first.line, ": the header has \"", absl::StrJoin(first.cells, "\", \""), "\"; name the column of paths ",
+      absl::StrJoin(kPathNames, ", "),
+      labelled ? absl::StrCat(", the column of labels ", absl::StrJoin(kLabelNames, ", ")) : std::string()));
 }
 
-bool HaveAsManyCells(const std::vector<CsvRow>& rows, size_t cells) {
-  return std::all_of(rows.begin(), rows.end(), [&](const CsvRow& row) { return row.cells.size() == cells; });
+// Beginning of a table that can be parsed to its end.
+struct Beginning {
+  std::vector<CsvRow> rows;  // the first two rows
+  bool even = true;          // true: every row has as many cells as the first
+};
+
+// Stops at the first row if that has only one cell.
+absl::StatusOr<Beginning> ReadBeginning(const std::string& text, char separator) {
+  Beginning beginning;
+  std::vector<CsvRow>& rows = beginning.rows;
+  RETURN_IF_ERROR(ForEachCsvRow(text, separator, [&](CsvRow row) {
+    if (!rows.empty() && row.cells.size() != rows.front().cells.size()) beginning.even = false;
+    if (rows.size() < 2) rows.push_back(std::move(row));
+    return rows.front().cells.size() > 1;
+  }));
+  return beginning;
 }
 
-// Parses the text with the first separator that gives columns of paths and labels.
-absl::StatusOr<Listed> ReadSeparated(const std::string& text) {
+// Finds the first separator that gives columns of paths and labels.
+absl::StatusOr<Layout> FindLayout(const std::string& text, bool labelled) {
   for (const char separator : {',', ';', '\t', '|', ' '}) {
-    absl::StatusOr<std::vector<CsvRow>> rows = ParseCsv(text, separator);
-    if (!rows.ok() || rows->empty() || rows->front().cells.size() < 2) continue;
-    const std::optional<Columns> images = ColumnsOfImages(rows->front());
+    const absl::StatusOr<Beginning> beginning = ReadBeginning(text, separator);
+    if (!beginning.ok() || beginning->rows.empty()) continue;
+    const CsvRow& first = beginning->rows.front();
+    if (first.cells.size() < 2) continue;
+    const std::optional<Columns> images = ColumnsOfImages(first);
     // Paths and labels may contain blanks. Blanks separate columns only if every row has equally many: two columns if
     // there is no header.
-    if (separator == ' ' &&
-        (!HaveAsManyCells(*rows, images ? 2 : rows->front().cells.size()) || (images && images->path != 0))) {
-      continue;
-    }
-    if (images || NamedColumns(rows->front())) return WithoutHeader(*std::move(rows));
+    if (separator == ' ' && (!beginning->even || (images && (first.cells.size() != 2 || images->path != 0)))) continue;
+    if (images || NamedColumns(first, labelled)) return LayoutOf(beginning->rows, separator, labelled);
   }
-  ASSIGN_OR_RETURN(std::vector<CsvRow> rows, ParseCsv(text));
-  return WithoutHeader(std::move(rows));
+  std::vector<CsvRow> rows;
+  RETURN_IF_ERROR(ForEachCsvRow(text, ',', [&rows](CsvRow row) {
+    rows.push_back(std::move(row));
+    return rows.size() < 2;
+  }));
+  return LayoutOf(rows, ',', labelled);
 }
 
 constexpr char kJsonLine[] = "each line holds one image, as in {\"file_name\": \"1.jpg\", \"label\": \"cat\"}";
@@ -187,8 +195,9 @@ bool IsJson(absl::string_view text, const std::string& extension) {
 }
 
 // Parses one JSON object per line, like in HuggingFace's metadata.jsonl.
-absl::StatusOr<ImageRows> ReadJsonLines(absl::string_view text) {
-  ImageRows listed;
+absl::StatusOr<std::string> ReadJsonLines(absl::string_view text, bool labelled,
+                                          absl::FunctionRef<void(ImageRow row)> take) {
+  std::string split_column;
   int64_t number = 0;
   CsvRow names;  // names and columns of the previous line; almost every line repeats them
   std::optional<size_t> path, label;
@@ -210,39 +219,51 @@ absl::StatusOr<ImageRows> ReadJsonLines(absl::string_view text) {
       label = FindColumn(names, kLabelNames);
       split = FindSplitColumn(names);
     }
-    if (!path || !label) {
-      return absl::InvalidArgumentError(absl::StrCat("line ", number, ": expected a path and a label; ", kJsonLine));
+    if (!path || (labelled && !label)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("line ", number, ": expected a path", labelled ? " and a label; " : "; ", kJsonLine));
     }
-    ImageRow row{.path = values[*path], .label = values[*label], .line = number};
+    ImageRow row{.path = values[*path], .label = label ? values[*label] : std::string(), .line = number};
     if (split) {
-      listed.split_column = split->name;
+      split_column = split->name;
       row.split = SplitInCell(*split, values[split->index]);
     }
-    listed.rows.push_back(std::move(row));
+    take(std::move(row));
   }
-  return listed;
+  return split_column;
 }
 
 }  // namespace
 
-absl::StatusOr<ImageRows> ReadImageRows(const std::string& text, const std::string& extension) {
+absl::StatusOr<std::string> ForEachImageRow(const std::string& text, const std::string& extension, bool labelled,
+                                            absl::FunctionRef<void(ImageRow row)> take) {
   const absl::string_view bare = absl::StripLeadingAsciiWhitespace(text);
   if (absl::StartsWith(bare, "[") && nlohmann::json::accept(bare.begin(), bare.end())) {
     return absl::InvalidArgumentError(
         absl::StrCat("is a JSON array; write one object a line, as FILE.jsonl: ", kJsonLine));
   }
-  if (IsJson(bare, extension)) return ReadJsonLines(text);
-  ASSIGN_OR_RETURN(const Listed listed, ReadSeparated(text));
-  const auto& [path, label, split] = listed.columns;
-  ImageRows all;
-  if (split) all.split_column = split->name;
+  if (IsJson(bare, extension)) return ReadJsonLines(text, labelled, take);
+  ASSIGN_OR_RETURN(const Layout layout, FindLayout(text, labelled));
+  const auto& [path, label, split] = layout.columns;
   const auto cell = [](const CsvRow& row, size_t column) {
     return column < row.cells.size() ? row.cells[column] : std::string();
   };
-  for (const CsvRow& row : listed.rows) {
-    all.rows.push_back({.path = cell(row, path), .label = cell(row, label), .line = row.line});
-    if (split) all.rows.back().split = SplitInCell(*split, cell(row, split->index));
-  }
+  bool is_header = layout.header;
+  RETURN_IF_ERROR(ForEachCsvRow(text, layout.separator, [&](const CsvRow& row) {
+    if (std::exchange(is_header, false)) return true;
+    take({.path = cell(row, path),
+          .label = cell(row, label),
+          .split = split ? SplitInCell(*split, cell(row, split->index)) : std::string(),
+          .line = row.line});
+    return true;
+  }));
+  return split ? split->name : std::string();
+}
+
+absl::StatusOr<ImageRows> ReadImageRows(const std::string& text, const std::string& extension) {
+  ImageRows all;
+  ASSIGN_OR_RETURN(all.split_column, ForEachImageRow(text, extension, /*labelled=*/true,
+                                                     [&all](ImageRow row) { all.rows.push_back(std::move(row)); }));
   return all;
 }
 

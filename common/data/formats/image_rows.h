@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 
 namespace vitrine {
@@ -27,6 +28,11 @@ struct ImageRows {
 // Parses a list of images, with or without a header, in CSV or with one JSON object per line; see OpenCsv. `extension`
 // is the list's, such as ".jsonl". INVALID_ARGUMENT names the line, but not the file.
 absl::StatusOr<ImageRows> ReadImageRows(const std::string& text, const std::string& extension);
+
+// Gives each row to `take`, without storing the rows, and returns the name of the column of splits. If `labelled` is
+// false, a column of labels is not required. After an error the rows given so far are invalid.
+absl::StatusOr<std::string> ForEachImageRow(const std::string& text, const std::string& extension, bool labelled,
+                                            absl::FunctionRef<void(ImageRow row)> take);
 
 }  // namespace vitrine
 

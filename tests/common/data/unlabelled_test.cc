@@ -70,6 +70,17 @@ TEST_F(Unlabelled, AListForEvaluationsLosesItsLabels) {
   EXPECT_EQ(*opened.images->encoded(0), GreyPng(1));
 }
 
+TEST_F(Unlabelled, AListNeedsNoColumnOfLabels) {
+  folder_.Write("one.csv", "image\na.png\nb b.png\n");
+  folder_.Write("three.csv", "width,image,height\n3,a.png,4\n3,b b.png,4\n");
+  folder_.Write("lines.jsonl", "{\"image\": \"a.png\"}\n{\"image\": \"b b.png\"}\n");
+  for (const char* list : {"one.csv", "three.csv", "lines.jsonl"}) {
+    EXPECT_THAT(Names(Open(list)), ElementsAre("a.png", "b b.png")) << list;
+  }
+  folder_.Write("empty.csv", "image,width\na.png,3\n,4\n");
+  EXPECT_THAT(std::string(Fault("empty.csv").message()), HasSubstr("empty.csv line 3: expected a path"));
+}
+
 TEST_F(Unlabelled, TarFilesHaveTheirImagesWithoutLabels) {
   folder_.Write("set/test-1.tar", TarMemberBytes("n/b.png", GreyPng(3)) + TarMemberBytes("n/b.cls", "1") + TarEnd());
   folder_.Write("set/train-0.tar", TarMemberBytes("z.png", GreyPng(1)) + TarMemberBytes("._z.png", "x") +
