@@ -36,6 +36,13 @@ absl::Status Annotated(const absl::Status& status, const std::string& remedy) {
   return absl::Status(status.code(), absl::StrCat(status.message(), "; ", remedy));
 }
 
+// Returns the number of rows whose memory is limited to 64 MiB.
+int64_t RowsInMemory(const ScoreSettings& settings) {
+  constexpr int64_t kMost = int64_t{64} << 20;
+  constexpr int64_t kRow = 512, kPrediction = 200;  // bytes, mostly of the line of JSON
+  return kMost / (kRow + kPrediction * settings.top_k + int64_t{4} * settings.width);
+}
+
 // One call of RunScore.
 class ScoreRun final : public RoundsClient {
  public:
@@ -57,8 +64,9 @@ class ScoreRun final : public RoundsClient {
     }
     ASSIGN_OR_RETURN(std::unique_ptr<Client> client, ChooseVersion());
     if (command_.restart) RETURN_IF_ERROR(DiscardScores(command_.out));  // only once the run can begin
+    if (before.ok()) RETURN_IF_ERROR(RemoveOtherChunks(command_.out, index_));
     // Written before the first chunk, so that a run that continues requests the same version.
-    RETURN_IF_ERROR(WriteScoreIndex(command_.out, index_));
+    RETURN_IF_ERROR(ListChunks());
     const absl::Status stopped = WriteChunks(std::move(client));
     return ScoreResult{.index = std::move(index_), .stopped = stopped};
   }
@@ -179,9 +187,12 @@ class ScoreRun final : public RoundsClient {
     NameReadable(rounds);
     const auto [first, last] = ImagesOf(index_.shard, index_.settings.images);
     absl::Status stopped;
-    for (int64_t next = first + before.rows; next < last && stopped.ok(); next += command_.chunk) {
-      stopped = WriteChunk(rounds, next, std::min(command_.chunk, last - next));
+    const int64_t chunk = std::min(command_.chunk, RowsInMemory(index_.settings));
+    for (int64_t next = first + before.rows; next < last && stopped.ok(); next += chunk) {
+      stopped = WriteChunk(rounds, next, std::min(chunk, last - next));
+      if (IndexIsDue(index_.chunks.size(), listed_)) stopped.Update(ListChunks());
     }
+    if (listed_ < index_.chunks.size()) stopped.Update(ListChunks());
     if (progress.asked() > 0) progress.DrawEnd(rounds.in_flight(), absl::Now());
     return stopped;
   }
@@ -196,7 +207,15 @@ class ScoreRun final : public RoundsClient {
     }
   }
 
-  // Scores the images and adds their chunk to the index; after a stop only those before the first without a result.
+  // Writes the index. After an error, index_ has only the chunks of the file.
+  absl::Status ListChunks() {
+    absl::Status written = WriteScoreIndex(command_.out, index_);
+    if (!written.ok()) index_.chunks.resize(listed_);
+    listed_ = index_.chunks.size();
+    return written;
+  }
+
+  // Scores the images and adds their chunk; after a stop only those before the first without a result.
   absl::Status WriteChunk(ImageRounds& rounds, int64_t first, int64_t images) {
     ChunkWriter writer(index_.settings, first, images);
     writer_ = &writer;
@@ -208,10 +227,6 @@ class ScoreRun final : public RoundsClient {
     if (writer.chunk().images > 0) {
       ASSIGN_OR_RETURN(ScoreChunk chunk, writer.Write(command_.out));
       index_.chunks.push_back(std::move(chunk));
-      if (absl::Status written = WriteScoreIndex(command_.out, index_); !written.ok()) {
-        index_.chunks.pop_back();
-        return written;
-      }
     }
     return stopped;
   }
@@ -266,6 +281,7 @@ class ScoreRun final : public RoundsClient {
 
   std::unique_ptr<ImageSet> images_;
   ScoreIndex index_;
+  size_t listed_ = 0;  // chunks in the index file
   v1::ModelVersion model_;
   RunProgress* progress_ = nullptr;
   ImageRounds* rounds_ = nullptr;

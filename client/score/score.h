@@ -19,7 +19,7 @@
 
 namespace vitrine {
 
-// Maximum of ScoreCommand::chunk. All rows of a chunk are in memory, at worst about 7 kB each with vectors.
+// Maximum of ScoreCommand::chunk.
 inline constexpr int64_t kLargestChunk = 16384;
 
 // Arguments of `vitrine score`.
@@ -29,8 +29,10 @@ struct ScoreCommand {
   std::string source;  // see OpenUnlabelled (common/data/unlabelled.h)
   std::string out;     // folder
   Shard shard = {};
-  int64_t chunk = 4096;  // images per chunk, 1 to kLargestChunk; a run that is killed loses at most one chunk's results
-  int top_k = 5;         // at least 1
+  // Images per chunk, 1 to kLargestChunk; fewer if their rows would take more than 64 MiB of memory. A run that is
+  // killed loses at most one chunk's results.
+  int64_t chunk = 4096;
+  int top_k = 5;                                              // at least 1
   v1::FeatureKind embeddings = v1::FEATURE_KIND_UNSPECIFIED;  // CLASS_TOKEN or MEAN_TOKEN; unspecified: no vectors
   std::optional<v1::ResolutionWish> resolution;
   v1::Priority priority = v1::LOW;
@@ -45,11 +47,11 @@ struct ScoreResult {
   absl::Status stopped = {};
 };
 
-// Writes a row for each image of the shard that has none in `command.out`, chunk by chunk, and the index after each
-// chunk. The version of the model is chosen when the folder is begun; a run that continues requests the same version,
-// and an answer from other weights ends the run. Once `*stop` is true, no more requests are sent, and the run ends when
-// the answers in flight have arrived and been written. A complete folder needs no server. Memory does not grow with the
-// number of rows, only with the names of the images.
+// Writes a row for each image of the shard that has none in `command.out`, chunk by chunk. Writes the index by
+// IndexIsDue. The version of the model is chosen when the folder is begun; a run that continues requests the same
+// version, and an answer from other weights ends the run. Once `*stop` is true, no more requests are sent, and the run
+// ends when the answers in flight have arrived and been written. A complete folder needs no server. Memory grows with
+// the names of the images and the number of chunks, not with the rows.
 //
 // Returns an error if the run could not start: no server; a model that is missing or not ready; an unusable source; a
 // folder that another run has locked or that has other scores; features that the model does not have.

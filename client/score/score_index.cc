@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <system_error>
 
 #include "absl/strings/ascii.h"
@@ -140,6 +141,10 @@ ScoreCounts CountScores(const ScoreIndex& index) {
   return counts;
 }
 
+bool IndexIsDue(size_t chunks, size_t listed) {
+  return chunks - listed > chunks / 64;
+}
+
 std::vector<std::string> ChunkFiles(const ScoreSettings& settings, const ScoreChunk& chunk) {
   // The name is that of the first image in the whole source, so that chunks of several shards have different names.
   const std::string name = absl::StrFormat("%s%010d", kChunkPrefix, chunk.first);
@@ -208,17 +213,27 @@ absl::Status WriteScoreIndex(const std::string& folder, const ScoreIndex& index)
 
 absl::Status DiscardScores(const std::string& folder) {
   if (const absl::Status read = ReadScoreIndex(folder).status(); absl::IsFailedPrecondition(read)) return read;
-  std::error_code error;
-  fs::remove(IndexPath(folder), error);
-  std::vector<fs::path> chunks;
-  for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
-    if (IsChunkFile(entry->path().filename().string()) && IsRegularFile(entry->path())) chunks.push_back(entry->path());
+  std::error_code ignored;
+  fs::remove(IndexPath(folder), ignored);
+  return RemoveOtherChunks(folder, ScoreIndex());
+}
+
+absl::Status RemoveOtherChunks(const std::string& folder, const ScoreIndex& index) {
+  std::set<std::string> listed;
+  for (const ScoreChunk& chunk : index.chunks) {
+    for (std::string& file : ChunkFiles(index.settings, chunk)) listed.insert(std::move(file));
   }
-  for (const fs::path& chunk : chunks) {
-    if (!error) fs::remove(chunk, error);
+  std::error_code error;
+  std::vector<fs::path> others;
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
+    const std::string name = entry->path().filename().string();
+    if (IsChunkFile(name) && !listed.contains(name) && IsRegularFile(entry->path())) others.push_back(entry->path());
+  }
+  for (const fs::path& other : others) {
+    if (!error) fs::remove(other, error);
   }
   if (!error) return absl::OkStatus();
-  return absl::PermissionDeniedError(absl::StrCat("cannot discard the scores in ", folder, ": ", error.message()));
+  return absl::PermissionDeniedError(absl::StrCat("cannot remove old chunks from ", folder, ": ", error.message()));
 }
 
 }  // namespace vitrine

@@ -2,6 +2,7 @@
 #ifndef VITRINE_CLIENT_SCORE_SCORE_INDEX_H_
 #define VITRINE_CLIENT_SCORE_SCORE_INDEX_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -61,6 +62,11 @@ struct ScoreCounts {
 };
 ScoreCounts CountScores(const ScoreIndex& index);
 
+// Returns true if the index must be written now that `chunks` are finished and `listed` of them are in its file: after
+// each chunk up to 64, then once 1/64 of the chunks is not listed. Writing it after each of N chunks would write N^2 /
+// 2 entries.
+bool IndexIsDue(size_t chunks, size_t listed);
+
 // Returns the names of a chunk's files. The name of the last has the rows; it is written last.
 std::vector<std::string> ChunkFiles(const ScoreSettings& settings, const ScoreChunk& chunk);
 
@@ -76,6 +82,8 @@ absl::Status WriteScoreIndex(const std::string& folder, const ScoreIndex& index)
 // Removes the index of a folder, then the files of all chunks, and no other file. FAILED_PRECONDITION: index.json is no
 // index of scores; nothing is removed.
 absl::Status DiscardScores(const std::string& folder);
+// Removes the files of chunks that the index does not list, which a run that was killed has left.
+absl::Status RemoveOtherChunks(const std::string& folder, const ScoreIndex& index);
 
 }  // namespace vitrine
 

@@ -71,6 +71,7 @@ TEST_F(Index, IsReadAsItWasWritten) {
   EXPECT_EQ(counts.unreadable, 2);
   EXPECT_EQ(counts.refused, 1);
   EXPECT_FALSE(counts.complete());
+  EXPECT_THAT(folder_.Read("index.json"), HasSubstr("\"complete\": false"));
 }
 
 TEST_F(Index, ThatIsDamagedIsNotContinued) {
@@ -136,6 +137,16 @@ TEST(ImagesOf, ShardsAreAllImagesInTheirOrder) {
     }
     EXPECT_EQ(next, images);
   }
+}
+
+TEST(IndexIsDue, WritesFarFewerEntriesThanTheSquareOfTheChunks) {
+  constexpr size_t kChunks = 16384;
+  size_t listed = 0, entries = 0;
+  for (size_t chunks = 1; chunks <= kChunks; ++chunks) {
+    if (IndexIsDue(chunks, listed)) entries += listed = chunks;
+    EXPECT_LE(chunks - listed, chunks / 64) << chunks;
+  }
+  EXPECT_LT(entries, 70 * kChunks);
 }
 
 TEST(CheckSameScores, NamesEveryDifference) {

@@ -137,6 +137,7 @@ TEST_F(Scoring, AChunkThatTheIndexDoesNotListIsDoneAgain) {
   command.chunk = 5;  // may change
   RunWell(command);
   ExpectEachOnce("out");
+  EXPECT_FALSE(std::filesystem::exists(folder_.path() / "out/chunk-0000000024.jsonl")) << "it is in no chunk now";
   EXPECT_EQ(asked.Of(ImageFile(15 % 5, 15)), 1);
   EXPECT_EQ(asked.Of(ImageFile(16 % 5, 16)), 2);
 }
@@ -296,6 +297,17 @@ TEST_F(Scoring, OtherSettingsAreRefusedAndRestartDiscards) {
   EXPECT_EQ(RunWell(command).chunks.size(), 4u);
   EXPECT_EQ(Rows("out")[30]["image"], "200.png");
   EXPECT_EQ(Rows("out")[30]["predictions"].size(), 3u);
+}
+
+TEST_F(Scoring, LargeRowsMakeChunksSmaller) {
+  constexpr int kLabels = 12000;
+  v1::ModelVersion model = Described();
+  while (model.labels_size() < kLabels) model.add_labels("one more");
+  SmallServer server(Methods(PlainAnswer, model));
+  ScoreCommand command = Command(server, "out");
+  command.chunk = kImages;
+  command.top_k = kLabels;
+  EXPECT_EQ(RunWell(command).chunks.size(), 2u);
 }
 
 TEST_F(Scoring, AFolderHasOneWriter) {
