@@ -103,7 +103,10 @@ int Evaluate(const EvalFlags& flags) {
   }
   const absl::StatusOr<EvalResult> result = RunEvaluation(flags.command, progress, InterruptedFlag());
   progress.Finish();
-  if (!result.ok()) return FailWithHint(result.status(), flags.command.client);
+  if (!result.ok()) {
+    const int failed = FailWithHint(result.status(), flags.command.client);
+    return Interrupted() ? InterruptedExitCode() : failed;
+  }
   const bool reported = Report(result->evaluation, flags.report,
                                {.folder = flags.command.out,
                                 .command = &flags.command,
@@ -157,7 +160,7 @@ void AddRun(CLI::App& eval, EvalCommand& command) {
   eval.add_flag("--restart", command.restart, "discard the contents of --out");
   eval.add_flag("--retry-failed", command.retry_failed, "retry images that were rejected or unreadable");
   AddDurationOption(eval, "--patience", command.patience,
-                    "maximum wait for an unreachable server, or for the answer to\none image");
+                    "maximum wait for a server that was lost, or for the answer to\none image");
   eval.add_option("--top-k", command.top_k, "predictions kept for every image, 5 or more")
       ->check(CLI::Range(5, 100000).description(""))
       ->type_name("K")

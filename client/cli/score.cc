@@ -23,8 +23,7 @@ namespace {
 constexpr char kScoreExamples[] = R"(SOURCE:
   DIR         all images in a folder and its subfolders; without an image, its .tar files
   FILE.tar    tar files, also as a quoted pattern: 'photos-{000..127}.tar', 'photos-*.tar'
-  FILE        a list with a path per line, relative to the list's folder; .csv, .tsv and .jsonl as for vitrine eval
-  Labels are not needed. Images in S3 or behind a URL must be copied or mounted first.
+  FILE        a list with a path per line, relative to the list's folder; or .csv, .tsv, .jsonl
 
 Examples:
   A row per image in scores/; the same command again continues a run that was stopped or killed:
@@ -38,16 +37,10 @@ Examples:
     jq -c 'select(.unsure)' scores/chunk-*.jsonl
     jq -r 'select(.error) | [.image, .error] | @tsv' scores/chunk-*.jsonl
 
---out has index.json and a few files for every --chunk images. A chunk is complete exactly if index.json lists it:
-  chunk-N.jsonl              a JSON object per image: index, image, version, weights_sha256, predictions, unsure;
-                             or index, image, error, code
-  chunk-N.classes.npy        int32, rows x K: class numbers, -1 in the rows of failed images
-  chunk-N.probabilities.npy  float32, rows x K, NaN in the rows of failed images
-  chunk-N.vectors.npy        float32, rows x width, with --embeddings
-N is the index of the chunk's first image. All rows are of one version of the model: the one that the run began with.
+--out has index.json and files for every --chunk images: .jsonl with a row per image, and the numbers as .npy.
 
 Exit code: 0 if every image has predictions, 1 if not (stderr has the number), 2 for a wrong command line, 130 after
-Ctrl-C.)";
+Ctrl-C, 143 after SIGTERM.)";
 
 // Prints the counts on stdout, the number of failed images on stderr.
 int Conclude(const ScoreIndex& index, const std::string& folder) {
@@ -74,7 +67,10 @@ int Score(const ScoreCommand& command) {
   ProgressDisplay progress(std::cerr, {.is_terminal = terminal, .width = width, .plain_lines = absl::Seconds(10)});
   const absl::StatusOr<ScoreResult> result = RunScore(command, progress, InterruptedFlag());
   progress.Finish();
-  if (!result.ok()) return FailWithHint(result.status(), command.client);
+  if (!result.ok()) {
+    const int failed = FailWithHint(result.status(), command.client);
+    return Interrupted() ? InterruptedExitCode() : failed;
+  }
   const int exit = Conclude(result->index, command.out);
   if (result->stopped.ok()) return exit;
   const int failed =
@@ -107,7 +103,7 @@ void AddRun(CLI::App& score, ScoreCommand& command) {
       ->type_name("N")
       ->capture_default_str();
   AddDurationOption(score, "--patience", command.patience,
-                    "maximum wait for an unreachable server, or for the answer to\none image");
+                    "maximum wait for a server that was lost, or for the answer to\none image");
 }
 
 void AddRows(CLI::App& score, ScoreCommand& command) {

@@ -112,7 +112,8 @@ class ScoreRun final : public RoundsClient {
     now.version = command_.model.version.value_or(before.settings.version);
     now.weights_sha256 = before.settings.weights_sha256;
     now.precision = before.settings.precision;
-    now.top_k = std::min(now.top_k, static_cast<int>(before.labels.size()));
+    const int top_k = std::min(now.top_k, static_cast<int>(before.labels.size()));
+    if (top_k == before.settings.top_k) now.top_k = top_k;  // else the message names the number as given
     absl::Status same = CheckSameScores(before.settings, now);
     if (same.ok() && !(before.shard == index_.shard)) {
       same = absl::FailedPreconditionError(
@@ -124,6 +125,10 @@ class ScoreRun final : public RoundsClient {
                                                         CountScores(before).rows, " rows"));
     }
     index_ = std::move(before);
+    if (!command_.model.label.empty()) {
+      display_.Line(absl::StrCat("vitrine: ", Printable(command_.out), " stays with version ", index_.settings.version,
+                                 "; the label ", Printable(command_.model.label), " is not used"));
+    }
     return absl::OkStatus();
   }
 

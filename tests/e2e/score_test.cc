@@ -124,6 +124,16 @@ TEST_F(ScoreProgram, KilledSixTimesEachImageHasOneRow) {
   }
 }
 
+TEST_F(ScoreProgram, InterruptedBeforeAServerAnswersItExitsAsASignalDoes) {
+  ChildProgram child("vitrine",
+                     {"score", folder_.Path("data"), "--server", "127.0.0.1:1", "--connect-timeout", "50s", "--out",
+                      folder_.Path("out")},
+                     folder_.path() / "out.output");
+  ASSERT_TRUE(Eventually([&] { return child.Ended() || fs::exists(folder_.path() / "out/lock"); })) << child.Output();
+  child.Signal(SIGINT);
+  EXPECT_EQ(child.Wait(), 130) << child.Output();
+}
+
 TEST_F(ScoreProgram, ThreeShardsMergedEqualOneRun) {
   RunWell(Arguments("whole"));
   std::vector<std::string> merge = {"score", "merge", "--out", folder_.Path("merged")};

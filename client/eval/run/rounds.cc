@@ -101,7 +101,7 @@ bool ImageRounds::SendsNoMore() {
     said_stopping_ = true;
     const size_t most = std::min(round_.asked.size(), static_cast<size_t>(limit_.limit()));
     progress_.Line(
-        absl::StrCat("vitrine: stopping: waiting for at most ", most, " answers; Ctrl-C again ends at once"));
+        absl::StrCat("vitrine: stopping: waiting for at most ", most, " answers; a second signal ends at once"));
   }
   return Stopping() || !away_.ok() || !silent_.ok();
 }

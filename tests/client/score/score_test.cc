@@ -161,6 +161,9 @@ TEST_F(Scoring, AContinuedRunStaysWithItsVersion) {
   ASSERT_EQ(asked.Requests().size(), 14u);
   for (const v1::ClassifyRequest& request : asked.Requests()) EXPECT_EQ(request.version(), 3);
   ScoreCommand other = Command(server, "out");
+  other.model.label = "canary";
+  RunWell(other);
+  EXPECT_THAT(said_.str(), HasSubstr("stays with version 3; the label canary is not used"));
   other.model.version = 4;
   EXPECT_THAT(Message(other), AllOf(HasSubstr("the version of the model was 3, now it is 4"), HasSubstr("--restart")));
 }
@@ -291,6 +294,9 @@ TEST_F(Scoring, OtherSettingsAreRefusedAndRestartDiscards) {
   command.shard = {1, 2};
   command.top_k = 3;
   EXPECT_THAT(Message(command), HasSubstr("--top-k was 5, now it is 3"));
+  command.top_k = 500;
+  EXPECT_THAT(Message(command), HasSubstr("--top-k was 5, now it is 500"));
+  command.top_k = 3;
   folder_.Write("data/200.png", ImageFile(1, 1));
   command.restart = true;
   command.shard = {};
