@@ -28,6 +28,7 @@ PROOFS = {
     "restore": ("Backups of a repository in use, restored", "restore", "measure"),
     "soak": ("An hour of all kinds of calls", "soak", "measure"),
     "forty": ("Forty models of one server", "forty", "measure"),
+    "scoring": ("A million images scored by a program that is killed", "scoring", "measure"),
     "canaries": ("Bad canaries and harmless ones", "canaries", "measure"),
 }
 
