@@ -86,7 +86,16 @@ int Merge(const MergeScoresOptions& options) {
 }
 
 void AddRun(CLI::App& score, ScoreCommand& command) {
-  score.add_option("SOURCE", command.source, "folder, list or tar files of images (see below)")->type_name("");
+  score
+      .add_option_function<std::vector<std::string>>(
+          "SOURCE",
+          [&command](const std::vector<std::string>& sources) {
+            if (sources.size() > 1)
+              throw CLI::ValidationError("SOURCE", "give one, and a pattern in quotes: 'photos-*.tar'");
+            command.source = sources.front();
+          },
+          "folder, list or tar files of images (see below)")
+      ->type_name("");
   score.add_option("--out", command.out, "folder for the rows; an unfinished run in it is continued")->type_name("DIR");
   score.add_flag("--restart", command.restart, "discard the rows in --out");
   score

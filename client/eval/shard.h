@@ -10,8 +10,8 @@
 
 namespace vitrine {
 
-// Shard `number` of `of` has every `of`-th of the chosen images, starting with image `number`, so that it has its share
-// of every class.
+// Shard `number` of `of`. In an evaluation it has every `of`-th of the chosen images, starting with image `number`, so
+// that it has its share of every class; in a scoring it has consecutive images.
 struct Shard {
   int64_t number = 1;  // 1 to `of`
   int64_t of = 1;

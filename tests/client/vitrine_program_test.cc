@@ -176,6 +176,7 @@ TEST_F(VitrineProgram, ExitsWithOneForFailuresAndTwoForWrongCommands) {
   for (const char* flags : {"in", "--out o", "in --out o --shard 4/3", "in --out o --embeddings patches", "merge in"}) {
     EXPECT_EQ(Shell(folder_, kVitrine + "score " + flags).exit_code, 2) << flags;
   }
+  EXPECT_THAT(Shell(folder_, kVitrine + "score a.tar b.tar --out o").errors, HasSubstr("a pattern in quotes"));
   for (const char* command : {"VITRINE_SERVER=a vitrine models", "VITRINE_ADMIN=a vitrine admin serving"}) {
     EXPECT_EQ(Shell(folder_, "PATH=" VITRINE_BIN ":$PATH " + std::string(command)).exit_code, 2) << command;
   }

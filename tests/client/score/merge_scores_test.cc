@@ -21,13 +21,13 @@ class MergingScores : public Scoring {
     command.shard = {number, of};
     return RunWell(command);
   }
-  absl::StatusOr<ScoreIndex> Merge(const std::vector<std::string>& folders, const std::string& out = "merged") {
-    MergeScoresOptions options{.out = folder_.Path(out)};
+  absl::StatusOr<ScoreIndex> Merge(const std::vector<std::string>& folders) {
+    MergeScoresOptions options{.out = folder_.Path("merged")};
     for (const std::string& folder : folders) options.folders.push_back(folder_.Path(folder));
     return MergeScores(options);
   }
-  std::string Refused(const std::vector<std::string>& folders, const std::string& out = "merged") {
-    const auto merged = Merge(folders, out);
+  std::string Refused(const std::vector<std::string>& folders) {
+    const auto merged = Merge(folders);
     EXPECT_FALSE(merged.ok());
     EXPECT_FALSE(std::filesystem::exists(folder_.path() / "merged/index.json"));
     return std::string(merged.status().message());

@@ -84,6 +84,7 @@ TEST_F(Index, ThatIsDamagedIsNotContinued) {
                                                         {"\"version\": 3", "\"version\": \"3\""},
                                                         {"\"2/2\"", "\"3/2\""},
                                                         {"\"width\": 250", "\"width\": -1"},
+                                                        {"\"width\": 250", "\"width\": 2000000"},
                                                         {"}\n", ""}}) {
     EXPECT_EQ(Damaged(before, after).code(), absl::StatusCode::kDataLoss) << before << " became " << after;
   }
