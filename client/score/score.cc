@@ -56,7 +56,8 @@ class ScoreRun final : public RoundsClient {
     absl::StatusOr<ScoreIndex> before = ReadScoreIndex(command_.out);
     if (absl::IsFailedPrecondition(before.status())) return before.status();
     if (command_.restart) before = absl::NotFoundError("");
-    if (before.ok()) {
+    const bool continues = before.ok();
+    if (continues) {
       RETURN_IF_ERROR(Continue(*std::move(before)));
       if (CountScores(index_).complete()) return ScoreResult{.index = std::move(index_)};
     } else if (!absl::IsNotFound(before.status())) {
@@ -64,7 +65,7 @@ class ScoreRun final : public RoundsClient {
     }
     ASSIGN_OR_RETURN(std::unique_ptr<Client> client, ChooseVersion());
     if (command_.restart) RETURN_IF_ERROR(DiscardScores(command_.out));  // only once the run can begin
-    if (before.ok()) RETURN_IF_ERROR(RemoveOtherChunks(command_.out, index_));
+    if (continues) RETURN_IF_ERROR(RemoveOtherChunks(command_.out, index_));
     // Written before the first chunk, so that a run that continues requests the same version.
     RETURN_IF_ERROR(ListChunks());
     const absl::Status stopped = WriteChunks(std::move(client));

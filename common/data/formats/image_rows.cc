@@ -244,15 +244,16 @@ absl::StatusOr<std::string> ForEachImageRow(const std::string& text, const std::
   }
   if (IsJson(bare, extension)) return ReadJsonLines(text, labelled, take);
   ASSIGN_OR_RETURN(const Layout layout, FindLayout(text, labelled));
-  const auto& [path, label, split] = layout.columns;
+  const Columns& columns = layout.columns;
+  const std::optional<SplitColumn>& split = columns.split;
   const auto cell = [](const CsvRow& row, size_t column) {
     return column < row.cells.size() ? row.cells[column] : std::string();
   };
   bool is_header = layout.header;
   RETURN_IF_ERROR(ForEachCsvRow(text, layout.separator, [&](const CsvRow& row) {
     if (std::exchange(is_header, false)) return true;
-    take({.path = cell(row, path),
-          .label = cell(row, label),
+    take({.path = cell(row, columns.path),
+          .label = cell(row, columns.label),
           .split = split ? SplitInCell(*split, cell(row, split->index)) : std::string(),
           .line = row.line});
     return true;
