@@ -22,7 +22,7 @@ std::filesystem::path CacheFolder() {
     return std::filesystem::path(base) / "vitrine";
   }
   const std::string_view home = Variable("HOME");
-  return home.empty() ? "/tmp/vitrine" : std::filesystem::path(home) / ".cache" / "vitrine";
+  return home.empty() ? std::filesystem::path() : std::filesystem::path(home) / ".cache" / "vitrine";
 }
 
 }  // namespace vitrine

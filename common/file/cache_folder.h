@@ -7,7 +7,7 @@
 namespace vitrine {
 
 // Returns the folder for files that can be made again: the first of $CACHE_DIRECTORY (set by systemd), else vitrine/ in
-// $XDG_CACHE_HOME, else ~/.cache/vitrine; without $HOME a folder in /tmp. It may not exist.
+// $XDG_CACHE_HOME, else ~/.cache/vitrine; without $HOME "". It may not exist.
 std::filesystem::path CacheFolder();
 
 }  // namespace vitrine

@@ -20,6 +20,7 @@
 #include "common/status_macros.h"
 #include "models/repository/files/text.h"
 #include "models/repository/labels.h"
+#include "models/repository/listed_file.h"
 #include "models/repository/manifest.h"
 #include "models/repository/names.h"
 #include "models/repository/safe_file.h"
@@ -215,6 +216,32 @@ absl::Status RemoveVersion(const std::filesystem::path& root, const VersionId& i
   RETURN_IF_ERROR(folder->TakeIn(name));
   folder.reset();
   return SyncToDisk(model_folder, "the model's folder");
+}
+
+absl::Status LinkVersion(const std::filesystem::path& from, const VersionId& id, const std::filesystem::path& root,
+                         const std::string& model) {
+  RETURN_IF_ERROR(ValidateModelName(model));
+  const std::string name = absl::StrCat(id.version);
+  ASSIGN_OR_RETURN(v1::Manifest manifest, ReadManifest(from, id));
+  ASSIGN_OR_RETURN(const FileDescriptor version, OpenFolder(from / id.model / name));
+  manifest.set_model(model);
+  ASSIGN_OR_RETURN(const FileDescriptor root_folder, OpenOrCreateRoot(root));
+  return InModelFolder(root_folder, model, [&](const FileDescriptor& folder) -> absl::Status {
+    if (const absl::StatusOr<FileDescriptor> present = OpenBeneath(folder, name); present.ok()) {
+      const auto is_whole = [&](const v1::FileDigest& file) { return ListedFile::Open(*present, file).ok(); };
+      const bool has_manifest = ReadManifest(root, {model, id.version}).ok();
+      if (has_manifest && std::all_of(manifest.files().begin(), manifest.files().end(), is_whole)) {
+        return absl::OkStatus();
+      }
+      RETURN_IF_ERROR(RemoveVersion(root, {model, id.version}));
+    }
+    ASSIGN_OR_RETURN(const std::unique_ptr<TemporaryFolder> linked, TemporaryFolder::Create(folder));
+    for (const v1::FileDigest& file : manifest.files()) RETURN_IF_ERROR(linked->Link(version, file.name()));
+    RETURN_IF_ERROR(linked->Write(kManifestFile, FormatManifest(manifest)));
+    RETURN_IF_ERROR(linked->Sync());
+    const absl::Status moved = linked->MoveTo(name);
+    return absl::IsAlreadyExists(moved) ? absl::OkStatus() : moved;  // another process has just linked it
+  });
 }
 
 absl::Status CheckPublishable(const std::filesystem::path& root, const std::string& model, int64_t expected_bytes) {

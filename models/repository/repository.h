@@ -58,6 +58,12 @@ absl::StatusOr<v1::Manifest> ReadManifest(const std::filesystem::path& root, con
 // file system.
 absl::Status RemoveVersion(const std::filesystem::path& root, const VersionId& id);
 
+// Publishes a version of the repository `from` also in `root`, as `model` with the same number. Its files are hard
+// links where these are possible. Does nothing if `root` has the version; replaces one that lacks a file or a file's
+// end.
+absl::Status LinkVersion(const std::filesystem::path& from, const VersionId& id, const std::filesystem::path& root,
+                         const std::string& model);
+
 // Checks that Publish could write a version of about `expected_bytes` now; call it before long work. Creates missing
 // folders of the repository and the model, and writes and removes a temporary folder, as Publish does.
 // INVALID_ARGUMENT: the name; PERMISSION_DENIED: a read-only file system or missing rights; RESOURCE_EXHAUSTED: disk

@@ -16,6 +16,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/status_macros.h"
+#include "models/repository/manifest.h"
 
 namespace vitrine {
 namespace {
@@ -123,6 +124,12 @@ absl::Status TemporaryFolder::Write(const std::string& name, std::string_view by
     bytes.remove_prefix(static_cast<size_t>(count));
   }
   return SyncToDisk(file, name);
+}
+
+absl::Status TemporaryFolder::Link(const FileDescriptor& from, const std::string& name) {
+  if (linkat(from.get(), name.c_str(), folder_.get(), name.c_str(), 0) == 0) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const std::string bytes, ReadFileBeneath(from, name, kMaxFileBytes));
+  return Write(name, bytes);
 }
 
 absl::Status TemporaryFolder::ReplaceBeside(const std::string& name, std::string_view bytes) {

@@ -28,6 +28,8 @@ class TemporaryFolder {
 
   // Writes or replaces a file and syncs it to disk.
   absl::Status Write(const std::string& name, std::string_view bytes);
+  // Makes a hard link to the file in `from`; copies the file if the file system or the file's owner permits no link.
+  absl::Status Link(const FileDescriptor& from, const std::string& name);
   // Atomically replaces a file of the parent folder.
   absl::Status ReplaceBeside(const std::string& name, std::string_view bytes);
   // Atomically moves a folder of the parent to the path of this temporary folder, so that both are removed together.

@@ -52,6 +52,10 @@ absl::Status Failed(int code) {
 
 absl::StatusOr<std::string> ImportModels(const std::vector<std::string>& models, const std::string& cache,
                                          const sigset_t& signals, const ServiceManager& manager) {
+  if (cache.empty() && CacheFolder().empty()) {
+    return absl::InvalidArgumentError(
+        "--model needs --model-cache, a folder for imported models, because $HOME is not set");
+  }
   const fs::path folder = cache.empty() ? CacheFolder() / "models" : fs::path(cache);
   std::vector<std::string> command = {ProgramBeside("vitrine-repo"), "cache", folder.string(), "--"};
   command.insert(command.end(), models.begin(), models.end());

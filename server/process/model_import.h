@@ -16,9 +16,9 @@ namespace vitrine {
 // models/ in CacheFolder(). Download and conversion happen in that process, so that the server never reads files of
 // other formats. Its messages go to stderr. Tells `manager` that the start takes longer.
 //
-// NOT_FOUND: there is no vitrine-repo. INVALID_ARGUMENT: `models` are wrong. FAILED_PRECONDITION: it failed, and its
-// last line says why, or a signal ended it. CANCELLED: one of `signals`, which the caller blocks, arrived; the child is
-// ended.
+// NOT_FOUND: there is no vitrine-repo. INVALID_ARGUMENT: `models` are wrong, or no cache is known. FAILED_PRECONDITION:
+// it failed, and its last line says why, or a signal ended it. CANCELLED: one of `signals`, which the caller blocks,
+// arrived; the child is ended.
 absl::StatusOr<std::string> ImportModels(const std::vector<std::string>& models, const std::string& cache,
                                          const sigset_t& signals, const ServiceManager& manager);
 

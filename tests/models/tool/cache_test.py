@@ -13,9 +13,11 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import unittest
 import urllib.request
+from hashlib import sha256
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from hub import Hub  # noqa: E402
@@ -76,10 +78,28 @@ class Folders(Test):
         self.assertEqual(versions(repository), ["plants/1", "plants/2"])
         self.assertIn("crop: 0.5", (repository / "plants/2/manifest.textproto").read_text())
 
+    def test_what_else_decides_a_version_imports_again(self):
+        folder = self.model("plants")
+        version = self.repository(folder) / "plants"
+        (folder / "README.md").write_text("---\nlicense: mit\n---\n")
+        self.repository(folder)
+        self.assertIn('licence: "mit"', (version / "2/manifest.textproto").read_text())
+        with (version / "2/weights.safetensors").open("r+b") as file:
+            file.truncate(1000)
+        self.assertIn("damaged", self.cache(folder).stderr)
+        self.assertEqual(versions(version.parent), ["plants/1", "plants/2", "plants/3"])
+        for source in (self.folder / "cache").glob("*/*/3/source.txt"):  # as an older importer had written it
+            written = source.read_bytes()
+            manifest = source.parent / "manifest.textproto"
+            source.write_bytes(written.replace(b"importer 1", b"importer 0"))
+            manifest.write_text(manifest.read_text().replace(sha256(written).hexdigest(), sha256(source.read_bytes()).hexdigest()))
+        self.repository(folder)
+        self.assertEqual(versions(version.parent)[-1], "plants/4")
+
     def test_a_folder_of_transformers_is_recognized_by_its_sizes(self):
-        sizes = {"model_type": "vit", "hidden_size": 192, "num_hidden_layers": 12, "patch_size": 16, "image_size": 224}
-        done = self.cache(self.model("unknown", {**sizes, "hidden_size": 193}))
-        self.refused(done, "hidden_size 193", "vit-tiny-patch16-224")
+        sizes = {"model_type": "vit", "hidden_size": 192, "num_hidden_layers": 12, "patch_size": 16, "image_size": [224, 224]}
+        done = self.cache(self.model("unknown", {"model_type": "vit", "hidden_size": 193}))
+        self.refused(done, "hidden_size 193, num_hidden_layers 12, patch_size 16, image_size 224x224", "vit-tiny-patch16-224")
         done = self.cache(self.model("named", sizes))  # the names of its tensors are timm's
         self.refused(done, "vit.embeddings.cls_token")
 
@@ -91,6 +111,27 @@ class Folders(Test):
     def test_damaged_labels_are_not_replaced_by_those_of_imagenet(self):
         config = {**json.loads(self.hub.files["config.json"]), "label_names": ["plant"] * 999 + [None]}
         self.refused(self.cache(self.model("plants", config)), "config.json")
+
+    def test_a_head_without_labels_is_refused_with_a_way_out(self):
+        folder = self.model("plants")
+        (folder / "model.safetensors").write_bytes(vit_tiny(classes=5))
+        self.refused(self.cache(folder), "add label_names", "`vitrine-repo import`", "--repository")
+
+    def test_a_name_is_that_of_the_folder_or_of_the_model_in_the_cache_of_the_hub(self):
+        plants = self.model("at@x")
+        snapshot = self.folder / "models--timm--vit_tiny.a/snapshots" / ("f" * 40)
+        shutil.copytree(plants, snapshot)
+        (self.folder / "models:a").mkdir()
+        plants.rename(self.folder / "models:a/at@x")
+        self.assertEqual(versions(self.repository(self.folder / "models:a/at@x", snapshot)), ["at_x/1", "vit_tiny.a/1"])
+        self.refused(self.cache(snapshot.parents[1]), f"give {snapshot.parent}/")
+
+    def test_a_pipe_is_not_waited_for(self):
+        for file in ("model.safetensors", "config.json", "preprocessor_config.json"):
+            folder = self.model(file)
+            (folder / file).unlink(missing_ok=True)
+            os.mkfifo(folder / file)
+            self.refused(self.cache(folder), file)
 
     def test_a_pickle_is_named_with_the_way_out(self):
         folder = self.model("plants")
@@ -150,6 +191,58 @@ class FromHub(Test):
         self.assertEqual(self.hub.ranges_asked(), [None])  # the weights are the same
         self.refused(self.cache(f"{self.MODEL}@gone"), "no such revision")
 
+    def test_a_hub_without_commits_is_compared_by_its_files(self):
+        self.hub.states_commit = False
+        repository = self.repository(self.MODEL)
+        self.repository(self.MODEL)
+        self.hub.weights = self.hub.sent = WEIGHTS[:-1] + bytes([WEIGHTS[-1] ^ 1])
+        self.hub.told_digest = sha256(self.hub.weights).hexdigest()
+        self.repository(self.MODEL)
+        self.hub.files["README.md"] = b"---\nlicense: mit\n---\n"
+        self.repository(self.MODEL)
+        self.assertEqual(versions(repository), [f"{self.SERVED}/{version}" for version in (1, 2, 3)])
+
+    def test_the_last_import_is_used_whatever_the_hub_answers(self):
+        repository = self.repository(self.MODEL)
+        page = b"<html>log in</html>"
+        for status in (200, 302, 401, 403, 404, 429, 500):
+            self.hub.instead = lambda handler: handler.reply(status, [("Location", "https://portal.invalid/")], page)
+            done = self.cache(self.MODEL)
+            self.assertEqual((done.returncode, done.stdout), (0, f"{repository}\n"), done.stderr)
+            self.assertIn("the last import is used", done.stderr)
+        self.hub.instead = lambda handler: handler.reply(200, [], page)
+        shutil.rmtree(self.folder / "cache")
+        self.refused(self.cache(self.MODEL), "login page")
+
+    def test_a_hub_that_hangs_is_given_up_soon(self):
+        repository = self.repository(self.MODEL)
+        end = threading.Event()
+        self.addCleanup(end.set)
+        self.hub.instead = lambda handler: end.wait()
+        begin = time.monotonic()
+        self.assertEqual(self.repository(self.MODEL), repository)
+        self.assertLess(time.monotonic() - begin, 30)
+
+    def test_what_was_imported_follows_from_the_versions_alone(self):
+        repository = self.repository(self.MODEL)
+        for path in (self.folder / "cache").rglob(".*"):
+            path.unlink()
+        self.environment["HF_HUB_OFFLINE"] = "1"
+        self.assertEqual(self.repository(self.MODEL), repository)
+
+    def test_an_import_serves_every_set_and_name(self):
+        folder = self.model("plants")
+        repositories = {self.repository(self.MODEL)}
+        self.hub.close()
+        self.environment["HF_HUB_OFFLINE"] = "1"
+        for models in ([f"x={self.MODEL}"], [f"{self.MODEL}@main", folder], [self.MODEL, f"y={folder}"]):
+            repositories.add(self.repository(*models))
+        weights = [file for repository in repositories for file in repository.glob("*/1/weights.safetensors")]
+        self.assertEqual(len(weights), 6)
+        self.assertEqual(len({file.stat().st_ino for file in weights}), 2)
+        verified = [subprocess.run([BIN / "vitrine-repo", "verify", repository], capture_output=True) for repository in repositories]
+        self.assertEqual([done.returncode for done in verified], [0] * 4)
+
     def test_never_imported_and_no_hub_is_an_error(self):
         self.hub.close()
         self.refused(self.cache(self.MODEL), self.MODEL)
@@ -171,7 +264,7 @@ class FromHub(Test):
                 shutil.rmtree(self.folder / "cache", ignore_errors=True)
             process = subprocess.Popen([BIN / "vitrine-repo", "cache", self.folder / "cache", self.MODEL], env=self.environment,
                                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-            while kill % 3 == 2 and process.poll() is None and not list((self.folder / "cache").glob(f"*/{self.SERVED}")):
+            while kill % 3 == 2 and process.poll() is None and not list((self.folder / "cache").glob("source-*/model")):
                 time.sleep(0.001)
             time.sleep(draw.uniform(0, 0.05 if kill % 3 == 2 else 1.2))
             process.kill()
@@ -210,6 +303,24 @@ class Survey(Test):
         self.assertLess(len(pieces), 20)  # of 349
         self.assertFalse((self.folder / "xdg").exists())
         self.assertFalse(self.survey("hf:someone/absent")[0][1])
+        self.environment["HF_HUB_OFFLINE"] = "1"
+        asked = len(self.hub.asked)
+        self.assertIn("HF_HUB_OFFLINE", self.survey(f"hf:{NAME}")[0][2])
+        self.assertEqual(len(self.hub.asked), asked)
+
+    def test_what_names_no_model_is_not_passed_over(self):
+        (self.folder / "empty").mkdir()
+        file = self.model("good") / "model.safetensors"
+        hub = self.folder / "hub/models--timm--vit/snapshots"
+        hub.mkdir(parents=True)
+        self.model("hub/models--timm--vit/snapshots/abc")
+        judged = {name: (served, reason) for name, served, reason in self.survey(self.folder / "empty", file, self.folder / "hub")}
+        self.assertIn("no folder in it", judged["empty"][1])
+        self.assertIn("give its folder", judged["model.safetensors"][1])
+        self.assertTrue(judged["abc"][0])
+        file.unlink()
+        os.mkfifo(file)
+        self.assertIn("not a regular file", self.survey(file.parent)[0][2])
 
 
 class Server(Test):
@@ -260,6 +371,11 @@ class Server(Test):
         self.assertEqual(process.returncode, 1)
         process = self.start("--model", "--help")
         self.assertIn("is no folder", process.communicate()[0])
+        self.assertEqual(process.returncode, 2)
+        del self.environment["XDG_CACHE_HOME"]
+        self.environment["HOME"] = ""
+        process = self.start("--model", self.folder)
+        self.assertIn("--model-cache", process.communicate()[0])
         self.assertEqual(process.returncode, 2)
         process = self.start("--model", self.model("plants"), "--poll-interval", "1us")
         self.assertNotIn("importing", process.communicate()[0])

@@ -198,8 +198,8 @@ class Pull(unittest.TestCase):
         with socket.socket() as one:  # bound, but not listening
             one.bind(("127.0.0.1", 0))
             address = f"http://127.0.0.1:{one.getsockname()[1]}"
-            self.refused(self.pull("--pull-from", address), address, "--pull-from", "model.safetensors ...")
-        self.refused(self.pull("--pull-from", "https://hub.invalid"), "hub.invalid", "give the file")
+            self.refused(self.pull("--pull-from", address), address, "HF_ENDPOINT", "model.safetensors")
+        self.refused(self.pull("--pull-from", "https://hub.invalid"), "hub.invalid", "give the folder")
         self.assertFalse(self.models.exists())
 
     def test_what_is_not_there(self):

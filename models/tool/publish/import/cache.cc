@@ -2,27 +2,24 @@
 #include "models/tool/publish/import/cache.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <iostream>
 #include <optional>
 #include <set>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/strip.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "common/data/file.h"
 #include "common/file/process_lock.h"
-#include "common/file/replace.h"
 #include "common/sha256.h"
 #include "common/status_macros.h"
 #include "models/repository/import/import.h"
 #include "models/repository/repository.h"
-#include "models/tool/publish/import/config_labels.h"
+#include "models/repository/stored_version.h"
 #include "models/tool/publish/import/import.h"
 #include "models/tool/publish/import/model_files.h"
 #include "models/tool/publish/import/pull.h"
@@ -32,32 +29,48 @@ namespace {
 
 namespace fs = std::filesystem;
 
+std::string ShortDigest(const std::string& text) {
+  return Sha256Hex(text).substr(0, 16);
+}
+
+constexpr char kStored[] = "model";  // name of the model in the repository of a source
+
 // A model to serve, by its source.
 struct Source {
   std::string name;      // model name to serve it under
   std::string pull;      // "hf:ORG/NAME@REVISION"; empty for a folder
   fs::path folder;       // absolute; empty for a hub's model
   std::string in_words;  // as on the command line, without the name
+
+  // Returns the name of the source's repository in the cache.
+  std::string Repository() const { return absl::StrCat("source-", ShortDigest(absl::StrCat(pull, folder.string()))); }
 };
 
-// Returns the last part of a path or hub name as a model name: other characters become "_".
-std::string NameOf(std::string text) {
-  text = text.substr(0, text.find('@', text.find(':') == std::string::npos ? text.size() : 0));
-  text = fs::path(std::string(absl::StripSuffix(text, "/"))).filename().string();
+// Returns a text as a model name: other characters become "_".
+std::string AsName(std::string text) {
   for (char& c : text) {
     if (!absl::ascii_isalnum(c) && c != '-' && c != '_' && c != '.') c = '_';
   }
   return text.substr(0, 64);
 }
 
+// Returns the name of a folder, or of its model if it is a snapshot in the cache of huggingface_hub, which is
+// models--ORG--NAME/snapshots/COMMIT.
+std::string NameOf(const fs::path& folder) {
+  const std::string model = folder.parent_path().parent_path().filename().string();
+  const bool is_snapshot = folder.parent_path().filename() == "snapshots" && model.starts_with("models--");
+  return AsName(is_snapshot ? model.substr(model.rfind("--") + 2) : folder.filename().string());
+}
+
 absl::StatusOr<Source> ParseSource(const std::string& text) {
   const size_t equals = text.find('=');
   const bool is_named = equals != std::string::npos && text.find('/') > equals;
   const std::string from = is_named ? text.substr(equals + 1) : text;
-  Source source{.name = is_named ? text.substr(0, equals) : NameOf(from), .pull = {}, .folder = {}, .in_words = from};
+  Source source{.name = is_named ? text.substr(0, equals) : "", .pull = {}, .folder = {}, .in_words = from};
   if (from.starts_with("hf:")) {
     if (const std::string fault = FaultOfPull(from); !fault.empty()) return absl::InvalidArgumentError(fault);
-    source.pull = from;
+    source.pull = from.find('@') == std::string::npos ? from + "@main" : from;
+    if (!is_named) source.name = AsName(from.substr(from.find('/') + 1, from.find('@') - from.find('/') - 1));
   } else {
     std::error_code error;
     source.folder = fs::canonical(from, error);
@@ -66,7 +79,7 @@ absl::StatusOr<Source> ParseSource(const std::string& text) {
           absl::StrCat("\"", from, "\" is no folder; a model is hf:ORG/NAME[@REVISION], or a folder with ", kConfigFile,
                        " and ", kForeignWeightsFile));
     }
-    if (!is_named) source.name = NameOf(source.folder.string());
+    if (!is_named) source.name = NameOf(source.folder);
   }
   RETURN_IF_ERROR(ValidateModelName(source.name));
   return source;
@@ -80,7 +93,15 @@ absl::Status CheckFolder(const Source& source) {
         absl::StrCat("the weights are in pytorch_model.bin, a pickle, which is never read; save the model with ",
                      "safe_serialization=True, which writes ", kForeignWeightsFile));
   }
+  for (const char* name : {kConfigFile, kPreprocessorFile}) {
+    if (has(name)) RETURN_IF_ERROR(ReadWholeFile(source.folder / name, int64_t{4} << 20).status());
+  }
   if (has(kConfigFile)) return absl::OkStatus();
+  if (has("snapshots")) {
+    return absl::FailedPreconditionError(absl::StrCat("the folder is a model's in the cache of huggingface_hub; give ",
+                                                      (source.folder / "snapshots").string(), "/COMMIT, which has the ",
+                                                      kConfigFile));
+  }
   const absl::StatusOr<std::vector<VersionId>> versions = ListVersions(source.folder);
   if (versions.ok() && !versions->empty()) {
     return absl::FailedPreconditionError(
@@ -91,103 +112,73 @@ absl::Status CheckFolder(const Source& source) {
                                                     "`vitrine-repo import --from --arch`"));
 }
 
-// Returns a digest of the files that decide the import of a folder.
-absl::StatusOr<std::string> DigestOf(const Source& source) {
-  ASSIGN_OR_RETURN(std::vector<fs::path> files, ForeignFiles(source.folder));
-  for (const char* name : {kConfigFile, kPreprocessorFile}) files.push_back(source.folder / name);
-  std::string lines;
-  for (const fs::path& file : files) {
-    std::ifstream stream(file, std::ios::binary);
-    Sha256Stream digest;
-    std::vector<char> part(size_t{1} << 20);
-    while (stream.read(part.data(), static_cast<std::streamsize>(part.size())) || stream.gcount() > 0) {
-      digest.Update(std::string_view(part.data(), static_cast<size_t>(stream.gcount())));
-    }
-    absl::StrAppend(&lines, digest.Hex(), "  ", file.filename().string(), "\n");
-  }
-  return Sha256Hex(lines);
-}
-
-// Returns the labels file of a folder: its config.json if that has labels, else "" for ImageNet's. FAILED_PRECONDITION:
-// its labels are damaged.
-absl::StatusOr<std::string> LabelsIn(const fs::path& folder) {
-  ASSIGN_OR_RETURN(const std::string json, ReadWholeFile(folder / kConfigFile, int64_t{4} << 20));
-  const auto labels = LabelsOfConfig(json);
-  if (!labels.ok()) {
-    return absl::FailedPreconditionError(absl::StrCat(kConfigFile, ": ", labels.status().message()));
-  }
-  return labels->empty() ? std::string() : (folder / kConfigFile).string();
-}
-
-bool IsOffline() {
-  const char* const offline = std::getenv("HF_HUB_OFFLINE");
-  const std::string value = absl::AsciiStrToLower(offline == nullptr ? "" : offline);
-  return value == "1" || value == "true" || value == "yes" || value == "on";  // as in huggingface_hub
-}
-
-// A repository of one set of models. Beside each model, a hidden file has what its newest version was made of: the URL
-// of the weights, which names a commit, or the digest of a folder.
-class CachedSet {
- public:
-  explicit CachedSet(fs::path root) : root_(std::move(root)) {}
-
-  absl::Status Update(const Source& source) const {
-    const std::string known = Known(source);
-    ImportOptions options{.repository = root_.string(), .model = source.name};
-    std::string state;
-    if (source.pull.empty()) {
-      RETURN_IF_ERROR(CheckFolder(source));
-      ASSIGN_OR_RETURN(state, DigestOf(source));
-      if (state == known) return absl::OkStatus();
-      options.weights = source.folder.string();
-      ASSIGN_OR_RETURN(options.labels, LabelsIn(source.folder));
-    } else {
-      if (IsOffline()) return Offline(source, known, "HF_HUB_OFFLINE is set");
-      options.pull = source.pull;
-      options.known = known;
-    }
-    std::cerr << source.name << ": importing " << source.in_words << "\n";
-    const absl::StatusOr<Imported> made = Import(options);
-    if (absl::IsAlreadyExists(made.status())) return absl::OkStatus();
-    if (absl::IsUnavailable(made.status()) && !known.empty()) {
-      return Offline(source, known, std::string(made.status().message()));
-    }
-    RETURN_IF_ERROR(made.status());
-    if (!source.pull.empty()) state = made->manifest.provenance().origin().url();
-    return ReplaceFile(StateFile(source), state);
-  }
-
- private:
-  fs::path StateFile(const Source& source) const { return root_ / absl::StrCat(".", source.name, ".imported"); }
-
-  // Returns the content of the state file, if the repository has a version of the model; else "".
-  std::string Known(const Source& source) const {
-    const absl::StatusOr<std::vector<VersionId>> versions = ListVersions(root_);
-    const bool has_one = versions.ok() && std::any_of(versions->begin(), versions->end(),
-                                                      [&](const VersionId& id) { return id.model == source.name; });
-    return has_one ? ReadWholeFile(StateFile(source), int64_t{1} << 16).value_or("") : "";
-  }
-
-  static absl::Status Offline(const Source& source, const std::string& known, const std::string& why) {
-    if (known.empty()) return absl::UnavailableError(absl::StrCat(why, ", and the model was never imported here"));
-    std::cerr << source.name << ": the last import is used, " << known << ": " << why << "\n";
-    return absl::OkStatus();
-  }
-
-  const fs::path root_;
+// Newest version in the repository of a source.
+struct Last {
+  VersionId id;
+  std::string source;    // text of kSourceFile
+  std::string in_words;  // URL of the weights if they came from a hub
 };
 
-// Waits until no other process imports into the set. On a file system without locks, two processes may import a model
-// twice, which publishes two equal versions.
-absl::StatusOr<FileDescriptor> LockSet(const fs::path& root) {
+// Returns nullopt if there is no version, or if it is damaged, which a line on stderr says.
+std::optional<Last> LastImport(const fs::path& root) {
+  const absl::StatusOr<std::vector<VersionId>> versions = ListVersions(root);
+  if (!versions.ok() || versions->empty()) return std::nullopt;
+  const absl::StatusOr<StoredVersion> version = ReadVersion(root, versions->back());
+  if (!version.ok()) {
+    std::cerr << "the last import, in " << root.string() << ", is damaged: " << version.status().message() << "\n";
+    return std::nullopt;
+  }
+  const auto source = version->extra_files.find(kSourceFile);
+  return Last{.id = versions->back(),
+              .source = source == version->extra_files.end() ? "" : source->second,
+              .in_words = version->manifest.provenance().origin().url()};
+}
+
+// Waits until no other process imports from the source. Without locks, in some file systems, two processes may publish
+// two equal versions.
+FileDescriptor LockSource(const fs::path& root) {
   constexpr absl::Duration kPause = absl::Milliseconds(200);
   for (bool is_told = false;; is_told = true) {
     absl::StatusOr<FileDescriptor> lock = LockForProcess(root / ".lock");
-    if (absl::IsUnimplemented(lock.status())) return FileDescriptor();
-    if (!absl::IsAlreadyExists(lock.status())) return lock;
+    if (!absl::IsAlreadyExists(lock.status())) return lock.ok() ? *std::move(lock) : FileDescriptor();
     if (!is_told) std::cerr << "waiting for another import: " << lock.status().message() << "\n";
     absl::SleepFor(kPause);
   }
+}
+
+// Returns the newest version of the source, after an import into its repository if that lacks it.
+absl::StatusOr<VersionId> Update(const Source& source, const fs::path& cache) {
+  const fs::path root = cache / source.Repository();
+  std::error_code error;
+  fs::create_directories(root, error);
+  if (error) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(root.string(), " cannot be made: ", error.message(), "; name another folder for imported models"));
+  }
+  const FileDescriptor lock = LockSource(root);
+  if (source.pull.empty()) RETURN_IF_ERROR(CheckFolder(source));
+  const std::optional<Last> last = LastImport(root);
+  const absl::StatusOr<Imported> made = Import({.repository = root.string(),
+                                                .model = kStored,
+                                                .weights = source.folder.string(),
+                                                .known = last.has_value() ? last->source : "",
+                                                .pull = source.pull,
+                                                .pull_cache = (cache / "pull").string()});
+  if (made.ok()) {
+    std::cerr << source.name << ": imported " << source.in_words << "\n";
+    return made->version;
+  }
+  std::string why(made.status().message());
+  if (last.has_value() && absl::IsAlreadyExists(made.status())) return last->id;
+  if (last.has_value() && !source.pull.empty()) {
+    std::cerr << source.name << ": the last import is used, " << last->in_words << ": " << why << "\n";
+    return last->id;
+  }
+  if (absl::IsUnavailable(made.status())) absl::StrAppend(&why, ", and the model was never imported here");
+  if (absl::StrContains(why, "--")) {
+    absl::StrAppend(&why, "; flags are those of `vitrine-repo import`: serve with --repository what it publishes");
+  }
+  return absl::Status(made.status().code(), why);
 }
 
 }  // namespace
@@ -206,22 +197,16 @@ absl::Status CacheCommand(const CacheOptions& options) {
       return absl::InvalidArgumentError(
           absl::StrCat("two models are named ", source.name, "; name one: OTHER=", source.in_words));
     }
-    set.push_back(absl::StrCat(source.name, "=", source.pull, source.folder.string()));
+    set.push_back(absl::StrCat(source.name, "=", source.Repository()));
     sources.push_back(std::move(source));
   }
   std::sort(set.begin(), set.end());
-  const fs::path root = fs::path(options.cache) / Sha256Hex(absl::StrJoin(set, "\n")).substr(0, 16);
-  std::error_code error;
-  fs::create_directories(root, error);
-  if (error) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(root.string(), " cannot be made: ", error.message(), "; name another folder for imported models"));
-  }
-  ASSIGN_OR_RETURN(const FileDescriptor lock, LockSet(root));
+  const fs::path cache = options.cache, root = cache / absl::StrCat("set-", ShortDigest(absl::StrJoin(set, "\n")));
   for (const Source& source : sources) {
-    if (const absl::Status status = CachedSet(root).Update(source); !status.ok()) {
-      return absl::Status(status.code(), absl::StrCat(source.in_words, ": ", status.message()));
-    }
+    const absl::StatusOr<VersionId> version = Update(source, cache);
+    const absl::Status status =
+        version.ok() ? LinkVersion(cache / source.Repository(), *version, root, source.name) : version.status();
+    if (!status.ok()) return absl::Status(status.code(), absl::StrCat(source.in_words, ": ", status.message()));
   }
   std::cout << root.string() << "\n";
   return absl::OkStatus();

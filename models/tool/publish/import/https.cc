@@ -17,7 +17,6 @@
 namespace vitrine {
 namespace {
 
-constexpr long kSilentSeconds = 60;
 constexpr long kMostRedirects = 10;
 
 // State of libcurl's callbacks. They must not throw, because libcurl is C.
@@ -137,7 +136,7 @@ void SetOptions(Transfer& transfer, char* words) {
   if (request.from > 0) curl_easy_setopt(curl, CURLOPT_RANGE, absl::StrCat(request.from, "-").c_str());
   curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT, static_cast<long>(request.connect_seconds));
   curl_easy_setopt(curl, CURLOPT_LOW_SPEED_LIMIT, 1L);
-  curl_easy_setopt(curl, CURLOPT_LOW_SPEED_TIME, kSilentSeconds);
+  curl_easy_setopt(curl, CURLOPT_LOW_SPEED_TIME, static_cast<long>(request.silent_seconds));
   curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
   curl_easy_setopt(curl, CURLOPT_USERAGENT, "vitrine-repo");
   curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, words);

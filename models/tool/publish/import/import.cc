@@ -15,6 +15,7 @@
 #include "absl/time/clock.h"
 #include "common/data/file.h"
 #include "common/imaging/geometry.h"
+#include "common/sha256.h"
 #include "common/simd/chosen_path.h"
 #include "common/status_macros.h"
 #include "models/repository/files/text.h"
@@ -33,6 +34,8 @@
 
 namespace vitrine {
 namespace {
+
+constexpr int kImporter = 1;  // increases with each change after which the same files give another version
 
 constexpr std::pair<const char*, ForeignSource> kSources[] = {{"timm", ForeignSource::kTimm},
                                                               {"huggingface", ForeignSource::kHuggingFace}};
@@ -105,9 +108,10 @@ absl::Status TakeImageNet(ForeignSource source, Given& given) {
   const auto size = static_cast<int64_t>(given.labels.size());
   const int64_t classes = ClassesOf(given.tensors, source).value_or(size);
   if (classes == size) return absl::OkStatus();
-  return absl::FailedPreconditionError(
-      absl::StrCat(given.weights, " has ", classes, " classes (tensor \"", HeadBias(source), "\"), not the ", size,
-                   " of ImageNet-1k, and its config.json has no labels; give them in a file with --labels"));
+  return absl::FailedPreconditionError(absl::StrCat(
+      given.weights, " has ", classes, " classes (tensor \"", HeadBias(source), "\"), not the ", size,
+      " of ImageNet-1k, and its config.json has no labels; add label_names (timm) or id2label (transformers) "
+      "to it, or give them in a file with --labels"));
 }
 
 // Checks the most common mismatch, with a clearer message than a wrong tensor shape gives.
@@ -262,60 +266,69 @@ absl::Status Prepare(const std::vector<ModelFile>& files, ImportOptions& options
   return absl::OkStatus();
 }
 
-// Downloads the model. Adds its JSON files to `files`.
-absl::StatusOr<Pulled> PullInto(ImportOptions& options, std::vector<ModelFile>& files) {
-  PullRequest request{.model = options.pull,
-                      .sha256 = options.sha256,
-                      .base = options.pull_from.empty() ? DefaultPullFrom() : options.pull_from,
-                      .cache = PullCache()};
-  request.accept = [&](const std::vector<ModelFile>& pulled, const v1::Origin& origin) {
-    if (!options.known.empty() && options.known == origin.url()) return absl::AlreadyExistsError(origin.url());
-    files.insert(files.begin(), pulled.begin(), pulled.end());
-    return Prepare(files, options);
-  };
-  return Pull(request);
+// Returns the SHA-256 of the output of sha256sum for these files.
+absl::StatusOr<std::string> DigestOf(const std::vector<std::filesystem::path>& files) {
+  constexpr int64_t kPiece = 1 << 20;
+  std::string lines;
+  for (const std::filesystem::path& path : files) {
+    ASSIGN_OR_RETURN(const ReadOnlyFile file, ReadOnlyFile::Open(path));
+    Sha256Stream digest;
+    for (int64_t at = 0; at < file.size(); at += kPiece) {
+      ASSIGN_OR_RETURN(const std::string piece, file.ReadAt(at, std::min(kPiece, file.size() - at)));
+      digest.Update(piece);
+    }
+    absl::StrAppend(&lines, digest.Hex(), "  ", path.filename().string(), "\n");
+  }
+  return Sha256Hex(lines);
 }
 
-// Reads the files from the command line or the download. Labels on the command line take precedence over the model's.
-absl::StatusOr<Given> Read(const ImportOptions& options, const Pulled& pulled) {
-  Given given{.weights = options.pull.empty() ? options.weights : options.pull, .labels_from = options.labels};
+// Describes local files as a pull does. Their digest is needed only to compare them with an earlier import.
+absl::StatusOr<Pulled> LocalFiles(const ImportOptions& options) {
+  constexpr int64_t kMostBytes = 4 << 20;
+  const std::filesystem::path weights = options.weights;
+  const std::filesystem::path folder = IsFolder(weights) ? weights : weights.parent_path();
+  Pulled local;
+  local.origin.set_licence(LicenceOfCard(ReadWholeFile(folder / "README.md", kMostBytes).value_or("")));
+  ASSIGN_OR_RETURN(local.weights, ForeignFiles(weights));
+  if (options.known.has_value()) {
+    ASSIGN_OR_RETURN(*local.origin.mutable_sha256(), DigestOf(local.weights));
+  }
+  return local;
+}
+
+// Returns the text of kSourceFile. A version of CacheCommand depends on nothing else.
+std::string SourceText(const std::vector<ModelFile>& files, const v1::Origin& origin) {
+  std::string text = absl::StrCat("importer ", kImporter, "\nlicence ", origin.licence(), "\nweights ", origin.sha256(),
+                                  " ", origin.url(), "\n");
+  for (const ModelFile& file : files) absl::StrAppend(&text, "file ", Sha256Hex(file.json), "\n");
+  return text;
+}
+
+// Returns the labels on the command line, else those in the model's files. Empty if there are none.
+absl::Status TakeLabels(const ImportOptions& options, const std::vector<ModelFile>& files, Given& given) {
   if (!options.labels.empty()) {
+    given.labels_from = options.labels;
     ASSIGN_OR_RETURN(given.labels, ReadLabels(options.labels));
-  } else if (!pulled.config.empty()) {
-    given.labels_from = absl::StrCat(kConfigFile, " of ", options.pull);
-    const absl::StatusOr<Labels> labels = LabelsOfConfig(pulled.config);
+  }
+  for (const ModelFile& file : files) {
+    if (!given.labels.empty()) break;
+    given.labels_from = file.name;
+    const absl::StatusOr<Labels> labels = LabelsOfConfig(file.json);
     if (!labels.ok()) {
-      return Prefixed(given.labels_from, absl::FailedPreconditionError(absl::StrCat(
-                                             labels.status().message(), "; give the labels in a file with --labels")));
+      return Prefixed(file.name, absl::FailedPreconditionError(absl::StrCat(
+                                     labels.status().message(), "; give the labels in a file with --labels")));
     }
     given.labels = *labels;
   }
-  if (options.pull.empty()) {
-    ASSIGN_OR_RETURN(given.tensors, ReadForeignWeights(std::filesystem::path(options.weights), &given.metadata));
-  } else {
-    ASSIGN_OR_RETURN(given.tensors, ReadForeignWeights(pulled.weights, &given.metadata));
-  }
-  return given;
-}
-
-// Returns a small text file; "" if it is missing.
-std::string SmallText(const std::filesystem::path& path) {
-  constexpr int64_t kMostBytes = 4 << 20;
-  return ReadWholeFile(path, kMostBytes).value_or("");
+  return absl::OkStatus();
 }
 
 // Returns the licence stated by the model card, a JSON file or the metadata of the weights; empty if none states it.
-std::string LicenceToPublish(const ImportOptions& options, const Pulled& pulled, const std::vector<ModelFile>& files,
-                             const Given& given) {
-  std::string licence = pulled.origin.licence();
+std::string LicenceToPublish(const v1::Origin& origin, const std::vector<ModelFile>& files, const Given& given) {
+  std::string licence = origin.licence();
   const auto take = [&licence](std::string stated) {
     if (licence.empty()) licence = std::move(stated);
   };
-  if (options.pull.empty()) {
-    const std::filesystem::path weights = options.weights;
-    const std::filesystem::path folder = IsFolder(weights) ? weights : weights.parent_path();
-    take(LicenceOfCard(SmallText(folder / "README.md")));
-  }
   for (const ModelFile& file : files) take(LicenceOfConfig(file.json));
   take(LicenceOfMetadata(given.metadata));
   return licence;
@@ -339,18 +352,34 @@ absl::StatusOr<Imported> Import(const ImportOptions& asked) {
   RETURN_IF_ERROR(CheckBefore(asked));
   ImportOptions options = asked;
   std::vector<ModelFile> files = FilesOfModel(options);
-  Pulled pulled;
-  if (!options.pull.empty()) {
-    ASSIGN_OR_RETURN(pulled, PullInto(options, files));
+  std::string source;
+  const auto accept = [&](const std::vector<ModelFile>& pulled, const v1::Origin& origin) {
+    files.insert(files.begin(), pulled.begin(), pulled.end());
+    source = SourceText(files, origin);
+    if (options.known == source) return absl::AlreadyExistsError(source);
+    return Prepare(files, options);
+  };
+  Given given{.weights = options.pull.empty() ? options.weights : options.pull};
+  Pulled found;
+  if (options.pull.empty()) {
+    ASSIGN_OR_RETURN(found, LocalFiles(options));
+    RETURN_IF_ERROR(accept({}, found.origin));
   } else {
-    RETURN_IF_ERROR(Prepare(files, options));
+    ASSIGN_OR_RETURN(
+        found, Pull({.model = options.pull,
+                     .sha256 = options.sha256,
+                     .base = options.pull_from.empty() ? DefaultPullFrom() : options.pull_from,
+                     .cache = options.pull_cache.empty() ? PullCache() : std::filesystem::path(options.pull_cache),
+                     .accept = accept}));
   }
-  ASSIGN_OR_RETURN(Given given, Read(options, pulled));
-  if (options.licence.empty()) options.licence = LicenceToPublish(options, pulled, files, given);
+  RETURN_IF_ERROR(TakeLabels(options, files, given));
+  ASSIGN_OR_RETURN(given.tensors, ReadForeignWeights(found.weights, &given.metadata));
+  if (options.licence.empty()) options.licence = LicenceToPublish(found.origin, files, given);
   ASSIGN_OR_RETURN(Draft draft, MakeDraft(options, std::move(given)));
+  if (options.known.has_value()) draft.extra_files[kSourceFile] = source;
   v1::Provenance& provenance = *draft.manifest.mutable_provenance();
   provenance.set_licence(options.licence);
-  if (!options.pull.empty()) *provenance.mutable_origin() = pulled.origin;
+  if (!options.pull.empty()) *provenance.mutable_origin() = found.origin;
   ASSIGN_OR_RETURN(const VersionId published, Publish(options.repository, options.model, draft));
   return Imported{.version = published,
                   .manifest = std::move(draft.manifest),

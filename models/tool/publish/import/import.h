@@ -20,19 +20,20 @@ struct ImportOptions {
   std::string source = {};
   std::string arch = {};
   std::string weights = {};  // a safetensors file, a shard, an index of shards, or a folder; empty with `pull`
-  // A text file whose line i is the label of class i, or a config.json. Empty with `pull`: labels from its config.json,
-  // else ImageNet's.
+  // A text file whose line i is the label of class i, or a config.json. Empty: labels of the model's config.json, else
+  // ImageNet's.
   std::string labels = {};
   bool bf16 = false;  // store weights as bf16
 
   std::optional<std::string> prefix = {};  // name prefix of the model copy to import, if the file has several copies
 
-  // Origin of a pull, or digest of local files, for which nothing is imported: see Import.
-  std::string known = {};
+  // If set, the version has the file kSourceFile, and nothing is imported if its text would be `known`.
+  std::optional<std::string> known = {};
 
-  std::string pull = {};       // "hf:ORG/NAME@REVISION": download from a model hub
-  std::string pull_from = {};  // address of another hub; empty: kPullFrom
-  std::string sha256 = {};     // expected digest of the downloaded file
+  std::string pull = {};        // "hf:ORG/NAME@REVISION": download from a model hub
+  std::string pull_from = {};   // address of another hub; empty: kPullFrom
+  std::string sha256 = {};      // expected digest of the downloaded file
+  std::string pull_cache = {};  // folder of downloads; empty: PullCache()
 
   // Preprocessing of these weights, where it differs from the architecture's.
   std::vector<float> mean = {};
@@ -49,6 +50,10 @@ struct ImportOptions {
   std::string native = {};
 };
 
+// File of a version, with a text of what decides the content of a version: the digests of the files from which it was
+// imported, their licence, the weights' URL, and the number of the importer.
+inline constexpr char kSourceFile[] = "source.txt";
+
 // Returns "" if `text` is a range of patches as in `native`; else the error.
 std::string FaultOfTokens(const std::string& text);
 
@@ -63,7 +68,8 @@ struct Imported {
 
 // Publishes weights trained elsewhere, with their model, preprocessing and labels. Goldens are computed by our own
 // forward pass. INVALID_ARGUMENT or FAILED_PRECONDITION names the cause (a pickle, a tensor, the number of labels);
-// then nothing is published. ALREADY_EXISTS: `asked.known` is the URL of the weights to pull; nothing was downloaded.
+// then nothing is published. ALREADY_EXISTS: the version would be that of `asked.known`; its weights were not
+// downloaded.
 absl::StatusOr<Imported> Import(const ImportOptions& asked);
 
 // Calls Import and prints the result.

@@ -6,6 +6,8 @@
 #include <optional>
 #include <string>
 
+#include "absl/strings/str_cat.h"
+
 // Reads members of a model's JSON files, which may have any type.
 namespace vitrine {
 
@@ -19,6 +21,28 @@ inline std::string TextIn(const nlohmann::json& object, const char* member) {
 inline std::optional<double> NumberIn(const nlohmann::json& object, const char* member) {
   const auto found = object.find(member);
   return found != object.end() && found->is_number() ? std::optional(found->get<double>()) : std::nullopt;
+}
+
+// Width and height of images. Both are 0 in a file that does not state them.
+struct Side {
+  double height = 0, width = 0;
+  bool operator==(const Side&) const = default;
+};
+
+inline std::string InWords(const Side& side) {
+  return absl::StrCat(side.height, "x", side.width);
+}
+
+// Reads 224, [224, 224] or {"height": 224, "width": 224}.
+inline Side SideIn(const nlohmann::json& object, const char* member) {
+  const auto found = object.find(member);
+  if (found == object.end()) return {};
+  if (found->is_number()) return {found->get<double>(), found->get<double>()};
+  if (found->is_array() && found->size() == 2 && found->at(0).is_number() && found->at(1).is_number()) {
+    return {found->at(0).get<double>(), found->at(1).get<double>()};
+  }
+  if (!found->is_object()) return {};
+  return {NumberIn(*found, "height").value_or(0), NumberIn(*found, "width").value_or(0)};
 }
 
 }  // namespace vitrine

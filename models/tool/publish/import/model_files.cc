@@ -42,25 +42,6 @@ bool IsOn(const Json& object, const char* member, bool otherwise) {
   return found != object.end() && found->is_boolean() ? found->get<bool>() : otherwise;
 }
 
-// Width and height of images. Both are 0 in a file that does not state them.
-struct Side {
-  double height = 0, width = 0;
-  bool operator==(const Side&) const = default;
-};
-
-std::string InWords(const Side& side) {
-  return absl::StrCat(side.height, "x", side.width);
-}
-
-// Reads 224 or {"height": 224, "width": 224}.
-Side SideIn(const Json& object, const char* member) {
-  const auto found = object.find(member);
-  if (found == object.end()) return {};
-  if (found->is_number()) return {found->get<double>(), found->get<double>()};
-  if (!found->is_object()) return {};
-  return {NumberIn(*found, "height").value_or(0), NumberIn(*found, "width").value_or(0)};
-}
-
 // Reads one file into the options.
 class Reader {
  public:

@@ -30,7 +30,9 @@ namespace vitrine {
 namespace {
 
 constexpr char kByHand[] =
-    "; or download model.safetensors yourself and give the file: vitrine-repo import DIR NAME model.safetensors ...";
+    "; or download config.json and model.safetensors yourself into a folder, and give the folder";
+constexpr char kAgain[] = "; run the same command again to continue, or name a mirror with HF_ENDPOINT";
+constexpr int kSilentSeconds = 10;  // of a hub that is asked for headers and small files
 
 struct ModelOnHub {
   std::string name;      // "ORG/NAME"
@@ -55,6 +57,13 @@ std::optional<ModelOnHub> ParseModel(absl::string_view text) {
 
 bool IsHexOf(absl::string_view text, size_t digits) {
   return text.size() == digits && std::all_of(text.begin(), text.end(), absl::ascii_isxdigit);
+}
+
+// Returns whether $HF_HUB_OFFLINE is set, as huggingface_hub reads it.
+bool IsOffline() {
+  const char* const offline = std::getenv("HF_HUB_OFFLINE");
+  const std::string value = absl::AsciiStrToLower(offline == nullptr ? "" : offline);
+  return value == "1" || value == "true" || value == "yes" || value == "on";
 }
 
 // Downloads from one model on a hub. `base` has no trailing slash.
@@ -106,12 +115,11 @@ class Hub {
   }
 
  private:
-  static absl::StatusOr<FetchReply> Reach(const FetchRequest& request) {
+  static absl::StatusOr<FetchReply> Reach(FetchRequest request) {
+    request.silent_seconds = kSilentSeconds;
     absl::StatusOr<FetchReply> reply = Ask(request);
     if (!absl::IsUnavailable(reply.status())) return reply;
-    return absl::UnavailableError(
-        absl::StrCat(reply.status().message(),
-                     "; run the same command again to continue, or name a mirror with --pull-from", kByHand));
+    return absl::UnavailableError(absl::StrCat(reply.status().message(), kAgain, kByHand));
   }
 
   absl::Status Refused(const FetchReply& reply) const {
@@ -135,8 +143,7 @@ class Hub {
                                               "its page"));
     }
     return absl::UnavailableError(
-        absl::StrCat(base_, " returned for ", what, " status ", reply.status,
-                     "; run the same command again to continue, or name a mirror with --pull-from", kByHand));
+        absl::StrCat(base_, " returned for ", what, " status ", reply.status, kAgain, kByHand));
   }
 
   const std::string base_;
@@ -168,7 +175,7 @@ absl::StatusOr<Download> PlanDownload(const FetchReply& head, const std::string&
   if (wanted.empty() && told.empty()) {
     return absl::FailedPreconditionError(
         absl::StrCat(request.base, " does not state the SHA-256 of ", url.substr(url.rfind('/') + 1),
-                     "; give it with --sha256, or download the shards yourself if there are several"));
+                     ", as if a proxy or the network's login page answered; give it with --sha256", kByHand));
   }
   Download download{.url = url, .sha256 = wanted.empty() ? told : wanted};
   download.file = request.cache / absl::StrCat(download.sha256, ".safetensors");
@@ -237,7 +244,7 @@ absl::StatusOr<Weights> PlanWeights(Hub& hub, const PullRequest& request) {
 std::string FaultOfPull(const std::string& model) {
   if (ParseModel(model).has_value()) return "";
   return absl::StrCat("\"", absl::CHexEscape(model),
-                      "\" is not a model, as in --pull hf:timm/vit_tiny_patch16_224.augreg_in21k_ft_in1k@main");
+                      "\" is not a model, as in hf:timm/vit_tiny_patch16_224.augreg_in21k_ft_in1k@main");
 }
 
 std::string FaultOfUrl(const std::string& text) {
@@ -267,25 +274,25 @@ std::map<std::string, std::string> LoginTo(const std::string& base) {
 }
 
 std::filesystem::path PullCache() {
-  return CacheFolder() / "pull";
+  const std::filesystem::path folder = CacheFolder();
+  return (folder.empty() ? "/tmp/vitrine" : folder) / "pull";
 }
 
 absl::StatusOr<Pulled> Pull(const PullRequest& request) {
   const std::optional<ModelOnHub> model = ParseModel(request.model);
   if (!model.has_value()) return absl::InvalidArgumentError(FaultOfPull(request.model));
+  if (IsOffline()) return absl::UnavailableError("HF_HUB_OFFLINE is set");
   Hub hub(std::string(absl::StripSuffix(request.base, "/")), *model);
   ASSIGN_OR_RETURN(Weights weights, PlanWeights(hub, request));
   Pulled pulled{.origin = std::move(weights.origin)};
   std::vector<ModelFile> files;
   for (const char* name : {kConfigFile, kPreprocessorFile}) {
     ASSIGN_OR_RETURN(std::optional<std::string> json, hub.Text(name));
-    if (!json.has_value()) continue;
-    if (std::string_view(name) == kConfigFile) pulled.config = *json;
-    files.push_back({absl::StrCat(name, " of ", request.model), *std::move(json)});
+    if (json.has_value()) files.push_back({absl::StrCat(name, " of ", request.model), *std::move(json)});
   }
-  RETURN_IF_ERROR(request.accept(files, pulled.origin));
   ASSIGN_OR_RETURN(const std::optional<std::string> card, hub.Text("README.md"));
   if (card.has_value()) pulled.origin.set_licence(LicenceOfCard(*card));
+  RETURN_IF_ERROR(request.accept(files, pulled.origin));
   for (Download& file : weights.files) {
     file.ask = [&hub](const FetchRequest& request) {
       FetchRequest with_login = request;

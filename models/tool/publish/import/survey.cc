@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <iostream>
 #include <nlohmann/json.hpp>
 
@@ -80,12 +79,12 @@ absl::StatusOr<TensorMap> TensorsIn(const fs::path& folder) {
   ASSIGN_OR_RETURN(const std::vector<fs::path> files, ForeignFiles(folder));
   TensorMap tensors;
   for (const fs::path& file : files) {
-    std::ifstream stream(file, std::ios::binary);
+    ASSIGN_OR_RETURN(const ReadOnlyFile opened, ReadOnlyFile::Open(file));
+    constexpr int64_t kPart = 1 << 16;
     Header header;
-    char part[size_t{1} << 16];
-    absl::Status taken;
-    while (taken.ok() && (stream.read(part, sizeof(part)) || stream.gcount() > 0)) {
-      taken = header.Take(std::string_view(part, static_cast<size_t>(stream.gcount())));
+    for (int64_t at = 0; at < opened.size(); at += kPart) {
+      ASSIGN_OR_RETURN(const std::string part, opened.ReadAt(at, std::min(kPart, opened.size() - at)));
+      if (!header.Take(part).ok()) break;
     }
     ASSIGN_OR_RETURN(TensorMap some, header.Tensors());
     tensors.merge(some);
@@ -163,6 +162,19 @@ absl::Status CheckOnHub(Surveyed& model) {
   return Check(files, std::move(tensors), model);
 }
 
+// Adds the folders of models in a folder, also in a cache of huggingface_hub, where they are snapshots.
+void AddModelsIn(const fs::path& folder, std::vector<std::string>& models) {
+  std::error_code error;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
+    const std::string name = entry.path().filename().string();
+    if (fs::exists(entry.path() / kConfigFile, error)) {
+      models.push_back(entry.path().string());
+    } else if (name == "snapshots" || name.starts_with("models--")) {
+      AddModelsIn(entry.path(), models);
+    }
+  }
+}
+
 // Adds the models that an argument names. A list in a list is not read.
 void Collect(const std::string& text, bool is_in_list, std::vector<Surveyed>& models) {
   std::error_code error;
@@ -170,18 +182,22 @@ void Collect(const std::string& text, bool is_in_list, std::vector<Surveyed>& mo
     models.push_back({.model = text});
   } else if (fs::is_directory(text, error)) {
     std::vector<std::string> folders;
-    for (const fs::directory_entry& entry : fs::directory_iterator(text, error)) {
-      if (fs::exists(entry.path() / kConfigFile, error)) folders.push_back(entry.path().string());
-    }
+    AddModelsIn(text, folders);
     std::sort(folders.begin(), folders.end());
     for (const std::string& folder : folders) models.push_back({.model = folder});
-  } else if (const auto list = ReadWholeFile(text, int64_t{4} << 20); list.ok() && !is_in_list) {
+    if (folders.empty()) {
+      models.push_back(
+          {.model = text, .served = absl::NotFoundError(absl::StrCat("no folder in it has a ", kConfigFile))});
+    }
+  } else if (fs::path(text).extension() == ".safetensors") {
+    models.push_back({.model = text, .served = absl::NotFoundError("it is a file of weights; give its folder")});
+  } else if (const auto list = ReadText(text); list.ok() && !is_in_list) {
     for (const absl::string_view line : absl::StrSplit(*list, '\n')) {
       const std::string named(absl::StripAsciiWhitespace(line));
       if (!named.empty() && named.front() != '#') Collect(named, /*is_in_list=*/true, models);
     }
   } else {
-    models.push_back({.model = text, .served = absl::NotFoundError("there is no such folder")});
+    models.push_back({.model = text, .served = absl::NotFoundError("it is no folder and no list of models")});
   }
 }
 
