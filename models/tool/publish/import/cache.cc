@@ -174,7 +174,9 @@ absl::StatusOr<VersionId> Update(const Source& source, const fs::path& cache) {
     std::cerr << source.name << ": the last import is used, " << last->in_words << ": " << why << "\n";
     return last->id;
   }
-  if (absl::IsUnavailable(made.status())) absl::StrAppend(&why, ", and the model was never imported here");
+  if (absl::IsUnavailable(made.status()) && !fs::exists(root / kStored, error)) {
+    absl::StrAppend(&why, ", and the model was never imported here");
+  }
   if (absl::StrContains(why, "--")) {
     absl::StrAppend(&why, "; flags are those of `vitrine-repo import`: serve with --repository what it publishes");
   }

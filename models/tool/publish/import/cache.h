@@ -21,9 +21,9 @@ std::string FaultOfCachedModel(const std::string& text);
 // the repository of a set of models is linked, so that every set has the newest import of its sources.
 //
 // A model is imported again if its files or the importer changed, the hub has another commit, or the last import is
-// damaged. If the hub fails in any way, or $HF_HUB_OFFLINE is 1, the last import is used, and a line on stderr says
-// why. Errors are those of an import, after the model's name; then no path is printed. A killed run leaves no
-// incomplete version; the next one continues.
+// damaged. If the hub fails in any way, has a commit that cannot be imported, or $HF_HUB_OFFLINE is 1, the last import
+// is used, and a line on stderr says why. Other errors are those of an import, after the model's name; then no path is
+// printed. A killed run leaves no incomplete version; the next one continues.
 absl::Status CacheCommand(const CacheOptions& options);
 
 }  // namespace vitrine
