@@ -282,7 +282,7 @@ absl::StatusOr<std::string> DigestOf(const std::vector<std::filesystem::path>& f
   return Sha256Hex(lines);
 }
 
-// Describes local files as a pull does. Their digest is needed only to compare them with an earlier import.
+// Returns local files as a pull does. Computes their digest only if it is compared with that of an earlier import.
 absl::StatusOr<Pulled> LocalFiles(const ImportOptions& options) {
   constexpr int64_t kMostBytes = 4 << 20;
   const std::filesystem::path weights = options.weights;
@@ -304,7 +304,7 @@ std::string SourceText(const std::vector<ModelFile>& files, const v1::Origin& or
   return text;
 }
 
-// Returns the labels on the command line, else those in the model's files. Empty if there are none.
+// Takes the labels given on the command line, else those in the model's files, if there are any.
 absl::Status TakeLabels(const ImportOptions& options, const std::vector<ModelFile>& files, Given& given) {
   if (!options.labels.empty()) {
     given.labels_from = options.labels;
@@ -326,12 +326,10 @@ absl::Status TakeLabels(const ImportOptions& options, const std::vector<ModelFil
 // Returns the licence stated by the model card, a JSON file or the metadata of the weights; empty if none states it.
 std::string LicenceToPublish(const v1::Origin& origin, const std::vector<ModelFile>& files, const Given& given) {
   std::string licence = origin.licence();
-  const auto take = [&licence](std::string stated) {
-    if (licence.empty()) licence = std::move(stated);
-  };
-  for (const ModelFile& file : files) take(LicenceOfConfig(file.json));
-  take(LicenceOfMetadata(given.metadata));
-  return licence;
+  for (const ModelFile& file : files) {
+    if (licence.empty()) licence = LicenceOfConfig(file.json);
+  }
+  return licence.empty() ? LicenceOfMetadata(given.metadata) : licence;
 }
 
 // Checks architecture and name before any download.
