@@ -25,7 +25,8 @@ struct AttentionAbility {
     int heads = 0;
   };
   std::vector<Offer> offers = {};
-  int prefix_tokens = 0;   // tokens before the grid in the keys of kTokens: the class token
+  int prefix_tokens = 0;   // tokens before the grid in the keys of kTokens: class tokens, then registers
+  int registers = 0;       // the last of these, which no head reads
   int cell = 0;            // input pixels per grid cell, the unit of distances
   int channels = 0;        // d_h, for kChannels only
   bool diverging = false;  // maps have positive and negative values (X-ViT)
@@ -37,7 +38,8 @@ struct AttentionAbility {
 // Features that a model can return.
 struct FeatureAbility {
   std::vector<v1::FeatureKind> kinds = {};
-  int width = 0;  // channels of a token before the head
+  int width = 0;      // channels of a token before the head
+  int registers = 0;  // vectors of REGISTER_TOKENS
 };
 
 }  // namespace vitrine

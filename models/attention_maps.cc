@@ -45,11 +45,21 @@ std::vector<float> WeightsOf(const Matrices& matrices, int head) {
   return OfKeys(matrices, head, RowsOf(matrices)[head]);
 }
 
+// Returns the mean of all rows but those of the registers, which precede the grid.
+std::vector<float> MeanOfQueries(std::span<const float> rows, int64_t width, const AttentionAbility& ability) {
+  if (ability.registers == 0) return MeanOfRows(rows, width);
+  std::vector<float> kept(rows.begin(), rows.end());
+  const auto grid = kept.begin() + ability.prefix_tokens * width;
+  kept.erase(grid - ability.registers * width, grid);
+  return MeanOfRows(kept, width);
+}
+
 // Returns one query's row of a head, or the mean over queries: [n]. With factors, takes time linear in n.
-std::vector<float> RowOf(const Matrices& matrices, int head, const v1::AttentionRequest& request, int prefix_tokens) {
+std::vector<float> RowOf(const Matrices& matrices, int head, const v1::AttentionRequest& request,
+                         const AttentionAbility& ability, int prefix_tokens) {
   const std::span<const float> rows = RowsOf(matrices)[head];
   const int64_t width = RowsOf(matrices).shape[2];
-  if (request.kind() == v1::MEAN_OVER_QUERIES) return OfKeys(matrices, head, MeanOfRows(rows, width));
+  if (request.kind() == v1::MEAN_OVER_QUERIES) return OfKeys(matrices, head, MeanOfQueries(rows, width, ability));
   const int64_t query = request.kind() == v1::QUERY_ROW ? prefix_tokens + request.query() : 0;  // 0 is the class token
   return OfKeys(matrices, head, rows.subspan(static_cast<size_t>(query * width), static_cast<size_t>(width)));
 }
@@ -63,7 +73,7 @@ AttentionMap MapOf(const Matrices& matrices, int head, const v1::AttentionReques
     const int prefix = request.kind() == v1::CLASS_ATTENTION ? 1 : ability.prefix_tokens;
     map.rows = grid.rows;
     map.columns = grid.columns;
-    map.values = RowOf(matrices, head, request, prefix);
+    map.values = RowOf(matrices, head, request, ability, prefix);
     map.values.erase(map.values.begin(), map.values.begin() + prefix);
     return map;
   }

@@ -31,10 +31,11 @@ absl::StatusOr<v1::FeatureRequest> ResolveFeature(const v1::FeatureRequest& requ
 }
 
 int64_t ValuesOf(const v1::FeatureRequest& resolved, const FeatureAbility& ability, Grid grid) {
-  return ability.width * (resolved.kind() == v1::PATCH_TOKENS ? grid.cells() : 1);
+  const bool is_registers = resolved.kind() == v1::REGISTER_TOKENS;
+  return ability.width * (resolved.kind() == v1::PATCH_TOKENS ? grid.cells() : is_registers ? ability.registers : 1);
 }
 
-FeatureMap CollectFeature(const v1::FeatureRequest& resolved, const TokenTap& tokens, int image) {
+FeatureMap CollectFeature(const v1::FeatureRequest& resolved, const TokenTap& tokens, int image, int registers) {
   const TokenTap::Tokens& all = *tokens.Find(TokenTap::kFinal);
   const TokenLayout& layout = *all.layout;
   const int64_t width = all.data.shape[1];
@@ -49,6 +50,12 @@ FeatureMap CollectFeature(const v1::FeatureRequest& resolved, const TokenTap& to
     case v1::CLASS_TOKEN: {
       const std::span<const float> first = values_of(0, 1);
       map.values.assign(first.begin(), first.end());
+      break;
+    }
+    case v1::REGISTER_TOKENS: {
+      map.columns = registers;
+      const std::span<const float> rows = values_of(layout.prefix_tokens() - map.columns, map.columns);
+      map.values.assign(rows.begin(), rows.end());
       break;
     }
     case v1::MEAN_TOKEN:

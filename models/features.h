@@ -29,7 +29,7 @@ absl::StatusOr<v1::FeatureRequest> ResolveFeature(const v1::FeatureRequest& requ
 int64_t ValuesOf(const v1::FeatureRequest& resolved, const FeatureAbility& ability, Grid grid);
 
 // Returns the features of one image. Requires that TokenTap::kFinal was requested before the forward pass.
-FeatureMap CollectFeature(const v1::FeatureRequest& resolved, const TokenTap& tokens, int image);
+FeatureMap CollectFeature(const v1::FeatureRequest& resolved, const TokenTap& tokens, int image, int registers = 0);
 
 }  // namespace vitrine
 

@@ -4,13 +4,13 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <utility>
 
 namespace vitrine {
 namespace {
 
 // Keys' cubic kernel; 0 for |x| >= 2.
-double Cubic(double x) {
-  constexpr double kA = -0.5;
+double Cubic(double x, double kA = -0.5) {
   x = std::abs(x);
   if (x < 1) return ((kA + 2) * x - (kA + 3)) * x * x + 1;
   if (x < 2) return kA * (((x - 5) * x + 8) * x - 4);
@@ -40,8 +40,29 @@ std::vector<Taps> CubicTaps(int from, int to) {
   return taps;
 }
 
-std::vector<float> InterpolationMatrix(Grid from, Grid to) {
-  const std::vector<Taps> down = CubicTaps(from.rows, to.rows), across = CubicTaps(from.columns, to.columns);
+std::vector<Taps> TapsOf(GridResize resize, int from, int to) {
+  if (resize == GridResize::kAntialiased) return CubicTaps(from, to);
+  // PyTorch rounds the factor that DINOv2's code gives to a double, but computes positions in fp32.
+  const double offset = resize == GridResize::kBicubicOffset ? 0.1 : 0;
+  const auto scale = static_cast<float>(from / (to + offset));
+  std::vector<Taps> taps;
+  for (int place = 0; place < to; ++place) {
+    const float center = scale * (static_cast<float>(place) + 0.5F) - 0.5F;
+    const int below = static_cast<int>(std::floor(center));
+    const int first = std::clamp(below - 1, 0, from - 1), last = std::clamp(below + 2, 0, from - 1);
+    Taps tap{first, std::vector<float>(static_cast<size_t>(last - first + 1))};
+    for (int i = below - 1; i <= below + 2; ++i) {
+      const int seen = std::clamp(i, 0, from - 1);  // rows beyond the border repeat it
+      tap.weights[static_cast<size_t>(seen - first)] += static_cast<float>(Cubic(i - double{center}, -0.75));
+    }
+    taps.push_back(std::move(tap));
+  }
+  return taps;
+}
+
+std::vector<float> InterpolationMatrix(GridResize resize, Grid from, Grid to) {
+  const std::vector<Taps> down = TapsOf(resize, from.rows, to.rows);
+  const std::vector<Taps> across = TapsOf(resize, from.columns, to.columns);
   std::vector<float> matrix(static_cast<size_t>(to.cells() * from.cells()), 0.0f);
   float* row = matrix.data();
   for (const Taps& y : down) {

@@ -14,13 +14,22 @@ struct Taps {
   std::vector<float> weights;
 };
 
+// How a table of positions is resized to another grid.
+enum class GridResize {
+  kAntialiased,    // CubicTaps
+  kBicubic,        // PyTorch's bicubic interpolation (a = -3/4) without antialiasing; border rows repeat
+  kBicubicOffset,  // as kBicubic, by the factor (to + 0.1) / from, as DINOv2's own code
+};
+
 // Cubic interpolation (a = -1/2) from `from` positions to `to`, smoothed when downsampling: one axis of the bicubic
 // filter with antialiasing of LibTorch and Pillow.
 std::vector<Taps> CubicTaps(int from, int to);
+// Returns the weights of one axis for any kind of resize.
+std::vector<Taps> TapsOf(GridResize resize, int from, int to);
 
 // Returns the weights for both axes, new cells by old cells: [to.cells(), from.cells()], row by row. NOTE: for grids of
 // one column, LibTorch 2.11's _upsample_bicubic2d_aa gives every row the values of the first row.
-std::vector<float> InterpolationMatrix(Grid from, Grid to);
+std::vector<float> InterpolationMatrix(GridResize resize, Grid from, Grid to);
 
 }  // namespace vitrine
 

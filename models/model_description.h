@@ -20,12 +20,15 @@ class ModelDescription {
   const v1::ModelConfig& config() const { return config_; }
   const program::Program& program() const { return program_; }
 
+  // Numbers per image that a forward pass returns: the logits, or the vector of a model without classes.
+  int64_t outputs() const { return program_.info(program_.logits()).columns; }
+
   // Returns the grid of an input of this size. INVALID_ARGUMENT says which sizes the model accepts.
   absl::StatusOr<Grid> GridFor(int height, int width) const;
   // Input pixels per grid cell, along each side.
   int cell() const;
-  // Tokens that precede an image's grid (class token).
-  int prefix_tokens() const { return program_.has_class_token() ? 1 : 0; }
+  // Tokens that precede an image's grid (class tokens, registers).
+  int prefix_tokens() const { return program_.prefix_tokens(); }
   AttentionAbility attention() const;
   // If any kind is listed, the model can return its final tokens.
   FeatureAbility features() const;

@@ -62,7 +62,7 @@ absl::StatusOr<EvaluationBatch> ReadBatch(const Model& model, const Dataset& dat
 absl::StatusOr<v1::FeatureRequest> VectorOf(const Model& model) {
   v1::FeatureRequest request;
   for (const v1::FeatureKind kind : model.features().kinds) {
-    if (kind == v1::PATCH_TOKENS) continue;
+    if (kind == v1::PATCH_TOKENS || kind == v1::REGISTER_TOKENS) continue;
     request.set_kind(kind);
     break;
   }

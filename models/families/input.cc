@@ -29,7 +29,7 @@ absl::Status ValidateCommon(const v1::ModelConfig& config) {
     return absl::InvalidArgumentError(
         absl::StrCat("config.preprocessing.channels is ", preprocessing.channels(), "; it must be 1 or 3"));
   }
-  RETURN_IF_ERROR(CheckRange("classes", config.classes(), 1, 100'000));
+  RETURN_IF_ERROR(CheckRange("classes", config.classes(), config.has_vit() ? 0 : 1, 100'000));
   switch (preprocessing.resolution_case()) {
     case v1::Preprocessing::kFixed:
       RETURN_IF_ERROR(CheckRange("preprocessing.fixed.height", preprocessing.fixed().height(), 1, kMaxSide));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Vision Transformer (Dosovitskiy et al. 2021): linear patches, class token, learned positions, and blocks. A block has
-// a norm before each layer, or after each residual as in the first transformers (Vaswani et al. 2017).
+// a norm before each layer, or after each residual as in the first transformers (Vaswani et al. 2017). Further prefix
+// tokens: DeiT's distillation token (Touvron et al. 2021) and registers (Darcet et al. 2024).
 #include "absl/strings/str_cat.h"
 #include "common/status_macros.h"
 #include "models/families/family.h"
@@ -13,6 +14,7 @@ namespace vitrine {
 namespace {
 
 using program::Builder;
+using program::PrefixToken;
 using program::Program;
 using program::Value;
 using Place = program::Drop::Place;
@@ -23,10 +25,47 @@ double NormEpsilon(const v1::VitConfig& vit) {
   return vit.norm_epsilon() == 0 ? 1e-6 : vit.norm_epsilon();
 }
 
+GridResize ResizeOf(const v1::VitConfig& vit) {
+  if (vit.position_resize() == v1::VitConfig::BICUBIC_SHARP) return GridResize::kBicubic;
+  return vit.position_resize() == v1::VitConfig::BICUBIC_OFFSET ? GridResize::kBicubicOffset : GridResize::kAntialiased;
+}
+
 Value PreNormBlock(Builder& b, const v1::VitConfig& vit, Value x) {
   const double epsilon = NormEpsilon(vit);
-  x = b.Residual("add", x, SelfAttention(b, b.LayerNorm("norm", x, epsilon), vit.heads()), b.site() + 2);  // Eq. 2
-  return b.Residual("feed_forward.add", x, FeedForward(b, x, vit.mlp_width(), epsilon), b.site());         // Eq. 3
+  const auto add = [&](const char* name, Value branch, int path, const char* scale) {
+    if (vit.layer_scale() == 0) return b.Residual(name, x, branch, path);
+    return b.ScaledResidual(name, x, branch, path, scale, vit.layer_scale());
+  };
+  const Value u = b.LayerNorm("norm", x, epsilon);
+  x = add("add", SelfAttention(b, u, vit.heads()), b.site() + 2, "attention_scale");  // Eq. 2
+  const Value branch = FeedForward(b, x, vit.mlp_width(), epsilon);
+  return add("feed_forward.add", branch, b.site(), "feed_forward_scale");  // Eq. 3
+}
+
+// Puts the class token, the distillation token and the registers before the cells.
+Value JoinPrefix(Builder& b, const v1::VitConfig& vit, Value cells) {
+  std::vector<Value> rows = {b.ClassToken("class_token", vit.width(), kVitTokenInitial)};
+  std::vector<PrefixToken> prefix = {PrefixToken::kClass};
+  if (vit.distilled()) {
+    rows.push_back(b.ClassToken("distill_token", vit.width(), kVitTokenInitial));
+    prefix.push_back(PrefixToken::kDistill);
+  }
+  for (const Value row : b.LearnedRows("registers", vit.registers(), vit.width(), kVitTokenInitial)) {
+    rows.push_back(row);
+    prefix.push_back(PrefixToken::kRegister);
+  }
+  return b.JoinPrefix("join", std::move(rows), std::move(prefix), cells);
+}
+
+// Returns the logits: the head of the class token, or the mean of it and the distillation token's head. Without
+// classes, returns the class token.
+Value Head(Builder& b, const v1::VitConfig& vit, Value x, int classes) {
+  const Value token = b.TakeClass(x);
+  if (classes == 0) return token;
+  const Value logits = b.Linear("head", token, classes);  // Eq. 4
+  if (!vit.distilled()) return logits;
+  const Value distilled = b.Linear("head_distill", b.TakeClass(x, 1), classes);
+  return b.Mean("mean", logits, distilled);
 }
 
 Value PostNormBlock(Builder& b, const v1::VitConfig& vit, Value x) {
@@ -46,8 +85,14 @@ Program VitProgram(const v1::ModelConfig& config) {
   Builder b(config.preprocessing().channels());
   b.DrawsFirst({"patches", "positions", "head", "class_token"});
   Value x = LinearPatches(b, vit.patch(), vit.width());
-  x = b.JoinClass("join", b.ClassToken("class_token", vit.width(), kVitTokenInitial), x);
-  x = b.TablePosition("positions", x, {vit.grid_rows(), vit.grid_columns()}, kVitTokenInitial);  // Eq. 1
+  x = JoinPrefix(b, vit, x);
+  const bool positioned = vit.prefix_positions() == v1::VitConfig::CLASS_TOKENS;
+  const program::TablePosition table = {.grid = {vit.grid_rows(), vit.grid_columns()},
+                                        .prefix = !positioned       ? 0
+                                                  : vit.distilled() ? 2
+                                                                    : 1,
+                                        .resize = ResizeOf(vit)};
+  x = b.PositionTable("positions", x, table, kVitTokenInitial);  // Eq. 1
   x = b.Drop(x, Place::kPositions, vit.depth() * Builder::kSitesPerBlock);
   b.Enter(program::Part::kBlock);
   for (int i = 0; i < vit.depth(); ++i) {
@@ -56,7 +101,7 @@ Program VitProgram(const v1::ModelConfig& config) {
   b.Enter(program::Part::kHead);
   if (!post) x = b.LayerNorm("norm", x, NormEpsilon(vit));
   b.FinalTokens(x);
-  return b.Take(b.Linear("head", b.TakeClass(x), config.classes()));  // Eq. 4
+  return b.Take(Head(b, vit, x, config.classes()));
 }
 
 absl::Status ValidateVit(const v1::ModelConfig& config) {
@@ -69,10 +114,23 @@ absl::Status ValidateVit(const v1::ModelConfig& config) {
   RETURN_IF_ERROR(CheckRange("vit.mlp_width", vit.mlp_width(), 1, 65536));
   RETURN_IF_ERROR(CheckRange("vit.grid_rows", vit.grid_rows(), 1, 256));
   RETURN_IF_ERROR(CheckRange("vit.grid_columns", vit.grid_columns(), 1, 256));
+  RETURN_IF_ERROR(CheckRange("vit.registers", vit.registers(), 0, 64));
+  RETURN_IF_ERROR(CheckRange("vit.prefix_positions", vit.prefix_positions(), 0, v1::VitConfig::PrefixPositions_MAX));
+  RETURN_IF_ERROR(CheckRange("vit.position_resize", vit.position_resize(), 0, v1::VitConfig::PositionResize_MAX));
   RETURN_IF_ERROR(CheckRange("vit.norm", vit.norm(), 0, v1::VitConfig::Norm_MAX));
   if (!(vit.norm_epsilon() >= 0 && vit.norm_epsilon() <= 0.1F)) {
     return absl::InvalidArgumentError(
         absl::StrCat("config.vit.norm_epsilon is ", vit.norm_epsilon(), "; it must be 0 to 0.1"));
+  }
+  if (!(vit.layer_scale() >= 0 && vit.layer_scale() <= 1)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("config.vit.layer_scale is ", vit.layer_scale(), "; it must be 0 to 1"));
+  }
+  if (vit.layer_scale() > 0 && vit.norm() == v1::VitConfig::POST) {
+    return absl::InvalidArgumentError("config.vit.layer_scale is set; it must be 0 if config.vit.norm is POST");
+  }
+  if (vit.distilled() && config.classes() == 0) {
+    return absl::InvalidArgumentError("config.vit.distilled is set; it needs config.classes of at least 1");
   }
   return ValidateCell(config, "vit.patch", vit.patch());
 }

@@ -31,7 +31,10 @@ AttentionAbility AttentionOf(const Program& program) {
   for (const Operator& op : program.operators()) {
     if (const Attend* attend = op.As<Attend>()) {
       (attend->class_query ? from_class : tokens).Add(attend->heads);
-      if (!attend->class_query) ability.prefix_tokens = program.PrefixOf(op.inputs.back());
+      if (!attend->class_query) {
+        ability.prefix_tokens = program.PrefixOf(op.inputs.back());
+        ability.registers = ability.prefix_tokens > 0 ? program.Count(PrefixToken::kRegister) : 0;
+      }
       scores = scores || attend->offers_scores;
     } else if (const AttendLinearly* attend_linearly = op.As<AttendLinearly>()) {
       (attend_linearly->class_query ? from_class : linear).Add(attend_linearly->heads);
@@ -65,7 +68,9 @@ FeatureAbility FeaturesOf(const Program& program) {
   if (program.final_tokens().id < 0) return {};
   FeatureAbility ability{.kinds = {v1::MEAN_TOKEN, v1::PATCH_TOKENS},
                          .width = static_cast<int>(program.info(program.final_tokens()).columns)};
-  if (program.has_class_token()) ability.kinds.insert(ability.kinds.begin(), v1::CLASS_TOKEN);
+  if (program.Count(PrefixToken::kClass) > 0) ability.kinds.insert(ability.kinds.begin(), v1::CLASS_TOKEN);
+  ability.registers = program.Count(PrefixToken::kRegister);
+  if (ability.registers > 0) ability.kinds.push_back(v1::REGISTER_TOKENS);
   return ability;
 }
 

@@ -115,12 +115,13 @@ Value Builder::Patchify(int patch) {
   return Add("patchify", program::Patchify{patch}, {images()}, {}, cells);
 }
 
-Value Builder::TablePosition(const std::string& name, Value x, Grid grid, Initial initial) {
-  program_.table_ = grid;
+Value Builder::PositionTable(const std::string& name, Value x, const program::TablePosition& settings,
+                             Initial initial) {
+  program_.table_ = settings.grid;
   const int table = Within(name, [&] {
-    return NeverDecays(AddWeight("table", {program_.PrefixOf(x) + grid.cells(), columns(x)}, initial));
+    return NeverDecays(AddWeight("table", {settings.prefix + settings.grid.cells(), columns(x)}, initial));
   });
-  return Add(name, program::TablePosition{grid}, {x}, {table}, Like(x));
+  return Add(name, settings, {x}, {table}, Like(x));
 }
 
 Value Builder::FourierPosition(const std::string& name, Value x) {
@@ -136,15 +137,31 @@ Value Builder::ClassToken(const std::string& name, int64_t columns, Initial init
   return Add(name, program::ClassToken(), {}, {row}, {.kind = ValueKind::kRows, .columns = columns});
 }
 
-Value Builder::JoinClass(const std::string& name, Value rows, Value cells) {
-  Require(columns(rows) == columns(cells), name, "joins different widths");
-  Program::ValueInfo tokens = Like(cells);
-  tokens.kind = ValueKind::kTokens;
-  return Add(name, program::JoinClass(), {rows, cells}, {}, tokens);
+std::vector<Value> Builder::LearnedRows(const std::string& name, int count, int64_t columns, Initial initial) {
+  std::vector<Value> rows;
+  if (count == 0) return rows;
+  const int weight = NeverDecays(AddWeight(name, {count, columns}, initial));
+  for (int i = 0; i < count; ++i) {
+    rows.push_back(
+        Add(Free(name), program::ClassToken{i}, {}, {weight}, {.kind = ValueKind::kRows, .columns = columns}));
+  }
+  return rows;
 }
 
-Value Builder::TakeClass(Value tokens) {
-  return Add(Free("take_class"), program::TakeClass(), {tokens}, {},
+Value Builder::JoinPrefix(const std::string& name, std::vector<Value> rows, std::vector<PrefixToken> prefix,
+                          Value cells) {
+  Require(rows.size() == prefix.size() && !rows.empty(), name, "has no row for a prefix token");
+  Require(program_.prefix_.empty() || program_.prefix_ == prefix, name, "joins another prefix");
+  for (const Value row : rows) Require(columns(row) == columns(cells), name, "joins different widths");
+  program_.prefix_ = std::move(prefix);
+  Program::ValueInfo tokens = Like(cells);
+  tokens.kind = ValueKind::kTokens;
+  rows.push_back(cells);
+  return Add(name, program::JoinClass(), std::move(rows), {}, tokens);
+}
+
+Value Builder::TakeClass(Value tokens, int token) {
+  return Add(Free("take_class"), program::TakeClass{token}, {tokens}, {},
              {.kind = ValueKind::kRows, .columns = columns(tokens)});
 }
 
@@ -298,6 +315,11 @@ Value Builder::Add(const std::string& name, Value x, Value y) {
   return Add(name, program::Add(), {x, y}, {}, Like(x));
 }
 
+Value Builder::Mean(const std::string& name, Value x, Value y) {
+  Require(program_.info(x).kind == program_.info(y).kind, name, "adds values of different kinds");
+  return Add(name, program::Add{0.5}, {x, y}, {}, Like(x));
+}
+
 Value Builder::Drop(Value x, program::Drop::Place place, int site) {
   return Add(Free("drop"), program::Drop{place, site}, {x}, {}, Like(x));
 }
@@ -317,7 +339,6 @@ Program Builder::Take(Value logits) {
   program_.logits_ = logits;
   for (const Program::ValueInfo& value : program_.values_) {
     if (value.kind == ValueKind::kCells || value.kind == ValueKind::kTokens) program_.cell_ = value.scale;
-    if (value.kind == ValueKind::kTokens) program_.class_token_ = true;
   }
   ListDrawings(root_, program_.drawing_order_);
   OrderWeights();

@@ -69,11 +69,21 @@ class Builder {
   Value Convolve(const std::string& name, Value x, int64_t outputs, const program::Convolve& settings, bool bias);
   Value ToTokens(Value map) { return Add(Free("to_tokens"), program::ToTokens(), {map}, {}, CellsOf(map)); }
   Value Patchify(int patch);
-  Value TablePosition(const std::string& name, Value x, Grid grid, Initial initial);
+  // With a grid alone, every prefix token of x has a row in the table.
+  Value TablePosition(const std::string& name, Value x, Grid grid, Initial initial) {
+    return PositionTable(name, x, {.grid = grid, .prefix = program_.PrefixOf(x)}, initial);
+  }
+  Value PositionTable(const std::string& name, Value x, const program::TablePosition& settings, Initial initial);
   Value FourierPosition(const std::string& name, Value x);
   Value ClassToken(const std::string& name, int64_t columns, Initial initial);
-  Value JoinClass(const std::string& name, Value rows, Value cells);
-  Value TakeClass(Value tokens);
+  // Returns `count` learned rows of one weight [count, columns], as values name, name.2, ...
+  std::vector<Value> LearnedRows(const std::string& name, int count, int64_t columns, Initial initial);
+  // Joins the rows of a prefix, one value per token, to cells. All joins of a program have the same prefix.
+  Value JoinPrefix(const std::string& name, std::vector<Value> rows, std::vector<PrefixToken> prefix, Value cells);
+  Value JoinClass(const std::string& name, Value rows, Value cells) {
+    return JoinPrefix(name, {rows}, {PrefixToken::kClass}, cells);
+  }
+  Value TakeClass(Value tokens, int token = 0);
   Value TakeCells(Value tokens);
   Value MeanTokens(Value cells);
 
@@ -110,6 +120,7 @@ class Builder {
   Value Columns(Value x, int64_t first, int64_t count);
   Value Concatenate(const std::string& name, const std::vector<Value>& x);
   Value Add(const std::string& name, Value x, Value y);
+  Value Mean(const std::string& name, Value x, Value y);  // (x + y) / 2
   Value Drop(Value x, program::Drop::Place place, int site);
   Value Constant(int64_t columns);
   Value Custom(const std::string& name, Value cells, program::Custom settings);

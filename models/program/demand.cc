@@ -15,9 +15,9 @@ class Walk {
   void Through(const Operator& op, Demand wanted) {
     if (op.As<JoinClass>() != nullptr) {
       Ask(op.inputs[0], Demand::kAll);
-      if (wanted == Demand::kAll) Ask(op.inputs[1], Demand::kAll);
-    } else if (op.As<TakeClass>() != nullptr) {
-      Ask(op.inputs[0], Demand::kClass);
+      for (size_t i = 1; wanted == Demand::kAll && i < op.inputs.size(); ++i) Ask(op.inputs[i], Demand::kAll);
+    } else if (const TakeClass* take = op.As<TakeClass>()) {
+      Ask(op.inputs[0], take->token == 0 ? Demand::kClass : Demand::kAll);
     } else if (op.As<TakeCells>() != nullptr) {
       Ask(op.inputs[0], Demand::kAll);
     } else if (const Attend* attend = op.As<Attend>()) {

@@ -8,6 +8,7 @@
 #include <variant>
 #include <vector>
 
+#include "models/grid_interpolation.h"
 #include "models/token_layout.h"
 
 namespace vitrine::program {
@@ -16,8 +17,15 @@ namespace vitrine::program {
 enum class ValueKind {
   kMap,     // [images, height, width, columns], channels last; includes the input images
   kCells,   // [cells of all images, columns]: tokens without class tokens, image by image, row by row
-  kTokens,  // as kCells, with a class token before the cells of each image
+  kTokens,  // as kCells, with the program's prefix tokens before the cells of each image
   kRows,    // [images, columns]: class tokens, logits
+};
+
+// Kind of a token that precedes the cells of every image. A program lists its prefix in order (Program::prefix).
+enum class PrefixToken {
+  kClass,     // the first class token is row 0
+  kDistill,   // DeiT: a second class token with a head of its own
+  kRegister,  // DINOv2: takes part in attention; no head reads it
 };
 
 // Identifies a value within its program.
@@ -73,10 +81,12 @@ struct Patchify {
   int patch = 1;
 };
 
-// x plus a learned table, interpolated (bicubic, antialiased) if the grid differs from the table's. Weights: table
-// [cells, columns] for cells, [1 + cells, columns] for tokens, class token first.
+// x plus a learned table, interpolated by `resize` if the grid differs from the table's. Weights: table
+// [prefix + cells, columns]; the first `prefix` prefix tokens of tokens have a row each, later ones have no position.
 struct TablePosition {
   Grid grid;
+  int prefix = 0;
+  GridResize resize = GridResize::kAntialiased;
 };
 
 // Number of sines and cosines for a cell's position.
@@ -84,11 +94,16 @@ inline constexpr int kFourierFeatures = 64;
 // x plus a linear map of the Fourier features (XCiT). Weights: weight, bias.
 struct FourierPosition {};
 
-// A learned row, the same for every image. Weights: row [1, columns].
-struct ClassToken {};
-// These operators join rows and cells to tokens, and split tokens.
+// A learned row, the same for every image: row `row` of the weight. Weights: rows [n, columns].
+struct ClassToken {
+  int64_t row = 0;
+};
+// Joins rows, one value per prefix token, and cells (the last input) to tokens.
 struct JoinClass {};
-struct TakeClass {};
+// Returns prefix token `token` of each image.
+struct TakeClass {
+  int token = 0;
+};
 struct TakeCells {};
 // Mean over the cells of each image; the result is rows.
 struct MeanTokens {};
@@ -176,7 +191,10 @@ struct Columns {
   int64_t count = 0;
 };
 struct Concatenate {};
-struct Add {};
+// (x + y) * scale.
+struct Add {
+  double scale = 1;
+};
 
 // Dropout, in training only.
 struct Drop {

@@ -2,6 +2,7 @@
 #ifndef VITRINE_MODELS_PROGRAM_PROGRAM_H_
 #define VITRINE_MODELS_PROGRAM_PROGRAM_H_
 
+#include <algorithm>
 #include <vector>
 
 #include "models/program/operators.h"
@@ -37,9 +38,13 @@ class Program {
 
   // Side of a grid cell in input pixels; 0 for a model without a grid.
   int cell() const { return cell_; }
-  bool has_class_token() const { return class_token_; }
-  // Returns the rows of each image before its cells: 1 for tokens, else 0.
-  int PrefixOf(Value value) const { return info(value).kind == ValueKind::kTokens ? 1 : 0; }
+  // Tokens before the cells of every image, in order; empty for a model whose tokens are its cells.
+  const std::vector<PrefixToken>& prefix() const { return prefix_; }
+  int prefix_tokens() const { return static_cast<int>(prefix_.size()); }
+  // Returns the number of prefix tokens of this kind.
+  int Count(PrefixToken kind) const { return static_cast<int>(std::count(prefix_.begin(), prefix_.end(), kind)); }
+  // Returns the rows of each image before its cells.
+  int PrefixOf(Value value) const { return info(value).kind == ValueKind::kTokens ? prefix_tokens() : 0; }
   // Grid of the learned positions; empty if there are none.
   Grid table() const { return table_; }
 
@@ -55,7 +60,7 @@ class Program {
   Value logits_;
   Value final_tokens_;
   int cell_ = 0;
-  bool class_token_ = false;
+  std::vector<PrefixToken> prefix_;
   Grid table_;
 };
 

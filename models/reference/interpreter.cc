@@ -27,7 +27,7 @@ Interpreter::Interpreter(const program::Program& program)
   for (size_t i = 0; i < program.stages().size(); ++i) stage_of_[program.stages()[i].id] = static_cast<int>(i);
   for (const Operator& op : program.operators()) {
     if (const auto* position = op.As<program::TablePosition>()) {
-      interpolations_[&op] = std::make_unique<GridInterpolations>(position->grid);
+      interpolations_[&op] = std::make_unique<GridInterpolations>(position->grid, position->resize);
     } else if (op.As<program::Attend>() != nullptr && !op.weights.empty()) {
       const int64_t channels = program.weights()[static_cast<size_t>(op.weights[0])].shape[0];
       key_positions_[&op] = KeyPositions(1 + program.table().cells(), channels);

@@ -36,7 +36,7 @@ Interpreter::Pass::Pass(const Interpreter& plan, const std::vector<at::Tensor>& 
   if (program_.cell() == 0) return;
   const std::vector<Grid> grids = GridsOf(images, program_.cell());
   cells_ = TokenLayout::Make(grids, /*prefix_tokens=*/0);
-  tokens_ = TokenLayout::Make(grids, /*prefix_tokens=*/1);
+  tokens_ = TokenLayout::Make(grids, program_.prefix_tokens());
 }
 
 at::Tensor Interpreter::Pass::Run() {
@@ -59,7 +59,7 @@ void Interpreter::Pass::Run(const OperatorStep& step) {
   // Operators on single rows reduce their inputs to class-token rows (Input); the results of other operators are
   // reduced here. An image has at least one cell, so a result with more rows than images is not reduced yet.
   if (result.class_alone && result.data.size(0) != tokens_->images()) {
-    result.data = ClassTokens({result.data, tokens_});
+    result.data = PrefixTokens({result.data, tokens_}, 0);
   }
   HandOut(step.result);
 }
@@ -82,7 +82,7 @@ at::Tensor Interpreter::Pass::Input(const Operator& op, size_t i) const {
   const bool class_alone =
       Wanted(step_->result) == Demand::kClass && program_.info(op.output).kind == ValueKind::kTokens;
   if (!class_alone || held.class_alone || program_.info(op.inputs[i]).kind != ValueKind::kTokens) return held.data;
-  return ClassTokens(Packed(op.inputs[i]));
+  return PrefixTokens(Packed(op.inputs[i]), 0);
 }
 
 at::ScalarType Interpreter::Pass::TypeOf(const Operator& op, const at::Tensor& x) const {
@@ -130,8 +130,8 @@ void Interpreter::Pass::Do(const Operator& op, const program::Patchify& patchify
 void Interpreter::Pass::Do(const Operator& op, const program::TablePosition& position, Held& result) {
   const PackedTokens x = Packed(op.inputs[0]);
   result.data = AddPositions(x, x.data.size(0), [&](Grid grid) {
-    return TableFor(Weight(op, 0), position.grid, grid, program_.PrefixOf(op.inputs[0]),
-                    *plan_.interpolations_.at(&op));
+    return TableFor(Weight(op, 0), position.grid, grid, position.prefix, *plan_.interpolations_.at(&op),
+                    x.layout->prefix_tokens() - position.prefix);
   });
 }
 
@@ -142,20 +142,21 @@ void Interpreter::Pass::Do(const Operator& op, const program::FourierPosition&, 
   });
 }
 
-void Interpreter::Pass::Do(const Operator& op, const program::ClassToken&, Held& result) {
-  result.data = Weight(op, 0).expand({tokens_->images(), Weight(op, 0).size(1)});
+void Interpreter::Pass::Do(const Operator& op, const program::ClassToken& token, Held& result) {
+  result.data = Weight(op, 0).narrow(0, token.row, 1).expand({tokens_->images(), Weight(op, 0).size(1)});
 }
 
 void Interpreter::Pass::Do(const Operator& op, const program::JoinClass&, Held& result) {
-  const at::Tensor& rows = held_[At(op.inputs[0])].data;
+  std::vector<at::Tensor> rows;
+  for (size_t i = 0; i + 1 < op.inputs.size(); ++i) rows.push_back(held_[At(op.inputs[i])].data);
   result.data = Wanted(op.output) == Demand::kClass
-                    ? rows
-                    : JoinClassTokens(rows, {held_[At(op.inputs[1])].data, cells_}, tokens_).data;
+                    ? rows[0]
+                    : JoinPrefixTokens(rows, {held_[At(op.inputs.back())].data, cells_}, tokens_).data;
 }
 
-void Interpreter::Pass::Do(const Operator& op, const program::TakeClass&, Held& result) {
+void Interpreter::Pass::Do(const Operator& op, const program::TakeClass& take, Held& result) {
   const Held& input = held_[At(op.inputs[0])];
-  result.data = (input.class_alone ? input.data : ClassTokens(Packed(op.inputs[0]))).to(at::kFloat);
+  result.data = (input.class_alone ? input.data : PrefixTokens(Packed(op.inputs[0]), take.token)).to(at::kFloat);
 }
 
 void Interpreter::Pass::Do(const Operator& op, const program::TakeCells&, Held& result) {

@@ -58,9 +58,9 @@ class Interpreter::Pass {
   void Do(const Operator& op, const program::Patchify& patchify, Held& result);
   void Do(const Operator& op, const program::TablePosition& position, Held& result);
   void Do(const Operator& op, const program::FourierPosition&, Held& result);
-  void Do(const Operator& op, const program::ClassToken&, Held& result);
+  void Do(const Operator& op, const program::ClassToken& token, Held& result);
   void Do(const Operator& op, const program::JoinClass&, Held& result);
-  void Do(const Operator& op, const program::TakeClass&, Held& result);
+  void Do(const Operator& op, const program::TakeClass& take, Held& result);
   void Do(const Operator& op, const program::TakeCells&, Held& result);
   void Do(const Operator& op, const program::MeanTokens&, Held& result);
   void Do(const Operator& op, const program::Custom& custom, Held& result);
@@ -83,7 +83,7 @@ class Interpreter::Pass {
   void Do(const Operator& op, const program::Residual& residual, Held& result);
   void Do(const Operator& op, const program::Columns& columns, Held& result);
   void Do(const Operator& op, const program::Concatenate&, Held& result);
-  void Do(const Operator& op, const program::Add&, Held& result);
+  void Do(const Operator& op, const program::Add& add, Held& result);
 
   void Do(const Operator& op, const program::Drop& drop, Held& result);
   void Do(const Operator& op, const program::Constant&, Held& result);

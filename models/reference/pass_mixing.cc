@@ -30,7 +30,7 @@ at::Tensor Interpreter::Pass::Heads(const Operator& op, size_t i, int heads) con
 void Interpreter::Pass::Do(const Operator& op, const program::Attend& attend, Held& result) {
   if (attend.class_query) {
     const Held& q = held_[At(op.inputs[0])];
-    const at::Tensor queries = q.class_alone ? q.data : ClassTokens(Packed(op.inputs[0]));
+    const at::Tensor queries = q.class_alone ? q.data : PrefixTokens(Packed(op.inputs[0]), 0);
     result.data = AttendFromClass(queries, held_[At(op.inputs[1])].data, held_[At(op.inputs[2])].data, attend.heads,
                                   *LayoutOf(op.inputs[1]), attend.layer, attend.site, context_);
     return;

@@ -137,8 +137,9 @@ void Interpreter::Pass::Do(const Operator& op, const program::Constant&, Held& r
                           at::TensorOptions().dtype(at::kFloat).device(images[0].device()));
 }
 
-void Interpreter::Pass::Do(const Operator& op, const program::Add&, Held& result) {
+void Interpreter::Pass::Do(const Operator& op, const program::Add& add, Held& result) {
   result.data = Input(op, 0) + Input(op, 1);
+  if (add.scale != 1) result.data = result.data * add.scale;
 }
 
 }  // namespace vitrine

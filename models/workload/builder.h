@@ -14,13 +14,13 @@ namespace vitrine::workload {
 // is valid until the next call.
 class Builder {
  public:
-  // `images` images, each with `grid` cells.
-  Builder(int images, Grid grid) : images_(images), grid_(grid) {}
+  // `images` images, each with `grid` cells after `prefix` tokens.
+  Builder(int images, Grid grid, int prefix) : images_(images), grid_(grid), prefix_tokens_(prefix) {}
 
   int64_t images() const { return images_; }
   Grid grid() const { return grid_; }
-  int64_t cells() const { return images_ * grid_.cells(); }         // patch tokens of the batch
-  int64_t tokens() const { return images_ * (grid_.cells() + 1); }  // includes class tokens
+  int64_t cells() const { return images_ * grid_.cells(); }  // patch tokens of the batch
+  int64_t tokens() const { return images_ * (grid_.cells() + prefix_tokens_); }
 
   // Assigns the operators added from now on to this part.
   void Enter(ModelPart part) { part_ = part; }
@@ -78,6 +78,7 @@ class Builder {
 
   const int64_t images_;
   const Grid grid_;
+  const int prefix_tokens_;
   ModelPart part_ = ModelPart::kInput;
   std::string prefix_;
   Workload operators_;

@@ -21,7 +21,8 @@ class Expansion {
   Expansion(const ir::Program& program, const WorkloadInput& input, Form form)
       : program_(program),
         published_(form == Form::kPublished),
-        builder_(input.images, Grid{input.height / program.cell(), input.width / program.cell()}),
+        builder_(input.images, Grid{input.height / program.cell(), input.width / program.cell()},
+                 program.prefix_tokens()),
         demands_(ir::DemandOf(program, ir::ResultsOfRun(program))),
         sizes_(ir::MapSizesOf(program, {input.height, input.width})),
         producers_(static_cast<size_t>(program.values()), nullptr),
@@ -161,13 +162,20 @@ class Expansion {
     builder_.Add(op.name, Rows(op), Columns(op));
   }
 
+  // Counts the learned rows that a join reads.
+  int64_t OfPrefix(const ir::Operator& join) {
+    int64_t count = 0;
+    for (size_t i = 0; i + 1 < join.inputs.size(); ++i) count += Own(*producers_[At(join.inputs[i])]);
+    return count;
+  }
+
   // The papers count only the first join.
   void Expand(const ir::Operator& op, const ir::JoinClass&) {
     const ir::Operator* rows = producers_[At(op.inputs[0])];
     const bool first = rows != nullptr && rows->As<ir::ClassToken>() != nullptr;
     if (!first && (published_ || demands_[At(op.output)] != ir::Demand::kAll)) return;
     builder_.Elementwise(OperatorKind::kConcatenate, first ? rows->name : op.name, builder_.tokens(), Columns(op),
-                         first ? Own(*rows) : 0);
+                         first ? OfPrefix(op) : 0);
   }
 
   // --- operators on single rows

@@ -49,7 +49,7 @@ int64_t TokensOf(const v1::ModelConfig& config, const WorkloadInput& input) {
   const int cell = program.ok() ? program->cell() : config.preprocessing().native().cell();
   if (cell == 0) return 0;
   const Grid grid{input.height / cell, input.width / cell};
-  return grid.cells() + (program.ok() && program->has_class_token() ? 1 : 0);
+  return grid.cells() + (program.ok() ? program->prefix_tokens() : 0);
 }
 
 std::string_view KindName(OperatorKind kind) {

@@ -74,16 +74,30 @@ v1::ModelConfig Config(const std::string& text) {
   return config;
 }
 
-}  // namespace
-
-std::vector<SmallForm> SmallForms() {
+std::vector<SmallForm> FormsOf(const std::vector<Case>& cases) {
   std::vector<SmallForm> forms;
-  for (const Case& each : Cases()) {
+  for (const Case& each : cases) {
     const std::string input = absl::StrCat("classes: 7 preprocessing { channels: 3 native { cell: ", each.cell,
                                            " min_tokens: 1 max_tokens: 99 } } ");
     forms.push_back({each.name, Config(input + each.family), each.height, each.width});
   }
   return forms;
+}
+
+}  // namespace
+
+std::vector<SmallForm> SmallForms() {
+  return FormsOf(Cases());
+}
+
+std::vector<SmallForm> SmallPrefixForms() {
+  const std::string vit = "vit { patch: 4 width: 24 depth: 2 heads: 3 mlp_width: 40 grid_rows: 3 grid_columns: 4 ";
+  return FormsOf({
+      {"vit_distilled", 4, vit + "distilled: true }", 12, 16},
+      {"vit_registers", 4, vit + "registers: 3 layer_scale: 0.5 position_resize: BICUBIC_SHARP }", 12, 16},
+      {"vit_registers_without_positions", 4, vit + "registers: 2 prefix_positions: NO_TOKEN }", 20, 8},
+      {"vit_offset_positions", 4, vit + "registers: 1 position_resize: BICUBIC_OFFSET }", 20, 8},
+  });
 }
 
 std::vector<SmallForm> SmallKvForms() {

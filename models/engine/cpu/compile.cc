@@ -33,7 +33,7 @@ class StepMaker {
   StepPtr operator()(const ConcatenateStep& step) const { return MakeConcatenate(step.x, step.y); }
   StepPtr operator()(const FillStep& step) const { return MakeFill(step.row, step.y); }
   StepPtr operator()(const JoinClassStep& step) const { return MakeJoinClass(step.rows, step.cells, step.y); }
-  StepPtr operator()(const TakeClassStep& step) const { return MakeTakeClass(step.x, step.y); }
+  StepPtr operator()(const TakeClassStep& step) const { return MakeTakeClass(step.x, step.y, step.token); }
   StepPtr operator()(const TakeCellsStep& step) const { return MakeTakeCells(step.x, step.y); }
   StepPtr operator()(const MeanOfCellsStep& step) const { return MakeMeanOfCells(step.x, step.y); }
   StepPtr operator()(const HandOutStep& step) const { return MakeHandOut(step.x, step.stage); }

@@ -86,7 +86,7 @@ void Engine::Run(std::span<const ImagePlanes> images, Workspace& workspace, floa
   }
   for (auto& [stage, tokens_of] : handed_out) {
     if (tokens_of.rows.empty()) continue;  // the model has no such stage
-    tokens->Put(stage, {std::move(tokens_of.rows), TokenLayout::Make(grids, tokens_of.class_token ? 1 : 0)});
+    tokens->Put(stage, {std::move(tokens_of.rows), TokenLayout::Make(grids, tokens_of.has_prefix ? plan.prefix : 0)});
   }
 }
 

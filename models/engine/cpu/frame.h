@@ -31,7 +31,7 @@ class Frame {
  public:
   // Sets the group: at least one image, each of whole cells. `first_image` is the index of its first image in the
   // batch.
-  void Take(std::span<const ImagePlanes> images, int cell, int first_image);
+  void Take(std::span<const ImagePlanes> images, int cell, int prefix, int first_image);
 
   const Kernels& kernels() const { return *kernels_; }
   std::span<const ImagePlanes> inputs() const { return images_; }
@@ -41,13 +41,15 @@ class Frame {
   int64_t rows(RowsOf rows) const;
   // Returns the rows of `image`. Returns one row if the buffer has one row per image.
   Segment SegmentOf(RowsOf rows, int image) const;
-  int64_t most_tokens() const { return most_tokens_; }  // tokens of the largest image, with class token
+  int64_t most_tokens() const { return most_tokens_; }  // tokens of the largest image, with its prefix
 
   View<float> At(Operand operand) const;
   RowsOf RowsOfBuffer(Operand operand) const { return buffers_[static_cast<size_t>(operand.buffer)].rows; }
   View<float> Of(Operand operand, int image) const;
-  // Returns the rows that Of returns, without the class token.
+  // Returns the rows that Of returns, without the prefix tokens.
   View<float> CellsOf(Operand operand, int image) const;
+  // Returns the prefix tokens of the rows that Of returns; none if the buffer has no tokens.
+  View<float> PrefixOf(Operand operand, int image) const;
 
   // Pixels of all images, counted once per channel.
   int64_t pixels() const;
@@ -80,11 +82,11 @@ class Frame {
   }
 
   AttentionTap* attention = nullptr;  // null: not requested
-  // Tokens by stage, concatenated over the frames of a batch; null if not requested. `class_token` is true if the rows
-  // have one.
+  // Tokens by stage, concatenated over the frames of a batch; null if not requested. `has_prefix` is true if the
+  // rows include the plan's prefix tokens.
   struct HandedOut {
     FloatArray rows;
-    bool class_token = false;
+    bool has_prefix = false;
   };
   std::map<int, HandedOut>* tokens = nullptr;
 
@@ -102,6 +104,7 @@ class Frame {
   int first_image_ = 0;
   std::vector<Grid> grids_;
   std::vector<int64_t> cells_;  // cells before each image, then the total
+  int prefix_ = 1;              // prefix tokens of each image
   int64_t most_tokens_ = 0;
   std::vector<Place> buffers_;
   float* scratch_ = nullptr;

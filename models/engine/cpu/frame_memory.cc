@@ -28,7 +28,7 @@ std::span<Frame> FrameMemory::Prepare(const Plan& plan, const Kernels& kernels, 
   frame.kernels_ = &kernels;
   frame.attention = nullptr;
   frame.tokens = nullptr;
-  frame.Take(images, plan.cell, first_image);
+  frame.Take(images, plan.cell, plan.prefix, first_image);
   int64_t floats = 0;
   for (const Slot& slot : plan.slots) floats += RoundUp(frame.rows(slot.rows) * slot.width);
   Grow(arena_, floats);

@@ -62,6 +62,7 @@ absl::StatusOr<LoweredPlan> Lowering::Run() {
     HandOut();
   }
   plan_.cell = program_.cell();
+  plan_.prefix = program_.prefix_tokens();
   plan_.logits = Read(program_.logits());
   plan_.classes = plan_.logits.columns;
   PlanArena(plan_);
@@ -212,10 +213,14 @@ void Lowering::Do(const Operator& op, const program::Patchify& patchify) {
 
 void Lowering::Do(const Operator& op, const program::TablePosition& position) {
   const Operand x = Read(op.inputs[0]);
-  auto rows = [table = weights_.Copy(op, 0), prefix = program_.PrefixOf(op.inputs[0]), columns = x.columns,
-               from = position.grid](Grid grid) {
-    return grid == from ? table
-                        : TableRows({table.data(), prefix + from.cells(), columns, columns}, prefix, from, grid);
+  auto rows = [table = weights_.Copy(op, 0), prefix = position.prefix, columns = x.columns,
+               others = program_.PrefixOf(op.inputs[0]) - position.prefix, from = position.grid,
+               resize = position.resize](Grid grid) {
+    std::vector<float> rows =
+        grid == from ? table
+                     : TableRows({table.data(), prefix + from.cells(), columns, columns}, prefix, from, grid, resize);
+    rows.insert(rows.begin() + prefix * columns, static_cast<size_t>(others * columns), 0.0f);
+    return rows;
   };
   const Operand y = Write(op.output);
   Add(op, AddPositionsStep{x, y, std::move(rows)});
@@ -232,8 +237,11 @@ void Lowering::Do(const Operator& op, const program::FourierPosition&) {
 
 // --- rows of tokens, cells and images
 
-void Lowering::Do(const Operator& op, const program::ClassToken&) {
-  Add(op, FillStep{weights_.Copy(op, 0), Write(op.output)});
+void Lowering::Do(const Operator& op, const program::ClassToken& token) {
+  const std::span<const float> rows = weights_.Of(op, 0);
+  const auto columns = static_cast<size_t>(program_.info(op.output).columns);
+  const std::span<const float> row = rows.subspan(static_cast<size_t>(token.row) * columns, columns);
+  Add(op, FillStep{{row.begin(), row.end()}, Write(op.output)});
 }
 
 void Lowering::Do(const Operator& op, const program::Constant&) {
@@ -242,21 +250,22 @@ void Lowering::Do(const Operator& op, const program::Constant&) {
 }
 
 void Lowering::Do(const Operator& op, const program::JoinClass&) {
-  const Operand rows = Read(op.inputs[0]);
   if (ClassAlone(op.output)) {
-    Put(op.output, rows);
-  } else {
-    const Operand cells = Read(op.inputs[1]);
-    Add(op, JoinClassStep{rows, cells, Write(op.output)});
+    Put(op.output, Read(op.inputs[0]));
+    return;
   }
+  std::vector<Operand> rows;
+  for (size_t i = 0; i + 1 < op.inputs.size(); ++i) rows.push_back(Read(op.inputs[i]));
+  const Operand cells = Read(op.inputs.back());
+  Add(op, JoinClassStep{std::move(rows), cells, Write(op.output)});
 }
 
-void Lowering::Do(const Operator& op, const program::TakeClass&) {
+void Lowering::Do(const Operator& op, const program::TakeClass& take) {
   const Operand x = Read(op.inputs[0]);
   if (RowsOfBuffer(x) == RowsOf::kImages) {
     Put(op.output, x);
   } else {
-    Add(op, TakeClassStep{x, Write(op.output)});
+    Add(op, TakeClassStep{x, Write(op.output), take.token});
   }
 }
 

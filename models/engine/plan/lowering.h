@@ -96,9 +96,9 @@ class Lowering {
   void Do(const Operator& op, const program::Patchify& patchify);
   void Do(const Operator& op, const program::TablePosition& position);
   void Do(const Operator& op, const program::FourierPosition&);
-  void Do(const Operator& op, const program::ClassToken&);
+  void Do(const Operator& op, const program::ClassToken& token);
   void Do(const Operator& op, const program::JoinClass&);
-  void Do(const Operator& op, const program::TakeClass&);
+  void Do(const Operator& op, const program::TakeClass& take);
   void Do(const Operator& op, const program::TakeCells&);
   void Do(const Operator& op, const program::MeanTokens&);
   void Do(const Operator& op, const program::Constant&);
@@ -114,7 +114,7 @@ class Lowering {
   void Do(const Operator& op, const program::Residual&);
   void Do(const Operator& op, const program::Columns& columns);
   void Do(const Operator& op, const program::Concatenate&);
-  void Do(const Operator& op, const program::Add&);
+  void Do(const Operator& op, const program::Add& add);
   void Do(const Operator& op, const program::Drop&);
 
   void Do(const Operator& op, const program::Attend& attend);

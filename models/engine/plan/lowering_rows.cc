@@ -191,9 +191,14 @@ void Lowering::Do(const Operator& op, const program::Residual&) {
   Add(op, AddStep{x, branch, Write(op.output)});
 }
 
-void Lowering::Do(const Operator& op, const program::Add&) {
+void Lowering::Do(const Operator& op, const program::Add& add) {
   const Operand x = Read(op.inputs[0], op.output), z = Read(op.inputs[1], op.output);
-  Add(op, AddStep{x, z, Write(op.output)});
+  const Operand sum = Write(op.output);
+  Add(op, AddStep{x, z, sum});
+  if (add.scale == 1) return;
+  const auto columns = static_cast<size_t>(sum.columns);
+  Add(op, AffineStep{sum, Write(op.output), std::vector<float>(columns, static_cast<float>(add.scale)),
+                     std::vector<float>(columns, 0.0f)});
 }
 
 }  // namespace vitrine::engine

@@ -8,7 +8,7 @@ namespace vitrine::engine {
 
 // Meaning of a buffer's rows.
 enum class RowsOf {
-  kTokens,  // for each image its class token, then its cells row by row
+  kTokens,  // for each image its prefix tokens, then its cells row by row
   kCells,
   kImages,
 };

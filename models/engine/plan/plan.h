@@ -28,7 +28,8 @@ struct Layout {
   std::vector<Buffer> buffers;
   std::vector<Slot> slots;
   Operand logits;
-  int cell = 0;  // side of a cell in pixels
+  int cell = 0;    // side of a cell in pixels
+  int prefix = 1;  // rows of each image before its cells, for RowsOf::kTokens
   int64_t classes = 0;
 };
 

@@ -11,13 +11,13 @@
 
 namespace vitrine::engine {
 
-std::vector<float> TableRows(cpu::View<const float> table, int64_t prefix, Grid from, Grid to) {
+std::vector<float> TableRows(cpu::View<const float> table, int64_t prefix, Grid from, Grid to, GridResize resize) {
   const size_t columns = static_cast<size_t>(table.columns), kept = static_cast<size_t>(prefix) * columns;
   std::vector<float> rows(static_cast<size_t>(prefix + to.cells()) * columns, 0.0f);
   std::copy_n(table.Row(0), kept, rows.begin());
   float* out = rows.data() + kept;
-  const std::vector<Taps> across = CubicTaps(from.columns, to.columns);
-  for (const Taps& y : CubicTaps(from.rows, to.rows)) {
+  const std::vector<Taps> across = TapsOf(resize, from.columns, to.columns);
+  for (const Taps& y : TapsOf(resize, from.rows, to.rows)) {
     for (const Taps& x : across) {
       for (size_t i = 0; i < y.weights.size(); ++i) {
         for (size_t j = 0; j < x.weights.size(); ++j) {

@@ -5,13 +5,15 @@
 #include <vector>
 
 #include "common/simd/view.h"
+#include "models/grid_interpolation.h"
 #include "models/token_layout.h"
 
 namespace vitrine::engine {
 
 // Resizes a learned table [prefix + from.cells(), columns] to another grid: [prefix + to.cells(), columns]. The prefix
 // rows (class tokens) are copied; the other rows are interpolated (models/grid_interpolation.h).
-std::vector<float> TableRows(cpu::View<const float> table, int64_t prefix, Grid from, Grid to);
+std::vector<float> TableRows(cpu::View<const float> table, int64_t prefix, Grid from, Grid to,
+                             GridResize resize = GridResize::kAntialiased);
 
 // Returns XCiT's sines and cosines of every cell's position after a linear map by weight [columns, 64] and bias:
 // [cells, columns].

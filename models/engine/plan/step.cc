@@ -36,7 +36,9 @@ std::vector<Operand> ReadsOf(const FillStep&) {
   return {};
 }
 std::vector<Operand> ReadsOf(const JoinClassStep& step) {
-  return {step.rows, step.cells};
+  std::vector<Operand> reads = step.rows;
+  reads.push_back(step.cells);
+  return reads;
 }
 std::vector<Operand> ReadsOf(const PatchifyStep&) {
   return {};

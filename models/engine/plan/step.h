@@ -86,13 +86,15 @@ struct FillStep {
   std::vector<float> row;
   Operand y;
 };
-// Writes to y, for each image, a row of `rows` and then its `cells`.
+// Writes to y, for each image, a row of each of `rows` and then its `cells`.
 struct JoinClassStep {
-  Operand rows, cells, y;
+  std::vector<Operand> rows;
+  Operand cells, y;
 };
-// Writes the class token of each image to y.
+// Writes prefix token `token` of each image to y.
 struct TakeClassStep {
   Operand x, y;
+  int token = 0;
 };
 // Writes the tokens of x without the class tokens to y.
 struct TakeCellsStep {

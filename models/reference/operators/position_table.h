@@ -6,6 +6,7 @@
 
 #include <cstdint>
 
+#include "models/grid_interpolation.h"
 #include "models/kept_for_grids.h"
 #include "models/token_layout.h"
 
@@ -17,20 +18,21 @@ class GridInterpolations {
  public:
   static constexpr int64_t kMostBytes = int64_t{16} << 20;
 
-  explicit GridInterpolations(Grid from) : from_(from) {}
+  explicit GridInterpolations(Grid from, GridResize resize = GridResize::kAntialiased) : from_(from), resize_(resize) {}
   at::Tensor To(Grid to, const at::Device& device) const;
   int64_t bytes() const { return kept_.bytes(); }
 
  private:
   const Grid from_;
+  const GridResize resize_;
   mutable GridCache<at::Tensor> kept_{kMostBytes};
 };
 
 // Resizes a learned table, prefix tokens first, [prefix + cells of `from`, width] to another grid: [prefix + cells of
-// `to`, width]. Interpolates the rows of the grid in fp32, bicubic with antialiasing, as timm's resample_abs_pos_embed
-// does; copies prefix rows. Differentiable.
-at::Tensor TableFor(const at::Tensor& table, Grid from, Grid to, int prefix_tokens,
-                    const GridInterpolations& interpolations);
+// `to`, width], with `others` rows of zeros after the prefix, for prefix tokens without a position. Interpolates the
+// rows of the grid in fp32, as GridInterpolations says; copies prefix rows. Differentiable.
+at::Tensor TableFor(const at::Tensor& table, Grid from, Grid to, int prefix_rows,
+                    const GridInterpolations& interpolations, int others = 0);
 
 }  // namespace vitrine
 

@@ -26,17 +26,19 @@ int64_t RowsFor(const TokenLayout& layout, const at::Tensor& data) {
   return round ? RoundedRows(layout.total_tokens()) : layout.total_tokens();
 }
 
-PackedTokens JoinClassTokens(const at::Tensor& class_tokens, const PackedTokens& patches,
-                             const std::shared_ptr<const TokenLayout>& layout) {
-  const int64_t width = class_tokens.size(1);
+PackedTokens JoinPrefixTokens(const std::vector<at::Tensor>& rows, const PackedTokens& patches,
+                              const std::shared_ptr<const TokenLayout>& layout) {
+  const int64_t width = rows[0].size(1);
   std::vector<at::Tensor> runs;
   for (const TokenLayout::Run& run : patches.layout->runs()) {
     const at::Tensor cells = patches.data.narrow(0, run.first_token, run.images * run.tokens_per_image)
                                  .view({run.images, run.tokens_per_image, width});
-    const at::Tensor heads = class_tokens.narrow(0, run.first_image, run.images).unsqueeze(1);
-    runs.push_back(at::cat({heads, cells}, 1).view({-1, width}));
+    std::vector<at::Tensor> parts;
+    for (const at::Tensor& row : rows) parts.push_back(row.narrow(0, run.first_image, run.images).unsqueeze(1));
+    parts.push_back(cells);
+    runs.push_back(at::cat(parts, 1).view({-1, width}));
   }
-  return {JoinRuns(std::move(runs), RowsFor(*layout, class_tokens)), layout};
+  return {JoinRuns(std::move(runs), RowsFor(*layout, rows[0])), layout};
 }
 
 at::Tensor MeanOfImages(const PackedTokens& cells) {
@@ -71,9 +73,11 @@ at::Tensor CellTokens(const PackedTokens& x) {
   return x.data.index_select(0, CellRows(*x.layout).to(x.data.device()));
 }
 
-at::Tensor ClassTokens(const PackedTokens& x) {
+at::Tensor PrefixTokens(const PackedTokens& x, int token) {
   at::Tensor rows = at::empty({x.layout->images()}, at::kLong);
-  for (int image = 0; image < x.layout->images(); ++image) rows.data_ptr<int64_t>()[image] = x.layout->offset(image);
+  for (int image = 0; image < x.layout->images(); ++image) {
+    rows.data_ptr<int64_t>()[image] = x.layout->offset(image) + token;
+  }
   return x.data.index_select(0, rows.to(x.data.device()));
 }
 

@@ -14,10 +14,10 @@ namespace vitrine {
 // tenth of the time and hundreds of megabytes.
 int64_t RowsFor(const TokenLayout& layout, const at::Tensor& data);
 
-// Puts each image's class token, from [images, width], before its patches, from [T, width]. `layout` is the layout of
-// `patches` with one prefix token.
-PackedTokens JoinClassTokens(const at::Tensor& class_tokens, const PackedTokens& patches,
-                             const std::shared_ptr<const TokenLayout>& layout);
+// Puts each image's prefix tokens, one from each of `rows` [images, width], before its patches, from [T, width].
+// `layout` is the layout of `patches` with as many prefix tokens.
+PackedTokens JoinPrefixTokens(const std::vector<at::Tensor>& rows, const PackedTokens& patches,
+                              const std::shared_ptr<const TokenLayout>& layout);
 
 // Returns the mean over the tokens of each image, without class tokens: [images, width] fp32.
 at::Tensor MeanOfImages(const PackedTokens& cells);
@@ -25,8 +25,8 @@ at::Tensor MeanOfImages(const PackedTokens& cells);
 // Joins outputs, one per TokenLayout::Run, and pads them with zero rows to `rows` rows.
 at::Tensor JoinRuns(std::vector<at::Tensor> runs, int64_t rows);
 
-// Returns the class tokens of a batch: [images, width].
-at::Tensor ClassTokens(const PackedTokens& x);
+// Returns prefix token `token` of each image of a batch: [images, width].
+at::Tensor PrefixTokens(const PackedTokens& x, int token);
 
 // Returns the row indices of grid tokens: [cells of all images].
 at::Tensor CellRows(const TokenLayout& layout);

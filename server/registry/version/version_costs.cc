@@ -36,7 +36,7 @@ absl::StatusOr<v1::PictureCost> VersionCosts::Of(const v1::ModelConfig& config, 
   v1::PictureCost cost;
   *cost.mutable_input() = size;
   const int64_t cells = cell == 0 ? 1 : int64_t{size.height() / cell} * (size.width() / cell);
-  cost.set_tokens(static_cast<int32_t>(cells + (cell > 0 && program_->has_class_token() ? 1 : 0)));
+  cost.set_tokens(static_cast<int32_t>(cells + (cell > 0 ? program_->prefix_tokens() : 0)));
   cost.set_macs(Macs(WorkloadOf(*program_, {.height = size.height(), .width = size.width()}, Form::kExecuted)));
   ++counted_;
   if (costs_.size() == kMost) costs_.erase(costs_.begin());

@@ -16,9 +16,10 @@
 
 namespace vitrine::testing {
 
-std::vector<EngineForm> EngineForms() {
-  std::vector<EngineForm> forms;
-  for (const SmallForm& form : SmallForms()) {
+namespace {
+
+void AddForms(const std::vector<SmallForm>& small, std::vector<EngineForm>& forms) {
+  for (const SmallForm& form : small) {
     const int h = form.height, w = form.width;
     const auto& native = form.config.preprocessing().native();
     EngineForm& each = forms.emplace_back(EngineForm{form.name, form.config, {{h, w}}});
@@ -27,9 +28,22 @@ std::vector<EngineForm> EngineForms() {
       if (cells >= native.min_tokens() && cells <= native.max_tokens()) each.sizes.emplace_back(height, width);
     }
   }
+}
+
+}  // namespace
+
+std::vector<EngineForm> EngineForms() {
+  std::vector<EngineForm> forms;
+  AddForms(SmallForms(), forms);
   for (const SmallForm& form : SmallKvForms()) {
     forms.push_back({form.name, form.config, {{form.height, form.width}}});
   }
+  return forms;
+}
+
+std::vector<EngineForm> CpuForms() {
+  std::vector<EngineForm> forms = EngineForms();
+  AddForms(SmallPrefixForms(), forms);
   return forms;
 }
 

@@ -12,8 +12,9 @@ namespace {
 constexpr int kTaps = 9;
 
 void HandOnClass(const Frame& frame, Operand x, Operand y, int image) {
-  if (frame.RowsOfBuffer(x) != RowsOf::kTokens || !frame.Leads()) return;
-  std::copy_n(frame.Of(x, image).data, x.columns, frame.Of(y, image).data);
+  if (!frame.Leads()) return;
+  const View<float> from = frame.PrefixOf(x, image), to = frame.PrefixOf(y, image);
+  for (int64_t row = 0; row < from.rows; ++row) std::copy_n(from.Row(row), from.columns, to.Row(row));
 }
 
 class Depthwise : public Step {

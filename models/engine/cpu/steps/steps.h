@@ -44,8 +44,8 @@ StepPtr MakeConcatenate(std::vector<Operand> x, Operand y);
 // --- rows of tokens, cells and images
 
 StepPtr MakeFill(std::vector<float> row, Operand y);  // writes `row` to every row of y
-StepPtr MakeJoinClass(Operand rows, Operand cells, Operand y);
-StepPtr MakeTakeClass(Operand x, Operand y);
+StepPtr MakeJoinClass(std::vector<Operand> rows, Operand cells, Operand y);
+StepPtr MakeTakeClass(Operand x, Operand y, int token);
 StepPtr MakeTakeCells(Operand x, Operand y);
 StepPtr MakeMeanOfCells(Operand x, Operand y);  // x may be tokens, whose class tokens are left out
 

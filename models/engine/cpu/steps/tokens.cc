@@ -27,27 +27,33 @@ class Fill : public Step {
 
 class JoinClass : public Step {
  public:
-  JoinClass(Operand rows, Operand cells, Operand y) : rows_(rows), cells_(cells), y_(y) {}
+  JoinClass(std::vector<Operand> rows, Operand cells, Operand y) : rows_(std::move(rows)), cells_(cells), y_(y) {}
   void Run(const Frame& frame) const override {
     for (int image = 0; image < frame.images(); ++image) {
-      if (frame.Leads()) CopyRows(frame.Of(rows_, image), frame.Of(y_, image));
+      for (size_t i = 0; frame.Leads() && i < rows_.size(); ++i) {
+        std::copy_n(frame.Of(rows_[i], image).data, y_.columns, frame.Of(y_, image).Row(static_cast<int64_t>(i)));
+      }
       CopyRows(frame.ShareOf(frame.Of(cells_, image)), frame.ShareOf(frame.CellsOf(y_, image)));
     }
   }
 
  private:
-  const Operand rows_, cells_, y_;
+  const std::vector<Operand> rows_;
+  const Operand cells_, y_;
 };
 
 class TakeClass : public OneToOne {
  public:
-  using OneToOne::OneToOne;
+  TakeClass(Operand x, Operand y, int token) : OneToOne(x, y), token_(token) {}
   void Run(const Frame& frame) const override {
     if (!frame.Leads()) return;
     for (int image = 0; image < frame.images(); ++image) {
-      std::copy_n(frame.Of(x_, image).data, x_.columns, frame.Of(y_, image).data);
+      std::copy_n(frame.Of(x_, image).Row(token_), x_.columns, frame.Of(y_, image).data);
     }
   }
+
+ private:
+  const int token_;
 };
 
 class TakeCells : public OneToOne {
@@ -89,7 +95,7 @@ class HandOut : public Step {
     if (rows.empty()) rows.shape = {0, x.columns};
     rows.shape[0] += x.rows;
     for (int64_t i = 0; i < x.rows; ++i) rows.values.insert(rows.values.end(), x.Row(i), x.Row(i) + x.columns);
-    wanted->second.class_token = frame.RowsOfBuffer(x_) == RowsOf::kTokens;
+    wanted->second.has_prefix = frame.RowsOfBuffer(x_) == RowsOf::kTokens;
   }
 
  private:
@@ -111,9 +117,7 @@ class Custom : public OneToOne {
       CopyRows(x, from);
       custom_.forward(frame.grid(image), x.columns, from.data, to.data);
       CopyRows(to, y);
-      if (frame.RowsOfBuffer(y_) == RowsOf::kTokens) {
-        std::copy_n(frame.Of(x_, image).data, x.columns, frame.Of(y_, image).data);
-      }
+      CopyRows(frame.PrefixOf(x_, image), frame.PrefixOf(y_, image));
     }
   }
 
@@ -126,11 +130,11 @@ class Custom : public OneToOne {
 StepPtr MakeFill(std::vector<float> row, Operand y) {
   return std::make_unique<Fill>(std::move(row), y);
 }
-StepPtr MakeJoinClass(Operand rows, Operand cells, Operand y) {
-  return std::make_unique<JoinClass>(rows, cells, y);
+StepPtr MakeJoinClass(std::vector<Operand> rows, Operand cells, Operand y) {
+  return std::make_unique<JoinClass>(std::move(rows), cells, y);
 }
-StepPtr MakeTakeClass(Operand x, Operand y) {
-  return std::make_unique<TakeClass>(x, y);
+StepPtr MakeTakeClass(Operand x, Operand y, int token) {
+  return std::make_unique<TakeClass>(x, y, token);
 }
 StepPtr MakeTakeCells(Operand x, Operand y) {
   return std::make_unique<TakeCells>(x, y);

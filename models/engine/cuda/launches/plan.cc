@@ -328,6 +328,11 @@ class LaunchMaker : public StepMemory {
 }  // namespace
 
 absl::StatusOr<std::vector<size_t>> MeasureLaunches(const LoweredPlan& lowered, const BatchLimits& limits, bool fast) {
+  if (lowered.prefix > 1) {
+    return absl::UnimplementedError(
+        absl::StrCat("the model has ", lowered.prefix,
+                     " tokens before its grid; the CUDA back end supports one class token: serve it on the CPU"));
+  }
   std::vector<size_t> sizes;
   LaunchMaker maker(fast, StepMemory(lowered, limits, sizes));
   RETURN_IF_ERROR(maker.Make());

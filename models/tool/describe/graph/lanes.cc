@@ -69,7 +69,7 @@ class Arrangement {
   size_t MainInput(int node) const {
     const std::vector<int>& inputs = InputsOf(node);
     if (nodes_[At(node)].kind != "JoinClass") return 0;
-    return longest_[At(inputs[1])] > longest_[At(inputs[0])] ? 1 : 0;
+    return longest_[At(inputs.back())] > longest_[At(inputs[0])] ? inputs.size() - 1 : 0;
   }
 
   void Place(int node, int lane) {
