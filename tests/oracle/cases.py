@@ -22,6 +22,7 @@ def fixed(side, channels=3):
     return {"channels": channels, "fixed": {"height": side, "width": side, "fit": Word("STRETCH")}}
 
 
+DINOV2 = [(224, 224), (224, 224), (112, 182), (308, 252)]
 LARGE = [(224, 224), (224, 224), (384, 384), (160, 256)]
 
 
@@ -31,9 +32,9 @@ def timm_xcit(arch, width, heads, tokens_norm):
     return Case("timm-" + arch, {"preprocessing": native(16), "classes": 1000, "xcit": config}, LARGE, arch)
 
 
-def timm_vit(arch, patch, width, heads, side=224, classes=1000, sizes=LARGE):
+def timm_vit(arch, patch, width, heads, side=224, classes=1000, sizes=LARGE, **changes):
     config = {"patch": patch, "width": width, "depth": 12, "heads": heads, "mlp_width": 4 * width,
-              "grid_rows": side // patch, "grid_columns": side // patch}
+              "grid_rows": side // patch, "grid_columns": side // patch} | changes
     return Case("timm-" + arch, {"preprocessing": native(patch), "classes": classes, "vit": config}, sizes, arch,
                 {"img_size": side, "num_classes": classes, "dynamic_img_size": True})
 
@@ -49,6 +50,29 @@ TIMM = [
     # position table for 384 x 384 pixels.
     timm_vit("deit_tiny_patch16_224", 16, 192, 3, 384, 100, [(384, 384), (224, 224), (224, 224), (192, 320)]),
     timm_vit("deit_small_patch16_224", 16, 384, 6, 224, 21),
+    timm_vit("deit_tiny_distilled_patch16_224", 16, 192, 3, 224, 21, distilled=True),
+    timm_vit("vit_small_patch14_dinov2", 14, 384, 6, 224, 0, DINOV2, layer_scale=1e-5),
+    timm_vit("vit_small_patch14_reg4_dinov2", 14, 384, 6, 224, 0, DINOV2, layer_scale=1e-5, registers=4,
+             prefix_positions=Word("NO_TOKEN")),
+]
+
+
+
+def transformers_vit(model, patch, side, classes, options, **changes):
+    """A model of transformers; its names of sizes are in `options`."""
+    size = {"width": 40, "depth": 3, "heads": 5}
+    config = {"patch": patch, "mlp_width": 160, "grid_rows": side // patch, "grid_columns": side // patch} | size | changes
+    known = {"hidden_size": 40, "num_hidden_layers": 3, "num_attention_heads": 5, "image_size": side, "patch_size": patch} | options
+    sizes = [(side, side), (side, side), (side // 2, side + 3 * patch), (2 * side, side)]
+    return Case("transformers-" + model, {"preprocessing": native(patch), "classes": classes, "vit": config}, sizes,
+                "transformers/" + model, known)
+
+
+TRANSFORMERS = [
+    transformers_vit("deit", 16, 128, 7, {"intermediate_size": 160, "num_labels": 7}, distilled=True, norm_epsilon=1e-12,
+                     position_resize=Word("BICUBIC_SHARP")),
+    transformers_vit("dinov2", 14, 112, 0, {}, layer_scale=1.0, position_resize=Word("BICUBIC_SHARP")),
+    transformers_vit("dinov2-with-registers", 14, 112, 0, {}, layer_scale=1.0, registers=4),
 ]
 
 SMALL_XCIT = [(64, 64), (64, 64), (48, 112)]
@@ -161,4 +185,4 @@ KV = [
     kv("kv-pos-cifar10", "KV_POS", 3, patch=4, grid_rows=8, grid_columns=8, width=64, mlp_width=64, position_channels=50),
 ]
 
-CASES = TIMM + XCIT + XVIT + EIT + VIT + KV
+CASES = TIMM + TRANSFORMERS + XCIT + XVIT + EIT + VIT + KV

@@ -11,7 +11,7 @@ A golden file holds, for every image i:
     channels.<layer>.<i>   XCiT's channel-to-channel attention, [heads, d_h, d_h]
 
 Logits are complete; the others are samples (golden.py). The metadata describes how to make the same model, weights and
-images: `config` (a ModelConfig), `key` (for the hashes), `arch` (timm's name or empty), `tensors` (lines of name, shape,
+images: `config` (a ModelConfig), `key` (for the hashes), `arch` (timm's name, transformers/ and a model, or empty), `tensors` (lines of name, shape,
 centre and half, with timm's or the published names) and `pictures` (lines of C, H and W).
 """
 import argparse
@@ -36,6 +36,13 @@ FP32_LIMIT = 2e-5
 
 def make(case):
     """Returns (module with hashed weights, rows of its tensors)."""
+    if case.arch.startswith("transformers/"):
+        import timm_models
+        import transformers_models
+
+        model = transformers_models.build(case.arch.removeprefix("transformers/"), **case.options)
+        rows = timm_models.hash_weights(model, case.name)
+        return transformers_models.Watched(model).eval(), rows
     if case.arch:
         import timm_models
 

@@ -17,8 +17,8 @@ namespace vitrine {
 
 // Source library of weights, which determines the tensor names.
 enum class ForeignSource {
-  kTimm,         // pytorch-image-models: ViT, DeiT, XCiT
-  kHuggingFace,  // transformers: ViTForImageClassification
+  kTimm,         // pytorch-image-models: ViT, DeiT, DINOv2, XCiT
+  kHuggingFace,  // transformers: ViTForImageClassification, DeiTForImageClassificationWithTeacher, Dinov2Model
 };
 
 using TensorMap = std::map<std::string, StoredTensor>;
@@ -64,8 +64,8 @@ struct UnwrappedWeights {
 absl::StatusOr<UnwrappedWeights> UnwrapForeign(TensorMap tensors,
                                                const std::optional<std::string>& prefix = std::nullopt);
 
-// Returns the source's name of the head, "head" or "classifier".
-const char* HeadName(ForeignSource source);
+// Returns the source's name of the head: "head", "classifier" or "cls_classifier".
+const char* HeadName(ForeignSource source, const v1::ModelConfig& config);
 
 // If a file lacks the head, but has one tensor pair that can only be the head under another common name ("fc",
 // "classifier", "head.fc", "heads.head", also if the body's names have a prefix like "backbone."), renames that pair to

@@ -70,6 +70,7 @@ constexpr Published kTimmVits[] = {{"tiny", 16, 224},  {"tiny", 16, 384},  {"sma
                                    {"base", 32, 224},  {"base", 32, 384},  {"large", 16, 224}, {"large", 16, 384},
                                    {"large", 32, 224}, {"large", 32, 384}, {"huge", 14, 224}};
 constexpr Published kDeits[] = {{"tiny", 16, 224}, {"small", 16, 224}, {"base", 16, 224}, {"base", 16, 384}};
+constexpr Published kDinov2s[] = {{"small", 14, 518}, {"base", 14, 518}};
 constexpr Published kHuggingFaceVits[] = {{"tiny", 16, 224},  {"small", 16, 224}, {"base", 16, 224},
                                           {"base", 16, 384},  {"base", 32, 224},  {"base", 32, 384},
                                           {"large", 16, 224}, {"large", 16, 384}, {"large", 32, 224},
@@ -112,6 +113,38 @@ v1::ModelConfig Xcit(const XcitSize& size, int patch, int side) {
   return config;
 }
 
+// Makes the config of DINOv2, which has no head. dinov2's table is for 37 x 37 patches, whatever the input.
+void SetDinov2(const Published& published, int registers, v1::ModelConfig& config) {
+  v1::VitConfig& vit = *config.mutable_vit();
+  SetVit(SizeNamed(published.size), published.patch, config);
+  vit.set_grid_rows(published.side / published.patch);
+  vit.set_grid_columns(published.side / published.patch);
+  vit.set_registers(registers);
+  vit.set_layer_scale(1e-5F);
+}
+
+void AddTimmPrefixed(std::vector<Arch>& archs) {
+  const auto input = [](int side) {
+    return Input(side, kImageNetMean, kImageNetStd, v1::BICUBIC, v1::FixedResolution::CENTER_CROP,
+                 side == 224 ? 0.9 : 1);
+  };
+  for (const Published& published : kDeits) {
+    v1::ModelConfig config = input(published.side);
+    SetVit(SizeNamed(published.size), published.patch, config);
+    config.mutable_vit()->set_distilled(true);
+    archs.push_back({absl::StrCat("deit_", published.size, "_distilled_patch16_", published.side), std::move(config)});
+  }
+  for (const Published& published : kDinov2s) {
+    for (const int registers : {0, 4}) {
+      v1::ModelConfig config = input(published.side);
+      SetDinov2(published, registers, config);
+      if (registers > 0) config.mutable_vit()->set_prefix_positions(v1::VitConfig::NO_TOKEN);
+      archs.push_back({absl::StrCat("vit_", published.size, registers > 0 ? "_patch14_reg4_dinov2" : "_patch14_dinov2"),
+                       std::move(config)});
+    }
+  }
+}
+
 std::vector<Arch> TimmArchs() {
   std::vector<Arch> archs;
   const auto add_vit = [&](std::string_view prefix, const Published& published, const Triple& mean, const Triple& std) {
@@ -123,6 +156,7 @@ std::vector<Arch> TimmArchs() {
   };
   for (const Published& published : kTimmVits) add_vit("vit_", published, kHalf, kHalf);
   for (const Published& published : kDeits) add_vit("deit_", published, kImageNetMean, kImageNetStd);
+  AddTimmPrefixed(archs);
   for (const XcitSize& size : kXcitSizes) {
     for (const int patch : {16, 8}) {
       for (const int side : {224, 384}) {
@@ -131,6 +165,31 @@ std::vector<Arch> TimmArchs() {
     }
   }
   return archs;
+}
+
+// DeiTImageProcessor and BitImageProcessor: the shorter side becomes 256 pixels, of which 224 are cut out.
+void AddHuggingFacePrefixed(std::vector<Arch>& archs) {
+  const auto input = [](int side) {
+    return Input(side, kImageNetMean, kImageNetStd, v1::BICUBIC, v1::FixedResolution::CENTER_CROP,
+                 side == 224 ? 0.875 : 1);
+  };
+  for (const Published& published : kDeits) {
+    v1::ModelConfig config = input(published.side);
+    SetVit(SizeNamed(published.size), published.patch, config);
+    config.mutable_vit()->set_distilled(true);
+    config.mutable_vit()->set_norm_epsilon(1e-12F);
+    config.mutable_vit()->set_position_resize(v1::VitConfig::BICUBIC_SHARP);
+    archs.push_back({absl::StrCat("deit-", published.size, "-distilled-patch16-", published.side), std::move(config)});
+  }
+  for (const Published& published : kDinov2s) {
+    for (const int registers : {0, 4}) {
+      v1::ModelConfig config = input(224);
+      SetDinov2(published, registers, config);
+      if (registers == 0) config.mutable_vit()->set_position_resize(v1::VitConfig::BICUBIC_SHARP);
+      archs.push_back(
+          {absl::StrCat(registers > 0 ? "dinov2-with-registers-" : "dinov2-", published.size), std::move(config)});
+    }
+  }
 }
 
 // ViTImageProcessor: resizes both sides to the model's, bilinear, at any aspect ratio. ViTConfig: layer_norm_eps 1e-12.
@@ -144,6 +203,7 @@ std::vector<Arch> HuggingFaceArchs() {
     archs.push_back(
         {absl::StrCat("vit-", published.size, "-patch", published.patch, "-", published.side), std::move(config)});
   }
+  AddHuggingFacePrefixed(archs);
   return archs;
 }
 
@@ -156,7 +216,13 @@ const std::vector<Arch>& ArchsOf(ForeignSource source) {
 // True for tags of weights with the same model and preprocessing. Weights with other tags, like dino's, use other
 // statistics.
 bool IsKnownTag(std::string_view tag) {
-  return tag.starts_with("augreg") || tag.starts_with("orig_") || tag.starts_with("sam_") || tag.starts_with("fb_");
+  return tag.starts_with("augreg") || tag.starts_with("orig_") || tag.starts_with("sam_") || tag.starts_with("fb_") ||
+         tag == "lvd142m";
+}
+
+// DINOv2 was published without a head.
+bool HasHead(const v1::ModelConfig& config) {
+  return config.vit().layer_scale() == 0;
 }
 
 absl::Status UnknownArch(ForeignSource source, std::string_view arch) {
@@ -183,13 +249,13 @@ absl::StatusOr<v1::ModelConfig> ForeignConfig(ForeignSource source, std::string_
                                                      " are unknown; leave the tag out and give --mean, --std, "
                                                      "--crop and --interpolation"));
     }
-  } else if (name.starts_with("google/")) {
-    name.remove_prefix(std::string_view("google/").size());
+  } else if (name.starts_with("google/") || name.starts_with("facebook/")) {
+    name.remove_prefix(name.find('/') + 1);
   }
   for (const Arch& known : ArchsOf(source)) {
     if (known.name != name) continue;
     v1::ModelConfig config = known.config;
-    config.set_classes(classes);
+    config.set_classes(HasHead(config) ? classes : 0);
     return config;
   }
   return UnknownArch(source, arch);

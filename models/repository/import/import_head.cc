@@ -52,8 +52,7 @@ bool HasMoreLayers(const TensorMap& outside, const std::string& head, int64_t wi
   });
 }
 
-absl::Status NoHead(ForeignSource source, const std::vector<std::string>& candidates, int64_t width) {
-  const std::string head = HeadName(source);
+absl::Status NoHead(const std::string& head, const std::vector<std::string>& candidates, int64_t width) {
   if (candidates.empty()) {
     return absl::FailedPreconditionError(absl::StrCat("the file has no classifier: it has neither ",
                                                       Quoted(head + ".weight"), " nor another linear layer with ",
@@ -79,13 +78,16 @@ void MoveLayer(TensorMap& from, const std::string& name, const std::string& rena
 
 }  // namespace
 
-const char* HeadName(ForeignSource source) {
-  return source == ForeignSource::kTimm ? "head" : "classifier";
+const char* HeadName(ForeignSource source, const v1::ModelConfig& config) {
+  if (source == ForeignSource::kTimm) return "head";
+  return config.vit().distilled() ? "cls_classifier" : "classifier";
 }
 
 absl::StatusOr<std::string> AdoptHead(ForeignSource source, const v1::ModelConfig& config, UnwrappedWeights& weights) {
-  const std::string head = HeadName(source);
-  if (weights.tensors.contains(head + ".weight") || !FitsBody(source, config, weights.tensors)) return "";
+  const std::string head = HeadName(source, config);
+  if (config.classes() == 0 || config.vit().distilled() || weights.tensors.contains(head + ".weight") ||
+      !FitsBody(source, config, weights.tensors))
+    return "";
   const int64_t width = WidthOf(source, weights.tensors);
   std::vector<std::string> candidates = Candidates(source, weights.tensors, width);
   const size_t inside = candidates.size();
@@ -97,7 +99,7 @@ absl::StatusOr<std::string> AdoptHead(ForeignSource source, const v1::ModelConfi
   const bool is_pooled = weights.tensors.contains("vit.pooler.dense.weight");
   if (candidates.size() != 1 || !IsHeadWord(candidates[0]) || is_pooled ||
       HasMoreLayers(weights.outside, candidates[0], width)) {
-    return NoHead(source, candidates, width);
+    return NoHead(head, candidates, width);
   }
   MoveLayer(inside == 1 ? weights.tensors : weights.outside, candidates[0], head, weights.tensors);
   return candidates[0];

@@ -1,15 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/repository/import/import_names.h"
 
+#include <algorithm>
+
+#include "absl/strings/str_replace.h"
+
 namespace vitrine {
 namespace {
+
+// A rule of a table.
+struct NameRow {
+  std::string_view foreign, ours;
+  Reshape reshape = Reshape::kSame;
+  Repeat repeat = Repeat::kOnce;
+};
 
 using enum Reshape;
 using enum Repeat;
 
 // clang-format off
 // timm/models/vision_transformer.py and deit.py
-constexpr NameRule kTimmVit[] = {
+constexpr NameRow kTimmVit[] = {
     {"cls_token", "class_token", kOneLess},
     {"pos_embed", "positions.table", kOneLess},
     {"patch_embed.proj.weight", "patches.proj.weight", kPatchRows},
@@ -33,7 +44,7 @@ constexpr NameRule kTimmVit[] = {
 };
 
 // timm/models/xcit.py. In the stem, convolution + BatchNorm alternate with GELU, hence only every other number.
-constexpr NameRule kTimmXcit[] = {
+constexpr NameRow kTimmXcit[] = {
     {"cls_token", "class_token", kOneLess},
     {"patch_embed.proj.@.0.weight", "stem.convolutions.#.weight", kSame, kStem},
     {"patch_embed.proj.@.1.weight", "stem.norms.#.weight", kSame, kStem},
@@ -93,7 +104,7 @@ constexpr NameRule kTimmXcit[] = {
 };
 
 // transformers' modeling_vit.py, ViTForImageClassification
-constexpr NameRule kHuggingFaceVit[] = {
+constexpr NameRow kHuggingFaceVit[] = {
     {"vit.embeddings.cls_token", "class_token", kOneLess},
     {"vit.embeddings.position_embeddings", "positions.table", kOneLess},
     {"vit.embeddings.patch_embeddings.projection.weight", "patches.proj.weight", kPatchRows},
@@ -117,7 +128,7 @@ constexpr NameRule kHuggingFaceVit[] = {
 };
 
 // Names in the state_dict() of later transformers 5.x; their save_pretrained still writes the names above.
-constexpr NameRule kTransformers5Vit[] = {
+constexpr NameRow kTransformers5Vit[] = {
     {"vit.embeddings.cls_token", "class_token", kOneLess},
     {"vit.embeddings.position_embeddings", "positions.table", kOneLess},
     {"vit.embeddings.patch_embeddings.projection.weight", "patches.proj.weight", kPatchRows},
@@ -141,29 +152,89 @@ constexpr NameRule kTransformers5Vit[] = {
 };
 // clang-format on
 
+std::vector<NameRule> RulesOf(std::span<const NameRow> rows) {
+  std::vector<NameRule> rules;
+  for (const NameRow& row : rows) {
+    rules.push_back({std::string(row.foreign), std::string(row.ours), row.reshape, row.repeat});
+  }
+  return rules;
+}
+
+void DropHead(std::vector<NameRule>& rules) {
+  std::erase_if(rules, [](const NameRule& rule) { return rule.ours.starts_with("head."); });
+}
+
+std::vector<NameRule> TimmVitRules(const v1::ModelConfig& config) {
+  std::vector<NameRule> rules = RulesOf(kTimmVit);
+  if (config.vit().distilled()) {
+    rules.push_back({"dist_token", "distill_token", kOneLess});
+    rules.push_back({"head_dist.weight", "head_distill.weight"});
+    rules.push_back({"head_dist.bias", "head_distill.bias"});
+  }
+  if (config.vit().registers() > 0) rules.push_back({"reg_token", "registers", kOneLess});
+  if (config.vit().layer_scale() > 0) {
+    rules.push_back({"blocks.#.ls1.gamma", "blocks.#.attention_scale", kSame, kBlocks});
+    rules.push_back({"blocks.#.ls2.gamma", "blocks.#.feed_forward_scale", kSame, kBlocks});
+  }
+  if (config.classes() == 0) DropHead(rules);
+  return rules;
+}
+
+// modeling_dinov2.py and modeling_dinov2_with_registers.py: Dinov2Model, from the rules of ViT.
+void RenameToDinov2(const v1::VitConfig& vit, std::vector<NameRule>& rules) {
+  for (NameRule& rule : rules) {
+    rule.foreign = absl::StrReplaceAll(rule.foreign, {{"vit.layers.", "encoder.layer."},
+                                                      {"vit.", ""},
+                                                      {"layernorm_before", "norm1"},
+                                                      {"layernorm_after", "norm2"},
+                                                      {"#.intermediate.dense", "#.mlp.fc1"},
+                                                      {"#.output.dense", "#.mlp.fc2"}});
+  }
+  rules.push_back({"encoder.layer.#.layer_scale1.lambda1", "blocks.#.attention_scale", kSame, kBlocks});
+  rules.push_back({"encoder.layer.#.layer_scale2.lambda1", "blocks.#.feed_forward_scale", kSame, kBlocks});
+  if (vit.registers() > 0) rules.push_back({"embeddings.register_tokens", "registers", kOneLess});
+}
+
+std::vector<NameRule> HuggingFaceRules(const v1::ModelConfig& config, const TensorMap& tensors) {
+  const bool later = std::any_of(tensors.begin(), tensors.end(), [](const auto& tensor) {
+    return tensor.first.ends_with(".0.attention.q_proj.weight");
+  });
+  std::vector<NameRule> rules = RulesOf(later ? std::span<const NameRow>(kTransformers5Vit) : kHuggingFaceVit);
+  if (config.classes() == 0) DropHead(rules);
+  if (config.vit().layer_scale() > 0) RenameToDinov2(config.vit(), rules);
+  if (config.vit().distilled()) {  // modeling_deit.py, DeiTForImageClassificationWithTeacher
+    for (NameRule& rule : rules) {
+      rule.foreign = absl::StrReplaceAll(rule.foreign, {{"vit.", "deit."}, {"classifier.", "cls_classifier."}});
+    }
+    rules.push_back({"deit.embeddings.distillation_token", "distill_token", kOneLess});
+    rules.push_back({"distillation_classifier.weight", "head_distill.weight"});
+    rules.push_back({"distillation_classifier.bias", "head_distill.bias"});
+  }
+  return rules;
+}
+
 }  // namespace
 
-std::span<const NameRule> NameRules(ForeignSource source, v1::ModelConfig::FamilyCase family,
-                                    const TensorMap& tensors) {
-  if (source == ForeignSource::kTimm && family == v1::ModelConfig::kVit) return kTimmVit;
-  if (source == ForeignSource::kTimm && family == v1::ModelConfig::kXcit) return kTimmXcit;
-  if (source == ForeignSource::kHuggingFace && family == v1::ModelConfig::kVit) {
-    const auto layer = tensors.lower_bound("vit.layers.");
-    const bool later = layer != tensors.end() && layer->first.starts_with("vit.layers.");
-    return later ? std::span<const NameRule>(kTransformers5Vit) : kHuggingFaceVit;
-  }
+std::vector<NameRule> NameRules(ForeignSource source, const v1::ModelConfig& config, const TensorMap& tensors) {
+  if (source == ForeignSource::kTimm && config.has_vit()) return TimmVitRules(config);
+  if (source == ForeignSource::kTimm && config.has_xcit()) return RulesOf(kTimmXcit);
+  if (source == ForeignSource::kHuggingFace && config.has_vit()) return HuggingFaceRules(config, tensors);
   return {};
 }
 
 bool IsOfBody(ForeignSource source, std::string_view name) {
-  if (source == ForeignSource::kHuggingFace) return name.starts_with("vit.");
-  return name == "cls_token" || name.starts_with("pos_embed") || name.starts_with("patch_embed.") ||
-         name.starts_with("blocks.") || name.starts_with("cls_attn_blocks.") || name.starts_with("norm.");
+  if (source == ForeignSource::kHuggingFace) {
+    return name.starts_with("vit.") || name.starts_with("deit.") || name.starts_with("embeddings.") ||
+           name.starts_with("encoder.") || name.starts_with("layernorm.");
+  }
+  return name == "cls_token" || name == "dist_token" || name == "reg_token" || name.starts_with("pos_embed") ||
+         name.starts_with("patch_embed.") || name.starts_with("blocks.") || name.starts_with("cls_attn_blocks.") ||
+         name.starts_with("norm.");
 }
 
 bool IsIgnorable(ForeignSource source, std::string_view name) {
   if (source == ForeignSource::kTimm) return name.ends_with(".num_batches_tracked");
-  return name.starts_with("vit.pooler.");
+  return name.starts_with("vit.pooler.") || name == "embeddings.mask_token";
 }
 
 }  // namespace vitrine

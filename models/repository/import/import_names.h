@@ -3,7 +3,9 @@
 #define VITRINE_MODELS_REPOSITORY_IMPORT_IMPORT_NAMES_H_
 
 #include <span>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "models/repository/import/import.h"
 
@@ -22,15 +24,15 @@ enum class Reshape {
 enum class Repeat { kOnce, kBlocks, kClassBlocks, kStem };
 
 struct NameRule {
-  std::string_view foreign;  // for kStackedQkv, "{a|b|c}" means a for query, b for key, c for value
-  std::string_view ours;
+  std::string foreign;  // for kStackedQkv, "{a|b|c}" means a for query, b for key, c for value
+  std::string ours;
   Reshape reshape = Reshape::kSame;
   Repeat repeat = Repeat::kOnce;
 };
 
-// Returns the rules for a source and a family; empty if the source lacks the family. If the source changed its names,
+// Returns the rules for a source and a model; empty if the source lacks the family. If the source changed its names,
 // returns the rules for the names that these tensors have.
-std::span<const NameRule> NameRules(ForeignSource source, v1::ModelConfig::FamilyCase family, const TensorMap& tensors);
+std::vector<NameRule> NameRules(ForeignSource source, const v1::ModelConfig& config, const TensorMap& tensors);
 
 // Returns the names and shapes of the tensors that the source has for the model of `config`, under the names that
 // `tensors` have. Returns the errors of ModelDescription::Make.

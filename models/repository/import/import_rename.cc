@@ -146,9 +146,8 @@ std::vector<Rename> Expand(std::span<const NameRule> rules, const v1::ModelConfi
   for (const NameRule& rule : rules) {
     for (int i = 0; i < Count(rule.repeat, config); ++i) {
       const std::string number = absl::StrCat(i);
-      const std::string foreign =
-          absl::StrReplaceAll(std::string(rule.foreign), {{"#", number}, {"@", absl::StrCat(2 * i)}});
-      Rename rename{{foreign}, absl::StrReplaceAll(std::string(rule.ours), {{"#", number}}), rule.reshape};
+      const std::string foreign = absl::StrReplaceAll(rule.foreign, {{"#", number}, {"@", absl::StrCat(2 * i)}});
+      Rename rename{{foreign}, absl::StrReplaceAll(rule.ours, {{"#", number}}), rule.reshape};
       if (rule.reshape == Reshape::kStackedQkv) {
         const size_t open = foreign.find('{'), close = foreign.find('}');
         rename.foreign.clear();
@@ -170,7 +169,8 @@ std::string Hint(ForeignSource source, const TensorMap& tensors) {
   if (source == ForeignSource::kHuggingFace && tensors.contains("cls_token")) {
     return "; the names match --from timm";
   }
-  if (source == ForeignSource::kHuggingFace && tensors.contains("embeddings.cls_token")) {
+  if (source == ForeignSource::kHuggingFace && tensors.contains("embeddings.cls_token") &&
+      !tensors.contains("embeddings.mask_token")) {
     return "; the file is a ViTModel of transformers, which has no classifier: save ViTForImageClassification";
   }
   if (tensors.contains("conv_proj.weight") && tensors.contains("encoder.pos_embedding")) {
@@ -252,7 +252,7 @@ absl::StatusOr<std::map<std::string, Shape>> ForeignShapes(ForeignSource source,
   ASSIGN_OR_RETURN(const ModelDescription model, ModelDescription::Make(config));
   std::map<std::string, Shape> ours, shapes;
   for (const program::Weight& weight : model.program().weights()) ours[weight.name] = weight.shape;
-  for (const Rename& rename : Expand(NameRules(source, config.family_case(), tensors), config)) {
+  for (const Rename& rename : Expand(NameRules(source, config, tensors), config)) {
     const auto found = ours.find(rename.ours);
     if (found == ours.end()) continue;
     for (const std::string& name : rename.foreign) shapes[name] = ForeignShape(rename.reshape, found->second, config);
@@ -261,7 +261,7 @@ absl::StatusOr<std::map<std::string, Shape>> ForeignShapes(ForeignSource source,
 }
 
 absl::StatusOr<TensorMap> RenameForeign(ForeignSource source, const v1::ModelConfig& config, const TensorMap& tensors) {
-  const std::span<const NameRule> rules = NameRules(source, config.family_case(), tensors);
+  const std::vector<NameRule> rules = NameRules(source, config, tensors);
   if (rules.empty()) return absl::InvalidArgumentError("this source has no models of the config's family");
   absl::StatusOr<TensorMap> renamed = RenameAll(source, config, rules, tensors);
   if (absl::IsFailedPrecondition(renamed.status()) && !FitsBody(source, config, tensors)) {
@@ -277,7 +277,7 @@ absl::StatusOr<TensorMap> RenameForeign(ForeignSource source, const v1::ModelCon
 
 absl::StatusOr<TensorMap> ForeignTensors(ForeignSource source, const v1::ModelConfig& config,
                                          const TensorMap& tensors) {
-  const std::span<const NameRule> rules = NameRules(source, config.family_case(), {});
+  const std::vector<NameRule> rules = NameRules(source, config, {});
   if (rules.empty()) return absl::InvalidArgumentError("this source has no models of the config's family");
   TensorMap foreign;
   for (const Rename& rename : Expand(rules, config)) {

@@ -104,7 +104,9 @@ std::unique_ptr<Model> GoldenCase::Build(const Safetensors& weights, const v1::M
   if (!model.ok()) Die(key_ + ": " + model.status().ToString());
   Safetensors published = weights;
   if (!arch_.empty()) {
-    absl::StatusOr<TensorMap> renamed = RenameForeign(ForeignSource::kTimm, config, weights.tensors);
+    const bool timm = !std::string_view(arch_).starts_with("transformers/");
+    const ForeignSource source = timm ? ForeignSource::kTimm : ForeignSource::kHuggingFace;
+    absl::StatusOr<TensorMap> renamed = RenameForeign(source, config, weights.tensors);
     if (!renamed.ok()) Die(key_ + ": " + renamed.status().ToString());
     published.tensors = *std::move(renamed);
   }

@@ -47,8 +47,8 @@ absl::StatusOr<ForeignSource> SourceOf(const std::string& name) {
   return absl::InvalidArgumentError(absl::StrCat("--from is ", name, "; it must be timm or huggingface"));
 }
 
-std::string HeadBias(ForeignSource source) {
-  return absl::StrCat(HeadName(source), ".bias");
+std::string HeadBias(ForeignSource source, const v1::ModelConfig& config) {
+  return absl::StrCat(HeadName(source, config), ".bias");
 }
 
 using Labels = std::vector<std::string>;
@@ -96,32 +96,43 @@ struct Given {
 
 // Returns the number of classes of the head. Without a head, returns nullopt; RenameForeign then reports the missing
 // head.
-std::optional<int64_t> ClassesOf(const TensorMap& tensors, ForeignSource source) {
-  const auto bias = tensors.find(HeadBias(source));
+std::optional<int64_t> ClassesOf(const TensorMap& tensors, const std::string& head_bias) {
+  const auto bias = tensors.find(head_bias);
   if (bias == tensors.end() || bias->second.shape.size() != 1) return std::nullopt;
   return bias->second.shape[0];
 }
 
 // Uses ImageNet-1k's labels if the model has no labels and the head has as many classes.
-absl::Status TakeImageNet(ForeignSource source, Given& given) {
+absl::Status TakeImageNet(const std::string& head_bias, Given& given) {
   ASSIGN_OR_RETURN(given.labels, ParseLabels(kImageNet));
   const auto size = static_cast<int64_t>(given.labels.size());
-  const int64_t classes = ClassesOf(given.tensors, source).value_or(size);
+  const int64_t classes = ClassesOf(given.tensors, head_bias).value_or(size);
   if (classes == size) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat(
-      given.weights, " has ", classes, " classes (tensor \"", HeadBias(source), "\"), not the ", size,
+      given.weights, " has ", classes, " classes (tensor \"", head_bias, "\"), not the ", size,
       " of ImageNet-1k, and its config.json has no labels; add label_names (timm) or id2label (transformers) "
       "to it, or give them in a file with --labels"));
 }
 
 // Checks the most common mismatch, with a clearer message than a wrong tensor shape gives.
-absl::Status CheckLabels(const Given& given, ForeignSource source) {
+absl::Status CheckLabels(const Given& given, const std::string& head_bias) {
   const auto labels = static_cast<int64_t>(given.labels.size());
-  const int64_t classes = ClassesOf(given.tensors, source).value_or(labels);
+  const int64_t classes = ClassesOf(given.tensors, head_bias).value_or(labels);
   if (classes == labels) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat(given.labels_from, " has ", labels, " labels, but ", given.weights,
-                                                    " has ", classes, " classes (tensor \"", HeadBias(source),
+                                                    " has ", classes, " classes (tensor \"", head_bias,
                                                     "\"); --labels needs one label per line"));
+}
+
+// Sets the number of classes from the labels. A model without a head takes none.
+absl::Status TakeClasses(const std::string& head_bias, Given& given, v1::ModelConfig& config) {
+  if (config.classes() == 0) {
+    given.labels.clear();
+    return absl::OkStatus();
+  }
+  if (given.labels.empty()) RETURN_IF_ERROR(TakeImageNet(head_bias, given));
+  config.set_classes(static_cast<int>(given.labels.size()));
+  return CheckLabels(given, head_bias);
 }
 
 // Parses "36-1024": two integers, the first at least 1, the second at least the first.
@@ -222,7 +233,7 @@ absl::Status Unwrap(const ImportOptions& options, ForeignSource source, const v1
   if (!head.ok()) return Prefixed(given.weights, head.status());
   if (!head->empty()) {
     std::cerr << given.weights << ": the layer " << Quoted(*head) << " is used as the classifier, "
-              << Quoted(HeadName(source)) << "\n";
+              << Quoted(HeadName(source, config)) << "\n";
   }
   given.tensors = std::move(weights->tensors);
   return absl::OkStatus();
@@ -233,10 +244,8 @@ absl::StatusOr<Draft> MakeDraft(const ImportOptions& options, Given given) {
   Draft draft;
   ASSIGN_OR_RETURN(v1::ModelConfig config, ForeignConfig(source, options.arch, /*classes=*/1));
   RETURN_IF_ERROR(Unwrap(options, source, config, given));
-  if (given.labels.empty()) RETURN_IF_ERROR(TakeImageNet(source, given));
-  config.set_classes(static_cast<int>(given.labels.size()));
+  RETURN_IF_ERROR(TakeClasses(HeadBias(source, config), given, config));
   RETURN_IF_ERROR(Override(options, config));
-  RETURN_IF_ERROR(CheckLabels(given, source));
   ASSIGN_OR_RETURN(draft.weights.tensors, RenameForeign(source, config, given.tensors));
   draft.labels = std::move(given.labels);
   given.tensors.clear();
