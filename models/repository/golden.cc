@@ -160,9 +160,10 @@ absl::Status Compare(const std::string& name, std::span<const float> logits, std
 
 // Returns the recorded logits, one row per input.
 absl::StatusOr<std::vector<std::span<const float>>> CollectLogits(const StoredVersion& version,
+                                                                  const ModelDescription& model,
                                                                   const GoldenInputs& inputs,
                                                                   std::string_view precision) {
-  const int64_t classes = version.manifest.config().classes();
+  const int64_t classes = model.outputs();
   if (Find(version.golden, LogitsName(precision, 0)) == nullptr) precision = "fp32";
   std::vector<std::span<const float>> golden;
   for (size_t i = 0; i < inputs.names.size(); ++i) {
@@ -200,7 +201,7 @@ void KeepFew(GoldenInputs& inputs, std::vector<std::span<const float>>& golden) 
 absl::StatusOr<FloatArray> Logits(const ModelDescription& model, const Forward& forward,
                                   std::span<const FloatArray> images) {
   ASSIGN_OR_RETURN(FloatArray logits, forward(images));
-  const std::vector<int64_t> shape = {static_cast<int64_t>(images.size()), model.config().classes()};
+  const std::vector<int64_t> shape = {static_cast<int64_t>(images.size()), model.outputs()};
   if (logits.shape != shape) return absl::InternalError("the logits have the wrong shape");
   return logits;
 }
@@ -209,7 +210,7 @@ absl::Status CheckWithin(const StoredVersion& version, const ModelDescription& m
                          const ImageToInput& to_input, std::string_view precision, float tolerance,
                          const GoldenRun& run) {
   ASSIGN_OR_RETURN(GoldenInputs inputs, CollectInputs(version.golden, model, to_input));
-  ASSIGN_OR_RETURN(auto golden, CollectLogits(version, inputs, precision));
+  ASSIGN_OR_RETURN(auto golden, CollectLogits(version, model, inputs, precision));
   if (run.few) KeepFew(inputs, golden);
   const float scale = ScaleOf(golden);
   ASSIGN_OR_RETURN(const FloatArray together, Logits(model, forward, inputs.images));
@@ -243,7 +244,7 @@ absl::Status CheckGolden(const StoredVersion& version, const ModelDescription& m
 absl::StatusOr<float> GoldenDrift(const StoredVersion& version, const ModelDescription& model, const Forward& forward,
                                   const ImageToInput& to_input, std::string_view precision) {
   ASSIGN_OR_RETURN(const GoldenInputs inputs, CollectInputs(version.golden, model, to_input));
-  ASSIGN_OR_RETURN(const auto golden, CollectLogits(version, inputs, precision));
+  ASSIGN_OR_RETURN(const auto golden, CollectLogits(version, model, inputs, precision));
   ASSIGN_OR_RETURN(const FloatArray together, Logits(model, forward, inputs.images));
   const float scale = ScaleOf(golden);
   float drift = 0;

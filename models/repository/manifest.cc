@@ -151,7 +151,7 @@ absl::Status CheckConfig(const v1::ModelConfig& config) {
   constexpr int kMostClasses = 100000;
   if (config.family_case() == v1::ModelConfig::FAMILY_NOT_SET) return RefusedField("config", "names no model family");
   if (!config.has_preprocessing()) return RefusedField("config", "lacks preprocessing");
-  if (config.classes() < 1 || config.classes() > kMostClasses) {
+  if (config.classes() < (config.has_vit() ? 0 : 1) || config.classes() > kMostClasses) {
     return RefusedField("config",
                         absl::StrCat("has ", config.classes(), " classes; 1 to ", kMostClasses, " are allowed"));
   }

@@ -35,7 +35,7 @@ constexpr int64_t kBesideWeights = 1 << 20;
 
 Forward ForwardOf(const LoadedModel& model, int threads) {
   return [&model, threads](std::span<const FloatArray> images) {
-    return LogitsOf(*model.backend, model.description->config().classes(), images, threads);
+    return LogitsOf(*model.backend, model.description->outputs(), images, threads);
   };
 }
 

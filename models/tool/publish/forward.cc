@@ -14,7 +14,7 @@ namespace vitrine {
 namespace {
 
 Forward By(std::unique_ptr<const Backend> made, const WeightedModel& model, int threads) {
-  return [backend = std::shared_ptr<const Backend>(std::move(made)), classes = model.description.config().classes(),
+  return [backend = std::shared_ptr<const Backend>(std::move(made)), classes = model.description.outputs(),
           threads](std::span<const FloatArray> images) { return LogitsOf(*backend, classes, images, threads); };
 }
 

@@ -195,7 +195,7 @@ class BatchRun {
     const ModelHandle other = model_->paired->Due(context_.clock.Now());
     if (other == nullptr) return;
     const absl::Time begin = context_.clock.Now();
-    std::vector<float> logits(static_cast<size_t>(other->description->config().classes()));
+    std::vector<float> logits(static_cast<size_t>(other->description->outputs()));
     const absl::Status computed =
         other->backend->Run({&items_[i].input.pixels, 1}, context_.workspace, logits.data(), nullptr, nullptr);
     if (!computed.ok()) return;
@@ -222,7 +222,7 @@ class BatchRun {
 
     const absl::Time begin = context_.clock.Now();
     computing_since_ = begin;
-    const int64_t images = items_.size(), classes = model_->description->config().classes();
+    const int64_t images = items_.size(), classes = model_->description->outputs();
     logits_ = {.shape = {images, classes}, .values = std::vector<float>(static_cast<size_t>(images * classes))};
     int members = 1;
     bool all_stayed = true;
@@ -303,9 +303,13 @@ class BatchRun {
     for (const auto& wish : request.attention) {
       output.attention.push_back(CollectAttention(wish, model_->attention, part.attention, place, request.grid));
     }
-    for (const auto& wish : request.features) output.features.push_back(CollectFeature(wish, part.tokens, place));
+    const int registers = model_->attention.registers;
+    for (const auto& wish : request.features) {
+      output.features.push_back(CollectFeature(wish, part.tokens, place, registers));
+    }
     const Sureness sureness = SurenessOf(output.logits, TemperatureOf(model_->manifest));
-    if (request.is_routed) {
+    const bool has_classes = model_->manifest.config().classes() > 0;
+    if (request.is_routed && has_classes) {
       std::optional<bool> unsure;
       if (model_->manifest.has_calibration()) {
         unsure = sureness.confidence < model_->manifest.calibration().unsure_below();
@@ -327,7 +331,7 @@ class BatchRun {
     if (!response.ok()) return response;
     response->mutable_timings()->set_encode(ToSeconds(end - begin));
     model_->cost->ObserveEncode(request.overlay_pixels, end - begin);
-    if (!request.is_probe) model_->version_metrics->CountSureness(sureness);
+    if (!request.is_probe && has_classes) model_->version_metrics->CountSureness(sureness);
     return response;
   }
 

@@ -64,6 +64,11 @@ absl::StatusOr<int> PlanTopK(const v1::ClassifyRequest& request, const LoadedMod
     return absl::InvalidArgumentError(
         absl::StrCat("top_k is ", request.top_k(), ", but omit_predictions is set; leave one of them out"));
   }
+  if (classes == 0) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        ModelText(model), " has no classes; request its vector with `embed`, or set omit_predictions and ask for ",
+        "features or attention"));
+  }
   if (!request.has_top_k()) return std::min(kDefaultTopK, classes);
   if (request.top_k() < 1 || request.top_k() > classes) {
     return absl::InvalidArgumentError(absl::StrCat("top_k is ", request.top_k(), ", but ", ModelText(model), " has ",

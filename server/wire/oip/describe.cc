@@ -79,6 +79,7 @@ absl::StatusOr<InputForm> InputFormOf(const FoundModel& found) {
 }
 
 std::vector<const char*> OutputsOf(const FoundModel& found) {
+  if (found.model->manifest.config().classes() == 0) return {kEmbedding};
   if (found.view.has_value()) return {kProbabilities};
   return {kProbabilities, kLogits};
 }
@@ -117,7 +118,7 @@ absl::StatusOr<inference::ModelMetadataResponse> ModelMetadata(const FoundModel&
     output.set_name(name);
     output.set_datatype("FP32");
     output.add_shape(-1);
-    output.add_shape(model.manifest.config().classes());
+    output.add_shape(model.description->outputs());
   }
   return response;
 }
@@ -140,7 +141,7 @@ absl::StatusOr<inference::ModelConfigResponse> ModelConfiguration(const FoundMod
     inference::ModelOutput& output = *config.add_output();
     output.set_name(name);
     output.set_data_type(inference::TYPE_FP32);
-    output.add_dims(model.manifest.config().classes());
+    output.add_dims(model.description->outputs());
     if (!model.labels.empty()) output.set_label_filename("labels.txt");
   }
   config.mutable_dynamic_batching()->set_priority_levels(kPriorityLevels);

@@ -125,7 +125,7 @@ absl::StatusOr<v1::FeatureRequest> FeatureOf(const OutputTensor& output, const F
   std::vector<std::string> vectors;
   v1::FeatureRequest wish;
   for (const v1::FeatureKind kind : ability.kinds) {
-    if (kind == v1::PATCH_TOKENS) continue;
+    if (kind == v1::PATCH_TOKENS || kind == v1::REGISTER_TOKENS) continue;
     vectors.push_back(FeatureKindName(kind));
     const bool is_it = !name.has_value() || *name == vectors.back();
     if (is_it && wish.kind() == v1::FEATURE_KIND_UNSPECIFIED) wish.set_kind(kind);
@@ -158,13 +158,19 @@ absl::Status AddOutput(const ModelInferRequest& request, const OutputTensor& out
     plan.outputs.push_back({.name = kEmbedding});
     return absl::OkStatus();
   }
+  const bool is_known = output.name() == kProbabilities || output.name() == kLogits || output.name() == kUnsure;
+  if (model.classes == 0 && is_known) {
+    return absl::FailedPreconditionError(absl::StrCat("output \"", output.name(),
+                                                      "\" is requested, but this model has ", "no classes; request \"",
+                                                      kEmbedding, "\" or \"", kAttention, "\""));
+  }
   if (output.name() == kUnsure) {
     RETURN_IF_ERROR(CheckNames(output.parameters(), "output \"unsure\"", {"binary_data"}));
     top_k = std::max(top_k, 1);
     plan.outputs.push_back({.name = kUnsure});
     return absl::OkStatus();
   }
-  if (output.name() != kProbabilities && output.name() != kLogits) {
+  if (!is_known) {
     return absl::InvalidArgumentError(
         absl::StrCat("output \"", Shown(output.name()), "\" is unknown; valid outputs are \"", kProbabilities, "\", \"",
                      kLogits, "\", \"", kUnsure, "\", \"", kEmbedding, "\" and \"", kAttention, "\""));
@@ -183,7 +189,9 @@ absl::Status AddOutputs(ModelInferRequest& request, const PlannedModel& model, v
     return absl::InvalidArgumentError(
         absl::StrCat("the request has ", request.outputs_size(), " outputs; at most ", kMaxOutputs, " are allowed"));
   }
-  if (request.outputs().empty()) {
+  if (request.outputs().empty() && model.classes == 0) {
+    request.add_outputs()->set_name(kEmbedding);
+  } else if (request.outputs().empty()) {
     request.add_outputs()->set_name(kProbabilities);
     if (model.view == nullptr) request.add_outputs()->set_name(kLogits);
   }
