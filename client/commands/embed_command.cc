@@ -51,6 +51,7 @@ v1::ClassifyRequest RequestFor(const EmbedCommand& command, const v1::ModelVersi
 }
 
 std::vector<int64_t> ShapeOf(const v1::Feature& feature) {
+  if (feature.kind() == v1::REGISTER_TOKENS) return {feature.columns(), feature.width()};
   if (feature.kind() != v1::PATCH_TOKENS) return {feature.width()};
   return {feature.rows(), feature.columns(), feature.width()};
 }
@@ -189,7 +190,8 @@ absl::StatusOr<v1::FeatureKind> ChooseFeatureKind(v1::FeatureKind wish, const v1
   for (const int number : model.feature_kinds()) {
     const auto kind = static_cast<v1::FeatureKind>(number);
     if (kind == wish) return kind;
-    if (wish == v1::FEATURE_KIND_UNSPECIFIED && kind != v1::PATCH_TOKENS) return kind;
+    const bool is_vector = kind != v1::PATCH_TOKENS && kind != v1::REGISTER_TOKENS;
+    if (wish == v1::FEATURE_KIND_UNSPECIFIED && is_vector) return kind;
     names.push_back(FeatureKindName(kind));
   }
   const std::string what =

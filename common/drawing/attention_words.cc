@@ -30,8 +30,10 @@ struct FeatureRow {
   v1::FeatureKind kind;
   const char* name;
 };
-constexpr FeatureRow kFeatureKinds[] = {
-    {v1::CLASS_TOKEN, "class"}, {v1::MEAN_TOKEN, "mean"}, {v1::PATCH_TOKENS, "patches"}};
+constexpr FeatureRow kFeatureKinds[] = {{v1::CLASS_TOKEN, "class"},
+                                        {v1::MEAN_TOKEN, "mean"},
+                                        {v1::PATCH_TOKENS, "patches"},
+                                        {v1::REGISTER_TOKENS, "registers"}};
 
 // Returns null for a kind that only newer servers know.
 template <typename Row, size_t n>

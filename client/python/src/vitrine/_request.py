@@ -27,6 +27,7 @@ FEATURES: Dict[str, int] = {
     "class": features_pb2.CLASS_TOKEN,
     "mean": features_pb2.MEAN_TOKEN,
     "patches": features_pb2.PATCH_TOKENS,
+    "registers": features_pb2.REGISTER_TOKENS,
 }
 PRIORITIES: Dict[str, int] = {
     "low": classifier_pb2.LOW,

@@ -307,7 +307,9 @@ def _attention(proto: attention_pb2.AttentionMap, grid: Grid, picture: Picture) 
 def _feature(proto: features_pb2.Feature) -> npt.NDArray[np.float32]:
     types = {features_pb2.FEATURE_FLOAT32: "<f4", features_pb2.FEATURE_FLOAT16: "<f2"}
     shape: Sequence[int] = (proto.rows, proto.columns, proto.width)
-    if proto.kind != features_pb2.PATCH_TOKENS:
+    if proto.kind == features_pb2.REGISTER_TOKENS:
+        shape = (proto.columns, proto.width)
+    elif proto.kind != features_pb2.PATCH_TOKENS:
         shape = (proto.rows * proto.columns * proto.width,)
     return _numbers(proto.values, types.get(proto.encoding, ""), shape)
 
