@@ -40,9 +40,8 @@ void AddPullOptions(CLI::App& command, CLI::Option& weights, ImportOptions& opti
   command.callback([&options] {
     if (!options.pull.empty()) return;
     if (options.weights.empty()) throw CLI::RequiredError("WEIGHTS or --pull");
-    if (options.labels.empty()) {
-      throw CLI::RequiredError(FaultOfNoLabels(options), CLI::ExitCodes::RequiredError);
-    }
+    const std::string fault = options.labels.empty() ? FaultOfNoLabels(options) : "";
+    if (!fault.empty()) throw CLI::RequiredError(fault, CLI::ExitCodes::RequiredError);
   });
 }
 

@@ -82,7 +82,7 @@ TEST(AttentionOf, ScoresAreOfferedInPlaceOfRollout) {
 // (unspecified) and value 1 (the usual default) are left out.
 TEST(SmallForms, TakeEveryChoiceOfEveryFamily) {
   std::set<std::string> left;
-  for (const std::vector<SmallForm>& forms : {SmallForms(), SmallKvForms()}) {
+  for (const std::vector<SmallForm>& forms : {SmallForms(), SmallPrefixForms(), SmallKvForms()}) {
     for (const SmallForm& form : forms) {
       const auto& family = FamilyOf(form.config);
       for (int i = 0; i < family.GetDescriptor()->field_count(); ++i) {
@@ -94,7 +94,7 @@ TEST(SmallForms, TakeEveryChoiceOfEveryFamily) {
       }
     }
   }
-  for (const std::vector<SmallForm>& forms : {SmallForms(), SmallKvForms()}) {
+  for (const std::vector<SmallForm>& forms : {SmallForms(), SmallPrefixForms(), SmallKvForms()}) {
     for (const SmallForm& form : forms) {
       const auto& family = FamilyOf(form.config);
       for (int i = 0; i < family.GetDescriptor()->field_count(); ++i) {

@@ -284,15 +284,6 @@ void Lowering::Do(const Operator& op, const program::Custom& custom) {
   Add(op, CustomStep{custom, x, Write(op.output)});
 }
 
-void Lowering::Do(const Operator& op, const program::Columns& columns) {
-  const Operand x = Read(op.inputs[0], op.output);
-  Put(op.output, {x.buffer, x.first + columns.first, columns.count});
-}
-
-void Lowering::Do(const Operator& op, const program::Concatenate&) {
-  Put(op.output, Joined(op));
-}
-
 void Lowering::Do(const Operator& op, const program::Drop&) {
   if (program_.info(op.output).kind == ValueKind::kMap) {
     maps_[op.output.id] = maps_[op.inputs[0].id];

@@ -191,6 +191,15 @@ void Lowering::Do(const Operator& op, const program::Residual&) {
   Add(op, AddStep{x, branch, Write(op.output)});
 }
 
+void Lowering::Do(const Operator& op, const program::Columns& columns) {
+  const Operand x = Read(op.inputs[0], op.output);
+  Put(op.output, {x.buffer, x.first + columns.first, columns.count});
+}
+
+void Lowering::Do(const Operator& op, const program::Concatenate&) {
+  Put(op.output, Joined(op));
+}
+
 void Lowering::Do(const Operator& op, const program::Add& add) {
   const Operand x = Read(op.inputs[0], op.output), z = Read(op.inputs[1], op.output);
   const Operand sum = Write(op.output);

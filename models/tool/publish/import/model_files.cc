@@ -105,9 +105,12 @@ class Reader {
   absl::Status CheckTransformers(const Json& json) {
     const std::string type = TextIn(json, "model_type"), act = TextIn(json, "hidden_act");
     if (type.empty()) return absl::OkStatus();
-    if (type != "vit") {
-      return Refused(absl::StrCat("says that the model is a ", absl::CHexEscape(type),
-                                  " of transformers; --from huggingface supports vit"));
+    const v1::VitConfig& vit = model_.vit();
+    const std::string dinov2 = vit.registers() > 0 ? "dinov2_with_registers" : "dinov2";
+    const std::string known = vit.distilled() ? "deit" : vit.layer_scale() > 0 ? dinov2 : "vit";
+    if (type != known) {
+      return Refused(absl::StrCat("says that the model is a ", absl::CHexEscape(type), " of transformers, but --arch ",
+                                  options_.arch, " is a ", known));
     }
     if (!act.empty() && act != "gelu") {
       return Refused(absl::StrCat("has hidden_act ", absl::CHexEscape(act), "; only gelu is supported"));
@@ -120,7 +123,8 @@ class Reader {
         taken_.push_back(absl::StrCat("layer_norm_eps ", *epsilon));
       }
     }
-    return CheckSide(SideIn(json, "image_size"));
+    // DINOv2's image_size is that of the position table, which its tensors show; images have another size.
+    return known.starts_with("dinov2") ? absl::OkStatus() : CheckSide(SideIn(json, "image_size"));
   }
 
   absl::Status CheckSide(const Side& side) const {
@@ -296,6 +300,9 @@ absl::StatusOr<std::vector<std::string>> TakePreprocessing(const std::vector<Mod
 }
 
 std::string FaultOfNoLabels(const ImportOptions& options) {
+  const ForeignSource source = options.source == "timm" ? ForeignSource::kTimm : ForeignSource::kHuggingFace;
+  const absl::StatusOr<v1::ModelConfig> config = ForeignConfig(source, options.arch, /*classes=*/1);
+  if (config.ok() && config->classes() == 0) return "";
   const std::string fault =
       absl::StrCat("--labels is required: a text file whose line i is the label of class i, or a ", kConfigFile,
                    " that names the labels");

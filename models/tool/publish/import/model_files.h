@@ -32,7 +32,7 @@ std::vector<ModelFile> FilesOfModel(const ImportOptions& options);
 absl::StatusOr<std::vector<std::string>> TakePreprocessing(const std::vector<ModelFile>& files, ImportOptions& options);
 
 // Returns the error for a local import without --labels: what --labels may be, and which file beside the weights has
-// labels.
+// labels. Returns "" for a model without classes.
 std::string FaultOfNoLabels(const ImportOptions& options);
 
 // Return "" for a value that --mean, --std or --crop accepts; else the error.
