@@ -158,7 +158,7 @@ class LaunchMaker : public StepMemory {
   }
   void Do(const engine::FillStep& step) { AddChosen(FillArguments{batch_, Copy(step.row), At(step.y)}); }
   void Do(const engine::JoinClassStep& step) {
-    AddCopy(At(step.rows), At(step.y), CopiedRows::kClass);
+    AddCopy(At(step.rows.front()), At(step.y), CopiedRows::kClass);  // MeasureLaunches refuses more rows
     AddCopy(At(step.cells), At(step.y), CopiedRows::kCells);
   }
   void Do(const engine::TakeClassStep& step) { AddCopy(At(step.x), At(step.y), CopiedRows::kClass); }
