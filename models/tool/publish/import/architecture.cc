@@ -15,27 +15,25 @@ namespace {
 
 using Json = nlohmann::json;
 
-std::string SizesInWords(double width, double depth, double patch, const Side& image) {
-  return absl::StrCat("hidden_size ", width, ", num_hidden_layers ", depth, ", patch_size ", patch, ", image_size ",
-                      InWords(image));
-}
-
 // Returns the known architecture of transformers with the sizes in its config.json.
 absl::StatusOr<std::string> TransformersArch(const ModelFile& file, const Json& json) {
   const std::string type = TextIn(json, "model_type");
-  // Missing sizes are transformers' defaults.
-  const Side side = SideIn(json, "image_size");
-  const std::string sizes =
-      SizesInWords(NumberIn(json, "hidden_size").value_or(768), NumberIn(json, "num_hidden_layers").value_or(12),
-                   NumberIn(json, "patch_size").value_or(16), side == Side{} ? Side{224, 224} : side);
   for (const std::string& arch : ForeignArchs(ForeignSource::kHuggingFace)) {
     ASSIGN_OR_RETURN(const v1::ModelConfig config, ForeignConfig(ForeignSource::kHuggingFace, arch, /*classes=*/1));
     const v1::VitConfig& vit = config.vit();
-    const v1::FixedResolution& fixed = config.preprocessing().fixed();
-    const std::string sizes_of =
-        SizesInWords(vit.width(), vit.depth(), vit.patch(),
-                     {static_cast<double>(fixed.height()), static_cast<double>(fixed.width())});
-    if (type == "vit" && sizes == sizes_of) return arch;
+    // Missing sizes are transformers' defaults.
+    if (type == TransformersType(config) && vit.width() == NumberIn(json, "hidden_size").value_or(768) &&
+        vit.depth() == NumberIn(json, "num_hidden_layers").value_or(12) &&
+        vit.patch() == NumberIn(json, "patch_size").value_or(16) &&
+        // DINOv2's image_size is that of the position table.
+        (type.starts_with("dinov2") ||
+         config.preprocessing().fixed().height() == NumberIn(json, "image_size").value_or(224))) {
+      return arch;
+    }
+  }
+  std::string sizes;
+  for (const char* member : {"hidden_size", "num_hidden_layers", "patch_size", "image_size"}) {
+    absl::StrAppend(&sizes, sizes.empty() ? "" : ", ", member, " ", NumberIn(json, member).value_or(0));
   }
   return absl::FailedPreconditionError(absl::StrCat(
       file.name, " describes a ", absl::CHexEscape(type), " of transformers with ", sizes,

@@ -105,9 +105,7 @@ class Reader {
   absl::Status CheckTransformers(const Json& json) {
     const std::string type = TextIn(json, "model_type"), act = TextIn(json, "hidden_act");
     if (type.empty()) return absl::OkStatus();
-    const v1::VitConfig& vit = model_.vit();
-    const std::string dinov2 = vit.registers() > 0 ? "dinov2_with_registers" : "dinov2";
-    const std::string known = vit.distilled() ? "deit" : vit.layer_scale() > 0 ? dinov2 : "vit";
+    const std::string known = TransformersType(model_);
     if (type != known) {
       return Refused(absl::StrCat("says that the model is a ", absl::CHexEscape(type), " of transformers, but --arch ",
                                   options_.arch, " is a ", known));
@@ -297,6 +295,13 @@ absl::StatusOr<std::vector<std::string>> TakePreprocessing(const std::vector<Mod
     if (const std::string taken = reader.Taken(); !taken.empty()) sentences.push_back(taken);
   }
   return sentences;
+}
+
+std::string TransformersType(const v1::ModelConfig& config) {
+  const v1::VitConfig& vit = config.vit();
+  if (vit.distilled()) return "deit";
+  if (vit.layer_scale() == 0) return "vit";
+  return vit.registers() > 0 ? "dinov2_with_registers" : "dinov2";
 }
 
 std::string FaultOfNoLabels(const ImportOptions& options) {

@@ -8,6 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "models/tool/publish/import/import.h"
+#include "vitrine/v1/model.pb.h"
 
 namespace vitrine {
 
@@ -30,6 +31,10 @@ std::vector<ModelFile> FilesOfModel(const ImportOptions& options);
 // way of scaling than those of --interpolation and --fit; an option that is set replaces a value that is not supported.
 // DATA_LOSS: the file is not JSON.
 absl::StatusOr<std::vector<std::string>> TakePreprocessing(const std::vector<ModelFile>& files, ImportOptions& options);
+
+// Returns the `model_type` of transformers for a model of --from huggingface: "vit", "deit", "dinov2" or
+// "dinov2_with_registers".
+std::string TransformersType(const v1::ModelConfig& config);
 
 // Returns the error for a local import without --labels: what --labels may be, and which file beside the weights has
 // labels. Returns "" for a model without classes.

@@ -93,9 +93,9 @@ absl::StatusOr<TensorMap> TensorsIn(const fs::path& folder) {
 }
 
 // Checks that the labels in the files are those of the head's classes, or that these can be ImageNet's.
-absl::Status CheckLabels(const std::vector<ModelFile>& files, ForeignSource source, const TensorMap& tensors) {
+absl::Status CheckLabels(const std::vector<ModelFile>& files, const std::string& head, const TensorMap& tensors) {
   constexpr size_t kImageNet = 1000;
-  const auto bias = tensors.find(absl::StrCat(HeadName(source), ".bias"));
+  const auto bias = tensors.find(absl::StrCat(head, ".bias"));
   if (bias == tensors.end() || bias->second.shape.size() != 1) return absl::OkStatus();
   const auto classes = static_cast<size_t>(bias->second.shape[0]);
   std::vector<std::string> labels;
@@ -123,7 +123,7 @@ absl::Status Check(const std::vector<ModelFile>& files, TensorMap tensors, Surve
     for (const int64_t side : tensor.shape) elements *= side;
     model.parameters += elements;
   }
-  RETURN_IF_ERROR(CheckLabels(files, source, weights.tensors));
+  RETURN_IF_ERROR(CheckLabels(files, HeadName(source, config), weights.tensors));
   if (FitsBody(source, config, weights.tensors)) return absl::OkStatus();
   const std::string fitting = absl::StrJoin(FittingArchs(source, weights.tensors), " or ");
   return absl::FailedPreconditionError(absl::StrCat(
