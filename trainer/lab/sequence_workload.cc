@@ -14,7 +14,7 @@ using workload::Builder;
 class SequenceDescription {
  public:
   SequenceDescription(const SequenceConfig& config, int length)
-      : config_(config), length_(length), builder_(1, {1, length}) {}
+      : config_(config), length_(length), builder_(1, {1, length}, /*prefix=*/0) {}
 
   Workload Describe() {
     if (config_.has_pair()) {
