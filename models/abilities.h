@@ -38,8 +38,9 @@ struct AttentionAbility {
 // Features that a model can return.
 struct FeatureAbility {
   std::vector<v1::FeatureKind> kinds = {};
-  int width = 0;      // channels of a token before the head
-  int registers = 0;  // vectors of REGISTER_TOKENS
+  int width = 0;       // channels of a token before the head
+  int registers = 0;   // vectors of REGISTER_TOKENS
+  int projection = 0;  // channels of PROJECTION
 };
 
 }  // namespace vitrine

@@ -30,13 +30,18 @@ absl::StatusOr<v1::FeatureRequest> ResolveFeature(const v1::FeatureRequest& requ
   return resolved;
 }
 
+int StageOf(v1::FeatureKind kind) {
+  return kind == v1::PROJECTION ? TokenTap::kProjection : TokenTap::kFinal;
+}
+
 int64_t ValuesOf(const v1::FeatureRequest& resolved, const FeatureAbility& ability, Grid grid) {
+  if (resolved.kind() == v1::PROJECTION) return ability.projection;
   const bool is_registers = resolved.kind() == v1::REGISTER_TOKENS;
   return ability.width * (resolved.kind() == v1::PATCH_TOKENS ? grid.cells() : is_registers ? ability.registers : 1);
 }
 
 FeatureMap CollectFeature(const v1::FeatureRequest& resolved, const TokenTap& tokens, int image, int registers) {
-  const TokenTap::Tokens& all = *tokens.Find(TokenTap::kFinal);
+  const TokenTap::Tokens& all = *tokens.Find(StageOf(resolved.kind()));
   const TokenLayout& layout = *all.layout;
   const int64_t width = all.data.shape[1];
   // Returns the values of `count` of the image's tokens, starting at token `first`.
@@ -44,8 +49,13 @@ FeatureMap CollectFeature(const v1::FeatureRequest& resolved, const TokenTap& to
     return std::span(all.data.values)
         .subspan(static_cast<size_t>((layout.offset(image) + first) * width), static_cast<size_t>(count * width));
   };
-  const std::span<const float> patches = values_of(layout.prefix_tokens(), layout.grid(image).cells());
   FeatureMap map{.kind = resolved.kind(), .width = static_cast<int>(width)};
+  if (resolved.kind() == v1::PROJECTION) {
+    const auto first = all.data.values.begin() + image * width;
+    map.values.assign(first, first + width);
+    return map;
+  }
+  const std::span<const float> patches = values_of(layout.prefix_tokens(), layout.grid(image).cells());
   switch (resolved.kind()) {
     case v1::CLASS_TOKEN: {
       const std::span<const float> first = values_of(0, 1);

@@ -28,7 +28,10 @@ absl::StatusOr<v1::FeatureRequest> ResolveFeature(const v1::FeatureRequest& requ
 // Returns the number of values of a resolved request for this grid.
 int64_t ValuesOf(const v1::FeatureRequest& resolved, const FeatureAbility& ability, Grid grid);
 
-// Returns the features of one image. Requires that TokenTap::kFinal was requested before the forward pass.
+// Returns the stage of TokenTap that features of this kind are taken from.
+int StageOf(v1::FeatureKind kind);
+
+// Returns the features of one image. Requires that StageOf the kind was requested before the forward pass.
 FeatureMap CollectFeature(const v1::FeatureRequest& resolved, const TokenTap& tokens, int image, int registers = 0);
 
 }  // namespace vitrine

@@ -18,13 +18,15 @@ class TokenTap {
  public:
   // All tokens as the head reads them: after the last norm, if the model has one.
   static constexpr int kFinal = -1;
+  // The projected class token, one row per image (Program::projection).
+  static constexpr int kProjection = -2;
 
   struct Tokens {
-    FloatArray data;  // [tokens, width], image by image
+    FloatArray data;  // [tokens, width], image by image; [images, width] for kProjection
     std::shared_ptr<const TokenLayout> layout;
   };
 
-  // `stage` is kFinal, or the index of a block among blocks of all kinds.
+  // `stage` is kFinal, kProjection, or the index of a block among blocks of all kinds.
   void Request(int stage) { wanted_.insert(stage); }
   const std::set<int>& wanted() const { return wanted_; }
   bool Wants(int stage) const { return wanted_.contains(stage); }

@@ -39,7 +39,8 @@ ClientCommand AddEmbed(CLI::App& app) {
       ->add_option_function<std::string>(
           "--feature", [command](const std::string& name) { command->kind = *FeatureKindOf(name); },
           "class: class token; mean: mean of the patches; patches:\nevery patch on its grid; registers: the "
-          "register tokens.\nDefault: the model's first of class and mean")
+          "register tokens;\nprojection: CLIP's image vector. Default: the model's first\nof projection, class and "
+          "mean")
       ->check(OneOf(FeatureKindNames()))
       ->type_name("KIND");
   embed->add_flag("--normalize", command->normalize,

@@ -33,7 +33,8 @@ struct FeatureRow {
 constexpr FeatureRow kFeatureKinds[] = {{v1::CLASS_TOKEN, "class"},
                                         {v1::MEAN_TOKEN, "mean"},
                                         {v1::PATCH_TOKENS, "patches"},
-                                        {v1::REGISTER_TOKENS, "registers"}};
+                                        {v1::REGISTER_TOKENS, "registers"},
+                                        {v1::PROJECTION, "projection"}};
 
 // Returns null for a kind that only newer servers know.
 template <typename Row, size_t n>

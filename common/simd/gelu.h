@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include "common/simd/softmax.h"
+
 // Included by one file per instruction set, whose class `V` has the vector operations. V is in an anonymous namespace
 // of that file, so every template instance stays in the file.
 namespace vitrine::cpu {
@@ -34,6 +36,13 @@ template <class V>
 template <class V>
 [[gnu::always_inline]] inline typename V::Reg GeluOf(typename V::Reg x) {
   return V::Fma(x, HalfErfOf<V>(x), V::Mul(V::Broadcast(0.5f), x));
+}
+
+// Returns x / (1 + exp(-1.702 x)). The exponent is cut at 87, so that the quotient stays finite.
+template <class V>
+[[gnu::always_inline]] inline typename V::Reg QuickGeluOf(typename V::Reg x) {
+  const auto e = ExpOf<V>(V::Min(V::Broadcast(87.0f), V::Mul(V::Broadcast(-1.702f), x)));
+  return V::Mul(x, V::Reciprocal(V::Add(V::Broadcast(1.0f), e)));
 }
 
 // GeluOf as a type, for kernels with a GELU template parameter.

@@ -4,7 +4,7 @@
 
 namespace vitrine::engine {
 
-enum class Activation { kNone, kGelu, kRelu };
+enum class Activation { kNone, kGelu, kQuickGelu, kRelu };
 
 }  // namespace vitrine::engine
 

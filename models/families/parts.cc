@@ -13,8 +13,8 @@ using program::Builder;
 using program::Value;
 using Place = program::Drop::Place;
 
-Value LinearPatches(Builder& b, int patch, int64_t width) {
-  return b.Within("patches", [&] { return b.Linear("proj", b.Patchify(patch), width); });
+Value LinearPatches(Builder& b, int patch, int64_t width, bool bias) {
+  return b.Within("patches", [&] { return b.Linear("proj", b.Patchify(patch), width, bias); });
 }
 
 Value ConvolutionStem(Builder& b, int patch, int64_t width) {
@@ -51,13 +51,15 @@ Value SelfAttention(Builder& b, Value u, int heads) {
   });
 }
 
-Value Mlp(Builder& b, Value u, int64_t hidden) {
-  const Value h = b.Drop(b.Gelu("gelu", b.Linear("fc1", u, hidden)), Place::kMlp, b.site());
+Value Mlp(Builder& b, Value u, int64_t hidden, Activation activation) {
+  const Value wide = b.Linear("fc1", u, hidden);
+  const Value active = activation == Activation::kGelu ? b.Gelu("gelu", wide) : b.QuickGelu("gelu", wide);
+  const Value h = b.Drop(active, Place::kMlp, b.site());
   return b.Drop(b.Linear("fc2", h, b.columns(u)), Place::kMlp, b.site() + 1);
 }
 
-Value FeedForward(Builder& b, Value x, int64_t hidden, double norm_epsilon) {
-  return b.Within("feed_forward", [&] { return Mlp(b, b.LayerNorm("norm", x, norm_epsilon), hidden); });
+Value FeedForward(Builder& b, Value x, int64_t hidden, double norm_epsilon, Activation activation) {
+  return b.Within("feed_forward", [&] { return Mlp(b, b.LayerNorm("norm", x, norm_epsilon), hidden, activation); });
 }
 
 Value LocalPatchInteraction(Builder& b, Value x, double norm_epsilon) {

@@ -10,7 +10,7 @@ namespace vitrine {
 // already normalised.
 
 // Projects patches of patch x patch pixels by one dense layer (ViT). Scope "patches".
-program::Value LinearPatches(program::Builder& b, int patch, int64_t width);
+program::Value LinearPatches(program::Builder& b, int patch, int64_t width, bool bias = true);
 
 // XCiT's patch projection: 3x3 convolutions of stride 2 without bias, each with BatchNorm, and GELU between them;
 // widths double up to `width`. Patches of 16 pixels use four convolutions, patches of 8 pixels three. Scope "stem".
@@ -22,10 +22,12 @@ program::Value SelfAttention(program::Builder& b, program::Value u, int heads);
 // Returns 1 / sqrt(columns / heads).
 double AttentionScale(int64_t columns, int heads);
 
-// fc2(GELU(fc1(u))), a branch. Called within scope "feed_forward".
-program::Value Mlp(program::Builder& b, program::Value u, int64_t hidden);
+using Activation = program::Activate::Function;
+// fc2(activation(fc1(u))), a branch. Called within scope "feed_forward".
+program::Value Mlp(program::Builder& b, program::Value u, int64_t hidden, Activation activation = Activation::kGelu);
 // Mlp of LN(x), a branch, including its scope and norm.
-program::Value FeedForward(program::Builder& b, program::Value x, int64_t hidden, double norm_epsilon);
+program::Value FeedForward(program::Builder& b, program::Value x, int64_t hidden, double norm_epsilon,
+                           Activation activation = Activation::kGelu);
 
 // Depthwise 3x3, GELU, BatchNorm, depthwise 3x3 of LN(x) (XCiT), a branch. Scope "local".
 program::Value LocalPatchInteraction(program::Builder& b, program::Value x, double norm_epsilon);

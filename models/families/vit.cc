@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Vision Transformer (Dosovitskiy et al. 2021): linear patches, class token, learned positions, and blocks. A block has
 // a norm before each layer, or after each residual as in the first transformers (Vaswani et al. 2017). Further prefix
-// tokens: DeiT's distillation token (Touvron et al. 2021) and registers (Darcet et al. 2024).
+// tokens: DeiT's distillation token (Touvron et al. 2021) and registers (Darcet et al. 2024). CLIP's image tower
+// (Radford et al. 2021) has a norm before the blocks and a projection.
 #include "absl/strings/str_cat.h"
 #include "common/status_macros.h"
 #include "models/families/family.h"
@@ -30,6 +31,10 @@ GridResize ResizeOf(const v1::VitConfig& vit) {
   return vit.position_resize() == v1::VitConfig::BICUBIC_OFFSET ? GridResize::kBicubicOffset : GridResize::kAntialiased;
 }
 
+Activation ActivationOf(const v1::VitConfig& vit) {
+  return vit.activation() == v1::VitConfig::QUICK_GELU ? Activation::kQuickGelu : Activation::kGelu;
+}
+
 Value PreNormBlock(Builder& b, const v1::VitConfig& vit, Value x) {
   const double epsilon = NormEpsilon(vit);
   const auto add = [&](const char* name, Value branch, int path, const char* scale) {
@@ -38,7 +43,7 @@ Value PreNormBlock(Builder& b, const v1::VitConfig& vit, Value x) {
   };
   const Value u = b.LayerNorm("norm", x, epsilon);
   x = add("add", SelfAttention(b, u, vit.heads()), b.site() + 2, "attention_scale");  // Eq. 2
-  const Value branch = FeedForward(b, x, vit.mlp_width(), epsilon);
+  const Value branch = FeedForward(b, x, vit.mlp_width(), epsilon, ActivationOf(vit));
   return add("feed_forward.add", branch, b.site(), "feed_forward_scale");  // Eq. 3
 }
 
@@ -57,11 +62,16 @@ Value JoinPrefix(Builder& b, const v1::VitConfig& vit, Value cells) {
   return b.JoinPrefix("join", std::move(rows), std::move(prefix), cells);
 }
 
-// Returns the logits: the head of the class token, or the mean of it and the distillation token's head. Without
-// classes, returns the class token.
+// Returns the logits: the head of the class token or its projection, or the mean of it and the distillation token's
+// head. Without classes, returns what the head would read.
 Value Head(Builder& b, const v1::VitConfig& vit, Value x, int classes) {
-  const Value token = b.TakeClass(x);
+  Value token = b.TakeClass(x);
+  if (vit.projection() > 0) {
+    token = b.Linear("projection", token, vit.projection(), /*bias=*/false);
+    b.Projection(token);
+  }
   if (classes == 0) return token;
+  if (vit.cosine_head()) return b.Linear("head", b.UnitLength("unit_length", token), classes, /*bias=*/false);
   const Value logits = b.Linear("head", token, classes);  // Eq. 4
   if (!vit.distilled()) return logits;
   const Value distilled = b.Linear("head_distill", b.TakeClass(x, 1), classes);
@@ -74,7 +84,7 @@ Value PostNormBlock(Builder& b, const v1::VitConfig& vit, Value x) {
   x = b.LayerNorm("norm", x, NormEpsilon(vit));  // LN(x + MSA(x))
   return b.Within("feed_forward", [&] {
     b.ListsFirst({"norm"});
-    const Value sum = b.Residual("add", x, Mlp(b, x, vit.mlp_width()), b.site());
+    const Value sum = b.Residual("add", x, Mlp(b, x, vit.mlp_width(), ActivationOf(vit)), b.site());
     return b.LayerNorm("norm", sum, NormEpsilon(vit));  // LN(x + MLP(x))
   });
 }
@@ -84,7 +94,7 @@ Program VitProgram(const v1::ModelConfig& config) {
   const bool post = vit.norm() == v1::VitConfig::POST;
   Builder b(config.preprocessing().channels());
   b.DrawsFirst({"patches", "positions", "head", "class_token"});
-  Value x = LinearPatches(b, vit.patch(), vit.width());
+  Value x = LinearPatches(b, vit.patch(), vit.width(), !vit.input_norm());
   x = JoinPrefix(b, vit, x);
   const bool positioned = vit.prefix_positions() == v1::VitConfig::CLASS_TOKENS;
   const program::TablePosition table = {.grid = {vit.grid_rows(), vit.grid_columns()},
@@ -93,6 +103,7 @@ Program VitProgram(const v1::ModelConfig& config) {
                                                                     : 1,
                                         .resize = ResizeOf(vit)};
   x = b.PositionTable("positions", x, table, kVitTokenInitial);  // Eq. 1
+  if (vit.input_norm()) x = b.LayerNorm("input_norm", x, NormEpsilon(vit));
   x = b.Drop(x, Place::kPositions, vit.depth() * Builder::kSitesPerBlock);
   b.Enter(program::Part::kBlock);
   for (int i = 0; i < vit.depth(); ++i) {
@@ -117,6 +128,8 @@ absl::Status ValidateVit(const v1::ModelConfig& config) {
   RETURN_IF_ERROR(CheckRange("vit.registers", vit.registers(), 0, 64));
   RETURN_IF_ERROR(CheckRange("vit.prefix_positions", vit.prefix_positions(), 0, v1::VitConfig::PrefixPositions_MAX));
   RETURN_IF_ERROR(CheckRange("vit.position_resize", vit.position_resize(), 0, v1::VitConfig::PositionResize_MAX));
+  RETURN_IF_ERROR(CheckRange("vit.activation", vit.activation(), 0, v1::VitConfig::Activation_MAX));
+  RETURN_IF_ERROR(CheckRange("vit.projection", vit.projection(), 0, 16384));
   RETURN_IF_ERROR(CheckRange("vit.norm", vit.norm(), 0, v1::VitConfig::Norm_MAX));
   if (!(vit.norm_epsilon() >= 0 && vit.norm_epsilon() <= 0.1F)) {
     return absl::InvalidArgumentError(
@@ -131,6 +144,13 @@ absl::Status ValidateVit(const v1::ModelConfig& config) {
   }
   if (vit.distilled() && config.classes() == 0) {
     return absl::InvalidArgumentError("config.vit.distilled is set; it needs config.classes of at least 1");
+  }
+  if (vit.distilled() && vit.projection() > 0) {
+    return absl::InvalidArgumentError("config.vit.projection is set; it must be 0 if config.vit.distilled is set");
+  }
+  if (vit.cosine_head() && (vit.projection() == 0 || config.classes() == 0)) {
+    return absl::InvalidArgumentError(
+        "config.vit.cosine_head is set; it needs config.vit.projection and config.classes of at least 1");
   }
   return ValidateCell(config, "vit.patch", vit.patch());
 }

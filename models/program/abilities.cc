@@ -71,6 +71,10 @@ FeatureAbility FeaturesOf(const Program& program) {
   if (program.Count(PrefixToken::kClass) > 0) ability.kinds.insert(ability.kinds.begin(), v1::CLASS_TOKEN);
   ability.registers = program.Count(PrefixToken::kRegister);
   if (ability.registers > 0) ability.kinds.push_back(v1::REGISTER_TOKENS);
+  if (program.projection().id >= 0) {
+    ability.kinds.insert(ability.kinds.begin(), v1::PROJECTION);  // the first kind is the default of clients
+    ability.projection = static_cast<int>(program.info(program.projection()).columns);
+  }
   return ability;
 }
 

@@ -240,6 +240,14 @@ Value Builder::Gelu(const std::string& name, Value x) {
   return Add(name, Activate{Activate::Function::kGelu}, {x}, {}, Like(x));
 }
 
+Value Builder::QuickGelu(const std::string& name, Value x) {
+  return Add(name, Activate{Activate::Function::kQuickGelu}, {x}, {}, Like(x));
+}
+
+Value Builder::UnitLength(const std::string& name, Value x) {
+  return Add(name, program::UnitLength(), {x}, {}, Like(x));
+}
+
 Value Builder::Relu(const std::string& name, Value x) {
   return Add(name, Activate{Activate::Function::kRelu}, {x}, {}, Like(x));
 }

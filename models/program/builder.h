@@ -103,7 +103,9 @@ class Builder {
   // Applies a linear layer to [x, row `code` of the weight `codes` [3, length]].
   Value CodedLinear(const std::string& name, Value x, int64_t outputs, int codes, int code);
   Value Gelu(const std::string& name, Value x);
+  Value QuickGelu(const std::string& name, Value x);
   Value Relu(const std::string& name, Value x);
+  Value UnitLength(const std::string& name, Value x);
   // Returns x + branch. With `scale`, first multiplies the branch by the weight of that name, [columns]. `path` is the
   // site of its stochastic depth; -1 for none.
   Value Residual(const std::string& name, Value x, Value branch, int path);
@@ -128,6 +130,7 @@ class Builder {
   // --- results
 
   void FinalTokens(Value x) { program_.final_tokens_ = x; }
+  void Projection(Value x) { program_.projection_ = x; }
   Program Take(Value logits);
 
  private:

@@ -119,6 +119,9 @@ struct BatchNorm {
 };
 // x * weight + bias. Weights: weight, bias.
 struct Affine {};
+inline constexpr float kUnitLengthEpsilon = 1e-12F;  // added to the length
+// Each row divided by its Euclidean length; a row of zeros stays zero.
+struct UnitLength {};
 
 // y = [x1, x2, ...] W^T + b. Weights: weight [outputs, inputs], [bias], [codes].
 struct Linear {
@@ -134,7 +137,11 @@ struct Linear {
 };
 
 struct Activate {
-  enum class Function { kGelu, kRelu };  // GELU by erf
+  enum class Function {
+    kGelu,       // by erf
+    kQuickGelu,  // x / (1 + exp(-1.702 x))
+    kRelu,
+  };
   Function function = Function::kGelu;
 };
 
@@ -219,10 +226,10 @@ struct Custom {
   Gradient gradient = nullptr;
 };
 
-using Settings =
-    std::variant<Convolve, ToTokens, Patchify, TablePosition, FourierPosition, ClassToken, JoinClass, TakeClass,
-                 TakeCells, LayerNorm, BatchNorm, Affine, Linear, Activate, Residual, Attend, AttendChannels,
-                 AttendLinearly, ConvolveGrid, Columns, Concatenate, Add, Drop, Constant, MeanTokens, Custom>;
+using Settings = std::variant<Convolve, ToTokens, Patchify, TablePosition, FourierPosition, ClassToken, JoinClass,
+                              TakeClass, TakeCells, LayerNorm, BatchNorm, Affine, Linear, Activate, Residual, Attend,
+                              AttendChannels, AttendLinearly, ConvolveGrid, Columns, Concatenate, Add, Drop, Constant,
+                              MeanTokens, UnitLength, Custom>;
 
 // Section of the model that an operator belongs to.
 enum class Part { kInput, kBlock, kHead };

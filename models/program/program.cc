@@ -23,6 +23,7 @@ struct NameOf {
   const char* operator()(const Affine&) const { return "Affine"; }
   const char* operator()(const Linear&) const { return "Linear"; }
   const char* operator()(const Activate& activate) const {
+    if (activate.function == Activate::Function::kQuickGelu) return "QuickGelu";
     return activate.function == Activate::Function::kGelu ? "Gelu" : "Relu";
   }
   const char* operator()(const Residual&) const { return "Residual"; }
@@ -35,6 +36,7 @@ struct NameOf {
   const char* operator()(const Add&) const { return "Add"; }
   const char* operator()(const Drop&) const { return "Drop"; }
   const char* operator()(const MeanTokens&) const { return "MeanTokens"; }
+  const char* operator()(const UnitLength&) const { return "UnitLength"; }
   const char* operator()(const Custom&) const { return "Custom"; }
   const char* operator()(const Constant&) const { return "Constant"; }
 };

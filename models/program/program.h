@@ -35,6 +35,7 @@ class Program {
   // Tokens after each block, for features and comparisons.
   const std::vector<Value>& stages() const { return stages_; }
   Value final_tokens() const { return final_tokens_; }  // tokens that the head reads; id -1 if none
+  Value projection() const { return projection_; }      // [images, width], CLIP's image vectors; id -1 if none
 
   // Side of a grid cell in input pixels; 0 for a model without a grid.
   int cell() const { return cell_; }
@@ -59,6 +60,7 @@ class Program {
   std::vector<Value> stages_;
   Value logits_;
   Value final_tokens_;
+  Value projection_;
   int cell_ = 0;
   std::vector<PrefixToken> prefix_;
   Grid table_;

@@ -6,7 +6,7 @@ namespace vitrine::program {
 SingleReaderIndex::SingleReaderIndex(const Program& program) : only_(static_cast<size_t>(program.values()), nullptr) {
   std::vector<int> counts(only_.size(), 0);
   for (const Value stage : program.stages()) ++counts[static_cast<size_t>(stage.id)];
-  for (const Value result : {program.logits(), program.final_tokens()}) {
+  for (const Value result : {program.logits(), program.final_tokens(), program.projection()}) {
     if (result.id >= 0) ++counts[static_cast<size_t>(result.id)];
   }
   for (const Operator& op : program.operators()) {

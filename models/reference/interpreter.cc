@@ -43,6 +43,8 @@ std::vector<program::Demand> Interpreter::DemandFor(const ForwardContext& contex
   }
   const Value final_tokens = program_.final_tokens();
   if (final_tokens.id >= 0 && context.WantsTokens(TokenTap::kFinal)) results.push_back(final_tokens);
+  const Value projection = program_.projection();
+  if (projection.id >= 0 && context.WantsTokens(TokenTap::kProjection)) results.push_back(projection);
   return program::DemandOf(program_, results);
 }
 

@@ -98,6 +98,9 @@ void Interpreter::Pass::HandOut(Value value) {
   const auto stage = plan_.stage_of_.find(value.id);
   if (stage != plan_.stage_of_.end()) hand_out(stage->second);
   if (value == program_.final_tokens()) hand_out(TokenTap::kFinal);
+  if (value == program_.projection() && context_.WantsTokens(TokenTap::kProjection)) {
+    context_.tokens->Put(TokenTap::kProjection, {FloatsOf(held_[At(value)].data), cells_});
+  }
 }
 
 void Interpreter::Pass::Do(const Operator& op, const program::Convolve& convolve, Held& result) {

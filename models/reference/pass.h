@@ -63,6 +63,7 @@ class Interpreter::Pass {
   void Do(const Operator& op, const program::TakeClass& take, Held& result);
   void Do(const Operator& op, const program::TakeCells&, Held& result);
   void Do(const Operator& op, const program::MeanTokens&, Held& result);
+  void Do(const Operator& op, const program::UnitLength&, Held& result);
   void Do(const Operator& op, const program::Custom& custom, Held& result);
 
   // --- operations on single rows

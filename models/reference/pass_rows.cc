@@ -5,6 +5,9 @@
 #include <ATen/ops/cat.h>
 #include <ATen/ops/matmul.h>
 #include <ATen/ops/relu.h>
+#include <ATen/ops/sigmoid.h>
+#include <ATen/ops/sqrt.h>
+#include <ATen/ops/sum.h>
 #include <ATen/ops/zeros.h>
 
 #include <algorithm>
@@ -96,9 +99,17 @@ void Interpreter::Pass::Do(const Operator& op, const program::Activate& activate
     for (const at::Tensor& map : input.maps) result.maps.push_back(at::relu(map));
   } else if (activate.function == program::Activate::Function::kGelu) {
     result.data = Gelu(Input(op, 0), context_);
+  } else if (activate.function == program::Activate::Function::kQuickGelu) {
+    const at::Tensor x = Input(op, 0);
+    result.data = x * at::sigmoid(x * 1.702);
   } else {
     result.data = at::relu(Input(op, 0));
   }
+}
+
+void Interpreter::Pass::Do(const Operator& op, const program::UnitLength&, Held& result) {
+  const at::Tensor x = Input(op, 0);
+  result.data = x / (at::sqrt(at::sum(x * x, {-1}, /*keepdim=*/true)) + program::kUnitLengthEpsilon);
 }
 
 void Interpreter::Pass::Do(const Operator& op, const program::Residual& residual, Held& result) {

@@ -35,8 +35,8 @@ struct Lacks {
     return Kind(0) == ValueKind::kCells ? nullptr : "BatchNorm of anything but cells, or of a convolution others read";
   }
   const char* operator()(const program::Activate& activate) const {
-    const bool gelu = activate.function == program::Activate::Function::kGelu;
-    return gelu && Kind(0) == ValueKind::kMap ? "GELU of a map without BatchNorm" : nullptr;
+    const bool relu = activate.function == program::Activate::Function::kRelu;
+    return !relu && Kind(0) == ValueKind::kMap ? "GELU of a map without BatchNorm" : nullptr;
   }
   const char* operator()(const program::Residual& residual) const {
     return residual.path >= 0 && Kind(0) == ValueKind::kRows ? "stochastic depth of rows" : nullptr;

@@ -56,22 +56,24 @@ void AddLicence(CLI::App& command, std::string& licence, const std::string& othe
 }
 
 CLI::App* AddImportCommand(CLI::App& app, ImportOptions& options) {
-  CLI::App* import = app.add_subcommand("import", "publishes weights from timm or transformers");
+  CLI::App* import = app.add_subcommand("import", "publishes weights from timm, transformers or OpenCLIP");
   import->footer(absl::StrCat(
       "  vitrine-repo import staging xcit weights.safetensors --from timm --arch xcit_nano_12_p16_224 --labels "
       "names.txt\n"
       "Architectures of --from timm: ",
       absl::StrJoin(ForeignArchs(ForeignSource::kTimm), ", "),
-      "\nArchitectures of --from huggingface: ", absl::StrJoin(ForeignArchs(ForeignSource::kHuggingFace), ", ")));
+      "\nArchitectures of --from huggingface: ", absl::StrJoin(ForeignArchs(ForeignSource::kHuggingFace), ", "),
+      "\nArchitectures of --from openclip: ", absl::StrJoin(ForeignArchs(ForeignSource::kOpenClip), ", ")));
   import->add_option("DIR", options.repository, "repository to publish in; created if missing")->required();
   import->add_option("NAME", options.model, "model name to publish under")->required();
   CLI::Option* weights = import->add_option(
       "WEIGHTS", options.weights,
       "safetensors file, a shard of several, their index or their\nfolder; pickle files are rejected");
   import
-      ->add_option("--from", options.source,
-                   "library that named the tensors: timm or huggingface;\ndefault: as the model's config.json says")
-      ->check(CLI::IsMember({"timm", "huggingface"}));
+      ->add_option(
+          "--from", options.source,
+          "library that named the tensors: timm, huggingface or\nopenclip; default: as the model's config.json says")
+      ->check(CLI::IsMember({"timm", "huggingface", "openclip"}));
   import->add_option("--arch", options.arch, "name of the architecture in that library; default: likewise");
   import->add_option("--labels", options.labels,
                      "text file (line i: label of class i) or config.json; default with\n"
@@ -80,6 +82,17 @@ CLI::App* AddImportCommand(CLI::App& app, ImportOptions& options) {
       ->add_option("--prefix", options.prefix,
                    "prefix of the tensor names to import, if the file has several\nmodels, for instance: ema_model.")
       ->type_name("NAME");
+  CLI::Option* vectors =
+      import
+          ->add_option("--zero-shot", options.zero_shot,
+                       "classify by CLIP's vectors of texts: array of NumPy with a\nvector per line of --labels")
+          ->type_name("VECTORS.npy")
+          ->needs("--labels");
+  import
+      ->add_option("--logit-scale", options.logit_scale,
+                   "factor of the cosines of --zero-shot; default: CLIP's own, in the\nfile or 100")
+      ->check(CLI::PositiveNumber)
+      ->needs(vectors);
   AddPullOptions(*import, *weights, options);
   import->add_option("--mean", options.mean, "mean per channel, in units of [0, 1]; default: the model's")
       ->delimiter(',')

@@ -223,7 +223,7 @@ class Expansion {
   }
 
   void Expand(const ir::Operator& op, const ir::Activate& activate) {
-    if (activate.function == ir::Activate::Function::kGelu) {
+    if (activate.function != ir::Activate::Function::kRelu) {
       builder_.Gelu(op.name, Rows(op), Columns(op));
     } else {
       builder_.Elementwise(OperatorKind::kRelu, op.name, Rows(op), Columns(op));
@@ -252,6 +252,9 @@ class Expansion {
   void Expand(const ir::Operator& op, const ir::MeanTokens&) {
     Operator& listed = builder_.Elementwise(OperatorKind::kMean, op.name, builder_.cells(), Columns(op));
     listed.bytes_written = listed.bytes_written / builder_.cells() * builder_.images();
+  }
+  void Expand(const ir::Operator& op, const ir::UnitLength&) {
+    builder_.Elementwise(OperatorKind::kScale, op.name, Rows(op), Columns(op));
   }
   void Expand(const ir::Operator& op, const ir::Custom&) {
     builder_.Elementwise(OperatorKind::kCustom, op.name, Rows(op), Columns(op));

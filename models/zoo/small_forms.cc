@@ -96,6 +96,8 @@ std::vector<SmallForm> SmallPrefixForms() {
       {"vit_distilled", 4, vit + "distilled: true }", 12, 16},
       {"vit_registers", 4, vit + "registers: 3 layer_scale: 0.5 position_resize: BICUBIC_SHARP }", 12, 16},
       {"vit_registers_without_positions", 4, vit + "registers: 2 prefix_positions: NO_TOKEN }", 20, 8},
+      {"vit_clip", 4, vit + "input_norm: true activation: QUICK_GELU projection: 20 }", 12, 16},
+      {"vit_cosine_head", 4, vit + "input_norm: true projection: 20 cosine_head: true }", 20, 8},
       {"vit_offset_positions", 4, vit + "registers: 1 position_resize: BICUBIC_OFFSET }", 20, 8},
   });
 }

@@ -54,14 +54,17 @@ TIMM = [
     timm_vit("vit_small_patch14_dinov2", 14, 384, 6, 224, 0, DINOV2, layer_scale=1e-5),
     timm_vit("vit_small_patch14_reg4_dinov2", 14, 384, 6, 224, 0, DINOV2, layer_scale=1e-5, registers=4,
              prefix_positions=Word("NO_TOKEN")),
+    timm_vit("vit_base_patch32_clip_quickgelu_224", 32, 768, 12, 224, 0, [(224, 224), (224, 224), (384, 256)], input_norm=True,
+             norm_epsilon=1e-5, activation=Word("QUICK_GELU")),
 ]
-
 
 
 def transformers_vit(model, patch, side, classes, options, **changes):
     """A model of transformers; its names of sizes are in `options`."""
     size = {"width": 40, "depth": 3, "heads": 5}
     config = {"patch": patch, "mlp_width": 160, "grid_rows": side // patch, "grid_columns": side // patch} | size | changes
+    if model == "clip":
+        options = options | {"intermediate_size": 160}
     known = {"hidden_size": 40, "num_hidden_layers": 3, "num_attention_heads": 5, "image_size": side, "patch_size": patch} | options
     sizes = [(side, side), (side, side), (side // 2, side + 3 * patch), (2 * side, side)]
     return Case("transformers-" + model, {"preprocessing": native(patch), "classes": classes, "vit": config}, sizes,
@@ -72,6 +75,8 @@ TRANSFORMERS = [
     transformers_vit("deit", 16, 128, 7, {"intermediate_size": 160, "num_labels": 7}, distilled=True, norm_epsilon=1e-12,
                      position_resize=Word("BICUBIC_SHARP")),
     transformers_vit("dinov2", 14, 112, 0, {}, layer_scale=1.0, position_resize=Word("BICUBIC_SHARP")),
+    transformers_vit("clip", 16, 128, 0, {"projection_dim": 24}, input_norm=True, norm_epsilon=1e-5, projection=24,
+                     activation=Word("QUICK_GELU"), position_resize=Word("BICUBIC_SHARP")),
     transformers_vit("dinov2-with-registers", 14, 112, 0, {}, layer_scale=1.0, registers=4),
 ]
 
@@ -185,4 +190,13 @@ KV = [
     kv("kv-pos-cifar10", "KV_POS", 3, patch=4, grid_rows=8, grid_columns=8, width=64, mlp_width=64, position_channels=50),
 ]
 
-CASES = TIMM + TRANSFORMERS + XCIT + XVIT + EIT + VIT + KV
+# OpenCLIP's names, which timm's own loader converts. Exact GELU.
+OPENCLIP = [
+    Case("openclip-vit-b-32",
+         {"preprocessing": native(32), "classes": 0,
+          "vit": {"patch": 32, "width": 768, "depth": 12, "heads": 12, "mlp_width": 3072, "grid_rows": 7, "grid_columns": 7,
+                  "input_norm": True, "norm_epsilon": 1e-5, "projection": 512}},
+         [(224, 224), (224, 224), (160, 288)], "openclip/vit_base_patch32_clip_224"),
+]
+
+CASES = TIMM + TRANSFORMERS + OPENCLIP + XCIT + XVIT + EIT + VIT + KV

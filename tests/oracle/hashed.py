@@ -55,16 +55,16 @@ ROLES = [
     (r"codes", 0, 1),
     (r"running_mean", 0, 0.0625),
     (r"running_var", 0.25, 0.125),
-    (r"(cls|class|dist|distill|distillation|reg|register)_tokens?|registers|mask_token", 0, 0.25),
-    (r"pos_embed|position_embeddings|(positions\.)?table", 0, 0.125),
+    (r"(cls|class|dist|distill|distillation|reg|register)_tokens?|registers|mask_token|class_embedding", 0, 0.25),
+    (r"pos_embed|position_embeddings|(positions\.)?table|position_embedding\.weight|positional_embedding", 0, 0.125),
     (r"map_pos\.weight", 0, 0.5),
     (r"(patch_embed\.proj\.\d\.0|stem\.convolutions\.\d)\.weight", 1, None),
     (r"(patch_embed\.proj\.6\.1|stem\.norms\.3)\.weight", 0.125, 0.0625),
     (r"positions\.projection\.(weight|bias)", 0, 0.015625),
-    (r"(norm\d?|layernorm|layernorm_(before|after)|bn|batch_norm|patch_embed\.proj\.\d\.1|norms\.\d)\.weight", 1, 0.25),
-    (r"head\.weight", 4, None),
-    (r"weight", 1.5, None),
-    (r"bias", 0, 0.125),
+    (r"(norm\d?|layernorm|layernorm_(before|after)|norm_pre|pre_layrnorm|post_layernorm|layer_norm\d|ln_\w+|bn|batch_norm|patch_embed\.proj\.\d\.1|norms\.\d)\.weight", 1, 0.25),
+    (r"(head|visual_projection)\.weight|visual\.proj", 4, None),
+    (r"(in_proj_)?weight", 1.5, None),
+    (r"(in_proj_)?bias", 0, 0.125),
 ]
 
 

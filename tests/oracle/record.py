@@ -11,7 +11,7 @@ A golden file holds, for every image i:
     channels.<layer>.<i>   XCiT's channel-to-channel attention, [heads, d_h, d_h]
 
 Logits are complete; the others are samples (golden.py). The metadata describes how to make the same model, weights and
-images: `config` (a ModelConfig), `key` (for the hashes), `arch` (timm's name, transformers/ and a model, or empty), `tensors` (lines of name, shape,
+images: `config` (a ModelConfig), `key` (for the hashes), `arch` (timm's name, transformers/ or openclip/ and a model, or empty), `tensors` (lines of name, shape,
 centre and half, with timm's or the published names) and `pictures` (lines of C, H and W).
 """
 import argparse
@@ -43,6 +43,11 @@ def make(case):
         model = transformers_models.build(case.arch.removeprefix("transformers/"), **case.options)
         rows = timm_models.hash_weights(model, case.name)
         return transformers_models.Watched(model).eval(), rows
+    if case.arch.startswith("openclip/"):
+        import timm_models
+
+        model, rows = timm_models.from_openclip(case.arch.removeprefix("openclip/"), case.name)
+        return timm_models.Watched(model).eval(), rows
     if case.arch:
         import timm_models
 

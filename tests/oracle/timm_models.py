@@ -26,6 +26,31 @@ def hash_weights(model, key):
     return sorted(rows)
 
 
+def openclip_shapes(width, depth, patch, tokens, outputs):
+    """Returns {name: shape} of OpenCLIP's image tower."""
+    norm = lambda name: {f"{name}.weight": (width,), f"{name}.bias": (width,)}
+    shapes = {"class_embedding": (width,), "positional_embedding": (tokens, width), "proj": (width, outputs),
+              "conv1.weight": (width, 3, patch, patch)} | norm("ln_pre") | norm("ln_post")
+    for i in range(depth):
+        block = f"transformer.resblocks.{i}"
+        shapes |= norm(f"{block}.ln_1") | norm(f"{block}.ln_2")
+        for name, rows, columns in (("attn.in_proj_", 3 * width, width), ("attn.out_proj.", width, width),
+                                    ("mlp.c_fc.", 4 * width, width), ("mlp.c_proj.", width, 4 * width)):
+            shapes |= {f"{block}.{name}weight": (rows, columns), f"{block}.{name}bias": (rows,)}
+    return {f"visual.{name}": shape for name, shape in shapes.items()}
+
+
+def from_openclip(arch, key):
+    """Returns timm's model with hashed weights of OpenCLIP's names, which timm converts, and their rows."""
+    model = build(arch, num_classes=512, dynamic_img_size=True)
+    embed = model.patch_embed
+    shapes = openclip_shapes(model.embed_dim, len(model.blocks), embed.patch_size[0], embed.num_patches + 1, 512)
+    rows = sorted((name, shape, *role(name, shape)) for name, shape in shapes.items())
+    state = {name: hashed(f"{key}/{name}", *row) for name, *row in rows}
+    model.load_state_dict(timm.models.vision_transformer.checkpoint_filter_fn(state, model))
+    return model, rows
+
+
 class Watched(torch.nn.Module):
     """A timm model with the oracles' method forward(images, trace)."""
 

@@ -36,6 +36,7 @@ class StepMaker {
   StepPtr operator()(const TakeClassStep& step) const { return MakeTakeClass(step.x, step.y, step.token); }
   StepPtr operator()(const TakeCellsStep& step) const { return MakeTakeCells(step.x, step.y); }
   StepPtr operator()(const MeanOfCellsStep& step) const { return MakeMeanOfCells(step.x, step.y); }
+  StepPtr operator()(const UnitLengthStep& step) const { return MakeUnitLength(step.x, step.y); }
   StepPtr operator()(const HandOutStep& step) const { return MakeHandOut(step.x, step.stage); }
   StepPtr operator()(const CustomStep& step) const { return MakeCustom(step.custom, step.x, step.y); }
   StepPtr operator()(const PatchifyStep& step) const { return MakePatchify(step.patch, step.y); }

@@ -28,6 +28,7 @@ std::multimap<int, int> StagesOf(const program::Program& program) {
   std::multimap<int, int> stages;
   for (size_t i = 0; i < program.stages().size(); ++i) stages.emplace(program.stages()[i].id, static_cast<int>(i));
   if (program.final_tokens().id >= 0) stages.emplace(program.final_tokens().id, TokenTap::kFinal);
+  if (program.projection().id >= 0) stages.emplace(program.projection().id, TokenTap::kProjection);
   return stages;
 }
 

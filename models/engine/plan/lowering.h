@@ -101,6 +101,7 @@ class Lowering {
   void Do(const Operator& op, const program::TakeClass& take);
   void Do(const Operator& op, const program::TakeCells&);
   void Do(const Operator& op, const program::MeanTokens&);
+  void Do(const Operator& op, const program::UnitLength&);
   void Do(const Operator& op, const program::Constant&);
   void Do(const Operator& op, const program::Custom& custom);
 

@@ -13,8 +13,15 @@ using program::Value;
 namespace {
 
 Activation ActivationOf(const Operator& activate) {
-  return activate.As<program::Activate>()->function == program::Activate::Function::kGelu ? Activation::kGelu
-                                                                                          : Activation::kRelu;
+  switch (activate.As<program::Activate>()->function) {
+    case program::Activate::Function::kGelu:
+      return Activation::kGelu;
+    case program::Activate::Function::kQuickGelu:
+      return Activation::kQuickGelu;
+    case program::Activate::Function::kRelu:
+      return Activation::kRelu;
+  }
+  return Activation::kNone;
 }
 
 }  // namespace
@@ -177,6 +184,11 @@ void Lowering::Do(const Operator& op, const program::Activate&) {
   }
   const Operand x = Read(op.inputs[0], op.output);
   Add(op, ActivateStep{x, Write(op.output), ActivationOf(op)});
+}
+
+void Lowering::Do(const Operator& op, const program::UnitLength&) {
+  const Operand x = Read(op.inputs[0], op.output);
+  Add(op, UnitLengthStep{x, Write(op.output)});
 }
 
 void Lowering::Do(const Operator& op, const program::Residual&) {

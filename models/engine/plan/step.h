@@ -104,6 +104,10 @@ struct TakeCellsStep {
 struct MeanOfCellsStep {
   Operand x, y;
 };
+// Writes each row of x, divided by its Euclidean length, to y.
+struct UnitLengthStep {
+  Operand x, y;
+};
 // Hands the rows of x to the token tap for this stage.
 struct HandOutStep {
   Operand x;
@@ -192,9 +196,9 @@ struct DenseConvolutionStep {
 struct PlanStep {
   std::string name;  // name of the operator in the program: "blocks.0.attention.qkv"
   std::variant<LinearStep, PerceptronStep, LayerNormStep, AffineStep, ActivateStep, AddStep, ConcatenateStep, FillStep,
-               JoinClassStep, TakeClassStep, TakeCellsStep, MeanOfCellsStep, HandOutStep, CustomStep, PatchifyStep,
-               StemStep, AddPositionsStep, AttendStep, AttendChannelsStep, AttendLinearlyStep, DepthwiseStep,
-               DenseConvolutionStep>
+               JoinClassStep, TakeClassStep, TakeCellsStep, MeanOfCellsStep, UnitLengthStep, HandOutStep, CustomStep,
+               PatchifyStep, StemStep, AddPositionsStep, AttendStep, AttendChannelsStep, AttendLinearlyStep,
+               DepthwiseStep, DenseConvolutionStep>
       settings;
   std::vector<Operand> reads;
   Operand writes;  // buffer -1 if the step writes no operand

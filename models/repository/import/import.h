@@ -17,9 +17,14 @@ namespace vitrine {
 
 // Source library of weights, which determines the tensor names.
 enum class ForeignSource {
-  kTimm,         // pytorch-image-models: ViT, DeiT, DINOv2, XCiT
-  kHuggingFace,  // transformers: ViTForImageClassification, DeiTForImageClassificationWithTeacher, Dinov2Model
+  kTimm,         // pytorch-image-models: ViT, DeiT, DINOv2, CLIP, XCiT
+  kHuggingFace,  // transformers: ViTForImageClassification, DeiTForImageClassificationWithTeacher, Dinov2Model,
+                 // CLIPModel
+  kOpenClip,     // open_clip and OpenAI's CLIP: image towers
 };
+
+// Returns the source by its name: "timm", "huggingface" or "openclip". INVALID_ARGUMENT lists the names.
+absl::StatusOr<ForeignSource> ForeignSourceNamed(std::string_view name);
 
 using TensorMap = std::map<std::string, StoredTensor>;
 
@@ -38,8 +43,9 @@ std::vector<std::string> ForeignArchs(ForeignSource source);
 //
 // FAILED_PRECONDITION names the first tensor, by its source name, that is missing, has another shape (expected and
 // found), is not floating-point, is not finite, or has no counterpart in the model, and the names of ForeignConfig
-// whose models the tensors fit instead. Ignores BatchNorm's "num_batches_tracked" (timm) and the pooler "vit.pooler.*"
-// (transformers), which do not affect the logits. INVALID_ARGUMENT if the source lacks the family. Thread-safe.
+// whose models the tensors fit instead. Ignores BatchNorm's "num_batches_tracked" and a projection's bias of zeros
+// (timm), the pooler "vit.pooler.*" (transformers) and CLIP's text tower, which do not affect the outputs.
+// INVALID_ARGUMENT if the source lacks the family. Thread-safe.
 absl::StatusOr<TensorMap> RenameForeign(ForeignSource source, const v1::ModelConfig& config, const TensorMap& tensors);
 
 // The inverse of RenameForeign: converts the tensors of the model that `config` describes to the names and layout of

@@ -13,6 +13,8 @@ using Triple = float[3];
 constexpr Triple kHalf = {0.5F, 0.5F, 0.5F};
 constexpr Triple kImageNetMean = {0.485F, 0.456F, 0.406F};
 constexpr Triple kImageNetStd = {0.229F, 0.224F, 0.225F};
+constexpr Triple kClipMean = {0.48145466F, 0.4578275F, 0.40821073F};
+constexpr Triple kClipStd = {0.26862954F, 0.26130258F, 0.27577711F};
 
 // Config for a model name, as in the source's own configuration of that model.
 struct Arch {
@@ -123,6 +125,25 @@ void SetDinov2(const Published& published, int registers, v1::ModelConfig& confi
   vit.set_layer_scale(1e-5F);
 }
 
+// CLIP's image towers with base width, whose vectors have 512 channels.
+v1::ModelConfig Clip(int patch, bool quick) {
+  v1::ModelConfig config = Input(224, kClipMean, kClipStd, v1::BICUBIC, v1::FixedResolution::CENTER_CROP, /*crop=*/1);
+  SetVit(SizeNamed("base"), patch, config);
+  v1::VitConfig& vit = *config.mutable_vit();
+  vit.set_input_norm(true);
+  vit.set_norm_epsilon(1e-5F);
+  vit.set_projection(512);
+  if (quick) vit.set_activation(v1::VitConfig::QUICK_GELU);
+  return config;
+}
+
+// Adds the towers under the names that `name` returns.
+void AddClips(std::string (*name)(int patch, bool quick), std::vector<Arch>& archs) {
+  for (const int patch : {16, 32}) {
+    for (const bool quick : {false, true}) archs.push_back({name(patch, quick), Clip(patch, quick)});
+  }
+}
+
 void AddTimmPrefixed(std::vector<Arch>& archs) {
   const auto input = [](int side) {
     return Input(side, kImageNetMean, kImageNetStd, v1::BICUBIC, v1::FixedResolution::CENTER_CROP,
@@ -157,6 +178,11 @@ std::vector<Arch> TimmArchs() {
   for (const Published& published : kTimmVits) add_vit("vit_", published, kHalf, kHalf);
   for (const Published& published : kDeits) add_vit("deit_", published, kImageNetMean, kImageNetStd);
   AddTimmPrefixed(archs);
+  AddClips(
+      [](int patch, bool quick) {
+        return absl::StrCat("vit_base_patch", patch, quick ? "_clip_quickgelu_224" : "_clip_224");
+      },
+      archs);
   for (const XcitSize& size : kXcitSizes) {
     for (const int patch : {16, 8}) {
       for (const int side : {224, 384}) {
@@ -204,12 +230,25 @@ std::vector<Arch> HuggingFaceArchs() {
         {absl::StrCat("vit-", published.size, "-patch", published.patch, "-", published.side), std::move(config)});
   }
   AddHuggingFacePrefixed(archs);
+  AddClips([](int patch, bool quick) { return absl::StrCat("clip-vit-base-patch", patch, quick ? "" : "-gelu"); },
+           archs);
+  for (Arch& arch : archs) {
+    if (arch.config.vit().input_norm()) arch.config.mutable_vit()->set_position_resize(v1::VitConfig::BICUBIC_SHARP);
+  }
+  return archs;
+}
+
+std::vector<Arch> OpenClipArchs() {
+  std::vector<Arch> archs;
+  AddClips([](int patch, bool quick) { return absl::StrCat("ViT-B-", patch, quick ? "-quickgelu" : ""); }, archs);
   return archs;
 }
 
 const std::vector<Arch>& ArchsOf(ForeignSource source) {
   static const auto* const kTimm = new std::vector<Arch>(TimmArchs());
   static const auto* const kHuggingFace = new std::vector<Arch>(HuggingFaceArchs());
+  static const auto* const kOpenClip = new std::vector<Arch>(OpenClipArchs());
+  if (source == ForeignSource::kOpenClip) return *kOpenClip;
   return source == ForeignSource::kTimm ? *kTimm : *kHuggingFace;
 }
 
@@ -220,9 +259,12 @@ bool IsKnownTag(std::string_view tag) {
          tag == "lvd142m";
 }
 
-// DINOv2 was published without a head.
-bool HasHead(const v1::ModelConfig& config) {
-  return config.vit().layer_scale() == 0;
+// Sets the number of classes. DINOv2 and CLIP were published without a head; timm's tags mark CLIP's towers that were
+// fine-tuned for classes, which have a head instead of the projection.
+void SetClasses(std::string_view tag, int classes, v1::ModelConfig& config) {
+  if (tag.find("_ft_") != std::string_view::npos) config.mutable_vit()->clear_projection();
+  const bool has_head = config.vit().layer_scale() == 0 && config.vit().projection() == 0;
+  config.set_classes(has_head ? classes : 0);
 }
 
 absl::Status UnknownArch(ForeignSource source, std::string_view arch) {
@@ -232,6 +274,13 @@ absl::Status UnknownArch(ForeignSource source, std::string_view arch) {
 
 }  // namespace
 
+absl::StatusOr<ForeignSource> ForeignSourceNamed(std::string_view name) {
+  if (name == "timm") return ForeignSource::kTimm;
+  if (name == "huggingface") return ForeignSource::kHuggingFace;
+  if (name == "openclip") return ForeignSource::kOpenClip;
+  return absl::InvalidArgumentError(absl::StrCat("--from is ", name, "; it must be timm, huggingface or openclip"));
+}
+
 std::vector<std::string> ForeignArchs(ForeignSource source) {
   std::vector<std::string> names;
   for (const Arch& arch : ArchsOf(source)) names.push_back(arch.name);
@@ -240,22 +289,24 @@ std::vector<std::string> ForeignArchs(ForeignSource source) {
 }
 
 absl::StatusOr<v1::ModelConfig> ForeignConfig(ForeignSource source, std::string_view arch, int classes) {
-  std::string_view name = arch;
+  std::string_view name = arch, tag;
   if (source == ForeignSource::kTimm) {
     const size_t dot = name.find('.');
     name = name.substr(0, dot);
-    if (dot != std::string_view::npos && !IsKnownTag(arch.substr(dot + 1))) {
-      return absl::InvalidArgumentError(absl::StrCat("the weights ", Quoted(arch.substr(dot + 1)), " of ", Quoted(name),
+    if (dot != std::string_view::npos) tag = arch.substr(dot + 1);
+    // All weights of CLIP's towers have the same statistics.
+    if (!tag.empty() && !IsKnownTag(tag) && name.find("_clip_") == std::string_view::npos) {
+      return absl::InvalidArgumentError(absl::StrCat("the weights ", Quoted(tag), " of ", Quoted(name),
                                                      " are unknown; leave the tag out and give --mean, --std, "
                                                      "--crop and --interpolation"));
     }
-  } else if (name.starts_with("google/") || name.starts_with("facebook/")) {
+  } else if (name.starts_with("google/") || name.starts_with("facebook/") || name.starts_with("openai/")) {
     name.remove_prefix(name.find('/') + 1);
   }
   for (const Arch& known : ArchsOf(source)) {
     if (known.name != name) continue;
     v1::ModelConfig config = known.config;
-    config.set_classes(HasHead(config) ? classes : 0);
+    SetClasses(tag, classes, config);
     return config;
   }
   return UnknownArch(source, arch);

@@ -150,6 +150,54 @@ constexpr NameRow kTransformers5Vit[] = {
     {"classifier.weight", "head.weight"},
     {"classifier.bias", "head.bias"},
 };
+
+// transformers' modeling_clip.py, CLIPModel and CLIPVisionModelWithProjection
+constexpr NameRow kHuggingFaceClip[] = {
+    {"vision_model.embeddings.class_embedding", "class_token", kOneMore},
+    {"vision_model.embeddings.position_embedding.weight", "positions.table"},
+    {"vision_model.embeddings.patch_embedding.weight", "patches.proj.weight", kPatchRows},
+    {"vision_model.pre_layrnorm.weight", "input_norm.weight"},
+    {"vision_model.pre_layrnorm.bias", "input_norm.bias"},
+    {"vision_model.encoder.layers.#.layer_norm1.weight", "blocks.#.norm.weight", kSame, kBlocks},
+    {"vision_model.encoder.layers.#.layer_norm1.bias", "blocks.#.norm.bias", kSame, kBlocks},
+    {"vision_model.encoder.layers.#.self_attn.{q|k|v}_proj.weight", "blocks.#.attention.qkv.weight", kStackedQkv, kBlocks},
+    {"vision_model.encoder.layers.#.self_attn.{q|k|v}_proj.bias", "blocks.#.attention.qkv.bias", kStackedQkv, kBlocks},
+    {"vision_model.encoder.layers.#.self_attn.out_proj.weight", "blocks.#.attention.proj.weight", kSame, kBlocks},
+    {"vision_model.encoder.layers.#.self_attn.out_proj.bias", "blocks.#.attention.proj.bias", kSame, kBlocks},
+    {"vision_model.encoder.layers.#.layer_norm2.weight", "blocks.#.feed_forward.norm.weight", kSame, kBlocks},
+    {"vision_model.encoder.layers.#.layer_norm2.bias", "blocks.#.feed_forward.norm.bias", kSame, kBlocks},
+    {"vision_model.encoder.layers.#.mlp.fc1.weight", "blocks.#.feed_forward.fc1.weight", kSame, kBlocks},
+    {"vision_model.encoder.layers.#.mlp.fc1.bias", "blocks.#.feed_forward.fc1.bias", kSame, kBlocks},
+    {"vision_model.encoder.layers.#.mlp.fc2.weight", "blocks.#.feed_forward.fc2.weight", kSame, kBlocks},
+    {"vision_model.encoder.layers.#.mlp.fc2.bias", "blocks.#.feed_forward.fc2.bias", kSame, kBlocks},
+    {"vision_model.post_layernorm.weight", "norm.weight"},
+    {"vision_model.post_layernorm.bias", "norm.bias"},
+    {"visual_projection.weight", "projection.weight"},
+};
+
+// open_clip/transformer.py and OpenAI's clip/model.py: VisionTransformer
+constexpr NameRow kOpenClip[] = {
+    {"visual.class_embedding", "class_token", kOneMore},
+    {"visual.positional_embedding", "positions.table"},
+    {"visual.conv1.weight", "patches.proj.weight", kPatchRows},
+    {"visual.ln_pre.weight", "input_norm.weight"},
+    {"visual.ln_pre.bias", "input_norm.bias"},
+    {"visual.transformer.resblocks.#.ln_1.weight", "blocks.#.norm.weight", kSame, kBlocks},
+    {"visual.transformer.resblocks.#.ln_1.bias", "blocks.#.norm.bias", kSame, kBlocks},
+    {"visual.transformer.resblocks.#.attn.in_proj_weight", "blocks.#.attention.qkv.weight", kSame, kBlocks},
+    {"visual.transformer.resblocks.#.attn.in_proj_bias", "blocks.#.attention.qkv.bias", kSame, kBlocks},
+    {"visual.transformer.resblocks.#.attn.out_proj.weight", "blocks.#.attention.proj.weight", kSame, kBlocks},
+    {"visual.transformer.resblocks.#.attn.out_proj.bias", "blocks.#.attention.proj.bias", kSame, kBlocks},
+    {"visual.transformer.resblocks.#.ln_2.weight", "blocks.#.feed_forward.norm.weight", kSame, kBlocks},
+    {"visual.transformer.resblocks.#.ln_2.bias", "blocks.#.feed_forward.norm.bias", kSame, kBlocks},
+    {"visual.transformer.resblocks.#.mlp.c_fc.weight", "blocks.#.feed_forward.fc1.weight", kSame, kBlocks},
+    {"visual.transformer.resblocks.#.mlp.c_fc.bias", "blocks.#.feed_forward.fc1.bias", kSame, kBlocks},
+    {"visual.transformer.resblocks.#.mlp.c_proj.weight", "blocks.#.feed_forward.fc2.weight", kSame, kBlocks},
+    {"visual.transformer.resblocks.#.mlp.c_proj.bias", "blocks.#.feed_forward.fc2.bias", kSame, kBlocks},
+    {"visual.ln_post.weight", "norm.weight"},
+    {"visual.ln_post.bias", "norm.bias"},
+    {"visual.proj", "projection.weight", kTransposed},
+};
 // clang-format on
 
 std::vector<NameRule> RulesOf(std::span<const NameRow> rows) {
@@ -158,6 +206,12 @@ std::vector<NameRule> RulesOf(std::span<const NameRow> rows) {
     rules.push_back({std::string(row.foreign), std::string(row.ours), row.reshape, row.repeat});
   }
   return rules;
+}
+
+// Every floating-point zero that libraries write has bytes of zero.
+bool IsZero(const StoredTensor& tensor) {
+  return std::all_of(tensor.data.get(), tensor.data.get() + tensor.bytes(),
+                     [](std::byte byte) { return byte == std::byte{0}; });
 }
 
 void DropHead(std::vector<NameRule>& rules) {
@@ -176,7 +230,13 @@ std::vector<NameRule> TimmVitRules(const v1::ModelConfig& config) {
     rules.push_back({"blocks.#.ls1.gamma", "blocks.#.attention_scale", kSame, kBlocks});
     rules.push_back({"blocks.#.ls2.gamma", "blocks.#.feed_forward_scale", kSame, kBlocks});
   }
+  if (config.vit().input_norm()) {
+    std::erase_if(rules, [](const NameRule& rule) { return rule.ours == "patches.proj.bias"; });
+    rules.push_back({"norm_pre.weight", "input_norm.weight"});
+    rules.push_back({"norm_pre.bias", "input_norm.bias"});
+  }
   if (config.classes() == 0) DropHead(rules);
+  if (config.vit().projection() > 0) rules.push_back({"head.weight", "projection.weight"});
   return rules;
 }
 
@@ -218,23 +278,34 @@ std::vector<NameRule> HuggingFaceRules(const v1::ModelConfig& config, const Tens
 std::vector<NameRule> NameRules(ForeignSource source, const v1::ModelConfig& config, const TensorMap& tensors) {
   if (source == ForeignSource::kTimm && config.has_vit()) return TimmVitRules(config);
   if (source == ForeignSource::kTimm && config.has_xcit()) return RulesOf(kTimmXcit);
+  if (source == ForeignSource::kOpenClip && config.vit().input_norm()) return RulesOf(kOpenClip);
+  if (source == ForeignSource::kHuggingFace && config.vit().input_norm()) return RulesOf(kHuggingFaceClip);
   if (source == ForeignSource::kHuggingFace && config.has_vit()) return HuggingFaceRules(config, tensors);
   return {};
 }
 
 bool IsOfBody(ForeignSource source, std::string_view name) {
+  if (source == ForeignSource::kOpenClip) return name.starts_with("visual.");
   if (source == ForeignSource::kHuggingFace) {
     return name.starts_with("vit.") || name.starts_with("deit.") || name.starts_with("embeddings.") ||
-           name.starts_with("encoder.") || name.starts_with("layernorm.");
+           name.starts_with("encoder.") || name.starts_with("layernorm.") || name.starts_with("vision_model.");
   }
   return name == "cls_token" || name == "dist_token" || name == "reg_token" || name.starts_with("pos_embed") ||
          name.starts_with("patch_embed.") || name.starts_with("blocks.") || name.starts_with("cls_attn_blocks.") ||
-         name.starts_with("norm.");
+         name.starts_with("norm.") || name.starts_with("norm_pre.");
 }
 
-bool IsIgnorable(ForeignSource source, std::string_view name) {
-  if (source == ForeignSource::kTimm) return name.ends_with(".num_batches_tracked");
-  return name.starts_with("vit.pooler.") || name == "embeddings.mask_token";
+bool IsIgnorable(ForeignSource source, std::string_view name, const StoredTensor& tensor) {
+  switch (source) {
+    case ForeignSource::kTimm:  // timm has CLIP's projection as a head with a bias of zeros
+      return name.ends_with(".num_batches_tracked") || (name == "head.bias" && IsZero(tensor));
+    case ForeignSource::kHuggingFace:
+      return name.starts_with("vit.pooler.") || name == "embeddings.mask_token" || name.starts_with("text_model.") ||
+             name == "text_projection.weight" || name == "logit_scale" || name.ends_with(".position_ids");
+    case ForeignSource::kOpenClip:  // the text tower
+      return !name.starts_with("visual.");
+  }
+  return false;
 }
 
 }  // namespace vitrine

@@ -15,6 +15,8 @@ namespace vitrine {
 enum class Reshape {
   kSame,        // [...] -> [...]
   kOneLess,     // [1, ...] -> [...]
+  kOneMore,     // [...] -> [1, ...]
+  kTransposed,  // [e, d] -> [d, e]
   kPatchRows,   // convolution [d, channels, P, P] -> patches in the order row, column, channel [d, P * P * channels]
   kMatrix,      // 1x1 convolution [d, e, 1, 1] -> [d, e]
   kStackedQkv,  // three tensors [d, ...] for query, key and value -> [3 d, ...]
@@ -51,8 +53,8 @@ std::vector<std::string> FittingArchs(ForeignSource source, const TensorMap& ten
 // Returns true for the name of a tensor in a layer of the model other than its head.
 bool IsOfBody(ForeignSource source, std::string_view name);
 
-// Returns true if the model does not need this foreign tensor.
-bool IsIgnorable(ForeignSource source, std::string_view name);
+// Returns true if a model that lacks this foreign tensor does not need it.
+bool IsIgnorable(ForeignSource source, std::string_view name, const StoredTensor& tensor);
 
 }  // namespace vitrine
 

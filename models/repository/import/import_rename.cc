@@ -38,6 +38,11 @@ Shape ForeignShape(Reshape reshape, Shape ours, const v1::ModelConfig& config) {
     case Reshape::kOneLess:
       ours.insert(ours.begin(), 1);
       break;
+    case Reshape::kOneMore:
+      ours.erase(ours.begin());
+      break;
+    case Reshape::kTransposed:
+      return {ours[1], ours[0]};
     case Reshape::kPatchRows:
       return {ours[0], patch[0], patch[1], patch[2]};
     case Reshape::kMatrix:
@@ -79,9 +84,23 @@ StoredTensor ChannelsLast(const StoredTensor& foreign, const Shape& ours) {
   return rows;
 }
 
+StoredTensor Transposed(const StoredTensor& matrix, const Shape& to) {
+  const auto item = static_cast<size_t>(BytesOf(matrix.dtype));
+  std::byte* bytes = nullptr;
+  StoredTensor made = MakeStored(matrix.dtype, to, bytes);
+  for (int64_t row = 0; row < to[0]; ++row) {
+    for (int64_t column = 0; column < to[1]; ++column) {
+      std::memcpy(bytes, matrix.data.get() + static_cast<size_t>(column * to[0] + row) * item, item);
+      bytes += item;
+    }
+  }
+  return made;
+}
+
 StoredTensor Reshaped(Reshape reshape, const std::vector<StoredTensor>& foreign, const Shape& ours) {
   if (reshape == Reshape::kStackedQkv) return Stacked(foreign, ours);
   if (reshape == Reshape::kPatchRows) return ChannelsLast(foreign[0], ours);
+  if (reshape == Reshape::kTransposed) return Transposed(foreign[0], ours);
   return {.dtype = foreign[0].dtype, .shape = ours, .data = foreign[0].data};
 }
 
@@ -106,6 +125,7 @@ StoredTensor ChannelsFirst(const StoredTensor& rows, const Shape& foreign) {
 // Returns tensor number `part` of those that Reshaped joined.
 StoredTensor Restored(Reshape reshape, const StoredTensor& ours, const Shape& foreign, size_t part) {
   if (reshape == Reshape::kPatchRows) return ChannelsFirst(ours, foreign);
+  if (reshape == Reshape::kTransposed) return Transposed(ours, foreign);
   StoredTensor tensor{.dtype = ours.dtype, .shape = foreign, .data = ours.data};
   if (reshape == Reshape::kStackedQkv) {
     std::byte* bytes = nullptr;
@@ -206,7 +226,7 @@ absl::StatusOr<StoredTensor> Take(const std::string& name, const Shape& wanted, 
 absl::Status CheckAllUsed(ForeignSource source, const TensorMap& tensors, const std::set<std::string>& used) {
   std::vector<std::string> extra;
   for (const auto& [name, tensor] : tensors) {
-    if (!used.contains(name) && !IsIgnorable(source, name)) extra.push_back(name);
+    if (!used.contains(name) && !IsIgnorable(source, name, tensor)) extra.push_back(name);
   }
   if (extra.empty()) return absl::OkStatus();
   const std::string others = extra.size() == 1 ? "" : absl::StrCat(" (and ", extra.size() - 1, " more)");
@@ -290,6 +310,12 @@ absl::StatusOr<TensorMap> ForeignTensors(ForeignSource source, const v1::ModelCo
     for (size_t part = 0; part < rename.foreign.size(); ++part) {
       foreign[rename.foreign[part]] = Restored(rename.reshape, ours->second, shape, part);
     }
+  }
+  if (source == ForeignSource::kTimm && config.vit().projection() > 0) {  // see IsIgnorable
+    std::byte* bytes = nullptr;
+    StoredTensor bias = MakeStored(foreign["head.weight"].dtype, {config.vit().projection()}, bytes);
+    std::fill_n(bytes, bias.bytes(), std::byte{0});
+    foreign["head.bias"] = std::move(bias);
   }
   return foreign;
 }

@@ -16,7 +16,7 @@ bool FitsBody(ForeignSource source, const v1::ModelConfig& config, const TensorM
   });
   return has_all && std::all_of(tensors.begin(), tensors.end(), [&](const auto& tensor) {
            return !IsOfBody(source, tensor.first) || shapes->contains(tensor.first) ||
-                  IsIgnorable(source, tensor.first);
+                  IsIgnorable(source, tensor.first, tensor.second);
          });
 }
 

@@ -16,8 +16,12 @@ namespace {
 
 // Possible names of the class token. Every importable model has a class token, so this name marks where the model's own
 // names begin.
-constexpr std::string_view kClassTokens[] = {"vit.embeddings.cls_token", "deit.embeddings.cls_token",
-                                             "embeddings.cls_token", "cls_token"};
+constexpr std::string_view kClassTokens[] = {"vit.embeddings.cls_token",
+                                             "deit.embeddings.cls_token",
+                                             "embeddings.cls_token",
+                                             "cls_token",
+                                             "vision_model.embeddings.class_embedding",
+                                             "visual.class_embedding"};
 
 // True for segments that torch.compile, FSDP and activation checkpointing insert into names, at any depth.
 bool IsWrapper(const std::string& segment) {

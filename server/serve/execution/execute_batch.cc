@@ -180,7 +180,7 @@ class BatchRun {
       for (const auto& wish : request.attention) {
         RequestAttention(wish, model_->attention, static_cast<int>(i - first), part.attention);
       }
-      if (!request.features.empty()) part.tokens.Request(TokenTap::kFinal);
+      for (const v1::FeatureRequest& wish : request.features) part.tokens.Request(StageOf(wish.kind()));
     }
     return model_->backend->Run(
         inputs, context_.workspace, logits_.values.data() + first * static_cast<size_t>(logits_.shape[1]),

@@ -12,6 +12,7 @@ namespace vitrine::engine {
 // Computes the activation by its formula in fp64.
 inline double Activated(Activation activation, double x) {
   if (activation == Activation::kGelu) return x * 0.5 * (1 + std::erf(x / std::sqrt(2.0)));
+  if (activation == Activation::kQuickGelu) return x / (1 + std::exp(-1.702 * x));
   return activation == Activation::kRelu ? std::max(x, 0.0) : x;
 }
 

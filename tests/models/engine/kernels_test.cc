@@ -46,7 +46,8 @@ INSTANTIATE_TEST_SUITE_P(, EngineKernels, ::testing::ValuesIn(cpu::SupportedPath
 TEST_P(EngineKernels, AProductWithAllThatFollowsIsThatOfTheFormula) {
   for (const int64_t rows : {1, 2, 7, 14, 15, 29}) {
     for (const int64_t outputs : {1, 10, 16, 17, 32, 40, 65}) {
-      for (const Activation activation : {Activation::kNone, Activation::kGelu, Activation::kRelu}) {
+      for (const Activation activation :
+           {Activation::kNone, Activation::kGelu, Activation::kQuickGelu, Activation::kRelu}) {
         constexpr int64_t kInputs = 37;
         Matrix<float> a(rows, kInputs, 3, NAN), weight(outputs, kInputs), residual(rows, outputs, 2, NAN);
         Matrix<float> y(rows, outputs, 5, kUntouched);

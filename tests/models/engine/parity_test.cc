@@ -76,14 +76,14 @@ TEST_P(Parity, WhatIsHandedOut) {
     }
   }
   const int stages = static_cast<int>(compiled_.program->stages().size());
-  for (int stage = TokenTap::kFinal; stage < stages; ++stage) {
+  for (int stage = TokenTap::kProjection; stage < stages; ++stage) {
     for (TokenTap* tap : {&our_tokens, &their_tokens}) tap->Request(stage);
   }
   const std::vector<float> logits = Logits(*compiled_.engine, images, &ours, &our_tokens);
   static_cast<void>(compiled_.ByReference(images, &theirs, &their_tokens));
 
   EXPECT_EQ(logits, compiled_.ByEngine(images)) << "what was asked changed the logits";
-  for (int stage = TokenTap::kFinal; stage < stages; ++stage) {
+  for (int stage = TokenTap::kProjection; stage < stages; ++stage) {
     const TokenTap::Tokens *a = our_tokens.Find(stage), *b = their_tokens.Find(stage);
     ASSERT_EQ(a == nullptr, b == nullptr) << "stage " << stage;
     if (a == nullptr) continue;

@@ -104,8 +104,9 @@ std::unique_ptr<Model> GoldenCase::Build(const Safetensors& weights, const v1::M
   if (!model.ok()) Die(key_ + ": " + model.status().ToString());
   Safetensors published = weights;
   if (!arch_.empty()) {
-    const bool timm = !std::string_view(arch_).starts_with("transformers/");
-    const ForeignSource source = timm ? ForeignSource::kTimm : ForeignSource::kHuggingFace;
+    const ForeignSource source = arch_.starts_with("transformers/") ? ForeignSource::kHuggingFace
+                                 : arch_.starts_with("openclip/")   ? ForeignSource::kOpenClip
+                                                                    : ForeignSource::kTimm;
     absl::StatusOr<TensorMap> renamed = RenameForeign(source, config, weights.tensors);
     if (!renamed.ok()) Die(key_ + ": " + renamed.status().ToString());
     published.tensors = *std::move(renamed);

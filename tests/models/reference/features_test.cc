@@ -31,6 +31,22 @@ TEST(ResolveFeature, MakesTheEncodingExplicitAndRefusesWhatTheModelLacks) {
   EXPECT_THAT(std::string(ResolveFeature(encoding, ability).status().message()), HasSubstr("77"));
 }
 
+// Without classes, a model's result is its projection.
+TEST(CollectFeature, GivesTheProjection) {
+  const std::unique_ptr<Model> model = testing::MakeHashed(testing::Config(
+      "preprocessing { channels: 3 native { cell: 4 min_tokens: 1 max_tokens: 64 } } vit { patch: 4 width: 24 "
+      "depth: 2 heads: 4 mlp_width: 48 grid_rows: 4 grid_columns: 4 input_norm: true projection: 6 }"));
+  const ImageBatch images{RandomImage(3, 16, 16, 1), RandomImage(3, 12, 20, 2)};
+  TokenTap tokens;
+  tokens.Request(StageOf(v1::PROJECTION));
+  const at::Tensor vectors = *RunModel(*model, images, nullptr, &tokens);
+  EXPECT_EQ(model->features().kinds.front(), v1::PROJECTION);
+  EXPECT_EQ(ValuesOf(Request(v1::PROJECTION), model->features(), {3, 5}), 6);
+  const FeatureMap second = CollectFeature(Request(v1::PROJECTION), tokens, 1);
+  ASSERT_EQ(second.values.size(), 6U);
+  for (int c = 0; c < 6; ++c) EXPECT_EQ(second.values[c], vectors[1][c].item<float>());
+}
+
 // The head reads the class token's features: multiplied by the head's weights, they give the logits.
 TEST(CollectFeature, GivesWhatTheHeadReads) {
   const std::unique_ptr<Model> model = testing::MakeHashed(

@@ -28,6 +28,7 @@ FEATURES: Dict[str, int] = {
     "mean": features_pb2.MEAN_TOKEN,
     "patches": features_pb2.PATCH_TOKENS,
     "registers": features_pb2.REGISTER_TOKENS,
+    "projection": features_pb2.PROJECTION,
 }
 PRIORITIES: Dict[str, int] = {
     "low": classifier_pb2.LOW,

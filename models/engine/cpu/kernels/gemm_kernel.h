@@ -48,6 +48,12 @@ void GemmTile(const GemmCall& call, int64_t row, int64_t column, const float* we
 #pragma GCC unroll 2
       for (int v = 0; v < kVectors; ++v) sums[r][v] = EngineGelu::Of<V>(sums[r][v]);
     }
+  } else if (call.activation == Activation::kQuickGelu) {
+#pragma GCC unroll 16
+    for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 2
+      for (int v = 0; v < kVectors; ++v) sums[r][v] = cpu::QuickGeluOf<V>(sums[r][v]);
+    }
   } else if (call.activation == Activation::kRelu) {
 #pragma GCC unroll 16
     for (int r = 0; r < kRows; ++r) {

@@ -56,6 +56,8 @@ class TileEnd {
     Each<kRows>([&](int r, int v) { y[r][v] = Linear(row + r, v, sums[r * kVectors + v]); });
     if constexpr (kActivation == Activation::kGelu) {
       Each<kRows>([&](int r, int v) { y[r][v] = NarrowGelu::Of<V>(y[r][v]); });
+    } else if constexpr (kActivation == Activation::kQuickGelu) {
+      Each<kRows>([&](int r, int v) { y[r][v] = cpu::QuickGeluOf<V>(y[r][v]); });
     } else if constexpr (kActivation == Activation::kRelu) {
       Each<kRows>([&](int r, int v) { y[r][v] = V::Max(V::Broadcast(0), y[r][v]); });
     }
@@ -137,6 +139,8 @@ void FinishTile(const NarrowGemmCall& call, int64_t row, int64_t rows, int64_t c
       return with(std::integral_constant<Activation, Activation::kNone>());
     case Activation::kGelu:
       return with(std::integral_constant<Activation, Activation::kGelu>());
+    case Activation::kQuickGelu:
+      return with(std::integral_constant<Activation, Activation::kQuickGelu>());
     case Activation::kRelu:
       return with(std::integral_constant<Activation, Activation::kRelu>());
   }

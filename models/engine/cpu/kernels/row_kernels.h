@@ -93,6 +93,8 @@ void RunActivate(View<const float> x, Activation activation, View<float> y) {
     const float* const row = x.Row(i);
     if (activation == Activation::kGelu) {
       ForVectors<V>(x.columns, y.Row(i), [=](auto load, int64_t j) { return EngineGelu::Of<V>(load(row + j)); });
+    } else if (activation == Activation::kQuickGelu) {
+      ForVectors<V>(x.columns, y.Row(i), [=](auto load, int64_t j) { return cpu::QuickGeluOf<V>(load(row + j)); });
     } else {
       ForVectors<V>(x.columns, y.Row(i), [=](auto load, int64_t j) { return V::Max(V::Broadcast(0), load(row + j)); });
     }

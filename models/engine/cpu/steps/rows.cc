@@ -48,6 +48,15 @@ class Activate : public OneToOne {
   const Activation activation_;
 };
 
+class UnitLength : public OneToOne {
+ public:
+  using OneToOne::OneToOne;
+  void Run(const Frame& frame) const override {
+    frame.kernels().scale_to_length(frame.ShareOf(frame.At(x_)), 1, program::kUnitLengthEpsilon,
+                                    frame.ShareOf(frame.At(y_)));
+  }
+};
+
 class Add : public Step {
  public:
   Add(Operand x, Operand z, Operand y) : x_(x), z_(z), y_(y) {}
@@ -87,6 +96,9 @@ StepPtr MakeAffine(Operand x, Operand y, std::vector<float> weight, std::vector<
 }
 StepPtr MakeActivate(Operand x, Operand y, Activation activation) {
   return std::make_unique<Activate>(x, y, activation);
+}
+StepPtr MakeUnitLength(Operand x, Operand y) {
+  return std::make_unique<UnitLength>(x, y);
 }
 StepPtr MakeAdd(Operand x, Operand z, Operand y) {
   return std::make_unique<Add>(x, z, y);

@@ -37,6 +37,7 @@ StepPtr MakeLayerNorm(Operand x, Operand y, double epsilon, std::vector<float> w
 // Computes y = activation(x weight + bias).
 StepPtr MakeAffine(Operand x, Operand y, std::vector<float> weight, std::vector<float> bias, Activation activation);
 StepPtr MakeActivate(Operand x, Operand y, Activation activation);
+StepPtr MakeUnitLength(Operand x, Operand y);  // divides each row by its length
 StepPtr MakeAdd(Operand x, Operand z, Operand y);
 // Computes y = [x1, x2, ...].
 StepPtr MakeConcatenate(std::vector<Operand> x, Operand y);

@@ -64,11 +64,6 @@ VITRINE_DEVICE float NarrowGelu(float x) {
   return Fma(x, slope, kGeluPieces.narrow[0][i]);
 }
 
-VITRINE_DEVICE float Activated(float x, Activation activation, bool narrow) {
-  if (activation == Activation::kGelu) return narrow ? NarrowGelu(x) : Gelu(x);
-  return activation == Activation::kRelu ? Most(0, x) : x;
-}
-
 // --- powers
 
 // x 2^n for whole n; returns x if n is NaN.
@@ -90,6 +85,17 @@ VITRINE_DEVICE float Exp(float x) {
   p = Fma(p, r, 5.0000001201e-1F);
   p = Fma(p * r, r, r + 1);
   return TimesPowerOfTwo(p, n);
+}
+
+// cpu::QuickGeluOf.
+VITRINE_DEVICE float QuickGelu(float x) {
+  return x * (1 / (1 + Exp(Least(87.0F, -1.702F * x))));
+}
+
+VITRINE_DEVICE float Activated(float x, Activation activation, bool narrow) {
+  if (activation == Activation::kGelu) return narrow ? NarrowGelu(x) : Gelu(x);
+  if (activation == Activation::kQuickGelu) return QuickGelu(x);
+  return activation == Activation::kRelu ? Most(0, x) : x;
 }
 
 // engine::PowerOfTwo: 2^x for x <= 0, for weights that are rounded to bf16.

@@ -164,6 +164,10 @@ class LaunchMaker : public StepMemory {
   void Do(const engine::TakeClassStep& step) { AddCopy(At(step.x), At(step.y), CopiedRows::kClass); }
   void Do(const engine::TakeCellsStep& step) { AddCopy(At(step.x), At(step.y), CopiedRows::kCells); }
   void Do(const engine::MeanOfCellsStep& step) { AddChosen(MeanArguments{batch_, At(step.x), At(step.y)}); }
+  void Do(const engine::UnitLengthStep&) {
+    status_ = absl::UnimplementedError(
+        absl::StrCat(name_, ": vectors of unit length are not supported by the CUDA back end: serve it on the CPU"));
+  }
   void Do(const engine::HandOutStep& step) { AddTap(TapOfTokens(At(step.x), step.stage)); }
   void Do(const engine::CustomStep& step) {
     status_ = absl::UnimplementedError(

@@ -172,6 +172,11 @@ struct Summary {
   }
 };
 
+// Returns the outputs of timm's head, which CLIP's projection is; 0 for a model without a head.
+int HeadOutputs(const v1::ModelConfig& config) {
+  return config.classes() == 0 ? config.vit().projection() : config.classes();
+}
+
 absl::StatusOr<std::string> WeightsForTimm(const StoredVersion& version) {
   if (!version.manifest.config().preprocessing().has_fixed()) {
     return absl::FailedPreconditionError(
@@ -196,7 +201,7 @@ absl::Status VerifyAgainstCommand(const std::string& repository, const std::stri
   ASSIGN_OR_RETURN(Forward forward, EngineForward(model, path));
   ASSIGN_OR_RETURN(const std::string weights, WeightsForTimm(version));
   const v1::ModelConfig& config = version.manifest.config();
-  ASSIGN_OR_RETURN(const auto timm, TimmProcess::Start(options.python, arch, config.classes(), weights));
+  ASSIGN_OR_RETURN(const auto timm, TimmProcess::Start(options.python, arch, HeadOutputs(config), weights));
   std::cerr << id.model << "/" << id.version << " against " << arch << " of " << timm->description() << "\n";
   Comparer comparer(config.preprocessing(), std::move(forward), *timm, options.tolerance);
   Summary summary;

@@ -32,7 +32,15 @@ absl::Status NoSuchFamily(const v1::Manifest& manifest, const std::string& libra
 }
 
 absl::Status CheckVit(const v1::Manifest& manifest, const std::string& library) {
-  if (manifest.config().vit().norm() != v1::VitConfig::POST) return absl::OkStatus();
+  const v1::VitConfig& vit = manifest.config().vit();
+  if (manifest.config().classes() == 0 || vit.distilled() || vit.registers() > 0 || vit.layer_scale() > 0 ||
+      vit.input_norm() || vit.projection() > 0 || vit.activation() != v1::VitConfig::GELU) {
+    return Refused(manifest,
+                   absl::StrCat("is of a kind of ViT (distilled, DINOv2, CLIP or without classes) that is not "
+                                "exported; its source has the files for ",
+                                library));
+  }
+  if (vit.norm() != v1::VitConfig::POST) return absl::OkStatus();
   return Refused(manifest,
                  absl::StrCat("is a ViT with LayerNorm behind its blocks, which ", library, " does not have"));
 }

@@ -26,6 +26,7 @@
 #include "models/tool/publish/goldens.h"
 #include "models/tool/publish/image.h"
 #include "models/tool/publish/import/architecture.h"
+#include "models/tool/publish/import/class_vectors.h"
 #include "models/tool/publish/import/config_labels.h"
 #include "models/tool/publish/import/label_text.h"
 #include "models/tool/publish/import/model_files.h"
@@ -36,16 +37,6 @@ namespace vitrine {
 namespace {
 
 constexpr int kImporter = 1;  // increases with each change after which the same files give another version
-
-constexpr std::pair<const char*, ForeignSource> kSources[] = {{"timm", ForeignSource::kTimm},
-                                                              {"huggingface", ForeignSource::kHuggingFace}};
-
-absl::StatusOr<ForeignSource> SourceOf(const std::string& name) {
-  for (const auto& [known, source] : kSources) {
-    if (name == known) return source;
-  }
-  return absl::InvalidArgumentError(absl::StrCat("--from is ", name, "; it must be timm or huggingface"));
-}
 
 std::string HeadBias(ForeignSource source, const v1::ModelConfig& config) {
   return absl::StrCat(HeadName(source, config), ".bias");
@@ -239,14 +230,34 @@ absl::Status Unwrap(const ImportOptions& options, ForeignSource source, const v1
   return absl::OkStatus();
 }
 
+// Adds a head of class vectors to a model with a projection. Returns its sentence for the provenance.
+absl::StatusOr<std::string> AddCosineHead(const ImportOptions& options, const Given& given, v1::ModelConfig& config,
+                                          TensorMap& tensors) {
+  const int width = config.vit().projection();
+  if (width == 0) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--zero-shot needs a model whose vectors compare with those of texts, as CLIP's; ", options.arch, " is none"));
+  }
+  const double scale = options.logit_scale.value_or(LogitScaleOf(given.tensors));
+  const auto classes = static_cast<int>(given.labels.size());
+  ASSIGN_OR_RETURN(tensors["head.weight"], CosineHead(options.zero_shot, classes, width, scale));
+  config.set_classes(classes);
+  config.mutable_vit()->set_cosine_head(true);
+  return absl::StrCat("; head of ", classes, " class vectors with scale ", scale);
+}
+
 absl::StatusOr<Draft> MakeDraft(const ImportOptions& options, Given given) {
-  ASSIGN_OR_RETURN(const ForeignSource source, SourceOf(options.source));
+  ASSIGN_OR_RETURN(const ForeignSource source, ForeignSourceNamed(options.source));
   Draft draft;
   ASSIGN_OR_RETURN(v1::ModelConfig config, ForeignConfig(source, options.arch, /*classes=*/1));
   RETURN_IF_ERROR(Unwrap(options, source, config, given));
-  RETURN_IF_ERROR(TakeClasses(HeadBias(source, config), given, config));
+  if (options.zero_shot.empty()) RETURN_IF_ERROR(TakeClasses(HeadBias(source, config), given, config));
   RETURN_IF_ERROR(Override(options, config));
   ASSIGN_OR_RETURN(draft.weights.tensors, RenameForeign(source, config, given.tensors));
+  std::string head;
+  if (!options.zero_shot.empty()) {
+    ASSIGN_OR_RETURN(head, AddCosineHead(options, given, config, draft.weights.tensors));
+  }
   draft.labels = std::move(given.labels);
   given.tensors.clear();
   ASSIGN_OR_RETURN(WeightedModel model, WithWeights(config, std::move(draft.weights)));
@@ -261,7 +272,7 @@ absl::StatusOr<Draft> MakeDraft(const ImportOptions& options, Given given) {
   SetTolerances(draft.manifest);
   v1::Provenance& provenance = *draft.manifest.mutable_provenance();
   provenance.set_recipe(InWords(options));
-  provenance.set_data(absl::StrCat("trained elsewhere: ", options.source, "'s ", options.arch));
+  provenance.set_data(absl::StrCat("trained elsewhere: ", options.source, "'s ", options.arch, head));
   provenance.set_created_unix_seconds(absl::ToUnixSeconds(absl::Now()));
   RETURN_IF_ERROR(CheckServing(options.model, draft, model));
   return draft;
@@ -345,7 +356,7 @@ std::string LicenceToPublish(const v1::Origin& origin, const std::vector<ModelFi
 absl::Status CheckBefore(const ImportOptions& options) {
   RETURN_IF_ERROR(ValidateModelName(options.model));
   if (options.source.empty()) return absl::OkStatus();
-  ASSIGN_OR_RETURN(const ForeignSource source, SourceOf(options.source));
+  ASSIGN_OR_RETURN(const ForeignSource source, ForeignSourceNamed(options.source));
   return options.arch.empty() ? absl::OkStatus() : ForeignConfig(source, options.arch, /*classes=*/1).status();
 }
 

@@ -23,7 +23,10 @@ struct ImportOptions {
   // A text file whose line i is the label of class i, or a config.json. Empty: labels of the model's config.json, else
   // ImageNet's.
   std::string labels = {};
-  bool bf16 = false;  // store weights as bf16
+  // An array of NumPy with a vector per label, of which a cosine head is made; empty: none.
+  std::string zero_shot = {};
+  std::optional<double> logit_scale = {};  // factor of the cosines; default: as LogitScaleOf
+  bool bf16 = false;                       // store weights as bf16
 
   std::optional<std::string> prefix = {};  // name prefix of the model copy to import, if the file has several copies
 

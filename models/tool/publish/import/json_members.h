@@ -45,6 +45,24 @@ inline Side SideIn(const nlohmann::json& object, const char* member) {
   return {NumberIn(*found, "height").value_or(0), NumberIn(*found, "width").value_or(0)};
 }
 
+// Returns the object that describes the image model in a config.json of transformers: of CLIP, a member of it.
+inline const nlohmann::json& VisionOf(const nlohmann::json& config) {
+  const auto found = config.find("vision_config");
+  return found != config.end() && found->is_object() ? *found : config;
+}
+
+// Returns the model_type of transformers' image model; CLIP is "clip" with and without its text tower.
+inline std::string TypeIn(const nlohmann::json& config) {
+  const std::string type = TextIn(config, "model_type");
+  return type == "clip_vision_model" ? "clip" : type;
+}
+
+// Returns the activation of transformers' image model; "" if it is missing.
+inline std::string ActivationIn(const nlohmann::json& config) {
+  const std::string act = TextIn(VisionOf(config), "hidden_act");
+  return act.empty() && TypeIn(config) == "clip" ? "quick_gelu" : act;
+}
+
 }  // namespace vitrine
 
 #endif  // VITRINE_MODELS_TOOL_PUBLISH_IMPORT_JSON_MEMBERS_H_

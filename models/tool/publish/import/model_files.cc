@@ -103,18 +103,21 @@ class Reader {
 
   // Checks the settings that tensor shapes do not show, and takes the epsilon of the LayerNorms.
   absl::Status CheckTransformers(const Json& json) {
-    const std::string type = TextIn(json, "model_type"), act = TextIn(json, "hidden_act");
+    const std::string type = TypeIn(json), act = ActivationIn(json);
     if (type.empty()) return absl::OkStatus();
     const std::string known = TransformersType(model_);
     if (type != known) {
       return Refused(absl::StrCat("says that the model is a ", absl::CHexEscape(type), " of transformers, but --arch ",
                                   options_.arch, " is a ", known));
     }
-    if (!act.empty() && act != "gelu") {
-      return Refused(absl::StrCat("has hidden_act ", absl::CHexEscape(act), "; only gelu is supported"));
+    const std::string known_act = model_.vit().activation() == v1::VitConfig::QUICK_GELU ? "quick_gelu" : "gelu";
+    if (!act.empty() && act != known_act) {
+      return Refused(
+          absl::StrCat("has hidden_act ", absl::CHexEscape(act), "; --arch ", options_.arch, " has ", known_act));
     }
-    RETURN_IF_ERROR(CheckHeads(json, "num_attention_heads"));
-    const std::optional<double> epsilon = NumberIn(json, "layer_norm_eps");
+    const Json& vision = VisionOf(json);
+    RETURN_IF_ERROR(CheckHeads(vision, "num_attention_heads"));
+    const std::optional<double> epsilon = NumberIn(vision, "layer_norm_eps");
     if (epsilon.has_value() && *epsilon > 0 && !options_.norm_epsilon.has_value()) {
       options_.norm_epsilon = static_cast<float>(*epsilon);
       if (*options_.norm_epsilon != model_.vit().norm_epsilon()) {
@@ -122,7 +125,7 @@ class Reader {
       }
     }
     // DINOv2's image_size is that of the position table, which its tensors show; images have another size.
-    return known.starts_with("dinov2") ? absl::OkStatus() : CheckSide(SideIn(json, "image_size"));
+    return known.starts_with("dinov2") ? absl::OkStatus() : CheckSide(SideIn(vision, "image_size"));
   }
 
   absl::Status CheckSide(const Side& side) const {
@@ -286,7 +289,7 @@ std::vector<ModelFile> FilesOfModel(const ImportOptions& options) {
 
 absl::StatusOr<std::vector<std::string>> TakePreprocessing(const std::vector<ModelFile>& files,
                                                            ImportOptions& options) {
-  const ForeignSource source = options.source == "timm" ? ForeignSource::kTimm : ForeignSource::kHuggingFace;
+  ASSIGN_OR_RETURN(const ForeignSource source, ForeignSourceNamed(options.source));
   ASSIGN_OR_RETURN(const v1::ModelConfig model, ForeignConfig(source, options.arch, /*classes=*/1));
   std::vector<std::string> sentences;
   for (const ModelFile& file : files) {
@@ -299,14 +302,16 @@ absl::StatusOr<std::vector<std::string>> TakePreprocessing(const std::vector<Mod
 
 std::string TransformersType(const v1::ModelConfig& config) {
   const v1::VitConfig& vit = config.vit();
+  if (vit.input_norm()) return "clip";
   if (vit.distilled()) return "deit";
   if (vit.layer_scale() == 0) return "vit";
   return vit.registers() > 0 ? "dinov2_with_registers" : "dinov2";
 }
 
 std::string FaultOfNoLabels(const ImportOptions& options) {
-  const ForeignSource source = options.source == "timm" ? ForeignSource::kTimm : ForeignSource::kHuggingFace;
-  const absl::StatusOr<v1::ModelConfig> config = ForeignConfig(source, options.arch, /*classes=*/1);
+  const absl::StatusOr<ForeignSource> source = ForeignSourceNamed(options.source);
+  const absl::StatusOr<v1::ModelConfig> config =
+      source.ok() ? ForeignConfig(*source, options.arch, /*classes=*/1) : source.status();
   if (config.ok() && config->classes() == 0) return "";
   const std::string fault =
       absl::StrCat("--labels is required: a text file whose line i is the label of class i, or a ", kConfigFile,

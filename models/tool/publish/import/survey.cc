@@ -114,7 +114,7 @@ absl::Status Check(const std::vector<ModelFile>& files, TensorMap tensors, Surve
   RETURN_IF_ERROR(TakeArchitecture(files, options));
   model.arch = options.arch;
   RETURN_IF_ERROR(TakePreprocessing(files, options).status());
-  const ForeignSource source = options.source == "timm" ? ForeignSource::kTimm : ForeignSource::kHuggingFace;
+  ASSIGN_OR_RETURN(const ForeignSource source, ForeignSourceNamed(options.source));
   ASSIGN_OR_RETURN(const v1::ModelConfig config, ForeignConfig(source, options.arch, /*classes=*/1));
   ASSIGN_OR_RETURN(UnwrappedWeights weights, UnwrapForeign(std::move(tensors)));
   RETURN_IF_ERROR(AdoptHead(source, config, weights).status());

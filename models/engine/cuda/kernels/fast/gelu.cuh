@@ -29,6 +29,7 @@ class GeluTable {
   }
   VITRINE_DEVICE float Activated(float x, Activation activation) const {
     if (activation == Activation::kGelu) return Of(x);
+    if (activation == Activation::kQuickGelu) return QuickGelu(x);
     return activation == Activation::kRelu ? Most(0, x) : x;
   }
 

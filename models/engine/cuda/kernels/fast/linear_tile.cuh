@@ -37,6 +37,9 @@ VITRINE_DEVICE void ActivateAll(const GeluTable& gelu, Activation activation, Pl
   if (activation == Activation::kGelu) {
     VITRINE_UNROLL
     for (int i = 0; i < kCount; ++i) place(i) = gelu.Of(place(i));
+  } else if (activation == Activation::kQuickGelu) {
+    VITRINE_UNROLL
+    for (int i = 0; i < kCount; ++i) place(i) = QuickGelu(place(i));
   } else if (activation == Activation::kRelu) {
     VITRINE_UNROLL
     for (int i = 0; i < kCount; ++i) place(i) = Most(0, place(i));

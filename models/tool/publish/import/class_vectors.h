@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_MODELS_TOOL_PUBLISH_IMPORT_CLASS_VECTORS_H_
+#define VITRINE_MODELS_TOOL_PUBLISH_IMPORT_CLASS_VECTORS_H_
+
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "models/float_array.h"
+#include "models/repository/files/safetensors.h"
+#include "models/repository/import/import.h"
+#include "vitrine/v1/model.pb.h"
+
+namespace vitrine {
+
+// Parses an array of NumPy (.npy, versions 1 to 3) with two dimensions of little-endian float16, float32 or float64 in
+// C order. INVALID_ARGUMENT says what is wrong, with the line of NumPy that writes the accepted form.
+absl::StatusOr<FloatArray> ParseArray(std::string_view bytes);
+
+// Returns CLIP's scale of cosines: exp of the tensor "logit_scale", which OpenCLIP and transformers store beside the
+// text tower; 100, its largest value, for files without that tensor.
+double LogitScaleOf(const TensorMap& tensors);
+
+// Returns the weight of a cosine head, [classes, width]: each row of the file, divided by its length and multiplied by
+// `scale`. INVALID_ARGUMENT names the file if it is no such array, is not [classes, width], or has a row of zeros.
+absl::StatusOr<StoredTensor> CosineHead(const std::string& path, int64_t classes, int64_t width, double scale);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_MODELS_TOOL_PUBLISH_IMPORT_CLASS_VECTORS_H_
