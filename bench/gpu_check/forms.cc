@@ -129,6 +129,7 @@ absl::StatusOr<std::string> CheckForm(const CheckSetting& setting, const SmallFo
 
 void CheckForms(const CheckSetting& setting, CheckReport& report) {
   std::vector<SmallForm> forms = SmallForms();
+  for (const SmallForm& form : SmallPrefixForms()) forms.push_back(form);
   for (SmallForm& form : SmallKvForms()) forms.push_back(std::move(form));
   for (const SmallForm& form : forms) {
     const auto& wanted = setting.forms;

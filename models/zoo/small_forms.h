@@ -20,7 +20,8 @@ struct SmallForm {
 // Returns every form of every family that accepts many image sizes. The forms are configs, so that they do not depend
 // on zoo names.
 std::vector<SmallForm> SmallForms();
-// Returns forms of ViT with more prefix tokens than a class token, which the CPU alone runs.
+// Returns forms of ViT with the parts of distilled DeiT, DINOv2 and CLIP. Separate, because the weights of SmallForms
+// are recorded.
 std::vector<SmallForm> SmallPrefixForms();
 // Returns small zoo variants for every form of KV, which accepts a single image size.
 std::vector<SmallForm> SmallKvForms();

@@ -173,7 +173,7 @@ absl::Status Engine::RunUploaded(std::span<const ImagePlanes> images, float* log
                                  TokenTap* tokens) {
   const cpu::FloatMode mode;  // for computing rows of positions
   const LaunchPlan& plan = tokens == nullptr ? logits_ : tokens_;
-  const BatchRows batch(images, plan.cell);
+  const BatchRows batch(images, plan.cell, plan.prefix);
   RETURN_IF_ERROR(Upload(plan, batch));
   Placed placed = std::exchange(placed_, {});  // restored if the batch succeeds
   std::map<int, HandedOut> handed_out;
@@ -190,7 +190,7 @@ absl::Status Engine::RunUploaded(std::span<const ImagePlanes> images, float* log
   placed_ = std::move(placed);
   for (auto& [stage, of] : handed_out) {
     if (of.rows.empty()) continue;  // the model has no such stage
-    tokens->Put(stage, {std::move(of.rows), TokenLayout::Make(batch.grids, of.class_token ? 1 : 0)});
+    tokens->Put(stage, {std::move(of.rows), TokenLayout::Make(batch.grids, of.has_prefix ? plan.prefix : 0)});
   }
   return absl::OkStatus();
 }

@@ -24,7 +24,7 @@ TEST_P(Bits, DependOnTheImageAlone) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Forms, Bits,
-                         ::testing::Combine(::testing::ValuesIn(CpuForms()), ::testing::ValuesIn(EnginePaths())),
+                         ::testing::Combine(::testing::ValuesIn(EngineForms()), ::testing::ValuesIn(EnginePaths())),
                          [](const auto& info) { return NameOf(std::get<0>(info.param), std::get<1>(info.param)); });
 
 }  // namespace

@@ -35,15 +35,10 @@ void AddForms(const std::vector<SmallForm>& small, std::vector<EngineForm>& form
 std::vector<EngineForm> EngineForms() {
   std::vector<EngineForm> forms;
   AddForms(SmallForms(), forms);
+  AddForms(SmallPrefixForms(), forms);
   for (const SmallForm& form : SmallKvForms()) {
     forms.push_back({form.name, form.config, {{form.height, form.width}}});
   }
-  return forms;
-}
-
-std::vector<EngineForm> CpuForms() {
-  std::vector<EngineForm> forms = EngineForms();
-  AddForms(SmallPrefixForms(), forms);
   return forms;
 }
 

@@ -20,8 +20,6 @@ struct EngineForm {
   friend void PrintTo(const EngineForm& form, std::ostream* out) { *out << form.name; }
 };
 std::vector<EngineForm> EngineForms();
-// EngineForms and the forms with more prefix tokens, which CUDA refuses.
-std::vector<EngineForm> CpuForms();
 
 // Returns the paths that this CPU can run and that have their own engine kernels, slowest first.
 std::vector<cpu::CpuPath> EnginePaths();

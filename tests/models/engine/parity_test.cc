@@ -166,7 +166,7 @@ INSTANTIATE_TEST_SUITE_P(, EnginePath,
                          [](const auto& info) { return std::string(cpu::Name(info.param)); });
 
 INSTANTIATE_TEST_SUITE_P(Forms, Parity,
-                         ::testing::Combine(::testing::ValuesIn(CpuForms()), ::testing::ValuesIn(EnginePaths())),
+                         ::testing::Combine(::testing::ValuesIn(EngineForms()), ::testing::ValuesIn(EnginePaths())),
                          [](const auto& info) { return NameOf(std::get<0>(info.param), std::get<1>(info.param)); });
 
 }  // namespace

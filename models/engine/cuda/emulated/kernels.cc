@@ -72,6 +72,7 @@ const std::vector<NamedKernel>& Kernels() {
       VITRINE_NAMED(fast_gather_neighbours),
       VITRINE_NAMED(fast_depthwise),
       VITRINE_NAMED(fast_local),
+      VITRINE_NAMED(unit_length),
       VITRINE_NAMED(attend),
       VITRINE_NAMED(attend_class),
       VITRINE_NAMED(attend_bf16),

@@ -13,8 +13,8 @@ namespace vitrine::cuda {
 using engine::Activation;
 using engine::RowsOf;
 
-// An image of a batch. Its cells are consecutive rows of cells, row by row of its grid. In rows of tokens, its class
-// token precedes the cells.
+// An image of a batch. Its cells are consecutive rows of cells, row by row of its grid. In rows of tokens,
+// Batch::prefix rows precede the cells.
 struct ImageRows {
   int64_t first_pixel;  // first value of its planes [channels, height, width]
   int height, width;
@@ -34,6 +34,7 @@ struct Batch {
   // one more entry than images; the first_cell of the last entry is the number of cells
   const ImageRows* images;
   const GridTile* tiles = nullptr;  // tiles of all grids
+  int prefix = 1;                   // rows of tokens before the cells of each image
 };
 
 // Columns of a matrix whose rows belong to a batch.
@@ -97,7 +98,7 @@ struct FillArguments {
 // Rows of x that are copied to y, each to the same row of the same image.
 enum class CopiedRows {
   kAll,    // x and y have the same rows
-  kClass,  // class tokens
+  kClass,  // a prefix token of each image, from or to rows of images or tokens
   kCells,
 };
 
@@ -105,6 +106,14 @@ struct CopyArguments {
   Batch batch;
   Matrix x, y;
   CopiedRows rows;
+  int token = 0;  // of kClass
+};
+
+// y = x / (|x| + epsilon).
+struct UnitLengthArguments {
+  Batch batch;
+  Matrix x, y;
+  float epsilon;
 };
 
 // y: the mean of each image's cells.

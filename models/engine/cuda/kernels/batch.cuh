@@ -18,11 +18,14 @@ namespace vitrine::cuda {
 class Images {
  public:
   VITRINE_DEVICE explicit Images(const Batch& batch)
-      : images_(batch.images), count_(Global<const int>(batch.counts)[0]), cells_(Global<const int>(batch.counts)[1]) {}
+      : images_(batch.images),
+        count_(Global<const int>(batch.counts)[0]),
+        cells_(Global<const int>(batch.counts)[1]),
+        prefix_(batch.prefix) {}
 
   VITRINE_DEVICE int count() const { return count_; }
   VITRINE_DEVICE int Rows(RowsOf rows) const {
-    return rows == RowsOf::kImages ? count_ : rows == RowsOf::kCells ? cells_ : cells_ + count_;
+    return rows == RowsOf::kImages ? count_ : rows == RowsOf::kCells ? cells_ : cells_ + count_ * prefix_;
   }
   VITRINE_DEVICE ImageRows Of(int image) const { return images_[image]; }
   VITRINE_DEVICE int FirstCell(int image) const {
@@ -31,7 +34,9 @@ class Images {
   }
   // Returns the first row of an image; for `image` = count(), the end of the last image.
   VITRINE_DEVICE int FirstRow(RowsOf rows, int image) const {
-    return rows == RowsOf::kImages ? image : rows == RowsOf::kCells ? FirstCell(image) : FirstCell(image) + image;
+    return rows == RowsOf::kImages  ? image
+           : rows == RowsOf::kCells ? FirstCell(image)
+                                    : FirstCell(image) + image * prefix_;
   }
   VITRINE_DEVICE int RowsIn(RowsOf rows, int image) const { return FirstRow(rows, image + 1) - FirstRow(rows, image); }
   VITRINE_DEVICE int ImageOf(RowsOf rows, int row) const {
@@ -46,14 +51,18 @@ class Images {
     }
     return first;
   }
-  // Returns the row of a cell; in rows of tokens, class tokens are counted.
+  // Returns the row of a prefix token, or the image's row in rows of images.
+  VITRINE_DEVICE int RowOfToken(RowsOf rows, int image, int token) const {
+    return FirstRow(rows, image) + (rows == RowsOf::kTokens ? token : 0);
+  }
+  // Returns the row of a cell; in rows of tokens, prefix tokens are counted.
   VITRINE_DEVICE int RowOfCell(RowsOf rows, int image, int cell) const {
-    return FirstRow(rows, image) + (rows == RowsOf::kTokens ? 1 : 0) + cell;
+    return FirstRow(rows, image) + (rows == RowsOf::kTokens ? prefix_ : 0) + cell;
   }
 
  private:
   const Global<const ImageRows> images_;
-  const int count_, cells_;
+  const int count_, cells_, prefix_;
 };
 
 // Calls act(i) for this thread's share of `count` outputs.

@@ -67,7 +67,9 @@ struct CopiedRow {
 VITRINE_DEVICE CopiedRow CopiedRowOf(const CopyArguments& arguments, const Images& images, int i) {
   const RowsOf from = arguments.x.rows, to = arguments.y.rows;
   if (arguments.rows == CopiedRows::kAll) return {i, i};
-  if (arguments.rows == CopiedRows::kClass) return {images.FirstRow(from, i), images.FirstRow(to, i)};
+  if (arguments.rows == CopiedRows::kClass) {
+    return {images.RowOfToken(from, i, arguments.token), images.RowOfToken(to, i, arguments.token)};
+  }
   const int image = images.ImageOf(RowsOf::kCells, i), cell = i - images.FirstCell(image);
   return {images.RowOfCell(from, image, cell), images.RowOfCell(to, image, cell)};
 }
@@ -77,6 +79,20 @@ VITRINE_KERNEL(vitrine_copy_rows, CopyArguments) {
   ForElements(CountOfCopied(arguments, images), arguments.x.columns, [&](int row, int column) {
     const CopiedRow copied = CopiedRowOf(arguments, images, row);
     RowOf(arguments.y, copied.target)[column] = RowOf(arguments.x, copied.source)[column];
+  });
+}
+
+VITRINE_KERNEL(vitrine_unit_length, UnitLengthArguments) {
+  ForOutputs(Images(arguments.batch).Rows(arguments.x.rows), [&](int64_t row) {
+    const Global<const float> x = RowOf(arguments.x, row);
+    const Global<float> y = RowOf(arguments.y, row);
+    const int columns = arguments.x.columns;
+    const float squares = SumOfRow(columns, [&](int j) {
+      const float value = x[j];
+      return value * value;
+    });
+    const float factor = 1 / (Root(squares) + arguments.epsilon);
+    for (int j = 0; j < columns; ++j) y[j] = x[j] * factor;
   });
 }
 

@@ -5,7 +5,8 @@
 
 namespace vitrine::cuda {
 
-BatchRows::BatchRows(std::span<const ImagePlanes> planes_of_batch, int cell) : planes(planes_of_batch) {
+BatchRows::BatchRows(std::span<const ImagePlanes> planes_of_batch, int cell, int prefix_of_batch)
+    : planes(planes_of_batch), prefix(prefix_of_batch) {
   int first_cell = 0;
   for (const ImagePlanes& image : planes) {
     const Grid grid = cell == 0 ? Grid() : Grid{image.height / cell, image.width / cell};

@@ -23,20 +23,21 @@ struct BatchLimits {
 
 // Rows of a batch, in host memory.
 struct BatchRows {
-  BatchRows(std::span<const ImagePlanes> planes, int cell);
+  BatchRows(std::span<const ImagePlanes> planes, int cell, int prefix = 1);
 
   std::span<const ImagePlanes> planes;
   std::vector<ImageRows> images;  // one more than there are images, as in Batch
   std::vector<Grid> grids;
   std::vector<GridTile> tiles;  // tiles of all grids
   int64_t pixels = 0;
+  int prefix;  // as in Batch
 
   int count() const { return static_cast<int>(grids.size()); }
   int cells() const { return images.back().first_cell; }
   int64_t Rows(RowsOf rows) const { return FirstRow(rows, count()); }
   int64_t FirstRow(RowsOf rows, int image) const {
     if (rows == RowsOf::kImages) return image;
-    return images[static_cast<size_t>(image)].first_cell + (rows == RowsOf::kTokens ? image : 0);
+    return images[static_cast<size_t>(image)].first_cell + (rows == RowsOf::kTokens ? image * prefix : 0);
   }
 };
 

@@ -43,6 +43,7 @@ class LaunchMaker : public StepMemory {
     Finish();
     plan_.logits = At(lowered().logits);
     plan_.cell = lowered().cell;
+    plan_.prefix = lowered().prefix;
     plan_.classes = lowered().classes;
     return absl::OkStatus();
   }
@@ -148,7 +149,9 @@ class LaunchMaker : public StepMemory {
 
   // --- rows of tokens, cells and images
 
-  void AddCopy(const Matrix& x, const Matrix& y, CopiedRows rows) { AddChosen(CopyArguments{batch_, x, y, rows}); }
+  void AddCopy(const Matrix& x, const Matrix& y, CopiedRows rows, int token = 0) {
+    AddChosen(CopyArguments{batch_, x, y, rows, token});
+  }
   void Do(const engine::ConcatenateStep& step) {
     Matrix y = At(step.y);
     for (const Operand& x : step.x) {
@@ -158,15 +161,16 @@ class LaunchMaker : public StepMemory {
   }
   void Do(const engine::FillStep& step) { AddChosen(FillArguments{batch_, Copy(step.row), At(step.y)}); }
   void Do(const engine::JoinClassStep& step) {
-    AddCopy(At(step.rows.front()), At(step.y), CopiedRows::kClass);  // MeasureLaunches refuses more rows
+    for (size_t i = 0; i < step.rows.size(); ++i) {
+      AddCopy(At(step.rows[i]), At(step.y), CopiedRows::kClass, static_cast<int>(i));
+    }
     AddCopy(At(step.cells), At(step.y), CopiedRows::kCells);
   }
-  void Do(const engine::TakeClassStep& step) { AddCopy(At(step.x), At(step.y), CopiedRows::kClass); }
+  void Do(const engine::TakeClassStep& step) { AddCopy(At(step.x), At(step.y), CopiedRows::kClass, step.token); }
   void Do(const engine::TakeCellsStep& step) { AddCopy(At(step.x), At(step.y), CopiedRows::kCells); }
   void Do(const engine::MeanOfCellsStep& step) { AddChosen(MeanArguments{batch_, At(step.x), At(step.y)}); }
-  void Do(const engine::UnitLengthStep&) {
-    status_ = absl::UnimplementedError(
-        absl::StrCat(name_, ": vectors of unit length are not supported by the CUDA back end: serve it on the CPU"));
+  void Do(const engine::UnitLengthStep& step) {
+    Add("vitrine_unit_length", UnitLengthArguments{batch_, At(step.x), At(step.y), program::kUnitLengthEpsilon});
   }
   void Do(const engine::HandOutStep& step) { AddTap(TapOfTokens(At(step.x), step.stage)); }
   void Do(const engine::CustomStep& step) {
@@ -277,8 +281,8 @@ class LaunchMaker : public StepMemory {
 
   // --- convolutions over the grid
 
-  void AddClassTokens(const Matrix& x, const Matrix& y) {
-    if (x.rows == RowsOf::kTokens) AddCopy(x, y, CopiedRows::kClass);
+  void AddPrefixTokens(const Matrix& x, const Matrix& y) {
+    for (int i = 0; x.rows == RowsOf::kTokens && i < lowered().prefix; ++i) AddCopy(x, y, CopiedRows::kClass, i);
   }
   DepthwiseArguments ArgumentsOf(const engine::DepthwiseStep& step) {
     return {batch_,
@@ -293,7 +297,7 @@ class LaunchMaker : public StepMemory {
   }
   void Do(const engine::DepthwiseStep& step) {
     AddChosen(ArgumentsOf(step));
-    AddClassTokens(At(step.x), At(step.y));
+    AddPrefixTokens(At(step.x), At(step.y));
   }
   void DoLocal(const LocalSteps& steps) {
     LocalArguments arguments = {.first = ArgumentsOf(steps.first),
@@ -317,7 +321,7 @@ class LaunchMaker : public StepMemory {
       AddLinear(gathered, linear, cells);
       AddCopy(cells, y, CopiedRows::kCells);
     }
-    AddClassTokens(x, y);
+    AddPrefixTokens(x, y);
   }
 
   const BatchLimits& limits_;
@@ -332,11 +336,6 @@ class LaunchMaker : public StepMemory {
 }  // namespace
 
 absl::StatusOr<std::vector<size_t>> MeasureLaunches(const LoweredPlan& lowered, const BatchLimits& limits, bool fast) {
-  if (lowered.prefix > 1) {
-    return absl::UnimplementedError(
-        absl::StrCat("the model has ", lowered.prefix,
-                     " tokens before its grid; the CUDA back end supports one class token: serve it on the CPU"));
-  }
   std::vector<size_t> sizes;
   LaunchMaker maker(fast, StepMemory(lowered, limits, sizes));
   RETURN_IF_ERROR(maker.Make());

@@ -21,7 +21,7 @@ namespace vitrine::cuda {
 // Tokens of a stage, image after image.
 struct HandedOut {
   FloatArray rows;
-  bool class_token = false;
+  bool has_prefix = false;
 };
 
 // The taps of a pass. Either may be null.
@@ -48,6 +48,7 @@ struct LaunchPlan {
   std::vector<std::vector<StemLayer>> stems;
   Matrix logits;
   int cell = 0;
+  int prefix = 0;
   int64_t classes = 0;
 };
 

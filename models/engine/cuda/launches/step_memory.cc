@@ -20,7 +20,7 @@ StepMemory::StepMemory(const engine::LoweredPlan& lowered, const BatchLimits& li
     : lowered_(lowered),
       limits_(limits),
       places_(places),
-      batch_{batch.counts, batch.images, batch.tiles},
+      batch_{batch.counts, batch.images, batch.tiles, lowered.prefix},
       pixels_(batch.pixels),
       matrices_(&matrices) {
   HoldSlots();
@@ -40,7 +40,7 @@ void StepMemory::Finish() {
 
 int64_t StepMemory::MostRows(RowsOf rows) const {
   if (rows == RowsOf::kImages) return limits_.images;
-  return limits_.cells + (rows == RowsOf::kTokens ? limits_.images : 0);
+  return limits_.cells + (rows == RowsOf::kTokens ? int64_t{limits_.images} * lowered_.prefix : 0);
 }
 
 Matrix StepMemory::At(engine::Operand operand) const {

@@ -66,7 +66,7 @@ TakeTap TapOfTokens(const Matrix& x, int stage) {
     const auto wanted = taps.tokens->find(stage);
     if (wanted == taps.tokens->end()) return absl::OkStatus();
     ASSIGN_OR_RETURN(wanted->second.rows, Rows(device, x, 0, batch.Rows(x.rows)));
-    wanted->second.class_token = x.rows == RowsOf::kTokens;
+    wanted->second.has_prefix = x.rows == RowsOf::kTokens;
     return absl::OkStatus();
   };
 }

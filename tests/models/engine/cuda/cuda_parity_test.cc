@@ -51,7 +51,7 @@ TEST_P(CudaParity, Taps) {
     }
   }
   const int stages = static_cast<int>(compiled_.program->stages().size());
-  for (int stage = TokenTap::kFinal; stage < stages; ++stage) {
+  for (int stage = TokenTap::kProjection; stage < stages; ++stage) {
     for (TokenTap* tap : {&our_tokens, &their_tokens}) tap->Request(stage);
   }
   OnDevice device(*compiled_.program, compiled_.weights);
@@ -59,7 +59,7 @@ TEST_P(CudaParity, Taps) {
   static_cast<void>(compiled_.ByReference(images, &theirs, &their_tokens));
 
   EXPECT_EQ(logits, device.Logits(Views(images))) << "the taps changed the logits";
-  for (int stage = TokenTap::kFinal; stage < stages; ++stage) {
+  for (int stage = TokenTap::kProjection; stage < stages; ++stage) {
     const TokenTap::Tokens *a = our_tokens.Find(stage), *b = their_tokens.Find(stage);
     ASSERT_EQ(a == nullptr, b == nullptr) << "stage " << stage;
     if (a == nullptr) continue;
