@@ -278,7 +278,8 @@ absl::StatusOr<ForeignSource> ForeignSourceNamed(std::string_view name) {
   if (name == "timm") return ForeignSource::kTimm;
   if (name == "huggingface") return ForeignSource::kHuggingFace;
   if (name == "openclip") return ForeignSource::kOpenClip;
-  return absl::InvalidArgumentError(absl::StrCat("--from is ", name, "; it must be timm, huggingface or openclip"));
+  return absl::InvalidArgumentError(
+      absl::StrCat("--from is ", std::string(name), "; it must be timm, huggingface or openclip"));
 }
 
 std::vector<std::string> ForeignArchs(ForeignSource source) {
