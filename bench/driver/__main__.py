@@ -12,6 +12,7 @@ PARTS = {
     "forward": ("Forward pass against PyTorch eager, fp32", forward.measure),
     "engine": ("The CPU engine against OpenVINO and ONNX Runtime, fp32", engine.measure),
     "narrow": ("The CPU engine against OpenVINO and ONNX Runtime, bf16 and int8", engine.measure_narrow),
+    "imported": ("Distilled DeiT, DINOv2 and CLIP against OpenVINO and ONNX Runtime", engine.measure_imported),
     "reference": ("The CPU engine against the reference, fp32", reference.measure),
     "service": ("Service", service.measure),
     "lanes": ("A batch of one on idle cores", lanes.measure),
@@ -29,7 +30,7 @@ PARTS = {
     "decode": ("From a JPEG to a 224x224 input", decode.measure),
     "stages": ("Stages of a request", stages.measure),
 }
-PLOTTED = {"engine", "narrow", "mix", "decode"}
+PLOTTED = {"engine", "narrow", "imported", "mix", "decode"}
 # {part: case names for --cases}
 CASES = {part: [case.what() for case in cases] for part, cases in engine.PARTS.items()} | {
     "servers": [servers.what(precision) for precision in servers.GOALS]}
@@ -55,7 +56,7 @@ def parse():
     parser.add_argument("parts", nargs="*", metavar="PART", help="of " + ", ".join(PARTS) + "; all but peers where none is "
                         f"named. After peers: of {', '.join(peers.PEERS)}; all where none is named")
     parser.add_argument("--cases", default="", metavar="TEXT",
-                        help="of engine, narrow and servers, measure only the rows whose name has TEXT in it, such as 'xcit-t12, 224x224' or 'int8'")
+                        help="of engine, narrow, imported and servers, measure only the rows whose name has TEXT in it, such as 'xcit-t12, 224x224' or 'int8'")
     parser.add_argument("--name", help="last part of the result's file name (default bench, or peers)")
     parser.add_argument("--output", type=pathlib.Path, help="file for the result, instead of bench/results/DATE-NAME.md")
     parser.add_argument("--repository", type=pathlib.Path, default=ROOT / "models/bundled", help="models to measure")

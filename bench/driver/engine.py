@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compares the compiled CPU engine with OpenVINO and ONNX Runtime: same weights, same images, interleaved on the same cores.
 
-Both peers get the PyTorch models: timm's if it has them, otherwise the oracles.
+Both peers get the PyTorch models: timm's if it has them, otherwise the oracles. The part `imported` compares models that
+people import: distilled DeiT, DINOv2 and CLIP's image tower.
 """
 import dataclasses
 import json
@@ -52,7 +53,16 @@ NARROW_GOALS = {"bf16": GOALS_OF_BF16, "int8": GOALS_OF_INT8}
 NARROW_CASES = [Case(name, 224 if name in GOALS else OTHERS[name], goal, cores=2, precision=precision)
                 for precision, goals in NARROW_GOALS.items() for name, goal in goals.items()]
 AVX2_INT8_CASES = [Case(name, 224, 1.0, isa="avx2", precision="int8", cores=cores) for cores in (1, 2) for name in GOALS]
-PARTS = {"engine": CASES, "narrow": NARROW_CASES + AVX2_INT8_CASES}
+# Imported models, with the flags of their import and timm's options. DINOv2's table is for 518 pixels; 224 are usual.
+IMPORTED = {
+    "dinov2-s14": ("vit_small_patch14_dinov2", ["--native", "1-1369"]),
+    "deit-ti16-distilled": ("deit_tiny_distilled_patch16_224", []),
+    "clip-b32": ("vit_base_patch32_clip_224.openai", []),
+}
+IMPORTED_GOAL = 1.1
+IMPORTED_CASES = [Case(name, 224, IMPORTED_GOAL, cores=2, precision=precision)
+                  for precision in ("fp32", "bf16", "int8") for name in IMPORTED]
+PARTS = {"engine": CASES, "narrow": NARROW_CASES + AVX2_INT8_CASES, "imported": IMPORTED_CASES}
 # Share of the same run's multiply-add peak at which a ratio below its goal counts as reached.
 ENOUGH = {"fp32": 0.84, "bf16": 0.76, "int8": 0.65}
 # Share of the peak that the first model must reach in batches, on the CPU's best instructions.
@@ -71,8 +81,9 @@ class Models:
     def peer(self, name):
         """Returns the options that select the model of a peer's worker."""
         if name not in self.peers:
-            if architecture := published.PEERS.get(name):
-                weights = published.import_from_timm(self.setup, self.repository, name, architecture)
+            architecture, flags = IMPORTED.get(name, (published.PEERS.get(name), []))
+            if architecture:
+                weights = published.import_from_timm(self.setup, self.repository, name, architecture, flags=flags)
                 self.peers[name] = ["--timm", architecture, "--weights", weights]
             else:
                 published.run(self.setup.program("vitrine-repo"), "create", self.repository, name, "--variant", name)
@@ -207,7 +218,15 @@ def measure(setup):
     return measure_cases(setup, chosen("engine", setup.cases))
 
 
+def measure_imported(setup):
+    return measure_wide(setup, chosen("imported", setup.cases))
+
+
 def measure_narrow(setup):
-    cases = chosen("narrow", setup.cases)
+    return measure_wide(setup, chosen("narrow", setup.cases))
+
+
+def measure_wide(setup, cases):
+    """Measures the cases whose precision this CPU multiplies fast, and says which are left out."""
     wide = [case for case in cases if case.isa or precisions.wide(case.precision)]
     return measure_cases(setup, wide) + [precisions.left_out(case.name, case.precision) for case in cases if case not in wide]

@@ -39,8 +39,10 @@ def load_timm(arguments):
     import timm
     from timm.layers import set_fused_attn
     set_fused_attn(arguments.form == "fused")
-    model = timm.create_model(arguments.timm)
-    model.load_state_dict(load_file(arguments.weights))
+    from timm.models.vision_transformer import VisionTransformer, checkpoint_filter_fn
+    sized = {"img_size": 224} if "dinov2" in arguments.timm else {}  # its table is for 518 pixels
+    model, weights = timm.create_model(arguments.timm, **sized), load_file(arguments.weights)
+    model.load_state_dict(checkpoint_filter_fn(weights, model) if isinstance(model, VisionTransformer) else weights)
     return model.eval()
 
 

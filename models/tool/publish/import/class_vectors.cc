@@ -18,7 +18,7 @@ namespace {
 constexpr std::string_view kMagic = "\x93NUMPY";
 constexpr double kLargestLogitScale = 100;
 
-absl::Status NoArray(std::string_view fault) {
+absl::Status NoArray(const char* fault) {
   return absl::InvalidArgumentError(
       absl::StrCat(fault, "; write it with numpy.save(file, vectors.astype(\"float32\")), a row per class"));
 }
