@@ -40,13 +40,14 @@ absl::StatusOr<std::string> OnlyReadyModel(Client& client) {
       absl::StrCat("the server has several models; choose one with --model: ", absl::StrJoin(ready, ", ")));
 }
 
-// Classifies a generated image; the answer names the version that served it. `top_k` 0: the server's default.
+// Sends a generated image; the answer names the version that served it. `top_k` 0: without predictions.
 absl::StatusOr<v1::ClassifyResponse> AskOnce(Client& client, const ModelChoice& choice, int top_k) {
   constexpr int kSide = 64;
   v1::ClassifyRequest request;
   request.set_model(choice.name);
   AskForVersion(choice, request);
   if (top_k > 0) request.set_top_k(top_k);
+  request.set_omit_predictions(top_k == 0);
   request.set_image(MadeImage(kSide));
   return client.Classify(request);
 }

@@ -161,7 +161,9 @@ class ScoreRun final : public RoundsClient {
     index_.labels.assign(model_.labels().begin(), model_.labels().end());
     if (HasVectors()) {
       RETURN_IF_ERROR(ChooseFeatureKind(command_.embeddings, model_).status());
-      if (settings.width == 0) settings.width = model_.feature_width();
+      const bool is_projection = command_.embeddings == v1::PROJECTION;
+      if (settings.width == 0)
+        settings.width = is_projection ? model_.config().vit().projection() : model_.feature_width();
     }
     return std::move(ready->first);
   }

@@ -257,6 +257,8 @@ export class Card {
   }
 
   predictions() {
+    if (!this.answer.predictions.length)
+      return make("p", {class: "sentence"}, "This model has no classes: it answers with vectors and attention.");
     const rows = this.answer.predictions.map(({label, probability}) => {
       const fill = make("i");
       fill.style.setProperty("--share", `${100 * probability}%`);

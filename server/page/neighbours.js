@@ -10,7 +10,6 @@ const SHOWN = 5, AT_ONCE = 3;
 const known = new Map();  // model and version -> promise of [{sample, vector}]
 
 const vectorOf = (answer) => answer.features[0]?.values;
-const kindOf = (about) => (about.features.includes("class") ? "class" : about.features[0]);
 
 function cosine(a, b) {
   let dot = 0, aa = 0, bb = 0;
@@ -36,7 +35,7 @@ function embedAll(card, samples) {
     const work = async () => {
       for (let sample = waiting.shift(); sample; sample = waiting.shift()) {
         const answer = await api.classify(
-            card.id, await fetched(sample.path), [["top_k", 1], ["features", kindOf(card.about)], ["priority", "low"]]);
+            card.id, await fetched(sample.path), [...(card.about.classes.length ? [["top_k", 1]] : []), ["features", card.about.features[0]], ["priority", "low"]]);
         found.push({sample, vector: vectorOf(answer)});
       }
     };

@@ -43,12 +43,15 @@ export const knows = (about, sample) => Boolean(about?.classes.some((label) => w
 
 // Returns a sentence if the image's class is not one of the model's; empty if it may be.
 export function unknown(about, state) {
-  if (!state.sample || !about || knows(about, state.sample)) return "";
+  if (!state.sample || !about?.classes.length || knows(about, state.sample)) return "";
   const {classes} = about,
         some =
             classes.length > 5 ? `${classes.slice(0, 4).join(", ")} and ${classes.length - 4} others` : words(classes);
   return `This sample shows none of its classes: ${some}.`;
 }
+
+// Returns the parameters of a request for the shortest answer. A model without classes has no predictions.
+export const briefly = (about) => about?.classes.length === 0 ? [["features", about.features[0]]] : [["top_k", 1]];
 
 // Returns the index of the patch at `patch` in a grid, row * columns + column.
 export const cellAt = (patch, grid) => Math.min(grid.rows - 1, Math.floor(patch[1] * grid.rows)) * grid.columns +
@@ -56,9 +59,8 @@ export const cellAt = (patch, grid) => Math.min(grid.rows - 1, Math.floor(patch[
 
 // Returns the parameters of a request; `grid`, from the last answer, gives the index of a patch.
 export function parametersOf(about, state, grid) {
-  const parameters = [["top_k", Math.min(5, about.classes.length || 5)]];
-  if (about.features.length)
-    parameters.push(["features", about.features.includes("class") ? "class" : about.features[0]]);
+  const parameters = about.classes.length ? [["top_k", Math.min(5, about.classes.length)]] : [];
+  if (about.features.length) parameters.push(["features", about.features[0]]);
   const attention = [];
   const offer = offerOf(about, state.kind);
   if (offer && !lack(about, state)) {

@@ -66,7 +66,7 @@ function rowsOf(about) {
     ["Licence", about.licence || "not stated"],
     ["Published", about.created_unix_seconds ? date(about.created_unix_seconds) : ""],
     ["Parameters", about.parameters.toLocaleString("en")],
-    ["Classes", `${about.classes.length}: ${about.classes.join(", ")}`],
+    ["Classes", about.classes.length ? `${about.classes.length}: ${about.classes.join(", ")}` : "none"],
     [
       "Attention",
       about.attention.map(({kind, layers, heads}) => `${kind} (${plural(layers, "layer")}, ${plural(heads, "head")})`)

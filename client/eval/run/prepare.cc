@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "client/commands/image_run.h"
 #include "client/commands/output/text.h"
 #include "client/eval/data.h"
 #include "client/eval/run/ready_model.h"
@@ -64,6 +65,12 @@ absl::StatusOr<PreparedRun> PrepareRun(const EvalCommand& command, ProgressDispl
   ASSIGN_OR_RETURN(std::tie(run.client, run.evaluation.model),
                    AwaitModel(command.client, command.model, command.patience, display, stop));
   const v1::ModelVersion& model = run.evaluation.model;
+  if (IsLookedUp(model) && model.labels().empty()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(Printable(model.model()),
+                     " has no classes to evaluate; make a head for it with `vitrine-repo head`, or write its "
+                     "vectors with `vitrine embed`"));
+  }
   const std::vector<std::string> labels(model.labels().begin(), model.labels().end());
   ASSIGN_OR_RETURN(LabelMatch match, MatchLabels(run.data->labels(), labels, rows));
   if (run.data->undivided()) {

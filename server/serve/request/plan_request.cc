@@ -65,9 +65,10 @@ absl::StatusOr<int> PlanTopK(const v1::ClassifyRequest& request, const LoadedMod
         absl::StrCat("top_k is ", request.top_k(), ", but omit_predictions is set; leave one of them out"));
   }
   if (classes == 0) {
+    if (!request.has_top_k() && request.features_size() + request.attention_size() > 0) return 0;
     return absl::FailedPreconditionError(absl::StrCat(
-        ModelText(model), " has no classes; request its vector with `embed`, or set omit_predictions and ask for ",
-        "features or attention"));
+        ModelText(model), " has no classes; request its vector with `embed`, or ask for features or attention without ",
+        "top_k"));
   }
   if (!request.has_top_k()) return std::min(kDefaultTopK, classes);
   if (request.top_k() < 1 || request.top_k() > classes) {
