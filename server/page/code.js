@@ -18,6 +18,8 @@ export function curl(asked) {
   return `${first}curl ${token}--data-binary ${shell(`@${asked.file}`)} \\\n  ${shell(address)}\n`;
 }
 
+const asksClasses = (asked) => asked.parameters.some(([name]) => name === "top_k");
+
 export function javascript(asked) {
   const address = asked.origin + classifyPath(asked.id, asked.parameters);
   const token = asked.token ? `, headers: {Authorization: \`Bearer \${process.env.${VARIABLE}}\`}` : "";
@@ -27,7 +29,9 @@ export function javascript(asked) {
   const options = `{method: "POST", body: picture${token}}`;
   return `${picture}const response = await fetch(\n  ${quoted(address)},\n  ${options});\n` +
       `const answer = await response.json();\nif (!response.ok) throw new Error(answer.error);\n` +
-      `for (const {label, probability} of answer.predictions) console.log(label, probability.toFixed(4));\n`;
+      (asksClasses(asked) ?
+           `for (const {label, probability} of answer.predictions) console.log(label, probability.toFixed(4));\n` :
+           `console.log(answer.features[0].values);\n`);
 }
 
 // Converts "KIND:LAYERS:HEADS:QUERY" of the HTTP API to an argument of the Python client.
@@ -49,7 +53,7 @@ export function python(asked) {
   const how = [quoted(place), ...(secure ? ["tls=True"] : [])];
   const wishes = [quoted(asked.file), quoted(model)];
   if (version) wishes.push(/^\d+$/.test(version) ? `version=${version}` : `version_label=${quoted(version)}`);
-  for (const top of values("top_k")) wishes.push(`top_k=${top}`);
+  for (const top of asksClasses(asked) ? values("top_k") : [0]) wishes.push(`top_k=${top}`);
   for (const features of values("features")) wishes.push(`features=${quoted(features)}`);
   const maps = values("attention").map(attention);
   if (maps.length) wishes.push(`attention=[${maps.join(", ")}]`);
@@ -62,7 +66,8 @@ export function python(asked) {
   const note = asked.token ? `# The token is read from $${VARIABLE}.\n` : "";
   return `${fetch}${note}with vitrine.Client(${how.join(", ")}) as client:\n    result = client.classify(\n        ${
              wishes.join(",\n        ")},\n    )\n` +
-      `for found in result.predictions:\n    print(found.label, round(found.probability, 4))\n` +
+      (asksClasses(asked) ? `for found in result.predictions:\n    print(found.label, round(found.probability, 4))\n` :
+                            `print(result.features[${quoted(values("features")[0])}])\n`) +
       (asked.map ? `${shown}.draw().save("attention.png")\n` : "");
 }
 
