@@ -75,7 +75,7 @@ void CheckPlan(const InferenceRequest& plan) {
   const v1::ClassifyRequest& request = plan.request;
   const ModelDescription& model = *plan.model->description;
   Require(plan.top_k >= 0 && plan.top_k <= model.config().classes());
-  Require((plan.top_k == 0) == request.omit_predictions());
+  Require((plan.top_k == 0) == (request.omit_predictions() || model.config().classes() == 0));
   const auto grid = model.GridFor(plan.geometry.input.height, plan.geometry.input.width);
   Require(grid.ok() && *grid == plan.grid && plan.tokens == plan.grid.cells() + model.prefix_tokens());
   Require(plan.InputPixels() >= 1 && plan.InputBytes() >= 1);

@@ -178,6 +178,23 @@ TEST(PlanRequest, PredictionsCanBeOmitted) {
   ExpectRefused(request, ServedEit(), absl::StatusCode::kInvalidArgument, "omit_predictions");
 }
 
+TEST(PlanRequest, WithoutClassesOnlyFeaturesAndAttentionAreAnswered) {
+  const ModelHandle model =
+      Served("tower",
+             "preprocessing { channels: 3 mean: 0.5 mean: 0.5 mean: 0.5 std: 0.25 std: 0.25 std: 0.25 interpolation: "
+             "BILINEAR fixed { height: 8 width: 8 fit: STRETCH } } vit { patch: 4 width: 8 depth: 1 heads: 2 "
+             "mlp_width: 8 grid_rows: 2 grid_columns: 2 }");
+  v1::ClassifyRequest request = RequestOf(8, 8);
+  ExpectRefused(request, model, absl::StatusCode::kFailedPrecondition,
+                "has no classes; request its vector with `embed`");
+  request.add_features()->set_kind(v1::CLASS_TOKEN);
+  const absl::StatusOr<InferenceRequest> plan = PlanRequest(ReceivedOf(request), model);
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_EQ(plan->top_k, 0);
+  request.set_top_k(1);
+  ExpectRefused(request, model, absl::StatusCode::kFailedPrecondition, "has no classes");
+}
+
 TEST(PlanRequest, ErrorsNameTheFieldThatIsOutOfRange) {
   using R = v1::ClassifyRequest;
   const std::pair<std::function<void(R&)>, const char*> kWrong[] = {
