@@ -130,7 +130,11 @@ void AddOffers(const v1::ModelVersion& version, Lines& lines) {
     lines.Add(AttentionKindName(offer.kind()), absl::StrCat(AttentionTitle(offer.kind()), ": ", which));
   }
   std::vector<std::string> kinds;
-  for (const int kind : version.feature_kinds()) kinds.push_back(FeatureKindName(static_cast<v1::FeatureKind>(kind)));
+  for (const int number : version.feature_kinds()) {
+    const auto kind = static_cast<v1::FeatureKind>(number);
+    const std::string own = kind == v1::PROJECTION ? absl::StrCat(" of ", version.config().vit().projection()) : "";
+    kinds.push_back(FeatureKindName(kind) + own);
+  }
   if (!kinds.empty()) {
     lines.Add("features", absl::StrCat(absl::StrJoin(kinds, ", "), " of ", version.feature_width(), " channels"));
   }

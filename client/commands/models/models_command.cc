@@ -32,10 +32,14 @@ std::string Accuracy(const v1::Provenance& provenance) {
   return "";
 }
 
-// Returns "class, mean, patches of 250".
+// Returns "class, mean, patches of 250" or "projection of 512, class, mean, patches of 768".
 std::string Features(const v1::ModelVersion& version) {
   std::vector<std::string> kinds;
-  for (const int kind : version.feature_kinds()) kinds.push_back(FeatureKindName(static_cast<v1::FeatureKind>(kind)));
+  for (const int number : version.feature_kinds()) {
+    const auto kind = static_cast<v1::FeatureKind>(number);
+    const std::string own = kind == v1::PROJECTION ? absl::StrCat(" of ", version.config().vit().projection()) : "";
+    kinds.push_back(FeatureKindName(kind) + own);
+  }
   return kinds.empty() ? "" : absl::StrCat(absl::StrJoin(kinds, ", "), " of ", version.feature_width());
 }
 
