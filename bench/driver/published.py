@@ -47,8 +47,9 @@ def import_from_timm(setup, repository, name, architecture, drawn=(), flags=()):
     labels = setup.scratch / "labels.txt"
     labels.write_text("".join(f"class {i}\n" for i in range(1000)))
     run(setup.python, setups.ROOT / "bench/peers/timm_weights.py", architecture, weights, *drawn)
+    has_classes = "dinov2" not in architecture and "clip" not in architecture
     run(setup.program("vitrine-repo"), "import", repository, name, weights, "--from", "timm", "--arch", architecture,
-        "--labels", labels, *flags)
+        *(["--labels", labels] if has_classes else []), *flags)
     return weights
 
 

@@ -21,7 +21,7 @@ struct Compared {
   const Backend& cpu;
   const Backend& card;
   const std::vector<FloatArray>& images;
-  int64_t classes() const { return subject.description().config().classes(); }
+  int64_t classes() const { return subject.description().outputs(); }
 };
 
 // Checks that images have the same bits alone, together, again, and in another order.

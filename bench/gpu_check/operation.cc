@@ -51,7 +51,7 @@ struct Expected {
 
 absl::StatusOr<Expected> Expect(const CheckSetting& setting, const Subject& subject, Precision precision,
                                 std::vector<FloatArray> images) {
-  Expected expected = {.classes = subject.description().config().classes(), .images = std::move(images)};
+  Expected expected = {.classes = subject.description().outputs(), .images = std::move(images)};
   ASSIGN_OR_RETURN(expected.backend, subject.OnCard(setting, precision, expected.images));
   for (size_t i = 0; i < expected.images.size(); ++i) {
     const size_t place[] = {i};
@@ -206,7 +206,7 @@ absl::StatusOr<std::string> Refusal(const CheckSetting& setting) {
   if (setting.library->is_lost(setting.device)) return absl::InternalError("the refusal lost the device");
   RETURN_IF_ERROR(CheckFreed(setting, before));
   ASSIGN_OR_RETURN(const auto fits, form.subject.OnCard(setting, Precision::kFp32, form.images));
-  RETURN_IF_ERROR(LogitsOfAll(*fits, form.subject.description().config().classes(), form.images).status());
+  RETURN_IF_ERROR(LogitsOfAll(*fits, form.subject.description().outputs(), form.images).status());
   return absl::StrCat("refused: \"", std::string(status.message()), "\"; the next model loads and runs");
 }
 

@@ -29,7 +29,7 @@ absl::StatusOr<Rates> Measure(const Backend& backend, const Measured& measured, 
   const auto batch = static_cast<int>(measured.images.size());
   const int each = std::max(1, 2 * batch / setting.threads);
   for (int i = 0; i < std::min(each, batch); ++i) planes.push_back(ImageOf(measured.images[static_cast<size_t>(i)]));
-  const auto classes = static_cast<size_t>(measured.subject.description().config().classes());
+  const auto classes = static_cast<size_t>(measured.subject.description().outputs());
   std::atomic<int64_t> images = 0;
   std::atomic<bool> stop = false;
   std::vector<absl::Status> errors(static_cast<size_t>(setting.threads));

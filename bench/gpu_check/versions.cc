@@ -54,6 +54,7 @@ absl::StatusOr<std::string> CheckVersion(const CheckSetting& setting, const Vers
   ASSIGN_OR_RETURN(StoredVersion stored, ReadVersion(setting.repository, id));
   ASSIGN_OR_RETURN(const WeightedModel model, FitWeights(stored.manifest, std::move(stored.weights)));
   const v1::ModelConfig& config = model.description.config();
+  const int64_t outputs = model.description.outputs();
   std::vector<FloatArray> images;
   for (const std::string& image : setting.images) {
     ASSIGN_OR_RETURN(FloatArray input, Decode(image, config.preprocessing()));
@@ -62,20 +63,20 @@ absl::StatusOr<std::string> CheckVersion(const CheckSetting& setting, const Vers
   ASSIGN_OR_RETURN(const cpu::CpuPath path, cpu::ChosenPath());
   ASSIGN_OR_RETURN(const std::unique_ptr<const Backend> cpu,
                    MakeCpuBackend(model.description.program(), PointersTo(model), path));
-  ASSIGN_OR_RETURN(const std::vector<float> expected, LogitsOfAll(*cpu, config.classes(), images));
+  ASSIGN_OR_RETURN(const std::vector<float> expected, LogitsOfAll(*cpu, outputs, images));
   std::string figures, faults;
   for (const Precision precision : kPrecisions) {
     ASSIGN_OR_RETURN(const std::unique_ptr<const Backend> card, OnCard(setting, stored, model, precision, images));
     if (precision == Precision::kFp32) {
-      const Forward forward = [&](std::span<const FloatArray> inputs) {
-        return LogitsOf(*card, config.classes(), inputs);
-      };
+      const Forward forward = [&](std::span<const FloatArray> inputs) { return LogitsOf(*card, outputs, inputs); };
       RETURN_IF_ERROR(CheckGolden(stored, model.description, forward, Decode, "cuda", Name(precision)));
     }
-    ASSIGN_OR_RETURN(const std::vector<float> logits, LogitsOfAll(*card, config.classes(), images));
+    ASSIGN_OR_RETURN(const std::vector<float> logits, LogitsOfAll(*card, outputs, images));
     const double error = Apart(logits, expected);
-    absl::StrAppendFormat(&figures, "%s %.1e, same class of %d; ", Name(precision), error,
-                          SameTop(logits, expected, static_cast<size_t>(config.classes())));
+    absl::StrAppendFormat(&figures, "%s %.1e, ", Name(precision), error);
+    if (config.classes() > 0) {
+      absl::StrAppendFormat(&figures, "same class of %d; ", SameTop(logits, expected, static_cast<size_t>(outputs)));
+    }
     // The error of bf16 and int8 depends on the trained weights, so only fp32 has a bound.
     if (precision == Precision::kFp32 && !(error <= ToleranceOf(precision))) faults = "fp32 is off; ";
   }

@@ -49,13 +49,24 @@ Grid TableGrid(const v1::ModelConfig& config) {
 
 // Resizes the stored table to the model's grid. Returns an undefined tensor if either tensor is not a table of its
 // model's grid.
-at::Tensor ResizedTable(const at::Tensor& stored, Grid from, const at::Tensor& wanted, Grid to, int prefix) {
+at::Tensor ResizedTable(const at::Tensor& stored, Grid from, const at::Tensor& wanted,
+                        const program::TablePosition& position) {
+  const Grid to = position.grid;
+  const int prefix = position.prefix;
   const auto is_table = [prefix](const at::Tensor& tensor, Grid grid) {
     return tensor.dim() == 2 && grid.cells() > 0 && tensor.size(0) == prefix + grid.cells();
   };
   if (!is_table(stored, from) || !is_table(wanted, to) || stored.size(1) != wanted.size(1)) return {};
   const at::AutoGradMode no_grad(false);
-  return TableFor(stored.to(at::kFloat), from, to, prefix, GridInterpolations(from));
+  return TableFor(stored.to(at::kFloat), from, to, prefix, GridInterpolations(from, position.resize));
+}
+
+// Returns the settings of the learned positions; of an empty grid if there are none.
+program::TablePosition PositionOf(const program::Program& program) {
+  for (const program::Operator& op : program.operators()) {
+    if (const auto* position = op.As<program::TablePosition>()) return *position;
+  }
+  return {};
 }
 
 // Lists versions: "digits/1, digits/2, shoes/1", cut after a few.
@@ -130,7 +141,8 @@ absl::Status StartFrom(const StoredVersion& version, bool replace_head, Model& m
     ASSIGN_OR_RETURN(head, HeadOf(model.config()));
   }
   const std::string source = NameOf(version.manifest);
-  const Grid from = TableGrid(version.manifest.config()), to = TableGrid(model.config());
+  const Grid from = TableGrid(version.manifest.config());
+  const program::TablePosition position = PositionOf(model.program());
   const at::AutoGradMode no_grad(false);
   for (const NamedTensor& wanted : TensorsOf(model)) {
     if (head.contains(wanted.name)) continue;
@@ -141,7 +153,7 @@ absl::Status StartFrom(const StoredVersion& version, bool replace_head, Model& m
     }
     at::Tensor values = TensorOf(stored->second);
     if (values.sizes() != wanted.tensor.sizes()) {
-      values = ResizedTable(values, from, wanted.tensor, to, model.prefix_tokens());
+      values = ResizedTable(values, from, wanted.tensor, position);
     }
     if (!values.defined()) {
       return absl::FailedPreconditionError(

@@ -40,7 +40,7 @@ class ReferenceBackend : public Backend {
       for (const engine::ImagePlanes& image : inputs) images.push_back(TensorOf(image));
       ASSIGN_OR_RETURN(const at::Tensor computed, RunModel(*model_, images, attention, tokens));
       const FloatArray values = FloatsOf(computed);
-      if (values.values.size() != inputs.size() * static_cast<size_t>(model_->config().classes())) {
+      if (values.values.size() != inputs.size() * static_cast<size_t>(model_->outputs())) {
         return absl::InternalError(absl::StrCat("logits have the wrong shape for ", inputs.size(), " images"));
       }
       std::copy(values.values.begin(), values.values.end(), logits);

@@ -226,6 +226,7 @@ std::vector<Arch> HuggingFaceArchs() {
         Input(published.side, kHalf, kHalf, v1::BILINEAR, v1::FixedResolution::STRETCH, /*crop=*/1);
     SetVit(SizeNamed(published.size), published.patch, config);
     config.mutable_vit()->set_norm_epsilon(1e-12F);
+    config.mutable_vit()->set_position_resize(v1::VitConfig::BICUBIC_SHARP);
     archs.push_back(
         {absl::StrCat("vit-", published.size, "-patch", published.patch, "-", published.side), std::move(config)});
   }

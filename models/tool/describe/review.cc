@@ -36,7 +36,8 @@ Cell CountFormula(std::string_view formula, double value) {
 }  // namespace
 
 bool InReview(const v1::ModelConfig& config) {
-  return config.has_vit() && config.vit().mlp_width() == 4 * config.vit().width();
+  const v1::VitConfig& vit = config.vit();
+  return config.has_vit() && vit.mlp_width() == 4 * vit.width() && !vit.distilled() && vit.registers() == 0;
 }
 
 DataTable ReviewTable(const v1::ModelConfig& config, const WorkloadInput& input) {

@@ -44,12 +44,13 @@ absl::StatusOr<std::unique_ptr<const Backend>> BackendOf(const Subject& subject,
 }
 
 // Measures `found.input` with random images of `found.seed`.
-absl::Status Measure(const Backend& backend, const v1::ModelConfig& config, ScalingRow& found) {
-  const int channels = config.preprocessing().channels(), height = found.input.height, width = found.input.width;
+absl::Status Measure(const Backend& backend, const ModelDescription& model, ScalingRow& found) {
+  const int channels = model.config().preprocessing().channels(), height = found.input.height,
+            width = found.input.width;
   const std::vector<float> pixels = RandomPixels(channels, found.input, found.seed);
   const std::vector<engine::ImagePlanes> images(static_cast<size_t>(found.input.images),
                                                 {pixels.data(), channels, height, width});
-  std::vector<float> logits(images.size() * static_cast<size_t>(config.classes()));
+  std::vector<float> logits(images.size() * static_cast<size_t>(model.outputs()));
   // Each pass has its own workspace, so that it allocates all its memory.
   const auto pass = [&] {
     engine::Workspace workspace;
@@ -162,7 +163,7 @@ absl::Status ScalingCommand(const ScalingOptions& options) {
     std::cerr << absl::StrFormat("vitrine-repo: measuring %d x %d pixels, %d tokens\n", size.input.height,
                                  size.input.width, size.tokens);
     for (size.seed = 1; size.seed <= options.repeats; ++size.seed) {
-      RETURN_IF_ERROR(Measure(*backend, subject.config(), size));
+      RETURN_IF_ERROR(Measure(*backend, subject.model.description, size));
       measured.push_back(size);
     }
   }

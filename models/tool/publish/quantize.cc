@@ -236,6 +236,12 @@ absl::StatusOr<Found> Measure(const StoredVersion& version, const WeightedModel&
                         "better a thousand",
                         images, options.budget, kFewestQuantizeImages));
   }
+  if (version.labels.empty()) {
+    return absl::FailedPreconditionError(
+        "the version has no classes, so no accuracy can be measured; `vitrine-repo head` or `import --zero-shot` makes "
+        "a "
+        "head, and a server computes any version in bf16 or int8 with --precision");
+  }
   ASSIGN_OR_RETURN(std::vector<int32_t> classes, MatchClasses(*data, version.labels));
   ProgressDisplay display(std::cerr, {.is_terminal = isatty(STDERR_FILENO) != 0, .plain_lines = absl::Seconds(10)});
   ErrorMeasurement measurement(model, *data, std::move(classes), path, display);

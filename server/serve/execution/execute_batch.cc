@@ -303,9 +303,8 @@ class BatchRun {
     for (const auto& wish : request.attention) {
       output.attention.push_back(CollectAttention(wish, model_->attention, part.attention, place, request.grid));
     }
-    const int registers = model_->attention.registers;
     for (const auto& wish : request.features) {
-      output.features.push_back(CollectFeature(wish, part.tokens, place, registers));
+      output.features.push_back(CollectFeature(wish, part.tokens, place, model_->features.registers));
     }
     const Sureness sureness = SurenessOf(output.logits, TemperatureOf(model_->manifest));
     const bool has_classes = model_->manifest.config().classes() > 0;

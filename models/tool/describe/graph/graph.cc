@@ -55,7 +55,9 @@ struct NoteOf {
                         shared ? ", shared" : "");
   }
   std::string operator()(const ir::Residual&) const { return op.weights.empty() ? "x + y" : "x + scale y"; }
-  std::string operator()(const ir::Add&) const { return "x + y"; }
+  std::string operator()(const ir::Add& add) const {
+    return add.scale == 1 ? "x + y" : absl::StrCat("(x + y) ", add.scale);
+  }
   std::string operator()(const ir::Attend& attend) const {
     return absl::StrCat(Heads(attend.heads), attend.shared_key ? ", q = k" : "", op.weights.empty() ? "" : ", Pos",
                         attend.class_query ? ", class" : "");

@@ -91,8 +91,12 @@ size_t Top(std::span<const float> logits) {
 
 class Comparer {
  public:
-  Comparer(const v1::Preprocessing& preprocessing, Forward forward, TimmProcess& timm, double tolerance)
-      : preprocessing_(preprocessing), forward_(std::move(forward)), timm_(timm), tolerance_(tolerance) {}
+  Comparer(const v1::ModelConfig& config, Forward forward, TimmProcess& timm, double tolerance)
+      : preprocessing_(config.preprocessing()),
+        has_classes_(config.classes() > 0),
+        forward_(std::move(forward)),
+        timm_(timm),
+        tolerance_(tolerance) {}
 
   // Returns an error only if the error concerns every image.
   absl::StatusOr<Comparison> Compare(std::string_view bytes) {
@@ -119,6 +123,7 @@ class Comparer {
     float scale = 1;
     for (const float logit : theirs->logits) scale = std::max(scale, std::abs(logit));
     comparison.beyond = !(comparison.logits <= tolerance_ * scale);
+    if (!has_classes_) return comparison;
     comparison.ours = Top(logits.values);
     comparison.theirs = Top(theirs->logits);
     return comparison;
@@ -126,6 +131,7 @@ class Comparer {
 
  private:
   const v1::Preprocessing& preprocessing_;
+  const bool has_classes_;
   const Forward forward_;
   TimmProcess& timm_;
   const double tolerance_;
@@ -141,8 +147,8 @@ void Print(const std::string& image, const Comparison& comparison, const std::ve
     } else {
       line["input_grey_levels"] = comparison.input;
       line["logits"] = comparison.logits;
-      line["top1"] = comparison.ours;
-      line["timm_top1"] = comparison.theirs;
+      if (!labels.empty()) line["top1"] = comparison.ours;
+      if (!labels.empty()) line["timm_top1"] = comparison.theirs;
     }
     std::cout << line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) << std::endl;
     return;
@@ -152,9 +158,10 @@ void Print(const std::string& image, const Comparison& comparison, const std::ve
     std::cout << comparison.fault << std::endl;
     return;
   }
-  std::cout << absl::StrFormat("input %.3g grey levels, logits %.2g, top-1 %s", comparison.input, comparison.logits,
-                               labels[comparison.ours]);
-  if (comparison.ours != comparison.theirs) std::cout << ", timm's " << labels[comparison.theirs];
+  std::cout << absl::StrFormat("input %.3g grey levels, %s %.2g", comparison.input,
+                               labels.empty() ? "vector" : "logits", comparison.logits);
+  if (!labels.empty()) std::cout << ", top-1 " << labels[comparison.ours];
+  if (!labels.empty() && comparison.ours != comparison.theirs) std::cout << ", timm's " << labels[comparison.theirs];
   std::cout << std::endl;
 }
 
@@ -203,7 +210,7 @@ absl::Status VerifyAgainstCommand(const std::string& repository, const std::stri
   const v1::ModelConfig& config = version.manifest.config();
   ASSIGN_OR_RETURN(const auto timm, TimmProcess::Start(options.python, arch, HeadOutputs(config), weights));
   std::cerr << id.model << "/" << id.version << " against " << arch << " of " << timm->description() << "\n";
-  Comparer comparer(config.preprocessing(), std::move(forward), *timm, options.tolerance);
+  Comparer comparer(config, std::move(forward), *timm, options.tolerance);
   Summary summary;
   for (const std::string& image : images) {
     ASSIGN_OR_RETURN(const std::string bytes, ReadWholeFile(std::filesystem::path(options.images) / image));

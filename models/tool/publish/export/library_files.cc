@@ -33,13 +33,6 @@ absl::Status NoSuchFamily(const v1::Manifest& manifest, const std::string& libra
 
 absl::Status CheckVit(const v1::Manifest& manifest, const std::string& library) {
   const v1::VitConfig& vit = manifest.config().vit();
-  if (manifest.config().classes() == 0 || vit.distilled() || vit.registers() > 0 || vit.layer_scale() > 0 ||
-      vit.input_norm() || vit.projection() > 0 || vit.activation() != v1::VitConfig::GELU) {
-    return Refused(manifest,
-                   absl::StrCat("is of a kind of ViT (distilled, DINOv2, CLIP or without classes) that is not "
-                                "exported; its source has the files for ",
-                                library));
-  }
   if (vit.norm() != v1::VitConfig::POST) return absl::OkStatus();
   return Refused(manifest,
                  absl::StrCat("is a ViT with LayerNorm behind its blocks, which ", library, " does not have"));
@@ -87,6 +80,9 @@ std::vector<std::string> NotesOf(const v1::ModelConfig& config, const std::strin
     notes.push_back(
         absl::StrCat("here large images are decoded at a part of their size; ", library, " decodes all pixels"));
   }
+  if (config.vit().position_resize() != v1::VitConfig::ANTIALIASED && library == "timm") {
+    notes.push_back("at other sizes, timm resizes positions in another way (with antialiasing)");
+  }
   return notes;
 }
 
@@ -133,7 +129,10 @@ std::string NetworkOf(v1::ModelConfig config) {
   config.clear_classes();
   if (config.has_vit()) {
     config.mutable_vit()->clear_norm();
-    config.mutable_vit()->clear_norm_epsilon();
+    v1::VitConfig& vit = *config.mutable_vit();
+    vit.clear_norm_epsilon();
+    vit.clear_position_resize();
+    if (vit.layer_scale() > 0) vit.set_layer_scale(1);  // the initial value
   } else {
     config.mutable_xcit()->clear_layer_scale();
     config.mutable_xcit()->clear_embedding();
@@ -148,9 +147,9 @@ int Likeness(const v1::Preprocessing& a, const v1::Preprocessing& b) {
 }
 
 // Returns timm's name of the model. If several names have this network, returns the name with the most similar
-// preprocessing. If no name has it, returns any name of the family; the sizes are then given as arguments.
-std::string TimmArch(const v1::ModelConfig& config) {
-  std::string found = config.has_vit() ? "vit_tiny_patch16_224" : "xcit_nano_12_p16_224";
+// preprocessing. If no name has it, returns "".
+std::string TimmName(const v1::ModelConfig& config) {
+  std::string found;
   int likeness = -1;
   for (const std::string& arch : ForeignArchs(ForeignSource::kTimm)) {
     const absl::StatusOr<v1::ModelConfig> known = ForeignConfig(ForeignSource::kTimm, arch, config.classes());
@@ -161,6 +160,26 @@ std::string TimmArch(const v1::ModelConfig& config) {
     likeness = alike;
   }
   return found;
+}
+
+// Returns true for patches, a class token and a head: a ViT that the libraries' general classes describe by its sizes.
+bool IsPlain(const v1::ModelConfig& config) {
+  const v1::VitConfig& vit = config.vit();
+  return config.classes() > 0 && !vit.distilled() && vit.registers() == 0 && vit.layer_scale() == 0 &&
+         !vit.input_norm() && vit.projection() == 0 && vit.activation() == v1::VitConfig::GELU;
+}
+
+absl::Status CheckPlain(const v1::Manifest& manifest, const std::string& library) {
+  if (IsPlain(manifest.config())) return absl::OkStatus();
+  return Refused(manifest, absl::StrCat("is a ViT with other parts than patches, a class token and a head (distilled "
+                                        "DeiT, DINOv2, CLIP), which is not exported to ",
+                                        library));
+}
+
+// Returns timm's name, or any name of the family if timm has none; the sizes are then given as arguments.
+std::string TimmArch(const v1::ModelConfig& config) {
+  const std::string named = TimmName(config);
+  return !named.empty() ? named : config.has_vit() ? "vit_tiny_patch16_224" : "xcit_nano_12_p16_224";
 }
 
 Json TimmArguments(const v1::ModelConfig& config) {
@@ -185,12 +204,17 @@ Json TimmArguments(const v1::ModelConfig& config) {
   return json;
 }
 
+// Returns the outputs of timm's head, which CLIP's projection is.
+int HeadOutputs(const v1::ModelConfig& config) {
+  return config.classes() == 0 ? config.vit().projection() : config.classes();
+}
+
 Json TimmPreprocessing(const v1::ModelConfig& config) {
   const v1::Preprocessing& preprocessing = config.preprocessing();
   const Size size = InputSize(config);
   return {{"input_size", {preprocessing.channels(), size.height, size.width}},
           {"fixed_input_size", config.has_vit()},
-          {"num_classes", config.classes()},
+          {"num_classes", HeadOutputs(config)},
           {"interpolation", preprocessing.interpolation() == v1::BILINEAR ? "bilinear" : "bicubic"},
           {"crop_pct", IsCropped(preprocessing) ? CropOf(preprocessing) : 1.0},
           {"crop_mode", IsCropped(preprocessing) ? "center" : "squash"},
@@ -263,8 +287,9 @@ absl::StatusOr<LibraryFiles> FilesForTimm(const v1::Manifest& manifest, const st
     RETURN_IF_ERROR(CheckXcit(manifest));
   } else if (config.has_vit()) {
     RETURN_IF_ERROR(CheckVit(manifest, "timm"));
+    if (TimmName(config).empty()) RETURN_IF_ERROR(CheckPlain(manifest, "timm"));
     const float epsilon = config.vit().norm_epsilon();
-    if (epsilon != 0 && epsilon != kTimmEpsilon) {
+    if (epsilon != 0 && epsilon != kTimmEpsilon && !config.vit().input_norm()) {
       return Refused(manifest, absl::StrCat("has LayerNorms with epsilon ", epsilon, ", where timm has ", kTimmEpsilon,
                                             "; --to huggingface keeps it"));
     }
@@ -272,7 +297,7 @@ absl::StatusOr<LibraryFiles> FilesForTimm(const v1::Manifest& manifest, const st
     return NoSuchFamily(manifest, "timm", "vit, xcit");
   }
   Json json = {{"architecture", TimmArch(config)},
-               {"num_classes", config.classes()},
+               {"num_classes", HeadOutputs(config)},
                {"model_args", TimmArguments(config)},
                {"label_names", labels},
                {"pretrained_cfg", TimmPreprocessing(config)}};
@@ -285,6 +310,7 @@ absl::StatusOr<LibraryFiles> FilesForTransformers(const v1::Manifest& manifest,
   const v1::ModelConfig& config = manifest.config();
   if (!config.has_vit()) return NoSuchFamily(manifest, "transformers", "vit");
   RETURN_IF_ERROR(CheckVit(manifest, "transformers"));
+  RETURN_IF_ERROR(CheckPlain(manifest, "transformers"));
   LibraryFiles files{.notes = NotesOf(config, "transformers")};
   Json json = TransformersConfig(config, labels);
   AddLicence(manifest, json);

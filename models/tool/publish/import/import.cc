@@ -251,6 +251,15 @@ absl::StatusOr<Draft> MakeDraft(const ImportOptions& options, Given given) {
   Draft draft;
   ASSIGN_OR_RETURN(v1::ModelConfig config, ForeignConfig(source, options.arch, /*classes=*/1));
   RETURN_IF_ERROR(Unwrap(options, source, config, given));
+  // timm adds a head to DINOv2 for other classes.
+  const bool adds_head = source == ForeignSource::kTimm && config.vit().projection() == 0;
+  if (adds_head && given.tensors.contains("head.weight")) config.set_classes(1);
+  if (config.classes() == 0 && !options.labels.empty() && options.zero_shot.empty()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("--labels: ", options.arch,
+                     " has no classes; `vitrine-repo head` makes a head from pictures, and "
+                     "--zero-shot one from CLIP's vectors of texts"));
+  }
   if (options.zero_shot.empty()) RETURN_IF_ERROR(TakeClasses(HeadBias(source, config), given, config));
   RETURN_IF_ERROR(Override(options, config));
   ASSIGN_OR_RETURN(draft.weights.tensors, RenameForeign(source, config, given.tensors));

@@ -11,6 +11,7 @@
 #include "common/data/file.h"
 #include "common/status_macros.h"
 #include "models/repository/import/import.h"
+#include "models/tool/publish/import/architecture.h"
 #include "models/tool/publish/import/config_labels.h"
 #include "models/tool/publish/import/json_members.h"
 
@@ -308,7 +309,9 @@ std::string TransformersType(const v1::ModelConfig& config) {
   return vit.registers() > 0 ? "dinov2_with_registers" : "dinov2";
 }
 
-std::string FaultOfNoLabels(const ImportOptions& options) {
+std::string FaultOfNoLabels(const ImportOptions& asked) {
+  ImportOptions options = asked;
+  if (!TakeArchitecture(FilesOfModel(options), options).ok()) return "";  // Import reports it
   const absl::StatusOr<ForeignSource> source = ForeignSourceNamed(options.source);
   const absl::StatusOr<v1::ModelConfig> config =
       source.ok() ? ForeignConfig(*source, options.arch, /*classes=*/1) : source.status();
