@@ -78,7 +78,7 @@ void AddRequests(CLI::App& app, BenchCommand& command) {
       "--attention", "attention",
       "request attention maps: class, mean, rollout, class-attention,\nquery, scores, weights, channels, distance",
       "KIND,...");
-  add_setting("--features", "features", "request features: class, mean, patches", "KIND,...");
+  add_setting("--features", "features", "request features: class, mean, patches, registers, projection", "KIND,...");
   add_setting("--top-k", "top_k", "number of predictions in an answer; default: 5", "N");
   app.add_option("--mix", command.mix,
                  "classes of requests: \"model=a,resolution=32x32,\npriority=high,deadline=50ms,weight=3; model=b\";\n"

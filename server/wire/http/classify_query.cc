@@ -105,9 +105,10 @@ absl::Status ReadFeatures(const std::string& value, ClassifyQuery& query) {
   for (const std::string& word : words) {
     const std::optional<v1::FeatureKind> kind = FeatureKindOf(word);
     if (!kind.has_value()) {
-      return absl::InvalidArgumentError(absl::StrCat("parameter features names \"", Shown(word),
-                                                     "\", which is unknown; give class, mean or patches, with "
-                                                     "commas between them"));
+      return absl::InvalidArgumentError(
+          absl::StrCat("parameter features names \"", Shown(word),
+                       "\", which is unknown; give class, mean, patches, registers or projection, with "
+                       "commas between them"));
     }
     if (!kinds.insert(*kind).second) {
       return absl::InvalidArgumentError(absl::StrCat("parameter features names ", word, " twice; name it once"));

@@ -10,6 +10,7 @@
 #include "models/float_array.h"
 #include "models/repository/files/safetensors.h"
 #include "models/repository/import/import.h"
+#include "models/tool/publish/import/import.h"
 #include "vitrine/v1/model.pb.h"
 
 namespace vitrine {
@@ -25,6 +26,12 @@ double LogitScaleOf(const TensorMap& tensors);
 // Returns the weight of a cosine head, [classes, width]: each row of the file, divided by its length and multiplied by
 // `scale`. INVALID_ARGUMENT names the file if it is no such array, is not [classes, width], or has a row of zeros.
 absl::StatusOr<StoredTensor> CosineHead(const std::string& path, int64_t classes, int64_t width, double scale);
+
+// Adds the head of options.zero_shot to the tensors and config of a model with a projection. `foreign`: the tensors of
+// the file, of which one may be the scale. Returns a sentence part for the provenance. INVALID_ARGUMENT: the model has
+// no projection; errors of CosineHead.
+absl::StatusOr<std::string> AddCosineHead(const ImportOptions& options, size_t classes, const TensorMap& foreign,
+                                          v1::ModelConfig& config, TensorMap& tensors);
 
 }  // namespace vitrine
 

@@ -230,22 +230,6 @@ absl::Status Unwrap(const ImportOptions& options, ForeignSource source, const v1
   return absl::OkStatus();
 }
 
-// Adds a head of class vectors to a model with a projection. Returns its sentence for the provenance.
-absl::StatusOr<std::string> AddCosineHead(const ImportOptions& options, const Given& given, v1::ModelConfig& config,
-                                          TensorMap& tensors) {
-  const int width = config.vit().projection();
-  if (width == 0) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "--zero-shot needs a model whose vectors compare with those of texts, as CLIP's; ", options.arch, " is none"));
-  }
-  const double scale = options.logit_scale.value_or(LogitScaleOf(given.tensors));
-  const auto classes = static_cast<int>(given.labels.size());
-  ASSIGN_OR_RETURN(tensors["head.weight"], CosineHead(options.zero_shot, classes, width, scale));
-  config.set_classes(classes);
-  config.mutable_vit()->set_cosine_head(true);
-  return absl::StrCat("; head of ", classes, " class vectors with scale ", scale);
-}
-
 absl::StatusOr<Draft> MakeDraft(const ImportOptions& options, Given given) {
   ASSIGN_OR_RETURN(const ForeignSource source, ForeignSourceNamed(options.source));
   Draft draft;
@@ -265,7 +249,7 @@ absl::StatusOr<Draft> MakeDraft(const ImportOptions& options, Given given) {
   ASSIGN_OR_RETURN(draft.weights.tensors, RenameForeign(source, config, given.tensors));
   std::string head;
   if (!options.zero_shot.empty()) {
-    ASSIGN_OR_RETURN(head, AddCosineHead(options, given, config, draft.weights.tensors));
+    ASSIGN_OR_RETURN(head, AddCosineHead(options, given.labels.size(), given.tensors, config, draft.weights.tensors));
   }
   draft.labels = std::move(given.labels);
   given.tensors.clear();
