@@ -68,7 +68,7 @@ Embedded = Union[Embedding, Refused]
 def first_vector(model: Model) -> str:
     """Returns the default feature, as `vitrine embed` does: the first one that is a vector."""
     for name in model.features:
-        if name != "patches":
+        if name not in ("patches", "registers"):
             return name
     has = ", ".join(model.features) or "none"
     raise InvalidArgument('model "%s" has no vector; give one of its features: %s' % (model.name, has))
