@@ -233,7 +233,8 @@ class HealthCheck(unittest.TestCase):
             ports = pathlib.Path(folder) / "ports"
             (pathlib.Path(folder) / "models").mkdir()
             server = subprocess.Popen([BUILD / "bin/vitrine-server", "--repository", f"{folder}/models", "--listen", "127.0.0.1:0",
-                                       "--health-listen", "127.0.0.1:0", "--port-file", ports, "--executors", "1", "--allow-empty"],
+                                       "--health-listen", "127.0.0.1:0", "--metrics", "", "--port-file", ports, "--executors", "1",
+                                       "--allow-empty"],
                                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
             try:
                 asked = run("true")
