@@ -178,11 +178,15 @@ std::vector<Arch> TimmArchs() {
   for (const Published& published : kTimmVits) add_vit("vit_", published, kHalf, kHalf);
   for (const Published& published : kDeits) add_vit("deit_", published, kImageNetMean, kImageNetStd);
   AddTimmPrefixed(archs);
+  const size_t clips = archs.size();
   AddClips(
       [](int patch, bool quick) {
         return absl::StrCat("vit_base_patch", patch, quick ? "_clip_quickgelu_224" : "_clip_224");
       },
       archs);
+  for (size_t i = clips; i < archs.size(); ++i) {
+    archs[i].config.mutable_preprocessing()->mutable_fixed()->set_crop(0.9);
+  }
   for (const XcitSize& size : kXcitSizes) {
     for (const int patch : {16, 8}) {
       for (const int side : {224, 384}) {

@@ -54,7 +54,7 @@ TEST(ClassVectors, OtherArraysAreRefused) {
 }
 
 TEST(ClassVectors, AHeadHasRowsOfTheScalesLength) {
-  const testing::ScratchFolder folder;
+  const ScratchFolder folder;
   folder.Write("v.npy", Array<float>("<f4", "2, 2", {3, 4, 0, 0.5}));
   const absl::StatusOr<StoredTensor> head = CosineHead(folder.Path("v.npy"), 2, 2, 10);
   ASSERT_TRUE(head.ok()) << head.status();

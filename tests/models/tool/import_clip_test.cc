@@ -108,7 +108,7 @@ TEST_F(ImportProgram, ClipServesVectorsAndClassesOfVectors) {
   for (const v1::Prediction& prediction : response.predictions()) {
     const at::Tensor vector = vectors[prediction.index()];
     EXPECT_EQ(prediction.label(), absl::StrCat("thing ", prediction.index()));
-    EXPECT_NEAR(prediction.logit(), 20 * (embedded[1].dot(vector) / vector.norm()).item<float>(), 1e-3);
+    EXPECT_NEAR(prediction.logit(), 20 * embedded[1].dot(vector).item<float>() / vector.norm().item<float>(), 1e-3);
   }
 }
 

@@ -123,7 +123,7 @@ absl::Status Check(const std::vector<ModelFile>& files, TensorMap tensors, Surve
     for (const int64_t side : tensor.shape) elements *= side;
     model.parameters += elements;
   }
-  RETURN_IF_ERROR(CheckLabels(files, HeadName(source, config), weights.tensors));
+  if (config.vit().projection() == 0) RETURN_IF_ERROR(CheckLabels(files, HeadName(source, config), weights.tensors));
   if (FitsBody(source, config, weights.tensors)) return absl::OkStatus();
   const std::string fitting = absl::StrJoin(FittingArchs(source, weights.tensors), " or ");
   return absl::FailedPreconditionError(absl::StrCat(
