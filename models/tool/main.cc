@@ -119,6 +119,12 @@ struct Command {
   std::function<absl::Status()> run;
 };
 
+// Adds a command whose flags have their own file (flags.h).
+template <auto options, auto add, auto run>
+Command AddOwn(CLI::App& app, Flags& flags) {
+  return {add(app, flags.*options), [&flags] { return run(flags.*options); }};
+}
+
 void AddRepository(CLI::App& command, Flags& flags, const std::string& text = "repository") {
   command.add_option("DIR", flags.repository, text)->required();
 }
@@ -260,30 +266,6 @@ Command AddCreate(CLI::App& app, Flags& flags) {
           }};
 }
 
-Command AddImport(CLI::App& app, Flags& flags) {
-  return {AddImportCommand(app, flags.import_options), [&flags] { return ImportCommand(flags.import_options); }};
-}
-
-Command AddExport(CLI::App& app, Flags& flags) {
-  return {AddExportCommand(app, flags.export_options), [&flags] { return ExportCommand(flags.export_options); }};
-}
-
-Command AddQuantize(CLI::App& app, Flags& flags) {
-  return {AddQuantizeCommand(app, flags.quantize), [&flags] { return QuantizeCommand(flags.quantize); }};
-}
-
-Command AddCache(CLI::App& app, Flags& flags) {
-  return {AddCacheCommand(app, flags.cache), [&flags] { return CacheCommand(flags.cache); }};
-}
-
-Command AddSurvey(CLI::App& app, Flags& flags) {
-  return {AddSurveyCommand(app, flags.survey), [&flags] { return SurveyCommand(flags.survey); }};
-}
-
-Command AddCalibrate(CLI::App& app, Flags& flags) {
-  return {AddCalibrateCommand(app, flags.calibrate), [&flags] { return CalibrateCommand(flags.calibrate); }};
-}
-
 Command AddList(CLI::App& app, Flags& flags) {
   CLI::App* list = app.add_subcommand("list", "lists the versions: parameters, size, accuracy");
   AddRepository(*list, flags);
@@ -347,22 +329,6 @@ Command AddPublish(CLI::App& app, Flags& flags) {
   return {publish, [&flags] { return PublishCommand(flags.repository, flags.source, flags.which); }};
 }
 
-Command AddPull(CLI::App& app, Flags& flags) {
-  return {AddPullCommand(app, flags.pull), [&flags] { return PullCommand(flags.pull); }};
-}
-
-Command AddPush(CLI::App& app, Flags& flags) {
-  return {AddPushCommand(app, flags.push), [&flags] { return PushCommand(flags.push); }};
-}
-
-Command AddRemove(CLI::App& app, Flags& flags) {
-  return {AddRemoveCommand(app, flags.remove), [&flags] { return RemoveCommand(flags.remove); }};
-}
-
-Command AddPrune(CLI::App& app, Flags& flags) {
-  return {AddPruneCommand(app, flags.remove), [&flags] { return PruneCommand(flags.remove); }};
-}
-
 int Main(int argc, char** argv) {
   Flags flags;
   CLI::App app(kDescription, kProgram);
@@ -370,8 +336,14 @@ int Main(int argc, char** argv) {
   app.require_subcommand(1);
   std::vector<Command> commands;
   for (const auto add :
-       {AddZoo, AddDescribe, AddScaling, AddInit, AddCreate, AddImport, AddExport, AddQuantize, AddCache, AddSurvey,
-        AddCalibrate, AddList, AddShow, AddVerify, AddPublish, AddRemove, AddPrune, AddPull, AddPush}) {
+       {AddZoo, AddDescribe, AddScaling, AddInit, AddCreate,
+        AddOwn<&Flags::import_options, AddImportCommand, ImportCommand>,
+        AddOwn<&Flags::export_options, AddExportCommand, ExportCommand>,
+        AddOwn<&Flags::quantize, AddQuantizeCommand, QuantizeCommand>,
+        AddOwn<&Flags::cache, AddCacheCommand, CacheCommand>, AddOwn<&Flags::survey, AddSurveyCommand, SurveyCommand>,
+        AddOwn<&Flags::calibrate, AddCalibrateCommand, CalibrateCommand>, AddList, AddShow, AddVerify, AddPublish,
+        AddOwn<&Flags::remove, AddRemoveCommand, RemoveCommand>, AddOwn<&Flags::remove, AddPruneCommand, PruneCommand>,
+        AddOwn<&Flags::pull, AddPullCommand, PullCommand>, AddOwn<&Flags::push, AddPushCommand, PushCommand>}) {
     commands.push_back(add(app, flags));
     AddChecks(*commands.back().app);
   }
