@@ -7,7 +7,9 @@
 #include "absl/strings/str_cat.h"
 #include "common/imaging/encode/encode_png.h"
 #include "common/imaging/geometry.h"
+#include "common/simd/chosen_path.h"
 #include "common/status_macros.h"
+#include "models/tool/publish/forward.h"
 #include "models/tool/publish/image.h"
 
 namespace vitrine {
@@ -64,6 +66,27 @@ void SetNarrowTolerance(const std::string& precision, v1::Manifest& manifest) {
   const auto is_it = [&](const v1::GoldenTolerance& row) { return row.precision() == precision; };
   rows.erase(std::remove_if(rows.begin(), rows.end(), is_it), rows.end());
   for (const char* const device : {"cpu", "cuda"}) AddTolerance(device, precision, kNarrowTolerance, manifest);
+}
+
+absl::Status AddModel(const std::string& name, const WeightedModel& model, Draft& draft) {
+  // Uses the portable path, so that the serving path is compared with another implementation.
+  ASSIGN_OR_RETURN(const Forward portable, EngineForward(model, cpu::CpuPath::kPortable));
+  ASSIGN_OR_RETURN(draft.golden, PatternGoldens(model.description, portable));
+  draft.manifest.set_goldens_by("portable");
+  *draft.manifest.mutable_config() = model.description.config();
+  draft.manifest.set_parameters(model.description.program().parameters());
+  SetTolerances(draft.manifest);
+
+  ASSIGN_OR_RETURN(const cpu::CpuPath path, cpu::ChosenPath());
+  ASSIGN_OR_RETURN(const Forward serving, EngineForward(model, path));
+  StoredVersion version;
+  version.manifest = draft.manifest;
+  version.manifest.set_model(name);
+  version.golden = draft.golden;
+  const absl::Status agrees = CheckGolden(version, model.description, serving, ImageInput, "cpu", "fp32");
+  if (agrees.ok()) return agrees;
+  return absl::Status(agrees.code(),
+                      absl::StrCat("nothing was published, since no server could load it: ", agrees.message()));
 }
 
 }  // namespace vitrine

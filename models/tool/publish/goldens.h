@@ -7,6 +7,8 @@
 #include "absl/status/statusor.h"
 #include "models/model_description.h"
 #include "models/repository/golden.h"
+#include "models/repository/stored_version.h"
+#include "models/repository/weights.h"
 #include "vitrine/v1/manifest.pb.h"
 
 namespace vitrine {
@@ -21,6 +23,11 @@ void SetTolerances(v1::Manifest& manifest);
 
 // Replaces the tolerance of the CPU's logits in "bf16" or "int8", relative to the goldens of that precision.
 void SetNarrowTolerance(const std::string& precision, v1::Manifest& manifest);
+
+// Adds to the draft of a version of `name` all that follows from its model, whose weights are as stored: config,
+// parameters, PatternGoldens of the portable path, tolerances. FAILED_PRECONDITION if this CPU's serving path does not
+// agree with the goldens, since the version could never be READY.
+absl::Status AddModel(const std::string& name, const WeightedModel& model, Draft& draft);
 
 }  // namespace vitrine
 

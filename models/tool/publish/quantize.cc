@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <iostream>
 #include <map>
 #include <memory>
@@ -66,15 +65,6 @@ absl::StatusOr<std::vector<int32_t>> MatchClasses(const Dataset& data, const std
       " labels begin with \"", absl::CHexEscape(model.front()), "\"; use images of the model's classes"));
 }
 
-// Returns "cifar10 test, 2000 images": the manifest must not contain local paths.
-std::string DataInWords(const QuantizeOptions& options, size_t images) {
-  const size_t colon = options.data.find(':');
-  const std::filesystem::path path = std::filesystem::path(options.data.substr(colon + 1)).lexically_normal();
-  const std::filesystem::path name = path.has_filename() ? path.filename() : path.parent_path().filename();
-  const std::string words = name.empty() ? options.data.substr(0, colon) : name.string();
-  return absl::StrCat(absl::CHexEscape(words), " ", options.split, ", ", images, " images");
-}
-
 // Measures errors of a version on images of a data set, in one precision against another.
 class ErrorMeasurement {
  public:
@@ -132,13 +122,8 @@ class ErrorMeasurement {
   absl::StatusOr<std::vector<FloatArray>> Inputs(std::span<const int64_t> indices) const {
     std::vector<FloatArray> inputs(indices.size());
     const auto read = [&](int64_t i) -> absl::Status {
-      ASSIGN_OR_RETURN(const std::string image, data_.encoded(indices[static_cast<size_t>(i)]));
-      absl::StatusOr<FloatArray> input = ImageInput(image, model_.description.config().preprocessing());
-      if (!input.ok()) {
-        const std::string name = absl::CHexEscape(data_.name(indices[static_cast<size_t>(i)]));
-        return absl::Status(input.status().code(), absl::StrCat(name, ": ", input.status().message()));
-      }
-      inputs[static_cast<size_t>(i)] = *std::move(input);
+      const auto place = static_cast<size_t>(i);
+      ASSIGN_OR_RETURN(inputs[place], InputOf(data_, indices[place], model_.description.config().preprocessing()));
       return absl::OkStatus();
     };
     RETURN_IF_ERROR(ParallelFor(static_cast<int64_t>(inputs.size()), FindMachine().Threads(), read));
@@ -324,7 +309,7 @@ absl::Status QuantizeCommand(const QuantizeOptions& options) {
   RETURN_IF_ERROR(CheckPublishable(options.repository, from.model, bytes));
   ASSIGN_OR_RETURN(const cpu::CpuPath path, MeasuringPath(precision));
   ASSIGN_OR_RETURN(const Found found, Measure(version, model, precision, path, options));
-  const std::string split = DataInWords(options, static_cast<size_t>(found.images));
+  const std::string split = DataInWords(options.data, options.split, found.images);
   RETURN_IF_ERROR(AddPrecision(found, model, path, split, version));
   const Draft draft = {std::move(version.manifest), std::move(version.weights), std::move(version.golden),
                        std::move(version.labels), std::move(version.extra_files)};

@@ -16,15 +16,12 @@
 #include "common/data/file.h"
 #include "common/imaging/geometry.h"
 #include "common/sha256.h"
-#include "common/simd/chosen_path.h"
 #include "common/status_macros.h"
 #include "models/repository/files/text.h"
 #include "models/repository/import/import.h"
 #include "models/repository/labels.h"
 #include "models/repository/stored_version.h"
-#include "models/tool/publish/forward.h"
 #include "models/tool/publish/goldens.h"
-#include "models/tool/publish/image.h"
 #include "models/tool/publish/import/architecture.h"
 #include "models/tool/publish/import/class_vectors.h"
 #include "models/tool/publish/import/config_labels.h"
@@ -203,18 +200,6 @@ void TellUnwrapped(const UnwrappedWeights& weights, const std::string& file) {
   }
 }
 
-// Checks that the serving path agrees with the goldens; otherwise the version could never be READY.
-absl::Status CheckServing(const std::string& name, const Draft& draft, const WeightedModel& model) {
-  ASSIGN_OR_RETURN(const cpu::CpuPath path, cpu::ChosenPath());
-  ASSIGN_OR_RETURN(const Forward serving, EngineForward(model, path));
-  StoredVersion version;
-  version.manifest = draft.manifest;
-  version.manifest.set_model(name);
-  version.golden = draft.golden;
-  const absl::Status agrees = CheckGolden(version, model.description, serving, ImageInput, "cpu", "fp32");
-  return agrees.ok() ? agrees : Prefixed("nothing was published, since no server could load it", agrees);
-}
-
 // Removes the prefixes and wrappers that training added to tensor names, and finds the head.
 absl::Status Unwrap(const ImportOptions& options, ForeignSource source, const v1::ModelConfig& config, Given& given) {
   absl::StatusOr<UnwrappedWeights> weights = UnwrapForeign(std::move(given.tensors), options.prefix);
@@ -255,19 +240,11 @@ absl::StatusOr<Draft> MakeDraft(const ImportOptions& options, Given given) {
   given.tensors.clear();
   ASSIGN_OR_RETURN(WeightedModel model, WithWeights(config, std::move(draft.weights)));
   draft.weights = AsStored(model, options.bf16);
-  // Uses the portable path, so that the serving path is compared with another implementation.
-  ASSIGN_OR_RETURN(const Forward forward, EngineForward(model, cpu::CpuPath::kPortable));
-  ASSIGN_OR_RETURN(draft.golden, PatternGoldens(model.description, forward));
-  draft.manifest.set_goldens_by("portable");
-
-  *draft.manifest.mutable_config() = config;
-  draft.manifest.set_parameters(model.description.program().parameters());
-  SetTolerances(draft.manifest);
   v1::Provenance& provenance = *draft.manifest.mutable_provenance();
   provenance.set_recipe(InWords(options));
   provenance.set_data(absl::StrCat("trained elsewhere: ", options.source, "'s ", options.arch, head));
   provenance.set_created_unix_seconds(absl::ToUnixSeconds(absl::Now()));
-  RETURN_IF_ERROR(CheckServing(options.model, draft, model));
+  RETURN_IF_ERROR(AddModel(options.model, model, draft));
   return draft;
 }
 
