@@ -10,10 +10,10 @@
 #include "absl/strings/str_format.h"
 #include "client/commands/output/text.h"
 #include "client/eval/likelihood.h"
-#include "client/eval/temperature.h"
 #include "common/charts/calibration.h"
 #include "common/charts/html/data_table.h"
 #include "common/statistics/proportion.h"
+#include "common/statistics/temperature.h"
 #include "common/status_macros.h"
 
 namespace vitrine {

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "client/eval/temperature.h"
+#include "common/statistics/temperature.h"
 #include "tests/client/eval/made_evaluation.h"
 
 namespace vitrine {

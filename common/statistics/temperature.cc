@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "client/eval/temperature.h"
+#include "common/statistics/temperature.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef VITRINE_CLIENT_EVAL_TEMPERATURE_H_
-#define VITRINE_CLIENT_EVAL_TEMPERATURE_H_
+#ifndef VITRINE_COMMON_STATISTICS_TEMPERATURE_H_
+#define VITRINE_COMMON_STATISTICS_TEMPERATURE_H_
 
 #include <cstdint>
 #include <span>
@@ -29,4 +29,4 @@ std::vector<double> Tempered(std::span<const float> logits, double temperature);
 
 }  // namespace vitrine
 
-#endif  // VITRINE_CLIENT_EVAL_TEMPERATURE_H_
+#endif  // VITRINE_COMMON_STATISTICS_TEMPERATURE_H_
