@@ -7,6 +7,7 @@
 
 #include "models/tool/publish/calibrate.h"
 #include "models/tool/publish/export/export.h"
+#include "models/tool/publish/head/head.h"
 #include "models/tool/publish/import/cache.h"
 #include "models/tool/publish/import/import.h"
 #include "models/tool/publish/import/pull.h"
@@ -26,6 +27,7 @@ void AddLicence(CLI::App& command, std::string& licence, const std::string& othe
 CLI::App* AddCacheCommand(CLI::App& app, CacheOptions& options);
 CLI::App* AddCalibrateCommand(CLI::App& app, CalibrateOptions& options);
 CLI::App* AddExportCommand(CLI::App& app, ExportOptions& options);
+CLI::App* AddHeadCommand(CLI::App& app, HeadOptions& options);
 CLI::App* AddImportCommand(CLI::App& app, ImportOptions& options);
 CLI::App* AddPruneCommand(CLI::App& app, RemoveOptions& options);
 CLI::App* AddPullCommand(CLI::App& app, PullOptions& options);

@@ -44,6 +44,8 @@ constexpr char kExamples[] =
     "  vitrine-repo import staging xcit weights.safetensors --from timm --arch xcit_nano_12_p16_224 --labels "
     "names.txt\n"
     "                                                    publishes weights trained elsewhere\n"
+    "  vitrine-repo head staging xcit pets --data imagefolder:photos\n"
+    "                                                    publishes a classifier for your own labelled images\n"
     "  vitrine-repo export staging xcit --to timm --out xcit-timm\n"
     "                                                    writes a version as a model of timm or transformers\n"
     "  vitrine-repo quantize staging kv-pos-mnist --precision int8 --data mnist:/data/mnist\n"
@@ -76,6 +78,7 @@ struct Flags {
   CreateOptions create;
   DescribeOptions describe;
   ExportOptions export_options;
+  HeadOptions head;
   ImportOptions import_options;
   CalibrateOptions calibrate;
   QuantizeOptions quantize;
@@ -335,15 +338,26 @@ int Main(int argc, char** argv) {
   app.footer(kExamples);
   app.require_subcommand(1);
   std::vector<Command> commands;
-  for (const auto add :
-       {AddZoo, AddDescribe, AddScaling, AddInit, AddCreate,
-        AddOwn<&Flags::import_options, AddImportCommand, ImportCommand>,
-        AddOwn<&Flags::export_options, AddExportCommand, ExportCommand>,
-        AddOwn<&Flags::quantize, AddQuantizeCommand, QuantizeCommand>,
-        AddOwn<&Flags::cache, AddCacheCommand, CacheCommand>, AddOwn<&Flags::survey, AddSurveyCommand, SurveyCommand>,
-        AddOwn<&Flags::calibrate, AddCalibrateCommand, CalibrateCommand>, AddList, AddShow, AddVerify, AddPublish,
-        AddOwn<&Flags::remove, AddRemoveCommand, RemoveCommand>, AddOwn<&Flags::remove, AddPruneCommand, PruneCommand>,
-        AddOwn<&Flags::pull, AddPullCommand, PullCommand>, AddOwn<&Flags::push, AddPushCommand, PushCommand>}) {
+  for (const auto add : {AddZoo,
+                         AddDescribe,
+                         AddScaling,
+                         AddInit,
+                         AddCreate,
+                         AddOwn<&Flags::import_options, AddImportCommand, ImportCommand>,
+                         AddOwn<&Flags::head, AddHeadCommand, HeadCommand>,
+                         AddOwn<&Flags::export_options, AddExportCommand, ExportCommand>,
+                         AddOwn<&Flags::quantize, AddQuantizeCommand, QuantizeCommand>,
+                         AddOwn<&Flags::cache, AddCacheCommand, CacheCommand>,
+                         AddOwn<&Flags::survey, AddSurveyCommand, SurveyCommand>,
+                         AddOwn<&Flags::calibrate, AddCalibrateCommand, CalibrateCommand>,
+                         AddList,
+                         AddShow,
+                         AddVerify,
+                         AddPublish,
+                         AddOwn<&Flags::remove, AddRemoveCommand, RemoveCommand>,
+                         AddOwn<&Flags::remove, AddPruneCommand, PruneCommand>,
+                         AddOwn<&Flags::pull, AddPullCommand, PullCommand>,
+                         AddOwn<&Flags::push, AddPushCommand, PushCommand>}) {
     commands.push_back(add(app, flags));
     AddChecks(*commands.back().app);
   }

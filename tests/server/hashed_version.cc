@@ -47,7 +47,7 @@ VersionId PublishHashed(const std::filesystem::path& root, const std::string& mo
     draft.golden.tensors[absl::StrCat("picture.", i)] = StoredBytes(golden_images[i]);
   }
   const Forward forward = [&](std::span<const FloatArray> images) {
-    return LogitsOf(*backend, config.classes(), images);
+    return LogitsOf(*backend, hashed.description.outputs(), images);
   };
   const absl::Status recorded = RecordGolden(hashed.description, forward, DecodeGoldenInput, draft.golden);
   EXPECT_TRUE(recorded.ok()) << recorded;

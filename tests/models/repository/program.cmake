@@ -9,6 +9,10 @@ vitrine_test(stated_licence_test SOURCES ../tool/stated_licence_test.cc ROOMS pu
 vitrine_test(import_files_test SOURCES ../tool/class_vectors_test.cc ../tool/label_text_test.cc ../tool/model_files_test.cc ROOMS publish)
 vitrine_test(remote_credentials_test SOURCES ../tool/remote_credentials_test.cc ROOMS publish)
 vitrine_test(repo_quantize_test SOURCES ../tool/repo_quantize_test.cc ROOMS repository models PROGRAMS vitrine-repo)
+vitrine_test(linear_head_test SOURCES ../tool/linear_head_test.cc ROOMS publish)
+# Runs vitrine-repo and a server for the versions that it publishes.
+vitrine_test(head_program_test SOURCES ../tool/head_program_test.cc ROOMS server repository LIBRARIES e2e_testing
+  PROGRAMS vitrine-repo)
 vitrine_script_test(repo_graph_test
   COMMAND ${VITRINE_SYSTEM_PYTHON} -B ${CMAKE_CURRENT_SOURCE_DIR}/../tool/repo_graph_test.py ${CMAKE_BINARY_DIR} -v
   PROGRAMS vitrine-repo)
