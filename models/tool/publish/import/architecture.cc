@@ -15,28 +15,33 @@ namespace {
 
 using Json = nlohmann::json;
 
+std::string SizesInWords(double width, double depth, double patch, const Side& image) {
+  return absl::StrCat("hidden_size ", width, ", num_hidden_layers ", depth, ", patch_size ", patch, ", image_size ",
+                      InWords(image));
+}
+
 // Returns the known architecture of transformers with the sizes in its config.json.
-absl::StatusOr<std::string> TransformersArch(const ModelFile& file, const Json& config_json) {
-  const std::string type = TypeIn(config_json);
-  const bool quick = ActivationIn(config_json) == "quick_gelu";
-  const Json& json = VisionOf(config_json);
+absl::StatusOr<std::string> TransformersArch(const ModelFile& file, const Json& whole) {
+  const std::string type = TypeIn(whole);
+  const bool quick = ActivationIn(whole) == "quick_gelu";
+  const Json& json = VisionOf(whole);
+  // Missing sizes are transformers' defaults.
+  const Side side = SideIn(json, "image_size");
+  const std::string sizes = SizesInWords(
+      NumberIn(json, "hidden_size").value_or(768), NumberIn(json, "num_hidden_layers").value_or(12),
+      NumberIn(json, "patch_size").value_or(type == "clip" ? 32 : 16), side == Side{} ? Side{224, 224} : side);
   for (const std::string& arch : ForeignArchs(ForeignSource::kHuggingFace)) {
     ASSIGN_OR_RETURN(const v1::ModelConfig config, ForeignConfig(ForeignSource::kHuggingFace, arch, /*classes=*/1));
     const v1::VitConfig& vit = config.vit();
-    // Missing sizes are transformers' defaults.
-    if (type == TransformersType(config) && vit.width() == NumberIn(json, "hidden_size").value_or(768) &&
-        vit.depth() == NumberIn(json, "num_hidden_layers").value_or(12) &&
-        vit.patch() == NumberIn(json, "patch_size").value_or(type == "clip" ? 32 : 16) &&
-        quick == (vit.activation() == v1::VitConfig::QUICK_GELU) &&
-        // DINOv2's image_size is that of the position table.
-        (type.starts_with("dinov2") ||
-         config.preprocessing().fixed().height() == NumberIn(json, "image_size").value_or(224))) {
+    const v1::FixedResolution& fixed = config.preprocessing().fixed();
+    // DINOv2's image_size is that of the position table.
+    const Side wanted = type.starts_with("dinov2") && side != Side{}
+                            ? side
+                            : Side{static_cast<double>(fixed.height()), static_cast<double>(fixed.width())};
+    if (type == TransformersType(config) && quick == (vit.activation() == v1::VitConfig::QUICK_GELU) &&
+        sizes == SizesInWords(vit.width(), vit.depth(), vit.patch(), wanted)) {
       return arch;
     }
-  }
-  std::string sizes;
-  for (const char* member : {"hidden_size", "num_hidden_layers", "patch_size", "image_size"}) {
-    absl::StrAppend(&sizes, sizes.empty() ? "" : ", ", member, " ", NumberIn(json, member).value_or(0));
   }
   return absl::FailedPreconditionError(absl::StrCat(
       file.name, " describes a ", absl::CHexEscape(type), " of transformers with ", sizes,
