@@ -123,8 +123,9 @@ void AddRows(CLI::App& score, ScoreCommand& command) {
   score
       .add_option_function<std::string>(
           "--embeddings", [&command](const std::string& name) { command.embeddings = *FeatureKindOf(name); },
-          "also write a feature vector per image. class: class token;\nmean: mean of the patches")
-      ->check(OneOf({"class", "mean"}))
+          "also write a feature vector per image. class: class token;\nmean: mean of the patches; projection: CLIP's "
+          "image vector")
+      ->check(OneOf({"class", "mean", "projection"}))
       ->type_name("KIND");
 }
 

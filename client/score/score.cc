@@ -159,6 +159,10 @@ class ScoreRun final : public RoundsClient {
     settings.weights_sha256 = model_.weights_sha256();
     settings.top_k = std::min(command_.top_k, model_.labels_size());
     index_.labels.assign(model_.labels().begin(), model_.labels().end());
+    if (settings.top_k == 0 && !HasVectors()) {
+      return absl::FailedPreconditionError(
+          absl::StrCat(Printable(model_.model()), " has no classes; give --embeddings, which writes its vectors"));
+    }
     if (HasVectors()) {
       RETURN_IF_ERROR(ChooseFeatureKind(command_.embeddings, model_).status());
       const bool is_projection = command_.embeddings == v1::PROJECTION;
@@ -243,7 +247,8 @@ class ScoreRun final : public RoundsClient {
     v1::ClassifyRequest request;
     request.set_model(model_.model());
     request.set_version(model_.version());
-    request.set_top_k(index_.settings.top_k);
+    if (index_.settings.top_k > 0) request.set_top_k(index_.settings.top_k);
+    request.set_omit_predictions(index_.settings.top_k == 0);
     request.set_priority(command_.priority);
     if (command_.resolution.has_value()) *request.mutable_resolution() = *command_.resolution;
     if (HasVectors()) request.add_features()->set_kind(command_.embeddings);

@@ -26,7 +26,7 @@ struct ScoreSettings {
   std::string source = {};        // as given; not compared, because the same images may lie elsewhere
   std::string names_sha256 = {};  // SHA-256 over the lines of the images' names, in order
   int64_t images = 0;             // number of images in the whole source
-  int top_k = 5;                  // predictions in a row; not more than the model has classes
+  int top_k = 5;                  // predictions in a row; not more than the model has classes, which may be none
   std::string resolution = {};    // "224x224"; empty: the model's policy
   std::string vectors = {};       // kind of the vectors; empty: none are written
   int width = 0;                  // numbers in a vector; 0: no vectors, or not known yet
