@@ -129,8 +129,7 @@ absl::StatusOr<std::string> AddCosineHead(const ImportOptions& options, size_t c
         "--zero-shot needs a model whose vectors compare with those of texts, as CLIP's; ", options.arch, " is none"));
   }
   const double scale = options.logit_scale.value_or(LogitScaleOf(foreign));
-  ASSIGN_OR_RETURN(tensors["head.weight"],
-                   CosineHead(options.zero_shot, static_cast<int64_t>(classes), width, scale));
+  ASSIGN_OR_RETURN(tensors["head.weight"], CosineHead(options.zero_shot, static_cast<int64_t>(classes), width, scale));
   config.set_classes(static_cast<int>(classes));
   config.mutable_vit()->set_cosine_head(true);
   return absl::StrCat("; head of ", classes, " class vectors with scale ", scale);
