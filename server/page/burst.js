@@ -42,7 +42,7 @@ function sentence(results, ended) {
              refused} refused.`;
 }
 
-// Enables the load button on pages that allow it. `target()`: [model, blob] to send; null without an image.
+// Enables the load button on pages that allow it. `target()`: [model, blob, parameters] to send; null without an image.
 export function start(target) {
   const button = at("burst");
   button.addEventListener("click", async () => {
@@ -60,7 +60,7 @@ export function start(target) {
         const since = performance.now();
         const result = {refused: null, images: 0};
         try {
-          result.images = (await api.classify(...wanted, [["top_k", 1]])).batch.images;
+          result.images = (await api.classify(...wanted)).batch.images;
         } catch (error) {
           result.refused = error;
         }

@@ -12,7 +12,7 @@ import * as live from "./live.js";
 import * as neighbours from "./neighbours.js";
 import * as picker from "./picker.js";
 import * as pictures from "./picture.js";
-import {knows, offerOf, ON_PICTURE} from "./question.js";
+import {briefly, knows, offerOf, ON_PICTURE} from "./question.js";
 import * as sheet from "./sheet.js";
 import * as states from "./state.js";
 import * as theme from "./theme.js";
@@ -340,7 +340,10 @@ theme.start();
 controls.start(change);
 picker.start(own, refuseGiven);
 sheet.start();
-burst.start(() => (picture && state.models.length ? [state.models[0], picture.blob] : null));
+burst.start(
+    () => picture && state.models.length ?
+        [state.models[0], picture.blob, briefly(abouts.get(state.models[0]))] :
+        null);
 const begun = begin(catalogue.first);
 Promise.race([begun, new Promise((done) => setTimeout(done, LONGEST_WAIT))]).then(() => {
   picker.showThumbnails();
