@@ -109,41 +109,46 @@ NEEDS = {
         vit_base_patch8_224.augreg2_in21k_ft_in1k vit_large_patch14_dinov2.lvd142m vit_large_patch14_reg4_dinov2.lvd142m
         facebook/dinov2-large facebook/dinov2-with-registers-large""",
     "next: images of 518 pixels": "microsoft/rad-dino",
+    "next: its size; no position of the class token": "flexivit_base.1200ep_in1k",
+    "next: its sizes; LayerScale with a head; no position of the class token": """
+        deit3_small_patch16_224.fb_in22k_ft_in1k deit3_medium_patch16_224.fb_in22k_ft_in1k deit3_base_patch16_224.fb_in22k_ft_in1k
+        deit3_base_patch16_384.fb_in22k_ft_in1k deit3_large_patch16_224.fb_in22k_ft_in1k""",
     "next: a ViT without a head": """
-        vit_small_patch16_224.dino vit_base_patch16_224.dino vit_small_patch8_224.dino vit_base_patch8_224.dino vit_base_patch16_224.mae
-        vit_large_patch16_224.mae vit_base_patch16_224.orig_in21k facebook/dino-vits16 facebook/dino-vits8 facebook/dino-vitb16
-        facebook/dino-vitb8 google/vit-base-patch16-224-in21k google/vit-large-patch16-224-in21k facebook/vit-msn-small""",
+        vit_small_patch16_224.dino vit_base_patch16_224.dino vit_base_patch16_224.mae vit_large_patch16_224.mae
+        vit_base_patch16_224.orig_in21k facebook/dino-vits16 facebook/dino-vitb16 google/vit-base-patch16-224-in21k
+        google/vit-large-patch16-224-in21k""",
+    "next: its size; a ViT without a head":
+        "vit_small_patch8_224.dino vit_base_patch8_224.dino facebook/dino-vits8 facebook/dino-vitb8",
+    "next: its type (`vit_msn`); a ViT without a head": "facebook/vit-msn-small",
     "next: a preprocessing that stretches, then crops": """
         facebook/deit-tiny-patch16-224 facebook/deit-small-patch16-224 facebook/deit-base-patch16-224
         facebook/deit-tiny-distilled-patch16-224 facebook/deit-base-distilled-patch16-224""",
-    "next: LayerScale with a head, no position of the class token": """
-        deit3_small_patch16_224.fb_in22k_ft_in1k deit3_medium_patch16_224.fb_in22k_ft_in1k deit3_base_patch16_224.fb_in22k_ft_in1k
-        deit3_base_patch16_384.fb_in22k_ft_in1k deit3_large_patch16_224.fb_in22k_ft_in1k""",
+    "next: query, key and value without bias": "vit_base_patch16_224_miil.in21k_ft_in1k",
     "next: a head on the class token and the mean of the patches":
         "facebook/dinov2-small-imagenet1k-1-layer facebook/dinov2-base-imagenet1k-1-layer",
-    "next: query, key and value without bias": "vit_base_patch16_224_miil.in21k_ft_in1k",
     "next (in work): a LayerNorm before the blocks and a projection": """
         vit_base_patch32_clip_224.openai vit_base_patch16_clip_224.openai openai/clip-vit-base-patch32 openai/clip-vit-base-patch16""",
-    "next: a LayerNorm before the blocks": """
-        vit_base_patch32_clip_224.laion2b_ft_in12k_in1k vit_base_patch16_clip_224.laion2b_ft_in12k_in1k vit_large_patch14_clip_224.openai
-        vit_large_patch14_clip_336.openai""",
-    "later: the mean of the patches": """
+    "next: a LayerNorm before the blocks; a head": """
+        vit_base_patch32_clip_224.laion2b_ft_in12k_in1k vit_base_patch16_clip_224.laion2b_ft_in12k_in1k""",
+    "next: its sizes; a LayerNorm before the blocks and a projection":
+        "vit_large_patch14_clip_224.openai vit_large_patch14_clip_336.openai",
+    "later: the mean of the patches, without a class token": """
         vit_medium_patch16_reg4_gap_256.sbb_in12k_ft_in1k vit_betwixt_patch16_reg4_gap_256.sbb2_e200_in12k_ft_in1k
-        vit_mediumd_patch16_reg4_gap_384.sbb2_e200_in12k_ft_in1k vit_base_patch16_siglip_gap_224.webli flexivit_base.1200ep_in1k
-        facebook/ijepa_vith14_1k""",
+        vit_mediumd_patch16_reg4_gap_384.sbb2_e200_in12k_ft_in1k vit_base_patch16_siglip_gap_224.webli facebook/ijepa_vith14_1k""",
     "later: SwiGLU": "vit_giant_patch14_dinov2.lvd142m facebook/dinov2-giant",
-    "later: attention pooling": """
+    "later: attention pooling, without a class token": """
         vit_base_patch16_siglip_224.webli vit_base_patch16_siglip_384.v2_webli vit_so400m_patch14_siglip_384.webli
         google/siglip-base-patch16-224 google/siglip2-base-patch16-224""",
     "later: the encoder of a model for reconstruction": "facebook/vit-mae-base facebook/vit-mae-large",
-    "later: relative position bias": """
+    "later: relative position bias; the mean of the patches": """
         beit_base_patch16_224.in22k_ft_in22k_in1k beit_large_patch16_224.in22k_ft_in22k_in1k beitv2_base_patch16_224.in1k_ft_in22k_in1k
         vit_relpos_base_patch16_224.sw_in1k microsoft/beit-base-patch16-224 microsoft/dit-base facebook/data2vec-vision-base""",
     "later: rotary positions": """
         vit_small_patch16_dinov3.lvd1689m vit_base_patch16_dinov3.lvd1689m vit_large_patch16_dinov3.lvd1689m
-        vit_base_patch16_rope_reg1_gap_256.sbb_in1k vit_pe_core_base_patch16_224.fb facebook/dinov3-vits16-pretrain-lvd1689m
+        vit_base_patch16_rope_reg1_gap_256.sbb_in1k facebook/dinov3-vits16-pretrain-lvd1689m
         facebook/dinov3-vitb16-pretrain-lvd1689m facebook/dinov3-vitl16-pretrain-lvd1689m""",
-    "later: rotary positions, SwiGLU": """
+    "later: rotary positions; attention pooling": "vit_pe_core_base_patch16_224.fb",
+    "later: rotary positions; SwiGLU; the mean of the patches": """
         eva02_tiny_patch14_336.mim_in22k_ft_in1k eva02_small_patch14_336.mim_in22k_ft_in1k
         eva02_base_patch14_448.mim_in22k_ft_in22k_in1k eva02_large_patch14_448.mim_m38m_ft_in22k_in1k""",
     "later: windows": """
