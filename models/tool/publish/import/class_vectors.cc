@@ -121,13 +121,15 @@ absl::StatusOr<StoredTensor> CosineHead(const std::string& path, int64_t classes
   return StoredOf(*std::move(array));
 }
 
+absl::Status CheckTakesVectors(const ImportOptions& options, const v1::ModelConfig& config) {
+  if (options.zero_shot.empty() || config.vit().projection() > 0) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "--zero-shot needs a model whose vectors compare with those of texts, as CLIP's; ", options.arch, " is none"));
+}
+
 absl::StatusOr<std::string> AddCosineHead(const ImportOptions& options, size_t classes, const TensorMap& foreign,
                                           v1::ModelConfig& config, TensorMap& tensors) {
   const int width = config.vit().projection();
-  if (width == 0) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "--zero-shot needs a model whose vectors compare with those of texts, as CLIP's; ", options.arch, " is none"));
-  }
   const double scale = options.logit_scale.value_or(LogitScaleOf(foreign));
   ASSIGN_OR_RETURN(tensors["head.weight"], CosineHead(options.zero_shot, static_cast<int64_t>(classes), width, scale));
   config.set_classes(static_cast<int>(classes));

@@ -27,9 +27,11 @@ double LogitScaleOf(const TensorMap& tensors);
 // `scale`. INVALID_ARGUMENT names the file if it is no such array, is not [classes, width], or has a row of zeros.
 absl::StatusOr<StoredTensor> CosineHead(const std::string& path, int64_t classes, int64_t width, double scale);
 
+// INVALID_ARGUMENT: options.zero_shot is set for a model without a projection.
+absl::Status CheckTakesVectors(const ImportOptions& options, const v1::ModelConfig& config);
+
 // Adds the head of options.zero_shot to the tensors and config of a model with a projection. `foreign`: the tensors of
-// the file, of which one may be the scale. Returns a sentence part for the provenance. INVALID_ARGUMENT: the model has
-// no projection; errors of CosineHead.
+// the file, of which one may be the scale. Returns a sentence part for the provenance, or errors of CosineHead.
 absl::StatusOr<std::string> AddCosineHead(const ImportOptions& options, size_t classes, const TensorMap& foreign,
                                           v1::ModelConfig& config, TensorMap& tensors);
 

@@ -204,6 +204,13 @@ void TellUnwrapped(const UnwrappedWeights& weights, const std::string& file) {
 absl::Status Unwrap(const ImportOptions& options, ForeignSource source, const v1::ModelConfig& config, Given& given) {
   absl::StatusOr<UnwrappedWeights> weights = UnwrapForeign(std::move(given.tensors), options.prefix);
   if (!weights.ok()) return Prefixed(given.weights, weights.status());
+  if (config.classes() == 0 && weights->outside.contains("classifier.weight")) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(given.weights,
+                     ": the classifier of a Dinov2ForImageClassification, which reads the class token and "
+                     "the mean of the patches, is not supported; save its Dinov2Model, and make a head for that with "
+                     "`vitrine-repo head`"));
+  }
   const absl::StatusOr<std::string> head = AdoptHead(source, config, *weights);
   TellUnwrapped(*weights, given.weights);
   if (!head.ok()) return Prefixed(given.weights, head.status());
@@ -219,6 +226,7 @@ absl::StatusOr<Draft> MakeDraft(const ImportOptions& options, Given given) {
   ASSIGN_OR_RETURN(const ForeignSource source, ForeignSourceNamed(options.source));
   Draft draft;
   ASSIGN_OR_RETURN(v1::ModelConfig config, ForeignConfig(source, options.arch, /*classes=*/1));
+  RETURN_IF_ERROR(CheckTakesVectors(options, config));
   RETURN_IF_ERROR(Unwrap(options, source, config, given));
   // timm adds a head to DINOv2 for other classes.
   const bool adds_head = source == ForeignSource::kTimm && config.vit().projection() == 0;
