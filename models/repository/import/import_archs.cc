@@ -125,22 +125,29 @@ void SetDinov2(const Published& published, int registers, v1::ModelConfig& confi
   vit.set_layer_scale(1e-5F);
 }
 
-// CLIP's image towers with base width, whose vectors have 512 channels.
-v1::ModelConfig Clip(int patch, bool quick) {
+// A published image tower of CLIP. Its vectors have `projection` channels.
+struct ClipSize {
+  const char* size;
+  const char* letter;  // in OpenCLIP's names
+  int patch, projection;
+};
+constexpr ClipSize kClips[] = {{"base", "B", 16, 512}, {"base", "B", 32, 512}, {"large", "L", 14, 768}};
+
+v1::ModelConfig Clip(const ClipSize& clip, bool quick) {
   v1::ModelConfig config = Input(224, kClipMean, kClipStd, v1::BICUBIC, v1::FixedResolution::CENTER_CROP, /*crop=*/1);
-  SetVit(SizeNamed("base"), patch, config);
+  SetVit(SizeNamed(clip.size), clip.patch, config);
   v1::VitConfig& vit = *config.mutable_vit();
   vit.set_input_norm(true);
   vit.set_norm_epsilon(1e-5F);
-  vit.set_projection(512);
+  vit.set_projection(clip.projection);
   if (quick) vit.set_activation(v1::VitConfig::QUICK_GELU);
   return config;
 }
 
 // Adds the towers under the names that `name` returns.
-void AddClips(std::string (*name)(int patch, bool quick), std::vector<Arch>& archs) {
-  for (const int patch : {16, 32}) {
-    for (const bool quick : {false, true}) archs.push_back({name(patch, quick), Clip(patch, quick)});
+void AddClips(std::string (*name)(const ClipSize& clip, bool quick), std::vector<Arch>& archs) {
+  for (const ClipSize& clip : kClips) {
+    for (const bool quick : {false, true}) archs.push_back({name(clip, quick), Clip(clip, quick)});
   }
 }
 
@@ -180,8 +187,8 @@ std::vector<Arch> TimmArchs() {
   AddTimmPrefixed(archs);
   const size_t clips = archs.size();
   AddClips(
-      [](int patch, bool quick) {
-        return absl::StrCat("vit_base_patch", patch, quick ? "_clip_quickgelu_224" : "_clip_224");
+      [](const ClipSize& clip, bool quick) {
+        return absl::StrCat("vit_", clip.size, "_patch", clip.patch, quick ? "_clip_quickgelu_224" : "_clip_224");
       },
       archs);
   for (size_t i = clips; i < archs.size(); ++i) {
@@ -235,7 +242,8 @@ std::vector<Arch> HuggingFaceArchs() {
         {absl::StrCat("vit-", published.size, "-patch", published.patch, "-", published.side), std::move(config)});
   }
   AddHuggingFacePrefixed(archs);
-  AddClips([](int patch, bool quick) { return absl::StrCat("clip-vit-base-patch", patch, quick ? "" : "-gelu"); },
+  AddClips([](const ClipSize& clip,
+              bool quick) { return absl::StrCat("clip-vit-", clip.size, "-patch", clip.patch, quick ? "" : "-gelu"); },
            archs);
   for (Arch& arch : archs) {
     if (arch.config.vit().input_norm()) arch.config.mutable_vit()->set_position_resize(v1::VitConfig::BICUBIC_SHARP);
@@ -245,7 +253,9 @@ std::vector<Arch> HuggingFaceArchs() {
 
 std::vector<Arch> OpenClipArchs() {
   std::vector<Arch> archs;
-  AddClips([](int patch, bool quick) { return absl::StrCat("ViT-B-", patch, quick ? "-quickgelu" : ""); }, archs);
+  AddClips([](const ClipSize& clip,
+              bool quick) { return absl::StrCat("ViT-", clip.letter, "-", clip.patch, quick ? "-quickgelu" : ""); },
+           archs);
   return archs;
 }
 

@@ -311,7 +311,7 @@ std::string TransformersType(const v1::ModelConfig& config) {
 
 std::string FaultOfNoLabels(const ImportOptions& asked) {
   ImportOptions options = asked;
-  if (!TakeArchitecture(FilesOfModel(options), options).ok()) return "";  // Import reports it
+  TakeArchitecture(FilesOfModel(options), options).IgnoreError();  // Import reports it
   const absl::StatusOr<ForeignSource> source = ForeignSourceNamed(options.source);
   const absl::StatusOr<v1::ModelConfig> config =
       source.ok() ? ForeignConfig(*source, options.arch, /*classes=*/1) : source.status();
