@@ -68,15 +68,16 @@ struct Published {
   int side;
 };
 constexpr Published kTimmVits[] = {{"tiny", 16, 224},  {"tiny", 16, 384},  {"small", 16, 224}, {"small", 16, 384},
-                                   {"small", 32, 224}, {"small", 32, 384}, {"base", 8, 224},   {"base", 16, 224},
-                                   {"base", 16, 384},  {"base", 32, 224},  {"base", 32, 384},  {"large", 16, 224},
-                                   {"large", 16, 384}, {"large", 32, 224}, {"large", 32, 384}, {"huge", 14, 224}};
+                                   {"small", 32, 224}, {"small", 32, 384}, {"small", 8, 224},  {"base", 8, 224},
+                                   {"base", 16, 224},  {"base", 16, 384},  {"base", 32, 224},  {"base", 32, 384},
+                                   {"large", 16, 224}, {"large", 16, 384}, {"large", 32, 224}, {"large", 32, 384},
+                                   {"huge", 14, 224}};
 constexpr Published kDeits[] = {{"tiny", 16, 224}, {"small", 16, 224}, {"base", 16, 224}, {"base", 16, 384}};
 constexpr Published kDinov2s[] = {{"small", 14, 518}, {"base", 14, 518}, {"large", 14, 518}};
-constexpr Published kHuggingFaceVits[] = {{"tiny", 16, 224},  {"small", 16, 224}, {"base", 16, 224},
-                                          {"base", 16, 384},  {"base", 32, 224},  {"base", 32, 384},
-                                          {"large", 16, 224}, {"large", 16, 384}, {"large", 32, 224},
-                                          {"large", 32, 384}, {"huge", 14, 224}};
+constexpr Published kHuggingFaceVits[] = {
+    {"small", 8, 224},  {"base", 8, 224},   {"tiny", 16, 224}, {"small", 16, 224}, {"base", 16, 224},
+    {"base", 16, 384},  {"base", 32, 224},  {"base", 32, 384}, {"large", 16, 224}, {"large", 16, 384},
+    {"large", 32, 224}, {"large", 32, 384}, {"huge", 14, 224}};
 
 const VitSize& SizeNamed(std::string_view name) {
   return *std::find_if(std::begin(kVitSizes), std::end(kVitSizes),

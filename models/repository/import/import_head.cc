@@ -83,6 +83,15 @@ const char* HeadName(ForeignSource source, const v1::ModelConfig& config) {
   return config.vit().distilled() ? "cls_classifier" : "classifier";
 }
 
+bool LacksHead(ForeignSource source, const v1::ModelConfig& config, const UnwrappedWeights& weights) {
+  v1::ModelConfig body = config;
+  body.set_classes(0);
+  const int64_t width = config.vit().width();
+  return config.classes() > 0 && config.has_vit() && !config.vit().distilled() &&
+         FitsBody(source, body, weights.tensors) && Candidates(source, weights.tensors, width).empty() &&
+         Candidates(source, weights.outside, width).empty();
+}
+
 absl::StatusOr<std::string> AdoptHead(ForeignSource source, const v1::ModelConfig& config, UnwrappedWeights& weights) {
   const std::string head = HeadName(source, config);
   if (config.classes() == 0 || config.vit().distilled() || weights.tensors.contains(head + ".weight") ||

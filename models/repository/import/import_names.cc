@@ -261,7 +261,11 @@ std::vector<NameRule> HuggingFaceRules(const v1::ModelConfig& config, const Tens
   });
   std::vector<NameRule> rules = RulesOf(later ? std::span<const NameRow>(kTransformers5Vit) : kHuggingFaceVit);
   if (config.classes() == 0) DropHead(rules);
-  if (config.vit().layer_scale() > 0) RenameToDinov2(config.vit(), rules);
+  if (config.vit().layer_scale() > 0) {
+    RenameToDinov2(config.vit(), rules);
+  } else if (config.classes() == 0 && tensors.contains("embeddings.cls_token")) {  // ViTModel
+    for (NameRule& rule : rules) rule.foreign = absl::StrReplaceAll(rule.foreign, {{"vit.", ""}});
+  }
   if (config.vit().distilled()) {  // modeling_deit.py, DeiTForImageClassificationWithTeacher
     for (NameRule& rule : rules) {
       rule.foreign = absl::StrReplaceAll(rule.foreign, {{"vit.", "deit."}, {"classifier.", "cls_classifier."}});
@@ -300,8 +304,9 @@ bool IsIgnorable(ForeignSource source, std::string_view name, const StoredTensor
     case ForeignSource::kTimm:  // timm has CLIP's projection as a head with a bias of zeros
       return name.ends_with(".num_batches_tracked") || (name == "head.bias" && IsZero(tensor));
     case ForeignSource::kHuggingFace:
-      return name.starts_with("vit.pooler.") || name == "embeddings.mask_token" || name.starts_with("text_model.") ||
-             name == "text_projection.weight" || name == "logit_scale" || name.ends_with(".position_ids");
+      return name.starts_with("vit.pooler.") || name.starts_with("pooler.") || name == "embeddings.mask_token" ||
+             name.starts_with("text_model.") || name == "text_projection.weight" || name == "logit_scale" ||
+             name.ends_with(".position_ids");
     case ForeignSource::kOpenClip:  // the text tower
       return !name.starts_with("visual.");
   }

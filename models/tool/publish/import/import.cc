@@ -201,9 +201,10 @@ void TellUnwrapped(const UnwrappedWeights& weights, const std::string& file) {
 }
 
 // Removes the prefixes and wrappers that training added to tensor names, and finds the head.
-absl::Status Unwrap(const ImportOptions& options, ForeignSource source, const v1::ModelConfig& config, Given& given) {
+absl::Status Unwrap(const ImportOptions& options, ForeignSource source, v1::ModelConfig& config, Given& given) {
   absl::StatusOr<UnwrappedWeights> weights = UnwrapForeign(std::move(given.tensors), options.prefix);
   if (!weights.ok()) return Prefixed(given.weights, weights.status());
+  if (options.labels.empty() && LacksHead(source, config, *weights)) config.set_classes(0);
   if (config.classes() == 0 && weights->outside.contains("classifier.weight")) {
     return absl::FailedPreconditionError(
         absl::StrCat(given.weights,

@@ -45,6 +45,14 @@ inline Side SideIn(const nlohmann::json& object, const char* member) {
   return {NumberIn(*found, "height").value_or(0), NumberIn(*found, "width").value_or(0)};
 }
 
+// Returns true for the config.json of a model without a head, of timm or transformers.
+inline bool SaysNoClasses(const nlohmann::json& config) {
+  if (NumberIn(config, "num_classes") == 0) return true;
+  const auto found = config.find("architectures");
+  if (found == config.end() || !found->is_array() || found->empty() || !found->at(0).is_string()) return false;
+  return found->at(0).get<std::string>().ends_with("Model");
+}
+
 // Returns the object that describes the image model in a config.json of transformers: of CLIP, a member of it.
 inline const nlohmann::json& VisionOf(const nlohmann::json& config) {
   const auto found = config.find("vision_config");

@@ -320,6 +320,8 @@ std::string FaultOfNoLabels(const ImportOptions& asked) {
       absl::StrCat("--labels is required: a text file whose line i is the label of class i, or a ", kConfigFile,
                    " that names the labels");
   for (const ModelFile& file : FilesOfModel(options)) {
+    const Json json = Json::parse(file.json, /*cb=*/nullptr, /*allow_exceptions=*/false);
+    if (json.is_object() && SaysNoClasses(json)) return "";
     const absl::StatusOr<std::vector<std::string>> labels = LabelsOfConfig(file.json);
     if (labels.ok() && !labels->empty()) {
       return absl::StrCat(fault, "; beside the weights is one with ", labels->size(), ": --labels ", file.name);

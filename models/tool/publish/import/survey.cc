@@ -115,8 +115,9 @@ absl::Status Check(const std::vector<ModelFile>& files, TensorMap tensors, Surve
   model.arch = options.arch;
   RETURN_IF_ERROR(TakePreprocessing(files, options).status());
   ASSIGN_OR_RETURN(const ForeignSource source, ForeignSourceNamed(options.source));
-  ASSIGN_OR_RETURN(const v1::ModelConfig config, ForeignConfig(source, options.arch, /*classes=*/1));
+  ASSIGN_OR_RETURN(v1::ModelConfig config, ForeignConfig(source, options.arch, /*classes=*/1));
   ASSIGN_OR_RETURN(UnwrappedWeights weights, UnwrapForeign(std::move(tensors)));
+  if (LacksHead(source, config, weights)) config.set_classes(0);
   RETURN_IF_ERROR(AdoptHead(source, config, weights).status());
   for (const auto& [name, tensor] : weights.tensors) {
     int64_t elements = 1;
