@@ -145,7 +145,7 @@ void CanaryWatch::Canary::Sample(absl::Time now, const ModelHandle& canary, cons
     answers = {};
   }
   other_classes = other == nullptr ? "" : OtherClasses(*canary, *other);
-  const bool is_comparable = canary->description->config().classes() > 0 && other != nullptr && other_classes.empty();
+  const bool is_comparable = other != nullptr && other_classes.empty();
   const bool is_paired = is_comparable && ComparesPairs(guard) && TakeTheSameInputs(*canary, *other);
   canary->paired->CompareWith(is_paired ? other : nullptr);
   if (other == nullptr) return;

@@ -192,6 +192,7 @@ class BatchRun {
   // At intervals, also computes an image of a canary with the stable version, after every request of the batch is
   // answered.
   void ComputePaired(size_t i) const {
+    if (model_->description->config().classes() == 0) return;  // vectors are not compared
     const ModelHandle other = model_->paired->Due(context_.clock.Now());
     if (other == nullptr) return;
     const absl::Time begin = context_.clock.Now();

@@ -4,6 +4,7 @@
 #include <google/protobuf/text_format.h>
 
 #include <algorithm>
+#include <regex>
 
 #include "models/reference/checkpoint/stored_tensors.h"
 #include "tests/models/parity/parity_fixture.h"
@@ -33,11 +34,13 @@ INSTANTIATE_TEST_SUITE_P(Goldens, Sensitivity, ::testing::ValuesIn(GoldenCase::A
 
 TEST_P(Sensitivity, TwoBlocksSwappedAreSeen) {
   Safetensors weights = golden_.Weights();
-  constexpr std::string_view kFirst = "blocks.0.", kSecond = "blocks.1.";
+  // Names of the libraries: "blocks.0.norm1.weight", "visual.transformer.resblocks.0.ln_1.weight",
+  // "encoder.layer.0...".
+  const std::regex first("^((?:.*\\.)?(?:res)?(?:blocks|layers?))\\.0\\.");
   int swapped = 0;
   for (auto& [name, tensor] : weights.tensors) {
-    if (name.rfind(kFirst, 0) != 0) continue;
-    const auto other = weights.tensors.find(std::string(kSecond) + name.substr(kFirst.size()));
+    if (!std::regex_search(name, first)) continue;
+    const auto other = weights.tensors.find(std::regex_replace(name, first, "$1.1."));
     // EIT's blocks differ in the shape of their attention; only tensors with a counterpart of equal shape are swapped.
     if (other == weights.tensors.end() || other->second.shape != tensor.shape) continue;
     std::swap(tensor, other->second);

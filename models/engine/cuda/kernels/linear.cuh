@@ -26,7 +26,7 @@ VITRINE_KERNEL(vitrine_linear_fp32, LinearArguments) {
       const float value = x[k];
       sum = Fma(has_norm ? (value - norm.center) * norm.scale : value, weights[k * outputs + column], sum);
     }
-    FinishLinear(arguments.residual, arguments.y, row, column, Activated(sum, arguments.activation, false));
+    FinishLinear(arguments.residual, arguments.y, row, column, ActivatedProduct(sum, arguments.activation, false));
   });
 }
 
@@ -47,7 +47,7 @@ VITRINE_KERNEL(vitrine_linear_bf16, LinearArguments) {
       const float left = RoundToBf16(has_norm ? (value - norm.center) * norm.scale : value);
       sum = Fma(left, FromBf16(weights[k * outputs + column]), sum);
     }
-    const float value = Activated(sum + bias[column], arguments.activation, true);
+    const float value = ActivatedProduct(sum + bias[column], arguments.activation, true);
     FinishLinear(arguments.residual, arguments.y, row, column, value);
   });
 }
@@ -115,7 +115,7 @@ VITRINE_KERNEL(vitrine_linear_int8, LinearBytesArguments) {
       sum += int32_t{bytes[int64_t{row} * arguments.inputs + k]} * int32_t{weights[k * outputs + column]};
     }
     const float value = ValueOfBytes(sum, scale[column], sums[column], bias[column], ranges[row]);
-    FinishLinear(arguments.residual, arguments.y, row, column, Activated(value, arguments.activation, true));
+    FinishLinear(arguments.residual, arguments.y, row, column, ActivatedProduct(value, arguments.activation, true));
   });
 }
 

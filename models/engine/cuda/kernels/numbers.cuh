@@ -94,8 +94,11 @@ VITRINE_DEVICE float QuickGelu(float x) {
 
 VITRINE_DEVICE float Activated(float x, Activation activation, bool narrow) {
   if (activation == Activation::kGelu) return narrow ? NarrowGelu(x) : Gelu(x);
-  if (activation == Activation::kQuickGelu) return QuickGelu(x);
   return activation == Activation::kRelu ? Most(0, x) : x;
+}
+// As Activated, and QuickGELU, which only products have: it would cost other kernels registers.
+VITRINE_DEVICE float ActivatedProduct(float x, Activation activation, bool narrow) {
+  return activation == Activation::kQuickGelu ? QuickGelu(x) : Activated(x, activation, narrow);
 }
 
 // engine::PowerOfTwo: 2^x for x <= 0, for weights that are rounded to bf16.

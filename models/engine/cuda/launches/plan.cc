@@ -138,11 +138,17 @@ class LaunchMaker : public StepMemory {
       Add("vitrine_affine", AffineArguments{batch_, x, y, statistics, weight, bias, Activation::kNone});
     }
   }
+  void RefuseQuickGelu(engine::Activation activation) {
+    if (activation != engine::Activation::kQuickGelu) return;
+    status_ = absl::UnimplementedError(absl::StrCat(name_, ": the CUDA back end has QuickGELU behind products only"));
+  }
   void Do(const engine::AffineStep& step) {
+    RefuseQuickGelu(step.activation);
     AddChosen(
         AffineArguments{batch_, At(step.x), At(step.y), nullptr, Copy(step.scale), Copy(step.shift), step.activation});
   }
   void Do(const engine::ActivateStep& step) {
+    RefuseQuickGelu(step.activation);
     AddChosen(ActivateArguments{batch_, At(step.x), At(step.y), step.activation});
   }
   void Do(const engine::AddStep& step) { AddChosen(AddArguments{batch_, At(step.x), At(step.z), At(step.y)}); }
@@ -185,6 +191,7 @@ class LaunchMaker : public StepMemory {
     AddChosen(PatchifyArguments{batch_, pixels(), step.patch, y.columns / (step.patch * step.patch), y});
   }
   void Do(const engine::StemStep& step) {
+    for (const engine::StemConvolution& layer : step.layers) RefuseQuickGelu(layer.activation);
     StemLaunches stem = MakeStem(step, name_, *this, fast_);
     plan_.launches.insert(plan_.launches.end(), stem.launches.begin(), stem.launches.end());
     plan_.stems.push_back(std::move(stem.layers));
@@ -281,8 +288,12 @@ class LaunchMaker : public StepMemory {
 
   // --- convolutions over the grid
 
-  void AddPrefixTokens(const Matrix& x, const Matrix& y) {
-    for (int i = 0; x.rows == RowsOf::kTokens && i < lowered().prefix; ++i) AddCopy(x, y, CopiedRows::kClass, i);
+  void AddClassTokens(const Matrix& x, const Matrix& y) {
+    if (x.rows == RowsOf::kTokens) AddCopy(x, y, CopiedRows::kClass);
+    if (x.rows == RowsOf::kTokens && lowered().prefix > 1) {
+      status_ = absl::UnimplementedError(absl::StrCat(
+          name_, ": the CUDA back end has no convolution over a grid behind ", lowered().prefix, " prefix tokens"));
+    }
   }
   DepthwiseArguments ArgumentsOf(const engine::DepthwiseStep& step) {
     return {batch_,
@@ -297,7 +308,7 @@ class LaunchMaker : public StepMemory {
   }
   void Do(const engine::DepthwiseStep& step) {
     AddChosen(ArgumentsOf(step));
-    AddPrefixTokens(At(step.x), At(step.y));
+    AddClassTokens(At(step.x), At(step.y));
   }
   void DoLocal(const LocalSteps& steps) {
     LocalArguments arguments = {.first = ArgumentsOf(steps.first),
@@ -321,7 +332,7 @@ class LaunchMaker : public StepMemory {
       AddLinear(gathered, linear, cells);
       AddCopy(cells, y, CopiedRows::kCells);
     }
-    AddPrefixTokens(x, y);
+    AddClassTokens(x, y);
   }
 
   const BatchLimits& limits_;

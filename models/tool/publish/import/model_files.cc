@@ -309,12 +309,12 @@ std::string TransformersType(const v1::ModelConfig& config) {
   return vit.registers() > 0 ? "dinov2_with_registers" : "dinov2";
 }
 
-std::string FaultOfNoLabels(const ImportOptions& asked) {
-  ImportOptions options = asked;
-  TakeArchitecture(FilesOfModel(options), options).IgnoreError();  // Import reports it
-  const absl::StatusOr<ForeignSource> source = ForeignSourceNamed(options.source);
+std::string FaultOfNoLabels(const ImportOptions& options) {
+  ImportOptions completed = options;
+  TakeArchitecture(FilesOfModel(options), completed).IgnoreError();  // Import reports it
+  const absl::StatusOr<ForeignSource> source = ForeignSourceNamed(completed.source);
   const absl::StatusOr<v1::ModelConfig> config =
-      source.ok() ? ForeignConfig(*source, options.arch, /*classes=*/1) : source.status();
+      source.ok() ? ForeignConfig(*source, completed.arch, /*classes=*/1) : source.status();
   if (config.ok() && config->classes() == 0) return "";
   const std::string fault =
       absl::StrCat("--labels is required: a text file whose line i is the label of class i, or a ", kConfigFile,

@@ -31,13 +31,12 @@ constexpr int SideOf(int border) {
 struct ChannelTile {
   GridTile grid;
   int channel;
-  int prefix;  // as in Batch
 
   VITRINE_DEVICE bool Has(int row, int column) const {
     return row >= 0 && row < grid.rows && column >= 0 && column < grid.columns;
   }
   VITRINE_DEVICE int RowOfCell(RowsOf rows, int row, int column) const {
-    const int first = grid.first_cell + (rows == RowsOf::kTokens ? (grid.image + 1) * prefix : 0);
+    const int first = grid.first_cell + (rows == RowsOf::kTokens ? grid.image + 1 : 0);
     return first + row * grid.columns + column;
   }
   VITRINE_DEVICE Global<Float4> Fours(const Matrix& matrix, int row, int column) const {
@@ -54,8 +53,7 @@ VITRINE_DEVICE void ForTiles(const Batch& batch, int channels, Act act) {
   const int groups = channels / kTileChannels;
   const int count = Global<const int>(batch.counts)[2] * groups;
   const Global<const GridTile> tiles(batch.tiles);
-  for (int i = Block(); i < count; i += Blocks())
-    act(ChannelTile{tiles[i / groups], i % groups * kTileChannels, batch.prefix});
+  for (int i = Block(); i < count; i += Blocks()) act(ChannelTile{tiles[i / groups], i % groups * kTileChannels});
 }
 
 // Loads the tile and its border, with zeros outside the grid. load(fours of x, row of x, four) reads data, and

@@ -29,7 +29,6 @@ class GeluTable {
   }
   VITRINE_DEVICE float Activated(float x, Activation activation) const {
     if (activation == Activation::kGelu) return Of(x);
-    if (activation == Activation::kQuickGelu) return QuickGelu(x);
     return activation == Activation::kRelu ? Most(0, x) : x;
   }
 

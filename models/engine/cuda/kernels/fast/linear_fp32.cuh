@@ -134,7 +134,7 @@ class LinearFp32Block {
       if (has_residual) added = ViewAs<const Float4>(RowOf(arguments_.residual, row + 4 * i) + column)[0];
       VITRINE_UNROLL
       for (int j = 0; j < 4; ++j) {
-        const float value = Activated(sums[i][j], arguments_.activation, false);
+        const float value = ActivatedProduct(sums[i][j], arguments_.activation, false);
         values.v[j] = has_residual ? added.v[j] + value : value;
       }
       ViewAs<Float4>(RowOf(arguments_.y, row + 4 * i) + column)[0] = values;
