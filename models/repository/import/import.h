@@ -73,8 +73,8 @@ absl::StatusOr<UnwrappedWeights> UnwrapForeign(TensorMap tensors,
 // Returns the source's name of the head: "head", "classifier" or "cls_classifier".
 const char* HeadName(ForeignSource source, const v1::ModelConfig& config);
 
-// Returns true if the tensors fit the body of the ViT that `config` describes, and neither they nor those outside have a
-// linear layer that may be a head.
+// Returns true if the tensors fit the body of the ViT that `config` describes, and neither they nor those outside have
+// a linear layer that may be a head.
 bool LacksHead(ForeignSource source, const v1::ModelConfig& config, const UnwrappedWeights& weights);
 
 // If a file lacks the head, but has one tensor pair that can only be the head under another common name ("fc",

@@ -127,7 +127,8 @@ TEST(ClassifyQuery, ErrorsNameTheFaultAndTheValidValues) {
     EXPECT_THAT(WhyNot(std::string("attention=query:::") + patch), HasSubstr("row * columns + column")) << patch;
   }
   for (const char* words : {"", "all", "mean,", "class;mean"}) {
-    EXPECT_THAT(WhyNot(std::string("features=") + words), HasSubstr("class, mean, patches, registers or projection")) << words;
+    EXPECT_THAT(WhyNot(std::string("features=") + words), HasSubstr("class, mean, patches, registers or projection"))
+        << words;
   }
   EXPECT_THAT(WhyNot("features=mean,class,mean"), HasSubstr("mean twice"));
   EXPECT_THAT(WhyNot("normalize=true"), HasSubstr("add features=KIND"));
