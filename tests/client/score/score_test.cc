@@ -330,7 +330,7 @@ TEST_F(Scoring, VectorsAreOfTheRequestedKind) {
   model.set_feature_width(3);
   Asked asked;
   std::atomic<bool> too_old = false;
-  SmallServer server(Methods(asked.Counting([&](const v1::ClassifyRequest& request) {
+  const auto with_vector = [&](const v1::ClassifyRequest& request) {
     v1::ClassifyStreamResponse answer = Answer(request);
     if (too_old) return answer;
     const std::vector<float> values = {1, 2, 3};
@@ -342,8 +342,8 @@ TEST_F(Scoring, VectorsAreOfTheRequestedKind) {
     feature.set_encoding(v1::FEATURE_FLOAT32);
     feature.set_values(values.data(), 12);
     return answer;
-  }),
-                             model));
+  };
+  SmallServer server(Methods(asked.Counting(with_vector), model));
   ScoreCommand command = Command(server, "out");
   command.embeddings = v1::MEAN_TOKEN;
   EXPECT_EQ(RunWell(command).settings.width, 3);
@@ -357,6 +357,14 @@ TEST_F(Scoring, VectorsAreOfTheRequestedKind) {
   command.embeddings = v1::MEAN_TOKEN;
   too_old = true;
   EXPECT_THAT(Message(command), HasSubstr("without the features"));
+  too_old = false;
+  model.clear_labels();
+  SmallServer tower(Methods(with_vector, model));
+  command = Command(tower, "tower");
+  EXPECT_THAT(Message(command), HasSubstr("has no classes; give --embeddings"));
+  command.embeddings = v1::MEAN_TOKEN;
+  EXPECT_EQ(RunWell(command).settings.top_k, 0);
+  EXPECT_THAT(folder_.Read("tower/chunk-0000000024.vectors.npy"), HasSubstr("'shape': (6, 3)"));
 }
 
 TEST_F(Scoring, WhatCannotWorkIsRefusedBeforeTheFirstImage) {
