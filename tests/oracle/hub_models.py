@@ -27,9 +27,14 @@ TOLERANCE = 1e-4  # maximum difference of outputs, relative to max(1, largest |o
 NO_WEIGHTS = "is empty; download"  # in the message about missing weights of a model whose configuration is accepted
 
 
+def moves(model, name, value):
+    """Returns False for integers, and for a bias that timm adds to a projection."""
+    return value.is_floating_point() and not (name == "head.bias" and not model.head.bias.requires_grad)
+
+
 def move(model):
     """Adds random numbers of both signs to every weight, so that none, such as a LayerScale, hides a fault."""
-    state = {name: value + 0.05 * (torch.rand_like(value) - 0.5) if value.is_floating_point() else value
+    state = {name: value + 0.05 * (torch.rand_like(value) - 0.5) if moves(model, name, value) else value
              for name, value in model.state_dict().items()}
     model.load_state_dict(state)
     return model.eval()
@@ -39,11 +44,18 @@ class Timm:
     def __init__(self, name):
         self.name = name
 
+    def projects(self):
+        """Returns True for CLIP's towers, whose head is a projection without bias."""
+        return "_clip_" in self.name and "_ft_" not in self.name
+
     def make(self):
-        return timm.create_model(self.name)
+        model = timm.create_model(self.name)
+        if self.projects():
+            model.head.register_parameter("bias", torch.nn.Parameter(torch.zeros_like(model.head.bias), requires_grad=False))
+        return model
 
     def classes(self, model):
-        return model.num_classes
+        return 0 if self.projects() else model.num_classes
 
     def save(self, model, folder, weights):
         save_config_for_hf(model, folder / "config.json")
@@ -71,7 +83,11 @@ class Transformers:
         self.processor.save_pretrained(folder)
 
     def output(self, model, image):
-        output = model(**self.processor(image, return_tensors="pt"))
+        pixels = self.processor(image, return_tensors="pt")
+        if self.kind == "CLIPModel":
+            vectors = model.get_image_features(**pixels)
+            return getattr(vectors, "pooler_output", vectors)[0]
+        output = model(**pixels)
         return (output.logits if "logits" in output else output.last_hidden_state[:, 0])[0]
 
 

@@ -103,22 +103,20 @@ SERVED = """
     vit_small_patch14_reg4_dinov2.lvd142m vit_base_patch14_reg4_dinov2.lvd142m xcit_nano_12_p16_224.fb_dist_in1k
     xcit_tiny_12_p16_224.fb_dist_in1k xcit_tiny_24_p16_224.fb_dist_in1k xcit_small_12_p16_224.fb_dist_in1k xcit_small_12_p8_224.fb_dist_in1k
     google/vit-base-patch16-224 google/vit-base-patch16-384 google/vit-base-patch32-384 google/vit-large-patch16-224 facebook/dinov2-small
-    facebook/dinov2-base facebook/dinov2-with-registers-small facebook/dinov2-with-registers-base"""
+    facebook/dinov2-base facebook/dinov2-with-registers-small facebook/dinov2-with-registers-base
+    vit_base_patch8_224.augreg2_in21k_ft_in1k vit_large_patch14_dinov2.lvd142m vit_large_patch14_reg4_dinov2.lvd142m
+    facebook/dinov2-large facebook/dinov2-with-registers-large vit_small_patch16_224.dino vit_base_patch16_224.dino
+    vit_base_patch16_224.mae vit_large_patch16_224.mae vit_base_patch16_224.orig_in21k facebook/dino-vits16 facebook/dino-vitb16
+    google/vit-base-patch16-224-in21k google/vit-large-patch16-224-in21k vit_small_patch8_224.dino vit_base_patch8_224.dino
+    facebook/dino-vits8 facebook/dino-vitb8 vit_base_patch32_clip_224.openai vit_base_patch16_clip_224.openai
+    openai/clip-vit-base-patch32 openai/clip-vit-base-patch16 vit_base_patch32_clip_224.laion2b_ft_in12k_in1k
+    vit_base_patch16_clip_224.laion2b_ft_in12k_in1k vit_large_patch14_clip_224.openai"""
 NEEDS = {
-    "next: its size": """
-        vit_base_patch8_224.augreg2_in21k_ft_in1k vit_large_patch14_dinov2.lvd142m vit_large_patch14_reg4_dinov2.lvd142m
-        facebook/dinov2-large facebook/dinov2-with-registers-large""",
     "next: images of 518 pixels": "microsoft/rad-dino",
     "next: its size; no position of the class token": "flexivit_base.1200ep_in1k",
     "next: its sizes; LayerScale with a head; no position of the class token": """
         deit3_small_patch16_224.fb_in22k_ft_in1k deit3_medium_patch16_224.fb_in22k_ft_in1k deit3_base_patch16_224.fb_in22k_ft_in1k
         deit3_base_patch16_384.fb_in22k_ft_in1k deit3_large_patch16_224.fb_in22k_ft_in1k""",
-    "next: a ViT without a head": """
-        vit_small_patch16_224.dino vit_base_patch16_224.dino vit_base_patch16_224.mae vit_large_patch16_224.mae
-        vit_base_patch16_224.orig_in21k facebook/dino-vits16 facebook/dino-vitb16 google/vit-base-patch16-224-in21k
-        google/vit-large-patch16-224-in21k""",
-    "next: its size; a ViT without a head":
-        "vit_small_patch8_224.dino vit_base_patch8_224.dino facebook/dino-vits8 facebook/dino-vitb8",
     "next: its type (`vit_msn`); a ViT without a head": "facebook/vit-msn-small",
     "next: a preprocessing that stretches, then crops": """
         facebook/deit-tiny-patch16-224 facebook/deit-small-patch16-224 facebook/deit-base-patch16-224
@@ -126,12 +124,7 @@ NEEDS = {
     "next: query, key and value without bias": "vit_base_patch16_224_miil.in21k_ft_in1k",
     "next: a head on the class token and the mean of the patches":
         "facebook/dinov2-small-imagenet1k-1-layer facebook/dinov2-base-imagenet1k-1-layer",
-    "next (in work): a LayerNorm before the blocks and a projection": """
-        vit_base_patch32_clip_224.openai vit_base_patch16_clip_224.openai openai/clip-vit-base-patch32 openai/clip-vit-base-patch16""",
-    "next: a LayerNorm before the blocks; a head": """
-        vit_base_patch32_clip_224.laion2b_ft_in12k_in1k vit_base_patch16_clip_224.laion2b_ft_in12k_in1k""",
-    "next: its sizes; a LayerNorm before the blocks and a projection":
-        "vit_large_patch14_clip_224.openai vit_large_patch14_clip_336.openai",
+    "next: its size": "vit_large_patch14_clip_336.openai",
     "later: the mean of the patches, without a class token": """
         vit_medium_patch16_reg4_gap_256.sbb_in12k_ft_in1k vit_betwixt_patch16_reg4_gap_256.sbb2_e200_in12k_ft_in1k
         vit_mediumd_patch16_reg4_gap_384.sbb2_e200_in12k_ft_in1k vit_base_patch16_siglip_gap_224.webli facebook/ijepa_vith14_1k""",
