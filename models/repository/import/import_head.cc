@@ -37,7 +37,7 @@ bool IsLinear(const TensorMap& tensors, const std::string& weight, int64_t width
 std::vector<std::string> Candidates(ForeignSource source, const TensorMap& tensors, int64_t width) {
   std::vector<std::string> names;
   for (const auto& [name, tensor] : tensors) {
-    if (IsOfBody(source, name) || !IsLinear(tensors, name, width)) continue;
+    if (IsOfBody(source, name) || IsIgnorable(source, name, tensor) || !IsLinear(tensors, name, width)) continue;
     names.emplace_back(absl::StripSuffix(name, ".weight"));
   }
   return names;

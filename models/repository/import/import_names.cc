@@ -292,7 +292,8 @@ bool IsOfBody(ForeignSource source, std::string_view name) {
   if (source == ForeignSource::kOpenClip) return name.starts_with("visual.");
   if (source == ForeignSource::kHuggingFace) {
     return name.starts_with("vit.") || name.starts_with("deit.") || name.starts_with("embeddings.") ||
-           name.starts_with("encoder.") || name.starts_with("layernorm.") || name.starts_with("vision_model.");
+           name.starts_with("layers.") || name.starts_with("encoder.") || name.starts_with("layernorm.") ||
+           name.starts_with("vision_model.");
   }
   return name == "cls_token" || name == "dist_token" || name == "reg_token" || name.starts_with("pos_embed") ||
          name.starts_with("patch_embed.") || name.starts_with("blocks.") || name.starts_with("cls_attn_blocks.") ||
