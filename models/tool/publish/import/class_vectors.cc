@@ -75,8 +75,9 @@ absl::StatusOr<FloatArray> ParseArray(std::string_view bytes) {
   const std::string_view type = Behind(header, "'descr'");
   const size_t item = type.starts_with("'<f8'") ? 8 : type.starts_with("'<f4'") ? 4 : type.starts_with("'<f2'") ? 2 : 0;
   if (item == 0) return NoArray("its numbers are not float16, float32 or float64");
-  array.values.resize(static_cast<size_t>(array.shape[0] * array.shape[1]));
-  if (data.size() != array.values.size() * item) return NoArray("it does not have as many numbers as its shape says");
+  const size_t numbers = static_cast<size_t>(array.shape[0] * array.shape[1]);
+  if (data.size() != numbers * item) return NoArray("it does not have as many numbers as its shape says");
+  array.values.resize(numbers);
   if (item == 8) {
     Convert<double>(data, array.values);
   } else if (item == 4) {
