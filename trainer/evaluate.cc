@@ -87,9 +87,13 @@ absl::StatusOr<BatchScore> ScoreBatch(const Model& model, const Dataset& data, s
                                       const EvaluateOptions& options, int64_t first, int64_t last) {
   ASSIGN_OR_RETURN(const EvaluationBatch inputs, ReadBatch(model, data, size, options.crop, first, last));
   TokenTap tokens;
-  if (options.features != nullptr) tokens.Request(TokenTap::kFinal);
+  v1::FeatureRequest vector;
+  if (options.features != nullptr) {
+    ASSIGN_OR_RETURN(vector, VectorOf(model));
+    tokens.Request(StageOf(vector.kind()));
+  }
   ASSIGN_OR_RETURN(const at::Tensor logits, RunModel(model, inputs.images, /*tap=*/nullptr, &tokens));
-  if (options.features != nullptr) TakeFeatures(*VectorOf(model), tokens, inputs.indices, *options.features);
+  if (options.features != nullptr) TakeFeatures(vector, tokens, inputs.indices, *options.features);
   if (options.predicted != nullptr) {
     const at::Tensor classes = at::argmax(logits, 1);
     const int64_t* best = classes.const_data_ptr<int64_t>();
@@ -151,8 +155,9 @@ absl::StatusOr<Accuracy> Evaluate(const Model& model, const Dataset& data, std::
   std::vector<absl::StatusOr<BatchScore>> scores(batches, absl::CancelledError("the evaluation was interrupted"));
   std::atomic<int64_t> next = 0, done = 0;
   if (options.features != nullptr) {
-    RETURN_IF_ERROR(VectorOf(model).status());
-    *options.features = at::empty({data.size(), model.features().width}, at::kFloat);
+    ASSIGN_OR_RETURN(const v1::FeatureRequest vector, VectorOf(model));
+    const int64_t width = ValuesOf(vector, model.features(), {.rows = 1, .columns = 1});  // a vector needs no grid
+    *options.features = at::empty({data.size(), width}, at::kFloat);
   }
   if (options.predicted != nullptr) options.predicted->assign(static_cast<size_t>(data.size()), -1);
   const auto work = [&](const MeasureProgress& progress) {

@@ -83,6 +83,35 @@ TEST(Evaluate, TakesTheFeaturesThatTheHeadReads) {
   for (int64_t i = 0; i < data.size(); ++i) EXPECT_EQ(classes[i].item<int64_t>(), predicted[i]) << i;
 }
 
+TEST(Evaluate, TakesTheProjectionOfAModelThatHasOne) {
+  v1::ModelConfig config = *ConfigOf(SmallRecipe());
+  v1::VitConfig& vit = *config.mutable_vit();
+  vit.set_patch(4);
+  vit.set_width(8);
+  vit.set_depth(1);
+  vit.set_heads(2);
+  vit.set_mlp_width(16);
+  vit.set_grid_rows(4);
+  vit.set_grid_columns(4);
+  vit.set_input_norm(true);
+  vit.set_projection(12);
+  vit.set_cosine_head(true);
+  const std::unique_ptr<Model> model = *MakeModel(config, 3);
+  const ColouredSquares data(9, 2);
+  at::Tensor features;
+  std::vector<int> predicted;
+  ASSERT_TRUE(Evaluate(*model, data, Size{16, 16}, {.batch = 4, .predicted = &predicted, .features = &features}).ok());
+  ASSERT_EQ(features.sizes(), at::IntArrayRef({9, 12}));
+  // The head reads the direction of the projection, not its length.
+  at::Tensor weight;
+  for (const NamedTensor& parameter : model->Parameters()) {
+    if (parameter.name == "head.weight") weight = parameter.tensor;
+  }
+  ASSERT_TRUE(weight.defined());
+  const at::Tensor classes = at::argmax(at::linear(features, weight), 1);
+  for (int64_t i = 0; i < data.size(); ++i) EXPECT_EQ(classes[i].item<int64_t>(), predicted[i]) << i;
+}
+
 TEST(Evaluate, RefusesASizeThatTheModelCannotTake) {
   const std::unique_ptr<Model> model = *MakeModel(*ConfigOf(SmallRecipe()), 3);
   const auto accuracy = Evaluate(*model, ColouredSquares(9, 2), Size{3, 3}, {.batch = 3, .threads = 2});
