@@ -61,6 +61,23 @@ at::Tensor HashedTensor(at::IntArrayRef shape, uint64_t seed, double divisor) {
   return tensor;
 }
 
+v1::ModelConfig SmallVit(ForeignSource source) {
+  const bool timm = source == ForeignSource::kTimm;
+  v1::ModelConfig config = *ForeignConfig(source, timm ? "vit_tiny_patch16_224" : "vit-tiny-patch16-224",
+                                          static_cast<int>(kSmallVit.classes));
+  config.mutable_preprocessing()->mutable_fixed()->set_height(12);
+  config.mutable_preprocessing()->mutable_fixed()->set_width(16);
+  v1::VitConfig& vit = *config.mutable_vit();
+  vit.set_patch(4);
+  vit.set_width(24);
+  vit.set_depth(2);
+  vit.set_heads(3);
+  vit.set_mlp_width(96);
+  vit.set_grid_rows(3);
+  vit.set_grid_columns(4);
+  return config;
+}
+
 Tensors TimmVitWeights(const VitSizes& sizes) {
   const int64_t d = sizes.width;
   Checkpoint checkpoint;

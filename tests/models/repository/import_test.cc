@@ -32,26 +32,6 @@ using testing::HasSubstr;
 using testing::IsSupersetOf;
 
 constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
-constexpr VitSizes kSmall = {.width = 24, .depth = 2, .patch = 4, .cells = 12, .classes = 5};
-
-// Returns a ViT of kSmall for images of 12 x 16 pixels.
-v1::ModelConfig SmallVit(ForeignSource source) {
-  const bool timm = source == ForeignSource::kTimm;
-  v1::ModelConfig config =
-      *ForeignConfig(source, timm ? "vit_tiny_patch16_224" : "vit-tiny-patch16-224", static_cast<int>(kSmall.classes));
-  config.mutable_preprocessing()->mutable_fixed()->set_height(12);
-  config.mutable_preprocessing()->mutable_fixed()->set_width(16);
-  v1::VitConfig& vit = *config.mutable_vit();
-  vit.set_patch(4);
-  vit.set_width(24);
-  vit.set_depth(2);
-  vit.set_heads(3);
-  vit.set_mlp_width(96);
-  vit.set_grid_rows(3);
-  vit.set_grid_columns(4);
-  return config;
-}
-
 // Names in one block, for either library.
 struct BlockNames {
   std::string norm1, proj, norm2, fc1, fc2;
@@ -128,21 +108,21 @@ at::Tensor Imported(ForeignSource source, const Tensors& foreign, const at::Tens
 
 TEST(Import, TimmVitComputesWhatTimmComputes) {
   const at::Tensor image = HashedTensor({3, 12, 16}, 99);
-  const Tensors foreign = TimmVitWeights(kSmall);
+  const Tensors foreign = TimmVitWeights(kSmallVit);
   const at::Tensor logits = Imported(ForeignSource::kTimm, foreign, image);
   EXPECT_LT((logits - TimmForward(foreign, image)).abs().max().item<float>(), 1e-5);
 }
 
 TEST(Import, HuggingFaceVitComputesWhatTransformersComputes) {
   const at::Tensor image = HashedTensor({3, 12, 16}, 99);
-  Tensors foreign = HuggingFaceVitWeights(kSmall);
+  Tensors foreign = HuggingFaceVitWeights(kSmallVit);
   foreign["vit.pooler.dense.weight"] = HashedTensor({24, 24}, 1);  // does not affect the logits
   const at::Tensor logits = Imported(ForeignSource::kHuggingFace, foreign, image);
   EXPECT_LT((logits - HuggingFaceForward(foreign, image)).abs().max().item<float>(), 1e-5);
 }
 
 TEST(Import, StoredTypesAreKept) {
-  Tensors foreign = TimmVitWeights(kSmall);
+  Tensors foreign = TimmVitWeights(kSmallVit);
   for (auto& [name, tensor] : foreign) tensor = tensor.to(at::kHalf);
   const TensorMap renamed = *RenameForeign(ForeignSource::kTimm, SmallVit(ForeignSource::kTimm), Stored(foreign));
   for (const auto& [name, tensor] : renamed) EXPECT_EQ(tensor.dtype, Dtype::kF16) << name;
@@ -185,8 +165,8 @@ void ExpectGivenBack(ForeignSource source, const v1::ModelConfig& config, const 
 }
 
 TEST(Import, ForeignTensorsAreGivenBack) {
-  ExpectGivenBack(ForeignSource::kTimm, SmallVit(ForeignSource::kTimm), TimmVitWeights(kSmall));
-  ExpectGivenBack(ForeignSource::kHuggingFace, SmallVit(ForeignSource::kHuggingFace), HuggingFaceVitWeights(kSmall));
+  ExpectGivenBack(ForeignSource::kTimm, SmallVit(ForeignSource::kTimm), TimmVitWeights(kSmallVit));
+  ExpectGivenBack(ForeignSource::kHuggingFace, SmallVit(ForeignSource::kHuggingFace), HuggingFaceVitWeights(kSmallVit));
   ExpectGivenBack(ForeignSource::kTimm, *ForeignConfig(ForeignSource::kTimm, "xcit_nano_12_p16_224", 7),
                   TimmXcitWeights(128, 12, 4, 16, 7));
   v1::ModelConfig config = SmallVit(ForeignSource::kTimm);
@@ -200,7 +180,7 @@ class ImportRefusal : public testing::Test {
   absl::Status Try(const Tensors& tensors) {
     return RenameForeign(ForeignSource::kTimm, SmallVit(ForeignSource::kTimm), Stored(tensors)).status();
   }
-  Tensors tensors_ = TimmVitWeights(kSmall);
+  Tensors tensors_ = TimmVitWeights(kSmallVit);
 };
 
 TEST_F(ImportRefusal, MissingTensor) {
@@ -219,7 +199,7 @@ TEST_F(ImportRefusal, ExtraTensors) {
 }
 
 TEST_F(ImportRefusal, DeeperModel) {
-  VitSizes deeper = kSmall;
+  VitSizes deeper = kSmallVit;
   deeper.depth = 3;
   EXPECT_THAT(Try(TimmVitWeights(deeper)), Refuses(kRefused, HasSubstr("tensor \"blocks.2.")));
 }
@@ -244,7 +224,7 @@ TEST_F(ImportRefusal, IntegersAndNan) {
 }
 
 TEST_F(ImportRefusal, TheOtherLibrarysFile) {
-  EXPECT_THAT(Try(HuggingFaceVitWeights(kSmall)), Refuses(kRefused, HasSubstr("--from huggingface")));
+  EXPECT_THAT(Try(HuggingFaceVitWeights(kSmallVit)), Refuses(kRefused, HasSubstr("--from huggingface")));
   EXPECT_THAT(
       RenameForeign(ForeignSource::kHuggingFace, SmallVit(ForeignSource::kHuggingFace), Stored(tensors_)).status(),
       Refuses(kRefused, HasSubstr("--from timm")));
