@@ -27,6 +27,12 @@ function fitting(about, samples) {
   return known.length ? known : samples;
 }
 
+// Returns the parameters of a request for one vector.
+function parametersOf({classes, features}) {
+  const parameters = [["features", features[0]], ["priority", "low"]];
+  return classes.length ? [["top_k", 1], ...parameters] : parameters;
+}
+
 // Returns the embeddings of all samples. Requested once per version, with low priority.
 function embedAll(card, samples) {
   const key = `${card.id} ${card.answer.version}`;
@@ -34,8 +40,7 @@ function embedAll(card, samples) {
     const waiting = [...samples], found = [];
     const work = async () => {
       for (let sample = waiting.shift(); sample; sample = waiting.shift()) {
-        const answer = await api.classify(
-            card.id, await fetched(sample.path), [...(card.about.classes.length ? [["top_k", 1]] : []), ["features", card.about.features[0]], ["priority", "low"]]);
+        const answer = await api.classify(card.id, await fetched(sample.path), parametersOf(card.about));
         found.push({sample, vector: vectorOf(answer)});
       }
     };

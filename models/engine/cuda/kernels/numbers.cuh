@@ -96,7 +96,7 @@ VITRINE_DEVICE float Activated(float x, Activation activation, bool narrow) {
   if (activation == Activation::kGelu) return narrow ? NarrowGelu(x) : Gelu(x);
   return activation == Activation::kRelu ? Most(0, x) : x;
 }
-// As Activated, and QuickGELU, which only products have: it would cost other kernels registers.
+// Returns Activated(x), also for QuickGELU. Other kernels lack QuickGELU, because it would cost them registers.
 VITRINE_DEVICE float ActivatedProduct(float x, Activation activation, bool narrow) {
   return activation == Activation::kQuickGelu ? QuickGelu(x) : Activated(x, activation, narrow);
 }

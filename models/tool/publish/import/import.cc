@@ -177,6 +177,7 @@ std::string InWords(const ImportOptions& options) {
   if (!options.rounding.empty()) absl::StrAppend(&words, " --rounding ", options.rounding);
   if (!options.fit.empty()) absl::StrAppend(&words, " --fit ", options.fit);
   if (!options.native.empty()) absl::StrAppend(&words, " --native ", options.native);
+  if (options.logit_scale.has_value()) absl::StrAppend(&words, " --logit-scale ", *options.logit_scale);
   return words;
 }
 
@@ -208,9 +209,8 @@ absl::Status Unwrap(const ImportOptions& options, ForeignSource source, v1::Mode
   if (config.classes() == 0 && weights->outside.contains("classifier.weight")) {
     return absl::FailedPreconditionError(
         absl::StrCat(given.weights,
-                     ": the classifier of a Dinov2ForImageClassification, which reads the class token and "
-                     "the mean of the patches, is not supported; save its Dinov2Model, and make a head for that with "
-                     "`vitrine-repo head`"));
+                     ": the classifier of a Dinov2ForImageClassification, which also reads the mean of the "
+                     "patches, is not supported; save its Dinov2Model, and make a head with `vitrine-repo head`"));
   }
   const absl::StatusOr<std::string> head = AdoptHead(source, config, *weights);
   TellUnwrapped(*weights, given.weights);

@@ -32,8 +32,8 @@ std::vector<ModelFile> FilesOfModel(const ImportOptions& options);
 // DATA_LOSS: the file is not JSON.
 absl::StatusOr<std::vector<std::string>> TakePreprocessing(const std::vector<ModelFile>& files, ImportOptions& options);
 
-// Returns the `model_type` of transformers for a model of --from huggingface: "vit", "deit", "dinov2" or
-// "dinov2_with_registers".
+// Returns the `model_type` of transformers for a model of --from huggingface: "vit", "deit", "clip",
+// "dinov2" or "dinov2_with_registers".
 std::string TransformersType(const v1::ModelConfig& config);
 
 // Returns the error for a local import without --labels: what --labels may be, and which file beside the weights has
