@@ -52,9 +52,11 @@ std::vector<FloatArray> Subject::Images(std::span<const std::pair<int, int>> siz
   return images;
 }
 
-absl::StatusOr<std::unique_ptr<const Backend>> Subject::OnCpu() const {
+absl::StatusOr<std::unique_ptr<const Backend>> Subject::OnCpu(Precision precision) const {
   ASSIGN_OR_RETURN(const cpu::CpuPath path, cpu::ChosenPath());
-  return MakeCpuBackend(description_.program(), weights(), path);
+  const std::vector<const float*> pointers = weights();
+  engine::WeightsInMemory source(pointers);
+  return MakeCpuBackend(description_.program(), source, path, {.precision = precision, .kept = {}});
 }
 
 absl::StatusOr<std::unique_ptr<const Backend>> Subject::OnCard(const CheckSetting& setting, Precision precision,

@@ -33,7 +33,7 @@ class Subject {
   // Returns images of these sizes, height and width, with hashed values; skips sizes that the model rejects.
   std::vector<FloatArray> Images(std::span<const std::pair<int, int>> sizes) const;
 
-  absl::StatusOr<std::unique_ptr<const Backend>> OnCpu() const;
+  absl::StatusOr<std::unique_ptr<const Backend>> OnCpu(Precision precision = Precision::kFp32) const;
   // Makes room for one batch of the images, and for one image more.
   absl::StatusOr<std::unique_ptr<const Backend>> OnCard(const CheckSetting& setting, Precision precision,
                                                         std::span<const FloatArray> images) const;

@@ -37,6 +37,11 @@ class GpuCheck(unittest.TestCase):
             self.assertNotRegex(html, r"<script|https?://(?!www\.w3\.org)|<link")
             self.assertLess(len(html), 100_000)
 
+    def test_a_form_may_be_as_far_off_as_on_the_cpu(self):
+        code, text = run("--check", "forms", "--form", "xvit_no_norm")
+        self.assertEqual(code, 0, text)
+        self.assertRegex(text, r"ok +xvit_no_norm .*int8 \S+, on the CPU ")
+
     def test_another_rounding_than_the_architectures_fails(self):
         code, text = run("--check", "primitives", fake="rounding=0")
         self.assertEqual(code, 1, text)
