@@ -92,6 +92,11 @@ VITRINE_DEVICE void CopyAsync(Shared<T> to, Global<const T> from, bool valid = t
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(SharedAddress(to)), "l"(from), "r"(valid ? 16 : 0)
                : "memory");
 }
+// Starts to load the 128 bytes at an address into the L2 cache.
+template <class T>
+VITRINE_DEVICE void Prefetch(Global<const T> from) {
+  asm volatile("prefetch.global.L2 [%0];" ::"l"(from));
+}
 // Closes the current group of copies.
 VITRINE_DEVICE void CommitCopies() {
   asm volatile("cp.async.commit_group;" ::: "memory");
@@ -146,6 +151,12 @@ VITRINE_DEVICE uint32_t PackBf16(float low, float high) {
 }
 VITRINE_DEVICE float Fma(float a, float b, float c) {
   return fmaf(a, b, c);
+}
+// Returns the larger number, or NaN if either is NaN.
+VITRINE_DEVICE float MostOrNan(float a, float b) {
+  float most;
+  asm("max.NaN.f32 %0, %1, %2;" : "=f"(most) : "f"(a), "f"(b));
+  return most;
 }
 VITRINE_DEVICE float Root(float value) {
   return sqrtf(value);

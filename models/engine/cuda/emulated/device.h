@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <type_traits>
 
 #include "models/engine/cuda/emulated/machine.h"
@@ -144,6 +145,8 @@ void CopyAsync(Shared<T> to, std::type_identity_t<Global<const T>> from, bool va
                Source at = Source::Current()) {
   emulated::Machine::Current().CopyAsync(to.data(), from.data(), valid, at);
 }
+template <class T>
+void Prefetch(Global<const T> /*from*/) {}
 inline void CommitCopies() {
   emulated::Machine::Current().CommitCopies();
 }
@@ -210,6 +213,9 @@ inline uint32_t PackBf16(float low, float high) {
 }
 inline float Fma(float a, float b, float c) {
   return std::fma(a, b, c);
+}
+inline float MostOrNan(float a, float b) {
+  return a != a || b != b ? std::numeric_limits<float>::quiet_NaN() : a > b ? a : b;
 }
 inline float Root(float value) {
   return std::sqrt(value);

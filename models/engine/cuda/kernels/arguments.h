@@ -37,12 +37,14 @@ struct Batch {
   int prefix = 1;                   // rows of tokens before the cells of each image
 };
 
-// Columns of a matrix whose rows belong to a batch.
+// Columns of a matrix whose rows belong to a batch. Strides count numbers.
 struct Matrix {
   float* data = nullptr;
   int64_t stride = 0;
   int columns = 0;
   RowsOf rows = RowsOf::kTokens;
+  // true: `data` holds bf16, which only some fast kernels read and write; see launches/narrow_rows.h
+  bool narrow = false;
 };
 
 // --- rows

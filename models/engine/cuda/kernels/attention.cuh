@@ -25,7 +25,8 @@ class Scores {
         first_key_(images.FirstRow(arguments.k.rows, image)),
         keys_(images.RowsIn(arguments.k.rows, image)),
         column_(head * width_),
-        q_(RowOf(arguments.q, images.FirstRow(arguments.q.rows, image) + query) + column_) {}
+        query_(images.FirstRow(arguments.q.rows, image) + query),
+        q_(RowOf(arguments.q, query_) + column_) {}
 
   VITRINE_DEVICE int keys() const { return keys_; }
   VITRINE_DEVICE int width() const { return width_; }
@@ -45,6 +46,7 @@ class Scores {
 
   // Returns scale q k; in bf16, q k.
   VITRINE_DEVICE float Product(int key) const {
+    if (arguments_.q.narrow) return NarrowProduct(key);
     const Global<const float> k = RowOf(arguments_.k, first_key_ + key) + column_;
     float sum = 0;
     if (order_ == AttendOrder::kClass) {
@@ -56,6 +58,15 @@ class Scores {
       sum = order_ == AttendOrder::kBf16 ? Fma(RoundToBf16(q_[c]), RoundToBf16(k[c]), sum)
                                          : Fma(k[c], arguments_.scale * q_[c], sum);
     }
+    return sum;
+  }
+
+  // Product of a query and a key that are bf16.
+  VITRINE_DEVICE float NarrowProduct(int key) const {
+    const Global<const uint16_t> q = NarrowRowOf(arguments_.q, query_) + column_;
+    const Global<const uint16_t> k = NarrowRowOf(arguments_.k, first_key_ + key) + column_;
+    float sum = 0;
+    for (int c = 0; c < width_; ++c) sum = Fma(FromBf16(k[c]), arguments_.scale * FromBf16(q[c]), sum);
     return sum;
   }
 
@@ -84,6 +95,7 @@ class Scores {
   const AttendArguments& arguments_;
   const AttendOrder order_;
   const int width_, first_key_, keys_, column_;
+  const int query_;  // row
   const Global<const float> q_;
 };
 

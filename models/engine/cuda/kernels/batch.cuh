@@ -80,6 +80,10 @@ VITRINE_DEVICE void ForElements(int64_t rows, int columns, Act act) {
 VITRINE_DEVICE Global<float> RowOf(const Matrix& matrix, int64_t row) {
   return Global<float>(matrix.data + row * matrix.stride);
 }
+// Returns a row of a narrow matrix.
+VITRINE_DEVICE Global<uint16_t> NarrowRowOf(const Matrix& matrix, int64_t row) {
+  return ViewAs<uint16_t>(Global<float>(matrix.data)) + row * matrix.stride;
+}
 
 }  // namespace vitrine::cuda
 

@@ -111,6 +111,18 @@ VITRINE_DEVICE float PowerOfTwo(float x) {
   return TimesPowerOfTwo(p, n);
 }
 
+// PowerOfTwo in fewer instructions, for x <= 0. Adding 1.5 x 2^23 rounds x to a whole number and leaves that number in
+// the low bits. Below -125, returns 2^-125 at most; NaN stays NaN.
+VITRINE_DEVICE float FastPowerOfTwo(float x) {
+  constexpr float kRounds = 12582912.0F;
+  x = MostOrNan(-125.0F, x);
+  const float whole = x + kRounds, r = x - (whole - kRounds);
+  float p = Fma(0.0551716691F, r, 0.242611122F);
+  p = Fma(p, r, 0.693260985F);
+  p = Fma(p, r, 0.999928074F);
+  return FloatOf(BitsOf(p) + (BitsOf(whole) << 23));
+}
+
 // --- bf16
 
 // Rounds to bf16: to nearest, ties to even; NaN stays NaN.
@@ -121,6 +133,10 @@ VITRINE_DEVICE float RoundToBf16(float x) {
 }
 VITRINE_DEVICE float FromBf16(uint16_t bits) {
   return FloatOf(static_cast<uint32_t>(bits) << 16);
+}
+// Returns the two bf16 numbers of a word, the low half first.
+VITRINE_DEVICE Float2 FloatsOf(uint32_t word) {
+  return {{FloatOf(word << 16), FloatOf(word & 0xffff0000u)}};
 }
 
 // --- sums over a row, in the order of a vector of 16 lanes

@@ -14,6 +14,12 @@ bool AreWide(const Arguments& arguments) {
   return HasWideRows(arguments.q) && HasWideRows(arguments.k) && HasWideRows(arguments.v) && HasWideRows(arguments.y);
 }
 
+// Returns the end of the kernel's name, by the rows of q, k and v.
+template <class Arguments>
+const char* Rows(const Arguments& arguments) {
+  return arguments.q.narrow ? "_narrow" : "";
+}
+
 // Sets threads and shared memory for the tiles.
 template <class Tiles>
 void Shape(Launch& launch) {
@@ -23,11 +29,22 @@ void Shape(Launch& launch) {
 
 }  // namespace
 
+bool HasFastChannels(const engine::AttendChannelsStep& step) {
+  const int64_t width = step.q.columns / step.attend.heads;
+  return step.precision != Precision::kFp32 && (width == 16 || width == 32 || width == 48);
+}
+
+bool HasFastTokens(const engine::AttendStep& step) {
+  const int64_t width = step.q.columns / step.attend.heads;
+  const bool has_width = width == 16 || width == 32 || width == 48 || width == 64;
+  return step.precision != Precision::kFp32 && !step.attend.class_query && has_width;
+}
+
 std::optional<Launch> FastChannels(const engine::AttendChannelsStep& step, const std::string& name,
                                    const ChannelArguments& arguments) {
   const int64_t width = step.q.columns / step.attend.heads;
-  if (step.precision == Precision::kFp32 || !AreWide(arguments)) return std::nullopt;
-  Launch launch = MakeLaunch(name, absl::StrCat("vitrine_attend_channels_", width), arguments);
+  if (!HasFastChannels(step) || !AreWide(arguments)) return std::nullopt;
+  Launch launch = MakeLaunch(name, absl::StrCat("vitrine_attend_channels_", width, Rows(arguments)), arguments);
   switch (width) {
     case 16:
       Shape<ChannelTiles<16>>(launch);
@@ -45,10 +62,9 @@ std::optional<Launch> FastChannels(const engine::AttendChannelsStep& step, const
 
 std::optional<Launch> FastTokens(const engine::AttendStep& step, const std::string& name,
                                  const AttendArguments& arguments) {
-  if (step.precision == Precision::kFp32 || step.attend.class_query) return std::nullopt;
-  if (!AreWide(arguments)) return std::nullopt;
+  if (!HasFastTokens(step) || !AreWide(arguments)) return std::nullopt;
   const int64_t width = step.q.columns / step.attend.heads;
-  Launch launch = MakeLaunch(name, absl::StrCat("vitrine_attend_tokens_", width), arguments);
+  Launch launch = MakeLaunch(name, absl::StrCat("vitrine_attend_tokens_", width, Rows(arguments)), arguments);
   switch (width) {
     case 16:
       Shape<TokenTiles<16>>(launch);

@@ -12,6 +12,10 @@
 
 namespace vitrine::cuda {
 
+// Return true if a fast kernel supports the precision and the widths.
+bool HasFastChannels(const engine::AttendChannelsStep& step);
+bool HasFastTokens(const engine::AttendStep& step);
+
 // Returns attention among channels as one launch without scratch memory; nullopt unless it is bf16 and the kernel
 // supports the widths.
 std::optional<Launch> FastChannels(const engine::AttendChannelsStep& step, const std::string& name,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/engine/cuda/launches/fast_linear.h"
 
+#include <tuple>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -36,11 +37,21 @@ FastLinearArguments FastArguments(const engine::LinearStep& step, const Batch& b
           .activation = step.activation};
 }
 
-bool SuitsFastLinear(const FastLinearArguments& arguments, Precision precision) {
-  const Matrix &x = arguments.x, &y = arguments.y;
-  if (precision == Precision::kFp32 || x.columns % kInputsInStep != 0 || y.columns % kWideFloats != 0) return false;
-  if (precision == Precision::kInt8 && x.columns > LinearTiles::kLongest) return false;
-  return HasWideRows(x) && HasWideRows(y) && HasWideRows(arguments.residual);
+bool HasFastLinear(const engine::LinearStep& step) {
+  const auto& [inputs, outputs, precision] = std::tie(step.matrix.inputs, step.matrix.outputs, step.matrix.precision);
+  if (precision == Precision::kFp32 || inputs % kInputsInStep != 0 || outputs % kWideFloats != 0) return false;
+  return precision != Precision::kInt8 || inputs <= LinearTiles::kLongest;
+}
+
+bool SuitsFastLinear(const engine::LinearStep& step, const FastLinearArguments& arguments) {
+  return HasFastLinear(step) && HasWideRows(arguments.x) && HasWideRows(arguments.y) && HasWideRows(arguments.residual);
+}
+
+bool HasNarrowHidden(const engine::PerceptronStep& step) {
+  const auto is_bf16 = [](const engine::LinearStep& layer) {
+    return layer.matrix.precision == Precision::kBf16 && HasFastLinear(layer);
+  };
+  return is_bf16(step.first) && is_bf16(step.second) && !step.second.norm_epsilon;
 }
 
 void SetWeights(FastLinearArguments& arguments, const DeviceMatrix& matrix) {
@@ -51,11 +62,14 @@ void SetWeights(FastLinearArguments& arguments, const DeviceMatrix& matrix) {
 }
 
 Launch FastLinear(std::string step, const FastLinearArguments& arguments, Precision precision) {
-  const bool bytes = precision == Precision::kInt8;
-  Launch launch =
-      MakeLaunch(std::move(step), bytes ? "vitrine_fast_linear_int8" : "vitrine_fast_linear_bf16", arguments);
+  const bool bytes = precision == Precision::kInt8, loaded = !bytes && !arguments.normalizes;
+  const int row_bytes = RowBytes(arguments.x.columns, precision);
+  const std::string kernel = absl::StrCat("vitrine_fast_linear_", bytes ? "int8_" : "bf16_");
+  const std::string rows =
+      row_bytes > LinearTiles::kLongest ? std::string("long") : absl::StrCat(LinearTiles::Rows(row_bytes, loaded));
+  Launch launch = MakeLaunch(std::move(step), kernel + rows, arguments);
   launch.threads = LinearTiles::kThreads;
-  launch.shared_bytes = static_cast<size_t>(LinearTiles::SharedBytes(RowBytes(arguments.x.columns, precision)));
+  launch.shared_bytes = static_cast<size_t>(LinearTiles::SharedBytes(row_bytes, loaded));
   return launch;
 }
 

@@ -17,8 +17,12 @@ namespace vitrine::cuda {
 // Returns the arguments without weights. The kernel does not normalize very long rows; those need statistics.
 FastLinearArguments FastArguments(const engine::LinearStep& step, const Batch& batch, const Matrix& x, const Matrix& y,
                                   const Matrix& residual);
+// Returns true if a fast kernel supports the precision and the widths.
+bool HasFastLinear(const engine::LinearStep& step);
 // Returns true if a fast kernel computes the layer. Of the addresses, only the alignment of the matrices is used.
-bool SuitsFastLinear(const FastLinearArguments& arguments, Precision precision);
+bool SuitsFastLinear(const engine::LinearStep& step, const FastLinearArguments& arguments);
+// Returns true if the layers of a perceptron, as two launches, can hand hidden values on as bf16.
+bool HasNarrowHidden(const engine::PerceptronStep& step);
 // Requires weights in MatrixLayout::kByOutputs.
 void SetWeights(FastLinearArguments& arguments, const DeviceMatrix& matrix);
 // Requires SuitsFastLinear.

@@ -2,6 +2,7 @@
 #include "models/engine/cuda/launches/plan.h"
 
 #include <algorithm>
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <utility>
@@ -12,8 +13,10 @@
 #include "models/engine/cuda/launches/fast_attention.h"
 #include "models/engine/cuda/launches/fast_grid.h"
 #include "models/engine/cuda/launches/fast_linear.h"
+#include "models/engine/cuda/launches/narrow_rows.h"
 #include "models/engine/cuda/launches/stem.h"
 #include "models/engine/cuda/launches/taps.h"
+#include "models/engine/cuda/launches/wide_rows.h"
 
 namespace vitrine::cuda {
 namespace {
@@ -25,7 +28,9 @@ using engine::Operand;
 class LaunchMaker : public StepMemory {
  public:
   LaunchMaker(bool fast, const StepMemory& memory)
-      : StepMemory(memory), limits_(memory.limits()), batch_(memory.batch()), fast_(fast) {}
+      : StepMemory(memory), limits_(memory.limits()), batch_(memory.batch()), fast_(fast) {
+    if (fast) SetNarrow(NarrowBuffers(lowered()));
+  }
 
   absl::Status Make() {
     for (size_t i = 0; i < lowered().steps.size(); ++i) {
@@ -80,7 +85,7 @@ class LaunchMaker : public StepMemory {
   bool AddFastLinear(const Matrix& x, const engine::LinearStep& step, const Matrix& y) {
     FastLinearArguments arguments = FastArguments(step, batch_, x, y, At(step.residual));
     const Precision precision = step.matrix.precision;
-    if (!fast_ || !SuitsFastLinear(arguments, precision)) return false;
+    if (!fast_ || !SuitsFastLinear(step, arguments)) return false;
     if (!arguments.normalizes) arguments.statistics = AddStatistics(x, step.norm_epsilon);
     SetWeights(arguments, Find(step.matrix, MatrixLayout::kByOutputs));
     plan_.launches.push_back(FastLinear(name_, arguments, precision));
@@ -88,6 +93,7 @@ class LaunchMaker : public StepMemory {
   }
   void AddLinear(const Matrix& x, const engine::LinearStep& step, const Matrix& y) {
     if (AddFastLinear(x, step, y)) return;
+    RequireWide({x, y});
     const DeviceMatrix matrix = Find(step.matrix);
     const RowStatistics* const statistics = AddStatistics(x, step.norm_epsilon);
     if (matrix.precision == Precision::kInt8) {
@@ -111,6 +117,13 @@ class LaunchMaker : public StepMemory {
     }
   }
 
+  // Fails if a matrix is narrow, for kernels that support floats alone.
+  void RequireWide(std::initializer_list<Matrix> matrices) {
+    for (const Matrix& matrix : matrices) {
+      if (matrix.narrow) status_ = absl::InternalError(absl::StrCat(name_, ": a buffer of bf16 has no fast kernel"));
+    }
+  }
+
   void Do(const engine::LinearStep& step) { AddLinear(At(step.x), step, At(step.y)); }
   bool AddFastPerceptron(const engine::PerceptronStep& step) {
     PerceptronArguments arguments =
@@ -123,7 +136,10 @@ class LaunchMaker : public StepMemory {
   }
   void Do(const engine::PerceptronStep& step) {
     if (AddFastPerceptron(step)) return;
-    const Matrix x = At(step.first.x), hidden = ScratchMatrix(x.rows, step.first.matrix.outputs);
+    const Matrix x = At(step.first.x);
+    Matrix hidden = ScratchMatrix(x.rows, step.first.matrix.outputs);
+    hidden.narrow = fast_ && HasNarrowHidden(step) && HasWideRows(x) && HasWideRows(At(step.second.y)) &&
+                    HasWideRows(At(step.second.residual));
     AddLinear(x, step.first, hidden);
     AddLinear(hidden, step.second, At(step.second.y));
   }
@@ -227,6 +243,7 @@ class LaunchMaker : public StepMemory {
       plan_.launches.push_back(*std::move(launch));
       return;
     }
+    RequireWide({arguments.q, arguments.k, arguments.v, arguments.y});
     Add(attend.class_query                   ? "vitrine_attend_class"
         : step.precision == Precision::kFp32 ? "vitrine_attend"
                                              : "vitrine_attend_bf16",
@@ -258,6 +275,7 @@ class LaunchMaker : public StepMemory {
       AddTap(TapOfFastChannels(*launch, arguments, step.attend.layer));
       return;
     }
+    RequireWide({arguments.q, arguments.k, arguments.v, arguments.y});
     arguments.matrices = Scratch<float>(MatrixNumbers(arguments));
     arguments.inverse_q = Scratch<float>(limits_.images * step.q.columns);
     arguments.inverse_k = Scratch<float>(limits_.images * step.q.columns);

@@ -44,11 +44,14 @@ int64_t StepMemory::MostRows(RowsOf rows) const {
 }
 
 Matrix StepMemory::At(engine::Operand operand) const {
-  const engine::Buffer& buffer = lowered_.buffers[static_cast<size_t>(operand.buffer)];
+  const auto index = static_cast<size_t>(operand.buffer);
+  const engine::Buffer& buffer = lowered_.buffers[index];
+  const bool narrow = index < narrow_.size() && narrow_[index];
+  const size_t before = static_cast<size_t>(operand.first) * (narrow ? sizeof(uint16_t) : sizeof(float));
+  const size_t slot = measures() ? 0 : reinterpret_cast<size_t>(slots_[static_cast<size_t>(buffer.slot)]);
   // NOLINTNEXTLINE(performance-no-int-to-ptr)
-  float* const data = measures() ? reinterpret_cast<float*>(static_cast<size_t>(operand.first) * sizeof(float))
-                                 : slots_[static_cast<size_t>(buffer.slot)] + operand.first;
-  return {data, buffer.width, static_cast<int>(operand.columns), buffer.rows};
+  auto* const data = reinterpret_cast<float*>(slot + before);
+  return {data, buffer.width, static_cast<int>(operand.columns), buffer.rows, narrow};
 }
 
 DeviceMatrix StepMemory::Find(const engine::FoldedMatrix& matrix, MatrixLayout layout) {

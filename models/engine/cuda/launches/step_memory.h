@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "models/engine/cuda/kernels/arguments.h"
@@ -32,6 +33,8 @@ class StepMemory {
   StepMemory(const engine::LoweredPlan& lowered, const BatchLimits& limits, std::span<std::byte* const> places,
              const BatchMemory& batch, DeviceMatrices& matrices);
 
+  // Sets which buffers hold bf16, by buffer; none does before.
+  void SetNarrow(std::vector<bool> narrow) { narrow_ = std::move(narrow); }
   // Begins the next step.
   void Begin() { scratch_.used = 0; }
   // Ends the last step.
@@ -96,6 +99,7 @@ class StepMemory {
   const float* pixels_ = nullptr;
   DeviceMatrices* const matrices_ = nullptr;
   std::vector<float*> slots_;
+  std::vector<bool> narrow_;
   Reused scratch_, tapped_;
 };
 

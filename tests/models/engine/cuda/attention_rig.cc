@@ -9,6 +9,8 @@
 #include <random>
 #include <utility>
 
+#include "tests/models/engine/cuda/narrow_numbers.h"
+
 namespace vitrine::testing {
 
 using cuda::Matrix;
@@ -47,6 +49,19 @@ Matrix AttentionRig::Upload(const std::vector<float>& values, RowsOf rows, int c
   float* const data = buffers_.Allocate<float>(values.size());
   EXPECT_TRUE(device_.Upload(data, values.data(), values.size() * sizeof(float)).ok());
   return {data, columns, columns, rows};
+}
+
+Matrix AttentionRig::UploadNarrow(const std::vector<float>& values, RowsOf rows, int columns) {
+  const std::vector<uint16_t> narrow = Bf16Of(values);
+  auto* const data = buffers_.Allocate<uint16_t>(narrow.size());
+  EXPECT_TRUE(device_.Upload(data, narrow.data(), narrow.size() * sizeof(uint16_t)).ok());
+  return {reinterpret_cast<float*>(data), columns, columns, rows, /*narrow=*/true};
+}
+
+std::vector<float> AttentionRig::DownloadNarrow(const Matrix& from) {
+  std::vector<uint16_t> narrow(static_cast<size_t>(Rows(from.rows) * from.stride));
+  EXPECT_TRUE(device_.Download(narrow.data(), from.data, narrow.size() * sizeof(uint16_t)).ok());
+  return FloatsOfBf16(narrow);
 }
 
 Matrix AttentionRig::Empty(RowsOf rows, int columns) {

@@ -24,6 +24,10 @@ class AttentionRig {
   // Returns random rows, which are the same for images of equal numbers of cells in any batch.
   std::vector<float> Random(cuda::RowsOf rows, int columns, uint64_t seed) const;
   cuda::Matrix Upload(const std::vector<float>& values, cuda::RowsOf rows, int columns);
+  // Returns a narrow matrix of the rounded values.
+  cuda::Matrix UploadNarrow(const std::vector<float>& values, cuda::RowsOf rows, int columns);
+  // Returns the numbers of a narrow matrix.
+  std::vector<float> DownloadNarrow(const cuda::Matrix& from);
   // Returns a matrix that holds NaN.
   cuda::Matrix Empty(cuda::RowsOf rows, int columns);
   cuda::Buffers& buffers() { return buffers_; }

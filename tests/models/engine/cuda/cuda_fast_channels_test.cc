@@ -12,6 +12,7 @@
 #include "models/engine/cuda/emulated/products.h"
 #include "models/engine/cuda/kernels/fast/attention_tiles.h"
 #include "tests/models/engine/cuda/attention_rig.h"
+#include "tests/models/engine/cuda/narrow_numbers.h"
 
 namespace vitrine::testing {
 namespace {
@@ -60,6 +61,25 @@ class Channels {
     }
     return result;
   }
+  // With narrow q, k, v and y.
+  Result Narrow() {
+    ChannelArguments arguments = Arguments();
+    arguments.scores = rig_.buffers().Allocate<float>(static_cast<size_t>(Matrices()));
+    const cuda::Matrix qkv = rig_.UploadNarrow(qkv_, rows_, 3 * columns_);
+    int first = 0;
+    for (cuda::Matrix* const of : {&arguments.q, &arguments.k, &arguments.v}) {
+      *of = qkv;
+      of->columns = columns_;
+      of->data = reinterpret_cast<float*>(reinterpret_cast<uint16_t*>(qkv.data) + first);
+      first += columns_;
+    }
+    arguments.y.narrow = true;
+    rig_.Run(absl::StrCat("vitrine_attend_channels_", width_, "_narrow"), arguments, 128, SharedBytes(width_));
+    return {.y = rig_.DownloadNarrow(arguments.y),
+            .scores = rig_.Download(arguments.scores, Matrices()),
+            .weights = rig_.Download(arguments.matrices, Matrices())};
+  }
+  void Round() { qkv_ = RoundedToBf16(qkv_); }
   Result Plain() {
     const ChannelArguments arguments = Arguments();
     rig_.Run("vitrine_inverse_lengths", arguments);
@@ -124,6 +144,18 @@ TEST(CudaFastChannels, AreThePlainKernels) {
       Channels channels(width, cells, cells.size() == 2 ? RowsOf::kTokens : RowsOf::kCells);
       ExpectNear(channels.Fast(), channels.Plain());
     }
+  }
+}
+
+TEST(CudaFastChannels, NarrowRowsGiveTheBitsOfRoundedOnes) {
+  for (const int width : kWidths) {
+    Channels channels(width, {63, 1, 70}, RowsOf::kTokens);
+    const Channels::Result narrow = channels.Narrow();
+    channels.Round();
+    const Channels::Result rounded = channels.Fast();
+    EXPECT_TRUE(SameBits(narrow.y, RoundedToBf16(rounded.y))) << width;
+    EXPECT_TRUE(SameBits(narrow.scores, rounded.scores)) << width;
+    EXPECT_TRUE(SameBits(narrow.weights, rounded.weights)) << width;
   }
 }
 

@@ -34,13 +34,16 @@ std::vector<FastForm> FastForms() {
   FastForm one_head = {Named("xcit_sne"), {"vitrine_attend_channels_32", "vitrine_attend_query"}};
   one_head.form.name = "xcit_of_32";
   one_head.form.config.mutable_xcit()->set_heads(1);
-  FastForm vit = {Named("vit"), {"vitrine_attend_tokens_16"}};
+  FastForm narrow = {Named("xcit"), {"vitrine_attend_channels_16_narrow"}};  // one product makes q, k and v
+  narrow.form.name = "xcit_narrow";
+  narrow.form.config.mutable_xcit()->set_heads(2);
+  FastForm vit = {Named("vit"), {"vitrine_attend_tokens_16_narrow"}};
   vit.form.name = "vit_of_16";
   vit.form.config.mutable_vit()->set_width(48);
-  FastForm kv = {Named("kv-pos-mnist-p7-d64-l2"), {"vitrine_attend_tokens_32"}};  // offsets of keys; k is also q
+  FastForm kv = {Named("kv-pos-mnist-p7-d64-l2"), {"vitrine_attend_tokens_32_narrow"}};  // offsets of keys; k is also q
   kv.form.name = "kv_pos_of_32";
   kv.form.config.mutable_kv()->set_heads(2);
-  return {two_heads, one_head, vit, kv};
+  return {two_heads, one_head, narrow, vit, kv};
 }
 
 class CudaFastForms : public ::testing::TestWithParam<FastForm> {

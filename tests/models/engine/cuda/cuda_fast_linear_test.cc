@@ -76,6 +76,17 @@ class Layers {
     shared_ = device.counters().Total(/*is_shared=*/true);
     return y;
   }
+  // With narrow x and y.
+  std::vector<float> Narrow() {
+    RowLaunches device(case_.rows);
+    cuda::DeviceMatrices matrices(device.buffers());
+    const engine::LinearStep step = {.x = {}, .y = {}, .activation = case_.activation, .matrix = matrix_};
+    FastLinearArguments arguments = cuda::FastArguments(step, device.batch(), device.UploadNarrow(x_, case_.inputs),
+                                                        device.AllocateNarrow(case_.outputs), Matrix());
+    cuda::SetWeights(arguments, matrices.Find(matrix_, MatrixLayout::kByOutputs));
+    device.Run(cuda::FastLinear("fast", arguments, precision_));
+    return device.DownloadNarrow(arguments.y);
+  }
   // Traffic of the last Fast, if its machine counts.
   const cuda::emulated::Traffic& shared() const { return shared_; }
 
@@ -107,7 +118,7 @@ class Layers {
         cuda::FastArguments(step, device.batch(), x, device.Allocate(case_.outputs), residual);
     if (case_.norm && !arguments.normalizes) arguments.statistics = device.Describe(x);
     cuda::SetWeights(arguments, matrices.Find(matrix_, MatrixLayout::kByOutputs));
-    EXPECT_TRUE(cuda::SuitsFastLinear(arguments, precision_));
+    EXPECT_TRUE(cuda::SuitsFastLinear(step, arguments));
     device.Run(cuda::FastLinear("fast", arguments, precision_));
     return device.Download(arguments.y);
   }
@@ -167,7 +178,18 @@ TEST(CudaFastLinearOfLongRows, IsThePlainKernels) {
   }
 }
 
-// The tiles of outputs are split into parts by the number of blocks.
+TEST(CudaFastLinearOfNarrowRows, HasTheBitsOfRoundedOnes) {
+  for (const LinearCase& of : {LinearCase{.rows = 70, .inputs = 80, .outputs = 132},
+                               {.rows = 5, .inputs = 336, .outputs = 64, .activation = Activation::kGelu},
+                               {.rows = 130, .inputs = 592, .outputs = 20}}) {
+    const std::vector<float> x = RandomFloats(static_cast<size_t>(of.rows * of.inputs), 1);
+    const std::vector<float> rounded = Layers(of, Precision::kBf16, RoundedToBf16(x)).Fast();
+    EXPECT_TRUE(SameBits(Layers(of, Precision::kBf16, x).Narrow(), RoundedToBf16(rounded)))
+        << ::testing::PrintToString(of);
+  }
+}
+
+// Blocks share the tiles, also those of the same rows.
 TEST(CudaFastLinearBits, AreTheSameWithAnySmsAndSchedule) {
   for (const Precision precision : {Precision::kFp32, Precision::kBf16, Precision::kInt8}) {
     Layers layers({.rows = 140, .inputs = 48, .outputs = 260, .norm = true, .residual = true}, precision);

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "models/engine/cuda/launches/fast_grid.h"
 #include "tests/models/engine/cuda/kernel_batch.h"
+#include "tests/models/engine/cuda/narrow_numbers.h"
 
 namespace vitrine::testing {
 namespace {
@@ -20,7 +21,7 @@ const std::vector<std::vector<Grid>> kGatheredBatches = {{{1, 1}}, {{3, 5}, {1, 
 
 // Returns the patches of images of these sizes.
 std::vector<float> Patches(const std::vector<Grid>& sizes, int patch, int channels, bool fast,
-                           const cuda::emulated::MachineOptions& machine) {
+                           const cuda::emulated::MachineOptions& machine, bool narrow = false) {
   std::vector<engine::ImagePlanes> planes;
   for (const Grid& size : sizes) {
     planes.push_back({.data = nullptr, .channels = channels, .height = size.rows, .width = size.columns});
@@ -32,12 +33,13 @@ std::vector<float> Patches(const std::vector<Grid>& sizes, int patch, int channe
   const cuda::Batch batch = {.counts = buffers.Copy(counts), .images = buffers.Copy(rows.images)};
   const int columns = patch * patch * channels;
   const auto numbers = static_cast<size_t>(rows.cells() * columns);
-  const Matrix y = {buffers.Allocate<float>(numbers), columns, columns, RowsOf::kCells};
+  const Matrix y = {buffers.Allocate<float>(numbers), columns, columns, RowsOf::kCells, narrow};
   const cuda::PatchifyArguments arguments = {batch, memory.Copy(memory.Numbers(static_cast<size_t>(rows.pixels))),
                                              patch, channels, y};
   const cuda::KernelChoice choice = cuda::Choose(arguments, fast);
   EXPECT_EQ(std::string(choice.kernel), fast ? "vitrine_fast_patchify" : "vitrine_patchify");
   memory.Run(choice.kernel, arguments, choice.threads, choice.shared_bytes);
+  if (narrow) return FloatsOfBf16(memory.Read<uint16_t>(reinterpret_cast<const uint16_t*>(y.data), numbers));
   return memory.Read<float>(y.data, numbers);
 }
 
@@ -49,6 +51,7 @@ TEST(CudaFastPatches, HaveThePlainBits) {
       EXPECT_TRUE(SameBits(Patches(sizes, patch, channels, true, {.seed = 5, .sms = sms}), plain))
           << patch << " x " << patch << " x " << channels << ", " << sms << " SMs";
     }
+    EXPECT_TRUE(SameBits(Patches(sizes, patch, channels, true, {}, /*narrow=*/true), RoundedToBf16(plain))) << patch;
   }
 }
 

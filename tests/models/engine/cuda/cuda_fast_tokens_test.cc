@@ -12,6 +12,7 @@
 #include "models/engine/cuda/emulated/products.h"
 #include "models/engine/cuda/kernels/fast/attention_tiles.h"
 #include "tests/models/engine/cuda/attention_rig.h"
+#include "tests/models/engine/cuda/narrow_numbers.h"
 
 namespace vitrine::testing {
 namespace {
@@ -52,6 +53,23 @@ class Tokens {
     rig_.Run(absl::StrCat("vitrine_attend_tokens_", width_), arguments, kTokenThreads, SharedBytesOfTokens(width_));
     return rig_.Download(arguments.y);
   }
+  // With narrow q, k, v and y.
+  std::vector<float> Narrow() {
+    AttendArguments arguments = Arguments();
+    const cuda::Matrix qkv = rig_.UploadNarrow(qkv_, RowsOf::kTokens, 3 * columns_);
+    int first = 0;
+    for (cuda::Matrix* const of : {&arguments.q, &arguments.k, &arguments.v}) {
+      *of = qkv;
+      of->columns = columns_;
+      of->data = reinterpret_cast<float*>(reinterpret_cast<uint16_t*>(qkv.data) + first);
+      first += columns_;
+    }
+    arguments.y.narrow = true;
+    const std::string kernel = absl::StrCat("vitrine_attend_tokens_", width_, "_narrow");
+    rig_.Run(kernel, arguments, kTokenThreads, SharedBytesOfTokens(width_));
+    return rig_.DownloadNarrow(arguments.y);
+  }
+  void Round() { qkv_ = RoundedToBf16(qkv_); }
   std::vector<float> Plain() {
     const AttendArguments arguments = Arguments();
     rig_.Run("vitrine_attend_bf16", arguments);
@@ -97,6 +115,18 @@ TEST(CudaFastTokens, AreThePlainKernel) {
       SCOPED_TRACE(absl::StrCat("width ", width, ", ", cells.size(), " images, first of ", cells[0]));
       Tokens tokens(width, cells);
       ExpectNear(tokens.Fast(), tokens.Plain());
+    }
+  }
+}
+
+TEST(CudaFastTokens, NarrowRowsGiveTheBitsOfRoundedOnes) {
+  for (const int width : kTokenWidths) {
+    for (const int sms : {1, 3}) {
+      Tokens tokens(width, {20, 130, 5, 63}, {.seed = 7, .sms = sms});
+      tokens.AddOffsets(std::vector<float>(70, 0.5F));
+      const std::vector<float> narrow = tokens.Narrow();
+      tokens.Round();
+      EXPECT_TRUE(SameBits(narrow, RoundedToBf16(tokens.Fast()))) << width;
     }
   }
 }

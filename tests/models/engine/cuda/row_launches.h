@@ -14,6 +14,7 @@
 #include "models/engine/cuda/emulated/emulated_device.h"
 #include "models/engine/cuda/kernels/arguments.h"
 #include "models/engine/plan/step.h"
+#include "tests/models/engine/cuda/narrow_numbers.h"
 
 namespace vitrine::testing {
 
@@ -67,6 +68,35 @@ class RowLaunches {
                       .ok());
     }
     return matrix;
+  }
+  // Uploads the rounded values as a narrow matrix, whose rows have 8 more numbers.
+  cuda::Matrix UploadNarrow(const std::vector<float>& values, int columns) {
+    const std::vector<uint16_t> narrow = Bf16Of(values);
+    const cuda::Matrix matrix = AllocateNarrow(columns);
+    auto* const data = reinterpret_cast<uint16_t*>(matrix.data);
+    for (int64_t i = 0; i < rows_; ++i) {
+      EXPECT_TRUE(device_
+                      .Upload(data + i * matrix.stride, &narrow[static_cast<size_t>(i * columns)],
+                              static_cast<size_t>(columns) * sizeof(uint16_t))
+                      .ok());
+    }
+    return matrix;
+  }
+  cuda::Matrix AllocateNarrow(int columns) {
+    const int64_t stride = columns + 8;
+    auto* const data = buffers_.Allocate<uint16_t>(static_cast<size_t>(rows_ * stride));
+    return {reinterpret_cast<float*>(data), stride, columns, engine::RowsOf::kCells, /*narrow=*/true};
+  }
+  std::vector<float> DownloadNarrow(const cuda::Matrix& matrix) {
+    std::vector<uint16_t> values(static_cast<size_t>(rows_ * matrix.columns));
+    const auto* const data = reinterpret_cast<const uint16_t*>(matrix.data);
+    for (int64_t i = 0; i < rows_; ++i) {
+      EXPECT_TRUE(device_
+                      .Download(&values[static_cast<size_t>(i * matrix.columns)], data + i * matrix.stride,
+                                static_cast<size_t>(matrix.columns) * sizeof(uint16_t))
+                      .ok());
+    }
+    return FloatsOfBf16(values);
   }
   cuda::Matrix Allocate(int columns) {
     constexpr int kBeside = 4;

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Softmax attention among tokens in bf16: y = softmax(scale q k^T + offsets) v, without a matrix of weights in memory.
 //
-// A block of 256 threads for 128 queries of a head of an image, 16 of them a warp, 13 to 37 kB of shared memory. Keys
-// and values come by 64, rounded to bf16, from the image's first on; a warp keeps the largest score so far, and scales
-// sums when it grows. So a query's bits depend on its image alone. Scores become weights in registers, where a lane
-// holds them as the next product wants them. Weights are powers of two that are rounded to bf16 before the division by
-// their sum, and not behind it as in vitrine_attend_bf16.
+// A block of 256 threads for 128 queries of a head of an image, 16 of them a warp, 21 to 56 kB of shared memory. Keys
+// and values come by 64, rounded to bf16, from the image's first on; narrow ones are copied while the 64 before them
+// are used. A warp keeps the largest score so far, and scales sums when it grows. So a query's bits depend on its image
+// alone. Scores become weights in registers, where a lane holds them as the next product wants them. Weights are powers
+// of two that are rounded to bf16 before the division by their sum, and not behind it as in vitrine_attend_bf16.
 //
-// Reads q and writes y once, k and v once for 128 queries: 1.8 MB an image of ViT-Ti/16 at 224 x 224 (197 tokens, 3
-// heads of 64) and layer, mostly from L2, and 30 MFLOPs with 16 instructions a weight. Bound by these instructions.
+// Reads q and writes y once, k and v once for 128 queries: 0.9 MB in bf16 an image of ViT-Ti/16 at 224 x 224 (197
+// tokens, 3 heads of 64) and layer, mostly from L2, and 30 MFLOPs with 13 instructions a weight. Bound by these
+// instructions.
 #ifndef VITRINE_MODELS_ENGINE_CUDA_KERNELS_FAST_ATTENTION_CUH_
 #define VITRINE_MODELS_ENGINE_CUDA_KERNELS_FAST_ATTENTION_CUH_
 
@@ -22,10 +23,11 @@ namespace vitrine::cuda {
 
 // Lane 4 g + t of a warp holds queries g and g + 8, and columns 2 t and 2 t + 1 of each group of eight keys or
 // channels.
-template <int kWidth>
+template <int kWidth, class Number>
 class TokenHead {
  public:
   using Tiles = TokenTiles<kWidth>;
+  static constexpr bool kNarrow = sizeof(Number) == sizeof(uint16_t);  // q, k and v are bf16
   static_assert(kWidth % 16 == 0 && kWidth <= 64);
 
   VITRINE_DEVICE TokenHead(const AttendArguments& arguments, const Images& images, int image, int head, int tile)
@@ -34,32 +36,28 @@ class TokenHead {
         column_(head * kWidth),
         keys_(images.RowsIn(arguments.k.rows, image)),
         queries_(images.RowsIn(arguments.y.rows, image)),
-        tile_(tile),
-        g_(Lane() / 4),
-        t_(Lane() % 4) {}
+        tile_(tile) {}
 
   VITRINE_DEVICE void Run() {
-    constexpr float kLog2OfE = 1.44269504F;
-    const float scale = kLog2OfE * arguments_.scale;
     State state;
-    SyncBlock();  // all threads have read the queries of the previous item
+    SyncBlock();  // all threads have finished with the previous item
     Stage<Tiles::kQueries>(arguments_.q, tile_ * Tiles::kQueries, queries_, Tiles::kOfQueries);
+    StageKeys(0);
     for (int first = 0; first < keys_; first += Tiles::kKeys) {
-      if (first != 0) SyncBlock();  // all threads have read the previous keys
-      Stage<Tiles::kKeys>(arguments_.k, first, keys_, Tiles::kOfKeys);
-      Stage<Tiles::kKeys>(arguments_.v, first, keys_, Tiles::kOfValues);
-      StageOffsets(first, kLog2OfE);
-      SyncBlock();
-      if (FirstQuery() < queries_) Advance(state, keys_ - first, scale);
+      WaitCopies<0>();
+      SyncBlock();  // the keys have arrived, and all threads have finished with the other stage
+      if (first + Tiles::kKeys < keys_) StageKeys(first + Tiles::kKeys);
+      if (FirstQuery() < queries_) Advance(state, OfStage(first));
     }
     if (FirstQuery() < queries_) Store(state);
   }
 
  private:
+  static constexpr float kLog2OfE = 1.44269504F;
   static constexpr int kSteps = kWidth / 16, kKeyTiles = Tiles::kKeys / 8, kChannelTiles = kWidth / 8;
 
-  // A score below all others. Its power is 2^-126, which does not change a total of 1 or more, and the value of such a
-  // key is 0.
+  // A score below all others. Its power is at most 2^-125, which does not change a total of 1 or more, and the value of
+  // such a key is 0.
   static constexpr float kNone = -std::numeric_limits<float>::infinity();
 
   struct State {
@@ -68,44 +66,65 @@ class TokenHead {
     float total[2] = {};                // sums of this lane's weights
   };
 
+  // Returns the distance of the shared memory for the keys from `first` on.
+  static VITRINE_DEVICE int OfStage(int first) { return first / Tiles::kKeys % 2 * Tiles::kStageBytes; }
   VITRINE_DEVICE int FirstQuery() const { return tile_ * Tiles::kQueries + Thread() / kWarp * 16; }
-  VITRINE_DEVICE Global<float> Rows(const Matrix& x) const {
-    return RowOf(x, Images(arguments_.batch).FirstRow(x.rows, image_)) + column_;
+  VITRINE_DEVICE Global<const Number> Rows(const Matrix& x) const {
+    const int64_t first = Images(arguments_.batch).FirstRow(x.rows, image_);
+    return ViewAs<Number>(Global<float>(x.data)) + (first * x.stride + column_);
   }
 
-  // Rounds kRows rows of this head's columns of x to bf16; rows from `end` on become zeros.
+  // Writes kRows rows of this head's columns of x as bf16; rows from `end` on become zeros. Narrow rows arrive with the
+  // next WaitCopies.
   template <int kRows>
   VITRINE_DEVICE void Stage(const Matrix& x, int first, int end, int to) const {
-    constexpr int kParts = kWidth / 4;  // groups of four numbers in a row
-    static_assert(kRows * kParts % Tiles::kThreads == 0);
-    const Global<const float> rows = Rows(x);
+    constexpr int kEach = kNarrow ? 8 : 4, kParts = kWidth / kEach;  // numbers of an access, and accesses of a row
+    const Global<const Number> rows = Rows(x);
     const Shared<uint16_t> rounded = SharedMemory<uint16_t>(to);
     // Opaque, because the compiler would otherwise compute the addresses before the loop over keys and keep them in
     // registers.
-    const int thread = Opaque(Thread());
-    for (int i = 0; i < kRows * kParts / Tiles::kThreads; ++i) {
-      const int of = i * Tiles::kThreads + thread, row = of / kParts, column = of % kParts * 4;
-      Float4 four = {};
-      if (first + row < end) four = ViewAs<const Float4>(rows + ((first + row) * x.stride + column))[0];
-      ViewAs<Words2>(rounded + (row * Tiles::kStride + column))[0] = {
-          {PackBf16(four.v[0], four.v[1]), PackBf16(four.v[2], four.v[3])}};
+    constexpr int kStep = Tiles::kThreads / kParts;  // rows at once
+    const int thread = Opaque(Thread()), row = thread / kParts, column = thread % kParts * kEach;
+    if (Tiles::kThreads % kParts != 0 && row >= kStep) return;
+    const Shared<uint16_t> to_row = rounded + (row * Tiles::kStride + column);
+    Global<const Number> from = rows + ((first + row) * x.stride + column);
+    VITRINE_UNROLL
+    for (int step = 0; step < kRows; step += kStep) {
+      if (kRows % kStep != 0 && row + step >= kRows) break;
+      const bool valid = first + row + step < end;
+      if constexpr (kNarrow) {
+        CopyAsync(to_row + step * Tiles::kStride, valid ? from : rows, valid);
+      } else {
+        Float4 four = {};
+        if (valid) four = ViewAs<const Float4>(from)[0];
+        ViewAs<Words2>(to_row +
+                       step * Tiles::kStride)[0] = {{PackBf16(four.v[0], four.v[1]), PackBf16(four.v[2], four.v[3])}};
+      }
+      from = from + kStep * x.stride;
     }
   }
-  VITRINE_DEVICE void StageOffsets(int first, float log2_of_e) const {
+  // Keys that do not exist get an offset that leaves them no weight.
+  VITRINE_DEVICE void StageKeys(int first) const {
+    Stage<Tiles::kKeys>(arguments_.k, first, keys_, Tiles::kOfKeys + OfStage(first));
+    Stage<Tiles::kKeys>(arguments_.v, first, keys_, Tiles::kOfValues + OfStage(first));
+    CommitCopies();
     if (Thread() >= Tiles::kKeys) return;
     const int key = first + Thread();
-    float offset = 0;
-    if (key < arguments_.known_offsets) offset = log2_of_e * Global<const float>(arguments_.offsets)[key];
-    SharedMemory<float>(Tiles::kOfOffsets)[Thread()] = offset;
+    float offset = key < keys_ ? 0 : kNone;
+    if (key < keys_ && key < arguments_.known_offsets) {
+      offset = kLog2OfE * Global<const float>(arguments_.offsets)[key];
+    }
+    SharedMemory<float>(Tiles::kOfOffsets + OfStage(first))[Thread()] = offset;
   }
 
-  // Computes the scores of 16 queries and 64 keys. Only `keys` of the keys exist; the others get no weight.
-  VITRINE_DEVICE void Score(int keys, float scale, float (&scores)[kKeyTiles][4]) const {
+  // Computes the scores of 16 queries and the 64 keys of a stage.
+  VITRINE_DEVICE void Score(int stage, float (&scores)[kKeyTiles][4]) const {
     const int query = Thread() / kWarp * 16 + Lane() % 16, of_query = Lane() / 16 * 8;
     const int key = Lane() % 8 + Lane() / 16 * 8, of_key = Lane() / 8 % 2 * 8;
     const Shared<const uint16_t> queries =
         SharedMemory<uint16_t>(Tiles::kOfQueries) + (query * Tiles::kStride + of_query);
-    const Shared<const uint16_t> all_keys = SharedMemory<uint16_t>(Tiles::kOfKeys) + (key * Tiles::kStride + of_key);
+    const Shared<const uint16_t> all_keys =
+        SharedMemory<uint16_t>(Tiles::kOfKeys + stage) + (key * Tiles::kStride + of_key);
     for (int s = 0; s < kSteps; ++s) {
       uint32_t a[4];
       LoadMatrices(a, queries + 16 * s);
@@ -116,27 +135,25 @@ class TokenHead {
         MultiplyBf16(scores[n + 1], a, {b[2], b[3]});
       }
     }
-    const Shared<const Float2> offsets = SharedMemory<Float2>(Tiles::kOfOffsets) + t_;
+    const Shared<const Float2> offsets = SharedMemory<Float2>(Tiles::kOfOffsets + stage) + Lane() % 4;
+    const float scale = kLog2OfE * arguments_.scale;
     for (int n = 0; n < kKeyTiles; ++n) {
       const Float2 offset = offsets[4 * n];
-      for (int i = 0; i < 4; ++i) {
-        const bool exists = 8 * n + 2 * t_ + i % 2 < keys;
-        scores[n][i] = exists ? Fma(scores[n][i], scale, offset.v[i % 2]) : kNone;
-      }
+      for (int i = 0; i < 4; ++i) scores[n][i] = Fma(scores[n][i], scale, offset.v[i % 2]);
     }
   }
 
-  // Adds the values of up to 64 keys, multiplied by their weights.
-  VITRINE_DEVICE void Advance(State& state, int keys, float scale) const {
+  // Adds the values of the keys of a stage, multiplied by their weights.
+  VITRINE_DEVICE void Advance(State& state, int stage) const {
     float scores[kKeyTiles][4] = {};
-    Score(keys, scale, scores);
+    Score(stage, scores);
     for (int half = 0; half < 2; ++half) {
       float largest = state.largest[half];
       for (int n = 0; n < kKeyTiles; ++n) {
-        for (int i = 0; i < 2; ++i) largest = Most(largest, scores[n][2 * half + i]);
+        for (int i = 0; i < 2; ++i) largest = MostOrNan(largest, scores[n][2 * half + i]);
       }
-      for (int lanes = 1; lanes < 4; lanes *= 2) largest = Most(largest, ShuffleXor(largest, lanes));
-      const float factor = PowerOfTwo(state.largest[half] - largest);
+      for (int lanes = 1; lanes < 4; lanes *= 2) largest = MostOrNan(largest, ShuffleXor(largest, lanes));
+      const float factor = FastPowerOfTwo(state.largest[half] - largest);
       state.largest[half] = largest;
       state.total[half] *= factor;
       for (int n = 0; n < kChannelTiles; ++n) {
@@ -145,13 +162,14 @@ class TokenHead {
       for (int n = 0; n < kKeyTiles; ++n) {
         for (int i = 0; i < 2; ++i) {
           float& weight = scores[n][2 * half + i];
-          weight = PowerOfTwo(weight - largest);
+          weight = FastPowerOfTwo(weight - largest);
           state.total[half] += weight;
         }
       }
     }
     const int row = Lane() % 16, column = Lane() / 16 * 8;
-    const Shared<const uint16_t> from = SharedMemory<uint16_t>(Tiles::kOfValues) + (row * Tiles::kStride + column);
+    const Shared<const uint16_t> from =
+        SharedMemory<uint16_t>(Tiles::kOfValues + stage) + (row * Tiles::kStride + column);
     for (int s = 0; s < kKeyTiles / 2; ++s) {
       const float(&low)[4] = scores[2 * s], (&high)[4] = scores[2 * s + 1];
       const uint32_t a[4] = {PackBf16(low[0], low[1]), PackBf16(low[2], low[3]), PackBf16(high[0], high[1]),
@@ -166,22 +184,28 @@ class TokenHead {
   }
 
   VITRINE_DEVICE void Store(const State& state) const {
-    const Global<float> y = Rows(arguments_.y);
+    const Matrix& y = arguments_.y;
+    const int first = Images(arguments_.batch).FirstRow(y.rows, image_);
     for (int half = 0; half < 2; ++half) {
       float total = state.total[half];
       for (int lanes = 1; lanes < 4; lanes *= 2) total += ShuffleXor(total, lanes);
       const float factor = 1 / total;
-      const int query = FirstQuery() + g_ + 8 * half;
+      const int query = FirstQuery() + Lane() / 4 + 8 * half;
       if (query >= queries_) continue;
       for (int n = 0; n < kChannelTiles; ++n) {
-        ViewAs<Float2>(y + (query * arguments_.y.stride + 8 * n + 2 * t_))[0] = {
-            {factor * state.sums[n][2 * half], factor * state.sums[n][2 * half + 1]}};
+        const int column = column_ + 8 * n + Lane() % 4 * 2;
+        const float a = factor * state.sums[n][2 * half], b = factor * state.sums[n][2 * half + 1];
+        if (y.narrow) {
+          ViewAs<uint32_t>(NarrowRowOf(y, first + query) + column)[0] = PackBf16(a, b);
+        } else {
+          ViewAs<Float2>(RowOf(y, first + query) + column)[0] = {{a, b}};
+        }
       }
     }
   }
 
   const AttendArguments& arguments_;
-  const int image_, column_, keys_, queries_, tile_, g_, t_;
+  const int image_, column_, keys_, queries_, tile_;
 };
 
 // Returns the number of the first tile of `image`. An image has at least as many tiles as it needs.
@@ -192,7 +216,7 @@ VITRINE_DEVICE int FirstTile(const Images& images, RowsOf rows, int image) {
 
 // Computes attention for item `i` of all tiles and heads; returns false if there is no such item. Reads the batch again
 // for each item, so that it occupies no registers in between.
-template <int kWidth>
+template <int kWidth, class Number>
 VITRINE_DEVICE bool AttendTile(const AttendArguments& arguments, int i) {
   constexpr int kQueries = TokenTiles<kWidth>::kQueries;
   const Images images(arguments.batch);
@@ -210,27 +234,27 @@ VITRINE_DEVICE bool AttendTile(const AttendArguments& arguments, int i) {
   }
   const int tile = of - FirstTile<kQueries>(images, rows, image);
   if (tile * kQueries < images.RowsIn(rows, image)) {
-    TokenHead<kWidth>(arguments, images, image, i % arguments.heads, tile).Run();
+    TokenHead<kWidth, Number>(arguments, images, image, i % arguments.heads, tile).Run();
   }
   return true;
 }
-template <int kWidth>
+template <int kWidth, class Number>
 VITRINE_DEVICE void AttendTokens(const AttendArguments& arguments) {
-  for (int i = Block(); AttendTile<kWidth>(arguments, i); i += Blocks()) {
+  for (int i = Block(); AttendTile<kWidth, Number>(arguments, i); i += Blocks()) {
   }
 }
-VITRINE_BOUNDED_KERNEL(vitrine_attend_tokens_16, AttendArguments, TokenTiles<16>::kThreads, 2) {
-  AttendTokens<16>(arguments);
-}
-VITRINE_BOUNDED_KERNEL(vitrine_attend_tokens_32, AttendArguments, TokenTiles<32>::kThreads, 2) {
-  AttendTokens<32>(arguments);
-}
-VITRINE_BOUNDED_KERNEL(vitrine_attend_tokens_48, AttendArguments, TokenTiles<48>::kThreads, 2) {
-  AttendTokens<48>(arguments);
-}
-VITRINE_BOUNDED_KERNEL(vitrine_attend_tokens_64, AttendArguments, TokenTiles<64>::kThreads, 2) {
-  AttendTokens<64>(arguments);
-}
+#define VITRINE_ATTEND_TOKENS(name, width, Number)                                \
+  VITRINE_BOUNDED_KERNEL(name, AttendArguments, TokenTiles<width>::kThreads, 2) { \
+    AttendTokens<width, Number>(arguments);                                       \
+  }
+VITRINE_ATTEND_TOKENS(vitrine_attend_tokens_16, 16, float)
+VITRINE_ATTEND_TOKENS(vitrine_attend_tokens_32, 32, float)
+VITRINE_ATTEND_TOKENS(vitrine_attend_tokens_48, 48, float)
+VITRINE_ATTEND_TOKENS(vitrine_attend_tokens_64, 64, float)
+VITRINE_ATTEND_TOKENS(vitrine_attend_tokens_16_narrow, 16, uint16_t)
+VITRINE_ATTEND_TOKENS(vitrine_attend_tokens_32_narrow, 32, uint16_t)
+VITRINE_ATTEND_TOKENS(vitrine_attend_tokens_48_narrow, 48, uint16_t)
+VITRINE_ATTEND_TOKENS(vitrine_attend_tokens_64_narrow, 64, uint16_t)
 
 }  // namespace vitrine::cuda
 

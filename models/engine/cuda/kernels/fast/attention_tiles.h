@@ -26,12 +26,14 @@ struct TokenTiles {
   static constexpr int kThreads = 256, kQueries = kThreads / 32 * 16;
   static constexpr int kKeys = 64;            // of a step
   static constexpr int kStride = kWidth + 8;  // numbers per row, so that 8 rows are in different banks
-  // Offsets in shared memory, in bytes: rows of bf16, then offsets of the keys.
+  // Offsets in shared memory, in bytes: queries, then two stages of keys, values and offsets of the keys. Rows are
+  // bf16.
   static constexpr int kOfQueries = 0;
   static constexpr int kOfKeys = kOfQueries + kQueries * kStride * 2;
   static constexpr int kOfValues = kOfKeys + kKeys * kStride * 2;
   static constexpr int kOfOffsets = kOfValues + kKeys * kStride * 2;
-  static constexpr int kSharedBytes = kOfOffsets + kKeys * 4;
+  static constexpr int kStageBytes = kOfOffsets + kKeys * 4 - kOfKeys;  // the second stage is this far behind the first
+  static constexpr int kSharedBytes = kOfKeys + 2 * kStageBytes;
 };
 
 // --- attention of one query

@@ -7,8 +7,8 @@
 // depend on the image alone. Products need no order of channels or tokens, so a lane reads neighbouring channels by 16
 // bytes from memory and these are fragments as they are: shared memory holds only sums and weights.
 //
-// Reads q, k, v and writes y once: 4 tokens width floats of a head, 400 kB an image of XCiT-N12 at 224 x 224 (196
-// tokens, 4 heads of 32) and layer, 8 FLOPs a byte. Bound by memory; with few images by the latency of its three
+// Reads q, k, v and writes y once: 4 tokens width numbers of a head, 200 kB in bf16 an image of XCiT-N12 at 224 x 224
+// (196 tokens, 4 heads of 32) and layer, 16 FLOPs a byte. Bound by memory; with few images by the latency of its three
 // phases.
 #ifndef VITRINE_MODELS_ENGINE_CUDA_KERNELS_FAST_CHANNEL_ATTENTION_CUH_
 #define VITRINE_MODELS_ENGINE_CUDA_KERNELS_FAST_CHANNEL_ATTENTION_CUH_
@@ -20,10 +20,11 @@ namespace vitrine::cuda {
 
 // Lane 4 g + t of a warp holds, in each fragment, row or column g, and elements 2 t, 2 t + 1, 2 t + 8 and 2 t + 9 of
 // the summed dimension.
-template <int kWidth>
+template <int kWidth, class Number>
 class ChannelHead {
  public:
   using Tiles = ChannelTiles<kWidth>;
+  static constexpr bool kNarrow = sizeof(Number) == sizeof(uint16_t);  // q, k and v are bf16
   static_assert(kWidth % 16 == 0 && kWidth <= 48);
 
   VITRINE_DEVICE ChannelHead(const ChannelArguments& arguments, const Images& images, int image, int head)
@@ -37,7 +38,7 @@ class ChannelHead {
         q_(Rows(arguments.q, images)),
         k_(Rows(arguments.k, images)),
         v_(Rows(arguments.v, images)),
-        y_(Rows(arguments.y, images)),
+        first_output_(images.FirstRow(arguments.y.rows, image)),
         outputs_(images.RowsIn(arguments.y.rows, image)) {}
 
   VITRINE_DEVICE void Run() {
@@ -61,28 +62,28 @@ class ChannelHead {
     return slot < kFours ? 4 * g + slot : 2 * g + slot + 7 * kFours;
   }
 
-  VITRINE_DEVICE Global<float> Rows(const Matrix& x, const Images& images) const {
-    return RowOf(x, images.FirstRow(x.rows, image_)) + head_ * kWidth;
+  VITRINE_DEVICE Global<const Number> Rows(const Matrix& x, const Images& images) const {
+    return ViewAs<Number>(Global<float>(x.data)) + (images.FirstRow(x.rows, image_) * x.stride + head_ * kWidth);
   }
 
   // A lane's channels of four tokens: fragments of both operands, and the sums of their squares.
   struct Channels {
     uint32_t packed[kSlots][2];
   };
-  VITRINE_DEVICE void Load(Channels& to, Global<const float> x, int64_t stride, int first, float (&squares)[kSlots]) {
+  VITRINE_DEVICE void Load(Channels& to, Global<const Number> x, int64_t stride, int first, float (&squares)[kSlots]) {
     float values[4][kSlots];
     for (int e = 0; e < 4; ++e) {
       const int token = first + 4 * t_ + e;
-      const Global<const float> row = x + token * stride;
+      const Global<const Number> row = x + token * stride;
       const bool valid = token < tokens_;
       for (int part = 0; part < kWidth / 32; ++part) {
         Float4 four = {};
-        if (valid) four = ViewAs<const Float4>(row + (32 * part + 4 * g_))[0];
+        if (valid) four = FourAt(row + (32 * part + 4 * g_));
         for (int i = 0; i < 4; ++i) values[e][4 * part + i] = four.v[i];
       }
       if constexpr (kWidth % 32 != 0) {
         Float2 two = {};
-        if (valid) two = ViewAs<const Float2>(row + (kWidth / 32 * 32 + 2 * g_))[0];
+        if (valid) two = TwoAt(row + (kWidth / 32 * 32 + 2 * g_));
         for (int i = 0; i < 2; ++i) values[e][kSlots - 2 + i] = two.v[i];
       }
     }
@@ -91,6 +92,23 @@ class ChannelHead {
         to.packed[slot][half] = PackBf16(values[2 * half][slot], values[2 * half + 1][slot]);
       }
       for (int e = 0; e < 4; ++e) squares[slot] = Fma(values[e][slot], values[e][slot], squares[slot]);
+    }
+  }
+
+  static VITRINE_DEVICE Float2 TwoAt(Global<const Number> from) {
+    if constexpr (kNarrow) {
+      return FloatsOf(ViewAs<const uint32_t>(from)[0]);
+    } else {
+      return ViewAs<const Float2>(from)[0];
+    }
+  }
+  static VITRINE_DEVICE Float4 FourAt(Global<const Number> from) {
+    if constexpr (kNarrow) {
+      const Words2 words = ViewAs<const Words2>(from)[0];
+      const Float2 low = FloatsOf(words.v[0]), high = FloatsOf(words.v[1]);
+      return {{low.v[0], low.v[1], high.v[0], high.v[1]}};
+    } else {
+      return ViewAs<const Float4>(from)[0];
     }
   }
 
@@ -205,9 +223,8 @@ class ChannelHead {
     for (int first = warp_ * kTokens; first < outputs_; first += Tiles::kWarps * kTokens) {
       float sums[kSlots][4] = {};
       for (int s = 0; s < kWidth / 16; ++s) {
-        const Float4 low = Value(first + g_, s), high = Value(first + g_ + 8, s);
-        const uint32_t a[4] = {PackBf16(low.v[0], low.v[1]), PackBf16(high.v[0], high.v[1]),
-                               PackBf16(low.v[2], low.v[3]), PackBf16(high.v[2], high.v[3])};
+        const Words2 low = Values(first + g_, s), high = Values(first + g_ + 8, s);
+        const uint32_t a[4] = {low.v[0], high.v[0], low.v[1], high.v[1]};
         for (int n = 0; n < kSlots; ++n) MultiplyBf16(sums[n], a, weights[s][n]);
       }
       for (int half = 0; half < 2; ++half) {
@@ -215,39 +232,57 @@ class ChannelHead {
         if (token >= outputs_) continue;
         for (int p = 0; p < kSlots / 2; ++p) {
           const float(&d)[4] = sums[2 * p], (&e)[4] = sums[2 * p + 1];
-          ViewAs<Float4>(y_ + (token * arguments_.y.stride + 16 * p + 4 * t_))[0] = {
-              {d[2 * half], d[2 * half + 1], e[2 * half], e[2 * half + 1]}};
+          Store(token, 16 * p + 4 * t_, {{d[2 * half], d[2 * half + 1], e[2 * half], e[2 * half + 1]}});
         }
       }
     }
   }
-  VITRINE_DEVICE Float4 Value(int token, int s) const {
+  // Returns four channels of v as bf16.
+  VITRINE_DEVICE Words2 Values(int token, int s) const {
     if (token >= outputs_) return {};
-    return ViewAs<const Float4>(v_ + (token * arguments_.v.stride + 16 * s + 4 * t_))[0];
+    const Global<const Number> from = v_ + (token * arguments_.v.stride + 16 * s + 4 * t_);
+    if constexpr (kNarrow) {
+      return ViewAs<const Words2>(from)[0];
+    } else {
+      const Float4 four = ViewAs<const Float4>(from)[0];
+      return {{PackBf16(four.v[0], four.v[1]), PackBf16(four.v[2], four.v[3])}};
+    }
+  }
+  VITRINE_DEVICE void Store(int token, int channel, const Float4& four) const {
+    const Matrix& y = arguments_.y;
+    const int row = first_output_ + token, column = head_ * kWidth + channel;
+    if (y.narrow) {
+      ViewAs<Words2>(NarrowRowOf(y, row) +
+                     column)[0] = {{PackBf16(four.v[0], four.v[1]), PackBf16(four.v[2], four.v[3])}};
+    } else {
+      ViewAs<Float4>(RowOf(y, row) + column)[0] = four;
+    }
   }
 
   const ChannelArguments& arguments_;
   const int image_, head_, tokens_, warp_, g_, t_;
-  const Global<const float> q_, k_, v_;
-  const Global<float> y_;
-  const int outputs_;
+  const Global<const Number> q_, k_, v_;
+  const int first_output_, outputs_;
 };
 
-template <int kWidth>
+template <int kWidth, class Number>
 VITRINE_DEVICE void AttendChannels(const ChannelArguments& arguments) {
   const Images images(arguments.batch);
   const int heads = arguments.heads, count = images.count() * heads;
-  for (int i = Block(); i < count; i += Blocks()) ChannelHead<kWidth>(arguments, images, i / heads, i % heads).Run();
+  for (int i = Block(); i < count; i += Blocks()) {
+    ChannelHead<kWidth, Number>(arguments, images, i / heads, i % heads).Run();
+  }
 }
-VITRINE_KERNEL(vitrine_attend_channels_16, ChannelArguments) {
-  AttendChannels<16>(arguments);
-}
-VITRINE_KERNEL(vitrine_attend_channels_32, ChannelArguments) {
-  AttendChannels<32>(arguments);
-}
-VITRINE_KERNEL(vitrine_attend_channels_48, ChannelArguments) {
-  AttendChannels<48>(arguments);
-}
+#define VITRINE_ATTEND_CHANNELS(name, width, Number) \
+  VITRINE_KERNEL(name, ChannelArguments) {           \
+    AttendChannels<width, Number>(arguments);        \
+  }
+VITRINE_ATTEND_CHANNELS(vitrine_attend_channels_16, 16, float)
+VITRINE_ATTEND_CHANNELS(vitrine_attend_channels_32, 32, float)
+VITRINE_ATTEND_CHANNELS(vitrine_attend_channels_48, 48, float)
+VITRINE_ATTEND_CHANNELS(vitrine_attend_channels_16_narrow, 16, uint16_t)
+VITRINE_ATTEND_CHANNELS(vitrine_attend_channels_32_narrow, 32, uint16_t)
+VITRINE_ATTEND_CHANNELS(vitrine_attend_channels_48_narrow, 48, uint16_t)
 
 }  // namespace vitrine::cuda
 

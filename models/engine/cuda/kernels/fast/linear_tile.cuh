@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 // Linear layers on tensor cores: y = residual + activation(n(x) W^T + b), in bf16 or int8.
 //
-// A block of 256 threads takes 128 rows (64 of 512 to 1024 bytes). It loads and normalizes or quantizes them once, and
-// keeps them in shared memory as bf16 or bytes while the weights of one tile of 128 outputs after the other come by,
-// 128 bytes of each output at a time, by asynchronous copies that are one stage ahead. A warp has 32 rows and 64
-// outputs (or 32, where 64 outputs are left or rows are long). 33 kB of shared memory and 272 bytes for each row of 128
-// bf16: two blocks an SM up to 192 columns; 98 kB at most.
+// A block of 256 threads takes 128 rows (64 of 512 to 1024 bytes, or of bf16 without a norm). It loads and normalizes
+// or quantizes them once, and keeps them in shared memory as bf16 or bytes while the weights of one tile of 128 outputs
+// after the other come by, 128 bytes of each output at a time, by asynchronous copies that are one stage ahead. A warp
+// has 32 rows and 64 outputs (or 32, where 64 outputs are left or rows are long). 33 kB of shared memory and 272 bytes
+// for each row of 128 bf16: two blocks an SM up to 192 columns; 98 kB at most.
 //
-// Global memory: x is read once as fp32 (once for each part if blocks outnumber tiles, see Run; rows beyond 1024 bytes
-// once for each 128 outputs), the weights once for each 128 rows from the L2 cache, the residual once, y written once.
-// For XCiT-N12 at 224 x 224, qkv of a layer: 100 kB in, 300 kB out, 150 kB of weights an image, and 19 MFLOP: bound by
-// memory, or by the L2 cache where the activations of a batch fit in it.
+// Global memory: x is read once as fp32 or bf16 (twice where two blocks share its outputs, see Run; rows beyond 1024
+// bytes once for each 128 outputs), the weights once for each 128 rows from the L2 cache, the residual once, y written
+// once. For XCiT-N12 at 224 x 224, qkv of a layer: 100 kB in, 150 kB out, 150 kB of weights an image, and 19 MFLOP:
+// bound by memory, or by the L2 cache where the activations of a batch fit in it.
 //
 // Each output is one chain of mma over k, 16 or 32 at a time in ascending order, so its bits depend on its row alone.
 #ifndef VITRINE_MODELS_ENGINE_CUDA_KERNELS_FAST_LINEAR_TILE_CUH_
 #define VITRINE_MODELS_ENGINE_CUDA_KERNELS_FAST_LINEAR_TILE_CUH_
 
-#include "models/engine/cuda/kernels/fast/gelu.cuh"
 #include "models/engine/cuda/kernels/fast/linear_tiles.h"
+#include "models/engine/cuda/kernels/fast/output_rows.cuh"
 #include "models/engine/cuda/kernels/fast/row_tile.cuh"
 
 namespace vitrine::cuda {
@@ -31,52 +31,6 @@ VITRINE_DEVICE void Multiply(int32_t (&d)[4], const uint32_t (&a)[4], const uint
   MultiplyBytes(d, a, b);
 }
 
-// Applies the activation to place(0) to place(kCount - 1). Branches on the kind once, so that the latencies overlap.
-template <int kCount, class Place>
-VITRINE_DEVICE void ActivateAll(const GeluTable& gelu, Activation activation, Place place) {
-  if (activation == Activation::kGelu) {
-    VITRINE_UNROLL
-    for (int i = 0; i < kCount; ++i) place(i) = gelu.Of(place(i));
-  } else if (activation == Activation::kQuickGelu) {
-    VITRINE_UNROLL
-    for (int i = 0; i < kCount; ++i) place(i) = QuickGelu(place(i));
-  } else if (activation == Activation::kRelu) {
-    VITRINE_UNROLL
-    for (int i = 0; i < kCount; ++i) place(i) = Most(0, place(i));
-  }
-}
-
-// Four outputs of a lane in each of kRows rows. Branches, loads and stores are done for all rows at once.
-template <int kRows>
-struct Outputs {
-  float v[kRows][4];
-
-  VITRINE_DEVICE void Activate(const GeluTable& gelu, Activation activation) {
-    ActivateAll<4 * kRows>(gelu, activation, [&](int i) -> float& { return v[i / 4][i % 4]; });
-  }
-
-  // Adds the residual, and writes rows first, first + 8, ... below `end`, starting at `column`.
-  VITRINE_DEVICE void Store(const Matrix& residual, const Matrix& y, int first, int end, int column) {
-    if (column >= y.columns) return;
-    if (residual.data != nullptr) {
-      Float4 added[kRows];
-      VITRINE_UNROLL
-      for (int r = 0; r < kRows; ++r) {
-        added[r] = {};
-        if (first + 8 * r < end) added[r] = ViewAs<const Float4>(RowOf(residual, first + 8 * r) + column)[0];
-      }
-      VITRINE_UNROLL
-      for (int i = 0; i < 4 * kRows; ++i) v[i / 4][i % 4] = added[i / 4].v[i % 4] + v[i / 4][i % 4];
-    }
-    VITRINE_UNROLL
-    for (int r = 0; r < kRows; ++r) {
-      if (first + 8 * r < end) {
-        ViewAs<Float4>(RowOf(y, first + 8 * r) + column)[0] = {{v[r][0], v[r][1], v[r][2], v[r][3]}};
-      }
-    }
-  }
-};
-
 // A row of weights in shared memory is 8 chunks of 16 bytes. In an mma, lane 4 g + t has columns 2 t and 2 t + 1 of
 // each group of 8. If rows are taken in the order 0, 1, 4, 5, ..., 13, then 2, 3, 6, 7, ..., 15, the lane has outputs 4
 // t to 4 t + 3 of each group of 16. The chunks of the 8 rows of a matrix that ldmatrix loads are in different banks.
@@ -87,19 +41,26 @@ struct OutputOrder {
 
 // The layer's numbers if it is bf16.
 struct Bf16Layer {
+  using Loads = RowLoads<LinearTiles::kThreads>;
   using Sum = float;
-  static constexpr int kBytes = 2, kRowsAtOnce = 4;  // rows of a lane computed before any is written
+  static constexpr int kBytes = 2, kRowsAtOnce = 2;  // rows of a lane whose outputs registers hold besides sums
+  static constexpr bool kLoadsAhead = true;          // true: registers hold the bias of the next outputs too
 
   template <int kRows>
   static VITRINE_DEVICE void Load(const FastLinearArguments& arguments, int first, int end, const RowTile& to) {
-    if (!arguments.normalizes) {
-      LoadRounded(arguments.x, Global<const RowStatistics>(nullptr), first, end, 0, to);
+    if (arguments.x.narrow) {
+      Loads::CopyRows(arguments.x, first, end, 0, to);
+      CommitCopies();
+    } else if (!arguments.normalizes) {
+      Loads::LoadRounded(arguments.x, Global<const RowStatistics>(nullptr), first, end, 0, to);
     } else if (kRows == 64) {
-      LoadNormalized<16>(arguments.x, arguments.epsilon, first, end, to);
-    } else if (to.width > 128) {
-      LoadNormalized<8>(arguments.x, arguments.epsilon, first, end, to);
+      Loads::template LoadNormalized<16, false>(arguments.x, arguments.epsilon, first, end, to);
+    } else if (arguments.x.columns == 128) {
+      Loads::template LoadNormalized<4, true>(arguments.x, arguments.epsilon, first, end, to);
+    } else if (arguments.x.columns == 192) {
+      Loads::template LoadNormalized<6, true>(arguments.x, arguments.epsilon, first, end, to);
     } else {
-      LoadNormalized<4>(arguments.x, arguments.epsilon, first, end, to);
+      Loads::template LoadNormalized<8, false>(arguments.x, arguments.epsilon, first, end, to);
     }
   }
 
@@ -109,23 +70,25 @@ struct Bf16Layer {
   VITRINE_DEVICE float Value(float sum, int i, const RowTile& /*x*/, int /*row*/) const { return sum + bias_.v[i]; }
 
  private:
-  const Float4 bias_;
+  Float4 bias_;
 };
 
 struct BytesLayer {
+  using Loads = RowLoads<LinearTiles::kThreads>;
   using Sum = int32_t;
-  static constexpr int kBytes = 1, kRowsAtOnce = 2;
+  static constexpr int kBytes = 1, kRowsAtOnce = 1;
+  static constexpr bool kLoadsAhead = false;
 
   template <int kRows>
   static VITRINE_DEVICE void Load(const FastLinearArguments& arguments, int first, int end, const RowTile& to) {
     if (kRows == 64) {
-      LoadBytes<32>(arguments.x, arguments.normalizes, arguments.epsilon, first, end, to);
+      Loads::template LoadBytes<32>(arguments.x, arguments.normalizes, arguments.epsilon, first, end, to);
     } else if (to.width > 128) {
-      LoadBytes<16>(arguments.x, arguments.normalizes, arguments.epsilon, first, end, to);
+      Loads::template LoadBytes<16>(arguments.x, arguments.normalizes, arguments.epsilon, first, end, to);
     } else if (to.width > 64) {
-      LoadBytes<8>(arguments.x, arguments.normalizes, arguments.epsilon, first, end, to);
+      Loads::template LoadBytes<8>(arguments.x, arguments.normalizes, arguments.epsilon, first, end, to);
     } else {
-      LoadBytes<4>(arguments.x, arguments.normalizes, arguments.epsilon, first, end, to);
+      Loads::template LoadBytes<4>(arguments.x, arguments.normalizes, arguments.epsilon, first, end, to);
     }
   }
 
@@ -139,7 +102,7 @@ struct BytesLayer {
   }
 
  private:
-  const Float4 bias_, scale_, sums_;
+  Float4 bias_, scale_, sums_;
 };
 
 // With kPanels, x is loaded in pieces of kLong bytes per row.
@@ -147,36 +110,44 @@ template <class Layer, int kRows, bool kPanels>
 class LinearBlock {
  public:
   VITRINE_DEVICE explicit LinearBlock(const FastLinearArguments& arguments)
-      : arguments_(arguments),
-        rows_(Images(arguments.batch).Rows(arguments.x.rows)),
-        row_words_(arguments.x.columns * Layer::kBytes / 2),
-        chunks_((row_words_ + kChunk - 1) / kChunk),
-        gelu_(0) {}
+      : arguments_(arguments), rows_(Images(arguments.batch).Rows(arguments.x.rows)), gelu_(0) {}
 
-  // Divides the tiles of outputs among more blocks if there are enough blocks; this does not change the outputs.
+  // Gives each block as many tiles as any other; those of the same rows follow each other. This does not change the
+  // outputs.
   VITRINE_DEVICE void Run() {
-    for (int item = Block();; item += Blocks()) {
-      const int row_tiles = (Opaque(rows_) + kRows - 1) / kRows;
-      const int tiles = (arguments_.y.columns + LinearTiles::kColumns - 1) / LinearTiles::kColumns;
-      const int wanted = row_tiles == 0 ? 1 : Blocks() / row_tiles;
-      const int parts = wanted < 1 ? 1 : wanted < tiles ? wanted : tiles;
-      if (item >= row_tiles * parts) return;
-      const int part = item % parts;
-      RunTiles(item / parts * kRows, part * tiles / parts, (part + 1) * tiles / parts);
+    for (int tile = FirstTile(0); tile < FirstTile(1);) {
+      const int tiles = tiles_of_row(), first = tile % tiles, left = FirstTile(1) - tile;
+      const int last = left < tiles - first ? first + left : tiles;
+      RunTiles(tile / tiles * kRows, first, last);
+      tile += last - first;
     }
   }
 
  private:
   using Sum = typename Layer::Sum;
+  using Loads = typename Layer::Loads;
   static constexpr int kChunk = LinearTiles::kChunkBytes / 2;
   static constexpr int kPanelChunks = LinearTiles::kLong / LinearTiles::kChunkBytes;
   static constexpr int kRowWarps = kRows / 32, kColumnWarps = LinearTiles::kWarps / kRowWarps;
   static constexpr int kPairs = LinearTiles::kColumns / 16 / kColumnWarps;  // pairs of tiles per warp, 16 outputs each
 
   VITRINE_DEVICE RowTile x() const {
-    const int width = kPanels ? kPanelChunks * kChunk : chunks_ * kChunk;
+    const int width = kPanels ? kPanelChunks * kChunk : chunks() * kChunk;
     return {SharedMemory<uint16_t>(LinearTiles::kX), width + kRowPadding / 2, kRows, width};
   }
+  // These are computed again where they are used, so that they occupy no registers in between.
+  VITRINE_DEVICE int row_words() const { return arguments_.x.columns * Layer::kBytes / 2; }  // of 16 bits
+  VITRINE_DEVICE int chunks() const { return (row_words() + kChunk - 1) / kChunk; }
+  VITRINE_DEVICE int tiles_of_row() const {
+    return (arguments_.y.columns + LinearTiles::kColumns - 1) / LinearTiles::kColumns;
+  }
+  // Returns the first tile of this block, or of the one after it.
+  VITRINE_DEVICE int FirstTile(int after) const {
+    const int all = (Opaque(rows_) + kRows - 1) / kRows * tiles_of_row(), block = Block() + after;
+    const int more = all % Blocks();  // the first blocks have one more
+    return block * (all / Blocks()) + (block < more ? block : more);
+  }
+
   VITRINE_DEVICE int row_of_warp() const { return Thread() / kWarp % kRowWarps * 32; }
   VITRINE_DEVICE int column_warp() const { return Thread() / kWarp / kRowWarps; }
   VITRINE_DEVICE Shared<uint16_t> stage() const {
@@ -189,6 +160,11 @@ class LinearBlock {
     end_ = end;
     CopyWeights(tile, 0);
     if (!kPanels) Layer::template Load<kRows>(arguments_, first_row, rows_, x());
+    if (arguments_.residual.data != nullptr) {
+      const int last = end * LinearTiles::kColumns;
+      Loads::PrefetchRows(arguments_.residual, first_row, first_row + kRows < rows_ ? first_row + kRows : rows_,
+                          tile * LinearTiles::kColumns, last < arguments_.y.columns ? last : arguments_.y.columns);
+    }
     for (; tile < end; ++tile) {
       if (arguments_.y.columns - tile * LinearTiles::kColumns > LinearTiles::kColumns / 2) {
         RunTile<kPairs>(tile);
@@ -205,13 +181,17 @@ class LinearBlock {
       const int column = tile * LinearTiles::kColumns, left = arguments_.y.columns - column;
       const int columns = left > LinearTiles::kColumns / 2 ? LinearTiles::kColumns : LinearTiles::kColumns / 2;
       const int thread = Opaque(Thread()), at = thread % 8, from = chunk * kChunk + at * 8;
-      const bool valid = from < row_words_;
-      const int first = thread / 8, step = LinearTiles::kThreads / 8;
+      const bool valid = from < row_words();
+      constexpr int kStep = LinearTiles::kThreads / 8;  // rows at once; a multiple of the 16 that Swizzle tells apart
+      const int row = thread / 8;
+      const Shared<uint16_t> to = stage() + (row * kChunk + (at ^ OutputOrder::Swizzle(row)) * 8);
       Global<const uint16_t> weights = Global<const uint16_t>(static_cast<const uint16_t*>(arguments_.weights)) +
-                                       ((column + first) * row_words_ + (valid ? from : 0));
-      for (int row = first; row < columns; row += step) {
-        CopyAsync(stage() + (row * kChunk + (at ^ OutputOrder::Swizzle(row)) * 8), weights, valid);
-        weights = weights + step * row_words_;
+                                       ((column + row) * row_words() + (valid ? from : 0));
+      VITRINE_UNROLL
+      for (int i = 0; i < LinearTiles::kColumns / kStep; ++i) {
+        if (i * kStep >= columns) break;
+        CopyAsync(to + i * kStep * kChunk, weights, valid);
+        weights = weights + kStep * row_words();
       }
     }
     CommitCopies();
@@ -220,23 +200,44 @@ class LinearBlock {
   // Computes 16 kTilePairs columns of outputs per warp.
   template <int kTilePairs>
   VITRINE_DEVICE void RunTile(int tile) {
+    const int column = tile * LinearTiles::kColumns + column_warp() * (16 * kTilePairs);
     Sum sums[2][2 * kTilePairs][4] = {};
     const bool has_rows = first_row_ + row_of_warp() < rows_;
-    for (int chunk = 0; chunk < chunks_; ++chunk) {
+    for (int chunk = 0; chunk < chunks(); ++chunk) {
       const int of_panel = kPanels ? chunk % kPanelChunks : chunk;
       if (kPanels && of_panel == 0) {
         SyncBlock();
-        LoadRounded(arguments_.x, Global<const RowStatistics>(arguments_.statistics), first_row_, rows_, chunk * kChunk,
-                    x());
+        if (arguments_.x.narrow) {
+          Loads::CopyRows(arguments_.x, first_row_, rows_, chunk * kChunk, x());
+          CommitCopies();
+        } else {
+          Loads::LoadRounded(arguments_.x, Global<const RowStatistics>(arguments_.statistics), first_row_, rows_,
+                             chunk * kChunk, x());
+        }
       }
       WaitCopies<0>();
       SyncBlock();
       const Shared<uint16_t> weights = stage() + column_warp() * (16 * kTilePairs * kChunk);
-      const bool is_last = chunk + 1 == chunks_;
+      const bool is_last = chunk + 1 == chunks();
       CopyWeights(is_last ? tile + 1 : tile, is_last ? 0 : chunk + 1);
       if (has_rows) MultiplyChunk(of_panel, weights, sums);
     }
-    if (has_rows) Finish(tile * LinearTiles::kColumns + column_warp() * (16 * kTilePairs), sums);
+    if (!has_rows) return;
+    // Layers without activation have code of their own, so that it is short: a launch runs it only a few times, and its
+    // instructions must be fetched.
+    if (arguments_.y.narrow) {
+      if (arguments_.activation == Activation::kNone) {
+        Finish<false, uint16_t>(column, sums);
+      } else {
+        Finish<true, uint16_t>(column, sums);
+      }
+    } else {
+      if (arguments_.activation == Activation::kNone) {
+        Finish<false, float>(column, sums);
+      } else {
+        Finish<true, float>(column, sums);
+      }
+    }
   }
 
   template <int kEights>
@@ -264,57 +265,53 @@ class LinearBlock {
     }
   }
 
-  template <int kEights>
+  template <bool kActivates, class Number, int kEights>
   VITRINE_DEVICE void Finish(int first_column, const Sum (&sums)[2][kEights][4]) const {
-    const int lane = Opaque(Lane());
+    constexpr int kAtOnce = Layer::kRowsAtOnce;
+    const int lane = Opaque(Lane()), column = first_column + lane % 4 * 4;
     VITRINE_UNROLL
-    for (int pair = 0; pair < kEights / 2; ++pair) {
-      const int column = first_column + pair * 16 + lane % 4 * 4;
-      const Layer layer(arguments_, column);
+    for (int begin = 0; begin < 4; begin += kAtOnce) {
+      const int row = row_of_warp() + lane / 4 + 8 * begin;
+      OutputRows<kAtOnce, Number> rows(arguments_.residual, arguments_.y, first_row_ + row, rows_, column);
+      Layer next(arguments_, column);
       VITRINE_UNROLL
-      for (int begin = 0; begin < 4; begin += Layer::kRowsAtOnce) {
-        const int row = row_of_warp() + lane / 4 + 8 * begin;
-        Outputs<Layer::kRowsAtOnce> outputs;
+      for (int pair = 0; pair < kEights / 2; ++pair) {
+        if (!rows.Has(16 * pair)) break;
+        if (!Layer::kLoadsAhead && pair > 0) next = Layer(arguments_, column + 16 * pair);
+        const Layer layer = next;
+        if (Layer::kLoadsAhead && rows.Has(16 * (pair + 1))) next = Layer(arguments_, column + 16 * (pair + 1));
+        Outputs<kAtOnce> outputs;
         VITRINE_UNROLL
-        for (int i = 0; i < 4 * Layer::kRowsAtOnce; ++i) {
+        for (int i = 0; i < 4 * kAtOnce; ++i) {
           const int r = begin + i / 4, of_sums = r % 2 * 2 + i % 2;  // rows g and g + 8 of two products
           const Sum sum = sums[r / 2][2 * pair + i % 4 / 2][of_sums];
           outputs.v[i / 4][i % 4] = layer.Value(sum, i % 4, x(), row + i / 4 * 8);
         }
-        outputs.Activate(gelu_, arguments_.activation);
-        outputs.Store(arguments_.residual, arguments_.y, first_row_ + row, rows_, column);
+        if (kActivates) outputs.Activate(gelu_, arguments_.activation);
+        rows.AddResidual(outputs, 16 * (pair + 1));
+        rows.Store(outputs, 16 * pair);
       }
     }
   }
 
   const FastLinearArguments& arguments_;
-  const int rows_;       // number of rows in the batch
-  const int row_words_;  // of 16 bits
-  const int chunks_;
+  const int rows_;  // number of rows in the batch
   const GeluTable gelu_;
   int first_row_ = 0;
   int end_ = 0;    // one past the last tile of outputs
   int stage_ = 0;  // stage copied last
 };
 
-VITRINE_BOUNDED_KERNEL(vitrine_fast_linear_bf16, FastLinearArguments, LinearTiles::kThreads, 2) {
-  const int row_bytes = arguments.x.columns * 2;
-  if (row_bytes > LinearTiles::kLongest) {
-    LinearBlock<Bf16Layer, 128, true>(arguments).Run();
-  } else if (row_bytes > LinearTiles::kLong) {
-    LinearBlock<Bf16Layer, 64, false>(arguments).Run();
-  } else {
-    LinearBlock<Bf16Layer, 128, false>(arguments).Run();
+// Kernels by LinearTiles::Rows; each has few enough instructions and registers because it does one thing.
+#define VITRINE_FAST_LINEAR(name, Layer, rows, panels)                          \
+  VITRINE_BOUNDED_KERNEL(name, FastLinearArguments, LinearTiles::kThreads, 2) { \
+    LinearBlock<Layer, rows, panels>(arguments).Run();                          \
   }
-}
-
-VITRINE_BOUNDED_KERNEL(vitrine_fast_linear_int8, FastLinearArguments, LinearTiles::kThreads, 2) {
-  if (arguments.x.columns > LinearTiles::kLong) {
-    LinearBlock<BytesLayer, 64, false>(arguments).Run();
-  } else {
-    LinearBlock<BytesLayer, 128, false>(arguments).Run();
-  }
-}
+VITRINE_FAST_LINEAR(vitrine_fast_linear_bf16_64, Bf16Layer, 64, false)
+VITRINE_FAST_LINEAR(vitrine_fast_linear_bf16_128, Bf16Layer, 128, false)
+VITRINE_FAST_LINEAR(vitrine_fast_linear_bf16_long, Bf16Layer, 128, true)
+VITRINE_FAST_LINEAR(vitrine_fast_linear_int8_64, BytesLayer, 64, false)
+VITRINE_FAST_LINEAR(vitrine_fast_linear_int8_128, BytesLayer, 128, false)
 
 }  // namespace vitrine::cuda
 

@@ -19,28 +19,28 @@ struct LinearTiles {
   static constexpr int kLong = 512, kLongest = 1024;  // bytes per row
 
   // Returns the number of rows of a tile. Shared memory holds half as many long rows; even longer rows are loaded in
-  // panels.
-  static constexpr int Rows(int row_bytes) { return row_bytes > kLong && row_bytes <= kLongest ? 64 : 128; }
+  // panels. Rows that are `loaded` without sums over them need little of a block, so smaller tiles keep more in flight.
+  static constexpr int Rows(int row_bytes, bool loaded) {
+    return row_bytes <= kLongest && (row_bytes > kLong || loaded) ? 64 : 128;
+  }
   static constexpr int PanelBytes(int row_bytes) {
     return row_bytes > kLongest ? kLong : (row_bytes + kChunkBytes - 1) / kChunkBytes * kChunkBytes;
   }
-  static constexpr int SharedBytes(int row_bytes) {
-    return kX + Rows(row_bytes) * (PanelBytes(row_bytes) + kRowPadding);
+  static constexpr int SharedBytes(int row_bytes, bool loaded) {
+    return kX + Rows(row_bytes, loaded) * (PanelBytes(row_bytes) + kRowPadding);
   }
 };
-static_assert(LinearTiles::SharedBytes(LinearTiles::kLong) <= 99 << 10);
-static_assert(LinearTiles::SharedBytes(LinearTiles::kLongest) <= 99 << 10);
+static_assert(LinearTiles::SharedBytes(LinearTiles::kLong, false) <= 99 << 10);
+static_assert(LinearTiles::SharedBytes(LinearTiles::kLongest, false) <= 99 << 10);
 
-// Tiles of a perceptron with kWidth inputs and outputs: kBlocks blocks of 16 rows per warp; strips of kStrip hidden
-// units, of which kPart are summed at a time.
+// Tiles of a perceptron with kWidth inputs and outputs: 16 rows per warp; strips of kStrip hidden units. An SM holds 12
+// warps in two blocks, or 8 in one for the widest rows, whose sums fill the registers.
 template <int kWidth>
 struct PerceptronTiles {
-  static constexpr int kBlocks = kWidth <= 128 ? 2 : 1;
-  static constexpr int kWarps = kWidth <= 128 ? 4 : 8;
+  static constexpr int kWarps = kWidth <= 192 ? 6 : 8;
   static constexpr int kStrip = kWidth <= 192 ? 64 : 32;
-  static constexpr int kPart = kBlocks == 2 ? 32 : kStrip;
-  static constexpr int kThreads = 32 * kWarps, kRows = 16 * kBlocks * kWarps;
-  static constexpr int kBlocksOfSm = kWarps == 4 ? 2 : 1;  // number of blocks per SM that the registers allow
+  static constexpr int kThreads = 32 * kWarps, kRows = 16 * kWarps;
+  static constexpr int kBlocksOfSm = kWidth <= 192 ? 2 : 1;  // number of blocks per SM that the registers allow
   static constexpr int kStageBytes = kWidth * kStrip * 2;
   static constexpr int kFirst = kGeluBytes, kSecond = kFirst + kStageBytes, kX = kSecond + kStageBytes;
   static constexpr int kSharedBytes = kX + kRows * (2 * kWidth + kRowPadding);

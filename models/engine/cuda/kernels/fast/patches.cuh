@@ -39,7 +39,12 @@ VITRINE_KERNEL(vitrine_fast_patchify, PatchifyArguments) {
       for (int j = 0; j < 4; ++j) {
         numbers.v[j] = pixels[int64_t{channel[j]} * of.height * of.width + (row[j] * of.width + column[j])];
       }
-      FoursOf(arguments.y, i)[four] = numbers;
+      if (arguments.y.narrow) {
+        ViewAs<Words2>(NarrowRowOf(arguments.y, i))[four] = {
+            {PackBf16(numbers.v[0], numbers.v[1]), PackBf16(numbers.v[2], numbers.v[3])}};
+      } else {
+        FoursOf(arguments.y, i)[four] = numbers;
+      }
     }
   }
 }

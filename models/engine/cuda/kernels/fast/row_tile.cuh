@@ -11,28 +11,25 @@ namespace vitrine::cuda {
 struct RowTile {
   Shared<uint16_t> data;
   int stride;
-  int rows;   // rows of the tile; rows beyond the batch are zeros
+  int rows;   // rows of the tile; those beyond the batch hold anything
   int width;  // numbers per row; the end of a row is padded with zeros
 };
 
-// kRows rows of up to 32 kValues columns (a multiple of 16) in the registers of a warp: lane l has columns l, l + 32,
-// ... A warp therefore loads adjacent columns at once, and each lane sums the same columns in the same order as one
-// lane of SumOfRow's vectors. Sums have the bits of the plain kernels.
-template <int kRows, int kValues>
+// kRows rows of up to 32 kValues columns (a multiple of 16; exactly as many with kExact) in the registers of a warp:
+// lane l has columns l, l + 32, ... A warp therefore loads adjacent columns at once, and each lane sums the same
+// columns in the same order as one lane of SumOfRow's vectors. Sums have the bits of the plain kernels.
+template <int kRows, int kValues, bool kExact = false>
 struct WarpRows {
   const int lane = Opaque(Lane());
   float v[kRows][kValues];
 
+  // The row before `end` takes the place of rows from `end` on.
   VITRINE_DEVICE void Load(const Matrix& x, int first, int end) {
     VITRINE_UNROLL
     for (int r = 0; r < kRows; ++r) {
-      const bool valid = first + r < end;
-      const Global<const float> row = RowOf(x, valid ? first + r : 0);
+      const Global<const float> row = RowOf(x, first + r < end ? first + r : end - 1) + lane;
       VITRINE_UNROLL
-      for (int i = 0; i < kValues; ++i) {
-        const int column = i * kWarp + lane;
-        v[r][i] = valid && column < x.columns ? row[column] : 0;
-      }
+      for (int i = 0; i < kValues; ++i) v[r][i] = kExact || i * kWarp + lane < x.columns ? row[i * kWarp] : 0;
     }
   }
 
@@ -80,117 +77,155 @@ struct WarpRows {
       VITRINE_UNROLL
       for (int i = 0; i < kValues; ++i) {
         const float distance = v[r][i] - of_row;
-        if (i * kWarp + lane < columns) sums[r] += distance * distance;
+        if (kExact || i * kWarp + lane < columns) sums[r] += distance * distance;
       }
     }
     return {center, 1 / Root(SumAcross(sums) / static_cast<float>(columns) + epsilon)};
   }
 };
 
-// Calls act(row of the tile) for the first of every kRows rows of this warp.
-template <int kRows, class Act>
-VITRINE_DEVICE void ForRowGroups(int rows, Act act) {
-  for (int row = Opaque(Thread()) / kWarp * kRows; row < rows; row += Threads() / kWarp * kRows) act(row);
-}
+// Loads of a block of kThreads threads.
+template <int kThreads>
+struct RowLoads {
+  // Calls act(row of the tile) for the first of every kRows rows of this warp.
+  template <int kRows, class Act>
+  static VITRINE_DEVICE void ForRowGroups(int rows, Act act) {
+    for (int row = Opaque(Thread()) / kWarp * kRows; row < rows; row += kThreads / kWarp * kRows) act(row);
+  }
 
-// Loads rows of at most 32 kValues columns, normalizes them, and rounds them to bf16.
-template <int kValues>
-VITRINE_DEVICE void LoadNormalized(const Matrix& x, float epsilon, int first, int end, const RowTile& to) {
-  constexpr int kRows = kValues > 8 ? 32 / kValues : 4;
-  ForRowGroups<kRows>(to.rows, [&](int row) {
-    WarpRows<kRows, kValues> x_rows;
-    x_rows.Load(x, first + row, end);
-    const RowStatistics of_lane = x_rows.Describe(x.columns, epsilon);
-    VITRINE_UNROLL
-    for (int r = 0; r < kRows; ++r) {
-      const RowStatistics norm = {x_rows.OfRow(of_lane.center, r), x_rows.OfRow(of_lane.scale, r)};
+  // Loads rows of at most 32 kValues columns, normalizes them, and rounds them to bf16.
+  template <int kValues, bool kExact>
+  static VITRINE_DEVICE void LoadNormalized(const Matrix& x, float epsilon, int first, int end, const RowTile& to) {
+    constexpr int kRows = kValues > 8 ? 32 / kValues : kValues > 4 ? 4 : 8;
+    ForRowGroups<kRows>(to.rows, [&](int row) {
+      WarpRows<kRows, kValues, kExact> x_rows;
+      x_rows.Load(x, first + row, end);
+      const RowStatistics of_lane = x_rows.Describe(x.columns, epsilon);
       VITRINE_UNROLL
-      for (int i = 0; i < kValues; ++i) {
-        const int column = i * kWarp + x_rows.lane;
-        if (column >= to.width) continue;
-        const bool valid = first + row + r < end && column < x.columns;
-        const float value = valid ? (x_rows.v[r][i] - norm.center) * norm.scale : 0;
-        to.data[(row + r) * to.stride + column] = static_cast<uint16_t>(PackBf16(value, 0) & 0xffff);
-      }
-    }
-  });
-}
-
-// Returns the smaller number, or NaN if either is NaN.
-VITRINE_DEVICE float LeastOrNan(float a, float b) {
-  return b < a || b != b ? b : a;
-}
-
-// Computes vitrine_quantize_rows for rows of at most 32 kValues columns. The range of a row is stored after its bytes.
-// A row with NaN has no defined range; in the plain kernel its range depends on the position of the NaN.
-template <int kValues>
-VITRINE_DEVICE void LoadBytes(const Matrix& x, bool normalizes, float epsilon, int first, int end, const RowTile& to) {
-  constexpr int kRows = kValues > 8 ? 32 / kValues : 4;
-  const Shared<uint8_t> bytes = ViewAs<uint8_t>(to.data);
-  ForRowGroups<kRows>(to.rows, [&](int row) {
-    WarpRows<kRows, kValues> x_rows;
-    x_rows.Load(x, first + row, end);
-    float low[kRows], negative[kRows];  // minimum, and negated maximum
-    VITRINE_UNROLL
-    for (int r = 0; r < kRows; ++r) {
-      low[r] = negative[r] = FloatOf(0x7f800000);
-      VITRINE_UNROLL
-      for (int i = 0; i < kValues; ++i) {
-        if (i * kWarp + x_rows.lane >= x.columns) continue;
-        low[r] = LeastOrNan(low[r], x_rows.v[r][i]);
-        negative[r] = LeastOrNan(negative[r], -x_rows.v[r][i]);
-      }
-    }
-    const float least = x_rows.Across(low, LeastOrNan), most = -x_rows.Across(negative, LeastOrNan);
-    ByteGrid grid = ByteGridOf(least, most);
-    if (normalizes) grid.range = NormalizedRange(grid.range, x_rows.Describe(x.columns, epsilon));
-    if (x_rows.lane % (kWarp / kRows) == 0) {
-      ViewAs<ByteRange>(to.data + ((row + x_rows.row_of_lane()) * to.stride + to.width))[0] = grid.range;
-    }
-    VITRINE_UNROLL
-    for (int r = 0; r < kRows; ++r) {
-      const ByteGrid of_row = {x_rows.OfRow(grid.inverse, r), x_rows.OfRow(grid.offset, r), {}};
-      VITRINE_UNROLL
-      for (int i = 0; i < kValues; ++i) {
-        const int column = i * kWarp + x_rows.lane;
-        if (column >= 2 * to.width) continue;
-        bytes[2 * (row + r) * to.stride + column] = column < x.columns ? ByteOf(x_rows.v[r][i], of_row) : uint8_t{0};
-      }
-    }
-  });
-}
-
-// --- without sums over rows: 8 columns per thread, aligned to 16 bytes
-
-VITRINE_DEVICE Words4 PackRow(const Float4& low, const Float4& high) {
-  return {{PackBf16(low.v[0], low.v[1]), PackBf16(low.v[2], low.v[3]), PackBf16(high.v[0], high.v[1]),
-           PackBf16(high.v[2], high.v[3])}};
-}
-
-// Loads columns of x, starting at `column`, and rounds them to bf16; normalizes them if there are statistics.
-VITRINE_DEVICE void LoadRounded(const Matrix& x, Global<const RowStatistics> statistics, int first, int end, int column,
-                                const RowTile& to) {
-  constexpr int kAcross = 16;  // threads per row
-  const int thread = Opaque(Thread());
-  for (int begin = thread % kAcross * 8; begin < to.width; begin += kAcross * 8) {
-    for (int row = thread / kAcross; row < to.rows; row += Threads() / kAcross) {
-      Float4 low = {}, high = {};
-      if (first + row < end && column + begin < x.columns) {
-        const Global<const Float4> from = ViewAs<const Float4>(RowOf(x, first + row) + (column + begin));
-        low = from[0];
-        high = from[1];
-        if (statistics != nullptr) {
-          const RowStatistics norm = statistics[first + row];
-          VITRINE_UNROLL
-          for (int i = 0; i < 4; ++i) low.v[i] = (low.v[i] - norm.center) * norm.scale;
-          VITRINE_UNROLL
-          for (int i = 0; i < 4; ++i) high.v[i] = (high.v[i] - norm.center) * norm.scale;
+      for (int r = 0; r < kRows; ++r) {
+        const RowStatistics norm = {x_rows.OfRow(of_lane.center, r), x_rows.OfRow(of_lane.scale, r)};
+        VITRINE_UNROLL
+        for (int i = 0; i < kValues; ++i) {
+          const int column = i * kWarp + x_rows.lane;
+          if (!kExact && column >= to.width) continue;
+          const bool valid = kExact || column < x.columns;
+          const float value = valid ? (x_rows.v[r][i] - norm.center) * norm.scale : 0;
+          to.data[(row + r) * to.stride + column] = static_cast<uint16_t>(PackBf16(value, 0) & 0xffff);
         }
       }
-      ViewAs<Words4>(to.data + (row * to.stride + begin))[0] = PackRow(low, high);
+    });
+  }
+
+  // Returns the smaller number, or NaN if either is NaN.
+  static VITRINE_DEVICE float LeastOrNan(float a, float b) { return b < a || b != b ? b : a; }
+
+  // Computes vitrine_quantize_rows for rows of at most 32 kValues columns. The range of a row is stored after its
+  // bytes. A row with NaN has no defined range; in the plain kernel its range depends on the position of the NaN.
+  template <int kValues>
+  static VITRINE_DEVICE void LoadBytes(const Matrix& x, bool normalizes, float epsilon, int first, int end,
+                                       const RowTile& to) {
+    constexpr int kRows = kValues > 8 ? 32 / kValues : 4;
+    const Shared<uint8_t> bytes = ViewAs<uint8_t>(to.data);
+    ForRowGroups<kRows>(to.rows, [&](int row) {
+      WarpRows<kRows, kValues> x_rows;
+      x_rows.Load(x, first + row, end);
+      float low[kRows], negative[kRows];  // minimum, and negated maximum
+      VITRINE_UNROLL
+      for (int r = 0; r < kRows; ++r) {
+        low[r] = negative[r] = FloatOf(0x7f800000);
+        VITRINE_UNROLL
+        for (int i = 0; i < kValues; ++i) {
+          if (i * kWarp + x_rows.lane >= x.columns) continue;
+          low[r] = LeastOrNan(low[r], x_rows.v[r][i]);
+          negative[r] = LeastOrNan(negative[r], -x_rows.v[r][i]);
+        }
+      }
+      const float least = x_rows.Across(low, LeastOrNan), most = -x_rows.Across(negative, LeastOrNan);
+      ByteGrid grid = ByteGridOf(least, most);
+      if (normalizes) grid.range = NormalizedRange(grid.range, x_rows.Describe(x.columns, epsilon));
+      if (x_rows.lane % (kWarp / kRows) == 0) {
+        ViewAs<ByteRange>(to.data + ((row + x_rows.row_of_lane()) * to.stride + to.width))[0] = grid.range;
+      }
+      VITRINE_UNROLL
+      for (int r = 0; r < kRows; ++r) {
+        const ByteGrid of_row = {x_rows.OfRow(grid.inverse, r), x_rows.OfRow(grid.offset, r), {}};
+        VITRINE_UNROLL
+        for (int i = 0; i < kValues; ++i) {
+          const int column = i * kWarp + x_rows.lane;
+          if (column >= 2 * to.width) continue;
+          bytes[2 * (row + r) * to.stride + column] = column < x.columns ? ByteOf(x_rows.v[r][i], of_row) : uint8_t{0};
+        }
+      }
+    });
+  }
+
+  // --- without sums over rows: 8 columns per thread, aligned to 16 bytes
+
+  static VITRINE_DEVICE Words4 PackRow(const Float4& low, const Float4& high) {
+    return {{PackBf16(low.v[0], low.v[1]), PackBf16(low.v[2], low.v[3]), PackBf16(high.v[0], high.v[1]),
+             PackBf16(high.v[2], high.v[3])}};
+  }
+
+  // Loads columns of x, starting at `column`, and rounds them to bf16; normalizes them if there are statistics. A
+  // thread has four rows in flight.
+  static VITRINE_DEVICE void LoadRounded(const Matrix& x, Global<const RowStatistics> statistics, int first, int end,
+                                         int column, const RowTile& to) {
+    constexpr int kAcross = 16, kAtOnce = 4;  // threads per row, and rows
+    const int thread = Opaque(Thread()), step = kThreads / kAcross;
+    for (int begin = thread % kAcross * 8; begin < to.width; begin += kAcross * 8) {
+      for (int group = thread / kAcross; group < to.rows; group += kAtOnce * step) {
+        Float4 low[kAtOnce] = {}, high[kAtOnce] = {};
+        VITRINE_UNROLL
+        for (int i = 0; i < kAtOnce; ++i) {
+          const int row = first + group + i * step;
+          if (row >= end || column + begin >= x.columns) continue;
+          const Global<const Float4> from = ViewAs<const Float4>(RowOf(x, row) + (column + begin));
+          low[i] = from[0];
+          high[i] = from[1];
+        }
+        VITRINE_UNROLL
+        for (int i = 0; i < kAtOnce; ++i) {
+          const int row = group + i * step;
+          if (row >= to.rows) continue;
+          if (statistics != nullptr && first + row < end && column + begin < x.columns) {
+            const RowStatistics norm = statistics[first + row];
+            VITRINE_UNROLL
+            for (int j = 0; j < 4; ++j) low[i].v[j] = (low[i].v[j] - norm.center) * norm.scale;
+            VITRINE_UNROLL
+            for (int j = 0; j < 4; ++j) high[i].v[j] = (high[i].v[j] - norm.center) * norm.scale;
+          }
+          ViewAs<Words4>(to.data + (row * to.stride + begin))[0] = PackRow(low[i], high[i]);
+        }
+      }
     }
   }
-}
+
+  // Starts copies of columns of a narrow x, starting at `column`.
+  static VITRINE_DEVICE void CopyRows(const Matrix& x, int first, int end, int column, const RowTile& to) {
+    constexpr int kAcross = 8;  // threads per row
+    const int thread = Opaque(Thread()), step = kThreads / kAcross, begin = thread % kAcross * 8;
+    const Global<const uint16_t> none = NarrowRowOf(x, first);
+    Global<const uint16_t> from = NarrowRowOf(x, first + thread / kAcross) + (column + begin);
+    for (int row = thread / kAcross; row < to.rows; row += step) {
+      const Shared<uint16_t> to_row = to.data + (row * to.stride + begin);
+      const int columns_left = first + row < end ? x.columns - column - begin : 0;
+      for (int at = 0; at < to.width - begin; at += kAcross * 8) {
+        CopyAsync(to_row + at, at < columns_left ? from + at : none, at < columns_left);
+      }
+      from = from + step * x.stride;
+    }
+  }
+
+  // Starts to load columns of rows into the L2 cache, from `column` to `last`.
+  static VITRINE_DEVICE void PrefetchRows(const Matrix& x, int first, int end, int column, int last) {
+    constexpr int kLine = 32, kAcross = 8;  // floats, and threads per row
+    const int thread = Opaque(Thread());
+    for (int row = first + thread / kAcross; row < end; row += kThreads / kAcross) {
+      const Global<const float> from = RowOf(x, row);
+      for (int at = column + thread % kAcross * kLine; at < last; at += kAcross * kLine) Prefetch(from + at);
+    }
+  }
+};
 
 }  // namespace vitrine::cuda
 

@@ -7,6 +7,7 @@
 #ifndef VITRINE_MODELS_ENGINE_CUDA_KERNELS_FAST_ROWS_CUH_
 #define VITRINE_MODELS_ENGINE_CUDA_KERNELS_FAST_ROWS_CUH_
 
+#include "models/engine/cuda/kernels/fast/row_tile.cuh"
 #include "models/engine/cuda/kernels/fast/shapes.h"
 #include "models/engine/cuda/kernels/rows.cuh"
 
@@ -53,7 +54,30 @@ VITRINE_DEVICE RowStatistics StatisticsOfRow(Global<const float> x, int columns,
   return {center, 1 / Root(squares / static_cast<float>(columns) + epsilon)};
 }
 
+// Statistics of kRows rows at once, of at most 32 kValues columns.
+template <int kRows, int kValues>
+VITRINE_DEVICE void DescribeRows(const StatisticsArguments& arguments) {
+  const Global<RowStatistics> to(arguments.statistics);
+  const int rows = Images(arguments.batch).Rows(arguments.x.rows), warps = Threads() / kWarp;
+  for (int row = (Block() * warps + Thread() / kWarp) * kRows; row < rows; row += Blocks() * warps * kRows) {
+    WarpRows<kRows, kValues> x;
+    x.Load(arguments.x, row, rows);
+    const RowStatistics statistics = x.Describe(arguments.x.columns, arguments.epsilon);
+    const int of_lane = row + x.row_of_lane();
+    if (x.lane % (kWarp / kRows) == 0 && of_lane < rows) to[of_lane] = statistics;
+  }
+}
+
 VITRINE_KERNEL(vitrine_fast_row_statistics, StatisticsArguments) {
+  const int columns = arguments.x.columns;
+  if (columns % kLanes == 0 && columns <= 4 * kWarp) {
+    DescribeRows<8, 4>(arguments);
+    return;
+  }
+  if (columns % kLanes == 0 && columns <= 8 * kWarp) {
+    DescribeRows<4, 8>(arguments);
+    return;
+  }
   const Global<RowStatistics> to(arguments.statistics);
   ForRowsOfWarp(Images(arguments.batch).Rows(arguments.x.rows), [&](int row) {
     const RowStatistics statistics = StatisticsOfRow(RowOf(arguments.x, row), arguments.x.columns, arguments.epsilon);

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_MODELS_ENGINE_CUDA_LAUNCHES_NARROW_ROWS_H_
+#define VITRINE_MODELS_ENGINE_CUDA_LAUNCHES_NARROW_ROWS_H_
+
+#include <vector>
+
+#include "models/engine/plan/plan.h"
+
+namespace vitrine::cuda {
+
+// Returns, by buffer, whether its rows are bf16 in device memory: true if fast kernels alone write it, and those that
+// read it would round its numbers to bf16. This halves the traffic of qkv and of what attention hands to its
+// projection.
+std::vector<bool> NarrowBuffers(const engine::LoweredPlan& plan);
+
+}  // namespace vitrine::cuda
+
+#endif  // VITRINE_MODELS_ENGINE_CUDA_LAUNCHES_NARROW_ROWS_H_
