@@ -7,6 +7,7 @@
 #include "models/engine/cuda/kernels/channel_attention.cuh"
 #include "models/engine/cuda/kernels/convolutions.cuh"
 #include "models/engine/cuda/kernels/fast/attention.cuh"
+#include "models/engine/cuda/kernels/fast/attention_fp32.cuh"
 #include "models/engine/cuda/kernels/fast/channel_attention.cuh"
 #include "models/engine/cuda/kernels/fast/convolve.cuh"
 #include "models/engine/cuda/kernels/fast/depthwise.cuh"
@@ -94,12 +95,16 @@ const std::vector<NamedKernel>& Kernels() {
       VITRINE_NAMED(attend_channels_48_narrow),
       VITRINE_NAMED(attend_tokens_16),
       VITRINE_NAMED(attend_tokens_16_narrow),
+      VITRINE_NAMED(attend_tokens_16_fp32),
       VITRINE_NAMED(attend_tokens_32),
       VITRINE_NAMED(attend_tokens_32_narrow),
+      VITRINE_NAMED(attend_tokens_32_fp32),
       VITRINE_NAMED(attend_tokens_48),
       VITRINE_NAMED(attend_tokens_48_narrow),
+      VITRINE_NAMED(attend_tokens_48_fp32),
       VITRINE_NAMED(attend_tokens_64),
       VITRINE_NAMED(attend_tokens_64_narrow),
+      VITRINE_NAMED(attend_tokens_64_fp32),
       VITRINE_NAMED(attend_query),
       VITRINE_NAMED(primitive_floats),
       VITRINE_NAMED(primitive_products),

@@ -4,6 +4,7 @@
 #include "models/engine/cuda/kernels/channel_attention.cuh"
 #include "models/engine/cuda/kernels/convolutions.cuh"
 #include "models/engine/cuda/kernels/fast/attention.cuh"
+#include "models/engine/cuda/kernels/fast/attention_fp32.cuh"
 #include "models/engine/cuda/kernels/fast/channel_attention.cuh"
 #include "models/engine/cuda/kernels/fast/convolve.cuh"
 #include "models/engine/cuda/kernels/fast/depthwise.cuh"

@@ -27,6 +27,15 @@ void Shape(Launch& launch) {
   launch.shared_bytes = Tiles::kSharedBytes;
 }
 
+template <int kWidth>
+void ShapeTokens(Launch& launch, bool is_fp32) {
+  if (is_fp32) {
+    Shape<TokenTilesFp32<kWidth>>(launch);
+  } else {
+    Shape<TokenTiles<kWidth>>(launch);
+  }
+}
+
 }  // namespace
 
 bool HasFastChannels(const engine::AttendChannelsStep& step) {
@@ -36,8 +45,7 @@ bool HasFastChannels(const engine::AttendChannelsStep& step) {
 
 bool HasFastTokens(const engine::AttendStep& step) {
   const int64_t width = step.q.columns / step.attend.heads;
-  const bool has_width = width == 16 || width == 32 || width == 48 || width == 64;
-  return step.precision != Precision::kFp32 && !step.attend.class_query && has_width;
+  return !step.attend.class_query && (width == 16 || width == 32 || width == 48 || width == 64);
 }
 
 std::optional<Launch> FastChannels(const engine::AttendChannelsStep& step, const std::string& name,
@@ -64,23 +72,14 @@ std::optional<Launch> FastTokens(const engine::AttendStep& step, const std::stri
                                  const AttendArguments& arguments) {
   if (!HasFastTokens(step) || !AreWide(arguments)) return std::nullopt;
   const int64_t width = step.q.columns / step.attend.heads;
-  Launch launch = MakeLaunch(name, absl::StrCat("vitrine_attend_tokens_", width, Rows(arguments)), arguments);
-  switch (width) {
-    case 16:
-      Shape<TokenTiles<16>>(launch);
-      return launch;
-    case 32:
-      Shape<TokenTiles<32>>(launch);
-      return launch;
-    case 48:
-      Shape<TokenTiles<48>>(launch);
-      return launch;
-    case 64:
-      Shape<TokenTiles<64>>(launch);
-      return launch;
-    default:
-      return std::nullopt;
-  }
+  const bool is_fp32 = step.precision == Precision::kFp32;
+  const char* const numbers = is_fp32 ? "_fp32" : Rows(arguments);
+  Launch launch = MakeLaunch(name, absl::StrCat("vitrine_attend_tokens_", width, numbers), arguments);
+  if (width == 16) ShapeTokens<16>(launch, is_fp32);
+  if (width == 32) ShapeTokens<32>(launch, is_fp32);
+  if (width == 48) ShapeTokens<48>(launch, is_fp32);
+  if (width == 64) ShapeTokens<64>(launch, is_fp32);
+  return launch;
 }
 
 std::optional<Launch> FastQuery(const engine::AttendStep& step, const std::string& name,

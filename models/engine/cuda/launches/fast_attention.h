@@ -12,7 +12,7 @@
 
 namespace vitrine::cuda {
 
-// Return true if a fast kernel supports the precision and the widths.
+// Return true if a fast kernel supports the precision and the widths; channels have none in fp32.
 bool HasFastChannels(const engine::AttendChannelsStep& step);
 bool HasFastTokens(const engine::AttendStep& step);
 
@@ -21,7 +21,8 @@ bool HasFastTokens(const engine::AttendStep& step);
 std::optional<Launch> FastChannels(const engine::AttendChannelsStep& step, const std::string& name,
                                    const ChannelArguments& arguments);
 
-// Returns attention among tokens; nullopt unless it is bf16 and the kernel supports the widths.
+// Returns attention among tokens; nullopt unless the kernel supports the widths. In fp32 it has the plain kernel's
+// bits.
 std::optional<Launch> FastTokens(const engine::AttendStep& step, const std::string& name,
                                  const AttendArguments& arguments);
 

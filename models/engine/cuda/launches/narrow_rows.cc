@@ -67,7 +67,9 @@ class NarrowSearch {
   void Do(const engine::PatchifyStep& /*step*/) {
     if (!AreAligned()) ForbidAll();
   }
-  void Do(const engine::AttendStep& step) { DoAttention(step, HasFastTokens(step)); }
+  void Do(const engine::AttendStep& step) {
+    DoAttention(step, step.precision != Precision::kFp32 && HasFastTokens(step));
+  }
   void Do(const engine::AttendChannelsStep& step) { DoAttention(step, HasFastChannels(step)); }
   template <class Step>
   void DoAttention(const Step& step, bool has_kernel) {

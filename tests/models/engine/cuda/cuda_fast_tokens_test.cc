@@ -32,6 +32,15 @@ int SharedBytesOfTokens(int width) {
                        : cuda::TokenTiles<64>::kSharedBytes;
 }
 
+template <int kWidth>
+std::pair<int, int> ShapeOf() {
+  return {cuda::TokenTilesFp32<kWidth>::kThreads, cuda::TokenTilesFp32<kWidth>::kSharedBytes};
+}
+// Threads and shared memory of the kernel in fp32.
+std::pair<int, int> ShapeOfFp32(int width) {
+  return width == 16 ? ShapeOf<16>() : width == 32 ? ShapeOf<32>() : width == 48 ? ShapeOf<48>() : ShapeOf<64>();
+}
+
 // q, k and v side by side, and what attention makes of them.
 class Tokens {
  public:
@@ -70,6 +79,17 @@ class Tokens {
     return rig_.DownloadNarrow(arguments.y);
   }
   void Round() { qkv_ = RoundedToBf16(qkv_); }
+  std::vector<float> FastFp32() {
+    const AttendArguments arguments = Arguments();
+    const auto [threads, shared_bytes] = ShapeOfFp32(width_);
+    rig_.Run(absl::StrCat("vitrine_attend_tokens_", width_, "_fp32"), arguments, threads, shared_bytes);
+    return rig_.Download(arguments.y);
+  }
+  std::vector<float> PlainFp32() {
+    const AttendArguments arguments = Arguments();
+    rig_.Run("vitrine_attend", arguments);
+    return rig_.Download(arguments.y);
+  }
   std::vector<float> Plain() {
     const AttendArguments arguments = Arguments();
     rig_.Run("vitrine_attend_bf16", arguments);
@@ -189,6 +209,47 @@ TEST(CudaFastTokens, HaveTheSameBitsAloneAndInABatch) {
       EXPECT_TRUE(SameBits(Part(y, batch.columns(), first, end, 0, batch.columns()), alone.Fast()))
           << width << ", image " << image;
     }
+  }
+}
+
+TEST(CudaFastTokensInFp32, HaveThePlainBits) {
+  for (const int width : kTokenWidths) {
+    for (const std::vector<int>& cells : {std::vector<int>{0}, {14, 31, 32}, {70, 3}}) {
+      Tokens tokens(width, cells);
+      if (cells[0] == 14) tokens.AddOffsets(std::vector<float>(20, -0.5F));
+      EXPECT_TRUE(SameBits(tokens.FastFp32(), tokens.PlainFp32())) << width << ", first of " << cells[0];
+    }
+  }
+}
+
+TEST(CudaFastTokensInFp32, HaveThePlainBitsWithAnySmsAndSchedule) {
+  for (const int sms : {1, 132}) {
+    Tokens tokens(16, {20, 40, 5}, {.seed = static_cast<uint64_t>(sms), .sms = sms});
+    EXPECT_TRUE(SameBits(tokens.FastFp32(), tokens.PlainFp32())) << sms;
+  }
+}
+
+// More keys than there is room for scores.
+TEST(CudaFastTokensInFp32, HaveThePlainBitsOfManyKeys) {
+  Tokens tokens(16, {300, 1, 255});
+  tokens.AddOffsets(std::vector<float>(270, 0.25F));
+  EXPECT_TRUE(SameBits(tokens.FastFp32(), tokens.PlainFp32()));
+}
+
+TEST(CudaFastTokensInFp32, AnswerForTheFirstQueryAlone) {
+  Tokens tokens(16, {80, 3});
+  tokens.AnswerFor(RowsOf::kImages);
+  EXPECT_TRUE(SameBits(tokens.FastFp32(), tokens.PlainFp32()));
+}
+
+TEST(CudaFastTokensInFp32, AccessWholeSectorsWithFewConflicts) {
+  for (const int width : kTokenWidths) {
+    Tokens tokens(width, {127}, {.counts = true});
+    static_cast<void>(tokens.FastFp32());
+    const auto global = tokens.rig().machine().counters().Total(/*is_shared=*/false);
+    const auto shared = tokens.rig().machine().counters().Total(/*is_shared=*/true);
+    EXPECT_LE(static_cast<double>(global.sectors), 1.1 * static_cast<double>(global.least_sectors)) << width;
+    EXPECT_LE(static_cast<double>(shared.passes), 1.2 * static_cast<double>(shared.least_passes)) << width;
   }
 }
 

@@ -13,13 +13,15 @@ namespace vitrine::testing {
 
 inline std::vector<uint16_t> Bf16Of(const std::vector<float>& values) {
   std::vector<uint16_t> narrow(values.size());
-  std::transform(values.begin(), values.end(), narrow.begin(), [](float value) { return static_cast<uint16_t>(cpu::ToBf16(value)); });
+  std::transform(values.begin(), values.end(), narrow.begin(),
+                 [](float value) { return static_cast<uint16_t>(cpu::ToBf16(value)); });
   return narrow;
 }
 
 inline std::vector<float> FloatsOfBf16(const std::vector<uint16_t>& narrow) {
   std::vector<float> values(narrow.size());
-  std::transform(narrow.begin(), narrow.end(), values.begin(), [](uint16_t bits) { return cpu::ToFloat(cpu::Bf16{bits}); });
+  std::transform(narrow.begin(), narrow.end(), values.begin(),
+                 [](uint16_t bits) { return cpu::ToFloat(cpu::Bf16{bits}); });
   return values;
 }
 

@@ -214,11 +214,10 @@ VITRINE_DEVICE int FirstTile(const Images& images, RowsOf rows, int image) {
   return (images.FirstRow(rows, image) + image * (kRows - 1)) / kRows;
 }
 
-// Computes attention for item `i` of all tiles and heads; returns false if there is no such item. Reads the batch again
-// for each item, so that it occupies no registers in between.
-template <int kWidth, class Number>
+// Runs a Head for item `i` of all tiles of kQueries queries and heads; returns false if there is no such item. Reads
+// the batch again for each item, so that it occupies no registers in between.
+template <int kQueries, class Head>
 VITRINE_DEVICE bool AttendTile(const AttendArguments& arguments, int i) {
-  constexpr int kQueries = TokenTiles<kWidth>::kQueries;
   const Images images(arguments.batch);
   const RowsOf rows = arguments.y.rows;
   const int of = i / arguments.heads;
@@ -233,19 +232,19 @@ VITRINE_DEVICE bool AttendTile(const AttendArguments& arguments, int i) {
     }
   }
   const int tile = of - FirstTile<kQueries>(images, rows, image);
-  if (tile * kQueries < images.RowsIn(rows, image)) {
-    TokenHead<kWidth, Number>(arguments, images, image, i % arguments.heads, tile).Run();
-  }
+  if (tile * kQueries < images.RowsIn(rows, image)) Head(arguments, images, image, i % arguments.heads, tile).Run();
   return true;
 }
-template <int kWidth, class Number>
-VITRINE_DEVICE void AttendTokens(const AttendArguments& arguments) {
-  for (int i = Block(); AttendTile<kWidth, Number>(arguments, i); i += Blocks()) {
+// Runs Heads for this block's share of tiles and heads.
+template <int kQueries, class Head>
+VITRINE_DEVICE void ForAttendTiles(const AttendArguments& arguments) {
+  for (int i = Block(); AttendTile<kQueries, Head>(arguments, i); i += Blocks()) {
   }
 }
-#define VITRINE_ATTEND_TOKENS(name, width, Number)                                \
-  VITRINE_BOUNDED_KERNEL(name, AttendArguments, TokenTiles<width>::kThreads, 2) { \
-    AttendTokens<width, Number>(arguments);                                       \
+
+#define VITRINE_ATTEND_TOKENS(name, width, Number)                                    \
+  VITRINE_BOUNDED_KERNEL(name, AttendArguments, TokenTiles<width>::kThreads, 2) {     \
+    ForAttendTiles<TokenTiles<width>::kQueries, TokenHead<width, Number>>(arguments); \
   }
 VITRINE_ATTEND_TOKENS(vitrine_attend_tokens_16, 16, float)
 VITRINE_ATTEND_TOKENS(vitrine_attend_tokens_32, 32, float)

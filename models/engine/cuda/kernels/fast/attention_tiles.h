@@ -36,6 +36,21 @@ struct TokenTiles {
   static constexpr int kSharedBytes = kOfKeys + 2 * kStageBytes;
 };
 
+template <int kWidth>
+struct TokenTilesFp32 {
+  static constexpr int kThreads = 128, kQueries = 32;
+  static constexpr int kKeys = 32;                                       // staged at once
+  static constexpr int kChunk = 256;                                     // number of keys whose scores are stored
+  static constexpr int kStride = kWidth + 4, kScoreStride = kChunk + 1;  // floats; rows start in different banks
+  // Offsets in shared memory, in bytes: scaled queries, rows of keys or values, scores, and two numbers per query.
+  static constexpr int kOfQueries = 0;
+  static constexpr int kOfRows = kOfQueries + kQueries * kStride * 4;
+  static constexpr int kOfScores = kOfRows + kKeys * kStride * 4;
+  static constexpr int kOfLargest = kOfScores + kQueries * kScoreStride * 4;
+  static constexpr int kOfFactors = kOfLargest + kQueries * 4;
+  static constexpr int kSharedBytes = kOfFactors + kQueries * 4;
+};
+
 // --- attention of one query
 
 struct QueryTiles {
