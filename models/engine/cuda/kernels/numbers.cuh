@@ -120,7 +120,7 @@ VITRINE_DEVICE float FastPowerOfTwo(float x) {
   float p = Fma(0.0551716691F, r, 0.242611122F);
   p = Fma(p, r, 0.693260985F);
   p = Fma(p, r, 0.999928074F);
-  return FloatOf(BitsOf(p) + (BitsOf(whole) << 23));
+  return p * FloatOf((BitsOf(whole) << 23) + 0x3f800000u);
 }
 
 // --- bf16

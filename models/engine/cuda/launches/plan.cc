@@ -93,7 +93,7 @@ class LaunchMaker : public StepMemory {
   }
   void AddLinear(const Matrix& x, const engine::LinearStep& step, const Matrix& y) {
     if (AddFastLinear(x, step, y)) return;
-    RequireWide({x, y});
+    RequireWide({x, y, At(step.residual)});
     const DeviceMatrix matrix = Find(step.matrix);
     const RowStatistics* const statistics = AddStatistics(x, step.norm_epsilon);
     if (matrix.precision == Precision::kInt8) {
@@ -204,6 +204,7 @@ class LaunchMaker : public StepMemory {
 
   void Do(const engine::PatchifyStep& step) {
     const Matrix y = At(step.y);
+    if (y.columns % kWideFloats != 0) RequireWide({y});
     AddChosen(PatchifyArguments{batch_, pixels(), step.patch, y.columns / (step.patch * step.patch), y});
   }
   void Do(const engine::StemStep& step) {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Softmax attention among tokens in bf16: y = softmax(scale q k^T + offsets) v, without a matrix of weights in memory.
 //
-// A block of 256 threads for 128 queries of a head of an image, 16 of them a warp, 21 to 56 kB of shared memory. Keys
+// A block of 256 threads for 128 queries of a head of an image, 16 of them a warp, 19 to 56 kB of shared memory. Keys
 // and values come by 64, rounded to bf16, from the image's first on; narrow ones are copied while the 64 before them
 // are used. A warp keeps the largest score so far, and scales sums when it grows. So a query's bits depend on its image
 // alone. Scores become weights in registers, where a lane holds them as the next product wants them. Weights are powers
 // of two that are rounded to bf16 before the division by their sum, and not behind it as in vitrine_attend_bf16.
 //
-// Reads q and writes y once, k and v once for 128 queries: 0.9 MB in bf16 an image of ViT-Ti/16 at 224 x 224 (197
+// Reads q and writes y once, k and v once for 128 queries: 0.45 MB in bf16 an image of ViT-Ti/16 at 224 x 224 (197
 // tokens, 3 heads of 64) and layer, mostly from L2, and 30 MFLOPs with 13 instructions a weight. Bound by these
 // instructions.
 #ifndef VITRINE_MODELS_ENGINE_CUDA_KERNELS_FAST_ATTENTION_CUH_
@@ -56,8 +56,8 @@ class TokenHead {
   static constexpr float kLog2OfE = 1.44269504F;
   static constexpr int kSteps = kWidth / 16, kKeyTiles = Tiles::kKeys / 8, kChannelTiles = kWidth / 8;
 
-  // A score below all others. Its power is at most 2^-125, which does not change a total of 1 or more, and the value of
-  // such a key is 0.
+  // A score below all others. Its power is at most 2^-125, which does not change a total of nearly 1 or more, and the
+  // value of such a key is 0.
   static constexpr float kNone = -std::numeric_limits<float>::infinity();
 
   struct State {
@@ -66,7 +66,7 @@ class TokenHead {
     float total[2] = {};                // sums of this lane's weights
   };
 
-  // Returns the distance of the shared memory for the keys from `first` on.
+  // Returns the offset in shared memory of the stage that holds the keys from `first` on.
   static VITRINE_DEVICE int OfStage(int first) { return first / Tiles::kKeys % 2 * Tiles::kStageBytes; }
   VITRINE_DEVICE int FirstQuery() const { return tile_ * Tiles::kQueries + Thread() / kWarp * 16; }
   VITRINE_DEVICE Global<const Number> Rows(const Matrix& x) const {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Softmax attention among tokens in fp32, with the bits of vitrine_attend: y = softmax(scale q k^T + offsets) v.
 //
-// A block of 128 threads for 32 queries of a head of an image, 37 to 51 kB of shared memory. Scores of up to 256 keys
+// A block of 128 threads for 32 queries of a head of an image, 34 to 47 kB of shared memory. Scores of up to 224 keys
 // are stored there; with more keys, they are computed again for each of three passes: largest score, sum of the powers,
 // sum of the values. Keys and values come by 32. A thread computes 2 x 4 scores, or 4 x 4 outputs, each by one sequence
 // of multiply-adds; one thread adds the powers of a query in the order of the keys.
 //
-// Reads q and writes y once, k and v once for 32 queries: 2.6 MB an image of ViT-Ti/16 at 224 x 224 (197 tokens, 3 heads
-// of 64) and layer, mostly from L2, and 30 MFLOPs. Bound by shared memory: 6 accesses for 32 multiply-adds.
+// Reads q and writes y once, k and v once for 32 queries: 2.4 MB an image of ViT-Ti/16 at 224 x 224 (197 tokens, 3
+// heads of 64) and layer, mostly from L2, and 30 MFLOPs. Bound by shared memory: 6 accesses for 32 multiply-adds.
 #ifndef VITRINE_MODELS_ENGINE_CUDA_KERNELS_FAST_ATTENTION_FP32_CUH_
 #define VITRINE_MODELS_ENGINE_CUDA_KERNELS_FAST_ATTENTION_FP32_CUH_
 
@@ -60,9 +60,7 @@ class TokenHeadFp32 {
  private:
   VITRINE_DEVICE bool IsOneChunk() const { return keys_ <= Tiles::kChunk; }
   // Returns the number of keys of the chunk that begins at `first`.
-  VITRINE_DEVICE int CountOf(int first) const {
-    return keys_ - first < Tiles::kChunk ? keys_ - first : Tiles::kChunk;
-  }
+  VITRINE_DEVICE int CountOf(int first) const { return keys_ - first < Tiles::kChunk ? keys_ - first : Tiles::kChunk; }
   static VITRINE_DEVICE Shared<float> ScoresOf(int query) {
     return SharedMemory<float>(Tiles::kOfScores) + query * Tiles::kScoreStride;
   }
@@ -181,8 +179,8 @@ class TokenHeadFp32 {
     for (int i = 0; i < 4; ++i) {
       const int query = OutputQuery() + i;
       if (first_query_ + query >= queries_) continue;
-      ViewAs<Float4>(RowOf(arguments_.y, y_row_ + query) + (column_ + OutputChannel()))[0] = {
-          {sums[i][0], sums[i][1], sums[i][2], sums[i][3]}};
+      ViewAs<Float4>(RowOf(arguments_.y, y_row_ + query) +
+                     (column_ + OutputChannel()))[0] = {{sums[i][0], sums[i][1], sums[i][2], sums[i][3]}};
     }
   }
 
@@ -190,9 +188,9 @@ class TokenHeadFp32 {
   const int column_, first_query_, queries_, keys_, q_row_, k_row_, v_row_, y_row_;
 };
 
-#define VITRINE_ATTEND_TOKENS_FP32(name, width)                                        \
-  VITRINE_BOUNDED_KERNEL(name, AttendArguments, TokenTilesFp32<width>::kThreads, 4) {  \
-    ForAttendTiles<TokenTilesFp32<width>::kQueries, TokenHeadFp32<width>>(arguments);  \
+#define VITRINE_ATTEND_TOKENS_FP32(name, width)                                       \
+  VITRINE_BOUNDED_KERNEL(name, AttendArguments, TokenTilesFp32<width>::kThreads, 4) { \
+    ForAttendTiles<TokenTilesFp32<width>::kQueries, TokenHeadFp32<width>>(arguments); \
   }
 VITRINE_ATTEND_TOKENS_FP32(vitrine_attend_tokens_16_fp32, 16)
 VITRINE_ATTEND_TOKENS_FP32(vitrine_attend_tokens_32_fp32, 32)

@@ -40,7 +40,7 @@ template <int kWidth>
 struct TokenTilesFp32 {
   static constexpr int kThreads = 128, kQueries = 32;
   static constexpr int kKeys = 32;                                       // staged at once
-  static constexpr int kChunk = 256;                                     // number of keys whose scores are stored
+  static constexpr int kChunk = 224;                                     // number of keys whose scores are stored
   static constexpr int kStride = kWidth + 4, kScoreStride = kChunk + 1;  // floats; rows start in different banks
   // Offsets in shared memory, in bytes: scaled queries, rows of keys or values, scores, and two numbers per query.
   static constexpr int kOfQueries = 0;

@@ -7,7 +7,7 @@
 // has 32 rows and 64 outputs (or 32, where 64 outputs are left or rows are long). 33 kB of shared memory and 272 bytes
 // for each row of 128 bf16: two blocks an SM up to 192 columns; 98 kB at most.
 //
-// Global memory: x is read once as fp32 or bf16 (twice where two blocks share its outputs, see Run; rows beyond 1024
+// Global memory: x is read once as fp32 or bf16 (again by each block that shares its outputs, see Run; rows beyond 1024
 // bytes once for each 128 outputs), the weights once for each 128 rows from the L2 cache, the residual once, y written
 // once. For XCiT-N12 at 224 x 224, qkv of a layer: 100 kB in, 150 kB out, 150 kB of weights an image, and 19 MFLOP:
 // bound by memory, or by the L2 cache where the activations of a batch fit in it.

@@ -8,14 +8,14 @@
 // second product, since lanes hold a product's sums as they hold a left operand. So hidden rows are never in memory,
 // and all sums of the outputs stay in registers.
 //
-//            tile of rows  threads  shared memory  sums in registers  blocks per SM
-//   128           96         192        59 kB             64                2
-//   192           96         192        62 kB             96                2
+//            tile of rows  threads  shared memory  sums in registers  blocks per SM of 228 kB
+//   128           96         192        58 kB             64                2
+//   192           96         192        86 kB             96                2
 //   256          128         256        98 kB            128                1
 //
 // Global memory: x is read once, the residual once (from the L2 cache if it is x), y written once; the weights come
-// from the L2 cache for each tile. XCiT-N12 at 224 x 224, a layer: 200 to 300 kB and 400 kB of weights an image for 51
-// MFLOP. Bound by tensor cores and shared memory, which gives 192 bytes for each mma (256 and more in the wider ones).
+// from the L2 cache for each tile. XCiT-N12 at 224 x 224, a layer: 200 to 300 kB and 540 kB of weights an image for 51
+// MFLOP. Bound by tensor cores and shared memory, which gives 256 to 320 bytes for each mma.
 //
 // Each sum is one chain of mma over k in ascending order, so bits of a row depend on it alone.
 #ifndef VITRINE_MODELS_ENGINE_CUDA_KERNELS_FAST_PERCEPTRON_CUH_

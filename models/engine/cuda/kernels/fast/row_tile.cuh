@@ -216,13 +216,13 @@ struct RowLoads {
     }
   }
 
-  // Starts to load columns of rows into the L2 cache, from `column` to `last`.
-  static VITRINE_DEVICE void PrefetchRows(const Matrix& x, int first, int end, int column, int last) {
+  // Starts to load columns of rows into the L2 cache, from `column` up to `columns_end`.
+  static VITRINE_DEVICE void PrefetchRows(const Matrix& x, int first, int end, int column, int columns_end) {
     constexpr int kLine = 32, kAcross = 8;  // floats, and threads per row
     const int thread = Opaque(Thread());
     for (int row = first + thread / kAcross; row < end; row += kThreads / kAcross) {
       const Global<const float> from = RowOf(x, row);
-      for (int at = column + thread % kAcross * kLine; at < last; at += kAcross * kLine) Prefetch(from + at);
+      for (int at = column + thread % kAcross * kLine; at < columns_end; at += kAcross * kLine) Prefetch(from + at);
     }
   }
 };

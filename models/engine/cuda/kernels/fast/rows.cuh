@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels that treat each row by itself, a warp a row: neighbouring lanes access neighbouring numbers, nothing is
-// divided, and the image of a row is found once. Bits are those of the plain kernels.
+// Kernels that treat each row by itself, a warp a row (statistics: several rows): neighbouring lanes access
+// neighbouring numbers, nothing is divided, and the image of a row is found once. Bits are those of the plain kernels.
 //
 // Any number of threads, no shared memory. Memory bound: each number is read once (row sums read it again from L1) and
 // written once. A LayerNorm of XCiT-N12 reads and writes 100 KB an image.
