@@ -2,6 +2,8 @@
 #include "models/engine/cuda/launches/narrow_rows.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <utility>
 #include <variant>
 
 #include "models/engine/cuda/launches/fast_attention.h"

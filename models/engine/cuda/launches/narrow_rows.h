@@ -9,9 +9,8 @@
 namespace vitrine::cuda {
 
 // Returns, by buffer, whether its rows are bf16 in device memory: true if fast kernels alone write it, and those that
-// read it multiply its numbers in bf16. Lengths of channels and attention maps are then those of the rounded numbers.
-// This halves the traffic of qkv and of what attention hands to its
-// projection.
+// read it multiply its numbers in bf16. This halves the traffic of qkv and of what attention hands to its projection.
+// Lengths of channels and attention maps are then computed from the rounded numbers.
 std::vector<bool> NarrowBuffers(const engine::LoweredPlan& plan);
 
 }  // namespace vitrine::cuda

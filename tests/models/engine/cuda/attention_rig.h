@@ -26,6 +26,18 @@ class AttentionRig {
   cuda::Matrix Upload(const std::vector<float>& values, cuda::RowsOf rows, int columns);
   // Returns a narrow matrix of the rounded values.
   cuda::Matrix UploadNarrow(const std::vector<float>& values, cuda::RowsOf rows, int columns);
+  // Replaces q, k and v by the columns of a narrow matrix of the rounded values, and makes y narrow.
+  template <class Arguments>
+  void MakeNarrow(const std::vector<float>& qkv, Arguments& arguments) {
+    const int columns = arguments.q.columns;
+    const cuda::Matrix all = UploadNarrow(qkv, arguments.q.rows, 3 * columns);
+    auto* data = reinterpret_cast<uint16_t*>(all.data);
+    for (cuda::Matrix* const of : {&arguments.q, &arguments.k, &arguments.v}) {
+      *of = {reinterpret_cast<float*>(data), all.stride, columns, all.rows, /*narrow=*/true};
+      data += columns;
+    }
+    arguments.y.narrow = true;
+  }
   // Returns the numbers of a narrow matrix.
   std::vector<float> DownloadNarrow(const cuda::Matrix& from);
   // Returns a matrix that holds NaN.

@@ -65,15 +65,7 @@ class Channels {
   Result Narrow() {
     ChannelArguments arguments = Arguments();
     arguments.scores = rig_.buffers().Allocate<float>(static_cast<size_t>(Matrices()));
-    const cuda::Matrix qkv = rig_.UploadNarrow(qkv_, rows_, 3 * columns_);
-    int first = 0;
-    for (cuda::Matrix* const of : {&arguments.q, &arguments.k, &arguments.v}) {
-      *of = qkv;
-      of->columns = columns_;
-      of->data = reinterpret_cast<float*>(reinterpret_cast<uint16_t*>(qkv.data) + first);
-      first += columns_;
-    }
-    arguments.y.narrow = true;
+    rig_.MakeNarrow(qkv_, arguments);
     rig_.Run(absl::StrCat("vitrine_attend_channels_", width_, "_narrow"), arguments, 128, SharedBytes(width_));
     return {.y = rig_.DownloadNarrow(arguments.y),
             .scores = rig_.Download(arguments.scores, Matrices()),

@@ -65,15 +65,7 @@ class Tokens {
   // With narrow q, k, v and y.
   std::vector<float> Narrow() {
     AttendArguments arguments = Arguments();
-    const cuda::Matrix qkv = rig_.UploadNarrow(qkv_, RowsOf::kTokens, 3 * columns_);
-    int first = 0;
-    for (cuda::Matrix* const of : {&arguments.q, &arguments.k, &arguments.v}) {
-      *of = qkv;
-      of->columns = columns_;
-      of->data = reinterpret_cast<float*>(reinterpret_cast<uint16_t*>(qkv.data) + first);
-      first += columns_;
-    }
-    arguments.y.narrow = true;
+    rig_.MakeNarrow(qkv_, arguments);
     const std::string kernel = absl::StrCat("vitrine_attend_tokens_", width_, "_narrow");
     rig_.Run(kernel, arguments, kTokenThreads, SharedBytesOfTokens(width_));
     return rig_.DownloadNarrow(arguments.y);
