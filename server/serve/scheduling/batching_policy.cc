@@ -16,7 +16,7 @@ namespace {
 
 // A live request and its sort key.
 struct Ranked {
-  absl::Duration turn;  // executor time of its caller before the request; zero if there is only one caller
+  absl::Duration turn;  // start of its caller's turn; zero if there is only one caller
   int rank = 0;         // 0 if its patience has passed, else 1 + class
   absl::Time due;
   uint64_t sequence = 0;
@@ -53,18 +53,18 @@ struct Forming {
 };
 
 // Reorders `live` by turns. The requests of each caller must be in order. Sorting by turns is the same as repeatedly
-// choosing the caller with the least given time, because within a caller and model, turns only grow.
+// choosing the caller whose turn has the least start, because within a caller and model, turns only grow.
 void TakeTurns(absl::Span<const WaitingRequest> waiting, std::vector<Ranked>& live) {
   const auto is_other = [&](const Ranked& ranked) {
     return waiting[ranked.index].caller != waiting[live.front().index].caller;
   };
   if (std::none_of(live.begin(), live.end(), is_other)) return;
-  absl::flat_hash_map<std::pair<const void*, uint32_t>, absl::Duration> given;
+  absl::flat_hash_map<std::pair<const void*, uint32_t>, TurnTime> given;
   for (Ranked& ranked : live) {
     const WaitingRequest& request = waiting[ranked.index];
-    absl::Duration& turn = given.try_emplace({request.model, request.caller}, request.given).first->second;
-    ranked.turn = TurnLevel(turn);
-    turn += request.cost;
+    TurnTime& time = given.try_emplace({request.model, request.caller}, request.given).first->second;
+    ranked.turn = time.start;
+    time.Add(request.cost);
   }
   std::sort(live.begin(), live.end());
 }

@@ -12,6 +12,7 @@
 #include "absl/types/span.h"
 #include "models/engine/cpu/group.h"
 #include "server/registry/settings/batch_limits.h"
+#include "server/serve/scheduling/caller_turns.h"
 #include "vitrine/v1/classifier.pb.h"
 
 namespace vitrine {
@@ -54,7 +55,7 @@ struct WaitingRequest {
   PriorityClass priority = kNormal;
   uint32_t caller = 0;   // see fair_share.h
   absl::Duration cost;   // predicted executor time
-  absl::Duration given;  // executor time given to its caller so far; equal for all requests of a caller
+  TurnTime given;        // executor time given to its caller so far; equal for all requests of a caller
   absl::Time arrival;
   absl::Time deadline = absl::InfiniteFuture();
   absl::Duration least;  // predicted minimum time from start to answer; zero if unknown
@@ -82,8 +83,8 @@ struct BatchDecision {
 // in the number of waiting requests.
 //
 // Order of one caller's requests: first those whose patience has passed, earliest due first; then HIGH, NORMAL, LOW;
-// within a class by Due, then sequence. Several callers take turns: a request's turn is its caller's `given` plus the
-// cost of the caller's earlier requests of the same model, and the smallest turn goes first.
+// within a class by Due, then sequence. Several callers take turns (TurnTime): `given` and the cost of the caller's
+// earlier requests of the same model decide in which turn a request runs, and the turn with the least start goes first.
 //
 // The batch is the longest prefix of the chosen model's live requests, in this order, that fits the limits. A slow
 // request is left out and becomes its own batch, so that no other request waits for its decoding and drawing. The

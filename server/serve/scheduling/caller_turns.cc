@@ -8,14 +8,17 @@ namespace vitrine {
 CallerTurns::Id CallerTurns::Enter(const std::string& caller) {
   const Id id = accounts_.Enter(caller);
   Account& account = accounts_[id];
-  if (account.waiting++ == 0) account.given = std::max(account.given, now_);
+  if (account.waiting++ == 0) {
+    account.time.given = std::max(account.time.given, now_);
+    account.time.Start();
+  }
   return id;
 }
 
 void CallerTurns::Run(Id id, absl::Duration cost) {
   Account& account = accounts_[id];
-  now_ = std::max(now_, account.given);
-  account.given += cost;
+  now_ = std::max(now_, account.time.start);
+  account.time.Add(cost);
   Leave(account);
 }
 
@@ -26,7 +29,7 @@ void CallerTurns::Drop(Id id) {
 // Erases idle accounts at or below the current level, because a new account would be equal.
 void CallerTurns::Leave(Account& account) {
   --account.waiting;
-  accounts_.Prune([this](Id, const Account& seen) { return seen.waiting == 0 && seen.given <= now_; });
+  accounts_.Prune([this](Id, const Account& seen) { return seen.waiting == 0 && seen.time.given <= now_; });
 }
 
 }  // namespace vitrine

@@ -11,18 +11,25 @@
 
 namespace vitrine {
 
-// Returns the level at which a caller with the executor time `given` waits for its turn. Callers at one level go by the
-// age of their requests: several tiny requests of a connection then run, and are answered, together, which costs the
+// Executor time of a caller, divided into turns. A turn ends after a millisecond, or when none of the caller's requests
+// waits. Several tiny requests that a connection sent together then run, and are answered, together, which costs the
 // transport much less than an event for each.
-inline absl::Duration TurnLevel(absl::Duration given) {
-  return absl::Floor(given, absl::Milliseconds(1));
-}
+struct TurnTime {
+  absl::Duration given;  // executor time given so far
+  absl::Duration start;  // `given` when the current turn began; the caller with the least goes first
 
-// Executor time by caller, for start-time fair queueing (Goyal, Vin and Cheng 1996). The next caller is the one with
-// the least given time. A caller that returns after a pause starts at the level of the caller served last, or at its
-// own if that is higher. So a caller saves up nothing while away, and gains nothing by leaving and returning. The
-// difference between two callers that always have waiting requests stays below one batch and a level. Not thread-safe:
-// the scheduler calls it under its lock.
+  void Start() { start = given; }
+  void Add(absl::Duration cost) {
+    given += cost;
+    if (given - start >= absl::Milliseconds(1)) Start();
+  }
+};
+
+// Executor time by caller, for start-time fair queueing (Goyal, Vin and Cheng 1996) of turns. The next caller is the
+// one whose turn has the least start. A caller that returns after a pause starts with the turn of the caller served
+// last, or at its own given time if that is higher. So a caller saves up nothing while away, and gains nothing by
+// leaving and returning. The difference between two callers that always have waiting requests stays below one batch and
+// a turn. Not thread-safe: the scheduler calls it under its lock.
 class CallerTurns {
  public:
   using Id = CallerId;
@@ -33,19 +40,19 @@ class CallerTurns {
   void Run(Id id, absl::Duration cost);
   void Drop(Id id);
 
-  // Returns the executor time given to the caller so far. Only differences are meaningful.
-  absl::Duration given(Id id) const { return accounts_[id].given; }
+  // Returns the executor time of the caller. Only differences are meaningful.
+  const TurnTime& time(Id id) const { return accounts_[id].time; }
   size_t callers() const { return accounts_.size(); }  // number of callers that have an account
 
  private:
   struct Account {
     int64_t waiting = 0;
-    absl::Duration given;
+    TurnTime time;
   };
   void Leave(Account& account);
 
   CallerTable<Account> accounts_;
-  absl::Duration now_;  // given executor time of the caller served last, before that service
+  absl::Duration now_;  // start of the turn of the caller served last
 };
 
 }  // namespace vitrine

@@ -8,7 +8,7 @@ namespace vitrine {
 // Iterates over the requests of one caller in its own order.
 class WaitingQueue::Cursor {
  public:
-  Cursor(const CallerQueues& caller, absl::Duration given, const FrontOptions& options)
+  Cursor(const CallerQueues& caller, const TurnTime& given, const FrontOptions& options)
       : options_(&options), given_(given) {
     for (int c = 0; c < kPriorityClasses; ++c) ranges_[c] = {caller.classes[c].begin(), caller.classes[c].end()};
     Settle();
@@ -16,12 +16,12 @@ class WaitingQueue::Cursor {
 
   // Null at the end.
   const Entry* entry() const { return entry_; }
-  absl::Duration level() const { return TurnLevel(given_); }
+  absl::Duration turn() const { return given_.start; }
   absl::Time due() const { return entry_->waiting.Due(options_->batch); }
 
   // Goes to the next request; adds `cost` to the caller's executor time.
   void Advance(absl::Duration cost) {
-    given_ += cost;
+    given_.Add(cost);
     ++ranges_[entry_->waiting.priority].first;
     Settle();
   }
@@ -30,8 +30,8 @@ class WaitingQueue::Cursor {
 
   // Orders a heap so that its top is the next request.
   friend bool operator<(const Cursor& a, const Cursor& b) {
-    return std::tuple(a.level(), a.due(), a.entry_->waiting.sequence) >
-           std::tuple(b.level(), b.due(), b.entry_->waiting.sequence);
+    return std::tuple(a.turn(), a.due(), a.entry_->waiting.sequence) >
+           std::tuple(b.turn(), b.due(), b.entry_->waiting.sequence);
   }
 
  private:
@@ -55,7 +55,7 @@ class WaitingQueue::Cursor {
   }
 
   const FrontOptions* options_;  // a pointer, so that cursors are assignable
-  absl::Duration given_;
+  TurnTime given_;
   int apart_ = 0;
   std::array<Range, kPriorityClasses> ranges_;
   const Entry* entry_ = nullptr;
@@ -77,7 +77,7 @@ void WaitingQueue::SetTurn(CallerQueues& caller, const Turn& turn) {
 
 void WaitingQueue::Insert(const Order& order, Entry entry, const CallerTurns& turns) {
   const CallerTurns::Id id = entry.waiting.caller;
-  const Turn turn = {TurnLevel(turns.given(id)), order.first, id};
+  const Turn turn = {turns.time(id).start, order.first, id};
   const auto [caller, is_new] = callers_.try_emplace(id);
   if (is_new) {
     turns_.insert(turn);
@@ -117,7 +117,7 @@ WaitingQueue::Turns::const_iterator WaitingQueue::Current(Turns::const_iterator 
     const Turn seen = *turn;
     const CallerTurns::Id id = std::get<CallerTurns::Id>(seen);
     CallerQueues& caller = callers_.find(id)->second;
-    const Turn now = {TurnLevel(turns.given(id)), FirstDue(caller), id};
+    const Turn now = {turns.time(id).start, FirstDue(caller), id};
     if (seen == now) return turn;
     SetTurn(caller, now);
     turn = turns_.lower_bound(seen);
@@ -137,14 +137,14 @@ void WaitingQueue::AppendFront(const FrontOptions& options, const CallerTurns& t
   const auto comes_first = [&](const Turn& turn) {
     if (open.empty()) return true;
     const Cursor& next = open.front();
-    return std::pair(std::get<0>(turn), std::get<1>(turn)) <= std::pair(next.level(), next.due());
+    return std::pair(std::get<0>(turn), std::get<1>(turn)) <= std::pair(next.turn(), next.due());
   };
   int images = 0;
   int64_t tokens = 0, pixels = 0;
   for (auto unopened = Current(turns_.begin(), turns);;) {
     while (unopened != turns_.end() && comes_first(*unopened)) {
       const CallerTurns::Id id = std::get<CallerTurns::Id>(*unopened);
-      push(Cursor(callers_.find(id)->second, turns.given(id), options));
+      push(Cursor(callers_.find(id)->second, turns.time(id), options));
       unopened = Current(std::next(unopened), turns);
     }
     if (open.empty()) return;
@@ -154,7 +154,7 @@ void WaitingQueue::AppendFront(const FrontOptions& options, const CallerTurns& t
     WaitingRequest& waiting = front.emplace_back(cursor.entry()->waiting);
     if (options.is_idle) waiting.least = {};
     waiting.cancelled = cursor.entry()->request->IsCancelled();
-    waiting.given = turns.given(waiting.caller);
+    waiting.given = turns.time(waiting.caller);
     waiting.own = options.own;
     const bool is_dead = waiting.cancelled || waiting.deadline <= options.now + waiting.least;
     cursor.Advance(is_dead ? absl::ZeroDuration() : waiting.cost);

@@ -69,14 +69,14 @@ class WaitingQueue {
   // Appends the requests that Decide needs to choose the next batch of this model, by their callers' turns and then in
   // each caller's order. Stops when the batch is full. Takes O((b + d) log n) for a batch of b requests, for any number
   // of waiting callers; d is the number of requests before the batch's last one that run alone or not at all. Among
-  // callers at one level, the one with the earliest due request goes first.
+  // callers whose turns have equal starts, the one with the earliest due request goes first.
   void AppendFront(const FrontOptions& options, const CallerTurns& turns, std::vector<WaitingRequest>& front);
 
   // Returns all entries, in no particular order.
   const std::vector<Pending>& pending() const { return pending_; }
 
  private:
-  // Level of a caller (TurnLevel), due time of its first request, and the caller's id.
+  // Start of the caller's turn, due time of its first request, and the caller's id.
   using Turn = std::tuple<absl::Duration, absl::Time, CallerTurns::Id>;
   using Turns = absl::btree_set<Turn>;
   struct CallerQueues {
@@ -91,7 +91,7 @@ class WaitingQueue {
   Turns::const_iterator Current(Turns::const_iterator turn, const CallerTurns& turns);
 
   absl::flat_hash_map<CallerTurns::Id, CallerQueues> callers_;  // callers with requests
-  // One entry per caller. An entry may be below the caller's true turn but never above it: the given executor time and
+  // One entry per caller. An entry may be below the caller's true turn but never above it: the start of its turn and
   // the due time of the first request only grow, except at Insert, which updates the entry. Current corrects other
   // entries.
   Turns turns_;

@@ -180,9 +180,9 @@ TEST(CallerTurns, AnIdleCallerGainsNoAdvantage) {
     turns.Run(busy, kUnit);
   }
   const auto late = turns.Enter("late");
-  EXPECT_EQ(turns.given(late), 9 * kUnit) << "a new caller starts with the value of the caller served last";
+  EXPECT_EQ(turns.time(late).given, 9 * kUnit) << "a new caller starts with the value of the caller served last";
   turns.Run(late, 100 * kUnit);
-  EXPECT_EQ(turns.given(turns.Enter("late")), 109 * kUnit) << "a caller that returns keeps its value";
+  EXPECT_EQ(turns.time(turns.Enter("late")).given, 109 * kUnit) << "a caller that returns keeps its value";
 }
 
 TEST(CallerTurns, RemovesIdleCallers) {

@@ -48,7 +48,7 @@ class WaitingQueueTest : public ::testing::Test {
     std::vector<WaitingRequest> all;
     for (const WaitingQueue::Pending& pending : queue_.pending()) {
       all.push_back(pending.entry->waiting);
-      all.back().given = turns_.given(pending.entry->waiting.caller);
+      all.back().given = turns_.time(pending.entry->waiting.caller);
     }
     return all;
   }
@@ -68,6 +68,24 @@ class WaitingQueueTest : public ::testing::Test {
   WaitingQueue queue_;
   uint64_t sequence_ = 0;
 };
+
+TEST_F(WaitingQueueTest, RequestsSentTogetherRunTogether) {
+  options_.max_batch_images = 3;
+  const auto wait = [this](const std::string& caller) {
+    for (int i = 0; i < 3; ++i) Wait(caller, {.cost = absl::Microseconds(300)});
+  };
+  wait("a");
+  wait("b");
+  for (int round = 0; round < 20; ++round) {
+    const std::vector<WaitingRequest> front = Front();
+    ASSERT_EQ(front.size(), 3);
+    for (const WaitingRequest& waiting : front) {
+      EXPECT_EQ(waiting.caller, front[0].caller) << "in round " << round;
+      Run(waiting);
+    }
+    wait(round % 2 == 0 ? "a" : "b");
+  }
+}
 
 TEST_F(WaitingQueueTest, FrontIsOneBatchForManyCallers) {
   for (int i = 0; i < 1000; ++i) {
