@@ -15,6 +15,11 @@ int64_t RoundUp(int64_t floats) {
   return (floats + kLine - 1) / kLine * kLine;
 }
 
+// Returns the floats of a slot. A narrower buffer can have the longer stride, but never longer than whole lines need.
+int64_t FloatsOf(const Frame& frame, const Slot& slot) {
+  return RoundUp(frame.rows(slot.rows) * FloatStride(RoundUp(slot.width)));
+}
+
 void Grow(AlignedFloats& memory, int64_t count) {
   if (memory.count() < count) memory = AlignedFloats(count);
 }
@@ -30,7 +35,7 @@ std::span<Frame> FrameMemory::Prepare(const Plan& plan, const Kernels& kernels, 
   frame.tokens = nullptr;
   frame.Take(images, plan.cell, plan.prefix, first_image);
   int64_t floats = 0;
-  for (const Slot& slot : plan.slots) floats += RoundUp(frame.rows(slot.rows) * slot.width);
+  for (const Slot& slot : plan.slots) floats += FloatsOf(frame, slot);
   Grow(arena_, floats);
   int64_t scratch = 0;
   for (const auto& step : plan.steps) scratch = std::max(scratch, step->Scratch(frame));
@@ -44,9 +49,9 @@ std::span<Frame> FrameMemory::Prepare(const Plan& plan, const Kernels& kernels, 
     for (size_t i = 0; i < plan.buffers.size(); ++i) {
       const Buffer& buffer = plan.buffers[i];
       if (buffer.slot != static_cast<int>(slot)) continue;
-      frame.buffers_[i] = {buffer.rows, buffer.width, arena_.data() + first};
+      frame.buffers_[i] = {buffer.rows, FloatStride(buffer.width), arena_.data() + first};
     }
-    first += RoundUp(frame.rows(plan.slots[slot].rows) * plan.slots[slot].width);
+    first += FloatsOf(frame, plan.slots[slot]);
   }
   for (int member = 1; member < members; ++member) {
     Frame& other = frames_[static_cast<size_t>(member)] = frame;

@@ -8,6 +8,7 @@
 #include <optional>
 #include <utility>
 
+#include "models/engine/cpu/aligned_floats.h"
 #include "models/engine/cpu/frame.h"
 #include "models/engine/cpu/matrices/linear_matrix.h"
 
@@ -47,7 +48,7 @@ class Layer {
       return kChunkRows *
              (RowBytes(*narrow) / int64_t{sizeof(float)} + int64_t{sizeof(RowRange)} / int64_t{sizeof(float)});
     }
-    return norm_epsilon_ ? kChunkRows * matrix_->inputs() : 0;
+    return norm_epsilon_ ? kChunkRows * FloatStride(matrix_->inputs()) : 0;
   }
 
   LeftSide Take(const Kernels& kernels, View<const float> x, float* scratch) const {
@@ -58,7 +59,7 @@ class Layer {
       return {.wide = {}, .groups = groups, .stride = RowBytes(*narrow), .ranges = ranges};
     }
     if (!norm_epsilon_) return {.wide = x};
-    const View<float> normalized{scratch, x.rows, x.columns, x.columns};
+    const View<float> normalized{scratch, x.rows, x.columns, FloatStride(x.columns)};
     kernels.normalize(x, *norm_epsilon_, normalized);
     return {.wide = normalized};
   }
@@ -99,7 +100,7 @@ class Layer {
 
  private:
   // Rounds up to 16 bytes, for fast vector loads.
-  static int64_t RowBytes(const NarrowMatrix& narrow) { return (narrow.row_bytes() + 15) / 16 * 16; }
+  static int64_t RowBytes(const NarrowMatrix& narrow) { return RowStride((narrow.row_bytes() + 15) / 16 * 16); }
 
   const std::shared_ptr<const LinearMatrix> matrix_;
   const std::optional<float> norm_epsilon_;

@@ -77,7 +77,7 @@ class Perceptron : public Step {
     const View<const float> x = frame.At(x_);
     const View<const float> residual = ResidualOf(frame, last_);
     const View<float> y = frame.At(last_.y);
-    const int64_t hidden = first_.matrix().outputs();
+    const int64_t hidden = first_.matrix().outputs(), stride = FloatStride(hidden);
     float* const first_scratch = frame.scratch() + HiddenFloats();
     float* const second_scratch = first_scratch + first_.Scratch();
     const Segment share = frame.Share(x.rows);
@@ -88,13 +88,12 @@ class Perceptron : public Step {
       LeftSide between;
       if (HandsOnBf16()) {
         auto* const narrow = reinterpret_cast<cpu::Bf16*>(frame.scratch());
-        first_.Multiply(kernels, left, rows, {}, {.narrow = narrow, .stride = hidden});
-        between = {.wide = {},
-                   .groups = reinterpret_cast<const std::byte*>(narrow),
-                   .stride = hidden * int64_t{sizeof(cpu::Bf16)}};
+        const int64_t bytes = RowStride(hidden * int64_t{sizeof(cpu::Bf16)});
+        first_.Multiply(kernels, left, rows, {}, {.narrow = narrow, .stride = bytes / int64_t{sizeof(cpu::Bf16)}});
+        between = {.wide = {}, .groups = reinterpret_cast<const std::byte*>(narrow), .stride = bytes};
       } else {
-        first_.Multiply(kernels, left, rows, {}, {.wide = frame.scratch(), .stride = hidden});
-        between = second_.Take(kernels, {frame.scratch(), rows, hidden, hidden}, second_scratch);
+        first_.Multiply(kernels, left, rows, {}, {.wide = frame.scratch(), .stride = stride});
+        between = second_.Take(kernels, {frame.scratch(), rows, hidden, stride}, second_scratch);
       }
       second_.Multiply(kernels, between, rows, residual.data == nullptr ? residual : Chunk(residual, row, rows),
                        {.wide = y.Row(row), .stride = y.stride});
@@ -106,7 +105,7 @@ class Perceptron : public Step {
   bool HandsOnBf16() const {
     return second_.takes_bf16() && first_.matrix().narrow() != nullptr && first_.matrix().outputs() % 2 == 0;
   }
-  int64_t HiddenFloats() const { return kChunkRows * first_.matrix().outputs(); }
+  int64_t HiddenFloats() const { return kChunkRows * FloatStride(first_.matrix().outputs()); }
 
   const Operand x_;
   const LinearSettings last_;
