@@ -72,7 +72,7 @@ class Groups {
 std::vector<OperatorGroup> NarrowableOperators(const program::Program& program) {
   NoWeights weights(program);
   const PrecisionChoice narrow = {Precision::kBf16, {}};
-  const auto plan = engine::Lower(program, weights, narrow, /*has_bf16=*/true, /*tokens=*/true);
+  const auto plan = engine::Lower(program, weights, narrow, /*has_bf16=*/true, /*tokens=*/true, /*head_rows=*/true);
   if (!plan.ok()) return {};  // the engine rejects the model in every precision
   Groups groups;
   for (const engine::PlanStep& step : plan->steps) std::visit(groups, step.settings);

@@ -14,10 +14,11 @@ class Walk {
   // Propagates the demand `wanted` for the result of `op` to its inputs.
   void Through(const Operator& op, Demand wanted) {
     if (op.As<JoinClass>() != nullptr) {
+      if (wanted == Demand::kHeads) wanted = Ask(op.output, Demand::kAll);  // no join writes only two tokens
       Ask(op.inputs[0], Demand::kAll);
       for (size_t i = 1; wanted == Demand::kAll && i < op.inputs.size(); ++i) Ask(op.inputs[i], Demand::kAll);
     } else if (const TakeClass* take = op.As<TakeClass>()) {
-      Ask(op.inputs[0], take->token == 0 ? Demand::kClass : Demand::kAll);
+      Ask(op.inputs[0], take->token == 0 ? Demand::kClass : Demand::kHeads);
     } else if (op.As<TakeCells>() != nullptr) {
       Ask(op.inputs[0], Demand::kAll);
     } else if (const Attend* attend = op.As<Attend>()) {
@@ -42,10 +43,11 @@ class Walk {
     }
   }
 
-  void Ask(Value value, Demand wanted) {
+  // Raises the demand of a value to at least `wanted`, and returns it.
+  Demand Ask(Value value, Demand wanted) {
     if (program_.info(value).kind != ValueKind::kTokens) wanted = Demand::kAll;
     Demand& demand = demands_[static_cast<size_t>(value.id)];
-    demand = std::max(demand, wanted);
+    return demand = std::max(demand, wanted);
   }
 
   const Program& program_;

@@ -12,6 +12,7 @@ namespace vitrine::program {
 enum class Demand {
   kNone,
   kClass,  // only the class tokens (of tokens)
+  kHeads,  // only the class and distillation tokens (of tokens)
   kAll,
 };
 

@@ -75,6 +75,7 @@ class Expansion {
       case ir::ValueKind::kTokens:
         break;
     }
+    if (demand == ir::Demand::kHeads) return 2 * images;  // the class token and the distillation token
     return demand == ir::Demand::kClass ? images : builder_.tokens();
   }
   // Returns the rows that `op` computes; in the papers' code these are all rows.

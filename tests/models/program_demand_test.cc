@@ -42,6 +42,14 @@ TEST(DemandOf, AfterTheLastAttentionOnlyClassTokensAreRead) {
   EXPECT_EQ(OnOperator(program, "norm", logits), Demand::kClass);
 }
 
+TEST(DemandOf, TwoHeadsReadTwoTokens) {
+  const Program program = ProgramOf(SmallPrefixForms()[0].config).value();  // vit_distilled
+  const std::vector<Value> logits = {program.logits()};
+  EXPECT_EQ(OnOperator(program, "blocks.1.attention.qkv", logits), Demand::kAll) << "keys of every token";
+  EXPECT_EQ(OnOperator(program, "blocks.1.feed_forward.fc2", logits), Demand::kHeads);
+  EXPECT_EQ(OnOperator(program, "norm", logits), Demand::kHeads);
+}
+
 TEST(DemandOf, TokensThatAreAskedForAreAllComputed) {
   const Program program = Of("vit");
   const std::vector<Value> both = {program.logits(), program.final_tokens()};

@@ -96,8 +96,8 @@ class StepMaker {
 
 absl::StatusOr<Plan> Compile(const program::Program& program, WeightSource& weights, const Instructions& instructions,
                              const PrecisionChoice& choice, bool tokens, SharedMatrices& matrices) {
-  ASSIGN_OR_RETURN(LoweredPlan lowered,
-                   Lower(program, weights, choice, /*has_bf16=*/instructions.bf16 != nullptr, tokens));
+  ASSIGN_OR_RETURN(LoweredPlan lowered, Lower(program, weights, choice, /*has_bf16=*/instructions.bf16 != nullptr,
+                                              tokens, /*head_rows=*/true));
   Plan plan;
   for (PlanStep& step : lowered.steps) {
     StepPtr made = std::visit(StepMaker(instructions, matrices), step.settings);

@@ -22,11 +22,13 @@ void Frame::Take(std::span<const ImagePlanes> images, int cell, int prefix, int 
 
 int64_t Frame::rows(RowsOf rows) const {
   if (rows == RowsOf::kImages) return images();
+  if (rows == RowsOf::kHeads) return kHeadTokens * images();
   return cells_.back() + (rows == RowsOf::kTokens ? int64_t{prefix_} * images() : 0);
 }
 
 Segment Frame::SegmentOf(RowsOf rows, int image) const {
   if (rows == RowsOf::kImages) return {image, 1};
+  if (rows == RowsOf::kHeads) return {kHeadTokens * image, kHeadTokens};
   const size_t i = static_cast<size_t>(image);
   const int64_t cells = cells_[i + 1] - cells_[i];
   return rows == RowsOf::kCells ? Segment{cells_[i], cells}

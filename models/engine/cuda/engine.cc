@@ -55,7 +55,8 @@ absl::Status Engine::MakePlans(const program::Program& program, engine::WeightSo
   std::vector<engine::LoweredPlan> lowered;
   std::vector<std::vector<size_t>> sizes;
   for (const bool tokens : {false, true}) {
-    ASSIGN_OR_RETURN(lowered.emplace_back(), engine::Lower(program, weights, options.choice, options.has_bf16, tokens));
+    ASSIGN_OR_RETURN(lowered.emplace_back(),
+                     engine::Lower(program, weights, options.choice, options.has_bf16, tokens, /*head_rows=*/false));
     ASSIGN_OR_RETURN(sizes.emplace_back(), MeasureLaunches(lowered.back(), options.limits, options.fast));
   }
   for (const std::unique_ptr<Engine>& engine : engines) {

@@ -17,8 +17,8 @@ using program::Value;
 using program::ValueKind;
 
 absl::StatusOr<LoweredPlan> Lower(const program::Program& program, WeightSource& weights, const PrecisionChoice& choice,
-                                  bool has_bf16, bool tokens) {
-  return Lowering(program, weights, choice, has_bf16, tokens).Run();
+                                  bool has_bf16, bool tokens, bool head_rows) {
+  return Lowering(program, weights, choice, has_bf16, tokens, head_rows).Run();
 }
 
 namespace {
@@ -42,11 +42,12 @@ std::vector<Value> ResultsOf(const program::Program& program, bool tokens) {
 }  // namespace
 
 Lowering::Lowering(const program::Program& program, WeightSource& weights, const PrecisionChoice& choice, bool has_bf16,
-                   bool tokens)
+                   bool tokens, bool head_rows)
     : program_(program),
       weights_(program, weights),
       choice_(choice),
       has_bf16_(has_bf16),
+      head_rows_(head_rows),
       demands_(program::DemandOf(program, ResultsOf(program, tokens))),
       readers_(program),
       narrow_stem_(HasNarrowStem()),
@@ -86,11 +87,16 @@ Operand Lowering::NewBuffer(RowsOf rows, int64_t columns) {
   return {static_cast<int>(plan_.buffers.size()) - 1, 0, columns};
 }
 
+RowsOf Lowering::RowsOfValue(Value value) const {
+  const ValueKind kind = program_.info(value).kind;
+  if (kind == ValueKind::kCells) return RowsOf::kCells;
+  if (kind == ValueKind::kRows) return RowsOf::kImages;
+  if (Wanted(value) == Demand::kHeads && head_rows_) return RowsOf::kHeads;
+  return Wanted(value) == Demand::kClass ? RowsOf::kImages : RowsOf::kTokens;
+}
+
 Operand Lowering::Write(Value value) {
-  const program::Program::ValueInfo& info = program_.info(value);
-  const bool rows = info.kind == ValueKind::kRows || ClassAlone(value);
-  const RowsOf kind = rows ? RowsOf::kImages : info.kind == ValueKind::kCells ? RowsOf::kCells : RowsOf::kTokens;
-  const Operand operand = NewBuffer(kind, info.columns);
+  const Operand operand = NewBuffer(RowsOfValue(value), program_.info(value).columns);
   Put(value, operand);
   return operand;
 }
@@ -105,11 +111,13 @@ void Lowering::Refuse(const Operator& op, absl::string_view why) {
 
 Operand Lowering::Read(Value value, Value result) {
   const Operand operand = Read(value);
-  if (!ClassAlone(result) || RowsOfBuffer(operand) != RowsOf::kTokens) return operand;
-  const auto [found, is_new] = class_rows_.try_emplace({operand.buffer, operand.first, operand.columns});
+  const RowsOf rows = RowsOfValue(result);
+  if (!HeadsAlone(result) || !IsTokens(value) || RowsOfBuffer(operand) == rows) return operand;
+  const auto [found, is_new] = taken_rows_.try_emplace({operand.buffer, operand.first, operand.columns, rows});
   if (is_new) {
-    found->second = NewBuffer(RowsOf::kImages, operand.columns);
-    Add(*current_, TakeClassStep{operand, found->second});
+    found->second = NewBuffer(rows, operand.columns);
+    const int tokens = rows == RowsOf::kHeads ? kHeadTokens : 1;
+    for (int token = 0; token < tokens; ++token) Add(*current_, TakeClassStep{operand, found->second, token});
   }
   return found->second;
 }
@@ -251,7 +259,7 @@ void Lowering::Do(const Operator& op, const program::Constant&) {
 }
 
 void Lowering::Do(const Operator& op, const program::JoinClass&) {
-  if (ClassAlone(op.output)) {
+  if (HeadsAlone(op.output)) {
     Put(op.output, Read(op.inputs[0]));
     return;
   }
@@ -335,7 +343,7 @@ void Lowering::Do(const Operator& op, const program::AttendLinearly& attend) {
 
 void Lowering::Do(const Operator& op, const program::ConvolveGrid& convolve) {
   const Operand x = Read(op.inputs[0], op.output);
-  if (ClassAlone(op.output)) {
+  if (HeadsAlone(op.output)) {
     Put(op.output, x);  // class tokens pass through
     return;
   }

@@ -26,7 +26,7 @@ namespace vitrine::engine {
 class Lowering {
  public:
   Lowering(const program::Program& program, WeightSource& weights, const PrecisionChoice& choice, bool has_bf16,
-           bool tokens);
+           bool tokens, bool head_rows);
 
   absl::StatusOr<LoweredPlan> Run();
 
@@ -44,13 +44,15 @@ class Lowering {
   // --- operands
 
   Demand Wanted(Value value) const { return demands_[static_cast<size_t>(value.id)]; }
-  // Returns the operand of a value. If the value is tokens and `result` needs only class tokens, returns only the rows
-  // of class tokens.
+  // Returns the operand of a value. If the value is tokens and `result` needs only some of them, returns only those.
   Operand Read(Value value, Value result);
   Operand Read(Value value) { return values_[static_cast<size_t>(value.id)]; }
   bool IsThere(Value value) const { return values_[static_cast<size_t>(value.id)].buffer >= 0; }
   bool IsTokens(Value value) const { return program_.info(value).kind == program::ValueKind::kTokens; }
-  bool ClassAlone(Value value) const { return IsTokens(value) && Wanted(value) == Demand::kClass; }
+  // Returns the rows of a value that are computed.
+  RowsOf RowsOfValue(Value value) const;
+  // True if a value is tokens of which only those that a head reads are computed.
+  bool HeadsAlone(Value value) const { return IsTokens(value) && RowsOfValue(value) != RowsOf::kTokens; }
   RowsOf RowsOfBuffer(Operand operand) const { return plan_.buffers[static_cast<size_t>(operand.buffer)].rows; }
   Operand NewBuffer(RowsOf rows, int64_t columns);
   // Allocates a buffer for a value.
@@ -131,7 +133,7 @@ class Lowering {
   const program::Program& program_;
   const OperatorWeights weights_;
   const PrecisionChoice& choice_;
-  const bool has_bf16_;
+  const bool has_bf16_, head_rows_;
   const std::vector<Demand> demands_;
   const program::SingleReaderIndex readers_;
   const bool narrow_stem_;
@@ -141,7 +143,8 @@ class Lowering {
   std::multimap<int, int> stages_;                    // by value: stages not yet handed out
   std::set<const Operator*> done_;                    // operators computed in the step of another
   std::map<std::pair<int, int>, size_t> products_;    // step of a product with codes, by value and weight
-  std::map<std::tuple<int, int64_t, int64_t>, Operand> class_rows_;
+  // Rows taken of tokens, by buffer, first column, columns and rows.
+  std::map<std::tuple<int, int64_t, int64_t, RowsOf>, Operand> taken_rows_;
   const Operator* current_ = nullptr;
   absl::Status status_;  // error for the first operator without a step
   LoweredPlan plan_;

@@ -6,11 +6,15 @@
 
 namespace vitrine::engine {
 
+// Rows of an image in RowsOf::kHeads.
+inline constexpr int kHeadTokens = 2;
+
 // Meaning of a buffer's rows.
 enum class RowsOf {
   kTokens,  // for each image its prefix tokens, then its cells row by row
   kCells,
   kImages,
+  kHeads,  // for each image its class token and distillation token, which DeiT's two heads read
 };
 
 // Columns of an arena buffer.

@@ -91,7 +91,7 @@ struct JoinClassStep {
   std::vector<Operand> rows;
   Operand cells, y;
 };
-// Writes prefix token `token` of each image to y.
+// Writes prefix token `token` of each image to y: to row `token` of the image if y has rows of heads.
 struct TakeClassStep {
   Operand x, y;
   int token = 0;

@@ -76,10 +76,12 @@ class Count {
     switch (plan_.buffers[static_cast<size_t>(operand.buffer)].rows) {
       case engine::RowsOf::kImages:
         return images_;
+      case engine::RowsOf::kHeads:
+        return images_ * engine::kHeadTokens;
       case engine::RowsOf::kCells:
         return images_ * cells_;
       case engine::RowsOf::kTokens:
-        return images_ * (cells_ + 1);
+        return images_ * (cells_ + plan_.prefix);
     }
     return 0;
   }
@@ -194,8 +196,9 @@ double StepWork::BoundOn(const Gpu& gpu) const {
 absl::StatusOr<std::vector<StepWork>> WorkOnGpu(const program::Program& program, int channels,
                                                 const WorkloadInput& input, Precision precision, bool every) {
   ZeroWeights weights(program);
-  ASSIGN_OR_RETURN(const engine::LoweredPlan plan, engine::Lower(program, weights, {.precision = precision, .kept = {}},
-                                                                 /*has_bf16=*/true, /*tokens=*/false));
+  ASSIGN_OR_RETURN(const engine::LoweredPlan plan,
+                   engine::Lower(program, weights, {.precision = precision, .kept = {}},
+                                 /*has_bf16=*/true, /*tokens=*/false, /*head_rows=*/false));
   Count count(plan, channels, input);
   std::vector<StepWork> steps;
   for (const engine::PlanStep& step : plan.steps) steps.push_back(count.Of(step));

@@ -48,7 +48,8 @@ class TakeClass : public OneToOne {
   void Run(const Frame& frame) const override {
     if (!frame.Leads()) return;
     for (int image = 0; image < frame.images(); ++image) {
-      std::copy_n(frame.Of(x_, image).Row(token_), x_.columns, frame.Of(y_, image).data);
+      const View<float> y = frame.Of(y_, image);
+      std::copy_n(frame.Of(x_, image).Row(token_), x_.columns, y.Row(y.rows > 1 ? token_ : 0));
     }
   }
 
