@@ -53,9 +53,9 @@ struct WaitingRequest {
   int64_t tokens = 0;
   int64_t pixels = 0;
   PriorityClass priority = kNormal;
-  uint32_t caller = 0;   // see fair_share.h
-  absl::Duration cost;   // predicted executor time
-  TurnTime given;        // executor time given to its caller so far; equal for all requests of a caller
+  uint32_t caller = 0;  // see fair_share.h
+  absl::Duration cost;  // predicted executor time
+  TurnTime given;       // executor time given to its caller so far; equal for all requests of a caller
   absl::Time arrival;
   absl::Time deadline = absl::InfiniteFuture();
   absl::Duration least;  // predicted minimum time from start to answer; zero if unknown
