@@ -23,6 +23,7 @@ PROOFS = {
     "device": ("A GPU fed by the server, with a driver for tests in its place", "device_feed", "measure"),
     "publishes": ("A publisher killed at every system call", "programs", "measure_publishes"),
     "overload": ("Goodput under overload", "overload", "measure"),
+    "calls": ("What a call costs, beside gRPC 1.51", "calls", "measure"),
     "callers": ("A thousand callers against one", "many_callers", "measure"),
     "urgent": ("Urgent requests beside long batches", "urgent", "measure"),
     "restore": ("Backups of a repository in use, restored", "restore", "measure"),

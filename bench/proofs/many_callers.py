@@ -1,13 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compares a thousand callers with one: the cost of having another caller on every connection.
 
-With three calls on each connection, the calls of a single caller are answered together. The calls of a thousand callers are
-answered in turns, one of each connection, so the transport has more work too. One call on each connection shows only the
-cost of scheduling.
+With three calls on each connection, the transport does less work if the calls of a connection are answered together. One
+call on each connection shows only the cost of scheduling.
 """
-import collections
-import os
-import pathlib
 import subprocess
 import sys
 import time
@@ -16,7 +12,7 @@ from driver import workers
 from driver.report import Row
 from driver.service import Server
 from proofs import samples
-from proofs.metrics import count, scrape
+from proofs.metrics import count, processor_seconds, scrape
 from proofs.wire_callers import CONNECTIONS
 
 MODEL = "kv-pos-mnist"  # the smallest model, for which the cost of a caller is the largest part of an answer
@@ -44,16 +40,6 @@ class Load:
         self.process.communicate()
         if self.process.returncode != 0:
             raise RuntimeError("a connection was ended by the server")
-
-
-def processor_seconds(process):
-    """Returns the processor seconds by name of the thread, without the number of an executor."""
-    spent = collections.Counter()
-    for stat in pathlib.Path(f"/proc/{process.pid}/task").glob("*/stat"):
-        name, _, fields = stat.read_text().partition("(")[2].rpartition(")")
-        user, system = fields.split()[11:13]
-        spent[name.partition("-")[0]] += (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
-    return spent
 
 
 class Reading:

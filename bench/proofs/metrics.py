@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counters of a server, read from its metrics."""
+"""Counters of a server, read from its metrics and from the kernel."""
+import collections
+import os
+import pathlib
 import re
 import urllib.request
 
@@ -13,3 +16,13 @@ def count(text, name, *labels):
     """Returns the sum over the series of a counter that have all these labels, each as 'name="value"'."""
     series = re.findall(rf"^{name}({{[^}}]*}})? (\S+)$", text, re.MULTILINE)
     return sum(float(value) for found, value in series if all(label in found for label in labels))
+
+
+def processor_seconds(process):
+    """Returns the processor seconds by name of the thread, without the number of an executor."""
+    spent = collections.Counter()
+    for stat in pathlib.Path(f"/proc/{process.pid}/task").glob("*/stat"):
+        name, _, fields = stat.read_text().partition("(")[2].rpartition(")")
+        user, system = fields.split()[11:13]
+        spent[name.partition("-")[0]] += (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+    return spent

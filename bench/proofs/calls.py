@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Measures what a call costs the transport: without a message, and with one of 110 KB beside gRPC 1.51.
+
+h2load on one core calls a server on the other. Both transports are compared by servers that answer at once with an empty
+message and do not parse the request: bench_null_server, and the server of gRPC's interoperability tests.
+"""
+import os
+import re
+import shutil
+import statistics
+import subprocess
+import time
+
+from driver import workers
+from driver.generator import NullServer
+from driver.report import Row
+from driver.service import Server
+from proofs.metrics import processor_seconds
+
+NULL_GOAL = 150_000  # calls a second
+LARGE_GOAL = 1.1  # times gRPC's processor time for a call
+LARGE_BYTES = 110_000
+SECONDS, ROUNDS = 4, 5
+CONNECTIONS, STREAMS = 8, 64
+# What vitrine-server sets for itself (server/main.cc).
+MALLOC = {"MALLOC_MMAP_THRESHOLD_": str(4 << 20), "MALLOC_TRIM_THRESHOLD_": str(64 << 20), "MALLOC_TOP_PAD_": str(4 << 20)}
+CHECK = "/grpc.health.v1.Health/Check"
+CLASSIFY = "/vitrine.v1.Classifier/Classify"
+EMPTY = "/grpc.testing.TestService/EmptyCall"
+
+
+class InteropServer:
+    """Context manager: tests/interop/interop_server on one core."""
+
+    def __init__(self, setup):
+        self.command = ["taskset", "-c", str(setup.core), str(setup.build / "tests" / "interop_server"), "127.0.0.1:0"]
+
+    def __enter__(self):
+        environment = dict(os.environ, **MALLOC)
+        self.process = subprocess.Popen(self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                                        env=environment)
+        self.address = self.process.stdout.readline().split()[-1]
+        return self
+
+    def __exit__(self, *_):
+        self.process.communicate()
+
+
+class TlsServer:
+    """Context manager: vitrine-server with TLS, and a new certificate, on one core."""
+
+    def __init__(self, setup):
+        self.ports = setup.scratch / "tls-ports"
+        self.command = ["taskset", "-c", str(setup.core), setup.program("vitrine-server"), "--repository", str(setup.repository),
+                        "--listen", "127.0.0.1:0", "--metrics", "", "--port-file", str(self.ports),
+                        *certificate(setup.scratch)]
+
+    def __enter__(self):
+        self.process = subprocess.Popen(self.command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        while not self.ports.exists() and self.process.poll() is None:
+            time.sleep(0.05)
+        self.address = re.search("grpc=(.*)", self.ports.read_text()).group(1)
+        return self
+
+    def __exit__(self, *_):
+        self.process.terminate()
+        self.process.wait(60)
+
+
+def certificate(folder):
+    """Returns the server's flags for a certificate that signs itself."""
+    key, cert = folder / "key.pem", folder / "cert.pem"
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
+                    "-days", "30", "-subj", "/CN=127.0.0.1", "-keyout", key, "-out", cert],
+                   check=True, stderr=subprocess.DEVNULL)
+    key.chmod(0o600)
+    return ["--tls-cert", str(cert), "--tls-key", str(key)]
+
+
+class Calls:
+    """Calls of one method with messages of `size` bytes, by h2load on the other core than the server's."""
+
+    def __init__(self, setup, server, method, size, name, scheme="http"):
+        self.process = server.process
+        body, self.log = setup.scratch / f"{name}.bin", setup.scratch / f"{name}.log"
+        body.write_bytes(b"\0" + size.to_bytes(4, "big") + bytes(size))  # a frame of gRPC
+        self.command = ["taskset", "-c", str(setup.other_core), "h2load", "-d", str(body), "-H", "te: trailers",
+                        "-H", "content-type: application/grpc"]
+        self.url = f"{scheme}://{server.address}{method}"
+
+    def load(self, seconds, connections=CONNECTIONS, streams=STREAMS):
+        """Returns (calls a second, microseconds of the server's processor time for a call)."""
+        spent = sum(processor_seconds(self.process).values())
+        text = self.run("-D", f"{seconds:g}", "-c", str(connections), "-m", str(streams))
+        spent = sum(processor_seconds(self.process).values()) - spent
+        done = int(re.search(r"(\d+) succeeded, 0 failed, 0 errored", text).group(1))
+        return done / seconds, 1e6 * spent / done
+
+    def alone(self, count):
+        """Returns the median time of a call in microseconds, one call after the other on one connection."""
+        self.log.unlink(missing_ok=True)
+        self.run("-n", str(count), "-c", "1", "-m", "1", f"--log-file={self.log}")
+        return statistics.median(int(line.split()[2]) for line in self.log.read_text().splitlines())
+
+    def run(self, *more):
+        done = subprocess.run([*self.command, *more, self.url], check=True, stdout=subprocess.PIPE, text=True).stdout
+        if not re.search(r"[1-9]\d* succeeded, 0 failed, 0 errored", done):
+            raise RuntimeError(f"h2load: a call failed:\n{done}")
+        return done
+
+
+def null_calls(setup, server, what, scheme="http", goal=None):
+    with server:
+        calls = Calls(setup, server, CHECK, 0, "check", scheme)
+        calls.load(1)
+        rounds = [calls.load(setup.seconds(SECONDS)) for _ in range(setup.rounds(ROUNDS))]
+    cost = workers.spread([each for _, each in rounds])[0]
+    return Row(f"calls of Check a second, {what}", "calls/s", workers.spread([rate for rate, _ in rounds]), goal,
+               note=f"{CONNECTIONS} connections of {STREAMS} calls, {cost:.1f} us of the server's processor time for each, "
+                    "every limit at its default")
+
+
+def beside_grpc(setup):
+    """Yields rows that compare both transports, a round of one after a round of the other."""
+    with NullServer(setup) as theirs, InteropServer(setup) as ours:
+        sides = {"theirs": (theirs, CLASSIFY), "ours": (ours, EMPTY)}
+        large = {name: Calls(setup, *side, LARGE_BYTES, name) for name, side in sides.items()}
+        small = {name: Calls(setup, *side, 0, f"{name}-empty") for name, side in sides.items()}
+        rounds, alone = [], []
+        for _ in range(setup.rounds(ROUNDS)):
+            rounds.append({name: calls.load(setup.seconds(SECONDS), 4, 16) for name, calls in large.items()})
+            alone.append({name: calls.alone(round(setup.seconds(4000))) for name, calls in small.items()})
+    middle = {name: [workers.spread([each[name][i] for each in rounds])[0] for i in (0, 1)] for name in large}
+    yield Row("calls with 110 KB, gRPC 1.51's processor time over ours", "times",
+              workers.spread([each["theirs"][1] / each["ours"][1] for each in rounds]), LARGE_GOAL,
+              note=f"{middle['theirs'][1]:.1f} and {middle['ours'][1]:.1f} us for a call; {middle['theirs'][0]:,.0f} and "
+                   f"{middle['ours'][0]:,.0f} calls/s, where the caller's core may be the bound")
+    yield Row("time of a single call without a message, ours over gRPC 1.51's", "times",
+              workers.spread([each["ours"] / each["theirs"] for each in alone]), 1.0, at_least=False,
+              note=f"medians of {workers.spread([each['ours'] for each in alone])[0]:.0f} and "
+                   f"{workers.spread([each['theirs'] for each in alone])[0]:.0f} us")
+
+
+def measure(setup):
+    if shutil.which("h2load") is None:
+        return [Row("calls", note="LEFT OUT: h2load is missing; install nghttp2-client")]
+    return [null_calls(setup, Server(setup, setup.repository, [setup.core]), "server on one core", goal=NULL_GOAL),
+            null_calls(setup, TlsServer(setup), "over TLS", "https"), *beside_grpc(setup)]
