@@ -25,6 +25,7 @@ constexpr absl::string_view kPlainHttpRefusal =
 constexpr std::chrono::milliseconds kLingerTime{1000};
 constexpr std::chrono::milliseconds kLastLinger{50};  // during shutdown
 constexpr size_t kLingerBytes = size_t{1} << 20;
+constexpr size_t kLingerBodyBytes = size_t{64} << 20;
 constexpr std::chrono::seconds kCertificateCheck{1};
 // Points are charged to the address's account in steps of this size, because all connections of the address share its
 // lock.
@@ -98,7 +99,8 @@ void HttpConnection::OnReady(bool readable, bool writable, bool failed) {
     case Phase::kLingering:
       const ByteStream::Result result = stream_->Read(scratch_.data(), scratch_.size());
       lingering_bytes_ += result.bytes;
-      if (result.next == Next::kGone || failed || lingering_bytes_ > kLingerBytes) Close(leaving_reason_);
+      if (result.bytes > 0) given_up_ = std::min(lingers_until_, loop().now() + kLingerTime);
+      if (result.next == Next::kGone || failed || lingering_bytes_ > most_lingering_bytes_) Close(leaving_reason_);
   }
 }
 
@@ -239,13 +241,17 @@ void HttpConnection::End() {
   protocol_->End();
 }
 
-void HttpConnection::Linger(CloseReason reason) {
+void HttpConnection::Linger(CloseReason reason, bool awaits_body) {
   if (is_closed()) return;
   if (phase_ != Phase::kHandshake) stream_->EndWriting();
   if (protocol_ != nullptr) protocol_->OnClosed();
   phase_ = Phase::kLingering;
   leaving_reason_ = reason;
-  given_up_ = loop().now() + (common_->is_shutting_down.load(std::memory_order_relaxed) ? kLastLinger : kLingerTime);
+  const bool is_late = common_->is_shutting_down.load(std::memory_order_relaxed);
+  const bool takes_body = awaits_body && !is_late;
+  given_up_ = loop().now() + (is_late ? kLastLinger : kLingerTime);
+  lingers_until_ = takes_body ? loop().now() + Nanoseconds(common_->options.body_timeout) : given_up_;
+  most_lingering_bytes_ = takes_body ? kLingerBodyBytes : kLingerBytes;
   Await(true, false);
 }
 

@@ -86,9 +86,11 @@ class HttpConnection final : public Watched {
   // Called when the server shuts down.
   void End();
   void Close(CloseReason reason);
-  // Call after sending the last response. For one second, discards up to a megabyte from the client, so that the kernel
-  // does not reset the connection before the client has read the response.
-  void Linger(CloseReason reason);
+  // Call after sending the last response. Discards bytes from the client, so that the kernel does not reset the
+  // connection before the client has read the response: up to a megabyte for one second, or with `awaits_body` up to 64
+  // MiB for at most `body_timeout`, until one second without a byte. Many clients read no response before they have
+  // sent their whole body.
+  void Linger(CloseReason reason, bool awaits_body = false);
   // Charges points of HttpAbuseLimits. Returns false if there are not enough: then close the connection with kAbuse.
   bool Spend(double points);
   // Returns true if the connection has spent more than a tenth of its points.
@@ -148,6 +150,8 @@ class HttpConnection final : public Watched {
   bool is_leaving_ = false;
   CloseReason leaving_reason_ = CloseReason::kDone;
   size_t lingering_bytes_ = 0;
+  size_t most_lingering_bytes_ = 0;
+  Time lingers_until_ = {};  // limit of given_up_, which each byte postpones
   TokenBucket points_;
   double unsettled_points_ = 0;  // points not yet charged to the account
   absl::Time certificate_expires_ = absl::InfiniteFuture();

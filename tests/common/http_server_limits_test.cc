@@ -127,6 +127,16 @@ TEST(HttpServer, AChunkedBodyIsReadUpToTheLimit) {
   EXPECT_THAT(post("1;" + std::string(200'000, 'x')), HasSubstr("INVALID_ARGUMENT"));
 }
 
+// Many clients, such as Python's, read the response only after they have sent the whole body.
+TEST(HttpServer, ABodyThatIsNotReadIsDiscardedUntilTheClientHasSentIt) {
+  const std::string body(20 << 20, 'x');
+  const std::string head = absl::StrCat("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: ", body.size(), "\r\n\r\n");
+  const auto server = Serve({.listen = "", .max_body_bytes = 16 << 20}, BodyItself);
+  Client client(server->address());
+  EXPECT_TRUE(client.Send(head + body));
+  EXPECT_THAT(client.ReadAll(), HasSubstr("RESOURCE_EXHAUSTED"));
+}
+
 // The headers arrive byte by byte with short pauses.
 TEST(HttpServer, SlowHeadersAreGivenUp) {
   const auto server = Serve({.listen = "", .request_timeout = absl::Milliseconds(400)}, PathItself);

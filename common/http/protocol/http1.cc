@@ -378,8 +378,9 @@ Http1::Step Http1::SendMore() {
   connection_.NoteRequestDone();
   if (!keep_) {
     const CloseReason why = request_ == nullptr ? CloseReason::kProtocol : leaving_.value_or(CloseReason::kDone);
+    const bool awaits_body = request_ != nullptr && !is_whole_ && !is_gone_;
     BeginHead();
-    connection_.Linger(why);
+    connection_.Linger(why, awaits_body);
     return Step::kWait;
   }
   is_gone_ = false;
