@@ -82,7 +82,25 @@ absl::StatusOr<std::string> Decode(std::string_view text) {
   return bytes;
 }
 
+bool IsUrl(std::string_view text) {
+  constexpr size_t kLongestScheme = 8;
+  const std::string_view begin = text.substr(0, kLongestScheme + 3);
+  const size_t scheme = begin.find("://");
+  return scheme != std::string_view::npos && scheme > 0 &&
+         std::all_of(begin.begin(), begin.begin() + static_cast<std::ptrdiff_t>(scheme),
+                     [](char c) { return absl::ascii_isalnum(static_cast<unsigned char>(c)); });
+}
+
 }  // namespace
+
+std::string_view MistakenForBase64(std::string_view text) {
+  if (IsUrl(text)) return "has a URL, but the server fetches nothing; send the image itself, as base64 or a data URL";
+  const std::string_view begin = text.substr(0, 2);
+  if (begin == "b'" || begin == "b\"") {
+    return "has Python's text of bytes, b'...'; write base64.b64encode(image).decode()";
+  }
+  return "";
+}
 
 absl::StatusOr<std::string> ReadBase64(std::string_view text) {
   const size_t begin = std::min(text.find_first_not_of(" \t\r\n"), text.size());

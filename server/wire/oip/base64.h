@@ -15,6 +15,10 @@ namespace vitrine {
 // Thread-safe.
 absl::StatusOr<std::string> ReadBase64(std::string_view text);
 
+// Returns what is wrong with `text` if a client sent a URL or Python's text of bytes (b'...') in place of base64; ""
+// otherwise. The sentence begins with a verb, like the messages of ReadBase64. Thread-safe.
+std::string_view MistakenForBase64(std::string_view text);
+
 }  // namespace vitrine
 
 #endif  // VITRINE_SERVER_WIRE_OIP_BASE64_H_

@@ -68,20 +68,19 @@ bool BeginsLikeFile(absl::string_view text) {
   return begin.ok() && (LooksLikeImage(*begin) || !FileTypeOf(*begin).empty());
 }
 
-absl::Status AddImage(const json& text, inference::ModelInferRequest& message) {
+// `place` names the image in errors, such as "\"input\"[2]".
+absl::Status AddImage(const json& text, std::string_view place, inference::ModelInferRequest& message) {
   if (!text.is_string()) {
     return RefuseImages(
         "\"input\" must be an image, or an array of them: strings of base64 or data URLs; tokens of text are not "
         "accepted");
   }
   const std::string& image = text.get_ref<const std::string&>();
-  if (absl::StartsWithIgnoreCase(image, "http://") || absl::StartsWithIgnoreCase(image, "https://")) {
-    return RefuseImages(
-        "\"input\" has a URL, but the server fetches nothing; send the image itself, as base64 or a data URL");
-  }
+  const std::string_view mistake = MistakenForBase64(image);
+  if (!mistake.empty()) return RefuseImages(absl::StrCat(std::string(place), " ", std::string(mistake)));
   if (!absl::StartsWithIgnoreCase(image, "data:") && !BeginsLikeFile(image)) {
-    return RefuseImages(
-        "\"input\" is no image: text is not accepted; this model embeds images: send base64 or a data URL");
+    return RefuseImages(absl::StrCat(
+        std::string(place), " is no image: text is not accepted; this model embeds images: send base64 or a data URL"));
   }
   message.mutable_inputs(0)->mutable_contents()->add_bytes_contents(image);
   return absl::OkStatus();
@@ -99,8 +98,10 @@ absl::Status AddImages(const json& document, inference::ModelInferRequest& messa
     return RefuseImages(absl::StrCat("\"input\" has ", images, " images; it must have 1 to ", kMaxBatch));
   }
   input.add_shape(static_cast<int64_t>(images));
-  if (!found->is_array()) return AddImage(*found, message);
-  for (const json& each : *found) RETURN_IF_ERROR(AddImage(each, message));
+  if (!found->is_array()) return AddImage(*found, "\"input\"", message);
+  for (size_t i = 0; i < images; ++i) {
+    RETURN_IF_ERROR(AddImage((*found)[i], absl::StrCat("\"input\"[", i, "]"), message));
+  }
   return absl::OkStatus();
 }
 

@@ -97,9 +97,15 @@ absl::Status DecodeElement(bool is_base64, size_t element, ReceivedClassify& par
   if (!is_base64 && LooksLikeImage(part.input)) return absl::OkStatus();
   absl::StatusOr<std::string> decoded = ReadBase64(part.input);
   const bool is_file = decoded.ok() && (LooksLikeImage(*decoded) || !FileTypeOf(*decoded).empty());
+  const auto refuse = [&](std::string_view what) {
+    return RefuseInput(absl::StrCat("in element ", element, " ", std::string(what)));
+  };
+  if (!is_file) {
+    const std::string_view mistake = MistakenForBase64(part.input);
+    if (!mistake.empty()) return refuse(mistake);
+  }
   if (!is_base64 && !is_file) return absl::OkStatus();
-  if (!decoded.ok())
-    return RefuseInput(absl::StrCat("in element ", element, " ", std::string(decoded.status().message())));
+  if (!decoded.ok()) return refuse(std::string(decoded.status().message()));
   part.owner = Owned(*std::move(decoded));
   part.input = part.owner->bytes;
   return absl::OkStatus();

@@ -94,13 +94,15 @@ TEST(EmbeddingsBody, ErrorsNameTheFault) {
 }
 
 TEST(EmbeddingsBody, TextIsRefused) {
-  for (const char* text : {"a cat", "hello", "test", "file:///x.png", "aGVsbG8=", ""}) {
+  for (const char* text : {"a cat", "hello", "test", "aGVsbG8=", ""}) {
     const auto read = ReadEmbeddings(json({{"model", "m"}, {"input", {"/9j/b25l", text}}}).dump());
     EXPECT_EQ(read.status().message(),
-              "\"input\" is no image: text is not accepted; this model embeds images: send base64 or a data URL")
+              "\"input\"[1] is no image: text is not accepted; this model embeds images: send base64 or a data URL")
         << text;
     EXPECT_EQ(json::parse(OpenAiErrorBody(read.status()))["error"]["param"], "input");
   }
+  EXPECT_THAT(EmbeddingsRefusal(R"({"model":"m","input":["/9j/b25l","file:///x.png"]})"),
+              HasSubstr("\"input\"[1] has a URL, but the server fetches nothing"));
   for (const char* other : {"R0lGODlhAQABAAAAACw=", " \n/9j/b25l", "data:image/png;base64,AAAA"}) {
     EXPECT_TRUE(ReadEmbeddings(json({{"model", "m"}, {"input", other}}).dump()).ok())
         << "other data is refused later, with its type:  " << other;

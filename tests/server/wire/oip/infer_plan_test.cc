@@ -160,8 +160,15 @@ TEST(InferPlan, FilesCanBeBase64) {
   EXPECT_EQ(PlanInfer(*testing::Received(request), {.classes = 10})->parts[1].input, "other");
   input.mutable_contents()->set_bytes_contents(1, "!");
   EXPECT_THAT(Refusal(request), HasSubstr("in element 1 is not base64: byte 0 is 0x21"));
+  input.mutable_contents()->set_bytes_contents(1, "b'b25l'");
+  EXPECT_THAT(Refusal(request), HasSubstr("in element 1 has Python's text of bytes"));
   type.set_string_param("base32");
   EXPECT_THAT(Refusal(request), HasSubstr("only \"base64\" is supported"));
+}
+
+TEST(InferPlan, AUrlIsRefusedWithoutAParameter) {
+  EXPECT_THAT(Refusal(Request("BYTES", {1}, Element("https://example.org/a.jpg"))),
+              HasSubstr("in element 0 has a URL, but the server fetches nothing"));
 }
 
 TEST(InferPlan, Base64OfAnImageIsRecognizedWithoutAParameter) {
