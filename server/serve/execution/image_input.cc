@@ -49,7 +49,8 @@ absl::StatusOr<FloatImage> FloatsToImage(const v1::RawTensor& raw, std::string_v
   std::optional<std::vector<float>> values = PlanarFloats(data, raw.channels(), OrderOf(raw), {0, 1}, 255);
   if (!values.has_value()) {
     return absl::InvalidArgumentError(
-        "the tensor has pixels outside 0 to 1; set normalized if they are already normalized for the model");
+        "the tensor has pixels outside 0 to 1; divide pixels of 0 to 255 by 255, or send them as UINT8; set normalized "
+        "only for values after the model's own normalization");
   }
   return FloatImage{raw.channels(), Size{raw.height(), raw.width()}, *std::move(values)};
 }
