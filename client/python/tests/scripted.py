@@ -70,6 +70,8 @@ class Script:
         self.lock = threading.Lock()
         # State that the health service returns; None: there is no health service.
         self.serving: Optional[bool] = None
+        # Code with which calls of Registry are rejected; None: there is no Registry.
+        self.registry: Optional[grpc.StatusCode] = None
 
 
 @contextmanager
@@ -112,6 +114,10 @@ def serve(script: Script, credentials: Optional[grpc.ServerCredentials] = None) 
     }
     server = grpc.server(futures.ThreadPoolExecutor(8))
     server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler("vitrine.v1.Classifier", wire),))
+    if script.registry is not None:
+        deny = grpc.unary_unary_rpc_method_handler(lambda request, context: context.abort(script.registry, "denied"))
+        registry = dict.fromkeys(("ListModels", "GetModel"), deny)
+        server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler("vitrine.v1.Registry", registry),))
     if script.serving is not None:
         health: Dict[str, Any] = {
             "Check": grpc.unary_unary_rpc_method_handler(lambda request, context: health_answer()),

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from both import refusals
 from conftest import MODEL
 from scripted import Script, abort_full, answer, serve
 
@@ -155,6 +156,22 @@ def test_unavailable_is_asked_again() -> None:
     with serve(script) as address, vitrine.Client(address) as client:
         assert client.classify(b"one", "m").top1.label == "one"
     assert len(script.requests) == 4
+
+
+def test_who_may_only_classify_learns_what_to_name() -> None:
+    script = Script()
+    script.registry = grpc.StatusCode.PERMISSION_DENIED
+    every_head = vitrine.Attention("mean", heads="all")
+    with serve(script) as address:
+        assert refusals(vitrine.PermissionDenied, lambda client: client.classify(b"one"), address) == (
+            'denied; name the model, as in model="NAME"'
+        )
+        assert refusals(vitrine.PermissionDenied, lambda client: client.embed(b"one", "m"), address) == (
+            'denied; name a feature, as in feature="class"'
+        )
+        assert "give layers and heads as numbers" in refusals(
+            vitrine.PermissionDenied, lambda client: client.classify(b"one", "m", attention=every_head), address
+        )
 
 
 def test_errors_travel_between_processes() -> None:

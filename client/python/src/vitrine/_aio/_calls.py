@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
-from typing import Any, AsyncGenerator, Dict, Optional, Tuple
+from typing import Any, AsyncGenerator, Dict, Iterator, Optional, Tuple
 
 import grpc
 
@@ -17,6 +18,15 @@ from vitrine._health import Readiness
 from vitrine._one_version import keep_to, version_wanted
 from vitrine._request import Ask
 from vitrine.v1 import classifier_pb2, registry_pb2
+
+
+@contextlib.contextmanager
+def looked_up_or(way_out: str) -> Iterator[None]:
+    """Tells a caller who may classify but not look up models what to give in place of the look-up."""
+    try:
+        yield
+    except errors.PermissionDenied as error:
+        raise errors.PermissionDenied("%s; %s" % (error, way_out)) from error
 
 
 class Calls:
@@ -113,7 +123,8 @@ class Calls:
         if feature is not None:
             return feature
         name = model if model is not None else (await self.template(Ask())).model
-        return first_vector(await self._described(name, version, version_label, max(left.remaining, 0.001)))
+        with looked_up_or('name a feature, as in feature="class"'):
+            return first_vector(await self._described(name, version, version_label, max(left.remaining, 0.001)))
 
     async def template(self, ask: Ask) -> classifier_pb2.ClassifyRequest:
         """Returns the request for `ask`, without an image."""
@@ -121,11 +132,13 @@ class Calls:
         if name is not None and not ask.wants_all:
             return checked
         if name is None and self._only_model is None:
-            self._only_model = only_model((await self.list()).versions)
+            with looked_up_or('name the model, as in model="NAME"'):
+                self._only_model = only_model((await self.list()).versions)
         name = name or self._only_model or ""
         if not ask.wants_all:
             return ask.template(name)
-        return ask.template(name, (await self._described(name, ask.version, ask.version_label)).attention)
+        with looked_up_or("give layers and heads as numbers"):
+            return ask.template(name, (await self._described(name, ask.version, ask.version_label)).attention)
 
     async def series_template(self, ask: Ask) -> classifier_pb2.ClassifyRequest:
         """Returns the request for `ask`, without an image. With features, it names one version."""
