@@ -15,7 +15,12 @@ import vitrine
 
 def main(address, model, folder, picture):
     with vitrine.Client(address) as client:
-        found = [each for each in client.embed_many(folder, model, normalize=True) if each.ok]
+        found = []
+        for each in client.embed_many(folder, model, normalize=True):
+            if each.ok:
+                found.append(each)
+            else:
+                print(f"{each.source} is left out: {each.error}", file=sys.stderr)
         wanted = next(iter(client.embed_many([picture], model, normalize=True)))
     if not wanted.ok:
         sys.exit(f"{picture}: {wanted.error}")

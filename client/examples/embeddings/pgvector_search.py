@@ -23,16 +23,26 @@ ADD = """INSERT INTO pictures VALUES (%s, %s, %s, %s, %s)
 # For vectors of length 1, the negative inner product (<#>) sorts as the cosine of their angle.
 FIND = """SELECT path, -(embedding <#> %s::vector) FROM pictures WHERE weights_sha256 = %s
     ORDER BY embedding <#> %s::vector LIMIT 5"""
-MOST = 64  # images per request
+MOST, MOST_BYTES = 64, 15 << 20  # images and their bytes in a request, of which the server reads 16 MiB
+
+
+def batches(paths):
+    """Lists of pictures that fit into a request."""
+    pictures = []
+    for path in paths:
+        with open(path, "rb") as opened:
+            picture = base64.b64encode(opened.read()).decode()
+        if pictures and (len(pictures) == MOST or sum(map(len, pictures)) + len(picture) > MOST_BYTES):
+            yield pictures
+            pictures = []
+        pictures.append(picture)
+    if pictures:
+        yield pictures
 
 
 def vectors(client, model, paths):
     """The vector of each picture, and what made it."""
-    for begin in range(0, len(paths), MOST):
-        pictures = []
-        for path in paths[begin:begin + MOST]:
-            with open(path, "rb") as opened:
-                pictures.append(base64.b64encode(opened.read()).decode())
+    for pictures in batches(paths):
         for each in client.embeddings.create(model=model, input=pictures).data:
             yield "[" + ",".join(map(str, each.embedding)) + "]", each
 
