@@ -217,6 +217,11 @@ int FailWithHint(const absl::Status& status, const ClientOptions& options, absl:
       (!options.Validate().ok() || absl::IsInvalidArgument(TokenOf(options).status()))) {
     return Fail("vitrine", WrongCommandLine(status));
   }
+  const bool is_other_port =
+      absl::IsUnimplemented(status) || status.message().find("does not speak gRPC") != absl::string_view::npos;
+  if (is_other_port && status.message().find(options.address) == absl::string_view::npos) {
+    return Fail("vitrine", absl::UnimplementedError(absl::StrCat(options.address, ": ", status.message())));
+  }
   const bool proxied = status.message().find(" through the proxy ") != absl::string_view::npos;
   const bool unreachable =
       !proxied && absl::IsUnavailable(status) && status.message().find(options.address) != absl::string_view::npos;

@@ -282,7 +282,8 @@ TEST_F(VitrineProgram, DescribesInvalidAddressesImagesAndPorts) {
   std::smatch metrics;
   const std::string log = folder_.Read("server.log");
   ASSERT_TRUE(std::regex_search(log, metrics, std::regex("listening on (\\S+) \\(HTTP")));
-  EXPECT_THAT(refused("models --server " + std::string(metrics[1])), HasSubstr("does not speak gRPC"));
+  EXPECT_THAT(refused("models --server " + std::string(metrics[1])),
+              HasSubstr(std::string(metrics[1]) + ": the server there does not speak gRPC"));
   EXPECT_THAT(refused("admin serving --admin " + std::string(metrics[1])), HasSubstr("that of --admin"));
   std::smatch admin;
   ASSERT_TRUE(std::regex_search(log, admin, std::regex("listening on (\\S+) \\(gRPC: admin")));
@@ -325,6 +326,7 @@ TEST(VitrineProgramOfACaller, ACallerWhoMayOnlyClassifyCanClassify) {
   run("classify --model kv-pos-mnist --out out --attention mean " + digit, 0);
   EXPECT_THAT(run("classify --model kv-pos-mnist --out out --attention mean --heads all " + digit, 1),
               HasSubstr("give --heads as numbers"));
+  EXPECT_THAT(run("models show kv-pos-mnist", 1), HasSubstr("must allow /vitrine.v1.Registry/GetModel"));
   EXPECT_THAT(run("embed --model kv-pos-mnist --out f.npy " + digit, 1), HasSubstr("name one with --feature"));
   run("embed --model kv-pos-mnist --feature class --out f.npy " + digit, 0);
   for (int label : {3, 7}) {

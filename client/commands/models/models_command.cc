@@ -127,6 +127,11 @@ absl::Status RunModelShow(const ClientOptions& options, const ModelChoice& choic
                           std::ostream& out) {
   ASSIGN_OR_RETURN(const std::unique_ptr<Client> client, Client::Connect(options));
   ASSIGN_OR_RETURN(const v1::ModelVersion version, ChooseModel(*client, choice));
+  if (!IsLookedUp(version)) {
+    return absl::PermissionDeniedError(absl::StrCat("this caller may classify with model \"", version.model(),
+                                                    "\" but not look it up; its policy must allow "
+                                                    "/vitrine.v1.Registry/GetModel"));
+  }
   out << (format == Format::kJson ? ModelDetailLine(version) : ModelPage(version, page));
   return absl::OkStatus();
 }
