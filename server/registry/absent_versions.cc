@@ -13,12 +13,13 @@
 namespace vitrine {
 namespace {
 
-// Returns the versions that labels, shares or a policy name.
+// Returns the versions that labels, shares, a policy or a precision name.
 std::set<int64_t> NamedVersions(const v1::ModelServing& serving) {
   const auto& specific = serving.version_policy().specific().versions();
   std::set<int64_t> versions(specific.begin(), specific.end());
   for (const v1::VersionLabel& label : serving.labels()) versions.insert(label.version());
   for (const v1::TrafficShare& share : serving.traffic()) versions.insert(share.version());
+  for (const v1::VersionPrecision& of : serving.version_precisions()) versions.insert(of.version());
   return versions;
 }
 

@@ -67,6 +67,7 @@ absl::StatusOr<Pins> Pins::Read(const std::string& serving_config, const std::st
   pins.default_policy_ = config.default_policy();
   std::map<std::string, Named> models;
   for (const v1::ModelServing& row : config.models()) {
+    pins.models_.insert(row.model());
     if (row.has_version_policy()) pins.AddPolicy(row.model(), row.version_policy());
     for (const v1::VersionPrecision& of : row.version_precisions()) pins.Add(row.model(), of.version(), "a precision");
     Named& named = models[row.model()];
@@ -82,6 +83,7 @@ absl::StatusOr<Pins> Pins::Read(const std::string& serving_config, const std::st
   v1::AdminState state;
   if (!admin_state.empty()) RETURN_IF_ERROR(ReadText(admin_state, state));
   for (const v1::ModelOverride& row : state.models()) {
+    pins.models_.insert(row.model());
     if (row.has_version_policy()) pins.AddPolicy(row.model(), row.version_policy());
     for (const int64_t version : row.loaded()) pins.Add(row.model(), version, "the list of loaded versions");
     Named& named = models[row.model()];
@@ -104,6 +106,24 @@ absl::StatusOr<Pins> Pins::Read(const std::string& serving_config, const std::st
 std::optional<std::string> Pins::Why(const VersionId& id) const {
   const auto named = named_.find(id);
   return named == named_.end() ? std::nullopt : std::optional(named->second);
+}
+
+std::vector<std::string> Pins::Absent(const std::vector<VersionId>& present) const {
+  std::set<std::string> models;
+  for (const VersionId& id : present) models.insert(id.model);
+  std::vector<std::string> sentences;
+  for (const std::string& model : models_) {
+    if (models.contains(model)) continue;
+    sentences.push_back(absl::StrCat("the servers' files name the model ", Quoted(model),
+                                     ", which the repository does not have; a misspelled name protects nothing"));
+  }
+  const std::set<VersionId> versions(present.begin(), present.end());
+  for (const auto& [id, why] : named_) {
+    if (!models.contains(id.model) || versions.contains(id)) continue;
+    sentences.push_back(
+        absl::StrCat(why, " names ", id.model, "/", id.version, ", which the repository does not have"));
+  }
+  return sentences;
 }
 
 std::optional<int64_t> Pins::Latest(const std::string& model) const {

@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "models/repository/repository.h"
@@ -25,6 +26,9 @@ class Pins {
   // True if servers do not count a version among the newest: it is a canary, has a share of the traffic, or was rolled
   // back or unloaded. Traffic and labels in the admin state replace those of the serving config.
   bool IsApart(const VersionId& id) const { return apart_.contains(id); }
+  // Returns a sentence for each model or version that a file names but `present` lacks: a misspelled name protects
+  // nothing.
+  std::vector<std::string> Absent(const std::vector<VersionId>& present) const;
   // Returns how many of a model's newest versions are served; nullopt: all.
   std::optional<int64_t> Latest(const std::string& model) const;
 
@@ -32,6 +36,7 @@ class Pins {
   void Add(const std::string& model, int64_t version, const std::string& why) { named_[{model, version}] = why; }
   void AddPolicy(const std::string& model, const v1::VersionPolicy& policy);
 
+  std::set<std::string> models_;  // every model with a row in a file
   std::map<VersionId, std::string> named_;
   std::set<VersionId> apart_;
   std::map<std::string, v1::VersionPolicy> policies_;

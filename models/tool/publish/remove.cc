@@ -56,6 +56,10 @@ absl::Status RemoveAll(const RemoveOptions& options, const std::vector<VersionId
   return absl::OkStatus();
 }
 
+void TellAbsent(const Pins& pins, const std::vector<VersionId>& present) {
+  for (const std::string& sentence : pins.Absent(present)) std::cerr << sentence << "\n";
+}
+
 void TellKept(const VersionId& id, const std::string& why) {
   std::cerr << "kept  " << NameOf(id) << ": " << why << "\n";
 }
@@ -96,6 +100,7 @@ absl::Status RemoveCommand(const RemoveOptions& options) {
   ASSIGN_OR_RETURN(const Selection selection, ParseSelection(options.which));
   ASSIGN_OR_RETURN(const Pins pins, Pins::Read(options.serving_config, options.admin_state));
   ASSIGN_OR_RETURN(const std::vector<VersionId> folders, ListVersionFolders(options.repository));
+  TellAbsent(pins, folders);
   std::vector<VersionId> versions;
   std::copy_if(folders.begin(), folders.end(), std::back_inserter(versions), [&](const VersionId& id) {
     return id.model == selection.model && selection.version.value_or(id.version) == id.version;
@@ -120,6 +125,7 @@ absl::Status PruneCommand(const RemoveOptions& options) {
   if (!options.which.empty()) RETURN_IF_ERROR(ValidateModelName(options.which));
   ASSIGN_OR_RETURN(const Listing listing, ListRepository(options.repository));
   RETURN_IF_ERROR(listing.status());
+  TellAbsent(pins, listing.versions);
   std::map<std::string, std::vector<int64_t>> models;
   for (const VersionId& id : listing.versions) {
     if (options.which.empty() || id.model == options.which) models[id.model].push_back(id.version);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "models/repository/stored_version.h"
 #include "tests/models/tool/repo_program.h"
 #include "tests/paths.h"
@@ -69,6 +70,19 @@ TEST_F(RepoRemoval, PruneKeepsTheNewestAndWhatServersName) {
   prune = Run(absl::StrCat("prune ", Path("m"), " --keep 2 --yes"));
   EXPECT_THAT(prune.error, HasSubstr("labels and policies of servers are not checked"));
   EXPECT_THAT(Left(), ElementsAre("digits3", "digits5", "other1"));
+}
+
+TEST_F(RepoRemoval, NamesThatTheRepositoryLacksAreReported) {
+  const std::string serving = Write("serving",
+                                    "models { model: 'digit' labels { label: 'stable' version: 2 } }\n"
+                                    "models { model: 'digits' labels { label: 'canary' version: 7 } }");
+  for (const char* words : {"prune M --keep 1", "remove M digits@1"}) {
+    const std::string command = absl::StrReplaceAll(words, {{"M", Path("m")}});
+    const Outcome removal = Run(absl::StrCat(command, " --dry-run --serving-config ", serving));
+    EXPECT_EQ(removal.exit_code, 0) << removal.error;
+    EXPECT_THAT(removal.error, AllOf(HasSubstr("name the model \"digit\", which the repository does not have"),
+                                     HasSubstr("label \"canary\" names digits/7, which the repository does not have")));
+  }
 }
 
 TEST_F(RepoRemoval, PruneKeepsWhatAPolicyServes) {

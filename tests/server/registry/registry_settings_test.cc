@@ -23,7 +23,7 @@ TEST_F(RegistrySettingsTest, WarnsOfModelsAndVersionsThatTheRepositoryLacks) {
   files_.Add("m", 1);
   files_.Write("serving",
                "models { model: 'nosuch' } models { model: 'm' labels { label: 'stable' version: 1 }"
-               " labels { label: 'next' version: 7 } }");
+               " labels { label: 'next' version: 7 } version_precisions { version: 6 precision: 'fp32' } }");
   Open();
   const auto poll = [&] { return Logged("info", "text", [&] { registry_->Poll(); }); };
   const std::string log = poll();
@@ -31,6 +31,7 @@ TEST_F(RegistrySettingsTest, WarnsOfModelsAndVersionsThatTheRepositoryLacks) {
               HasSubstr("the serving settings name a model or version that the repository does not have model=nosuch"));
   EXPECT_THAT(log, HasSubstr("model=nosuch version=\"\" held=m"));
   EXPECT_THAT(log, HasSubstr("model=m version=7 held=1"));
+  EXPECT_THAT(log, HasSubstr("model=m version=6 held=1"));
   EXPECT_THAT(log, Not(HasSubstr("version=1 held")));
   EXPECT_THAT(poll(), Not(HasSubstr("does not have"))) << "the warning appears only once";
   files_.Add("nosuch", 1);
