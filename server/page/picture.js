@@ -3,6 +3,7 @@
 import {Refusal} from "./api.js";
 
 const MOST_PIXELS = 16e6, LONGEST_SIDE = 8192;  // limits of the server's decoder
+const MOST_BYTES = 16 * 2 ** 20;                // the server's limit of a body, by default
 
 // Detects a format that the server accepts, by its first 12 bytes.
 const isTaken = (head) => (head[0] === 0xff && head[1] === 0xd8) ||
@@ -48,7 +49,7 @@ async function encoded(bitmap, source, type, scale = 1) {
 
 // Returns {blob, bitmap, note}: `bitmap` is null if the browser cannot decode it, and the server will report the cause;
 // `note` describes changes. A format that the server does not accept is converted to PNG, and a too large image is
-// reduced. Throws a Refusal for a file that is no image.
+// reduced, or saved as a JPEG if only its file is too large. Throws a Refusal for a file that is no image.
 export async function open(blob) {
   let bitmap = null;
   try {
@@ -71,8 +72,13 @@ export async function open(blob) {
           smaller.width} x ${smaller.height}, as the server reads up to 16 megapixels and ${LONGEST_SIDE} a side.`
     };
   }
-  if (isTaken(await headOf(blob, 12))) return {blob, bitmap, note: ""};
-  return {blob: await encoded(bitmap, blob, "image/png"), bitmap, note: "The picture was converted to PNG here."};
+  const taken = isTaken(await headOf(blob, 12));
+  const sent = taken ? blob : await encoded(bitmap, blob, "image/png");
+  if (sent.size > MOST_BYTES) {
+    const note = "The picture was saved as a smaller JPEG here, as the server reads files up to 16 MiB.";
+    return {blob: await encoded(bitmap, blob, "image/jpeg"), bitmap, note};
+  }
+  return {blob: sent, bitmap, note: taken ? "" : "The picture was converted to PNG here."};
 }
 
 export async function fetched(path) {

@@ -119,6 +119,14 @@ class Answers(PageCase):
         self.assertIn("converted to PNG", page.locator("#hint").text_content())
         self.assertEqual(self.predictions(page)[0][0], "frog")
 
+    def test_a_too_large_file_is_saved_as_a_jpeg(self):
+        page = self.open()
+        large = pathlib.Path(self.server.folder) / "large.jpg"
+        large.write_bytes(FROG.read_bytes() + bytes(17 << 20))
+        self.upload(page, large)
+        self.assertIn("saved as a smaller JPEG here", page.locator("#hint").text_content())
+        self.assertEqual(self.predictions(page)[0][0], "frog")
+
     def test_camera(self):
         page = self.open()
         page.get_by_role("button", name="Camera").click()
