@@ -10,8 +10,10 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "common/drawing/answer_json.h"
+#include "common/drawing/attention_words.h"
 #include "common/status_macros.h"
 #include "server/observe/request_id.h"
 #include "server/wire/http/address.h"
@@ -72,6 +74,20 @@ absl::StatusOr<std::string> CheckedBody(absl::StatusOr<std::string> body, const 
       absl::StrCat(std::string(body.status().message()), "; an image is sent like this: ", curl_line));
 }
 
+// Names the features by the words of the URL, unlike the check that follows, which has those of gRPC.
+absl::Status CheckFeatures(const v1::ClassifyRequest& wanted, const FeatureAbility& ability) {
+  const std::vector<v1::FeatureKind>& kinds = ability.kinds;
+  for (const v1::FeatureRequest& feature : wanted.features()) {
+    if (std::find(kinds.begin(), kinds.end(), feature.kind()) != kinds.end()) continue;
+    std::vector<std::string> words;
+    for (const v1::FeatureKind kind : kinds) words.push_back(FeatureKindName(kind));
+    return absl::InvalidArgumentError(absl::StrCat("this model has no features of kind ",
+                                                   FeatureKindName(feature.kind()), "; it has ",
+                                                   words.empty() ? "none" : absl::StrJoin(words, ", ")));
+  }
+  return absl::OkStatus();
+}
+
 // Returns the complete request; the body is the image.
 absl::StatusOr<ReceivedClassify> WithImage(v1::ClassifyRequest wanted, const ClassifyQuery& query,
                                            absl::StatusOr<std::string> sent, const std::string& curl_line,
@@ -81,6 +97,7 @@ absl::StatusOr<ReceivedClassify> WithImage(v1::ClassifyRequest wanted, const Cla
   for (const AttentionParameter& wish : query.attention) {
     ASSIGN_OR_RETURN(*wanted.add_attention(), AttentionOf(wish, model.attention, query.attention_encoding));
   }
+  RETURN_IF_ERROR(CheckFeatures(wanted, model.features));
   if (!query.attention.empty() || !wanted.features().empty()) wanted.set_max_attention_bytes(kHttpAttentionBytes);
   wanted.set_image(std::move(body));
   return ReceivedOf(std::move(wanted));

@@ -136,6 +136,7 @@ TEST_F(HttpClassifyFrontTest, ErrorsListTheValidValues) {
   EXPECT_THAT(why("?request_id=" + std::string(129, 'x')), HasSubstr("129 bytes long"));
   EXPECT_THAT(why("?resolution=400x400"), HasSubstr("tokens"));
   EXPECT_THAT(why("?attention=channels"), HasSubstr("no attention of kind channels; it has "));
+  EXPECT_THAT(why("?features=projection"), HasSubstr("no features of kind projection; it has class, mean, patches"));
   EXPECT_THAT(why("?attention=mean:99"), HasSubstr("layer 99 is out of range"));
   EXPECT_THAT(why("?attention=mean::9"), HasSubstr("head 9 is out of range"));
   EXPECT_THAT(why("?attention=weights&attention_encoding=png"), HasSubstr("cannot be drawn on it; leave"));
