@@ -14,6 +14,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "common/nearest.h"
 #include "common/status_macros.h"
 #include "common/utf8.h"
 #include "server/wire/http/json_document.h"
@@ -32,9 +33,23 @@ using OutputTensor = inference::ModelInferRequest::InferRequestedOutputTensor;
 constexpr size_t kMaxTensors = 16;     // maximum number of inputs and of outputs
 constexpr size_t kMaxParameters = 32;  // limit per object
 constexpr size_t kMaxDimensions = 8;   // maximum dimensions of a shape
+constexpr size_t kMaxMembers = 32;     // above this number, the spelling of an object's members is not checked
 
 absl::Status RefuseBody(const std::string& what) {
   return absl::InvalidArgumentError(what);
+}
+
+// Rejects a member that is probably a misspelled one of `members`, because an output that is not read changes the
+// answer. Other members are ignored: some clients send members of their own.
+absl::Status CheckSpelling(const json& object, const std::vector<std::string>& members, const char* whose) {
+  if (object.size() > kMaxMembers) return absl::OkStatus();
+  for (const auto& [name, value] : object.items()) {
+    if (std::find(members.begin(), members.end(), name) != members.end()) continue;
+    if (const std::string near = NearestWord(name, members); !near.empty()) {
+      return RefuseBody(absl::StrCat(whose, " has \"", Shown(name), "\"; did you mean \"", near, "\"?"));
+    }
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::string> RequiredText(const json& object, const char* name, const char* whose) {
@@ -155,6 +170,7 @@ absl::Status TakeBinary(int64_t size, std::string_view& binary, ReceivedInfer& r
 
 absl::Status ReadInput(const json& object, std::string_view& binary, ReceivedInfer& request) {
   if (!object.is_object()) return RefuseBody("\"inputs\" must consist of objects");
+  RETURN_IF_ERROR(CheckSpelling(object, {"name", "datatype", "shape", "parameters", "data"}, "an input"));
   InputTensor& input = *request.message.add_inputs();
   ASSIGN_OR_RETURN(*input.mutable_name(), RequiredText(object, "name", "an input"));
   ASSIGN_OR_RETURN(*input.mutable_datatype(), RequiredText(object, "datatype", "an input"));
@@ -180,6 +196,7 @@ absl::Status ReadInput(const json& object, std::string_view& binary, ReceivedInf
 
 absl::Status ReadOutput(const json& object, HttpInferRequest& request) {
   if (!object.is_object()) return RefuseBody("\"outputs\" must consist of objects");
+  RETURN_IF_ERROR(CheckSpelling(object, {"name", "parameters"}, "an output"));
   OutputTensor& output = *request.infer.message.add_outputs();
   ASSIGN_OR_RETURN(*output.mutable_name(), RequiredText(object, "name", "an output"));
   RETURN_IF_ERROR(ReadParameters(object, *output.mutable_parameters()));
@@ -197,6 +214,7 @@ absl::StatusOr<HttpInferRequest> ReadDocument(const json& document, std::string_
   HttpInferRequest request;
   inference::ModelInferRequest& message = request.infer.message;
   if (!document.is_object()) return RefuseBody("the body must be a JSON object");
+  RETURN_IF_ERROR(CheckSpelling(document, {"id", "parameters", "inputs", "outputs"}, "the body"));
   ASSIGN_OR_RETURN(const json* id, Member(document, "id", &json::is_string, "a string"));
   if (id != nullptr) message.set_id(id->get<std::string>());
   RETURN_IF_ERROR(ReadParameters(document, *message.mutable_parameters()));

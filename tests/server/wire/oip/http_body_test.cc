@@ -267,6 +267,19 @@ TEST(HttpBody, ErrorsNameTheWrongOrMissingMember) {
   EXPECT_THAT(Refusal("{}", 3), HasSubstr("Inference-Header-Content-Length is 3, but the body has 2 bytes"));
 }
 
+TEST(HttpBody, AMisspelledMemberIsRefusedAndAnUnknownOneIgnored) {
+  const auto body = [](const std::string& input, const std::string& more) {
+    return R"({"inputs":[{"name":"image","datatype":"UINT8","shape":[1,1,1,1],"data":[0])" + input + "}]" + more + "}";
+  };
+  EXPECT_EQ(Refusal(body("", R"(,"ouputs":[{"name":"unsure"}])")),
+            "the body has \"ouputs\"; did you mean \"outputs\"?");
+  EXPECT_EQ(Refusal(body(R"(,"parameter":{"layout":"NHWC"})", "")),
+            "an input has \"parameter\"; did you mean \"parameters\"?");
+  EXPECT_EQ(Refusal(body("", R"(,"outputs":[{"name":"logits","paramters":{}}])")),
+            "an output has \"paramters\"; did you mean \"parameters\"?");
+  EXPECT_TRUE(ReadInferBody(body("", R"(,"model_name":"m","model_version":"1")"), std::nullopt).ok());
+}
+
 TEST(HttpBody, WritesEveryElementOfText) {
   inference::ModelInferResponse response;
   auto& best = *response.add_outputs();
