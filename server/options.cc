@@ -46,6 +46,11 @@ class Faults {
 };
 
 void CheckAddress(absl::string_view flag, absl::string_view address, Faults& faults) {
+  if (const size_t scheme = address.find("://"); scheme != absl::string_view::npos && address.substr(0, 4) != "unix") {
+    faults.Add(absl::StrCat(flag, " is \"", address, "\", a URL; give only its host and port, as in ",
+                            address.substr(scheme + 3, address.find('/', scheme + 3) - scheme - 3)));
+    return;
+  }
   const size_t colon = address.rfind(':');
   int port = -1;
   if (colon == absl::string_view::npos || colon == 0 || !absl::SimpleAtoi(address.substr(colon + 1), &port) ||

@@ -323,7 +323,10 @@ TEST(ServerOptions, ADurationWithoutAUnitIsRefused) {
   EXPECT_THROW(Parse({"--lame-duck", "5"}), CLI::ValidationError);
 }
 
-TEST(ServerOptions, TheWildcardIsWrittenOut) {
+TEST(ServerOptions, UrlsAreRefusedAndTheWildcardIsWrittenOut) {
+  EXPECT_THAT(
+      FaultsOf({"--http", "http://127.0.0.1:8000/v1"}),
+      HasSubstr("--http is \"http://127.0.0.1:8000/v1\", a URL; give only its host and port, as in 127.0.0.1:8000"));
   ServerOptions options;
   options.repository = "/";
   options.rpc.listen = "[::]:0";
