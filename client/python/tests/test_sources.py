@@ -194,6 +194,12 @@ def test_a_url_is_named_as_one(url: Any) -> None:
     assert len(str(refused.value)) < 250
 
 
+def test_base64_is_not_taken_for_a_path() -> None:
+    with pytest.raises(vitrine.InvalidArgument, match=r"give base64.b64decode\(text\)") as refused:
+        load("/9j/4AAQ" + "A" * 50_000)
+    assert len(str(refused.value)) < 250
+
+
 def test_a_home_folder_is_not_expanded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As in open, pathlib and Pillow; the error message says so."""
     monkeypatch.setenv("HOME", str(tmp_path))

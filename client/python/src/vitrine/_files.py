@@ -11,11 +11,12 @@ from typing import IO
 from vitrine._names import unescaped
 from vitrine.errors import InvalidArgument
 
+_LONGER_THAN_PATHS = 1024
 _URL = re.compile(r"data:|[A-Za-z][A-Za-z0-9+.-]+:/")  # pathlib.Path removes the second slash
 
 
 def read_path(path: str) -> bytes:
-    """Returns the content of a file. InvalidArgument: `path` is a URL. OSError: the file cannot be read."""
+    """Returns the content of a file. InvalidArgument: `path` is a URL or no path. OSError: the file cannot be read."""
     try:
         return _content(path)
     except OSError as error:
@@ -25,6 +26,9 @@ def read_path(path: str) -> bytes:
         if _is_missing(error) and is_url(path):
             form = "%.80s is a URL, but images are read from files; fetch it and give its bytes, as in "
             raise InvalidArgument(form % path + "urllib.request.urlopen(URL).read()") from None
+        if _is_missing(error) and len(path) >= _LONGER_THAN_PATHS:
+            form = "the text of %d characters is no path; if it is base64 of an image, give base64.b64decode(text)"
+            raise InvalidArgument(form % len(path)) from None
         if _is_missing(error) and unexpanded(path):
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT) + unexpanded(path), path) from None
         raise
