@@ -14,6 +14,7 @@
 #include "absl/strings/str_split.h"
 #include "common/drawing/answer_json.h"
 #include "common/drawing/attention_words.h"
+#include "common/http/body.h"
 #include "common/status_macros.h"
 #include "server/observe/request_id.h"
 #include "server/wire/http/address.h"
@@ -67,8 +68,14 @@ absl::Status CheckType(const HttpRequest& request, const std::string& curl_line)
                    curl_line));
 }
 
-// Returns the body. Adds `curl_line` to the error if the body ends early or its compression is not supported.
+// Returns the body. Adds `curl_line` to the error if the body ends early or its compression is not supported, and the
+// remedy if it is too large.
 absl::StatusOr<std::string> CheckedBody(absl::StatusOr<std::string> body, const std::string& curl_line) {
+  if (IsTooLarge(body.status())) {
+    return TooLargeError(absl::StrCat(std::string(body.status().message()),
+                                      " (--max-message-bytes); make the image smaller: convert IMAGE -auto-orient "
+                                      "-resize '4096x4096>' small.jpg"));
+  }
   if (!absl::IsInvalidArgument(body.status())) return body;
   return absl::InvalidArgumentError(
       absl::StrCat(std::string(body.status().message()), "; an image is sent like this: ", curl_line));

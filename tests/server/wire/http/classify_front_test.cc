@@ -12,6 +12,7 @@
 #include <string>
 #include <utility>
 
+#include "common/http/body.h"
 #include "server/wire/http/curl_line.h"
 #include "server/wire/http_port.h"
 #include "tests/server/http_asked.h"
@@ -99,6 +100,13 @@ TEST_F(HttpClassifyFrontTest, ABodyThatIsNotAnImageGetsTheRightCommand) {
               HasSubstr("/v1/models/m/versions/2:classify"));
   EXPECT_EQ(metrics_.ForModel("m")->Totals().failed.count, 4)
       << "the four requests whose body was read count for the model";
+}
+
+TEST_F(HttpClassifyFrontTest, ATooLargeBodyGetsTheRemedy) {
+  const Sent large("POST", kPath, "");
+  const HttpResponse refused = testing::AnswerOf(port_.Begin(large.request), TooLargeError("20 bytes; at most 10"));
+  EXPECT_EQ(refused.code, 413);
+  EXPECT_THAT(refused.body, HasSubstr("10 (--max-message-bytes); make the image smaller: convert IMAGE"));
 }
 
 TEST_F(HttpClassifyFrontTest, AnImageThatCurlDamagedIsRecognized) {
