@@ -9,6 +9,7 @@
 #include "common/http/body.h"
 #include "common/status_macros.h"
 #include "server/process/shed.h"
+#include "server/wire/rpc/calls.h"
 #include "server/wire/rpc/grpc_status.h"
 
 namespace vitrine {
@@ -61,8 +62,10 @@ absl::Status MessageReader::BeginMessage() {
   if (flag == 1 && !takes_gzip_) {
     return GrpcProtocolError("the compressed flag of a message is set, but grpc-encoding names no compression");
   }
-  if (length_ > static_cast<size_t>(max_bytes_)) {  // the text of gRPC's own message
-    return TooLargeError(absl::StrCat("Received message larger than max (", length_, " vs. ", max_bytes_, ")"));
+  if (length_ > static_cast<size_t>(max_bytes_)) {  // the text of gRPC's own message, and whose limit it is
+    return TooLargeError(absl::StrCat("Received message larger than max (", length_, " vs. ", max_bytes_,
+                                      "); this is the server's limit of a request, ",
+                                      max_bytes_ > kMaxPlainMessageBytes ? "--max-message-bytes" : "without an image"));
   }
   received_ = std::make_shared<ReceivedBytes>(ReceivedBytes{.bytes = {}, .share = BudgetShare(budget_)});
   received_->bytes.reserve(std::min(length_, kFirstRoom));

@@ -127,7 +127,9 @@ TEST_F(GrpcCallTest, RefusesATooLargeMessageByItsPrefix) {
   call.Send(Framed(std::string(kMaxBytes + 1, 'x')).substr(0, 6));
   EXPECT_TRUE(call.stream().is_trailers_only());
   EXPECT_EQ(call.stream().Value("grpc-status"), "8");
-  EXPECT_EQ(call.stream().Value("grpc-message"), "Received message larger than max (100001 vs. 100000)");
+  EXPECT_EQ(call.stream().Value("grpc-message"),
+            "Received message larger than max (100001 vs. 100000); this is the server's limit of a request, "
+            "--max-message-bytes");
   call.Send(std::string(1000, 'x'));
   EXPECT_EQ(call.stream().consumed(), 1006u) << "later bytes must be consumed, or the flow-control window would shrink";
   EXPECT_EQ(received_->used(), 0);
