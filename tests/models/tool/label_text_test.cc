@@ -62,6 +62,11 @@ TEST(LabelText, NumbersThatBelongToTheLabelsStay) {
   EXPECT_THAT(Labels("[none]\ncat\n"), ElementsAre("[none]", "cat"));
 }
 
+// An empty list must not count as none, because an import without a list takes ImageNet's labels.
+TEST(LabelText, ATextWithoutLabelsIsRefused) {
+  for (const char* text : {"", "\n\r\n", "\xEF\xBB\xBF \n"}) EXPECT_THAT(Refusal(text), HasSubstr("no label"));
+}
+
 TEST(LabelText, OtherNumbersAreRefused) {
   for (const char* text : {"1 cat\n2 dog\n", "1 dog\n0 cat\n", "0,cat\n2,dog\n", "0: cat\n0: dog\n",
                            "{1: 'cat', 0: 'dog'}", "{0: 'cat', 2: 'dog'}"}) {

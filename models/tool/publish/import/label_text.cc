@@ -236,6 +236,7 @@ absl::StatusOr<LabelText> ParseLabelText(std::string_view text) {
   const bool is_list = is_bracket && (absl::StartsWith(inside, "'") || absl::StartsWith(inside, "\""));
   if (absl::StartsWith(trimmed, "{") || is_list) return FromBrackets({trimmed.data(), trimmed.size()});
   Lines lines = TrimmedLines(text);
+  if (lines.empty()) return absl::InvalidArgumentError("holds no label; write one label per line, in class order");
   LabelText read;
   RETURN_IF_ERROR(TakeNumbers(lines, read));
   TakeQuotes(lines, read);
