@@ -67,7 +67,11 @@ class ImageFinder {
     }
     for (const std::string& name : content->folders) {
       std::error_code ignored;
-      if (!fs::is_symlink(folder / name, ignored)) AddImagesIn(folder / name);  // a link may lead to a parent folder
+      if (fs::is_symlink(folder / name, ignored)) {
+        passed_over_.AddFolderLink();
+      } else {
+        AddImagesIn(folder / name);
+      }
     }
   }
 

@@ -121,6 +121,10 @@ std::string PassedOver::InWords() const {
   }
   if (beside_ > 0) parts.push_back(absl::StrCat(Counted(beside_, "image"), " outside the class folders"));
   if (links_ > 0) parts.push_back(Counted(links_, "link"));
+  if (folder_links_ > 0) {
+    parts.push_back(absl::StrCat(Counted(folder_links_, "link"), folder_links_ == 1 ? " to a folder" : " to folders",
+                                 ", not followed"));
+  }
   if (broken_links_ > 0) {
     parts.push_back(
         absl::StrCat(Counted(broken_links_, "link"), broken_links_ == 1 ? " that is" : " that are", " broken"));

@@ -47,6 +47,8 @@ class PassedOver {
   // Adds a folder's other files and broken links.
   void AddOthers(const FolderContent& content);
   void AddLinks(int64_t links) { links_ += links; }
+  // Adds a link to a folder that is not followed, because it may lead to a parent folder.
+  void AddFolderLink() { ++folder_links_; }
   // Adds `images` images in subfolders that are too deep; does nothing for 0.
   void AddDeeper(std::string_view folder, int64_t images);
   // Adds a folder that is no class, because it has no image.
@@ -60,7 +62,7 @@ class PassedOver {
 
  private:
   std::map<std::string, int64_t> others_;
-  int64_t links_ = 0, broken_links_ = 0, deeper_ = 0, beside_ = 0;
+  int64_t links_ = 0, folder_links_ = 0, broken_links_ = 0, deeper_ = 0, beside_ = 0;
   std::vector<std::string> deep_folders_, empty_folders_;
 };
 

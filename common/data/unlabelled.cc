@@ -148,8 +148,11 @@ absl::Status AddFolder(const fs::path& root, const fs::path& inside, Names& name
   passed_over.AddOthers(content);
   for (const std::string& name : content.folders) {
     std::error_code ignored;
-    if (fs::is_symlink(root / inside / name, ignored)) continue;  // a link may lead to a parent folder
-    RETURN_IF_ERROR(AddFolder(root, inside / name, names, passed_over));
+    if (fs::is_symlink(root / inside / name, ignored)) {
+      passed_over.AddFolderLink();
+    } else {
+      RETURN_IF_ERROR(AddFolder(root, inside / name, names, passed_over));
+    }
   }
   return absl::OkStatus();
 }

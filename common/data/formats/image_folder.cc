@@ -177,6 +177,10 @@ absl::Status AddImages(const fs::path& folder, FolderClasses& classes, std::vect
   for (const std::string& name : content.folders) {
     ASSIGN_OR_RETURN(const FolderContent own, ReadFolder(folder / name));
     passed_over.AddOthers(own);
+    for (const std::string& deep : own.folders) {
+      std::error_code ignored;
+      if (fs::is_symlink(folder / name / deep, ignored)) passed_over.AddFolderLink();
+    }
     const int64_t deeper = own.folders.empty() ? 0 : CountImagesBelow(folder / name);
     passed_over.AddDeeper(name, deeper);
     if (own.images.empty() && deeper == 0) passed_over.AddEmptyFolder(name);

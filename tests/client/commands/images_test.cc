@@ -30,10 +30,11 @@ TEST(FindImages, SearchesSubfoldersOnlyIfRecursive) {
   for (const char* name : {"b.png", "y/a.png", "y/deep/a.png", "x/b.jpg", "empty/notes.txt"}) folder.Write(name, "x");
   std::filesystem::create_directory_symlink(folder.path(), folder.Path("y/up"));
   EXPECT_THAT(FindImages({folder.path()})->paths, ElementsAre(folder.Path("b.png")));
-  EXPECT_THAT(
-      FindImages({folder.path()}, {.recursive = true})->paths,
-      ElementsAre(folder.Path("b.png"), folder.Path("x/b.jpg"), folder.Path("y/a.png"), folder.Path("y/deep/a.png")))
+  const FoundImages deep = *FindImages({folder.path()}, {.recursive = true});
+  EXPECT_THAT(deep.paths, ElementsAre(folder.Path("b.png"), folder.Path("x/b.jpg"), folder.Path("y/a.png"),
+                                      folder.Path("y/deep/a.png")))
       << "a circular link must not be followed";
+  EXPECT_EQ(deep.passed_over, "1 .txt; 1 link to a folder, not followed");
 }
 
 TEST(FindImages, SkipsHiddenFilesAndReportsOtherSkippedFiles) {

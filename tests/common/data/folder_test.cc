@@ -85,9 +85,11 @@ TEST(PassedOver, IsReportedInOneLine) {
   all.AddDeeper("dog", 2);
   all.AddBeside(1);
   all.AddEmptyFolder("bird");
-  EXPECT_EQ(all.InWords(),
-            "1 file without an ending, 1 .bmp, 2 .gif; 3 images in folders of cat/, dog/; 1 image outside the class "
-            "folders; 1 link that is broken; 1 folder without images, not classes: bird");
+  all.AddFolderLink();
+  EXPECT_EQ(
+      all.InWords(),
+      "1 file without an ending, 1 .bmp, 2 .gif; 3 images in folders of cat/, dog/; 1 image outside the class "
+      "folders; 1 link to a folder, not followed; 1 link that is broken; 1 folder without images, not classes: bird");
   PassedOver many;
   for (const char* name : {"a", "b", "c", "d", "e", "f"}) many.AddEmptyFolder(name);
   EXPECT_THAT(many.InWords(), HasSubstr("6 folders without images, not classes: a, b, c, d, e, ..."));

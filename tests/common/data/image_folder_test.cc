@@ -124,6 +124,7 @@ TEST(ImageFolder, SkippedFilesAreReportedInOneLine) {
     folder.Write(name, GreyPng(1));
   }
   std::filesystem::create_directory(folder.Path("bird"));
+  std::filesystem::create_directory_symlink("..", folder.Path("cat/up"));
   const auto data = OpenImageFolder(folder.path(), Split::kTest);
   ASSERT_TRUE(data.ok()) << data.status();
   EXPECT_THAT(NamesOf(**data), ElementsAre("cat/1.png", "cat/2.JFIF", "cat/3.jpe", "dog/1.png"));
@@ -131,8 +132,8 @@ TEST(ImageFolder, SkippedFilesAreReportedInOneLine) {
   EXPECT_TRUE((*data)->undivided());
   EXPECT_THAT((*data)->remarks(),
               ElementsAre("skipped in " + folder.path().string() +
-                          ": 1 .bmp, 1 .gif; 1 image in folders of cat/; 1 image outside the class folders; 1 folder "
-                          "without images, not classes: bird"));
+                          ": 1 .bmp, 1 .gif; 1 image in folders of cat/; 1 image outside the class folders; 1 link "
+                          "to a folder, not followed; 1 folder without images, not classes: bird"));
 }
 
 TEST(ImageFolder, FilesBesideTheSplitsAreReported) {
