@@ -172,6 +172,12 @@ absl::StatusOr<UnlabelledImages> OpenFolder(const std::string& source) {
   return TarImages::Open(*tars, source);
 }
 
+// Adds a line of a list. Without a backslash the file is looked for only when it is read.
+void AddListed(const fs::path& folder, std::string_view line, Names& names) {
+  const bool escaped = line.find('\\') != std::string_view::npos;
+  names.Add(escaped ? ListedFile(folder, line) : std::string(line));
+}
+
 absl::StatusOr<UnlabelledImages> OpenList(const std::string& source) {
   const fs::path path = source;
   const std::string ending = path.extension().string();
@@ -183,7 +189,7 @@ absl::StatusOr<UnlabelledImages> OpenList(const std::string& source) {
     const auto read = ForEachImageRow(text, ending, /*labelled=*/false, [&](const ImageRow& row) {
       const std::string_view name = WithoutBlanks(row.path);
       if (name.empty()) empty = row.line;
-      names.Add(name);
+      AddListed(path.parent_path(), name, names);
     });
     if (!read.ok()) return absl::InvalidArgumentError(absl::StrCat(source, " ", read.status().message()));
     if (empty > 0) return absl::InvalidArgumentError(absl::StrCat(source, " line ", empty, ": expected a path"));
@@ -191,7 +197,7 @@ absl::StatusOr<UnlabelledImages> OpenList(const std::string& source) {
     for (std::string_view rest = text; !rest.empty();) {
       const size_t end = std::min(rest.find('\n'), rest.size());
       const std::string_view name = WithoutBlanks(rest.substr(0, end));
-      if (!name.empty()) names.Add(name);
+      if (!name.empty()) AddListed(path.parent_path(), name, names);
       rest.remove_prefix(std::min(end + 1, rest.size()));
     }
   }

@@ -24,9 +24,10 @@ struct UnlabelledImages {
 //   another file       a list with a path per line, relative to the list's folder and resolved by ListedFile
 //                      (common/data/file_names.h); FILE.csv, .tsv and .jsonl are lists of OpenCsv,
 //                      whose labels may be missing
-// Names are paths below the folder, TAR/MEMBER, or lines of the list. Images are opened when they are read; a missing
-// image is reported then. Names take their length and 8 bytes of memory each, an image in a tar file 16 more. Reading a
-// list takes twice its size in addition, at most 256 MiB are accepted.
+// Names are paths below the folder, TAR/MEMBER, or lines of the list; a line with a backslash ("caf\xe9.jpg",
+// "a\1.jpg") has the name of the file that it finds. Images are opened when they are read; a missing image is reported
+// then. Names take their length and 8 bytes of memory each, an image in a tar file 16 more. Reading a list takes twice
+// its size in addition, at most 256 MiB are accepted.
 //
 // NOT_FOUND: no such file, or no image. INVALID_ARGUMENT: a URL, an image, a compressed tar file, a repeated name,
 // errors of IndexTar and OpenCsv. PERMISSION_DENIED: a folder cannot be read.

@@ -62,6 +62,20 @@ TEST_F(Unlabelled, AListHasItsLinesInOrder) {
   EXPECT_EQ(*opened.images->encoded(2), GreyPng(2));
 }
 
+TEST_F(Unlabelled, LinesWithBackslashesHaveTheNamesOfTheirFiles) {
+  folder_.Write("a/1.png", GreyPng(1));
+  folder_.Write("\xE9.png", GreyPng(2));
+  folder_.Write("list", "a\\1.png\n\\xe9.png\n");
+  folder_.Write("list.csv", "path\na\\1.png\n\\xe9.png\n");
+  for (const char* list : {"list", "list.csv"}) {
+    const UnlabelledImages opened = Open(list);
+    EXPECT_THAT(Names(opened), ElementsAre("a/1.png", "\xE9.png")) << list;
+    EXPECT_EQ(*opened.images->encoded(1), GreyPng(2));
+  }
+  folder_.Write("twice", "a/1.png\na\\1.png\n");
+  EXPECT_THAT(std::string(Fault("twice").message()), HasSubstr("a/1.png occurs twice"));
+}
+
 TEST_F(Unlabelled, AListForEvaluationsLosesItsLabels) {
   folder_.Write("a.png", GreyPng(1));
   folder_.Write("list.csv", "label,path\ncat,a.png\ndog,b.png\n");
