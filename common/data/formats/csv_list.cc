@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/data/file.h"
 #include "common/data/file_names.h"
+#include "common/data/folder.h"
 #include "common/data/formats/image_files.h"
 #include "common/data/formats/image_rows.h"
 #include "common/data/split_names.h"
@@ -46,6 +47,18 @@ void AddSorted(const Labels& labels, std::vector<std::string>& sorted) {
   for (auto& [value, label] : numbers) sorted.push_back(std::move(label));
 }
 
+// Refuses a list without any image's file name: its first row may be a header, or its paths are names without endings.
+absl::Status CheckPaths(const fs::path& list, const std::vector<ImageRow>& rows) {
+  for (const ImageRow& row : rows) {
+    const fs::path file = list.parent_path() / row.path;
+    if (IsImageEnding(file.extension().string()) || IsRegularFile(file)) return absl::OkStatus();
+  }
+  return LineFault(list, rows.front(),
+                   absl::StrCat("there is no file \"", EscapedBytes(rows.front().path),
+                                "\", and no path of the list has an image's ending (", kImageEndings,
+                                "); write the names of files, such as 1.jpg; a header has the names path and label"));
+}
+
 // Resolves paths and normalises labels.
 absl::Status Complete(const fs::path& list, std::vector<ImageRow>& rows) {
   std::map<std::string, int64_t> lines;
@@ -65,7 +78,7 @@ absl::Status Complete(const fs::path& list, std::vector<ImageRow>& rows) {
     const auto [known, added] = lines.emplace(file.lexically_normal().string(), row.line);
     if (!added) return LineFault(list, row, absl::StrCat(written, " is in line ", known->second, " already"));
   }
-  return absl::OkStatus();
+  return CheckPaths(list, rows);
 }
 
 // Returns the split of each row; empty if the rows are not divided.

@@ -219,7 +219,7 @@ absl::StatusOr<std::string> ReadJsonLines(absl::string_view text, bool labelled,
       label = FindColumn(names, kLabelNames);
       split = FindSplitColumn(names);
     }
-    if (!path || (labelled && !label)) {
+    if (!path || values[*path].empty() || (labelled && (!label || values[*label].empty()))) {
       return absl::InvalidArgumentError(
           absl::StrCat("line ", number, ": expected a path", labelled ? " and a label; " : "; ", kJsonLine));
     }

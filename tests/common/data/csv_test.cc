@@ -111,6 +111,14 @@ TEST_F(CsvList, AnUnknownHeaderIsRefusedWithTheKnownNames) {
               HasSubstr("UTF-16"));
 }
 
+TEST_F(CsvList, PathsWithoutEndingsAreRefusedUnlessTheyAreFiles) {
+  EXPECT_THAT(Refusal("id,breed\n0a1,cat\n0a2,dog\n"),
+              AllOf(HasSubstr("list.csv line 1: there is no file \"id\""), HasSubstr("path and label")));
+  EXPECT_THAT(Refusal("filename,label\n0a1,cat\n"), HasSubstr("list.csv line 2: there is no file \"0a1\""));
+  folder_.Write("0a2", "one");
+  EXPECT_EQ((*Open("filename,label\n0a1,cat\n0a2,dog\n"))->size(), 2);
+}
+
 TEST_F(CsvList, AColumnOfSplitsDividesTheRows) {
   for (const char* text : {
            "path,label,split\na.png,cat,train\nb.png,dog,Train\nc.png,cat,test\n",
@@ -164,6 +172,10 @@ TEST_F(CsvList, OtherEncodingsAndFormatsAreNamed) {
   EXPECT_THAT(Refusal("path,label\na.png,caf\xE9\n"), HasSubstr("line 2: the list is not UTF-8"));
   EXPECT_THAT(Refusal("[{\"file_name\": \"0.png\", \"label\": \"cat\"}]"),
               HasSubstr("list.csv is a JSON array; write one object a line, as FILE.jsonl"));
+  for (const char* value : {"null", "[\"cat\"]", "\"\""}) {
+    EXPECT_THAT(Refusal(std::string("{\"file_name\": \"0.png\", \"label\": ") + value + "}"),
+                HasSubstr("line 1: expected a path and a label; each line holds one image, as in {"));
+  }
   EXPECT_TRUE(Open("[a].png,cat\n").ok());
   EXPECT_THAT((*Open("path,label\na.png,cat\xC2\xA0\nb.png,cat\n"))->labels(), ElementsAre("cat"))
       << "a no-break space at the end must be ignored";
