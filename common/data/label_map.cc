@@ -13,9 +13,11 @@
 #include "absl/strings/str_join.h"
 #include "common/data/csv.h"
 #include "common/data/file.h"
+#include "common/data/file_names.h"
 #include "common/data/formats/imagenet.h"
 #include "common/data/unicode.h"
 #include "common/status_macros.h"
+#include "common/utf8.h"
 
 namespace vitrine {
 namespace {
@@ -75,10 +77,16 @@ class Names {
   std::map<std::string, std::vector<int32_t>> exact_, any_case_;
 };
 
+// Returns a label as it is shown in messages. An evaluation's labels are escaped already, so UTF-8 stays as it is.
+std::string Shown(const std::string& label) {
+  return IsUtf8(label) ? label : EscapedBytes(label);
+}
+
 std::string FirstOf(const std::vector<std::string>& labels) {
   constexpr size_t kMost = 5;
   std::vector<std::string> quoted;
-  for (size_t i = 0; i < std::min(labels.size(), kMost); ++i) quoted.push_back(absl::StrCat("\"", labels[i], "\""));
+  for (size_t i = 0; i < std::min(labels.size(), kMost); ++i)
+    quoted.push_back(absl::StrCat("\"", Shown(labels[i]), "\""));
   return absl::StrCat(absl::StrJoin(quoted, ", "), labels.size() > kMost ? ", ..." : "");
 }
 
@@ -100,7 +108,7 @@ absl::StatusOr<int32_t> ClassOf(const LabelRow& row, const Names& names, const s
   const std::optional<int32_t> number = AsNumber(row.model);
   if (number.has_value() && static_cast<size_t>(*number) < model.size()) return *number;
   return absl::InvalidArgumentError(
-      absl::StrCat(where, "the model has no class \"", row.model, "\"; it has ", FirstOf(model)));
+      absl::StrCat(where, "the model has no class \"", Shown(row.model), "\"; it has ", FirstOf(model)));
 }
 
 // Returns the row of each data label: the row with exactly that label, else a row whose label differs only in case.

@@ -173,6 +173,11 @@ TEST(LabelMap, AnUnknownClassIsAnErrorWithItsLine) {
   EXPECT_EQ(
       MatchLabels({"a"}, {"cat", "dog"}, *ParseLabelMap("a,2", "map.csv")).status(),
       absl::InvalidArgumentError("line 1 of the label map: the model has no class \"2\"; it has \"cat\", \"dog\""));
+  EXPECT_THAT(std::string(MatchLabels({"\xE9"}, {"cat"}, *ParseLabelMap("\xE9,b\xE9", "map.csv")).status().message()),
+              HasSubstr("no class \"b\\xe9\""));
+  EXPECT_THAT(std::string(MatchLabels({"\xE9", "\\xe8"}, {"cat"}).status().message()),
+              HasSubstr("has \"\\xe9\", \"\\xe8\""))
+      << "a terminal must not receive bytes that are not UTF-8";
 }
 
 TEST(LabelMap, AnErrorNamesTheLine) {
