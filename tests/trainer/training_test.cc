@@ -31,7 +31,7 @@ TEST(Train, ATestSplitWithAClassThatNothingWouldLearnIsRefused) {
              test = *OpenImageFolder(folder.path(), Split::kTest);
   const absl::Status refused = ImageTask::Make(SmallRecipe(), *train, test.get()).status();
   EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_THAT(std::string(refused.message()), HasSubstr("the test split has the class yellow"));
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("the test split has the class \"yellow\""));
 }
 
 TEST(Train, LearnsColours) {

@@ -117,9 +117,10 @@ absl::Status ImageTask::CheckSizes() const {
 
 absl::Status ImageTask::CheckFit(const Dataset& train) const {
   if (test_ != nullptr && test_->labels().size() > train.labels().size()) {
-    return absl::InvalidArgumentError(absl::StrCat("the test split has the class ",
+    return absl::InvalidArgumentError(absl::StrCat("the test split has the class \"",
                                                    test_->labels()[train.labels().size()],
-                                                   ", which the training split does not have"));
+                                                   "\", which the training split does not have; rename the class in "
+                                                   "one of the splits, or remove it"));
   }
   if (const auto published = FormatLabels(train.labels()); !published.ok()) {
     return absl::InvalidArgumentError(absl::StrCat(
