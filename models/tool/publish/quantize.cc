@@ -9,6 +9,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <numeric>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -21,6 +22,7 @@
 #include "common/data/dataset.h"
 #include "common/data/label_map.h"
 #include "common/data/parallel.h"
+#include "common/data/tolerant.h"
 #include "common/data/unicode.h"
 #include "common/machine/machine.h"
 #include "common/simd/chosen_path.h"
@@ -79,6 +81,22 @@ class ErrorMeasurement {
     std::vector<int64_t> indices;
     for (int64_t i = 0; i < count; ++i) indices.push_back(i * data_.size() / count);
     return indices;
+  }
+
+  // Decodes the images once, so that the error names all that are corrupt before anything is computed.
+  absl::Status CheckImages(std::span<const int64_t> indices) const {
+    std::vector<absl::Status> decoded(indices.size());
+    const auto decode = [&](int64_t i) -> absl::Status {
+      const auto place = static_cast<size_t>(i);
+      decoded[place] = data_.image(indices[place]).status();
+      return decoded[place].ok() || CorruptImages::IsCorrupt(decoded[place]) ? absl::OkStatus() : decoded[place];
+    };
+    RETURN_IF_ERROR(ParallelFor(static_cast<int64_t>(decoded.size()), FindMachine().Threads(), decode));
+    CorruptImages corrupt;
+    for (const absl::Status& status : decoded) {
+      if (!status.ok()) corrupt.Add(status);
+    }
+    return corrupt.Judge(std::nullopt);
   }
 
   // Counts the images that are classified correctly.
@@ -176,6 +194,7 @@ absl::StatusOr<Found> FindPlan(const WeightedModel& model, Precision precision, 
   const std::vector<OperatorGroup> groups = NarrowableOperators(model.description.program());
   if (groups.empty()) return absl::FailedPreconditionError("the model has no matrix products");
   const std::vector<int64_t> indices = measurement.Spread(options.images);
+  RETURN_IF_ERROR(measurement.CheckImages(indices));
   Found found;
   found.choice.precision = precision;
   found.groups = groups.size();

@@ -197,6 +197,15 @@ TEST_F(QuantizeProgram, RefusesImagesThatAreTooFewForTheBudget) {
   EXPECT_EQ(Quantize("int8", "--limit 99").exit_code, 2);
 }
 
+TEST_F(QuantizeProgram, NamesEveryImageThatCannotBeDecoded) {
+  std::ofstream(folder_ / "pictures/test/3/0.png") << "no image";
+  fs::create_symlink("/nowhere", folder_ / "pictures/test/7/x.png");
+  const Outcome refused = Quantize("bf16");
+  EXPECT_EQ(refused.exit_code, 1);
+  EXPECT_THAT(refused.error, AllOf(HasSubstr("2 images cannot be decoded; repair or remove them"), HasSubstr("3/0.png"),
+                                   HasSubstr("7/x.png")));
+}
+
 TEST_F(QuantizeProgram, NothingIsPublishedOfAModelThatIsNotThere) {
   const Outcome refused =
       Run(absl::StrCat("quantize ", Models(), " nothing --precision int8 --data imagefolder:", folder_.string()));
