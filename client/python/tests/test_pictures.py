@@ -83,6 +83,9 @@ def test_too_many_bytes(client: vitrine.Client) -> None:
         assert sent(load(content)).size == (2600, 2600)
     with pytest.warns(vitrine.PictureWarning, match="sent as a JPEG"):
         assert client.classify(noise, MODEL).grid.image_width == 2600
+    larger = np.random.default_rng(1).integers(0, 256, (4000, 4000, 3), dtype=np.uint8)  # also too large as a JPEG
+    with pytest.warns(vitrine.PictureWarning, match="bytes, more than the server accepts"):
+        assert sent(load(larger)).size == (2000, 2000)
     with pytest.warns(vitrine.PictureWarning):
         assert sent(load(gradient(5000, 5000))).size == (2500, 2500)
     with pytest.warns(vitrine.PictureWarning):

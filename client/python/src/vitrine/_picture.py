@@ -278,7 +278,7 @@ def _shrunk(image: Image.Image, name: str, file_bytes: int) -> Picture:
         if len(encoded) > MAX_BYTES:  # for example noise
             continue
         why = "is larger than the server accepts (16 megapixels, 8192 pixels a side)"
-        if divisor == 1:
+        if _fits((width, height)):
             why = "has %d bytes, more than the server accepts (16 MiB)" % file_bytes
         _warn("%s, %d x %d pixels, %s: sent as a JPEG of %d x %d" % ((name, width, height, why) + small.size))
         return Picture(name, encoded=encoded)
