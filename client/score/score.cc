@@ -59,7 +59,10 @@ class ScoreRun final : public RoundsClient {
     const bool continues = before.ok();
     if (continues) {
       RETURN_IF_ERROR(Continue(*std::move(before)));
-      if (CountScores(index_).complete()) return ScoreResult{.index = std::move(index_)};
+      if (const ScoreCounts counts = CountScores(index_); counts.complete()) {
+        display_.Line(RowsInWords(counts));
+        return ScoreResult{.index = std::move(index_)};
+      }
     } else if (!absl::IsNotFound(before.status())) {
       return Annotated(before.status(), "--restart discards the scores, another --out keeps them");
     }
@@ -73,6 +76,11 @@ class ScoreRun final : public RoundsClient {
   }
 
  private:
+  std::string RowsInWords(const ScoreCounts& before) const {
+    return absl::StrCat("vitrine: ", Printable(command_.out), " has rows of ", before.rows, " images already; ",
+                        before.expected - before.rows, " are left");
+  }
+
   bool HasVectors() const { return command_.embeddings != v1::FEATURE_KIND_UNSPECIFIED; }
 
   absl::StatusOr<FileDescriptor> Lock() {
@@ -188,10 +196,7 @@ class ScoreRun final : public RoundsClient {
     progress.Count(Outcome::kAnswered, before.rows - before.unreadable - before.refused, std::nullopt, /*again=*/true);
     progress.Count(Outcome::kUnreadable, before.unreadable, std::nullopt, /*again=*/true);
     progress.Count(Outcome::kRefused, before.refused, std::nullopt, /*again=*/true);
-    if (before.rows > 0) {
-      progress.Line(absl::StrCat("vitrine: ", command_.out, " has rows of ", before.rows, " images already; ",
-                                 before.expected - before.rows, " are left"));
-    }
+    if (before.rows > 0) progress.Line(RowsInWords(before));
     ImageRounds rounds(
         {.client = command_.client, .patience = command_.patience, .source = command_.source, .stop = stop_}, *images_,
         model_, std::move(client), progress, *this);

@@ -68,6 +68,7 @@ TEST_F(Scoring, EachImageHasARowOfOneVersion) {
   ScoreCommand again = Command(other, "out");
   other.Stop();
   EXPECT_TRUE(CountScores(RunWell(again)).complete()) << "a complete folder needs no server";
+  EXPECT_THAT(said_.str(), HasSubstr("images already; 0 are left")) << "changed images are not scored again";
 }
 
 TEST_F(Scoring, AStoppedRunKeepsItsRowsAndContinues) {
