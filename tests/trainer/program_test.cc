@@ -109,6 +109,11 @@ TEST_F(Program, ATestSplitOfTheSameImagesIsSaid) {
   const Outcome run = Trainer(absl::StrCat("run ", recipe_, flags_, "--epochs 1"));
   ASSERT_EQ(run.exit_code, 0) << run.output;
   EXPECT_THAT(run.output, HasSubstr("has the same images as the training split: every accuracy"));
+  const std::filesystem::path folder = std::filesystem::directory_iterator(data_ + "/test")->path();
+  std::filesystem::rename(std::filesystem::directory_iterator(folder)->path(), folder / "renamed.png");
+  const Outcome renamed = Trainer(
+      absl::StrCat("run ", recipe_, " --data imagefolder:", data_, " --work ", folder_.Path("renamed"), " --epochs 1"));
+  EXPECT_THAT(renamed.output, HasSubstr(" test images are also in the training split"));
 }
 
 TEST_F(Program, BadImagesAreAllListedBeforeTheFirstStep) {

@@ -129,7 +129,9 @@ absl::StatusOr<Experiment> OpenExperiment(const RunFlags& flags, Progress& progr
   RETURN_IF_ERROR(LogSkippedData(recipe, experiment, corrupt, progress));
   ASSIGN_OR_RETURN(std::unique_ptr<ImageTask> task,
                    ImageTask::Make(recipe, *experiment.train, experiment.test.get(), flags.threads));
-  if (const std::string start = task->StartInWords(); !start.empty()) progress.Line(start);
+  for (const std::string& line : {task->SharedInWords(), task->StartInWords()}) {
+    if (!line.empty()) progress.Line(line);
+  }
   experiment.task = std::move(task);
   const std::string& digest = experiment.task->data_digest();
   if (!recipe.data().name().empty() && !IsKnown(recipe, digest)) {

@@ -67,7 +67,12 @@ absl::StatusOr<std::unique_ptr<ImageTask>> ImageTask::Make(const v1::Recipe& rec
     ASSIGN_OR_RETURN(task->teacher_, Teacher::Make(recipe.distillation(), task->config_, train.labels(), recipe));
   }
   RETURN_IF_ERROR(task->MakeModel().status());
-  ASSIGN_OR_RETURN(task->data_digest_, ContentDigestOf(train, threads));
+  ASSIGN_OR_RETURN(const std::vector<std::string> train_images, ImageDigestsOf(train, threads));
+  task->data_digest_ = ContentDigestOf(train, train_images);
+  if (task->has_test_split_) {
+    ASSIGN_OR_RETURN(const std::vector<std::string> test_images, ImageDigestsOf(*test, threads));
+    task->shared_images_ = CountShared(test_images, train_images);
+  }
   return task;
 }
 
@@ -91,6 +96,13 @@ absl::Status ImageTask::CheckStart(const Dataset& train) {
   }
   ASSIGN_OR_RETURN(head_, HeadOf(config_));
   return absl::OkStatus();
+}
+
+std::string ImageTask::SharedInWords() const {
+  if (shared_images_ == 0) return "";
+  return absl::StrCat(shared_images_, " of ", test_->size(), " test images ", shared_images_ == 1 ? "is" : "are",
+                      " also in the training split, with the same bytes, which raises the test accuracy; remove ",
+                      shared_images_ == 1 ? "it" : "them", " from one of the splits");
 }
 
 std::string ImageTask::ModelInWords() const {

@@ -39,6 +39,8 @@ class ImageTask final : public Task {
 
   // Describes the start version in one line; empty for random initial weights.
   std::string StartInWords() const;
+  // Warns of test images that the training split has as well; empty if there are none or there is no test split.
+  std::string SharedInWords() const;
 
   absl::StatusOr<std::unique_ptr<Module>> MakeModel() const override;
   bool Trains(const std::string& parameter) const override;
@@ -71,6 +73,7 @@ class ImageTask final : public Task {
   std::set<std::string> head_;        // parameter names of the last layer, if there is a start version
   std::unique_ptr<Teacher> teacher_;  // null: none
   bool has_test_split_ = false;
+  int64_t shared_images_ = 0;  // number of test images that are in the training split too
   std::string data_digest_;
 };
 
