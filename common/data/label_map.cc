@@ -220,7 +220,7 @@ absl::StatusOr<std::vector<LabelRow>> ParseLabelMap(std::string_view text, std::
     LabelRow row{.data = std::string(WithoutBlanks(cells->front().cells[0])),
                  .model = std::string(WithoutBlanks(cells->front().cells[1])),
                  .line = line};
-    if (const auto [known, added] = lines.emplace(row.data, line); !added) {
+    if (const auto [known, added] = lines.emplace(Composed(row.data), line); !added) {
       return absl::InvalidArgumentError(absl::StrCat(std::string(path), " line ", line, ": label \"", row.data,
                                                      "\" has a class in line ", known->second, " already"));
     }

@@ -186,6 +186,7 @@ TEST(LabelMap, AnErrorNamesTheLine) {
                                                         {"a,b,c\n", "line 1: expected two columns"},
                                                         {"a\tb\tc\n", "line 1"},
                                                         {"a,b\na,c\n", "line 2: label \"a\" has a class in line 1"},
+                                                        {"\xC3\xA5,b\na\xCC\x8A,c\n", "has a class in line 1"},
                                                         {"\"a,b\n", "line 1"}}) {
     const auto rows = ParseLabelMap(text, "map.csv");
     EXPECT_EQ(rows.status().code(), absl::StatusCode::kInvalidArgument) << text;
