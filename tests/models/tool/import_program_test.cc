@@ -255,6 +255,9 @@ TEST_F(ImportProgram, LabelsAreReadAsEditorsWriteThem) {
   const Outcome refused = Import("timm", "deit_tiny_patch16_224", "deit.safetensors");
   EXPECT_EQ(refused.code, 1);
   EXPECT_THAT(refused.output, HasSubstr("labels.txt: the text is UTF-16 or UTF-32; save it as UTF-8"));
+  std::filesystem::remove(folder_.path() / "labels.txt");
+  EXPECT_THAT(Import("timm", "deit_tiny_patch16_224", "deit.safetensors").output,
+              HasSubstr("--labels: no such file " + Path("labels.txt")));
 }
 
 TEST_F(ImportProgram, RefusalsSayWhatToDoAndPublishNothing) {

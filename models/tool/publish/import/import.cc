@@ -48,6 +48,7 @@ absl::Status Prefixed(const std::string& prefix, const absl::Status& status) {
 absl::StatusOr<Labels> ReadLabels(const std::string& path) {
   std::error_code error;
   constexpr uintmax_t kMost = 32 << 20;
+  if (!std::filesystem::exists(path, error)) return absl::NotFoundError(absl::StrCat("--labels: no such file ", path));
   if (!std::filesystem::is_regular_file(path, error) || std::filesystem::file_size(path, error) > kMost) {
     return absl::NotFoundError(absl::StrCat(path, ": not a file of labels"));
   }
