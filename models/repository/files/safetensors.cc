@@ -176,6 +176,15 @@ absl::StatusOr<Safetensors> ReadSafetensors(uint64_t file_bytes, const NextBytes
   return content;
 }
 
+absl::StatusOr<Safetensors> ReadSafetensorsHeader(uint64_t file_bytes, const NextBytes& next) {
+  ASSIGN_OR_RETURN(SafetensorsHeader header, ReadHeader(file_bytes, next));
+  Safetensors content{.tensors = {}, .metadata = std::move(header.metadata)};
+  for (const TensorEntry& entry : header.tensors) {
+    content.tensors[entry.name] = {.dtype = *DtypeOf(entry.dtype), .shape = {entry.shape.begin(), entry.shape.end()}};
+  }
+  return content;
+}
+
 absl::StatusOr<Safetensors> ParseSafetensors(std::string_view bytes) {
   return ReadSafetensors(bytes.size(), [rest = bytes](char* into, size_t count) mutable {
     std::memcpy(into, rest.data(), count);

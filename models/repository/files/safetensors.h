@@ -31,6 +31,9 @@ using NextBytes = std::function<absl::Status(char* into, size_t count)>;
 // few times the header. Thread-safe.
 absl::StatusOr<Safetensors> ReadSafetensors(uint64_t file_bytes, const NextBytes& next);
 
+// Checks the header of a file of `file_bytes` as ReadSafetensors does, and returns its tensors without data.
+absl::StatusOr<Safetensors> ReadSafetensorsHeader(uint64_t file_bytes, const NextBytes& next);
+
 // Parses a safetensors file in memory; otherwise like ReadSafetensors.
 absl::StatusOr<Safetensors> ParseSafetensors(std::string_view bytes);
 

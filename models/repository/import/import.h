@@ -103,6 +103,10 @@ absl::StatusOr<std::vector<std::filesystem::path>> ForeignFiles(const std::files
 // metadata to `metadata` if that is not null.
 absl::StatusOr<TensorMap> ReadForeignWeights(const std::vector<std::filesystem::path>& files,
                                              std::map<std::string, std::string>* metadata = nullptr);
+// Returns the tensors of a safetensors file of `file_bytes` without their data. `start` has at least its header.
+// `file` is its name in messages. Errors are those of ReadForeignWeights.
+absl::StatusOr<TensorMap> ReadForeignHeader(const std::filesystem::path& file, std::string_view start,
+                                            uint64_t file_bytes);
 // Reads the files of ForeignFiles(named).
 absl::StatusOr<TensorMap> ReadForeignWeights(const std::filesystem::path& named,
                                              std::map<std::string, std::string>* metadata = nullptr);

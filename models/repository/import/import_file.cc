@@ -238,6 +238,19 @@ absl::StatusOr<TensorMap> ReadForeignWeights(const std::vector<fs::path>& files,
   return all;
 }
 
+absl::StatusOr<TensorMap> ReadForeignHeader(const fs::path& file, std::string_view start, uint64_t file_bytes) {
+  RETURN_IF_ERROR(CheckName(file));
+  absl::StatusOr<Safetensors> content =
+      ReadSafetensorsHeader(file_bytes, [rest = start](char* into, size_t count) mutable -> absl::Status {
+        if (count > rest.size()) return absl::InvalidArgumentError("the header is incomplete");
+        std::memcpy(into, rest.data(), count);
+        rest.remove_prefix(count);
+        return absl::OkStatus();
+      });
+  if (!content.ok()) return WhatElse(file, start, content.status());
+  return std::move(content->tensors);
+}
+
 absl::StatusOr<TensorMap> ReadForeignWeights(const fs::path& named, std::map<std::string, std::string>* metadata) {
   RETURN_IF_ERROR(CheckName(named));
   ASSIGN_OR_RETURN(const std::vector<fs::path> files, ForeignFiles(named));

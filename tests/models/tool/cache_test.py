@@ -268,53 +268,6 @@ class FromHub(Test):
         self.assertEqual(verified.returncode, 0, verified.stdout + verified.stderr)
 
 
-class Survey(Test):
-    def survey(self, *models):
-        done = subprocess.run([BIN / "vitrine-repo", "survey", "--json", *models], env=self.environment, text=True, timeout=60,
-                              capture_output=True, check=True)
-        return [(pathlib.Path(model["model"]).name, model["served"], model["reason"]) for model in json.loads(done.stdout)]
-
-    def test_folders_and_lists_are_judged_by_their_headers(self):
-        self.model("good")
-        self.model("small", {"architecture": "vit_small_patch16_224"})
-        self.model("other", {"architecture": "convnext_tiny"})
-        truncated = self.model("truncated") / "model.safetensors"
-        truncated.write_bytes(WEIGHTS[:100_000])  # the header is whole
-        self.model("unlabelled", {"architecture": "vit_tiny_patch16_224"})
-        (self.folder / "unlabelled/model.safetensors").write_bytes(vit_tiny(classes=5))
-        (self.folder / "list").write_text(f"# ours\n{self.folder}/good\n\nabsent\n{self.folder}/list\n")
-        judged = {name: (served, reason) for name, served, reason in self.survey(self.folder, self.folder / "list")}
-        self.assertEqual((judged["good"], judged["truncated"]), ((True, ""), (True, "")))
-        self.assertIn("or vit_tiny_patch16_224", judged["small"][1])
-        self.assertIn("convnext_tiny", judged["other"][1])
-        self.assertIn("5 classes and 0 labels", judged["unlabelled"][1])
-        self.assertFalse(judged["absent"][0])
-
-    def test_a_model_of_the_hub_is_judged_without_its_weights(self):
-        pieces = []
-        self.hub.pause = lambda: pieces.append(time.sleep(0.02))
-        self.assertEqual(self.survey(f"hf:{NAME}")[0], (NAME.split("/")[1], True, ""))
-        self.assertLess(len(pieces), 20)  # of 349
-        self.assertFalse((self.folder / "xdg").exists())
-        self.assertFalse(self.survey("hf:someone/absent")[0][1])
-        self.environment["HF_HUB_OFFLINE"] = "1"
-        asked = len(self.hub.asked)
-        self.assertIn("HF_HUB_OFFLINE", self.survey(f"hf:{NAME}")[0][2])
-        self.assertEqual(len(self.hub.asked), asked)
-
-    def test_what_names_no_model_is_not_passed_over(self):
-        (self.folder / "empty").mkdir()
-        file = self.model("good") / "model.safetensors"
-        self.model("hub/models--timm--vit/snapshots/abc")
-        judged = {name: (served, reason) for name, served, reason in self.survey(self.folder / "empty", file, self.folder / "hub")}
-        self.assertIn("no folder in it", judged["empty"][1])
-        self.assertIn("give its folder", judged["model.safetensors"][1])
-        self.assertTrue(judged["abc"][0])
-        file.unlink()
-        os.mkfifo(file)
-        self.assertIn("not a regular file", self.survey(file.parent)[0][2])
-
-
 class Server(Test):
     def start(self, *flags, program=BIN / "vitrine-server", **more):
         return subprocess.Popen([program, "--listen", "127.0.0.1:0", "--metrics", "127.0.0.1:0", "--port-file", self.folder / "ports",

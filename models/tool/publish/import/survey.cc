@@ -2,16 +2,19 @@
 #include "models/tool/publish/import/survey.h"
 
 #include <algorithm>
+#include <cstring>
 #include <filesystem>
 #include <iostream>
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "common/data/file.h"
 #include "common/status_macros.h"
+#include "models/repository/files/safetensors_header.h"
 #include "models/repository/import/import.h"
 #include "models/repository/import/import_names.h"
 #include "models/tool/publish/import/architecture.h"
@@ -27,8 +30,7 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
 
-constexpr size_t kMostHeaderBytes = size_t{1} << 20;  // as in ReadSafetensors
-constexpr char kSurveyed[] = "surveyed";              // ends a pull before the weights are downloaded
+constexpr char kSurveyed[] = "surveyed";  // ends a pull before the weights are downloaded
 
 // Result for one model.
 struct Surveyed {
@@ -38,56 +40,56 @@ struct Surveyed {
   absl::Status served = {};
 };
 
-// Collects the header of a safetensors file from its first bytes.
-class Header {
- public:
-  // Returns an error with the message kSurveyed once the header is complete.
-  absl::Status Take(std::string_view bytes) {
-    bytes_.append(bytes);
-    if (bytes_.size() < sizeof(uint64_t)) return absl::OkStatus();
-    uint64_t size = 0;
-    std::copy_n(bytes_.data(), sizeof(size), reinterpret_cast<char*>(&size));
-    if (size > kMostHeaderBytes)
-      return absl::DataLossError(absl::StrCat(kForeignWeightsFile, " is no safetensors file"));
-    return bytes_.size() >= sizeof(size) + size ? absl::AbortedError(kSurveyed) : absl::OkStatus();
-  }
+constexpr size_t kMostBytes = sizeof(uint64_t) + kMaxSafetensorsHeader;  // of a header with its length
 
-  // Returns the tensors without their data.
-  absl::StatusOr<TensorMap> Tensors() const {
-    const std::string_view text = std::string_view(bytes_).substr(std::min(bytes_.size(), sizeof(uint64_t)));
-    uint64_t size = 0;
-    if (bytes_.size() >= sizeof(size)) std::copy_n(bytes_.data(), sizeof(size), reinterpret_cast<char*>(&size));
-    const Json json = Json::parse(text.substr(0, size), /*cb=*/nullptr, /*allow_exceptions=*/false);
-    if (!json.is_object()) return absl::DataLossError(absl::StrCat(kForeignWeightsFile, " is no safetensors file"));
-    TensorMap tensors;
-    for (const auto& [name, tensor] : json.items()) {
-      if (name == "__metadata__" || !tensor.is_object() || !tensor.contains("shape")) continue;
-      StoredTensor stored;
-      for (const Json& side : tensor["shape"])
-        stored.shape.push_back(side.is_number_integer() ? side.get<int64_t>() : 0);
-      tensors.emplace(name, std::move(stored));
-    }
-    return tensors;
-  }
+// Adds the tensors of a weights file, whose first bytes have its header.
+absl::Status AddTensors(const std::string& name, std::string_view start, uint64_t file_bytes, TensorMap& tensors) {
+  ASSIGN_OR_RETURN(TensorMap some, ReadForeignHeader(name, start, file_bytes));
+  tensors.merge(some);
+  return absl::OkStatus();
+}
 
- private:
-  std::string bytes_;
-};
-
-// Adds the headers of a folder's weights.
 absl::StatusOr<TensorMap> TensorsIn(const fs::path& folder) {
   ASSIGN_OR_RETURN(const std::vector<fs::path> files, ForeignFiles(folder));
   TensorMap tensors;
   for (const fs::path& file : files) {
     ASSIGN_OR_RETURN(const ReadOnlyFile opened, ReadOnlyFile::Open(file));
-    constexpr int64_t kPart = 1 << 16;
-    Header header;
-    for (int64_t at = 0; at < opened.size(); at += kPart) {
-      ASSIGN_OR_RETURN(const std::string part, opened.ReadAt(at, std::min(kPart, opened.size() - at)));
-      if (!header.Take(part).ok()) break;
+    const int64_t bytes = std::min<int64_t>(opened.size(), kMostBytes);
+    ASSIGN_OR_RETURN(const std::string start, opened.ReadAt(0, bytes));
+    RETURN_IF_ERROR(AddTensors(file.string(), start, static_cast<uint64_t>(opened.size()), tensors));
+  }
+  return tensors;
+}
+
+// Requests the headers of the weights at `url`, or of the shards if it is an index of them.
+absl::StatusOr<TensorMap> TensorsOnHub(const std::string& url, const std::map<std::string, std::string>& login) {
+  std::vector<std::string> names = {kForeignWeightsFile};
+  if (url.ends_with(kForeignIndexFile)) {
+    ASSIGN_OR_RETURN(const FetchReply index, Ask({.url = url, .headers = login, .most_bytes = size_t{4} << 20}));
+    ASSIGN_OR_RETURN(names, ShardsOfIndex(index.body));
+  }
+  TensorMap tensors;
+  for (const std::string& name : names) {
+    std::string start;
+    uint64_t file_bytes = 0;
+    const auto sink = [&](const FetchReply& reply, std::string_view bytes) -> absl::Status {
+      start.append(bytes);
+      if (!absl::SimpleAtoi(reply.Header("content-length"), &file_bytes)) {
+        return absl::UnavailableError(absl::StrCat("the hub does not state the size of ", name));
+      }
+      uint64_t header_bytes = 0;
+      if (start.size() < sizeof(header_bytes)) return absl::OkStatus();
+      std::memcpy(&header_bytes, start.data(), sizeof(header_bytes));
+      const bool has_header = start.size() >= kMostBytes || start.size() - sizeof(header_bytes) >= header_bytes;
+      return has_header ? absl::AbortedError(kSurveyed) : absl::OkStatus();
+    };
+    const absl::StatusOr<FetchReply> asked =
+        Ask({.url = url.substr(0, url.rfind('/') + 1) + name, .headers = login, .sink = sink});
+    if (!asked.ok() && asked.status().message() != kSurveyed) return asked.status();
+    if (asked.ok() && asked->status != 200) {
+      return absl::UnavailableError(absl::StrCat("the hub returned status ", asked->status, " for ", name));
     }
-    ASSIGN_OR_RETURN(TensorMap some, header.Tensors());
-    tensors.merge(some);
+    RETURN_IF_ERROR(AddTensors(name, start, file_bytes, tensors));
   }
   return tensors;
 }
@@ -149,17 +151,7 @@ absl::Status CheckOnHub(Surveyed& model) {
                               return absl::AbortedError(kSurveyed);
                             }};
   if (const absl::Status pulled = Pull(request).status(); pulled.message() != kSurveyed) return pulled;
-  if (url.ends_with(kForeignIndexFile)) {
-    return absl::UnimplementedError("its weights are in shards, whose headers are not read; import it to see");
-  }
-  Header header;
-  const absl::Status asked =
-      Ask({.url = url,
-           .headers = LoginTo(request.base),
-           .sink = [&](const FetchReply&, std::string_view bytes) { return header.Take(bytes); }})
-          .status();
-  if (!asked.ok() && asked.message() != kSurveyed) return asked;
-  ASSIGN_OR_RETURN(TensorMap tensors, header.Tensors());
+  ASSIGN_OR_RETURN(TensorMap tensors, TensorsOnHub(url, LoginTo(request.base)));
   return Check(files, std::move(tensors), model);
 }
 
