@@ -249,6 +249,10 @@ class FromHub(Test):
         tokens = dict(self.hub.tokens)
         self.assertEqual(tokens[f"/{NAME}/resolve/main/model.safetensors"], "Bearer secret")
         self.assertEqual({token for path, token in tokens.items() if path.startswith("/objects/")}, {None})
+        self.hub.gated = True
+        self.environment["HF_ENDPOINT"] = self.hub.address.replace("127.0.0.1", "127.1")  # as another host
+        shutil.rmtree(self.folder / "cache")
+        self.refused(self.cache(self.MODEL), "HF_TOKEN is sent only to an https:// address")
 
     def test_a_killed_import_leaves_no_part_of_a_version(self):
         self.hub.pause = lambda: time.sleep(0.001)

@@ -131,11 +131,14 @@ class Hub {
                                               "commits; the default is \"main\""));
     }
     if (code == "GatedRepo" || reply.status == 403) {
-      return absl::PermissionDeniedError(
-          absl::StrCat(what,
-                       login_.empty() ? " requires a login; set HF_TOKEN to a token of an account that may read it"
-                                      : " may not be read with the token in HF_TOKEN; accept its terms on its page",
-                       kByHand));
+      const char* fault = " may not be read with the token in HF_TOKEN; accept its terms on its page";
+      if (login_.empty()) {
+        fault =
+            std::getenv("HF_TOKEN") != nullptr
+                ? " requires a login, but HF_TOKEN is sent only to an https:// address without \"@\"; name such a hub"
+                : " requires a login; set HF_TOKEN to a token of an account that may read it";
+      }
+      return absl::PermissionDeniedError(absl::StrCat(what, fault, kByHand));
     }
     if (reply.status == 401 || reply.status == 404) {
       return absl::NotFoundError(absl::StrCat(what,
@@ -267,8 +270,10 @@ std::string DefaultPullFrom() {
 
 std::map<std::string, std::string> LoginTo(const std::string& base) {
   const char* const token = std::getenv("HF_TOKEN");
-  const bool is_safe = absl::StartsWith(base, "https://") || base == "http://127.0.0.1" || base == "http://localhost" ||
-                       absl::StartsWith(base, "http://127.0.0.1:") || absl::StartsWith(base, "http://localhost:");
+  bool is_safe = absl::StartsWith(base, "https://");
+  for (const char* own : {"http://127.0.0.1", "http://[::1]", "http://localhost"}) {
+    is_safe |= base == own || absl::StartsWith(base, absl::StrCat(own, ":"));
+  }
   if (token == nullptr || *token == '\0' || !is_safe || absl::StrContains(base, '@')) return {};
   return {{"Authorization", absl::StrCat("Bearer ", token)}};
 }
