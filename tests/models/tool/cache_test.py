@@ -46,9 +46,9 @@ class Test(unittest.TestCase):
         (folder / "config.json").write_bytes(json.dumps(config).encode() if config else self.hub.files["config.json"])
         return folder
 
-    def cache(self, *models):
+    def cache(self, *models, cwd=None):
         return subprocess.run([BIN / "vitrine-repo", "cache", self.folder / "cache", *models], env=self.environment, text=True,
-                              timeout=120, capture_output=True)
+                              timeout=120, capture_output=True, cwd=cwd)
 
     def repository(self, *models):
         done = self.cache(*models)
@@ -151,10 +151,15 @@ class Folders(Test):
     def test_what_is_no_model_is_refused(self):
         (self.folder / "empty").mkdir()
         self.refused(self.cache(self.folder / "empty"), "no config.json", "--from --arch")
-        self.refused(self.cache(self.folder / "absent"), "is no folder", code=2)
+        self.refused(self.cache(self.folder / "absent"), "is no folder", "a path with a comma", code=2)
+        for model in ("timm/deit_tiny", "https://huggingface.co/timm/deit_tiny"):
+            self.refused(self.cache(model), "give hf:timm/deit_tiny", code=2)
+        self.model("key=value")
+        self.refused(self.cache("key=value", cwd=self.folder), "give ./key=value", code=2)
         folder = self.model("plants")
         repository = self.repository(folder)
         self.refused(self.cache(repository), f"--repository {repository}")
+        self.refused(self.cache(repository.parent), "a cache of imported models", f"--repository {repository}")
         shutil.copytree(folder, self.folder / "deep/plants")
         self.refused(self.cache(folder, self.folder / "deep/plants"), "two models are named plants", "OTHER=")
 

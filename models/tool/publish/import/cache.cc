@@ -11,6 +11,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "common/data/file.h"
@@ -34,6 +35,7 @@ std::string ShortDigest(const std::string& text) {
 }
 
 constexpr char kStored[] = "model";  // name of the model in the repository of a source
+constexpr char kSet[] = "set-";      // prefix of the repositories of sets
 
 // A model to serve, by its source.
 struct Source {
@@ -62,6 +64,20 @@ std::string NameOf(const fs::path& folder) {
   return AsName(is_snapshot ? model.substr(model.rfind("--") + 2) : folder.filename().string());
 }
 
+// Returns the error for a model `text` whose source `from` is no folder.
+absl::Status NoFolder(const std::string& text, const std::string& from) {
+  std::error_code error;
+  const std::string on_hub = absl::StrCat("hf:", absl::StripPrefix(from, "https://huggingface.co/"));
+  std::string way_out = absl::StrCat("a model is hf:ORG/NAME[@REVISION], or a folder with ", kConfigFile, " and ",
+                                     kForeignWeightsFile, "; a path with a comma cannot be in a list");
+  if (text != from && fs::is_directory(text, error)) {
+    way_out = absl::StrCat("for the folder \"", text, "\" give ./", text);
+  } else if (FaultOfPull(on_hub).empty()) {
+    way_out = absl::StrCat("for the model of Hugging Face give ", on_hub);
+  }
+  return absl::InvalidArgumentError(absl::StrCat("\"", from, "\" is no folder; ", way_out));
+}
+
 absl::StatusOr<Source> ParseSource(const std::string& text) {
   const size_t equals = text.find('=');
   const bool is_named = equals != std::string::npos && text.find('/') > equals;
@@ -74,11 +90,7 @@ absl::StatusOr<Source> ParseSource(const std::string& text) {
   } else {
     std::error_code error;
     source.folder = fs::canonical(from, error);
-    if (error || !fs::is_directory(source.folder, error)) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("\"", from, "\" is no folder; a model is hf:ORG/NAME[@REVISION], or a folder with ", kConfigFile,
-                       " and ", kForeignWeightsFile));
-    }
+    if (error || !fs::is_directory(source.folder, error)) return NoFolder(text, from);
     if (!is_named) source.name = NameOf(source.folder);
   }
   RETURN_IF_ERROR(ValidateModelName(source.name));
@@ -106,6 +118,12 @@ absl::Status CheckFolder(const Source& source) {
   if (versions.ok() && !versions->empty()) {
     return absl::FailedPreconditionError(
         absl::StrCat("the folder is a repository of Vitrine; serve it with --repository ", source.folder.string()));
+  }
+  for (const fs::directory_entry& entry : fs::directory_iterator(source.folder, error)) {
+    if (!entry.path().filename().native().starts_with(kSet)) continue;
+    return absl::FailedPreconditionError(
+        absl::StrCat("the folder is a cache of imported models; give their folders or names on the hub, or serve ",
+                     "its repository with --repository ", entry.path().string()));
   }
   return absl::FailedPreconditionError(absl::StrCat("the folder has no ", kConfigFile,
                                                     "; if the architecture is known, publish the weights with ",
@@ -203,7 +221,7 @@ absl::Status CacheCommand(const CacheOptions& options) {
     sources.push_back(std::move(source));
   }
   std::sort(set.begin(), set.end());
-  const fs::path cache = options.cache, root = cache / absl::StrCat("set-", ShortDigest(absl::StrJoin(set, "\n")));
+  const fs::path cache = options.cache, root = cache / absl::StrCat(kSet, ShortDigest(absl::StrJoin(set, "\n")));
   for (const Source& source : sources) {
     const absl::StatusOr<VersionId> version = Update(source, cache);
     const absl::Status status =
