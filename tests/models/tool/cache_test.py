@@ -19,7 +19,7 @@ import urllib.request
 from hashlib import sha256
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-from hub import Hub  # noqa: E402
+from hub import COMMIT, Hub  # noqa: E402
 from pull_test import ARCH, NAME, WEIGHTS, vit_tiny  # noqa: E402
 
 BIN = pathlib.Path(sys.argv[1]).resolve() / "bin"
@@ -191,6 +191,12 @@ class FromHub(Test):
         self.assertEqual(versions(repository), [f"{self.SERVED}/1", f"{self.SERVED}/2"])
         self.assertEqual(self.hub.ranges_asked(), [None])  # the weights are the same
         self.refused(self.cache(f"{self.MODEL}@gone"), "no such revision")
+
+    def test_a_commit_that_was_imported_needs_no_hub(self):
+        model = f"{self.MODEL}@{COMMIT}"
+        repository, asked = self.repository(model), len(self.hub.asked)
+        self.assertEqual(self.repository(model), repository)
+        self.assertEqual(len(self.hub.asked), asked)
 
     def test_a_hub_without_commits_is_compared_by_its_files(self):
         self.hub.states_commit = False

@@ -28,12 +28,11 @@
 #include "models/tool/publish/import/label_text.h"
 #include "models/tool/publish/import/model_files.h"
 #include "models/tool/publish/import/pull.h"
+#include "models/tool/publish/import/source_text.h"
 #include "models/tool/publish/import/stated_licence.h"
 
 namespace vitrine {
 namespace {
-
-constexpr int kImporter = 1;  // increases with each change after which the same files give another version
 
 std::string HeadBias(ForeignSource source, const v1::ModelConfig& config) {
   return absl::StrCat(HeadName(source, config), ".bias");
@@ -296,14 +295,6 @@ absl::StatusOr<Pulled> LocalFiles(const ImportOptions& options) {
   return local;
 }
 
-// Returns the text of kSourceFile. A version of CacheCommand depends on nothing else.
-std::string SourceText(const std::vector<ModelFile>& files, const v1::Origin& origin) {
-  std::string text = absl::StrCat("importer ", kImporter, "\nlicence ", origin.licence(), "\nweights ", origin.sha256(),
-                                  " ", origin.url(), "\n");
-  for (const ModelFile& file : files) absl::StrAppend(&text, "file ", Sha256Hex(file.json), "\n");
-  return text;
-}
-
 // Takes the labels given on the command line, else those in the model's files, if there are any.
 absl::Status TakeLabels(const ImportOptions& options, const std::vector<ModelFile>& files, Given& given) {
   if (!options.labels.empty()) {
@@ -363,6 +354,7 @@ absl::StatusOr<Imported> Import(const ImportOptions& asked) {
     ASSIGN_OR_RETURN(found, LocalFiles(options));
     RETURN_IF_ERROR(accept({}, found.origin));
   } else {
+    if (IsOfCommit(options.known.value_or(""), options.pull)) return absl::AlreadyExistsError(*options.known);
     ASSIGN_OR_RETURN(
         found, Pull({.model = options.pull,
                      .sha256 = options.sha256,

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_MODELS_TOOL_PUBLISH_IMPORT_SOURCE_TEXT_H_
+#define VITRINE_MODELS_TOOL_PUBLISH_IMPORT_SOURCE_TEXT_H_
+
+#include <string>
+#include <vector>
+
+#include "models/tool/publish/import/model_files.h"
+#include "vitrine/v1/manifest.pb.h"
+
+namespace vitrine {
+
+// Returns the text of kSourceFile. A version of CacheCommand depends on nothing else.
+std::string SourceText(const std::vector<ModelFile>& files, const v1::Origin& origin);
+
+// Returns true if a text of kSourceFile is of this importer and of `pull`, which names a commit. Then another pull
+// would give the same text.
+bool IsOfCommit(const std::string& text, const std::string& pull);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_MODELS_TOOL_PUBLISH_IMPORT_SOURCE_TEXT_H_
