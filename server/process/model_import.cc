@@ -45,7 +45,9 @@ absl::Status Failed(int code) {
         "the import of --model was ended by ", strsignal(code - kFirstSignal), "; perhaps there is too little memory"));
   }
   constexpr char kWhy[] = "the models of --model could not be imported; the line above says why";
-  return code == kWrongUsage ? absl::InvalidArgumentError(kWhy) : absl::FailedPreconditionError(kWhy);
+  if (code != kWrongUsage) return absl::FailedPreconditionError(kWhy);
+  return absl::InvalidArgumentError(
+      absl::StrCat(kWhy, ". If it rejects \"cache\", vitrine-repo is of another version than vitrine-server"));
 }
 
 }  // namespace

@@ -353,6 +353,12 @@ class Server(Test):
         self.environment["PATH"] = "/nonexistent"
         process = self.start("--model", self.model("plants"), program=self.folder / "vitrine-server")
         self.assertIn("vitrine-repo beside vitrine-server", process.communicate()[0])
+        other = self.folder / "vitrine-repo"
+        other.write_text("#!/bin/sh\nexit 2\n")
+        for mode, message in ((0o644, "Permission denied"), (0o755, "vitrine-repo is of another version")):
+            other.chmod(mode)
+            process = self.start("--model", self.folder / "plants", program=self.folder / "vitrine-server")
+            self.assertIn(message, process.communicate()[0])
 
     def test_sigterm_ends_a_start_that_downloads(self):
         self.hub.pause = lambda: time.sleep(1)
