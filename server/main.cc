@@ -284,7 +284,8 @@ int Main(int argc, char** argv) {
   app.add_flag(
       "--check", check,
       "check the configuration, the ports, the device and the repository, print every fault and exit: 0 if the server "
-      "would start and find models, 2 for a wrong configuration, 1 for an unusable port or device or missing models");
+      "would start and find models, 2 for a wrong configuration, 1 for an unusable port or device or missing models; "
+      "imports the models of --model first");
   std::string asked;
   app.add_option(
          "--health-check", asked,
