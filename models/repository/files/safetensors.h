@@ -42,7 +42,7 @@ absl::StatusOr<Safetensors> ParseSafetensors(std::string_view bytes);
 // for a rank above 8, a name that is not UTF-8 or is "__metadata__", and a header too large for ParseSafetensors.
 absl::StatusOr<std::string> WriteSafetensors(const Safetensors& content);
 
-// FAILED_PRECONDITION names the first F32, F16 or BF16 tensor with NaN or infinity.
+// FAILED_PRECONDITION names the first F32, F16 or BF16 tensor with NaN or infinity. Passes over tensors without data.
 absl::Status CheckFinite(const Safetensors& content);
 
 }  // namespace vitrine

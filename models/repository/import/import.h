@@ -44,7 +44,8 @@ std::vector<std::string> ForeignArchs(ForeignSource source);
 // FAILED_PRECONDITION names the first tensor, by its source name, that is missing, has another shape (expected and
 // found), is not floating-point, is not finite, or has no counterpart in the model, and the names of ForeignConfig
 // whose models the tensors fit instead. Ignores BatchNorm's "num_batches_tracked" and a projection's bias of zeros
-// (timm), the pooler "vit.pooler.*" (transformers) and CLIP's text tower, which do not affect the outputs.
+// (timm), the pooler "vit.pooler.*" (transformers) and CLIP's text tower, which do not affect the outputs. Tensors
+// without data are checked by names, shapes and types, and have none in the result.
 // INVALID_ARGUMENT if the source lacks the family. Thread-safe.
 absl::StatusOr<TensorMap> RenameForeign(ForeignSource source, const v1::ModelConfig& config, const TensorMap& tensors);
 
@@ -103,10 +104,10 @@ absl::StatusOr<std::vector<std::filesystem::path>> ForeignFiles(const std::files
 // metadata to `metadata` if that is not null.
 absl::StatusOr<TensorMap> ReadForeignWeights(const std::vector<std::filesystem::path>& files,
                                              std::map<std::string, std::string>* metadata = nullptr);
-// Returns the tensors of a safetensors file of `file_bytes` without their data. `start` has at least its header.
-// `file` is its name in messages. Errors are those of ReadForeignWeights.
-absl::StatusOr<TensorMap> ReadForeignHeader(const std::filesystem::path& file, std::string_view start,
-                                            uint64_t file_bytes);
+// Adds the tensors of a safetensors file of `file_bytes` without their data. `start` has at least its header. `file` is
+// its name in messages. Errors are those of ReadForeignWeights.
+absl::Status AddForeignHeader(const std::filesystem::path& file, std::string_view start, uint64_t file_bytes,
+                              TensorMap& all);
 // Reads the files of ForeignFiles(named).
 absl::StatusOr<TensorMap> ReadForeignWeights(const std::filesystem::path& named,
                                              std::map<std::string, std::string>* metadata = nullptr);

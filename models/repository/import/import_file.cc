@@ -125,6 +125,14 @@ absl::StatusOr<Safetensors> ReadOne(const fs::path& file, int64_t most_bytes) {
   return WhatElse(file, bytes, content.status());
 }
 
+// Adds the tensors of a shard to those of the others.
+absl::Status Join(const fs::path& file, TensorMap tensors, TensorMap& all) {
+  all.merge(tensors);
+  if (tensors.empty()) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat("tensor ", Quoted(tensors.begin()->first), " is in ",
+                                                    Quoted(file.filename().string()), " and another shard"));
+}
+
 // A shard's name: "model-00001-of-00002.safetensors".
 struct ShardName {
   std::string base;  // "model"
@@ -227,18 +235,13 @@ absl::StatusOr<TensorMap> ReadForeignWeights(const std::vector<fs::path>& files,
   for (const fs::path& file : files) {
     ASSIGN_OR_RETURN(Safetensors content, ReadOne(file, left));
     if (metadata != nullptr) metadata->merge(content.metadata);
-    for (auto& [name, tensor] : content.tensors) {
-      left -= tensor.bytes();
-      if (!all.emplace(name, std::move(tensor)).second) {
-        return absl::FailedPreconditionError(
-            absl::StrCat("tensor ", Quoted(name), " is in ", Quoted(file.filename().string()), " and another shard"));
-      }
-    }
+    for (const auto& [name, tensor] : content.tensors) left -= tensor.bytes();
+    RETURN_IF_ERROR(Join(file, std::move(content.tensors), all));
   }
   return all;
 }
 
-absl::StatusOr<TensorMap> ReadForeignHeader(const fs::path& file, std::string_view start, uint64_t file_bytes) {
+absl::Status AddForeignHeader(const fs::path& file, std::string_view start, uint64_t file_bytes, TensorMap& all) {
   RETURN_IF_ERROR(CheckName(file));
   absl::StatusOr<Safetensors> content =
       ReadSafetensorsHeader(file_bytes, [rest = start](char* into, size_t count) mutable -> absl::Status {
@@ -248,7 +251,7 @@ absl::StatusOr<TensorMap> ReadForeignHeader(const fs::path& file, std::string_vi
         return absl::OkStatus();
       });
   if (!content.ok()) return WhatElse(file, start, content.status());
-  return std::move(content->tensors);
+  return Join(file, std::move(content->tensors), all);
 }
 
 absl::StatusOr<TensorMap> ReadForeignWeights(const fs::path& named, std::map<std::string, std::string>* metadata) {

@@ -98,6 +98,7 @@ StoredTensor Transposed(const StoredTensor& matrix, const Shape& to) {
 }
 
 StoredTensor Reshaped(Reshape reshape, const std::vector<StoredTensor>& foreign, const Shape& ours) {
+  if (foreign[0].data == nullptr) return {.dtype = foreign[0].dtype, .shape = ours};
   if (reshape == Reshape::kStackedQkv) return Stacked(foreign, ours);
   if (reshape == Reshape::kPatchRows) return ChannelsLast(foreign[0], ours);
   if (reshape == Reshape::kTransposed) return Transposed(foreign[0], ours);

@@ -32,6 +32,9 @@ class Survey(cache_test.Test):
         self.model("mislabelled", {"architecture": ARCH, "label_names": ["plant"] * 999 + [None]})
         self.model("unlabelled", {"architecture": ARCH})
         (self.folder / "unlabelled/model.safetensors").write_bytes(vit_tiny(classes=5))
+        self.model("nameless", {"architecture": ARCH, "label_names": ["plant"] * 999 + [""]})
+        narrow = self.model("narrow", {"architecture": ARCH, "label_names": list("abcde")}) / "model.safetensors"
+        narrow.write_bytes(vit_tiny(classes=5).replace(b"[5, 192]", b"[192, 5]"))
         (self.folder / "list").write_text(f"# ours\n{self.folder}/good\n\nabsent\n{self.folder}/list\n")
         judged = {name: (served, reason) for name, served, reason in self.survey(self.folder, self.folder / "list")}
         self.assertEqual(judged["good"], (True, ""))
@@ -40,7 +43,9 @@ class Survey(cache_test.Test):
         self.assertIn("class 999 that is not text", judged["mislabelled"][1])
         self.assertIn("or vit_tiny_patch16_224", judged["small"][1])
         self.assertIn("convnext_tiny", judged["other"][1])
-        self.assertIn("5 classes and 0 labels", judged["unlabelled"][1])
+        self.assertIn("has 5 classes", judged["unlabelled"][1])
+        self.assertIn('"head.weight" has shape [192, 5]', judged["narrow"][1])
+        self.assertIn('the label "" is empty', judged["nameless"][1])
         self.assertFalse(judged["absent"][0])
 
     def test_a_model_of_the_hub_is_judged_without_its_weights(self):

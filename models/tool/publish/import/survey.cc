@@ -10,17 +10,15 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "common/data/file.h"
 #include "common/status_macros.h"
 #include "models/repository/files/safetensors_header.h"
 #include "models/repository/import/import.h"
-#include "models/repository/import/import_names.h"
 #include "models/tool/publish/import/architecture.h"
-#include "models/tool/publish/import/config_labels.h"
 #include "models/tool/publish/import/https.h"
 #include "models/tool/publish/import/import.h"
+#include "models/tool/publish/import/import_model.h"
 #include "models/tool/publish/import/model_files.h"
 #include "models/tool/publish/import/pull.h"
 
@@ -42,13 +40,6 @@ struct Surveyed {
 
 constexpr size_t kMostBytes = sizeof(uint64_t) + kMaxSafetensorsHeader;  // of a header with its length
 
-// Adds the tensors of a weights file, whose first bytes have its header.
-absl::Status AddTensors(const std::string& name, std::string_view start, uint64_t file_bytes, TensorMap& tensors) {
-  ASSIGN_OR_RETURN(TensorMap some, ReadForeignHeader(name, start, file_bytes));
-  tensors.merge(some);
-  return absl::OkStatus();
-}
-
 absl::StatusOr<TensorMap> TensorsIn(const fs::path& folder) {
   ASSIGN_OR_RETURN(const std::vector<fs::path> files, ForeignFiles(folder));
   TensorMap tensors;
@@ -56,7 +47,7 @@ absl::StatusOr<TensorMap> TensorsIn(const fs::path& folder) {
     ASSIGN_OR_RETURN(const ReadOnlyFile opened, ReadOnlyFile::Open(file));
     const int64_t bytes = std::min<int64_t>(opened.size(), kMostBytes);
     ASSIGN_OR_RETURN(const std::string start, opened.ReadAt(0, bytes));
-    RETURN_IF_ERROR(AddTensors(file.string(), start, static_cast<uint64_t>(opened.size()), tensors));
+    RETURN_IF_ERROR(AddForeignHeader(file, start, static_cast<uint64_t>(opened.size()), tensors));
   }
   return tensors;
 }
@@ -89,49 +80,24 @@ absl::StatusOr<TensorMap> TensorsOnHub(const std::string& url, const std::map<st
     if (asked.ok() && asked->status != 200) {
       return absl::UnavailableError(absl::StrCat("the hub returned status ", asked->status, " for ", name));
     }
-    RETURN_IF_ERROR(AddTensors(name, start, file_bytes, tensors));
+    RETURN_IF_ERROR(AddForeignHeader(name, start, file_bytes, tensors));
   }
   return tensors;
 }
 
-// Checks that the labels in the files are those of the head's classes, or that these can be ImageNet's.
-absl::Status CheckLabels(const std::vector<ModelFile>& files, const std::string& head, const TensorMap& tensors) {
-  constexpr size_t kImageNet = 1000;
-  const auto bias = tensors.find(absl::StrCat(head, ".bias"));
-  if (bias == tensors.end() || bias->second.shape.size() != 1) return absl::OkStatus();
-  const auto classes = static_cast<size_t>(bias->second.shape[0]);
-  std::vector<std::string> labels;
-  for (const ModelFile& file : files) {
-    ASSIGN_OR_RETURN(const std::vector<std::string> found, LabelsOfConfig(file.json));
-    if (labels.empty()) labels = found;
-  }
-  if (labels.size() == classes || (labels.empty() && classes == kImageNet)) return absl::OkStatus();
-  return absl::FailedPreconditionError(absl::StrCat("it has ", classes, " classes and ", labels.size(), " labels in ",
-                                                    kConfigFile, "; `vitrine-repo import` takes them from --labels"));
-}
-
-// Checks what an import checks before it computes with the weights.
+// Makes the checks of an import, except of the weights' values.
 absl::Status Check(const std::vector<ModelFile>& files, TensorMap tensors, Surveyed& model) {
   ImportOptions options;
   RETURN_IF_ERROR(TakeArchitecture(files, options));
   model.arch = options.arch;
   RETURN_IF_ERROR(TakePreprocessing(files, options).status());
   ASSIGN_OR_RETURN(const ForeignSource source, ForeignSourceNamed(options.source));
-  ASSIGN_OR_RETURN(v1::ModelConfig config, ForeignConfig(source, options.arch, /*classes=*/1));
-  ASSIGN_OR_RETURN(UnwrappedWeights weights, UnwrapForeign(std::move(tensors)));
-  if (LacksHead(source, config, weights)) config.set_classes(0);
-  RETURN_IF_ERROR(AdoptHead(source, config, weights).status());
-  for (const auto& [name, tensor] : weights.tensors) {
-    int64_t elements = 1;
-    for (const int64_t side : tensor.shape) elements *= side;
-    model.parameters += elements;
-  }
-  if (config.vit().projection() == 0) RETURN_IF_ERROR(CheckLabels(files, HeadName(source, config), weights.tensors));
-  if (FitsBody(source, config, weights.tensors)) return absl::OkStatus();
-  const std::string fitting = absl::StrJoin(FittingArchs(source, weights.tensors), " or ");
-  return absl::FailedPreconditionError(absl::StrCat(
-      "its tensors are not those of ", options.arch,
-      fitting.empty() ? "; `vitrine-repo import` names the first that differs" : absl::StrCat(", but of ", fitting)));
+  std::ostream none(nullptr);
+  ImportInput given{.weights = "the file", .tensors = std::move(tensors), .notes = &none};
+  RETURN_IF_ERROR(TakeLabels(options, files, given));
+  ASSIGN_OR_RETURN(const v1::ModelConfig config, TakeModel(options, given));
+  for (const auto& [name, tensor] : given.tensors) model.parameters += tensor.elements();
+  return RenameForeign(source, config, given.tensors).status();
 }
 
 absl::Status CheckFolder(Surveyed& model) {

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_MODELS_TOOL_PUBLISH_IMPORT_IMPORT_MODEL_H_
+#define VITRINE_MODELS_TOOL_PUBLISH_IMPORT_IMPORT_MODEL_H_
+
+#include <iostream>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "models/repository/import/import.h"
+#include "models/tool/publish/import/import.h"
+#include "models/tool/publish/import/model_files.h"
+#include "vitrine/v1/model.pb.h"
+
+namespace vitrine {
+
+// Input of an import: weights that were read or downloaded, and the model's own labels.
+struct ImportInput {
+  std::string weights;                               // name of the weights in messages
+  TensorMap tensors = {};                            // without data if only the headers were read
+  std::map<std::string, std::string> metadata = {};  // metadata of the file or its shards
+  std::vector<std::string> labels = {};              // empty: no labels
+  std::string labels_from = {};                      // name of the labels' source in messages
+  std::ostream* notes = &std::cerr;                  // for lines about what is ignored or replaced
+};
+
+// Takes the labels given on the command line, else those in the model's files, if there are any.
+absl::Status TakeLabels(const ImportOptions& options, const std::vector<ModelFile>& files, ImportInput& given);
+
+// Returns the config of the model, which RenameForeign compares with the tensors. Removes the wrappers of training from
+// their names, and replaces missing labels by ImageNet's. Reads no data of tensors. FAILED_PRECONDITION: there is no
+// head, or its classes are not those of the labels.
+absl::StatusOr<v1::ModelConfig> TakeModel(const ImportOptions& options, ImportInput& given);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_MODELS_TOOL_PUBLISH_IMPORT_IMPORT_MODEL_H_
