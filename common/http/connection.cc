@@ -99,6 +99,9 @@ void HttpConnection::OnReady(bool readable, bool writable, bool failed) {
     case Phase::kLingering:
       const ByteStream::Result result = stream_->Read(scratch_.data(), scratch_.size());
       lingering_bytes_ += result.bytes;
+      if (const int updates = stream_->TakeKeyUpdates(); updates > 0 && !Spend(kKeyUpdatePoints * updates)) {
+        return Close(CloseReason::kAbuse);
+      }
       if (result.bytes > 0) given_up_ = std::min(lingers_until_, loop().now() + kLingerTime);
       if (result.next == Next::kGone || failed || lingering_bytes_ > most_lingering_bytes_) Close(leaving_reason_);
   }

@@ -94,6 +94,7 @@ class Http1 final : public HttpProtocol {
   BudgetShare share_;     // bytes of the body
   bool is_whole_ = true;  // true: the whole request was read
   bool is_gone_ = false;  // true: the client sends no more data
+  bool is_slow_ = false;  // true: the client sent a body below the least rate
   Next waits_for_ = Next::kAwaitReadable;
   // The response being sent.
   std::string head_, body_;
@@ -378,7 +379,7 @@ Http1::Step Http1::SendMore() {
   connection_.NoteRequestDone();
   if (!keep_) {
     const CloseReason why = request_ == nullptr ? CloseReason::kProtocol : leaving_.value_or(CloseReason::kDone);
-    const bool awaits_body = request_ != nullptr && !is_whole_ && !is_gone_;
+    const bool awaits_body = request_ != nullptr && !is_whole_ && !is_gone_ && !is_slow_;
     BeginHead();
     connection_.Linger(why, awaits_body);
     return Step::kWait;
@@ -402,6 +403,7 @@ void Http1::OnTick() {
     return connection_.Close(CloseReason::kSlowClient);
   }
   if (phase_ == Phase::kBody && IsSlow(parser_->body_bytes(), Nanoseconds(options_.body_timeout))) {
+    is_slow_ = true;
     GiveBody(absl::DeadlineExceededError("the body took too long to arrive"));
     Advance();
   }
