@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <optional>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "client/lib/channel.h"
 #include "client/lib/connect/address.h"
@@ -217,8 +218,8 @@ int FailWithHint(const absl::Status& status, const ClientOptions& options, absl:
       (!options.Validate().ok() || absl::IsInvalidArgument(TokenOf(options).status()))) {
     return Fail("vitrine", WrongCommandLine(status));
   }
-  const bool is_other_port =
-      absl::IsUnimplemented(status) || status.message().find("does not speak gRPC") != absl::string_view::npos;
+  const bool is_other_port = absl::StrContains(status.message(), "does not speak gRPC") ||
+                             absl::StrContains(status.message(), "does not have this call");
   if (is_other_port && status.message().find(options.address) == absl::string_view::npos) {
     return Fail("vitrine", absl::UnimplementedError(absl::StrCat(options.address, ": ", status.message())));
   }

@@ -133,8 +133,9 @@ class Hub {
     if (code == "GatedRepo" || reply.status == 403) {
       const char* fault = " may not be read with the token in HF_TOKEN; accept its terms on its page";
       if (login_.empty()) {
+        const char* const token = std::getenv("HF_TOKEN");
         fault =
-            std::getenv("HF_TOKEN") != nullptr
+            token != nullptr && *token != '\0'
                 ? " requires a login, but HF_TOKEN is sent only to an https:// address without \"@\"; name such a hub"
                 : " requires a login; set HF_TOKEN to a token of an account that may read it";
       }
