@@ -18,7 +18,7 @@ class Walk {
       Ask(op.inputs[0], Demand::kAll);
       for (size_t i = 1; wanted == Demand::kAll && i < op.inputs.size(); ++i) Ask(op.inputs[i], Demand::kAll);
     } else if (const TakeClass* take = op.As<TakeClass>()) {
-      Ask(op.inputs[0], take->token == 0 ? Demand::kClass : Demand::kHeads);
+      Ask(op.inputs[0], take->token == 0 ? Demand::kClass : take->token == 1 ? Demand::kHeads : Demand::kAll);
     } else if (op.As<TakeCells>() != nullptr) {
       Ask(op.inputs[0], Demand::kAll);
     } else if (const Attend* attend = op.As<Attend>()) {
