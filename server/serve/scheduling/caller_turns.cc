@@ -26,7 +26,7 @@ void CallerTurns::Drop(Id id) {
   Leave(accounts_[id]);
 }
 
-// Erases idle accounts at or below the current level, because a new account would be equal.
+// Erases idle accounts that are not above `now_`, because a new account would be equal.
 void CallerTurns::Leave(Account& account) {
   --account.waiting;
   accounts_.Prune([this](Id, const Account& seen) { return seen.waiting == 0 && seen.time.given <= now_; });

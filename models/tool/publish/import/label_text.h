@@ -22,8 +22,8 @@ struct LabelText {
 //   "cat"            the same with quotes on every line
 //   0 cat            a number before every label, then blanks, "," ":" ";" or "="; a header line may come first
 //   {0: 'cat', ...   a Python dictionary or list, or JSON
-// INVALID_ARGUMENT or FAILED_PRECONDITION: no label; numbers that are not 0 to n-1 in that order, or a text that starts
-// like a dictionary or list but is neither, of which the message names the form.
+// INVALID_ARGUMENT or FAILED_PRECONDITION: there is no label; the numbers are not 0 to n-1 in that order; or the text
+// starts like a dictionary or list but is neither. The message names the form.
 absl::StatusOr<LabelText> ParseLabelText(std::string_view text);
 
 }  // namespace vitrine
