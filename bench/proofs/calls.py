@@ -57,7 +57,11 @@ class TlsServer:
 
     def __enter__(self):
         self.process = subprocess.Popen(self.command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        while not self.ports.exists() and self.process.poll() is None:
+        until = time.monotonic() + 30
+        while not self.ports.exists():
+            if self.process.poll() is not None or time.monotonic() > until:
+                self.__exit__()
+                raise RuntimeError("the server with TLS did not start")
             time.sleep(0.05)
         self.address = re.search("grpc=(.*)", self.ports.read_text()).group(1)
         return self
