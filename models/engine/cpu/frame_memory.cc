@@ -15,8 +15,8 @@ int64_t RoundUp(int64_t floats) {
   return (floats + kLine - 1) / kLine * kLine;
 }
 
-// Returns the floats of a slot. A buffer that is a little narrower than the slot can have a longer stride than the slot's
-// width has, so the width is first rounded up to a whole cache line.
+// Returns the floats of a slot. A buffer that is a little narrower than the slot can have a longer stride than the
+// slot's width has, so the width is first rounded up to a whole cache line.
 int64_t FloatsOf(const Frame& frame, const Slot& slot) {
   return RoundUp(frame.rows(slot.rows) * FloatStride(RoundUp(slot.width)));
 }

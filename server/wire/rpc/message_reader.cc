@@ -63,9 +63,10 @@ absl::Status MessageReader::BeginMessage() {
     return GrpcProtocolError("the compressed flag of a message is set, but grpc-encoding names no compression");
   }
   if (length_ > static_cast<size_t>(max_bytes_)) {  // the text of gRPC's own message, and whose limit it is
-    return TooLargeError(absl::StrCat("Received message larger than max (", length_, " vs. ", max_bytes_,
-                                      "); this is the server's limit of a request, ",
-                                      max_bytes_ == kMaxPlainMessageBytes ? "without an image" : "--max-message-bytes"));
+    return TooLargeError(
+        absl::StrCat("Received message larger than max (", length_, " vs. ", max_bytes_,
+                     "); this is the server's limit of a request, ",
+                     max_bytes_ == kMaxPlainMessageBytes ? "without an image" : "--max-message-bytes"));
   }
   received_ = std::make_shared<ReceivedBytes>(ReceivedBytes{.bytes = {}, .share = BudgetShare(budget_)});
   received_->bytes.reserve(std::min(length_, kFirstRoom));
