@@ -50,7 +50,9 @@ void ClassifyStream::WriteNext() {
   if (writing_ || closed_) return;
   if (!unsent_.empty()) {
     writing_ = true;
-    StartWrite(unsent_.front().get());
+    grpc::WriteOptions options;
+    if (unsent_.size() > 1) options.set_buffer_hint();  // sent together with the next request
+    StartWrite(unsent_.front().get(), options);
   } else if (finishing_) {
     finishing_ = false;
     StartWritesDone();

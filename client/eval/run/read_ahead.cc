@@ -43,7 +43,7 @@ absl::StatusOr<std::string> ReadAhead::Next() {
 
 bool ReadAhead::HasRoomOrEnds() const {
   if (ending_ || begun_ == indices_.size() || begun_ == taken_) return true;
-  return begun_ - taken_ < options_.images && bytes_ < options_.bytes;
+  return begun_ - taken_ < (rests_ ? options_.images / 2 : options_.images) && bytes_ < options_.bytes;
 }
 
 void ReadAhead::Work() {
@@ -54,6 +54,7 @@ void ReadAhead::Work() {
       mutex_.Await(absl::Condition(this, &ReadAhead::HasRoomOrEnds));
       if (ending_ || begun_ == indices_.size()) return;
       position = begun_++;
+      rests_ = begun_ - taken_ >= options_.images;
     }
     absl::StatusOr<std::string> image = ReadSendable(data_, indices_[position]);
     const absl::MutexLock lock(&mutex_);

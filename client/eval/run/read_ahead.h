@@ -49,6 +49,9 @@ class ReadAhead {
   size_t begun_ ABSL_GUARDED_BY(mutex_) = 0;  // positions taken by a thread
   size_t taken_ ABSL_GUARDED_BY(mutex_) = 0;  // positions returned by Next
   size_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  // True once the images are as many as allowed, until half of them were taken: a thread then wakes for many images at
+  // once.
+  bool rests_ ABSL_GUARDED_BY(mutex_) = false;
   std::map<size_t, absl::StatusOr<std::string>> ready_ ABSL_GUARDED_BY(mutex_);  // by position
 
   std::vector<std::thread> threads_;  // last member, because the threads use the other members
