@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`vitrine score` over a list of a million images, once without an interruption and once killed twenty times.
+"""`vitrine score` over a list of a million images, once without an interruption and once killed twenty times, and its
+rate beside that of the engine alone.
 
-The list names the same ten digits under a million names, through symbolic links.
+The lists name the same few images under many names, through symbolic links.
 """
 import filecmp
 import os
@@ -10,38 +11,38 @@ import shutil
 import subprocess
 import time
 
-from driver import service, workers
+from driver import workers
 from driver.report import Row
 from driver.service import Server
 from driver.setup import ROOT
 
 IMAGES, KILLS = 1_000_000, 20
 MODEL = "kv-pos-mnist"
-IN_FLIGHT = 32  # the default of vitrine score
 MOST_MEGABYTES = 300
-SHARE_OF_BENCH = 0.95
+# A model whose computation takes longer than a call: with MODEL, calls take all the time.
+SHARE_MODEL, SHARE_IMAGES = "eit-mini-cifar10", 3_000
+SHARE_OF_ENGINE = 0.95
 
 
-def make_list(folder, images):
-    """Writes a list of `images` names and returns its path."""
-    digits = folder / "digits"
-    digits.mkdir()
-    for path in sorted((ROOT / "samples" / "digits").glob("*.png")):
-        shutil.copy(path, digits)
-    names = sorted(path.name for path in digits.iterdir())
+def make_list(folder, pictures, images):
+    """Writes a list of `images` names of the files in `pictures` and returns its path."""
+    folder.mkdir()
+    shutil.copytree(pictures, folder / "pictures")
+    names = sorted(path.name for path in pictures.iterdir())
     for i in range(100):
-        (digits / f"copy-{i:02}").symlink_to(".")
+        (folder / "pictures" / f"copy-{i:02}").symlink_to(".")
     for i in range(1000):
-        (folder / f"folder-{i:03}").symlink_to("digits")
-    path = folder / "list.txt"
-    path.write_text("".join(f"folder-{i // 1000 % 1000:03}/copy-{i // 10 % 100:02}/{names[i % 10]}\n" for i in range(images)))
+        (folder / f"folder-{i:03}").symlink_to("pictures")
+    path, count = folder / "list.txt", len(names)
+    path.write_text("".join(f"folder-{i // (100 * count) % 1000:03}/copy-{i // count % 100:02}/{names[i % count]}\n"
+                            for i in range(images)))
     return path
 
 
-def score(setup, server, source, out, seconds=None):
+def score(setup, server, model, source, out, seconds=None):
     """Scores the list, or kills the program after `seconds`. Returns (exit code, seconds, peak memory in MB)."""
     started = time.monotonic()
-    process = subprocess.Popen([setup.program("vitrine"), "score", source, "--model", MODEL, "--server", server.address,
+    process = subprocess.Popen([setup.program("vitrine"), "score", source, "--model", model, "--server", server.address,
                                 "--out", out], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     if seconds is not None:
         try:
@@ -60,36 +61,59 @@ def different_files(whole, killed):
     return len(mismatch) + len(errors), len(names)
 
 
-def measure(setup):
+def measure_kills(setup):
     images, kills = (20_000, 4) if setup.quick else (IMAGES, KILLS)
-    source = make_list(setup.scratch, images)
+    source = make_list(setup.scratch / "many", ROOT / "samples" / "digits", images)
     whole, killed = setup.scratch / "whole", setup.scratch / "killed"
     # Each image has its own batch, so that its logits are bit-identical in every run.
     with Server(setup, setup.repository, setup.both(), [f"model/{MODEL}"], ["--max-batch-tokens", 1]) as server:
-        def bench():
-            seconds = setup.seconds(20)
-            point = service.bench(setup, server, setup.other_core, source.parent / "digits", "--model", MODEL, "--mode",
-                                  "stream", "--concurrency", IN_FLIGHT, "--warmup", f"{seconds / 5}s", "--duration",
-                                  f"{seconds}s")
-            return point["answered_per_second"]
-
-        before = bench()
-        code, seconds, peak = score(setup, server, source, whole)
-        rates = before, bench()
+        code, seconds, peak = score(setup, server, MODEL, source, whole)
         chance = random.Random(1)
         peaks = [peak]
         for _ in range(kills):
-            peaks.append(score(setup, server, source, killed, chance.uniform(0, seconds / kills))[2])
-        last, _, peak = score(setup, server, source, killed)
+            peaks.append(score(setup, server, MODEL, source, killed, chance.uniform(0, seconds / kills))[2])
+        last, _, peak = score(setup, server, MODEL, source, killed)
     different, files = different_files(whole, killed)
     lines = sum(path.read_bytes().count(b"\n") for path in killed.glob("chunk-*.jsonl"))
     return [
         Row(f"rows of {images:,} images after {kills} kills", "rows", (lines,) * 3, images, note=f"exit codes {code} and {last}"),
         Row("files that differ from those of a run without a kill", "files", (different,) * 3, 0, at_least=False,
             note=f"of {files}, index.json included"),
-        Row("images a second of that run", "1/s", (images / seconds,) * 3, note="server and client on the same cores"),
-        Row("its share of the rate of `vitrine bench` before and after", "",
-            workers.spread([images / seconds / rate for rate in rates]), SHARE_OF_BENCH,
-            note=f"a stream of {IN_FLIGHT}, which reads and writes no file"),
+        Row(f"images a second of that run, {MODEL}", "1/s", (images / seconds,) * 3, note="server and client on the same cores"),
         Row("peak memory of the program, of all runs", "MB", (max(*peaks, peak),) * 3, MOST_MEGABYTES, at_least=False),
     ]
+
+
+def measure_share(setup):
+    """The rate of `vitrine score`, with its server on the same cores, beside that of an engine on each core."""
+    images = SHARE_IMAGES // 10 if setup.quick else SHARE_IMAGES
+    pictures = ROOT / "samples" / "cifar"
+    source = make_list(setup.scratch / "few", pictures, images)
+    engine = [setup.program("bench_worker"), "model", "--repository", setup.repository, "--model", SHARE_MODEL,
+              "--pictures", pictures]
+    team = workers.Team([workers.Worker(engine, core).wait_until_ready() for core in setup.both()])
+    repetitions = workers.repetitions_for(team, setup.seconds(10))
+    with Server(setup, setup.repository, setup.both(), [f"model/{SHARE_MODEL}"]) as server:
+        def scored():
+            out = setup.scratch / "scores"
+            code, seconds, _ = score(setup, server, SHARE_MODEL, source, out)
+            shutil.rmtree(out)
+            if code != 0:
+                raise RuntimeError(f"vitrine score ended with {code}")
+            return images / seconds
+
+        results = workers.interleave({"engine": lambda: repetitions * team.images / team.run(repetitions), "score": scored},
+                                     setup.rounds(5))
+    for worker in team.workers:
+        worker.close()
+    shares = [mine / alone for mine, alone in zip(results["score"], results["engine"])]
+    engine, rate = (workers.spread(results[side]) for side in ("engine", "score"))
+    return [
+        Row(f"images a second, {SHARE_MODEL}", "1/s", rate, note=f"{images:,} images; server and client on the same cores"),
+        Row("its share of the rate of an engine on each core", "", workers.spread(shares), SHARE_OF_ENGINE,
+            note=f"{engine[0]:,.0f} images/s that were decoded before"),
+    ]
+
+
+def measure(setup):
+    return measure_kills(setup) + measure_share(setup)
