@@ -19,6 +19,7 @@
 #include "bench/gpu_check/checks.h"
 #include "bench/gpu_check/measurements.h"
 #include "common/command_line/command_line.h"
+#include "common/command_line/number_check.h"
 #include "common/simd/cpu_description.h"
 #include "common/status_macros.h"
 
@@ -161,9 +162,7 @@ void AddOptions(CLI::App& app, Options& options) {
       ->delimiter(',')
       ->check(CLI::IsMember(names));
   app.add_option("--form", options.forms, "Small forms to compare; all by default")->delimiter(',');
-  app.add_option("--seconds", options.seconds, "Seconds of load")
-      ->capture_default_str()
-      ->check(CLI::Range(0.0, 86400.0));
+  app.add_option("--seconds", options.seconds, "Seconds of load")->capture_default_str()->check(NumberFrom(0, 86400));
   app.add_option("--profile", options.profile,
                  "Models of the zoo or small forms whose kernels are timed: xcit-n12,vit-ti16")
       ->delimiter(',');

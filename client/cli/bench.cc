@@ -10,6 +10,7 @@
 #include "client/load/load_gates.h"
 #include "common/command_line/command_line.h"
 #include "common/command_line/interrupt.h"
+#include "common/command_line/number_check.h"
 #include "common/request_size.h"
 
 namespace vitrine {
@@ -96,7 +97,7 @@ void AddRequests(CLI::App& app, BenchCommand& command) {
 void AddLoad(CLI::App& app, BenchCommand& command) {
   CLI::Option* rate =
       app.add_option("--rate", command.rate, "open loop: requests per second, independent of the answers")
-          ->check(CLI::Range(1e-3, 1e7).description(""))
+          ->check(NumberFrom(1e-3, 1e7))
           ->type_name("R");
   app.add_option_function<std::string>(
          "--mode",
@@ -142,7 +143,7 @@ void AddLoad(CLI::App& app, BenchCommand& command) {
       ->needs(find_max)
       ->type_name("BOUNDS");
   app.add_option("--good", command.goal.least_good, "goal of the search: share of requests answered in time")
-      ->check(CLI::Range(0.0, 1.0).description(""))
+      ->check(NumberFrom(0, 1))
       ->needs(find_max)
       ->type_name("SHARE")
       ->capture_default_str();
@@ -153,7 +154,7 @@ void AddLoad(CLI::App& app, BenchCommand& command) {
       ->type_name("N")
       ->capture_default_str();
   app.add_option("--tolerance", command.tolerance, "resolution of the search, relative to the rate")
-      ->check(CLI::Range(0.001, 1.0).description(""))
+      ->check(NumberFrom(0.001, 1))
       ->needs(find_max)
       ->type_name("SHARE")
       ->capture_default_str();
@@ -179,10 +180,10 @@ void AddMeasurement(CLI::App& app, BenchCommand& command) {
   AddOptionalDuration(app, "--duration", command.duration, false,
                       "duration of the measurement at each rate; default: 10s,\nwith --trace the whole trace");
   app.add_option("--requests", command.load.max_requests, "measure N requests, not a duration")
-      ->check(CLI::PositiveNumber.description(""))
+      ->check(PositiveNumber())
       ->type_name("N");
   app.add_option("--stability", command.stability, "maximum difference between the windows of a stable run")
-      ->check(CLI::Range(0.001, 10.0).description(""))
+      ->check(NumberFrom(0.001, 10))
       ->type_name("SHARE")
       ->capture_default_str();
   app.add_option("--connections", command.connections, "number of connections")
@@ -200,7 +201,7 @@ void AddMeasurement(CLI::App& app, BenchCommand& command) {
       ->capture_default_str();
   app.add_option("--seed", command.load.seed, "seed of arrivals and of the mix")->type_name("N")->capture_default_str();
   app.add_option("--server-pid", command.load.server_process, "report the CPU time of this local process")
-      ->check(CLI::PositiveNumber.description(""))
+      ->check(PositiveNumber())
       ->type_name("PID");
   AddRequireOption(
       app, command.gates, LoadGateMeasures(),

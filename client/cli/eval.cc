@@ -18,6 +18,7 @@
 #include "client/eval/summary.h"
 #include "common/command_line/command_line.h"
 #include "common/command_line/interrupt.h"
+#include "common/command_line/number_check.h"
 #include "common/data/dataset.h"
 
 namespace vitrine {
@@ -145,7 +146,7 @@ void AddData(CLI::App& eval, EvalCommand& command) {
                   "file with lines \"data label<TAB>model label or number\", for\nlabels that differ from the model's")
       ->type_name("FILE");
   eval.add_option("--limit", command.limit, "evaluate only N images, evenly spread")
-      ->check(CLI::PositiveNumber.description(""))
+      ->check(PositiveNumber())
       ->type_name("N");
   eval.add_option_function<std::string>(
           "--shard", [&command](const std::string& text) { command.shard = *ParseShard(text); },

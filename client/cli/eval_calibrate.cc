@@ -4,6 +4,7 @@
 #include "client/cli/eval.h"
 #include "client/cli/options.h"
 #include "client/eval/calibrate.h"
+#include "common/command_line/number_check.h"
 #include "common/file/replace.h"
 #include "common/status_macros.h"
 
@@ -15,7 +16,7 @@ void AddCalibrateFlags(CLI::App& eval, CalibrateFlags& flags) {
                     "fit a temperature and a confidence threshold to these\nimages; write them to calibration.json");
   eval.add_option("--sure-accuracy", flags.sure_accuracy,
                   "target accuracy of answers above the threshold of --calibrate")
-      ->check(CLI::Range(0.0, 1.0).description(""))
+      ->check(NumberFrom(0, 1))
       ->type_name("SHARE")
       ->capture_default_str()
       ->needs(calibrate);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "common/command_line/number_check.h"
 #include "common/data/dataset.h"
 #include "models/tool/flags.h"
 
@@ -20,7 +21,7 @@ CLI::App* AddHeadCommand(CLI::App& app, HeadOptions& options) {
   head->add_option("--alpha", options.alpha,
                    "penalty of the probe's squared weights, like scikit-learn's; default: the power\n"
                    "of ten with the smallest leave-one-out error")
-      ->check(CLI::PositiveNumber);
+      ->check(PositiveNumber());
   head->callback([&options] {
     if (options.alpha.has_value() && options.kind != "probe") throw CLI::ExcludesError("--alpha", "--kind prototypes");
   });

@@ -2,6 +2,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "common/command_line/number_check.h"
 #include "models/repository/import/import.h"
 #include "models/repository/manifest.h"
 #include "models/tool/flags.h"
@@ -91,7 +92,7 @@ CLI::App* AddImportCommand(CLI::App& app, ImportOptions& options) {
   import
       ->add_option("--logit-scale", options.logit_scale,
                    "factor of the cosines of --zero-shot; default: CLIP's own, in the\nfile or 100")
-      ->check(CLI::PositiveNumber)
+      ->check(PositiveNumber())
       ->needs(vectors);
   AddPullOptions(*import, *weights, options);
   import->add_option("--mean", options.mean, "mean per channel, in units of [0, 1]; default: the model's")

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "common/command_line/command_line.h"
+#include "common/command_line/number_check.h"
 #include "common/data/dataset.h"
 #include "common/status_macros.h"
 #include "models/repository/repository.h"
@@ -311,7 +312,7 @@ Command AddVerify(CLI::App& app, Flags& flags) {
   verify
       ->add_option("--tolerance", against.tolerance,
                    "maximum difference of logits / max(1, largest |logit|); default: 0.001")
-      ->check(CLI::PositiveNumber)
+      ->check(PositiveNumber())
       ->needs(library);
   verify->footer(
       "  vitrine-repo verify models/bundled\n"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cstdint>
 
+#include "common/command_line/number_check.h"
 #include "common/data/dataset.h"
 #include "models/tool/flags.h"
 
@@ -18,7 +19,7 @@ CLI::App* AddQuantizeCommand(CLI::App& app, QuantizeOptions& options) {
   quantize->add_option("--split", options.split, "split of the data: test (default) or train")
       ->check(CLI::IsMember({"test", "train"}));
   quantize->add_option("--budget", options.budget, "maximum loss of top-1 in percentage points; default: 0.3")
-      ->check(CLI::Range(0.0, 100.0));
+      ->check(NumberFrom(0, 100));
   quantize->add_option("--limit", options.images, "maximum images to measure on, spread over the data; default: 2000")
       ->check(CLI::Range(kFewestQuantizeImages, int64_t{1} << 40));
   quantize->add_option("--format", options.format, "output format: table (default) or json")

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <CLI/CLI.hpp>
 
+#include "common/command_line/number_check.h"
 #include "models/tool/flags.h"
 
 namespace vitrine {
@@ -39,10 +40,10 @@ CLI::App* AddPullCommand(CLI::App& app, PullOptions& options) {
   pull->add_option("--watch", options.watch_seconds,
                    "refresh the copy at this interval, forever; errors are printed and\nretried with growing intervals")
       ->type_name("SECONDS")
-      ->check(CLI::Range(0.1, 86400.0));
+      ->check(NumberFrom(0.1, 86400));
   pull->add_option("--max-bytes", options.most_bytes, "limit of the copy's size; default: none")
       ->type_name("BYTES")
-      ->check(CLI::PositiveNumber);
+      ->check(PositiveNumber());
   AddEndpoint(*pull, options.endpoint);
   pull->footer(
       std::string(

@@ -7,10 +7,10 @@
 #include <iostream>
 
 #include "absl/strings/ascii.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/command_line/command_line.h"
+#include "common/command_line/number_check.h"
 #include "common/file/write.h"
 #include "common/status_macros.h"
 #include "trainer/cli/commands.h"
@@ -146,14 +146,6 @@ std::string FaultOfOut(const std::string& path) {
                                                              : absl::StrCat(path, " must end in .svg, .png or .json");
 }
 
-// Unlike CLI::Range, refuses NaN.
-std::string FaultOfTemperature(const std::string& text) {
-  double value = 0;
-  return absl::SimpleAtod(text, &value) && value >= 0 && value <= 1000
-             ? ""
-             : absl::StrCat(text, " must be a number from 0 to 1000");
-}
-
 }  // namespace
 
 void AddInspect(CLI::App& app, InspectFlags& flags) {
@@ -172,11 +164,11 @@ void AddInspect(CLI::App& app, InspectFlags& flags) {
   CLI::App& generate = AddCommand(app, flags, "generate", "Continue a text with a trained model of a language");
   generate.add_option("--prompt", flags.prompt, "Text to continue; default: a new line, or a new number in words");
   generate.add_option("--tokens", flags.generate.tokens, "Number of characters or words to add; default: 200")
-      ->check(CLI::PositiveNumber);
+      ->check(PositiveNumber());
   generate
       .add_option("--temperature", flags.generate.temperature,
                   "Divisor of the logits; default: 1. Higher is more varied, 0 takes the most likely token")
-      ->check(FaultOfTemperature);
+      ->check(NumberFrom(0, 1000));
   generate.add_option("--top-k", flags.generate.top_k, "Draw from the K most likely tokens; default: 0, all tokens")
       ->check(CLI::NonNegativeNumber);
   generate.add_option("--seed", flags.generate.seed, "Seed of the draws; default: 0");
