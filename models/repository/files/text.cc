@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/repository/files/text.h"
 
+#include <algorithm>
 #include <cstdint>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 
 namespace vitrine {
 namespace {
@@ -51,6 +53,23 @@ std::string Quoted(std::string_view untrusted) {
   const std::string text(shown);
   const std::string escaped = IsValidUtf8(text) ? absl::Utf8SafeCHexEscape(text) : absl::CHexEscape(text);
   return absl::StrCat("\"", escaped, shown.size() < untrusted.size() ? "..." : "", "\"");
+}
+
+std::string EscapedText(std::string_view untrusted) {
+  std::string text;
+  while (!untrusted.empty()) {
+    const size_t length = CharacterLength(untrusted);
+    const auto byte = static_cast<uint8_t>(untrusted[0]);
+    const bool is_c1 = length == 2 && byte == 0xC2 && static_cast<uint8_t>(untrusted[1]) < 0xA0;
+    const std::string_view character = untrusted.substr(0, std::max<size_t>(length, 1));
+    if (length == 0 || byte < 0x20 || byte == 0x7F || is_c1) {
+      for (const char c : character) absl::StrAppendFormat(&text, "\\x%02x", static_cast<uint8_t>(c));
+    } else {
+      text += character;
+    }
+    untrusted.remove_prefix(character.size());
+  }
+  return text;
 }
 
 }  // namespace vitrine

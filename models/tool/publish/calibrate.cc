@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/drawing/calibration_words.h"
 #include "common/status_macros.h"
+#include "models/repository/files/text.h"
 #include "models/repository/selection.h"
 #include "models/repository/stored_version.h"
 
@@ -88,7 +89,7 @@ absl::Status CalibrateCommand(const CalibrateOptions& options) {
     return absl::OkStatus();
   }
   std::cout << published.model << "/" << published.version << " in " << options.repository << ": " << from.model << "/"
-            << from.version << " with " << absl::CHexEscape(CalibrationInWords(file.calibration)) << "\n";
+            << from.version << " with " << EscapedText(CalibrationInWords(file.calibration)) << "\n";
   return absl::OkStatus();
 }
 

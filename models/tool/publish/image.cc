@@ -4,10 +4,10 @@
 #include <filesystem>
 #include <utility>
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "common/imaging/decode_input.h"
 #include "common/status_macros.h"
+#include "models/repository/files/text.h"
 
 namespace vitrine {
 
@@ -23,7 +23,7 @@ absl::StatusOr<FloatArray> InputOf(const Dataset& data, int64_t index, const v1:
   absl::StatusOr<FloatArray> input = ImageInput(image, preprocessing);
   if (input.ok()) return input;
   return absl::Status(input.status().code(),
-                      absl::StrCat(absl::CHexEscape(data.name(index)), ": ", input.status().message()));
+                      absl::StrCat(EscapedText(data.name(index)), ": ", input.status().message()));
 }
 
 std::string DataInWords(const std::string& data, const std::string& split, int64_t images) {
@@ -31,7 +31,7 @@ std::string DataInWords(const std::string& data, const std::string& split, int64
   const std::filesystem::path path = std::filesystem::path(data.substr(colon + 1)).lexically_normal();
   const std::filesystem::path name = path.has_filename() ? path.filename() : path.parent_path().filename();
   const std::string words = name.empty() ? data.substr(0, colon) : name.string();
-  return absl::StrCat(absl::CHexEscape(words), " ", split, ", ", images, " images");
+  return absl::StrCat(EscapedText(words), " ", split, ", ", images, " images");
 }
 
 }  // namespace vitrine

@@ -6,19 +6,15 @@
 #include <ctime>
 #include <nlohmann/json.hpp>
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "common/drawing/calibration_words.h"
 #include "common/drawing/licence_words.h"
+#include "models/repository/files/text.h"
 
 namespace vitrine {
 namespace {
-
-std::string Printable(const std::string& text) {
-  return absl::Utf8SafeCHexEscape(text);
-}
 
 int64_t TotalBytes(const v1::Manifest& manifest) {
   int64_t bytes = 0;
@@ -50,15 +46,15 @@ std::string MetricValue(const v1::Metric& metric) {
 std::string Metrics(const v1::Manifest& manifest) {
   std::vector<std::string> metrics;
   for (const v1::Metric& metric : manifest.provenance().metrics()) {
-    metrics.push_back(absl::StrCat(Printable(metric.name()), " ", MetricValue(metric),
-                                   metric.split().empty() ? "" : " " + Printable(metric.split())));
+    metrics.push_back(absl::StrCat(EscapedText(metric.name()), " ", MetricValue(metric),
+                                   metric.split().empty() ? "" : " " + EscapedText(metric.split())));
   }
   return metrics.empty() ? "-" : absl::StrJoin(metrics, ", ");
 }
 
 void AppendProvenance(const v1::Provenance& provenance, std::vector<std::vector<std::string>>& rows) {
   const auto add = [&](const char* what, const std::string& text) {
-    if (!text.empty()) rows.push_back({what, Printable(text)});
+    if (!text.empty()) rows.push_back({what, EscapedText(text)});
   };
   add("recipe", provenance.recipe());
   add("data", provenance.data());
@@ -110,18 +106,18 @@ std::string ManifestAsPage(const v1::Manifest& manifest) {
   AppendProvenance(manifest.provenance(), facts);
   for (const v1::Metric& metric : manifest.provenance().metrics()) {
     facts.push_back(
-        {"measured", absl::StrCat(Printable(metric.name()), " ", MetricValue(metric), " on ",
-                                  WithSeparators(metric.images()), " images, ", Printable(metric.split()))});
+        {"measured", absl::StrCat(EscapedText(metric.name()), " ", MetricValue(metric), " on ",
+                                  WithSeparators(metric.images()), " images, ", EscapedText(metric.split()))});
   }
   if (manifest.has_calibration())
-    facts.push_back({"calibrated", Printable(CalibrationInWords(manifest.calibration()))});
+    facts.push_back({"calibrated", EscapedText(CalibrationInWords(manifest.calibration()))});
   for (const v1::GoldenTolerance& row : manifest.golden_tolerances()) {
     facts.push_back({"tolerance", absl::StrFormat("%g in %s on %s", row.tolerance(), row.precision(), row.device())});
   }
   for (const v1::PrecisionPlan& plan : manifest.precisions()) {
     std::string words = absl::StrCat(plan.precision(), ", ", plan.kept_size(), " operators excluded");
     for (const v1::Metric& metric : plan.metrics()) {
-      absl::StrAppend(&words, "; ", Printable(metric.name()), " ", MetricValue(metric));
+      absl::StrAppend(&words, "; ", EscapedText(metric.name()), " ", MetricValue(metric));
     }
     facts.push_back({"precision", words});
   }

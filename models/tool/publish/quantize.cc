@@ -13,7 +13,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
@@ -29,6 +28,7 @@
 #include "common/status_macros.h"
 #include "models/engine/cpu/instructions.h"
 #include "models/engine/kept_layers.h"
+#include "models/repository/files/text.h"
 #include "models/repository/selection.h"
 #include "models/repository/stored_version.h"
 #include "models/repository/weights.h"
@@ -62,9 +62,9 @@ absl::StatusOr<std::vector<int32_t>> MatchClasses(const Dataset& data, const std
     return absl::FailedPreconditionError(fault.substr(0, fault.find(';')));
   }
   const std::string& label = match.ok() ? match->unknown.front() : labels.front();
-  return absl::FailedPreconditionError(absl::StrCat(
-      "the data set has the label \"", absl::CHexEscape(label), "\", which the model lacks; its ", model.size(),
-      " labels begin with \"", absl::CHexEscape(model.front()), "\"; use images of the model's classes"));
+  return absl::FailedPreconditionError(
+      absl::StrCat("the data set has the label \"", EscapedText(label), "\", which the model lacks; its ", model.size(),
+                   " labels begin with \"", EscapedText(model.front()), "\"; use images of the model's classes"));
 }
 
 // Measures errors of a version on images of a data set, in one precision against another.
@@ -232,7 +232,7 @@ absl::StatusOr<Found> Measure(const StoredVersion& version, const WeightedModel&
                               cpu::CpuPath path, const QuantizeOptions& options) {
   ASSIGN_OR_RETURN(const std::unique_ptr<Dataset> data,
                    OpenDataset(options.data, options.split == "train" ? Split::kTrain : Split::kTest));
-  for (const std::string& remark : data->remarks()) std::cerr << "vitrine-repo: " << absl::CHexEscape(remark) << "\n";
+  for (const std::string& remark : data->remarks()) std::cerr << "vitrine-repo: " << EscapedText(remark) << "\n";
   if (data->size() == 0) return absl::FailedPreconditionError(absl::StrCat(options.data, " has no images"));
   if (const int64_t images = std::min(options.images, data->size()); images < kFewestQuantizeImages) {
     return absl::FailedPreconditionError(

@@ -37,6 +37,15 @@ TEST(QuotedText, IsFitForATerminal) {
   EXPECT_EQ(Quoted(std::string(101, '\x80')), "\"...\"") << "a character of which the beginning is missing";
 }
 
+TEST(EscapedText, ChangesOnlyControlCharactersAndMalformedBytes) {
+  EXPECT_EQ(EscapedText("l'\"écureuil\" \\ 日本"), "l'\"écureuil\" \\ 日本");
+  EXPECT_EQ(EscapedText("a\x1b[2J\n\x7f\xc2\x9b"
+                        "b\xff\xc3"),
+            "a\\x1b[2J\\x0a\\x7f\\xc2\\x9b"
+            "b\\xff\\xc3");
+  EXPECT_EQ(EscapedText(std::string("\0x", 2)), "\\x00x");
+}
+
 TEST(Names, OfModelsAndFiles) {
   for (const char* name : {"a", "eit-mini_3.4", "..a", "-x", "A9"}) EXPECT_TRUE(IsPlainName(name)) << name;
   EXPECT_TRUE(IsPlainName(std::string(64, 'a')));

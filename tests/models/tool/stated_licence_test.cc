@@ -19,6 +19,7 @@ TEST(StatedLicence, OfAModelCard) {
                 {"license:\n- mit\n  - gpl-3.0\ntags:\n- timm", "mit OR gpl-3.0"},
                 {"license: [mit, 'gpl-3.0']", "mit OR gpl-3.0"},
                 {"license: a\x1b[2J", "a\\x1b[2J"},
+                {"license: l'œuvre de l'INRIA", "l'œuvre de l'INRIA"},
                 {"license:", ""},
                 {"licenses: mit", ""},
                 {"tags: x", ""}};
@@ -28,6 +29,7 @@ TEST(StatedLicence, OfAModelCard) {
   EXPECT_EQ(LicenceOfCard("license: mit\n"), "") << "without YAML";
   EXPECT_EQ(LicenceOfCard(""), "");
   EXPECT_EQ(LicenceOfCard("---\nlicense: " + std::string(300, '\1')).size(), 100u);
+  EXPECT_EQ(LicenceOfCard("---\nlicense: " + std::string(99, 'x') + "é"), std::string(99, 'x')) << "no half character";
 }
 
 TEST(StatedLicence, OfAConfig) {

@@ -9,7 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
@@ -23,6 +22,7 @@
 #include "common/machine/machine.h"
 #include "common/simd/chosen_path.h"
 #include "common/status_macros.h"
+#include "models/repository/files/text.h"
 #include "models/repository/selection.h"
 #include "models/repository/stored_version.h"
 #include "models/repository/weights.h"
@@ -71,17 +71,16 @@ absl::StatusOr<WeightedModel> FeatureModel(v1::ModelConfig config, const HeadLay
 
 absl::StatusOr<std::unique_ptr<Dataset>> OpenLabelled(const std::string& spec) {
   ASSIGN_OR_RETURN(std::unique_ptr<Dataset> data, OpenDataset(spec, Split::kTrain));
-  for (const std::string& remark : data->remarks()) std::cerr << "vitrine-repo: " << absl::CHexEscape(remark) << "\n";
+  for (const std::string& remark : data->remarks()) std::cerr << "vitrine-repo: " << EscapedText(remark) << "\n";
   const std::vector<int64_t> images = ImagesPerClass(*data);
   if (images.size() < 2) {
     return absl::FailedPreconditionError("--data has fewer than two classes; give each class a folder of images");
   }
   const auto fewest = std::min_element(images.begin(), images.end());
   if (*fewest >= 2) return data;
-  return absl::FailedPreconditionError(
-      absl::StrCat("--data has ", *fewest, *fewest == 1 ? " image" : " images", " of class \"",
-                   absl::CHexEscape(data->labels()[static_cast<size_t>(fewest - images.begin())]),
-                   "\"; each class needs at least 2"));
+  return absl::FailedPreconditionError(absl::StrCat(
+      "--data has ", *fewest, *fewest == 1 ? " image" : " images", " of class \"",
+      EscapedText(data->labels()[static_cast<size_t>(fewest - images.begin())]), "\"; each class needs at least 2"));
 }
 
 // Computes the features of all images. After the first image that cannot be decoded, only decodes, to list the others.

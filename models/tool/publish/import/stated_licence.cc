@@ -5,10 +5,11 @@
 #include <vector>
 
 #include "absl/strings/ascii.h"
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "common/utf8.h"
+#include "models/repository/files/text.h"
 #include "models/repository/manifest.h"
 
 namespace vitrine {
@@ -21,7 +22,8 @@ std::string Cleaned(absl::string_view text) {
   for (const char* quote : {"\"", "'"}) {
     if (absl::ConsumePrefix(&text, quote)) absl::ConsumeSuffix(&text, quote);
   }
-  return absl::CHexEscape(text.substr(0, kMostBytes)).substr(0, kMostBytes);
+  const std::string escaped = EscapedText(FrontOf({text.data(), text.size()}, kMostBytes));
+  return std::string(FrontOf(escaped, kMostBytes));
 }
 
 // Splits "[mit, gpl]". Returns other text as the only entry.
