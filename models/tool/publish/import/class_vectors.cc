@@ -19,8 +19,8 @@ constexpr std::string_view kMagic = "\x93NUMPY";
 constexpr double kLargestLogitScale = 100;
 
 absl::Status NoArray(const char* fault) {
-  return absl::InvalidArgumentError(
-      absl::StrCat(fault, "; write it with numpy.save(file, vectors.astype(\"float32\")), a row per class"));
+  return absl::InvalidArgumentError(absl::StrCat(
+      fault, "; write it with numpy.save(file, numpy.ascontiguousarray(vectors, \"float32\")), a row per class"));
 }
 
 // Returns the text behind 'name': in the header, which is a dictionary of Python.
