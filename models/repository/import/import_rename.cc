@@ -194,6 +194,12 @@ std::string Hint(ForeignSource source, const TensorMap& tensors) {
       !tensors.contains("embeddings.mask_token")) {
     return "; the file is a ViTModel of transformers, which has no classifier: save ViTForImageClassification";
   }
+  const bool is_clip =
+      tensors.contains("embeddings.class_embedding") || tensors.contains("vision_model.embeddings.class_embedding");
+  if (source == ForeignSource::kHuggingFace && is_clip && !tensors.contains("visual_projection.weight")) {
+    return "; the file is a CLIPVisionModel of transformers, which has no projection: save "
+           "CLIPVisionModelWithProjection";
+  }
   if (tensors.contains("conv_proj.weight") && tensors.contains("encoder.pos_embedding")) {
     return "; the names are those of torchvision's VisionTransformer, which --from does not have: train the model with "
            "timm or transformers";

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "models/repository/import/import.h"
@@ -31,6 +32,16 @@ TEST(ImportWithoutHead, IsRecognized) {
   EXPECT_FALSE(LacksHead(ForeignSource::kTimm, SmallVit(ForeignSource::kTimm), weights));
   for (const char* part : {"head.weight", "head.bias"}) weights.tensors.erase(part);
   EXPECT_TRUE(LacksHead(ForeignSource::kTimm, SmallVit(ForeignSource::kTimm), weights));
+}
+
+// transformers 5 saves a CLIPVisionModel without the prefix "vision_model.", 4 with it.
+TEST(ImportWithoutProjection, NamesTheClassThatHasOne) {
+  const v1::ModelConfig config = *ForeignConfig(ForeignSource::kHuggingFace, "clip-vit-base-patch32", 0);
+  for (const std::string prefix : {"", "vision_model."}) {
+    const TensorMap tensors = Stored({{prefix + "embeddings.class_embedding", HashedTensor({768}, 1)}});
+    const absl::StatusOr<TensorMap> renamed = RenameForeign(ForeignSource::kHuggingFace, config, tensors);
+    EXPECT_THAT(std::string(renamed.status().message()), testing::HasSubstr("save CLIPVisionModelWithProjection"));
+  }
 }
 
 }  // namespace
