@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/repository/selection.h"
 
+#include <filesystem>
 #include <set>
+#include <system_error>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -41,7 +43,15 @@ absl::StatusOr<Selection> ParseSelection(const std::string& which) {
 
 absl::StatusOr<VersionId> FindOneVersion(const std::string& repository, const std::string& which) {
   ASSIGN_OR_RETURN(const Selection selection, ParseSelection(which));
-  if (selection.version.has_value()) return VersionId{selection.model, *selection.version};
+  if (selection.version.has_value()) {
+    const std::filesystem::path root = repository, version = absl::StrCat(selection.model, "/", *selection.version);
+    std::error_code error;
+    if (std::filesystem::is_directory(root, error) && !std::filesystem::exists(root / version, error) && !error) {
+      return absl::NotFoundError(absl::StrCat(version.native(), ": there is no such version; `vitrine-repo list ",
+                                              repository, "` lists the versions"));
+    }
+    return VersionId{selection.model, *selection.version};
+  }
   ASSIGN_OR_RETURN(const std::vector<VersionId> all, ListVersions(repository));
   if (selection.model.empty()) return WhichModel(repository, all);
   VersionId newest;

@@ -6,6 +6,7 @@
 
 #include "common/sha256.h"
 #include "models/repository/manifest.h"
+#include "models/repository/selection.h"
 #include "models/repository/stored_version.h"
 #include "tests/models/repository/sample_version.h"
 #include "tests/without_rights.h"
@@ -54,6 +55,14 @@ TEST_F(RepositoryTest, ReadsBackWhatWasPublished) {
   EXPECT_EQ(version->manifest.model(), "sample");
   EXPECT_EQ(version->weights_sha256, Sha256Hex(ReadFile(folder_ / kWeightsFile)));
   EXPECT_EQ(ReadManifest(root_, {"sample", 1})->SerializeAsString(), version->manifest.SerializeAsString());
+}
+
+TEST_F(RepositoryTest, AVersionThatIsNotThereIsMissedByItsSelection) {
+  EXPECT_EQ(*FindOneVersion(root_, "sample@1"), (VersionId{"sample", 1}));
+  for (const char* which : {"sample@2", "other@1"}) {
+    EXPECT_THAT(FindOneVersion(root_, which),
+                Fails(absl::StatusCode::kNotFound, HasSubstr("`vitrine-repo list " + root_.string() + "`")));
+  }
 }
 
 TEST_F(RepositoryTest, ListsOnlyCompleteVersions) {
