@@ -176,8 +176,10 @@ class TarReader {
       // Except in pax, a hard link has no content, whatever size its header states.
       if (!extension.pax) return std::nullopt;
     } else if (member.name.empty() || std::any_of(member.name.begin(), member.name.end(), absl::ascii_iscntrl)) {
-      return Fault(file_, absl::StrCat("the member whose content begins at byte ", member.offset,
-                                       " has an empty name or one with control characters"));
+      return Fault(
+          file_,
+          absl::StrCat("the member whose content begins at byte ", member.offset,
+                       " has an empty name or one with control characters; pack the files again under other names"));
     } else if (type == 'S' || extension.sparse) {
       return Fault(file_, member.name + " is stored as a sparse file");
     }

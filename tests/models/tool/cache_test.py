@@ -157,6 +157,7 @@ class Folders(Test):
         self.model("key=value")
         self.refused(self.cache("key=value", cwd=self.folder), "give ./key=value", code=2)
         folder = self.model("plants")
+        self.refused(self.cache(folder / "model.safetensors"), "give the folder that has config.json", code=2)
         repository = self.repository(folder)
         self.refused(self.cache(repository), f"--repository {repository}")
         self.refused(self.cache(repository.parent), "a cache of imported models", f"--repository {repository}")

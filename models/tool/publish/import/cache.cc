@@ -72,6 +72,8 @@ absl::Status NoFolder(const std::string& text, const std::string& from) {
                                      kForeignWeightsFile, "; a path with a comma cannot be in a list");
   if (text != from && fs::is_directory(text, error)) {
     way_out = absl::StrCat("for the folder \"", text, "\" give ./", text);
+  } else if (fs::exists(from, error)) {
+    way_out = absl::StrCat("give the folder that has ", kConfigFile, " and ", kForeignWeightsFile);
   } else if (FaultOfPull(on_hub).empty()) {
     way_out = absl::StrCat("for the model of Hugging Face give ", on_hub);
   }

@@ -20,16 +20,18 @@ class WebFolder : public RemoteStore {
 
   absl::StatusOr<std::vector<VersionId>> List() override {
     const std::string url = absl::StrCat(url_, "/", kIndexFile);
-    ASSIGN_OR_RETURN(const std::string text, Read(url, kMostIndexBytes));
-    const auto index = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
-    if (!index.is_array()) return WrongIndex(url);
+    const absl::StatusOr<std::string> text = Read(url, kMostIndexBytes);
+    if (absl::IsNotFound(text.status())) return WrongIndex(absl::StrCat("there is no ", url));
+    RETURN_IF_ERROR(text.status());
+    const auto index = nlohmann::json::parse(*text, nullptr, /*allow_exceptions=*/false);
+    if (!index.is_array()) return WrongIndex(absl::StrCat(url, " is not a list of versions"));
     std::vector<VersionId> versions;
     for (const auto& entry : index) {
-      if (!entry.is_object()) return WrongIndex(url);
+      if (!entry.is_object()) return WrongIndex(absl::StrCat(url, " is not a list of versions"));
       const auto model = entry.find("model"), version = entry.find("version");
       if (model == entry.end() || !model->is_string() || !IsPlainName(model->get<std::string>()) ||
           version == entry.end() || !version->is_number_integer() || version->get<int64_t>() < 1) {
-        return WrongIndex(url);
+        return WrongIndex(absl::StrCat(url, " is not a list of versions"));
       }
       versions.push_back({model->get<std::string>(), version->get<int64_t>()});
     }
@@ -54,9 +56,9 @@ class WebFolder : public RemoteStore {
   absl::Status PutManifest(const VersionId&, const std::string&) override { return ReadOnly(); }
 
  private:
-  static absl::Status WrongIndex(const std::string& url) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        url, " is not a list of versions; write it with: vitrine-repo list DIR --format json > DIR/", kIndexFile));
+  static absl::Status WrongIndex(const std::string& fault) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(fault, "; write it with: vitrine-repo list DIR --format json > DIR/", kIndexFile));
   }
 
   absl::Status ReadOnly() const {
