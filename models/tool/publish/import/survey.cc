@@ -134,6 +134,11 @@ void AddModelsIn(const fs::path& folder, std::vector<std::string>& models) {
   }
 }
 
+// Returns false for a config.json or a binary file, of which every line would count as a model.
+bool IsListOfNames(const std::string& text) {
+  return text.find_first_of(std::string("{\0", 2)) == std::string::npos;
+}
+
 // Adds the models that an argument names. A list in a list is not read.
 void Collect(const std::string& text, bool is_in_list, std::vector<Surveyed>& models) {
   std::error_code error;
@@ -150,13 +155,16 @@ void Collect(const std::string& text, bool is_in_list, std::vector<Surveyed>& mo
     }
   } else if (fs::path(text).extension() == ".safetensors") {
     models.push_back({.model = text, .served = absl::NotFoundError("it is a file of weights; give its folder")});
-  } else if (const auto list = ReadText(text); list.ok() && !is_in_list) {
+  } else if (const auto list = ReadText(text); list.ok() && !is_in_list && IsListOfNames(*list)) {
     for (const absl::string_view line : absl::StrSplit(*list, '\n')) {
       const std::string named(absl::StripAsciiWhitespace(line));
       if (!named.empty() && named.front() != '#') Collect(named, /*is_in_list=*/true, models);
     }
   } else {
-    models.push_back({.model = text, .served = absl::NotFoundError("it is no folder and no list of models")});
+    const char* const fault = fs::exists(text, error)
+                                  ? "it is a file, but no list of models; for a model, give its folder"
+                                  : "it is no folder and no list of models";
+    models.push_back({.model = text, .served = absl::NotFoundError(fault)});
   }
 }
 
