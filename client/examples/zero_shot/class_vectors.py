@@ -9,10 +9,20 @@ the label's vector is the mean of its texts' vectors, each of length 1, as in CL
 """
 import argparse
 import pathlib
+import re
 
 import numpy
 import torch
 import transformers
+
+
+def read_labels(path):
+    """Returns the labels as the import reads them. Lists with numbers, quotes or brackets would become wrong texts."""
+    labels = [line.strip() for line in path.read_text(encoding="utf-8-sig").strip().split("\n")]
+    is_list = re.match(r"[\[{]", labels[0]) or all(re.match(r"""\d+\s*[\s,:]|["']""", label) for label in labels)
+    if is_list or not all(labels):
+        raise SystemExit(f"{path}: write one label per line, without numbers, quotes, brackets and empty lines")
+    return labels
 
 
 def main():
@@ -22,8 +32,10 @@ def main():
     arguments.add_argument("out", type=pathlib.Path, help="array of NumPy to write (.npy)")
     arguments.add_argument("--template", action="append", help='text of a label; may be repeated; default: "a photo of a {}."')
     options = arguments.parse_args()
-    labels = options.labels.read_text(encoding="utf-8").splitlines()
+    labels = read_labels(options.labels)
     templates = options.template or ["a photo of a {}."]
+    if not all("{}" in template for template in templates):
+        arguments.error("--template needs {} where the label stands")
     tower = transformers.CLIPTextModelWithProjection.from_pretrained(options.model).eval()
     tokenizer = transformers.AutoTokenizer.from_pretrained(options.model)
     vectors = []
