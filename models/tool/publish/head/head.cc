@@ -49,7 +49,7 @@ absl::StatusOr<HeadLayer> FindHead(const program::Program& program) {
   }
   return absl::FailedPreconditionError(
       "its logits are not those of one linear layer, which alone can be replaced; start from a version with a class "
-      "token and one head, or fine-tune this one with `vitrine-train run finetune`");
+      "token and one head, as an import without --zero-shot, or fine-tune this one with `vitrine-train run finetune`");
 }
 
 // Returns the weights with another head, in the types in which they are stored.
