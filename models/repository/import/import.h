@@ -74,6 +74,9 @@ absl::StatusOr<UnwrappedWeights> UnwrapForeign(TensorMap tensors,
 // Returns the source's name of the head: "head", "classifier" or "cls_classifier".
 const char* HeadName(ForeignSource source, const v1::ModelConfig& config);
 
+// Returns true if the library adds a head to such a model if it has classes, as timm does to DINOv2.
+bool MayAddHead(ForeignSource source, const v1::ModelConfig& config);
+
 // Returns true if the tensors fit the body of the ViT that `config` describes, and neither they nor those outside have
 // a linear layer that may be a head.
 bool LacksHead(ForeignSource source, const v1::ModelConfig& config, const UnwrappedWeights& weights);
@@ -82,7 +85,7 @@ bool LacksHead(ForeignSource source, const v1::ModelConfig& config, const Unwrap
 // "classifier", "head.fc", "heads.head", also if the body's names have a prefix like "backbone."), renames that pair to
 // HeadName and returns its former name. Returns "" if the file has the head, or if its layers do not fit `config`;
 // RenameForeign then reports the error. FAILED_PRECONDITION names the pairs that may be the head, or says that the file
-// has none.
+// has none. Without classes in `config`, a head is adopted only if MayAddHead, and none is needed.
 absl::StatusOr<std::string> AdoptHead(ForeignSource source, const v1::ModelConfig& config, UnwrappedWeights& weights);
 
 // File names in timm and transformers: the weights, and the index of shards.

@@ -83,6 +83,10 @@ const char* HeadName(ForeignSource source, const v1::ModelConfig& config) {
   return config.vit().distilled() ? "cls_classifier" : "classifier";
 }
 
+bool MayAddHead(ForeignSource source, const v1::ModelConfig& config) {
+  return source == ForeignSource::kTimm && config.has_vit() && config.vit().projection() == 0;
+}
+
 bool LacksHead(ForeignSource source, const v1::ModelConfig& config, const UnwrappedWeights& weights) {
   v1::ModelConfig body = config;
   body.set_classes(0);
@@ -94,8 +98,9 @@ bool LacksHead(ForeignSource source, const v1::ModelConfig& config, const Unwrap
 
 absl::StatusOr<std::string> AdoptHead(ForeignSource source, const v1::ModelConfig& config, UnwrappedWeights& weights) {
   const std::string head = HeadName(source, config);
-  if (config.classes() == 0 || config.vit().distilled() || weights.tensors.contains(head + ".weight") ||
-      !FitsBody(source, config, weights.tensors))
+  const bool is_needed = config.classes() > 0;
+  if ((!is_needed && !MayAddHead(source, config)) || config.vit().distilled() ||
+      weights.tensors.contains(head + ".weight") || !FitsBody(source, config, weights.tensors))
     return "";
   const int64_t width = WidthOf(source, weights.tensors);
   std::vector<std::string> candidates = Candidates(source, weights.tensors, width);
@@ -108,6 +113,7 @@ absl::StatusOr<std::string> AdoptHead(ForeignSource source, const v1::ModelConfi
   const bool is_pooled = weights.tensors.contains("vit.pooler.dense.weight");
   if (candidates.size() != 1 || !IsHeadWord(candidates[0]) || is_pooled ||
       HasMoreLayers(weights.outside, candidates[0], width)) {
+    if (!is_needed) return "";
     return NoHead(head, candidates, width);
   }
   MoveLayer(inside == 1 ? weights.tensors : weights.outside, candidates[0], head, weights.tensors);

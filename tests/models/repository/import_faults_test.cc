@@ -111,6 +111,20 @@ TEST_F(Head, BesideThePrefixOfTheBodyIsAdopted) {
   }
 }
 
+TEST_F(Head, OfAModelThatNeedsNoneIsAdopted) {
+  const v1::ModelConfig config = *ForeignConfig(ForeignSource::kTimm, "vit_tiny_patch16_224", 0);
+  for (const std::string name : {"head", "head.1", ""}) {  // the second is not certain
+    TensorMap tensors;
+    for (const auto& [own, tensor] : tiny_) {
+      if (!own.starts_with("head")) tensors["backbone." + own] = tensor;
+      if (own.starts_with("head") && !name.empty()) tensors[absl::StrReplaceAll(own, {{"head", name}})] = tensor;
+    }
+    UnwrappedWeights weights = *UnwrapForeign(std::move(tensors));
+    EXPECT_EQ(*AdoptHead(ForeignSource::kTimm, config, weights), name == "head" ? "head" : "");
+    EXPECT_EQ(weights.tensors.contains("head.weight"), name == "head");
+  }
+}
+
 TEST_F(Head, ThatIsNotCertainIsOnlyNamed) {
   EXPECT_THAT(Adopt(Renamed(tiny_, "head", "head.1")).status(),
               Refuses(kRefused, AllOf(HasSubstr("\"head.weight\" is missing; \"head.1.weight\" may be it"),

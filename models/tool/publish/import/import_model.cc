@@ -218,9 +218,7 @@ absl::StatusOr<v1::ModelConfig> TakeModel(const ImportOptions& options, ImportIn
   ASSIGN_OR_RETURN(v1::ModelConfig config, ForeignConfig(source, options.arch, /*classes=*/1));
   RETURN_IF_ERROR(CheckTakesVectors(options, config));
   RETURN_IF_ERROR(Unwrap(options, source, config, given));
-  // timm adds a head to DINOv2 for other classes.
-  const bool adds_head = source == ForeignSource::kTimm && config.vit().projection() == 0;
-  if (adds_head && given.tensors.contains("head.weight")) config.set_classes(1);
+  if (MayAddHead(source, config) && given.tensors.contains("head.weight")) config.set_classes(1);
   if (config.classes() == 0 && !options.labels.empty() && options.zero_shot.empty()) {
     return absl::FailedPreconditionError(
         absl::StrCat("--labels: ", options.arch,
