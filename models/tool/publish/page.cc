@@ -59,10 +59,13 @@ void AppendProvenance(const v1::Provenance& provenance, std::vector<std::vector<
   add("recipe", provenance.recipe());
   add("data", provenance.data());
   add("data digest", provenance.data_digest());
-  add("seed", absl::StrCat(provenance.seed()));
-  add("epochs", absl::StrFormat("%.4g", provenance.epochs()));
-  add("images seen", WithSeparators(provenance.images_seen()));
-  add("trained", absl::StrFormat("%.0f s", provenance.train_seconds()));
+  const bool trained = provenance.epochs() > 0;  // false of imports, whose training is unknown
+  if (trained || provenance.seed() != 0) add("seed", absl::StrCat(provenance.seed()));
+  if (trained) {
+    add("epochs", absl::StrFormat("%.4g", provenance.epochs()));
+    add("images seen", WithSeparators(provenance.images_seen()));
+    add("trained", absl::StrFormat("%.0f s", provenance.train_seconds()));
+  }
   add("hardware", provenance.hardware());
   add("source", provenance.source_revision());
   add("continued from", provenance.continued_from());
