@@ -46,9 +46,7 @@ const v1::AttentionOffer* OfferOf(const v1::ModelVersion& model, v1::AttentionKi
 
 absl::StatusOr<std::vector<v1::AttentionKind>> ChooseKinds(const AttentionOptions& wish,
                                                            const v1::ModelVersion& model) {
-  if (model.state() == v1::LOADING) {
-    return absl::UnavailableError(absl::StrCat("model \"", model.model(), "\" is still loading; retry in a moment"));
-  }
+  RETURN_IF_ERROR(CheckLoaded(model));
   std::vector<v1::AttentionKind> kinds;
   for (const v1::AttentionKind kind : wish.kinds) {
     if (std::ranges::find(kinds, kind) == kinds.end()) kinds.push_back(kind);

@@ -181,6 +181,7 @@ class Embedding {
 }  // namespace
 
 absl::StatusOr<v1::FeatureKind> ChooseFeatureKind(v1::FeatureKind wish, const v1::ModelVersion& model) {
+  RETURN_IF_ERROR(CheckLoaded(model));
   if (!IsLookedUp(model) && wish != v1::FEATURE_KIND_UNSPECIFIED) return wish;
   if (!IsLookedUp(model)) {
     return absl::PermissionDeniedError(absl::StrCat("this caller may not look up the features of model \"",

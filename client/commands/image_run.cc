@@ -103,8 +103,15 @@ absl::StatusOr<v1::ModelVersion> ChooseModel(Client& client, const ModelChoice& 
 }
 
 bool IsLookedUp(const v1::ModelVersion& model) {
-  return model.has_config() || model.parameters() > 0 || model.labels_size() > 0 || model.attention_kinds_size() > 0 ||
-         model.feature_kinds_size() > 0;
+  return model.state() != v1::READY || model.has_config() || model.parameters() > 0 || model.labels_size() > 0 ||
+         model.attention_kinds_size() > 0 || model.feature_kinds_size() > 0;
+}
+
+absl::Status CheckLoaded(const v1::ModelVersion& model) {
+  const std::string name = absl::StrCat("model \"", model.model(), "\" version ", model.version());
+  if (model.state() == v1::LOADING) return absl::UnavailableError(name + " is still loading; retry in a moment");
+  if (model.state() != v1::FAILED) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(name, " failed to load: ", model.reason()));
 }
 
 absl::StatusOr<std::vector<std::string>> ProbeLabels(Client& client, const ModelChoice& choice) {

@@ -32,8 +32,10 @@ void AskForVersion(const ModelChoice& choice, v1::ClassifyRequest& request);
 // version and weights, which it takes from an answer. INVALID_ARGUMENT: no name, and several models are ready.
 // NOT_FOUND: there is no such model, or no model is ready.
 absl::StatusOr<v1::ModelVersion> ChooseModel(Client& client, const ModelChoice& choice);
-// True if `model` came from the Registry, with all fields.
+// True if `model` came from the Registry. If it is not ready, it may have only name, version, state and reason.
 bool IsLookedUp(const v1::ModelVersion& model);
+// Checks that the outputs of `model` are known. UNAVAILABLE: it is loading. FAILED_PRECONDITION: it has failed.
+absl::Status CheckLoaded(const v1::ModelVersion& model);
 // Finds the labels of a model without the Registry, by classifying a small image about twenty times.
 absl::StatusOr<std::vector<std::string>> ProbeLabels(Client& client, const ModelChoice& choice);
 
