@@ -154,7 +154,10 @@ class SetRunbooks(unittest.TestCase):
 
 class Runbooks(unittest.TestCase):
     def test_alerts_and_runbooks_are_one_to_one(self):
-        self.assertEqual({path.stem for path in RUNBOOKS}, {rule["alert"] for rule in rules("alert")})
+        alerts = {rule["alert"] for rule in rules("alert")}
+        self.assertEqual({path.stem for path in RUNBOOKS}, alerts)
+        table = (queries.ROOT / "docs/operations/monitoring.md").read_text()
+        self.assertEqual(set(re.findall(r"^\| \[(Vitrine\w+)\]", table, re.M)), alerts)
 
     def test_every_runbook_answers_the_three_questions(self):
         for path in RUNBOOKS:
