@@ -21,6 +21,7 @@ class Outcome:
     p_fails: float
     values: list
     distance: float  # of the estimate from the bound that decides
+    bound: float  # the bound that decides
 
 
 @dataclasses.dataclass(frozen=True)
@@ -55,16 +56,17 @@ def above(rule, experiment, runs):
 def of_values(values, low, high):
     """Returns the outcome of a mean that must be above `low` and below `high`; None: no bound."""
     found = intervals.estimate(values)
-    holds, fails, distances = [], [], []
+    holds, fails, distances = [], [], {}
     if low is not None:
         holds.append(intervals.chance_above(values, low))
         fails.append(intervals.chance_above([-value for value in values], -low))
-        distances.append(found.mean - low)
+        distances[low] = found.mean - low
     if high is not None:
         holds.append(intervals.chance_above([-value for value in values], -high))
         fails.append(intervals.chance_above(values, high))
-        distances.append(high - found.mean)
-    return Outcome(found, max(holds), min(fails), values, min(distances, key=abs))
+        distances[high] = high - found.mean
+    bound = min(distances, key=lambda bound: abs(distances[bound]))
+    return Outcome(found, max(holds), min(fails), values, distances[bound], bound)
 
 
 def equal(rule, experiment, runs):
@@ -104,7 +106,7 @@ def correlation(rule, experiment, runs):
     rho = intervals.rank_correlation(xs, ys)
     ups = intervals.rank_correlation_chance(xs, [sign * y for y in ys])
     downs = intervals.rank_correlation_chance(xs, [-sign * y for y in ys])
-    return Outcome(intervals.Estimate(rho, math.nan, math.nan, math.inf, len(xs)), ups, downs, [], rho)
+    return Outcome(intervals.Estimate(rho, math.nan, math.nan, math.inf, len(xs)), ups, downs, [], rho, 0.0)
 
 
 def order(rule, experiment, runs):
@@ -143,9 +145,11 @@ def same_side(rule, outcome):
 
 def sentence(rule, outcome, corrected):
     found = outcome.estimate
-    interval = "" if math.isnan(found.low) else f" (95 % interval {found.low:.4g} to {found.high:.4g})"
-    signs = f", sign test p {intervals.sign_test(outcome.values):.3g}" if found.n < FEW and outcome.values else ""
-    return f"{rule.says}: {found.mean:.4g}{interval}, n {found.n}, p {corrected:.3g} by Holm over the rules of this table{signs}"
+    interval = "" if math.isnan(found.low) or not found.deviation else f" (95 % interval {found.low:.4g} to {found.high:.4g})"
+    sides = [value - outcome.bound for value in outcome.values]
+    signs = f", sign test p {intervals.sign_test(sides):.3g}" if found.n < FEW and outcome.values else ""
+    chance = f"p {corrected:.3g} by Holm over the rules of this table" if found.deviation else "all values equal, so the t test gives no p"
+    return f"{rule.says}: {found.mean:.4g}{interval}, n {found.n}, {chance}{signs}"
 
 
 def table_of(place):

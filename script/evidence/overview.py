@@ -35,7 +35,8 @@ A rule is data, and is committed before the results that it judges: `script/clai
 of the results. It names an experiment, two sides, a bound and a number of pairs.
 
 - Runs are paired by setting and seed. The interval is Student's t over the pairs. With fewer than six pairs all differences must also be on
-  one side of the bound, and the sign test is shown.
+  one side of the bound, and the sign test of that side is shown. If all values are equal, the t test has no spread to judge by: the side of
+  the bound decides, and the finding says so.
 - `above`: the mean difference is above a bound. `equal`: it is within a margin on both sides (two one-sided tests). `level`: a mean is above
   or below a bound. `exponent`: the slope of logarithms. `order`: every step is above the one before. `correlation`: Spearman's rank
   correlation over models, by permutations.

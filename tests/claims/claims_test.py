@@ -242,6 +242,15 @@ class Rules(unittest.TestCase):
         self.assertEqual(verdict.word, "holds here")
         self.assertIn("sign test p 0.25", verdict.text)
 
+    def test_the_sign_test_is_about_the_side_of_the_bound(self):
+        rule = self.rule(compare="level", to={}, low=0.99)
+        self.assertIn("sign test p 1", self.judge(rule, {"a": [1.0, 0.97, 1.0]}).text)
+
+    def test_equal_values_give_no_p_and_no_interval(self):
+        verdict = self.judge(self.rule(compare="level", to={}, low=0.99), {"a": [1.0, 1.0, 1.0]})
+        self.assertEqual(verdict.word, "holds here")
+        self.assertIn(": 1, n 3, all values equal, so the t test gives no p, sign test p 0.25", verdict.text)
+
     def test_equivalence_needs_a_narrow_interval(self):
         rule = self.rule(compare="equal", margin=0.02, scale="same")
         self.assertEqual(self.judge(rule, {"a": [0.50, 0.51, 0.50, 0.52], "b": [0.50, 0.505, 0.50, 0.52]}).word, "equivalent within 0.02")
