@@ -53,7 +53,8 @@ std::string ExperimentDifference(const std::string& before, const std::string& n
     if (found == old.conditions.end()) {
       differences.push_back(absl::StrCat("unknown ", name));
     } else if (found->second != value) {
-      differences.push_back(absl::StrCat("other ", name, " (", found->second, ", now ", value, ")"));
+      const auto words = [](const std::string& text) { return text.empty() ? "none" : text; };
+      differences.push_back(absl::StrCat("other ", name, " (", words(found->second), ", now ", words(value), ")"));
     }
   }
   if (old.recipe != current.recipe) differences.push_back("other settings");

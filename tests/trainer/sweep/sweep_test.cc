@@ -150,7 +150,7 @@ TEST_F(SweepTest, ACellOfOtherDataFlagsProgramOrThreadsIsNotTaken) {
   EXPECT_THAT(refusal(other), AllOf(HasSubstr("seed=1"), HasSubstr("other data (0123, now 4567)")));
   other = options_;
   other.flags = {"--epochs=1"};
-  EXPECT_THAT(refusal(other), HasSubstr("other flags (, now --epochs=1)"));
+  EXPECT_THAT(refusal(other), HasSubstr("other flags (none, now --epochs=1)"));
   other = options_;
   other.program_digest = "theirs";
   EXPECT_THAT(refusal(other), HasSubstr("other program (ours, now theirs)"));
