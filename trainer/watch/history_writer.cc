@@ -50,6 +50,15 @@ void HistoryWriter::OnStart(const StartReport& report) {
   for (const StepRow& step : earlier_steps_) {
     if (step.step > last_row) Count(step);
   }
+  const int64_t lost = report.step - last_row - steps_;
+  if (lost > 0) {
+    // Their mean is unknown, and so may be the last rate.
+    loss_sum_ = lr_ = std::numeric_limits<double>::quiet_NaN();
+    if (warn_) {
+      warn_(absl::StrCat("steps.csv lacks ", lost, " of the steps ", last_row + 1, " to ", report.step,
+                         ", so the next row of history.csv has no mean loss"));
+    }
+  }
   Tell(steps_file_.Rewrite(FormatSteps({report.blocks, std::exchange(earlier_steps_, {})})), steps_fail_);
   WriteHistory();
 }

@@ -157,6 +157,22 @@ TEST(History, AMeasurementThatIsRepeatedLeavesTheSameFiles) {
   }
 }
 
+// A disk that is full may take a state and no rows.
+TEST(History, AMeanOverLostStepsIsEmpty) {
+  ScratchFolder folder;
+  Feed(0, 6, **HistoryWriter::Open(folder.path()));
+  std::string warning;
+  Feed(8, kMadeSteps, **HistoryWriter::Open(folder.path(), [&](const std::string& text) { warning = text; }), true);
+  EXPECT_THAT(warning, HasSubstr("steps.csv lacks 2 of the steps 7 to 8"));
+  const auto history = ReadHistory(folder.path());
+  ASSERT_TRUE(history.ok()) << history.status();
+  ASSERT_EQ(history->rows.size(), 4u);
+  EXPECT_EQ(history->rows[2].step, 8);
+  EXPECT_TRUE(std::isnan(history->rows[2].loss) && std::isnan(history->rows[2].lr));
+  EXPECT_GT(history->rows[3].loss, 0);
+  EXPECT_GT(history->rows[3].lr, 0);
+}
+
 TEST(History, ANewRunStartsAnew) {
   const ScratchFolder folder;
   Feed(0, kMadeSteps, *OpenWriter(folder.path()));
