@@ -19,8 +19,8 @@ from driver.setup import ROOT
 IMAGES, KILLS = 1_000_000, 20
 MODEL = "kv-pos-mnist"
 MOST_MEGABYTES = 300
-# A model whose computation takes longer than a call: with MODEL, calls take all the time.
-SHARE_MODEL, SHARE_IMAGES = "eit-mini-cifar10", 3_000
+# {model: (samples, images)}. The first computes for longer than a call takes, the second for a shorter time.
+SHARED = {"eit-mini-cifar10": ("cifar", 3_000), MODEL: ("digits", 60_000)}
 SHARE_OF_ENGINE = 0.95
 
 
@@ -84,19 +84,18 @@ def measure_kills(setup):
     ]
 
 
-def measure_share(setup):
+def measure_share(setup, model, samples, images):
     """The rate of `vitrine score`, with its server on the same cores, beside that of an engine on each core."""
-    images = SHARE_IMAGES // 10 if setup.quick else SHARE_IMAGES
-    pictures = ROOT / "samples" / "cifar"
-    source = make_list(setup.scratch / "few", pictures, images)
-    engine = [setup.program("bench_worker"), "model", "--repository", setup.repository, "--model", SHARE_MODEL,
-              "--pictures", pictures]
+    images = images // 10 if setup.quick else images
+    pictures = ROOT / "samples" / samples
+    source = make_list(setup.scratch / samples, pictures, images)
+    engine = [setup.program("bench_worker"), "model", "--repository", setup.repository, "--model", model, "--pictures", pictures]
     team = workers.Team([workers.Worker(engine, core).wait_until_ready() for core in setup.both()])
     repetitions = workers.repetitions_for(team, setup.seconds(10))
-    with Server(setup, setup.repository, setup.both(), [f"model/{SHARE_MODEL}"]) as server:
+    with Server(setup, setup.repository, setup.both(), [f"model/{model}"]) as server:
         def scored():
             out = setup.scratch / "scores"
-            code, seconds, _ = score(setup, server, SHARE_MODEL, source, out)
+            code, seconds, _ = score(setup, server, model, source, out)
             shutil.rmtree(out)
             if code != 0:
                 raise RuntimeError(f"vitrine score ended with {code}")
@@ -109,11 +108,12 @@ def measure_share(setup):
     shares = [mine / alone for mine, alone in zip(results["score"], results["engine"])]
     engine, rate = (workers.spread(results[side]) for side in ("engine", "score"))
     return [
-        Row(f"images a second, {SHARE_MODEL}", "1/s", rate, note=f"{images:,} images; server and client on the same cores"),
+        Row(f"images a second, {model}", "1/s", rate, note=f"{images:,} images; server and client on the same cores"),
         Row("its share of the rate of an engine on each core", "", workers.spread(shares), SHARE_OF_ENGINE,
             note=f"{engine[0]:,.0f} images/s that were decoded before"),
     ]
 
 
 def measure(setup):
-    return measure_kills(setup) + measure_share(setup)
+    shares = [row for model, (samples, images) in SHARED.items() for row in measure_share(setup, model, samples, images)]
+    return measure_kills(setup) + shares

@@ -31,6 +31,17 @@ size_t CharacterLength(std::string_view bytes) {
   return 4;
 }
 
+// Returns true for the control characters of ASCII and Latin-1, and for those that change the direction of text
+// (U+202A to U+202E, U+2066 to U+2069), with which a name can look like another on a terminal.
+bool IsControl(std::string_view character) {
+  const auto is_between = [&](std::string_view first, std::string_view last) {
+    return character.size() == first.size() && character >= first && character <= last;
+  };
+  const auto byte = static_cast<uint8_t>(character[0]);
+  return byte < 0x20 || byte == 0x7F || is_between("\xC2\x80", "\xC2\x9F") ||
+         is_between("\xE2\x80\xAA", "\xE2\x80\xAE") || is_between("\xE2\x81\xA6", "\xE2\x81\xA9");
+}
+
 }  // namespace
 
 bool IsValidUtf8(std::string_view bytes) {
@@ -59,10 +70,8 @@ std::string EscapedText(std::string_view untrusted) {
   std::string text;
   while (!untrusted.empty()) {
     const size_t length = CharacterLength(untrusted);
-    const auto byte = static_cast<uint8_t>(untrusted[0]);
-    const bool is_c1 = length == 2 && byte == 0xC2 && static_cast<uint8_t>(untrusted[1]) < 0xA0;
     const std::string_view character = untrusted.substr(0, std::max<size_t>(length, 1));
-    if (length == 0 || byte < 0x20 || byte == 0x7F || is_c1) {
+    if (length == 0 || IsControl(character)) {
       for (const char c : character) absl::StrAppendFormat(&text, "\\x%02x", static_cast<uint8_t>(c));
     } else {
       text += character;

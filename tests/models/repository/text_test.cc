@@ -44,6 +44,7 @@ TEST(EscapedText, ChangesOnlyControlCharactersAndMalformedBytes) {
             "a\\x1b[2J\\x0a\\x7f\\xc2\\x9b"
             "b\\xff\\xc3");
   EXPECT_EQ(EscapedText(std::string("\0x", 2)), "\\x00x");
+  EXPECT_EQ(EscapedText("\u202egpj.exe \u2067\u2019"), "\\xe2\\x80\\xaegpj.exe \\xe2\\x81\\xa7\u2019");
 }
 
 TEST(Names, OfModelsAndFiles) {
