@@ -75,7 +75,7 @@ inline constexpr MetricRow kMetricTable[] = {
     {"vitrine_device_busy_seconds_total", prometheus::MetricType::Counter, "s", "",
      "Time in which the GPU had a batch; its `rate()` is the utilisation; absent on a CPU."},
     {"vitrine_device_batches_total", prometheus::MetricType::Counter, "batches", "",
-     "Batches that the GPU was given; absent on a CPU."},
+     "Batches sent to the GPU; absent on a CPU."},
     {"vitrine_device_images_total", prometheus::MetricType::Counter, "images", "",
      "Images in these batches, each with images of several executors; absent on a CPU."},
     {"vitrine_device_uploaded_bytes_total", prometheus::MetricType::Counter, "bytes", "",
