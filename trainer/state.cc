@@ -201,6 +201,11 @@ absl::Status CheckRoomForState(const fs::path& work_dir, const RunParts& parts) 
   // Space for four files: the last two states, which stay until the new state is complete, the new state, and the best
   // weights.
   needed *= 4;
+  // A run that continues has some of them already.
+  for (const fs::path& file : {StateFile(work_dir), PreviousStateFile(work_dir), BestFile(work_dir)}) {
+    const uintmax_t size = fs::file_size(file, error);
+    if (!error) needed -= static_cast<int64_t>(size);
+  }
   const fs::space_info space = fs::space(work_dir, error);
   if (error || static_cast<int64_t>(space.available) >= needed) return absl::OkStatus();
   return absl::ResourceExhaustedError(absl::StrCat(work_dir.string(), ": the run's states need ", needed >> 20,
