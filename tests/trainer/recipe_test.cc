@@ -145,6 +145,17 @@ TEST(ApplyOverride, RefusalsNameThePart) {
               HasSubstr("\"kind=LION\": there is no such kind; allowed: ADAMW, SGD, ADAM"));
 }
 
+TEST(ApplyOverride, RefusesAZeroThatTheModelWouldIgnore) {
+  v1::Recipe recipe = SmallRecipe();
+  EXPECT_THAT(
+      Message(ApplyOverride("model_overrides.kv.depth=0", recipe)),
+      HasSubstr("\"model_overrides.kv.depth=0\" changes nothing: with this value the model keeps its own depth"));
+  EXPECT_TRUE(ApplyOverride("model_overrides.eit.positions=false", recipe).ok()) << "a field with presence";
+  EXPECT_TRUE(ApplyOverride("optimizer.weight_decay=0", recipe).ok());
+  ASSERT_TRUE(ApplyOverride("model_overrides.kv.depth=3", recipe).ok());
+  EXPECT_TRUE(ApplyOverride("model_overrides.kv.depth=0", recipe).ok()) << "takes the 3 back";
+}
+
 TEST(ApplyOverride, TakesCommasForEveryListOfPlainValues) {
   v1::Recipe recipe = SmallRecipe();
   ASSERT_TRUE(ApplyOverride("model_overrides.preprocessing.mean=0.485,0.25,0.5", recipe).ok());

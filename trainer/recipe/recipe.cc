@@ -3,6 +3,7 @@
 
 #include <google/protobuf/text_format.h>
 
+#include <algorithm>
 #include <fstream>
 #include <sstream>
 #include <utility>
@@ -95,6 +96,11 @@ absl::Status SetField(const FieldDescriptor& field, const std::string& value, Me
                    message);
 }
 
+bool IsSet(const FieldDescriptor& field, const Message& message) {
+  const Reflection& reflection = *message.GetReflection();
+  return field.is_repeated() ? reflection.FieldSize(message, &field) > 0 : reflection.HasField(message, &field);
+}
+
 absl::StatusOr<std::string> ReadText(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   std::ostringstream text;
@@ -159,7 +165,14 @@ absl::Status ApplyOverride(const std::string& assignment, v1::Recipe& recipe) {
     message = message->GetReflection()->MutableMessage(message, field);
   }
   ASSIGN_OR_RETURN(const FieldDescriptor* field, FieldNamed(path.back(), *message));
-  return SetField(*field, assignment.substr(equals + 1), *message);
+  const bool was_set = IsSet(*field, *message);
+  RETURN_IF_ERROR(SetField(*field, assignment.substr(equals + 1), *message));
+  // Overrides are merged into the model's config, and a merge passes over zeros of fields without presence.
+  if (!was_set && !IsSet(*field, *message) && std::ranges::find(path, "model_overrides") != path.end()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("\"", assignment, "\" changes nothing: with this value the model keeps its own ", path.back()));
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<v1::Recipe> OverriddenRecipe(const std::string& name_or_path,

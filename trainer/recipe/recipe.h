@@ -30,7 +30,8 @@ absl::StatusOr<v1::Recipe> FindRecipe(const std::string& name_or_path);
 
 // Applies "path=value": path is a field with dots, value is written as in a textproto. Strings need no quotes. A [list]
 // or comma-separated values replace a repeated field as a whole; for messages the [list] is required. INVALID_ARGUMENT
-// names the part of the path that does not exist and the existing fields, or the values of an enum.
+// names the part of the path that does not exist and the existing fields, or the values of an enum, or a value of
+// model_overrides that changes nothing (0 for a number that the model has).
 absl::Status ApplyOverride(const std::string& assignment, v1::Recipe& recipe);
 
 // Calls FindRecipe and applies the overrides. Errors as FindRecipe and ApplyOverride.
