@@ -9,7 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "client/eval/prediction.h"
-#include "client/eval/shard.h"
+#include "common/shard.h"
 #include "vitrine/v1/registry.pb.h"
 
 namespace vitrine {

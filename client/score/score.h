@@ -12,10 +12,10 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "client/commands/image_run.h"
-#include "client/eval/shard.h"
 #include "client/lib/client.h"
 #include "client/score/score_index.h"
 #include "common/charts/progress_display.h"
+#include "common/shard.h"
 
 namespace vitrine {
 

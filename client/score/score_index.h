@@ -10,7 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "client/eval/shard.h"
+#include "common/shard.h"
 
 namespace vitrine {
 

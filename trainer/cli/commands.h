@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "common/machine/machine.h"
+#include "common/shard.h"
 #include "trainer/inspect/generate.h"
 #include "vitrine/v1/recipe.pb.h"
 
@@ -50,6 +51,7 @@ struct SweepFlags {
   std::string grid, data, work, report, publish_best, name;
   std::string format = "table";
   std::vector<std::string> pass;  // further flags of every run
+  Shard shard;
   int jobs = 1;
   int threads = 0;  // threads per run; 0: cores / jobs
   bool list = false;

@@ -68,6 +68,7 @@ std::string SameCommand(const SweepFlags& flags) {
   if (!flags.report.empty()) absl::StrAppend(&command, " --out ", flags.report);
   if (flags.jobs != 1) absl::StrAppend(&command, " --jobs ", flags.jobs);
   if (flags.threads != 0) absl::StrAppend(&command, " --threads ", flags.threads);
+  if (flags.shard.of != 1) absl::StrAppend(&command, " --shard ", ToString(flags.shard));
   for (const std::string& flag : flags.pass) absl::StrAppend(&command, " --pass=", flag);
   if (!flags.publish_best.empty()) absl::StrAppend(&command, " --publish-best ", flags.publish_best);
   if (!flags.name.empty()) absl::StrAppend(&command, " --name ", flags.name);
@@ -108,6 +109,7 @@ absl::StatusOr<SweepOptions> OptionsFrom(const SweepFlags& flags) {
   options.data = flags.data;
   options.flags = flags.pass;
   options.program_digest = std::string(ProgramDigest());
+  options.shard = flags.shard;
   options.jobs = flags.jobs;
   options.threads = flags.threads > 0 ? flags.threads : std::max(1, FindMachine().Threads() / flags.jobs);
   options.log = &std::cerr;
@@ -167,6 +169,13 @@ void AddSweep(CLI::App& app, SweepFlags& flags) {
   sweep.add_option("--jobs", flags.jobs, "Number of runs in parallel; default: 1")->check(CLI::Range(1, 1024));
   sweep.add_option("--threads", flags.threads, "Number of threads per run; default: cores / --jobs")
       ->check(CLI::Range(1, 1024));
+  sweep
+      .add_option_function<std::string>(
+          "--shard", [&flags](const std::string& text) { flags.shard = *ParseShard(text); },
+          "Run only every N-th run of the grid, starting with number I, as in 1/3; /3 reads\nthe number from "
+          "$JOB_COMPLETION_INDEX (Kubernetes Indexed Jobs)")
+      ->check([](const std::string& text) { return std::string(ParseShard(text).status().message()); })
+      ->type_name("I/N");
   sweep.add_option("--pass", flags.pass, "Flag to pass to every run, for instance --pass=--no-cache; repeatable")
       ->take_all()
       ->expected(1);
@@ -181,7 +190,9 @@ void AddSweep(CLI::App& app, SweepFlags& flags) {
   sweep.footer(
       "Each run is a process with its own folder, WORK/cells/NAME, which contains the log. Finished runs are not\n"
       "repeated; interrupted runs continue from their last state. A failed run does not stop the others.\n"
-      "docs/how-to/training.md describes the grid file.\n\n"
+      "Several machines share a sweep by --shard; copy their WORK/cells into one folder, and the same command\n"
+      "without --shard makes the table of all. With as many shards as seeds, each machine has a seed of every\n"
+      "setting. docs/how-to/training.md describes the grid file.\n\n"
       "  vitrine-train sweep grid.textproto --data mnist:$VITRINE_DATA/mnist --work /tmp/sweep\n");
 }
 

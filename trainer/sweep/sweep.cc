@@ -82,8 +82,9 @@ class Sweeper {
   absl::StatusOr<SweepOutcome> Run() {
     outcome_.results.resize(grid_.cells.size());
     RETURN_IF_ERROR(Prepare());
-    *options_.log << absl::StreamFormat("%s: %d runs (%d settings, %d seeds), %d of them finished before\n", grid_.name,
-                                        grid_.cells.size(), grid_.points.size(), grid_.seeds.size(), outcome_.kept)
+    *options_.log << absl::StreamFormat("%s: %d runs (%d settings, %d seeds), %d of them finished before%s\n",
+                                        grid_.name, grid_.cells.size(), grid_.points.size(), grid_.seeds.size(),
+                                        outcome_.kept, ShardText())
                   << std::flush;
     JobOptions jobs;
     jobs.at_once = static_cast<size_t>(options_.jobs);
@@ -117,12 +118,22 @@ class Sweeper {
       if (outcome_.results[i]) {
         RETURN_IF_ERROR(ScoreOf(*outcome_.results[i], grid_.metric).status());
         ++outcome_.kept;
-      } else {
+      } else if (IsOfShard(i)) {
         cells_.push_back(i);
         jobs_.push_back({CommandOf(grid_, options_, grid_.cells[i]), folder / "log.txt"});
       }
     }
     return absl::OkStatus();
+  }
+
+  bool IsOfShard(size_t cell) const {
+    return static_cast<int64_t>(cell) % options_.shard.of == options_.shard.number - 1;
+  }
+
+  // Returns "; shard 1/3 has 8 others", or nothing for a whole sweep.
+  std::string ShardText() const {
+    if (options_.shard.of == 1) return "";
+    return absl::StrCat("; shard ", ToString(options_.shard), " has ", jobs_.size(), " others");
   }
 
   // Checks that the folder belongs to this experiment. If the folder is new, records the experiment in it.
@@ -196,10 +207,11 @@ class Sweeper {
   // Returns "12/24, 1 failed, about 14 min left".
   std::string Counts() const {
     const size_t done = outcome_.kept + finished_ + outcome_.failures.size();
-    std::string text = absl::StrCat(done, "/", grid_.cells.size());
+    const size_t all = outcome_.kept + jobs_.size();
+    std::string text = absl::StrCat(done, "/", all);
     if (!outcome_.failures.empty()) absl::StrAppend(&text, ", ", outcome_.failures.size(), " failed");
-    if (finished_ > 0 && done < grid_.cells.size()) {
-      const auto left = static_cast<double>(grid_.cells.size() - done) / options_.jobs;
+    if (finished_ > 0 && done < all) {
+      const auto left = static_cast<double>(all - done) / options_.jobs;
       absl::StrAppend(&text, ", about ", Minutes(took_ / static_cast<double>(finished_) * left), " left");
     }
     return text;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "common/shard.h"
 #include "trainer/sweep/grid.h"
 #include "trainer/sweep/results.h"
 
@@ -22,6 +23,7 @@ struct SweepOptions {
   std::string data_digest;         // RunDataDigest of `data`
   std::vector<std::string> flags;  // further flags for every run
   std::string program_digest;      // ProgramDigest() of `program`
+  Shard shard = {};                // runs of the grid that this sweep has; results of the others are only read
   int jobs = 1;                    // parallel runs
   int threads = 1;                 // per run
   // Output for progress: a line that is redrawn on a terminal, and one line per finished run.
@@ -41,15 +43,16 @@ struct SweepOutcome {
   std::vector<std::optional<CellResult>> results;  // one per cell
   std::vector<SweepFailure> failures;
   bool stopped = false;  // true if `stop` ended the sweep before every run had started
-  size_t kept = 0;       // results of earlier runs that were reused
+  size_t kept = 0;       // results that were in the folder before
 };
 
 // Returns the command line of a cell's run. It continues the run in the cell's folder; a finished run only reports, and
 // publishes if --publish is added.
 std::vector<std::string> CommandOf(const SweepGrid& grid, const SweepOptions& options, const SweepCell& cell);
 
-// Runs every cell without a result as `program run RECIPE --resume ...` in its own process, so that a crash of a run or
-// of this process costs at most the steps since the last saved state. A failed run does not stop the others.
+// Runs every cell of the shard that has no result as `program run RECIPE --resume ...` in its own process, so that a
+// crash of a run or of this process costs at most the steps since the last saved state. A failed run does not stop the
+// others.
 //
 // FAILED_PRECONDITION: a cell's folder belongs to another experiment, or was made with other data, flags, program or
 // threads; the program was replaced during the sweep; or another sweep is running in the folder.

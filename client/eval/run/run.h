@@ -14,9 +14,9 @@
 #include "client/commands/gate.h"
 #include "client/commands/image_run.h"
 #include "client/eval/evaluation.h"
-#include "client/eval/shard.h"
 #include "client/lib/client.h"
 #include "common/charts/progress_display.h"
+#include "common/shard.h"
 
 namespace vitrine {
 

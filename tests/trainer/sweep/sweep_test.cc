@@ -96,6 +96,27 @@ TEST_F(SweepTest, RunsEveryCellOnce) {
   EXPECT_EQ(Text("ran"), "1\n2\n3\n4\n");
 }
 
+TEST_F(SweepTest, ShardsHaveEachRunOnceAndTheirFoldersTogetherAreTheWhole) {
+  const std::filesystem::path whole = options_.work;
+  for (const int64_t number : {2, 1}) {
+    options_.shard = {number, 2};
+    options_.work = folder_.path() / absl::StrCat("work-", number);
+    const auto outcome = RunSweepGrid(grid_, options_);
+    ASSERT_TRUE(outcome.ok()) << outcome.status();
+    EXPECT_THAT(log_.str(), HasSubstr(absl::StrCat("0 of them finished before; shard ", number, "/2 has 2 others")));
+    std::filesystem::copy(options_.work, whole,
+                          std::filesystem::copy_options::recursive | std::filesystem::copy_options::update_existing);
+  }
+  EXPECT_THAT(log_.str(), HasSubstr("[2/2] seed=4"));
+  EXPECT_EQ(Text("ran"), "2\n4\n1\n3\n");
+  options_.shard = {};
+  options_.work = whole;
+  const auto outcome = RunSweepGrid(grid_, options_);
+  ASSERT_TRUE(outcome.ok()) << outcome.status();
+  EXPECT_EQ(outcome->kept, 4u);
+  EXPECT_THAT(Scores(*outcome), ElementsAre(0.1, 0.2, 0.3, 0.4));
+}
+
 TEST_F(SweepTest, AFailedRunIsNamedWithItsReasonAndTheOthersFinish) {
   Do(1, "echo begin; echo 'vitrine-train: the loss is not finite' >&2; exit 1\n");
   Do(2, "kill -SEGV $$\n");

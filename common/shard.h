@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef VITRINE_CLIENT_EVAL_SHARD_H_
-#define VITRINE_CLIENT_EVAL_SHARD_H_
+#ifndef VITRINE_COMMON_SHARD_H_
+#define VITRINE_COMMON_SHARD_H_
 
 #include <cstdint>
 #include <string>
@@ -11,7 +11,7 @@
 namespace vitrine {
 
 // Shard `number` of `of`. In an evaluation it has every `of`-th of the chosen images, starting with image `number`, so
-// that it has its share of every class; in a scoring it has consecutive images.
+// that it has its share of every class; in a scoring it has consecutive images; in a sweep it has every `of`-th run.
 struct Shard {
   int64_t number = 1;  // 1 to `of`
   int64_t of = 1;
@@ -25,4 +25,4 @@ std::string ToString(const Shard& shard);
 
 }  // namespace vitrine
 
-#endif  // VITRINE_CLIENT_EVAL_SHARD_H_
+#endif  // VITRINE_COMMON_SHARD_H_

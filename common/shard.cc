@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "client/eval/shard.h"
+#include "common/shard.h"
 
 #include <cstdlib>
 #include <vector>
