@@ -156,6 +156,9 @@ def experiments(library):
              "| 0 | `script/claims take NAME $WORK/NAME` |",
              "| 124 | the same command again; or `script/claims take NAME $WORK/NAME` for a piece, which decides nothing |",
              "| 1 | runs failed. The same command tries them again; `script/claims take NAME $WORK/NAME --failed` records them as failed |", "",
+             "A grid that is too long for one machine or one day is run in shards: add `--shard I/N`, and take each shard. `script/claims take` "
+             "joins the parts, if program, data and threads are equal. With the number of seeds as N, or a multiple of it, the runs of a pair "
+             "are in one shard.", "",
              "Results of a command that is not a sweep are written by hand in the form that `script/claims take` writes: a row for each run with "
              "its axes, seed and scores, and the origin of the results.", "",
              f"The experiments that have not run need about {total:g} hours. Blocks 0 to 4 (block 0 is arithmetic) decide the most claims per hour.", ""]

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads the work folder of a sweep, finished or not, and makes data/runs/NAME.csv and NAME.toml of it."""
+import csv
 import dataclasses
 import datetime
 import hashlib
+import io
 import json
 import re
 
@@ -75,8 +77,13 @@ def failure(name, folder):
     return {"cell": name, "reason": reason[:LONGEST_REASON]}
 
 
-def read(experiment, work, failed=False):
-    """Returns the runs in a work folder. `failed`: those without a result count as failures, else as not yet run."""
+def hours(rows, threads):
+    """Returns the hours of two cores that runs took."""
+    return round(sum(float(row["seconds"]) for row in rows) * threads / CORES / 3600, 3)
+
+
+def read(experiment, work, failed=False, taken=frozenset()):
+    """Returns the runs in a work folder. `failed`: those without a result that are not `taken` count as failures, else as not yet run."""
     report = work / "report" / "runs.csv"
     if not report.is_file():
         raise Broken(f"{report} is not there; a sweep writes it when it ends or is stopped with SIGTERM or Ctrl-C")
@@ -95,7 +102,7 @@ def read(experiment, work, failed=False):
             raise Broken(f"{report} is older than the result of {name}; continue the sweep, so that it writes it again")
         if not results[name] and name not in absent:
             raise Broken(f"{report} has a result of {name}, its folder has none")
-    failures = [failure(name, folders[name]) for name in names if name in absent] if failed else []
+    failures = [failure(name, folders[name]) for name in names if name in absent and name not in taken] if failed else []
     times = [(folder / "result.json").stat().st_mtime for name, folder in folders.items() if results[name]]
     if not times and not failures:
         raise Broken(f"no run in {work} has finished")
@@ -106,7 +113,7 @@ def read(experiment, work, failed=False):
         date=datetime.datetime.fromtimestamp(max(times, default=report.stat().st_mtime), datetime.timezone.utc).date().isoformat(),
         command=sweeps.command(experiment), program=known["program"],
         cpu="; ".join(sorted({f"{result['cpu']}, {result['kernels']}" for result in made})), threads=threads,
-        hours=round(sum(result["seconds"] for result in made) * threads / CORES / 3600, 3),
+        hours=hours(rows, threads),
         data_digest=known["data"] if experiment.data else "", failures=failures)
     found = runs.Runs(origin, rows)
     wrong = runs.misplaced(experiment, found)
@@ -116,20 +123,43 @@ def read(experiment, work, failed=False):
 
 
 def same_results(experiment, before, now):
-    """Raises Broken if results that were taken before are gone or others: a cell is run once."""
-    failed = {failure["cell"] for failure in now.origin.failures}
-    for failure in before.origin.failures:
-        if failure["cell"] not in failed:
-            raise Broken(f"data/runs/{experiment.name}.toml has the failure of {failure['cell']}: a failure that was taken stays; take "
-                         "with --failed, from the work folder in which it failed")
+    """Raises Broken if results that were taken before are others now: a cell is run once."""
     later = {runs.row_name(experiment, row): row for row in now.rows}
+    for failure in before.origin.failures:
+        if failure["cell"] in later:
+            raise Broken(f"data/runs/{experiment.name}.toml has the failure of {failure['cell']}: a failure that was taken stays")
     for row in before.rows:
         name = runs.row_name(experiment, row)
-        if name not in later:
-            raise Broken(f"data/runs/{experiment.name}.csv has {name}, the sweep has not")
-        changed = [column for column, text in row.items() if column != "seconds" and later[name].get(column, "") != text]
+        changed = [column for column, text in row.items() if column != "seconds" and later.get(name, row).get(column, "") != text]
         if changed:
             raise Broken(f"data/runs/{experiment.name}.csv has another {changed[0]} of {name}: results that were taken do not change")
+
+
+def joined(experiment, before, work):
+    """Returns the runs of a work folder with those that were taken before, of another part of the grid. Both must be of one program."""
+    same_results(experiment, before, work.runs)
+    kept, now = before.origin, work.runs.origin
+    present = set(runs.accounted(experiment, work.runs))
+    rows = [row for row in before.rows if runs.row_name(experiment, row) not in present]
+    failures = [failure for failure in kept.failures if failure["cell"] not in present]
+    if not rows and not failures:
+        return work
+    for field in ("program", "threads", "data_digest"):
+        if getattr(kept, field) != getattr(now, field):
+            raise Broken(f"data/runs/{experiment.name}.toml has {field} {getattr(kept, field)}, {experiment.name} ran here with "
+                         f"{getattr(now, field)}: parts of a grid must be of the same")
+    order = {runs.cell_name(experiment, cell): number for number, cell in enumerate(runs.cells(experiment))}
+    rows = sorted(rows + work.runs.rows, key=lambda row: order[runs.row_name(experiment, row)])
+    failures = sorted(failures + now.failures, key=lambda failure: order[failure["cell"]])
+    text = io.StringIO()
+    lines = csv.DictWriter(text, rows[0].keys(), lineterminator="\n")
+    lines.writeheader()
+    lines.writerows(rows)
+    content = text.getvalue().encode()
+    cpu = "; ".join(sorted({*kept.cpu.split("; "), *now.cpu.split("; ")}))
+    origin = dataclasses.replace(now, sha256=hashlib.sha256(content).hexdigest(), date=max(kept.date, now.date), cpu=cpu,
+                                 hours=hours(rows, now.threads), failures=failures)
+    return Work(content, runs.Runs(origin, rows))
 
 
 def toml(origin):
@@ -143,10 +173,8 @@ def toml(origin):
     return "".join(f"{name} = {text(value)}\n" for name, value in vars(origin).items() if value or name not in ("data_digest", "failures"))
 
 
-def write(folder, experiment, work, before):
-    """Writes the runs of a work folder. `before`: those that are there already, or None. Returns the cells that are missing."""
-    if before:
-        same_results(experiment, before, work.runs)
+def write(folder, experiment, work):
+    """Writes runs. Returns the cells that are missing."""
     path = folder / "data" / "runs" / f"{experiment.name}.csv"
     path.parent.mkdir(exist_ok=True)
     path.write_bytes(work.content)

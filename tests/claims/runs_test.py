@@ -48,13 +48,13 @@ def write_report(work, axes, rows, grid):
             lines.writerow([*labels, seed, "r", 2, 36, *(repr(row[score]) for score in scores)])
 
 
-def write_sweep(work, experiment, finished=None, score=lambda labels, seed: 0.5 + seed / 1000, **options):
-    """Makes the work folder of a sweep in which the first `finished` runs have results."""
+def write_sweep(work, experiment, finished=None, only=None, score=lambda labels, seed: 0.5 + seed / 1000, **options):
+    """Makes the work folder of a sweep in which the first `finished` runs, or those with a number of `only`, have results."""
     axes, rows = [axis["name"] for axis in experiment.axes], []
     for number, cell in enumerate(results.cells(experiment)):
         name = results.cell_name(experiment, cell)
         row = {experiment.metric: score(*cell), "test/other": 1 / 3}
-        done = finished is None or number < finished
+        done = only(number) if only else finished is None or number < finished
         write_run(work / "cells" / name, name, row if done else None, **options)
         if done:
             rows.append((*cell, row))
@@ -122,16 +122,35 @@ class Take(Sweeps):
         self.assertIn("complete", self.take().stdout)
         self.assertTrue(any(shown.verdicts for shown in library.read(self.folder).claims["004"]))
 
+    def test_joins_the_shards_of_a_grid(self):
+        write_sweep(self.folder.parent / "whole", self.experiment)
+        expected = (self.folder.parent / "whole/report/runs.csv").read_bytes()
+        write_sweep(self.work, self.experiment, only=lambda number: number % 3 == 2)
+        self.assertIn("9 of 27 runs, 0 of them failed: a piece", self.take().stdout)
+        write_sweep(self.folder.parent / "second", self.experiment, only=lambda number: number % 3 != 2, cpu="Xeon")
+        ran = self.claims("take", NAME, self.folder.parent / "second")
+        self.assertIn("27 of 27 runs, 0 of them failed: complete", ran.stdout, ran.stderr)
+        self.assertEqual((self.folder / f"data/runs/{NAME}.csv").read_bytes(), expected)
+        origin = results.read(self.folder, {NAME: self.experiment})[NAME].origin
+        self.assertEqual((origin.cpu, origin.hours), (f"{CPU}, avx2; Xeon, avx2", 0.135))
+        self.claims("build")
+        self.assertEqual(self.complaints(), [])
+
+    def test_joins_no_parts_of_different_programs(self):
+        write_sweep(self.work, self.experiment, finished=20)
+        self.take()
+        write_sweep(self.folder.parent / "second", self.experiment, only=lambda number: number >= 20, program="p2")
+        self.assertRegex(self.claims("take", NAME, self.folder.parent / "second").stderr, "has program p1, .* ran here with p2")
+
     def test_does_not_change_taken_results(self):
         write_sweep(self.work, self.experiment, finished=20)
         self.take()
         before = (self.folder / f"data/runs/{NAME}.csv").read_text()
-        for name, options, pattern in (("other", {"score": lambda labels, seed: 0.6}, "has another test/accuracy of task=SUB"),
-                                       ("fewer", {"finished": 19}, "has task=COPY,attention=QKV,seed=2, the sweep has not")):
-            work = self.folder.parent / name
-            write_sweep(work, self.experiment, **options)
-            self.assertRegex(self.claims("take", NAME, work).stderr, pattern)
-            self.assertEqual((self.folder / f"data/runs/{NAME}.csv").read_text(), before)
+        write_sweep(self.folder.parent / "other", self.experiment, score=lambda labels, seed: 0.6)
+        self.assertRegex(self.claims("take", NAME, self.folder.parent / "other").stderr, "has another test/accuracy of task=SUB")
+        write_sweep(self.folder.parent / "fewer", self.experiment, finished=19)
+        self.assertIn("20 of 27 runs", self.claims("take", NAME, self.folder.parent / "fewer").stdout)
+        self.assertEqual((self.folder / f"data/runs/{NAME}.csv").read_text(), before)
 
     def test_failed_takes_only_runs_that_failed(self):
         write_sweep(self.work, self.experiment, finished=26)
