@@ -30,8 +30,8 @@
 
 namespace vitrine {
 
-// The listeners of a server and their access control. One thread opens and ends them; any thread may call the const
-// functions.
+// The listeners of a server and their access control. One thread opens and ends the listeners; any thread may call the
+// const functions.
 class Fronts {
  public:
   // Objects that answer the calls; they must outlive the fronts.
@@ -56,23 +56,23 @@ class Fronts {
   void Open(std::vector<absl::Status>& faults);
   const Addresses& addresses() const { return addresses_; }  // constant after Open
 
-  // The functions from here to received() are thread-safe, also while Open runs; until Open has ended they return empty
-  // results.
+  // The functions from here to Certificates are thread-safe, also while Open runs. Before its end they report no
+  // listener and no connection.
   bool TakeCalls() const { return IsOpen() && rpc_ != nullptr; }
   // Number of open connections of the clients' listeners.
   int64_t open_connections() const;
   int64_t open_streams() const { return TakeCalls() ? rpc_->open_streams() : 0; }
   // Bytes of received messages and bodies that are still in memory.
   ReceivedStatus received() const { return {received_->used(), received_->limit()}; }
-  // Returns each listener that has a certificate, and the certificate's expiry; empty without TLS. A unix socket has no
-  // certificate.
+  // Returns the listeners "grpc" and, if it is on a TCP port, "admin", each with the expiry of its certificate; empty
+  // without TLS.
   std::vector<std::pair<std::string, absl::Time>> Certificates() const;
 
   // Reads the identity's files again: see Identity::Reread.
   absl::Status Reread() { return identity_ == nullptr ? absl::OkStatus() : identity_->Reread(); }
 
   // The shutdown functions, in the order in which they must be called. StartLeaving asks clients to reconnect
-  // elsewhere, and serves them until they do.
+  // elsewhere; their calls are served until they do.
   void StartLeaving();
   // Stops accepting further requests on open streams.
   void CloseStreams();

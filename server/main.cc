@@ -47,18 +47,18 @@ namespace {
 
 // See ServerOptions::end_patience; part of the calculation in docs/operations/kubernetes.md.
 constexpr absl::Duration kEndPatience = absl::Seconds(2);
-// Time after lame duck and drain deadline in which the process ends: for the last callers and answers, and
+// Time in which the process ends after lame_duck and drain_deadline: sends the last answers, then waits up to
 // kEndPatience.
 constexpr absl::Duration kEndSpare = absl::Seconds(10);
-// Interval at which the server looks whether it may report READY=1 to its service manager.
+// Interval of the checks whether the repository is copied and whether the server is ready.
 constexpr absl::Duration kReadyTick = absl::Milliseconds(200);
 // Number of non-computing threads: for listeners, loads and watchdogs.
 constexpr int kOtherThreads = 32;
-// Less than the three seconds that container runtimes give a health check.
+// Timeout of --health-check, less than the three seconds that the Dockerfile's HEALTHCHECK allows.
 constexpr absl::Duration kHealthPatience = absl::Seconds(2);
 
-// Blocks the signals that sigwait receives, in all threads started later. Ignores other signals that would end the
-// process by default.
+// Blocks SIGTERM, SIGINT and SIGHUP in this thread and those started later, and returns them for sigtimedwait. Ignores
+// other signals that would end the process by default.
 sigset_t BlockSignals() {
   for (const int ignored : {SIGPIPE, SIGUSR1, SIGUSR2, SIGALRM}) signal(ignored, SIG_IGN);
   sigset_t signals;
@@ -76,22 +76,22 @@ void RaiseFileLimit() {
   setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-// Makes glibc keep freed memory. By default it returns blocks of a hundred kilobytes to the system and gets zeroed
-// pages for the next request, which costs a fifth of the throughput of a small model. Larger blocks are still returned
-// at once, since an arena rarely has free space of that size for the next one.
+// Makes glibc keep freed memory. By default, glibc returns blocks of a hundred kilobytes to the system and must get
+// zeroed pages for the next request. For a small model, this costs a fifth of the throughput. Blocks above 4 MiB are
+// still returned at once.
 void KeepFreedMemory() {
   mallopt(M_MMAP_THRESHOLD, 4 << 20);
   mallopt(M_TRIM_THRESHOLD, 64 << 20);
   mallopt(M_TOP_PAD, 4 << 20);
 }
 
-// Limits the number of arenas (by default one per thread), because memory kept by one arena is not available to others.
-// Two executors share an arena; all threads that read calls share another.
+// Limits the number of arenas (by default up to one per thread), because other threads cannot use the free memory of an
+// arena. Allows one arena per two executors, and one for the threads that read calls.
 void ShareArenas(int executors) {
   mallopt(M_ARENA_MAX, 1 + (executors + 1) / 2);
 }
 
-// Writes the file atomically: a script that waits for it must read every line.
+// Writes the file atomically, so that a script that waits for it reads every line.
 absl::Status WritePortFile(const std::string& path, const Server& server) {
   std::string lines = absl::StrCat("grpc=", server.address(), "\n");
   const auto add = [&](const char* name, const std::string& address) {
@@ -113,8 +113,8 @@ absl::Status NoThread(const std::system_error& error) {
                                                    "--executors"));
 }
 
-// Returns RESOURCE_EXHAUSTED if the system does not allow as many threads as a server needs. Starts all of them at
-// once, then ends them: a server that could start only some of its threads could not recover.
+// Checks that the system allows `count` threads: starts all of them, then ends them. Otherwise returns
+// RESOURCE_EXHAUSTED: a server that got only some of its threads could not recover.
 absl::Status CheckThreads(int count) {
   std::vector<std::thread> threads;
   std::promise<void> end;
@@ -182,9 +182,9 @@ void Reread(Server& server) {
   }
 }
 
-// Reports the server to its service manager. The watchdog's notification needs this thread, and the locks of health and
-// registry; a hung batch ends the process by itself. Returns true once the server was ready. READY=1 is repeated,
-// because a notification may be lost.
+// Sends the server's state to its service manager. WATCHDOG=1 shows that this thread runs and that the locks of health
+// and registry are free; Watch (server.cc) detects hung batches. Returns true once the server was ready. READY=1 is
+// repeated, because a notification may be lost.
 bool ReportState(const ServiceManager& manager, Server& server, bool was_ready) {
   const bool ready = was_ready || server.WaitUntilReady(absl::ZeroDuration());
   const std::string why = server.WhyNotReady();
@@ -228,7 +228,7 @@ absl::Status Run(const ServerOptions& options, const sigset_t& signals) {
     if (!AwaitCopy(*remote, options.repository, signals)) return absl::OkStatus();
   }
   ASSIGN_OR_RETURN(const std::unique_ptr<Server> server, StartServer(options));
-  // The file is written before the lines are printed, so that a reader of the lines finds it.
+  // The file is written first, so that a program that reads the printed lines finds it.
   if (!options.port_file.empty()) RETURN_IF_ERROR(WritePortFile(options.port_file, *server));
   LogListeners(options, *server);
   const ServiceManager manager;
@@ -252,8 +252,8 @@ absl::Status Run(const ServerOptions& options, const sigset_t& signals) {
   return absl::InternalError(absl::StrCat(counts.accepted - counts.answered, " accepted requests were not answered"));
 }
 
-// Imports the models of --model, if there are any, and makes the result the repository. Returns the exit code of a
-// process that ends here.
+// Imports the models of --model, if any, and sets options.repository to the result. Returns an exit code if the process
+// must end.
 std::optional<int> ImportAsked(ServerOptions& options, const sigset_t& signals) {
   if (options.models.empty()) return std::nullopt;
   if (!options.repository.empty()) {
@@ -300,7 +300,8 @@ int Main(int argc, char** argv) {
     std::cout << "SERVING\n";
     return EndOutput("vitrine-server", kExitSuccess);
   }
-  // Logging is off until its format is configured. Errors are returned here; warnings are logged when the server opens.
+  // Logging is off until its format is configured. CheckConfiguration returns errors; warnings are logged when the
+  // server opens the files again.
   spdlog::set_level(spdlog::level::off);
   if (const absl::Status valid = CheckConfiguration(options); !valid.ok()) {
     Fail("vitrine-server", valid);

@@ -83,8 +83,7 @@ void CheckTransport(const TransportOptions& transport, Faults& faults) {
   faults.InRange("--min-ping-interval", transport.min_ping_interval, absl::ZeroDuration(), absl::Hours(1));
 }
 
-// Sets the limit of frames that one connection may send per second. Scales bursts and the limits per address by the
-// same factor.
+// Sets connection_rate to `points`; scales the bursts and the rate per address by the same factor.
 void SetResetLimit(int64_t points, HttpAbuseLimits& abuse) {
   const HttpAbuseLimits defaults;
   const double scale = static_cast<double>(points) / defaults.connection_rate;
@@ -389,7 +388,7 @@ void BindFlags(CLI::App& app, ServerOptions& options) {
 }
 
 std::vector<std::pair<std::string, std::string>> FlagsInForce(const ServerOptions& options) {
-  // The options bound to these flags are the values in force, so CLI11 shows them as defaults.
+  // BindFlags registers the bound values as defaults, so CLI11 returns the values in force.
   ServerOptions copy = options;
   CLI::App app;
   BindFlags(app, copy);

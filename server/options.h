@@ -31,8 +31,8 @@ namespace vitrine {
 // All settings of the server. Each setting is in the struct of the component that it configures, with its default, unit
 // and trade-off; BindFlags defines its flag and help text.
 struct ServerOptions {
-  // Folder that contains <model>/<version>/, which is only read and must exist at start; or an address such as
-  // s3://bucket/prefix, of which `remote.cache` is a copy.
+  // Folder that contains <model>/<version>/. It must exist at start and is never written. Or an address such as
+  // s3://bucket/prefix, which is copied to `remote.cache`.
   std::string repository;
   // Models to import into `model_cache` at start, instead of `repository`: see process/model_import.h. The program sets
   // `repository` to the result.
@@ -60,12 +60,12 @@ struct ServerOptions {
   std::string page_samples = {};
   // True: visitors of the page may send many requests at once, as a demonstration.
   bool page_burst = false;
-  // File that receives the bound addresses, as "grpc=ADDR" and "metrics=ADDR" lines; empty: none.
+  // File that receives the bound addresses, one line such as "grpc=ADDR" per listener; empty: none.
   std::string port_file;
   // "cpu" or "cuda:N".
   std::string device = "cpu";
-  // Limits of the batches that a CUDA device computes: larger ones fill a large GPU, and take memory of GPU and host
-  // for every version.
+  // Limits of a CUDA device's batches. Larger batches use a large GPU better, but each version then needs more GPU and
+  // host memory.
   DeviceBatch device_batch = {};
 
   // Batch limits: see batching_policy.h.
@@ -74,7 +74,8 @@ struct ServerOptions {
   AdmissionOptions admission;
   // Worker threads: see executor.h. `device` is set from `device` at start.
   ExecutorOptions executor;
-  // Pinning of each executor to a core: on, off or auto. auto pins if the control group owns its cores exclusively.
+  // Pinning of each executor to a core: on, off or auto. auto pins if the control group owns its cores exclusively and
+  // has a core for each executor.
   std::string pin = "auto";
   // Compute probes, which run when there are no requests: see compute_probe.h.
   ComputeProbeOptions probe;
@@ -95,11 +96,11 @@ struct ServerOptions {
 
   // Time for which the server still serves after its health service reports NOT_SERVING, so that load balancers notice.
   absl::Duration lame_duck = absl::ZeroDuration();
-  // Time for accepted requests to finish after lame_duck. The remaining requests are answered with UNAVAILABLE.
+  // Time for accepted requests to finish after lame_duck. Requests that still wait then are answered with UNAVAILABLE.
   absl::Duration drain_deadline = absl::Seconds(30);
-  // Time for the process to end after all requests are answered. A load that takes longer, or hangs, ends with the
-  // process. Infinite: the server waits for the load, as a server that shares its process must. It has no flag:
-  // vitrine-server sets it.
+  // Time for the process to end after all requests are answered. A model load that takes longer is aborted with the
+  // process. Infinite: the server waits for the load, which is required if it shares the process with other code. It
+  // has no flag: vitrine-server sets it.
   absl::Duration end_patience = absl::InfiniteDuration();
   // Longest run time of a batch. A batch that takes longer is assumed to hang: the process ends with exit code 3, so
   // that a supervisor restarts it. After half of this time, but at most a minute, the server reports not ready.
@@ -113,8 +114,7 @@ struct ServerOptions {
   RequestLogOptions request_log;
   // Tracing: see otlp_options.h.
   OtlpOptions tracing;
-  // Flags that were set explicitly: memory budgets, which are otherwise derived from the machine's memory, and limits
-  // of a CUDA device.
+  // Given flags among those that set memory budgets (otherwise derived from the machine's memory) or `device_batch`.
   std::set<std::string> chosen;
   // Commit that the program was built from, for display. The program sets it; it has no flag.
   std::string revision = {};

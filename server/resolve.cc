@@ -73,7 +73,7 @@ ServerOptions Resolve(ServerOptions options, const Device& device, const Machine
         options.admission.max_answer_bytes);
   Share(options, machine, "--max-transport-bytes", kTransportShare, defaults.rpc.max_transport_bytes,
         options.rpc.max_transport_bytes);
-  // With less than two messages the transport could not receive even one.
+  // The transport needs room for two messages to receive one of the maximum size.
   options.rpc.max_transport_bytes = std::max(options.rpc.max_transport_bytes, 2 * options.rpc.max_message_bytes);
   if (device.kind == Device::Kind::kCpu) {
     Share(options, machine, "--model-memory", kModelShare, defaults.registry.max_memory_bytes,
@@ -110,7 +110,7 @@ absl::Status CheckConfiguration(const ServerOptions& options) {
 }
 
 absl::Status CheckRepository(const ServerOptions& options) {
-  // The first start makes the copy of a remote repository.
+  // A remote repository is first copied when the server starts.
   if (IsRemoteRepository(options.repository) && !std::filesystem::exists(options.folder())) return absl::OkStatus();
   ASSIGN_OR_RETURN(const Listing listing, ListRepository(options.folder()));
   RETURN_IF_ERROR(listing.status());

@@ -11,8 +11,8 @@
 
 namespace vitrine {
 
-// Returns the options with the settings that depend on the machine: threads and their cores, pinning, and memory
-// budgets within their shares of the control group's limit. Explicit settings stay unchanged. Pure function.
+// Returns the options with the machine-dependent settings filled in: threads, cores, pinning, and memory budgets within
+// their shares of the control group's limit. Settings given by flags stay unchanged. Pure function.
 ServerOptions Resolve(ServerOptions options, const Device& device, const Machine& machine);
 
 // Returns a log line that describes the machine and the settings in `resolved`, which must come from Resolve.

@@ -114,7 +114,7 @@ class RunningServer : public Server {
     Drain();
   }
 
-  // Tries everything that can fail on this machine. Reports every fault.
+  // Opens the device, locks the admin state and opens the listeners. Returns every fault.
   absl::Status Open() {
     std::vector<absl::Status> faults = {
         OpenDevice(options_.executor.device, *ParsePrecision(options_.registry.precision)), settings_->LockState()};
@@ -196,12 +196,12 @@ class RunningServer : public Server {
     TakeExecutors().reset();
     fronts_.EndCalls();
     if (tracing_ != nullptr) tracing_->Stop(kSpansGrace);
-    // All requests are answered: ends the process if a load takes too long or hangs.
+    // All requests are answered. If a model load takes longer than end_patience, the second tick ends the process.
     const Ticker end(options_.end_patience, [this, calls = 0]() mutable {
       if (calls++ > 0) EndProcess(CountsNow().accepted == CountsNow().answered ? 0 : 1, [this] { LogStopped(); });
     });
     registry_.Stop();
-    // The registry has ended calls that wait for a model.
+    // registry_.Stop has ended the admin calls that wait for a model load.
     fronts_.EndAdmin();
     canaries_.Stop();
     if (starter_.joinable()) starter_.join();
@@ -211,7 +211,7 @@ class RunningServer : public Server {
   }
 
  private:
-  // Gauges that are read at a scrape; any of the objects may be missing.
+  // Returns the sources of the gauges, which are read at each scrape. Executors and listeners may not exist then.
   Metrics::Sources MetricSources() {
     return {.versions = [this](MetricFamilies& families) { AddVersionFamilies(families, registry_.List()); },
             .queue = [this] { return scheduler_.depth(); },
@@ -287,7 +287,7 @@ class RunningServer : public Server {
     LogReady();
   }
 
-  // Logs when the server is ready. Requests may be answered before that.
+  // Waits until the server is ready, then logs it. Requests may be answered before that.
   void LogReady() {
     if (const std::string why = WhyNotReady(); !why.empty()) Log(LogLevel::kWarning, "not ready", {{"reason", why}});
     while (!WhyNotReady().empty()) {
@@ -366,7 +366,7 @@ class RunningServer : public Server {
   Phase phase_ ABSL_GUARDED_BY(mutex_) = Phase::kLoading;
 };
 
-// Returns a server with its device and listeners open and its threads not yet started.
+// Returns a server with its device and listeners open. Begin starts the executors and model loads.
 absl::StatusOr<std::unique_ptr<RunningServer>> OpenServer(ServerOptions options) {
   RETURN_IF_ERROR(options.Validate());
   const Machine machine = FindMachine();

@@ -27,12 +27,12 @@ class Server {
   // error contains every fault found, one per line. At most one server at a time may use a CUDA device.
   static absl::StatusOr<std::unique_ptr<Server>> Start(ServerOptions options);
   // Opens the device and the listeners as Start does, then closes them. Returns the faults that would make Start fail,
-  // and without allow_empty also the lack of versions in the repository. Loads no model.
+  // and those of CheckRepository. Loads no model.
   static absl::Status Check(ServerOptions options);
   // If Drain was not called, drains without lame duck and without waiting for requests.
   virtual ~Server() = default;
 
-  // Bound host:port of gRPC. It also serves HTTP, except with ServerOptions::listen_grpc_only.
+  // Bound host:port of the gRPC listener, which also serves HTTP except with ServerOptions::listen_grpc_only.
   virtual const std::string& address() const = 0;
   // Bound host:port of /metrics; empty if there is no such listener.
   virtual const std::string& metrics_address() const = 0;
@@ -45,17 +45,17 @@ class Server {
   // Address of the HTTP listener without gRPC; empty if there is none.
   virtual const std::string& http_address() const = 0;
 
-  // Waits until every version that was in the repository at start is ready or failed, and requests are answered
-  // accordingly. From then on health is SERVING while a version is ready, or with allow_empty. Returns false on timeout
-  // or if the server starts to drain.
+  // Waits until every version that was in the repository at start is ready or failed, and one of the ready versions, if
+  // any, has computed a probe. From then on health is SERVING while a version is ready and computes or, with
+  // allow_empty, while there is no version. Returns false on timeout or if the server starts to drain.
   virtual bool WaitUntilReady(absl::Duration timeout) = 0;
   // Returns the reason that /readyz gives for 503; empty while it is 200. Thread-safe.
   virtual std::string WhyNotReady() = 0;
 
-  // Ends the service without losing an accepted request. Sets health NOT_SERVING, serves for the lame duck, then
-  // rejects new requests with UNAVAILABLE and waits for accepted ones, at most for the drain deadline. After the
-  // deadline, waiting requests are answered with UNAVAILABLE; running batches are waited for. Then ends the streams,
-  // closes the listeners and returns the final counts. If a load takes longer than ServerOptions::end_patience, ends
+  // Ends the service without losing an accepted request. Sets health NOT_SERVING and continues to serve for lame_duck
+  // (see ServerOptions). Then rejects new requests with UNAVAILABLE and waits for accepted ones, at most for
+  // drain_deadline. After it, answers waiting requests with UNAVAILABLE and waits for running batches. Then ends the
+  // streams, closes the listeners and returns the final counts. If a model load takes longer than end_patience, ends
   // the process instead, after the last log line.
   virtual Counts Drain() = 0;
 
