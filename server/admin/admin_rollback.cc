@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Replaces a version by another one and removes it from traffic: for an operator and for the canary guard.
+// Rollback, by an operator or by the canary guard: another version takes the requests of a bad one.
 #include <spdlog/spdlog.h>
 
 #include <functional>
@@ -64,7 +64,8 @@ absl::StatusOr<v1::ServingChange> AdminService::RollbackModel(const v1::Rollback
   if (request.has_version()) RETURN_IF_ERROR(CheckNumber(bad.version));
   RETURN_IF_ERROR(CheckSomeReady(model));
   RETURN_IF_ERROR(CheckReady(bad));
-  // All versions of the model share these metrics. A reference to a version instead would keep the version in memory.
+  // All versions of the model share these metrics. Only the metrics are kept, because a ModelHandle would keep its
+  // version in memory.
   std::shared_ptr<ModelMetrics> metrics;
   for (const int64_t version : {bad.version, stable}) {
     const absl::StatusOr<ModelHandle> found = registry_.Find(model, version);
@@ -87,9 +88,8 @@ absl::StatusOr<v1::ServingChange> AdminService::RollbackModel(const v1::Rollback
   return last;
 }
 
-// First loads the replacement while `bad` serves, then moves all requests to the replacement at once. In between, no
-// other version, such as a canary, serves. A replacement in memory is not loaded again, so it need not wait for other
-// loads. If either step fails, the previous state is restored.
+// Loads version `good` while `bad` serves, unless `good` is READY. Then removes `bad` from traffic, so that no other
+// version, such as a canary, gets its requests in between. If a step fails, the previous state is restored.
 absl::StatusOr<v1::ServingChange> AdminService::RollBackTo(const VersionId& bad, const std::string& reason,
                                                            int64_t good, Durability durability,
                                                            absl::Duration patience) {
@@ -111,8 +111,7 @@ absl::StatusOr<v1::ServingChange> AdminService::RollBackTo(const VersionId& bad,
                        if (!keep) RemoveIf(*row.mutable_loaded(), [&](int64_t held) { return held == good; });
                      },
                      [&]() -> absl::Status {
-                       // The serving version need not be `good`: it may be a version published since then, by the usual
-                       // rules.
+                       // Another version than `good` may serve: a newer one may have been published in the meantime.
                        RETURN_IF_ERROR(CheckSomeReady(bad.model));
                        if (registry_.Traffic(bad.model).stable != bad.version) return absl::OkStatus();
                        return absl::FailedPreconditionError(absl::StrCat(Text(bad), " is still needed"));
@@ -129,12 +128,12 @@ absl::StatusOr<v1::ServingChange> AdminService::RollBackTo(const VersionId& bad,
 
 absl::Status AdminService::RollBackCanary(const VersionId& id, const std::string& reason) {
   registry_.Suspend(id, true);
-  // Does not wait for the lock: a change that loads a model has it for minutes.
+  // Does not wait for the lock: a change that loads a model holds it for minutes.
   if (!mutex_.TryLock()) {
     return absl::UnavailableError("a change by an operator is in progress; until it ends, the canary gets no requests");
   }
   const MutexLock lock(mutex_, std::adopt_lock);
-  // An operator may have made it the `stable` version after the guard's decision.
+  // After the guard's decision, an operator may have made the canary the `stable` version.
   absl::Status done = absl::AbortedError(absl::StrCat(Text(id), " is not a canary"));
   if (registry_.ActiveCanaries(id.model).contains(id.version)) {
     done = RollBackTo(id, reason, registry_.Traffic(id.model).stable, Durability::kBestEffort, absl::ZeroDuration())

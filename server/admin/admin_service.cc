@@ -290,7 +290,7 @@ absl::StatusOr<v1::ServingChange> AdminService::SetLabel(const v1::SetLabelReque
   const ModelPlan plan = settings_.Plan(id.model);
   // A version with label `stable` answers all requests that no share covers, so its own share is removed.
   const bool promoted = request.label() == kStableLabel && PercentOf(plan.serving, id.version) > 0;
-  // Versions with a label are in memory. A version that is not is loaded first, while the traffic stays unchanged.
+  // A label keeps its version in memory. A missing version is loaded first, while the traffic is unchanged.
   const bool loads = !CheckReady(id).ok() && !IsPutAway(plan.changed, id.version);
   if (!loads) RETURN_IF_ERROR(verify());
   const int64_t serving = registry_.Traffic(id.model).stable;

@@ -21,9 +21,9 @@ class CanaryWatch;
 
 // The Admin service (admin.proto), without listener, identity and audit. Thread-safe: changes are made one at a time. A
 // change edits the settings, the registry updates the versions in memory, the state file is replaced, and the call
-// returns. A call may take as long as loading a model. After kLoadPatience, or if the registry stops, it ends with
-// UNAVAILABLE. A change that fails is undone before the call returns and never reaches the state file. Requests follow
-// a change as soon as it is set, even while the registry is loading.
+// returns. A call may take as long as loading a model. If a load takes longer than kLoadPatience, or if the registry
+// stops, the call ends with UNAVAILABLE. A change that fails is undone before the call returns and never reaches the
+// state file. Requests use the changed settings at once, even while the registry is loading.
 class AdminService {
  public:
   // Longest waits for the registry, which loads the versions of a model one after the other. kLoadPatience: a change

@@ -100,7 +100,7 @@ void CanaryWatch::PutAway(const VersionId& id, const RollbackVerdict& verdict, c
   if (model != nullptr) model->metrics->CountRollback(verdict.cause);
 }
 
-// Returns true if the goldens are due.
+// Resets the state of a reloaded canary. Returns true if its goldens are due.
 bool CanaryWatch::BeginLook(const VersionId& id, const ModelHandle& model, const v1::CanaryGuard& guard,
                             absl::Time now) {
   MutexLock lock(mutex_);

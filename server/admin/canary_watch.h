@@ -27,7 +27,7 @@ namespace vitrine {
 class CanaryWatch {
  public:
   // Returns how far a loaded version's outputs differ from its goldens: GoldenDrift of models/repository/golden.h.
-  // RESOURCE_EXHAUSTED: not known, since memory is short.
+  // RESOURCE_EXHAUSTED: there is not enough memory to compute it.
   using Drift = std::function<absl::StatusOr<double>(const LoadedModel&)>;
   // Removes a version from traffic; the reason is shown to people. Must not wait. ABORTED: the version is no longer a
   // canary.
@@ -45,7 +45,8 @@ class CanaryWatch {
   void Start(RollBack roll_back);
   // Waits for a running Look. Idempotent.
   void Stop();
-  // Judges every canary of every model, then rolls back those that exceed a bound. Tries failed rollbacks again.
+  // Judges the canaries of the models whose guard is on, then rolls back those that exceed a bound. Tries failed
+  // rollbacks again.
   void Look(const RollBack& roll_back);
 
   // Returns the evidence about the canaries of a model, by version.
@@ -61,7 +62,7 @@ class CanaryWatch {
     std::string other_classes;  // difference from the classes of `stable`
     absl::Time next_golden;
     std::optional<double> drift;
-    std::optional<RollbackVerdict> verdict;  // set until the canary is removed
+    std::optional<RollbackVerdict> verdict;  // set once the canary must be rolled back
     std::string last_fault;                  // last rollback error, to log it once
 
     CanaryEvidence Evidence() const;
