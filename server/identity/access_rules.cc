@@ -27,7 +27,7 @@ bool Fits(const std::string& pattern, const MethodPolicy& row) {
                      [&](const MethodPolicy& other) { return !of_service(other) || other.access == Access::kAdmin; });
 }
 
-// A role: its methods and models.
+// A role of the policy file.
 struct ParsedRole {
   std::array<bool, kMethodCount> allows{};
   std::vector<std::string> models;

@@ -34,13 +34,11 @@ class AccessRules {
     std::string name;                          // Caller::name of the matched caller; empty: the credential's name
   };
 
-  // Parses a textproto of vitrine.v1.AccessPolicy. INVALID_ARGUMENT: not such a textproto (with line and column), a
-  // role that is missing, defined twice or without methods, an unknown method, an entry without an identity, a quota
-  // that limits nothing.
+  // Parses a textproto of vitrine.v1.AccessPolicy. INVALID_ARGUMENT: the text is not such a textproto (with line and
+  // column), or a role, an entry of callers or a quota in it is invalid.
   static absl::StatusOr<AccessRules> Parse(const std::string& text);
 
-  // Returns the first entry that matches the caller, or null: the caller may do nothing. Takes the same time for every
-  // caller, except for comparing names.
+  // Returns the grant of the first entry that matches the caller; null: the caller may do nothing.
   std::shared_ptr<const Grant> Find(const AuthenticatedIdentity& caller) const;
 
  private:

@@ -22,7 +22,7 @@ struct MethodPolicy {
   Access access;
 };
 
-// Every method that any listener serves. A call of a method without a row does not compile.
+// The methods of all listeners, except reflection, which is served only while no credentials are accepted.
 inline constexpr MethodPolicy kMethodPolicies[] = {
     {"/grpc.health.v1.Health/Check", Access::kOpen},
     {"/grpc.health.v1.Health/Watch", Access::kOpen},

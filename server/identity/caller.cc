@@ -4,7 +4,7 @@
 namespace vitrine {
 namespace {
 
-// Iterative, so that a pattern with many stars takes at most the product of the two lengths.
+// Needs no recursion, so even a pattern with many stars takes only O(pattern.size() * text.size()).
 bool Matches(std::string_view pattern, std::string_view text) {
   size_t p = 0;
   size_t t = 0;

@@ -36,7 +36,7 @@ struct Caller {
   // its subject), "uid:N" (the user of a unix socket), or "anonymous" without a credential. Never a secret. Admin
   // actions are logged under this name.
   std::string name = kAnonymous;
-  // Null: no limit. Replaced when the policy file changes.
+  // Quota in the policy file at the time of the call; null: no limit.
   std::shared_ptr<const CallerQuota> quota = nullptr;
   // Models that this call may use and list; null: all.
   std::shared_ptr<const ModelPatterns> models = nullptr;

@@ -8,15 +8,16 @@
 
 namespace vitrine {
 
-// Required protection of a security-relevant file against other users of this machine.
+// Required protection of a security-relevant file against other users: those that are neither its owner nor in its
+// group.
 enum class Guard {
   kNoOtherWriters,  // other users may read but not write the file: certificates, hashed tokens, the policy
   kNoOtherReaders,  // other users may neither read nor write the file: a private key
 };
 
-// Reads a regular file of at most 1 MiB. NOT_FOUND or PERMISSION_DENIED: it cannot be read. FAILED_PRECONDITION: every
-// user of the machine may read or write it. INVALID_ARGUMENT: it is empty, too large or not a regular file. The message
-// names the setting and the file, never the content.
+// Reads a regular file of at most 1 MiB. NOT_FOUND or PERMISSION_DENIED: the file cannot be read. FAILED_PRECONDITION:
+// its mode allows other users more than `guard`. INVALID_ARGUMENT: it is empty, too large or not a regular file. The
+// message names the setting and the file, never the content.
 absl::StatusOr<std::string> ReadGuardedFile(const std::string& setting, const std::string& path, Guard guard);
 
 }  // namespace vitrine

@@ -46,7 +46,7 @@ std::string NameOf(const AuthenticatedIdentity& known) {
   return kAnonymous;
 }
 
-// Payload of a PERMISSION_DENIED error: the caller's name.
+// Type URL of the payload of a PERMISSION_DENIED error, which is the caller's name.
 constexpr char kCallerUrl[] = "vitrine/caller";
 
 absl::Status PermissionDenied(const AuthenticatedIdentity& known, RpcName rpc, absl::string_view way_out) {

@@ -56,15 +56,15 @@ class Identity {
   // True if the server accepts credentials; reflection is then off.
   bool enabled() const { return options_.takes_credentials(); }
 
-  // Returns the caller. UNAUTHENTICATED: a required credential is missing or wrong. PERMISSION_DENIED: it is valid but
-  // does not allow this method. No message contains a credential. CheckModel checks access to the model separately,
-  // once its name is known.
+  // Returns the caller. UNAUTHENTICATED: a required credential is missing or wrong. PERMISSION_DENIED: the caller may
+  // not use this method. No message contains a credential. CheckModel checks access to the model separately, once its
+  // name is known.
   absl::StatusOr<Caller> Authorize(RpcName rpc, const Credentials& credentials) const;
 
   // Returns a function that gives the certificate for new connections; null without TLS.
   std::function<std::shared_ptr<const TlsPem>()> HttpTls() const;
 
-  // Returns the time at which the certificate expires; infinite without TLS.
+  // Returns the earliest expiry of the certificate chain and the client CAs; infinite without TLS.
   absl::Time certificate_expires() const;
 
   // Reads the files again. Once Reread returns, their current content is in effect. Returns an error with every fault,
@@ -102,8 +102,8 @@ class Identity {
   std::unique_ptr<Ticker> ticker_;  // last member: its thread uses everything above
 };
 
-// Returns the caller for logs and the audit log: after PERMISSION_DENIED only the caller's name, after UNAUTHENTICATED
-// "anonymous".
+// Returns the caller for logs, from a result of Authorize: after PERMISSION_DENIED it has only its name, after
+// UNAUTHENTICATED the name is "anonymous".
 Caller CallerOf(const absl::StatusOr<Caller>& authorized);
 
 // Returns PERMISSION_DENIED if the caller may not use this model, even if the model does not exist.

@@ -24,8 +24,8 @@ class TokenTable {
   // INVALID_ARGUMENT names the line number but quotes nothing, since the line may contain the token itself.
   static absl::StatusOr<TokenTable> Parse(std::string_view text);
 
-  // Returns the name of the line with the token's digest. The time does not depend on the position of the line or on
-  // the number of equal bytes in a digest.
+  // Returns the name of the token; nullopt if it is not in the table or too short. The time does not depend on the
+  // position of its line or on the number of equal bytes in a digest.
   std::optional<std::string> NameOf(std::string_view token) const;
 
   size_t size() const { return rows_.size(); }
