@@ -7,8 +7,8 @@
 namespace vitrine {
 
 // Checks that the limit on virtual memory (ulimit -v) is enough for the stacks of `executors` and the other threads.
-// RESOURCE_EXHAUSTED gives the missing amount. Checked at start, since gRPC ends the process if it cannot start a
-// thread. The memory of models is not included.
+// RESOURCE_EXHAUSTED names the limit and the required amount. Call it before these threads are started. The memory of
+// models is not included.
 absl::Status CheckAddressSpace(int executors);
 
 }  // namespace vitrine

@@ -21,11 +21,11 @@ namespace {
 
 constexpr int kNiceness = 10;
 constexpr size_t kMostLineBytes = size_t{64} << 10;
-constexpr int kNoProgram = 127;  // exit code of a child that could not become its program, like a shell's
+constexpr int kNoProgram = 127;  // exit code if the program cannot be executed, as in a shell
 
-// Becomes the program. Runs in the child of a process with threads, so it may call only async-signal-safe functions.
+// Executes the program, in the forked child. The parent has threads, so only async-signal-safe functions may be called.
 [[noreturn]] void Become(char* const* arguments, int output, pid_t parent) {
-  // The signal also arrives if the parent ended before this call, thanks to the comparison.
+  // If the parent ended before prctl, no signal arrives, so the child ends by itself.
   prctl(PR_SET_PDEATHSIG, SIGTERM);
   if (getppid() != parent) _exit(kNoProgram);
   sigset_t none;
@@ -35,7 +35,7 @@ constexpr int kNoProgram = 127;  // exit code of a child that could not become i
   setpriority(PRIO_PROCESS, 0, kNiceness);
   dup2(output, STDOUT_FILENO);
   dup2(output, STDERR_FILENO);
-  // Listening sockets, for instance, would keep their ports in use. Before Linux 5.9 only close-on-exec applies.
+  // Inherited listening sockets would keep their ports in use. Linux before 5.9 closes only close-on-exec descriptors.
   syscall(SYS_close_range, STDERR_FILENO + 1, ~0U, 0);
   execv(arguments[0], arguments);
   _exit(kNoProgram);
@@ -88,7 +88,7 @@ int ChildProcess::Wait() {
     pid = pid_;
   }
   if (pid == 0) return code_;
-  // The child stays a zombie until the lock is held, so that Terminate cannot signal another process with its number.
+  // WNOWAIT keeps the child a zombie until the lock is held, so that Terminate cannot signal a reused process id.
   siginfo_t ended;
   while (waitid(P_PID, static_cast<id_t>(pid), &ended, WEXITED | WNOWAIT) != 0 && errno == EINTR) {
   }

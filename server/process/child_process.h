@@ -14,8 +14,9 @@
 
 namespace vitrine {
 
-// A program that runs for this process, at low priority. Its stdout and stderr are one stream of lines; it inherits no
-// other descriptor. It gets SIGTERM when the thread that started it ends, however the process ends.
+// A program that runs for this process, at low priority. Its stdout and stderr are one stream of lines; of the other
+// descriptors, it inherits only stdin. It gets SIGTERM when the thread that started it ends, even if this process is
+// killed.
 class ChildProcess {
  public:
   // `command` is the path of the program and its arguments.
@@ -25,9 +26,10 @@ class ChildProcess {
   ChildProcess(const ChildProcess&) = delete;
   ChildProcess& operator=(const ChildProcess&) = delete;
 
-  // Waits for the next line, without its newline. False once the child has closed its output.
+  // Waits for the next line and stores it without its newline; splits lines above 64 KiB. Returns false once the child
+  // has closed its output.
   bool ReadLine(std::string& line);
-  // Waits for the end. Returns the exit code, or 128 + the number of the signal that ended the child.
+  // Waits for the child's end. Returns its exit code, or 128 + the number of the signal that ended it.
   int Wait();
   // Sends SIGTERM, if the child runs. Thread-safe.
   void Terminate();

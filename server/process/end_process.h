@@ -12,12 +12,11 @@ namespace vitrine {
 constexpr int kExitHung = 3;
 constexpr int kExitDevice = 4;
 
-// Time limit of `say` in EndProcess.
+// Time limit of `say` and the flush in EndProcess.
 constexpr absl::Duration kLastWords = absl::Seconds(1);
 
 // Calls `say`, which may log, flushes the log and ends the process with this exit code, without destructors. Ends the
-// process after kLastWords even if `say` blocks, for example because stderr is not read and another thread has its
-// lock. Thread-safe.
+// process after kLastWords even if `say` blocks, for example because nobody reads stderr. Thread-safe.
 [[noreturn]] void EndProcess(int code, const std::function<void()>& say);
 
 }  // namespace vitrine

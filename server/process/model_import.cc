@@ -18,12 +18,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Interval at which signals and the child are looked at, and the service manager is told to wait.
+// Interval of checks for signals and the child's end, and of notifications to the service manager.
 constexpr absl::Duration kTick = absl::Milliseconds(200);
 constexpr absl::Duration kExtension = absl::Seconds(30);
 constexpr int kWrongUsage = 2, kFirstSignal = 128;  // exit codes of ChildProcess::Wait
 
-// Waits for the end of the child's output. Returns false after a signal that ends the server, and ends the child.
+// Waits for the end of the child's output. If SIGTERM or SIGINT arrives, terminates the child and returns false.
 bool Await(const std::atomic<bool>& ended, ChildProcess& child, const sigset_t& signals,
            const ServiceManager& manager) {
   bool is_wanted = true;

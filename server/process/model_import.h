@@ -12,13 +12,13 @@
 
 namespace vitrine {
 
-// Runs `vitrine-repo cache`, the program beside this one, and returns the repository that it prints. `cache` empty:
-// models/ in CacheFolder(). Download and conversion happen in that process, so that the server never reads files of
-// other formats. Its messages go to stderr. Tells `manager` that the start takes longer.
+// Runs `vitrine-repo cache` from the folder of this program, and returns the repository that it prints. `cache` empty:
+// models/ in CacheFolder(). The child process downloads and converts, so that the server never reads files of other
+// formats. Its messages go to stderr. Asks `manager` for more start time.
 //
 // NOT_FOUND: there is no vitrine-repo. INVALID_ARGUMENT: `models` are wrong, or no cache is known. FAILED_PRECONDITION:
-// it failed, and its last line says why, or a signal ended it. CANCELLED: one of `signals`, which the caller blocks,
-// arrived; the child is ended.
+// the child failed, and its last line says why, or a signal ended it. CANCELLED: SIGTERM or SIGINT arrived, and the
+// child was ended. The caller must have blocked `signals`.
 absl::StatusOr<std::string> ImportModels(const std::vector<std::string>& models, const std::string& cache,
                                          const sigset_t& signals, const ServiceManager& manager);
 

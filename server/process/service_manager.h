@@ -14,8 +14,7 @@ class ServiceManager {
   // Reads $NOTIFY_SOCKET and $WATCHDOG_USEC.
   ServiceManager();
 
-  // Interval at which it must be notified: a third of the watchdog's time, at most 10 s. Infinite without one to
-  // notify.
+  // Interval of notifications to the manager: a third of $WATCHDOG_USEC, at most 10 s. Infinite without one.
   absl::Duration interval() const { return interval_; }
   // Sends lines such as "READY=1". Never blocks, so a notification is lost if the service manager reads too slowly.
   void Notify(const std::string& lines) const;

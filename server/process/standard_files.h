@@ -5,8 +5,9 @@
 namespace vitrine {
 
 // Opens /dev/null for each of stdin, stdout and stderr that the parent process has closed. Otherwise a connection could
-// get the descriptor number of stderr, and the log would be written into it. A program that links this function runs it
-// before the initializers of libraries, some of which open files; the call itself then does nothing.
+// get the descriptor number of stderr, and the log would be written into the connection. A program that calls this
+// function also runs it before the initializers of its libraries, because some of them open files. The call itself then
+// does nothing.
 void KeepStandardFiles();
 
 }  // namespace vitrine

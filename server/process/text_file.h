@@ -13,14 +13,14 @@
 
 namespace vitrine {
 
-// Small settings files written by people: protobuf text of at most 1 MiB.
+// Functions for settings files that people write: protobuf text of at most 1 MiB.
 
 // Parses protobuf text, with or without a byte order mark. INVALID_ARGUMENT gives line, column and fault. Unknown
 // fields are errors; `message` is unspecified after an error.
 absl::Status ParseTextProto(const std::string& text, google::protobuf::Message& message);
 
-// Reads and parses a file. NOT_FOUND: it does not exist. INVALID_ARGUMENT gives path, line, column and fault. Other
-// errors are those of FileError.
+// Reads and parses a file. NOT_FOUND: it does not exist. INVALID_ARGUMENT: it is not a regular file, too long or not
+// valid; the message has the path, and line and column if known. Other errors are those of FileError.
 absl::Status ReadTextProto(const std::filesystem::path& path, google::protobuf::Message& message);
 
 // Stages `message` for `path` with StageFile, so that a full disk is detected early; finish with CommitFile or
