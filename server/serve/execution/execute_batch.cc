@@ -76,7 +76,7 @@ class BatchRun {
       Sort();
       if (items_.empty()) return;
       if (absl::Status computed = Compute(); !computed.ok()) return FailRest(AnswerTo(computed));
-      // A tensor used in place is not eligible: its bytes are freed with its answer.
+      // A tensor that is used in place cannot be computed again: its bytes are freed with its answer.
       const auto routed = std::find_if(items_.begin(), items_.end(),
                                        [](const Item& item) { return IsRouted(item) && !item.input.values.empty(); });
       for (const size_t i : AnswerOrder()) {
@@ -135,7 +135,7 @@ class BatchRun {
   static void Note(const Item& item, Stage stage, absl::Time begin, absl::Time end) {
     if (RequestTrace* const trace = item.request->trace) trace->Note(stage, begin, end);
   }
-  // Call when the model has run or failed, before any item is answered.
+  // Records the compute stage of every item. Call it once the model has run or failed, before any item is answered.
   void NoteCompute(absl::Time begin, absl::Time end) const {
     for (const Item& item : items_) {
       Note(item, Stage::kCompute, begin, end);
@@ -273,7 +273,7 @@ class BatchRun {
                                        std::min<int64_t>(context_.most_helpers, worth));
   }
 
-  // Returns the items by increasing overlay pixels: one overlay takes longer than all other answers of a batch.
+  // Returns the items' indices by increasing overlay pixels: drawing one overlay takes longer than all other answers.
   std::vector<size_t> AnswerOrder() const {
     std::vector<size_t> order(items_.size());
     std::iota(order.begin(), order.end(), size_t{0});
@@ -371,7 +371,7 @@ class BatchRun {
   absl::Status AnswerTo(const absl::Status& error) const {
     if (absl::IsResourceExhausted(error)) return DeviceOutOfMemory();
     absl::Status fault = Fault(error.message());
-    // Clients send the requests to another server.
+    // UNAVAILABLE makes clients send the requests to another server.
     if (absl::IsUnavailable(error))
       return absl::UnavailableError("the device of this server is lost, and the server ends");
     return fault;

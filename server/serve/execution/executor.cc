@@ -171,7 +171,7 @@ void ExecutorPool::Run(int index, int core) {
   engine::Workspace workspace;
   Worker& worker = places_[index]->executor;
   Seat& seat = places_[index]->seat;
-  // a CUDA device computes, so there is no work for helpers
+  // A CUDA device computes by itself, so there is no work for helpers.
   const bool computes = options_.device.kind == Device::Kind::kCpu;
   const int most = options_.lane_width == 0 ? threads() : std::min(options_.lane_width, threads());
   const int width = computes ? most : 1;

@@ -22,8 +22,8 @@
 
 namespace vitrine {
 
-// Returns the default number of executors for a number of cores. On a CUDA device, an executor waits while its images
-// are computed; meanwhile another executor decodes images for the next batch on the same core.
+// Returns the default number of executors for a number of cores: one per core, or two for a CUDA device. While one of
+// the two waits for its images to be computed, the other decodes images for the next batch on the same core.
 int DefaultExecutors(const Device& device, int cores);
 
 struct ExecutorOptions {
@@ -33,8 +33,7 @@ struct ExecutorOptions {
   int threads = 0;
   // Cores to run on; empty: all cores that this process may use.
   std::vector<int> cores = {};
-  // Pins each thread to one of these cores. Use it only for cores without other load, since a pinned thread cannot
-  // move.
+  // Pins each thread to one of these cores (CPU device only). Use it only for cores without other load.
   bool pin = false;
   // Maximum number of threads that compute one batch together while the others are idle; 0: all threads.
   int lane_width = 0;
@@ -72,7 +71,7 @@ class ExecutorPool {
   ExecutorPool& operator=(const ExecutorPool&) = delete;
 
   int threads() const { return static_cast<int>(places_.size()); }
-  // Returns the state of each executor, including the batches of its stand-in. Thread-safe; takes only short locks.
+  // Returns the state of each executor; `batches` includes those of its stand-in. Thread-safe; takes only short locks.
   std::vector<ExecutorStatus> Status() const;
 
  private:

@@ -14,9 +14,8 @@ constexpr absl::Duration kPatience = absl::Microseconds(200);
 
 // Minimum predicted time for which helpers are woken.
 constexpr absl::Duration kWorthHelp = absl::Milliseconds(1);
-// Minimum compute time per member and group of images. After every step, some hundred times per group, all members wait
-// for each other. A seventeenth member would save each of the sixteen a sixteenth of this time, and add about as much
-// waiting.
+// Minimum compute time per member and group of images. The members wait for each other after every step, some hundred
+// times per group. With less time per member, a further member would add as much waiting as it saves.
 constexpr absl::Duration kLeastShare = absl::Microseconds(250);
 // Minimum rows per member: with fewer, reading the weights dominates.
 constexpr int64_t kLeastRows = 12;

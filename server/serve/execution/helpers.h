@@ -12,8 +12,8 @@
 
 namespace vitrine {
 
-// Decides from recent results if helper threads are worth their cost. On cores with other load, waiting at every step
-// for a thread without a core costs a batch more than helpers gain. Thread-safe.
+// Decides from recent results if helper threads are worth their cost. If other processes use the cores, every step
+// waits for a helper that has no core, so a batch takes longer with help. Thread-safe.
 class HelpRecord {
  public:
   explicit HelpRecord(const Clock& clock) : clock_(clock) {}

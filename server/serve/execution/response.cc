@@ -64,7 +64,7 @@ void FillServedBy(const LoadedModel& model, v1::ServedBy& served_by) {
   served_by.set_device(model.device);
 }
 
-// An overlay to draw and compress; the file becomes the values of an attention map.
+// A drawn overlay that is not compressed yet. Its PNG file becomes the values of `map`.
 struct Overlay {
   v1::AttentionMap* map = nullptr;
   Image image;

@@ -11,10 +11,10 @@
 
 namespace vitrine {
 
-// State shared by an executor and its stand-in thread. While the executor processes a slow image, it lends the seat:
-// the stand-in takes quick batches, so that quick requests do not wait for the slow image, and the executor pauses
-// while the stand-in works. So the number of working threads does not exceed the number of executors, except until an
-// executor with a slow image reaches its next GiveWay. The executor always keeps a quarter of the time. Thread-safe.
+// State shared by an executor and its stand-in thread. While the executor processes a slow image, it lends the seat to
+// the stand-in, which takes quick batches, so that quick requests do not wait for the slow image. GiveWay pauses the
+// executor while the stand-in works. So at most as many threads work as there are executors, except until the
+// executor's next GiveWay. The executor gets at least a quarter of the time. Thread-safe.
 class Seat : public WayGiver {
  public:
   // Longest single pause of the executor, regardless of its run time before.

@@ -66,7 +66,7 @@ absl::StatusOr<ModelHandle> ClassifyService::Find(const v1::ClassifyRequest& req
                                            .visible = caller.models.get()});
 }
 
-// Each line is a stage that can reject the request.
+// Returns the admitted request, or the error of the first stage that rejects it.
 absl::StatusOr<InferenceRequest> ClassifyService::Accept(absl::StatusOr<ReceivedClassify> request, Asked& asked) {
   const CallContext& call = asked.call;
   if (draining_.load(std::memory_order_acquire)) return DrainingError();
@@ -114,7 +114,7 @@ absl::StatusOr<InferenceRequest> ClassifyService::Accept(absl::StatusOr<Received
 absl::Status ClassifyService::Admit(InferenceRequest& plan, const AnswerForm& form) {
   const int64_t predictions =
       form.prediction_bytes.value_or(plan.top_k * (kPredictionBytes + static_cast<int64_t>(plan.model->longest_label)));
-  // The size of overlays is known only after they are drawn.
+  // With overlays, the size is known only after they are drawn, so MakeResponse checks it.
   plan.most_message_bytes = form.most_message_bytes;
   const int64_t message_bytes = kPlainAnswerBytes + form.images * (predictions + plan.answer_bytes);
   if (plan.overlay_pixels == 0) RETURN_IF_ERROR(CheckMessageBytes(message_bytes, form.most_message_bytes));

@@ -94,9 +94,9 @@ class ClassifyService {
         log_(log, clock),
         tracer_(tracer) {}
 
-  // Calls `done` exactly once: on this thread with a rejection, or later on an executor's thread. The request counts as
-  // accepted now, and as answered when context.held is released. Call this also with the error of a message that could
-  // not be parsed, so that it is counted.
+  // Calls `done` exactly once: on this thread with a rejection, or later on any thread. The request counts as accepted
+  // now, and as answered when context.held is released. Call this also with the error of a message that could not be
+  // parsed, so that it is counted.
   void Classify(absl::StatusOr<ReceivedClassify> request, CallContext context, Done done);
 
   // Begins the span of a multi-image call, whose version must be set; each image then goes through Classify as a part

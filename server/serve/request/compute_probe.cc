@@ -188,7 +188,7 @@ absl::Status ComputeProbe::TryModel(const ModelHandle& model) {
     if (recovered) spdlog::info("probe: model \"{}\" version {} computes again", model->id.model, model->id.version);
     return status;
   }
-  // The device is checked before logging, which may hang.
+  // The device is checked first, because logging may block.
   if (failures >= kFailuresBeforeFatal && IsLost()) parts_.end();
   spdlog::error("probe: model \"{}\" version {}: {}", model->id.model, model->id.version,
                 std::string(status.message()));

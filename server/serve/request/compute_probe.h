@@ -22,8 +22,8 @@
 namespace vitrine {
 
 struct ComputeProbeOptions {
-  // Longest time without an OK answer. After it, the server classifies its own probe image, through the real queue and
-  // an executor. Infinite: only until the server reports ready, and later for a model that failed.
+  // Longest time without an OK answer. After it, the server sends a probe image through its queue and an executor.
+  // Infinite: it does so only before the server is ready, and later for a model that failed.
   absl::Duration interval = absl::Seconds(10);
   // Time limit of a probe. Much longer than a full queue takes, since a full queue is no failure.
   absl::Duration timeout = absl::Seconds(30);
@@ -38,7 +38,7 @@ struct ComputeFindings {
   bool stuck = false;
 };
 
-// Proves for readiness that models compute, by answered requests or by its own probes. Thread-safe except Start and
+// Shows, for readiness, whether models compute: by answered requests or by its own probes. Thread-safe except Start and
 // Stop, which only the owner calls.
 class ComputeProbe {
  public:
@@ -62,10 +62,10 @@ class ComputeProbe {
   // Records that a request was answered OK. Cheap and thread-safe.
   void Succeeded() { last_success_.store(absl::ToUnixNanos(clock_.Now()), std::memory_order_relaxed); }
 
-  // Tries models and waits for their answers. Tries one of the failing models, if there are any. If no model fails, or
-  // there was no success for the interval, tries one of the other models, a different one each time. If that model
-  // answers with an error, tries all other models, to distinguish a fault of the model from a fault of the device.
-  // Returns the first failure; OK if there is no model.
+  // Tries models and waits for their answers: first one of the failing models, in rotation. If no model fails, or there
+  // was no success for the interval, also tries one of the other models, in rotation. If that one answers with an
+  // error, tries all of them, to distinguish a fault of the model from a fault of the device. Returns the first
+  // failure; OK if there is no model.
   absl::Status Try();
 
   // Tries every model, one after the other. Returns OK if there is no model, or if at least one computes and none

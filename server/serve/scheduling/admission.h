@@ -32,12 +32,12 @@ struct AdmissionOptions {
   // Maximum number of requests between their admission and the end of their answers' delivery. A higher limit only
   // makes requests wait longer.
   int64_t max_requests = 4096;
-  // Maximum bytes of images and tensors of these requests.
+  // Maximum bytes of the images and tensors of these requests.
   int64_t max_bytes = int64_t{256} << 20;
   // Maximum predicted latency of requests without a deadline.
   absl::Duration max_predicted_wait = absl::Seconds(30);
-  // Part of the time to the deadline that the predicted latency may use. Below 1 because predictions are off by some
-  // percent, and computing a request that was admitted too late is wasted work.
+  // Part of the time to the deadline that the predicted latency may use. Below 1, because a prediction may be too low
+  // by some percent, and computing a request that misses its deadline is wasted work.
   double deadline_share = 0.8;
   // Maximum bytes of planned or finished answers that clients have not read yet: see answer_budget.h.
   int64_t max_answer_bytes = int64_t{512} << 20;
@@ -60,7 +60,7 @@ struct Admitted {
   // Ends the request's predicted work, because the request was computed or never will be. If not `used`, restores its
   // quota as if it had never been taken.
   void Answered(bool used);
-  // Gives everything back as if it had never been taken, because the request is rejected while the server is busy.
+  // Gives everything back as if it had never been taken. For a request that is rejected because the server is busy.
   void Cancel();
 
   HeldRoom room = {};    // room for the answer
@@ -69,10 +69,10 @@ struct Admitted {
   HeldPlace place = {};
 };
 
-// Decides at once if a request may wait. Limits requests and bytes, for the whole server and for each model, by
-// PlaceLedger, and the predicted completion time by answer_time.h. Callers share requests, bytes and time as described
-// in fair_share.h. Thread-safe; takes only short locks. O(log n) in the number of recent callers. Must outlive its
-// HeldPlace objects.
+// Decides, without blocking, whether a request may enter the queue. Limits the requests and bytes of the server and of
+// each model (PlaceLedger), and the predicted time to the answer (answer_time.h). Callers share requests, bytes and
+// time as described in fair_share.h. Thread-safe; takes only short locks. O(log n) in the number of recent callers.
+// Must outlive its HeldPlace and HeldBatch objects.
 class Admission {
  public:
   Admission(const AdmissionOptions& options, const Clock& clock)
@@ -85,7 +85,7 @@ class Admission {
   Admission& operator=(const Admission&) = delete;
 
   // Admits the request. Returns RESOURCE_EXHAUSTED (see shed.h) if the server or the model is full, or if the predicted
-  // answer time exceeds the deadline or limit. The prediction includes: the caller's own admitted work of the same or a
+  // answer time exceeds the deadline or limit. The prediction includes: the caller's own waiting work of the same or a
   // higher priority; more urgent work that the caller is expected to send before the answer, at its recent rate; the
   // turns of other callers; and for each executor, the remaining time of its running batch. An idle server admits
   // everything, because otherwise a wrong prediction would never be corrected. RetryInfo is the time until the request
@@ -96,9 +96,8 @@ class Admission {
   // counts as busy until the returned object is destroyed.
   HeldBatch Begin(std::span<const std::unique_ptr<InferenceRequest>> batch);
 
-  // Returns the error with which Admit would reject any request of this caller, if the request limit of the server or
-  // the caller's share of it is reached; otherwise OK. Such a request can then be rejected without parsing. Takes no
-  // HeldPlace.
+  // Checks the request limit of the server and the caller's share of it, so that a request can be rejected before it is
+  // parsed. Returns the error of Admit, or OK. Takes no HeldPlace.
   absl::Status CheckRequestLimit(const std::string& caller) const;
 
   const AdmissionOptions& options() const { return options_; }

@@ -19,12 +19,11 @@ struct AnswerRoom {
   int64_t bytes = 0;
   absl::Time since;
 };
-// Cancelled if the answer is never made, so that its time does not affect the mean time in which clients read answers.
+// A room is cancelled if its answer is never made; it then does not count in the mean time to read answers.
 using HeldRoom = Held<AnswerBudget, AnswerRoom>;
 
-// Limits the bytes of planned or finished answers that clients have not read yet, over the whole process, so that a
-// client that requests large answers and does not read them cannot use more memory. Thread-safe; must outlive its
-// HeldRoom objects.
+// Limits the bytes of planned or finished answers that clients have not read yet, over the whole process, because a
+// client may request large answers and not read them. Thread-safe; must outlive its HeldRoom objects.
 class AnswerBudget {
  public:
   AnswerBudget(int64_t limit, const Clock& clock) : limit_(limit), clock_(clock) {}
@@ -32,8 +31,8 @@ class AnswerBudget {
   AnswerBudget& operator=(const AnswerBudget&) = delete;
 
   // Reserves `bytes`. Returns RESOURCE_EXHAUSTED (ShedReason::kAnswers) if that would exceed the limit. Its retry delay
-  // is the time until enough is free, if clients read answers at the mean rate so far. A single answer is always
-  // admitted.
+  // is the time until enough is free, if clients read answers at the mean rate so far. If nothing is reserved, any size
+  // is admitted.
   absl::StatusOr<HeldRoom> Reserve(int64_t bytes);
 
   // Corrects the reservation to the answer's actual size. Does nothing if `room` is empty.

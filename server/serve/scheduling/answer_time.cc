@@ -16,7 +16,7 @@ std::string Milliseconds(absl::Duration duration) {
   return absl::StrCat(absl::ToInt64Milliseconds(duration), " ms");
 }
 
-// Rejects a request that would miss its limit because of other callers.
+// Returns the error for a request that would miss its limit only because of other callers.
 absl::Status RejectAmong(const std::vector<OtherCaller>& others, absl::Duration completion, absl::Duration limit,
                          const std::string& longer) {
   int64_t callers = 1;
@@ -28,8 +28,8 @@ absl::Status RejectAmong(const std::vector<OtherCaller>& others, absl::Duration 
                    completion - limit);
 }
 
-// Returns the time until the rate of urgent requests has decayed enough to admit this request. How long the caller
-// keeps sending urgent requests is unknown, but the decay of their rate is known.
+// Returns the time until the rate of urgent requests has decayed enough to admit this request. Assumes that the caller
+// sends no further urgent requests.
 absl::Duration RetryAfterDecay(const NewRequest& request, const std::vector<OtherCaller>& others) {
   absl::Duration retry = absl::Milliseconds(10);
   while (retry < RecentWork::kForgottenAfter &&
@@ -48,8 +48,8 @@ absl::Duration PredictAnswerTime(const NewRequest& request, const std::vector<Ot
     const absl::Duration overtaking = urgent * request.patience;
     ahead = std::min(ahead, WorkAhead(request.mine + overtaking, request.cost, others, request.batch, executors));
   }
-  // Behind other callers, the running batches count in full: a prediction that is too short wastes an executor's time,
-  // while one that is too long only rejects a request.
+  // The running batches count in full, up to the work ahead: a prediction that is too low wastes executor time, while
+  // one that is too high only rejects a request.
   const absl::Duration whole = (ahead + std::min(ahead, request.running)) / executors;
   return std::max(TimeUntilDone(ahead, request.left, executors), whole) + request.cost;
 }

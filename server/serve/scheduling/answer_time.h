@@ -31,7 +31,8 @@ absl::Duration PredictAnswerTime(const NewRequest& request, const std::vector<Ot
 
 // Returns RESOURCE_EXHAUSTED (see shed.h) if the predicted answer time exceeds the request's limit. RetryInfo is the
 // time until the request would be admitted if no other request arrived. `all_others` combines the other callers into
-// one entry, which decides the usual case; `others` returns separate entries. Pure function.
+// one entry. `others` returns separate entries; it is called only if the prediction with `all_others` exceeds the
+// limit. Pure function.
 absl::Status CheckAnswerTime(const NewRequest& request, const OtherCaller& all_others,
                              absl::FunctionRef<std::vector<OtherCaller>()> others);
 

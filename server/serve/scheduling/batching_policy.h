@@ -29,17 +29,17 @@ struct BatchOptions {
   int64_t max_batch_tokens = 8 * (14 * 14 + 1);
   // Maximum images in a batch.
   int max_batch_images = 64;
-  // Maximum pixels in a batch: of its images before they are resized, plus the overlays drawn on them. Limits a batch's
-  // decode and draw time, and its memory: images with overlays stay decoded until the answer, at 3 bytes per pixel. The
-  // default is two images of the largest accepted size; a larger value only helps if decoding is not the bottleneck.
+  // Maximum pixels in a batch: those of its images before they are resized, plus those of the overlays to draw. Limits
+  // the time to decode and draw, and the memory: images with overlays stay decoded until the answer, at 3 bytes per
+  // pixel. The default is two images of the largest accepted size.
   int64_t max_batch_pixels = int64_t{32} << 20;
   // Maximum time for which the oldest request waits for a fuller batch while an executor is idle. Zero: no wait.
   absl::Duration max_wait = absl::ZeroDuration();
-  // Number of executors. A batch is limited to half of an executor's part of the queue (PartOf), because larger batches
-  // gain nothing: on a CPU, batches of more than kGroupTokens are no faster, and a CUDA device joins the batches of all
-  // executors. Models with max_wait above 0 are not limited. Zero: batches are as large as the limits allow.
+  // Number of executors. A batch of more than kGroupTokens is limited to half of an executor's equal part of the queue
+  // (see PartOf), because larger batches are no faster: on a CPU by their size, on a CUDA device because it joins the
+  // batches of all executors. Models with max_wait above 0 are not limited. Zero: no such limit.
   int64_t executors = 0;
-  // Patience: a request that has waited longer goes before every class, oldest first, so that no class starves another.
+  // Time after which a waiting request goes before every class, earliest due first, so that no class starves.
   std::array<absl::Duration, kPriorityClasses> patience = {absl::Seconds(1), absl::Seconds(2), absl::Seconds(10)};
 
   BatchLimits Limits() const { return {max_batch_tokens, max_batch_images, max_batch_pixels, max_wait}; }
@@ -79,8 +79,7 @@ struct BatchDecision {
   absl::Time wake = absl::InfiniteFuture();
 };
 
-// Chooses the next batch of an idle executor. Pure: equal arguments give equal decisions; no clock, no lock. O(n log n)
-// in the number of waiting requests.
+// Chooses the next batch of an idle executor. Pure function; O(n log n) in the number of waiting requests.
 //
 // Order of one caller's requests: first those whose patience has passed, earliest due first; then HIGH, NORMAL, LOW;
 // within a class by Due, then sequence. Several callers take turns (TurnTime): `given` and the cost of the caller's
@@ -102,15 +101,16 @@ struct BatchDecision {
 // `own`, else those of `options`.
 BatchDecision Decide(absl::Span<const WaitingRequest> waiting, absl::Time now, const BatchOptions& options);
 
-// Tokens that the CPU engine computes together: one group of patches (models/engine/cpu/group.h), including the class
-// tokens of images of 16 patches or more.
+// Tokens that the CPU engine computes together: a group of kGroupCells patches (models/engine/cpu/group.h), and their
+// class tokens if each image has 16 patches or more.
 inline constexpr int64_t kGroupTokens = engine::kGroupCells + engine::kGroupCells / 16;
 
-// Returns how many of the first requests of `batch` one executor takes if batches of more than kGroupTokens are no
-// faster (see BatchOptions::executors): kGroupTokens or, if that is more, LongestPart(queued, executors) by cost. Small
+// Returns how many of the first requests of `batch` one executor takes (see BatchOptions::executors): as many as have
+// at most kGroupTokens tokens in total, or more if their total cost is at most LongestPart(queued, executors). Small
 // batches end sooner, so new requests wait less; with a long queue, large batches save the fixed cost of each. This is
 // guided self-scheduling (Polychronopoulos and Kuck, IEEE Trans. Computers 36, 1987). `queued` is the sum of `cost`
-// over all waiting requests. Returns at least one request, and all of them if `executors` is zero or no cost is known.
+// over the waiting requests that are not slow. Returns at least one request, and all of them if `executors` is zero or
+// no cost is known.
 size_t PartOf(absl::Span<const WaitingRequest> waiting, absl::Span<const size_t> batch, absl::Duration queued,
               int64_t executors);
 // Returns half of one executor's equal part of the queued executor time.

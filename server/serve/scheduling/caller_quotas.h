@@ -27,7 +27,7 @@ struct QuotaUse {
   absl::Time since = {};
   bool took_token = false;  // true if the quota has a rate
 };
-// Cancelled if the server is busy and rejects the request: the quota is then as if never used.
+// A use is cancelled if the server is busy and rejects the request; it then leaves the quota unchanged.
 using HeldQuota = Held<CallerQuotas, QuotaUse>;
 
 // Counts the use of each caller's quota: a token bucket for the rate, and a counter for requests in flight. The quota

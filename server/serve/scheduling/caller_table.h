@@ -17,8 +17,8 @@ namespace vitrine {
 using CallerId = uint32_t;
 inline constexpr CallerId kNoCaller = std::numeric_limits<CallerId>::max();
 
-// Data of callers, found by name once per request and then by index. The index of an erased caller is used again, so
-// the memory is that of the most callers at one time. Not thread-safe.
+// Table with data of each caller. A request finds its caller by name once, then uses the index. Indices of erased
+// callers are reused, so the memory depends on the largest number of callers at one time. Not thread-safe.
 template <typename Data>
 class CallerTable {
  public:
@@ -46,8 +46,8 @@ class CallerTable {
   size_t size() const { return ids_.size(); }
 
   // Visits the next two entries in rotation and erases those for which `is_idle(id, data)` is true, so that no call
-  // under a lock has to visit all. Every entry was visited by the time that a table has grown by half. A small table is
-  // not pruned: data of an idle caller may still be useful. References to data stay valid.
+  // under a lock has to visit all. If it is called for each added caller, it visits every entry before the table
+  // doubles. A small table is not pruned: data of an idle caller may still be useful. References to data stay valid.
   template <typename IsIdle>
   void Prune(IsIdle is_idle) {
     if (size() <= kFew) return;

@@ -26,7 +26,7 @@ void CallerTurns::Drop(Id id) {
   Leave(accounts_[id]);
 }
 
-// Erases idle accounts that are not above `now_`, because a new account would be equal.
+// Ends the wait of one request. Erases idle accounts whose time is at most `now_`: a new account would be equal.
 void CallerTurns::Leave(Account& account) {
   --account.waiting;
   accounts_.Prune([this](Id, const Account& seen) { return seen.waiting == 0 && seen.time.given <= now_; });

@@ -11,12 +11,12 @@
 
 namespace vitrine {
 
-// Executor time of a caller, divided into turns. A turn ends after a millisecond, or when none of the caller's requests
-// waits. Several tiny requests that a connection sent together then run, and are answered, together, which costs the
-// transport much less than an event for each.
+// Executor time of a caller, divided into turns. A turn ends after a millisecond of executor time, or when none of the
+// caller's requests waits. So tiny requests that arrived together on a connection are also answered together, which
+// costs the transport less than separate answers.
 struct TurnTime {
   absl::Duration given;  // executor time given so far
-  absl::Duration start;  // `given` when the current turn began; the caller with the least goes first
+  absl::Duration start;  // `given` when the current turn began; the caller with the least `start` goes first
 
   void Start() { start = given; }
   void Add(absl::Duration cost) {
@@ -26,10 +26,10 @@ struct TurnTime {
 };
 
 // Executor time by caller, for start-time fair queueing (Goyal, Vin and Cheng 1996) of turns. The next caller is the
-// one whose turn has the least start. A caller that returns after a pause starts with the turn of the caller served
-// last, or at its own given time if that is higher. So a caller saves up nothing while away, and gains nothing by
-// leaving and returning. The difference between two callers that always have waiting requests stays below one batch and
-// a turn. Not thread-safe: the scheduler calls it under its lock.
+// one whose turn has the least start. A caller that had no waiting requests restarts at the turn start of the caller
+// served last, or at its own given time if that is higher. So a pause neither saves up executor time nor gains any. The
+// difference between two callers that always have waiting requests stays below one batch and a turn. Not thread-safe:
+// the scheduler calls it under its lock.
 class CallerTurns {
  public:
   using Id = CallerId;

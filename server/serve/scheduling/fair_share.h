@@ -26,17 +26,18 @@ struct OtherCaller {
 // it. `cost`: the request's executor time. `batch`: the longest batch. `urgent`: executor seconds per second of the
 // caller's recent, more urgent requests, which overtake the request.
 //
-// Callers take turns, so each other caller counts with the smaller of two times: its turn, which is mine + cost plus
-// the requests that overtake; or its waiting work plus the work that it sends before the answer. The work that it sends
-// depends on the result; this piecewise linear equation is solved exactly. A running or forming batch is not
-// interrupted: it counts once, up to `batch` and up to the other callers' work beyond their turns. Without other
-// callers and overtaking requests the result is `mine`. Pure function; O(n log n).
+// Each other caller counts with the smaller of two times:
+// - its turn: `mine` + `cost` + the work that overtakes;
+// - its waiting work + the work that it sends before the answer. The latter depends on the result, so the function
+//   solves a piecewise linear equation.
+// A running or forming batch is not interrupted, so the other callers' work beyond their turns also counts, up to
+// `batch`. Without other callers and overtaking requests the result is `mine`. Pure function; O(n log n).
 absl::Duration WorkAhead(absl::Duration mine, absl::Duration cost, std::vector<OtherCaller> others,
                          absl::Duration batch, int executors, double urgent = 0);
 
 // Result of CheckShare. Requests or bytes under a limit are shared by dynamic thresholds (Choudhury and Hahne 1998):
-// while several callers are active, each may have at most eight times the free amount. So a single active caller gets
-// eight ninths, n greedy callers get equal parts, and a new caller always finds something free.
+// while several callers are active, each may have at most eight times the free amount. So one greedy caller gets eight
+// ninths of the limit, several get equal parts, and a new caller always finds something free.
 enum class ShareVerdict { kFits, kFull, kOverShare };
 // Returns the verdict for a caller that has `own` of the `held` requests or bytes and takes `amount` more. If `shared`
 // is false, the caller is the only one and may take everything. A caller that has nothing may take any free amount.

@@ -35,7 +35,7 @@ class Held {
   }
 
   const Share* operator->() const { return &share_; }
-  // For the owner, which may change the share. Null: the object is empty.
+  // For the owner, which may change the share. owner() is null if the object is empty.
   Owner* owner() const { return owner_; }
   Share& share() { return share_; }
 

@@ -27,11 +27,11 @@
 
 namespace vitrine {
 
-// Set by the RPC side when the client leaves. The scheduler reads it and drops the request before compute.
+// Flag that the transport sets when the client cancels or disconnects; the scheduler then drops the request.
 using CancelFlag = std::shared_ptr<std::atomic<bool>>;
 
-// A validated request on its way to an executor. PlanRequest makes it and rejects every fault except damage inside the
-// image.
+// A validated request on its way to an executor. PlanRequest makes it, and rejects all faulty requests except those
+// with damage inside the image.
 struct InferenceRequest {
   ModelHandle model;
   v1::ClassifyRequest request;  // message without the bytes of its image or tensor

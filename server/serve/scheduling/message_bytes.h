@@ -15,7 +15,7 @@ struct ReceivedBytes {
   BudgetShare share = {};
 };
 
-// Shared by the requests whose images are views of it.
+// Received body, shared by the requests whose images are views of it.
 using MessageBytes = std::shared_ptr<const ReceivedBytes>;
 
 }  // namespace vitrine

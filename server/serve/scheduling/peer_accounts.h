@@ -22,12 +22,12 @@ namespace vitrine {
 // form.
 std::string PlaceOf(std::string_view peer);
 
-// Account names for fair shares and quotas. The account of a caller with a credential is its name. A caller without one
-// gets an account by its network place (PlaceOf): a place gets one of kMost accounts at its first call and gives it
-// back after kIdle without a call. While all accounts are in use, further places share one additional account. So at
-// most kMost + 1 names exist for any number of addresses, which limits all data stored by name. A place that gets a
-// used account inherits the account's counts, which are then at least a minute old. Thread-safe; takes only short
-// locks.
+// Assigns the account names under which fair shares and quotas are counted. The account of a caller with a credential
+// is its name. A caller without one gets an account by its network place (PlaceOf): a place gets one of kMost accounts
+// at its first call and gives it back after kIdle without a call. While all accounts are in use, further places share
+// one additional account. So any number of addresses has at most kMost + 1 names, which limits all data stored by name.
+// A place that gets a used account inherits the account's counts, which are then at least a minute old. Thread-safe;
+// takes only short locks.
 class PeerAccounts {
  public:
   static constexpr size_t kMost = 1024;

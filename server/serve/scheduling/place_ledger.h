@@ -22,7 +22,7 @@
 
 namespace vitrine {
 
-// Requests and bytes that are in use under one limit for each.
+// Numbers of requests and bytes that count against a limit.
 struct Holding {
   int64_t requests = 0;
   int64_t bytes = 0;
@@ -37,19 +37,19 @@ struct Holding {
     bytes -= place.bytes;
   }
 };
-// Use under the same limits: by all callers and by one caller.
+// Holdings of all callers and of one caller, under the same limits.
 struct Holdings {
   Holding all = {};
   Holding own = {};
 };
 
 // Totals of the admitted requests, for the server, each model and each caller. Makes no decisions. Not thread-safe.
-// O(log n) in the number of recent callers; Others on average over all calls.
+// Each function takes O(log n) in the number of recent callers, Others on average.
 class PlaceLedger {
  public:
   // Records that a caller sent a request now, admitted or not.
   void NoteCaller(const std::string& caller, absl::Time now);
-  // Returns true if another caller has requests in flight or sent a request within the last minute. `held`: OfServer.
+  // Returns true if another caller has requests in flight or sent one within the last minute. `held`: OfServer(caller).
   bool Shares(const std::string& caller, const Holdings& held, absl::Time now) const;
   // Returns the index by which the other functions know the caller; kNoCaller: it has no requests and is not recent.
   CallerId Find(const std::string& caller) const { return accounts_.Find(caller); }
@@ -108,7 +108,7 @@ class PlaceLedger {
   RecentWork recent_;  // sum over all callers
   CallerTable<Account> accounts_;
   // Callers by the executor time of their waiting requests, largest first. An entry may be above the caller's true time
-  // but never below it: requests come and go far more often than Others, which corrects the entries that it reads.
+  // but never below it. Others corrects the entries that it reads; it is called far less often than the times change.
   std::set<std::pair<absl::Duration, CallerId>, std::greater<>> busiest_;
   // The last caller, the time of its last request, and the time of the last request of any other caller.
   std::string last_caller_;

@@ -21,7 +21,7 @@ class RecentWork {
 
   // Returns executor seconds per second.
   double Rate(absl::Time now) const {
-    // This is usual for remembered callers: the value has decayed to nothing, so the exponential is not computed.
+    // This is the usual case, since most callers sent no request for that long. It needs no exponential.
     if (now - at_ > kForgottenAfter) return 0;
     return absl::ToDoubleSeconds(work_) * Decay(now - at_);
   }

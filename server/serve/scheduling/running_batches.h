@@ -28,9 +28,9 @@ class RunningBatches {
   // Begins a batch with the predicted time `predicted`, zero if unknown, that may be wrong by `error`.
   HeldBatch Begin(absl::Duration predicted, absl::Duration error = absl::ZeroDuration());
 
-  // Returns, for each running batch, the time within which its executor is free, in rising order: the time until its
-  // prediction plus the error has passed, or the error if that is longer. A batch that is overdue by more than the
-  // error is expected to need the same excess again.
+  // Returns the remaining time of each running batch, in rising order: the time until its prediction plus its error has
+  // passed, but at least the error. A batch that is overdue by more than the error is expected to need the same excess
+  // again.
   std::vector<absl::Duration> Left() const;
   // Returns the predicted executor time of all running batches with their errors, including the part that has passed.
   absl::Duration Predicted() const;

@@ -8,10 +8,10 @@
 namespace vitrine {
 namespace {
 
-// Part of a predicted time that is certain enough to drop a request: predictions are off by some percent.
+// Part of a predicted time that is certain enough to drop a request: a prediction may be too high by some percent.
 constexpr double kSure = 0.8;
 
-// An image becomes its own batch only if its predicted time outside compute is longer.
+// An image becomes its own batch only if its predicted time outside compute is longer than this.
 constexpr absl::Duration kSlow = absl::Milliseconds(10);
 // Minimum pixels of an image that becomes its own batch: a smaller image only looks slow if a thread lost its core for
 // a moment.

@@ -34,9 +34,9 @@ struct Batch {
   HeldBatch running = {};
 };
 
-// The queue between the RPC side and the executors of one device. Thread-safe. Executors call NextBatch; Decide
-// chooses. A waiting request that is cancelled or expires is answered without compute: when it reaches the front, or at
-// the latest at the next sweep.
+// The queue between the RPC side and the executors of one device. Thread-safe. Executors call NextBatch; Decide chooses
+// the batch. A waiting request that is cancelled or expires is answered without compute: when it reaches the front, or
+// at the latest at the next sweep.
 class Scheduler {
  public:
   // Maximum time that a cancelled or expired request stays in the queue while every executor is busy.

@@ -5,7 +5,7 @@
 
 namespace vitrine {
 
-// Iterates over the requests of one caller in its own order.
+// Iterates over the requests of one caller, in the order of Decide.
 class WaitingQueue::Cursor {
  public:
   Cursor(const CallerQueues& caller, const TurnTime& given, const FrontOptions& options)

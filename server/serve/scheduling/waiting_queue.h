@@ -67,8 +67,8 @@ class WaitingQueue {
   Entry Take(const WaitingRequest& waiting, const Order& order);
 
   // Appends the requests that Decide needs to choose the next batch of this model, by their callers' turns and then in
-  // each caller's order. Stops when the batch is full. Takes O((b + d) log n) for a batch of b requests, for any number
-  // of waiting callers; d is the number of requests before the batch's last one that run alone or not at all. Among
+  // each caller's order. Stops when the batch is full. Takes O((b + d) log n): b is the number of requests in the
+  // batch, d that of requests before its last one that run alone or not at all, n that of waiting requests. Among
   // callers whose turns have equal starts, the one with the earliest due request goes first.
   void AppendFront(const FrontOptions& options, const CallerTurns& turns, std::vector<WaitingRequest>& front);
 
@@ -87,7 +87,7 @@ class WaitingQueue {
 
   static absl::Time FirstDue(const CallerQueues& caller);
   void SetTurn(CallerQueues& caller, const Turn& turn);
-  // Updates entries of turns_ from `turn` on, and returns the first.
+  // Corrects the entries of turns_ from `turn` on until one is exact, and returns this one.
   Turns::const_iterator Current(Turns::const_iterator turn, const CallerTurns& turns);
 
   absl::flat_hash_map<CallerTurns::Id, CallerQueues> callers_;  // callers with requests
