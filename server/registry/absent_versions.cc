@@ -25,13 +25,13 @@ std::set<int64_t> NamedVersions(const v1::ModelServing& serving) {
 
 constexpr size_t kMost = 10;
 
-// Returns the newest versions of a model, to help find the one that is meant.
+// Lists the newest versions of a model, so that an operator finds the intended one.
 std::string Held(const std::set<int64_t>& versions) {
   const size_t shown = std::min(kMost, versions.size());
   return absl::StrJoin(std::prev(versions.end(), static_cast<std::ptrdiff_t>(shown)), versions.end(), ", ");
 }
 
-// Returns the names of the models that have versions, to help find a misspelled name.
+// Lists the models that have versions, so that an operator notices a misspelled name.
 std::string Held(const std::map<std::string, std::set<int64_t>>& present) {
   std::vector<std::string> models;
   for (const auto& [model, versions] : present) {

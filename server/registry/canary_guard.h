@@ -108,11 +108,10 @@ struct RollbackVerdict {
   std::string reason;  // measured value and bound, for people
 };
 
-// Returns the reason to roll the canary back; nullopt if it may stay. A difference must exceed its bound by four
-// standard errors. Therefore a canary as good as `stable` is rolled back less than once in a thousand hours, if the
-// requests of each caller are divided at random. Trainings with different seeds stay within the default bounds.
-// Repeated request ids do not divide requests at random: if an id names a user, the bounds must allow for differences
-// between users.
+// Returns the reason to roll the canary back; nullopt if it may stay. Differences in answers must exceed their bounds
+// by four standard errors. So a canary that answers like `stable` is rolled back less than once in a thousand hours,
+// provided that requests are divided at random. They are not if request ids name users: then the bounds must allow for
+// differences between users. Trainings with different seeds stay within the default bounds.
 std::optional<RollbackVerdict> JudgeCanary(const v1::CanaryGuard& guard, const CanaryEvidence& evidence);
 
 // Describes for people when the guard rolls back a canary.

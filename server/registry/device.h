@@ -29,20 +29,20 @@ struct Device {
 // Parses "cpu" or "cuda:N"; "cuda" means cuda:0. INVALID_ARGUMENT quotes any other text.
 absl::StatusOr<Device> ParseDevice(std::string_view text);
 
-// Checks the text of a device and the limits of its batches. `given`: names of the flags that were set; for a CPU, none
-// may be a batch limit. INVALID_ARGUMENT has one line per fault.
+// Checks the text of a device and the limits of its batches. `given`: names of the flags that were set; a CPU does not
+// accept the flags of batch limits. INVALID_ARGUMENT has one line per fault.
 absl::Status CheckDevice(std::string_view text, const DeviceBatch& batch, const std::set<std::string>& given);
 
 // Prepares the device. For the CPU, reads VITRINE_ISA (common/simd/chosen_path.h). For a CUDA device, loads
-// libvitrine_cuda.so and the driver, and puts the kernels onto the device. Must be called once, before any other use of
-// the device. `precision` is the default precision of models. FAILED_PRECONDITION names what is missing: the driver,
-// the first library that cannot be loaded, the device, or the CPU instructions for `precision`.
+// libvitrine_cuda.so and the driver, and the kernels onto the device. Must be called once, before any other use of the
+// device. `precision` is the default precision of models. FAILED_PRECONDITION names what is missing: the driver, the
+// first library that cannot be loaded, the device, or the CPU instructions for `precision`. Errors of cpu::ChosenPath.
 absl::Status OpenDevice(const Device& device, Precision precision = Precision::kFp32);
 
 // Description of an open device for people.
 struct Compute {
   std::string device;
-  std::string cpu;        // the CPU's model name and numbers
+  std::string cpu;        // see cpu::CpuDescription
   std::string path;       // kernels for `precision`: "avx512", "amx"; "cuda" on a CUDA device
   std::string precision;  // default precision of models
 };

@@ -39,13 +39,13 @@ Forward ForwardOf(const LoadedModel& model, int threads) {
   };
 }
 
-// Runs the goldens on as many threads as `cores` returns. One golden runs alone, on the calling thread only, like a
-// batch: its time is the first estimate of the cost, if none was measured while serving.
+// Runs the goldens; on a CPU, on as many threads as `cores` returns. Then runs one golden alone: its time is the first
+// estimate of the cost, unless the model's cost is already known.
 absl::Status ProveGoldens(const StoredVersion& stored, const LoadedModel& loaded, const Device& device,
                           const std::function<int()>& cores) {
   absl::Time begin;
   const GoldenRun run = {
-      .few = device.kind == Device::Kind::kCpu,  // our tests do not compare the kernels of other devices
+      .few = device.kind == Device::Kind::kCpu,  // other devices run all goldens: no test compares their kernels
       .before_alone = [&begin] { begin = SteadyClock().Now(); },
       .after_alone =
           [&begin, &cost = *loaded.cost](int64_t tokens) {
@@ -190,8 +190,7 @@ absl::StatusOr<int64_t> ModelLoader::BytesOf(const VersionId& id) const {
 }
 
 absl::StatusOr<ModelHandle> ModelLoader::Load(const VersionId& id) {
-  // Runs on the calling thread only, so that loading takes no cores from serving threads; `cores` gives the threads for
-  // the goldens.
+  // Only the goldens use more threads than the calling one, so that loading takes few cores from serving threads.
   const Precision precision = PrecisionOf(id);
   std::shared_ptr<ModelCost> cost;
   {
@@ -211,7 +210,7 @@ absl::StatusOr<ModelHandle> ModelLoader::Load(const VersionId& id) {
     }
     absl::StatusOr<ModelHandle> loaded =
         BuildAndProve(std::move(stored), id, device_, precision, std::move(cost), parts_);
-    // frees the weights that were read: they are as large as the model and lie between blocks that stay allocated
+    // Returns the memory of the file's weights to the system. free() does not, because blocks above it stay allocated.
     malloc_trim(0);
     if (!absl::IsInternal(loaded.status())) return loaded;
     fault = std::string(loaded.status().message());

@@ -21,8 +21,8 @@
 namespace vitrine {
 
 // Loads a stored version into memory and verifies that it computes its publisher's results: read and verify -> build ->
-// load the weights -> move to the device -> run the golden inputs. Thread-safe. Computes on the calling thread; runs
-// the goldens on as many threads as `cores` returns.
+// load the weights -> move to the device -> run the golden inputs. Thread-safe. Loads on the calling thread; on a CPU,
+// the goldens run on as many threads as `cores` returns.
 class ModelLoader {
  public:
   // Collaborators of the loader. Each may be null and must outlive the loader.
@@ -44,12 +44,12 @@ class ModelLoader {
   absl::StatusOr<ModelHandle> Load(const VersionId& id);
 
   // Returns the minimum bytes that a version takes in memory, computed from its manifest alone: its weights in the
-  // requested precision, plus the bytes by which its largest file exceeds the fp32 weights and 1 MiB. Errors are those
-  // of Load.
+  // requested precision, plus the bytes by which its largest file exceeds the size of the fp32 weights plus 1 MiB.
+  // Errors are those of Load.
   absl::StatusOr<int64_t> BytesOf(const VersionId& id) const;
 
  private:
-  Precision PrecisionOf(const VersionId& id) const;  // the requested one
+  Precision PrecisionOf(const VersionId& id) const;  // requested precision
 
   const std::filesystem::path root_;
   const Device device_;
@@ -60,8 +60,8 @@ class ModelLoader {
 };
 
 // Runs the goldens of a loaded version again, with the serving model, on the calling thread only. Returns the drift:
-// see GoldenDrift in models/repository/golden.h. RESOURCE_EXHAUSTED: memory ran out, which does not indicate a bad
-// version.
+// see GoldenDrift in models/repository/golden.h. RESOURCE_EXHAUSTED: the device ran out of memory, which does not mean
+// that the version is bad.
 absl::StatusOr<double> RerunGoldens(const LoadedModel& model);
 
 }  // namespace vitrine

@@ -159,7 +159,7 @@ void Registry::Poll() {
   settings_.Reload();
   const absl::StatusOr<Listing> listed = ListRepository(options_.root);
   std::map<std::string, std::set<int64_t>> present;
-  // An unloaded model has no versions, and its folder may be gone.
+  // Known models are polled even if their folder is gone; an unloaded model has no versions.
   for (const std::string& model : table_.Models()) present[model];
   if (listed.ok()) {
     for (const VersionId& id : listed->versions) present[id.model].insert(id.version);
@@ -197,7 +197,7 @@ void Registry::TellUnreadable(const std::map<std::string, absl::Status>& models)
   }
 }
 
-// Before the first read of the repository, any model may exist: clients get UNAVAILABLE instead of NOT_FOUND.
+// Calls SetComplete after the first read. Until then any model may exist: clients get UNAVAILABLE, not NOT_FOUND.
 void Registry::TellRepositoryStatus(const absl::StatusOr<Listing>& listed) {
   if (!stopping() && listed.ok()) table_.SetComplete();
   const absl::Status status = listed.ok() ? listed->status() : listed.status();

@@ -48,7 +48,7 @@ struct RegistryOptions {
   // See ServingSettings::Options; empty: no file.
   std::string serving_config;
   std::string admin_state;
-  // Maximum weight bytes of all models in memory. Replacing a version needs memory for two versions of a model.
+  // Maximum memory of all loaded models, in bytes. While a version is replaced, the old and the new one count.
   int64_t max_memory_bytes = kNoMemoryLimit;
   // Number of models loaded in parallel, at least 1; the versions of one model are loaded one after the other.
   int loads_at_once = 1;
@@ -59,10 +59,10 @@ struct RegistryOptions {
 
 // The set of models in memory, which follows a repository on disk and the settings. Thread-safe.
 //
-// New versions are verified, run on their goldens and swapped in while the old version serves. No event on disk removes
-// a READY version: if a version or the repository is corrupt, partial or gone, the last good version keeps serving. If
-// a version's files are replaced in place, which is discouraged, it is loaded again with a warning. Models without
-// references are freed during a poll, not on the thread that dropped the last reference.
+// A new version is verified and computes its goldens while the old one serves; then it replaces the old one. No event
+// on disk removes a READY version: if a version or the repository is corrupt, partial or gone, the last good version
+// keeps serving. If a version's files are replaced in place, which is discouraged, it is loaded again with a warning.
+// Models without references are freed during a poll, not on the thread that dropped the last reference.
 class Registry {
  public:
   using Loader = std::function<absl::StatusOr<ModelHandle>(const VersionId&)>;
@@ -90,7 +90,7 @@ class Registry {
   // Follows the repository on a separate thread with low priority, until Stop. Polls every poll_interval, and at once
   // when the system reports a change.
   void Start();
-  // Waits for the running load; no other load begins. Idempotent, permanent.
+  // Stops polling for good: waits for the running loads, and no other load begins. Idempotent.
   void Stop();
   // True once Stop was called; the thread may still be in its last load.
   bool stopping() const { return stop_.load(std::memory_order_acquire); }
@@ -99,9 +99,10 @@ class Registry {
 
   // Polls the repository and the settings once: loads, swaps and retires versions. Returns when all of that is done.
   void Poll();
-  // Polls on the registry's thread, if it is started; returns when a poll that began after the call has ended. Versions
-  // in `retry` are tried at once even if they failed before. UNAVAILABLE: the registry stops. DEADLINE_EXCEEDED: the
-  // poll has not ended within `patience`, for example because another model is loading; the poll still runs later.
+  // Polls on the registry's thread, or on the calling thread if Start was not called. Returns when a poll that began
+  // after the call has ended. Versions in `retry` are tried at once even if they failed before. UNAVAILABLE: the
+  // registry stops. DEADLINE_EXCEEDED: the poll has not ended within `patience`, for example because another model is
+  // loading; the poll still runs later.
   absl::Status Reconcile(const std::vector<VersionId>& retry = {}, absl::Duration patience = absl::InfiniteDuration());
   // Divides a model's requests among its versions in memory by the current settings, without a poll.
   void Divide(const std::string& model);
@@ -137,8 +138,8 @@ class Registry {
   // Returns the versions in the repository at the last poll, sorted.
   std::vector<VersionId> OnDisk() const;
   bool IsOnDisk(const VersionId& id) const;
-  // Returns the number of cores that one load may use now. Until the first poll has ended, no requests are served, so
-  // the loads_at_once loads divide all cores. After it: 1, so that serving threads keep their cores.
+  // Returns the number of cores that one load may use now. Before the first poll has ended, no requests are served, and
+  // the running loads divide loads_at_once cores. Later 1, so that serving threads keep their cores.
   int CoresPerLoad() const;
   const RegistryOptions& options() const { return options_; }
 
@@ -176,9 +177,9 @@ class Registry {
   // Stamps of the files that a version is loaded from, including the requested precision.
   std::string ManifestStamp(const VersionId& id) const;
   std::string FilesStamp(const VersionId& id) const;
-  std::string FolderStamp(const VersionId& id) const;  // every file
-  // Makes a failed version due at once if its folder has changed since the failure but not since the last poll. So a
-  // finished copy need not wait for the next retry.
+  std::string FolderStamp(const VersionId& id) const;  // stamp of each file in the folder
+  // Makes a failed version due for a retry if its folder has changed since the failure but not since the last poll. So
+  // a finished copy is loaded before `retry_at`.
   void RetryChanged() ABSL_EXCLUSIVE_LOCKS_REQUIRED(poll_mutex_);
   // Logs each link in the repository once while it exists.
   void PrintLinks(const std::vector<std::string>& links) ABSL_EXCLUSIVE_LOCKS_REQUIRED(poll_mutex_);
@@ -202,7 +203,7 @@ class Registry {
   std::map<VersionId, std::string> looked_at_ ABSL_GUARDED_BY(poll_mutex_);  // folder stamps of failed versions
   std::set<std::string> links_told_ ABSL_GUARDED_BY(poll_mutex_);
   std::set<VersionId> absent_told_ ABSL_GUARDED_BY(poll_mutex_);
-  // Locked while a plan is taken from the settings and put into the table, and its versions retire, so that an older
+  // Locked from reading a plan in the settings until it is in the table and its versions are retired, so that an older
   // plan never replaces a newer one.
   Mutex plan_mutex_;
 

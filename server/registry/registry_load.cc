@@ -161,7 +161,7 @@ void Registry::Replace(const KnownVersion& known) {
 }
 
 absl::StatusOr<ModelHandle> Registry::Load(const VersionId& id, const ModelPlan& plan) {
-  reclaimer_.Reclaim();  // models in the reclaimer count under no limit but still take memory
+  reclaimer_.Reclaim();  // models that wait in the reclaimer take memory that no limit counts
   const absl::Time begin = clock_.Now();
   absl::StatusOr<ModelHandle> loaded = LoadWithinLimits(id, plan);
   if (parts_.attempted != nullptr) parts_.attempted(id, loaded.status(), clock_.Now() - begin);
@@ -221,7 +221,7 @@ void Registry::TellFailure(const VersionId& id, const absl::Status& fault, const
                       {"reason", std::string(fault.message())},
                       {"serving_version", serving},
                       {"next_try", absl::FormatDuration(delay)}};
-  // Requests that name these labels are refused meanwhile.
+  // Requests that name these labels are rejected until the version is READY.
   if (!labels.empty()) fields.emplace_back("labels", absl::StrJoin(labels, ","));
   Log(LogLevel::kWarning, "version refused", fields);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Other findings of a poll: finished copies, links.
+// Steps of a poll that look at folders: retries after a finished copy, and warnings about links.
 #include <spdlog/spdlog.h>
 
 #include <algorithm>

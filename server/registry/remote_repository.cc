@@ -82,7 +82,7 @@ absl::Time TimeOfRefresh(const std::string& cache, const std::string& source) {
   std::ifstream file(path);
   const std::string text(std::istreambuf_iterator<char>(file), {});
   struct stat status;
-  // A copy of another source is none of this one.
+  // The file names the source: a copy of another source does not count.
   if (!absl::EndsWith(text, absl::StrCat(" of ", source, "\n")) || stat(path.c_str(), &status) != 0) {
     return absl::InfinitePast();
   }

@@ -20,9 +20,9 @@ namespace vitrine {
 struct RemoteRepositoryOptions {
   // Folder of this server's copy of the remote repository. Created if missing; it survives a restart.
   std::string cache = {};
-  // Limit of the copy's size; 0: none. While a version is replaced at the source, both need room.
+  // Limit of the copy's size; 0: none. While a version is replaced, the old and the new files count.
   int64_t cache_bytes = 0;
-  // Interval at which the copy is refreshed. A shorter one shows new versions earlier and costs more requests.
+  // Interval at which the copy is refreshed. A shorter interval shows new versions earlier and costs more requests.
   absl::Duration refresh = absl::Minutes(1);
 
   // Checks these options with --repository, whose value is `source`: a folder or an address.
@@ -34,7 +34,7 @@ bool IsRemoteRepository(std::string_view repository);
 
 // Returns the time of the last complete refresh of `cache` from `source`; InfinitePast if there was none.
 absl::Time TimeOfRefresh(const std::string& cache, const std::string& source);
-// Returns a function that returns this time; null for a folder.
+// Returns a function that calls TimeOfRefresh; null if `source` is a folder.
 std::function<absl::Time()> RefreshSource(const std::string& cache, const std::string& source);
 
 // Keeps a copy of a remote repository: runs `vitrine-repo pull --watch` as a child, logs its lines, and starts it again
@@ -54,9 +54,9 @@ class RemoteRepository {
 
  private:
   void Loop();
-  // Runs the child until it ends. Returns what to log about the end.
+  // Runs the child until it ends. Returns for the log why it ended.
   std::string RunOnce();
-  // Waits; false if the destructor runs.
+  // Waits for `duration`. Returns false if the destructor has begun.
   bool Sleep(absl::Duration duration);
 
   const std::string source_;

@@ -57,7 +57,7 @@ void RepositoryWatch::Add(const std::filesystem::path& folder, const std::string
     }
     return;
   }
-  // The folder is missing or is a file; the poll reports it if that matters.
+  // The folder is missing, a file or not accessible; the poll reports it if that matters.
   if (errno == ENOENT || errno == ENOTDIR || errno == EACCES) return;
   Refused(folder.string(), errno);
 }

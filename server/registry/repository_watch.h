@@ -29,8 +29,8 @@ class RepositoryWatch {
   void Refresh();
 
   // Returns after an event, a Wake or the timeout. Events of publishers' temporary folders (".tmp-...") are ignored. An
-  // event ends the wait at the earliest kMinInterval after the previous wait, so that many events do not make the
-  // caller poll without pause.
+  // event ends the wait no earlier than kMinInterval after the previous Wait returned, so that many events do not make
+  // the caller poll without pause.
   void Wait(absl::Duration timeout);
   static constexpr absl::Duration kMinInterval = absl::Milliseconds(50);
 

@@ -8,8 +8,8 @@
 
 namespace vitrine {
 
-// Describes for people how the classes of a version differ from those of another: "its class 3 is "cat" and not "dog"".
-// Empty if they are equal.
+// Describes for people how the classes of a version differ from those of another: `its class 3 is "cat" instead of
+// "dog"`. Empty if they are equal.
 std::string OtherClasses(const LoadedModel& version, const LoadedModel& other);
 
 // Describes a difference in classes or architecture; ignores input sizes and preprocessing. Empty if there is none.

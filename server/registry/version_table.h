@@ -53,10 +53,11 @@ class VersionTable {
   using Listener = std::function<void(const v1::ModelEvent&)>;
 
   // Returns the requested READY version, or the `stable` one if `version` is not set. NOT_FOUND lists the existing
-  // versions. UNAVAILABLE: before SetComplete. INVALID_ARGUMENT: `model` is not a valid name.
+  // models or versions. UNAVAILABLE: before SetComplete, or the model's folder cannot be read. INVALID_ARGUMENT:
+  // `model` is not a valid name.
   absl::StatusOr<ModelHandle> Find(std::string_view model, std::optional<int64_t> version = std::nullopt) const;
-  // Returns the version for a request, by its version, its label or the traffic's shares. INVALID_ARGUMENT: the request
-  // names both version and label.
+  // Returns the version that serves a request: the requested version or label, otherwise one chosen by the traffic
+  // shares. INVALID_ARGUMENT: the request names both. Other errors are those of Find.
   absl::StatusOr<ModelHandle> Route(std::string_view model, const VersionSelector& wish) const;
   // Returns a known version in any state; without `version` the `stable` one, else the newest known. Errors are those
   // of Find. Their messages name only models in `visible` (see VersionSelector).
@@ -86,7 +87,7 @@ class VersionTable {
   // Sets the plan by which a model is served. `stable_on_disk`: the version that it labels `stable` is in the
   // repository. Until that version was tried, the version that was `stable` before (or none) stays `stable`.
   void SetPlan(const std::string& model, const ModelPlan& plan, bool stable_on_disk = false);
-  // From now on an unknown model is NOT_FOUND instead of UNAVAILABLE (still loading).
+  // Makes an unknown model NOT_FOUND from now on; before, it is UNAVAILABLE (still loading).
   void SetComplete();
 
   // Calls the listener for every known version, then for each change. Returns an id for Unsubscribe.

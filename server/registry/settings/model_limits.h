@@ -25,8 +25,7 @@ class QueueLimits {
   std::atomic<int64_t> max_requests = kNone;  // at least 1
   std::atomic<int64_t> max_bytes = kNone;     // sum over images and tensors; at least 1
 
-  // Batch limits: the model's settings, and the server's where the model has none. Unset: the scheduler's options
-  // apply.
+  // Returns the model's batch limits, filled up with the server's. Unset: the scheduler's options apply.
   std::optional<BatchLimits> batch() const {
     MutexLock lock(mutex_);
     return batch_;
@@ -41,7 +40,7 @@ class QueueLimits {
   std::optional<BatchLimits> batch_ ABSL_GUARDED_BY(mutex_);
 };
 
-// Returns `server`, replacing the fields that are set in `own`.
+// Returns `server` with the fields that `own` sets.
 BatchLimits Over(const BatchLimits& server, const v1::BatchLimits& own);
 v1::BatchLimits ToProto(const BatchLimits& limits);
 

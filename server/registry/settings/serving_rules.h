@@ -22,8 +22,8 @@ inline constexpr int kMostLatest = 100;
 absl::Status ValidateServing(const v1::ServingConfig& config);
 absl::Status ValidateServing(const v1::ModelServing& serving);
 absl::Status ValidatePolicy(const v1::VersionPolicy& policy);
-// Rejects a traffic share of the version labelled `stable` that is not what the other shares leave over: it gets that
-// in any case.
+// Checks that the version labelled `stable` has no share, or exactly the rest that the other shares leave, because it
+// always gets the rest. INVALID_ARGUMENT otherwise.
 absl::Status CheckStableShare(const v1::ModelServing& serving);
 absl::Status ValidateLabel(std::string_view label);  // 1 to 32 of a-z 0-9 _ -, not only digits
 
@@ -40,7 +40,7 @@ double PercentOf(const v1::ModelServing& serving, int64_t version);  // share of
 // Returns true if the version is not `stable`, and has a share of the traffic or the label `canary`.
 bool IsCanary(const v1::ModelServing& serving, int64_t version);
 
-// Edits of a model's row of changes by the Admin service.
+// Functions that edit a model's row of the Admin service's changes.
 
 template <typename Rows, typename Fits>
 void RemoveIf(Rows& rows, const Fits& fits) {
@@ -52,7 +52,7 @@ void RemoveIf(Rows& rows, const Fits& fits) {
 void ExcludeVersion(v1::ModelOverride& row, int64_t version, const std::string& reason);
 // Undoes ExcludeVersion; the file's labels and shares apply again.
 void ReadmitVersion(v1::ModelOverride& row, int64_t version);
-// Loads the version, whatever the policy is.
+// Marks the version to be loaded regardless of the policy.
 void AddLoaded(v1::ModelOverride& row, int64_t version);
 bool IsLoadedByHand(const v1::ModelOverride& row, int64_t version);
 // Sets the version of a label; 0: no version, even if the file has one.

@@ -52,9 +52,9 @@ class ServingSettings {
   // cannot interpret. A missing state file counts as empty.
   static absl::StatusOr<std::unique_ptr<ServingSettings>> Open(Options options);
 
-  // Locks the state file for this server, through a file FILE.lock beside it, until destruction, and reads it again.
-  // FAILED_PRECONDITION names the process that holds it: of two servers, each would overwrite the changes of the other.
-  // Errors of reading are those of Open. If the lock file cannot be opened, logs a warning.
+  // Locks the state file until destruction, by a file FILE.lock beside it, and reads it again. FAILED_PRECONDITION
+  // names the process that holds the lock: two servers would overwrite each other's changes. Errors of reading are
+  // those of Open. If the lock file cannot be opened, logs a warning.
   absl::Status LockState();
 
   // Reads the file of --serving-config again if its stamp has changed. A broken or missing file changes only fault()
@@ -73,7 +73,8 @@ class ServingSettings {
 
   // Applies `edit` to the Admin service's changes for a model; an empty result removes its row. The change takes effect
   // at once and is staged next to the state file. Only Keep replaces that file, so a change that fails is never stored.
-  // UNAVAILABLE: it cannot be written; INVALID_ARGUMENT: the result is not valid. On an error nothing has changed.
+  // UNAVAILABLE (kRequired only): it cannot be written. INVALID_ARGUMENT: the result is not valid. On an error nothing
+  // has changed.
   absl::Status Change(const std::string& model, const Edit& edit, Durability durability = Durability::kRequired);
   // Replaces the state file by the current state. UNAVAILABLE: the file is unchanged; the caller must call Restore.
   absl::Status Keep();

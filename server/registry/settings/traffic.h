@@ -25,8 +25,8 @@ struct TrafficTable {
   int64_t stable = 0;       // 0: no version is READY, or the one that is to be `stable` is still to be loaded
   std::vector<Part> parts;  // READY versions with a share, in rising order of `end`
   bool whole = false;       // true: the last part extends to the end of the range
-  // labels of READY versions, including the resulting `canary`, and `stable` unless the settings give it to a version
-  // that is not READY
+  // READY versions by label. If the settings do not set `canary`, the only version with a share has it; if they do not
+  // set `stable`, the version in `stable` has it.
   std::map<std::string, int64_t, std::less<>> labels;
 
   int64_t Choose(uint64_t point) const;
@@ -34,8 +34,8 @@ struct TrafficTable {
 };
 
 // Makes the table. `ready`: the READY versions. `waiting`: the READY versions that become `stable` only by label, or if
-// no other version can. `held`: the table until now, if the version that the plan labels `stable` is still to be
-// loaded; its `stable` (or none) and that label stay. Pure function.
+// no other version can. `held`: the previous table, while the version that the plan labels `stable` is still to be
+// loaded; otherwise null. Its `stable` version is kept. Pure function.
 TrafficTable MakeTrafficTable(const ModelPlan& plan, const std::set<int64_t>& ready,
                               const std::set<int64_t>& waiting = {}, const TrafficTable* held = nullptr);
 

@@ -41,7 +41,7 @@ std::set<int64_t> OfPolicy(const Facts& usable, const v1::ModelServing& serving)
       const size_t most = static_cast<size_t>(std::max(policy.latest(), 1));
       std::optional<int64_t> waiting;
       for (auto version = usable.begin(); version != usable.end() && versions.size() < most; ++version) {
-        // Canaries are added elsewhere. Neither they nor waiting versions may displace a version that serves all other
+        // Named() adds canaries. Neither canaries nor waiting versions may displace a version that serves the other
         // requests.
         if (IsCanary(serving, version->first)) continue;
         if (!version->second.is_waiting) {

@@ -39,10 +39,9 @@ struct VersionStep {
 // present.
 //
 // Guarantees, except if the model was unloaded as a whole:
-//   - the newest wanted version is loaded first, but canaries after all others, and no version retires before every
-//     wanted version is READY or has failed;
-//   - one READY version always stays, even if none is wanted: the newest that is not excluded, else the newest;
-//   - an excluded version is not loaded.
+//   - wanted versions are loaded one by one: first the one labelled `stable`, then from the newest to the oldest,
+//     canaries last; no version retires before every wanted version is READY or has failed;
+//   - one READY version always stays, even if none is wanted: the newest that is not excluded, else the newest.
 VersionStep NextStep(const std::vector<VersionFacts>& versions, const ModelPlan& plan);
 
 }  // namespace vitrine

@@ -17,7 +17,7 @@ struct AnswerTotals {
   int64_t images = 0;
   double confidence = 0;  // sum of the first classes' probabilities
   double squares = 0;     // sum of the squares of these probabilities
-  int64_t judged = 0;     // images whose version has a calibration, which says when an answer is unsure
+  int64_t judged = 0;     // number of images whose version has a calibration, so that an answer can be unsure
   int64_t unsure = 0;     // number of judged images with an unsure answer
   std::array<int64_t, kClasses> classes = {};  // number of images by index of the first class, modulo kClasses
 

@@ -13,7 +13,7 @@ constexpr double kLeastSpread = 0.1;
 
 // Weight of a new observation.
 constexpr double kCostWeight = 0.2;
-// Weight of a batch that exceeds its prediction by less than the recent ones: a few calm batches prove little.
+// Weight of an observation that lowers PredictionError. Small, so that a few accurate batches do not lower it fast.
 constexpr double kCalmWeight = 0.05;
 // Seconds per overlay pixel before the first overlay was drawn; an overlay of 1024 x 1024 takes about 0.2 s.
 constexpr double kOverlayGuess = 2e-7;

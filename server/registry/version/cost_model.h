@@ -26,9 +26,9 @@ class LinearFit {
 };
 
 // Predicts a model's cost on one executor from observed costs. Thread-safe. Uses exponentially weighted means, so that
-// a slower model (a busy machine) is recognized after about ten batches. Zero until the first observation: an unknown
-// model is admitted and measured. Only overlays have an initial estimate, since their cost does not depend on the
-// model.
+// a slower model (a busy machine) is recognized after about ten batches. Before the first observation, predictions are
+// zero: an unknown model is admitted and measured. Only overlays have an initial estimate, since their cost does not
+// depend on the model.
 class ModelCost {
  public:
   // Records that the forward pass of one batch of `tokens` took `spent`.
@@ -44,8 +44,8 @@ class ModelCost {
   absl::Duration Predict(int64_t tokens, int64_t pixels, int64_t overlay_pixels = 0) const;
   // Predicts the forward pass of one batch: a fixed cost plus the cost of its tokens.
   absl::Duration PredictBatch(int64_t tokens) const;
-  // Returns a margin above PredictBatch that few batches exceed, at most PredictBatch itself: one and a half times the
-  // root mean square of the excess of recent batches over their prediction.
+  // Returns a margin to add to PredictBatch that few batches exceed: 1.5 times the root mean square of the excess of
+  // recent batches over their prediction. At most PredictBatch.
   absl::Duration PredictionError(int64_t tokens) const;
   // Predicts the time of one request outside the forward pass: decoding, and making the answer.
   absl::Duration PredictBesideCompute(int64_t pixels, int64_t overlay_pixels = 0) const;
