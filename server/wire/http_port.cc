@@ -88,8 +88,8 @@ HttpHandling HttpPort::Route(const std::shared_ptr<HttpRequest>& request) {
   }
   if (is_status) return Status(*request);
   if (is_document) return HttpHandling::Make([] { return HttpResponse{.body = kOpenApiJson}; });
-  // Make() calls the function later, one response after the other, because files are large and the limit on unsent
-  // bytes must hold.
+  // Make() delays the copy of a file until its response can be sent: files are large, and the limit on unsent bytes
+  // must hold.
   return HttpHandling::Make([this, request] {
     return *page_.files->Answer(request->method(), request->path(), request->Header("If-None-Match").value_or(""),
                                 request->Header("Accept-Encoding").value_or(""));

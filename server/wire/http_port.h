@@ -21,7 +21,7 @@
 
 namespace vitrine {
 
-// The HTTP port's resources for people.
+// The web page and the status of the HTTP port.
 struct HttpPortPage {
   std::shared_ptr<const PageFiles> files = nullptr;                 // null: no page
   std::function<std::string(const Caller&)> status_json = nullptr;  // null: /v1/status does not exist
@@ -29,8 +29,8 @@ struct HttpPortPage {
 
 // Routes HTTP requests, for any listener: /v1/embeddings to EmbeddingsFront, other paths of /v1 to HttpClassifyFront,
 // files of the page to PageFiles, everything else (including /v2) to OipHttpFront. GET /v1/status needs the right to
-// list models; GET /openapi.json needs no credential. Returns the request's "x-request-id", and compresses responses
-// with gzip if the request accepts it. Thread-safe. The parts must outlive the object.
+// list models; GET /openapi.json needs no credential. Copies the request's "x-request-id" to the response, and
+// compresses responses with gzip if the request accepts it. Thread-safe. The parts must outlive the object.
 class HttpPort {
  public:
   // `cors_origins`: origins of other sites whose scripts may read the answers.

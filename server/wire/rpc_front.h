@@ -71,12 +71,11 @@ class RpcFront {
 
   // Asks clients to reconnect elsewhere: see HttpServer::StartLeaving.
   virtual void StartLeaving() = 0;
-  // Reads no further requests from streams, and ends each stream once its requests in flight are answered. Ends later
-  // streams at once.
+  // Reads no further requests from streams, and ends each stream once its requests in flight are answered. Streams that
+  // begin later end at once.
   virtual void CloseStreams() = 0;
   // Ends streams and watches, stops listening, waits up to `grace` for calls and closes every connection. Every request
-  // must have been answered or be answered later by other threads; no answer may come after Shutdown returns.
-  // Idempotent.
+  // must be answered by other threads, before or during Shutdown; no answer may come after it returns. Idempotent.
   virtual void Shutdown(absl::Duration grace) = 0;
 };
 

@@ -81,7 +81,7 @@ absl::StatusOr<std::string> CheckedBody(absl::StatusOr<std::string> body, const 
       absl::StrCat(std::string(body.status().message()), "; an image is sent like this: ", curl_line));
 }
 
-// Names the features by the words of the URL, unlike the check that follows, which has those of gRPC.
+// Rejects features that the model lacks, with their names in URLs. ClassifyService's check would use gRPC's names.
 absl::Status CheckFeatures(const v1::ClassifyRequest& wanted, const FeatureAbility& ability) {
   const std::vector<v1::FeatureKind>& kinds = ability.kinds;
   for (const v1::FeatureRequest& feature : wanted.features()) {

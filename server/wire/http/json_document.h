@@ -16,7 +16,7 @@ class JsonDocument {
   // deeper than kMaxDepth. If members have the same name, the last one counts.
   static constexpr size_t kMaxDepth = 64;
   bool Parse(std::string_view text);
-  // Returns the number of the byte, from 1, at which Parse stopped, after it returned false; 0 if nested too deeply.
+  // After Parse returned false: returns the position of the wrong byte, counted from 1; 0 if nested too deeply.
   size_t wrong_byte() const { return wrong_byte_; }
   // Returns the document on one line. Invalid UTF-8 is replaced.
   std::string Text() const { return TextOf(root); }

@@ -23,7 +23,7 @@ std::string TypedErrorBody(const absl::Status& status);
 // Returns {"error": {"message", "type", "param", "code"}, "code": CODE}: the error form of OpenAI's clients, with the
 // code where TypedErrorBody has it.
 std::string OpenAiErrorBody(const absl::Status& status);
-// Returns the error with the name of the body's member that it is about, the `param` of OpenAiErrorBody.
+// Adds to an error the name of the wrong member of the body. OpenAiErrorBody writes it as "param".
 absl::Status AboutMember(absl::Status status, absl::string_view member);
 
 // Returns the response to a rejected request. It has one of these bodies, Retry-After if the status has a delay, and

@@ -24,7 +24,7 @@ struct EmbeddingsRequest {
 //   input            one image or several, at most 64: strings of base64 or data URLs; required
 //   encoding_format  "float" (default) or "base64"
 //   user             ignored
-// and this server's own members: `version` (number or label), `kind` ("class" or "mean"; default: the model's first
+// and this server's own members: `version` (number or label), `feature` ("class" or "mean"; default: the model's first
 // vector) and `normalize` (default true, as OpenAI's vectors are). INVALID_ARGUMENT names any other member, including
 // `dimensions`. A null member counts as absent.
 absl::StatusOr<EmbeddingsRequest> ReadEmbeddings(std::string_view body);
@@ -34,7 +34,7 @@ absl::StatusOr<EmbeddingsRequest> ReadEmbeddings(std::string_view body);
 // images. `response` must answer a request of ReadEmbeddings.
 std::string WriteEmbeddings(const inference::ModelInferResponse& response, bool wants_base64);
 
-// Returns the error for a body above the size limit, from the transport's.
+// Converts the transport's error for a body above the size limit: adds a remedy and the member's name.
 absl::Status TooLargeEmbeddings(const absl::Status& too_large);
 
 }  // namespace vitrine

@@ -39,8 +39,8 @@ absl::Status RefuseBody(const std::string& what) {
   return absl::InvalidArgumentError(what);
 }
 
-// Rejects a member that is probably a misspelled one of `members`, because an output that is not read changes the
-// answer. Other members are ignored: some clients send members of their own.
+// Rejects a member that is probably a misspelled one of `members`, because ignoring it would change the answer. Other
+// members are ignored: some clients send members of their own.
 absl::Status CheckSpelling(const json& object, const std::vector<std::string>& members, const char* whose) {
   if (object.size() > kMaxMembers) return absl::OkStatus();
   for (const auto& [name, value] : object.items()) {
@@ -136,7 +136,7 @@ bool IsNestedLike(const json& value, const InputTensor& input, int dimension) {
                      [&](const json& each) { return IsNestedLike(each, input, dimension + 1); });
 }
 
-// Checks that nested data has the form that the shape says; flat data may have any.
+// Checks that nested data matches the shape. Flat data is accepted for any shape.
 absl::Status CheckNesting(const json& data, const InputTensor& input) {
   const bool is_flat = std::none_of(data.begin(), data.end(), [](const json& each) { return each.is_array(); });
   if (is_flat || IsNestedLike(data, input, 0)) return absl::OkStatus();

@@ -136,7 +136,7 @@ bool IsOfOtherExtension(const Path& path) {
   return name == "trace" || name == "logging" || absl::EndsWith(name, "sharedmemory");
 }
 
-// Refuses a request that no path and method answers.
+// Rejects a request whose path and method have no handler: 405, UNIMPLEMENTED or NOT_FOUND.
 absl::StatusOr<HttpHandling> RefuseAt(const Path& path, const HttpRequest& request) {
   if (const absl::string_view methods = MethodsOf(path); !methods.empty()) {
     return HttpHandling::Answer(MethodNotAllowed(methods, ErrorBody));

@@ -69,7 +69,7 @@ class Gathering {
   }
 
  private:
-  // Names the image that is at fault, since the whole request is refused for it.
+  // Adds the index of the faulty image to the error, because the whole request is rejected.
   absl::Status OfPart(size_t index, absl::Status status) const {
     if (parts_.size() == 1 || !absl::IsInvalidArgument(status)) return status;
     absl::Status named(status.code(), absl::StrCat("in element ", index, " ", std::string(status.message())));

@@ -84,8 +84,8 @@ std::optional<v1::AttentionKind> DefaultKind(const AttentionAbility* ability) {
   return std::nullopt;
 }
 
-// Reads the output's parameters; those that it lacks are read from the request's, because tritonclient cannot set an
-// output's own.
+// Reads the output's parameters. If one is absent, reads it from the request, because tritonclient cannot set
+// parameters of an output.
 absl::StatusOr<v1::AttentionRequest> AttentionOf(const OutputTensor& output, const InferParameters& request,
                                                  const AttentionAbility* ability) {
   RETURN_IF_ERROR(CheckNames(output.parameters(), "output \"attention\"", {"kind", "layer", "head"}));

@@ -38,7 +38,7 @@ struct RequestedOutput {
 // Properties of the version that the plan depends on.
 struct PlannedModel {
   int classes = 0;
-  const AttentionAbility* attention = nullptr;  // null: no kind of attention is the default
+  const AttentionAbility* attention = nullptr;  // null: requests must name the kind
   FeatureAbility features = {};
   const TensorView* view = nullptr;  // null: the plan is for the model itself
 };

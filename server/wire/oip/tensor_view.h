@@ -16,12 +16,12 @@
 namespace vitrine {
 
 // A tensor view presents a model in the form that Triton's image clients require: one FP32 input [n, C, H, W], which is
-// the model's own input, and one output, the probabilities. The view's name is the model's, with a suffix for the scale
-// of the client's pixels (0 to 255 before scaling).
+// the model's own input, and one output, the probabilities. The view's name is the model's with a suffix, which says
+// how clients scale a pixel value v (0 to 255).
 enum class PixelScale {
-  kNone,       // NAME:tensor            0 to 255
+  kNone,       // NAME:tensor            v
   kInception,  // NAME:tensor-inception  v / 127.5 - 1
-  kVgg,        // NAME:tensor-vgg        minus 123, 117 and 104 (RGB), or 128 (gray)
+  kVgg,        // NAME:tensor-vgg        v - 123, 117 and 104 (RGB) or v - 128 (gray)
 };
 
 // A model name of the protocol after splitting: a model, or a view of it.

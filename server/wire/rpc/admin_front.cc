@@ -32,7 +32,7 @@ constexpr int kMaxConcurrentCalls = 32;
 constexpr int kThreads = 8;
 constexpr size_t kMaxWaitingCalls = 256;
 
-// Removes models that the caller may not see from the answer to a request without a model name, which means all models.
+// Removes models that the caller may not see. The answer has them if the request named no model, which means all.
 void KeepVisible(const Caller& caller, v1::ServingStatus& status) {
   auto* const models = status.mutable_models();
   for (int i = models->size() - 1; i >= 0; --i) {

@@ -53,7 +53,7 @@ absl::StatusOr<Caller> Authorize(const CallParts& parts, RpcName rpc, const Cred
 
 namespace {
 
-// Default message limit of gRPC clients. A call does not tell the server the client's actual limit.
+// Default message limit of gRPC clients. gRPC itself does not send a client's actual limit.
 constexpr int64_t kDefaultMessageBytes = int64_t{4} << 20;
 
 // Returns the largest message that the client accepts, from its metadata; the gRPC default if the value is absent or

@@ -112,7 +112,7 @@ class GrpcCall : public HttpStreamHandler, public std::enable_shared_from_this<G
   // false.
   bool KeepUnread(absl::string_view rest);
   void Decompress(MessageReader::Message message, std::string rest);
-  // On a worker: calls `first` if it is not null, then Read.
+  // Queues for a worker: `first` if it is not null, then Read of `rest`.
   void ReadLater(std::function<void()> first, std::string rest);
   // Ends reading. Returns false if it had already ended.
   bool EndReading();

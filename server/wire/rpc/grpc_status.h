@@ -18,10 +18,10 @@ struct GrpcStatus {
   std::string details = {};  // serialized google.rpc.Status, or empty
 };
 
-// Returns the status that is sent to the client; the server's only mapping. Codes are unchanged. Messages are kept,
-// except for INTERNAL, UNKNOWN and DATA_LOSS: their text may come from a library and contain paths, addresses or
-// another client's data, so it is replaced by a fixed message; log the original first. RetryAfter of the status becomes
-// a google.rpc.RetryInfo in `details`.
+// Converts the status of a call for its client. Codes are unchanged. Messages are kept, except for INTERNAL, UNKNOWN
+// and DATA_LOSS: their text may come from a library and contain paths, addresses or another client's data, so it is
+// replaced by a fixed message; log the original first. RetryAfter of the status becomes a google.rpc.RetryInfo in
+// `details`.
 GrpcStatus ToGrpcStatus(const absl::Status& status);
 
 // Converts the status of one request on a stream in the same way. The status must not be OK.
