@@ -4,9 +4,9 @@
 
 namespace vitrine {
 
-// Redirects protobuf's log from stderr, where it has its own format, to the log of the process: as warnings with the
-// source position, at most kMaxLibraryLinesPerSecond, since any client can cause them. Call after StartLogging, before
-// other threads start.
+// Redirects protobuf's log from stderr, where it has its own format, to the log of the process. The lines are warnings
+// with the source position. Any client can cause them, so there are at most kMaxLibraryLinesPerSecond. Call after
+// StartLogging, before other threads start.
 void RedirectLibraryLogs();
 inline constexpr int kMaxLibraryLinesPerSecond = 20;
 

@@ -17,8 +17,8 @@ struct MetricRow {
   std::string_view help;    // one sentence, with names of code and flags in backticks
 };
 
-// All metric families of the server. Scrapes are made from these rows, docs/reference/metrics.md must match them
-// (tested), and dashboards and alerts may use them.
+// All metric families of the server. Scrapes are made from these rows. A test compares docs/reference/metrics.md with
+// them.
 inline constexpr MetricRow kMetricTable[] = {
     {"vitrine_requests_total", prometheus::MetricType::Counter, "requests", "`model`, `method`, `code`",
      "Answered and rejected requests."},

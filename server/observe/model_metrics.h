@@ -129,7 +129,7 @@ class ModelMetrics {
   // chosen.
   RequestCounts& requests() { return requests_; }
   RequestTotals Requests() const { return requests_.Totals(); }
-  // Returns the metrics of a version that is being loaded. Calls share one object while any reference to it exists.
+  // Returns the metrics of a version that is being loaded. Calls for one version share an object while it is in use.
   std::shared_ptr<VersionMetrics> ForVersion(int64_t version);
   // Returns the version metrics to which references still exist.
   std::map<int64_t, std::shared_ptr<VersionMetrics>> Versions() const;
