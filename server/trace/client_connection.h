@@ -23,7 +23,7 @@ namespace vitrine {
 // only Cancel is thread-safe. SIGPIPE must be ignored.
 class ClientConnection {
  public:
-  // Does not connect; Open does. TLS trusts $SSL_CERT_FILE and $SSL_CERT_DIR, otherwise the system's CA certificates.
+  // Only Open connects. TLS trusts $SSL_CERT_FILE and $SSL_CERT_DIR, otherwise the system's CA certificates.
   explicit ClientConnection(HttpUrl url);
   ~ClientConnection();
 

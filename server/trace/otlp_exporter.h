@@ -41,12 +41,12 @@ class SpanSink {
 inline constexpr int kMostSends = 5;
 
 // Returns the delay before the next attempt to send a batch, after `sends` (at least 1) attempts have failed; nullopt:
-// the batch is dropped. The delay is the collector's retry_after, at most 30 s, or else 0.5 s, doubled each time. Pure
-// function.
+// the batch is dropped. The delay is the collector's retry_after, at most 30 s. Without it, the delay is 0.5 s and
+// doubles each time. Pure function.
 std::optional<absl::Duration> RetryDelay(const SpansSent& failed, int sends);
 
 // Takes traced requests from a queue and sends their spans, on a separate thread with low priority. A failed batch is
-// retried after a delay; if the queue fills in this time, further requests are dropped. Thread-safe.
+// retried after a delay; while the queue is full, further traces are dropped. Thread-safe.
 class OtlpExporter {
  public:
   // Maximum time of one Send.

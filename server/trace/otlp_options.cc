@@ -16,7 +16,7 @@ namespace {
 
 constexpr absl::string_view kPortOfGrpc = "4317";
 
-// Headers that OtlpCollector and HttpClient set.
+// Headers that --otlp-headers must not set, because OtlpCollector and HttpClient determine them.
 constexpr absl::string_view kOwnHeaders[] = {"host",       "content-length",    "content-type", "content-encoding",
                                              "connection", "transfer-encoding", "expect"};
 

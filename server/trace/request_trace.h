@@ -14,8 +14,8 @@
 
 namespace vitrine {
 
-// Recorded data of a sampled request. The exporter's thread makes its spans later. Used by one thread at a time, the
-// owner of the request.
+// Recorded data of a sampled request, from which the exporter's thread later makes spans. Used by one thread at a time,
+// the owner of the request.
 struct RequestTrace {
   // Begin and end of a span, on the service's clock.
   struct Interval {
@@ -31,7 +31,7 @@ struct RequestTrace {
 
   TraceId trace_id{};
   SpanId span_id{};                // the request's own span
-  std::optional<SpanId> parent{};  // span in the caller's process; null: the trace begins here
+  std::optional<SpanId> parent{};  // span in the caller's process; unset: the trace begins here
   std::optional<int> part{};       // index of this image in a multi-image call; the call's span is the parent
   int image_count = 0;             // number of images, in the span of a multi-image call
   Method method = Method::kClassify;

@@ -11,7 +11,7 @@
 
 namespace vitrine {
 
-// Traced requests that wait for the exporter. If the queue is full, further requests are dropped, so that serving never
+// Traced requests that wait for the exporter. If the queue is full, further traces are dropped, so that serving never
 // waits for a collector. Thread-safe.
 class SpanQueue {
  public:
@@ -27,7 +27,7 @@ class SpanQueue {
   bool Push(std::unique_ptr<RequestTrace> trace);
 
   // Returns the oldest requests, at most kBatch. Waits until there are that many, until kPatience after the first one,
-  // or until Close. Empty: closed and drained. For use by one thread.
+  // or until Close. Returns none once closed and drained. For use by one thread.
   Traces Take();
   void Close();
 
