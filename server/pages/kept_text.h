@@ -41,7 +41,7 @@ class RateLimitedText {
 
   Mutex mutex_;
   std::string text_ ABSL_GUARDED_BY(mutex_);
-  // Time until which the texts made so far use up the rate of one per period.
+  // Time of the next text at a rate of one per period; a burst moves it into the future.
   absl::Time due_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
 };
 

@@ -22,7 +22,7 @@ struct ServerStatus {
     std::string model = {};
     int64_t version = 0;      // version number, or kWholeModel
     std::string state = {};   // READY, ...
-    std::string reason = {};  // reason why the version is FAILED or RETIRING
+    std::string reason = {};  // VersionStatus::reason
     double traffic_percent = 0;
     std::vector<std::string> labels = {};
     int64_t bytes = 0;  // size of the version's weights

@@ -32,8 +32,8 @@ class RateWindow {
 
   // Adds a sample. `now` comes from a monotonic clock and must be later than the previous sample.
   void Sample(absl::Time now, Totals totals);
-  // Returns the increase per second. A counter missing from a sample was 0 then. Returns 0 before the second sample,
-  // and for a counter missing from the last sample.
+  // Returns the increase per second. A counter that an earlier sample lacks counts as 0 in that sample. Returns 0
+  // before the second sample, and for a counter that the last sample lacks.
   double PerSecond(const std::string& counter) const;
 
  private:

@@ -19,7 +19,7 @@ constexpr int64_t kWholeModel = 0;
 struct VersionStatus {
   VersionId id;
   v1::ModelState state = v1::MODEL_STATE_UNSPECIFIED;
-  std::string reason;  // FAILED: the error; RETIRING: the reason for its exclusion, if it was excluded
+  std::string reason;  // FAILED: the error; RETIRING: why it was excluded; READY: why it waits or is not reloaded
   ModelHandle model;
   // READY only: its labels, sorted, and its percentage of the requests that name no version and no label.
   std::vector<std::string> labels;
