@@ -43,7 +43,8 @@ function refusalOf(status, text, retryAfter) {
       Number(retryAfter ?? 0));
 }
 
-// Throws a Refusal, or an AbortError if `signal` is aborted. A 401 dispatches "needs-token" to the window.
+// Returns the JSON of GET `path`. Throws a Refusal, or AbortError on abort. A 401 dispatches "needs-token" to the
+// window.
 export async function call(path, {signal, limit = LIMIT} = {}) {
   const headers = token ? {Authorization: `Bearer ${token}`} : {};
   const signals = [AbortSignal.timeout(limit), ...(signal ? [signal] : [])];
@@ -60,7 +61,7 @@ export async function call(path, {signal, limit = LIMIT} = {}) {
   return JSON.parse(text);
 }
 
-// Sends an image; `sent` is called with the uploaded share. XMLHttpRequest, because fetch reports no upload progress.
+// Sends an image; `sent` gets the uploaded share. Uses XMLHttpRequest, because fetch reports no upload progress.
 function post(path, body, signal, sent = () => {}) {
   return new Promise((resolve, reject) => {
     const request = new XMLHttpRequest();
@@ -87,7 +88,7 @@ function post(path, body, signal, sent = () => {}) {
   });
 }
 
-// "NAME" or "NAME@VERSION".
+// Returns the path of a model; `id` is "NAME" or "NAME@VERSION".
 const pathOf = (id) => {
   const [name, version] = id.split("@");
   return `/v1/models/${encodeURIComponent(name)}${version ? `/versions/${encodeURIComponent(version)}` : ""}`;

@@ -42,7 +42,7 @@ function sentence(results, ended) {
              refused} refused.`;
 }
 
-// Enables the load button on pages that allow it. `target()`: [model, blob, parameters] to send; null without an image.
+// Enables the load button. `target()` returns [model, blob, parameters] to send, or null without an image.
 export function start(target) {
   const button = at("burst");
   button.addEventListener("click", async () => {

@@ -13,14 +13,14 @@ export function choices(models) {
   });
 }
 
-// Returns {models, abouts}: descriptions by the id of a choice, null if the server returned none.
+// Returns {models, abouts}; `abouts`: description by the id of a choice, or null if the server returned none.
 export async function load() {
   const models = await api.models();
   const told = choices(models).map(async ({id}) => [id, await api.describe(id).catch(() => null)]);
   return {models, abouts: new Map(await Promise.all(told))};
 }
 
-// Returns {models, offers}: promises; `offers` never rejects.
+// Sends the requests. Returns their promises, {models, offers}; `offers` never rejects.
 export function ask() {
   const asked = {models: load(), offers: api.offers().catch(() => ({samples: [], burst: false}))};
   asked.models.catch(() => {});  // handled where it is awaited

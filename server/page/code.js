@@ -8,8 +8,8 @@ const VARIABLE = "VITRINE_TOKEN";
 const shell = (text) => `'${text.replaceAll("'", `'\\''`)}'`;
 const quoted = (text) => JSON.stringify(text);
 
-// `asked`: {id, parameters, origin, file, sample, token, map}: model, parameters and server of the request; name of the
-// image file; its path at the server, "" for an uploaded file; if a token was sent; the displayed `map`, {head} or null.
+// `asked`: id (of the model), parameters, origin (of the server), file (name of the image file), sample (path of the
+// image at the server; "" if it was uploaded), token (true if one was sent), map (the displayed map, {head} or null).
 export function curl(asked) {
   const address = asked.origin + classifyPath(asked.id, asked.parameters);
   const token = asked.token ? `-H "Authorization: Bearer $${VARIABLE}" ` : "";

@@ -54,7 +54,7 @@ const since = (seconds) => {
   return plural(Math.floor(seconds / length), unit);
 };
 
-// The verdict has the worst severity.
+// Lists the problems if there are several; the verdict states the worst one.
 function showProblems(problems) {
   at("problems").hidden = problems.length < 2;
   at("problems").replaceChildren(...problems.map(

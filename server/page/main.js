@@ -18,7 +18,7 @@ import * as states from "./state.js";
 import * as theme from "./theme.js";
 
 let state = states.read(location.hash);
-const LONGEST_WAIT = 1000;  // maximum wait of other loading for the first answer, in ms
+const LONGEST_WAIT = 1000;  // maximum time that thumbnails and polls wait for the first answer, in ms
 const RETRY = 1000;  // milliseconds between two automatic retries
 let models = [], samples = [], picture = null, cards = [], before = "", turn = 0, chosenTurn = 0, openingTurn = 0;
 let missing = "";                  // name of a sample that could not be fetched
@@ -37,7 +37,7 @@ function refuse(text, code = "") {
 
 const chosen = () => state.models.map((id) => abouts.get(id)).filter(Boolean);
 
-// Returns the first kind on the image's grid, else none.
+// Returns the first kind of attention on the image's grid that a chosen model has; otherwise "none".
 function firstKind() {
   for (const about of chosen()) {
     const kind = ON_PICTURE.find((each) => each !== "query" && offerOf(about, each));
@@ -46,7 +46,7 @@ function firstKind() {
   return "none";
 }
 
-// Returns the default: the first model that knows the sample's class, else the first.
+// Returns the id of the default model: the first that has the sample's class, else the first.
 function firstModel() {
   const all = catalogue.choices(models);
   return (all.find(({id}) => state.sample && knows(abouts.get(id), state.sample)) ?? all[0])?.id;
@@ -88,7 +88,7 @@ const act = {
 function showControls() {
   controls.show(catalogue.choices(models), chosen(), state, change);
   const asks = chosen().some((about) => offerOf(about, "query"));
-  // The address does not hold a picture of one's own, so a page opened by it waits for one.
+  // The address does not contain an uploaded image, so a page that is opened from it waits for one.
   at("hint").textContent = !picture && !state.sample && models.length ? "Choose a picture to see the answers." :
       state.kind === "query" ?
       "The colours show where the framed patch looks. Click another patch, or press Escape to go back." :
@@ -179,7 +179,7 @@ async function recover() {
   return ask();
 }
 
-// Applies `changes` to the state, and sends new requests if the answers do not cover them.
+// Applies `changes` to the state. Sends new requests, unless only the opacity changes.
 function change(changes) {
   const quick = Object.keys(changes).every((name) => name === "opacity");
   state = {...state, ...changes};
@@ -219,7 +219,7 @@ function refuseGiven(sentence) {
   at("trouble").scrollIntoView({block: "nearest"});
 }
 
-// `of`: number of files given at once.
+// Opens an image of the user. `of`: number of files given at once.
 async function own(blob, of = 1) {
   const mine = ++openingTurn, chosenBefore = chosenTurn;
   let opened;
@@ -240,7 +240,7 @@ async function own(blob, of = 1) {
   return take(opened, [one, opened.note].filter(Boolean).join(" "));
 }
 
-// `bytes`: promise of the image, if it is already being fetched.
+// Opens a sample, chosen by "hand" or by a "link". `bytes`: promise of the image if it is already being fetched.
 async function sample(name, by = "hand", bytes = null) {
   const found = samples.find((each) => picker.nameOf(each) === name);
   if (!found) return refuse(`This server has no sample ${name}.`);
@@ -272,7 +272,7 @@ function lock(wanted) {
   document.body.classList.toggle("locked", wanted);
 }
 
-// Returns the promise of the initial image: the address's or, if no model was chosen, the first sample.
+// Returns the promise of the initial image: the address's sample or, if the address has no model either, the first one.
 function firstPicture() {
   if (!state.sample && !state.models.length && samples.length) state.sample = picker.nameOf(samples[0]);
   const found = samples.find((each) => picker.nameOf(each) === state.sample);

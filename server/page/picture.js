@@ -33,7 +33,7 @@ function unfit(head, blob) {
 
 const headOf = async (blob, bytes) => new Uint8Array(await blob.slice(0, bytes).arrayBuffer());
 
-// Returns a file with the name of `source` and the ending of `type`.
+// Encodes `bitmap` as a file with the name of `source` and the extension of `type`.
 async function encoded(bitmap, source, type, scale = 1) {
   const canvas = new OffscreenCanvas(Math.ceil(bitmap.width * scale), Math.ceil(bitmap.height * scale));
   const context = canvas.getContext("2d");
@@ -47,9 +47,9 @@ async function encoded(bitmap, source, type, scale = 1) {
   return new File([blob], `${stem}.${type === "image/png" ? "png" : "jpg"}`, {type});
 }
 
-// Returns {blob, bitmap, note}: `bitmap` is null if the browser cannot decode it, and the server will report the cause;
-// `note` describes changes. A format that the server does not accept is converted to PNG, and a too large image is
-// reduced, or saved as a JPEG if only its file is too large. Throws a Refusal for a file that is no image.
+// Returns {blob, bitmap, note}: `bitmap` is null if the browser cannot decode the image (the server then reports the
+// cause), `note` describes changes. A format that the server does not accept is converted to PNG, and a too large image
+// is reduced, or saved as a JPEG if only its file is too large. Throws a Refusal for a file that is no image.
 export async function open(blob) {
   let bitmap = null;
   try {

@@ -26,7 +26,7 @@ export function start() {
     document.documentElement.dataset.theme = next;
     try {
       localStorage.setItem(KEY, next);
-    } catch { /* for this page alone */
+    } catch { /* the theme is not stored */
     }
     show();
   });
