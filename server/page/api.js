@@ -43,8 +43,7 @@ function refusalOf(status, text, retryAfter) {
       Number(retryAfter ?? 0));
 }
 
-// Returns the JSON of GET `path`. Throws a Refusal, or AbortError on abort. A 401 dispatches "needs-token" to the
-// window.
+// Returns the JSON of `path`. Throws a Refusal, or AbortError on abort. A 401 dispatches "needs-token" to the window.
 export async function call(path, {signal, limit = LIMIT} = {}) {
   const headers = token ? {Authorization: `Bearer ${token}`} : {};
   const signals = [AbortSignal.timeout(limit), ...(signal ? [signal] : [])];

@@ -38,8 +38,8 @@ class MemoryClaims {
 
   // Claims `bytes` for a version, replacing its earlier claim. If CheckMemory fails, the earlier claim remains.
   absl::Status Claim(const VersionId& id, int64_t bytes, const v1::ModelLimits& limits, int64_t total);
-  // Ends a claim, if there is one, and calls `settle`, which puts the version in memory. Both happen under one lock, so
-  // that the version is counted exactly once.
+  // Ends a claim, if there is one, and calls `settle`, which adds the version to those in memory. Both happen under one
+  // lock, so that the version is counted exactly once.
   void Release(const VersionId& id, const std::function<void()>& settle = nullptr);
   // Number of versions that are being loaded.
   int count() const;

@@ -15,7 +15,7 @@ namespace vitrine {
 // Approximate bytes of JSON per byte of a value: a number has up to twelve digits.
 inline constexpr int kJsonScale = 3;
 
-// Sends the result of `make`. Sets the size of `held`; releases `held` once the client has received the response or has
+// Sends the result of `make`. Sets the size of `held`; releases `held` once the response was sent or the client has
 // left.
 inline void SendHeld(HttpReply& reply, std::shared_ptr<AnswerResources> held, absl::FunctionRef<HttpResponse()> make) {
   reply.Send([&] {

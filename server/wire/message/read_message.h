@@ -13,8 +13,8 @@
 
 namespace vitrine {
 
-// Parses a message in one pass over the received bytes: large bytes fields stay in place, and protobuf parses the other
-// fields. The result equals protobuf's result for the whole message.
+// Functions that parse a message in one pass over the received bytes: large bytes fields stay in place, and protobuf
+// parses the other fields. The result equals protobuf's result for the whole message.
 
 // A ModelInfer request whose raw contents stay in the receive buffer.
 struct ReceivedInfer {

@@ -22,7 +22,7 @@ struct WireField {
 };
 
 // Iterates over the fields of a message in protobuf's wire format without copying. Accepts and rejects the same fields
-// as protobuf's own parser: overlong tags and lengths are accepted, numbers have at most ten bytes, and a group is one
+// as protobuf's own parser: overlong tags and lengths are accepted, varints have at most ten bytes, and a group is one
 // field. Does not parse values. Thread-compatible.
 class MessageWalker {
  public:

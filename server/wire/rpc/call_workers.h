@@ -15,9 +15,9 @@
 
 namespace vitrine {
 
-// Worker threads for calls that are too slow for a connection's thread and are not limited by request quotas. Accounts
-// take turns, so that one account with much work does not delay the others; each has its own queue limit. Thread-safe
-// except Start.
+// Worker threads for calls that are too slow for a connection's thread and are not limited by request quotas. Callers,
+// named by `account`, take turns, so that one with much work does not delay the others. Each has its own queue limit.
+// Thread-safe except Start.
 class CallWorkers {
  public:
   struct Options {

@@ -171,7 +171,7 @@ class ServedCall final : public CheckedCall {
   std::shared_ptr<AnswerResources> held_;  // null after the answer
 };
 
-// Limit on events that a watcher has not read. If it is exceeded, the call ends.
+// Limit on events that wait to be sent to one watcher. If it is exceeded, the call ends.
 inline constexpr int kMaxWaitingEvents = 4096;
 
 // A call that sends events until the client leaves. Kind has

@@ -39,7 +39,7 @@ class StreamCall : public GrpcCall, public OpenEndedCall {
   void Close() override;
 
  protected:
-  // A request from its reading until the client has read its answer or the answer was dropped.
+  // A request that was read. It is destroyed once its answer was sent or dropped.
   struct InFlight {
     explicit InFlight(std::shared_ptr<StreamCall> call) : call(std::move(call)) {}
     ~InFlight() { call->OnTaken(bytes); }
@@ -88,7 +88,7 @@ class StreamCall : public GrpcCall, public OpenEndedCall {
 
   Mutex mutex_;
   std::deque<std::shared_ptr<InFlight>> in_flight_ ABSL_GUARDED_BY(mutex_);  // unanswered requests, in the order read
-  // number of InFlight objects: in_flight_, and answers not yet read
+  // number of InFlight objects: in_flight_, and answers not yet sent
   int held_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t answer_bytes_ ABSL_GUARDED_BY(mutex_) = 0;         // sum of `bytes` of these objects
   bool is_gone_ ABSL_GUARDED_BY(mutex_) = false;             // true: the client can no longer be reached
