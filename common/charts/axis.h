@@ -20,12 +20,12 @@ struct Axis {
   std::vector<double> Ticks(int most) const;
 };
 
-// Returns an axis that contains every finite value and a small margin. A logarithmic axis ignores values of 0 and
-// below. A linear axis starts at 0 if no value is negative and the smallest is below half the largest. Returns 0 to 1
-// if there is no value.
+// Returns an axis that contains every finite value and a small margin; without such values, a linear axis from 0 to 1.
+// A logarithmic axis ignores values of 0 and below. A linear axis starts at 0 if no value is negative and the smallest
+// is below half the largest.
 Axis AxisOf(const std::vector<double>& values, bool logarithmic);
 
-// Returns the label of a tick, for example "0.01", "20", "5k" or "1e-05".
+// Returns the label of a tick, for example "0.01", "20", "50k" or "1e-05".
 std::string TickText(double value);
 
 }  // namespace vitrine

@@ -38,8 +38,8 @@ class Calibration {
   std::vector<Bin> bins_;
 };
 
-// Returns the reliability diagram as an SVG element for an HtmlPage: each bin's accuracy as a bar at its confidence,
-// the diagonal of perfect calibration, and below them the number of answers per bin.
+// Returns the reliability diagram as an SVG element for an HtmlPage: a bar for the accuracy of each bin, a dot at its
+// mean confidence, and the diagonal of perfect calibration. The numbers of answers per bin are drawn below.
 std::string DrawReliability(const Calibration& calibration, const std::string& title = "Reliability");
 
 }  // namespace vitrine

@@ -42,14 +42,14 @@ struct Chart {
   std::string YTicks() const;
 };
 
-// Returns a colour variable of the page in CSS: "series-0", "ink", "faint", "line", "bad" and so on. It contains a
-// fallback for SVG outside a page.
+// Returns the CSS variable of a colour: "series-0" to "series-5", "ink", "faint", "line", "paper" or "bad". It contains
+// a fallback for SVG outside a page.
 std::string ColourOf(const std::string& name);
 
 struct LegendEntry {
   std::string name;
   int colour = 0;      // index of the page's series colours, 0 to 5
-  bool faint = false;  // drawn as a thin line, like its curve
+  bool faint = false;  // drawn as a pale line, like its curve
 };
 
 // Returns the legend, which starts with `heading` and is drawn above the plot on as many lines as needed. Enlarges

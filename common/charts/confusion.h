@@ -25,8 +25,8 @@ class Confusion {
   int64_t OfLabel(int label) const { return of_label_[static_cast<size_t>(label)]; }
   // number of answers with this class
   int64_t OfAnswer(int answer) const { return of_answer_[static_cast<size_t>(answer)]; }
-  // Recall is the share of a class' samples that are answered right. Precision is the share of the answers with this
-  // class that are right. 0 if there are none.
+  // Recall is the share of the samples of class `label` that are answered correctly; 0 if there are no such samples.
+  // Precision is the share of the answers with class `answer` that are correct; 0 if there are none.
   double Recall(int label) const;
   double Precision(int answer) const;
   double Accuracy() const;
@@ -36,7 +36,7 @@ class Confusion {
     int answer = 0;
     int64_t count = 0;
   };
-  // Returns the most frequent wrong pairs, most frequent first; equal counts are sorted by label and answer.
+  // Returns up to `most` wrong pairs, most frequent first; equal counts are sorted by label and answer.
   std::vector<Pair> MostConfused(int most) const;
 
  private:

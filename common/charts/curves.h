@@ -14,8 +14,7 @@ struct Curve {
   int colour = 0;                                      // index of the page's series colours, 0 to 5
   // true: drawn thin and behind the other curves, for example raw data behind a smoothed curve
   bool faint = false;
-  // curve
-  bool dots = false;  // a dot with a tooltip at every point
+  bool dots = false;  // true: a dot with a tooltip at every point
 };
 
 struct CurveFigure {
@@ -27,8 +26,8 @@ struct CurveFigure {
 };
 
 // Returns the chart as an SVG element: titles, axes with ticks and grid lines, curves, and a legend of the named
-// curves. Uses the colours of an HtmlPage; outside a page, the colours for a light background. A curve with more points
-// than pixels is reduced to minimum and maximum per pixel.
+// curves. Uses the colours of an HtmlPage; outside a page, the colours for a light background. A curve of more than
+// 1,200 points is reduced to minimum and maximum of 600 parts.
 std::string DrawCurves(const CurveFigure& figure);
 
 // Returns the exponential moving average of `points`, with bias correction at the start. The newest point has the

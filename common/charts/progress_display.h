@@ -23,7 +23,7 @@ class ProgressDisplay {
 
   // Returns true if Update would draw: enough time has passed since the last drawing.
   bool Due(absl::Time now) const;
-  // If due, draws `share`, 0 to 1, as a bar, and `text`, one printable line.
+  // If due, draws a bar for `share` (0 to 1) and `text`, one printable line. Without a terminal, prints only `text`.
   void Update(double share, const std::string& text, absl::Time now);
   // Makes the next Update draw, however soon it is called.
   void Hurry() { drawn_ = absl::InfinitePast(); }

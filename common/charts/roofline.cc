@@ -208,7 +208,7 @@ class RooflineDiagram {
                         box->left, box->bottom - 3, box->right - box->left, Fill(colour), EscapeHtml(label));
   }
 
-  // Draws the text beside the plot: the colours, the areas, and the points without a label.
+  // Draws the legend of the groups' colours beside the plot.
   void DrawGroups() {
     beside_ = chart_.Top() + 14;
     svg_ += SvgText(BesideX(), beside_, "operators", "font-weight=\"bold\"");

@@ -16,7 +16,7 @@ struct RooflinePoint {
   RooflineGroup group = RooflineGroup::kLinear;
   double intensity = 0;  // FLOP per byte
   double gflops = 0;     // measured rate
-  double share = 0;      // share of the time of a forward pass, 0 to 1; gives the dot its area
+  double share = 0;      // share of the time of a forward pass, 0 to 1; sets the area of the dot
 };
 
 struct Roofline {

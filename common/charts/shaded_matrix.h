@@ -12,7 +12,7 @@ namespace vitrine {
 // A small matrix with named rows and columns and text in its cells.
 struct ShadedMatrix {
   struct Cell {
-    double shade = 0;  // -1 to 1: from one colour, over the background at 0, to another
+    double shade = 0;  // -1 to 1: one colour below 0, another colour above 0, the background at 0
     std::string text = {};
     std::string tip = {};
   };
@@ -25,8 +25,8 @@ struct ShadedMatrix {
   std::vector<Cell> cells = {};  // row-major, [rows, columns]
 };
 
-// Returns the chart around a matrix, with room for its square cells. Its longer side is `side` pixels, or what cells of
-// 16 to 62 pixels need. Names are as in DrawShadedMatrix.
+// Returns the chart around a matrix, with room for its square cells. The matrix's longer side has `side` pixels, unless
+// cells would be below 16 or above 62 pixels. Names are cut as in DrawShadedMatrix.
 Chart FrameOf(const ShadedMatrix& matrix, double side = 560);
 
 // Returns the matrix as an SVG element for an HtmlPage. Names longer than 18 characters are cut, and tooltips show the

@@ -39,7 +39,7 @@ class DataTable {
 
   std::string Print(OutputFormat format) const;
   nlohmann::ordered_json AsJson() const;
-  // Returns a Markdown table of the columns that the aligned text has, with headings in lower case.
+  // Returns a Markdown table of the columns that have a heading, with headings in lower case.
   std::string AsMarkdown() const;
   // Returns the text of all cells, including those of columns without a heading.
   std::vector<std::vector<std::string>> Texts() const;
