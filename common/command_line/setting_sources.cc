@@ -63,8 +63,8 @@ void CheckForm(const std::string& text) {
   }
 }
 
-// Reads a file by CLI11's parser, checks form and keys, and leaves out those that a variable overrides: by itself CLI11
-// prefers the file.
+// Reads a file with CLI11's parser and checks its form and keys. Leaves out settings that a variable overrides, because
+// CLI11 would prefer the file.
 class SettingsFile : public CLI::ConfigTOML {
  public:
   // `app` must outlive the object.
@@ -94,8 +94,8 @@ class SettingsFile : public CLI::ConfigTOML {
   const CLI::App& app_;
 };
 
-// Throws for a variable that was probably meant for a setting. Ignores those that Kubernetes adds for a Service whose
-// name begins like the prefix.
+// Throws for a variable that was probably meant for a setting. Ignores variables that Kubernetes adds for a Service
+// whose name begins like the prefix.
 void CheckVariables(const CLI::App& app, const std::string& prefix) {
   static const std::regex kOfService(R"(.*_(PORT|SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT_\d+_(TCP|UDP|SCTP)(_\w+)?))");
   std::set<std::string> known;

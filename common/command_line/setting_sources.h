@@ -8,13 +8,13 @@
 namespace vitrine {
 
 // Lets the flags that `app` has so far, except --help, also be set by environment variables and by a file, which the
-// added flag --config names. A flag overrides the variable, the variable the file, and the file the default.
+// added flag --config names. Precedence: flag, variable, file, default.
 //
-// The variable of --max-wait is `prefix` + "MAX_WAIT"; an empty one is ignored. The file is a part of TOML: a line is a
-// comment, `max-wait = "5ms"`, `proxies = ["a", "b"]`, `executors = 4`, or `page = true` for a flag without a value.
-// Parsing fails with CLI::ConfigError if the file has another line, an unknown or a repeated key, or if a variable
-// differs in a letter or two from one that a flag has. The message has the name and the nearest known one, never the
-// value.
+// The variable of --max-wait is `prefix` + "MAX_WAIT"; an empty variable is ignored. The file is a subset of TOML: a
+// line is a comment, `max-wait = "5ms"`, `proxies = ["a", "b"]`, `executors = 4`, or `page = true` for a flag without a
+// value. Parsing fails with CLI::ConfigError if the file has another line, an unknown or a repeated key, or if an
+// unknown variable differs from a known one in one or two letters. The message names the unknown key or variable and
+// the nearest known one, never the value.
 void AddSettingSources(CLI::App& app, const std::string& prefix);
 
 }  // namespace vitrine
