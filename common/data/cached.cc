@@ -35,7 +35,7 @@ class CachedDataset final : public Dataset {
 };
 
 // Decodes every image on several threads, passes each decoded image to `keep`, and returns the indices of the decoded
-// images. Corrupt images are added to `corrupt`; if `corrupt` is null, the first one is an error.
+// images. Corrupt images are added to `corrupt`; if `corrupt` is null, the first error is returned.
 absl::StatusOr<std::vector<int64_t>> DecodeAll(const Dataset& dataset, int threads, CorruptImages* corrupt,
                                                const std::function<absl::Status(int64_t, Image)>& keep) {
   absl::Mutex mutex;

@@ -21,7 +21,7 @@ class ImageSet {
   virtual int64_t size() const = 0;
   // Returns a name that is unique within the set: a relative path, or "t10k-images[17]".
   virtual std::string name(int64_t index) const = 0;
-  // Returns the encoded file (JPEG, PNG or WebP) as sent to a server. Sets of raw pixels encode PNG.
+  // Returns the encoded file (JPEG, PNG or WebP) as sent to a server. Raw pixels are returned as PNG.
   virtual absl::StatusOr<std::string> encoded(int64_t index) const = 0;
 };
 
@@ -35,7 +35,7 @@ class Dataset : public ImageSet {
   // because they do not depend on the version of an encoder.
   virtual absl::StatusOr<std::string> stored(int64_t index) const { return encoded(index); }
   const std::vector<std::string>& labels() const { return labels_; }
-  // True if the set has no splits: training and test split are both the whole set.
+  // Returns true if the set has no splits: training and test split are both the whole set.
   bool undivided() const { return undivided_; }
   // Returns remarks for the user, one line each: ignored files and rows, an unexpected test split.
   const std::vector<std::string>& remarks() const { return remarks_; }

@@ -15,10 +15,10 @@ std::string EscapedBytes(std::string_view text);
 // Reverses EscapedBytes: each \xHH becomes that byte; other text is unchanged.
 std::string UnescapedBytes(std::string_view text);
 
-// Resolves a listed name to a file in `folder`. Uses the first of these names that exists: `text` itself, `text`
-// without surrounding blanks (WithoutBlanks), that text unescaped (UnescapedBytes), with "\" (Windows) replaced by "/",
-// and in Unicode's forms NFC and NFD (macOS). If none exists, returns `text` without surrounding blanks and with "/".
-// The result is relative to `folder` if `text` is relative.
+// Resolves a listed name to a file in `folder`. Returns the first of these names that exists: `text`; `text` without
+// surrounding blanks (WithoutBlanks); the latter unescaped (UnescapedBytes), or with "\" (Windows) replaced by "/", or
+// in Unicode form NFC or NFD (macOS). If none exists, returns `text` without surrounding blanks and with "/". The
+// result is relative to `folder` if `text` is relative.
 std::string ListedFile(const std::filesystem::path& folder, std::string_view text);
 
 }  // namespace vitrine

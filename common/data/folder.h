@@ -16,7 +16,7 @@ namespace vitrine {
 // Extensions of images in folders, for messages.
 inline constexpr char kImageEndings[] = ".jpg, .jpeg, .jpe, .jfif, .png or .webp";
 
-// Returns true if a file's extension (".JPEG") is an image's, in upper or lower case.
+// Returns true if `ending` (".JPEG") is the extension of an image, in upper or lower case.
 bool IsImageEnding(std::string_view ending);
 
 // Returns true for names that every program ignores in a folder: names that start with a dot (such as AppleDouble's
@@ -51,7 +51,7 @@ class PassedOver {
   void AddFolderLink() { ++folder_links_; }
   // Adds `images` images in subfolders that are too deep; does nothing for 0.
   void AddDeeper(std::string_view folder, int64_t images);
-  // Adds a folder that is no class, because it has no image.
+  // Adds a folder that is not a class, because it has no image.
   void AddEmptyFolder(std::string_view folder) { empty_folders_.emplace_back(folder); }
   // Adds images that lie beside the class folders.
   void AddBeside(int64_t images) { beside_ += images; }

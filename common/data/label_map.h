@@ -20,8 +20,8 @@ struct LabelRow {
 };
 
 // Parses two columns, separated by a tab or, if there is no tab, by a comma; quotes as in CSV. Empty lines and lines
-// that start with '#' are ignored. INVALID_ARGUMENT names `path` and the line: another number of columns, or a data
-// label that is repeated in any Unicode form.
+// that start with '#' are ignored. INVALID_ARGUMENT (with `path` and line number): a line does not have two columns, or
+// a data label occurs twice, compared in NFC.
 absl::StatusOr<std::vector<LabelRow>> ParseLabelMap(std::string_view text, std::string_view path);
 absl::StatusOr<std::vector<LabelRow>> ReadLabelMap(const std::string& path);
 

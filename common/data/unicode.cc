@@ -42,7 +42,7 @@ constexpr std::string_view kBlanks[] = {" ",
                                         "\xE3\x80\x80",
                                         "\xEF\xBB\xBF"};
 
-// Returns the bytes of the first blank for which `has` is true; 0 if there is none.
+// Returns the size in bytes of the first blank for which `has` is true; 0 if there is none.
 template <typename Has>
 size_t BlankSize(Has has) {
   const auto* const found = std::find_if(std::begin(kBlanks), std::end(kBlanks), has);

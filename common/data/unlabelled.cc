@@ -40,7 +40,7 @@ class Names {
     const size_t begin = index == 0 ? 0 : ends_[index - 1];
     return std::string_view(text_).substr(begin, ends_[index] - begin);
   }
-  // INVALID_ARGUMENT names the first name that occurs twice.
+  // Returns INVALID_ARGUMENT with a name that occurs twice, if there is one.
   absl::Status CheckDistinct(const std::string& source) const {
     std::vector<int64_t> order(ends_.size());
     std::iota(order.begin(), order.end(), 0);
@@ -79,7 +79,7 @@ class Files final : public ImageSet {
   const Names names_;
 };
 
-// Returns true if a member below this folder, or of this name, would be ignored in a folder.
+// Returns true if a tar member is skipped because `part` is a folder of its path or its name.
 bool IsHidden(const fs::path& part) {
   return part != "." && part != ".." && IsHiddenName(part.string());
 }
@@ -172,7 +172,7 @@ absl::StatusOr<UnlabelledImages> OpenFolder(const std::string& source) {
   return TarImages::Open(*tars, source);
 }
 
-// Adds a line of a list. Without a backslash the file is looked for only when it is read.
+// Adds a line of a list. If the line has no backslash, its file is resolved only when it is read.
 void AddListed(const fs::path& folder, std::string_view line, Names& names) {
   const bool escaped = line.find('\\') != std::string_view::npos;
   names.Add(escaped ? ListedFile(folder, line) : std::string(line));

@@ -25,9 +25,9 @@ struct UnlabelledImages {
 //                      (common/data/file_names.h); FILE.csv, .tsv and .jsonl are lists of OpenCsv,
 //                      whose labels may be missing
 // Names are paths below the folder, TAR/MEMBER, or lines of the list; a line with a backslash ("caf\xe9.jpg",
-// "a\1.jpg") has the name of the file that it finds. Images are opened when they are read; a missing image is reported
-// then. Names take their length and 8 bytes of memory each, an image in a tar file 16 more. Reading a list takes twice
-// its size in addition, at most 256 MiB are accepted.
+// "a\1.jpg") is replaced by the name of the file that ListedFile finds. Images are opened when they are read; a missing
+// image is reported then. A name takes its length and 8 bytes of memory, and 16 bytes more in a tar file. Reading a
+// list also takes twice its size, which may be at most 256 MiB.
 //
 // NOT_FOUND: no such file, or no image. INVALID_ARGUMENT: a URL, an image, a compressed tar file, a repeated name,
 // errors of IndexTar and OpenCsv. PERMISSION_DENIED: a folder cannot be read.

@@ -47,7 +47,7 @@ void AddSorted(const Labels& labels, std::vector<std::string>& sorted) {
   for (auto& [value, label] : numbers) sorted.push_back(std::move(label));
 }
 
-// Refuses a list without any image's file name: its first row may be a header, or its paths are names without endings.
+// Rejects a list in which no path is an image: its first row may be a header, or its paths have no extensions.
 absl::Status CheckPaths(const fs::path& list, const std::vector<ImageRow>& rows) {
   for (const ImageRow& row : rows) {
     const fs::path file = list.parent_path() / row.path;
@@ -98,7 +98,7 @@ absl::StatusOr<std::vector<NamedSplit>> SplitsOf(const fs::path& list, const Ima
                                 kSplitWords));
 }
 
-// Rows of a split, and of the training split, which numbers the classes.
+// Rows of the chosen split, and of the training split, whose classes are numbered first.
 struct Divided {
   std::vector<const ImageRow*> train, chosen;
   std::vector<std::string> remarks;

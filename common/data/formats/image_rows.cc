@@ -45,7 +45,7 @@ constexpr std::array kLabelNames = {"label",       "class",      "target",      
 
 constexpr std::array kSplitNames = {"split", "subset", "partition", "data_set", "set"};
 
-// Columns of flags, and the splits of true and false.
+// Name of a column of flags, and the splits that true and false stand for.
 struct SplitFlag {
   const char* name;
   const char* if_true;
@@ -115,15 +115,15 @@ std::optional<Columns> ColumnsOfImages(const CsvRow& row) {
   return std::nullopt;
 }
 
-// How a table is written.
+// Separator and columns of a table.
 struct Layout {
   char separator = ',';
   bool header = false;  // true: the first row is no image
   Columns columns = {};
 };
 
-// INVALID_ARGUMENT lists the known names if the first row is a header without any of them (only the second row has an
-// image's name). `rows`: the first two rows, or all if there are fewer.
+// `rows`: the first two rows, or all if there are fewer. INVALID_ARGUMENT lists the known names if only the second row
+// has an image's name, because the first row must then be a header without known names.
 absl::StatusOr<Layout> LayoutOf(const std::vector<CsvRow>& rows, char separator, bool labelled) {
   if (rows.empty()) return Layout();
   const CsvRow& first = rows.front();
@@ -136,13 +136,13 @@ absl::StatusOr<Layout> LayoutOf(const std::vector<CsvRow>& rows, char separator,
       labelled ? absl::StrCat(", the column of labels ", absl::StrJoin(kLabelNames, ", ")) : std::string()));
 }
 
-// Beginning of a table that can be parsed to its end.
+// First rows of a table.
 struct Beginning {
   std::vector<CsvRow> rows;  // the first two rows
   bool even = true;          // true: every row has as many cells as the first
 };
 
-// Stops at the first row if that has only one cell.
+// Parses the whole table, but stops after the first row if that row has only one cell.
 absl::StatusOr<Beginning> ReadBeginning(const std::string& text, char separator) {
   Beginning beginning;
   std::vector<CsvRow>& rows = beginning.rows;
@@ -162,8 +162,8 @@ absl::StatusOr<Layout> FindLayout(const std::string& text, bool labelled) {
     const CsvRow& first = beginning->rows.front();
     if (first.cells.size() < 2) continue;
     const std::optional<Columns> images = ColumnsOfImages(first);
-    // Paths and labels may contain blanks. Blanks separate columns only if every row has equally many: two columns if
-    // there is no header.
+    // Paths and labels may contain blanks. Blanks separate columns only if all rows have the same number of cells,
+    // which must be two if there is no header.
     if (separator == ' ' && (!beginning->even || (images && (first.cells.size() != 2 || images->path != 0)))) continue;
     if (images || NamedColumns(first, labelled)) return LayoutOf(beginning->rows, separator, labelled);
   }

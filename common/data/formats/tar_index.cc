@@ -18,7 +18,7 @@ namespace {
 constexpr int64_t kBlock = 512;
 // Maximum size of long names and pax records; a larger one is an invalid header.
 constexpr int64_t kMostExtension = 1 << 20;
-// Maximum size of padding. tar pads its last record with zeros, by default to 10 KiB.
+// Maximum size of the zeros after the end mark. tar pads its last record with zeros, by default to 10 KiB.
 constexpr int64_t kMostFilling = 1 << 20;
 
 absl::Status Damage(const ReadOnlyFile& file, int64_t offset, const std::string& reason) {
@@ -50,7 +50,7 @@ std::optional<int64_t> Number(absl::string_view field) {
   return number;
 }
 
-// Verifies the sum of the header's bytes, with blanks for the checksum field itself. Some old tars added signed bytes.
+// Verifies the sum of the header's bytes, with blanks in the checksum field. Some old tar programs sum signed bytes.
 bool ChecksumHolds(absl::string_view block) {
   int64_t as_unsigned = 0, as_signed = 0;
   for (int64_t i = 0; i < kBlock; ++i) {
