@@ -22,7 +22,7 @@ const std::vector<std::string>& AttentionKindNames();
 // Returns true for kinds on the token grid, false for matrices and the distance.
 bool IsSpatial(v1::AttentionKind kind);
 
-// Convert feature kinds from and to their names: class, mean, patches.
+// Convert feature kinds from and to their names: class, mean, patches, registers, projection.
 std::string FeatureKindName(v1::FeatureKind kind);
 std::optional<v1::FeatureKind> FeatureKindOf(absl::string_view name);
 const std::vector<std::string>& FeatureKindNames();

@@ -34,7 +34,7 @@ std::string Ascii(const std::string& text) {
   return result;
 }
 
-// Returns the ink of each pixel, CV_8U. The capital letters are centred vertically.
+// Returns the coverage of each pixel by the text, 0 to 255, CV_8U. The capital letters are centred vertically.
 cv::Mat Ink(const std::string& text, int height) {
   int below = 0;
   const cv::Size size = cv::getTextSize(text, kFont, ScaleFor(height), StrokeFor(height), &below);

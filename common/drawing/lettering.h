@@ -28,7 +28,7 @@ std::vector<std::string> WrapText(const std::string& text, int height, int width
 // '?'.
 void Write(cv::Mat& canvas, const std::string& text, cv::Point at, const Lettering& lettering);
 
-// Formats a number in at most seven characters: "0", "0.125", "-12.5", "3e-05".
+// Formats a number with three significant digits: "0", "0.125", "-12.5", "3e-05".
 std::string ShortNumber(double value);
 
 }  // namespace vitrine

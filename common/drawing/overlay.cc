@@ -110,7 +110,7 @@ void MarkCell(cv::Mat canvas, const SpatialMap& map) {
   }
 }
 
-// Draws below the image: the caption, the colour bar, the numbers at its ends, and 0 if it is in between.
+// Draws the legend: the caption, the colour bar, the numbers at its ends, and 0 if it is in between.
 void DrawLegend(cv::Mat canvas, const std::vector<std::string>& caption, const ColourRange& range) {
   for (size_t line = 0; line < caption.size(); ++line) {
     Write(canvas, caption[line],

@@ -47,11 +47,11 @@ absl::StatusOr<std::string> DrawOverlay(const Image& image, const SpatialMap& ma
 // Like DrawOverlay, but returns an image. Calls GiveWay about every millisecond.
 absl::StatusOr<Image> ComposeOverlay(const Image& image, const SpatialMap& map, const OverlayLook& look = {});
 
-// ComposeOverlay in two steps. The first step, ShownUnderMaps, is done once for all maps on an image, because for 16
-// megapixels this step takes longer than the second one. Returns the RGB image under the maps. `image` must not be
-// empty.
+// ShownUnderMaps and ComposeOnShown are the two steps of ComposeOverlay. The first step is done once for all maps on an
+// image; for 16 megapixels it takes longer than the second. Returns the scaled RGB image under the maps. `image` must
+// not be empty.
 absl::StatusOr<Image> ShownUnderMaps(const Image& image, const OverlayLook& look = {});
-// The second step. `image`: size of the original of `shown`.
+// Draws the map over `shown`, the result of ShownUnderMaps for an image of the size `image`.
 absl::StatusOr<Image> ComposeOnShown(const Image& shown, Size image, const SpatialMap& map,
                                      const OverlayLook& look = {});
 
