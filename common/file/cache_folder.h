@@ -6,8 +6,8 @@
 
 namespace vitrine {
 
-// Returns the folder for files that can be made again: the first of $CACHE_DIRECTORY (set by systemd), else vitrine/ in
-// $XDG_CACHE_HOME, else ~/.cache/vitrine; without $HOME "". It may not exist.
+// Returns the folder for cached files, which may not exist: the first path in $CACHE_DIRECTORY (set by systemd), else
+// $XDG_CACHE_HOME/vitrine, else ~/.cache/vitrine. Returns "" if $HOME is also missing.
 std::filesystem::path CacheFolder();
 
 }  // namespace vitrine

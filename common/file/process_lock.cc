@@ -28,7 +28,7 @@ std::string ThisProcess() {
 
 absl::StatusOr<FileDescriptor> LockForProcess(const std::filesystem::path& path) {
   FileDescriptor file(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
-  if (!file.valid() && errno == EACCES) {  // the file of another user: its lock needs no right to write
+  if (!file.valid() && errno == EACCES) {  // another user's file: a lock needs no write permission
     file = FileDescriptor(open(path.c_str(), O_RDONLY | O_CLOEXEC));
     errno = EACCES;
   }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Atomic replacement of files: a reader always sees the complete old or new content, and so does the disk after a power
-// failure.
+// Atomic replacement of files: a reader sees the complete old or the complete new content, also after a power failure.
 #ifndef VITRINE_COMMON_FILE_REPLACE_H_
 #define VITRINE_COMMON_FILE_REPLACE_H_
 

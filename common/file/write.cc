@@ -20,7 +20,7 @@ absl::Status WriteFile(const std::string& path, std::string_view bytes) {
   if (file) return absl::OkStatus();
   const int error = errno;
   std::error_code ignored;
-  // Not a device or a pipe.
+  // A device or a pipe is not removed.
   if (std::filesystem::is_regular_file(std::filesystem::symlink_status(path, ignored))) {
     std::filesystem::remove(path, ignored);
   }
