@@ -14,9 +14,9 @@ namespace vitrine {
 // Returns a weight with 22 fractional bits, rounded half away from zero.
 int32_t FixedWeight(double weight);
 
-// Filters along one row and writes filter.first.size() outputs of `channels` bytes each to `out`. `row` has the widened
-// bytes from filter.begin on, with 1 or 3 interleaved channels, followed by one more readable value. Requires
-// filter.fixed.
+// Filters along one row and writes filter.first.size() outputs of `channels` bytes each to `out`. `row` starts with the
+// pixel at filter.begin. It has 1 or 3 interleaved channels, widened to int32_t, and one more readable value at its
+// end. Requires filter.fixed.
 void FilterAlong(const int32_t* row, const ResizeFilter& filter, int channels, uint8_t* out);
 
 // Filters down `width` columns: out[x] is the sum of rows[t][x] * weights[t] for t from 0 to `count` - 1. `sums` has

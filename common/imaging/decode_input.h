@@ -22,7 +22,7 @@ struct PlannedInput {
   std::vector<float> values;
 };
 
-// Like DecodeInput, at the size that the model chooses for the image.
+// Like DecodeInput, with the geometry that PlanGeometry chooses for the image.
 absl::StatusOr<PlannedInput> PlanAndDecodeInput(std::string_view bytes, const v1::Preprocessing& preprocessing);
 
 }  // namespace vitrine

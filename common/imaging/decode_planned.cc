@@ -9,7 +9,7 @@
 namespace vitrine {
 namespace {
 
-// With a smaller value, the resize would show the edges that the reduction smoothed.
+// Minimum ratio of the decoded size to geometry.scaled. A smaller ratio would make the smoothing of edges visible.
 constexpr int kLeastReduction = 2;
 
 }  // namespace

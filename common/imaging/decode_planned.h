@@ -28,7 +28,7 @@ struct PlannedImage {
   Image image;
 };
 
-// Like DecodePlanned, at the size that the model chooses for the image.
+// Like DecodePlanned, with the geometry that PlanGeometry chooses for the image.
 absl::StatusOr<PlannedImage> PlanAndDecode(std::string_view bytes, const v1::Preprocessing& preprocessing);
 
 }  // namespace vitrine

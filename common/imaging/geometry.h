@@ -36,7 +36,7 @@ struct Geometry {
 //   the limits; an error in aspect ratio weighs four times an error in the number (as ratios). An image that already
 //   has such a size is not resized. `wish` replaces the image's size, is rounded to whole cells, and must give a grid
 //   within the limits. INVALID_ARGUMENT: a wish for a fixed-size model or outside the limits (the message names the
-//   allowed range); an image so long that no grid within the limits has its aspect ratio to a factor of 2.
+//   allowed range); an image whose aspect ratio differs from that of every allowed grid by more than a factor of 2.
 absl::StatusOr<Geometry> PlanGeometry(const v1::Preprocessing& preprocessing, Size original,
                                       std::optional<Size> wish = std::nullopt);
 

@@ -22,8 +22,8 @@ struct ImageHeader {
 };
 
 // Reads the header without decoding or allocating pixels. The cost does not depend on the image's size. The start of a
-// file is enough, except for the orientation of a WebP, which is stored at the end; from the start alone, the
-// orientation is 1. INVALID_ARGUMENT, with a message for the client: an empty file, no JPEG, PNG or WebP, a damaged
+// file is enough, except for an orientation that is stored after the pixels, as in a WebP and some PNGs; without it,
+// the orientation is 1. INVALID_ARGUMENT, with a message for the client: an empty file, no JPEG, PNG or WebP, a damaged
 // header, an unsupported variant (see docs/reference/errors.md), or over the limits.
 absl::StatusOr<ImageHeader> ReadHeader(std::string_view bytes, const ImageLimits& limits = {});
 

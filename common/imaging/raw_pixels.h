@@ -21,8 +21,8 @@ struct ValueRange {
   float largest;
 };
 
-// Returns little-endian floats, which may start at any address, times `scale`, as [channels, height, width]; nullopt if
-// a value is outside `range`. In all functions here `bytes` must be whole pixels of at least one channel.
+// Returns the little-endian floats in `bytes` (of any alignment), multiplied by `scale`, as [channels, height, width];
+// nullopt if a value is outside `range`. In all functions here `bytes` must be whole pixels of at least one channel.
 std::optional<std::vector<float>> PlanarFloats(std::string_view bytes, int channels, PixelOrder order, ValueRange range,
                                                float scale);
 

@@ -28,10 +28,10 @@ struct Region {
   Size size;
 };
 
-// Antialiased separable resize. It equals torchvision's resize(antialias=True) on float tensors within 0.01 of a grey
-// level: triangle or Keys (a = -0.5) filter, support scaled by the reduction, weights normalised at the borders, no
-// rounding. With PILLOW the values are the bytes of Pillow's Image.resize. Equal images give equal bits on every
-// processor.
+// Resizes with an antialiased separable filter. The result equals torchvision's resize(antialias=True) on float tensors
+// within 0.01 of a grey level: triangle or Keys (a = -0.5) filter, support scaled by the reduction, weights normalised
+// at the borders, no rounding. With PILLOW the values are the bytes of Pillow's Image.resize. Equal images give equal
+// bits on every processor.
 FloatImage Resize(const Image& image, Size size, v1::Interpolation interpolation,
                   Rounding rounding = v1::Preprocessing::NONE);
 FloatImage Resize(const FloatImage& image, Size size, v1::Interpolation interpolation,

@@ -19,7 +19,7 @@ struct ResizeFilter {
   int begin = 0;  // [begin, end): inputs that any output reads
   int end = 0;
   int taps = 0;       // weights per output, a multiple of the number of lanes in FilterRow
-  int most_taps = 0;  // maximum of used weights over all outputs
+  int most_taps = 0;  // maximum number of used weights of an output
   std::vector<int> first;
   std::vector<int> count;  // number of inputs with a weight, per output
   std::vector<float> weights;

@@ -21,9 +21,9 @@
 namespace vitrine {
 namespace {
 
-// libjpeg reports errors by a callback that must not return. It longjmps to `escape`, over the frames of libjpeg and of
-// our functions between setjmp and longjmp, which therefore have no object with a destructor. The functions that call
-// setjmp have no such object either. JpegRows's functions have always returned before libjpeg is called again.
+// libjpeg reports errors by a callback that must not return. The callback longjmps to `escape`. Therefore neither the
+// functions that call setjmp nor those between setjmp and longjmp have objects with a destructor. The functions of
+// JpegRows may have such objects, because they return before libjpeg is called again.
 struct Decoder {
   jpeg_decompress_struct jpeg;
   jpeg_error_mgr errors;

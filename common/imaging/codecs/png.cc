@@ -30,7 +30,7 @@ struct FreeContext {
 };
 using Context = std::unique_ptr<spng_ctx, FreeContext>;
 
-// Reads selected parts of the file as one stream.
+// Selected parts of the file, which ReadParts reads as one stream.
 struct Parts {
   std::vector<std::string_view> parts;
   size_t next = 0;
@@ -61,7 +61,7 @@ uint8_t To8Bits(uint16_t value) {
   return static_cast<uint8_t>(value >> 8);
 }
 
-// Each of these converts one pixel of the decoder to one pixel of the image.
+// Each of the following structs converts one pixel of the decoder to one pixel of the image.
 struct Grey16 {
   using In = uint16_t;
   static constexpr int kIn = 1, kOut = 1;

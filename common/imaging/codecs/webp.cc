@@ -48,9 +48,8 @@ void OverWhiteInPlace(size_t width, std::vector<uint8_t>& pixels) {
 }
 
 // Decodes in pieces, with GiveWay between them. libwebp has no callback, but decodes only as far as it has bytes, so
-// each piece passes a little more of the file. The pixels equal those of a single call with the whole file. The number
-// of bytes does not tell the number of rows: a uniform image has few bytes and is decoded in one piece, or in eight if
-// lossless.
+// each piece passes a little more of the file. The pixels equal those of a single call with the whole file. The pieces
+// are equal in bytes, not in rows: a uniform image has few bytes, so most of its rows may be in one piece.
 VP8StatusCode DecodePieces(std::string_view bytes, int64_t pixels, WebPDecoderConfig& config) {
   struct Delete {
     void operator()(WebPIDecoder* decoder) const { WebPIDelete(decoder); }

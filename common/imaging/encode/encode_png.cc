@@ -16,7 +16,7 @@
 namespace vitrine {
 namespace {
 
-// Twice as fast as zlib's default level, and the file is a few percent larger; an overlay is read only once.
+// zlib's level. It is twice as fast as the default level, for files that are a few percent larger.
 constexpr int kCompressionLevel = 4;
 
 struct FreeContext {
