@@ -8,11 +8,11 @@
 #include "absl/strings/string_view.h"
 #include "common/simd/cpu_path.h"
 
-// Separate from cpu_path.h, which kernels include: no inline function of a library may be compiled with the kernels'
-// flags.
+// This header is separate from cpu_path.h, which kernels include, because no inline function of a library may be
+// compiled with the kernels' flags.
 namespace vitrine::cpu {
 
-// Environment variable that forces a path by name.
+// Environment variable that selects the instruction set of the kernels (a CpuPath) by name.
 inline constexpr char kIsaVariable[] = "VITRINE_ISA";
 
 // Returns the path for this process's kernels: the one that VITRINE_ISA names, or the best for this CPU if the variable

@@ -44,7 +44,7 @@ struct Neon {
   static Reg Mul(Reg a, Reg b) { return vmulq_f32(a, b); }
   static Reg Divide(Reg a, Reg b) { return vdivq_f32(a, b); }
   static Reg Root(Reg v) { return vsqrtq_f32(v); }
-  // Not vminq and vmaxq: with a NaN, the result is `b` on every CPU.
+  // Min and Max avoid vminq and vmaxq, so that the result for a NaN is `b`, as on other CPUs.
   static Reg Min(Reg a, Reg b) { return vbslq_f32(vcltq_f32(a, b), a, b); }
   static Reg Max(Reg a, Reg b) { return vbslq_f32(vcgtq_f32(a, b), a, b); }
   static Reg Fma(Reg a, Reg b, Reg c) { return vfmaq_f32(c, a, b); }
@@ -59,7 +59,7 @@ struct Neon {
   // Combines the lanes of each of the four vectors.
   template <class Combine>
   [[gnu::always_inline]] static Four Across(const Reg (&v)[4], Combine combine) {
-    // Two halves of two rows, in turns; then the two remaining lanes of each of the four rows.
+    // Combines the halves of each row, two rows per vector; then the two remaining lanes of each row.
     const Reg first = combine(vzip1q_f32(v[0], v[1]), vzip2q_f32(v[0], v[1]));
     const Reg last = combine(vzip1q_f32(v[2], v[3]), vzip2q_f32(v[2], v[3]));
     return (Four)combine(vcombine_f32(vget_low_f32(first), vget_low_f32(last)),

@@ -68,7 +68,7 @@ struct Portable {
   }
   static Reg TimesPowerOfTwo(Reg v, Reg exponent) {
     for (int i = 0; i < kLanes; ++i) {
-      // An infinite or NaN exponent has no integer and becomes 0; `v` is then not finite either.
+      // An infinite or NaN exponent cannot be converted and is replaced by 0; `v` is then not finite either.
       const float e = exponent[i] > -1024 && exponent[i] < 1024 ? exponent[i] : 0;
       v[i] *= std::bit_cast<float>(static_cast<uint32_t>(static_cast<int32_t>(e) + 127) << 23);
     }

@@ -70,7 +70,7 @@ void ProductColumns(const ProductCall& call, int64_t column, int64_t last) {
   for (; row < call.rows; ++row) ProductTile<V, 1, kVectors>(call, row, column, last);
 }
 
-// Computes the product. In every tile, each sum is added in the order of `inner`.
+// Computes the product of `call`.
 template <class V>
 void RunProduct(const ProductCall& call) {
   constexpr int64_t kWidest = 3 * V::kLanes;

@@ -13,7 +13,7 @@ template <class V>
 [[gnu::always_inline]] inline typename V::Reg ExpOf(typename V::Reg x) {
   const auto constant = [](float value) { return V::Broadcast(value); };
   x = V::Max(constant(-87.0f), x);
-  // x = n ln 2 + r. For precision, ln 2 is subtracted in two parts; the first has few bits.
+  // x = n ln 2 + r. For precision, ln 2 is subtracted in two parts; the first part has few bits.
   const auto n = V::Round(V::Mul(x, constant(1.44269504f)));
   auto r = V::Fma(n, constant(-0.693359375f), x);
   r = V::Fma(n, constant(2.12194440e-4f), r);
@@ -26,7 +26,7 @@ template <class V>
   return V::TimesPowerOfTwo(p, n);
 }
 
-// Softmax of one vector of columns. `load` and `store` handle whole vectors, or a partial last one.
+// Computes the softmax of one vector of columns in place. `load` and `store` handle whole or partial vectors.
 template <class V, class Load, class Store>
 [[gnu::always_inline]] inline void SoftmaxOfColumns(float* x, int64_t rows, int64_t stride, Load load, Store store) {
   auto largest = load(x);
@@ -41,7 +41,7 @@ template <class V, class Load, class Store>
   for (int64_t j = 0; j < rows; ++j) store(x + j * stride, V::Mul(factor, load(x + j * stride)));
 }
 
-// Softmax of each column without overflow: exp(x[j, i]) / sum over j of exp(x[j, i]). Rows are contiguous.
+// Computes the softmax of each column in place, without overflow. Rows are contiguous.
 template <class V>
 void SoftmaxColumns(float* x, int64_t rows, int64_t columns) {
   int64_t i = 0;
@@ -57,7 +57,7 @@ void SoftmaxColumns(float* x, int64_t rows, int64_t columns) {
   }
 }
 
-// Softmax of one row, without overflow.
+// Computes the softmax of one row in place, without overflow.
 template <class V>
 void SoftmaxRow(float* x, int64_t count) {
   const int64_t whole = count / V::kLanes * V::kLanes, rest = count - whole;

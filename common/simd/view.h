@@ -6,7 +6,7 @@
 
 namespace vitrine::cpu {
 
-// Upper half of a float's bits.
+// A bfloat16 number: the upper half of a float's bits.
 enum class Bf16 : uint16_t {};
 
 // A view of a matrix, without ownership: element (i, j) is data[i * stride + j]. The header of each kernel states the
