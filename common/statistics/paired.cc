@@ -15,10 +15,10 @@ namespace {
 
 constexpr double kTail = 0.025;      // probability outside a 95 % interval, on each side
 constexpr double kMissed = 0.2;      // allowed probability of an undecided comparison in PairsNeeded
-constexpr double kRounding = 1e-10;  // relative; differences of equal differences of scores are below it
+constexpr double kRounding = 1e-10;  // relative; rounding makes equal differences differ by less
 constexpr double kMostPairs = 1e6;
 
-// Returns the one-sided p that values of this mean come from a true mean of at most `bound`.
+// Returns the one-sided p of the hypothesis that the true mean is at most `bound`.
 double ChanceAbove(const MeanEstimate& estimate, double bound) {
   if (estimate.n < 2) return 1;
   const double n = static_cast<double>(estimate.n);

@@ -32,10 +32,10 @@ enum class Finding {
 
 // Minimum number of pairs for a finding.
 inline constexpr int64_t kFewestPairs = 3;
-// Number of pairs below which a t test alone shows no difference: all differences must also have one sign.
+// Number of pairs from which on the t test is sufficient. With fewer pairs, all differences must also have one sign.
 inline constexpr int64_t kFewPairs = 6;
 
-// Comparison of two settings by the differences of pairs: results that share everything else, for example the seed.
+// Comparison of two settings by differences within pairs of results. The two results share all else, such as the seed.
 struct PairedTest {
   MeanEstimate difference = {};
   // p, two-sided, of the hypothesis that the mean is 0: t test, or sign test if all differences are equal
@@ -59,7 +59,7 @@ std::vector<PairedTest> TestPaired(std::span<const std::vector<double>> comparis
 
 // Returns the number of pairs with which a t test at one-sided level `tail` shows a mean at `distance` from its
 // hypothesis with a probability of 80 %: at least kFewestPairs, and at most one more than the exact number. nullopt:
-// above a million, or one of the arguments is 0.
+// above a million, or `deviation` or `distance` is 0.
 std::optional<int64_t> PairsNeeded(double deviation, double distance, double tail);
 
 }  // namespace vitrine
