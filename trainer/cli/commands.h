@@ -43,7 +43,7 @@ absl::Status ApplyShortFlags(RunFlags& flags);
 // Returns the command line that continues a stopped run.
 std::string HowToResume(const RunFlags& flags, const v1::Recipe& recipe);
 
-// Trains, then publishes and reports as the flags say. Checks everything that can be checked before the first step.
+// Trains, then publishes and reports as the flags say. Before the first step, checks everything that can be checked.
 absl::Status RunRecipe(RunFlags flags);
 
 // Flags of `vitrine-train sweep GRID.textproto`.
@@ -60,8 +60,8 @@ struct SweepFlags {
 void AddSweep(CLI::App& app, SweepFlags& flags);
 
 // Runs the cells that have no result yet and prints the table on stdout. Catches SIGINT and SIGTERM and passes them to
-// the runs. With --publish-best, becomes the process that publishes the first run of the best setting. CANCELLED: the
-// message says how to continue. ABORTED: the message names the runs that failed.
+// the runs. With --publish-best, finally replaces this process (exec) by one that publishes the first run of the best
+// setting. CANCELLED: the message says how to continue. ABORTED: the message names the runs that failed.
 absl::Status RunSweep(const SweepFlags& flags);
 
 // Flags of `vitrine-train evaluate`.
@@ -92,7 +92,7 @@ struct InspectFlags {
 };
 
 void AddInspect(CLI::App& app, InspectFlags& flags);
-// True if one of the three commands was given; Inspect then runs it.
+// Returns true if one of the three commands was given; Inspect then runs it.
 bool Inspects(const CLI::App& app);
 absl::Status Inspect(const CLI::App& app, const InspectFlags& flags);
 

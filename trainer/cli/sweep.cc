@@ -134,8 +134,8 @@ absl::Status CheckPublishesBest(const SweepFlags& flags, const v1::Recipe& recip
   return CheckPublishable(flags.publish_best, flags.name.empty() ? recipe.name() : flags.name);
 }
 
-// Replaces this process by the run of the best setting's first seed, which only publishes. Its stdout is this stderr,
-// because stdout has the table.
+// Replaces this process by the run of the best setting's first seed, which only publishes. That run writes its stdout
+// to this process's stderr, because stdout has the table.
 absl::Status PublishBest(const SweepFlags& flags, const SweepGrid& grid, const std::vector<PointSummary>& points,
                          const SweepOptions& options) {
   const std::optional<size_t> best = BestPoint(grid, points);
