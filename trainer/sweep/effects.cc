@@ -13,7 +13,7 @@
 namespace vitrine {
 namespace {
 
-// Seed and labels of the other axes -> score.
+// Scores of runs; a key has the labels of the other axes and the seed.
 using Scores = std::map<std::pair<std::vector<std::string>, uint64_t>, double>;
 
 Scores ScoresOf(const SweepGrid& grid, const std::vector<PointSummary>& points, size_t axis, const std::string& value) {

@@ -14,7 +14,7 @@
 
 namespace vitrine {
 
-// A value of an axis over the whole grid: all settings of the other axes and all seeds.
+// Effect of one value of an axis, over all settings of the other axes and all seeds.
 struct ValueEffect {
   size_t axis = 0;  // index in the grid's axes
   std::string value = {};
@@ -25,7 +25,7 @@ struct ValueEffect {
   std::optional<PairedTest> test = {};
 };
 
-// Returns the effects of all axes with several values, in the grid's order. Their tests form one table.
+// Returns the effects of all axes with several values, in the grid's order. TestPaired corrects all tests together.
 std::vector<ValueEffect> EffectsOf(const SweepGrid& grid, const std::vector<PointSummary>& points);
 
 // Returns the effects as a table, one row each; text gives fractions in percent.

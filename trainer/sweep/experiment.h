@@ -8,12 +8,12 @@
 
 namespace vitrine {
 
-// Returns the content of a cell's experiment.textproto: everything that decides the result of its run. A comment line
-// has data, flags, program or threads; the recipe without its texts follows.
+// Returns the content of a cell's experiment.textproto: everything that decides the result of its run. Comment lines
+// state data, flags, program and threads; the recipe follows, without its texts for readers.
 std::string ExperimentText(const v1::Recipe& recipe, const SweepOptions& options);
 
-// Names what differs between two results of ExperimentText, and both values: "other threads (1, now 2)"; "other
-// settings" if the recipes differ. Empty if nothing differs.
+// Returns the differences between two results of ExperimentText, with both values: "other threads (1, now 2)"; "other
+// settings" if the recipes differ; "" if nothing differs.
 std::string ExperimentDifference(const std::string& before, const std::string& now);
 
 }  // namespace vitrine

@@ -31,7 +31,7 @@ constexpr size_t kLongestName = 200;  // file systems allow 255 bytes
 constexpr char kImageMetric[] = "test/top1";
 constexpr char kSequenceMetric[] = "test/accuracy";
 
-// An axis entry in a common form. A file may write it in several forms.
+// An entry of an axis, regardless of its form in the file.
 struct Entry {
   std::string label;
   std::vector<std::string> assignments;
@@ -45,7 +45,7 @@ absl::Status Refuse(const std::string& what, const std::string& why) {
   return absl::InvalidArgumentError(absl::StrCat(what, ": ", why));
 }
 
-// FNV-1a: folder names contain it, so it must be short and the same on every machine.
+// Returns the FNV-1a hash. Folder names contain the hash, so it must be short and the same on every machine.
 uint32_t HashOf(const std::string& text) {
   uint32_t hash = 2166136261u;
   for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 16777619u;

@@ -42,7 +42,7 @@ struct SweepGrid {
   std::vector<SweepCell> cells = {};    // ordered by point, then by seed
 };
 
-// Reads a grid's file. Sets its name, and makes the recipe's path independent of the file's folder. NOT_FOUND if there
+// Reads a grid's file. Sets a missing name to the file's name, and makes the recipe's path absolute. NOT_FOUND if there
 // is no such file; INVALID_ARGUMENT gives line and column.
 absl::StatusOr<v1::Sweep> ReadSweep(const std::filesystem::path& file);
 

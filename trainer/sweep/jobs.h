@@ -25,7 +25,7 @@ struct JobEnd {
   absl::Duration took;
 };
 
-// "exit code 1", "killed by signal 9 (Killed)".
+// Returns for example "exit code 1" or "killed by signal 9 (Killed)".
 std::string EndInWords(int status);
 
 struct JobOptions {
@@ -34,7 +34,7 @@ struct JobOptions {
   // running jobs. After a signal no further job starts, and RunJobs waits for the running jobs.
   std::function<int()> stop;
   std::function<void(size_t job)> started;
-  // An error stops all jobs with SIGTERM and is returned by RunJobs.
+  // Called when a job has ended. If it returns an error, the other jobs get SIGTERM, and RunJobs returns the error.
   std::function<absl::Status(const JobEnd&)> ended;
   std::function<void()> idle;  // called several times a second
 };

@@ -46,8 +46,8 @@ struct PointSummary {
   double seconds = 0;      // mean time of a run
   int64_t parameters = 0;  // parameters of the model
   size_t missing = 0;      // runs of the grid without a result
-  // True for the point with the best mean, if TestPaired shows that all other complete points are worse, by the runs
-  // that share a seed. Incomplete points do not count.
+  // true: this point has the best mean, and TestPaired shows, from runs that share a seed, that all other complete
+  // points are worse. Incomplete points do not count.
   bool best = false;
 };
 

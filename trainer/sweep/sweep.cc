@@ -150,7 +150,7 @@ class Sweeper {
     return ReplaceFile(file, now);
   }
 
-  // Returns the result of a cell's run, if there is one. The program's file may have been replaced during the sweep.
+  // Returns the result of a cell's run, if there is one. FAILED_PRECONDITION: another program made the result.
   absl::StatusOr<std::optional<CellResult>> ResultOf(size_t cell) const {
     ASSIGN_OR_RETURN(std::optional<CellResult> result, ReadResult(FolderOf(cell)));
     if (!result || result->program == options_.program_digest) return result;

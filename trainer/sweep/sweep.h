@@ -23,7 +23,7 @@ struct SweepOptions {
   std::string data_digest;         // RunDataDigest of `data`
   std::vector<std::string> flags;  // further flags for every run
   std::string program_digest;      // ProgramDigest() of `program`
-  Shard shard = {};                // runs of the grid that this sweep has; results of the others are only read
+  Shard shard = {};                // runs of the grid that this sweep starts; results of others are only read
   int jobs = 1;                    // parallel runs
   int threads = 1;                 // per run
   // Output for progress: a line that is redrawn on a terminal, and one line per finished run.
@@ -42,7 +42,7 @@ struct SweepFailure {
 struct SweepOutcome {
   std::vector<std::optional<CellResult>> results;  // one per cell
   std::vector<SweepFailure> failures;
-  bool stopped = false;  // true if `stop` ended the sweep before every run had started
+  bool stopped = false;  // true: `stop` returned a signal, so runs may lack a result
   size_t kept = 0;       // results that were in the folder before
 };
 

@@ -23,8 +23,8 @@ std::string SweepTable(const SweepGrid& grid, const std::vector<PointSummary>& p
 absl::StatusOr<std::string> SweepPlot(const SweepGrid& grid, const std::vector<PointSummary>& points);
 
 // Writes table.txt, table.csv, table.json, table.md, effects.csv, effects.json, runs.csv (a row per finished run, with
-// all its scores) and plot.svg into a folder, which is created. Each file is replaced at once. UNAVAILABLE names the
-// file that cannot be written.
+// all its scores) and plot.svg into a folder, which is created. Each file is replaced atomically. UNAVAILABLE: the
+// folder cannot be created; other errors are those of ReplaceFile.
 absl::Status WriteSweepReport(const SweepGrid& grid, const std::vector<PointSummary>& points,
                               const SweepOutcome& outcome, const std::filesystem::path& folder);
 
