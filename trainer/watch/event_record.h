@@ -8,7 +8,7 @@
 
 namespace vitrine {
 
-// CRC-32C (Castagnoli), as in RFC 3720.
+// Returns the CRC-32C (Castagnoli), as in RFC 3720.
 uint32_t Crc32c(std::string_view bytes);
 
 // Returns a TFRecord record: length (uint64), masked CRC of the length, `data`, masked CRC of the data. Numbers are

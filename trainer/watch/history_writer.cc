@@ -52,7 +52,7 @@ void HistoryWriter::OnStart(const StartReport& report) {
   }
   const int64_t lost = report.step - last_row - steps_;
   if (lost > 0) {
-    // Their mean is unknown, and so may be the last rate.
+    // The mean loss of the lost steps is unknown, and the last rate may be unknown too.
     loss_sum_ = lr_ = std::numeric_limits<double>::quiet_NaN();
     if (warn_) {
       warn_(absl::StrCat("steps.csv lacks ", lost, " of the steps ", last_row + 1, " to ", report.step,

@@ -26,7 +26,7 @@ struct InputImage {
   Grid grid;
 };
 
-// Reads an image as in the measurement of the test split: at `size`, or at its native size by the resolution policy.
+// Reads an image as in the measurement of the test split: at `size`, or at the size that the preprocessing chooses.
 absl::StatusOr<InputImage> ReadInput(const Model& model, const Dataset& data, int64_t index, std::optional<Size> size);
 
 // A model's answer for one image.
@@ -48,8 +48,8 @@ struct Examination {
   std::vector<int64_t> examples = {};  // an image of each of the first classes, up to options.examples
 };
 
-// Divides `size` indices into equal parts and returns a random one from each, up to `most`, ascending. So the selection
-// does not depend on order or periods in the set. Every call returns the same indices.
+// Divides `size` indices into at most `most` equal parts and returns a random index of each, ascending. So periods in
+// the order of the set do not affect the selection. Every call returns the same indices.
 std::vector<int64_t> Spread(int64_t size, int64_t most);
 
 struct ExamineOptions {

@@ -19,8 +19,8 @@ namespace vitrine {
 // of the class token, or the mean over queries. Null if the model has none of these.
 const AttentionAbility::Offer* SpatialAttention(const AttentionAbility& ability);
 
-// Returns an image of a set, overlaid with the mean over heads of SpatialAttention. Uses up to `layers` layers, spread
-// from the first to the last; if `layers` is 1, uses the last layer. Errors as RunModel.
+// Returns an image of a set, then the image overlaid with SpatialAttention (mean over heads) of up to `layers` layers,
+// spread from the first to the last; of the last layer if `layers` is 1. Errors as RunModel.
 absl::StatusOr<std::vector<ImageCard::Tile>> LookAt(const Model& model, const Dataset& data, int64_t index,
                                                     std::optional<Size> size, int layers);
 
@@ -33,7 +33,7 @@ struct Distances {
   // Distance of a head with uniform attention; nullopt if the images' grids differ.
   std::optional<double> uniform;
 };
-// Measures up to `most` images, selected by Spread. Nullopt if the model has no distances.
+// Measures up to `most` images, selected by Spread. Nullopt if the model has no distances, or no image can be decoded.
 absl::StatusOr<std::optional<Distances>> MeasureDistances(const Model& model, const Dataset& data,
                                                           std::optional<Size> size, int64_t most);
 

@@ -16,7 +16,7 @@ namespace {
 constexpr int kPairs = 15;
 constexpr int kWeakClasses = 15;
 
-// Returns the classes with the most errors.
+// Returns the classes with the lowest recall.
 HtmlTable WeakClasses(const Confusion& confusion, const std::vector<std::string>& names) {
   std::vector<int> order;
   for (int i = 0; i < confusion.classes(); ++i) {

@@ -13,7 +13,7 @@
 
 namespace vitrine {
 
-// Parts of TrainingReport, in order. Functions with an Examination require `test` and `model`.
+// Parts of TrainingReport, in order. AddDistances and functions with an Examination require `test` and `model`.
 
 void AddKeyFigures(const TrainingReportInput& input, HtmlPage& page);
 void AddCurves(const TrainingReportInput& input, HtmlPage& page);
@@ -28,7 +28,7 @@ absl::Status AddDistances(const TrainingReportInput& input, std::optional<Size> 
 void AddCodes(const Model& model, HtmlPage& page);
 void AddProvenance(const TrainingReportInput& input, HtmlPage& page);
 
-// "76.41 %"
+// Returns for example "76.41 %".
 std::string Percent(double share);
 
 }  // namespace vitrine

@@ -25,8 +25,8 @@ struct TrainingReportInput {
   std::string samples_in_words = "images";
   History history = {};  // from ReadHistory and ReadSteps; either may be empty
   Steps steps = {};
-  // The trained model as published. Null for models of sequences, or without a test split; the page then ends after the
-  // curves.
+  // The trained model as published. Null for models of sequences, or without a test split; the page then has only key
+  // figures, curves and provenance.
   const Model* model = nullptr;
   const Dataset* test = nullptr;
   int threads = 1;
@@ -39,7 +39,7 @@ struct TrainingReportInput {
 absl::StatusOr<std::string> TrainingReport(const TrainingReportInput& input);
 
 // Atomically writes the report to `file`, and writes its charts as SVG files to the folder `figures` beside it. Errors
-// as AppendFile.
+// as TrainingReport and WritePage.
 absl::Status WriteTrainingReport(const TrainingReportInput& input, const std::filesystem::path& file);
 
 }  // namespace vitrine
