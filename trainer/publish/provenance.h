@@ -22,7 +22,7 @@ struct RunOrigin {
   std::string licence = {};
 };
 
-// True if the recipe's data name and published figure belong to data with this digest.
+// Returns true if the recipe's data name and published figure belong to data with this digest.
 bool IsKnown(const v1::Recipe& recipe, const std::string& data_digest);
 
 // Returns the provenance without ancestors and metrics. Known data get the name in the recipe, other data get the value

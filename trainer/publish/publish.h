@@ -29,19 +29,19 @@ struct PublishOptions {
   Progress* progress = nullptr;             // shows measurements; may be null
 };
 
-// Replaces "newest" by version numbers in the recipe's start version and teacher. A resumed run then reads the same
-// versions, and the provenance names them, even if newer ones were published during the run. Call before the first
-// step. Errors as ReadVersionAt.
+// Adds the newest version's number to the recipe's start version and teacher, if they have none. A resumed run then
+// reads the same versions, and the provenance names them, even if newer versions were published during the run. Call
+// before the first step. Errors as ReadVersionAt.
 absl::Status PinVersions(v1::Recipe& recipe);
 
 // Rounds the weights to the recipe's storage type and publishes them with goldens, labels, provenance and
 // model_card.md. Accuracies and goldens are computed with the rounded weights. The goldens cover every evaluation size
-// and two encoded images, one of which needs a resize. If the newest version of this name has the same weights and the
-// same card, a run that was killed after publishing has been resumed: returns that version.
+// and two encoded images, one of which needs a resize. Publishes nothing if the newest version of this name has the
+// same weights and card, because a run that was killed after publishing was resumed; returns that version.
 absl::StatusOr<VersionId> PublishResult(const v1::Recipe& recipe, const TrainResult& result, const Dataset& train,
                                         const Dataset& test, const PublishOptions& options);
 
-// Returns the model card.
+// Returns the model card as Markdown.
 std::string ModelCard(const v1::Recipe& recipe, const v1::Manifest& manifest, const TrainResult& result,
                       GoldenImages golden = GoldenImages::kTest);
 
