@@ -12,19 +12,19 @@
 namespace vitrine {
 
 struct GenerateOptions {
-  int64_t context = 1;     // the model sees at most so many of the last tokens
-  int64_t vocabulary = 1;  // ids from this one on are not drawn: a model may have more ids than its text
+  int64_t context = 1;     // maximum number of last tokens that the model sees
+  int64_t vocabulary = 1;  // ids from this one on are not drawn; a model may have more ids than its text uses
   int64_t tokens = 200;
   double temperature = 1;  // divides the logits; 0: always the most likely token
   int64_t top_k = 0;       // draws from the k most likely tokens only; 0: from all
   uint64_t seed = 0;
 };
 
-// Draws an id; `uniform` is in [0, 1). If logits are equal, the lowest id comes first. Requires a logit.
+// Draws an id by `uniform` in [0, 1). Among equal logits, the lowest id is first. Requires at least one logit.
 int64_t DrawToken(std::span<const float> logits, const GenerateOptions& options, double uniform);
 
-// Continues a batch of one sequence; `take` gets each new id. The ids are a function of the arguments. Requires a
-// causal model of tokens. Errors of RunSequenceModel.
+// Continues a batch of one sequence; `take` gets each new id. The ids depend only on the arguments. Requires a causal
+// model of tokens. Errors of RunSequenceModel.
 absl::Status Generate(const SequenceModel& model, SequenceBatch batch, const GenerateOptions& options,
                       const std::function<void(int64_t id)>& take);
 

@@ -18,7 +18,7 @@
 namespace vitrine {
 namespace {
 
-// Returns the chosen indices of `count`; -1 is the mean.
+// Returns `index`, or 0 to `count` - 1 if it is nullopt. INVALID_ARGUMENT names `flag`: `index` does not exist.
 absl::StatusOr<std::vector<int>> Chosen(const char* flag, std::optional<int> index, int count) {
   if (index && (*index < 0 || *index >= count)) {
     return absl::InvalidArgumentError(
@@ -47,7 +47,7 @@ std::string PartInWords(const SequenceMap& map) {
   return absl::StrCat("layer ", map.layer, map.part.empty() ? "" : ", ", map.part);
 }
 
-// Returns the squares of a map; `side` is the length of the longer one in pixels.
+// Returns the squares of a map; `side` is the length of the longer side in pixels.
 absl::StatusOr<Image> SquaresOf(const SequenceMap& map, const ColourRange& range, size_t side) {
   return ComposeMatrix({.rows = static_cast<int>(map.queries.size()),
                         .columns = static_cast<int>(map.keys.size()),

@@ -23,7 +23,7 @@ struct SequenceMap {
   int head = 0;           // -1: mean over heads
   std::string part = {};  // of a pair: "source", "target" (each to itself), "target to source"; else empty
   std::vector<std::string> queries = {}, keys = {};
-  std::vector<float> values = {};  // row-major; a row is a query's
+  std::vector<float> values = {};  // row-major, [queries, keys]
 };
 
 // Returns the chosen maps, by layer, then head. INVALID_ARGUMENT names the layer or head that does not exist.
@@ -33,13 +33,13 @@ absl::StatusOr<std::vector<SequenceMap>> CollectMaps(const SequenceModel& model,
 // Maps of one sequence: a row for each layer, a column for each head, all with the same colours.
 struct SequenceFigure {
   std::string title = {}, note = {};
-  bool scores = false;  // values may be negative, and sum to anything
+  bool scores = false;  // true: values are scores, which may be negative and have any sum
   std::vector<SequenceMap> maps = {};
 };
 
-// Returns the figure as a file of the kind "svg", "png" or "json". Requires a map, and as many for every layer.
-// Drawings have the tokens on both axes. PNG replaces letters beyond ASCII, which its font lacks, and leaves out names
-// without room. JSON:
+// Returns the figure as a file of the kind "svg", "png" or "json". Requires at least one map, and equally many for
+// every layer. Drawings have the tokens on both axes. PNG replaces letters beyond ASCII, which its font lacks, and
+// leaves out names without room. JSON:
 //   {"title", "note", "maps": [{"layer", "head" (null: the mean), "part", "queries": [names], "keys": [names],
 //    "rows", "columns", "values": row-major}]}
 absl::StatusOr<std::string> SequenceFigureFile(const SequenceFigure& figure, const std::string& kind);

@@ -38,12 +38,12 @@ class SequenceRun {
   const std::string& weights() const { return weights_; }  // "step 780", "best, step 390", "average, step 780"
   const std::string& remark() const { return remark_; }    // why the last state was not used; else empty
 
-  // Parses one input: digits ("3 1 4" or "314"), characters, number words or a sentence. INVALID_ARGUMENT: the text
-  // is empty or too long for the model, or has something else than digits, or than tokens of a language's vocabulary. A
-  // word that a translation does not know becomes <unk> and keeps its name.
+  // Parses one input: digits ("3 1 4" or "314"), characters, number words or a sentence. INVALID_ARGUMENT: the text is
+  // empty or too long for the model, or it contains other characters than digits, or tokens outside the language's
+  // vocabulary. A word that a translation does not know becomes <unk> and keeps its name.
   absl::StatusOr<NamedSequence> Read(const std::string& text) const;
-  // Returns a training sample of the first epoch. The anomaly of a set is named "3*". INVALID_ARGUMENT if it does not
-  // exist.
+  // Returns a training sample of the first epoch. The name of a set's anomaly ends with "*". INVALID_ARGUMENT if it
+  // does not exist.
   absl::StatusOr<NamedSequence> Sample(int64_t sample) const;
   // Translates greedily, to at most 50 words more than the source has, and sets the sequence's target: <bos> and the
   // words. An id that the vocabulary lacks is named <unk>. Requires a pair and no target.
