@@ -4,7 +4,7 @@
 
 namespace vitrine {
 
-// Interface for yielding: defines how a thread yields to other work.
+// Callback of GiveWay().
 class WayGiver {
  public:
   virtual ~WayGiver() = default;
@@ -12,8 +12,8 @@ class WayGiver {
   virtual void GiveWay() = 0;
 };
 
-// While this object exists, GiveWay() on this thread calls `giver`, which must outlive it. A thread may have at most
-// one GivingWay.
+// While this object exists, GiveWay() on the thread that created it calls `giver`. `giver` must outlive this object. A
+// thread may have at most one GivingWay.
 class GivingWay {
  public:
   explicit GivingWay(WayGiver& giver);

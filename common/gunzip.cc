@@ -18,7 +18,7 @@ constexpr absl::string_view kMagic = "\x1f\x8b\x08";
 constexpr size_t kSmallestMember = 18;  // size of header and trailer
 // Maximum compression ratio of deflate.
 constexpr size_t kMostPerByte = 1032;
-// windowBits of inflateInit2: largest window, only that header
+// windowBits of inflateInit2: largest window; accepts only a gzip header or only a zlib header
 constexpr int kGzipOnly = 15 + 16, kZlibOnly = 15;
 
 absl::Status Damaged(int code = Z_DATA_ERROR) {
@@ -31,7 +31,7 @@ absl::Status DamagedDeflate(int code) {
   return absl::InvalidArgumentError("what is said to be deflate is damaged or cut; it must be one zlib stream");
 }
 
-// Decompresses one stream of this size. Returns zlib's code; Z_STREAM_END: done.
+// Decompresses one stream to `size` bytes. Returns zlib's code: Z_STREAM_END on success.
 int Unfold(absl::string_view compressed, int window_bits, size_t size, std::string& unfolded) {
   z_stream stream = {};
   if (const int code = inflateInit2(&stream, window_bits); code != Z_OK) return code;
@@ -42,7 +42,7 @@ int Unfold(absl::string_view compressed, int window_bits, size_t size, std::stri
   stream.avail_in = static_cast<uInt>(compressed.size());
   stream.next_out = reinterpret_cast<Bytef*>(unfolded.data());
   stream.avail_out = static_cast<uInt>(unfolded.size());
-  // inflate checks the trailer's checksum and, of gzip, the size.
+  // inflate also checks the checksum in the trailer, and for gzip the size.
   const int code = inflate(&stream, Z_FINISH);
   if (code == Z_STREAM_END && (stream.avail_in != 0 || stream.total_out != size)) return Z_DATA_ERROR;
   unfolded.resize(size);
@@ -67,7 +67,7 @@ size_t StatedGunzipSize(absl::string_view compressed) {
 absl::StatusOr<std::string> Gunzip(absl::string_view compressed, size_t max_bytes) {
   if (!IsGzip(compressed) || compressed.size() < kSmallestMember) return Damaged();
   const size_t size = StatedGunzipSize(compressed);
-  if (size / kMostPerByte > compressed.size()) return Damaged();  // a cut stream ends with any four bytes
+  if (size / kMostPerByte > compressed.size()) return Damaged();  // not a size: `compressed` is truncated
   if (size > max_bytes) {
     return absl::ResourceExhaustedError(
         absl::StrCat(compressed.size(), " compressed bytes unfold to ", size, "; at most ", max_bytes, " are taken"));

@@ -30,7 +30,7 @@ absl::StatusOr<std::string> Gunzip(absl::string_view compressed, size_t max_byte
 // `compressed` is corrupt, truncated or followed by other bytes.
 absl::StatusOr<size_t> SizeOfInflated(absl::string_view compressed, size_t max_bytes);
 
-// Decompresses a zlib stream of this size. INVALID_ARGUMENT as above.
+// Decompresses a zlib stream. INVALID_ARGUMENT: as for SizeOfInflated, or the decompressed size is not `size`.
 absl::StatusOr<std::string> Inflate(absl::string_view compressed, size_t size);
 
 }  // namespace vitrine

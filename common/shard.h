@@ -10,8 +10,8 @@
 
 namespace vitrine {
 
-// Shard `number` of `of`. In an evaluation it has every `of`-th of the chosen images, starting with image `number`, so
-// that it has its share of every class; in a scoring it has consecutive images; in a sweep it has every `of`-th run.
+// Shard `number` of `of`. Its part of the work: in an evaluation, every `of`-th image from image `number` on, so that
+// all classes are represented; in `vitrine score`, consecutive images; in a sweep, every `of`-th run.
 struct Shard {
   int64_t number = 1;  // 1 to `of`
   int64_t of = 1;
