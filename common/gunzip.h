@@ -20,14 +20,14 @@ bool IsGzip(absl::string_view bytes);
 // Returns the decompressed size (modulo 4 GiB) that a gzip member states at its end; 0 if `compressed` is too short.
 size_t StatedGunzipSize(absl::string_view compressed);
 
-// Decompresses one gzip member. First checks the trailer: RESOURCE_EXHAUSTED if it states more than `max_bytes`.
-// INVALID_ARGUMENT if `compressed` is corrupt, truncated or has several members. Allocates at most about `max_bytes`,
-// and decompresses no more than the trailer states.
+// Decompresses one gzip member. RESOURCE_EXHAUSTED: the trailer states more than `max_bytes`. INVALID_ARGUMENT:
+// `compressed` is corrupt, truncated or has several members. Allocates at most about `max_bytes`, and decompresses no
+// more than the trailer states.
 absl::StatusOr<std::string> Gunzip(absl::string_view compressed, size_t max_bytes);
 
-// Returns the decompressed size of a zlib stream (RFC 1950), which HTTP calls deflate. The stream does not state it, so
-// all of it is decompressed, in constant memory. RESOURCE_EXHAUSTED: more than `max_bytes`. INVALID_ARGUMENT:
-// `compressed` is corrupt, truncated or followed by other bytes.
+// Returns the decompressed size of a zlib stream (RFC 1950), which HTTP calls deflate. The stream does not state this
+// size, so the whole stream is decompressed, in constant memory. RESOURCE_EXHAUSTED: more than `max_bytes`.
+// INVALID_ARGUMENT: `compressed` is corrupt, truncated or followed by other bytes.
 absl::StatusOr<size_t> SizeOfInflated(absl::string_view compressed, size_t max_bytes);
 
 // Decompresses a zlib stream. INVALID_ARGUMENT: as for SizeOfInflated, or the decompressed size is not `size`.

@@ -12,7 +12,7 @@
 namespace vitrine {
 
 #ifdef __SANITIZE_THREAD__
-// Unlike std::mutex, calls pthread_mutex_destroy. Otherwise ThreadSanitizer would take a new mutex at the same address
+// A std::mutex that calls pthread_mutex_destroy. Otherwise ThreadSanitizer would take a new mutex at the same address
 // for the old one, and report lock cycles between objects that never existed at the same time.
 class NativeMutex : public std::mutex {
  public:

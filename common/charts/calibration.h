@@ -8,8 +8,8 @@
 
 namespace vitrine {
 
-// Compares confidence with accuracy (Guo et al. 2017): groups answers by confidence into bins of equal width, and
-// compares each bin's accuracy with its mean confidence.
+// Calibration of a classifier (Guo et al. 2017): answers in bins of equal width by confidence, with the accuracy and
+// the mean confidence of each bin.
 class Calibration {
  public:
   struct Bin {

@@ -57,11 +57,11 @@ struct LegendEntry {
 std::string DrawLegend(const std::vector<LegendEntry>& entries, Chart& chart, const std::string& heading = "");
 
 std::string SvgText(double x, double y, const std::string& text, const std::string& attributes);
-// `style`: all attributes of the line except its ends.
+// `style`: all attributes of the line except its end points.
 std::string SvgLine(double x1, double y1, double x2, double y2, const std::string& style);
 // Returns the SVG attribute for a stroke in a colour of the page.
 std::string Stroke(const std::string& name);
-// Returns the stroke of a series, 0 to 5: its colour and a dash pattern of its own, for greyscale printing.
+// Returns the SVG attributes for the stroke of a series, 0 to 5: its colour, and its dash pattern for greyscale print.
 std::string SeriesStroke(int series);
 
 }  // namespace vitrine

@@ -21,9 +21,9 @@ class Confusion {
 
   int classes() const { return static_cast<int>(of_label_.size()); }
   int64_t Count(int label, int answer) const;
-  // number of samples of a class
+  // Returns the number of samples of a class.
   int64_t OfLabel(int label) const { return of_label_[static_cast<size_t>(label)]; }
-  // number of answers with this class
+  // Returns the number of answers with this class.
   int64_t OfAnswer(int answer) const { return of_answer_[static_cast<size_t>(answer)]; }
   // Recall is the share of the samples of class `label` that are answered correctly; 0 if there are no such samples.
   // Precision is the share of the answers with class `answer` that are correct; 0 if there are none.

@@ -24,8 +24,8 @@ struct DistanceFigure {
   std::vector<Reference> references = {};  // dashed lines
 };
 
-// Returns the figure as an SVG file. x is the layer; y is the distance in pixels, from 0. Each head is a dot (its
-// tooltip names layer, head and distance), each layer's mean over heads a short bar. The file also has axes, ticks,
+// Returns the figure as an SVG file. x is the layer; y is the distance in pixels, from 0. Each head is a dot, whose
+// tooltip names layer, head and distance. Each layer's mean over heads is a short bar. The file also has axes, ticks,
 // grid lines and the references. INVALID_ARGUMENT: no layer or head, a number of distances other than layers * heads, a
 // negative or non-finite distance.
 absl::StatusOr<std::string> DrawDistancePlot(const DistanceFigure& figure);

@@ -13,8 +13,8 @@ namespace vitrine {
 struct DotsFigure {
   std::string title;
   std::string note;                 // drawn below the title in smaller letters
-  std::string x_name;               // below the groups
-  std::string y_name;               // beside the axis
+  std::string x_name;               // text below the groups
+  std::string y_name;               // text beside the axis
   std::vector<std::string> groups;  // from left to right
   std::vector<std::string> series;  // side by side within a group, each in its own colour; at least one
   std::string series_name;          // heading of the legend, which is drawn for two or more series

@@ -9,7 +9,7 @@
 
 namespace vitrine {
 
-// Progress on stderr: a bar that is redrawn on a terminal, else plain lines at longer intervals. Not thread-safe.
+// Progress display: on a terminal, a bar that is redrawn; otherwise plain lines at longer intervals. Not thread-safe.
 class ProgressDisplay {
  public:
   struct Options {
@@ -25,7 +25,7 @@ class ProgressDisplay {
   bool Due(absl::Time now) const;
   // If due, draws a bar for `share` (0 to 1) and `text`, one printable line. Without a terminal, prints only `text`.
   void Update(double share, const std::string& text, absl::Time now);
-  // Makes the next Update draw, however soon it is called.
+  // Makes the next Update due.
   void Hurry() { drawn_ = absl::InfinitePast(); }
   // Prints a permanent line above the bar.
   void Line(const std::string& text);

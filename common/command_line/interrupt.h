@@ -6,8 +6,8 @@
 
 namespace vitrine {
 
-// SIGINT (Ctrl-C) and SIGTERM, for commands that finish their current work and report before they exit. Other commands
-// are ended by the signal itself. For all commands the exit status in a shell is 130 after Ctrl-C and 143 after
+// Handling of SIGINT (Ctrl-C) and SIGTERM, for commands that finish their current work and report before they exit. The
+// signal itself ends other commands. For all commands the exit status in a shell is 130 after Ctrl-C and 143 after
 // SIGTERM.
 
 // Installs handlers: the first of these signals sets Interrupted(), the second ends the process. Two signals within 0.3

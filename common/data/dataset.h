@@ -31,8 +31,8 @@ class Dataset : public ImageSet {
   virtual int label(int64_t index) const = 0;
   // Returns the decoded image. INVALID_ARGUMENT names a corrupt file.
   virtual absl::StatusOr<Image> image(int64_t index) const = 0;
-  // Returns the stored bytes of the image: the encoded file, or the raw pixels if there is no file. Digests use them,
-  // because they do not depend on the version of an encoder.
+  // Returns the stored bytes of the image: the encoded file, or the raw pixels if there is no file. Digests use these
+  // bytes, because they do not depend on the version of an encoder.
   virtual absl::StatusOr<std::string> stored(int64_t index) const { return encoded(index); }
   const std::vector<std::string>& labels() const { return labels_; }
   // Returns true if the set has no splits: training and test split are both the whole set.
@@ -66,8 +66,8 @@ absl::Status CheckDatasetSpec(std::string_view spec);
 // Returns one line per format for --help: "  mnist:DIR  required files".
 std::string DatasetFormats();
 
-// Returns true if both sets have the same images in the same order, for example as the two splits of a folder without
-// splits. Compares sizes, names and labels, and the files of three images.
+// Returns true if both sets have the same images in the same order, for example the two splits of a set without splits.
+// Compares sizes, names and labels, and the files of three images.
 bool SameImages(const Dataset& a, const Dataset& b);
 
 class CorruptImages;

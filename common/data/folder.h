@@ -19,8 +19,8 @@ inline constexpr char kImageEndings[] = ".jpg, .jpeg, .jpe, .jfif, .png or .webp
 // Returns true if `ending` (".JPEG") is the extension of an image, in upper or lower case.
 bool IsImageEnding(std::string_view ending);
 
-// Returns true for names that every program ignores in a folder: names that start with a dot (such as AppleDouble's
-// "._cat.jpg"), and leftovers of macOS, Windows and network disks.
+// Returns true for names that all Vitrine programs ignore in a folder: names that start with a dot (such as
+// AppleDouble's "._cat.jpg"), and leftovers of macOS, Windows and network disks.
 bool IsHiddenName(std::string_view name);
 
 // Visible entries of a folder, each list sorted by bytes.
@@ -38,7 +38,7 @@ absl::StatusOr<FolderContent> ReadFolder(const std::filesystem::path& folder);
 // Counts the images in all folders below `folder`, without following links. Unreadable folders count as empty.
 int64_t CountImagesBelow(const std::filesystem::path& folder);
 
-// Joins the first names for a message, with `behind` after each: "a/, b/, ...".
+// Joins the first five names for a message, with `behind` after each: "a/, b/, ...".
 std::string FirstNames(const std::vector<std::string>& names, const char* behind);
 
 // Collects descriptions of ignored files and folders.

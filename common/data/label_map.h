@@ -33,10 +33,10 @@ struct LabelMatch {
 };
 
 // Finds the model's class for every data label. The first rule that applies is used:
-//   1. The label's row in `rows`; its second column is a label or an index (from 0) of the model. An exact match
-//      of the data label is preferred to a match that differs in case.
-//   2. The model's label of equal name, in any Unicode form; a name that differs in case (A, a) counts if it is unique.
-//   3. The model's label of the same number ("01" and "1"), if it is unique.
+//   1. The label's row in `rows`, whose `model` is a label or an index (from 0) of the model. An exact match of the
+//      data label is preferred to a match that differs in case.
+//   2. The model's label with the same name, compared in NFC. A name that differs only in case counts if it is unique.
+//   3. The model's label with the same number ("01" and "1"), if it is unique.
 //   4. If all data labels are numbers and none matches so far: the class with that index.
 //   5. If only one of data set and model has WordNet ids ("n01440764"): the class of ImageNet-1k with that id, by its
 //      index if the model has ImageNet-1k's classes, else by its name.

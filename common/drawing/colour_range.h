@@ -11,8 +11,8 @@ namespace vitrine {
 // Mapping of values to colours. Both kinds of range include 0, so that nearly equal values look equal, and drawings
 // with the same range can be compared:
 //   sequential: 0 is dark, `high` is bright yellow (OpenCV's inferno, perceptually uniform).
-//   diverging: -high is blue, 0 nearly white, high red. It is linear in CIELAB and both ends are equally dark, so that
-//   equal magnitudes of either sign are equally visible.
+//   diverging: -high is blue, 0 nearly white, `high` red. The colours are linear in CIELAB and both ends are equally
+//   dark, so that equal magnitudes of either sign are equally visible.
 struct ColourRange {
   double high = 0;
   bool diverging = false;

@@ -8,7 +8,7 @@
 
 namespace vitrine {
 
-// Returns the licence of the weights, or, for older versions, of their download; empty: not stated.
+// Returns the licence of the weights; for older versions, the licence of the download; "" if none is stated.
 std::string LicenceOf(const v1::Provenance& provenance);
 
 // Like LicenceOf, but returns "not stated" instead of "".

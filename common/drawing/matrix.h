@@ -35,9 +35,8 @@ absl::StatusOr<std::string> DrawMatrix(const MatrixFigure& figure);
 // if there are more values than pixels, the image is reduced to `side`.
 absl::StatusOr<Image> ComposeMatrix(const MatrixFigure& figure, int side);
 
-// Returns the squares of ComposeMatrix with a name left of each row and below each column. Names that would touch are
-// left out: only every second, fifth, tenth ... one is drawn. Requires one name per row and column. INTERNAL: OpenCV
-// failed.
+// Returns the squares of ComposeMatrix with a name left of each row and below each column. If names would touch, only
+// every second, fifth, tenth (and so on) name is drawn. Requires one name per row and column. INTERNAL: OpenCV failed.
 absl::StatusOr<Image> WithNames(const Image& squares, std::span<const std::string> rows,
                                 std::span<const std::string> columns);
 

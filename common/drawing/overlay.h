@@ -14,7 +14,7 @@
 
 namespace vitrine {
 
-// A spatial map to draw. Values are row-major, [rows, columns]; `covers` is the part of the image below the map.
+// A spatial map to draw. Values are row-major, [rows, columns]; `covers` is the part of the image that the map covers.
 struct SpatialMap {
   int rows = 0;
   int columns = 0;
@@ -37,7 +37,7 @@ struct OverlayLook {
 // The image under the map is grey, so only attention is coloured. Colours follow colour_range.h, and the legend shows
 // the range. Values are interpolated between the centres of the cells. The part of the image outside the grid keeps its
 // colours, dimmed; a thin frame marks the border. The longer side is scaled to between `min_side` and `max_side`
-// pixels. The legend adds lines below, and widens a narrow file to 240 pixels.
+// pixels. The legend is below the image, and widens a narrow file to 240 pixels.
 //
 // INVALID_ARGUMENT: an empty image or map, a non-finite value, a rectangle outside the image, a marked cell outside the
 // map. INTERNAL: OpenCV failed; its exceptions are caught.

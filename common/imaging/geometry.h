@@ -32,9 +32,9 @@ struct Geometry {
 // - fixed: the image is stretched, or scaled to cover the input and cropped centrally. Sizes and offset equal timm's
 //   evaluation transform exactly.
 // - native: both sides are multiples of the cell, and the number of cells is within min_tokens..max_tokens. Among such
-//   grids the one nearest to the image is taken. The target is the image's aspect ratio and number of cells, clamped to
-//   the limits; an error in aspect ratio weighs four times an error in the number (as ratios). An image that already
-//   has such a size is not resized. `wish` replaces the image's size, is rounded to whole cells, and must give a grid
+//   grids the one nearest to the image's aspect ratio and number of cells (clamped to the limits) is taken. Errors are
+//   measured as ratios; an error in aspect ratio weighs four times an error in the number of cells. An image that has
+//   such a size is not resized. `wish` replaces the image's size. It is rounded to whole cells and must give a grid
 //   within the limits. INVALID_ARGUMENT: a wish for a fixed-size model or outside the limits (the message names the
 //   allowed range); an image whose aspect ratio differs from that of every allowed grid by more than a factor of 2.
 absl::StatusOr<Geometry> PlanGeometry(const v1::Preprocessing& preprocessing, Size original,

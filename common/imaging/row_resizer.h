@@ -27,7 +27,7 @@ struct ResizeFilter {
 };
 
 // The resize of common/imaging/resize.h, one output row at a time, so that an image can be resized while it is decoded.
-// Needs one object per image. Not thread-safe, because it keeps rows for the next call.
+// Each image needs its own object. Not thread-safe, because it keeps rows for the next call.
 class RowResizer {
  public:
   static constexpr int kMostChannels = 3;

@@ -15,7 +15,7 @@ struct ControlGroup {
   std::optional<double> cpus = std::nullopt;
   // Cores, from cpuset.cpus.effective (v2), cpuset.effective_cpus or cpuset.cpus (v1).
   std::optional<std::vector<int>> cores = std::nullopt;
-  // True if no other group may use these cores. In version 2, cpuset.cpus.partition of the process's own group is then
+  // true: no other group may use these cores. In version 2, cpuset.cpus.partition of the process's own group is then
   // "root" or "isolated". In version 1, cpuset.cpu_exclusive is 1 and the group is not the root. A cpuset that other
   // software keeps exclusive (the kubelet's static policy) cannot be distinguished from a shared one.
   bool exclusive = false;

@@ -9,8 +9,8 @@
 #include "common/simd/four.h"
 #include "common/simd/view.h"
 
-// Vector operations for the two files compiled for AVX-512; see gelu.h. They are in an anonymous namespace, so that no
-// function compiled with these flags is linked into another file.
+// Vector operations for files compiled for AVX-512; see gelu.h. They are in an anonymous namespace, so that no function
+// compiled with these flags is linked into another file.
 namespace vitrine::cpu {
 namespace {
 

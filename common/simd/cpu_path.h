@@ -10,7 +10,7 @@ namespace vitrine::cpu {
 // operations; results of two paths may differ in the last bits.
 enum class CpuPath {
   kPortable,    // plain C++ with vectors of four floats, for any CPU
-  kNeon,        // AArch64's vectors; int8 and bf16 by the dot products of later CPUs
+  kNeon,        // AArch64's vectors; int8 and bf16 use the dot products of newer CPUs
   kAvx2,        // AVX2 and FMA
   kAvx512,      // AVX-512 with F, BW, DQ and VL
   kAvx512Bf16,  // kAvx512 and AVX512_BF16, which rounds to bf16 in one instruction
@@ -20,8 +20,8 @@ enum class CpuPath {
 // Returns "portable", "neon", "avx2", "avx512", "avx512_bf16" or "amx".
 const char* Name(CpuPath path);
 
-// Returns true if this CPU can run the path. For AMX, the first call asks the kernel for permission for the process.
-// The kernel refuses if a thread's signal stack is too small.
+// Returns true if this CPU can run the path. For AMX, the first call requests permission from the operating system,
+// which refuses if a thread's signal stack is too small.
 bool IsSupported(CpuPath path);
 
 // Returns the paths that this CPU can run, slowest first. Never empty.

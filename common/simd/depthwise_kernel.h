@@ -27,15 +27,15 @@ struct DepthwiseCall {
   int64_t y_stride;
   const float* residual = nullptr;
   int64_t residual_stride = 0;
-  // Rows of the grid to compute: `wanted_rows` rows from `first_row` on; if negative, all following rows.
+  // Rows of the grid to compute: `wanted_rows` rows from `first_row` on, or all of these if `wanted_rows` is negative.
   int64_t first_row = 0;
   int64_t wanted_rows = -1;
 };
 
 // Computes one vector of channels in one row of tokens. The weights then stay in registers, and three rows stay in the
-// first-level cache. `load` and `store` handle whole vectors, or a partial last one. The order of each sum is fixed.
-// Fields for the inner loop are copied from the call, because the compiler assumes that any vector store may change the
-// call.
+// first-level cache. `load` and `store` handle whole vectors, or a partial last one. Each sum is added in a fixed
+// order. Fields for the inner loop are copied from the call, because the compiler assumes that any vector store may
+// change the call.
 template <class V, class Gelu, class Load, class Store>
 class DepthwiseChannels {
  public:

@@ -12,13 +12,13 @@ namespace vitrine {
 // Spread of the attention distances of a model's heads.
 struct HeadDiversity {
   std::vector<double> means;        // mean of each layer's heads
-  std::vector<double> deviations;   // standard deviation of each layer's heads; the divisor is their number
+  std::vector<double> deviations;   // standard deviation of each layer's heads (divisor: number of heads)
   std::optional<double> diversity;  // mean of the deviations of all layers but the first; nullopt for a single layer
 };
 
-// Computes the numbers of a model from the attention distances of its heads, [layers, heads], row-major, in any unit.
-// Requires at least one head. The definition is ours: paper 001 calls heads diverse and plots their distances
-// (figures 2, 5 to 7), but defines no number.
+// Computes the spread from the attention distances of a model's heads, [layers, heads], row-major, in any unit.
+// Requires at least one head. The definition is ours: paper 001 calls heads diverse and plots their distances (figures
+// 2, 5 to 7), but defines no number.
 HeadDiversity DiversityOf(std::span<const double> distances, int heads);
 
 // Returns a sentence for reports.

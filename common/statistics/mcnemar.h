@@ -10,10 +10,10 @@ namespace vitrine {
 
 // Results of two classifiers on the same images.
 struct PairedCounts {
-  int64_t both = 0;         // images right in both
-  int64_t only_first = 0;   // images right only in the first
-  int64_t only_second = 0;  // images right only in the second
-  int64_t neither = 0;      // images right in neither
+  int64_t both = 0;         // images that both classify correctly
+  int64_t only_first = 0;   // images that only the first classifies correctly
+  int64_t only_second = 0;  // images that only the second classifies correctly
+  int64_t neither = 0;      // images that neither classifies correctly
   int64_t all() const { return both + only_first + only_second + neither; }
 };
 

@@ -57,8 +57,8 @@ struct PairedTest {
 // most 5 %; the same holds for false equivalences.
 std::vector<PairedTest> TestPaired(std::span<const std::vector<double>> comparisons, double margin = 0);
 
-// Returns the number of pairs with which a t test at one-sided level `tail` shows a mean at `distance` from its
-// hypothesis with a probability of 80 %: at least kFewestPairs, and at most one more than the exact number. nullopt:
+// Returns the number of pairs for which a t test at one-sided level `tail` has a power of 80 %, if the mean is at
+// `distance` from the hypothesis. The result is at least kFewestPairs, and at most one above the exact number. nullopt:
 // above a million, or `deviation` or `distance` is 0.
 std::optional<int64_t> PairsNeeded(double deviation, double distance, double tail);
 

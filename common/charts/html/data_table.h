@@ -29,7 +29,7 @@ class DataTable {
  public:
   struct Column {
     std::string name;     // name in JSON and CSV: "parameters"
-    std::string heading;  // in text: "PARAMETERS"; empty: the aligned text omits the column
+    std::string heading;  // name in aligned text: "PARAMETERS"; empty: the column is omitted there
     bool right = false;   // true: right-aligned, for numbers
   };
   explicit DataTable(std::vector<Column> columns) : columns_(std::move(columns)) {}

@@ -26,7 +26,7 @@ struct ImageRows {
 };
 
 // Parses a list of images, with or without a header, in CSV or with one JSON object per line; see OpenCsv. `extension`
-// is the list's, such as ".jsonl". INVALID_ARGUMENT names the line, but not the file.
+// is that of the list's file, such as ".jsonl". INVALID_ARGUMENT names the line, but not the file.
 absl::StatusOr<ImageRows> ReadImageRows(const std::string& text, const std::string& extension);
 
 // Gives each row to `take`, without storing the rows, and returns the name of the column of splits. If `labelled` is

@@ -16,7 +16,7 @@ absl::Status DamagedJpeg(absl::string_view what);
 
 // Reads the header of a JPEG: visits every segment before the first scan, without decoding. INVALID_ARGUMENT: a damaged
 // header, more than 1024 segments before the first scan, or an unsupported variant (12 bits, arithmetic coding,
-// lossless, hierarchical, two components, height stated later). Checks no size limits.
+// lossless, hierarchical, two components, height stated after the first scan). Checks no size limits.
 absl::StatusOr<ImageHeader> ReadJpegHeader(std::string_view bytes);
 
 // Visits the markers of the whole file without decoding, and returns true if its end marker is present.
