@@ -34,7 +34,7 @@ struct RunFlags {
 void AddRunFlags(CLI::App& run, RunFlags& flags);
 void AddRun(CLI::App& app, RunFlags& flags);
 
-// Pins the versions that a recipe names (PinVersions). INVALID_ARGUMENT counts as a wrong command line.
+// Pins the versions that a recipe names (PinVersions). Marks INVALID_ARGUMENT as a usage error.
 absl::Status PinVersionsOfFlags(v1::Recipe& recipe);
 
 // Adds the short flags to the overrides. INVALID_ARGUMENT: --epochs and --set epochs differ.
