@@ -20,8 +20,8 @@ struct Job {
 
 // Result of a job.
 struct JobEnd {
-  size_t job = 0;  // its index
-  int status = 0;  // from waitpid
+  size_t job = 0;  // index of the job
+  int status = 0;  // status from waitpid
   absl::Duration took;
 };
 
@@ -30,8 +30,8 @@ std::string EndInWords(int status);
 
 struct JobOptions {
   size_t at_once = 1;  // maximum of parallel jobs
-  // Called several times a second, and when a signal interrupts the wait. Returns 0, or the signal to forward to the
-  // running jobs. After a signal no further job starts, and RunJobs waits for the running jobs.
+  // Called several times a second. Returns 0, or the signal to forward to the running jobs. After a signal no further
+  // job starts, and RunJobs waits for the running jobs.
   std::function<int()> stop;
   std::function<void(size_t job)> started;
   // Called when a job has ended. If it returns an error, the other jobs get SIGTERM, and RunJobs returns the error.

@@ -25,7 +25,7 @@ struct SweepOptions {
   std::string program_digest;      // ProgramDigest() of `program`
   Shard shard = {};                // runs of the grid that this sweep starts; results of others are only read
   int jobs = 1;                    // parallel runs
-  int threads = 1;                 // per run
+  int threads = 1;                 // threads per run
   // Output for progress: a line that is redrawn on a terminal, and one line per finished run.
   std::ostream* log = nullptr;
   bool is_terminal = false;
