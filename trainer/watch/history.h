@@ -54,8 +54,8 @@ std::string FormatStep(const StepRow& row);  // one line
 absl::StatusOr<History> ParseHistory(std::string_view text);
 absl::StatusOr<Steps> ParseSteps(std::string_view text);
 
-// WORK_DIR/history.csv and WORK_DIR/steps.csv. NOT_FOUND if the file does not exist, or errors of the parsers; the
-// message names the file.
+// Return the paths WORK_DIR/history.csv and WORK_DIR/steps.csv, or read these files. NOT_FOUND: there is no such file.
+// Other errors are those of the parsers, with the file's name.
 std::filesystem::path HistoryFile(const std::filesystem::path& work_dir);
 std::filesystem::path StepsFile(const std::filesystem::path& work_dir);
 absl::StatusOr<History> ReadHistory(const std::filesystem::path& work_dir);

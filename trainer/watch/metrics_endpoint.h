@@ -16,9 +16,9 @@ namespace vitrine {
 // Returns INVALID_ARGUMENT unless `address` is HOST:PORT.
 absl::Status CheckMetricsAddress(const std::string& address);
 
-// HTTP without TLS during training: /metrics in Prometheus' text format, and /healthz. /healthz is 200, or 503 with a
-// reason if the run has made no progress for `stalled_after`. GET and HEAD only; other paths are 404. Uses its own
-// threads, so a slow scraper does not slow a step.
+// HTTP endpoint of a training run, without TLS: /metrics in Prometheus' text format, and /healthz. /healthz is 200, or
+// 503 with a reason if the run has made no progress for `stalled_after`. GET and HEAD only; other paths are 404. Uses
+// its own threads, so a slow scraper does not slow a step.
 class MetricsEndpoint {
  public:
   struct Options {

@@ -30,7 +30,7 @@ class TrainingMetrics final : public Observer, public prometheus::Collectable {
 
   std::vector<prometheus::MetricFamily> Collect() const override;
 
-  // Time of the last progress: the start, a step, a measurement, an epoch, or the construction.
+  // Returns the time of the last progress: the start, a step, a measurement, an epoch, or the construction.
   absl::Time last_sign() const;
 
  private:

@@ -45,7 +45,7 @@ struct Examination {
   Calibration calibration;
   double loss = 0;                     // mean cross entropy
   std::vector<Answer> mistakes = {};   // wrong answers, highest confidence first, up to options.mistakes
-  std::vector<int64_t> examples = {};  // an image of each of the first classes, up to options.examples
+  std::vector<int64_t> examples = {};  // one image each of up to options.examples classes
 };
 
 // Divides `size` indices into at most `most` equal parts and returns a random index of each, ascending. So periods in
