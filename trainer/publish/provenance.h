@@ -17,7 +17,7 @@ namespace vitrine {
 struct RunOrigin {
   std::string data = {};                    // --data, with its format; empty: the recipe generates its data
   std::vector<std::string> overrides = {};  // overrides of the recipe, "path=value"
-  std::string source_revision = {};         // revision of the program, given by the user
+  std::string source_revision = {};         // revision of the program
   // licence of the weights; empty: the licence of the start version, if there is one
   std::string licence = {};
 };
@@ -25,8 +25,8 @@ struct RunOrigin {
 // Returns true if the recipe's data name and published figure belong to data with this digest.
 bool IsKnown(const v1::Recipe& recipe, const std::string& data_digest);
 
-// Returns the provenance without ancestors and metrics. Known data get the name in the recipe, other data get the value
-// of --data.
+// Returns the provenance without ancestors and metrics. Names the data as the recipe does if IsKnown, otherwise by the
+// value of --data.
 v1::Provenance MakeProvenance(const v1::Recipe& recipe, const TrainResult& result, const RunOrigin& origin);
 
 // Adds the version that training started from, and the teacher. If training continued that version on the same data
