@@ -11,9 +11,9 @@
 namespace vitrine {
 namespace {
 
-// Maximum number of bytes passed to the library at once; it counts in 32 bits.
+// Maximum number of bytes passed to the library at once; the library counts in 32 bits.
 constexpr size_t kMostAtOnce = size_t{1} << 30;
-// Minimum size of the output buffer; an empty member fits.
+// Minimum size of the output buffer, enough for an empty member.
 constexpr size_t kLeastRoom = 256;
 
 }  // namespace

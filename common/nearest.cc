@@ -10,7 +10,7 @@
 namespace vitrine {
 namespace {
 
-// Longer words are not typed by hand, and comparing them would take time.
+// Maximum length of a compared word. Longer words are not typed by hand, and comparing them would take time.
 constexpr size_t kLongest = 256;
 constexpr size_t kShortestBeginning = 3;
 

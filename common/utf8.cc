@@ -10,7 +10,7 @@ bool Continues(char byte) {
   return (static_cast<uint8_t>(byte) & 0xC0) == 0x80;
 }
 
-// Returns the length of a character whose first byte is `lead`; 0 if there is none.
+// Returns the length of a character whose first byte is `lead`; 0 if no character starts with `lead`.
 size_t LengthOf(uint8_t lead) {
   if (lead < 0x80) return 1;
   if (lead < 0xC2 || lead > 0xF4) return 0;  // continuation byte, overlong form, or above U+10FFFF

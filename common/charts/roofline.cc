@@ -190,7 +190,7 @@ class RooflineDiagram {
     svg_ += labels;
   }
 
-  // Draws the label, with a line to the dot if the label is not beside it. Returns "" if there is no room.
+  // Returns the label, with a line to the dot if the label is not beside it; "" if there is no room.
   std::string Label(const std::string& label, double x, double y, double radius, const std::string& colour) {
     const auto box = PlaceFor(x, y, radius, kRooflineGlyph * static_cast<double>(label.size()));
     if (!box) return "";

@@ -10,7 +10,7 @@
 namespace vitrine {
 namespace {
 
-// Reads one row at a time.
+// Reader of CSV text, one row at a time.
 class Reader {
  public:
   Reader(std::string_view text, char separator) : text_(WithoutByteOrderMark(text)), separator_(separator) {}

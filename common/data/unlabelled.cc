@@ -26,14 +26,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Names in one text, because a million std::string would take several times the memory.
+// List of names stored in one string, because a million std::string would take several times the memory.
 class Names {
  public:
   void Add(std::string_view name) {
     text_ += name;
     ends_.push_back(text_.size());
   }
-  // Allocates memory for names of `bytes` in all.
+  // Reserves memory for names of `bytes` bytes in total.
   void Reserve(size_t bytes) { text_.reserve(bytes); }
   int64_t size() const { return static_cast<int64_t>(ends_.size()); }
   std::string_view operator[](int64_t index) const {
@@ -61,7 +61,7 @@ absl::StatusOr<std::string> ReadSendable(const std::string& path) {
   return SentFile(path, std::move(bytes));
 }
 
-// Image files: the images of a folder, or the lines of a list in it.
+// Image files: the images of a folder, or the files that a list in it names.
 class Files final : public ImageSet {
  public:
   Files(fs::path folder, bool listed, Names names)

@@ -119,8 +119,8 @@ void ReadCores(const Hierarchy& hierarchy, const std::vector<const char*>& names
     }
   }
   if (hierarchy.up.empty()) return;
-  // Reads only the group's own value, because siblings may share cores that are exclusive to a parent. In version 1 the
-  // root always has 1.
+  // Reads only the group's own value, because siblings may share cores that are exclusive to a parent. In version 1,
+  // the root's value is always 1.
   const fs::path& own = hierarchy.up.front();
   const std::string partition = FirstLine(own / "cpuset.cpus.partition").value_or("");
   if (partition == "root" || partition == "isolated") found.exclusive = true;

@@ -35,7 +35,7 @@ std::vector<double> Tempered(std::span<const float> logits, double temperature) 
 }
 
 double FitTemperature(std::span<const LabelledLogits> images) {
-  // Bisects a range of 20 to less than the resolution of a double near 1.
+  // Number of bisections. They reduce a range of 20 to less than the resolution of a double near 1.
   constexpr int kHalvings = 60;
   double low = 1 / kHottest, high = 1 / kColdest;
   if (Slope(images, low) >= 0) return kHottest;

@@ -36,7 +36,7 @@ struct Columns {
   std::optional<SplitColumn> split = {};
 };
 
-// Accepted column names, the clearest first; PlainName is compared, and plurals are accepted.
+// Accepted column names, the clearest first. They are compared by PlainName, and plurals are also accepted.
 constexpr std::array kPathNames = {"path",       "file_path",  "image_path", "img_path", "file", "file_name",
                                    "image_file", "image_name", "image",      "img",      "name", "fname",
                                    "fn",         "picture",    "photo",      "uri"};

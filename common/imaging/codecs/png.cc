@@ -134,7 +134,7 @@ void ClearRow(const std::array<uint8_t, 3>& clear, Columns columns, int width, u
   }
 }
 
-// Like Pillow, compares a transparent colour of 16 bits after the reduction to 8 bits.
+// Returns the plan for 16-bit RGB. Like Pillow, compares the transparent colour after the reduction to 8 bits.
 Plan PlanForDeepColour(const spng_trns* trns) {
   Plan plan = Converting<Rgb16>(SPNG_FMT_PNG, 0);
   if (trns != nullptr) plan.clear = {To8Bits(trns->red), To8Bits(trns->green), To8Bits(trns->blue)};
