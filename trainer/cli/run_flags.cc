@@ -15,7 +15,7 @@ namespace vitrine {
 
 namespace {
 
-// Returns the text as one word of a shell.
+// Quotes the text as one word for a shell.
 std::string Quoted(const std::string& text) {
   return absl::StrCat("'", absl::StrReplaceAll(text, {{"'", "'\\''"}}), "'");
 }

@@ -118,7 +118,7 @@ absl::StatusOr<SweepOptions> OptionsFrom(const SweepFlags& flags) {
   return options;
 }
 
-// Checks before the first run that the best one can be published.
+// Checks, before the first run, that the best run can be published.
 absl::Status CheckPublishesBest(const SweepFlags& flags, const v1::Recipe& recipe) {
   if (flags.publish_best.empty()) return absl::OkStatus();
   if (recipe.has_sequence()) {
