@@ -98,7 +98,7 @@ void HtmlPage::Cards(const std::vector<ImageCard>& cards) {
   for (const ImageCard& card : cards) widest = std::max(widest, card.images.size());
   absl::StrAppend(&body_, "<div class=\"cards\" style=\"--card-width:min(100%,", 3 + 8 * widest, "rem)\">\n");
   for (const ImageCard& card : cards) {
-    body_ += "<div><div class=\"pictures\">";
+    body_ += "<div><div class=\"images\">";
     for (const ImageCard::Tile& image : card.images) {
       absl::StrAppend(&body_, "<figure><img alt=\"", EscapeHtml(image.caption), "\"",
                       image.pixels ? " class=\"pixels\"" : "", " src=\"", EscapeHtml(image.uri), "\"><figcaption>",

@@ -4,6 +4,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <regex>
+
+#include "absl/strings/str_cat.h"
+
 namespace vitrine {
 namespace {
 
@@ -45,6 +49,10 @@ TEST(HtmlPage, HasItsContentAndNoExternalFile) {
   }
   EXPECT_THAT(text, AllOf(Not(HasSubstr("http:")), Not(HasSubstr("https:")), Not(HasSubstr("<script")),
                           Not(HasSubstr("url("))));
+  const std::regex named("class=\"(\\w+)\"");
+  for (std::sregex_iterator each(text.begin(), text.end(), named), end; each != end; ++each) {
+    EXPECT_THAT(text, HasSubstr(absl::StrCat(".", (*each)[1].str()))) << "a class without a style";
+  }
 }
 
 }  // namespace
