@@ -24,7 +24,7 @@ namespace {
 constexpr int kDefaultTopK = 5;
 constexpr int kMaxTensorSide = ImageLimits().max_side;
 constexpr int kMaxAttentionRequests = 16;
-constexpr int kMaxFeatureRequests = 3;
+constexpr int kMaxFeatureRequests = v1::FeatureKind_ARRAYSIZE - 1;  // one for each kind
 // Each overlay is an image to draw and compress; the largest takes an executor about 0.2 s.
 constexpr int64_t kMaxOverlays = 8;
 

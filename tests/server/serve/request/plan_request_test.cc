@@ -164,8 +164,8 @@ TEST(PlanRequest, FeaturesCountTowardsTheLimitOfAttention) {
   EXPECT_EQ(plan->features[0].encoding(), v1::FEATURE_FLOAT32);
   request.add_attention()->set_kind(v1::CLASS_TOKEN_ROW);
   ExpectRefused(request, model, absl::StatusCode::kResourceExhausted, std::to_string(bytes + 32) + " bytes");
-  for (int i = 0; i < 3; ++i) request.add_features()->set_kind(v1::CLASS_TOKEN);
-  ExpectRefused(request, model, absl::StatusCode::kInvalidArgument, "4 feature entries");
+  for (int i = 0; i < 5; ++i) request.add_features()->set_kind(v1::CLASS_TOKEN);
+  ExpectRefused(request, model, absl::StatusCode::kInvalidArgument, "6 feature entries; at most 5");
 }
 
 TEST(PlanRequest, PredictionsCanBeOmitted) {
@@ -234,8 +234,8 @@ TEST(PlanRequest, LimitsIncludeTheirLastValue) {
   EXPECT_TRUE(taken(maps));
 
   v1::ClassifyRequest features = RequestOf(24, 16);
-  for (int i = 0; i < 3; ++i) features.add_features()->set_kind(v1::CLASS_TOKEN);
-  EXPECT_TRUE(taken(features));
+  for (int i = 0; i < 5; ++i) features.add_features()->set_kind(v1::CLASS_TOKEN);
+  EXPECT_TRUE(taken(features)) << "a feature of each kind";
 
   v1::ClassifyRequest overlays = RequestOf(24, 16);
   for (int i = 0; i < 8; ++i) {
