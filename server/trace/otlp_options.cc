@@ -18,7 +18,8 @@ constexpr absl::string_view kPortOfGrpc = "4317";
 
 // Headers that --otlp-headers must not set, because OtlpCollector and HttpClient determine them.
 constexpr absl::string_view kOwnHeaders[] = {"host",       "content-length",    "content-type", "content-encoding",
-                                             "connection", "transfer-encoding", "expect"};
+                                             "connection", "transfer-encoding", "expect",       "accept",
+                                             "user-agent"};
 
 bool IsHeaderName(absl::string_view name) {
   return !name.empty() && std::all_of(name.begin(), name.end(), [](char c) {
