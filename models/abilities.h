@@ -26,8 +26,8 @@ struct AttentionAbility {
   };
   std::vector<Offer> offers = {};
   int prefix_tokens = 0;   // tokens before the grid in the keys of kTokens: class tokens, then registers
-  int registers = 0;       // the last of these, which no head reads
-  int cell = 0;            // input pixels per grid cell, the unit of distances
+  int registers = 0;       // the last of the prefix tokens; no head reads them
+  int cell = 0;            // side of a grid cell in input pixels
   int channels = 0;        // d_h, for kChannels only
   bool diverging = false;  // maps have positive and negative values (X-ViT)
 

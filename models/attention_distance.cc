@@ -9,8 +9,8 @@
 namespace vitrine {
 namespace {
 
-// A smaller share of a row counts as 0. The kernels' exponentials reach 1e-38, but not 0; without this limit, a query
-// that attends only to the prefix would seem to attend uniformly to the grid.
+// A smaller share of a row counts as 0. The kernels' exponential never returns 0 (values reach 1e-38). Without this
+// limit, a query that attends only to the prefix would seem to attend uniformly to the grid.
 constexpr double kNoShare = 1e-30;
 
 // Returns the distance from the first cell of the grid to each cell, in cells. A distance depends only on the row and
@@ -29,7 +29,7 @@ double AttentionDistance(std::span<const float> weights, Grid grid, int prefix_t
   const std::vector<double> distances = DistancesFromTheFirst(grid);
   const int64_t tokens = prefix_tokens + grid.cells();
   double sum = 0;
-  int64_t queries = 0;  // number of queries with nonzero mass
+  int64_t queries = 0;  // number of queries in the average
   for (int64_t query = 0; query < grid.cells(); ++query) {
     const auto row = static_cast<int>(query / grid.columns), column = static_cast<int>(query % grid.columns);
     const float* weight = &weights[static_cast<size_t>((prefix_tokens + query) * tokens)];

@@ -29,7 +29,7 @@ std::vector<float> Product(std::span<const float> queries, std::span<const float
   return product;
 }
 
-// Returns the array with one row per query: [heads, queries, n], or the factor [heads, queries, d_h].
+// Returns the array with one row per query: `weights` [heads, queries, n], otherwise `queries` [heads, queries, d_h].
 const FloatArray& RowsOf(const Matrices& matrices) {
   return matrices.weights.empty() ? matrices.queries : matrices.weights;
 }
@@ -88,8 +88,8 @@ AttentionMap MapOf(const Matrices& matrices, int head, const v1::AttentionReques
   return map;
 }
 
-// Returns the mean over heads. Heads of a signed map have no common scale, so each is first divided by its largest
-// magnitude.
+// Returns the mean over heads. Signed maps have no common scale, so each head's map is first divided by its largest
+// absolute value.
 AttentionMap MeanOverHeads(const Matrices& matrices, const v1::AttentionRequest& request,
                            const AttentionAbility& ability, Grid grid) {
   const auto heads = static_cast<int>(RowsOf(matrices).shape[0]);

@@ -11,7 +11,6 @@ namespace vitrine {
 
 class AttentionTap;
 
-// One attention map.
 struct AttentionMap {
   v1::AttentionKind kind = v1::ATTENTION_KIND_UNSPECIFIED;
   int layer = 0;  // -1 for ROLLOUT and DISTANCE

@@ -31,7 +31,8 @@ int64_t ValuesOf(const v1::FeatureRequest& resolved, const FeatureAbility& abili
 // Returns the stage of TokenTap that features of this kind are taken from.
 int StageOf(v1::FeatureKind kind);
 
-// Returns the features of one image. Requires that StageOf the kind was requested before the forward pass.
+// Returns the features of one image. Requires that StageOf(kind) was requested before the forward pass. `registers` is
+// FeatureAbility::registers.
 FeatureMap CollectFeature(const v1::FeatureRequest& resolved, const TokenTap& tokens, int image, int registers = 0);
 
 }  // namespace vitrine

@@ -14,15 +14,15 @@ struct Taps {
   std::vector<float> weights;
 };
 
-// How a table of positions is resized to another grid.
+// Ways to resize a table of positions to another grid.
 enum class GridResize {
   kAntialiased,    // CubicTaps
   kBicubic,        // PyTorch's bicubic interpolation (a = -3/4) without antialiasing; border rows repeat
-  kBicubicOffset,  // as kBicubic, by the factor (to + 0.1) / from, as DINOv2's own code
+  kBicubicOffset,  // kBicubic with the scale (to + 0.1) / from, as in DINOv2's own code
 };
 
-// Cubic interpolation (a = -1/2) from `from` positions to `to`, smoothed when downsampling: one axis of the bicubic
-// filter with antialiasing of LibTorch and Pillow.
+// Returns the weights of cubic interpolation (a = -1/2) from `from` to `to` positions, with antialiasing when
+// downsampling. LibTorch and Pillow use the same weights along each axis.
 std::vector<Taps> CubicTaps(int from, int to);
 // Returns the weights of one axis for any kind of resize.
 std::vector<Taps> TapsOf(GridResize resize, int from, int to);

@@ -14,7 +14,7 @@
 
 namespace vitrine {
 
-// LRU cache of values by grid. Limited in bytes, because clients choose the grids; the last value stays even if it is
+// LRU cache of values by grid. Limited in bytes, because clients choose the grids; the newest value stays even if it is
 // larger than the limit. Thread-safe.
 template <class Value>
 class GridCache {

@@ -20,17 +20,17 @@ class ModelDescription {
   const v1::ModelConfig& config() const { return config_; }
   const program::Program& program() const { return program_; }
 
-  // Numbers per image that a forward pass returns: the logits, or the vector of a model without classes.
+  // Returns how many numbers a forward pass returns per image: logits, or the vector of a model without classes.
   int64_t outputs() const { return program_.info(program_.logits()).columns; }
 
   // Returns the grid of an input of this size. INVALID_ARGUMENT says which sizes the model accepts.
   absl::StatusOr<Grid> GridFor(int height, int width) const;
-  // Input pixels per grid cell, along each side.
+  // Returns the side of a grid cell in input pixels.
   int cell() const;
-  // Tokens that precede an image's grid (class tokens, registers).
+  // Returns the number of tokens that precede an image's grid (class tokens, registers).
   int prefix_tokens() const { return program_.prefix_tokens(); }
   AttentionAbility attention() const;
-  // If any kind is listed, the model can return its final tokens.
+  // Returns the features that the model offers; `kinds` is empty if it has no final tokens.
   FeatureAbility features() const;
 
  private:

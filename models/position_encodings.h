@@ -8,15 +8,14 @@
 
 namespace vitrine {
 
-// Returns Fourier features of one coordinate for each of its `count` positions: [count, 32]. The coordinate runs to 2
-// pi, v = 2 pi (position + 1) / (count + 1e-6); channel k is sin(v / T_k) for even k and cos(v / T_k) for odd k, with
-// T_k = 10000^(2 floor(k / 2) / 32). XCiT multiplies the features of row and column by a matrix and has no table, so
-// its positions work for any grid.
+// Returns Fourier features of one coordinate for each of its `count` positions: [count, 32]. With v = 2 pi (position +
+// 1) / (count + 1e-6) and T_k = 10000^(2 floor(k / 2) / 32), channel k is sin(v / T_k) for even k and cos(v / T_k) for
+// odd k. XCiT multiplies the features of row and column by a matrix and has no table, so its positions work for any
+// grid.
 FloatArray FourierEncoding(int count);
 
-// KV+Pos: returns the half of the positional tensor that depends on the key column: E(j) without its first q channels,
-// [keys, m - q], with q = 2 ceil(m / 4) for m channels. E(t) = [sin(t w_0), cos(t w_0), sin(t w_1), ...], w_k =
-// 10000^(-2k/q).
+// KV+Pos: returns the last m - q of the m channels of the positional tensor [E(i), E(j)], which depend only on the key
+// j: [keys, m - q], with q = 2 ceil(m / 4). E(t) = [sin(t w_0), cos(t w_0), sin(t w_1), ...], w_k = 10000^(-2k/q).
 FloatArray KeyEncoding(int64_t keys, int64_t channels);
 
 }  // namespace vitrine
