@@ -16,7 +16,7 @@ namespace {
 // Dropout site of the attention weights in a block; families number the other sites.
 constexpr int kWeightsSite = 3;
 
-// Aborts on a bug in a family; input cannot cause one.
+// Aborts unless `holds`. Only a bug in a family can make it false, never input.
 void Require(bool holds, const std::string& name, const char* what) {
   if (holds) return;
   std::cerr << "program: " << name << ": " << what << std::endl;

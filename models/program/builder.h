@@ -29,7 +29,7 @@ class Builder {
 
   // --- scopes
 
-  // Runs `body`, whose names are added below `name`.
+  // Calls `body` inside the scope `name`: names that it adds get the prefix `name.`. Returns its result.
   template <class Body>
   auto Within(const std::string& name, const Body& body) {
     const Leave leave(*this, Open(name));
@@ -50,7 +50,7 @@ class Builder {
   void DrawsFirst(std::vector<std::string> names);
   // Lists these scopes before scopes added later: in checkpoints, and in drawing order unless DrawsFirst changes that.
   void ListsFirst(const std::vector<std::string>& names);
-  // Returns the number of the block's first dropout.
+  // Returns the current block's first dropout site.
   int site() const { return site_; }
 
   // --- weights
@@ -69,7 +69,7 @@ class Builder {
   Value Convolve(const std::string& name, Value x, int64_t outputs, const program::Convolve& settings, bool bias);
   Value ToTokens(Value map) { return Add(Free("to_tokens"), program::ToTokens(), {map}, {}, CellsOf(map)); }
   Value Patchify(int patch);
-  // With a grid alone, every prefix token of x has a row in the table.
+  // Gives every prefix token of x a row in the table.
   Value TablePosition(const std::string& name, Value x, Grid grid, Initial initial) {
     return PositionTable(name, x, {.grid = grid, .prefix = program_.PrefixOf(x)}, initial);
   }
@@ -78,7 +78,7 @@ class Builder {
   Value ClassToken(const std::string& name, int64_t columns, Initial initial);
   // Returns `count` learned rows of one weight [count, columns], as values name, name.2, ...
   std::vector<Value> LearnedRows(const std::string& name, int count, int64_t columns, Initial initial);
-  // Joins the rows of a prefix, one value per token, to cells. All joins of a program have the same prefix.
+  // Puts prefix tokens, one value each, before the cells. All joins of a program have the same prefix.
   Value JoinPrefix(const std::string& name, std::vector<Value> rows, std::vector<PrefixToken> prefix, Value cells);
   Value JoinClass(const std::string& name, Value rows, Value cells) {
     return JoinPrefix(name, {rows}, {PrefixToken::kClass}, cells);
@@ -96,11 +96,11 @@ class Builder {
   }
   // Applies the shared weights `name`; the operator is named name.use.
   Value SharedLinear(const std::string& name, const std::string& use, Value x, int64_t outputs);
-  // Adds several linear layers on one value that the papers' code computes as one product.
+  // Adds linear layers with the same input x. The papers' code computes them as one product.
   std::vector<Value> LinearsTogether(const std::vector<std::string>& names, Value x, int64_t outputs);
-  // Uses `outputs` rows, starting at `first_row`, of a weight with `rows` rows.
+  // Adds a linear layer that uses `outputs` rows, from `first_row` on, of a weight with `rows` rows.
   Value LinearPart(const std::string& name, Value x, int64_t first_row, int64_t outputs, int64_t rows);
-  // Applies a linear layer to [x, row `code` of the weight `codes` [3, length]].
+  // Applies a linear layer to x with row `code` of the weight `codes` [3, length] appended to each token.
   Value CodedLinear(const std::string& name, Value x, int64_t outputs, int codes, int code);
   Value Gelu(const std::string& name, Value x);
   Value QuickGelu(const std::string& name, Value x);
@@ -112,7 +112,7 @@ class Builder {
   Value ScaledResidual(const std::string& name, Value x, Value branch, int path, const std::string& scale,
                        double initial_scale);
 
-  // Overwrites settings.layer and settings.site. `weights` as in operators.h.
+  // Overwrites settings.layer and settings.site. `weights` are those of program::Attend.
   Value Attend(const std::string& name, const std::vector<Value>& qkv, program::Attend settings,
                const std::vector<int>& weights = {});
   Value AttendChannels(const std::string& name, const std::vector<Value>& qkv, program::AttendChannels settings);

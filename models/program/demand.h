@@ -8,7 +8,7 @@
 
 namespace vitrine::program {
 
-// Rows of a value that are read. Maps and rows use only kNone and kAll.
+// Rows of a value that are read. Maps, cells and rows use only kNone and kAll.
 enum class Demand {
   kNone,
   kClass,  // only the class tokens (of tokens)

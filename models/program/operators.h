@@ -16,7 +16,7 @@ namespace vitrine::program {
 // Kind of a value that operators exchange. Input sizes are not known when a program is built.
 enum class ValueKind {
   kMap,     // [images, height, width, columns], channels last; includes the input images
-  kCells,   // [cells of all images, columns]: tokens without class tokens, image by image, row by row
+  kCells,   // [cells of all images, columns]: tokens without prefix tokens, image by image, row by row
   kTokens,  // as kCells, with the program's prefix tokens before the cells of each image
   kRows,    // [images, columns]: class tokens, logits
 };
@@ -60,8 +60,8 @@ struct Weight {
 // --- kinds of operator; each comment lists the `weights` in order, optional ones in brackets
 
 // Input: a map. A dense kernel x kernel convolution with zero padding. Unless `pool` is 0, a max pool of pool x pool
-// without overlap follows. If `cut` is above 1, images are first cropped to whole cells of `cut` pixels; otherwise the
-// convolution reads the remainder, but the pool skips it.
+// without overlap follows. If `cut` is above 1, images are first cropped to whole cells of `cut` pixels. Otherwise the
+// convolution reads all pixels, and the pool drops rows and columns that do not fill a window.
 // Weights: weight [outputs, inputs, k, k], or [outputs, k, k, inputs] with channels_last; [bias].
 struct Convolve {
   int kernel = 3;
@@ -75,14 +75,14 @@ struct Convolve {
 // Converts the pixels of a map to cells.
 struct ToTokens {};
 
-// Image patches of patch x patch pixels; each is one row in the order row, column, channel. Pixels that do not fill a
-// patch are unused.
+// Image patches of patch x patch pixels; each becomes one row, ordered by pixel row, pixel column, channel. Pixels that
+// do not fill a patch are unused.
 struct Patchify {
   int patch = 1;
 };
 
-// x plus a learned table, interpolated by `resize` if the grid differs from the table's. Weights: table
-// [prefix + cells, columns]; the first `prefix` prefix tokens of tokens have a row each, later ones have no position.
+// x plus a learned table, interpolated by `resize` if the grid differs from the table's. Weights: table [prefix +
+// cells, columns]. The first `prefix` prefix tokens have a row each; later prefix tokens have no position.
 struct TablePosition {
   Grid grid;
   int prefix = 0;
@@ -131,8 +131,7 @@ struct Linear {
   bool bias = true;
   // Row of `codes` appended to the inputs of every token (F-SNE); -1 for none.
   int code = -1;
-  // For a group of operators that the paper's code computes as one product: the number of operators on the first one, 0
-  // on the others.
+  // For operators that the paper's code computes as one product: their number in the first of them, 0 in the others.
   int together = 1;
 };
 
@@ -176,8 +175,8 @@ struct AttendChannels {
 // then k and v side by side. Weights: query_scale, context_scale [heads].
 struct AttendLinearly {
   enum class Norm {
-    kKeys,    // XN of k^T v runs over the features of k
-    kValues,  // XN of k^T v runs over the features of v
+    kKeys,    // XN normalises k^T v over the features of k
+    kValues,  // XN normalises k^T v over the features of v
     kNone,    // XN multiplies by its scale only
   };
   int heads = 1;

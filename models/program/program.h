@@ -44,7 +44,7 @@ class Program {
   int prefix_tokens() const { return static_cast<int>(prefix_.size()); }
   // Returns the number of prefix tokens of this kind.
   int Count(PrefixToken kind) const { return static_cast<int>(std::count(prefix_.begin(), prefix_.end(), kind)); }
-  // Returns the rows of each image before its cells.
+  // Returns the number of rows before each image's cells in this value.
   int PrefixOf(Value value) const { return info(value).kind == ValueKind::kTokens ? prefix_tokens() : 0; }
   // Grid of the learned positions; empty if there are none.
   Grid table() const { return table_; }
