@@ -17,7 +17,7 @@ using program::Builder;
 using program::Program;
 using program::Value;
 
-// True if an option that is on by default is on.
+// Return true if the option is on, which is the default.
 bool ConvolvesPixels(const v1::EitConfig& eit) {
   return !eit.has_conv_projection() || eit.conv_projection();
 }

@@ -32,7 +32,7 @@ const std::vector<Family>& Families();
 // field.
 absl::StatusOr<const Family*> ValidatedFamily(const v1::ModelConfig& config);
 
-// Returns the model as operators. Errors of ValidatedFamily.
+// Returns the model as operators, or the error of ValidatedFamily.
 absl::StatusOr<program::Program> ProgramOf(const v1::ModelConfig& config);
 
 }  // namespace vitrine

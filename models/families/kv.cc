@@ -21,7 +21,7 @@ using Place = program::Drop::Place;
 constexpr double kKvNormEpsilon = 1e-5;
 constexpr program::Initial kKvTokenInitial = {program::Initial::Kind::kNormal, 1};
 
-// Logits alpha q k^T; KV uses q = k. KV+Pos maps [alpha k_i k_j^T, positions] to a number by a learned row.
+// Adds attention with logits alpha q k^T; KV uses q = k. KV+Pos maps [alpha k_i k_j^T, positions] linearly to a logit.
 Value Attention(Builder& b, const v1::KvConfig& kv, Value u) {
   return b.Within("attention", [&] {
     b.DrawsFirst({"projection", "output"});

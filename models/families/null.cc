@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Returns zero logits without reading pixels, to measure the cost of serving without a model.
+// A family that returns zero logits without reading pixels, to measure the cost of serving without a model.
 #include "models/families/family.h"
 #include "models/program/builder.h"
 #include "models/zoo/rows.h"

@@ -16,20 +16,20 @@ program::Value LinearPatches(program::Builder& b, int patch, int64_t width, bool
 // widths double up to `width`. Patches of 16 pixels use four convolutions, patches of 8 pixels three. Scope "stem".
 program::Value ConvolutionStem(program::Builder& b, int patch, int64_t width);
 
-// Multi-head softmax attention of all tokens; projections have biases. Branch of u = LN(x). Scope "attention".
+// A branch: softmax attention of all tokens, with biases; u is already normalised. Scope "attention".
 program::Value SelfAttention(program::Builder& b, program::Value u, int heads);
 
 // Returns 1 / sqrt(columns / heads).
 double AttentionScale(int64_t columns, int heads);
 
 using Activation = program::Activate::Function;
-// fc2(activation(fc1(u))), a branch. Called within scope "feed_forward".
+// A branch: fc2(activation(fc1(u))); u is already normalised. Called within scope "feed_forward".
 program::Value Mlp(program::Builder& b, program::Value u, int64_t hidden, Activation activation = Activation::kGelu);
-// Mlp of LN(x), a branch, including its scope and norm.
+// A branch: Mlp(LN(x)). Adds the norm and the scope "feed_forward".
 program::Value FeedForward(program::Builder& b, program::Value x, int64_t hidden, double norm_epsilon,
                            Activation activation = Activation::kGelu);
 
-// Depthwise 3x3, GELU, BatchNorm, depthwise 3x3 of LN(x) (XCiT), a branch. Scope "local".
+// A branch, XCiT's local layer: LN(x), depthwise 3x3, GELU, BatchNorm, depthwise 3x3. Scope "local".
 program::Value LocalPatchInteraction(program::Builder& b, program::Value x, double norm_epsilon);
 
 // Output layer of attention, "proj", with its dropout.

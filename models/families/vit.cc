@@ -62,8 +62,8 @@ Value JoinPrefix(Builder& b, const v1::VitConfig& vit, Value cells) {
   return b.JoinPrefix("join", std::move(rows), std::move(prefix), cells);
 }
 
-// Returns the logits: the head of the class token or its projection, or the mean of it and the distillation token's
-// head. Without classes, returns what the head would read.
+// Returns the logits of the class token (or of its projection); for DeiT, their mean with the distillation token's
+// logits. Without classes, returns the input of the head.
 Value Head(Builder& b, const v1::VitConfig& vit, Value x, int classes) {
   Value token = b.TakeClass(x);
   if (vit.projection() > 0) {

@@ -112,8 +112,8 @@ Value ClassAttention(Builder& b, const v1::XcitConfig& xcit, Value u) {
   });
 }
 
-// NOTE: as in XCiT's code, the attention returns the patch tokens normalised and its residual adds them to themselves;
-// the second residual starts from the normalised value: x = LN(x) before x + gamma2 MLP(x). Without stochastic depth.
+// NOTE: as in XCiT's code, the attention branch contains LN(x) of the patch tokens, which the residual adds to x. The
+// second residual starts from normalised tokens: x = LN(x), then x + gamma2 MLP(x). There is no stochastic depth.
 Value ClassBlock(Builder& b, const v1::XcitConfig& xcit, Value x) {
   const Value u = b.LayerNorm("norm", x, kXcitNormEpsilon);
   const Value gathered = ClassAttention(b, xcit, u);
@@ -154,7 +154,7 @@ Program XcitProgram(const v1::ModelConfig& config) {
   return b.Take(b.Linear("head", b.TakeClass(x), config.classes()));
 }
 
-// Checks which embedding sizes are valid for each embedding kind.
+// Checks that the embedding sizes are valid for the embedding kind.
 absl::Status ValidateEmbedding(const v1::XcitConfig& xcit) {
   const bool linear =
       xcit.embedding() == v1::XcitConfig::LINEAR || xcit.embedding() == v1::XcitConfig::EMBEDDING_UNSPECIFIED;

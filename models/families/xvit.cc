@@ -39,7 +39,7 @@ Value Mix(Builder& b, const v1::XVitConfig& xvit, Value qkv) {
   return b.AttendLinearly("mix", {qkv}, Linear(xvit, /*class_query=*/false));
 }
 
-// Attention over the tokens u with the class token as the only query.
+// Adds attention over the tokens u with the class token as the only query.
 Value MixForClass(Builder& b, const v1::XVitConfig& xvit, Value u) {
   const int64_t width = xvit.attention_width();
   const auto part = [&](Value x, int64_t first, int64_t count) {

@@ -60,7 +60,7 @@ class Builder {
   // A pool with stride = kernel, without padding, of an image of height x width.
   Operator& Pool(std::string name, int64_t channels, int height, int width, int kernel);
 
-  // An operator on single values of [rows, columns]; LayerNorm sets its own parameter count.
+  // Operators on [rows, columns]. LayerNorm computes its parameter count from `width`.
   Operator& LayerNorm(std::string name, int64_t rows, int64_t width);
   Operator& Elementwise(OperatorKind kind, std::string name, int64_t rows, int64_t columns, int64_t parameters = 0);
   Operator& Gelu(std::string name, int64_t rows, int64_t columns) {

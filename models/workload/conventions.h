@@ -18,12 +18,12 @@ int64_t Parameters(const Workload& workload);
 // Number of multiply-adds of matrix products and convolutions only. Paper 002 prints this as FLOPs.
 int64_t Macs(const Workload& workload);
 
-// Paper 001 (EIT): two per multiply-add, and per element LayerNorm 9, GELU 4, softmax 5, scaling of a logit 1, each
-// addition (residual, positions, two branches) 1, pool k x k per output; biases, BatchNorm and ReLU are free. For the
-// published form only.
+// Paper 001 (EIT): two per multiply-add; per element: LayerNorm 9, GELU 4, softmax 5, scaling of a logit 1, addition
+// (residual, positions, two branches) 1; pool: k x k per output. Biases, BatchNorm and ReLU are free. For
+// Form::kPublished only.
 int64_t Flops001(const Workload& workload);
 
-// Paper 003 (the review), with the errors of its tables corrected: two per multiply-add, and per element in the blocks
+// Paper 003 (the review), with the errors of its tables corrected: two per multiply-add; in the blocks, per element:
 // LayerNorm 6, GELU 1, softmax 3, scaling 1, addition 1. Outside the blocks only matrix products count: the tables have
 // no row for positions and the last norm.
 int64_t Flops003(const Workload& workload);

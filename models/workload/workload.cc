@@ -45,7 +45,7 @@ WorkloadInput DefaultInput(const v1::ModelConfig& config) {
 int64_t TokensOf(const v1::ModelConfig& config, const WorkloadInput& input) {
   const absl::StatusOr<program::Program> program = ProgramOf(config);
   if (program.ok() && program->cell() == 0) return 1;
-  // If a family is not written as a program, the preprocessing gives the cell.
+  // ProgramOf fails for an invalid config; the cell of the preprocessing is then used.
   const int cell = program.ok() ? program->cell() : config.preprocessing().native().cell();
   if (cell == 0) return 0;
   const Grid grid{input.height / cell, input.width / cell};

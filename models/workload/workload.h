@@ -58,7 +58,7 @@ struct Operator {
   int pool = 0;             // side of a max pool; 0 for none
   bool gelu = false;        // GELU
   bool batch_norm = false;  // followed by a scale and shift per channel
-  // kProduct: product over the tokens of every image and head (scores, context); kMix: its product with the tokens.
+  // kProduct: a^T b over the tokens of an image and head (scores, context); kMix: the tokens times that matrix.
   enum class Channels { kNo, kProduct, kMix };
   Channels channels = Channels::kNo;
   int64_t macs = 0;        // multiply-adds of matrix products and convolutions; 0 for every other kind
@@ -87,7 +87,7 @@ enum class Form {
   // The form of the paper's code, on which its figures are based: every norm on all tokens, queries of all tokens in
   // class attention, F-SNE's codes as input channels, softmax on logits in memory.
   kPublished,
-  // The form of this program: computes only values that affect the logits, factors F-SNE and fuses softmax attention.
+  // The form that Vitrine executes: only values that affect the logits, factored F-SNE, fused softmax attention.
   kExecuted,
 };
 
@@ -100,7 +100,7 @@ absl::StatusOr<Workload> WorkloadOf(const v1::ModelConfig& config, const Workloa
 // table; else the square nearest to 224x224 that it accepts.
 WorkloadInput DefaultInput(const v1::ModelConfig& config);
 
-// Returns the tokens of one image, with the class token.
+// Returns the number of tokens of one image, including prefix tokens.
 int64_t TokensOf(const v1::ModelConfig& config, const WorkloadInput& input);
 
 // Returns "LINEAR", "LAYER_NORM", ...

@@ -35,8 +35,8 @@ v1::ModelConfig WithoutEitT(v1::ModelConfig config) {
   return config;
 }
 
-// Cells of 3 pixels do not divide the paper's 32: two rows and columns of pixels lie outside the 10x10 grid. The native
-// policy would enlarge the image to 33x33 and 11x11 tokens.
+// Cells of 3 pixels do not divide the paper's 32: two rows and columns of pixels lie outside the 10x10 grid. Native
+// resolution would enlarge the image to 33x33 pixels, 11x11 tokens.
 v1::ModelConfig Eit33(EitSize size) {
   return Eit(FixedCifar(10), 3, size);
 }

@@ -19,7 +19,7 @@ v1::ModelConfig ImageNet(int side);            // 1000 classes, mean and deviati
 // Native resolution, with as many tokens as 96x96 to 512x512 pixels give, ImageNet's mean and deviation (XCiT, X-ViT).
 v1::ModelConfig NativeImageNet(int classes, int cell);
 
-// Returns the side of the square grid of learned positions for the fixed size, or else for 32x32 pixels.
+// Returns the side of the square grid of learned positions, for the config's fixed size or, without one, 32x32 pixels.
 int GridSide(const v1::ModelConfig& config, int cell);
 
 }  // namespace vitrine::zoo

@@ -23,7 +23,7 @@ struct Published {
   int side = 0;               // side of the square input that `flops` is for, in pixels; 0 for the default
   std::string_view accuracy;  // top-1 in percent
   std::string_view data;      // data set of the accuracy
-  std::string_view remark;    // remark on differences between print and arithmetic
+  std::string_view remark;    // difference between a printed and a computed figure
 };
 
 // Returns nullopt for a variant without printed figures.
