@@ -178,7 +178,7 @@ absl::StatusOr<std::vector<std::span<const float>>> CollectLogits(const StoredVe
   return golden;
 }
 
-// See GoldenRun.
+// Keeps the goldens that GoldenRun::few selects.
 void KeepFew(GoldenInputs& inputs, std::vector<std::span<const float>>& golden) {
   const size_t count = inputs.names.size();
   size_t smallest = count;

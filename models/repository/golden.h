@@ -14,9 +14,10 @@
 namespace vitrine {
 
 // Golden inputs of a version, with the logits that its weights gave when it was published. golden.safetensors has, for
-// i = 0, 1, ...: "input.<i>" [C, H, W] F32, a normalised input; or "picture.<i>" [bytes] stored as U8, an encoded image
-// that goes through the preprocessing; "logits.<i>" [classes] F32; and, for precisions other than fp32,
-// "<precision>.logits.<i>" for all goldens or none. No other tensors.
+// i = 0, 1, ..., only these tensors:
+//   "input.<i>" F32 [C, H, W], a normalised input; or "picture.<i>" U8 [bytes], an encoded image to be preprocessed
+//   "logits.<i>" F32 [classes]
+//   "<precision>.logits.<i>" for a precision other than fp32; for all goldens or none
 //
 // This file depends on neither image decoding nor a back end; callers pass both.
 
@@ -40,21 +41,21 @@ struct GoldenRun {
 // Runs every golden, or those that `run` selects, in one batch, and then the first golden again, alone. Compares the
 // results with the logits recorded for that precision (or for fp32 if there are none), within the manifest's tolerance
 // for device ("cpu", "cuda" or "cuda:N") and precision. FAILED_PRECONDITION names the golden, the error and the
-// tolerance; also if there is no golden image, or no tolerance for this device and precision. Errors of `forward` and
-// `to_input`.
+// tolerance; also if an image cannot be decoded, if there is no golden image, or no tolerance for this device and
+// precision. Returns errors of `forward`.
 absl::Status CheckGolden(const StoredVersion& version, const ModelDescription& model, const Forward& forward,
                          const ImageToInput& to_input, std::string_view device, std::string_view precision,
                          const GoldenRun& run = {});
 
 // Returns the error of a model against the logits that CheckGolden would use, in one batch: the largest |logit -
-// golden| / max(0.001, largest |golden| of all goldens); NaN if a logit is NaN. Uses only the manifest and the goldens
-// of `version`, which may lack weights. Errors of CheckGolden.
+// golden| / max(0.001, largest |golden| of all goldens); NaN if a logit is NaN. Uses only the goldens of `version`,
+// which may lack weights. Needs no tolerance; otherwise errors are those of CheckGolden.
 absl::StatusOr<float> GoldenDrift(const StoredVersion& version, const ModelDescription& model, const Forward& forward,
                                   const ImageToInput& to_input, std::string_view precision);
 
 // Adds the logits of `precision` that `forward` computes for the inputs and images in `golden`; replaces existing ones.
-// `forward` must use the weights as stored and not the serving back end, which would then be compared with its own
-// errors. FAILED_PRECONDITION as in CheckGolden; `golden` is then unchanged.
+// `forward` must use the weights as stored, and not the serving back end, which CheckGolden would then compare with
+// itself. FAILED_PRECONDITION as in CheckGolden; `golden` is then unchanged.
 absl::Status RecordGolden(const ModelDescription& model, const Forward& forward, const ImageToInput& to_input,
                           Safetensors& golden, std::string_view precision = "fp32");
 

@@ -19,7 +19,7 @@
 namespace vitrine {
 namespace {
 
-// Larger tolerances would accept wrong models. bf16 needs 0.05.
+// A larger tolerance would accept wrong models. bf16 needs 0.05.
 constexpr float kMaxGoldenTolerance = 0.1f;
 
 absl::Status RefusedField(const std::string& field, const std::string& fault) {

@@ -33,9 +33,9 @@ absl::StatusOr<v1::Manifest> ParseManifest(std::string_view text, std::vector<st
 
 std::string FormatManifest(const v1::Manifest& manifest);
 
-// Checks that the manifest is complete and consistent. INVALID_ARGUMENT names the field. MakeModel checks the sizes of
-// the model family; ReadVersion checks the files' content. Ignores plans and tolerances for unknown precisions and
-// devices: they are not served.
+// Checks that the manifest is complete and consistent. INVALID_ARGUMENT names the field. ModelDescription::Make checks
+// the sizes of the model family; ReadVersion checks the files' content. Ignores plans and tolerances for unknown
+// precisions and devices: they are not served.
 absl::Status ValidateManifest(const v1::Manifest& manifest);
 
 // Maximum bytes of a licence in a manifest.

@@ -15,8 +15,8 @@ bool IsPlainName(std::string_view name);
 // names.
 std::optional<int64_t> ParseVersion(std::string_view name);
 
-// Folder in the copy of a remote repository for downloads in progress, and its file that is replaced after each
-// complete refresh: "<number> versions of <address>". The file's modification time is that of the refresh.
+// Folder for downloads in progress, within the local copy of a remote repository. Its file kRefreshedFile is replaced
+// after each complete refresh and says "<number> versions of <address>".
 inline constexpr char kPullFolder[] = ".pull";
 inline constexpr char kRefreshedFile[] = "refreshed";
 

@@ -93,7 +93,7 @@ absl::StatusOr<FileDescriptor> OpenOrCreateModel(const FileDescriptor& root, con
   return OpenBeneath(root, model);
 }
 
-// Calls `use` with the model's folder. A folder that is created for it, and empty after it, is removed.
+// Calls `use` with the model's folder. Creates the folder if it is missing, and removes it again if it stays empty.
 absl::Status InModelFolder(const FileDescriptor& root, const std::string& model,
                            const std::function<absl::Status(const FileDescriptor& folder)>& use) {
   constexpr int kAttempts = 100;
@@ -102,7 +102,7 @@ absl::Status InModelFolder(const FileDescriptor& root, const std::string& model,
     const absl::StatusOr<FileDescriptor> folder = OpenOrCreateModel(root, model, created);
     absl::Status status = folder.ok() ? use(*folder) : folder.status();
     if (created) unlinkat(root.get(), model.c_str(), AT_REMOVEDIR);  // fails unless the folder is empty
-    // NOT_FOUND: another process had created the folder, and removed it before anything was in it.
+    // NOT_FOUND: another process created the folder, and removed it while it was empty.
     if (!absl::IsNotFound(status) || attempt == kAttempts) return status;
   }
 }
@@ -137,7 +137,7 @@ absl::StatusOr<int64_t> WriteAndMove(const FileDescriptor& model_folder, const F
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     ASSIGN_OR_RETURN(const int64_t version, NextVersion(model_folder));
     manifest.set_version(version);
-    // Recorded first: a publisher that dies after this skips a number instead of reusing one.
+    // The number is recorded first: a publisher that dies after this skips a number instead of reusing it.
     RETURN_IF_ERROR(folder->ReplaceBeside(kHighestFile, absl::StrCat(version, "\n")));
     RETURN_IF_ERROR(folder->Write(kManifestFile, FormatManifest(manifest)));
     RETURN_IF_ERROR(folder->Sync());
@@ -209,7 +209,7 @@ absl::Status RemoveVersion(const std::filesystem::path& root, const VersionId& i
     return absl::NotFoundError(absl::StrCat(id.model, "/", name, ": there is no such version"));
   }
   ASSIGN_OR_RETURN(std::unique_ptr<TemporaryFolder> folder, TemporaryFolder::Create(model_folder));
-  // Recorded first: once a version is removed, only this file records its number.
+  // The number is recorded first: once the version is removed, only this file records it.
   ASSIGN_OR_RETURN(const int64_t next, NextVersion(model_folder));
   ASSIGN_OR_RETURN(const int64_t given, HighestGiven(model_folder));
   if (given < next - 1) RETURN_IF_ERROR(folder->ReplaceBeside(kHighestFile, absl::StrCat(next - 1, "\n")));

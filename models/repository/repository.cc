@@ -61,7 +61,7 @@ absl::StatusOr<Safetensors> ReadTensors(const FileDescriptor& folder, const v1::
   const absl::StatusOr<Safetensors> tensors = ReadSafetensors(
       static_cast<uint64_t>(listed.bytes()), [&](char* into, size_t count) { return file.Read(into, count); });
   if (absl::IsResourceExhausted(tensors.status())) return Prefixed(listed.name() + ": ", tensors.status());
-  // Checks the digest before reporting a parse error: if the file is wrong, that is the cause.
+  // Checks the digest before reporting a parse error, because a file that differs from its digest explains the error.
   RETURN_IF_ERROR(file.Prove());
   if (absl::IsInvalidArgument(tensors.status())) return AsPrecondition(listed.name(), tensors.status());
   RETURN_IF_ERROR(tensors.status());
@@ -116,7 +116,6 @@ absl::StatusOr<Entries> EntriesOf(const FileDescriptor& folder, Accept accept) {
 
 enum class Manifests { kRequired, kOptional };
 
-// Adds the versions of one model to the listing.
 absl::Status ListModel(const FileDescriptor& root, const std::string& model, Manifests manifests, Listing& listing) {
   ASSIGN_OR_RETURN(const FileDescriptor folder, OpenBeneath(root, model));
   ASSIGN_OR_RETURN(const Entries versions,

@@ -39,7 +39,7 @@ struct Listing {
 // Returns a sentence that describes one of Listing::links.
 std::string PassedOver(const std::string& link);
 
-// Lists every <model>/<positive integer>/ under the root with a manifest.textproto, including one that cannot be read.
+// Lists every <model>/<positive integer>/ under the root with a manifest.textproto, even if the manifest is unreadable.
 // Ignores other entries (temporary folders, files, symbolic links); the root itself may be a link. UNAVAILABLE if the
 // root cannot be read.
 absl::StatusOr<Listing> ListRepository(const std::filesystem::path& root);
@@ -50,7 +50,7 @@ absl::StatusOr<std::vector<VersionId>> ListVersions(const std::filesystem::path&
 // Lists the versions of ListVersions, and folders without a manifest: manual copies that are incomplete or in progress.
 absl::StatusOr<std::vector<VersionId>> ListVersionFolders(const std::filesystem::path& root);
 
-// Reads and validates only the manifest, not the files it lists. Errors of ReadVersion (stored_version.h).
+// Reads and validates only the manifest, not the files it lists. Returns errors of ReadVersion (stored_version.h).
 absl::StatusOr<v1::Manifest> ReadManifest(const std::filesystem::path& root, const VersionId& id);
 
 // Atomically removes a version, complete or not: at any time the version exists as a whole or not at all. Its number is
@@ -58,9 +58,8 @@ absl::StatusOr<v1::Manifest> ReadManifest(const std::filesystem::path& root, con
 // file system.
 absl::Status RemoveVersion(const std::filesystem::path& root, const VersionId& id);
 
-// Publishes a version of the repository `from` also in `root`, as `model` with the same number. Its files are hard
-// links where these are possible. Does nothing if `root` has the version; replaces one that lacks a file or a file's
-// end.
+// Publishes a version of the repository `from` also in `root`, as `model` with the same number. Uses hard links where
+// possible. Does nothing if `root` has the complete version; replaces an incomplete one.
 absl::Status LinkVersion(const std::filesystem::path& from, const VersionId& id, const std::filesystem::path& root,
                          const std::string& model);
 

@@ -22,7 +22,7 @@ struct Selection {
 absl::StatusOr<Selection> ParseSelection(const std::string& which);
 
 // Returns the one version that `which` selects; the newest if it names no version. NOT_FOUND says how to list what
-// exists. INVALID_ARGUMENT if `which` is empty; the message names the models.
+// exists. INVALID_ARGUMENT if `which` is empty and there are models; the message names them.
 absl::StatusOr<VersionId> FindOneVersion(const std::string& repository, const std::string& which);
 
 // Returns the NOT_FOUND error for a model without versions.

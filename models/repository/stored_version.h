@@ -31,7 +31,8 @@ struct StoredVersion {
 //   NOT_FOUND            the folder does not exist
 //   FAILED_PRECONDITION  missing or partial file, digest that differs, manifest that does not parse or names another
 //                        model or version, labels that do not match the classes, NaN or infinity in weights or goldens
-//   others               from the system: UNAVAILABLE for I/O errors, PERMISSION_DENIED, RESOURCE_EXHAUSTED
+//   UNAVAILABLE          the root cannot be opened, or an I/O error
+//   others               from the system: PERMISSION_DENIED, RESOURCE_EXHAUSTED
 // Does not check that the weights fit the config; BuildModel (checkpoint.h) does. Thread-safe.
 absl::StatusOr<StoredVersion> ReadVersion(const std::filesystem::path& root, const VersionId& id);
 

@@ -39,7 +39,7 @@ FileDescriptor OpenEntry(const FileDescriptor& parent, const std::string& name) 
   return FileDescriptor(openat(parent.get(), name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
 }
 
-// Errors are ignored: a later publisher removes the rest.
+// Ignores errors: a later publisher removes the rest.
 void RemoveFolder(const FileDescriptor& parent, const std::string& name, const FileDescriptor& folder) {
   std::vector<std::string> files;
   ForEachEntry(folder, [&](const std::string& file) { files.push_back(file); }).IgnoreError();
@@ -49,7 +49,7 @@ void RemoveFolder(const FileDescriptor& parent, const std::string& name, const F
 
 std::string RandomName(const char* prefix) {
   uint64_t random = 0;
-  // Up to 256 bytes are returned at once, without interruption. On a collision, mkdirat fails.
+  // getrandom returns up to 256 bytes at once, without interruption. If the name is taken, mkdirat fails.
   if (getrandom(&random, sizeof(random), 0) != sizeof(random)) random = static_cast<uint64_t>(getpid());
   return absl::StrCat(prefix, getpid(), "-", absl::Hex(random, absl::kZeroPad16));
 }

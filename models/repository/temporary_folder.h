@@ -32,12 +32,13 @@ class TemporaryFolder {
   absl::Status Link(const FileDescriptor& from, const std::string& name);
   // Atomically replaces a file of the parent folder.
   absl::Status ReplaceBeside(const std::string& name, std::string_view bytes);
-  // Atomically moves a folder of the parent to the path of this temporary folder, so that both are removed together.
-  // This folder must be empty; the moved folder may contain only files. NOT_FOUND if the folder to move does not exist.
+  // Atomically renames folder `name` of the parent to this temporary folder's path, replacing it; the destructor then
+  // removes its content. This folder must be empty, and `name` may contain only files. NOT_FOUND if `name` does not
+  // exist.
   absl::Status TakeIn(const std::string& name);
   // Syncs the folder's list of files to disk.
   absl::Status Sync();
-  // Atomically renames the folder within its parent. ALREADY_EXISTS if the name is taken; the call may be repeated.
+  // Atomically renames the folder within its parent. ALREADY_EXISTS if the name is taken; call again with another name.
   // NOT_FOUND if another process removed this folder as abandoned, after a day.
   absl::Status MoveTo(const std::string& name);
 

@@ -36,7 +36,7 @@ std::vector<std::string> Entries(const fs::path& path, EntryKind kind) {
   return names;
 }
 
-// "a, b, c"
+// Joins at most kMostNames of the names: "a, b, c".
 std::string Told(std::vector<std::string> names) {
   if (names.size() > kMostNames) names.resize(kMostNames);
   return absl::StrJoin(names, ", ");

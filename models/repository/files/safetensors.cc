@@ -35,8 +35,8 @@ absl::Status RefusedEntry(const TensorEntry& tensor, const std::string& fault) {
   return absl::InvalidArgumentError(absl::StrCat("tensor ", Quoted(tensor.name), ": ", fault));
 }
 
-// Computes bytes from dtype and shape. If a side is zero, the other sides must still not overflow: strides are their
-// products.
+// Computes bytes from dtype and shape. If a side is zero, the product of the others must still not overflow, because
+// strides are products of sides.
 absl::StatusOr<uint64_t> DeclaredBytes(const TensorEntry& tensor, Dtype dtype) {
   int64_t extent = BytesOf(dtype);
   bool empty = false;

@@ -37,12 +37,12 @@ absl::StatusOr<Safetensors> ReadSafetensorsHeader(uint64_t file_bytes, const Nex
 // Parses a safetensors file in memory; otherwise like ReadSafetensors.
 absl::StatusOr<Safetensors> ParseSafetensors(std::string_view bytes);
 
-// Returns the bytes of a file. Tensors are sorted by element size (largest first), then by name, so that each is
-// aligned; offsets are contiguous, and the header is padded to 8 bytes. Equal input gives equal bytes. INVALID_ARGUMENT
-// for a rank above 8, a name that is not UTF-8 or is "__metadata__", and a header too large for ParseSafetensors.
+// Serialises `content` as a safetensors file. Tensors are sorted by element size (largest first), then by name, so that
+// each is aligned. Equal content gives equal bytes. INVALID_ARGUMENT for a rank above 8, a name that is not UTF-8 or is
+// "__metadata__", and a header too large for ParseSafetensors.
 absl::StatusOr<std::string> WriteSafetensors(const Safetensors& content);
 
-// FAILED_PRECONDITION names the first F32, F16 or BF16 tensor with NaN or infinity. Passes over tensors without data.
+// FAILED_PRECONDITION names the first F32, F16 or BF16 tensor with NaN or infinity. Skips tensors without data.
 absl::Status CheckFinite(const Safetensors& content);
 
 }  // namespace vitrine

@@ -31,9 +31,9 @@ struct SafetensorsHeader {
   std::map<std::string, std::string> metadata;
 };
 
-// Parses the JSON as a stream without building a tree: the text limits the memory, the grammar the depth.
-// INVALID_ARGUMENT names the key: a duplicate (also if spelled with escapes), an unknown field, a wrong type, a
-// negative, fractional or overflowing number, rank above 8, a missing field, bytes after the object. Does not check
+// Parses the JSON as a stream, without building a tree: memory is limited by the text's length, depth by the header's
+// grammar. INVALID_ARGUMENT names the key: a duplicate (also if spelled with escapes), an unknown field, a wrong type,
+// a negative, fractional or overflowing number, rank above 8, a missing field, bytes after the object. Does not check
 // that dtype, shape and offsets are consistent.
 absl::StatusOr<SafetensorsHeader> ParseSafetensorsHeader(std::string_view json);
 

@@ -41,7 +41,7 @@ StoredTensor StoredBytes(std::string_view bytes);  // a copy, U8 [bytes]
 
 // Returns the values as F32; shares memory if they already are F32. Requires a floating type.
 StoredTensor ToF32(const StoredTensor& tensor);
-// Rounds an F32 tensor to nearest, ties to even.
+// Rounds an F32 tensor to BF16, to nearest, ties to even.
 StoredTensor AsBFloat16(const StoredTensor& tensor);
 // Returns a copy of a floating tensor's values as fp32.
 FloatArray FloatsOf(const StoredTensor& tensor);

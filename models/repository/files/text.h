@@ -14,8 +14,8 @@ bool IsValidUtf8(std::string_view bytes);
 // are escaped. After 100 bytes, an ellipsis replaces the rest.
 std::string Quoted(std::string_view untrusted);
 
-// Returns `untrusted` for messages, terminals and manifests: control characters, those for the direction of text and
-// malformed UTF-8 become \xHH for each byte. All other text, such as "è" or an apostrophe, stays as it is.
+// Returns `untrusted` for messages, terminals and manifests: each byte of control characters (also of those that set
+// the text direction) and of malformed UTF-8 becomes \xHH. All other text, such as "è" or an apostrophe, is unchanged.
 std::string EscapedText(std::string_view untrusted);
 
 }  // namespace vitrine

@@ -28,10 +28,10 @@ absl::StatusOr<ForeignSource> ForeignSourceNamed(std::string_view name);
 
 using TensorMap = std::map<std::string, StoredTensor>;
 
-// Returns the config of a model by its source's name ("vit_tiny_patch16_224", "xcit_small_12_p8_384",
-// "vit-base-patch16-224"), with that name's preprocessing: size, fit, crop, interpolation, mean and deviation as in the
-// source. The part of a timm name after a dot ("augreg_in21k_ft_in1k") identifies weights, not the model; it is ignored
-// if it does not change the config. INVALID_ARGUMENT lists the known names.
+// Returns the config of a model by its name in the source ("vit_tiny_patch16_224", "xcit_small_12_p8_384",
+// "vit-base-patch16-224"), with the source's preprocessing for it: size, fit, crop, interpolation, mean and deviation.
+// The part of a timm name after a dot ("augreg_in21k_ft_in1k") identifies weights, not the model; it is ignored if it
+// does not change the config. INVALID_ARGUMENT lists the known names.
 absl::StatusOr<v1::ModelConfig> ForeignConfig(ForeignSource source, std::string_view arch, int classes);
 
 // Returns all names that ForeignConfig accepts, sorted.
@@ -45,8 +45,8 @@ std::vector<std::string> ForeignArchs(ForeignSource source);
 // found), is not floating-point, is not finite, or has no counterpart in the model, and the names of ForeignConfig
 // whose models the tensors fit instead. Ignores BatchNorm's "num_batches_tracked" and a projection's bias of zeros
 // (timm), the pooler "vit.pooler.*" (transformers) and CLIP's text tower, which do not affect the outputs. Tensors
-// without data are checked by names, shapes and types, and have none in the result.
-// INVALID_ARGUMENT if the source lacks the family. Thread-safe.
+// without data are checked by names, shapes and types, and have none in the result. INVALID_ARGUMENT if the source
+// lacks the family or models of that form. Thread-safe.
 absl::StatusOr<TensorMap> RenameForeign(ForeignSource source, const v1::ModelConfig& config, const TensorMap& tensors);
 
 // The inverse of RenameForeign: converts the tensors of the model that `config` describes to the names and layout of
@@ -57,7 +57,7 @@ absl::StatusOr<TensorMap> ForeignTensors(ForeignSource source, const v1::ModelCo
 // Weights under the names of their source, without the wrappers that training adds.
 struct UnwrappedWeights {
   TensorMap tensors;
-  std::string prefix;               // common prefix of all names in the file, like "module."; empty: none
+  std::string prefix;               // prefix of the chosen copy's names in the file, like "module."; may be empty
   std::vector<std::string> others;  // prefixes of the model copies that were not chosen
   TensorMap outside;                // other tensors of the file; ignored
 };
@@ -74,18 +74,18 @@ absl::StatusOr<UnwrappedWeights> UnwrapForeign(TensorMap tensors,
 // Returns the source's name of the head: "head", "classifier" or "cls_classifier".
 const char* HeadName(ForeignSource source, const v1::ModelConfig& config);
 
-// Returns true if the library adds a head to such a model if it has classes, as timm does to DINOv2.
+// Returns true if the library gives such a model a head when it has classes, as timm does for DINOv2.
 bool MayAddHead(ForeignSource source, const v1::ModelConfig& config);
 
-// Returns true if the tensors fit the body of the ViT that `config` describes, and neither they nor those outside have
-// a linear layer that may be a head.
+// Returns true if `config` is a ViT with classes and one head, the tensors fit its body, and neither they nor those
+// outside have a linear layer that may be a head.
 bool LacksHead(ForeignSource source, const v1::ModelConfig& config, const UnwrappedWeights& weights);
 
 // If a file lacks the head, but has one tensor pair that can only be the head under another common name ("fc",
 // "classifier", "head.fc", "heads.head", also if the body's names have a prefix like "backbone."), renames that pair to
 // HeadName and returns its former name. Returns "" if the file has the head, or if its layers do not fit `config`;
 // RenameForeign then reports the error. FAILED_PRECONDITION names the pairs that may be the head, or says that the file
-// has none. Without classes in `config`, a head is adopted only if MayAddHead, and none is needed.
+// has none. Without classes in `config`, no head is needed, and one is adopted only if MayAddHead.
 absl::StatusOr<std::string> AdoptHead(ForeignSource source, const v1::ModelConfig& config, UnwrappedWeights& weights);
 
 // File names in timm and transformers: the weights, and the index of shards.
@@ -97,8 +97,8 @@ inline constexpr char kForeignIndexFile[] = "model.safetensors.index.json";
 absl::StatusOr<std::vector<std::string>> ShardsOfIndex(std::string_view json);
 
 // Returns the weight files that `named` refers to. For a weights file, returns that file; for a shard
-// ("model-00001-of-00002.safetensors") or an index, all shards; for a folder, the files in it. NOT_FOUND names a
-// missing shard.
+// ("model-00001-of-00002.safetensors") or an index, all shards; for a folder, those of the weights file or index in it.
+// NOT_FOUND names a missing shard.
 absl::StatusOr<std::vector<std::filesystem::path>> ForeignFiles(const std::filesystem::path& named);
 
 // Reads safetensors files of at most 4 GiB in total. Follows symbolic links, which download caches use.

@@ -116,7 +116,7 @@ v1::ModelConfig Xcit(const XcitSize& size, int patch, int side) {
   return config;
 }
 
-// Makes the config of DINOv2, which has no head. dinov2's table is for 37 x 37 patches, whatever the input.
+// Fills in the config of DINOv2, which has no head. Its position table has 37 x 37 patches for any input size.
 void SetDinov2(const Published& published, int registers, v1::ModelConfig& config) {
   v1::VitConfig& vit = *config.mutable_vit();
   SetVit(SizeNamed(published.size), published.patch, config);

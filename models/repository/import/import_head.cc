@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds the head of a model whose training gave it another name.
+// Finds the head of a model if training code named it differently.
 #include <algorithm>
 #include <set>
 
@@ -12,7 +12,7 @@
 namespace vitrine {
 namespace {
 
-// Last words of a linear layer's name that say that it is the classifier.
+// Last segments of a linear layer's name by which it counts as the classifier.
 constexpr std::string_view kHeadWords[] = {"fc", "head", "classifier", "linear", "logits", "cls", "output", "out"};
 
 bool IsHeadWord(std::string_view name) {

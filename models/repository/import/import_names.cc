@@ -208,7 +208,7 @@ std::vector<NameRule> RulesOf(std::span<const NameRow> rows) {
   return rules;
 }
 
-// Every floating-point zero that libraries write has bytes of zero. A tensor of a header alone has no data, and passes.
+// True if all bytes are 0, which is how libraries write floating-point zeros, or if the tensor has no data.
 bool IsZero(const StoredTensor& tensor) {
   if (tensor.data == nullptr) return true;
   return std::all_of(tensor.data.get(), tensor.data.get() + tensor.bytes(),
