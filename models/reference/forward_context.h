@@ -38,8 +38,8 @@ struct ForwardContext {
   bool drop_path_by_depth = false;
   // Seed of dropout. Equal seeds drop the same values for any thread count. Use a new seed for every step.
   uint64_t dropout_seed = 0;
-  // Images of this replica, in a batch that several replicas share: every image_stride-th image, starting with
-  // first_image. Stochastic depth does not depend on the number of replicas; dropout of single values does.
+  // Images that this replica takes from a batch shared by several replicas: every image_stride-th one, from first_image
+  // on. Stochastic depth does not depend on the number of replicas; dropout of single values does.
   int64_t first_image = 0;
   int64_t image_stride = 1;
   // Updates BatchNorm's running statistics in training. If several replicas share the statistics, set this for one

@@ -10,9 +10,9 @@
 
 namespace vitrine {
 
-// Draws the initial values of parameters, in order of construction, from one seeded generator. On the meta device,
-// tensors have no memory, which is enough to count parameters. Without a seed, allocates memory without touching it,
-// for a caller that sets the values later.
+// Draws the initial values of parameters from one seeded generator, in the order of the calls. On the meta device,
+// tensors have no memory, which is enough to count parameters. Without a seed, allocates tensors without setting
+// values, for a caller that sets them later.
 class Initializer {
  public:
   Initializer(std::optional<uint64_t> seed, at::Device device);

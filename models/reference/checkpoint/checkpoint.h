@@ -18,7 +18,7 @@ absl::Status LoadWeights(const Safetensors& weights, Model& model);
 // Returns copies of every parameter and buffer of a model, stored as `storage` (kF32 or kBF16).
 Safetensors SaveWeights(const Model& model, Dtype storage);
 
-// Builds the model of a stored version on the CPU; its tensors share the weights' memory. Errors of FitWeights.
+// Builds the model of a stored version on the CPU; its tensors share the weights' memory. Returns errors of FitWeights.
 absl::StatusOr<std::unique_ptr<Model>> BuildModel(const v1::Manifest& manifest, Safetensors weights);
 
 // Builds the model of a version read from a repository; the model shares its weights.

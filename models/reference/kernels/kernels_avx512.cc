@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels for AVX-512. Because this file is built with its flags (models/reference/CMakeLists.txt), it includes no
+// The kernels for AVX-512. This file is built with AVX-512 flags (models/reference/CMakeLists.txt), so it includes no
 // library header whose inline functions other files share.
 #include "common/simd/avx512.h"
 #include "common/simd/depthwise_kernel.h"

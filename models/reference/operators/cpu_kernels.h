@@ -13,8 +13,8 @@
 
 namespace vitrine {
 
-// Returns the kernels of cpu::ChosenPath() at the first call. Throws if VITRINE_ISA is invalid; MakeModel checks it
-// first.
+// Returns the kernels of the path that cpu::ChosenPath() gave at the first call. Throws if VITRINE_ISA is invalid;
+// MakeModel checks it first.
 const cpu::KernelTable& CpuKernels();
 
 // True if our own loops, not the library, compute `x`: on a CPU, unless the context disables them.

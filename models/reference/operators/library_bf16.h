@@ -10,7 +10,7 @@ namespace vitrine {
 // bf16 (without AVX-512). On such a CPU the library would reject some products and compute all others in scalar loops.
 bool MultipliedAsFloats(const at::Tensor& tensor);
 
-// at::conv2d, all tensors of one type. If needed, bf16 is computed in fp32; sums are rounded only at the end.
+// Calls at::conv2d; all tensors have one type. If MultipliedAsFloats(x), computes in fp32 and rounds the result.
 at::Tensor LibraryConvolution(const at::Tensor& x, const at::Tensor& kernel, const at::Tensor& bias, int stride,
                               int padding);
 

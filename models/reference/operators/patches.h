@@ -14,8 +14,8 @@ namespace vitrine {
 // unused.
 std::vector<Grid> GridsOf(const ImageBatch& images, int cell);
 
-// Returns patches of patch x patch pixels; each is one row in the order row, column, channel: [cells of all images, P *
-// P * C].
+// Returns patches of patch x patch pixels, each as a row ordered by pixel row, pixel column, channel: [cells of all
+// images, P * P * C].
 at::Tensor PatchRows(const ImageBatch& images, int patch, const ForwardContext& context);
 
 }  // namespace vitrine

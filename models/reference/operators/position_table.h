@@ -12,8 +12,8 @@
 
 namespace vitrine {
 
-// LRU cache of matrices [cells of `to`, cells of `from`] for bicubic interpolation with antialiasing from the grid
-// `from` to other grids. Holds at most kMostBytes; see GridCache. Thread-safe.
+// LRU cache of matrices [cells of `to`, cells of `from`] that interpolate from the grid `from` to other grids, as
+// `resize` says. Holds at most kMostBytes; see GridCache. Thread-safe.
 class GridInterpolations {
  public:
   static constexpr int64_t kMostBytes = int64_t{16} << 20;
@@ -30,7 +30,7 @@ class GridInterpolations {
 
 // Resizes a learned table, prefix tokens first, [prefix + cells of `from`, width] to another grid: [prefix + cells of
 // `to`, width], with `others` rows of zeros after the prefix, for prefix tokens without a position. Interpolates the
-// rows of the grid in fp32, as GridInterpolations says; copies prefix rows. Differentiable.
+// rows of the grid in fp32 with `interpolations`; copies prefix rows. Differentiable.
 at::Tensor TableFor(const at::Tensor& table, Grid from, Grid to, int prefix_rows,
                     const GridInterpolations& interpolations, int others = 0);
 

@@ -9,9 +9,9 @@
 
 namespace vitrine {
 
-// Returns the number of rows for a batch's tokens. On a CPU without gradients the number is rounded up, and rows of
-// zeros follow the last token, because oneDNN compiles and caches a kernel for every number of rows, which costs a
-// tenth of the time and hundreds of megabytes.
+// Returns the number of rows for a batch's tokens. On a CPU without gradients it is rounded up, and zero rows follow
+// the last token. Otherwise oneDNN would compile and cache a kernel for every number of rows, which takes a tenth of
+// the time and hundreds of megabytes.
 int64_t RowsFor(const TokenLayout& layout, const at::Tensor& data);
 
 // Puts each image's prefix tokens, one from each of `rows` [images, width], before its patches, from [T, width].

@@ -22,7 +22,7 @@ void Capture(AttentionTap* tap, AttentionSource source, int layer, int first_ima
   }
 }
 
-// Returns the tap's matrices of a softmax attention.
+// Returns the scores and weights of a softmax attention as the tap stores them.
 inline AttentionTap::Matrices Explicit(const at::Tensor& scores, const at::Tensor& weights) {
   return {.scores = FloatsOf(scores), .weights = FloatsOf(weights), .queries = {}, .keys = {}};
 }

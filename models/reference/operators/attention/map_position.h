@@ -7,8 +7,8 @@
 namespace vitrine {
 
 // map_pos of KV+Pos attention: a linear layer m -> 1 with bias on [score_ij + P_ijc], c = 0..m-1, where P is the
-// positional tensor of KeyPositions(). With weights w it computes s score_ij + f(i) + g(j) + b, where s is the sum of
-// w, and g(j) is the product of the key position's encoding with its channels of w. f(i) and b are constant along a row
+// positional tensor (see KeyEncoding). With weights w it computes s score_ij + f(i) + g(j) + b, where s is the sum of
+// w, and g(j) is the product of row j of KeyEncoding with the last channels of w. f(i) and b are constant along a row
 // and cancel in the softmax. So
 //   softmax_j(map_pos(score)) = softmax_j(s score_ij + g(j)),
 // and this class computes the right side: one scalar and one value per key, never a tensor [B, h, n, n, m].

@@ -24,7 +24,7 @@
 namespace vitrine {
 namespace {
 
-// Undefined `scale` and `shift` mean without GELU.
+// Runs the kernel without GELU if `scale` and `shift` are undefined.
 at::Tensor RunKernel(const PackedTokens& x, const at::Tensor& weight, const at::Tensor& bias, const at::Tensor& scale,
                      const at::Tensor& shift) {
   const int64_t channels = weight.size(0);
