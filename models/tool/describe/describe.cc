@@ -28,7 +28,6 @@
 namespace vitrine {
 namespace {
 
-// Result of the description.
 struct Description {
   explicit Description(program::Program of) : program(std::move(of)) {}
 

@@ -17,7 +17,7 @@ namespace {
 constexpr double kRoundSeconds = 0.15;  // duration of the passes in one round
 constexpr int kMostPasses = 200;
 
-// Random images of one size, and the memory to run on them.
+// Times an engine on random images of one size.
 class Timer {
  public:
   Timer(const engine::Engine& engine, int channels, const WorkloadInput& input) : engine_(engine) {

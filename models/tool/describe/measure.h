@@ -15,8 +15,8 @@
 
 namespace vitrine {
 
-// A forward pass of the CPU engine on one core. Each time is the shortest of all runs, in seconds, since other load on
-// the machine can only add time.
+// Times of a forward pass of the CPU engine on one core, in seconds. Each is the shortest of all runs, because other
+// load on the machine can only add time.
 struct Measurement {
   std::string path;  // instruction path: "avx512"
   Precision precision = Precision::kFp32;

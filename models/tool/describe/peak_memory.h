@@ -11,7 +11,7 @@ namespace vitrine {
 
 // Runs `work` and returns the rise of the process's resident memory, from its start to its peak, in bytes. The kernel's
 // counters are per core and added up late, so the result may be too small. No other thread may allocate meanwhile.
-// Errors of `work`; UNIMPLEMENTED if the kernel cannot reset the peak (/proc/self/clear_refs).
+// Returns errors of `work`; UNIMPLEMENTED if the kernel cannot reset the peak (/proc/self/clear_refs).
 absl::StatusOr<int64_t> PeakBytesOf(const std::function<absl::Status()>& work);
 
 }  // namespace vitrine

@@ -12,8 +12,8 @@
 
 namespace vitrine {
 
-// A model to describe. If its resolution is native, its limit of tokens is the largest of any config (kMostTokens),
-// because the config's own limit is for requests to a server.
+// A model to describe. If its resolution is native, max_tokens is raised to kMostTokens, because the config's own limit
+// is for requests to a server.
 struct Subject {
   std::string name;
   WeightedModel model;

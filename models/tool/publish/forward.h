@@ -10,7 +10,7 @@
 
 namespace vitrine {
 
-// Returns the forward pass of a model's compiled engine on one of this CPU's paths, using every core. Errors of
+// Returns the forward pass of a model's CPU engine, compiled for `path`, on all cores. Returns errors of
 // MakeCpuBackend.
 absl::StatusOr<Forward> EngineForward(const WeightedModel& model, cpu::CpuPath path,
                                       const PrecisionChoice& choice = {});

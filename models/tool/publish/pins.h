@@ -23,13 +23,14 @@ class Pins {
 
   // Returns why a version must be kept: 'label "stable"', "a share of the traffic", ...; nullopt if no file names it.
   std::optional<std::string> Why(const VersionId& id) const;
-  // True if servers do not count a version among the newest: it is a canary, has a share of the traffic, or was rolled
-  // back or unloaded. Traffic and labels in the admin state replace those of the serving config.
+  // True if servers do not count a version among the newest: it was rolled back or unloaded, or, without the label
+  // `stable`, is a canary or has a share of the traffic. Traffic and labels in the admin state replace those of the
+  // serving config.
   bool IsApart(const VersionId& id) const { return apart_.contains(id); }
   // Returns a sentence for each model or version that a file names but `present` lacks: a misspelled name protects
   // nothing.
   std::vector<std::string> Absent(const std::vector<VersionId>& present) const;
-  // Returns how many of a model's newest versions are served; nullopt: all.
+  // Returns how many of a model's newest versions its policy loads; 1 for a list of versions; nullopt: all.
   std::optional<int64_t> Latest(const std::string& model) const;
 
  private:

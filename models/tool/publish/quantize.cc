@@ -39,7 +39,7 @@
 namespace vitrine {
 namespace {
 
-constexpr int64_t kSample = 64;  // number of images that an operator's error is measured on
+constexpr int64_t kSample = 64;  // number of images for measuring an operator's error
 constexpr size_t kBatch = 64;    // images in memory at once
 
 // Returns the model's class for each label of the data set: the same index if model and data set have the same labels,
@@ -118,7 +118,7 @@ class ErrorMeasurement {
     return correct;
   }
 
-  // Returns, for each group, the error of the logits when only that group is narrow.
+  // Returns, for each group, the error of the logits if only that group is computed in `precision`.
   absl::StatusOr<std::vector<double>> Errors(std::span<const OperatorGroup> groups, Precision precision) {
     ASSIGN_OR_RETURN(const std::vector<FloatArray> sample, Inputs(Spread(kSample)));
     const auto logits = [&](size_t narrow) -> absl::StatusOr<FloatArray> {
@@ -186,8 +186,8 @@ absl::Status NothingFits(const Found& found, double budget) {
                       Name(found.choice.precision), found.Lost(), found.groups, budget));
 }
 
-// Keeps more and more operators, those with the largest errors first, until accuracy is within the budget. Leaves at
-// least one operator in the precision, otherwise the plan would not use it at all.
+// Keeps more and more operators in fp32, those with the largest errors first, until accuracy is within the budget.
+// Leaves at least one operator in `precision`; otherwise the plan would not use it.
 absl::StatusOr<Found> FindPlan(const WeightedModel& model, Precision precision, const QuantizeOptions& options,
                                ErrorMeasurement& measurement, ProgressDisplay& display) {
   constexpr double kRounding = 1e-9;

@@ -12,7 +12,6 @@ namespace vitrine {
 // Minimum number of images. With fewer, the measured accuracy is too imprecise to compare with the budget.
 inline constexpr int64_t kFewestQuantizeImages = 100;
 
-// Options of `vitrine-repo quantize`.
 struct QuantizeOptions {
   std::string repository;
   std::string which;  // MODEL or MODEL@VERSION
@@ -27,8 +26,8 @@ struct QuantizeOptions {
 // Publishes a version of the same model with the same weights that can also run in the given precision. Keeps the
 // operators with the largest measured errors out of that precision until accuracy is within the budget. Records the
 // goldens with the portable path. Prints the result to stdout and progress to stderr. FAILED_PRECONDITION if there are
-// fewer than 100 images, the data set has labels that the model lacks, or accuracy is beyond the budget even if all
-// operators but one are kept; then nothing is published.
+// fewer than 100 images, the version has no classes, the data set has labels that the model lacks, or the loss exceeds
+// the budget even if all operators but one are kept; then nothing is published.
 absl::Status QuantizeCommand(const QuantizeOptions& options);
 
 }  // namespace vitrine

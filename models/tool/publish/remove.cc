@@ -64,7 +64,7 @@ void TellKept(const VersionId& id, const std::string& why) {
   std::cerr << "kept  " << NameOf(id) << ": " << why << "\n";
 }
 
-// Returns the versions of one model that `keep` does not cover.
+// Returns the versions of one model that PruneCommand removes.
 std::vector<VersionId> VersionsToPrune(const RemoveOptions& options, const Pins& pins, std::vector<int64_t> versions,
                                        const std::string& model) {
   const std::optional<int64_t> latest = pins.Latest(model);

@@ -19,13 +19,14 @@ struct RemoveOptions {
   bool yes = false;      // do not ask for confirmation
 };
 
-// Removes a version, or all versions of a model. FAILED_PRECONDITION if a server's file names one of them, or
-// confirmation is impossible; then nothing is removed. NOT_FOUND: no such version.
+// Removes a version, or all versions of a model. FAILED_PRECONDITION if a server's file names one of them, or stdin is
+// no terminal for the confirmation; CANCELLED if the user declines; NOT_FOUND: no such version. Nothing is removed
+// then.
 absl::Status RemoveCommand(const RemoveOptions& options);
 
-// Removes versions that are older than the newest `keep` valid versions of their model and older than the versions that
-// a version policy keeps loaded. Keeps versions that a server's file names, and incomplete folders, which may be copies
-// in progress. A version is valid if every file matches its digest.
+// Keeps the newest valid versions of each model, as many as `keep` or the version policy says (the larger number), and
+// removes older ones. Does not count versions that are Pins::IsApart or have a file that differs from its digest. Keeps
+// versions that a server's file names, and folders without a manifest, which may be copies in progress.
 absl::Status PruneCommand(const RemoveOptions& options);
 
 }  // namespace vitrine

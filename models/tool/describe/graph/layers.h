@@ -31,7 +31,6 @@ std::string Short(double value);
 // Groups equal operators, in order of first appearance. With `every`, each operator is its own layer.
 std::vector<Layer> LayersOf(const Workload& workload, bool every);
 
-// Returns the layers with their cost.
 DataTable LayerTable(const std::vector<Layer>& layers);
 
 // Returns a point on the roofline for every layer with arithmetic.

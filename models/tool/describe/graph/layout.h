@@ -39,7 +39,7 @@ struct GraphSpot {
 struct GraphPanelPlan {
   GraphSpot spot = {};
   std::vector<GraphSpot> nodes = {};
-  std::vector<GraphWire> trunk = {};  // wires that run straight down the first lane: x in x + y
+  std::vector<GraphWire> trunk = {};  // wires straight down the first lane, the residual stream
   std::vector<GraphWire> branches = {};
 };
 

@@ -23,7 +23,7 @@ struct Style {
   const char* line;
   const char* meaning;
 };
-// By GraphRole.
+// Styles, indexed by GraphRole.
 constexpr std::array<Style, 5> kRoles = {{
     {"#ffffff", "#8792a2", "input value"},
     {"#ffdcc7", "#d55e00", "mixes tokens or pixels"},
@@ -31,7 +31,7 @@ constexpr std::array<Style, 5> kRoles = {{
     {"#ffffff", "#7b8794", "other arithmetic, row by row"},
     {"#e6e8ec", "#a0a8b3", "moves values"},
 }};
-// By program::Part.
+// Styles, indexed by program::Part.
 constexpr std::array<Style, 3> kParts = {{
     {"#fff5dc", "#e0b84f", "input"},
     {"#eff4fa", "#8fb2d9", "blocks"},

@@ -31,7 +31,8 @@
 namespace vitrine {
 namespace {
 
-// Collects the images below a folder, as relative paths in byte order. Does not follow links to folders.
+// Appends the images of `below`, as paths relative to `root`, then those of its subfolders. Does not follow links to
+// folders.
 absl::Status AddImages(const std::filesystem::path& root, const std::filesystem::path& below,
                        std::vector<std::string>& images) {
   ASSIGN_OR_RETURN(const FolderContent content, ReadFolder(root / below));
@@ -165,7 +166,6 @@ void Print(const std::string& image, const Comparison& comparison, const std::ve
   std::cout << std::endl;
 }
 
-// Maxima over all images.
 struct Summary {
   float input = 0, logits = 0;
   size_t differ = 0, flips = 0, skipped = 0;

@@ -15,8 +15,7 @@
 
 namespace vitrine {
 
-// timm in the user's Python, called for one image at a time. Calls block; not thread-safe. timm's warnings go to
-// stderr.
+// Runs timm in the user's Python, for one image at a time. Calls block; not thread-safe. timm's warnings go to stderr.
 class TimmProcess {
  public:
   // Starts `python`, a path or a name in the PATH, and loads `weights`, a safetensors file with timm's names, into
@@ -51,7 +50,7 @@ class TimmProcess {
   };
   absl::StatusOr<Message> Exchange(const std::string& request, std::string_view bytes);
   absl::StatusOr<Message> Receive();
-  // Returns the status of an error reply.
+  // Returns the error that a reply reports, if any.
   absl::Status FaultOf(const std::string& line) const;
 
   const std::string python_;

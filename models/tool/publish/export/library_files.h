@@ -17,8 +17,8 @@ struct LibraryFiles {
   std::vector<std::string> notes = {};            // parts of the preprocessing that the library cannot express
 };
 
-// Describe the model of a manifest, with the labels of its classes, for timm 1.0 or transformers. FAILED_PRECONDITION
-// if the library has no model that computes the same function.
+// Return the files for the model of a manifest, with the labels of its classes, for timm 1.0 or transformers.
+// FAILED_PRECONDITION if the library has no model that computes the same function.
 absl::StatusOr<LibraryFiles> FilesForTimm(const v1::Manifest& manifest, const std::vector<std::string>& labels);
 absl::StatusOr<LibraryFiles> FilesForTransformers(const v1::Manifest& manifest, const std::vector<std::string>& labels);
 

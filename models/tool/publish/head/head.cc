@@ -52,7 +52,7 @@ absl::StatusOr<HeadLayer> FindHead(const program::Program& program) {
       "token and one head, as an import without --zero-shot, or fine-tune this one with `vitrine-train run finetune`");
 }
 
-// Returns the weights with another head, in the types in which they are stored.
+// Returns the weights with an fp32 head; the other weights keep their stored types.
 Safetensors WithHead(Safetensors weights, const HeadLayer& layer, std::vector<float> weight, std::vector<float> bias) {
   const auto classes = static_cast<int64_t>(bias.size());
   weights.tensors[layer.weight] = StoredOf({.shape = {classes, layer.inputs}, .values = std::move(weight)});
@@ -60,7 +60,7 @@ Safetensors WithHead(Safetensors weights, const HeadLayer& layer, std::vector<fl
   return weights;
 }
 
-// Returns the model whose logits are the inputs of the head: its head is the identity.
+// Returns the model with an identity head, so that its logits are the inputs of the head.
 absl::StatusOr<WeightedModel> FeatureModel(v1::ModelConfig config, const HeadLayer& layer, Safetensors weights) {
   const auto width = static_cast<size_t>(layer.inputs);
   config.set_classes(static_cast<int>(width));

@@ -9,7 +9,6 @@
 
 namespace vitrine {
 
-// Options of `vitrine-repo head`.
 struct HeadOptions {
   std::string repository;
   std::string which;                 // MODEL or MODEL@VERSION

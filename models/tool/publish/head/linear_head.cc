@@ -39,8 +39,8 @@ absl::StatusOr<Centred> Centre(LabelledFeatures& features) {
   return absl::FailedPreconditionError("the features of all images are equal; use images that differ");
 }
 
-// Returns the head of weights [classes, width] and biases [1, classes] for features that are not centred, scaled.
-// `left_out`: logits [images, classes], each row by a head that was fitted without its image.
+// Converts weights [classes, width] and biases [1, classes] for centred features to a scaled head for features as they
+// are. Each row of `left_out` has the logits [classes] of an image by a head that was fitted without that image.
 LinearHead Finish(const Centred& c, const std::vector<int32_t>& labels, const cv::Mat& weight, const cv::Mat& bias,
                   cv::Mat left_out) {
   LinearHead head;
@@ -103,8 +103,8 @@ absl::StatusOr<LinearHead> Probe(LabelledFeatures& features, std::optional<doubl
           absl::StrCat("--alpha ", each, " is too small for these features; use at least ", least_alpha));
     }
     const cv::Mat fitted = inverse * products, solved = c.x * inverse;
-    // The residuals of a fit without the image are larger by 1 / (1 - h), where h is its leverage, the derivative of
-    // its own logits with respect to its targets.
+    // In a fit without the image, its residuals are larger by the factor 1 / (1 - h). Its leverage h is the derivative
+    // of its own logits with respect to its targets.
     cv::Mat residuals = c.targets - c.x * fitted;
     for (int i = 0; i < residuals.rows; ++i) {
       const double leverage = 1.0 / residuals.rows + solved.row(i).dot(c.x.row(i));

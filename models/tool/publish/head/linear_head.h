@@ -18,13 +18,14 @@ struct LabelledFeatures {
   std::vector<int32_t> labels = {};  // class of each image; each class has at least two images
 };
 
-// A linear classifier, logits = weight x + bias. The logits are multiplied by a factor that makes their softmax fit the
-// labels of images that were left out of the fit (Guo et al. 2017, section 4.2); it changes no answer.
+// A linear classifier, logits = weight x + bias. The logits are scaled by a factor so that their softmax fits the
+// labels of images that were left out of the fit (Guo et al. 2017, section 4.2). The factor does not change which class
+// is first.
 struct LinearHead {
   std::vector<double> weight = {};  // [classes, width]
   std::vector<double> bias = {};    // [classes]
   double alpha = 0;                 // penalty of a probe
-  int64_t correct = 0;              // number of images that are classified correctly if they are left out of the fit
+  int64_t correct = 0;              // number of images that are classified correctly, each left out of the fit
 };
 
 // Returns the classifier by the nearest class mean m_c in Euclidean distance: before the factor, the logits are
@@ -33,8 +34,8 @@ absl::StatusOr<LinearHead> FitPrototypes(LabelledFeatures features);
 
 // Returns the ridge regression of one-hot targets with intercept: it minimises the squared error plus alpha |weight|^2.
 // Without `alpha`, tries seven powers of ten around the sum of squares of a centred feature, and uses the one with the
-// smallest squared error on images that are left out of the fit, each in turn. FAILED_PRECONDITION: all features are
-// equal, or alpha is too small for the precision of a double.
+// smallest leave-one-out squared error. FAILED_PRECONDITION: all features are equal, or alpha is too small for the
+// precision of a double.
 absl::StatusOr<LinearHead> FitProbe(LabelledFeatures features, std::optional<double> alpha);
 
 }  // namespace vitrine

@@ -17,8 +17,8 @@ struct CacheOptions {
 // Returns "" for a model as in CacheOptions; else the error.
 std::string FaultOfCachedModel(const std::string& text);
 
-// Prints the path of a repository that has exactly these models. Each source has a repository in the cache, from which
-// the repository of a set of models is linked, so that every set has the newest import of its sources.
+// Prints the path of a repository that has exactly these models. The cache has a repository for each source, and one
+// for each set of models, which links to the newest versions of its sources.
 //
 // A model is imported again if its files or the importer changed, the hub has another commit, or the last import is
 // damaged. If the hub fails in any way, has a commit that cannot be imported, or $HF_HUB_OFFLINE is 1, the last import

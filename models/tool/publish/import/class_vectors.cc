@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Vectors of classes, which a text tower made, as the head of an image tower.
+// Makes the head of an image tower from class vectors that a text tower computed.
 #include "models/tool/publish/import/class_vectors.h"
 
 #include <charconv>

@@ -24,7 +24,8 @@ absl::StatusOr<FloatArray> ParseArray(std::string_view bytes);
 double LogitScaleOf(const TensorMap& tensors);
 
 // Returns the weight of a cosine head, [classes, width]: each row of the file, divided by its length and multiplied by
-// `scale`. INVALID_ARGUMENT names the file if it is no such array, is not [classes, width], or has a row of zeros.
+// `scale`. INVALID_ARGUMENT names the file if it is no such array, is not [classes, width], or has a row that is zero
+// or not finite.
 absl::StatusOr<StoredTensor> CosineHead(const std::string& path, int64_t classes, int64_t width, double scale);
 
 // INVALID_ARGUMENT: options.zero_shot is set for a model without a projection.

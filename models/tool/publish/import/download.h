@@ -26,8 +26,9 @@ struct Download {
 // if the process dies, `file` is complete or missing, and the next call continues. Reconnects after a broken connection
 // that made progress. Sends no request if the file exists with the correct digest.
 //
-// UNAVAILABLE: server or network error; the same command continues later. DATA_LOSS: digest mismatch; names both
-// digests and removes the bytes. ABORTED: another process is downloading the file. Other errors from the file system.
+// UNAVAILABLE: server or network error; the same command continues later. DATA_LOSS: digest mismatch (names both
+// digests and removes the bytes), too many bytes, or the wrong range. ABORTED: another process is downloading the file.
+// Other errors from the file system.
 absl::Status Fetch(const Download& download, ProgressDisplay& display);
 
 }  // namespace vitrine

@@ -41,7 +41,7 @@ size_t GiveBody(char* data, size_t size, size_t count, void* from) {
   return taken;
 }
 
-// libcurl repeats a request on a fresh connection if the server has closed an idle one.
+// Called when libcurl repeats a request on a new connection because the server has closed an idle one.
 int RewindBody(void* from, curl_off_t offset, int origin) {
   auto& transfer = *static_cast<Transfer*>(from);
   transfer.sent = static_cast<size_t>(offset);
@@ -91,7 +91,6 @@ size_t TakeBody(char* data, size_t size, size_t count, void* to) {
   return transfer.fault.ok() ? size * count : 0;
 }
 
-// Sets method, headers and body.
 absl::Status SetContent(Transfer& transfer) {
   CURL* const curl = transfer.curl;
   const FetchRequest& request = transfer.request;

@@ -31,7 +31,7 @@ struct FetchRequest {
   std::string body = {};                // sent with PUT and POST
   std::filesystem::path upload = {};    // file that is sent instead of `body`
   int connect_seconds = 15;             // time limit for the connection
-  int silent_seconds = 60;              // time limit below one byte per second
+  int silent_seconds = 60;              // a transfer below 1 byte/s for this long is ended
   bool follow = true;                   // follow redirects, at most 10
   int64_t from = 0;                     // first byte to request
   size_t most_bytes = size_t{1} << 20;  // limit for a body without a sink
@@ -42,9 +42,9 @@ struct FetchRequest {
 
 // Sends one request over HTTPS with the system's certificates, or over HTTP if the URL says http. Does not follow a
 // redirect from HTTPS to HTTP. Sends no credentials except those in `headers`; a redirect to another host drops only
-// Authorization, so a request with other secret headers must not follow. Returns any HTTP status as a reply;
-// UNAVAILABLE if the response is missing or incomplete; otherwise the error of the sink. The first call must return
-// before a second thread calls.
+// Authorization, so a request with other secret headers must not follow. Returns any HTTP status as a reply.
+// UNAVAILABLE: the response is missing or incomplete; OUT_OF_RANGE: a body over most_bytes; NOT_FOUND: `upload` cannot
+// be read; or the error of the sink. The first call must return before a second thread calls.
 absl::StatusOr<FetchReply> Ask(const FetchRequest& request);
 
 // Ask, or a function that adds credentials to the request and calls Ask.

@@ -16,21 +16,21 @@ namespace vitrine {
 struct ImportOptions {
   std::string repository = {};  // created if missing
   std::string model = {};       // name to publish under
-  // "timm" or "huggingface", and its name of the model. Empty: as config.json says.
+  // "timm", "huggingface" or "openclip", and the model's name there. Empty: as config.json says.
   std::string source = {};
   std::string arch = {};
   std::string weights = {};  // a safetensors file, a shard, an index of shards, or a folder; empty with `pull`
   // A text file whose line i is the label of class i, or a config.json. Empty: labels of the model's config.json, else
   // ImageNet's.
   std::string labels = {};
-  // An array of NumPy with a vector per label, of which a cosine head is made; empty: none.
+  // A NumPy file with one vector per label, from which a cosine head is made; empty: none.
   std::string zero_shot = {};
   std::optional<double> logit_scale = {};  // factor of the cosines; default: as LogitScaleOf
   bool bf16 = false;                       // store weights as bf16
 
   std::optional<std::string> prefix = {};  // name prefix of the model copy to import, if the file has several copies
 
-  // If set, the version has the file kSourceFile, and nothing is imported if its text would be `known`.
+  // If set, Import adds the file kSourceFile to the version, and imports nothing if its text would equal `known`.
   std::optional<std::string> known = {};
 
   std::string pull = {};        // "hf:ORG/NAME@REVISION": download from a model hub
@@ -53,14 +53,13 @@ struct ImportOptions {
   std::string native = {};
 };
 
-// File of a version, with a text of what decides the content of a version: the digests of the files from which it was
-// imported, their licence, the weights' URL, and the number of the importer.
+// File of a version that lists what determines its content: the digests of the files from which it was imported, their
+// licence, the weights' URL, and the number of the importer.
 inline constexpr char kSourceFile[] = "source.txt";
 
 // Returns "" if `text` is a range of patches as in `native`; else the error.
 std::string FaultOfTokens(const std::string& text);
 
-// Result of an import.
 struct Imported {
   VersionId version;
   v1::Manifest manifest;

@@ -65,7 +65,7 @@ inline std::string TypeIn(const nlohmann::json& config) {
   return type == "clip_vision_model" ? "clip" : type;
 }
 
-// Returns the activation of transformers' image model; "" if it is missing.
+// Returns the activation of transformers' image model. If it is missing: "quick_gelu" for CLIP, "" for others.
 inline std::string ActivationIn(const nlohmann::json& config) {
   const std::string act = TextIn(VisionOf(config), "hidden_act");
   return act.empty() && TypeIn(config) == "clip" ? "quick_gelu" : act;

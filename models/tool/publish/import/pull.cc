@@ -32,7 +32,7 @@ namespace {
 constexpr char kByHand[] =
     "; or download config.json and model.safetensors yourself into a folder, and give the folder";
 constexpr char kAgain[] = "; run the same command again to continue, or name a mirror with HF_ENDPOINT";
-constexpr int kSilentSeconds = 10;  // of a hub that is asked for headers and small files
+constexpr int kSilentSeconds = 10;  // FetchRequest::silent_seconds for headers and small files
 
 struct ModelOnHub {
   std::string name;      // "ORG/NAME"

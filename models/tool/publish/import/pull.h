@@ -25,8 +25,8 @@ struct PullRequest {
   std::string sha256 = {};
   std::string base = kPullFrom;      // base URL; with http://, only --sha256 makes the digest trustworthy
   std::filesystem::path cache = {};  // download folder
-  // Called with the model's JSON files and the origin of the weights, with the licence, before these are downloaded.
-  // Its error ends the pull.
+  // Called with the model's JSON files and the origin of the weights, with the licence, before the weights are
+  // downloaded. Its error ends the pull.
   std::function<absl::Status(const std::vector<ModelFile>&, const v1::Origin&)> accept = {};
 };
 
@@ -36,7 +36,6 @@ std::string DefaultPullFrom();
 // Returns the header with $HF_TOKEN if it is safe to send to this hub, over HTTPS or to this machine; else none.
 std::map<std::string, std::string> LoginTo(const std::string& base);
 
-// Downloaded files.
 struct Pulled {
   std::vector<std::filesystem::path> weights = {};  // one file, or the shards
   v1::Origin origin = {};
@@ -51,11 +50,10 @@ std::string FaultOfDigest(const std::string& text);
 // Returns pull/ in CacheFolder(), or in /tmp/vitrine if that is unknown.
 std::filesystem::path PullCache();
 
-// Requests the revision's commit, its config.json, preprocessor_config.json, model card and model.safetensors; if the
-// last is missing, the shards in its index. Shows a progress bar on stderr and resumes earlier downloads. After an
-// error, only partial downloads remain in the cache, and the message says what to do. UNAVAILABLE: no network, or
-// HF_HUB_OFFLINE=1; NOT_FOUND: no such model, revision or file; PERMISSION_DENIED: login required; DATA_LOSS: digest
-// mismatch. Returns errors of `accept`.
+// Requests the revision's commit, its config.json, preprocessor_config.json, model card and model.safetensors; if
+// model.safetensors is missing, the shards in its index. Shows a progress bar on stderr and resumes earlier downloads.
+// The message of an error says what to do. UNAVAILABLE: no network, or HF_HUB_OFFLINE=1; NOT_FOUND: no such model,
+// revision or file; PERMISSION_DENIED: login required; DATA_LOSS: digest mismatch. Returns errors of `accept`.
 absl::StatusOr<Pulled> Pull(const PullRequest& request);
 
 }  // namespace vitrine

@@ -10,11 +10,11 @@
 
 namespace vitrine {
 
-// Returns the text of kSourceFile. A version of CacheCommand depends on nothing else.
+// Returns the text of kSourceFile. The content of a version that CacheCommand imports depends on nothing else.
 std::string SourceText(const std::vector<ModelFile>& files, const v1::Origin& origin);
 
-// Returns true if a text of kSourceFile is of this importer and of `pull`, which names a commit. Then another pull
-// would give the same text.
+// Returns true if `text`, a kSourceFile, was written by this importer for `pull`, and `pull` names a commit. Then
+// another pull would give the same text.
 bool IsOfCommit(const std::string& text, const std::string& pull);
 
 }  // namespace vitrine

@@ -10,7 +10,8 @@
 
 namespace vitrine {
 
-// These functions return the licence that the source of weights states, escaped and at most 100 bytes; empty: none.
+// These functions return the licence that the source of weights states, escaped: at most 100 bytes, or
+// kMostLicenceBytes for a list; "" if there is none.
 
 // Reads `license` in the YAML of a model card, between its first two lines of "---". For "other", returns
 // `license_name` if the card has one. Joins the entries of a list by " OR ".

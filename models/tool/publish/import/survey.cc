@@ -30,7 +30,6 @@ using Json = nlohmann::json;
 
 constexpr char kSurveyed[] = "surveyed";  // ends a pull before the weights are downloaded
 
-// Result for one model.
 struct Surveyed {
   std::string model;
   std::string arch = {};   // as in ImportOptions; empty: unknown
@@ -38,7 +37,7 @@ struct Surveyed {
   absl::Status served = {};
 };
 
-constexpr size_t kMostBytes = sizeof(uint64_t) + kMaxSafetensorsHeader;  // of a header with its length
+constexpr size_t kMostBytes = sizeof(uint64_t) + kMaxSafetensorsHeader;  // maximum bytes of a header with its length
 
 absl::StatusOr<TensorMap> TensorsIn(const fs::path& folder) {
   ASSIGN_OR_RETURN(const std::vector<fs::path> files, ForeignFiles(folder));

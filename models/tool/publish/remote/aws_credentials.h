@@ -21,8 +21,8 @@ std::string AwsProfileName(const Surroundings& surroundings);
 // Returns $AWS_REGION, else $AWS_DEFAULT_REGION, else the profile's region, else us-east-1.
 std::string AwsRegion(const Surroundings& surroundings);
 
-// The sources of credentials. NOT_FOUND: this source is not configured, so the next one applies; any other error is
-// returned to the caller of the chain.
+// The sources of credentials. After NOT_FOUND, which means that a source is not configured, FindAwsCredentials tries
+// the next one. It returns any other error.
 
 // $AWS_ACCESS_KEY_ID, $AWS_SECRET_ACCESS_KEY, $AWS_SESSION_TOKEN.
 absl::StatusOr<AwsCredentials> AwsFromEnvironment(const Surroundings& surroundings);
@@ -38,7 +38,7 @@ absl::StatusOr<AwsCredentials> AwsFromInstance(const Surroundings& surroundings)
 // Calls AssumeRoleWithWebIdentity with the token in a file, which is read anew each time.
 absl::StatusOr<AwsCredentials> AssumeRoleWithToken(const Surroundings& surroundings, const std::string& role,
                                                    const std::string& token_file, const std::string& session);
-// Calls AssumeRole as `as`.
+// Calls AssumeRole with the credentials `as`.
 absl::StatusOr<AwsCredentials> AssumeRole(const Surroundings& surroundings, const AwsCredentials& as,
                                           const AwsProfile& profile);
 

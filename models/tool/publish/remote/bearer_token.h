@@ -17,7 +17,8 @@ struct BearerToken {
   absl::Time expires = absl::InfiniteFuture();
 };
 
-// Sends a request for a token and reads the JSON reply (access_token, expires_in). UNAVAILABLE: no reply.
+// Sends a request for a token and reads the JSON reply (access_token, expires_in). UNAVAILABLE: no reply;
+// FAILED_PRECONDITION: a reply without a token.
 absl::StatusOr<BearerToken> AskForToken(const Surroundings& surroundings, const FetchRequest& request);
 
 // Returns a string of a JSON object; empty if it is missing.

@@ -124,7 +124,7 @@ class Bucket : public RemoteStore {
     return ErrorOfReply(request.url, reply);
   }
 
-  // Sends the request with credentials; again with new ones if they were refused, and after errors that pass.
+  // Sends the request with credentials. Repeats it with new ones if they were refused, and after status 429 or 5xx.
   absl::StatusOr<FetchReply> Send(FetchRequest request, const std::string& sha256 = Sha256Hex("")) {
     // A redirect would send the credentials to another address, with a signature that is not valid there.
     request.follow = false;

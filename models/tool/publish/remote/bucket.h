@@ -14,7 +14,7 @@ namespace vitrine {
 // A bucket, and how requests to it are authorized.
 struct BucketOptions {
   std::string base = {};    // URL of the bucket, without a slash at its end
-  std::string prefix = {};  // of every key: empty, or ends with a slash; not encoded
+  std::string prefix = {};  // prefix of every key: empty, or ends with a slash; not encoded
   // Adds credentials to a request, whose body has this SHA-256.
   std::function<absl::Status(FetchRequest& request, const std::string& payload_sha256)> authorize = nullptr;
   std::function<void()> forget = [] {};  // makes `authorize` fetch new credentials

@@ -53,7 +53,7 @@ absl::Status MakeFolders(const fs::path& path) {
   return error ? FileError(error.value(), path.native()) : absl::OkStatus();
 }
 
-// The versions in the folder with all files in their listed sizes. A server checks the digests when it loads them.
+// Versions in the folder whose files all have the listed sizes. A server checks the digests when it loads a version.
 class Copies {
  public:
   explicit Copies(const fs::path& root) : root_(root) {}
@@ -193,7 +193,7 @@ class Refresh {
     return error ? FileError(error.value(), stage.native()) : absl::OkStatus();
   }
 
-  // Moves a complete version to its place. A damaged one there is removed first.
+  // Moves a complete version to its place. First removes a damaged version there.
   absl::Status Install(const VersionId& id, const fs::path& stage) {
     const fs::path model = root_ / id.model, place = model / absl::StrCat(id.version);
     RETURN_IF_ERROR(MakeFolders(model));

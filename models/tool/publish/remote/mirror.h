@@ -22,11 +22,13 @@ struct PullOptions {
 
 // Fetches every version that `folder` lacks or has damaged, newest versions first. A version appears as a whole, by a
 // rename: after a kill at any time every version in the folder is complete, and the next call continues each download.
-// A version never changes; one that is there is not compared with the source. With `remove`, versions that the source
-// lacks are removed after all others were fetched, but not if the source has none at all.
+// Versions never change, so a version that is there is not compared with the source. With `remove`, versions that the
+// source lacks are removed after all others were fetched. FAILED_PRECONDITION, and none is removed, if the source has
+// no version.
 //
-// A version that cannot be fetched does not prevent others. Returns the errors of all versions in one. ABORTED: another
-// process refreshes the folder. RESOURCE_EXHAUSTED: most_bytes, or the disk. Other errors are those of RemoteStore.
+// An error of one version does not prevent others, except UNAVAILABLE, which ends the refresh. Returns the errors of
+// all versions in one status. ABORTED: another process refreshes the folder. RESOURCE_EXHAUSTED: most_bytes, or the
+// disk. Other errors are those of RemoteStore.
 absl::Status RefreshMirror(RemoteStore& store, const PullOptions& options);
 
 // Calls RefreshMirror once, or with watch_seconds forever: after an error it prints a sentence and tries again after

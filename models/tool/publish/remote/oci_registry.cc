@@ -149,7 +149,7 @@ class OciRegistry : public RemoteStore {
     return reply;
   }
 
-  // Sends the request; if credentials are required, or the token has expired, again with new ones.
+  // Sends the request. Repeats it with new credentials if the registry requires them or the token has expired.
   absl::StatusOr<FetchReply> Send(FetchRequest request) {
     request.follow = request.method.empty();  // blobs may be elsewhere; libcurl sends no Authorization to other hosts
     if (!authorization_.empty()) request.headers["Authorization"] = authorization_;

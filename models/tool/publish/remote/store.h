@@ -16,11 +16,11 @@
 
 namespace vitrine {
 
-// A repository in a bucket, an OCI registry or behind a web server. A version exists there once its manifest exists;
-// everything that the manifest lists is there before. Not thread-safe.
+// A repository in a bucket, an OCI registry or behind a web server. A version exists there once its manifest exists,
+// which is stored after its files. Not thread-safe.
 //
-// Errors of all functions: UNAVAILABLE: the service is away or overloaded; PERMISSION_DENIED; NOT_FOUND;
-// FAILED_PRECONDITION: no credentials, or an answer that cannot be read. Messages name the URL.
+// Errors of all functions: UNAVAILABLE: the service is unreachable or overloaded; PERMISSION_DENIED; NOT_FOUND;
+// FAILED_PRECONDITION: no credentials, or an invalid reply. Messages name the URL.
 class RemoteStore {
  public:
   virtual ~RemoteStore() = default;
