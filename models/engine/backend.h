@@ -20,9 +20,9 @@ class Backend {
  public:
   virtual ~Backend() = default;
 
-  // Computes the logits [images, classes] in fp32, and the values that the taps request. Requires at least one image;
-  // the model must accept each. A tap may be null. `workspace` belongs to the calling thread and may be used with any
-  // model. Errors: RESOURCE_EXHAUSTED if a device has no memory, UNAVAILABLE once it is lost, INTERNAL for others.
+  // Computes the logits [images, classes] in fp32, and the values that the taps request; a tap may be null. Requires at
+  // least one image; the model must accept each. `workspace` belongs to the calling thread and may be used with any
+  // model. RESOURCE_EXHAUSTED if the device has too little memory, UNAVAILABLE once it is lost, else INTERNAL.
   virtual absl::Status Run(std::span<const engine::ImagePlanes> images, engine::Workspace& workspace, float* logits,
                            AttentionTap* attention, TokenTap* tokens) const = 0;
   // Bytes saved by narrow weights, compared to fp32.

@@ -14,12 +14,12 @@
 
 namespace vitrine {
 
-// Compiles `program` for the CPU. Weights are copied one by one and released to the source, so memory never contains
-// much more than one copy of the weights. Errors of engine::Engine::Make.
+// Compiles `program` for the CPU. Each weight that only linear layers read is released (WeightSource::LetGo) as soon as
+// it is packed, so memory never contains much more than one copy of the weights. Errors of engine::Engine::Make.
 absl::StatusOr<std::unique_ptr<const Backend>> MakeCpuBackend(const program::Program& program,
                                                               engine::WeightSource& weights, cpu::CpuPath path,
                                                               const PrecisionChoice& choice = {});
-// `weights` are in program order, each with as many floats as its weight has elements.
+// Compiles `program` with `weights` in program order, each with as many floats as its weight has elements.
 absl::StatusOr<std::unique_ptr<const Backend>> MakeCpuBackend(const program::Program& program,
                                                               std::span<const float* const> weights, cpu::CpuPath path,
                                                               const PrecisionChoice& choice = {});

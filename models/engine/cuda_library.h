@@ -15,10 +15,10 @@
 
 namespace vitrine {
 
-// The largest image of a model; a device's memory for a batch must have room for it.
+// Size of the largest image of a model. The device's memory for a batch must have room for this image.
 struct LargestImage {
   int64_t cells = 0;
-  int64_t pixels = 0;  // counted once per channel
+  int64_t pixels = 0;  // channels * height * width
 };
 
 // Functions of libvitrine_cuda.so, which contains the engine for CUDA devices and needs the NVIDIA driver. Programs
@@ -26,14 +26,14 @@ struct LargestImage {
 struct CudaLibrary {
   // Opens a device. Call it once per device, before the other functions. FAILED_PRECONDITION names what is missing.
   absl::Status (*open_device)(int device);
-  // Returns true if an open device is lost. After some errors (an illegal address, a kernel that does not end), every
-  // call of this process fails; only a new process can use the device. Does not call the device.
+  // Returns true if the device is lost or not open. After some errors (an illegal address, a kernel that does not end),
+  // every call of this process fails; only a new process can use the device. Does not call the device.
   bool (*is_lost)(int device);
-  // Returns the errors of the device, for example if it is lost.
+  // Returns the memory of the device and counts of its work. Errors of the device, for example if it is lost.
   absl::StatusOr<DeviceStatus> (*status)(int device);
-  // Puts a model onto an open device, with memory for batches of `most` and, in any case, for the largest image.
-  // UNIMPLEMENTED names an operator that the device does not support. RESOURCE_EXHAUSTED names the required bytes if
-  // its memory is too small. INTERNAL for other errors of the device.
+  // Loads a model onto an open device. Allocates memory for batches of up to `most`, and at least for the largest
+  // image. UNIMPLEMENTED names an operator that the device does not support. RESOURCE_EXHAUSTED names the required
+  // bytes if its memory is too small. INTERNAL for other errors of the device.
   absl::StatusOr<std::unique_ptr<const Backend>> (*make_backend)(int device, const program::Program& program,
                                                                  engine::WeightSource& weights,
                                                                  const PrecisionChoice& choice,

@@ -13,7 +13,7 @@
 namespace vitrine {
 namespace {
 
-// Weights of zeros, for a plan that never reads its weights.
+// Zero weights, for a plan of which only the steps' names and precisions are read.
 class NoWeights : public engine::WeightSource {
  public:
   explicit NoWeights(const program::Program& program) {
@@ -50,7 +50,7 @@ class Groups {
     OperatorGroup& group = groups_.emplace_back();
     for (const engine::StemConvolution& layer : step.layers) group.push_back(layer.matrix.op->name);
   }
-  // Only depthwise convolutions with a GELU depend on the precision, because of the GELU.
+  // Groups the depthwise convolutions whose GELU depends on the precision.
   void operator()(const engine::DepthwiseStep& step) {
     if (step.precision == Precision::kFp32 || step.scale.empty()) return;
     if (!activated_.has_value()) {

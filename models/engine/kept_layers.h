@@ -12,16 +12,17 @@
 
 namespace vitrine {
 
-// Selects the operators that are kept out of a precision (see PrecisionChoice). The functions are pure; the callers
-// measure accuracy.
+// Functions that select the operators to keep out of a precision (see PrecisionChoice). They are pure; their callers
+// measure the accuracy.
 
 // Names of operators that must be computed in the same precision; never empty.
 using OperatorGroup = std::vector<std::string>;
 
-// Returns the operators that bf16 and int8 change, grouped and in program order. Groups: each product (the linear maps
-// that share it, a dense grid convolution), each attention (among tokens or channels), all convolutions of images if
-// none of them pools, and all depthwise convolutions followed by a GELU and a BatchNorm (only their GELU changes).
-// Empty if the engine cannot run the program.
+// Returns the operators that bf16 and int8 change, in program order; empty if the engine cannot run it. A group is:
+// - one product: the linear layers that share it, or a dense grid convolution
+// - one attention among tokens or among channels
+// - all convolutions of images, if none of them pools
+// - all depthwise convolutions followed by a GELU and a BatchNorm; only their GELU changes
 std::vector<OperatorGroup> NarrowableOperators(const program::Program& program);
 
 // Returns group indices by descending error. NaN counts as infinite; equal errors stay in program order.

@@ -10,7 +10,7 @@
 
 namespace vitrine {
 
-engine::ImagePlanes ImageOf(const FloatArray& input);  // [channels, height, width]; a view
+engine::ImagePlanes ImageOf(const FloatArray& input);  // Returns a view of `input` [channels, height, width].
 
 // Computes logits [images, classes] of at least one input; the model must accept each input. Uses up to `threads`
 // threads, including the calling thread; each computes a share of the images. Errors of Backend::Run.

@@ -9,8 +9,8 @@
 namespace vitrine {
 namespace {
 
-// LibTorch exports BLAS and calls it through the symbol table, where the lookup would find OpenCV's slow BLAS first.
-// Sanitizers cannot replace the allocator of a library bound this way.
+// LibTorch exports BLAS and looks its functions up by symbol. Without RTLD_DEEPBIND, the lookup finds OpenCV's slow
+// BLAS first. Sanitizers cannot replace the allocator of a library that is opened with RTLD_DEEPBIND.
 #ifdef VITRINE_SANITIZED
 constexpr int kMode = RTLD_NOW | RTLD_LOCAL;
 #else

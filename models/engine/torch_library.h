@@ -15,17 +15,17 @@
 
 namespace vitrine {
 
-// Functions of libvitrine_torch.so, which contains LibTorch (about a gigabyte). Programs load the library only for the
-// reference.
+// Functions of libvitrine_torch.so, which contains LibTorch (about a gigabyte). Programs load the library only to run
+// the LibTorch reference of a model.
 struct TorchLibrary {
-  // Makes the reference of a model on the CPU. `weights` as in MakeCpuBackend, but the backend shares them, so they
-  // must outlive it. Errors of ModelDescription::Make; RESOURCE_EXHAUSTED or INTERNAL of LibTorch.
+  // Makes the LibTorch reference of a model on the CPU. `weights` as in MakeCpuBackend, but the backend does not copy
+  // them, so they must outlive it. Errors of ModelDescription::Make; RESOURCE_EXHAUSTED or INTERNAL of LibTorch.
   absl::StatusOr<std::unique_ptr<const Backend>> (*make_backend)(const v1::ModelConfig& config,
                                                                  std::span<const float* const> weights);
   // Returns initial weights for training, in program order. Errors of ModelDescription::Make.
   absl::StatusOr<std::vector<FloatArray>> (*draw)(const v1::ModelConfig& config, uint64_t seed);
-  // For measurements: changes the whole process, so that softmax attention stores its matrix, as the papers' code does,
-  // and operators use one thread.
+  // For measurements: makes softmax attention store its matrix, as the papers' code does, and limits operators to one
+  // thread. Changes the whole process.
   void (*compute_as_published)();
 };
 
@@ -33,7 +33,7 @@ struct TorchLibrary {
 // system's search path. FAILED_PRECONDITION says why it cannot be loaded. Thread-safe.
 absl::StatusOr<const TorchLibrary*> OpenTorchLibrary();
 
-// Name of the library's only symbol, of type TorchLibrary().
+// Name of the library's only symbol, of type const TorchLibrary*().
 inline constexpr char kTorchLibrarySymbol[] = "vitrine_torch_library";
 
 }  // namespace vitrine

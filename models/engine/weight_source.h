@@ -13,8 +13,8 @@ class WeightSource {
   virtual ~WeightSource() = default;
   // Returns as many floats as the weight has elements, valid until LetGo. May be called repeatedly.
   virtual const float* Floats(size_t weight) = 0;
-  // Called when a weight is no longer needed, at most once per weight and not for every weight. The owner may then free
-  // it.
+  // Allows the owner to free a weight, which is no longer needed. Called at most once per weight, and not for every
+  // weight.
   virtual void LetGo(size_t /*weight*/) {}
 };
 

@@ -8,7 +8,7 @@ namespace vitrine::engine {
 
 class Team;
 
-// Memory that a thread uses to compute any model. Used by one thread.
+// Memory that one thread reuses between computations, with any model.
 class Workspace {
  public:
   // State that a back end keeps between calls.
@@ -17,7 +17,7 @@ class Workspace {
     virtual ~Memory() = default;
   };
 
-  // Returns the memory of type Own; creates it if the last back end used another type.
+  // Returns the memory of type Own; replaces memory of another type.
   template <class Own>
   Own& Of() {
     auto* own = dynamic_cast<Own*>(memory_.get());
@@ -28,7 +28,7 @@ class Workspace {
     return *own;
   }
 
-  // Threads that share the work with the workspace's own thread, if the back end supports that; null: none. The team
+  // Threads that share the work with the workspace's own thread, if the back end supports that; may be null. The team
   // must outlive the computation.
   Team* team = nullptr;
 

@@ -10,8 +10,7 @@
 
 namespace vitrine::engine {
 
-// Weights of y = x W^T + b during compilation; adjacent operators that are linear in every column are folded into W and
-// b.
+// Weights of y = x W^T + b during compilation. Adjacent operators that scale and shift columns are folded into W and b.
 struct LinearWeights {
   std::vector<float> weight;  // [outputs, inputs]
   std::vector<float> bias;    // [outputs]
@@ -26,7 +25,7 @@ struct LinearWeights {
   void FoldAfter(std::span<const float> scale, std::span<const float> shift);
 };
 
-// BatchNorm with its running statistics as a scale and a shift per column.
+// A scale and a shift per column.
 struct ColumnAffine {
   std::vector<float> scale;
   std::vector<float> shift;

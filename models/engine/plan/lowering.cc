@@ -129,13 +129,13 @@ Precision Lowering::PrecisionOf(const Operator& op) const {
   return choice_.precision == Precision::kBf16 && !kept ? bf16 : Precision::kFp32;
 }
 
-// Never int8: it would need ranges of both operands, and softmax weights use few bits already.
+// Never int8: both operands would need ranges, and softmax weights would use only a few of the bits.
 Precision Lowering::PrecisionOfProducts(const Operator& op) const {
   const bool narrow = choice_.precision != Precision::kFp32 && !choice_.kept.contains(op.name);
   return narrow && has_bf16_ ? Precision::kBf16 : Precision::kFp32;
 }
 
-// Never int8: a neighbourhood has no range of its own, unlike a row of tokens.
+// Never int8: each row of an int8 operand needs its own range, and the neighbourhoods of pixels overlap.
 bool Lowering::HasNarrowStem() const {
   if (choice_.precision == Precision::kFp32 || !has_bf16_) return false;
   for (const Operator& op : program_.operators()) {

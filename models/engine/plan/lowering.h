@@ -22,7 +22,7 @@
 
 namespace vitrine::engine {
 
-// One lowering: keeps the operand of every value; has an overload of Do for each kind of operator.
+// Lowers one program. Keeps the operand of every computed value. Each kind of operator has an overload of Do.
 class Lowering {
  public:
   Lowering(const program::Program& program, WeightSource& weights, const PrecisionChoice& choice, bool has_bf16,
@@ -35,7 +35,7 @@ class Lowering {
   using Value = program::Value;
   using Demand = program::Demand;
 
-  // Operators after a product that are computed in its step.
+  // Operators after a product that the product's step also computes.
   struct Tail {
     Activation activation = Activation::kNone;
     const Operator* last = nullptr;  // its output is the step's result
@@ -44,18 +44,19 @@ class Lowering {
   // --- operands
 
   Demand Wanted(Value value) const { return demands_[static_cast<size_t>(value.id)]; }
-  // Returns the operand of a value. If the value is tokens and `result` needs only some of them, returns only those.
+  // Returns the operand of `value` for the operator that computes `result`. If `result` has only the tokens that a head
+  // reads, takes these tokens of `value` first.
   Operand Read(Value value, Value result);
   Operand Read(Value value) { return values_[static_cast<size_t>(value.id)]; }
   bool IsThere(Value value) const { return values_[static_cast<size_t>(value.id)].buffer >= 0; }
   bool IsTokens(Value value) const { return program_.info(value).kind == program::ValueKind::kTokens; }
   // Returns the rows of a value that are computed.
   RowsOf RowsOfValue(Value value) const;
-  // True if a value is tokens of which only those that a head reads are computed.
+  // Returns true if a value is tokens and only those that a head reads are computed.
   bool HeadsAlone(Value value) const { return IsTokens(value) && RowsOfValue(value) != RowsOf::kTokens; }
   RowsOf RowsOfBuffer(Operand operand) const { return plan_.buffers[static_cast<size_t>(operand.buffer)].rows; }
   Operand NewBuffer(RowsOf rows, int64_t columns);
-  // Allocates a buffer for a value.
+  // Allocates a buffer for a value and makes it the value's operand.
   Operand Write(Value value);
   void Put(Value value, Operand operand) { values_[static_cast<size_t>(value.id)] = operand; }
   void Add(const Operator& op, decltype(PlanStep::settings) step);
@@ -69,14 +70,14 @@ class Lowering {
   // Returns the precision of products of two activations: bf16 in narrow precisions, unless PrecisionChoice keeps `op`;
   // else fp32.
   Precision PrecisionOfProducts(const Operator& op) const;
-  // True if all convolutions of images and maps can be bf16 and PrecisionChoice keeps none of them.
+  // Returns true if all convolutions of images and maps can be bf16 and PrecisionChoice keeps none of them.
   bool HasNarrowStem() const;
   // Returns the matrix of `base` weights with `folds` applied in their order.
   FoldedMatrix MatrixOf(const Operator& op, int64_t inputs, int64_t outputs, Precision precision,
                         std::function<LinearWeights()> base, std::vector<ColumnFold> folds = {});
 
-  // Folds operators after `op` into its weights and activation, up to the first value that another operator also reads.
-  // Appends the folded operators that are linear in every column to `folds`.
+  // Finds the operators after `op` that its step can compute, up to the first value that another operator also reads,
+  // and adds them to `done_`. Appends those that scale and shift columns to `folds`.
   Tail Follow(const Operator& op, std::vector<ColumnFold>& folds);
   // Returns the residual after `tail` if the same step can compute it, else null. The residual's other input must
   // already have an operand.
@@ -111,7 +112,7 @@ class Lowering {
   void Do(const Operator& op, const program::BatchNorm&);
   void Do(const Operator& op, const program::Affine&);
   void Do(const Operator& op, const program::Linear& linear);
-  // Uses W [x, code] = W_x x + W_c code to compute W_x x once for all codes.
+  // Computes W_x x only once for all codes, because W [x, code] = W_x x + W_c code.
   void DoCoded(const Operator& op, const program::Linear& linear);
   void Do(const Operator& op, const program::Activate&);
   void Do(const Operator& op, const program::Residual&);
@@ -141,9 +142,9 @@ class Lowering {
   std::map<int, const Operator*> norms_;              // by value: a LayerNorm that the value's only reader computes
   std::map<int, std::vector<StemConvolution>> maps_;  // by value: the layers that compute a map
   std::multimap<int, int> stages_;                    // by value: stages not yet handed out
-  std::set<const Operator*> done_;                    // operators computed in the step of another
-  std::map<std::pair<int, int>, size_t> products_;    // step of a product with codes, by value and weight
-  // Rows taken of tokens, by buffer, first column, columns and rows.
+  std::set<const Operator*> done_;                    // operators that another operator's step computes
+  std::map<std::pair<int, int>, size_t> products_;    // index of the step of W_x x (see DoCoded), by x and W
+  // Results of Read's steps that take tokens, by buffer, first column, columns and rows.
   std::map<std::tuple<int, int64_t, int64_t, RowsOf>, Operand> taken_rows_;
   const Operator* current_ = nullptr;
   absl::Status status_;  // error for the first operator without a step

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators that compute each row separately.
+// Lowers the operators that compute each row separately.
 #include <algorithm>
 #include <utility>
 

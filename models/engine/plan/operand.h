@@ -6,7 +6,7 @@
 
 namespace vitrine::engine {
 
-// Rows of an image in RowsOf::kHeads.
+// Number of rows per image in RowsOf::kHeads.
 inline constexpr int kHeadTokens = 2;
 
 // Meaning of a buffer's rows.

@@ -12,8 +12,8 @@
 
 namespace vitrine::engine {
 
-// Reads the weights of operators, in the order in which products sum over them. Copyable. Refers to the program and the
-// source; both must outlive the object.
+// Reads the weights of operators; those of products in the order in which the product sums over its inputs. Copyable.
+// Refers to the program and the source; both must outlive the object.
 class OperatorWeights {
  public:
   OperatorWeights(const program::Program& program, WeightSource& source) : program_(&program), source_(&source) {}
@@ -26,9 +26,9 @@ class OperatorWeights {
   LinearWeights OfLinear(const program::Operator& op) const;
   // Returns the weights of an operator W [x, code] without the columns of the code; the bias is zero.
   LinearWeights OfLinearWithoutCode(const program::Operator& op) const;
-  // Returns the weights of a convolution of maps as [outputs, taps, inputs].
+  // Returns the weights of a convolution of images or maps as [outputs, taps * inputs].
   LinearWeights OfConvolution(const program::Operator& op) const;
-  // Returns the weights of a dense 3x3 convolution of cells, already [outputs, 9 inputs]; the bias is zero.
+  // Returns the weights of a dense 3x3 convolution of cells, stored as [outputs, 9 * inputs]; the bias is zero.
   LinearWeights OfGridConvolution(const program::Operator& op) const;
 
  private:

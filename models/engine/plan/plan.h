@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Buffers and memory of a lowered program; equal for all devices.
+// Buffers and memory of a lowered program, the same for all devices.
 #ifndef VITRINE_MODELS_ENGINE_PLAN_PLAN_H_
 #define VITRINE_MODELS_ENGINE_PLAN_PLAN_H_
 

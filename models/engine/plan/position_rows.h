@@ -15,12 +15,12 @@ namespace vitrine::engine {
 std::vector<float> TableRows(cpu::View<const float> table, int64_t prefix, Grid from, Grid to,
                              GridResize resize = GridResize::kAntialiased);
 
-// Returns XCiT's sines and cosines of every cell's position after a linear map by weight [columns, 64] and bias:
-// [cells, columns].
+// Returns the sines and cosines of every cell's position in XCiT after a linear map with weight [columns, 64] and
+// `bias`: [cells, columns].
 std::vector<float> FourierRows(cpu::View<const float> weight, const float* bias, Grid grid);
 
-// KV+Pos: returns the term that a learned linear map adds to the logits of each of `keys` keys. The map's last weights
-// belong to the positions.
+// Returns the terms that KV+Pos adds to the attention logits, one per key: its learned map applied to the key's
+// position encoding. Only the last weights of `map` belong to the positions.
 std::vector<float> KeyOffsets(const std::vector<float>& map, int64_t keys);
 
 }  // namespace vitrine::engine

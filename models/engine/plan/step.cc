@@ -11,7 +11,7 @@ std::vector<Operand> With(std::vector<Operand> reads, const std::optional<Operan
   return reads;
 }
 
-// Returns the operands that a step reads: x, unless the settings have q or an overload exists.
+// Returns the operands that a step reads: q, k and v, or x. Steps with other operands have an overload.
 template <class Settings>
 std::vector<Operand> ReadsOf(const Settings& step) {
   if constexpr (requires { step.q; }) {

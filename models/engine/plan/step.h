@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The steps of a lowered program as plain structs; equal for all devices. `y` is the matrix that a step writes.
+// The steps of a lowered program as plain structs, the same for all devices. `y` is the matrix that a step writes.
 #ifndef VITRINE_MODELS_ENGINE_PLAN_STEP_H_
 #define VITRINE_MODELS_ENGINE_PLAN_STEP_H_
 
@@ -23,12 +23,12 @@ namespace vitrine::engine {
 
 // Weights and bias of a product, including the operators folded into them.
 struct FoldedMatrix {
-  // The operator that owns the weights; its matrix is equal in all plans of one program.
+  // The operator that owns the weights. All plans of one program have an equal matrix for it.
   const program::Operator* op = nullptr;
   int64_t inputs = 0;
   int64_t outputs = 0;
   Precision precision = Precision::kFp32;
-  int64_t parts = 1;  // number of separate pieces of an input row: the rows of a convolution's kernel
+  int64_t parts = 1;  // number of pieces of an input row; for a convolution, the rows of its kernel
   // Operators computed in this matrix's precision, starting with `op`.
   std::vector<std::string> names;
   // Reads the weights and folds the adjacent operators into them. Valid while the WeightSource of Lower lives, and
@@ -46,7 +46,7 @@ struct LinearStep {
   std::optional<Operand> residual = std::nullopt;
   FoldedMatrix matrix;
 };
-// Two linear layers; only the second reads the first. `first` gives x and the norm, and has neither residual nor y;
+// Two linear layers; only `second` reads the result of `first`. `first` has x and the norm, but no residual and no y;
 // `second` has no x. A back end may keep the hidden values in its caches or registers.
 struct PerceptronStep {
   LinearStep first, second;
@@ -86,12 +86,12 @@ struct FillStep {
   std::vector<float> row;
   Operand y;
 };
-// Writes to y, for each image, a row of each of `rows` and then its `cells`.
+// Writes the tokens of each image to y: its row of every operand in `rows`, then its `cells`.
 struct JoinClassStep {
   std::vector<Operand> rows;
   Operand cells, y;
 };
-// Writes prefix token `token` of each image to y: to row `token` of the image if y has rows of heads.
+// Writes prefix token `token` of each image to y. If y has RowsOf::kHeads, the token becomes row `token` of the image.
 struct TakeClassStep {
   Operand x, y;
   int token = 0;
@@ -113,7 +113,7 @@ struct HandOutStep {
   Operand x;
   int stage;
 };
-// A family's own loops, for an operation that no other step expresses.
+// An operation that no other step expresses; the model family provides its code.
 struct CustomStep {
   program::Custom custom;
   Operand x, y;
@@ -126,7 +126,7 @@ struct PatchifyStep {
   int patch;
   Operand y;
 };
-// A convolution of maps in the order of a stem: weights [outputs, kernel, kernel, inputs] with folded operators.
+// A convolution of a stem: weights [outputs, kernel, kernel, inputs], with the operators folded into them.
 struct StemConvolution {
   program::Convolve convolve;
   FoldedMatrix matrix;
@@ -173,8 +173,8 @@ struct AttendLinearlyStep {
 
 // --- 3x3 convolutions over the grid; class tokens are copied
 
-// With `scale` and `shift`, y = scale * GELU(convolution) + shift; otherwise y = convolution. Then a residual, which
-// has cells only, is added.
+// With `scale` and `shift`, y = scale * GELU(convolution) + shift; otherwise y = convolution. A residual, if any, is
+// then added; it has only cells.
 struct DepthwiseStep {
   Operand x = {};
   Operand y = {};
