@@ -38,7 +38,7 @@ inline int64_t RowStride(int64_t bytes) {
   return bytes % 1024 == 0 ? bytes + 64 : bytes;
 }
 
-// RowStride in floats, of a row of this many floats.
+// Returns RowStride of a row of `columns` floats, in floats.
 inline int64_t FloatStride(int64_t columns) {
   return RowStride(columns * int64_t{sizeof(float)}) / int64_t{sizeof(float)};
 }

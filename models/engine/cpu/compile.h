@@ -35,8 +35,7 @@ class SharedMatrices {
 };
 
 // Compiles the steps that compute the logits of `program` in the precisions of `choice`, which `instructions` must
-// support. With `tokens`, also computes the final tokens and those of every stage. Weights are copied. UNIMPLEMENTED
-// names an operator that has no step at its position.
+// support. With `tokens`, the steps also compute what Lower adds for tokens. Weights are copied. Errors of Lower.
 absl::StatusOr<Plan> Compile(const program::Program& program, WeightSource& weights, const Instructions& instructions,
                              const PrecisionChoice& choice, bool tokens, SharedMatrices& matrices);
 

@@ -44,7 +44,7 @@ absl::StatusOr<Engine> Engine::Make(const program::Program& program, WeightSourc
   RETURN_IF_ERROR(CanCompute(choice.precision, path));
   RETURN_IF_ERROR(CheckKept(program, choice));
   ASSIGN_OR_RETURN(const Instructions instructions, FindInstructions(path));
-  const cpu::FloatMode mode;  // compiling folds weights, which needs the same float mode
+  const cpu::FloatMode mode;  // folding weights needs the float mode of Run
   SharedMatrices matrices(program, weights);
   ASSIGN_OR_RETURN(Plan logits, Compile(program, weights, instructions, choice, /*tokens=*/false, matrices));
   ASSIGN_OR_RETURN(Plan tokens, Compile(program, weights, instructions, choice, /*tokens=*/true, matrices));

@@ -18,9 +18,9 @@ namespace vitrine::engine {
 // A program compiled for this CPU, without a tensor library. Immutable; Run may be called concurrently, each caller
 // with its own workspace.
 //
-// The logits of an image have the same bits in any batch, order and mix of sizes: every sum is added in one fixed
-// order, and the choice of kernels does not depend on the number of rows. The calling thread's rounding and denormal
-// modes do not matter: denormals are zero here (common/simd/float_mode.h).
+// The logits of an image have the same bits in any batch, order and mix of sizes, because every sum is added in one
+// fixed order, which does not depend on the number of rows. The calling thread's rounding and denormal modes do not
+// matter: denormals are zero here (common/simd/float_mode.h).
 class Engine {
  public:
   // Errors of CanCompute and Compile; INVALID_ARGUMENT if `choice` names a kept operator that the program lacks.
@@ -29,9 +29,9 @@ class Engine {
   static absl::StatusOr<Engine> Make(const program::Program& program, std::span<const float* const> weights,
                                      cpu::CpuPath path, const PrecisionChoice& choice = {});
 
-  // Computes the logits [images, classes] of at least one image, each of at least one whole cell per side. Taps may be
-  // null and never change the logits. Without taps, the workspace's thread team, if any, shares the work, led by the
-  // calling thread.
+  // Computes the logits [images, classes] of at least one image. Every image has at least one whole cell per side. Taps
+  // may be null and never change the logits. Without taps, the workspace's thread team, if any, shares the work, led by
+  // the calling thread.
   void Run(std::span<const ImagePlanes> images, Workspace& workspace, float* logits, AttentionTap* attention = nullptr,
            TokenTap* tokens = nullptr) const;
 

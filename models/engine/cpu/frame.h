@@ -19,7 +19,7 @@ namespace vitrine::engine {
 
 using cpu::View;
 
-// Rows of one image within a buffer.
+// A range of rows or items.
 struct Segment {
   int64_t first = 0;
   int64_t count = 0;
@@ -29,8 +29,7 @@ struct Segment {
 // thread team (team.h); the frames of a team differ only in member and scratch.
 class Frame {
  public:
-  // Sets the group: at least one image, each of whole cells. `first_image` is the index of its first image in the
-  // batch.
+  // Sets the group: at least one image, each of whole cells. `first_image` is the index of images[0] in the batch.
   void Take(std::span<const ImagePlanes> images, int cell, int prefix, int first_image);
 
   const Kernels& kernels() const { return *kernels_; }
@@ -51,10 +50,10 @@ class Frame {
   // Returns the prefix tokens of the rows that Of returns; none if the buffer has no tokens.
   View<float> PrefixOf(Operand operand, int image) const;
 
-  // Pixels of all images, counted once per channel.
+  // Returns the sum of channels * height * width over the images.
   int64_t pixels() const;
 
-  // Scratch of a step: as many floats as Step::Scratch returned. Each step may overwrite it.
+  // Returns the scratch of a step: as many floats as Step::Scratch returned. Each step may overwrite it.
   float* scratch() const { return scratch_; }
 
   // Returns this thread's share of `items` parallel items. A single thread gets all. Returns none if this thread is
@@ -73,10 +72,10 @@ class Frame {
   int members() const { return members_; }
   // Limits the number of threads that share the work.
   void ShareWithin(int members) { members_ = std::min(members_, members); }
-  // True for the thread that does the work that cannot be shared.
+  // Returns true for the thread that does the work that cannot be shared.
   bool Leads() const { return member_ == 0; }
 
-  // True if attention of this image was requested.
+  // Returns true if the attention of this source and layer was requested for this image.
   bool Watched(int image, AttentionSource source, int layer) const {
     return attention != nullptr && attention->Wants(first_image_ + image, source, layer);
   }

@@ -8,15 +8,16 @@ namespace vitrine::engine {
 namespace {
 
 constexpr int64_t kLine = 16;  // floats per cache line
-// Limit for the scratch of all members together, in floats (32 MiB), because a frame memory never shrinks.
+// Limit for the scratch of all members together, in floats (32 MiB), because a frame memory never shrinks. The scratch
+// of one member may exceed it.
 constexpr int64_t kMostScratch = int64_t{8} << 20;
 
 int64_t RoundUp(int64_t floats) {
   return (floats + kLine - 1) / kLine * kLine;
 }
 
-// Returns the floats of a slot. A buffer that is a little narrower than the slot can have a longer stride than the
-// slot's width has, so the width is first rounded up to a whole cache line.
+// Returns the number of floats of a slot. The width is first rounded up to a whole cache line, because a buffer that is
+// narrower than the slot can have a longer stride (FloatStride).
 int64_t FloatsOf(const Frame& frame, const Slot& slot) {
   return RoundUp(frame.rows(slot.rows) * FloatStride(RoundUp(slot.width)));
 }

@@ -10,7 +10,7 @@
 
 namespace vitrine::engine {
 
-// Kernels that compute a program: fp32, bf16 and int8. bf16 or int8 is null if the CPU lacks the instructions.
+// Kernels that compute a program in each precision. `bf16` or `int8` is null if the CPU lacks the instructions.
 struct Instructions {
   const Kernels* fp32 = nullptr;
   const NarrowKernels* bf16 = nullptr;
@@ -19,14 +19,14 @@ struct Instructions {
   bool Multiplies(Precision precision) const;
 };
 
-// Finds the kernels of `path`. FAILED_PRECONDITION if this CPU cannot run it.
+// Returns the kernels of `path`. FAILED_PRECONDITION if this CPU cannot run it.
 absl::StatusOr<Instructions> FindInstructions(cpu::CpuPath path);
 
-// Returns the path whose kernels compute `precision` if `path` is chosen: all paths from AVX-512 on share the fp32
-// kernels.
+// Returns the path whose kernels compute `precision` if `path` is chosen. For fp32, all paths from AVX-512 on use the
+// kernels of AVX-512.
 cpu::CpuPath PathOf(cpu::CpuPath path, Precision precision);
 
-// FAILED_PRECONDITION if this CPU cannot run `path`, or if that path has no instructions for `precision`.
+// Returns FAILED_PRECONDITION if this CPU cannot run `path`, or if the path has no instructions for `precision`.
 absl::Status CanCompute(Precision precision, cpu::CpuPath path);
 
 }  // namespace vitrine::engine

@@ -11,10 +11,10 @@
 namespace vitrine::engine {
 namespace {
 
-// Far shorter than a time slice; of many tries, at least one is not interrupted even on a busy machine.
+// Multiply-adds per try: far shorter than a time slice, so that at least one of the tries is not interrupted.
 constexpr int64_t kMultiplyAdds = 20'000'000;
 constexpr int kMultiplyAddTries = 50;
-constexpr int64_t kCacheFloats = (256 << 10) / sizeof(float);  // a quarter or half of an L2 cache
+constexpr int64_t kCacheFloats = (256 << 10) / sizeof(float);  // size: a quarter or half of an L2 cache
 constexpr int64_t kMemoryFloats = (128 << 20) / sizeof(float);
 
 double ShortestSeconds(int tries, absl::FunctionRef<void()> run) {

@@ -12,7 +12,7 @@ namespace vitrine::engine {
 // `precision`.
 void MultiplyAdd(const Instructions& instructions, Precision precision, int64_t multiply_adds);
 
-// Peak rates of one core: the lines of a roofline. Other load on the machine lowers the measured rates.
+// Peak rates of one core: the limits in a roofline plot. Other load on the machine lowers the measured rates.
 struct CorePeaks {
   double gflops = 0;       // fp32 multiply-adds in registers, counted as two operations
   double bf16_gflops = 0;  // like gflops, for bf16 and int8; 0 if not supported

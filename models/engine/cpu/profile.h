@@ -17,7 +17,7 @@ struct StepProfile {
   StepKind kind = StepKind::kRows;
   Precision precision = Precision::kFp32;
   int64_t multiply_adds = 0;
-  int64_t bytes = 0;  // memory and cache traffic: values, pixels, and per group the weights
+  int64_t bytes = 0;  // memory and cache traffic: values, pixels, and the weights once per group
   double seconds = 0;
 };
 

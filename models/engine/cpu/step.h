@@ -22,14 +22,13 @@ struct StepCost {
   int64_t outside_floats = 0;              // weights and pixels read from outside the arena
 };
 
-// A pass over rows: an operator of the program, the operators folded into it, and the operators applied while a tile is
-// in registers. Immutable; Run may be called concurrently with different frames. Run allocates no memory and takes no
-// locks.
+// A pass over rows. Computes one operator of the program and the operators folded into it. Immutable; Run may be called
+// concurrently with different frames. Run allocates no memory and takes no locks.
 class Step {
  public:
   virtual ~Step() = default;
   virtual void Run(const Frame& frame) const = 0;
-  // Floats of scratch that Run needs for this frame.
+  // Returns the floats of scratch that Run needs for this frame.
   virtual int64_t Scratch(const Frame& /*frame*/) const { return 0; }
   virtual StepCost CostOn(const Frame& /*frame*/) const { return {}; }
 
@@ -38,7 +37,7 @@ class Step {
   Operand writes;              // buffer -1 if the step writes no operand
 };
 
-// A step that reads one matrix and writes another one.
+// A step that reads one matrix and writes one.
 class OneToOne : public Step {
  public:
   OneToOne(Operand x, Operand y) : x_(x), y_(y) {}

@@ -10,7 +10,7 @@
 namespace vitrine::engine {
 namespace {
 
-// Number of reads of a variable that should change soon, before the thread yields the core.
+// Number of times SpinUntil tests its condition before it yields the core.
 constexpr int kLooks = 2000;
 
 template <typename Condition>

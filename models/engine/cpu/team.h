@@ -12,8 +12,8 @@
 
 namespace vitrine::engine {
 
-// Threads that pass one frame through the steps of a plan together: each computes its share of every step
-// (Frame::Share), with a barrier after each step. The results have the same bits as on one thread.
+// Threads that run the steps of a plan on one frame together: each computes its share of every step (Frame::Share),
+// with a barrier after each step. The results have the same bits as on one thread.
 //
 // The leader gathers the other threads, runs plans with them and dismisses them. Each thread needs its own core;
 // otherwise every step waits for the thread without a core.
@@ -36,7 +36,7 @@ class Team {
   // Ends every member's Join. Must be the last call.
   void Dismiss();
 
-  // Number of members. The leader may call it between runs.
+  // Returns the number of members. The leader may call it between runs.
   int members() const { return members_.load(std::memory_order_relaxed); }
 
  private:

@@ -6,17 +6,18 @@
 
 #include "models/engine/cpu/kernels/narrow_attention_kernel.h"
 
-// Implements NarrowGemmCall with AMX: eight tile registers of 16 rows of 64 bytes; one instruction multiplies two tiles
-// and adds the product to a third. Reads the same panels as other kernels. Include only in the file built for AMX. N is
-// the AVX-512 type that narrow_gemm_kernel.h requires; for bf16, N also has Turn (narrow_attention_kernel.h).
+// Implements NarrowGemmCall with AMX. AMX has eight tile registers of 16 rows of 64 bytes; one instruction multiplies
+// two tiles and adds the product to a third. The panels are those of the other kernels. Include only in the file built
+// for AMX. N is the AVX-512 type that narrow_gemm_kernel.h requires; for bf16, it also has Turn
+// (narrow_attention_kernel.h).
 //
-// The inner dimension k is cut into equal tiles; the cut depends on k alone, so the order of additions does not depend
-// on the row. For bf16, each tile sums even and odd numbers separately.
+// The inner dimension k is cut into equal tiles. The cut depends on k alone, so the order of additions is the same for
+// every row. For bf16, each tile sums even and odd numbers separately.
 namespace vitrine::engine {
 
-inline constexpr int64_t kAmxRows = 16;   // rows per tile; also the maximum of groups per tile row
+inline constexpr int64_t kAmxRows = 16;   // rows per tile; also the maximum number of groups per tile row
 inline constexpr int64_t kAmxBytes = 64;  // per tile row
-// row tiles per step; two weight tiles and four sum tiles fill the other registers
+// Number of row tiles per step. Two weight tiles and four sum tiles fill the other registers.
 inline constexpr int64_t kRowTiles = 2;
 
 // Operand of LDTILECFG.
@@ -29,7 +30,7 @@ struct alignas(64) AmxShapes {
 };
 
 // Cut of the groups of a part into tiles of equal size. If they do not divide evenly, the last tile overlaps the
-// previous one, and zeros on the left replace the groups already summed.
+// previous one, and the left operand has zeros for groups that are already summed.
 struct AmxCut {
   int64_t groups;    // number per tile
   int64_t tiles;     // number per part
@@ -76,7 +77,7 @@ template <class N>
   }
 }
 
-// Multiplies one tile or `kRowTiles` tiles of rows, which begin at row[0] and row[1], by a panel of one or two vectors.
+// Multiplies kTiles (1 or 2) tiles of rows, which begin at row[0] and row[1], by a panel of kVectors (1 or 2) vectors.
 // Writes the sums row by row.
 template <class N, int kTiles, int kVectors>
 [[gnu::noinline]] void MultiplyTiles(const NarrowGemmCall& call, const AmxCut& cut, int64_t rows, const int64_t* row,
@@ -130,8 +131,8 @@ template <class N, int kTiles, int kVectors>
   if constexpr (kTiles == 2 && kVectors == 2) _tile_stored(3, second + 1, kStride);
 }
 
-// If less than a full tile of rows remains, the last tile overlaps the previous one; only the remaining rows are
-// written.
+// Multiplies all rows by one panel. If less than a full tile of rows remains, the last tile overlaps the previous one,
+// and only the remaining rows are written.
 template <class N, int kVectors>
 [[gnu::always_inline]] inline void RunAmxPanel(const NarrowGemmCall& call, const AmxCut& cut, int64_t tile_rows,
                                                int64_t column, const std::byte* weights) {

@@ -5,7 +5,7 @@
 #include "common/simd/avx512.h"
 #include "models/engine/cpu/kernels/narrow_table.h"
 
-// int8 products in 512-bit vectors, for the files built for AVX512_VNNI. In an anonymous namespace like the vectors.
+// int8 products in 512-bit vectors, for files built for AVX512_VNNI. Each has its own copy (anonymous namespace).
 namespace vitrine::engine {
 namespace {
 
@@ -34,7 +34,7 @@ struct Avx512Int8 {
     }
   }
   static constexpr bool kStoresFour = true;
-  // Packs the lower half of each lane, whose value must be below 256.
+  // Stores the lowest byte of each lane. The lower half of each lane must be below 256.
   static void StoreFour(std::byte* to, V::Reg a, V::Reg b, V::Reg c, V::Reg d) {
     alignas(64) static constexpr short kLower[32] = {0,  2,  4,  6,  8,  10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30,
                                                      32, 34, 36, 38, 40, 42, 44, 46, 48, 50, 52, 54, 56, 58, 60, 62};

@@ -7,9 +7,9 @@
 // Included by one file per instruction set; see common/simd/gelu.h.
 namespace vitrine::engine {
 
-// erf(x / sqrt 2) / 2 for x >= 0: a polynomial of degree 3 around every multiple of kPieceWidth, interpolated at
-// Chebyshev nodes, coefficients by ascending power. The first piece is 0 at 0; the last is 1/2 from 5.48 on. The error
-// is at most 1.9e-7; multiplied by x, at most 1.8e-7.
+// Coefficients of erf(x / sqrt 2) / 2 for x >= 0, by ascending power: a polynomial of degree 3 around every multiple of
+// kPieceWidth, interpolated at Chebyshev nodes. The first piece is 0 at 0; the last is 1/2 from 5.48 on. The error is
+// at most 1.9e-7, and at most 1.8e-7 if multiplied by x.
 inline constexpr int kPieces = 32;
 inline constexpr float kPieceWidth = 23.0F / 128;
 alignas(64) inline constexpr float kPiecesOfHalfErf[4][kPieces] = {
@@ -57,8 +57,8 @@ alignas(64) inline constexpr float kPiecesOfHalfErf[4][kPieces] = {
     // clang-format on
 };
 
-// GELU of the engine: piecewise with 14 operations instead of 21 if vector lanes can look up one of 32 values;
-// otherwise as in the reference.
+// GELU of the engine. If vector lanes can look up one of 32 values, it uses the polynomials above and needs 14
+// operations instead of 21; otherwise it is the reference's.
 struct EngineGelu {
   template <class V>
   [[gnu::always_inline]] static typename V::Reg Of(typename V::Reg x) {

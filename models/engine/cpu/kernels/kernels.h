@@ -56,23 +56,23 @@ struct Kernels {
   void (*activate)(cpu::View<const float> x, Activation activation, cpu::View<float> y);
   // Scales each row to x * factor / (length + epsilon).
   void (*scale_to_length)(cpu::View<const float> x, float factor, float epsilon, cpu::View<float> y);
-  // Softmax of each column of x [rows, columns], in place.
+  // Computes the softmax of each column of x [rows, columns], in place.
   void (*softmax_columns)(float* x, int64_t rows, int64_t columns);
-  // Softmax of a row, in place.
+  // Computes the softmax of `count` floats, in place.
   void (*softmax_row)(float* x, int64_t count);
   // Computes the dot product of z and every row of x.
   void (*dots)(cpu::View<const float> x, const float* z, float* y);
   // Computes 1 / max(length, least) of every column.
   void (*inverse_lengths)(cpu::View<const float> x, float least, float* inverse);
 
-  // For peaks.h: multiply-adds in registers, and the sum of `count` floats in memory; `count` is a multiple of 64.
+  // For peaks.h: `multiply_adds` works in registers; `read` sums `count` floats in memory, a multiple of 64.
   int64_t multiply_adds_of_round;
   float (*multiply_adds)(int64_t rounds);
   float (*read)(const float* from, int64_t count);
 };
 
-// Returns null if this CPU cannot run `path`. AVX-512 and all later paths share these kernels; only their NarrowKernels
-// differ.
+// Returns the kernels of `path`, or null if this CPU cannot run it. AVX-512 and all later paths share these kernels;
+// only their NarrowKernels differ.
 const Kernels* FindKernels(cpu::CpuPath path);
 
 extern const Kernels kPortableKernels;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels of one instruction set. Because this file is built with its flags, it includes no library header whose
-// inline functions other files share.
+// Kernels for AVX-512. Because of its flags, this file includes no library header with inline functions of other files.
 #include "common/simd/avx512.h"
 #include "models/engine/cpu/kernels/table.h"
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels of one instruction set. Because this file is built with its flags, it includes no library header whose
-// inline functions other files share.
+// Kernels for any CPU. This file includes no library header with inline functions that other files also use.
 #include "common/simd/portable.h"
 #include "models/engine/cpu/kernels/table.h"
 

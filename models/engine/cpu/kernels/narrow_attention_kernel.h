@@ -8,11 +8,11 @@
 #include "models/engine/cpu/kernels/narrow_gemm_kernel.h"
 #include "models/engine/cpu/kernels/row_kernels.h"
 
-// Converts activations to both operands of a bf16 product, for attention. Included by one file per instruction set; see
+// Converts activations to the operands of bf16 products, for attention. Included by one file per instruction set; see
 // common/simd/gelu.h. Besides the members that narrow_gemm_kernel.h requires, N for bf16 has
 //   Pair(even, odd): the groups of two vectors of floats; Store(to, groups);
-//   Turn(rows, count, to, stride): transposes one row per lane, each of one group per lane, and writes the first
-//   `count` columns as rows `stride` bytes apart.
+//   Turn(rows, count, to, stride): transposes a square of groups with one row and one column per lane. Writes the first
+//   `count` columns as rows that are `stride` bytes apart.
 namespace vitrine::engine {
 
 [[gnu::always_inline]] inline int64_t Fewer(int64_t a, int64_t b) {
@@ -78,7 +78,7 @@ void PackOutputs(View<const float> x, std::byte* panels) {
   });
 }
 
-// 2^x for x <= 0. The relative error is at most 8e-5, a fiftieth of the rounding to bf16.
+// Returns 2^x for x <= 0. The relative error is at most 8e-5, a fiftieth of the rounding error of bf16.
 template <class V>
 [[gnu::always_inline]] inline typename V::Reg PowerOfTwo(typename V::Reg x) {
   x = V::Max(V::Broadcast(-126.0f), x);

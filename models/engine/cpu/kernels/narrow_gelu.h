@@ -7,9 +7,9 @@
 // Included by one file per instruction set; see common/simd/gelu.h.
 namespace vitrine::engine {
 
-// x (1/2 + erf(x / sqrt 2) / 2): a polynomial of degree 2 in x around each multiple of kWidth from -16 to 15,
-// interpolated at Chebyshev nodes, coefficients by ascending power. The outermost pieces continue as 0 and x. The error
-// is at most 9.4e-5.
+// Coefficients of GELU(x) = x (1/2 + erf(x / sqrt 2) / 2), by ascending power: a polynomial of degree 2 in x around
+// each multiple of kWidth from -16 to 15, interpolated at Chebyshev nodes. Beyond the outermost pieces, the result is 0
+// or x. The error is at most 9.4e-5.
 struct NarrowPieces {
   static constexpr float kWidth = 36.0F / 128;
   static constexpr float kBelow = 16, kAbove = 15;  // number of pieces below 0 and above
@@ -50,8 +50,8 @@ struct NarrowPieces {
 };
 
 // GELU of a narrow product, whose result is usually rounded to bf16 or int8 next. The error is a twentieth of bf16's
-// rounding near 1. Takes 8 operations (EngineGelu: 14) if lanes can look up one of 32 values; otherwise as in the
-// reference.
+// rounding error near 1. If vector lanes can look up one of 32 values, it needs 8 operations (EngineGelu: 14);
+// otherwise it is the reference's.
 struct NarrowGelu {
   template <class V>
   [[gnu::always_inline]] static typename V::Reg Of(typename V::Reg x) {

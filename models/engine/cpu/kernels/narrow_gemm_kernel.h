@@ -10,12 +10,12 @@
 #include "models/engine/cpu/kernels/narrow_kernels.h"
 #include "models/engine/cpu/kernels/tiles.h"
 
-// Included by one file per instruction set; see common/simd/gelu.h. N defines how one number type is multiplied: N::V
-// is the fp32 vector type, N::kNumbers the numbers per group, N::kOfBytes true for int8 and false for bf16, N::Words a
-// vector of groups, N::Sums a vector of sums, and
-//   Zero(), Load(groups of as many outputs), Spread(one group), Dot(spread, loaded, sums), Floats(sums);
-//   for int8 also StoreBytes(to, vector, count), which stores the lowest byte of each lane, and with kStoresFour,
-//   StoreFour(to, four vectors) for lanes whose lower half is below 256.
+// Included by one file per instruction set; see common/simd/gelu.h. N defines how one number type is multiplied:
+//   V: the fp32 vector type. kNumbers: numbers per group. kOfBytes: true for int8, false for bf16.
+//   Words: a vector of groups. Sums: a vector of sums.
+//   Zero(), Load(groups of as many outputs), Spread(one group), Dot(spread, loaded, sums), Floats(sums).
+//   For int8 also StoreBytes(to, vector, count), which stores the lowest byte of each lane. With kStoresFour, also
+//   StoreFour(to, four vectors), which stores the same for four vectors. The lower half of each lane must be below 256.
 namespace vitrine::engine {
 
 template <class N>
@@ -23,8 +23,8 @@ inline constexpr int64_t kVectorBytes = kGroupBytes* N::V::kLanes;
 template <class N>
 inline constexpr int64_t kNumberBytes = kGroupBytes / N::kNumbers;
 
-// Turns a tile's sums into results, with the values of its columns in registers. Copies the fields of the call, because
-// the compiler assumes that any vector store may change the call. `Number` is the result type.
+// Converts a tile's sums to results of type `Number`. Keeps the bias, scale and sums of its columns in registers.
+// Copies the fields of the call, because the compiler assumes that any vector store may change the call.
 template <class N, int kVectors, Activation kActivation, bool kHasResidual, class Number>
 class TileEnd {
  public:
@@ -49,7 +49,7 @@ class TileEnd {
     }
   }
 
-  // Interleaves several rows, since the operations of a single row wait for each other.
+  // Converts kRows rows together, because the operations of a single row depend on each other.
   template <int kRows>
   [[gnu::always_inline]] void Rows(int64_t row, const typename N::Sums* sums) const {
     Reg y[kRows][kVectors];
@@ -106,11 +106,11 @@ class TileEnd {
   const int64_t residual_stride_;
   Number* const y_;
   const int64_t y_stride_;
-  const int64_t last_;  // at least the columns of the last vector
+  const int64_t last_;  // columns from the last vector on; below V::kLanes if that vector is partial
   Reg bias_[kVectors], scale_[kVectors], sums_[kVectors];
 };
 
-// A separate function, because the tile is instantiated for every number of rows.
+// Converts `rows` rows of sums. A separate function, so that it is not compiled for every number of rows of a tile.
 template <class N, int kVectors, Activation kActivation, bool kHasResidual, class Number>
 [[gnu::noinline]] void FinishRows(const NarrowGemmCall& call, Number* y, int64_t row, int64_t rows, int64_t column,
                                   const typename N::Sums* sums) {

@@ -35,7 +35,7 @@ struct NarrowGemmCall {
   const std::byte* panels;  // see NarrowMatrix
   const float* bias;        // padded with zeros to whole vectors, like scale and sums
   const float* scale;       // int8: value of one unit of a weight, by output
-  const float* sums;        // int8: sum of weights, by output
+  const float* sums;        // int8: sum of weights times `scale`, by output
   int64_t columns;
   Activation activation;
   const float* residual;  // may be null
@@ -63,11 +63,11 @@ struct NarrowKernels {
   // magnitude if these are longer.
   void (*take)(cpu::View<const float> x, float epsilon, std::byte* a, int64_t a_stride, RowRange* ranges);
 
-  // Computes Kernels::depthwise in fp32 with the GELU of narrow products: its sums of nine products need no groups.
+  // Computes Kernels::depthwise in fp32, but with NarrowGelu. Its sums of only nine products are not worth packing.
   void (*depthwise)(const cpu::DepthwiseCall& call);
 
-  // bf16 only, for products of two activations: packs x [inputs, outputs] or [outputs, inputs] as panels of the right
-  // operand (see PackPanels), in groups of two inputs; padding is zero.
+  // bf16 only, for products of two activations. pack_inputs packs x [inputs, outputs], and pack_outputs x [outputs,
+  // inputs], as panels of the right operand (see PackPanels), in groups of two inputs; padding is zero.
   void (*pack_inputs)(cpu::View<const float> x, std::byte* panels);
   void (*pack_outputs)(cpu::View<const float> x, std::byte* panels);
   // Computes a softmax over each row of 2^(scale * x + the column's offset) and writes it as groups. Columns are whole
@@ -79,8 +79,7 @@ struct NarrowKernels {
   float (*multiply_adds)(int64_t rounds);
 };
 
-// Returns null if this CPU lacks the instructions for this precision on `path`. The portable path supports every
-// precision.
+// Returns null if this CPU lacks the instructions for this precision on `path`; never null on the portable path.
 const NarrowKernels* FindBf16Kernels(cpu::CpuPath path);
 const NarrowKernels* FindInt8Kernels(cpu::CpuPath path);
 

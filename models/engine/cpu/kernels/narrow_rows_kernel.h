@@ -14,12 +14,12 @@
 // common/simd/gelu.h.
 namespace vitrine::engine {
 
-// Steps in a row's range: one less than the 255 between bytes, because 0 must be a whole number of steps from the least
-// value.
+// Number of steps in a row's range: one less than the 255 between the least and the largest byte, because 0 must be a
+// whole number of steps from the least value.
 inline constexpr float kSteps = 254;
 // Adding 1.5 * 2^23 leaves the nearest integer in the lowest bits.
 inline constexpr float kWhole = 12582912;
-// Limit of steps from 0 to a row's largest magnitude, so that the arithmetic above is exact.
+// Maximum number of steps from 0 to a row's largest magnitude, so that adding kWhole is exact.
 inline constexpr float kMostSteps = 262144;
 inline constexpr float kLeastStep = 0x1p-126f;  // its inverse is finite
 
@@ -52,7 +52,7 @@ template <class V, int kRows>
   return {.least = cpu::AcrossEach<V, kRows>(low, V::Min), .largest = cpu::AcrossEach<V, kRows>(high, V::Max)};
 }
 
-// Quantization of a row: its bytes are the lowest bits of x * inverse + offset.
+// Quantization of up to four rows: the bytes of a row are the lowest bits of x * inverse + offset.
 struct RowSteps {
   cpu::Four step;
   cpu::Four inverse;
@@ -74,7 +74,7 @@ struct RowSteps {
   for (; bytes % kGroupBytes != 0; ++bytes) row[bytes] = std::byte{0};
 }
 
-// A row normalized to mean 0 and variance 1 has the same bytes as the original row; only its RowRange differs.
+// Converts rows to int8 (NarrowKernels::take). Normalization does not change the bytes of a row, only its RowRange.
 template <class N>
 void TakeBytes(View<const float> x, float epsilon, std::byte* a, int64_t a_stride, RowRange* ranges) {
   using V = typename N::V;

@@ -26,7 +26,7 @@ float RunNarrowMultiplyAdds(int64_t rounds) {
 #pragma GCC unroll 12
     for (int i = 0; i < kChains; ++i) {
 #if defined(__x86_64__)
-      asm("" : "+x"(factor));  // so that the chains do not share one product
+      asm("" : "+x"(factor));  // keeps the chains from sharing one product
 #endif
       sums[i] = N::Dot(factor, factor, sums[i]);
     }

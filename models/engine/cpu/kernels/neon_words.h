@@ -5,8 +5,8 @@
 #include "common/simd/neon.h"
 #include "models/engine/cpu/kernels/narrow_table.h"
 
-// Part of narrow products with NEON that does not depend on how a group is multiplied. In an anonymous namespace like
-// the vectors.
+// Operations of narrow products with NEON that do not depend on how a group is multiplied. Each file that includes them
+// has its own copy (anonymous namespace), built with its flags.
 namespace vitrine::engine {
 namespace {
 

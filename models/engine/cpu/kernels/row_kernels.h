@@ -30,7 +30,7 @@ struct Rows {
   static constexpr int kCount = kRows;
 };
 
-// Rows summed in parallel: the additions of a single row wait for each other.
+// Number of rows summed in parallel, because the additions of a single row depend on each other.
 inline constexpr int kRowsAtOnce = 4;
 
 // Calls block(Rows<n>, first) for every n rows from `first` on, where n is kRowsAtOnce as long as possible, then 1.
@@ -140,7 +140,7 @@ void RunDots(View<const float> x, const float* z, float* y) {
   });
 }
 
-// Handles kVectors vectors of columns; their sums stay in registers.
+// Computes kVectors vectors of columns, with their sums in registers.
 template <class V, int kVectors, class Load, class Store>
 [[gnu::always_inline]] inline void InverseLengthsOf(View<const float> x, float least, Load load, Store store) {
   typename V::Reg squares[kVectors];
@@ -161,7 +161,7 @@ template <class V, int kVectors, class Load, class Store>
 
 template <class V>
 void RunInverseLengths(View<const float> x, float least, float* inverse) {
-  constexpr int kAtOnce = 8;  // additions in progress: two units, four cycles each
+  constexpr int kAtOnce = 8;  // number of additions in progress: two units, four cycles each
   const auto load = [](const float* from) { return V::Load(from); };
   int64_t c = 0;
   const auto store = [&](int64_t j, auto v) { V::Store(inverse + c + j, v); };

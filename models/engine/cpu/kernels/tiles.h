@@ -15,7 +15,7 @@ inline constexpr int kTileVectors = 2;
 // Prefetch distance for weights, in inner-loop steps. A group of images reads all weights once, and the weights of most
 // models do not fit the L2 cache. On a Zen 5, 64 and 128 were the fastest of 8, 16, 32, 64, 128 and 256.
 inline constexpr int64_t kPrefetchSteps = 64;
-inline constexpr int64_t kLineBytes = 64;  // per prefetch
+inline constexpr int64_t kLineBytes = 64;  // bytes per prefetch
 
 // Returns Tiles::kOf<rows, kVectors> for 1 to kTileRows rows.
 template <class V, class Tiles, int kVectors>
@@ -58,7 +58,7 @@ typename Tiles::Function TileOfRows(int64_t rows) {
   }
 }
 
-// Calls run(tile, row, column) panel by panel; the tiles of a panel differ by at most one row.
+// Calls run(tile, row, column) panel by panel. The numbers of rows of a panel's tiles differ by at most one.
 template <class V, class Tiles, class Run>
 [[gnu::always_inline]] inline void ForTiles(int64_t rows, int64_t columns, Run run) {
   const int64_t tiles = (rows + kTileRows<V> - 1) / kTileRows<V>;

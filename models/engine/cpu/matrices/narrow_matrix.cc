@@ -20,7 +20,7 @@ void PutBf16(const float* row, int64_t count, std::byte* to) {
   }
 }
 
-// Writes int8 weights as `Number` values of groups. Returns their sum.
+// Quantizes `count` weights to int8 and writes them as `Number` values. Returns the sum of the written values.
 template <typename Number>
 int64_t PutBytes(const float* row, int64_t count, float inverse, std::byte* to) {
   int64_t sum = 0;

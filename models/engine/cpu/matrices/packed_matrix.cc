@@ -7,7 +7,7 @@
 namespace vitrine::engine {
 namespace {
 
-// Inputs of a panel that are written in one block, which stays in the L1 cache while the rows are read.
+// Number of inputs of a panel that are written as one block, which stays in the L1 cache.
 constexpr int64_t kBlock = 16;
 
 }  // namespace

@@ -7,7 +7,7 @@
 namespace vitrine::engine {
 namespace {
 
-// Queries processed at a time, so that their weights stay in the L1 and L2 caches; a multiple of every vector length.
+// Number of queries per block, so that their weights stay in the L1 and L2 caches; a multiple of every vector length.
 constexpr int64_t kQueries = 48;
 
 }  // namespace
@@ -43,7 +43,7 @@ void Attend::Run(const Frame& frame) const {
   const Segment heads = by_heads ? frame.Share(heads_) : Segment{0, heads_};
   for (int image = 0; image < frame.images(); ++image) {
     if (frame.Watched(image, source_, layer_)) HandOut(frame, image);
-    const View<float> y = frame.Of(y_, image);  // one row if only class tokens are requested
+    const View<float> y = frame.Of(y_, image);  // has one row if only class tokens are needed
     View<float> q = frame.Of(q_, image);
     q.rows = y.rows;
     const Segment queries = by_heads ? Segment{0, y.rows} : frame.Share(y.rows);
@@ -79,7 +79,7 @@ void Attend::MixHead(const Frame& frame, View<const float> q, View<const float> 
   }
 }
 
-// Computes class attention, whose single query has one row of scores; the softmax runs along that row.
+// Computes class attention. Its single query has one row of scores, and the softmax runs along that row.
 void Attend::MixOne(const Frame& frame, View<const float> q, View<const float> k, View<const float> v,
                     View<float> y) const {
   float* const weights = frame.scratch();
@@ -123,8 +123,8 @@ void Attend::Softmax(const Frame& frame, float* scores, int64_t keys, int64_t qu
   frame.kernels().softmax_columns(scores, keys, queries);
 }
 
-// Hands the attention matrices of one image to the tap: for all queries, even if the model needs fewer, and from the
-// fp32 q and k, whatever the precision of the product.
+// Gives the tap the attention matrices of one image: for all queries, even if the model needs fewer, and computed from
+// q and k in fp32, even if the products are bf16.
 void Attend::HandOut(const Frame& frame, int image) const {
   const int64_t width = head_width();
   View<float> all = frame.Of(q_, image);

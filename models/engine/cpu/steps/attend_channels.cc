@@ -10,7 +10,7 @@ namespace {
 // Lower limit of a channel's length when dividing by it.
 constexpr float kLeastLength = 1e-12f;
 
-// Appends the transpose: [channel of q, channel of k].
+// Appends the transpose of `weights`: [channel of q, channel of k].
 void Append(View<const float> weights, FloatArray& to) {
   for (int64_t i = 0; i < weights.columns; ++i) {
     for (int64_t j = 0; j < weights.rows; ++j) to.values.push_back(weights.Row(j)[i]);

@@ -10,7 +10,7 @@
 
 namespace vitrine::engine {
 
-// Attention among channels in fp32, per image and head: softmax(t * k^^T q^) over the channels of k.
+// Attention among channels in fp32: v softmax(t * k^T q) over the channels of k, with unit-length columns of q and k.
 class AttendChannels : public Step {
  public:
   AttendChannels(const program::AttendChannels& attend, Operand q, Operand k, Operand v, std::vector<float> temperature,

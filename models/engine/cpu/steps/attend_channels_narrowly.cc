@@ -31,7 +31,7 @@ class AttendChannelsNarrowly : public AttendChannels {
   }
 
  protected:
-  // Uses the panels of k as the rows of k^T: one group after the other.
+  // Multiplies without transposing k: a panel of k, read group by group, contains rows of k^T.
   void Correlate(const Frame& /*frame*/, View<const float> k, View<const float> q, View<float> weights,
                  float* scratch) const override {
     const float* const zeros = PutZeros(scratch);

@@ -14,7 +14,7 @@ constexpr float kNormEpsilon = 1e-6f;
 
 using Norm = program::AttendLinearly::Norm;
 
-// Computes XN(q) XN(k^T v).
+// Computes XN(q) XN(k^T v). XN scales vectors to a learned length; with Norm::kNone, it multiplies them by the factor.
 class AttendLinearly : public Step {
  public:
   AttendLinearly(const program::AttendLinearly& attend, Operand q, Operand k, Operand v, std::vector<float> query_scale,
@@ -50,7 +50,7 @@ class AttendLinearly : public Step {
       if (frame.Watched(image, source_, layer_)) HandOut(frame, image);
       const View<float> y = frame.Of(y_, image);
       View<float> q = frame.Of(q_, image);
-      q.rows = y.rows;  // one row if only class tokens are requested
+      q.rows = y.rows;  // y has one row if only class tokens are needed
       for (int64_t head = heads.first; head < heads.first + heads.count; ++head) {
         ProductOverRows(frame, Head(frame.Of(k_, image), head, width), Head(frame.Of(v_, image), head, width), sums,
                         width);
@@ -63,7 +63,7 @@ class AttendLinearly : public Step {
   }
 
  private:
-  // Hands the factors of one image's matrices to the tap: the scaled queries, and the keys.
+  // Gives the tap two factors of one image's attention matrices: the scaled queries and the keys.
   void HandOut(const Frame& frame, int image) const {
     const int64_t width = q_.columns / heads_;
     const View<float> q = frame.Of(q_, image), k = frame.Of(k_, image), v = frame.Of(v_, image);

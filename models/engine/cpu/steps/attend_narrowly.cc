@@ -56,8 +56,8 @@ class AttendNarrowly : public Attend {
     float* zeros;          // [the larger of columns and the head's columns]
     float* offsets;        // [columns]
     float* scores;         // [chunk, columns]
-    std::byte* queries;    // [chunk, groups of columns]
-    std::byte* weights;    // [chunk, groups of tokens]
+    std::byte* queries;    // [chunk, groups of the head's columns]
+    std::byte* weights;    // [chunk, groups of columns]
     std::byte* keys;       // panels
     std::byte* values;     // panels
     int64_t floats;        // total size of the scratch
@@ -85,7 +85,7 @@ class AttendNarrowly : public Attend {
     return at;
   }
 
-  // Writes the key offsets of the exponents; padding columns get minus infinity.
+  // Writes `zeros`, and the offsets of the exponents: the key offsets, and minus infinity for padding columns.
   void PutOffsets(int64_t tokens, const Places& at) const {
     std::fill(at.zeros, at.offsets, 0.0f);
     const int64_t known = std::min(static_cast<int64_t>(key_offsets().size()), tokens);

@@ -14,7 +14,7 @@
 
 namespace vitrine::engine {
 
-// Rows per chunk prepared in scratch for one product, few enough to stay in the L1 and L2 caches.
+// Number of rows per chunk that is prepared in scratch for a product; few enough to stay in the L1 and L2 caches.
 inline constexpr int64_t kChunkRows = 56;
 
 // Left operand of a product: fp32 rows, or rows of groups.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Linear layers: single layers, and pairs in which only the second reads the first.
+// Steps of a single linear layer, and of two layers where only the second reads the result of the first.
 #include <algorithm>
 #include <utility>
 
@@ -101,7 +101,7 @@ class Perceptron : public Step {
   }
 
  private:
-  // True if the intermediate result is written as bf16, which needs a whole number of groups.
+  // Returns true if the intermediate result is written as bf16, which needs a whole number of groups.
   bool HandsOnBf16() const {
     return second_.takes_bf16() && first_.matrix().narrow() != nullptr && first_.matrix().outputs() % 2 == 0;
   }

@@ -12,7 +12,7 @@
 // Products of two bf16 activations; the caller rounds both and lays them out in scratch.
 namespace vitrine::engine {
 
-// Returns the number of groups for `numbers` numbers along the summed dimension.
+// Returns the number of groups that hold `numbers` numbers along the summed dimension.
 inline int64_t GroupsOf(int64_t numbers) {
   return (numbers + 1) / 2;
 }

@@ -17,11 +17,11 @@ using program::MapSize;
 // Minimum number of positions computed per read of a weight panel.
 constexpr int kLeastPlaces = 56;
 
-// Prefetch distance in image rows. Needed because the hardware prefetcher stops at each page of each plane.
+// Prefetch distance in image rows. The hardware prefetcher stops at the end of each page, in each plane.
 constexpr int kRowsAhead = 2;
 constexpr int kLineFloats = 16;
 
-// Numbers after a map: a neighbourhood with an odd number of bf16 reads them and multiplies them by 0.
+// Padding after a map. A piece of a neighbourhood with an odd number of bf16 reads one number more, whose weight is 0.
 constexpr int64_t kSlack = 2;
 
 // Input of a layer: channels last, with a border of zeros.
@@ -61,8 +61,8 @@ void MaxPool(const float* x, int columns, int64_t channels, int pool, float* y) 
   }
 }
 
-// Computes the stem of one image. Rows of a map are computed when the next layer needs them, so that this layer reads
-// them from the L1 or L2 cache. Maps are fp32 or bf16; the result is fp32.
+// Computes the stem of one image. Rows of a map are computed when the next layer needs them, so that the next layer
+// reads them from the L1 or L2 cache. Maps are fp32 or bf16; the result is fp32.
 template <class Number>
 class Passage {
  public:
@@ -124,7 +124,7 @@ class Passage {
     return int64_t{pool} * pool * SizeOf(i + 1).width * layers_[i].matrix->outputs();
   }
 
-  // Skips map rows that the result does not need from `row` on.
+  // Marks the map rows as computed that only result rows before `row` need.
   void SkipTo(int row) {
     for (size_t i = layers_.size(); i-- > 0;) {
       const program::Convolve& convolve = layers_[i].convolve;
@@ -165,7 +165,7 @@ class Passage {
     return made + rows;
   }
 
-  // Inlined, because the compiler drops calls that seem to have no effect.
+  // Prefetches a row of the image. Inlined, because the compiler drops calls that seem to have no effect.
   [[gnu::always_inline]] void AskFor(int row) const {
     if (row >= maps_[0].size.height) return;
     for (int c = 0; c < image_.channels; ++c) {
@@ -204,13 +204,13 @@ class Passage {
     }
   }
 
-  // Returns the floats needed for one row of one channel, rounded to bf16.
+  // Returns the number of floats that hold one row of one channel in bf16; 0 for fp32 maps.
   int64_t PlaneFloats() const {
     return kIsNarrow ? (maps_[0].size.width * kNumberBytes + kFloatBytes - 1) / kFloatBytes : 0;
   }
 
-  // Computes `rows` rows of layer i from row `first` on; `size` is the size of its whole output. Positions are `stride`
-  // apart.
+  // Computes `rows` rows of layer i from row `first` on. `size` is the size of the layer's whole result, and `stride`
+  // the distance between its positions.
   template <class RowOf>
   void Convolve(size_t i, int first, int rows, MapSize size, RowOf row_of, int64_t stride) {
     const StemLayer& layer = layers_[i];

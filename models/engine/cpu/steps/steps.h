@@ -28,8 +28,8 @@ struct LinearSettings {
 };
 StepPtr MakeLinear(const LinearSettings& settings, std::shared_ptr<const LinearMatrix> matrix);
 
-// Two linear layers; only the second reads the first. `first` gives x and the norm, and has no residual. Both layers
-// run on a few rows at a time, so that the intermediate result stays in the L1 and L2 caches and needs no arena buffer.
+// Makes one step of two linear layers; only `second` reads the result of `first`. `first` gives x and the norm, and has
+// no residual. Both layers run on a few rows at a time, so that the intermediate result stays in the L1 and L2 caches.
 StepPtr MakePerceptron(const LinearSettings& first, std::shared_ptr<const LinearMatrix> first_matrix,
                        const LinearSettings& second, std::shared_ptr<const LinearMatrix> second_matrix);
 
@@ -39,7 +39,6 @@ StepPtr MakeAffine(Operand x, Operand y, std::vector<float> weight, std::vector<
 StepPtr MakeActivate(Operand x, Operand y, Activation activation);
 StepPtr MakeUnitLength(Operand x, Operand y);  // divides each row by its length
 StepPtr MakeAdd(Operand x, Operand z, Operand y);
-// Computes y = [x1, x2, ...].
 StepPtr MakeConcatenate(std::vector<Operand> x, Operand y);
 
 // --- rows of tokens, cells and images
@@ -48,7 +47,7 @@ StepPtr MakeFill(std::vector<float> row, Operand y);  // writes `row` to every r
 StepPtr MakeJoinClass(std::vector<Operand> rows, Operand cells, Operand y);
 StepPtr MakeTakeClass(Operand x, Operand y, int token);
 StepPtr MakeTakeCells(Operand x, Operand y);
-StepPtr MakeMeanOfCells(Operand x, Operand y);  // x may be tokens, whose class tokens are left out
+StepPtr MakeMeanOfCells(Operand x, Operand y);  // x may be tokens; their prefix tokens are left out
 
 // Copies the rows of x to the token tap of this stage.
 StepPtr MakeHandOut(Operand x, int stage);
@@ -67,7 +66,7 @@ StepPtr MakeStem(std::vector<StemLayer> layers, Operand y);  // at most kMostSte
 
 // --- positions
 
-// Adds to x the rows that `rows` returns for each image's grid, and caches them for recent grids.
+// Returns the rows to add to x for an image's grid. The step caches them for recent grids.
 using PositionRows = std::function<std::vector<float>(Grid grid)>;
 StepPtr MakeAddPositions(Operand x, Operand y, PositionRows rows);
 
@@ -81,9 +80,9 @@ StepPtr MakeAttendChannels(const program::AttendChannels& attend, Operand q, Ope
 StepPtr MakeAttendLinearly(const program::AttendLinearly& attend, Operand q, Operand k, Operand v,
                            std::vector<float> query_scale, std::vector<float> context_scale, Operand y);
 
-// A 3x3 convolution over the grid; class tokens are copied. With `scale` and `shift`, y = scale * GELU(convolution) +
-// shift; otherwise y = convolution. Then a residual, which has cells only, is added. `narrow` selects the kernels and
-// their GELU; null for fp32.
+// Weights of a 3x3 convolution over the grid; class tokens are copied. With `scale` and `shift`, y = scale *
+// GELU(convolution) + shift; otherwise y = convolution. A residual, if any, is then added; it has only cells. `narrow`
+// selects the kernels and their GELU; null for fp32.
 struct DepthwiseWeights {
   std::vector<float> weights;  // [9, channels]
   std::vector<float> bias;

@@ -112,7 +112,7 @@ class Custom : public OneToOne {
     if (!frame.Leads()) return;
     for (int image = 0; image < frame.images(); ++image) {
       const View<float> x = frame.CellsOf(x_, image), y = frame.CellsOf(y_, image);
-      // The family's loops require contiguous rows.
+      // `forward` requires contiguous rows.
       const View<float> from{frame.scratch(), x.rows, x.columns, x.columns};
       const View<float> to{from.Row(x.rows), x.rows, x.columns, x.columns};
       CopyRows(x, from);
