@@ -12,7 +12,7 @@
 
 namespace vitrine::cuda {
 
-// Memory that the images of a batch need, compared with the memory of a plan, which must outlive this object.
+// Sums the sizes of a batch's images and compares them with a plan and its limits. Both must outlive this object.
 class BatchSize {
  public:
   BatchSize(const LaunchPlan& plan, const BatchLimits& limits);
@@ -27,7 +27,7 @@ class BatchSize {
   bool Fits() const;
   // Returns true if no further image fits, whatever its size.
   bool IsFull() const { return images_ >= limits_->images || cells_ >= limits_->cells || pixels_ >= limits_->pixels; }
-  // RESOURCE_EXHAUSTED names the sizes if the images do not fit.
+  // Returns RESOURCE_EXHAUSTED with the sizes if the images do not fit.
   absl::Status Check() const;
 
  private:
@@ -35,8 +35,8 @@ class BatchSize {
   const BatchLimits* limits_;
   int images_ = 0;
   int64_t cells_ = 0;
-  int64_t pixels_ = 0;           // counted once per channel
-  std::vector<int64_t> places_;  // per map of the plan's stems
+  int64_t pixels_ = 0;           // channels * height * width
+  std::vector<int64_t> places_;  // positions, by map of the plan's stems
 };
 
 }  // namespace vitrine::cuda

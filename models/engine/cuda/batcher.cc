@@ -134,7 +134,7 @@ Batcher::Lane* Batcher::TakePlace(Caller& caller, int64_t& first_pixel) {
   return lane;
 }
 
-// Callers that have waited longer for a slot go first.
+// Returns a free lane. Returns null if there is none, or if a caller in `others` has waited longer.
 Batcher::Lane* Batcher::TakeFree(const Caller& caller, const std::deque<Caller*>& others) {
   if (free_.empty() || (!others.empty() && others.front()->ticket < caller.ticket)) return nullptr;
   Lane* const lane = free_.back();

@@ -26,11 +26,11 @@ namespace vitrine::cuda {
 // end and distributes the logits. Callers that fit into no batch wait, first come, first served. The bits of an image's
 // logits do not depend on the other images of its batch.
 //
-// The device has room while fewer than slots - 1 batches run (1 if there is one slot), because the last slot is being
-// filled. A batch of RunAlone takes a slot, but does not count as running.
+// The device has room while fewer than max(1, slots - 1) batches run; the remaining slot is being filled. A batch of
+// RunAlone takes a slot, but does not count as running.
 class Batcher {
  public:
-  // One engine of the model for each slot; at least one.
+  // Requires at least one slot, and one engine of the model for each slot.
   Batcher(driver::Card& card, std::vector<std::unique_ptr<driver::Slot>> slots,
           std::vector<std::unique_ptr<Engine>> engines, const BatchLimits& limits);
   ~Batcher();
@@ -75,7 +75,7 @@ class Batcher {
   absl::Status RunPart(std::span<const ImagePlanes> images, float* logits);
   // Waits for a place in a batch and reserves it. Sets `first_pixel` to the offset of the caller's pixels in the batch.
   Lane& Join(Caller& caller, int64_t& first_pixel);
-  // Returns null if no batch has a place.
+  // Like Join, but returns null instead of waiting.
   Lane* TakePlace(Caller& caller, int64_t& first_pixel) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Lane* TakeFree(const Caller& caller, const std::deque<Caller*>& others) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void WakeWaiting() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -91,7 +91,7 @@ class Batcher {
   const BatchLimits limits_;
   const std::vector<std::unique_ptr<driver::Slot>> slots_;
   const std::vector<std::unique_ptr<Engine>> engines_;
-  const int room_;           // maximum number of running batches for the launch of a batch that is not full
+  const int room_;           // while so many batches run, only full batches are launched
   std::vector<Lane> lanes_;  // a batch's fields are guarded by `mutex_`, except while the batch is computed
 
   Mutex mutex_;

@@ -30,7 +30,7 @@ absl::StatusOr<std::vector<std::unique_ptr<Engine>>> Engine::MakeSlots(const pro
                                                                        engine::WeightSource& weights,
                                                                        std::span<Device* const> slots,
                                                                        const EngineOptions& options) {
-  const cpu::FloatMode mode;  // folding weights needs the same float mode
+  const cpu::FloatMode mode;  // folding weights needs the engine's float mode
   std::vector<std::unique_ptr<Engine>> made;
   const auto shared = std::make_shared<Buffers>(*slots.front());
   for (Device* const slot : slots) {
@@ -110,8 +110,8 @@ absl::Status Engine::Upload(const LaunchPlan& plan, const BatchRows& batch) {
   return UploadPlaces(plan, batch);
 }
 
-// Most batches have images of one size, whose position rows are on the device after the first batches. They are not
-// uploaded again: computing and copying the rows of a large batch takes longer than its forward pass.
+// Uploads only position rows that are not on the device. Most batches have images of one size, so their rows are there
+// after the first batches. Computing and copying the rows of a large batch takes longer than its forward pass.
 absl::Status Engine::UploadPositions(const LaunchPlan& plan, const BatchRows& batch) {
   Placed placed = std::exchange(placed_, {});
   if (placed.plan != &plan) placed = {&plan, {}};

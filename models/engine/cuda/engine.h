@@ -32,8 +32,8 @@ struct EngineOptions {
 // and every sum is added in one fixed order.
 class Engine {
  public:
-  // Copies the weights, then releases all of them to the source. UNIMPLEMENTED names an operator that the device does
-  // not support. RESOURCE_EXHAUSTED if its memory is too small. `device` must outlive the engine.
+  // Copies the weights, then calls WeightSource::LetGo for all of them. UNIMPLEMENTED names an operator that the device
+  // does not support. RESOURCE_EXHAUSTED if its memory is too small. `device` must outlive the engine.
   static absl::StatusOr<std::unique_ptr<Engine>> Make(const program::Program& program, engine::WeightSource& weights,
                                                       Device& device, const EngineOptions& options = {});
   // Makes one engine per slot of a GPU. The engines share the weights and run concurrently.
@@ -46,8 +46,8 @@ class Engine {
   // RESOURCE_EXHAUSTED if the images exceed the limits; otherwise errors of the device.
   absl::Status Run(std::span<const ImagePlanes> images, float* logits, AttentionTap* attention = nullptr,
                    TokenTap* tokens = nullptr);
-  // Like Run, but reads the pixels that the caller has written to pixels(), image after image, instead of the images'
-  // own.
+  // Like Run, but uploads no pixels: the caller has written those of all images to pixels(), image after image. The
+  // images must not exceed the limits.
   absl::Status RunUploaded(std::span<const ImagePlanes> images, float* logits, AttentionTap* attention = nullptr,
                            TokenTap* tokens = nullptr);
   float* pixels() const { return batch_.pixels; }  // in device memory
@@ -57,7 +57,7 @@ class Engine {
  private:
   Engine(Device& device, const BatchLimits& limits) : device_(device), limits_(limits), buffers_(device) {}
 
-  // Rows of positions in device memory, for the first images of a plan's batch.
+  // Grids whose position rows are in device memory, for the first images of a plan's batch.
   struct Placed {
     const LaunchPlan* plan = nullptr;
     std::vector<Grid> grids;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The only symbol of libvitrine_cuda.so: kCudaLibrarySymbol.
+// Defines the only symbol of libvitrine_cuda.so: kCudaLibrarySymbol.
 #include <algorithm>
 #include <map>
 
@@ -67,7 +67,7 @@ absl::StatusOr<DeviceStatus> StatusOf(int device) {
                       .busy = counts.busy};
 }
 
-// The limit on tokens also limits the number of largest images in a batch. Pixels for more images are not needed.
+// Returns the limits of a batch, with pixels for as many of the largest images as the limit on tokens allows.
 BatchLimits LimitsFor(const LargestImage& largest, const DeviceBatch& most) {
   BatchLimits limits;
   limits.images = most.images;

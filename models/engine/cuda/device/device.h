@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The names by which kernels reach the GPU: threads, barriers, memory, copies, products. The only file that knows nvcc;
-// other compilers get the same names from emulated/, which runs kernels on a CPU for tests.
+// Functions by which kernels use the GPU: threads, barriers, memory, copies, products. Only this file has code for
+// nvcc; other compilers get the same functions from emulated/, which runs kernels on a CPU for tests.
 //
 // Kernels are compiled without contraction and with denormals flushed (-fmad=false -ftz=true), as on the CPU.
 #ifndef VITRINE_MODELS_ENGINE_CUDA_DEVICE_DEVICE_H_
@@ -16,7 +16,7 @@
 #define VITRINE_TABLE __device__ const
 // Unrolls a loop over an array in registers, whose indices must be known at compile time.
 #define VITRINE_UNROLL _Pragma("unroll")
-// Unrolls `count` iterations of a loop. With 1, later iterations occupy no registers for values loaded early.
+// Unrolls `count` iterations of a loop. With 1, values of later iterations are not loaded early, into more registers.
 #define VITRINE_UNROLL_BY(count) VITRINE_PRAGMA(unroll count)
 #define VITRINE_PRAGMA(text) _Pragma(#text)
 // Defines a kernel: VITRINE_KERNEL(name, Arguments) { ... arguments ... }
@@ -61,7 +61,7 @@ template <class T>
 VITRINE_DEVICE T ShuffleXor(T value, int mask) {
   return __shfl_xor_sync(~0u, value, mask);
 }
-// Returns the value of a lane.
+// Returns the value that a lane of the warp has passed.
 template <class T>
 VITRINE_DEVICE T Shuffle(T value, int lane) {
   return __shfl_sync(~0u, value, lane);
@@ -124,13 +124,13 @@ VITRINE_DEVICE void LoadMatricesTransposed(uint32_t (&to)[4], Shared<const T> ro
                : "memory");
 }
 
-// d += a b for a [16, 16] and b [16, 8] of bf16.
+// Computes d += a b for a [16, 16] and b [16, 8] of bf16.
 VITRINE_DEVICE void MultiplyBf16(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {
   asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3},{%4,%5,%6,%7},{%8,%9},{%0,%1,%2,%3};"
                : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
                : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 }
-// d += a b for a [16, 32] of unsigned bytes and b [32, 8] of signed bytes.
+// Computes d += a b for a [16, 32] of unsigned bytes and b [32, 8] of signed bytes.
 VITRINE_DEVICE void MultiplyBytes(int32_t (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {
   asm volatile("mma.sync.aligned.m16n8k32.row.col.s32.u8.s8.s32 {%0,%1,%2,%3},{%4,%5,%6,%7},{%8,%9},{%0,%1,%2,%3};"
                : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3])

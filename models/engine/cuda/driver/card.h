@@ -39,7 +39,7 @@ class Card {
   int multiprocessors() const { return multiprocessors_; }
   const Functions& functions() const { return driver_.functions(); }
 
-  // Makes the device's context current for the calling thread. All other calls require this.
+  // Makes the device's context current for the calling thread. Each thread must call this before other driver calls.
   absl::Status Enter() const;
   // Returns an error with the device, the call and the driver's text. If the error is sticky, marks the device as lost;
   // then this and every later call return UNAVAILABLE.
@@ -63,8 +63,8 @@ class Card {
   Card(const Driver& driver, int device, std::string name) : driver_(driver), device_(device), name_(std::move(name)) {}
 
   absl::Status Load(const void* image);
-  // Returns a function whose launches may use `shared_bytes` of shared memory. The attribute only grows, because graphs
-  // with larger launches may exist, or another thread may be about to make one.
+  // Returns a function whose launches may use `shared_bytes` of shared memory. Never lowers the function's limit,
+  // because graphs with larger launches may exist, or another thread may be about to make one.
   absl::StatusOr<FunctionHandle> FindFunction(std::string_view name, size_t shared_bytes);
 
   const Driver driver_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions of the CUDA driver, libcuda.so.1, that the engine calls, with the names that the library exports. Declared
-// here, so that neither the build nor the running program needs a CUDA toolkit.
+// Functions of the CUDA driver, libcuda.so.1, that the engine calls, with the names that the library exports. They are
+// declared here, so that neither the build nor the running program needs a CUDA toolkit.
 #ifndef VITRINE_MODELS_ENGINE_CUDA_DRIVER_FUNCTIONS_H_
 #define VITRINE_MODELS_ENGINE_CUDA_DRIVER_FUNCTIONS_H_
 
@@ -9,7 +9,6 @@
 
 namespace vitrine::cuda::driver {
 
-// Handles of the driver.
 using ContextHandle = struct ContextOfDriver*;
 using ModuleHandle = struct ModuleOfDriver*;
 using FunctionHandle = struct FunctionOfDriver*;
@@ -68,7 +67,7 @@ inline constexpr int kMaxDynamicSharedBytes = 8;
 inline constexpr unsigned kStreamNonBlocking = 1, kEventWithTiming = 0, kEventDisableTiming = 2;
 inline constexpr int kCaptureGlobal = 0, kCaptureThreadLocal = 1;
 
-// F(name, parameters)
+// Calls F(name, parameters) for each function.
 #define VITRINE_DRIVER_FUNCTIONS(F)                                                                                  \
   F(cuInit, (unsigned flags))                                                                                        \
   F(cuDriverGetVersion, (int* version))                                                                              \

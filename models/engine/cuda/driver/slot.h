@@ -46,11 +46,11 @@ class Slot : public Device {
   // Makes a graph of the launches.
   absl::StatusOr<std::unique_ptr<Recorded>> Record(std::span<const Launch> launches) override;
 
-  std::byte* pinned() const { return pinned_; }  // SlotOptions::pinned_bytes
+  std::byte* pinned() const { return pinned_; }  // SlotOptions::pinned_bytes of memory
   // Queues a copy of pinned memory, which must not change until the next Download or Settle has returned. Unlike other
   // functions, may be called by several threads at the same time.
   absl::Status UploadPinned(void* to, const void* pinned, size_t bytes);
-  // Waits for the stream if a failed call left work in it. Returns false if the device must not be called any more.
+  // Waits until the stream has no work. Returns false if the device must not be called any more.
   bool Settle();
 
   size_t device_bytes() const { return device_bytes_; }    // bytes allocated

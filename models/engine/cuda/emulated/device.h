@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The names of device/device.h on the emulated machine. Included by it alone.
+// The functions of device/device.h on the emulated machine. Only device/device.h includes this file.
 #ifndef VITRINE_MODELS_ENGINE_CUDA_EMULATED_DEVICE_H_
 #define VITRINE_MODELS_ENGINE_CUDA_EMULATED_DEVICE_H_
 

@@ -37,7 +37,7 @@ struct Fault {
   uintptr_t address = 0;  // 0 for barriers
   std::string detail;
 
-  // "race in linear, block 2, thread 33, kernels.cuh:40, address 0x...: ..."
+  // Returns "race in linear, block 2, thread 33, kernels.cuh:40, address 0x...: ...".
   std::string ToString() const;
 };
 

@@ -14,7 +14,7 @@ struct NamedKernel {
   size_t argument_bytes;
   void (*run)(const void* arguments);
 };
-// Returns null if there is no such kernel.
+// Returns the kernel of this name, or null.
 const NamedKernel* FindKernel(std::string_view name);
 const std::vector<NamedKernel>& Kernels();
 

@@ -72,7 +72,7 @@ class GuardPages {
 thread_local Machine* Machine::current_ = nullptr;
 
 Machine::Machine(const MachineOptions& options) : options_(options), random_(options.seed) {
-  threads_.reserve(kMostThreads);  // fibers refer to the elements
+  threads_.reserve(kMostThreads);  // so that the elements never move
 }
 
 Machine::~Machine() = default;
@@ -111,8 +111,7 @@ std::optional<Fault> Machine::Launch(const Shape& shape, const std::function<voi
   return std::exchange(fault_, std::nullopt);
 }
 
-// A fiber runs kernels one after another. It refers to the running thread by `running_`, because a launch with more
-// threads moves their states.
+// Starts the fiber of a thread, which runs kernels one after another.
 void Machine::Begin(ThreadState& thread) {
   thread.fiber = boost::context::fiber(std::allocator_arg, boost::context::protected_fixedsize_stack(kStackBytes),
                                        [this](boost::context::fiber&& from) {
@@ -276,7 +275,7 @@ void Machine::CommitCopies() {
   running_->in_flight.push_back(std::exchange(running_->open, {}));
 }
 
-// Performs the copies here, as late as the hardware may perform them.
+// Performs the copies of the awaited groups only now, as late as the hardware may perform them.
 void Machine::WaitCopies(size_t left, Source at) {
   for (; running_->in_flight.size() > left; running_->in_flight.pop_front()) {
     for (const Copy& copy : running_->in_flight.front()) {

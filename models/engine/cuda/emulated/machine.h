@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A device that runs kernels on one CPU thread, for tests. A thread of a block is a fiber; blocks run one after the
-// other, in random order. A warp that is drawn runs as far as barriers of the block let it while the others stand, and
-// its lanes take turns in random order: code that lacks a barrier gives other results, and the shadow memory names it.
+// A device that runs kernels on one CPU thread, for tests. Each thread of a block is a fiber. Blocks run one after the
+// other, in random order, and so do the warps of a block: each runs alone until its lanes wait at a barrier of the
+// block. Its lanes take turns in random order. Code that lacks a barrier gives other results, and memory.h reports the
+// race.
 #ifndef VITRINE_MODELS_ENGINE_CUDA_EMULATED_MACHINE_H_
 #define VITRINE_MODELS_ENGINE_CUDA_EMULATED_MACHINE_H_
 
@@ -51,8 +52,8 @@ class Machine {
   Memory& memory() { return memory_; }
   const Counters& counters() const { return counters_; }
 
-  // Runs `body` in every thread. Returns the first fault, which ends the launch. If an access without an accessor hits
-  // a guard page, the process ends with the thread's location on stderr.
+  // Runs `body` in every thread. Returns the first fault, which ends the launch. If an access that bypasses Global and
+  // Shared hits a guard page, the process ends and writes the block and thread to stderr.
   std::optional<Fault> Launch(const Shape& shape, const std::function<void()>& body);
 
   // --- for the running thread; emulated/device.h declares the names that kernels use

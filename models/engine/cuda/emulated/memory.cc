@@ -167,7 +167,7 @@ const FaultKind* Memory::Fly(const Running& running, uintptr_t address, size_t b
   return nullptr;
 }
 
-// Later reads must be ordered after the wait, not only after the start of the copy.
+// Counts as the write: later reads must be ordered after the wait, not only after the start of the copy.
 void Memory::Land(const Running& running, uintptr_t address, size_t bytes) {
   for (size_t i = 0; i < bytes; i += 4) {
     Word& word = WordAt(address + i);

@@ -14,7 +14,7 @@ float ToFloat(uint16_t bf16) {
   return std::bit_cast<float>(static_cast<uint32_t>(bf16) << 16);
 }
 
-// Returns the exponent of a number's format. Denormals have the exponent of the smallest normal number.
+// Returns the exponent of a float. A denormal has the exponent of the smallest normal number.
 int ExponentOf(float value) {
   return std::max(static_cast<int>(std::bit_cast<uint32_t>(value) >> 23 & 0xff), 1) - 127;
 }
@@ -23,7 +23,7 @@ int ExponentOf(float value) {
 struct Term {
   __int128 significand;
   int exponent;
-  int nominal;  // exponent of the format: the sum of the factors' exponents, even if their product is 2 or more
+  int nominal;  // sum of the factors' exponents, even if their significands' product is 2 or more
 };
 
 Term TermOf(float a, float b) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of a warp's matrix instructions: which lane holds what, and how sums are rounded.
+// Products of a warp's matrix instructions: which lane holds which elements, and how sums are rounded.
 #ifndef VITRINE_MODELS_ENGINE_CUDA_EMULATED_PRODUCTS_H_
 #define VITRINE_MODELS_ENGINE_CUDA_EMULATED_PRODUCTS_H_
 
@@ -32,8 +32,8 @@ float SumOfProducts(std::span<const uint16_t, 16> a, std::span<const uint16_t, 1
 // Registers of the 32 lanes: four of a, then two of b.
 using Fragments = std::span<const std::array<uint32_t, 6>, 32>;
 
-// Adds a lane's four elements of the product a b: a [16, 16] and b [16, 8] of bf16, or a [16, 32] of unsigned and b
-// [32, 8] of signed bytes.
+// Adds a lane's four elements of the product a b to d: a [16, 16] and b [16, 8] of bf16, or a [16, 32] of unsigned and
+// b [32, 8] of signed bytes.
 void AddProductBf16(Fragments fragments, int lane, RoundingModel model, std::mt19937_64& random, float (&d)[4]);
 void AddProductBytes(Fragments fragments, int lane, int32_t (&d)[4]);
 

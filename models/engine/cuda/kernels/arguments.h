@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arguments of the kernels, which the host writes and kernels read. Addresses are of device memory.
+// Arguments of the kernels, which the host writes and kernels read. All addresses are in device memory.
 #ifndef VITRINE_MODELS_ENGINE_CUDA_KERNELS_ARGUMENTS_H_
 #define VITRINE_MODELS_ENGINE_CUDA_KERNELS_ARGUMENTS_H_
 
@@ -37,7 +37,7 @@ struct Batch {
   int prefix = 1;                   // rows of tokens before the cells of each image
 };
 
-// Columns of a matrix whose rows belong to a batch. Strides count numbers.
+// Columns of a matrix whose rows belong to a batch. The stride is in numbers.
 struct Matrix {
   float* data = nullptr;
   int64_t stride = 0;
@@ -130,7 +130,7 @@ struct LinearArguments {
   Batch batch;
   Matrix x, y;
   Matrix residual;                  // its data is null if there is no residual
-  const RowStatistics* statistics;  // null: n(x) is x
+  const RowStatistics* statistics;  // null: x is not normalized
   const void* weights;              // [inputs, outputs] of fp32 or bf16
   const float* bias;
   Activation activation;
@@ -157,7 +157,7 @@ struct LinearBytesArguments {
   Matrix y, residual;
   const int8_t* weights;      // [inputs, outputs]
   const float *bias, *scale;  // `scale`: value of one unit of a weight, by output
-  const float* sums;          // sums of weights, by output
+  const float* sums;          // sums of weights times `scale`, by output
   Activation activation;
 };
 
@@ -177,8 +177,8 @@ struct FastLinearArguments {
   Activation activation = Activation::kNone;
 };
 
-// Two linear layers with as many outputs as inputs. The number of hidden units is a multiple of 64. Otherwise like
-// FastLinearArguments.
+// Two linear layers; the second has as many outputs as the first has inputs. The number of hidden units is a multiple
+// of 64. Otherwise like FastLinearArguments.
 struct PerceptronArguments {
   Batch batch;
   Matrix x, y;
@@ -203,8 +203,8 @@ struct PatchifyArguments {
   Matrix y;
 };
 
-// Positions of an image in a map: `first` counts from the start of the batch. One extra entry marks the end of the last
-// image.
+// Size of an image's map. `first` is the number of positions of the earlier images. One extra entry marks the end of
+// the last image.
 struct MapRows {
   int64_t first;
   int height, width;
@@ -214,7 +214,7 @@ struct MapRows {
 struct ConvolveArguments {
   Batch batch;
   const float* x;       // planes of pixels, or positions of a map with their channels
-  const MapRows* from;  // positions in x by image, after cropping; null for pixels, which `cut` crops
+  const MapRows* from;  // positions in x by image, or null for pixels; `cut` crops both
   const MapRows* to;
   float* y;
   int64_t y_stride;
@@ -269,7 +269,7 @@ struct AttendArguments {
   Matrix q, k, v, y;  // only an image's first queries are used if y has fewer rows
   int heads;
   float scale;
-  const float* offsets;  // offsets of the keys, or null
+  const float* offsets;  // offsets of the first known_offsets keys, or null
   int known_offsets;
   // For vitrine_attend_map: scores and weights of `queries` queries of one image, starting at first_query: [heads,
   // queries, keys].

@@ -32,7 +32,7 @@ class Scores {
   VITRINE_DEVICE int width() const { return width_; }
   VITRINE_DEVICE int column() const { return column_; }
 
-  // Returns the score of a key. In bf16, multiplied by log2(e), so that the softmax can use powers of two.
+  // Returns the score of a key. Bf16 scores are multiplied by log2(e), so that the softmax can use powers of two.
   VITRINE_DEVICE float Of(int key) const {
     constexpr float kLog2OfE = 1.44269504F;
     const bool has_offset = key < arguments_.known_offsets;
@@ -44,7 +44,7 @@ class Scores {
     return has_offset ? score + offset : score;
   }
 
-  // Returns scale q k; in bf16, q k.
+  // Returns scale * q k; for AttendOrder::kBf16, only q k.
   VITRINE_DEVICE float Product(int key) const {
     if (arguments_.q.narrow) return NarrowProduct(key);
     const Global<const float> k = RowOf(arguments_.k, first_key_ + key) + column_;
@@ -95,11 +95,11 @@ class Scores {
   const AttendArguments& arguments_;
   const AttendOrder order_;
   const int width_, first_key_, keys_, column_;
-  const int query_;  // row
+  const int query_;  // row of the query
   const Global<const float> q_;
 };
 
-// One thread per query and head: y = softmax(scale q k^T + offsets) v.
+// Computes y = softmax(scale q k^T + offsets) v, with one thread per query and head.
 VITRINE_DEVICE void Attend(const AttendArguments& arguments, AttendOrder order) {
   const Images images(arguments.batch);
   ForElements(images.Rows(arguments.y.rows), arguments.heads, [&](int row, int head) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rows of a batch as kernels see them, and loops over outputs.
 //
-// Plain kernels compute one output, or one row of a head, per thread. They work for any shape, in the order of sums of
-// the CPU's AVX-512 path: fast kernels are compared with them. Every kernel is launched with a fixed number of blocks
-// and strides over the rows that the uploaded batch has.
+// Plain kernels compute one output, or one row of a head, per thread. They work for any shape and add in the order of
+// the CPU's AVX-512 path; fast kernels are compared with them. The number of blocks of a launch is fixed; the threads
+// loop over the rows of the uploaded batch.
 #ifndef VITRINE_MODELS_ENGINE_CUDA_KERNELS_BATCH_CUH_
 #define VITRINE_MODELS_ENGINE_CUDA_KERNELS_BATCH_CUH_
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plain kernels of attention among channels (XCiT), and of X-ViT's attention without a softmax. Both multiply q or v by
-// a small matrix of an image's head, a sum over its tokens.
+// Plain kernels of attention among channels (XCiT), and of X-ViT's attention without a softmax. Both multiply q or v of
+// a head by a small matrix, which is a sum over the image's tokens.
 #ifndef VITRINE_MODELS_ENGINE_CUDA_KERNELS_CHANNEL_ATTENTION_CUH_
 #define VITRINE_MODELS_ENGINE_CUDA_KERNELS_CHANNEL_ATTENTION_CUH_
 
@@ -16,7 +16,7 @@ VITRINE_DEVICE int HeadWidth(const ChannelArguments& arguments) {
   return arguments.q.columns / arguments.heads;
 }
 
-// Computes the lengths of the columns of q, then of k, over the tokens of each image.
+// Computes 1 / length of the columns of q, then of k, over the tokens of each image.
 VITRINE_KERNEL(vitrine_inverse_lengths, ChannelArguments) {
   const Images images(arguments.batch);
   const int columns = arguments.q.columns;
@@ -34,7 +34,7 @@ VITRINE_KERNEL(vitrine_inverse_lengths, ChannelArguments) {
   });
 }
 
-// Element (i, j) of a head's matrix: the sum over tokens of a(i) b(j).
+// Computes each head's matrix: element (i, j) is the sum over tokens of a(i) b(j).
 VITRINE_DEVICE void SumOverTokens(const ChannelArguments& arguments, const Matrix& a, const Matrix& b) {
   const Images images(arguments.batch);
   const int width = HeadWidth(arguments), each = width * width;
@@ -51,7 +51,7 @@ VITRINE_DEVICE void SumOverTokens(const ChannelArguments& arguments, const Matri
   });
 }
 
-// XCiT's scores, [channel of k, channel of q].
+// Computes XCiT's scores, [channel of k, channel of q].
 VITRINE_KERNEL(vitrine_channel_products, ChannelArguments) {
   SumOverTokens(arguments, arguments.k, arguments.q);
 }
@@ -68,7 +68,7 @@ VITRINE_KERNEL(vitrine_channel_scale, ChannelArguments) {
     matrices[at] = matrices[at] * (factor * inverse_q[first + of % width]);
   });
 }
-// One thread per column of a head's matrix.
+// Computes the softmax of each column of a head's matrix, with one thread per column.
 VITRINE_KERNEL(vitrine_channel_softmax, ChannelArguments) {
   const Images images(arguments.batch);
   const int width = HeadWidth(arguments), each = width * width;
@@ -117,7 +117,7 @@ VITRINE_KERNEL(vitrine_channel_mix, ChannelArguments) {
 VITRINE_KERNEL(vitrine_context, ChannelArguments) {
   SumOverTokens(arguments, arguments.k, arguments.v);
 }
-// Scales each row (over the features of v) or each column of a context to unit length.
+// Scales each row (over_values) or each column of a context by `temperature`; if `normalizes`, to that length.
 VITRINE_KERNEL(vitrine_context_scale, ChannelArguments) {
   const Images images(arguments.batch);
   const int width = HeadWidth(arguments), each = width * width;

@@ -22,8 +22,8 @@ VITRINE_KERNEL(vitrine_patchify, PatchifyArguments) {
   });
 }
 
-// The input of an image. The value at (row, column, channel) is at first + row * of_row + column * of_column + channel
-// * of_channel.
+// The input of an image. The index of the value at (row, column, channel) is first + row * of_row + column * of_column
+// + channel * of_channel.
 struct MapView {
   int64_t first, of_row, of_column, of_channel;
   int height, width;

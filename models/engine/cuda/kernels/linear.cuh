@@ -11,7 +11,7 @@ VITRINE_DEVICE void FinishLinear(const Matrix& residual, const Matrix& y, int ro
   RowOf(y, row)[column] = residual.data == nullptr ? value : RowOf(residual, row)[column] + value;
 }
 
-// Each output is one sequence of multiply-adds over the row, starting with the bias.
+// Computes each output as one sequence of multiply-adds over the row, starting with the bias.
 VITRINE_KERNEL(vitrine_linear_fp32, LinearArguments) {
   const int outputs = arguments.y.columns;
   const Global<const float> weights(static_cast<const float*>(arguments.weights)), bias(arguments.bias);
@@ -30,7 +30,7 @@ VITRINE_KERNEL(vitrine_linear_fp32, LinearArguments) {
   });
 }
 
-// Both operands are rounded to bf16. The sum starts at 0, and the bias is added last.
+// Rounds both operands to bf16. Each sum starts at 0, and the bias is added last.
 VITRINE_KERNEL(vitrine_linear_bf16, LinearArguments) {
   const int outputs = arguments.y.columns;
   const Global<const uint16_t> weights(static_cast<const uint16_t*>(arguments.weights));
@@ -57,7 +57,7 @@ VITRINE_KERNEL(vitrine_linear_bf16, LinearArguments) {
 inline constexpr float kByteSteps = 254, kMostSteps = 262144, kWholeBytes = 12582912;
 inline constexpr float kLeastStep = 0x1p-126F;
 
-// Quantization of a row: a byte is the low byte of number * inverse + offset; its value is range.least + range.step *
+// Quantization of a row: a byte is the low byte of number * inverse + offset. Its value is range.least + range.step *
 // byte.
 struct ByteGrid {
   float inverse, offset;

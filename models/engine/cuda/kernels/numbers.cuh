@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions of numbers, with the operations of the CPU's kernels (common/simd, models/engine/cpu/kernels).
+// Functions of single numbers, with the operations of the CPU's kernels (common/simd, models/engine/cpu/kernels).
 #ifndef VITRINE_MODELS_ENGINE_CUDA_KERNELS_NUMBERS_CUH_
 #define VITRINE_MODELS_ENGINE_CUDA_KERNELS_NUMBERS_CUH_
 
@@ -39,7 +39,7 @@ constexpr GeluPieces MakeGeluPieces() {
 VITRINE_TABLE GeluPieces kGeluPieces = MakeGeluPieces();
 inline constexpr float kWholeNumbers = 8388608.0F;  // 2^23: after adding it, no fraction bits are left
 
-// engine::EngineGelu.
+// Computes engine::EngineGelu.
 VITRINE_DEVICE float Gelu(float x) {
   constexpr float kWidth = engine::kPieceWidth, kInverse = 1 / engine::kPieceWidth;
   const float size = FloatOf(BitsOf(x) & 0x7fffffffu);
@@ -54,7 +54,7 @@ VITRINE_DEVICE float Gelu(float x) {
   return Fma(size, h, 0.5F * x);
 }
 
-// engine::NarrowGelu.
+// Computes engine::NarrowGelu.
 VITRINE_DEVICE float NarrowGelu(float x) {
   constexpr float kWidth = engine::NarrowPieces::kWidth, kBelow = engine::NarrowPieces::kBelow;
   constexpr float kInverse = 1 / kWidth, kTop = kWidth * engine::NarrowPieces::kAbove;
@@ -66,13 +66,13 @@ VITRINE_DEVICE float NarrowGelu(float x) {
 
 // --- powers
 
-// x 2^n for whole n; returns x if n is NaN.
+// Returns x 2^n for whole n; returns x if n is NaN.
 VITRINE_DEVICE float TimesPowerOfTwo(float x, float n) {
   const int exponent = n > -1024 && n < 1024 ? static_cast<int>(n) : 0;
   return x * FloatOf(static_cast<uint32_t>(exponent + 127) << 23);
 }
 
-// cpu::ExpOf.
+// Computes cpu::ExpOf.
 VITRINE_DEVICE float Exp(float x) {
   x = Most(-87.0F, x);
   const float n = Round(x * 1.44269504F);
@@ -87,7 +87,7 @@ VITRINE_DEVICE float Exp(float x) {
   return TimesPowerOfTwo(p, n);
 }
 
-// cpu::QuickGeluOf.
+// Computes cpu::QuickGeluOf.
 VITRINE_DEVICE float QuickGelu(float x) {
   return x * (1 / (1 + Exp(Least(87.0F, -1.702F * x))));
 }
@@ -96,12 +96,13 @@ VITRINE_DEVICE float Activated(float x, Activation activation, bool narrow) {
   if (activation == Activation::kGelu) return narrow ? NarrowGelu(x) : Gelu(x);
   return activation == Activation::kRelu ? Most(0, x) : x;
 }
-// Returns Activated(x), also for QuickGELU. Other kernels lack QuickGELU, because it would cost them registers.
+// Returns Activated(x), also for QuickGELU. Only products support QuickGELU, because it would cost other kernels
+// registers.
 VITRINE_DEVICE float ActivatedProduct(float x, Activation activation, bool narrow) {
   return activation == Activation::kQuickGelu ? QuickGelu(x) : Activated(x, activation, narrow);
 }
 
-// engine::PowerOfTwo: 2^x for x <= 0, for weights that are rounded to bf16.
+// Computes engine::PowerOfTwo: 2^x for x <= 0, for weights that are rounded to bf16.
 VITRINE_DEVICE float PowerOfTwo(float x) {
   x = Most(-126.0F, x);
   const float n = Round(x), r = x - n;
@@ -111,8 +112,8 @@ VITRINE_DEVICE float PowerOfTwo(float x) {
   return TimesPowerOfTwo(p, n);
 }
 
-// PowerOfTwo in fewer instructions, for x <= 0. Adding 1.5 x 2^23 rounds x to a whole number and leaves that number in
-// the low bits. Below -125, returns 2^-125 at most; NaN stays NaN.
+// Computes PowerOfTwo in fewer instructions, for x <= 0. Adding 1.5 x 2^23 rounds x to a whole number and leaves that
+// number in the low bits. For x below -125, the result is at most 2^-125; NaN stays NaN.
 VITRINE_DEVICE float FastPowerOfTwo(float x) {
   constexpr float kRounds = 12582912.0F;
   x = MostOrNan(-125.0F, x);
@@ -154,7 +155,7 @@ VITRINE_DEVICE float SumOfLanes(float (&lanes)[kLanes]) {
   return AcrossLanes(lanes, [](float a, float b) { return a + b; });
 }
 
-// cpu::SumsOfRows: the sum of value(0) to value(columns - 1).
+// Computes cpu::SumsOfRows: the sum of value(0) to value(columns - 1).
 template <class Value>
 VITRINE_DEVICE float SumOfRow(int columns, Value value) {
   float even[kLanes] = {}, odd[kLanes] = {};

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The operations that other kernels are made of, one by one: vitrine-gpu-check compares them with what the emulator
-// takes them for.
+// Runs the operations of which kernels consist one by one. vitrine-gpu-check compares the results with the emulator's.
 #ifndef VITRINE_MODELS_ENGINE_CUDA_KERNELS_PRIMITIVES_CUH_
 #define VITRINE_MODELS_ENGINE_CUDA_KERNELS_PRIMITIVES_CUH_
 
@@ -23,7 +22,7 @@ VITRINE_KERNEL(vitrine_primitive_floats, PrimitiveFloatsArguments) {
   });
 }
 
-// One warp per product: copies both matrices to shared memory, loads fragments from there and multiplies them.
+// Computes one product per warp: copies both matrices to shared memory, loads fragments from there and multiplies them.
 VITRINE_KERNEL(vitrine_primitive_products, PrimitiveProductsArguments) {
   const int lane = Lane();
   const Shared<uint16_t> left = SharedMemory<uint16_t>(0), right = SharedMemory<uint16_t>(kPrimitiveBytes);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plain kernels that treat each row by itself, copy rows, and sum those of an image.
+// Plain kernels that compute each row separately, copy rows, or sum the rows of an image.
 #ifndef VITRINE_MODELS_ENGINE_CUDA_KERNELS_ROWS_CUH_
 #define VITRINE_MODELS_ENGINE_CUDA_KERNELS_ROWS_CUH_
 

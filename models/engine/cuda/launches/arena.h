@@ -13,9 +13,9 @@ namespace vitrine::cuda {
 // Memory of the plans of one engine. The plans never run at the same time, so they share it.
 class Arena {
  public:
-  // Adds the sizes in bytes of the memory that one plan needs at the same time. Call before Allocate.
+  // Adds the sizes in bytes of the buffers that one plan needs at the same time. Call before Allocate.
   void Reserve(std::span<const size_t> sizes);
-  // RESOURCE_EXHAUSTED if the device does not have enough memory.
+  // Allocates the memory. RESOURCE_EXHAUSTED if the device does not have enough.
   absl::Status Allocate(Buffers& buffers);
   // Returns one address per size of a plan, in their order.
   std::vector<std::byte*> PlacesOf(std::span<const size_t> sizes) const;

@@ -18,7 +18,7 @@ using engine::ImagePlanes;
 struct BatchLimits {
   int images = 32;
   int cells = 8192;
-  int64_t pixels = int64_t{4} << 20;  // pixels of all images, counted once per channel
+  int64_t pixels = int64_t{4} << 20;  // channels * height * width of all images
 };
 
 // Rows of a batch, in host memory.
@@ -26,7 +26,7 @@ struct BatchRows {
   BatchRows(std::span<const ImagePlanes> planes, int cell, int prefix = 1);
 
   std::span<const ImagePlanes> planes;
-  std::vector<ImageRows> images;  // one more than there are images, as in Batch
+  std::vector<ImageRows> images;  // one more than images, as in Batch
   std::vector<Grid> grids;
   std::vector<GridTile> tiles;  // tiles of all grids
   int64_t pixels = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The device as launches see it. The driver implements it; in tests the emulator does.
+// Interface of a device that runs launches. driver::Slot implements it, and emulated::EmulatedDevice in tests.
 #ifndef VITRINE_MODELS_ENGINE_CUDA_LAUNCHES_DEVICE_H_
 #define VITRINE_MODELS_ENGINE_CUDA_LAUNCHES_DEVICE_H_
 
@@ -17,8 +17,8 @@
 
 namespace vitrine::cuda {
 
-// A kernel and its arguments. The device chooses the number of blocks; kernels loop over the rows of the batch in
-// strides.
+// A kernel and its arguments. The device chooses the number of blocks; the blocks of a kernel share the rows of the
+// batch.
 struct Launch {
   std::string step;    // operator of the program: "blocks.0.attention.qkv"
   std::string kernel;  // "vitrine_linear_fp32"
@@ -55,7 +55,7 @@ class Device {
     return absl::ResourceExhaustedError("the device has not enough memory for the model");
   }
   virtual void Free(void* buffer) = 0;
-  // `from` may be changed after the return.
+  // The caller may change `from` after the return.
   virtual absl::Status Upload(void* to, const void* from, size_t bytes) = 0;
   virtual absl::Status Download(void* to, const void* from, size_t bytes) = 0;
   virtual absl::Status Run(const Launch& launch) = 0;

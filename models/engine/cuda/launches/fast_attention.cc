@@ -14,7 +14,7 @@ bool AreWide(const Arguments& arguments) {
   return HasWideRows(arguments.q) && HasWideRows(arguments.k) && HasWideRows(arguments.v) && HasWideRows(arguments.y);
 }
 
-// Returns the end of the kernel's name, by the rows of q, k and v.
+// Returns the suffix of the kernel's name for the type of q, k and v.
 template <class Arguments>
 const char* Rows(const Arguments& arguments) {
   return arguments.q.narrow ? "_narrow" : "";
@@ -84,7 +84,7 @@ std::optional<Launch> FastTokens(const engine::AttendStep& step, const std::stri
 
 std::optional<Launch> FastQuery(const engine::AttendStep& step, const std::string& name,
                                 const AttendArguments& arguments) {
-  constexpr int64_t kLanes = 16;  // lanes of a score's sum
+  constexpr int64_t kLanes = 16;  // number of lanes that sum one score
   const int64_t width = step.q.columns / step.attend.heads;
   if (!step.attend.class_query || width % kLanes != 0 || width > QueryTiles::kMostWidth) return std::nullopt;
   if (!HasWideRows(arguments.k) || !HasWideRows(arguments.v)) return std::nullopt;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Chooses fast kernels of attention by widths and places of columns, never by the number of rows.
+// Chooses fast kernels of attention by the widths and alignment of columns, never by the number of rows.
 #ifndef VITRINE_MODELS_ENGINE_CUDA_LAUNCHES_FAST_ATTENTION_H_
 #define VITRINE_MODELS_ENGINE_CUDA_LAUNCHES_FAST_ATTENTION_H_
 
@@ -17,16 +17,16 @@ bool HasFastChannels(const engine::AttendChannelsStep& step);
 bool HasFastTokens(const engine::AttendStep& step);
 
 // Returns attention among channels as one launch without scratch memory; nullopt unless it is bf16 and the kernel
-// supports the widths.
+// supports the widths and the alignment.
 std::optional<Launch> FastChannels(const engine::AttendChannelsStep& step, const std::string& name,
                                    const ChannelArguments& arguments);
 
-// Returns attention among tokens; nullopt unless the kernel supports the widths. In fp32 it has the plain kernel's
-// bits.
+// Returns attention among tokens; nullopt unless the kernel supports the widths and the alignment. In fp32, the results
+// are bit-identical to those of the plain kernel.
 std::optional<Launch> FastTokens(const engine::AttendStep& step, const std::string& name,
                                  const AttendArguments& arguments);
 
-// Returns attention of class queries, with the plain kernel's bits; nullopt unless the kernel supports the widths.
+// Returns attention of class queries, bit-identical to the plain kernel's; nullopt as for FastTokens.
 std::optional<Launch> FastQuery(const engine::AttendStep& step, const std::string& name,
                                 const AttendArguments& arguments);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Chooses kernels of everything but linear layers and attention: fast ones where the widths of a step suit them.
+// Chooses the kernels of all steps except stems, linear layers and attention: a fast kernel if it supports the widths.
 #ifndef VITRINE_MODELS_ENGINE_CUDA_LAUNCHES_FAST_GRID_H_
 #define VITRINE_MODELS_ENGINE_CUDA_LAUNCHES_FAST_GRID_H_
 
@@ -31,14 +31,14 @@ KernelChoice Choose(const GatherArguments& arguments, bool fast);
 KernelChoice Choose(const DepthwiseArguments& arguments, bool fast);
 KernelChoice Choose(const LocalArguments& arguments, bool fast);
 
-// Steps of a local patch interaction that one kernel computes.
+// Steps of XCiT's local patch interaction that one kernel computes.
 struct LocalSteps {
   static constexpr size_t kCount = 3;
   const engine::LayerNormStep& norm;
   const engine::DepthwiseStep &first, &second;
 };
-// Returns the interaction that begins at step `first`, if the kernel supports its widths and no other step reads its
-// intermediate values.
+// Returns the interaction that begins at step `first`; nullopt unless the kernel supports its widths and no other step
+// reads its intermediate values.
 std::optional<LocalSteps> FindLocalSteps(const engine::LoweredPlan& plan, size_t first);
 
 }  // namespace vitrine::cuda

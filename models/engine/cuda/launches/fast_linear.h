@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Chooses the fast kernels of linear layers by widths and places of columns, never by the number of rows.
+// Chooses the fast kernels of linear layers by the widths and alignment of columns, never by the number of rows.
 #ifndef VITRINE_MODELS_ENGINE_CUDA_LAUNCHES_FAST_LINEAR_H_
 #define VITRINE_MODELS_ENGINE_CUDA_LAUNCHES_FAST_LINEAR_H_
 
@@ -14,21 +14,21 @@ namespace vitrine::cuda {
 
 // --- linear layers
 
-// Returns the arguments without weights. The kernel does not normalize very long rows; those need statistics.
+// Returns the arguments without weights. If rows are too long, the kernel does not normalize but needs statistics.
 FastLinearArguments FastArguments(const engine::LinearStep& step, const Batch& batch, const Matrix& x, const Matrix& y,
                                   const Matrix& residual);
 // Returns true if a fast kernel supports the precision and the widths.
 bool HasFastLinear(const engine::LinearStep& step);
-// Returns true if a fast kernel computes the layer. Of the addresses, only the alignment of the matrices is used.
+// Returns true if a fast kernel supports the layer and the alignment of the matrices.
 bool SuitsFastLinear(const engine::LinearStep& step, const FastLinearArguments& arguments);
-// Returns true if the layers of a perceptron, as two launches, can hand hidden values on as bf16.
+// Returns true if a perceptron's two layers, as two launches, can pass the hidden values as bf16.
 bool HasNarrowHidden(const engine::PerceptronStep& step);
 // Requires weights in MatrixLayout::kByOutputs.
 void SetWeights(FastLinearArguments& arguments, const DeviceMatrix& matrix);
 // Requires SuitsFastLinear.
 Launch FastLinear(std::string step, const FastLinearArguments& arguments, Precision precision);
 
-// --- fp32, with the bits of the plain kernels; weights are in MatrixLayout::kByInputs
+// --- fp32, bit-identical to the plain kernels; weights are in MatrixLayout::kByInputs
 
 bool SuitsFastLinear(const LinearArguments& arguments);
 Launch FastLinear(std::string step, const LinearArguments& arguments);

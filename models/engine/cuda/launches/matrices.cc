@@ -32,7 +32,7 @@ std::vector<Number> Laid(const LinearWeights& weights, MatrixLayout layout, Conv
   return numbers;
 }
 
-// Weights as -127 to 127 times the scale of their output: the numbers of engine::NarrowMatrix.
+// Weights as integers from -127 to 127, and the scale of each output. The integers are those of engine::NarrowMatrix.
 struct Bytes {
   Bytes(const LinearWeights& weights, MatrixLayout layout) {
     constexpr float kLargest = 127;

@@ -28,7 +28,7 @@ struct DeviceMatrix {
   const uint16_t* bf16 = nullptr;
   const int8_t* int8 = nullptr;
   const float* bias = nullptr;
-  const float *scale = nullptr, *sums = nullptr;  // int8: value of one unit of a weight, sum of weights; by output
+  const float *scale = nullptr, *sums = nullptr;  // int8, by output: value of one weight unit, weights' sum times it
 };
 
 // The matrices and vectors of a model; plans of one program share them.
@@ -36,7 +36,7 @@ class DeviceMatrices {
  public:
   explicit DeviceMatrices(Buffers& buffers) : buffers_(buffers) {}
 
-  // Uploads the weights when a layout of a matrix is requested for the first time.
+  // Returns the matrix in a layout. The first call for a layout uploads the weights.
   const DeviceMatrix& Find(const engine::FoldedMatrix& matrix, MatrixLayout layout);
   // Returns a device copy of `values`; equal values share one copy. Null if there are none.
   template <class T>

@@ -15,14 +15,14 @@ namespace {
 using engine::LoweredPlan;
 using engine::Operand;
 
-// Finds the buffers that a step does not read or write as bf16.
+// Finds the buffers that all steps can read and write as bf16.
 class NarrowSearch {
  public:
   explicit NarrowSearch(const LoweredPlan& plan) : plan_(plan), narrow_(plan.buffers.size(), true) {}
 
   std::vector<bool> Run() {
     Forbid(plan_.logits);
-    while (changed_) {  // attention needs q, k and v to be alike
+    while (changed_) {  // repeats, because q, k and v of an attention must have the same type
       changed_ = false;
       for (const engine::PlanStep& step : plan_.steps) {
         step_ = &step;

@@ -8,9 +8,9 @@
 
 namespace vitrine::cuda {
 
-// Returns, by buffer, whether its rows are bf16 in device memory: true if fast kernels alone write it, and those that
-// read it multiply its numbers in bf16. This halves the traffic of qkv and of what attention hands to its projection.
-// Lengths of channels and attention maps are then computed from the rounded numbers.
+// Returns for each buffer whether its rows are bf16 in device memory: true if only fast kernels write it, and all
+// kernels that read it multiply its numbers in bf16. This halves the traffic of qkv and of attention's results. Lengths
+// of channels and attention maps are then computed from the rounded numbers.
 std::vector<bool> NarrowBuffers(const engine::LoweredPlan& plan);
 
 }  // namespace vitrine::cuda

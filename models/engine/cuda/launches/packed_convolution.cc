@@ -18,8 +18,8 @@ int GroupOf(int outputs) {
   return 16;
 }
 
-// Returns the output for a row of the packed weights. Of four adjacent lanes, lane q gets neighbouring outputs; columns
-// 2 q and 2 q + 1 of each tile are two of them.
+// Returns the output whose weights are in a row of the packed weights. Of four adjacent lanes, lane q holds columns 2 q
+// and 2 q + 1 of every tile; the order gives each lane neighbouring outputs.
 int OutputOf(int row, int group) {
   const int tile = row % group / kNeighbours, column = row % kNeighbours, of_lane = group / 4;
   return row / group * group + column / 2 * of_lane + 2 * tile + column % 2;

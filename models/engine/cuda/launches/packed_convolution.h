@@ -14,8 +14,8 @@ namespace vitrine::cuda {
 // Number of map channels that a lane reads at once; also the number of outputs of a product's tile.
 inline constexpr int kNeighbours = 8;
 
-// Weights of a convolution, and the input values that they belong to, in the order of fast/convolve.cuh. The channels
-// of a map, and its outputs, are multiples of kNeighbours.
+// Weights of a convolution and the inputs that they multiply (`taps`), in the order of fast/convolve.cuh. The numbers
+// of channels and of outputs are multiples of kNeighbours.
 struct PackedConvolution {
   // `of_pixels`: the convolution reads planes of pixels; then the number of channels is not restricted.
   PackedConvolution(const engine::LinearWeights& from, int kernel, int channels, bool of_pixels);

@@ -24,7 +24,7 @@ namespace {
 using engine::LoweredPlan;
 using engine::Operand;
 
-// Makes launches of steps.
+// Converts steps to launches.
 class LaunchMaker : public StepMemory {
  public:
   LaunchMaker(bool fast, const StepMemory& memory)
@@ -117,7 +117,7 @@ class LaunchMaker : public StepMemory {
     }
   }
 
-  // Fails if a matrix is narrow, for kernels that support floats alone.
+  // Sets an error if a matrix is bf16, for kernels that support only floats.
   void RequireWide(std::initializer_list<Matrix> matrices) {
     for (const Matrix& matrix : matrices) {
       if (matrix.narrow) status_ = absl::InternalError(absl::StrCat(name_, ": a buffer of bf16 has no fast kernel"));
@@ -261,7 +261,7 @@ class LaunchMaker : public StepMemory {
     arguments.heads = heads;
     return arguments;
   }
-  // Returns the total size of the matrices of all images, in numbers.
+  // Returns how many numbers the matrices of all images have together.
   int64_t MatrixNumbers(const ChannelArguments& arguments) const {
     const int64_t columns = arguments.q.columns;
     return limits_.images * columns * (columns / arguments.heads);

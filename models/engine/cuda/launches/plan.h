@@ -24,7 +24,7 @@ struct HandedOut {
   bool has_prefix = false;
 };
 
-// The taps of a pass. Either may be null.
+// Taps of a batch. Both may be null.
 struct Taps {
   AttentionTap* attention = nullptr;
   std::map<int, HandedOut>* tokens = nullptr;  // by stage
@@ -57,8 +57,8 @@ absl::StatusOr<std::vector<size_t>> MeasureLaunches(const engine::LoweredPlan& l
                                                     bool fast);
 
 // Converts the steps of `lowered` to launches. `places`: one address per measured size. With `fast`, uses a fast kernel
-// where it supports a step's widths; otherwise plain kernels only. UNIMPLEMENTED names an operator with a family's own
-// loops, which run only on the CPU.
+// if it supports a step's widths; otherwise plain kernels only. UNIMPLEMENTED names an operator that no kernel
+// supports, for example a CustomStep.
 absl::StatusOr<LaunchPlan> MakeLaunches(const engine::LoweredPlan& lowered, const BatchLimits& limits,
                                         const BatchMemory& batch, std::span<std::byte* const> places,
                                         DeviceMatrices& matrices, bool fast);

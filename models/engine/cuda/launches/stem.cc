@@ -47,7 +47,7 @@ class StemMaker {
     return static_cast<int>(layer.matrix.inputs) / (layer.convolve.kernel * layer.convolve.kernel);
   }
 
-  // A layer reads one of two maps and writes the other.
+  // Allocates two maps: each layer reads one of them and writes the other.
   void PlanMaps() {
     std::vector<program::Convolve> convolutions;
     for (const engine::StemConvolution& layer : step_.layers) convolutions.push_back(layer.convolve);
@@ -124,7 +124,7 @@ class StemMaker {
 
 }  // namespace
 
-// A side of n pixels has at most n / side + over places in a layer.
+// Uses that a side of n pixels has at most n / side + over positions in a layer.
 std::vector<int64_t> MostPlaces(std::span<const program::Convolve> layers, int channels, int cell,
                                 const BatchLimits& limits) {
   const double pixels = static_cast<double>(limits.pixels) / channels, shortest = std::max(1, cell);
@@ -134,7 +134,7 @@ std::vector<int64_t> MostPlaces(std::span<const program::Convolve> layers, int c
     const int pool = std::max(1, layer.pool), step = layer.stride * pool;
     over = (over + std::max(0, 2 * layer.padding - layer.kernel + layer.stride)) / step;
     side *= step;
-    // (a / side + over) (b / side + over) for sides a and b of each image; a + b <= a b / shortest + shortest.
+    // Sums (a / side + over) (b / side + over) over images of sides a and b; a + b <= a b / shortest + shortest.
     const double sums = pixels / shortest + shortest * limits.images;
     const double places = pixels / (side * side) + over / side * sums + over * over * limits.images;
     most.push_back(static_cast<int64_t>(std::ceil(places)));

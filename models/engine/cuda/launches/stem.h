@@ -14,7 +14,7 @@
 
 namespace vitrine::cuda {
 
-// A layer of a stem. The positions of its map are uploaded with a batch.
+// A layer of a stem. The sizes of its result for each image (`places`) are uploaded with a batch.
 struct StemLayer {
   program::Convolve convolve;
   MapRows* places = nullptr;  // one more than BatchLimits::images
@@ -26,11 +26,11 @@ struct StemLaunches {
   std::vector<StemLayer> layers;
 };
 
-// Makes one launch per layer. With `fast` and bf16, maps between layers are bf16 if their number of channels is a
-// multiple of 8.
+// Makes one launch per layer. With `fast`, uses fast kernels if they support all layers; maps between them are then
+// bf16.
 StemLaunches MakeStem(const engine::StemStep& step, const std::string& name, StepMemory& memory, bool fast);
 
-// Returns, for each layer, the maximum number of positions in its maps for a batch within the limits. Assumes that no
+// Returns for each layer the maximum number of positions in its results for a batch within the limits. Assumes that no
 // side of an image is shorter than a cell.
 std::vector<int64_t> MostPlaces(std::span<const program::Convolve> layers, int channels, int cell,
                                 const BatchLimits& limits);

@@ -18,7 +18,7 @@ namespace vitrine::cuda {
 
 // Memory that is uploaded with a batch.
 struct BatchMemory {
-  int* counts = nullptr;        // three
+  int* counts = nullptr;        // number of images, of cells and of tiles
   ImageRows* images = nullptr;  // one more than BatchLimits::images
   GridTile* tiles = nullptr;    // at most one per cell
   float* pixels = nullptr;
@@ -33,11 +33,11 @@ class StepMemory {
   StepMemory(const engine::LoweredPlan& lowered, const BatchLimits& limits, std::span<std::byte* const> places,
              const BatchMemory& batch, DeviceMatrices& matrices);
 
-  // Sets which buffers hold bf16, by buffer; none does before.
+  // Sets for each buffer whether it holds bf16. Without this call, none does.
   void SetNarrow(std::vector<bool> narrow) { narrow_ = std::move(narrow); }
-  // Begins the next step.
+  // Begins the next step, which reuses the scratch memory.
   void Begin() { scratch_.used = 0; }
-  // Ends the last step.
+  // Completes the sizes after the last step.
   void Finish();
 
   const engine::LoweredPlan& lowered() const { return lowered_; }
@@ -80,7 +80,7 @@ class StepMemory {
   DeviceMatrix Find(const engine::FoldedMatrix& matrix, MatrixLayout layout = MatrixLayout::kByInputs);
 
  private:
-  // Memory whose start every step reuses.
+  // Memory that each step or tap uses from its start.
   struct Reused {
     std::byte* begin = nullptr;
     size_t used = 0, most = 0;
@@ -94,7 +94,7 @@ class StepMemory {
   const BatchLimits& limits_;
   std::vector<size_t>* const sizes_ = nullptr;
   const std::span<std::byte* const> places_;
-  size_t held_ = 0;  // of places_
+  size_t held_ = 0;  // number of `places_` in use
   Batch batch_ = {};
   const float* pixels_ = nullptr;
   DeviceMatrices* const matrices_ = nullptr;

@@ -52,7 +52,7 @@ absl::StatusOr<FloatArray> MatricesOf(Device& device, const ChannelArguments& ar
   const int64_t width = arguments.q.columns / arguments.heads, each = width * width, all = arguments.heads * each;
   ASSIGN_OR_RETURN(const std::vector<float> values, Floats(device, matrices + image * all, all));
   FloatArray transposed = {.shape = {arguments.heads, width, width}};
-  for (int64_t i = 0; i < all; ++i) {  // channels of k by channels of q
+  for (int64_t i = 0; i < all; ++i) {  // `values`: [channels of k, channels of q]
     transposed.values.push_back(values[static_cast<size_t>(i / each * each + i % width * width + i % each / width)]);
   }
   return transposed;

@@ -13,18 +13,19 @@ namespace vitrine::cuda {
 using TakeTap = std::function<absl::Status(Device&, const BatchRows&, const Taps&)>;
 
 TakeTap TapOfTokens(const Matrix& x, int stage);
-// Returns the number of scores, and the equal number of weights, that TapOfMaps computes at once for an image with at
-// most `keys` keys.
+// Returns the number of scores that TapOfMaps computes per launch for an image with at most `keys` keys. It computes as
+// many weights.
 int64_t ScoresAtOnce(const AttendArguments& arguments, int64_t keys);
-// Returns scores and weights of softmax attention. Separate launches compute them in fp32, some queries at a time.
-// `arguments.scores` is memory for both.
+// Returns a tap of the scores and weights of softmax attention. Its own launches compute them in fp32, some queries at
+// a time. `arguments.scores` is memory for both.
 TakeTap TapOfMaps(const AttendArguments& arguments, bool class_query, int layer, int64_t scores_at_once);
-// Returns the matrices of attention among channels as stored: scores before the softmax, then weights.
+// Returns a tap of the matrices of attention among channels: of the scores before the softmax, or of the weights after
+// it.
 TakeTap TapOfChannels(const ChannelArguments& arguments, int layer, bool weights);
-// Returns scores and weights of a fast launch. The launch runs again with these arguments and writes them; y gets the
-// same bits again.
+// Returns a tap of the scores and weights of a fast launch. It runs the launch again with these arguments, so that both
+// are written; y gets the same bits again.
 TakeTap TapOfFastChannels(const Launch& launch, const ChannelArguments& arguments, int layer);
-// Returns X-ViT's factors, from the contexts before scaling.
+// Returns a tap of X-ViT's factors. It runs before the contexts are scaled.
 TakeTap TapOfFactors(const ChannelArguments& arguments, const program::AttendLinearly& attend,
                      std::vector<float> context_scale);
 

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Softmax attention among tokens in bf16: y = softmax(scale q k^T + offsets) v, without a matrix of weights in memory.
 //
-// A block of 256 threads for 128 queries of a head of an image, 16 of them a warp, 19 to 56 kB of shared memory. Keys
-// and values come by 64, rounded to bf16, from the image's first on; narrow ones are copied while the 64 before them
-// are used. A warp keeps the largest score so far, and scales sums when it grows. So a query's bits depend on its image
-// alone. Scores become weights in registers, where a lane holds them as the next product wants them. Weights are powers
-// of two that are rounded to bf16 before the division by their sum, and not behind it as in vitrine_attend_bf16.
+// A block of 256 threads computes 128 queries of one head of an image, 16 per warp. It loads 64 keys and values at a
+// time as bf16; narrow ones are copied while the previous 64 are used. A warp keeps the largest score so far, and
+// rescales its sums when that score grows. So a query's bits depend only on its image. Scores become weights in
+// registers, because a lane holds them in the layout of the next product's operand. Weights are rounded to bf16 before
+// they are divided by their sum; vitrine_attend_bf16 rounds after the division.
 //
-// Reads q and writes y once, k and v once for 128 queries: 0.45 MB in bf16 an image of ViT-Ti/16 at 224 x 224 (197
-// tokens, 3 heads of 64) and layer, mostly from L2, and 30 MFLOPs with 14 instructions a weight. Bound by these
-// instructions.
+// Shared memory: 19 to 56 kB. Per image and layer (ViT-Ti/16, 224 x 224): 0.45 MB in bf16, mostly from L2, and 30
+// MFLOP. Limited by instruction issue: 14 instructions per weight.
 #ifndef VITRINE_MODELS_ENGINE_CUDA_KERNELS_FAST_ATTENTION_CUH_
 #define VITRINE_MODELS_ENGINE_CUDA_KERNELS_FAST_ATTENTION_CUH_
 
@@ -56,8 +55,8 @@ class TokenHead {
   static constexpr float kLog2OfE = 1.44269504F;
   static constexpr int kSteps = kWidth / 16, kKeyTiles = Tiles::kKeys / 8, kChannelTiles = kWidth / 8;
 
-  // A score below all others. Its power is at most 2^-125, which does not change a total of nearly 1 or more, and the
-  // value of such a key is 0.
+  // Score of keys that do not exist, below all others. Its power is at most 2^-125, which does not change a total of
+  // nearly 1 or more, and the value of such a key is 0.
   static constexpr float kNone = -std::numeric_limits<float>::infinity();
 
   struct State {
@@ -74,8 +73,8 @@ class TokenHead {
     return ViewAs<Number>(Global<float>(x.data)) + (first * x.stride + column_);
   }
 
-  // Writes kRows rows of this head's columns of x as bf16; rows from `end` on become zeros. Narrow rows arrive with the
-  // next WaitCopies.
+  // Writes kRows rows of this head's columns of x to shared memory as bf16; rows from `end` on become zeros. Narrow
+  // rows arrive with the next WaitCopies.
   template <int kRows>
   VITRINE_DEVICE void Stage(const Matrix& x, int first, int end, int to) const {
     constexpr int kEach = kNarrow ? 8 : 4, kParts = kWidth / kEach;  // numbers of an access, and accesses of a row
@@ -103,7 +102,8 @@ class TokenHead {
       from = from + kStep * x.stride;
     }
   }
-  // Keys that do not exist get an offset that leaves them no weight.
+  // Loads a stage of keys, values and offsets. Keys that do not exist get the offset kNone, so that they have no
+  // weight.
   VITRINE_DEVICE void StageKeys(int first) const {
     Stage<Tiles::kKeys>(arguments_.k, first, keys_, Tiles::kOfKeys + OfStage(first));
     Stage<Tiles::kKeys>(arguments_.v, first, keys_, Tiles::kOfValues + OfStage(first));
@@ -117,7 +117,7 @@ class TokenHead {
     SharedMemory<float>(Tiles::kOfOffsets + OfStage(first))[Thread()] = offset;
   }
 
-  // Computes the scores of 16 queries and the 64 keys of a stage.
+  // Computes the scores of the warp's 16 queries and the 64 keys of a stage.
   VITRINE_DEVICE void Score(int stage, float (&scores)[kKeyTiles][4]) const {
     const int query = Thread() / kWarp * 16 + Lane() % 16, of_query = Lane() / 16 * 8;
     const int key = Lane() % 8 + Lane() / 16 * 8, of_key = Lane() / 8 % 2 * 8;
@@ -214,8 +214,8 @@ VITRINE_DEVICE int FirstTile(const Images& images, RowsOf rows, int image) {
   return (images.FirstRow(rows, image) + image * (kRows - 1)) / kRows;
 }
 
-// Runs a Head for item `i` of all tiles of kQueries queries and heads; returns false if there is no such item. Reads
-// the batch again for each item, so that it occupies no registers in between.
+// Runs Head for item `i`: a tile of kQueries queries and one head. Returns false if there is no such item. Reads the
+// batch again for each item, so that its fields occupy no registers in between.
 template <int kQueries, class Head>
 VITRINE_DEVICE bool AttendTile(const AttendArguments& arguments, int i) {
   const Images images(arguments.batch);
@@ -235,7 +235,7 @@ VITRINE_DEVICE bool AttendTile(const AttendArguments& arguments, int i) {
   if (tile * kQueries < images.RowsIn(rows, image)) Head(arguments, images, image, i % arguments.heads, tile).Run();
   return true;
 }
-// Runs Heads for this block's share of tiles and heads.
+// Runs Head for this block's share of the items.
 template <int kQueries, class Head>
 VITRINE_DEVICE void ForAttendTiles(const AttendArguments& arguments) {
   for (int i = Block(); AttendTile<kQueries, Head>(arguments, i); i += Blocks()) {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Softmax attention among tokens in fp32, with the bits of vitrine_attend: y = softmax(scale q k^T + offsets) v.
+// Softmax attention among tokens in fp32, bit-identical to vitrine_attend: y = softmax(scale q k^T + offsets) v.
 //
-// A block of 128 threads for 32 queries of a head of an image, 34 to 47 kB of shared memory. Scores of up to 224 keys
-// are stored there; with more keys, they are computed again for each of three passes: largest score, sum of the powers,
-// sum of the values. Keys and values come by 32. A thread computes 2 x 4 scores, or 4 x 4 outputs, each by one sequence
-// of multiply-adds; one thread adds the powers of a query in the order of the keys.
+// A block of 128 threads computes 32 queries of one head of an image. It keeps the scores of up to 224 keys in shared
+// memory. More keys are scored again in each of three passes: largest score, sum of the powers, sum of the values. Keys
+// and values are loaded 32 at a time. A thread computes 2 x 4 scores, or 4 x 4 outputs, each as one sequence of
+// multiply-adds. One thread adds the powers of a query in the order of the keys.
 //
-// Reads q and writes y once, k and v once for 32 queries: 2.4 MB an image of ViT-Ti/16 at 224 x 224 (197 tokens, 3
-// heads of 64) and layer, mostly from L2, and 30 MFLOPs. Bound by shared memory: 6 accesses for 32 multiply-adds.
+// Shared memory: 34 to 47 kB. Per image and layer (ViT-Ti/16, 224 x 224): 2.4 MB, mostly from L2, and 30 MFLOP. Limited
+// by shared memory: 6 accesses per 32 multiply-adds.
 #ifndef VITRINE_MODELS_ENGINE_CUDA_KERNELS_FAST_ATTENTION_FP32_CUH_
 #define VITRINE_MODELS_ENGINE_CUDA_KERNELS_FAST_ATTENTION_FP32_CUH_
 
@@ -39,7 +39,7 @@ class TokenHeadFp32 {
       Score(first);
       UpdateLargest(first);
     }
-    float sum = 0;  // of the powers of query Thread()
+    float sum = 0;  // sum of the powers of query Thread()
     for (int first = 0; first < keys_; first += Tiles::kChunk) {
       if (!IsOneChunk()) Score(first);
       Raise(first);
@@ -68,7 +68,7 @@ class TokenHeadFp32 {
   static VITRINE_DEVICE Shared<float> Largest() { return SharedMemory<float>(Tiles::kOfLargest); }
   static VITRINE_DEVICE Shared<float> Factors() { return SharedMemory<float>(Tiles::kOfFactors); }
 
-  // Loads scale q; queries that do not exist are zeros.
+  // Writes scale q to shared memory; queries that do not exist are zeros.
   VITRINE_DEVICE void StageQueries() const {
     const Shared<Float4> to = SharedMemory<Float4>(Tiles::kOfQueries);
     for (int i = Thread(); i < Tiles::kQueries * (kWidth / 4); i += Tiles::kThreads) {
@@ -81,7 +81,7 @@ class TokenHeadFp32 {
       to[query * (Tiles::kStride / 4) + four] = q;
     }
   }
-  // Loads kKeys rows of k or v from `first` on; rows from `end` on are zeros.
+  // Writes kKeys rows of k or v from `first` on to shared memory; rows from `end` on are zeros.
   VITRINE_DEVICE void StageRows(const Matrix& x, int row, int first, int end) const {
     const Shared<Float4> to = ViewAs<Float4>(Rows());
     SyncBlock();  // all threads have finished with the previous rows
@@ -100,7 +100,7 @@ class TokenHeadFp32 {
     for (int at = first; at < end; at += Tiles::kKeys) {
       StageRows(arguments_.k, k_row_, at, end);
       float scores[2][4] = {};
-      const int key = Thread() % 8, query = Thread() / 8;  // and key + 8, 16, 24; query + 16
+      const int key = Thread() % 8, query = Thread() / 8;  // also keys key + 8, + 16, + 24, and query + 16
       const Shared<const Float4> q = SharedMemory<Float4>(Tiles::kOfQueries) + query * (Tiles::kStride / 4);
       const Shared<const Float4> k = ViewAs<Float4>(Rows()) + key * (Tiles::kStride / 4);
       for (int four = 0; four < kWidth / 4; ++four) {
@@ -141,7 +141,7 @@ class TokenHeadFp32 {
     });
     SyncBlock();
   }
-  // Makes powers of the scores.
+  // Replaces each score by Exp(score - largest).
   VITRINE_DEVICE void Raise(int first) const {
     const int count = CountOf(first);
     ForQueriesOfWarp([&](int query) {
@@ -151,7 +151,7 @@ class TokenHeadFp32 {
     SyncBlock();
   }
 
-  // This thread's four queries, and its first channel.
+  // Return the first of this thread's four queries, and of its four channels.
   static VITRINE_DEVICE int OutputQuery() { return Thread() / (kWidth / 4) * 4; }
   static VITRINE_DEVICE int OutputChannel() { return Thread() % (kWidth / 4) * 4; }
 

@@ -2,14 +2,13 @@
 // Attention among the channels of a head in bf16 (XCiT): y = v softmax(temperature k^T q / (|k| |q|)), the softmax over
 // the channels of k.
 //
-// A block of 128 threads for a head of an image, 6 to 43 kB of shared memory. Each warp takes every fourth 16 tokens
-// of the image, multiplies k^T q there and sums squares; the four sums are joined in the order of the warps, so they
-// depend on the image alone. Products need no order of channels or tokens, so a lane reads neighbouring channels by 16
-// bytes from memory (8 of bf16) and these are fragments as they are: shared memory holds only sums and weights.
+// A block of 128 threads computes one head of an image. Each warp takes every fourth group of 16 tokens, multiplies k^T
+// q over them and sums squares. The sums of the four warps are added in the order of the warps, so they depend only on
+// the image. The products may take channels and tokens in any order. So a lane reads neighbouring channels, 16 bytes at
+// a time (8 of bf16), and uses them directly as fragments. Shared memory holds only sums and weights.
 //
-// Reads q, k, v and writes y once: 4 tokens width numbers of a head, 200 kB in bf16 an image of XCiT-N12 at 224 x 224
-// (196 tokens, 4 heads of 32) and layer, 16 FLOPs a byte. Bound by memory; with few images by the latency of its three
-// phases.
+// Shared memory: 5 to 43 kB. Per image and layer (XCiT-N12, 224 x 224): 200 kB in bf16 for q, k, v and y, 16 FLOP per
+// byte. Limited by memory; with few images, by the latency of its three phases.
 #ifndef VITRINE_MODELS_ENGINE_CUDA_KERNELS_FAST_CHANNEL_ATTENTION_CUH_
 #define VITRINE_MODELS_ENGINE_CUDA_KERNELS_FAST_CHANNEL_ATTENTION_CUH_
 
@@ -53,7 +52,7 @@ class ChannelHead {
 
  private:
   static constexpr int kSlots = kWidth / 8;  // channels per lane: one in every 8 rows or columns of the products
-  static constexpr int kTokens = 16;         // of a step
+  static constexpr int kTokens = 16;         // tokens per step
 
   // Returns a channel of a lane. A lane's channels are adjacent in memory, in groups of 4 and then 2; reads and
   // products use the same order.
@@ -66,7 +65,7 @@ class ChannelHead {
     return ViewAs<Number>(Global<float>(x.data)) + (images.FirstRow(x.rows, image_) * x.stride + head_ * kWidth);
   }
 
-  // A lane's channels of four tokens: fragments of both operands, and the sums of their squares.
+  // A lane's channels of four tokens, as fragments of both operands.
   struct Channels {
     uint32_t packed[kSlots][2];
   };
@@ -208,7 +207,7 @@ class ChannelHead {
     for (int slot = 0; slot < kSlots; ++slot) to[ChannelOf(g_, slot) * kWidth + channel] = column[slot];
   }
 
-  // Computes y = v weights. Of every 16 channels, a lane holds the adjacent ones 4 t to 4 t + 3, both of v and of y.
+  // Computes y = v weights. A lane holds channels 4 t to 4 t + 3 of every 16 channels, both of v and of y.
   VITRINE_DEVICE void Mix() {
     uint32_t weights[kWidth / 16][kSlots][2];
     for (int s = 0; s < kWidth / 16; ++s) {

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Dense convolutions of a stem as products of bf16: a row of the left matrix is the neighbourhood of a place.
+// Dense convolutions of a stem as products of bf16: a row of the left matrix is the neighbourhood of a position.
 //
-// A warp computes 32 places by 32 (or 24, or 16) outputs and needs no shared memory but the table of GELU. Lane q of
-// four reads 8 neighbouring numbers of the neighbourhood, 16 bytes of a map, and takes them as its part of two
-// products; any order of a sum's terms serves, so weights are stored in this order too. Maps between the layers are
-// bf16, which is exact: the next layer rounds them anyway.
+// A warp computes 32 positions by 32, 24 or 16 outputs. Shared memory holds only the GELU table. Each of four lanes
+// reads 8 neighbouring numbers of the neighbourhood (16 bytes of a map) and uses them as its part of two products. The
+// terms of a sum may have any order, so the weights are stored in this order. Maps between the layers are bf16, which
+// is exact: the next layer rounds its input anyway.
 //
-// XCiT-N12 at 224 x 224, bytes of an image and layer: pixels 602 KB -> 401 KB -> 200 KB -> 100 KB -> rows of fp32
-// 100 KB. A place of a map is read 2.25 times (3 x 3 with stride 2), from L1 mostly, and 32 places read all weights,
-// 147 KB in the last layer. Bound by L1: about 2 MB an image and layer.
+// Traffic per image and layer (XCiT-N12, 224 x 224): pixels 602 KB -> 401 KB -> 200 KB -> 100 KB -> rows of fp32 100
+// KB. Positions of a map are read 2.25 times (3 x 3, stride 2), mostly from L1. Every 32 positions read all weights,
+// 147 KB in the last layer. Limited by L1: about 2 MB per image and layer.
 #ifndef VITRINE_MODELS_ENGINE_CUDA_KERNELS_FAST_CONVOLVE_CUH_
 #define VITRINE_MODELS_ENGINE_CUDA_KERNELS_FAST_CONVOLVE_CUH_
 
@@ -59,7 +59,7 @@ VITRINE_DEVICE int ImageOfPlace(Global<const MapRows> to, int images, int64_t pl
 struct TileOfPlaces {
   Neighbourhood at[kRowsOfLane];
 
-  // `image`: an image that begins at or before the tile's start. Set to the image of the lane's first position.
+  // `image`: an image that begins at or before the tile's start. Set to the image of the tile's first position.
   VITRINE_DEVICE TileOfPlaces(const ConvolveArguments& layer, const Images& images, int64_t first, int64_t end,
                               int& image) {
     const Global<const MapRows> to(layer.to);
@@ -145,7 +145,7 @@ struct Pixels {
 
 // Reads 8 channels of a map at once.
 struct Maps {
-  // Calls act(step, left operand) for each step, like Pixels; loads the next step while this one is multiplied.
+  // Calls act(step, left operand) for each step, and loads the next step's operand before.
   template <class Act>
   VITRINE_DEVICE static void ForSteps(const FastConvolveArguments& arguments, const TileOfPlaces& tile, Act act) {
     LeftSide next = Load(arguments, tile, 0);
@@ -175,7 +175,7 @@ struct Maps {
   }
 };
 
-// Sums of 32 positions by 8 kTiles outputs. Of four adjacent lanes, lane q holds outputs 2 kTiles q and following:
+// Sums of 32 positions by 8 kTiles outputs. Of four adjacent lanes, lane q holds 2 kTiles outputs from 2 kTiles q on:
 // columns 2 q and 2 q + 1 of tile j are its outputs 2 j and 2 j + 1.
 template <int kTiles>
 struct PlaceSums {
@@ -218,7 +218,7 @@ VITRINE_DEVICE void WriteNarrow(Global<uint32_t> to, const uint32_t (&words)[kTi
 }
 
 // Adds the bias, applies the activation, and writes the positions before `end`. Outputs beyond the layer's are padding;
-// either all or none of a lane's outputs are.
+// a lane's outputs are either all padding or none.
 template <int kTiles>
 VITRINE_DEVICE void WritePlaces(const FastConvolveArguments& arguments, const PlaceSums<kTiles>& sums, int64_t first,
                                 int64_t end, int group, const GeluTable& gelu) {
@@ -246,7 +246,7 @@ VITRINE_DEVICE void WritePlaces(const FastConvolveArguments& arguments, const Pl
   }
 }
 
-// Each block computes adjacent tiles, and all outputs of a tile one after the other, so that it reads each position
+// Computes adjacent tiles in each block, and all outputs of a tile one after the other, so that each position is read
 // only once from memory.
 template <class Source, int kTiles>
 VITRINE_DEVICE void Convolve(const FastConvolveArguments& arguments) {

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Depthwise 3 x 3 convolutions of a tile of an image's grid, and XCiT's local patch interaction as one kernel. Bits are
-// those of the plain kernels.
+// Depthwise 3 x 3 convolutions of a tile of an image's grid, and XCiT's local patch interaction as one kernel. Results
+// are bit-identical to those of the plain kernels.
 //
 // A block of 128 threads computes 16 channels of at most 14 x 14 cells. It loads the cells and their border into shared
-// memory, zeros outside of the grid; a thread then walks down a column with four channels, loads three cells a row and
-// adds each to the sums of three rows, so a cell is read from shared memory three times instead of nine.
+// memory and pads with zeros outside the grid. Each thread then moves down one column for four channels. Per row it
+// loads three cells and adds each to three sums, so each cell is read three times instead of nine.
 //
-// vitrine_fast_depthwise: 16.4 KB shared. vitrine_fast_local: 37.5 KB (the border is two cells wide, and the first
-// convolution's result stays in shared memory). An image of XCiT-N12 at 224 x 224 is one tile of 8 channel groups: the
-// interaction reads 100 KB twice (the residual is x, mostly from L2), statistics of 1.6 KB 8 times, and writes 100 KB;
-// the plain kernels read and write 800 KB. Issue bound: 451,584 multiply-adds and 25,088 GELUs an image and layer.
+// Shared memory: vitrine_fast_depthwise 16.8 kB; vitrine_fast_local 37.5 kB, with a border of two cells and the result
+// of the first convolution. vitrine_fast_local per image and layer (XCiT-N12, 224 x 224): input 2 x 100 KB (the
+// residual is x, mostly from L2), statistics 8 x 1.6 KB, output 100 KB; the plain kernels need 800 KB. Limited by
+// instruction issue.
 #ifndef VITRINE_MODELS_ENGINE_CUDA_KERNELS_FAST_DEPTHWISE_CUH_
 #define VITRINE_MODELS_ENGINE_CUDA_KERNELS_FAST_DEPTHWISE_CUH_
 
@@ -57,7 +57,7 @@ VITRINE_DEVICE void ForTiles(const Batch& batch, int channels, Act act) {
 }
 
 // Loads the tile and its border, with zeros outside the grid. load(fours of x, row of x, four) reads data, and
-// finish(loaded) converts it to four numbers; each thread has kAtOnce loads in flight.
+// finish(loaded) converts the data to four numbers. Each thread has kAtOnce loads in flight.
 template <int kBorder, class Load, class Finish>
 VITRINE_DEVICE void LoadTile(Shared<Float4> to, const Matrix& x, const ChannelTile& tile, Load load, Finish finish) {
   constexpr int kSide = SideOf(kBorder), kFours = kSide * kSide * kTileFours, kAtOnce = 6;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Linear layers in fp32, with the operations and the order of sums of the plain kernel.
+// Linear layers in fp32, bit-identical to the plain kernel.
 #ifndef VITRINE_MODELS_ENGINE_CUDA_KERNELS_FAST_LINEAR_FP32_CUH_
 #define VITRINE_MODELS_ENGINE_CUDA_KERNELS_FAST_LINEAR_FP32_CUH_
 
@@ -8,10 +8,10 @@
 
 namespace vitrine::cuda {
 
-// vitrine_linear_fp32: a block of 128 threads computes 64 rows by 64 outputs; each thread, 8 x 4 sums. Shared memory
-// (34 kB) is double-buffered: each half holds 32 columns of x and 32 rows of weights. A thread reads 16 bytes twelve
-// times for 128 multiply-adds. x is read once per 64 outputs, and weights once per 64 rows, from the L2 cache. Limited
-// by the multiply-adds of the CUDA cores.
+// A block of 128 threads that computes 64 rows by 64 outputs, 8 x 4 in each thread. Shared memory (35 kB) is
+// double-buffered: each half holds 32 columns of x and 32 rows of weights. A thread reads 16 bytes twelve times for 128
+// multiply-adds. x is read once per 64 outputs, and weights once per 64 rows, from the L2 cache. Limited by the
+// multiply-adds of the CUDA cores.
 class LinearFp32Block {
  public:
   VITRINE_DEVICE explicit LinearFp32Block(const LinearArguments& arguments)
@@ -27,11 +27,11 @@ class LinearFp32Block {
 
  private:
   using Tiles = LinearFp32Tiles;
-  static constexpr int kXVectors = Tiles::kRows * Tiles::kStep / 4 / Tiles::kThreads;  // of a thread
+  static constexpr int kXVectors = Tiles::kRows * Tiles::kStep / 4 / Tiles::kThreads;  // Float4 of x per thread
   static constexpr int kThreadRows = 8;                                                // rows of a thread, 4 apart
   using Sums = float[kThreadRows][4];
 
-  // First row and column of this thread in a tile.
+  // Return the first row and column of this thread in a tile.
   VITRINE_DEVICE int row() const { return Thread() / (2 * kWarp) * 32 + Lane() / 8; }
   VITRINE_DEVICE int column() const { return Thread() / kWarp % 2 * 32 + Lane() % 8 * 4; }
   static VITRINE_DEVICE Shared<float> X(int stage) { return SharedMemory<float>(stage * Tiles::kStageBytes); }

@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Linear layers on tensor cores: y = residual + activation(n(x) W^T + b), in bf16 or int8.
 //
-// A block of 256 threads takes 128 rows (64 of 512 to 1024 bytes, or of bf16 without a norm). It loads and normalizes
-// or quantizes them once, and keeps them in shared memory as bf16 or bytes while the weights of one tile of 128 outputs
-// after the other come by, 128 bytes of each output at a time, by asynchronous copies that are one stage ahead. A warp
-// has 32 rows and 64 outputs (or 32, where 64 outputs are left or rows are long). 33 kB of shared memory and 272 bytes
-// for each row of 128 bf16: two blocks an SM up to 192 columns; 98 kB at most.
+// A block of 256 threads computes 128 rows, or 64 rows if they have 513 to 1024 bytes or are bf16 without a norm. It
+// loads and normalizes or quantizes them once, and keeps them in shared memory as bf16 or bytes. Then it computes tiles
+// of 128 outputs. Asynchronous copies load the weights one stage ahead, 128 bytes of each output at a time. A warp
+// computes 32 rows by 64 outputs (32 outputs if the tile has 64 rows), or half as many outputs if at most 64 are left.
 //
-// Global memory: x is read once as fp32 or bf16 (again by each block that shares its outputs, see Run; rows beyond 1024
-// bytes once for each 128 outputs), the weights once for each 128 rows from the L2 cache, the residual once, y written
-// once. For XCiT-N12 at 224 x 224, qkv of a layer: 100 kB in, 150 kB out, 150 kB of weights an image, and 19 MFLOP:
-// bound by memory, or by the L2 cache where the activations of a batch fit in it.
+// Shared memory: 33 kB and 272 bytes per row of 128 bf16; 101 kB at most. Global memory: x is read once as fp32 or
+// bf16, and once more by each further block of the same rows (see Run); rows beyond 1024 bytes, once per 128 outputs.
+// Weights are read once per tile of rows, from L2. Per image and layer (qkv of XCiT-N12, 224 x 224): 100 kB in, 150 kB
+// out, 150 kB of weights, 19 MFLOP. Limited by memory, or by L2 if a batch's activations fit in it.
 //
-// Each output is one chain of mma over k, 16 or 32 at a time in ascending order, so its bits depend on its row alone.
+// Each output is one chain of mma over k, 16 or 32 at a time in ascending order, so its bits depend only on its row.
 #ifndef VITRINE_MODELS_ENGINE_CUDA_KERNELS_FAST_LINEAR_TILE_CUH_
 #define VITRINE_MODELS_ENGINE_CUDA_KERNELS_FAST_LINEAR_TILE_CUH_
 
@@ -33,17 +32,17 @@ VITRINE_DEVICE void Multiply(int32_t (&d)[4], const uint32_t (&a)[4], const uint
 
 // A row of weights in shared memory is 8 chunks of 16 bytes. In an mma, lane 4 g + t has columns 2 t and 2 t + 1 of
 // each group of 8. If rows are taken in the order 0, 1, 4, 5, ..., 13, then 2, 3, 6, 7, ..., 15, the lane has outputs 4
-// t to 4 t + 3 of each group of 16. The chunks of the 8 rows of a matrix that ldmatrix loads are in different banks.
+// t to 4 t + 3 of each group of 16. Swizzle puts the chunks of the 8 rows that ldmatrix loads into different banks.
 struct OutputOrder {
   static VITRINE_DEVICE int Row(int lane) { return lane % 8 / 2 * 4 + lane / 16 * 2 + lane % 2; }
   static VITRINE_DEVICE int Swizzle(int row) { return row / 4 % 4 * 2 + row % 2; }
 };
 
-// The layer's numbers if it is bf16.
+// Loads and outputs of a bf16 layer.
 struct Bf16Layer {
   using Loads = RowLoads<LinearTiles::kThreads>;
   using Sum = float;
-  static constexpr int kBytes = 2, kRowsAtOnce = 2;  // rows of a lane whose outputs registers hold besides sums
+  static constexpr int kBytes = 2, kRowsAtOnce = 2;  // rows of a lane whose outputs are in registers, besides sums
   static constexpr bool kLoadsAhead = true;          // true: registers hold the bias of the next outputs too
 
   template <int kRows>
@@ -105,15 +104,15 @@ struct BytesLayer {
   Float4 bias_, scale_, sums_;
 };
 
-// With kPanels, x is loaded in pieces of kLong bytes per row.
+// Work of one block. With kPanels, x is loaded in pieces of kLong bytes per row.
 template <class Layer, int kRows, bool kPanels>
 class LinearBlock {
  public:
   VITRINE_DEVICE explicit LinearBlock(const FastLinearArguments& arguments)
       : arguments_(arguments), rows_(Images(arguments.batch).Rows(arguments.x.rows)), gelu_(0) {}
 
-  // Gives each block as many tiles as any other; those of the same rows follow each other. This does not change the
-  // outputs.
+  // Gives all blocks the same number of tiles, or one more. Tiles of the same rows follow each other. The division does
+  // not change the outputs.
   VITRINE_DEVICE void Run() {
     for (int tile = FirstTile(0); tile < FirstTile(1);) {
       const int tiles = tiles_of_row(), first = tile % tiles, left = FirstTile(1) - tile;
@@ -135,16 +134,16 @@ class LinearBlock {
     const int width = kPanels ? kPanelChunks * kChunk : chunks() * kChunk;
     return {SharedMemory<uint16_t>(LinearTiles::kX), width + kRowPadding / 2, kRows, width};
   }
-  // These are computed again where they are used, so that they occupy no registers in between.
-  VITRINE_DEVICE int row_words() const { return arguments_.x.columns * Layer::kBytes / 2; }  // of 16 bits
+  // The following values are computed again at each use, so that they occupy no registers in between.
+  VITRINE_DEVICE int row_words() const { return arguments_.x.columns * Layer::kBytes / 2; }  // words of 16 bits
   VITRINE_DEVICE int chunks() const { return (row_words() + kChunk - 1) / kChunk; }
   VITRINE_DEVICE int tiles_of_row() const {
     return (arguments_.y.columns + LinearTiles::kColumns - 1) / LinearTiles::kColumns;
   }
-  // Returns the first tile of this block, or of the one after it.
+  // Returns the first tile of this block; if `after` is 1, of the next block.
   VITRINE_DEVICE int FirstTile(int after) const {
     const int all = (Opaque(rows_) + kRows - 1) / kRows * tiles_of_row(), block = Block() + after;
-    const int more = all % Blocks();  // the first blocks have one more
+    const int more = all % Blocks();  // the first `more` blocks have one tile more
     return block * (all / Blocks()) + (block < more ? block : more);
   }
 
@@ -182,7 +181,7 @@ class LinearBlock {
       const int columns = left > LinearTiles::kColumns / 2 ? LinearTiles::kColumns : LinearTiles::kColumns / 2;
       const int thread = Opaque(Thread()), at = thread % 8, from = chunk * kChunk + at * 8;
       const bool valid = from < row_words();
-      constexpr int kStep = LinearTiles::kThreads / 8;  // rows at once; a multiple of the 16 that Swizzle tells apart
+      constexpr int kStep = LinearTiles::kThreads / 8;  // rows at once; a multiple of 16, the period of Swizzle
       const int row = thread / 8;
       const Shared<uint16_t> to = stage() + (row * kChunk + (at ^ OutputOrder::Swizzle(row)) * 8);
       Global<const uint16_t> weights = Global<const uint16_t>(static_cast<const uint16_t*>(arguments_.weights)) +
@@ -223,8 +222,8 @@ class LinearBlock {
       if (has_rows) MultiplyChunk(of_panel, weights, sums);
     }
     if (!has_rows) return;
-    // Layers without activation have code of their own, so that it is short: a launch runs it only a few times, and its
-    // instructions must be fetched.
+    // Layers without an activation have separate, short code: a launch runs this code only a few times, so fetching its
+    // instructions takes time.
     if (arguments_.y.narrow) {
       if (arguments_.activation == Activation::kNone) {
         Finish<false, uint16_t>(column, sums);
@@ -302,7 +301,7 @@ class LinearBlock {
   int stage_ = 0;  // stage copied last
 };
 
-// Kernels by LinearTiles::Rows; each has few enough instructions and registers because it does one thing.
+// One kernel per result of LinearTiles::Rows, so that each has few instructions and registers.
 #define VITRINE_FAST_LINEAR(name, Layer, rows, panels)                          \
   VITRINE_BOUNDED_KERNEL(name, FastLinearArguments, LinearTiles::kThreads, 2) { \
     LinearBlock<Layer, rows, panels>(arguments).Run();                          \

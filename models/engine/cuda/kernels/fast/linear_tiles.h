@@ -18,8 +18,9 @@ struct LinearTiles {
   static constexpr int kWeights = kGeluBytes, kX = kWeights + 2 * kStageBytes;
   static constexpr int kLong = 512, kLongest = 1024;  // bytes per row
 
-  // Returns the number of rows of a tile. Shared memory holds half as many long rows; even longer rows are loaded in
-  // panels. Rows that are `loaded` without sums over them need little of a block, so smaller tiles keep more in flight.
+  // Returns the number of rows of a tile: 64 if rows are longer than kLong, because of shared memory, or are `loaded`
+  // as bf16 without a norm, to have more loads in flight. Rows longer than kLongest are loaded in panels of kLong
+  // bytes.
   static constexpr int Rows(int row_bytes, bool loaded) {
     return row_bytes <= kLongest && (row_bytes > kLong || loaded) ? 64 : 128;
   }
@@ -50,7 +51,7 @@ struct PerceptronTiles {
 // Tiles of a linear layer in fp32.
 struct LinearFp32Tiles {
   static constexpr int kThreads = 128, kRows = 64, kColumns = 64;
-  static constexpr int kStep = 32;            // of k, in a stage
+  static constexpr int kStep = 32;            // values of k per stage
   static constexpr int kXStride = kStep + 4;  // floats; 4 rows start in different banks
   static constexpr int kXBytes = kRows * kXStride * 4, kStageBytes = kXBytes + kStep * kColumns * 4;
   static constexpr int kSharedBytes = 2 * kStageBytes;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Activations and places of the outputs that a lane of a product's warp holds.
+// Activation and storage of the outputs that a lane holds after a product.
 #ifndef VITRINE_MODELS_ENGINE_CUDA_KERNELS_FAST_OUTPUT_ROWS_CUH_
 #define VITRINE_MODELS_ENGINE_CUDA_KERNELS_FAST_OUTPUT_ROWS_CUH_
 
@@ -8,7 +8,7 @@
 
 namespace vitrine::cuda {
 
-// Applies the activation to place(0) to place(kCount - 1). Branches on the kind once, so that the latencies overlap.
+// Applies the activation to place(0) to place(kCount - 1). Branches on it only once, so that latencies overlap.
 template <int kCount, class Place>
 VITRINE_DEVICE void ActivateAll(const GeluTable& gelu, Activation activation, Place place) {
   if (activation == Activation::kGelu) {
@@ -23,7 +23,7 @@ VITRINE_DEVICE void ActivateAll(const GeluTable& gelu, Activation activation, Pl
   }
 }
 
-// Four outputs of a lane in each of kRows rows.
+// Four outputs of a lane per row, for kRows rows.
 template <int kRows>
 struct Outputs {
   float v[kRows][4];
@@ -33,8 +33,8 @@ struct Outputs {
   }
 };
 
-// Places of a lane's outputs: rows first, first + 8, ... below `end`, starting at `column`. Number is float, or
-// uint16_t of a narrow y, which has no residual. Residuals are loaded one step ahead.
+// Positions of a lane's outputs in y: rows first, first + 8, ... below `end`, starting at `column`. Number is float, or
+// uint16_t if y is narrow; a narrow y has no residual. Residuals are loaded one step ahead.
 template <int kRows, class Number>
 class OutputRows {
  public:

@@ -2,22 +2,22 @@
 // Perceptrons on tensor cores in bf16: y = residual + activation(n(x) W1^T + b1) W2^T + b2, with as many outputs as
 // inputs.
 //
-// A block has 16 rows for each of its warps. It loads and normalizes them once as in a linear layer; then strips of
-// kStrip hidden units come by, weights of the first product and then of the second, each copied while the other is
-// used. A warp keeps all its numbers to itself: the sums of a strip become, activated and rounded, operands of the
-// second product, since lanes hold a product's sums as they hold a left operand. So hidden rows are never in memory,
-// and all sums of the outputs stay in registers.
+// A block computes 16 rows per warp. It loads and normalizes them once, as in a linear layer. Then it processes the
+// hidden units in strips of kStrip. The weights of one product are copied while the other product is computed. The sums
+// of a strip are activated and rounded, and become operands of the second product in the same warp, because lanes hold
+// a product's sums in the layout of a left operand. So hidden rows are never in memory, and all sums of the outputs
+// stay in registers.
 //
-//            tile of rows  threads  shared memory  sums in registers  blocks per SM of 228 kB
-//   128           96         192        58 kB             64                2
-//   192           96         192        86 kB             96                2
-//   256          128         256        98 kB            128                1
+//   width   tile of rows  threads  shared memory  sums in registers  blocks per SM
+//   128           96         192        59 kB             64                2
+//   192           96         192        88 kB             96                2
+//   256          128         256       101 kB            128                1
 //
-// Global memory: x is read once, the residual once (from the L2 cache if it is x), y written once; the weights come
-// from the L2 cache for each tile. XCiT-N12 at 224 x 224, a layer: 200 to 300 kB and 540 kB of weights an image for 51
-// MFLOP. Bound by tensor cores and shared memory, which gives 256 to 320 bytes for each mma.
+// Global memory: x is read once, the residual once (from L2 if it is x), and y is written once; the weights come from
+// L2 for each tile. Per image and layer (XCiT-N12, 224 x 224): 200 to 300 kB, 540 kB of weights, 51 MFLOP. Limited by
+// tensor cores and shared memory: each mma reads 256 to 320 bytes of it.
 //
-// Each sum is one chain of mma over k in ascending order, so bits of a row depend on it alone.
+// Each sum is one chain of mma over k in ascending order, so the bits of a row depend only on that row.
 #ifndef VITRINE_MODELS_ENGINE_CUDA_KERNELS_FAST_PERCEPTRON_CUH_
 #define VITRINE_MODELS_ENGINE_CUDA_KERNELS_FAST_PERCEPTRON_CUH_
 
@@ -116,7 +116,7 @@ class PerceptronBlock {
     return row * kStrip + (chunk ^ (kStrip == 64 ? swizzle : swizzle / 2)) * 8;
   }
 
-  // Sums begin with the biases.
+  // Sets the sums to the biases.
   VITRINE_DEVICE void BeginFirst(int strip, float (&sums)[kStrip / 8][4]) const {
     const Global<const float> bias = Global<const float>(arguments_.first_bias) + (strip + Opaque(Lane()) % 4 * 2);
     VITRINE_UNROLL
@@ -127,7 +127,7 @@ class PerceptronBlock {
     }
   }
 
-  // Computes hidden = activation(x W1^T + b1) for the units of a strip, whose sums have begun.
+  // Computes hidden = activation(x W1^T + b1) for the units of a strip. `sums` come from BeginFirst.
   VITRINE_DEVICE void MultiplyFirst(float (&sums)[kStrip / 8][4], Hidden& hidden) const {
     const int lane = Opaque(Lane());
     const Shared<uint16_t> x = x_.data + ((row_of_warp() + lane % 16) * x_.stride + lane / 16 * 8);

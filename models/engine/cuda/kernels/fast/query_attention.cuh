@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Softmax attention of one query an image in fp32, with the bits of vitrine_attend_class: each sum has its order.
+// Softmax attention of one query per image in fp32, bit-identical to vitrine_attend_class.
 //
-// A block of 128 threads for a head of an image, 10 to 34 kB of shared memory. A thread scores whole keys, 16 threads
-// sum the powers of every 16th key, and a thread for each channel sums values; values come by 64 with copies that begin
-// before the scores. An image of more than 512 keys is scored three times.
+// A block of 128 threads computes one head of an image. Each thread scores whole keys. 16 threads sum the powers, each
+// of every 16th key. One thread per channel sums the values. Copies of 64 values at a time begin before the scores. An
+// image of more than 512 keys is scored three times.
 //
-// Reads k and v once: 200 kB an image of XCiT-N12 at 224 x 224 (197 keys, 4 heads of 32) and layer. Bound by the
-// latency of the chain over keys, some microseconds a block.
+// Shared memory: 11 to 35 kB. Per image and layer (XCiT-N12, 224 x 224): 200 kB for k and v, read once. Limited by the
+// latency of the chain over keys, some microseconds per block.
 #ifndef VITRINE_MODELS_ENGINE_CUDA_KERNELS_FAST_QUERY_ATTENTION_CUH_
 #define VITRINE_MODELS_ENGINE_CUDA_KERNELS_FAST_QUERY_ATTENTION_CUH_
 

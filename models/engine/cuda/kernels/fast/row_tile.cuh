@@ -11,19 +11,19 @@ namespace vitrine::cuda {
 struct RowTile {
   Shared<uint16_t> data;
   int stride;
-  int rows;   // rows of the tile; those beyond the batch hold anything
-  int width;  // numbers per row; the end of a row is padded with zeros
+  int rows;   // rows of the tile; rows beyond the batch are undefined
+  int width;  // words per row; zeros follow the numbers of a row
 };
 
-// kRows rows of up to 32 kValues columns (a multiple of 16; exactly as many with kExact) in the registers of a warp:
-// lane l has columns l, l + 32, ... A warp therefore loads adjacent columns at once, and each lane sums the same
-// columns in the same order as one lane of SumOfRow's vectors. Sums have the bits of the plain kernels.
+// kRows rows in the registers of a warp, with up to 32 kValues columns (exactly as many with kExact), a multiple of 16.
+// Lane l has columns l, l + 32, ..., so a warp loads adjacent columns at once. Each lane sums the same columns in the
+// same order as one lane of SumOfRow's vectors, so sums are bit-identical to those of the plain kernels.
 template <int kRows, int kValues, bool kExact = false>
 struct WarpRows {
   const int lane = Opaque(Lane());
   float v[kRows][kValues];
 
-  // The row before `end` takes the place of rows from `end` on.
+  // Loads the row before `end` in place of rows from `end` on.
   VITRINE_DEVICE void Load(const Matrix& x, int first, int end) {
     VITRINE_UNROLL
     for (int r = 0; r < kRows; ++r) {
@@ -57,7 +57,7 @@ struct WarpRows {
     return Across(sums, [](float a, float b) { return a + b; });
   }
   VITRINE_DEVICE int row_of_lane() const { return lane / (kWarp / kRows); }
-  // Returns the value of a row, which some lane holds.
+  // Returns the value that the lanes of `row` hold.
   static VITRINE_DEVICE float OfRow(float value, int row) { return Shuffle(value, row * (kWarp / kRows)); }
 
   // Computes vitrine_row_statistics for row_of_lane().
@@ -84,7 +84,7 @@ struct WarpRows {
   }
 };
 
-// Loads of a block of kThreads threads.
+// Loads of rows by a block of kThreads threads.
 template <int kThreads>
 struct RowLoads {
   // Calls act(row of the tile) for the first of every kRows rows of this warp.
@@ -170,7 +170,7 @@ struct RowLoads {
   // thread has four rows in flight.
   static VITRINE_DEVICE void LoadRounded(const Matrix& x, Global<const RowStatistics> statistics, int first, int end,
                                          int column, const RowTile& to) {
-    constexpr int kAcross = 16, kAtOnce = 4;  // threads per row, and rows
+    constexpr int kAcross = 16, kAtOnce = 4;  // threads per row, and rows in flight
     const int thread = Opaque(Thread()), step = kThreads / kAcross;
     for (int begin = thread % kAcross * 8; begin < to.width; begin += kAcross * 8) {
       for (int group = thread / kAcross; group < to.rows; group += kAtOnce * step) {

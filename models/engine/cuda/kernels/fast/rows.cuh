@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels that treat each row by itself, a warp a row (statistics: several rows): neighbouring lanes access
-// neighbouring numbers, nothing is divided, and the image of a row is found once. Bits are those of the plain kernels.
+// Kernels that compute each row separately, one row per warp (statistics: several rows). Neighbouring lanes access
+// neighbouring numbers, and the image of a row is found once. Results are bit-identical to the plain kernels'.
 //
-// Any number of threads, no shared memory. Memory bound: each number is read once (row sums read it again from L1) and
-// written once. A LayerNorm of XCiT-N12 reads and writes 100 KB an image.
+// Any number of threads; only vitrine_fast_mean_of_cells uses shared memory. Limited by memory: each number is read
+// once (row sums read it again from L1) and written once.
 #ifndef VITRINE_MODELS_ENGINE_CUDA_KERNELS_FAST_ROWS_CUH_
 #define VITRINE_MODELS_ENGINE_CUDA_KERNELS_FAST_ROWS_CUH_
 
@@ -30,8 +30,8 @@ VITRINE_DEVICE Global<Float4> FoursOf(const Matrix& matrix, int64_t row) {
 
 // --- sums over a row
 
-// SumOfRow of numbers.cuh; every lane gets the result. A lane of the warp adds the values of one lane of SumOfRow's two
-// vectors of 16.
+// Computes SumOfRow of numbers.cuh by a warp; every lane gets the result. A lane of the warp adds the values of one
+// lane of SumOfRow's two vectors of 16.
 template <class Value>
 VITRINE_DEVICE float SumOfRowByWarp(int columns, Value value) {
   const int lane = Lane(), pairs = columns / kWarp * kWarp, rest = columns - pairs;
@@ -54,7 +54,7 @@ VITRINE_DEVICE RowStatistics StatisticsOfRow(Global<const float> x, int columns,
   return {center, 1 / Root(squares / static_cast<float>(columns) + epsilon)};
 }
 
-// Statistics of kRows rows at once, of at most 32 kValues columns.
+// Computes the statistics of kRows rows at once, with at most 32 kValues columns.
 template <int kRows, int kValues>
 VITRINE_DEVICE void DescribeRows(const StatisticsArguments& arguments) {
   const Global<RowStatistics> to(arguments.statistics);
@@ -159,8 +159,8 @@ VITRINE_KERNEL(vitrine_fast_copy_rows, CopyArguments) {
 
 // --- sums over the cells of an image
 
-// A block sums 32 columns of an image. All threads load a strip of cells into shared memory, so that many loads are in
-// flight; one warp then adds the strip in order.
+// Sums 32 columns of an image per block. All threads load a strip of cells into shared memory, so that many loads are
+// in flight; one warp then adds the strip in order.
 VITRINE_KERNEL(vitrine_fast_mean_of_cells, MeanArguments) {
   const Images images(arguments.batch);
   const Shared<float> strip = SharedMemory<float>(0);

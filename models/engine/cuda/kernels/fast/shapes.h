@@ -15,7 +15,7 @@ inline constexpr int kMeanSharedBytes = kMeanCells * 32 * static_cast<int>(sizeo
 inline constexpr int kTileSide = 14;
 inline constexpr int kTileChannels = 16;
 inline constexpr int kTileThreads = 128;
-// Returns the size in bytes of a tile with a border, and of the GELU table before it.
+// Returns the size of a tile with a border, in bytes.
 constexpr int TileBytes(int border) {
   return (kTileSide + 2 * border) * (kTileSide + 2 * border) * kTileChannels * static_cast<int>(sizeof(float));
 }
