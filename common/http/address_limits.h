@@ -16,8 +16,8 @@
 
 namespace vitrine {
 
-// Key of an address in the limits: the IPv4 address (also if mapped into IPv6), or the first 64 bits of an IPv6
-// address.
+// Key under which AddressLimits counts a client: a byte for the family (4 or 6), then the IPv4 address (also if mapped
+// into IPv6) or the first 64 bits of an IPv6 address.
 using AddressKey = std::array<uint8_t, 9>;
 AddressKey AddressKeyOf(const sockaddr_storage& address);
 
@@ -28,7 +28,7 @@ class AddressAccount {
 
   AddressAccount(const HttpAbuseLimits& limits, Time now);
 
-  // Each function counts events of one kind; returns false if the address exceeds the limit.
+  // Each function counts events of one kind. It returns false if the address exceeds the limit of that kind.
   bool Connect(Time now);
   bool Handshake(Time now);
   bool Spend(double points, Time now);

@@ -14,7 +14,7 @@
 
 namespace vitrine {
 
-// Returns RESOURCE_EXHAUSTED for a body or message above the size limit, whatever the load; HTTP answers 413.
+// Returns RESOURCE_EXHAUSTED for a body or message above the size limit, which a retry cannot cure; HTTP answers 413.
 absl::Status TooLargeError(absl::string_view message);
 bool IsTooLarge(const absl::Status& status);
 

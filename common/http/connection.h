@@ -50,7 +50,7 @@ class HttpProtocol {
   virtual ~HttpProtocol() = default;
   // Called when the stream may be readable or writable. Must call HttpConnection::Await to wait for the next event.
   virtual void OnReady(bool readable, bool writable, bool failed) = 0;
-  // Called after another thread has sent something.
+  // Called after Watched::Wake, for example if another thread has sent a response.
   virtual void OnWoken() = 0;
   // Called at every tick; handles timeouts.
   virtual void OnTick() = 0;
@@ -81,17 +81,17 @@ class HttpConnection final : public Watched {
 
   void Begin();
   void OnTick();
-  // Asks the client to leave. Closes at once if there is no request.
+  // Asks the client to leave. A connection without a request closes at once, unless `reason` is kShutdown.
   void StartLeaving(CloseReason reason);
   // Called when the server shuts down.
   void End();
   void Close(CloseReason reason);
-  // Call after sending the last response. Discards bytes from the client, so that the kernel does not reset the
-  // connection before the client has read the response: up to a megabyte for one second, or with `awaits_body` up to 64
-  // MiB for at most `body_timeout`, until one second without a byte. Many clients read no response before they have
-  // sent their whole body.
+  // Call after sending the last response. Discards bytes from the client for one second, up to 1 MiB, and then closes.
+  // An earlier close would make the kernel reset the connection before the client has read the response.
+  // With `awaits_body`, because many clients read only after they have sent their whole body, discards up to 64 MiB
+  // until no byte comes for one second, for at most `body_timeout`.
   void Linger(CloseReason reason, bool awaits_body = false);
-  // Charges points of HttpAbuseLimits. Returns false if there are not enough: then close the connection with kAbuse.
+  // Charges points of HttpAbuseLimits. If it returns false, the caller must close the connection with kAbuse.
   bool Spend(double points);
   // Returns true if the connection has spent more than a tenth of its points.
   bool IsSuspicious() { return points_.Share(loop().now()) < 0.9; }
@@ -146,12 +146,12 @@ class HttpConnection final : public Watched {
   Time last_received_;
   Time idle_since_;
   Time leaves_ = Time::max();    // time at which the client is asked to leave because of max_age
-  Time given_up_ = Time::max();  // time at which the current phase times out
+  Time given_up_ = Time::max();  // time at which the connection closes: timeout of the phase, or end of age_grace
   bool is_leaving_ = false;
   CloseReason leaving_reason_ = CloseReason::kDone;
   size_t lingering_bytes_ = 0;
   size_t most_lingering_bytes_ = 0;
-  Time lingers_until_ = {};  // limit of given_up_, which each byte postpones
+  Time lingers_until_ = {};  // upper limit of given_up_ in kLingering, where each byte postpones given_up_
   TokenBucket points_;
   double unsettled_points_ = 0;  // points not yet charged to the account
   absl::Time certificate_expires_ = absl::InfiniteFuture();

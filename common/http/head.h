@@ -23,7 +23,7 @@ using HttpHeaders = std::vector<std::pair<std::string, std::string>>;
 // Request line and headers of a request.
 struct HttpHead {
   std::string method;        // "GET"
-  std::string path;          // decoded, without the query; may contain any byte except NUL
+  std::string path;          // decoded, without the query; UTF-8 without NUL
   bool has_escapes = false;  // true: the path contained percent signs
   std::string query;         // part after "?", not decoded
   HttpHeaders headers;       // in their order, with trimmed values; ":authority" of HTTP/2 is stored as "host"
@@ -41,8 +41,8 @@ struct HttpHead {
   bool KeepsAlive() const;
 };
 
-// Parses path and query of a request target, which may be in the form for proxies. INVALID_ARGUMENT for invalid
-// percent-encoding.
+// Parses path and query of a request target, which may start with scheme and host. INVALID_ARGUMENT: invalid
+// percent-encoding, or a path that is not UTF-8 or contains NUL.
 absl::Status ReadTarget(absl::string_view target, HttpHead& head);
 
 // Returns INVALID_ARGUMENT if two parsers could disagree about the end of the body, which would allow request

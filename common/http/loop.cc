@@ -12,7 +12,7 @@
 namespace vitrine {
 namespace {
 
-// Maximum number of bytes read from a connection in one turn.
+// Maximum number of bytes read from a connection in one round of the event loop.
 constexpr size_t kScratchBytes = size_t{64} << 10;
 // Interval of timeout checks, which is their maximum delay.
 constexpr std::chrono::milliseconds kTick{100};

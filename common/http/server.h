@@ -19,10 +19,10 @@ namespace vitrine {
 
 // Limits on the load that one connection, and all connections of one address, may cause in addition to answered
 // requests. An address is an IPv4 address or an IPv6 /64 network. Load is counted in points of about two microseconds:
-// - A PING, SETTINGS, PRIORITY, CONTINUATION, empty DATA or HEADERS frame costs 1; a WINDOW_UPDATE costs 1/8.
+// - A PING, SETTINGS, PRIORITY, CONTINUATION or empty DATA frame costs 1, a WINDOW_UPDATE 1/8, small DATA 1/32.
 // - A request that ends unanswered (a reset by the client, a protocol error) costs 1, and 1 more for each 16 headers
 //   and for each kilobyte of headers.
-// - A request beyond the limit of concurrent streams costs 4.
+// - A request beyond the limit of concurrent streams costs 4, and 1 more for each kilobyte of headers.
 struct HttpAbuseLimits {
   // Burst of points of a connection, and points per second. A proxy stays below these limits even if it resets the
   // expired requests of a thousand busy users.
@@ -90,15 +90,15 @@ struct HttpServerOptions {
   // Interval at which a silent HTTP/2 connection is pinged, and time limit for the answer to the PING.
   absl::Duration keepalive_time = absl::Minutes(1);
   absl::Duration keepalive_timeout = absl::Seconds(20);
-  // Minimum interval between a client's PINGs (less a tenth) while it gets no response. A connection that pings more
-  // often is closed.
+  // Minimum interval between a client's PINGs (less a tenth) while it gets no response. The third earlier PING closes
+  // the connection.
   absl::Duration min_ping_interval = absl::Seconds(10);
   // true: methods other than GET and HEAD are answered with 405, without calling the handler.
   bool read_only = false;
   // Maximum size of a body for HttpHandling::Read.
   int64_t max_body_bytes = int64_t{16} << 20;
-  // Maximum size of a request's headers: names and values plus 32 bytes for each header. Larger headers are answered
-  // with 431, or RESOURCE_EXHAUSTED in gRPC.
+  // Maximum size of a request's headers; HTTP/2 counts 32 bytes more for each header. Larger headers are answered with
+  // 431, or RESOURCE_EXHAUSTED in gRPC.
   int64_t max_head_bytes = 16 << 10;
   // Maximum number of concurrent requests of one HTTP/2 connection.
   int max_concurrent_streams = 256;
@@ -106,9 +106,9 @@ struct HttpServerOptions {
   int64_t max_connections = 0;
   // Budget of received bodies in memory; listeners may share it. Null: a budget of 128 MiB for this server.
   std::shared_ptr<ByteBudget> received = {};
-  // Maximum number of bytes of responses that clients have not read, over all connections of this server. Above it, the
-  // connection whose client has not read for the longest time is closed, unless all these bytes belong to that
-  // connection.
+  // Maximum number of bytes of responses that clients have not read, over all connections of this server. Above it,
+  // each loop closes its connection whose client has not read for the longest time, unless all these bytes belong to
+  // that connection.
   int64_t max_unsent_bytes = int64_t{128} << 20;
   HttpAbuseLimits abuse = {};
   // Networks of proxies ("10.0.0.0/8", "::1/128"). Their connections are exempt from limits per address, and may start

@@ -15,14 +15,14 @@
 
 namespace vitrine {
 
-// Threads for blocking work. If there are at least two, one of them takes no work on bodies, so that large requests do
-// not delay small ones. Thread-safe.
+// Threads for blocking work. One of them takes no work on bodies, so that large requests do not delay small ones.
+// Thread-safe.
 class HttpWorkers {
  public:
   struct Options {
     std::string name = "http-worker";  // thread name, at most 15 bytes
-    int threads = 2;
-    int niceness = 0;  // see setpriority(2)
+    int threads = 2;                   // at least 2 are started
+    int niceness = 0;                  // see setpriority(2)
     // maximum length of each queue; work beyond this length is dropped, and its reply sends 503
     size_t most = SIZE_MAX;
     // Wraps each thread: it must call its argument, which returns when the thread ends. May be null.

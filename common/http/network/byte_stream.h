@@ -51,7 +51,7 @@ class ByteStream {
   virtual bool HasSeenPlainHttp() const { return false; }
 };
 
-// Create a stream over `socket`. The caller owns the socket and must keep it open while the stream exists.
+// Creates a stream over `socket`. The caller owns the socket and must keep it open while the stream exists.
 std::unique_ptr<ByteStream> PlainStream(int socket);
 std::unique_ptr<ByteStream> TlsStream(int socket, std::shared_ptr<const TlsContext> context);
 

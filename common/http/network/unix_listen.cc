@@ -15,7 +15,7 @@
 namespace vitrine {
 namespace {
 
-// Returns true if a process accepts connections on the socket at this path.
+// Returns false if no process listens on the socket at this path; true if this cannot be checked.
 bool IsAlive(const sockaddr_un& where) {
   const FileDescriptor probe(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!probe.valid()) return true;

@@ -8,9 +8,9 @@
 
 namespace vitrine {
 
-// Sizes the HTTP/2 flow control window to the connection's bandwidth-delay product. While data arrives, a PING is sent.
-// If at least half a window of data arrives before the PING's answer, the window limits the sender and is quadrupled. A
-// PING is sent after an eighth of the window has arrived; data before the PING do not count. Thread-compatible.
+// Sizes the HTTP/2 flow control window to the connection's bandwidth-delay product. A PING must be sent whenever an
+// eighth of the window has arrived. If at least half a window of data arrives between the PING and its answer, the
+// window limits the sender, so it is quadrupled. Thread-compatible.
 class FlowWindow {
  public:
   static constexpr int32_t kFirst = 4 << 20;  // as in gRPC

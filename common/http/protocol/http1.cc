@@ -21,7 +21,7 @@ using Time = EventLoop::Time;
 
 // Maximum number of bytes read ahead while a request is being answered.
 constexpr size_t kMostAhead = size_t{64} << 10;
-// Maximum number of steps before other connections have their turn.
+// Maximum number of steps per call of Advance, so that other connections are not delayed.
 constexpr int kStepsAtOnce = 16;
 constexpr absl::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
 
@@ -166,7 +166,7 @@ void Http1::Advance() {
   }
   if (connection_.is_closed()) return;
   Await();
-  connection_.Wake();  // continues after the other connections had their turn
+  connection_.Wake();  // continues after the events of other connections
 }
 
 void Http1::Await() {

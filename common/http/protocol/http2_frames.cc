@@ -20,8 +20,8 @@ constexpr double kRefusedPoints = 4;
 constexpr size_t kAbsurdHeadBytes = size_t{1} << 20;
 // Bytes that HPACK counts for each header in addition to its name and value (RFC 7541, 4.1).
 constexpr size_t kHeaderOverhead = 32;
-// Maximum number of a connection's live streams, as a multiple of the allowed concurrent streams; more, because work on
-// reset streams needs a moment to end.
+// Maximum number of a connection's live streams, as a multiple of max_concurrent_streams. It is more than 1 because
+// work on reset streams needs a moment to end.
 constexpr int64_t kHeldStreams = 2;
 constexpr size_t kSmallData = 64;
 
@@ -311,8 +311,8 @@ void Http2Session::OnSent(const nghttp2_frame& frame) {
   if (!is_answer && frame.hd.type != NGHTTP2_RST_STREAM) return;
   const std::shared_ptr<Http2Stream> stream = Find(frame.hd.stream_id);
   if (frame.hd.type == NGHTTP2_RST_STREAM) {
-    // The stream is unknown. A client can provoke resets instead of sending them (MadeYouReset, CVE-2025-8671), so
-    // these resets are charged.
+    // A client can provoke resets instead of sending them (MadeYouReset, CVE-2025-8671), so resets of streams that are
+    // already closed are charged.
     if (stream == nullptr) Spend(1, "too many streams end with a protocol violation");
     return;
   }

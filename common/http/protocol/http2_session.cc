@@ -11,11 +11,10 @@ namespace {
 
 using Next = ByteStream::Result::Next;
 
-// Maximum number of bytes of frames created before the kernel takes them, and of bytes written in one turn.
+// Maximum number of bytes of frames created before the kernel takes them, and of bytes written per call of Flush.
 constexpr size_t kOutBytes = size_t{64} << 10;
 constexpr size_t kTurnBytes = size_t{256} << 10;
-// Maximum number of bytes read in one turn from a connection that recently spent points; its frames may be small and
-// many.
+// Maximum number of bytes per read from a connection that recently spent points; its frames may be small and many.
 constexpr size_t kSuspiciousBytes = size_t{8} << 10;
 constexpr size_t kMostQueuedFrames = 4096;
 constexpr std::chrono::seconds kRateCheck{1};
@@ -79,7 +78,7 @@ void Http2Session::OnWoken() {
   if (!connection_.is_closed()) Continue();
 }
 
-// Reads once per turn, so that other connections of the loop are not delayed.
+// Reads once per round of the event loop, so that other connections are not delayed.
 void Http2Session::Read() {
   std::vector<char>& scratch = connection_.scratch();
   const size_t most = connection_.IsSuspicious() ? kSuspiciousBytes : scratch.size();
@@ -183,7 +182,7 @@ void Http2Session::Queue(Http2Stream& stream, HttpStream::Part part) {
 }
 
 void Http2Session::Reset(Http2Stream& stream, uint32_t code) {
-  // The end of a response, sent or queued, implies NO_ERROR.
+  // If the end of the response is sent or queued, OnSent resets the stream with NO_ERROR.
   const bool is_ending = !stream.parts.empty() && stream.parts.back().is_last;
   if (code == NGHTTP2_NO_ERROR && (is_ending || stream.has_local_ended)) return;
   stream.is_reset_here = true;
@@ -234,7 +233,7 @@ bool Http2Session::Flush() {
     out_sent_ = 0;
     blocked_since_.reset();
   }
-  // more may follow after the other connections had their turn
+  // more may be written after the events of other connections
   waits_for_writable_ = !is_empty || written >= kTurnBytes;
   return true;
 }
