@@ -15,7 +15,7 @@
 
 namespace vitrine {
 
-// The parts of `vitrine eval` have one file each. eval.cc combines them.
+// Parts of `vitrine eval`. Each part has its own file, and eval.cc combines them.
 
 // Optional parts of a run's report.
 struct ReportFlags {

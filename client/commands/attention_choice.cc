@@ -90,7 +90,7 @@ absl::Status CheckWish(const AttentionOptions& wish, const std::vector<v1::Atten
   return absl::OkStatus();
 }
 
-// Largest number of layers or heads that is accepted from a server's report.
+// Maximum number of layers or heads that a server may report.
 constexpr int kMostNumbers = 4096;
 
 // Returns distinct indices, counted from 0. `count`: number of layers or heads; 0: not reported by the server.
@@ -156,8 +156,8 @@ absl::StatusOr<std::vector<v1::AttentionRequest>> ChooseAttention(const Attentio
   for (const v1::AttentionKind kind : kinds) {
     v1::AttentionRequest& request = requests.emplace_back();
     request.set_kind(kind);
-    // Requests values instead of overlays: values have a thousandth of the size and need no drawing by the server, and
-    // the full original is available here.
+    // Requests values and not overlays: values have a thousandth of the size, and the client draws them over the full
+    // original image.
     request.set_encoding(kind == v1::DISTANCE ? v1::FLOAT32 : v1::FLOAT16);
     if (kind == v1::ROLLOUT) continue;  // a rollout has no layers and heads
     const v1::AttentionOffer* offer = OfferOf(model, kind);

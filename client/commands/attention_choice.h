@@ -36,9 +36,9 @@ struct Indices {
 // Options of the attention maps of one command.
 struct AttentionOptions {
   std::string folder = {};                    // folder of the drawings; empty: no attention
-  std::vector<v1::AttentionKind> kinds = {};  // empty: the first spatial kind that the model has
-  Indices layers = {};                        // empty: the last; for a sheet or distance: all
-  Indices heads = {};                         // empty: mean over heads; for a sheet or distance: all
+  std::vector<v1::AttentionKind> kinds = {};  // empty: the model's first kind on the image's grid
+  Indices layers = {};                        // empty: the last layer; for `sheet` or DISTANCE: all layers
+  Indices heads = {};                         // empty: mean over heads; for `sheet` or DISTANCE: all heads
   std::optional<QueryToken> query = {};       // token of QUERY_ROW; selects that kind if `kinds` is empty
   bool keep_class_mass = false;               // AttentionRequest::keep_class_mass, for DISTANCE
   bool sheet = false;                         // one drawing per kind with every layer and head
@@ -48,7 +48,7 @@ struct AttentionOptions {
 
 // Returns the attention requests for `model`, with layers and heads counted from 0. A request for a rollout has no
 // layers and heads. Returns no requests if wish.folder is empty. INVALID_ARGUMENT: the model lacks a kind, layer or
-// head, or an option fits none of the kinds. The message lists what the model offers.
+// head, or an option applies to none of the kinds. The message lists the kinds that the model has.
 absl::StatusOr<std::vector<v1::AttentionRequest>> ChooseAttention(const AttentionOptions& wish,
                                                                   const v1::ModelVersion& model);
 

@@ -10,10 +10,9 @@
 namespace vitrine {
 
 // Runs `vitrine classify --models A,B`, which classifies every image with each of command.models. After all answers,
-// writes each image with a row per model below it, or JSON lines. If command.models_sheet is set, also writes a
-// comparison (models_sheet.h): an HTML page if the name ends in .html, else a PNG. Output and errors are as in
-// RunClassify, but each error line is written to `errors` only once. Returns the number of images that at least one
-// model did not answer.
+// writes a row for each image and model to `out`, or JSON lines. If command.models_sheet is set, also writes a
+// comparison (models_sheet.h): an HTML page if the name ends in .html, else a PNG. Writes a line to `errors` for each
+// failed image; equal lines are written once. Returns the number of images that at least one model did not answer.
 absl::StatusOr<int> RunClassifyModels(const ClassifyCommand& command, const Page& page, std::ostream& out,
                                       std::ostream& errors);
 

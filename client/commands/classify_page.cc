@@ -63,7 +63,7 @@ std::vector<Column> ClassifyPage::Columns(const Page& page, const Expected& expe
                                  {"grid", 5, Column::Align::kRight},
                                  {"batch", 9},
                                  {"time", 8, Column::Align::kRight}};
-  // A wide page shows the overlay's path on the image's line, a narrow page below it.
+  // Adds a column for the overlay's path if the page is wide enough. Otherwise the path is on the next line.
   int used = 0;
   for (const Column& column : columns) used += column.width + 2;
   if (expected.overlay_width > 0 && used + expected.overlay_width <= page.width) {

@@ -127,7 +127,7 @@ class Embedding {
     return one_array() ? Beside(".model.json") : (std::filesystem::path(command_.output) / "model.json").string();
   }
 
-  // Writes the origin file before the folder's first vector, so that an interrupted run also leaves a right origin.
+  // Writes the origin file before the folder's first vector, so that also an interrupted run leaves it.
   // FAILED_PRECONDITION: the folder has vectors of other weights, another kind or another normalization.
   absl::Status ClaimFolder() const {
     const std::string path = Origin(), origin = FeatureOrigin(first_, summary_);

@@ -13,8 +13,7 @@
 
 namespace vitrine {
 
-// A gate (--require) is a bound on a measure of a run. A run that misses a gate exits with code 1, so that CI can use
-// it.
+// A gate (--require) is a bound on a measure of a run. If a run misses a gate, the command exits with code 1.
 
 // Unit of a measure, and the syntax of its bound.
 enum class GateUnit {

@@ -25,18 +25,18 @@ struct ModelChoice {
 // Parses NAME, NAME@VERSION or NAME@LABEL. INVALID_ARGUMENT: an empty name, or neither a positive number nor a label.
 absl::StatusOr<ModelChoice> ParseModelChoice(absl::string_view text);
 
-// If the choice has a version, sets it in the request.
+// Sets the version or the label of the choice, if any, in the request.
 void AskForVersion(const ModelChoice& choice, v1::ClassifyRequest& request);
 
-// Returns the chosen version with all fields. A client that may classify but not call the Registry gets only name,
-// version and weights, which it takes from an answer. INVALID_ARGUMENT: no name, and several models are ready.
-// NOT_FOUND: there is no such model, or no model is ready.
+// Returns the chosen version with all fields. If this client may not call the Registry, classifies a small image and
+// returns only name, version and weights from the answer. INVALID_ARGUMENT: no name, and several models are ready.
+// NOT_FOUND: there is no such model, or no model is ready. PERMISSION_DENIED: no name, and no access to the Registry.
 absl::StatusOr<v1::ModelVersion> ChooseModel(Client& client, const ModelChoice& choice);
-// True if `model` came from the Registry. If it is not ready, it may have only name, version, state and reason.
+// Returns true if `model` came from the Registry. If it is not ready, it may have only name, version, state and reason.
 bool IsLookedUp(const v1::ModelVersion& model);
 // Checks that the outputs of `model` are known. UNAVAILABLE: it is loading. FAILED_PRECONDITION: it has failed.
 absl::Status CheckLoaded(const v1::ModelVersion& model);
-// Finds the labels of a model without the Registry, by classifying a small image about twenty times.
+// Finds the labels of a model without the Registry. Searches for the largest accepted top_k with about twenty requests.
 absl::StatusOr<std::vector<std::string>> ProbeLabels(Client& client, const ModelChoice& choice);
 
 // Sends images to a server. Reads each image, adds it to the common request, and delivers the answers in the order of
@@ -69,7 +69,7 @@ class ImageRun {
 
   // Returns the number of failed images, including those not sent because the server was lost or the run ended.
   int Run(Client& client);
-  // True if a handler ended the run.
+  // Returns true if a handler ended the run.
   bool ended() const { return !ended_.ok(); }
 
  private:

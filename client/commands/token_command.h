@@ -17,8 +17,8 @@ absl::Status CheckTokenName(const std::string& name);
 // token to `out` as one line and does not store it. A name may have several tokens, so that a token can be replaced
 // while the old one is still valid.
 //
-// INVALID_ARGUMENT: see CheckTokenName. Errors of FileError: the file cannot be written; a token that was already
-// printed is not valid. UNAVAILABLE: `out` cannot be written; the file is unchanged, or new and empty.
+// INVALID_ARGUMENT: see CheckTokenName. Errors of FileError: the file cannot be written; if the token was already
+// printed, it is not valid. UNAVAILABLE: `out` cannot be written; the file is unchanged, or new and empty.
 absl::Status MakeToken(const std::string& name, const std::string& file, std::ostream& out);
 
 }  // namespace vitrine

@@ -127,8 +127,8 @@ bool LocalModel::IsForked() const {
 
 std::vector<absl::StatusOr<v1::ClassifyResponse>> LocalModel::Run(std::vector<LocalImage> images) {
   Answers answers(images.size());
-  // Plans all images before it submits the first one: once one is submitted, this function must not end before its
-  // answer.
+  // Plans all images before it submits the first one. PlanRequest may throw, and this function must not end while a
+  // submitted image has no answer.
   std::vector<absl::StatusOr<InferenceRequest>> plans;
   plans.reserve(images.size());
   for (LocalImage& image : images) {

@@ -24,8 +24,8 @@ struct VersionPlace {
   VersionId id;
 };
 
-// Finds the version that `model` names; the forms are those of vitrine_engine_load. `repository` empty: none was given.
-// INVALID_ARGUMENT or NOT_FOUND names what is missing and the remedy.
+// Finds the version that `model` names; the forms are those of vitrine_engine_load. `repository` may be empty.
+// INVALID_ARGUMENT or NOT_FOUND: the message names the missing part and the remedy.
 absl::StatusOr<VersionPlace> FindVersion(const std::string& repository, const std::string& model);
 
 // An image of a call. `bytes` is the file, or the data of the tensor that `request` declares; it must outlive the call.
@@ -34,8 +34,8 @@ struct LocalImage {
   std::string_view bytes;
 };
 
-// A version in memory with a scheduler and executors of its own: the server's, without the transport, the registry and
-// admission. Thread-safe.
+// A version in memory with its own scheduler and executors, which are those of the server. It has no transport, no
+// registry and no admission. Thread-safe.
 class LocalModel {
  public:
   // Loads a version; errors are those of ModelLoader. `threads` 0: one per core that this process may use.
@@ -43,7 +43,7 @@ class LocalModel {
   ~LocalModel();  // no Run may be in progress
 
   const ModelHandle& version() const { return model_; }
-  // Returns true if this process is a child of the one that loaded: the threads exist only in the parent.
+  // Returns true if this process was forked after Load. The threads then exist only in the parent process.
   bool IsForked() const;
 
   // Computes the images and blocks until all are answered. Returns their answers in the same order.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Replaces common/drawing/overlay.cc and colour_range.cc in libvitrine_engine.so. A request needs OpenCV for overlays
-// only, and OpenCV with the libraries that it needs would take most of the wheel. vitrine_engine_run rejects overlays,
-// so that none of these functions is called.
+// Replaces common/drawing/overlay.cc and colour_range.cc in libvitrine_engine.so. Only overlays need OpenCV, and OpenCV
+// with its dependencies would take most of the wheel. vitrine_engine_run rejects overlays, so these functions are never
+// called.
 #include "common/drawing/overlay.h"
 
 namespace vitrine {

@@ -38,8 +38,8 @@ struct VitrineEngineModel {
 struct VitrineEngineAnswers {
   struct Answer {
     absl::StatusOr<v1::ClassifyResponse> response;
-    std::string json = {};     // made when it is first asked for
-    std::string message = {};  // likewise
+    std::string json = {};     // created by the first call of vitrine_engine_answer_json
+    std::string message = {};  // created by the first call of vitrine_engine_answer_message
   };
   std::vector<Answer> answers;
 };
@@ -57,7 +57,7 @@ int Code(const absl::Status& status) {
   return static_cast<int>(status.code());
 }
 
-// Calls `function` and returns the code of its status; an exception becomes a code, too.
+// Calls `function` and returns the code of its status. Converts an exception to a code.
 template <typename Function>
 int Guarded(const Function& function) noexcept {
   try {
@@ -71,7 +71,7 @@ int Guarded(const Function& function) noexcept {
     } catch (const std::exception& error) {
       return Code(absl::InternalError(absl::StrCat("the engine failed: ", error.what())));
     }
-  } catch (...) {  // no memory for the sentence
+  } catch (...) {  // no memory for the error message
     last_error.clear();
     return VITRINE_ENGINE_RESOURCE_EXHAUSTED;
   }
@@ -205,7 +205,7 @@ absl::StatusOr<std::unique_ptr<VitrineEngineAnswers>> Run(VitrineEngineModel* mo
   return answers;
 }
 
-// Returns the answer to one image. Its own error, or OUT_OF_RANGE.
+// Returns the answer to one image. Returns the image's error if the image failed. OUT_OF_RANGE: there is no such image.
 absl::StatusOr<VitrineEngineAnswers::Answer*> At(VitrineEngineAnswers* answers, size_t image) {
   if (answers == nullptr) return Missing("answers");
   if (image >= answers->answers.size()) {

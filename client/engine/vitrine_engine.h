@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Vitrine's CPU engine in the calling process: the server's code from the image's bytes to its answer, without a
- * server. The same image, model and precision give the same bits as vitrine-server on the same kind of CPU.
+/* Vitrine's CPU engine in the calling process: it decodes, computes and answers with the server's code, but without a
+ * server. On the same kind of CPU, the same image, model and precision give results bit-identical to vitrine-server's.
  *
  *   VitrineEngineModel* model;
  *   VitrineEngineAnswers* answers;
@@ -13,14 +13,13 @@
  * Compatibility: functions, and members at the end of VitrineEngineOptions, are only added within one value of
  * VITRINE_ENGINE_API. The messages are those of proto/vitrine/v1, whose fields are only added, too.
  *
- * Threads: every function may be called from every thread. A model may be used by several threads at once; their images
- * share batches. An answers object may be used by one thread at a time. After fork(), a child can only free what its
- * parent loaded, which does nothing there; it must load its own models.
+ * Threads: every function may be called from every thread. Several threads may use a model at once; their images share
+ * batches. Only one thread at a time may use an answers object. After fork(), the child process must load its own
+ * models. It cannot run those of its parent; vitrine_engine_free does nothing for them.
  *
- * Errors: a function that can fail returns one of VitrineEngineCode, and vitrine_engine_last_error a sentence that
- * names the cause and the remedy. No C++ exception leaves a function.
- * Faults of the engine itself are also logged to stderr. Null pointers are INVALID_ARGUMENT where a value
- * is needed; the functions that free accept them. A pointer that is neither null nor valid is undefined behaviour.
+ * Errors: a function that can fail returns a VitrineEngineCode; vitrine_engine_last_error then returns the cause and
+ * the remedy. No function throws. Internal faults of the engine are also logged to stderr. A null pointer for a
+ * required value is INVALID_ARGUMENT; the functions that free accept null. An invalid pointer is undefined behaviour.
  */
 #ifndef VITRINE_ENGINE_H_
 #define VITRINE_ENGINE_H_
@@ -40,7 +39,7 @@ extern "C" {
 #define VITRINE_ENGINE_EXPORT
 #endif
 
-/* The canonical codes of gRPC that occur. A caller must accept others. */
+/* The gRPC status codes that functions return now. Callers must also accept other codes. */
 typedef enum VitrineEngineCode {
   VITRINE_ENGINE_OK = 0,
   VITRINE_ENGINE_INVALID_ARGUMENT = 3,
@@ -90,8 +89,8 @@ typedef struct VitrineEnginePrediction {
   float logit;
 } VitrineEnginePrediction;
 
-/* An attention map or a feature. Row-major [rows, columns, width]; a map has the width 1, and a feature of the whole
- * image 1 row and 1 column. */
+/* An attention map or a feature, row-major [rows, columns, width]. A map has width 1. A feature of the whole image has
+ * 1 row and 1 column. */
 typedef struct VitrineEngineArray {
   const float* values;
   int32_t rows;
@@ -108,38 +107,37 @@ VITRINE_ENGINE_EXPORT int vitrine_engine_api(void);
 /* Returns Vitrine's version, for example "1.2.3". Never freed. */
 VITRINE_ENGINE_EXPORT const char* vitrine_engine_version(void);
 
-/* Returns the sentence of the calling thread's latest failed call; "" if none failed. Valid until its next failure. */
+/* Returns the error message of this thread's last failed call; "" if none failed. Valid until its next failed call. */
 VITRINE_ENGINE_EXPORT const char* vitrine_engine_last_error(void);
 
-/* Loads a version, checks its digests and its golden answers, and starts its threads. Blocks for the length of the
- * load.
+/* Loads a version, checks its digests and its golden answers, and starts its threads. Blocks until the version is
+ * loaded.
  *
- * With a repository (a folder), `model` is NAME or NAME@VERSION; without a version it is the newest. With NULL, `model`
- * is the path of a version's folder, or REPOSITORY/NAME[@VERSION], or NAME[@VERSION] of $VITRINE_REPOSITORY.
- * `options` may be NULL. Sets *out to NULL if it fails. Thread-safe. */
+ * `repository` is a folder, and `model` is NAME or NAME@VERSION; NAME means the newest version. With NULL, `model` is
+ * the path of a version's folder, REPOSITORY/NAME[@VERSION], or NAME[@VERSION] in $VITRINE_REPOSITORY.
+ * `options` may be NULL. Sets *out to NULL on failure. Thread-safe. */
 VITRINE_ENGINE_EXPORT int vitrine_engine_load(const char* repository, const char* model,
                                               const VitrineEngineOptions* options, VitrineEngineModel** out);
 
-/* Ends the threads and frees the model. No other call may use it, now or later; answers stay valid. */
+/* Ends the threads and frees the model. No other call may use the model, now or later. Its answers stay valid. */
 VITRINE_ENGINE_EXPORT void vitrine_engine_free(VitrineEngineModel* model);
 
 /* Returns the version as JSON, the mapping of vitrine.v1.ModelVersion: labels, sizes, attention, features, provenance.
  * Valid until the model is freed. Thread-safe. NULL if `model` is NULL. */
 VITRINE_ENGINE_EXPORT const char* vitrine_engine_describe(const VitrineEngineModel* model);
 
-/* As above, the serialized vitrine.v1.ModelVersion. */
+/* Sets *data to the version as a serialized vitrine.v1.ModelVersion, valid until the model is freed. Thread-safe. */
 VITRINE_ENGINE_EXPORT int vitrine_engine_describe_message(const VitrineEngineModel* model, const void** data,
                                                           size_t* size);
 
-/* Computes `count` images of mixed sizes, and blocks until all are answered. An image has the same bits alone and in
- * any batch. One that fails, such as a damaged file, fails alone: see vitrine_engine_answer_status.
+/* Computes `count` images, which may differ in size, and blocks until all are answered. The result of an image is
+ * bit-identical in every batch. A damaged image does not fail the call: see vitrine_engine_answer_status.
  *
- * `request` says what is wanted of every image: a vitrine.v1.ClassifyRequest, serialized, or as JSON if its first byte
- * is
+ * `request` has the options of all images: a vitrine.v1.ClassifyRequest, serialized, or as JSON if its first byte is
  * "{", as in {"top_k": 3, "attention": [{"kind": "ROLLOUT"}], "features": [{"kind": "CLASS_TOKEN"}]}. NULL or 0 bytes:
- * 5 predictions. Fields that name a model, an input or a time limit are ignored. Attention is FLOAT32 by default, and
- * max_attention_bytes 16 MiB. OVERLAY_PNG is UNIMPLEMENTED: an answer has the values, and the caller draws.
- * Sets *out to NULL if it fails. Thread-safe. */
+ * 5 predictions. Model, version, input and time limit in it are ignored. The default encoding of attention is FLOAT32,
+ * and the default of max_attention_bytes is 16 MiB. OVERLAY_PNG is UNIMPLEMENTED: request values and draw them.
+ * Sets *out to NULL on failure. Thread-safe. */
 VITRINE_ENGINE_EXPORT int vitrine_engine_run(VitrineEngineModel* model, const VitrineEngineImage* images, size_t count,
                                              const void* request, size_t request_size, VitrineEngineAnswers** out);
 
@@ -148,28 +146,28 @@ VITRINE_ENGINE_EXPORT void vitrine_engine_answers_free(VitrineEngineAnswers* ans
 /* Returns the number of images of the call. */
 VITRINE_ENGINE_EXPORT size_t vitrine_engine_answer_count(const VitrineEngineAnswers* answers);
 
-/* The functions below return an image's error if it failed, and OUT_OF_RANGE for an image, rank or entry that is not
- * there. What they return is valid until the answers are freed. */
+/* The functions below return the image's error if the image failed, and OUT_OF_RANGE if the image, rank or entry does
+ * not exist. The data that they set is valid until the answers are freed. */
 
-/* Returns the code of one image. */
+/* Returns OK if the image was answered. */
 VITRINE_ENGINE_EXPORT int vitrine_engine_answer_status(VitrineEngineAnswers* answers, size_t image);
 
-/* Returns the prediction of a rank, 0 for the best. */
+/* Sets *out to the prediction with a rank; 0 is the best. */
 VITRINE_ENGINE_EXPORT int vitrine_engine_answer_prediction(VitrineEngineAnswers* answers, size_t image, size_t rank,
                                                            VitrineEnginePrediction* out);
 
-/* Return attention maps and features, in the order requested, then by layer and head. FAILED_PRECONDITION: the request
- * chose another encoding than FLOAT32. */
+/* Set *out to an attention map or a feature. Entries are in the order of the request, then by layer and head.
+ * FAILED_PRECONDITION: the request has another encoding than FLOAT32. */
 VITRINE_ENGINE_EXPORT int vitrine_engine_answer_attention(VitrineEngineAnswers* answers, size_t image, size_t entry,
                                                           VitrineEngineArray* out);
 VITRINE_ENGINE_EXPORT int vitrine_engine_answer_feature(VitrineEngineAnswers* answers, size_t image, size_t entry,
                                                         VitrineEngineArray* out);
 
-/* Returns the answer as one line of JSON, in the form that the server's HTTP port and `vitrine classify` have. Needs
- * FLOAT32, as above. */
+/* Sets *json to the answer as one line of JSON, as the server's HTTP port and `vitrine classify` print it.
+ * FAILED_PRECONDITION: the request has another encoding than FLOAT32. */
 VITRINE_ENGINE_EXPORT int vitrine_engine_answer_json(VitrineEngineAnswers* answers, size_t image, const char** json);
 
-/* Returns the answer as a serialized vitrine.v1.ClassifyResponse. */
+/* Sets *data to the answer as a serialized vitrine.v1.ClassifyResponse. */
 VITRINE_ENGINE_EXPORT int vitrine_engine_answer_message(VitrineEngineAnswers* answers, size_t image, const void** data,
                                                         size_t* size);
 

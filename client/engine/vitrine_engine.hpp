@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// C++17 over vitrine_engine.h: objects that free what they own, and exceptions in place of codes.
+// C++17 wrapper of vitrine_engine.h. Its objects free their memory, and its functions throw instead of returning codes.
 #ifndef VITRINE_ENGINE_HPP_
 #define VITRINE_ENGINE_HPP_
 
@@ -13,7 +13,7 @@
 
 namespace vitrine_engine {
 
-// An error of the engine: what() is its sentence.
+// An error of the engine; what() is vitrine_engine_last_error.
 class Error : public std::runtime_error {
  public:
   explicit Error(int code) : std::runtime_error(vitrine_engine_last_error()), code_(code) {}
@@ -32,7 +32,7 @@ inline VitrineEngineImage File(std::string_view bytes) {
   return {bytes.data(), bytes.size(), 0, 0, 0, VITRINE_ENGINE_FILE};
 }
 
-// Answers of one call. Each function throws the image's Error if the image failed. For one thread at a time.
+// Answers of one call. Except size and ok, each function throws Error if the image failed. For one thread at a time.
 class Answers {
  public:
   explicit Answers(VitrineEngineAnswers* answers) : answers_(answers, vitrine_engine_answers_free) {}

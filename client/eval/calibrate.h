@@ -30,7 +30,7 @@ struct FittedCalibration {
   double sure_accuracy = 0;                 // required accuracy of the sure answers
   std::optional<double> unsure_below = {};  // threshold for the top probability; nullopt: none reaches sure_accuracy
   int64_t images = 0;                       // number of answered images
-  int64_t sure = 0, sure_correct = 0;       // counts at unsure_below
+  int64_t sure = 0, sure_correct = 0;       // sure answers at unsure_below, and the right ones among them
   ProbabilityScores uncalibrated = {}, calibrated = {};  // at temperature 1, and at `temperature`
 };
 

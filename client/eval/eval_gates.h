@@ -15,8 +15,8 @@ namespace vitrine {
 // Measures for `vitrine eval --require`: scores of the answered images, as in summary.json.
 std::span<const GateMeasure> EvalGateMeasures();
 
-// FAILED_PRECONDITION: with `top_k` predictions, this model will not have the measure of a gate; or the gate can never
-// fail.
+// FAILED_PRECONDITION: an evaluation of this model with `top_k` predictions would lack the measure of a gate, or a gate
+// can never fail.
 absl::Status CheckEvalGates(std::span<const Gate> gates, const v1::ModelVersion& model, int top_k);
 
 // Returns a result for each gate. Compares the unrounded measures.

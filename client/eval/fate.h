@@ -6,10 +6,10 @@
 
 namespace vitrine {
 
-// Consequence of an error for the image, after the retries of client/lib/retry.h.
+// Cause of an error that an image still has after the retries of client/lib/retry.h. It determines the next step.
 enum class Fate {
   kRefused,   // the image itself is rejected; a retry would be rejected again
-  kLater,     // the server is overloaded now
+  kLater,     // the server is overloaded or too slow now
   kDoubtful,  // an internal error, perhaps caused by another image of the batch: retry a few times
   kAway,      // the server, or its model, is unavailable: no request can be sent
   kHopeless,  // every request of this run will fail

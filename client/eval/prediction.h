@@ -33,7 +33,7 @@ struct Likelihood {
 // Durations in seconds: stages reported by the server, and the client's own measurement.
 struct Stages {
   double queue = 0, decode = 0, compute = 0, encode = 0, server = 0;  // v1::Timings
-  double client = 0;                                                  // from the last attempt's start to its answer
+  double client = 0;                                                  // from the last send to the answer
 };
 
 // Result of one image of an evaluation: a line of the journal and of predictions.csv.

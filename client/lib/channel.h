@@ -20,7 +20,7 @@ namespace vitrine {
 absl::StatusOr<std::shared_ptr<grpc::Channel>> MakeChannel(const ClientOptions& options);
 
 // The steps of MakeChannel, for callers that make several channels. TokenOf returns the token of the options; null if
-// they have none. INVALID_ARGUMENT: the token would cross a network without TLS.
+// they have none. INVALID_ARGUMENT: the token would be sent over a network without TLS.
 absl::StatusOr<std::shared_ptr<BearerToken>> TokenOf(const ClientOptions& options);
 // Returns the options' address as a gRPC target. If the address has several hosts, resolves their names.
 absl::StatusOr<std::string> TargetOf(const ClientOptions& options);

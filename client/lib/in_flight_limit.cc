@@ -8,8 +8,8 @@ namespace {
 
 constexpr double kPays = 1.03;
 constexpr int kRest = 8;  // windows without a rise, after a reverted rise or a rejection
-// Minimum length of a window, in answers per request in flight and as a duration. Several answers are needed, so that a
-// window does not depend on a single batch.
+// Minimum length of a window: kAnswersPerPlace answers per request in flight, so that a window does not depend on a
+// single batch, and kLeastWindow.
 constexpr int64_t kAnswersPerPlace = 4;
 constexpr absl::Duration kLeastWindow = absl::Milliseconds(50);
 

@@ -23,8 +23,7 @@ Pipeline::Pipeline(Servers& servers, const ClientOptions& options, const Request
       stop_(stop),
       window_(options, limit, [this] { return absl::Uniform(random_, 0.0, 1.0); }) {}
 
-// Takes one request at a time from the source, and only while no result can be delivered, because the source may be
-// slow.
+// The source may block. So results that are ready are delivered first, then at most one request is taken.
 absl::Status Pipeline::Run() {
   while (true) {
     StopIfAsked();

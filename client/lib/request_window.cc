@@ -11,11 +11,11 @@
 namespace vitrine {
 namespace {
 
-// Limits of the window, in which finished answers wait behind a slow one. At a limit, no more requests are taken.
+// Limits of the window, in which finished requests wait for an earlier one. At a limit, no more requests are taken.
 constexpr size_t kWindowPerSlot = 4;
 constexpr size_t kMaxWindowBytes = size_t{256} << 20;
-// A server counts as lost after this many consecutive streams without an answer in time. Slow images may cause one such
-// stream. By the third, the InFlightLimit of an evaluation has fallen to one request.
+// A server counts as lost after this many consecutive streams without an answer in time. It is more than 1 because slow
+// images may cause one such stream, after which the InFlightLimit of an evaluation falls.
 constexpr int kMostSilentStreams = 3;
 // Smallest time_limit, used for a request that is sent at its deadline, because the server rejects 0.
 constexpr absl::Duration kShortestLimit = absl::Milliseconds(1);
@@ -164,8 +164,8 @@ void RequestWindow::Ended(absl::Status status, absl::Time now) {
   }
 }
 
-// Sets one wait for all requests. With separate waits, each request would open a stream. Returns false if no further
-// stream may be opened.
+// Sets one wait for all requests, because with separate waits each request would open a stream. Returns false if no
+// further stream may be opened.
 bool RequestWindow::LostStream(const absl::Status& status, absl::Time now) {
   if (lost_streams_++ == 0) lost_since_ = now;
   const auto delay =
@@ -174,8 +174,8 @@ bool RequestWindow::LostStream(const absl::Status& status, absl::Time now) {
   return delay.has_value();
 }
 
-// An expired request keeps its place at the server until the server answers it. If all places are taken by expired
-// requests, only a new stream makes progress. Cancelling the old stream lets the server drop their work.
+// An expired request counts as in flight until the server answers it. If all requests in flight have expired, the
+// caller must cancel the stream, so that the server drops their work, and open a new one.
 bool RequestWindow::Expire(absl::Time now) {
   for (Entry& entry : entries_) {
     if (entry.state == State::kFinished || entry.deadline > now) continue;
@@ -203,7 +203,7 @@ void RequestWindow::Silent() {
                                                        absl::FormatDuration(options_.deadline))));
 }
 
-// Requests that are due at `now` need no timer: they were sent, or wait until an answer frees a place.
+// Requests that are due at `now` need no timer: they were sent, or wait until an answer arrives.
 absl::Time RequestWindow::NextTimer(absl::Time now) const {
   absl::Time next = absl::InfiniteFuture();
   if (reopen_ > now) next = reopen_;

@@ -33,8 +33,9 @@ class Servers {
 
   // Resolves the names in a list of servers again, at most once per second. May take seconds.
   void Look();
-  // Call this after each call, with the call's `status` and the token `sent`. Resolves names again if perhaps no server
-  // answered. Returns the status, but UNAVAILABLE instead of UNAUTHENTICATED if the token has been replaced.
+  // Call this after each call, with the call's `status` and the token `sent`. Resolves names again if the status is
+  // UNAVAILABLE or DEADLINE_EXCEEDED. Returns the status, but replaces UNAUTHENTICATED by UNAVAILABLE if the token file
+  // now has another token.
   absl::Status Follow(absl::Status status, const std::string& sent);
   // Returns the token of the next call; empty without one.
   std::string Token();

@@ -36,8 +36,8 @@ bool IsOfOtherListener(absl::string_view message) {
 absl::Status FromGrpc(const grpc::Status& status) {
   if (status.ok()) return absl::OkStatus();
   absl::Status result(CodeOf(status.error_code()), status.error_message());
-  // This is an HTTP status without a gRPC status. The `passing` codes may come from a proxy that cannot reach its
-  // server or requires authentication.
+  // If the message has these words, the answer has an HTTP status and no gRPC status. The `passing` codes may come from
+  // a proxy that cannot reach its server or requires authentication.
   const bool passing =
       absl::IsUnavailable(result) || absl::IsUnauthenticated(result) || absl::IsPermissionDenied(result);
   if (absl::StrContains(status.error_message(), "Received http2 header with status") && !passing) {

@@ -29,7 +29,7 @@ constexpr absl::Duration kLongestPatience = absl::Minutes(2);
 constexpr absl::Duration kGrace = absl::Seconds(2);
 constexpr absl::Duration kShortestTrace = absl::Seconds(1);
 
-// Returns true if every request would fail as the probe did. An overloaded server may still be measured.
+// Returns true if every request would fail with the error of the probe. An overloaded server can still be measured.
 bool IsFatal(const absl::Status& status) {
   if (status.ok() || absl::IsDeadlineExceeded(status)) return false;
   return !absl::IsResourceExhausted(status) || !ServerRetryDelay(status).has_value();

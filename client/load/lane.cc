@@ -269,7 +269,7 @@ void Lane::OnSent(int64_t now) {
     const int64_t span = last_due_ - plan_.interval.from;
     end = last_due_ + span / static_cast<int64_t>(measured_ - 1);
   } else if (measured_ <= most_slots_) {
-    return;  // all were sent at once, so the answers determine the duration
+    return;  // all requests were sent at once, so the interval must last until the answers
   }
   const std::lock_guard lock(received_mutex_);
   received_.EndAt(std::clamp(end, plan_.interval.from + 1, plan_.interval.to));
@@ -282,8 +282,8 @@ void Lane::OnInterrupt(int64_t now) {
   received_.EndAt(std::clamp(now, plan_.interval.from, received_.interval().to));
 }
 
-// Measures the busy share of this thread. The wait for a processor counts as busy, because a waiting thread receives no
-// answers.
+// Measures the busy share of this thread. Time spent runnable but waiting for a CPU counts as busy, because a waiting
+// thread receives no answers.
 void Lane::WatchOwnTime(int64_t now) {
   if (now < plan_.interval.from || all_sent_) return;
   const int64_t busy = ThreadBusyNanoseconds();

@@ -53,7 +53,7 @@ class Lane {
   // Returns the whole record. Requires that Send and Receive have returned.
   LoadRecord Record() const;
   bool interrupted() const { return interrupted_; }
-  // Share of the measured interval in which the receiver thread ran or waited for a processor.
+  // Share of the measured interval in which the receiver thread ran or was runnable but waiting for a CPU.
   double receiver_share() const { return receiver_share_; }
   int64_t interval_end() const { return received_.interval().to; }
   int64_t ended_at() const { return ended_at_; }  // time of the last answer, or of the last request if that is later
@@ -119,7 +119,7 @@ class Lane {
   bool all_sent_ = false;
   int64_t patient_until_ = 0;  // end of the wait for answers; set with all_sent_
   int64_t ended_at_ = 0;
-  std::optional<int64_t> busy_at_start_, watched_from_;  // processor time and time at the start of measuring
+  std::optional<int64_t> busy_at_start_, watched_from_;  // ThreadBusyNanoseconds and time at the start of measuring
   double receiver_share_ = 0;
   struct Parked {
     int64_t until;

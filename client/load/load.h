@@ -73,7 +73,7 @@ struct LoadResult {
   // Processor time of the generator (this process) and the server during the measured interval.
   double generator_seconds = 0;
   double server_seconds = 0;
-  // Share of the measured interval in which the busiest receiver thread ran or waited for a processor.
+  // Share of the measured interval in which the busiest receiver thread ran or was runnable but waiting for a CPU.
   double receiver_share = 0;
   std::vector<LatencyBound> bounds = {};  // copied from the settings
 
@@ -88,7 +88,7 @@ struct LoadResult {
   //   millisecond and above a tenth of the bound (without bounds: of the p99 of all due requests), for at least three
   //   requests.
   // - A receiver thread was busy for more than 90 % of the time, so that answers waited for it.
-  // Both only increase latencies (see InvalidReason in load_report.h).
+  // Both effects can only increase latencies (see InvalidReason in load_report.h).
   std::string VoidReason() const;
 };
 

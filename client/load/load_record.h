@@ -23,7 +23,7 @@ struct MeasuredInterval {
   double Seconds() const { return static_cast<double>(to - from) / 1e9; }
 };
 
-// Largest number of rejected images that are named.
+// Maximum number of rejected images that a LoadRecord keeps.
 inline constexpr size_t kMostRefused = 20;
 
 // Codes of failed requests whose call returned OK. The other codes are gRPC's.
@@ -87,7 +87,7 @@ class LoadRecord {
   void Failed(uint32_t request_class, int64_t due, int64_t now, int code, const std::string& message);
   // Records that the run ended before the call ended.
   void Unanswered(uint32_t request_class, int64_t due);
-  // Samples the contents of an answer that had this `latency`.
+  // Adds the stages, batch size and version of an answer with this `latency` to the sampled statistics.
   void Look(int64_t due, int64_t latency, const v1::ClassifyResponse& answer);
 
   // Adds the counts of `other`. Requires equal starts and classes. Does not change the end of this interval.
@@ -116,7 +116,7 @@ class LoadRecord {
 
   const LatencyHistogram& latency() const { return latency_; }  // latency of answers, from the scheduled start
   // Returns a quantile of `latency` among all due requests. A request without an answer counts as longer than all
-  // others; nullopt if the quantile is one of these.
+  // answered ones. nullopt: the quantile is a request without an answer.
   std::optional<int64_t> QuantileOfDue(double quantile) const { return latency_.QuantileAmong(quantile, due_); }
   LatencyHistogram FailureLatency() const;                // latency of errors of all codes
   const LatencyHistogram& slip() const { return slip_; }  // delay between due time and send

@@ -67,7 +67,7 @@ struct LoadReport {
 // that met its goal is always valid, because the generator can only increase latencies.
 std::string InvalidReason(const LoadPoint& point);
 
-// Returns a point's remark in a table: void, interrupted, met, the bound that was missed, or not stable.
+// Returns a point's remark in a table, for example that it is void, interrupted, not stable, or the bound it missed.
 std::string PointVerdict(const LoadPoint& point);
 
 // Returns a sentence if the server falls behind the schedule, but all answers arrive in the end because the deadline is
@@ -87,7 +87,7 @@ struct NamedQuantile {
 };
 extern const std::vector<NamedQuantile> kReportedQuantiles;
 
-// Returns "RESOURCE_EXHAUSTED"; also for the codes of load_record.h.
+// Returns the name of a gRPC code ("RESOURCE_EXHAUSTED") or of a code of load_record.h.
 std::string GrpcCodeName(int code);
 
 // Return the JSON reports. docs/how-to/load-testing.md lists their members.

@@ -46,7 +46,7 @@ class LoadStream {
 
   // Only the thread that reads the queue may call the following functions.
   static void OnEvent(void* tag, bool ok, int64_t now, Outcomes& outcomes);
-  // Gives up expired requests. Their late answers are dropped.
+  // Adds the outcome DEADLINE_EXCEEDED for expired requests. Their late answers are dropped.
   void Expire(int64_t now, Outcomes& outcomes);
   // Cancels the stream, if open, and all requests without an outcome.
   void Cancel();

@@ -9,7 +9,7 @@ namespace vitrine {
 // Returns the user and system time of this process so far, in seconds, over all threads.
 double OwnProcessorSeconds();
 
-// Returns the time in nanoseconds in which this thread has run or was ready to run.
+// Returns the time in nanoseconds in which this thread ran or was runnable but waiting for a CPU.
 int64_t ThreadBusyNanoseconds();
 
 // Returns the user and system time of another process in seconds, in steps of a hundredth; 0 if it cannot be read.

@@ -141,7 +141,7 @@ class ScoreRun final : public RoundsClient {
     return absl::OkStatus();
   }
 
-  // Connects, and pins the version: the one that the folder was begun with, or the chosen one.
+  // Connects, and sets the version of the run: that of the folder's earlier rows, or the chosen one.
   absl::StatusOr<std::unique_ptr<Client>> ChooseVersion() {
     ScoreSettings& settings = index_.settings;
     const bool begun = settings.version > 0;
@@ -214,7 +214,7 @@ class ScoreRun final : public RoundsClient {
     return stopped;
   }
 
-  // Looks for an image that can be read, in the whole source: those that are left may all be missing.
+  // Searches the whole source for an image that can be read, because the remaining images may all be missing.
   void NameReadable(ImageRounds& rounds) const {
     constexpr int64_t kLooks = 64;
     const int64_t size = images_->size(), looks = std::min(kLooks, size);
@@ -232,7 +232,7 @@ class ScoreRun final : public RoundsClient {
     return written;
   }
 
-  // Scores the images and adds their chunk; after a stop only those before the first without a result.
+  // Scores the images and adds their chunk. After a stop, the chunk ends before the first image without a result.
   absl::Status WriteChunk(ImageRounds& rounds, int64_t first, int64_t images) {
     ChunkWriter writer(index_.settings, first, images);
     writer_ = &writer;
@@ -272,7 +272,7 @@ class ScoreRun final : public RoundsClient {
     }
     std::vector<float> vector;
     if (HasVectors()) {
-      // UNIMPLEMENTED ends the run: no other answer will be better.
+      // UNIMPLEMENTED ends the run, because all other answers will also lack the features.
       if (answer.features_size() != 1) {
         return absl::UnimplementedError("the server answered without the features; it may be older than this program");
       }

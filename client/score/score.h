@@ -24,7 +24,7 @@ inline constexpr int64_t kLargestChunk = 16384;
 
 // Arguments of `vitrine score`.
 struct ScoreCommand {
-  ClientOptions client = {.retry = {.max_attempts = 5}};  // few: the run itself waits for a lost server
+  ClientOptions client = {.retry = {.max_attempts = 5}};  // few attempts, because ImageRounds waits for a lost server
   ModelChoice model;
   std::string source;  // see OpenUnlabelled (common/data/unlabelled.h)
   std::string out;     // folder
@@ -47,11 +47,11 @@ struct ScoreResult {
   absl::Status stopped = {};
 };
 
-// Writes a row for each image of the shard that has none in `command.out`, chunk by chunk. Writes the index by
-// IndexIsDue. The version of the model is chosen when the folder is begun; a run that continues requests the same
-// version, and an answer from other weights ends the run. Once `*stop` is true, no more requests are sent, and the run
-// ends when the answers in flight have arrived and been written. A complete folder needs no server. Memory grows with
-// the names of the images and the number of chunks, not with the rows.
+// Writes a row for each image of the shard that has none in `command.out`, chunk by chunk. Writes the index whenever
+// IndexIsDue. The first run in a folder chooses the version of the model, and later runs continue with it; an answer
+// from other weights ends the run. Once `*stop` is true, no more requests are sent, and the run ends when the answers
+// in flight have arrived and been written. A complete folder needs no server. Memory grows with the names of the images
+// and the number of chunks, not with the rows.
 //
 // Returns an error if the run could not start: no server; a model that is missing or not ready; an unusable source; a
 // folder that another run has locked or that has other scores; features that the model does not have.

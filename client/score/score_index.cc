@@ -112,7 +112,7 @@ absl::Status CheckFiles(const std::string& folder, const ScoreSettings& settings
   return absl::OkStatus();
 }
 
-// True for the name of a chunk's file, also while it is being written.
+// Returns true for the name of a chunk's file, also while the file is being written.
 bool IsChunkFile(absl::string_view name) {
   absl::ConsumeSuffix(&name, ".new");
   if (!absl::ConsumePrefix(&name, kChunkPrefix) || name.size() < kChunkDigits) return false;

@@ -32,7 +32,7 @@ struct ScoreSettings {
   int width = 0;                  // numbers in a vector; 0: no vectors, or not known yet
 };
 
-// Consecutive images whose rows are in the files of one name (ChunkFiles).
+// Consecutive images whose rows are in the same files (ChunkFiles).
 struct ScoreChunk {
   int64_t first = 0;   // index of the first image in the whole source
   int64_t images = 0;  // at least 1
@@ -62,16 +62,16 @@ struct ScoreCounts {
 };
 ScoreCounts CountScores(const ScoreIndex& index);
 
-// Returns true if the index must be written now that `chunks` are finished and `listed` of them are in its file: after
-// each chunk up to 64, then once 1/64 of the chunks is not listed. Writing it after each of N chunks would write N^2 /
-// 2 entries.
+// Returns true if the index must be written: `chunks` chunks are finished, and its file lists `listed` of them. It is
+// written after each of the first 64 chunks, then once 1/64 of the chunks is not listed. Writing it after each of N
+// chunks would write N^2 / 2 entries.
 bool IndexIsDue(size_t chunks, size_t listed);
 
-// Returns the names of a chunk's files. The name of the last has the rows; it is written last.
+// Returns the names of a chunk's files. The last file, with the JSON lines, is written last.
 std::vector<std::string> ChunkFiles(const ScoreSettings& settings, const ScoreChunk& chunk);
 
-// Returns OK if a run of `now` may continue or join one of `before`; else FAILED_PRECONDITION names the first
-// difference. Neither shards nor widths are compared.
+// Returns OK if a run with the settings `now` may continue, or be merged with, a run with `before`; else
+// FAILED_PRECONDITION, whose message names the first difference. Shards and widths are not compared.
 absl::Status CheckSameScores(const ScoreSettings& before, const ScoreSettings& now);
 
 // Reads the index of a folder. NOT_FOUND: there is none. DATA_LOSS: it is damaged, or a file of a chunk is missing or

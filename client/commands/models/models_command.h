@@ -18,7 +18,7 @@ absl::Status RunModels(const ClientOptions& options, Format format, const Page& 
 absl::Status RunModelShow(const ClientOptions& options, const ModelChoice& choice, Format format, const Page& page,
                           std::ostream& out);
 
-// Returns the rows with their header.
+// Formats the list as a text table with a header and a row per version.
 std::string ModelsTable(const v1::ListModelsResponse& list, const Page& page);
 
 }  // namespace vitrine

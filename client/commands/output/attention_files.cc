@@ -40,7 +40,7 @@ class LazyImage {
   std::optional<Image> image_;
 };
 
-// Returns the number of keys over which a row's weights are spread; 0 if the values are not weights.
+// Returns the argument `keys` of AttentionRange: the number of keys of a query; 0 if the values are not weights.
 int64_t KeysOf(const v1::AttentionMap& map) {
   if (map.kind() == v1::SCORES) return 0;
   return map.has_covers() ? int64_t{map.rows()} * map.columns() : map.columns();

@@ -9,7 +9,7 @@
 
 namespace vitrine {
 
-// Returns a kind with its size in the model: "mean 8x10" for 8 layers and 10 heads, "rollout".
+// Returns the kind with its number of layers and heads, such as "mean 8x10". A rollout has only the kind: "rollout".
 std::string OfferName(const v1::AttentionOffer& offer);
 
 // Returns "loading", "ready", "retiring" or "failed".

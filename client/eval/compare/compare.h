@@ -43,7 +43,7 @@ struct Comparison {
   std::vector<PredictionPair> pairs = {};
   int64_t only_in_first = 0;  // images that the second did not evaluate
   int64_t only_in_second = 0;
-  int64_t unanswered = 0;  // both evaluated them, but at least one did not answer
+  int64_t unanswered = 0;  // images in both evaluations, but without an answer in at least one
   PairedCounts counts = {};
   Interval interval = {};  // interval of the accuracy difference, second minus first
   McNemar test = {};
@@ -73,7 +73,7 @@ bool IsWorse(const Comparison& comparison);
 // Returns "The second is right more often: ..., p = 3.2e-05 (McNemar, ...)." If there are several comparisons, the p is
 // the corrected one.
 std::string VerdictInWords(const Comparison& comparison);
-// Returns "kv version 4 at 32x32".
+// Returns a title such as "kv version 4 at 32x32".
 std::string RunTitle(const Evaluation& evaluation);
 // Returns "9,998 images were answered by both; ...". Images are matched by name and label only, so the text warns if
 // the evaluations name different data.
@@ -83,7 +83,7 @@ std::string ImagesInWords(const Comparison& comparison);
 DataTable MeasuresOf(const Comparison& comparison);
 DataTable ClassesOf(const Comparison& comparison);
 
-// Returns a row for each of several comparisons, with its p and the corrected p.
+// Returns a row per comparison, with its p and the corrected p.
 DataTable SeveralOf(const Comparisons& comparisons);
 
 // Returns the output of `vitrine eval compare`. Text: both tables and the verdict. JSON: also the changed images. CSV:
@@ -92,7 +92,7 @@ DataTable SeveralOf(const Comparisons& comparisons);
 std::string PrintComparison(const Comparison& comparison, OutputFormat format, bool fail_if_worse = false);
 std::string PrintComparisons(const Comparisons& comparisons, OutputFormat format, bool fail_if_worse = false);
 
-// Returns the error of --fail-if-worse for a comparison whose second evaluation is worse.
+// Returns the error message of --fail-if-worse. Requires IsWorse(comparison).
 std::string WorseInWords(const Comparison& comparison);
 
 }  // namespace vitrine

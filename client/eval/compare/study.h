@@ -63,9 +63,9 @@ using CellRunner = std::function<absl::StatusOr<EvalResult>(const EvalCommand& c
 // or a stop ends the study, and the remaining cells get its status. `data` is the opened data set.
 Study RunStudy(const StudyPlan& plan, Client& client, const Dataset& data, const CellRunner& run);
 
-// Cost of an image of `data`, computed by the server at the fixed input size. If images keep their sizes, the cost is
-// the mean over up to 64 images. INVALID_ARGUMENT: the model rejects the size. UNIMPLEMENTED: the server does not
-// report costs.
+// Returns the cost of an image of `data`, as reported by the server: at the fixed input size, or if images keep their
+// sizes, the mean over up to 64 images. INVALID_ARGUMENT: the model rejects the size. UNIMPLEMENTED: the server does
+// not report costs.
 struct MeanCost {
   double macs = 0;
   double tokens = 0;
@@ -76,8 +76,8 @@ absl::StatusOr<MeanCost> CostOf(Client& client, const v1::ModelVersion& model,
 // Returns "eit-32", "eit@2-160x224" or "eit@canary-own".
 std::string CellFolder(const ModelChoice& model, const std::optional<v1::ResolutionWish>& resolution);
 
-// Returns a row per cell. `frontier` marks a comparable cell if no other cell is at least as good in accuracy and
-// multiply-adds, and better in one of them. The differences from the first cell come from study_differences.h.
+// Returns a row per cell. `frontier` marks the comparable cells on the Pareto frontier of accuracy and multiply-adds.
+// The columns with the differences from the first cell come from DifferencesOf.
 DataTable StudyTable(const Study& study);
 // Returns the study as one self-contained HTML file.
 std::string DrawStudy(const Study& study);

@@ -51,7 +51,7 @@ struct Looks {
 // `model`, only reads the images. Failures are not errors; `fault` describes them.
 Looks LookAt(const ImageSource& source, const std::vector<const Prediction*>& predictions);
 
-// Returns up to `most` elements of `of`, evenly spread. Equal arguments give equal results.
+// Returns up to `most` elements of `of`, evenly spread.
 std::vector<int64_t> EvenlySpread(const std::vector<int64_t>& of, int64_t most);
 
 // Parses "224x224" or "224"; nullopt for an empty text.

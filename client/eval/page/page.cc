@@ -44,7 +44,7 @@ class Command {
   std::string text_ = "vitrine eval";
 };
 
-// Adds the options that are not part of the evaluation.
+// Adds the options about connection, priority and waiting, which an Evaluation does not store.
 void AddRun(const EvalCommand& command, Command& text) {
   const EvalCommand standard;
   const ClientOptions& client = command.client;

@@ -20,7 +20,7 @@ struct ReportOptions {
   int64_t attention_distance = 0;  // images for the mean attention distances; 0: none
 };
 
-// Data for an evaluation's HTML page (docs/how-to/evaluating.md lists the page's parts).
+// Input of RenderPage. docs/how-to/evaluating.md lists the parts of the page.
 struct EvaluationPage {
   const Evaluation& evaluation;
   const EvaluationMetrics& metrics;
@@ -40,16 +40,16 @@ std::string RenderPage(const EvaluationPage& input);
 std::vector<const Prediction*> SurestMistakes(const Evaluation& evaluation, size_t most);
 
 // Writes report.html and its charts, figures/*.svg, into an --out folder, and attention_distance.json if requested.
-// Each file is replaced atomically. The page lists data that the data set or the server cannot provide; missing data is
-// not an error. Model and resolution of `source` are set from the evaluation. `command` made the evaluation; null if
-// unknown. Once `source.stop` is true, the page is written with the data so far, and the status is CANCELLED. Returns
-// the reason why requested attention distances are missing; otherwise "".
+// Each file is replaced atomically. Returns the reason why requested attention distances are missing; otherwise "".
+// Other missing data is not an error: the page names it. Replaces model and resolution of `source` by those of the
+// evaluation. `command` is the command of the evaluation; null if unknown. CANCELLED: `source.stop` became true; the
+// page is written with the data so far.
 absl::StatusOr<std::string> WriteReport(const std::string& folder, const Evaluation& evaluation, ImageSource source,
                                         const ReportOptions& wish = {}, const EvalCommand* command = nullptr);
 
 // Returns a shell command that repeats the evaluation in `folder` and its report, in another folder beside it. If
-// `command` is null, the options that only it contains have their default values, and a required label map is written
-// as "FILE". The text may contain the name of a token file, but never a token.
+// `command` is null, options that an Evaluation does not store have their default values, and a required label map is
+// written as "FILE". The text may contain the name of a token file, but never a token.
 std::string CommandOf(const Evaluation& evaluation, const std::string& folder, const EvalCommand* command = nullptr,
                       const ReportOptions& wish = {});
 

@@ -49,8 +49,8 @@ class ReadAhead {
   size_t begun_ ABSL_GUARDED_BY(mutex_) = 0;  // positions taken by a thread
   size_t taken_ ABSL_GUARDED_BY(mutex_) = 0;  // positions returned by Next
   size_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;
-  // True once the images are as many as allowed, until half of them were taken: a thread then wakes for many images at
-  // once.
+  // Set to true when Options::images images are prefetched, and to false when half of them were taken. Threads sleep in
+  // between, so that they wake rarely.
   bool rests_ ABSL_GUARDED_BY(mutex_) = false;
   std::map<size_t, absl::StatusOr<std::string>> ready_ ABSL_GUARDED_BY(mutex_);  // by position
 

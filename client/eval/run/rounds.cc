@@ -33,7 +33,7 @@ void ImageRounds::Ask(std::vector<int64_t> images) {
     if (!away_.ok()) {
       AwaitServer();
     } else if (!silent_.ok()) {
-      // The images without an answer are at fault if the server still answers another one.
+      // If the server still answers another image, the images without an answer are the cause, and the run continues.
       if (answered_ < 0 || !AskAnswered().ok()) Stop(silent_);
       silent_ = absl::OkStatus();
     } else if (!pending_.empty() && missing_ == before) {
@@ -106,7 +106,7 @@ bool ImageRounds::SendsNoMore() {
   return Stopping() || !away_.ok() || !silent_.ok();
 }
 
-// Does not count a result that could not be stored, after which the run is stopped.
+// Does not count a result after which the run was stopped, because it could not be stored.
 void ImageRounds::CountResult(int64_t index) {
   trouble_.erase(index);
   if (!stopped_.ok()) return;

@@ -37,14 +37,14 @@ class RoundsClient {
   virtual ~RoundsClient() = default;
   // Returns a request for the version of the run.
   virtual v1::ClassifyRequest RequestWith(std::string image) const = 0;
-  // Takes an answer of the version of the run, with at least one prediction and only possible ones. After an error the
-  // image has no result: it is treated as if the server had answered with this error.
+  // Takes an answer of the version of the run. Its predictions are valid, and it has at least one if the model has
+  // classes. An error is treated as if the server had answered with it.
   virtual absl::Status TakeAnswer(const AskedImage& image, const v1::ClassifyResponse& answer) = 0;
   // Takes the result of an image that will not be sent again: kUnreadable or kRefused, with the reason.
   virtual void TakeFailure(const AskedImage& image, Outcome outcome, const absl::Status& why) = 0;
 };
 
-// Sends images to a server until each has a result, whatever happens to the server in the meantime.
+// Sends images to a server until each has a result. Waits for a lost server and reconnects.
 //
 // Images are sent in rounds. A round sends each pending image once, until the server is lost. The images that are in
 // flight at that time become suspects, because one of them may have crashed the server. The next rounds send suspects
@@ -62,9 +62,9 @@ class ImageRounds {
   ImageRounds(Options options, const ImageSet& data, v1::ModelVersion model, std::unique_ptr<Client> client,
               RunProgress& progress, RoundsClient& user);
 
-  // Names an image with an earlier answer. It is sent again to test a server that came back.
+  // Sets an image with an earlier answer. It is sent again to test a server that came back.
   void KnowAnswered(int64_t index) { answered_ = index; }
-  // Names an image that can be read. As long as it can, a missing image is not a sign that the whole source is gone.
+  // Sets an image that can be read. If it can no longer be read, the whole source counts as missing.
   void KnowReadable(int64_t index) { readable_ = index; }
   // Sends the images. On return each has a result, or Ended() is an error. May be called again for other images.
   void Ask(std::vector<int64_t> images);
@@ -72,11 +72,12 @@ class ImageRounds {
   void Stop(const absl::Status& why);
 
   int in_flight() const { return limit_.limit(); }  // current limit of requests in flight
-  // Returns OK if every image has a result, else why not: a lost server, `stop`, a call of Stop, or images without an
-  // answer within the patience.
+  // Returns OK if every image has a result, else the reason: a lost server, `stop`, a call of Stop, or images that got
+  // no answer within the patience.
   absl::Status Ended() const;
-  // Ends the wait for images that got no answer within the patience while others did: gives them to TakeFailure. Images
-  // that could not be read are kept if no other can be read either. After a stop only missing images are given up.
+  // Passes each image that was given up to RoundsClient::TakeFailure: as kRefused if it was sent, as kUnreadable if it
+  // could not be read. An unreadable image is kept if the whole source seems to be missing. After a stop, passes only
+  // images whose file is missing.
   void GiveUpUnanswered();
 
  private:
@@ -140,7 +141,7 @@ class ImageRounds {
   Round round_;
 
   // State of the server.
-  absl::Status away_;    // why no request can be sent now
+  absl::Status away_;    // reason why no request can be sent now; OK: requests can be sent
   absl::Status silent_;  // not OK once no image had an answer for the patience; ends the round
   bool proven_ = false;  // true if the server has answered since its last loss
   Patience patience_;

@@ -134,7 +134,7 @@ void ImageRounds::TakeReadError(int64_t index, const absl::Status& status) {
                                                  " images in a row could not be read, the last: ", status.message()));
 }
 
-// Returns true if an image that could be read or was answered before can still be read.
+// Returns true if a known readable or answered image can still be read.
 bool ImageRounds::DataIsThere() const {
   const int64_t witness = readable_ >= 0 ? readable_ : answered_;
   return witness >= 0 && data_.encoded(witness).ok();

@@ -21,7 +21,7 @@ std::string Words(absl::Duration duration) {
   return absl::FormatDuration(absl::Trunc(duration, absl::Seconds(1)));
 }
 
-// True if the server answers, but has not loaded the version.
+// Returns true if the server answers, but has not loaded the version.
 bool IsOfVersion(const absl::Status& status) {
   return absl::IsNotFound(status) || absl::IsFailedPrecondition(status);
 }
@@ -49,7 +49,7 @@ void ImageRounds::AwaitServer() {
   }
 }
 
-// Returns the error of a server that was away for too long.
+// Returns the error of the run if the server or the version was missing for longer than the patience.
 absl::Status ImageRounds::NotBack() const {
   const std::string patience = absl::FormatDuration(options_.patience);
   if (!IsOfVersion(away_)) {
@@ -64,7 +64,7 @@ absl::Status ImageRounds::NotBack() const {
 }
 
 absl::Status ImageRounds::Reconnect(absl::Duration most) {
-  client_.reset();  // the backoff of a channel grows with each attempt, so a new channel is needed
+  client_.reset();  // a new channel, because the backoff of a channel grows with each attempt
   ClientOptions options = options_.client;
   options.connect_timeout = std::min(options.connect_timeout, std::max(most, kShortestConnect));
   repeats_ = suspects_.empty();
@@ -88,8 +88,8 @@ absl::Status ImageRounds::Reconnect(absl::Duration most) {
   return absl::OkStatus();
 }
 
-// Checks that the server answers an image that it has answered before, so that a later loss can be attributed to a
-// suspect, and silence to the images that are left. Does not count the answer. Returns OK if there is no such image.
+// Sends an image that the server has answered before. If it is answered, a later loss is caused by a suspect, and a
+// missing answer by its image. Does not count the answer. Returns OK if there is no such image.
 absl::Status ImageRounds::AskAnswered() {
   if (answered_ < 0) return absl::OkStatus();
   const absl::StatusOr<std::string> image = data_.encoded(answered_);
@@ -105,7 +105,7 @@ absl::Status ImageRounds::AskAnswered() {
   RETURN_IF_ERROR(ended);
   RETURN_IF_ERROR(answer);
   proven_ = true;
-  patience_.Answered();  // from here on each loss or silence counts against an image
+  patience_.Answered();
   return absl::OkStatus();
 }
 

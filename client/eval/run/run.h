@@ -22,7 +22,7 @@ namespace vitrine {
 
 // Arguments of `vitrine eval`.
 struct EvalCommand {
-  ClientOptions client = {.retry = {.max_attempts = 5}};  // few, because the run itself waits for a lost server
+  ClientOptions client = {.retry = {.max_attempts = 5}};  // few attempts, because ImageRounds waits for a lost server
   ModelChoice model;
   std::string data;  // FORMAT:PATH
   std::string split = "test";

@@ -22,8 +22,8 @@ struct ServerAddress {
 // ipv4, ipv6, unix and unix-abstract.
 absl::StatusOr<ServerAddress> ParseAddress(const std::string& address);
 
-// Resolves the names of several hosts and returns them as a gRPC target. UNAVAILABLE: one host has no address or, if
-// `partly`, all hosts have none; the message names one.
+// Resolves the names of several hosts and returns their addresses as a gRPC target. UNAVAILABLE: a host has no address;
+// with `partly`, no host has one. The message names a host.
 absl::StatusOr<std::string> ResolveHosts(const std::vector<std::string>& hosts, bool partly = false);
 
 }  // namespace vitrine

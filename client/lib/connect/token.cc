@@ -86,7 +86,7 @@ bool BearerToken::IsReplaced(const std::string& refused) {
 void BearerToken::ReadAgain(absl::Time now) {
   if (path_.empty()) return;
   read_ = now;
-  // If the read fails because the file is being replaced, it is repeated a minute later.
+  // If the file cannot be read, for example while it is replaced, it is read again a minute later.
   if (absl::StatusOr<std::string> newer = Read(path_); newer.ok()) token_ = *std::move(newer);
 }
 
