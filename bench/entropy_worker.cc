@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Decodes only the entropy coding of a JPEG, with jpeg_read_coefficients: no transform, colours or pixels. Every
-// program with libjpeg-turbo must do this work, so at most the remaining time of decode_worker.cc can be saved.
+// program with libjpeg-turbo must do this work, so it is a lower bound for the time of decode_worker.cc.
 #include <cstddef>
 #include <cstdio>
 // jpeglib.h needs size_t and FILE.

@@ -106,7 +106,7 @@ int Main(int argc, char** argv) {
   int signal = 0;
   sigwait(&ends, &signal);
   server->Shutdown(std::chrono::system_clock::now());
-  // A call may post itself again while its queue shuts down, which gRPC forbids. Exits at once to prevent that.
+  // Exits at once, because a call could post itself again while its queue shuts down, which gRPC forbids.
   std::cout.flush();
   _exit(0);
 }

@@ -51,7 +51,7 @@ MessageBytes Received(const v1::ClassifyRequest& request) {
   return std::make_shared<const ReceivedBytes>(ReceivedBytes{request.SerializeAsString(), {}});
 }
 
-// Measures the path from the transport's message to the executor's input, for a normalised tensor of 224x224.
+// Measures the conversion of a received message to the executor's input, for a normalised tensor of 224x224.
 void TakeTensor(benchmark::State& state, v1::RawTensor::Layout layout) {
   constexpr int kSide = 224, kChannels = 3;
   v1::ClassifyRequest request;
@@ -81,7 +81,7 @@ void ReadRequest(benchmark::State& state) {
   for (auto _ : state) benchmark::DoNotOptimize(ReadClassify(bytes));
 }
 
-// Decides on a queue of small requests for two models. None of the requests is cancelled.
+// Measures the scheduler's decision on a queue of small requests for two models. None of the requests is cancelled.
 void DecideBatch(benchmark::State& state) {
   const BatchOptions options;
   const absl::Time now = absl::UnixEpoch() + absl::Hours(1);

@@ -34,7 +34,7 @@ namespace vitrine {
 namespace {
 
 constexpr uint64_t kSeed = 20240229;
-// Small enough that thousands of steps hardly change the weights
+// Learning rate with which thousands of steps hardly change the weights.
 constexpr double kLearningRate = 1e-5;
 
 // Model and batch of a benchmark.

@@ -39,8 +39,8 @@ struct ForwardOptions {
 };
 absl::StatusOr<Work> ForwardWork(const std::string& repository, const std::string& name, const ForwardOptions& forward);
 
-// Multiply-adds in registers at the peak rate of a core, by the path and precision in `forward`. An "image" is 10^9
-// operations.
+// Runs multiply-adds in registers at the peak rate of a core, with the path and precision in `forward`. An "image" is
+// 10^9 operations.
 absl::StatusOr<Work> PeakWork(const ForwardOptions& forward);
 
 // Decodes and preprocesses all images for a stored model, with the server's own code.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compares batches of a part of the queue, which executors of a CPU take, with batches of maximum size."""
+"""Compares batches of a part of the queue, as executors of a CPU take them, with batches of maximum size."""
 import contextlib
 import sys
 
@@ -10,10 +10,10 @@ from driver.setup import ROOT
 
 SHARE = 0.7  # share of the closed loop's rate
 SOONER, RATE = 1.2, 0.97
-# Clients in a closed loop, numbers for which the sides differ: with fewer than a group or many more, batches are equal.
+# Numbers of closed-loop clients for which both sides differ. With fewer clients or many more, their batches are equal.
 CALLERS, SMALL_CALLERS = (8, 24), (32, 64)
 SMALL, SMALL_PICTURES = "kv-pos-mnist", ROOT / "samples" / "digits"  # 17 tokens per image
-# With any --max-wait, however short, the model has whole batches.
+# Any --max-wait, however short, makes the server form batches of maximum size.
 FLAGS = {"parts": (), "whole": ("--max-wait", "1us")}
 
 

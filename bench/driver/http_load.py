@@ -25,14 +25,14 @@ GROWTH, CLOSENESS, TRIES = 1.4, 0.05, 16
 
 
 def message(host, port, method, path, body=b"", **fields):
-    """A request as bytes."""
+    """Returns a request as bytes."""
     lines = [f"{method} {path} HTTP/1.1", f"Host: {host}:{port}", f"Content-Length: {len(body)}",
              *(f"{name.replace('_', '-')}: {value}" for name, value in fields.items())]
     return "\r\n".join([*lines, "", ""]).encode() + body
 
 
 def ask(host, port, method, path, body=None, **fields):
-    """(status, body) of one request."""
+    """Sends one request and returns (status, body)."""
     connection = http.client.HTTPConnection(host, port, timeout=30)
     try:
         connection.request(method, path, body, {name.replace("_", "-"): value for name, value in fields.items()})
@@ -43,7 +43,7 @@ def ask(host, port, method, path, body=None, **fields):
 
 
 async def read_answer(reader):
-    """(status, whether the connection may be used again)"""
+    """Returns (status, True if the connection may be used again)."""
     head = (await reader.readuntil(b"\r\n\r\n")).lower()
     fields = dict(line.split(b":", 1) for line in head.split(b"\r\n")[1:-2])
     if b"content-length" in fields:
@@ -96,7 +96,7 @@ class Loop:
 
 
 def percentile(values, share):
-    """In ms; None if it is infinite."""
+    """Returns the percentile in ms; None if it is infinite."""
     value = sorted(values)[math.ceil(share * len(values)) - 1] if values else math.inf
     return round(1e3 * value, 3) if math.isfinite(value) else None
 
@@ -111,7 +111,7 @@ def measure(host, port, folder, rate, warm_up, seconds, seed):
 
 
 class Generator:
-    """The open loop in a process of its own, on some cores; other arrivals each time."""
+    """An open loop in a separate process on some cores. Each call has other arrivals."""
 
     def __init__(self, host, port, requests, folder, cores, warm_up, seconds):
         folder.mkdir()
@@ -127,8 +127,8 @@ class Generator:
 
 
 def search(generator, bound, start):
-    """The best point, or None, and the last one that missed: p99 above the bound, or the generator was late. A rate that misses
-    is tried a second time."""
+    """Returns (best point, last point that missed); each may be None. A point misses if its p99 is above the bound or the
+    generator was late. A rate that misses is tried a second time."""
     best = missed = None
     rate = start
     for _ in range(TRIES):

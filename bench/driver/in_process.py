@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""in_process.py ADDRESS REPOSITORY [CALLS]: median time of one image by vitrine.load and by a server over gRPC, in milliseconds, for
-each model of the repository, of a photograph and of the same in the size of the model's data set. Calls alternate, so that the
-machine's other load meets both. Needs the packages vitrine and vitrine_engine, and a server of the same models."""
+"""in_process.py ADDRESS REPOSITORY [CALLS]: compares the median time of an image by vitrine.load and by a server's gRPC.
+Each model gets a photograph, and the photograph reduced to the size of the model's data set. Calls alternate, so that
+other load affects both. Needs the packages vitrine and vitrine_engine, and a server with the same models."""
 import io
 import pathlib
 import statistics

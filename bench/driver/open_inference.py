@@ -21,7 +21,7 @@ JSON = {"Content_Type": "application/json"}
 
 
 def tensor_of(path):
-    """The members of an input and its bytes: of a .npy file the tensor, of another one the file as an element of BYTES."""
+    """Returns (members of an input, its bytes): the tensor of a .npy file, or another file as an element of BYTES."""
     content = path.read_bytes()
     if path.suffix != ".npy":
         return {"datatype": "BYTES", "shape": [1]}, content
@@ -33,7 +33,7 @@ def tensor_of(path):
 
 
 def request(host, port, path, described, content, binary):
-    """The request as bytes: the tensor as binary data if the server takes that, otherwise in JSON."""
+    """Returns the request as bytes, with the tensor as binary data if `binary`, otherwise in JSON."""
     if binary:
         data = struct.pack("<I", len(content)) + content if described["datatype"] == "BYTES" else content
         head = json.dumps({"inputs": [described | {"parameters": {"binary_data_size": len(data)}}]}).encode()
@@ -55,7 +55,7 @@ def get(host, port, path):
 
 
 def requests_for(host, port, arguments):
-    """The requests, and whether they hold binary data."""
+    """Returns (requests, True if their tensors are binary data)."""
     binary = not arguments.json and BINARY in get(host, port, "/v2").get("extensions", [])
     path = f"/v2/models/{arguments.model}"
     name = arguments.input_name or get(host, port, path)["inputs"][0]["name"]
@@ -86,7 +86,7 @@ def row(what, point):
 
 
 def measure(host, port, arguments):
-    """(rows, whether a rate was found)"""
+    """Returns (rows, True if a rate was found)."""
     requests, binary = requests_for(host, port, arguments)
     print(f"{len(requests)} requests in turn, tensors {'as binary data' if binary else 'in JSON'}", file=sys.stderr)
     with tempfile.TemporaryDirectory() as scratch:

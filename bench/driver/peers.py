@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Vitrine beside servers that exist: BentoML, LitServe, MLServer, Ray Serve and TorchServe, each of bench/peers/NAME/.
+"""Compares Vitrine with other servers: BentoML, LitServe, MLServer, Ray Serve and TorchServe (bench/peers/NAME/).
 
 All serve ViT-Ti in fp32 on the same two cores, one server at a time; the load generator shares the cores. `script/bench peers`.
 """
@@ -46,7 +46,7 @@ def open_inference(jpeg):
 
 @dataclasses.dataclass
 class Side:
-    """A server: what it is called, the path that classifies, the body of a photograph, and the best class of an answer."""
+    """A server: its title, the path that classifies, the body for a photograph, and the best class of an answer."""
     title: str
     path: str
     body: object = lambda jpeg: jpeg
@@ -69,13 +69,13 @@ PEERS = [name for name in SIDES if name != OURS]
 
 
 def environment_of(name):
-    """The folder of the peer's Python packages, which is made if it is not there."""
+    """Returns the folder of the peer's Python packages. Creates it if it is missing."""
     made = subprocess.run([ROOT / "script/peer-environment", name], stdout=subprocess.PIPE, text=True, check=True)
     return pathlib.Path(made.stdout.strip())
 
 
 def processes(mark):
-    """The processes of a server, by a mark in their environment: {id: folder of /proc}."""
+    """Returns the processes of a server, found by a mark in their environment: {id: folder of /proc}."""
     found = {}
     for folder in pathlib.Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
@@ -91,7 +91,7 @@ def free_port():
 
 
 class Running:
-    """A server until the end of the with statement; it has answered a photograph when entered."""
+    """Context manager: a server. It has answered a photograph when the context is entered."""
 
     def __init__(self, setup, name, repository, graph):
         self.side, self.cores, self.address = SIDES[name], setup.core_list(), ("127.0.0.1", free_port())
@@ -143,7 +143,7 @@ class Running:
                 for jpeg in self.jpegs]
 
     def check(self, expected):
-        """Answers a second to callers who wait. Raises if a best class is not Vitrine's, which `expected` keeps."""
+        """Returns the rate of a closed loop. Raises if a best class differs from Vitrine's, stored in `expected`."""
         begin = time.monotonic()
         with futures.ThreadPoolExecutor(CALLERS) as pool:
             answers = list(pool.map(self.ask, self.jpegs[:SAMPLES]))
@@ -155,13 +155,13 @@ class Running:
         return rate
 
     def peak_megabytes(self):
-        """Resident sets of all processes at their highest. Pages that they share count in each."""
+        """Returns the sum of the peak memory of all processes. Shared pages count in each process."""
         return sum(int((folder / "status").read_text().split("VmHWM:")[1].split()[0]) * 1024 / 1e6
                    for folder in processes(self.mark).values())
 
 
 def measure_once(setup, name, repository, graph, expected):
-    """{"point", "start", "memory"} of one start of the server."""
+    """Returns {"point", "start", "memory"} of one start of the server."""
     print(f"  {SIDES[name].title}", file=sys.stderr)
     with Running(setup, name, repository, graph) as running:
         rate = running.check(expected)
@@ -174,7 +174,7 @@ def measure_once(setup, name, repository, graph, expected):
 
 
 def on_disk(setup, name):
-    """The peer's Python packages, without Python; our program, without Debian's libraries."""
+    """Describes the size of the peer's Python packages without Python, or of our program without Debian's libraries."""
     if name == OURS:
         what, files = "vitrine-server", [pathlib.Path(setup.program("vitrine-server"))]
     else:
@@ -199,7 +199,7 @@ def rows_of(setup, name, results, ours):
 
 
 def measure(setup):
-    """`setup.cases`: names of peers, all if empty."""
+    """Measures the peers named in `setup.cases`; all if it is empty."""
     names = setup.cases.split() or PEERS
     repository, graph, expected = setup.scratch / "models", setup.scratch / "model.xml", {}
     weights = published.import_from_timm(setup, repository, NAME, ARCHITECTURE, drawn=["--lively"])

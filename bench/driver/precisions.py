@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Says in which precisions this CPU multiplies, for every part."""
+"""Finds the precisions that this CPU multiplies fast."""
 from driver.report import Row, instruction_sets
 
 # CPU flags; any of them multiplies the precision in 512-bit vectors or in tiles.

@@ -24,7 +24,7 @@ class Setup:
         self.core, self.other_core = cores[0], cores[1 % len(cores)]
 
     def cores(self):
-        """Number of cores for measurements with several cores: two if the machine has them."""
+        """Returns the number of cores for measurements with several cores: two if the machine has them."""
         return len({self.core, self.other_core})
 
     def both(self):

@@ -18,8 +18,8 @@ namespace vitrine {
 // Input of the checks.
 struct CheckSetting {
   int device = 0;
-  const CudaLibrary* library = nullptr;  // as the server uses it; the device is open in it
-  cuda::driver::Card* card = nullptr;    // the same device, for what the library's functions do not give
+  const CudaLibrary* library = nullptr;  // the library that the server uses; it has opened the device
+  cuda::driver::Card* card = nullptr;    // the same device, for functions that the library does not have
   std::filesystem::path repository = {};
   std::vector<VersionId> versions = {};  // in the repository
   std::vector<std::string> images = {};  // encoded photographs, of different shapes
@@ -30,8 +30,8 @@ struct CheckSetting {
 // Compares the device's arithmetic with the rules that the engine relies on (models/engine/cuda/emulated/products.h).
 void CheckPrimitives(const CheckSetting& setting, CheckReport& report);
 
-// Compares every small form with the CPU in each precision: logits, attention, tokens. Checks that an image has the
-// same bits alone, in any batch and again.
+// Compares logits, attention and tokens of every small form with the CPU, in each precision. Checks that an image's
+// logits are bit-identical alone, in any batch and when repeated.
 void CheckForms(const CheckSetting& setting, CheckReport& report);
 
 // Loads every version of the repository, runs its goldens, and compares the samples with the CPU.
@@ -40,14 +40,15 @@ void CheckVersions(const CheckSetting& setting, CheckReport& report);
 // Measures the memory of a model, and checks that it is freed.
 void CheckMemory(const CheckSetting& setting, CheckReport& report);
 
-// Replaces a version while threads use it. Each batch must have the bits of the version that it began with; the memory
-// of replaced versions must be freed.
+// Replaces a version while threads use it. The results of a batch must be bit-identical to those of the version with
+// which it began. The memory of replaced versions must be freed.
 void CheckSwap(const CheckSetting& setting, CheckReport& report);
 
 // Loads a model that does not fit. It must be rejected, and the device must continue to work.
 void CheckRefusal(const CheckSetting& setting, CheckReport& report);
 
-// Runs random batches of several models from several threads for `setting.load`, and compares the bits of each image.
+// Runs random batches of several models on several threads for `setting.load`. The logits of each image must be
+// bit-identical in every batch.
 void CheckLoad(const CheckSetting& setting, CheckReport& report);
 
 }  // namespace vitrine

@@ -24,7 +24,7 @@ struct Compared {
   int64_t classes() const { return subject.description().outputs(); }
 };
 
-// Checks that images have the same bits alone, together, again, and in another order.
+// Checks that logits are bit-identical alone, in a batch, in the same batch again, and in another order.
 absl::StatusOr<std::vector<float>> CheckBits(const Compared& compared) {
   const auto& [subject, cpu, card, images] = compared;
   const int64_t classes = compared.classes();
@@ -41,7 +41,7 @@ absl::StatusOr<std::vector<float>> CheckBits(const Compared& compared) {
     ASSIGN_OR_RETURN(const std::vector<float> together, LogitsOfAll(card, classes, images));
     if (!SameBits(together, alone)) return absl::InternalError(absl::StrCat("other bits ", what, " than alone"));
   }
-  reversed.push_back(reversed.front());  // the first a second time
+  reversed.push_back(reversed.front());  // repeats the first image of the batch
   for (int64_t i = 0; i < classes; ++i) reversed_alone.push_back(reversed_alone[static_cast<size_t>(i)]);
   ASSIGN_OR_RETURN(const std::vector<float> others, LogitsOf(card, classes, images, reversed));
   if (!SameBits(others, reversed_alone)) return absl::InternalError("other bits in a batch of another order");
@@ -98,8 +98,8 @@ absl::StatusOr<TapErrors> CheckTaps(const Compared& compared, const std::vector<
   return errors;
 }
 
-// A form without norms loses more to a precision than others. It may be off on the device by kBeyondCpu times the CPU's
-// error, but not by more than kBeyondTolerance times the tolerance.
+// A form without normalisation layers loses more accuracy in bf16 and int8. Its error on the device may be kBeyondCpu
+// times that of the CPU, but at most kBeyondTolerance times the tolerance.
 constexpr double kBeyondCpu = 1.5, kBeyondTolerance = 2;
 
 // Returns the error of the CPU's engine in a precision.

@@ -67,7 +67,7 @@ absl::StatusOr<std::vector<std::string>> ReadImages(const fs::path& folder) {
   return images;
 }
 
-// Access of the program and of the library to the device.
+// A device that was opened both in the library and through the driver.
 struct OpenedCard {
   const CudaLibrary* library = nullptr;
   std::unique_ptr<cuda::driver::Card> card;

@@ -12,24 +12,24 @@
 
 namespace vitrine {
 
-// Models, precisions and batch sizes to measure; every combination is.
+// Models, precisions and batch sizes; every combination is measured.
 struct MeasuredSetting {
-  std::vector<std::string> models = {};  // of the zoo, or small forms; with random weights
+  std::vector<std::string> models = {};  // names of zoo rows or small forms; weights are random
   std::vector<Precision> precisions = {};
   std::vector<int> batches = {};                    // images
-  int passes = 20;                                  // of a profile
-  int threads = 8;                                  // that feed a throughput
-  absl::Duration window = absl::Milliseconds(500);  // of a throughput, of which there are several
+  int passes = 20;                                  // timed passes of ProfileModels
+  int threads = 8;                                  // threads of MeasureThroughput
+  absl::Duration window = absl::Milliseconds(500);  // length of each window of MeasureThroughput
 };
 
-// A model to measure, and images of its own size: the fixed one, 224 x 224, or that of the small form.
+// A model to measure, and images of its fixed size, of the size of the small form, or else of 224 x 224.
 struct Measured {
   Subject subject;
   std::vector<FloatArray> images;  // one batch
 };
 absl::StatusOr<Measured> MakeMeasured(const std::string& model, int batch);
 
-// Returns limits that the images just fit.
+// Returns the smallest limits that admit the images in one batch.
 cuda::BatchLimits LimitsFor(const Measured& measured);
 // Returns the bytes of pinned memory for the pixels of a batch and the data uploaded with them.
 size_t StagingFor(const cuda::BatchLimits& limits);
@@ -37,7 +37,7 @@ size_t StagingFor(const cuda::BatchLimits& limits);
 // Measures the time of every kernel, of the graph, of the copies and of a whole batch.
 void ProfileModels(const CheckSetting& setting, const MeasuredSetting& measured, CheckReport& report);
 
-// Measures images per second with two slots, fed by threads with planes in memory.
+// Measures images per second with two slots. The threads pass images that are already in memory.
 void MeasureThroughput(const CheckSetting& setting, const MeasuredSetting& measured, CheckReport& report);
 
 // Measures the rate of copies from pinned memory to the device in bytes per second, which limits the images per second.

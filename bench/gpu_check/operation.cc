@@ -19,15 +19,15 @@
 namespace vitrine {
 namespace {
 
-constexpr int64_t kMayStay = int64_t{32} << 20;  // bytes that a driver may keep of what is freed
+constexpr int64_t kMayStay = int64_t{32} << 20;  // freed bytes that the driver may keep
 constexpr int kThreads = 4;
 constexpr int kLeastSwaps = 2;
 
-// Returns a small model, which runs many batches: the first requested form.
+// Returns the name of a small model for many batches: the first requested form, if any.
 std::string SmallModel(const CheckSetting& setting) {
   return setting.forms.empty() ? "xcit" : setting.forms.front();
 }
-// Returns a model like those that are served, or a small one if only forms are compared.
+// Returns the name of a model of a usual size, or of the first requested form if forms were requested.
 std::string LargeModel(const CheckSetting& setting) {
   return setting.forms.empty() ? "xcit-n12" : setting.forms.front();
 }
@@ -41,7 +41,7 @@ absl::Status CheckFreed(const CheckSetting& setting, const DeviceStatus& before)
                                           " bytes of the device were not freed, or another process took them"));
 }
 
-// A model on the device, images and the bits of each alone.
+// A model on the device, and images with the logits that each has alone.
 struct Expected {
   BackendHandle backend = nullptr;
   int64_t classes = 0;
@@ -68,7 +68,7 @@ std::vector<FloatArray> Ragged(const Subject& subject, int height, int width) {
   return subject.Images(sizes);
 }
 
-// Runs a random batch and returns its number of images. Fails if an image has other bits than alone.
+// Runs a random batch and returns its number of images. INTERNAL: the logits of an image differ from those alone.
 absl::StatusOr<int> RunRandomBatch(const Expected& expected, const Backend& backend, std::mt19937& random) {
   std::vector<size_t> places(1 + random() % (2 * expected.images.size()));
   for (size_t& place : places) place = random() % expected.images.size();
@@ -182,7 +182,7 @@ class Swap {
   std::array<Expected, 2> versions_;
   std::atomic<bool> stop_ = false;
   std::atomic<int> batches_ = 0, failed_ = 0;
-  std::mutex mutex_;  // of the two below
+  std::mutex mutex_;  // guards the two members below
   BackendHandle current_;
   size_t version_ = 0;
 };

@@ -41,7 +41,7 @@ bool IsNan(uint32_t bits) {
   return (bits & 0x7fffffffu) > 0x7f800000u;
 }
 
-// Returns any float but NaN: all exponents, some below the normal ones.
+// Returns a random float of any exponent, including subnormal numbers and infinity, but not NaN.
 float AnyFloat(std::mt19937& random) {
   const auto bits = static_cast<uint32_t>(random());
   return std::bit_cast<float>(IsNan(bits) ? bits & 0xbfffffffu : bits);
@@ -69,7 +69,7 @@ absl::StatusOr<std::string> Floats(cuda::Device& device) {
   for (std::vector<float>& input : inputs) {
     for (int i = 0; i < kFloats; ++i) input.push_back(AnyFloat(random));
   }
-  // Half of the sums cancel, a quarter of the numbers have a fraction.
+  // In half of the sums, product and addend cancel. A quarter of the numbers are fixed-point numbers with a fraction.
   for (size_t i = 0; i < kFloats; i += 2) inputs[2][i] = -inputs[0][i] * inputs[1][i];
   for (size_t i = 0; i < kFloats; i += 4) inputs[0][i] = static_cast<float>(static_cast<int32_t>(random())) / 65536;
   cuda::Buffers buffers(device);
@@ -167,7 +167,7 @@ Products ProductsOfBf16() {
   return products;
 }
 
-// Returns true if a sum equals the model's; for kRandom, if it is one of the model's two roundings.
+// Returns true if a sum equals that of the rounding model; for kRandom, if it is one of several random roundings.
 bool Fits(std::span<const uint16_t, 16> a, std::span<const uint16_t, 16> b, float c, uint32_t sum, RoundingModel model,
           std::mt19937_64& random) {
   const int tries = model == RoundingModel::kRandom ? 40 : 1;

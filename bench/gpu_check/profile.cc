@@ -19,7 +19,7 @@
 namespace vitrine {
 namespace {
 
-// Launches that are counted together.
+// Launches with the same name in a table, and their total time.
 struct Group {
   int launches = 0;
   double milliseconds = 0;
@@ -42,7 +42,7 @@ struct Profile {
   std::vector<double> of_launch = {};  // milliseconds, medians
   double graph = 0, engine_run = 0;
   size_t images = 0;
-  int64_t bytes = 0;  // of the pixels
+  int64_t bytes = 0;  // size of the pixels
 };
 
 absl::StatusOr<Profile> Measure(const CheckSetting& setting, const Measured& measured, Precision precision,
@@ -78,7 +78,7 @@ absl::StatusOr<Profile> Measure(const CheckSetting& setting, const Measured& mea
   return profile;
 }
 
-// Returns a table of groups, the slowest first. A name has the columns before the numbers.
+// Returns a table of groups, the slowest first. `columns` are the columns of a group's name.
 HtmlTable TableOf(const std::map<std::vector<std::string>, Group>& groups, std::vector<HtmlTable::Column> columns,
                   double total, size_t images) {
   std::vector<std::pair<std::vector<std::string>, Group>> sorted(groups.begin(), groups.end());

@@ -11,7 +11,7 @@ namespace vitrine {
 
 namespace {
 
-constexpr std::chrono::seconds kMostSeconds{120};  // of all that is timed together
+constexpr std::chrono::seconds kMostSeconds{120};  // maximum wait of TimedEvents::Take
 
 }  // namespace
 
@@ -62,8 +62,8 @@ absl::StatusOr<std::unique_ptr<ProfiledDevice>> ProfiledDevice::Make(cuda::drive
   return std::unique_ptr<ProfiledDevice>(new ProfiledDevice(std::move(slot), card, passes));
 }
 
-// Each pass of single launches waits behind a graph: they are queued while it runs, so the device does not wait for the
-// host between them.
+// Runs the graph before each pass of single launches. The launches are queued while the graph runs, so the device does
+// not wait for the host between them.
 class ProfiledLaunches : public cuda::Recorded {
  public:
   ProfiledLaunches(ProfiledDevice& device, std::unique_ptr<cuda::Recorded> graph,

@@ -12,7 +12,7 @@
 
 namespace vitrine {
 
-// Events of a card with their times, recorded in one stream.
+// Timed CUDA events of one stream.
 class TimedEvents {
  public:
   TimedEvents(const cuda::driver::Card& card, cuda::driver::StreamHandle stream) : card_(card), stream_(stream) {}
@@ -34,13 +34,13 @@ class TimedEvents {
 // Milliseconds of the launches of a batch, by the device's clock.
 struct LaunchTimes {
   std::vector<std::vector<double>> launches;  // by launch, then by pass
-  std::vector<double> graphs;                 // of the graph of all launches, by pass
+  std::vector<double> graphs;                 // time of the graph of all launches, by pass
 };
 
-// A slot that times the recorded launches when they run: the graph several times, then launch by launch.
+// A slot that times the recorded launches when they run: first the whole graph several times, then each launch.
 class ProfiledDevice : public cuda::Device {
  public:
-  // `passes`: number of timed passes of each.
+  // `passes`: number of timed passes of the graph, and of the single launches.
   static absl::StatusOr<std::unique_ptr<ProfiledDevice>> Make(cuda::driver::Card& card, size_t staging_bytes,
                                                               int passes);
 

@@ -12,10 +12,10 @@
 
 namespace vitrine {
 
-// Prints a line for each check and a table for each measurement, and keeps both for a page.
+// Prints a line for each check and a table for each measurement, and collects them for an HTML page.
 class CheckReport {
  public:
-  // Runs a check. `run` returns the figures of a check that passed, or fails by status.
+  // Runs a check. `run` returns the check's figures if it passed, else the error.
   void Run(const std::string& check, const std::function<absl::StatusOr<std::string>()>& run);
   // Adds a section with a table; prints it as aligned text.
   void Add(const std::string& title, const std::string& note, const HtmlTable& table);

@@ -20,7 +20,7 @@ namespace vitrine {
 
 inline constexpr Precision kPrecisions[] = {Precision::kFp32, Precision::kBf16, Precision::kInt8};
 
-// Returns the allowed difference from the CPU's fp32, relative to the largest value: that of the CPU's own suites.
+// Returns the allowed difference from fp32 on the CPU, relative to the largest value. It is that of the CPU's tests.
 double ToleranceOf(Precision precision);
 
 // A model with hashed weights (tests/models/hashed_weights.h).
@@ -34,7 +34,7 @@ class Subject {
   std::vector<FloatArray> Images(std::span<const std::pair<int, int>> sizes) const;
 
   absl::StatusOr<std::unique_ptr<const Backend>> OnCpu(Precision precision = Precision::kFp32) const;
-  // Makes room for one batch of the images, and for one image more.
+  // Returns a backend whose largest batch has all `images` and one more.
   absl::StatusOr<std::unique_ptr<const Backend>> OnCard(const CheckSetting& setting, Precision precision,
                                                         std::span<const FloatArray> images) const;
 
@@ -48,10 +48,10 @@ class Subject {
 
 // Returns the cells and pixels of the largest of the images.
 LargestImage LargestOf(const ModelDescription& description, std::span<const FloatArray> images);
-// Returns limits for all of the images and one more.
+// Returns the limits of a batch with all `images` and one more.
 DeviceBatch BatchOf(const ModelDescription& description, std::span<const FloatArray> images);
 
-// Returns the logits of the images at these places, row by row. Taps may be null.
+// Runs a batch with the images at the indices `places`, and returns their logits, row by row. Taps may be null.
 absl::StatusOr<std::vector<float>> LogitsOf(const Backend& backend, int64_t classes, std::span<const FloatArray> images,
                                             std::span<const size_t> places, AttentionTap* attention = nullptr,
                                             TokenTap* tokens = nullptr);

@@ -26,7 +26,7 @@ absl::StatusOr<FloatArray> Decode(std::string_view image, const v1::Preprocessin
                     .values = std::move(planned.values)};
 }
 
-// Returns how many images have the same most probable class in both.
+// Returns the number of images whose most probable class is the same in `a` and `b`.
 size_t SameTop(std::span<const float> a, std::span<const float> b, size_t classes) {
   const auto top = [&](std::span<const float> logits, size_t image) {
     const std::span<const float> row = logits.subspan(image * classes, classes);
@@ -77,7 +77,7 @@ absl::StatusOr<std::string> CheckVersion(const CheckSetting& setting, const Vers
     if (config.classes() > 0) {
       absl::StrAppendFormat(&figures, "same class of %d; ", SameTop(logits, expected, static_cast<size_t>(outputs)));
     }
-    // The error of bf16 and int8 depends on the trained weights, so only fp32 has a bound.
+    // Only fp32 is checked, because the error of bf16 and int8 depends on the trained weights.
     if (precision == Precision::kFp32 && !(error <= ToleranceOf(precision))) faults = "fp32 is off; ";
   }
   absl::StrAppend(&figures, images.size(), " images in one batch; goldens reproduced");

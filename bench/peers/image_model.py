@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the services of bench/peers/*/ have in common: from a photograph to the five most probable classes, with OpenVINO in fp32.
+"""Code shared by the services of bench/peers/*/: finds a photograph's five most probable classes with OpenVINO in fp32.
 
 $VITRINE_PEER_MODEL names the file of export_vit.py.
 """
@@ -16,7 +16,7 @@ BATCH = 8  # images; the same limit for every peer
 
 
 def open_jpeg(jpeg):
-    """OpenCV decodes a little faster than Pillow; without it, as in BentoML's images, Pillow decodes."""
+    """Decodes with OpenCV, which is a little faster than Pillow; with Pillow if OpenCV is missing, as for BentoML."""
     try:
         import cv2
     except ImportError:
@@ -25,8 +25,8 @@ def open_jpeg(jpeg):
 
 
 def pixels(image):
-    """timm's evaluation transform up to the normalisation, which the graph does. Only the crop is resized, which takes two thirds
-    of the time."""
+    """Applies timm's evaluation transform without the normalisation, which the graph does. Resizes only the crop, which
+    takes two thirds of the time."""
     scaled = [int(RESIZED * length / min(image.size)) for length in image.size]
     scale = [length / to for length, to in zip(image.size, scaled)]
     corner = [round((to - SIDE) / 2) for to in scaled]
@@ -35,7 +35,7 @@ def pixels(image):
 
 
 class ImageModel:
-    """One inference request, so that only one thread may use it. `threads` compute a batch."""
+    """A model with one inference request, for one thread at a time. `threads`: threads that compute a batch."""
 
     def __init__(self, threads=1):
         compiled = openvino.Core().compile_model(os.environ["VITRINE_PEER_MODEL"], "CPU", {
@@ -44,7 +44,7 @@ class ImageModel:
         self.request = compiled.create_infer_request()
 
     def top5(self, batch):
-        """(indices, probabilities), each of five columns and a row for each image."""
+        """Returns (indices, probabilities), each with five columns and a row per image."""
         self.request.infer([numpy.stack(batch)])
         logits = self.request.get_output_tensor(0).data
         best = numpy.argsort(-logits, axis=1)[:, :5]
@@ -52,6 +52,6 @@ class ImageModel:
         return best, numpy.take_along_axis(powers / powers.sum(axis=1, keepdims=True), best, axis=1)
 
     def predictions(self, batch):
-        """The same as lists of objects, for JSON."""
+        """Returns the result of top5 as lists of objects, for JSON."""
         return [[{"index": int(index), "probability": float(share)} for index, share in zip(*row)]
                 for row in zip(*self.top5(batch))]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measures what a call costs the transport: without a message, and with one of 110 KB beside gRPC 1.51.
+"""Measures the transport's cost of a call: without a message, and with a message of 110 KB, compared with gRPC 1.51.
 
 h2load on one core calls a server on the other. Both transports are compared by servers that answer at once with an empty
 message and do not parse the request: bench_null_server, and the server of gRPC's interoperability tests.
@@ -22,7 +22,7 @@ LARGE_GOAL = 1.1  # times gRPC's processor time for a call
 LARGE_BYTES = 110_000
 SECONDS, ROUNDS = 4, 5
 CONNECTIONS, STREAMS = 8, 64
-# What vitrine-server sets for itself (server/main.cc).
+# The malloc settings of vitrine-server (server/main.cc).
 MALLOC = {"MALLOC_MMAP_THRESHOLD_": str(4 << 20), "MALLOC_TRIM_THRESHOLD_": str(64 << 20), "MALLOC_TOP_PAD_": str(4 << 20)}
 CHECK = "/grpc.health.v1.Health/Check"
 CLASSIFY = "/vitrine.v1.Classifier/Classify"
@@ -72,7 +72,7 @@ class TlsServer:
 
 
 def certificate(folder):
-    """Returns the server's flags for a certificate that signs itself."""
+    """Creates a self-signed certificate and returns the server's flags for it."""
     key, cert = folder / "key.pem", folder / "cert.pem"
     subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
                     "-days", "30", "-subj", "/CN=127.0.0.1", "-keyout", key, "-out", cert],

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests the canary guard with its default bounds on real versions: it takes out bad canaries in time, and no harmless one.
+"""Tests the canary guard with its default bounds on real versions: it takes out bad canaries in time, and no others.
 
 All models are on one server, and each gives a tenth of its requests to its canary.
 """
@@ -30,7 +30,7 @@ def write_config(path, canaries):
 
 
 def begin(admin, repository, canaries):
-    """Publishes every canary beside its stable version, and gives it its share unless the server rejects that."""
+    """Publishes every canary beside its stable version, and sets its share unless the server rejects the share."""
     for canary in canaries:
         admin.set_label(canary.name, "stable", STABLE)
         versions.place(canary.canary, repository, canary.name, CANARY, canary.change)
@@ -44,7 +44,7 @@ def begin(admin, repository, canaries):
 
 
 def note(admin, canaries, begun):
-    """Reads the guard's present measurements of the canaries."""
+    """Reads the guard's current measurements of the canaries."""
     serving = {model.model: model for model in admin.serving().models}
     for canary in canaries:
         model = serving[canary.name]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measures how the server feeds a GPU. The tests' driver stands for two devices: one that computes in no time, and a slow one."""
+"""Measures how the server feeds a GPU. The tests' CUDA driver simulates an infinitely fast device and a slow one."""
 import os
 import re
 import urllib.request

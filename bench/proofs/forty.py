@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Forty models of one server on two cores: memory, start, a rare model beside a hot one, and all of them replaced under load."""
+"""Measures forty models of one server on two cores: memory, start, a rare model beside a hot one, and their replacement
+under load."""
 import json
 import subprocess
 import sys
@@ -27,7 +28,7 @@ READY = "version ready model="  # in the server's log
 
 
 def publish(setup, repository):
-    """Names of models with weights that differ, published from files with timm's names."""
+    """Publishes models with different weights, from files with timm's names, and returns their names."""
     labels = setup.scratch / "labels.txt"
     labels.write_text("".join(f"class {i}\n" for i in range(1000)))
     names = []
@@ -70,7 +71,7 @@ def measure_rare(setup, server, hot, rare, rate):
 
 
 def measure_swaps(setup, server, repository, names, rate):
-    """Every model gets its neighbour's version 1 as version 2, while all of them are asked."""
+    """Publishes version 1 of each model as version 2 of its neighbour, while all models get requests."""
     took = []
 
     def swap():

@@ -103,7 +103,7 @@ def callers(address, model, pictures, seconds):
 
 
 def over_http(setup, server, pictures, seconds):
-    """Returns the same, measured by a process on the other core than the server's."""
+    """Returns the result of `callers`, measured by a process on the core that the server does not use."""
     command = ["taskset", "-c", str(setup.other_core), sys.executable, "-m", "proofs.http_front", server.http, MODEL,
                pictures, seconds]
     return float(subprocess.run(list(map(str, command)), check=True, stdout=subprocess.PIPE, text=True).stdout)

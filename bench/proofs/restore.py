@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The commands of docs/operations/backup.md, again and again: a copy of a repository in use is served elsewhere.
+"""Tests the commands of docs/operations/backup.md repeatedly: a second server serves a copy of a repository in use.
 
-While one server serves a repository and versions are published into it, the repository is copied; then a second server must
-serve the copy and give the same answers.
+The repository is copied while a server serves it and versions are published into it. The second server must give the
+same answers.
 """
 import re
 import shutil
@@ -27,7 +27,7 @@ PLACES = {"/srv/models": "served", "mkdir models": "mkdir restored", "--director
 
 
 def page_command(begin, setup):
-    """The command of the page that begins so, with this machine's folders and programs."""
+    """Returns the command of the page that starts with `begin`, with this machine's folders and programs."""
     line = re.search(rf"^{begin}.*$", PAGE.read_text(), re.MULTILINE).group()
     for there, here in PLACES.items():
         line = line.replace(there, here)
@@ -35,7 +35,7 @@ def page_command(begin, setup):
 
 
 class Publisher:
-    """Publishes versions of MODEL until the end of the with statement."""
+    """Context manager: publishes versions of MODEL."""
 
     def __init__(self, setup, repository):
         self.source, self.repository = setup.models()[MODEL], repository
@@ -57,14 +57,14 @@ class Publisher:
 
 
 def answers(server, pictures, models):
-    """The predictions of each model for each picture."""
+    """Returns the predictions of each model for each image."""
     with vitrine.Client(server.address, token="") as client:
         return [[(one.index, one.probability) for one in client.classify(picture, model).predictions]
                 for model in models for picture in pictures]
 
 
 def drill(setup, expected, ask):
-    """(whether the check of the copy failed, whether its answers differ, seconds from the backup's end to the first answer)"""
+    """Returns (True if the copy fails its check, True if its answers differ, seconds from the copy to all answers)."""
     copy = setup.scratch / "restored"
     shutil.rmtree(copy, ignore_errors=True)
 

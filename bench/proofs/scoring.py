@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`vitrine score` over a list of a million images, once without an interruption and once killed twenty times, and its
-rate beside that of the engine alone.
+"""Runs `vitrine score` over a list of a million images, once without an interruption and once killed twenty times, and
+compares its rate with that of the engine alone.
 
 The lists name the same few images under many names, through symbolic links.
 """
@@ -85,7 +85,7 @@ def measure_kills(setup):
 
 
 def measure_share(setup, model, samples, images):
-    """The rate of `vitrine score`, with its server on the same cores, beside that of an engine on each core."""
+    """Compares the rate of `vitrine score`, with its server on the same cores, with that of an engine on each core."""
     images = images // 10 if setup.quick else images
     pictures = ROOT / "samples" / samples
     source = make_list(setup.scratch / samples, pictures, images)

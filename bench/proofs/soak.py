@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An hour of everything at once: memory, file descriptors and threads must not grow, and every request must get its answer.
+"""Runs mixed load for an hour: memory, file descriptors and threads must not grow, and all requests must be answered.
 
-Callers draw from calls of all kinds, good and bad, while versions are published and removed.
+Callers make random calls of all kinds, valid and invalid, while versions are published and removed.
 """
 import collections
 import http.client
@@ -36,11 +36,11 @@ IDLE_SECONDS = 10  # without callers, before descriptors and threads are counted
 
 
 class Unexpected(Exception):
-    """The server's answer was another than the one that the call must get."""
+    """The server gave another answer than the call must get."""
 
 
 class Calls:
-    """One caller's calls. Each method is one kind and raises if it does not get what it must."""
+    """The calls of one caller. Each method call_* makes one kind of call, and raises if the answer is wrong."""
 
     def __init__(self, server, pictures, seed):
         self.server, self.pictures, self.draw = server, pictures, random.Random(seed)
@@ -57,7 +57,7 @@ class Calls:
         return self.draw.choice(sorted(KIND))
 
     def post(self, path, body):
-        """(status, body) over a connection of its own."""
+        """Sends a request over a new connection and returns (status, body)."""
         connection = http.client.HTTPConnection(self.server.address, timeout=PATIENCE)
         try:
             connection.request("POST", path, body)
@@ -125,7 +125,7 @@ class Calls:
             client.model(self.model())
 
     def call_broken_off(self):
-        """A request over HTTP whose sender leaves in the middle of the body."""
+        """Sends an HTTP request and closes the connection in the middle of the body."""
         host, port = self.server.address.rsplit(":", 1)
         with socket.create_connection((host, int(port)), timeout=PATIENCE) as connection:
             picture = self.picture()
@@ -137,7 +137,7 @@ class Calls:
 
 
 class Crowd:
-    """Callers at work until the end of the with statement."""
+    """Context manager: callers that make calls."""
 
     def __init__(self, server, pictures):
         self.over, self.done, self.faults = threading.Event(), collections.Counter(), []
@@ -186,7 +186,7 @@ class Publisher:
 
 
 def held(server):
-    """(file descriptors, threads) of an idle server."""
+    """Returns (number of file descriptors, number of threads) of an idle server."""
     time.sleep(IDLE_SECONDS)
     process = pathlib.Path(f"/proc/{server.process.pid}")
     return len(list((process / "fd").iterdir())), len(list((process / "task").iterdir()))

@@ -144,7 +144,7 @@ class Rounds:
         return [count(outcomes, code) for outcomes in self.outcomes]
 
     def told(self):
-        """Returns the number of each code over all rounds."""
+        """Describes the number of outcomes per code over all rounds."""
         codes = [outcome.code for outcomes in self.outcomes for outcome in outcomes]
         return ", ".join(f"{codes.count(code)} {code}" for code in sorted(set(codes)))
 
