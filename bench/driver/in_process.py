@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""in_process.py ADDRESS REPOSITORY [CALLS]: compares the median time of an image by vitrine.load and by a server's gRPC.
+"""in_process.py ADDRESS REPOSITORY [CALLS]: compares an image's median time by vitrine.load and by a server over gRPC.
 Each model gets a photograph, and the photograph reduced to the size of the model's data set. Calls alternate, so that
 other load affects both. Needs the packages vitrine and vitrine_engine, and a server with the same models."""
 import io

@@ -47,8 +47,7 @@ void CheckSwap(const CheckSetting& setting, CheckReport& report);
 // Loads a model that does not fit. It must be rejected, and the device must continue to work.
 void CheckRefusal(const CheckSetting& setting, CheckReport& report);
 
-// Runs random batches of several models on several threads for `setting.load`. The logits of each image must be
-// bit-identical in every batch.
+// Runs random batches of several models on several threads for `setting.load`. Logits must not depend on the batch.
 void CheckLoad(const CheckSetting& setting, CheckReport& report);
 
 }  // namespace vitrine

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measures forty models of one server on two cores: memory, start, a rare model beside a hot one, and their replacement
-under load."""
+"""Measures forty models of one server on two cores: memory, start, a rare model beside a hot one, updates under load."""
 import json
 import subprocess
 import sys

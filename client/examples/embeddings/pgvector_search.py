@@ -27,7 +27,7 @@ MOST, MOST_BYTES = 64, 15 << 20  # images and their bytes in a request, of which
 
 
 def batches(paths):
-    """Lists of pictures that fit into a request."""
+    """Yields lists of encoded pictures that fit into a request."""
     pictures = []
     for path in paths:
         with open(path, "rb") as opened:
@@ -41,7 +41,7 @@ def batches(paths):
 
 
 def vectors(client, model, paths):
-    """The vector of each picture, and what made it."""
+    """Yields (vector as text, the server's embedding object) for each picture."""
     for pictures in batches(paths):
         for each in client.embeddings.create(model=model, input=pictures).data:
             yield "[" + ",".join(map(str, each.embedding)) + "]", each

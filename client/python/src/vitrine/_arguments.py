@@ -21,13 +21,13 @@ def wrong_type(name: str, value: Any, form: str) -> TypeError:
 
 
 def text(name: str, value: Any, optional: bool = True) -> None:
-    """TypeError: `value` is no string, nor None if it is optional."""
+    """Raises TypeError unless `value` is a string, or None if `optional`."""
     if not isinstance(value, str) and not (value is None and optional):
         raise wrong_type(name, value, "a string")
 
 
 def file(name: str, value: Any, form: str = "a path", also: Tuple[type, ...] = ()) -> None:
-    """TypeError: `value` is neither a path nor None nor one of the types `also`."""
+    """Raises TypeError unless `value` is a path, None, or of one of the types `also`."""
     if value is not None and not isinstance(value, (str, os.PathLike, *also)):
         raise wrong_type(name, value, form)
 
@@ -40,7 +40,7 @@ def flag(name: str, value: Any) -> None:
 def integer(
     name: str, value: Any, limits: Tuple[int, int] = INT32, form: str = "an integer", optional: bool = True
 ) -> None:
-    """TypeError: `value` is no integer, nor None if it is optional. InvalidArgument: it is outside of the `limits`."""
+    """Raises TypeError unless `value` is an integer, or None if `optional`. InvalidArgument: it is outside `limits`."""
     if value is None and optional:
         return
     if isinstance(value, bool) or not isinstance(value, Integral):

@@ -65,7 +65,7 @@ def _error(library: Any, code: int) -> VitrineError:
 
 
 class Engine:
-    """A loaded version. Threads may share it; close waits for none of their calls."""
+    """A loaded version. Threads may share it, but close does not wait for their calls."""
 
     def __init__(self, model: str, repository: Optional[str], threads: int, precision: Optional[str]) -> None:
         self._library = _library()
@@ -84,7 +84,7 @@ class Engine:
     def run(
         self, request: classifier_pb2.ClassifyRequest, pictures: Sequence[Picture]
     ) -> List[Union[classifier_pb2.ClassifyResponse, VitrineError]]:
-        """Returns an answer or an error for each image. VitrineError: the request is wrong for all of them."""
+        """Returns an answer or an error for each image. Raises VitrineError if the request is invalid."""
         if not self._model:
             raise errors.Cancelled("the model is closed")
         images = (_Image * len(pictures))()

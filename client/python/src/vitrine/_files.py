@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads the files and streams of images, and names the remedy if a path is not one."""
+"""Reads the files and streams of images. An error for a path that is no file names the remedy."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ Array = npt.NDArray[np.float32]
 def of_answer(
     image: str, proto: classifier_pb2.ClassifyResponse, maps: Sequence[Array], features: Sequence[Array]
 ) -> Dict[str, Any]:
-    """`maps` and `features` are the decoded values of the answer."""
+    """Returns the answer for an image as a dict. `maps` and `features` are the decoded values of the answer."""
     by = proto.served_by
     return {
         "image": image,

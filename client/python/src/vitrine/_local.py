@@ -52,8 +52,8 @@ def load(
 
 
 class LocalModel:
-    """A model in this process. Its methods are those of `Client` for one model, with the same answers, bit for bit, on
-    the same kind of CPU.
+    """A model in this process. Its methods are those of `Client` for one model. Answers are bit-identical to those of a
+    server on the same kind of CPU.
 
     Keyword arguments are those of `Client.classify`, except `deadline` and `traceparent`. `model` and `version` may be
     given, but must name this model. Threads may share the object. A process that forks must load its model after the
@@ -75,7 +75,7 @@ class LocalModel:
     def classify(
         self, image: ImageSource, model: Optional[str] = None, version: Optional[int] = None, **options: Any
     ) -> Result:
-        """Classifies one image. Errors are those of `Client.classify`, but none of a connection."""
+        """Classifies one image. Errors are those of `Client.classify`, except those of a connection."""
         request = self._template(model, version, options)
         picture = load_picture(image)
         (answer,) = self._engine.run(request, [picture])

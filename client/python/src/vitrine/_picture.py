@@ -110,7 +110,7 @@ def load(source: ImageSource) -> Picture:
 
 
 def _open(content: bytes) -> Image.Image:
-    """Image.open without its warnings: this module reduces too large images, and the server reports invalid ones."""
+    """Calls Image.open without warnings: this module reduces too large images, and the server reports invalid ones."""
     with _opening, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return Image.open(io.BytesIO(content))
@@ -210,7 +210,7 @@ def _upper_bits(pixels: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:
 
 
 def _check_floats(pixels: npt.NDArray[Any]) -> None:
-    """InvalidArgument: values outside 0 to 1. Their range is not guessed: 0 to 255, -1 to 1, or a model's input."""
+    """Raises InvalidArgument for values outside 0 to 1; their range (0 to 255, -1 to 1, ...) cannot be known."""
     low, high = float(pixels.min()), float(pixels.max())  # NaN if there is one
     if not np.isfinite(low) or not np.isfinite(high):
         form = "the array has NaN or infinite values, which are invalid; write numpy.nan_to_num(image) to replace them"
@@ -228,7 +228,7 @@ def _check_floats(pixels: npt.NDArray[Any]) -> None:
 
 
 def _digits(value: float) -> str:
-    """Returns four digits, or all of a value that would read as 0 or 1 without being that."""
+    """Returns four digits, or all digits if four digits would round the value to 0 or 1."""
     text = "%.4g" % value
     return str(np.float32(value)) if float(text) in (0, 1) and float(text) != value else text
 

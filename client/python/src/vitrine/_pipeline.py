@@ -16,8 +16,8 @@ from vitrine import errors
 from vitrine._retry import RetryPolicy
 from vitrine.v1 import classifier_pb2 as pb
 
-# Size of the window, in requests per place and in bytes. Finished answers wait in it for slow ones before them. While
-# it is full, no requests are taken.
+# Size of the window, in requests per place and in bytes. Finished requests wait in it for earlier ones. While it is
+# full, no requests are taken.
 _WINDOW_PER_PLACE = 4
 _MAX_WINDOW_BYTES = 256 << 20
 # Number of consecutive streams without an answer within the deadline after which the server counts as lost. A single
@@ -188,8 +188,8 @@ class Pipeline:
                 entry.alone = True  # one of these ended the stream: send each alone
 
     def expire(self, now: float) -> bool:
-        """Finishes requests that are too late. Returns True if the server works on such requests only; then cancel the
-        stream."""
+        """Finishes requests whose deadline has passed. Returns True if the server works only on such requests. Then the
+        driver must cancel the stream."""
         for entry in self._window:
             if entry.state is not _State.FINISHED and entry.deadline <= now - self._paused:
                 self._finish(entry, errors.DeadlineExceeded("no answer within %g s" % self._deadline))

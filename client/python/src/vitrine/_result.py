@@ -252,7 +252,7 @@ class Refused:
         return self.error.code if isinstance(self.error, VitrineError) else "UNREADABLE"
 
     def to_dict(self) -> Dict[str, Any]:
-        """Returns the members `image`, `error` (the sentence) and `code`, like the JSON of `vitrine classify`."""
+        """Returns the members `image`, `error` (the message) and `code`, like the JSON of `vitrine classify`."""
         return {"image": escaped(self.source), "error": str(self.error), "code": self.code}
 
     def _repr_html_(self) -> str:

@@ -45,7 +45,7 @@ def load(ca: Optional[Pem], cert: Optional[Pem], key: Optional[Pem], server_name
 
 
 def cause(detail: str, tls: Optional[Tls], proxied: bool = False) -> Optional[Cause]:
-    """Translates gRPC's message about a failed connection; None: it has no known cause, or just nobody listens.
+    """Translates gRPC's message about a failed connection; None: the cause is unknown, or the connection was refused.
     `proxied`: it was a connection to a proxy.
 
     client/lib/channel.cc has the same for OpenSSL; gRPC's Python package has BoringSSL.
@@ -124,7 +124,7 @@ def _check_pair(cert: bytes, key: bytes, cert_name: str, key_name: str) -> None:
         if b"PRIVATE KEY-----" not in key or b"ENCRYPTED" in key or error.reason is None:
             form = "%s holds no private key in PEM form without a passphrase"
             raise ValueError(form % key_name) from error
-        # Others are of rules that only OpenSSL has, such as a smallest size of keys.
+        # Ignores other errors, which come from rules of OpenSSL only, such as a minimum size of keys.
     except OSError:
         pass  # no such files on this system; a wrong pair then fails at the handshake
 

@@ -22,7 +22,7 @@ from vitrine.v1 import classifier_pb2, registry_pb2
 
 @contextlib.contextmanager
 def looked_up_or(way_out: str) -> Iterator[None]:
-    """Tells a caller who may classify but not look up models what to give in place of the look-up."""
+    """Adds `way_out`, the argument that makes a look-up unnecessary, to a PermissionDenied of the look-up."""
     try:
         yield
     except errors.PermissionDenied as error:
@@ -36,7 +36,7 @@ class Calls:
         self.settings = setting
         self.servers = Servers(setting)
         self._only_model: Optional[str] = None
-        # By model, version and label. Cleared before a series, and when the server rejects a request.
+        # Models by name, version and label. Cleared before a series, and when the server rejects a request.
         self._known: Dict[Tuple[str, Optional[int], Optional[str]], _models.Model] = {}
 
     async def call(self, method: str, request: Any, attempts: Attempts, traceparent: Optional[str] = None) -> Any:

@@ -56,7 +56,7 @@ async def in_thread(function: Callable[..., T], *arguments: Any) -> T:
         try:
             return function(*arguments)
         except StopIteration as error:
-            return error  # a future cannot hold it, and its awaiter would wait forever
+            return error  # a future cannot hold a StopIteration, and its awaiter would wait forever
 
     result = await asyncio.to_thread(called)
     if isinstance(result, StopIteration):

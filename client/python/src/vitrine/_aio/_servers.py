@@ -112,7 +112,7 @@ class Servers:
             self.move(await _driver.in_thread(self.look))
 
     async def close(self) -> None:
-        """Closes every channel, including those of calls from before a move."""
+        """Closes every channel, including older ones whose calls have not ended."""
         with self._lock:
             self._closed = True
             lines = list(self._open)

@@ -120,7 +120,7 @@ class AdminClient:
     async def set_label(
         self, model: str, label: str, version: int, *, deadline: Optional[float] = None
     ) -> ServingChange:
-        """Gives a label to a version, which is loaded first if it is not in memory. The label `stable` pins the model to this version."""
+        """Gives a label to a version, loading it first if needed. The label `stable` pins the model to this version."""
         _arguments.text("label", label, optional=False)
         _arguments.version(version, optional=False)
         request = _admin.model_request(admin_pb2.SetLabelRequest, model, label=label, version=version)

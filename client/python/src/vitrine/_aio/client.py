@@ -172,7 +172,7 @@ class Client:
         deadline: Optional[float] = None,
         traceparent: Optional[str] = None,
     ) -> AsyncGenerator[Outcome, None]:
-        """Classifies any number of images over one stream; a generator of one Result or Refused for each, in order.
+        """Classifies any number of images over one stream. The generator yields a Result or Refused for each, in order.
 
         `images` is an iterable of images, also an asynchronous one, or a folder, whose images are sorted by name. One
         image is a TypeError: write [image].
@@ -279,9 +279,9 @@ class Client:
         deadline: Optional[float] = None,
         traceparent: Optional[str] = None,
     ) -> AsyncGenerator[Embedded, None]:
-        """Computes features of any number of images; a generator of one Embedding or Refused for each, in order.
+        """Computes features of any number of images. The generator yields an Embedding or Refused for each, in order.
 
-        Arguments as in embed, all else as in classify_many. If all are ok, numpy.stack makes a matrix of them.
+        Arguments are as in embed, all else as in classify_many. If all are ok, numpy.stack makes a matrix of them.
         """
         source = pictures(images)
         model, version, version_label = _arguments.model_version(model, version, version_label)
