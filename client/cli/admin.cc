@@ -90,7 +90,7 @@ struct Words {
   CLI::App* serving = nullptr;
 };
 
-// Checks the version after parsing: some subcommands require one, others allow none.
+// Throws CLI::ValidationError if the argument has a label, or unless it has a version exactly if `wanted`.
 void RequireVersion(const Words& words, bool wanted, const std::string& instead) {
   if (!words.choice.label.empty())
     throw CLI::ValidationError("NAME@VERSION", "must name the version by number, not by label");
@@ -244,7 +244,7 @@ ClientCommand AddAdmin(CLI::App& app) {
   admin->footer(kAdminExamples);
   AddAdminOption(*admin, words->admin);
   AddServerOptions(*admin, words->client);
-  // --admin gives the address. A change is never sent twice.
+  // --admin replaces --server. There is no --max-attempts, because a change must not be sent twice.
   admin->remove_option(admin->get_option("--server"));
   admin->remove_option(admin->get_option("--max-attempts"));
   AddFormatOption(*admin, words->format);

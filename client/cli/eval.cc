@@ -69,7 +69,7 @@ struct MergeFlags {
   Format format = Format::kTable;
 };
 
-// Prints results on stdout; missing answers and missed gates on stderr.
+// Prints results on stdout, and missing answers and missed gates on stderr. Returns the exit code.
 int Conclude(const Evaluation& evaluation, const std::string& folder, Format format, const std::vector<Gate>& gates,
              const CalibrateFlags& calibrate) {
   absl::StatusOr<FittedCalibration> fitted = absl::UnknownError("not asked for");

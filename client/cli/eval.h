@@ -58,8 +58,8 @@ struct StudyFlags {
 void AddStudyFlags(CLI::App& eval, StudyFlags& flags);
 // Throws CLI::ValidationError if a model or a size is repeated.
 void CheckStudyFlags(const StudyFlags& flags);
-// Evaluates every cell of the study with its report, writes the study into command.out and its table to stdout. Returns
-// an exit code of common/command_line/command_line.h.
+// Evaluates every cell of the study and writes its report. Then writes the study into command.out and its table to
+// stdout. Returns an exit code of common/command_line/command_line.h.
 int EvaluateStudy(const EvalCommand& command, const StudyFlags& study, const ReportFlags& report, Format format,
                   ProgressDisplay& progress, const std::atomic<bool>* stop);
 

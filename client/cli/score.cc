@@ -42,7 +42,7 @@ Examples:
 Exit code: 0 if every image has predictions, 1 if not (stderr has the number), 2 for a wrong command line, 130 after
 Ctrl-C, 143 after SIGTERM.)";
 
-// Prints the counts on stdout, the number of failed images on stderr.
+// Prints the counts on stdout, and the number of failed images on stderr. Returns the exit code.
 int Conclude(const ScoreIndex& index, const std::string& folder) {
   const ScoreSettings& settings = index.settings;
   const ScoreCounts counts = CountScores(index);

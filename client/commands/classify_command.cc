@@ -71,7 +71,7 @@ class Classification {
     return distance_.Add(image.asked, image.answer);
   }
 
-  // Returns true if everything was written.
+  // Writes the footer and the plot of mean distances. Returns false if the plot could not be written.
   bool Finish(absl::Duration elapsed) {
     const absl::StatusOr<std::string> mean = distance_.Write(command_.attention.folder);
     if (command_.format == Format::kTable) {

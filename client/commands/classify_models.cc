@@ -30,7 +30,7 @@ namespace {
 constexpr int64_t kLargestImage = int64_t{512} << 20;
 constexpr int kKeptSide = 512;  // longer side of the copies kept for the sheet
 
-// A model, its request and its results.
+// A model of the comparison and its request.
 struct AskedModel {
   v1::ClassifyRequest request;
   ModelsSheet::Model model;

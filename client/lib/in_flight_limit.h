@@ -12,8 +12,8 @@ namespace vitrine {
 //
 // Answers are counted in windows. The limit rises by a quarter (at least by one) as long as a rise increases the rate.
 // A rise that gains less than 3 % is reverted, and tried again some windows later, because the server's load may have
-// changed. A rejection for overload or a late answer halves the limit. Requests that were sent before do not halve it
-// again. Deterministic; not thread-safe.
+// changed. A rejection for overload or a late answer halves the limit, unless the request was sent before the last
+// halving. Deterministic; not thread-safe.
 class InFlightLimit {
  public:
   // The limit stays at or below `most`, which is at least 1.
@@ -31,7 +31,7 @@ class InFlightLimit {
 
   const int most_;
   int limit_;
-  int before_ = 0;          // limit before the rise on trial; 0: no rise is on trial
+  int before_ = 0;          // limit before the rise that this window tests; 0: it tests no rise
   double rate_before_ = 0;  // answers per second at the limit before_
   int rest_ = 0;            // windows until the next rise
   absl::Time halved_ = absl::InfinitePast();

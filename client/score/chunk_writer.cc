@@ -22,7 +22,7 @@ namespace {
 constexpr int32_t kNoClass = -1;
 constexpr float kNoNumber = std::numeric_limits<float>::quiet_NaN();
 
-// Writes an array with `rows` rows; `row` returns a row's values, of which the last may be missing.
+// Writes an array with `rows` rows. If `row` returns fewer than `width` values, the rest of the row is `missing`.
 template <typename Value, typename RowOf>
 absl::Status WriteArray(const std::string& path, size_t rows, int width, NpyType type, Value missing, RowOf row) {
   ASSIGN_OR_RETURN(const std::unique_ptr<NpyFile> file, NpyFile::Create(path, {width}, type));
@@ -34,7 +34,7 @@ absl::Status WriteArray(const std::string& path, size_t rows, int width, NpyType
   return file->Finish();
 }
 
-// Returns {"index":17,"image":"a.jpg", with further members of the row to follow.
+// Returns the start of a row's line: {"index":17,"image":"a.jpg"
 std::string BeginLine(int64_t index, const std::string& name) {
   return absl::StrCat("{\"index\":", index, ",\"image\":", nlohmann::json(EscapedBytes(name)).dump());
 }

@@ -23,7 +23,7 @@ struct Part {
   std::pair<int64_t, int64_t> images;  // [first, last)
 };
 
-// Reads the parts, by their first image. Fails unless all are from one run.
+// Reads the parts and sorts them by first image. FAILED_PRECONDITION: they are not from one run.
 absl::StatusOr<std::vector<Part>> ReadParts(const std::vector<std::string>& folders) {
   std::vector<Part> parts;
   for (const std::string& folder : folders) {

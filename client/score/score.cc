@@ -36,7 +36,7 @@ absl::Status Annotated(const absl::Status& status, const std::string& remedy) {
   return absl::Status(status.code(), absl::StrCat(status.message(), "; ", remedy));
 }
 
-// Returns the number of rows whose memory is limited to 64 MiB.
+// Returns the number of rows that fit into 64 MiB of memory.
 int64_t RowsInMemory(const ScoreSettings& settings) {
   constexpr int64_t kMost = int64_t{64} << 20;
   constexpr int64_t kRow = 512, kPrediction = 200;  // bytes, mostly of the line of JSON
@@ -122,7 +122,7 @@ class ScoreRun final : public RoundsClient {
     now.weights_sha256 = before.settings.weights_sha256;
     now.precision = before.settings.precision;
     const int top_k = std::min(now.top_k, static_cast<int>(before.labels.size()));
-    if (top_k == before.settings.top_k) now.top_k = top_k;  // else the message names the number as given
+    if (top_k == before.settings.top_k) now.top_k = top_k;  // otherwise the error has the number that the user gave
     absl::Status same = CheckSameScores(before.settings, now);
     if (same.ok() && !(before.shard == index_.shard)) {
       same = absl::FailedPreconditionError(

@@ -30,7 +30,7 @@ inline constexpr int kCloseReasons = static_cast<int>(CloseReason::kShutdown) + 
 // Returns the value of the metric's label: "client", "idle", "too_many_pings".
 const char* CloseReasonName(CloseReason reason);
 
-// Returns true if the server closed the connection because of the client's behavior; this is logged.
+// Returns true if the reason is logged: the client misbehaved, or a limit was reached.
 bool IsCutOff(CloseReason reason);
 
 }  // namespace vitrine

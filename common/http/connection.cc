@@ -143,7 +143,7 @@ void HttpConnection::BeginHandshake() {
   Await(true, false);
 }
 
-// Runs on another thread, because a signature takes a millisecond, which would delay the loop's other connections.
+// Starts a step on another thread, because a signature takes a millisecond, which would delay other connections.
 void HttpConnection::ContinueHandshake() {
   if (is_shaking_) return;
   is_shaking_ = true;
@@ -283,8 +283,8 @@ bool HttpConnection::Spend(double points) {
   if (account_ != nullptr && unsettled_points_ >= kSettledAtOnce) {
     const double settled = std::exchange(unsettled_points_, 0);
     const bool address_has_points = account_->Spend(settled, now);
-    // Without address points, the connection is charged more, so that many connections that each spend little are also
-    // limited.
+    // If the address has no points left, its connections are charged more. This also limits many connections that each
+    // spend little.
     if (!address_has_points) has_points = points_.Take(kSharedFactor * settled, now) && has_points;
     has_points = has_points && (address_has_points || points_.Share(now) >= kUnsuspicious);
   }

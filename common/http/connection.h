@@ -56,7 +56,7 @@ class HttpProtocol {
   virtual void OnTick() = 0;
   // Asks the client to leave; `reason` is reported when the connection closes.
   virtual void StartLeaving(CloseReason reason) = 0;
-  // Called when the server shuts down. Aborts requests whose bodies are incomplete.
+  // Called when the server shuts down. HTTP/1 aborts a request whose body is incomplete; HTTP/2 waits for the body.
   virtual void End() = 0;
   // Called when the connection was closed.
   virtual void OnClosed() = 0;

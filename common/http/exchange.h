@@ -66,9 +66,9 @@ class HttpReply {
   virtual void Send(absl::FunctionRef<HttpResponse()> make) = 0;
 };
 
-// The server's side of a request with streamed body and response, as in gRPC. HTTP/2 only. Thread-safe. The stream
-// counts against its connection's limit of concurrent streams until its last reference is dropped, even if the client
-// resets it earlier. Work on a request must keep a reference, so that the limit bounds this work.
+// The server's side of a request with streamed body and response, as in gRPC. HTTP/2 only. Thread-safe. A connection
+// may have at most twice max_concurrent_streams referenced streams, including those that the client has reset. Work on
+// a request must keep a reference, so that this limit bounds the work.
 class HttpStream {
  public:
   // Part of a response. Parts are sent in the order of the calls.
@@ -113,9 +113,9 @@ class HttpStreamHandler {
 // Handling of a request after its headers were read. Exactly one member is set.
 struct HttpHandling {
   // Handles the whole body on a worker thread. The body is decompressed if its Content-Encoding is gzip or deflate.
-  // Errors: INVALID_ARGUMENT for another encoding, a missing length, or a truncated or corrupt body; RESOURCE_EXHAUSTED
-  // above the size limit or the budget of received bytes; DEADLINE_EXCEEDED if it arrives too slowly; UNAVAILABLE if
-  // the server shuts down.
+  // INVALID_ARGUMENT: another encoding, an HTTP/1 request without a length, or a truncated or corrupt body.
+  // RESOURCE_EXHAUSTED: the body exceeds the size limit or the budget of received bytes. DEADLINE_EXCEEDED: it arrives
+  // too slowly. UNAVAILABLE: the server shuts down (HTTP/1 only).
   using WithBody = std::function<void(absl::StatusOr<std::string> body, std::shared_ptr<HttpReply> reply)>;
   // Returns the handler of the stream. Runs on the connection's thread.
   using Open = std::function<std::shared_ptr<HttpStreamHandler>(std::shared_ptr<HttpStream> stream)>;

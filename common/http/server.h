@@ -50,8 +50,7 @@ class HttpObserver {
   // Called if a connection is closed before a byte was read; the argument is the limit that was reached.
   virtual void OnRefused(CloseReason) {}
   virtual void OnClosed(CloseReason) {}
-  // Called in addition to OnClosed or OnRefused, for the log, if the server closed the connection because of the client
-  // (IsCutOff).
+  // Called in addition to OnClosed or OnRefused, for the log, if IsCutOff(reason).
   virtual void OnCutOff(CloseReason, const std::string& /*peer*/) {}
 };
 
@@ -157,7 +156,7 @@ class HttpServer {
   // with the highest stream id, then one with the last accepted id. New connections are still accepted. Idempotent.
   void StartLeaving();
   // Stops listening, waits for at most `grace` for responses in progress, and closes all connections. Does not wait for
-  // incomplete bodies. Idempotent.
+  // incomplete HTTP/1 bodies. Idempotent.
   void Shutdown(absl::Duration grace);
 
  private:

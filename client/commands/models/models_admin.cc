@@ -44,7 +44,7 @@ std::string PolicyText(const v1::VersionPolicy& policy) {
   return policy.latest() == 1 ? "the newest version" : absl::StrCat("the newest ", policy.latest(), " versions");
 }
 
-// Returns "  4  ready     5 %  canary, eu".
+// Returns a line such as "  4  ready  5 % of the requests  canary, eu".
 std::string VersionText(const v1::ModelVersion& version) {
   const bool ready = version.state() == v1::READY;
   std::string text = absl::StrFormat("  %-*d %-9s", kFirstColumn, version.version(), ModelStateName(version.state()));

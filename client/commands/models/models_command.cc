@@ -24,7 +24,7 @@ namespace {
 constexpr size_t kAttention = 9;   // index of the flowing column (see Table)
 constexpr int kLicenceWidth = 20;  // maximum terminal columns of a licence
 
-// Returns the first top-1 accuracy measured in training, and its data set.
+// Returns the first top-1 accuracy of the provenance, with its split.
 std::string Accuracy(const v1::Provenance& provenance) {
   for (const v1::Metric& metric : provenance.metrics()) {
     if (metric.name() == "top1") return absl::StrFormat("%.1f %% %s", 100 * metric.value(), Printable(metric.split()));

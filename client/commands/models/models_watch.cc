@@ -55,7 +55,7 @@ class Teller {
  public:
   Teller(const WatchCommand& command, std::ostream& out) : command_(command), out_(out) {}
 
-  // Returns false to end the watch.
+  // Prints the event if it changes the state last printed. Returns false if the watch must end.
   bool Tell(const v1::ModelEvent& event) {
     const v1::ModelVersion& version = event.version();
     if (!IsChosen(command_.model, version)) return true;
@@ -72,7 +72,7 @@ class Teller {
     return out_.good() && (!command_.more || command_.more());
   }
 
-  // Reports versions that the server no longer knows.
+  // Prints an event for each version that the server no longer knows. Returns false if the watch must end.
   bool TellMissing(const v1::ListModelsResponse& list) {
     std::vector<v1::ModelEvent> gone;
     for (const auto& [name, version] : known_) {

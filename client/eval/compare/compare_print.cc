@@ -159,7 +159,7 @@ bool IsOfOneData(const Comparison& comparison) {
   return comparison.first.data == comparison.second.data;
 }
 
-// Returns a line for each comparison with other data.
+// Returns a warning for each comparison whose evaluations name different data.
 std::string OtherDataInWords(const Comparisons& comparisons) {
   std::string lines;
   for (const std::unique_ptr<Comparison>& of : comparisons) {

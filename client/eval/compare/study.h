@@ -59,8 +59,8 @@ struct Study {
 using CellRunner = std::function<absl::StatusOr<EvalResult>(const EvalCommand& command)>;
 
 // Runs the cells one after the other. Each cell has its own folder inside `plan.command.out`, so that the same plan can
-// be continued. If a model is missing or rejects a size, the cell gets an error and the study continues. A lost server
-// or a stop ends the study, and the remaining cells get its status. `data` is the opened data set.
+// be continued. If a model is missing or rejects a size, the cell gets an error and the study continues. If the server
+// is lost or the user stops the study, the remaining cells get that error. `data` is the opened data set.
 Study RunStudy(const StudyPlan& plan, Client& client, const Dataset& data, const CellRunner& run);
 
 // Returns the cost of an image of `data`, as reported by the server: at the fixed input size, or if images keep their

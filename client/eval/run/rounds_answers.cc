@@ -108,7 +108,7 @@ void ImageRounds::AskLater(int64_t index, const absl::Status& status) {
   if (now - trouble.second < options_.patience) round_.again.push_back(index);
 }
 
-// Counts a loss of the server with only this image in flight. Before, the server had answered another image.
+// Counts a loss of the server with only this image in flight. Requires that the server answered since its last loss.
 void ImageRounds::Strike(int64_t index) {
   Trouble& trouble = trouble_[index];
   if (++trouble.strikes < kMostStrikes) return;
