@@ -9,6 +9,8 @@
 #include <system_error>
 #include <utility>
 
+#include "common/http/network/network.h"
+
 namespace vitrine {
 namespace {
 
@@ -57,7 +59,11 @@ void HttpLoop::Adopt(Accepted accepted) {
 void HttpLoop::AdoptHere(Accepted accepted) {
   if (is_ending_ || (open_.size() >= most_ && !CloseIdlest())) {
     load_.fetch_sub(1, std::memory_order_relaxed);
-    if (common_->options.observer != nullptr) common_->options.observer->OnRefused(CloseReason::kConnectionLimit);
+    HttpObserver* const observer = common_->options.observer;
+    if (observer == nullptr) return;
+    const CloseReason reason = is_ending_ ? CloseReason::kShutdown : CloseReason::kConnectionLimit;
+    observer->OnRefused(reason);
+    if (IsCutOff(reason)) observer->OnCutOff(reason, AddressText(accepted.address));
     return;
   }
   auto fresh = std::make_shared<HttpConnection>(*events_, std::move(accepted.socket), accepted.address,
