@@ -45,7 +45,7 @@ std::vector<float> WeightsOf(const Matrices& matrices, int head) {
   return OfKeys(matrices, head, RowsOf(matrices)[head]);
 }
 
-// Returns the mean of all rows but those of the registers, which precede the grid.
+// Returns the mean of all rows except those of the registers, which precede the grid.
 std::vector<float> MeanOfQueries(std::span<const float> rows, int64_t width, const AttentionAbility& ability) {
   if (ability.registers == 0) return MeanOfRows(rows, width);
   std::vector<float> kept(rows.begin(), rows.end());
@@ -54,7 +54,7 @@ std::vector<float> MeanOfQueries(std::span<const float> rows, int64_t width, con
   return MeanOfRows(kept, width);
 }
 
-// Returns one query's row of a head, or the mean over queries: [n]. With factors, takes time linear in n.
+// Returns one query's row of a head, or the mean over queries: [n]. Without `weights`, takes time linear in n.
 std::vector<float> RowOf(const Matrices& matrices, int head, const v1::AttentionRequest& request,
                          const AttentionAbility& ability, int prefix_tokens) {
   const std::span<const float> rows = RowsOf(matrices)[head];

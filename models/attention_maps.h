@@ -14,10 +14,10 @@ class AttentionTap;
 struct AttentionMap {
   v1::AttentionKind kind = v1::ATTENTION_KIND_UNSPECIFIED;
   int layer = 0;  // -1 for ROLLOUT and DISTANCE
-  int head = 0;   // -1 for the mean over heads and for DISTANCE
+  int head = 0;   // -1 for the mean over heads, ROLLOUT and DISTANCE
   int rows = 0;
   int columns = 0;
-  bool diverging = false;          // values are positive and negative
+  bool diverging = false;          // values may be negative (X-ViT)
   std::vector<float> values = {};  // row-major
 };
 
@@ -25,8 +25,8 @@ struct AttentionMap {
 void RequestAttention(const v1::AttentionRequest& resolved, const AttentionAbility& ability, int image,
                       AttentionTap& tap);
 
-// Returns the attention maps of one image, ordered by layer, then head. Requires RequestAttention before the forward
-// pass.
+// Returns the attention maps of one image, by layer, then head, both in the request's order. Requires RequestAttention
+// before the forward pass.
 std::vector<AttentionMap> CollectAttention(const v1::AttentionRequest& resolved, const AttentionAbility& ability,
                                            const AttentionTap& tap, int image, Grid grid);
 

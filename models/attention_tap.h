@@ -18,8 +18,8 @@ namespace vitrine {
 // images in the batch use the fused path. Not thread-safe: one tap per forward pass.
 class AttentionTap {
  public:
-  // Output of one layer for one image, in the shape of its source. A model without softmax fills `queries` and `keys`
-  // instead of `weights`, so that a mean over queries takes time linear in the tokens. Unused arrays are empty.
+  // Output of one layer for one image, in the shape of its AttentionSource. A model without softmax fills `queries` and
+  // `keys` instead of `weights`, so that a mean over queries takes time linear in the tokens. Unused arrays are empty.
   struct Matrices {
     FloatArray scores;   // input of the softmax; for KV+Pos the symmetric part, before adding g(j)
     FloatArray weights;  // output of the softmax

@@ -18,7 +18,7 @@ struct Grid {
 };
 
 // Positions of each image's tokens in a packed batch. Offsets are in tokens. Image i has prefix_tokens() +
-// grid(i).cells() tokens: the prefix (class token), then the grid row by row. Immutable; thread-safe.
+// grid(i).cells() tokens: the prefix tokens, then the grid row by row. Immutable; thread-safe.
 class TokenLayout {
  public:
   // Consecutive images with equal grids; one batched call can process them.

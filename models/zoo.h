@@ -11,7 +11,7 @@
 
 namespace vitrine {
 
-// A published variant. To add one, add a row in models/zoo/; tests, `vitrine-train list` and the docs include it
+// A model that Vitrine knows by name. To add one, add a row in models/zoo/; tests and `vitrine-train list` include it
 // automatically.
 struct ZooRow {
   std::string_view name;  // [a-z0-9.-]+: "eit34-mini-cifar10", "kv-pos-mnist-p7-d64-l2"
@@ -22,7 +22,7 @@ struct ZooRow {
 
 std::span<const ZooRow> Zoo();
 
-// Finds a variant. NOT_FOUND lists the nearest names.
+// Finds a variant. NOT_FOUND lists the three nearest names.
 absl::StatusOr<ZooRow> FindVariant(std::string_view name);
 
 }  // namespace vitrine

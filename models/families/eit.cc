@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // EIT, efficient inductive transformer: a convolution before the patches (EIT^P), and blocks that convolve some
-// channels and attend with the others (EIT^T). Most channels are convolved in the first block, none in the last.
+// channels and attend with the others (EIT^T). By default, the first block convolves most channels, the last none.
 #include "absl/strings/str_cat.h"
 #include "common/status_macros.h"
 #include "models/families/eit_parts.h"
@@ -101,7 +101,7 @@ Program EitProgram(const v1::ModelConfig& config) {
   return EitHead(b, x, config.classes());
 }
 
-// Checks options that exclude each other.
+// Checks the enumerations, options that exclude each other, and the position table.
 absl::Status ValidateOptions(const v1::EitConfig& eit) {
   RETURN_IF_ERROR(CheckRange("eit.schedule", eit.schedule(), 0, v1::EitConfig::Schedule_MAX));
   RETURN_IF_ERROR(CheckRange("eit.convolution", eit.convolution(), 0, v1::EitConfig::Convolution_MAX));

@@ -14,16 +14,16 @@ inline constexpr int kMostTokens = 1 << 16;
 
 // Checks that a value is in a range. INVALID_ARGUMENT "config.<field> is <value>; it must be <least> to <most>".
 absl::Status CheckRange(absl::string_view field, int64_t value, int64_t least, int64_t most);
-// Checks that a value is a multiple. INVALID_ARGUMENT "config.<field> is <value>; it must be a multiple of ...".
+// Checks that value is a multiple of `of`. INVALID_ARGUMENT "config.<field> is <value>; it must be a multiple of ...".
 absl::Status CheckMultiple(absl::string_view field, int64_t value, absl::string_view of_field, int64_t of);
 
 // Checks the fields of a config that all families share: channels, classes, resolution.
 absl::Status ValidateCommon(const v1::ModelConfig& config);
-// Checks that the preprocessing gives whole cells: native.cell equals `cell`; a fixed size holds at least one cell.
+// Checks that the preprocessing fits `cell`: native.cell equals it, or the fixed size holds at least one cell.
 absl::Status ValidateCell(const v1::ModelConfig& config, absl::string_view field, int cell);
 
 // Returns the grid of cell x cell pixels of an input that the preprocessing can produce: the fixed size, or any size
-// with min_tokens to max_tokens cells. Rows and columns of pixels that do not fill a cell are cut off.
+// with min_tokens to max_tokens cells. INVALID_ARGUMENT for other sizes. Pixels that do not fill a cell are cut off.
 absl::StatusOr<Grid> GridOfInput(const v1::Preprocessing& preprocessing, int cell, int height, int width);
 
 }  // namespace vitrine

@@ -13,10 +13,10 @@
 
 namespace vitrine::program {
 
-// Builds a program, operator by operator. Every method that takes a name appends an operator with that unique name and
-// returns its result. The weights of the operator are name.weight, name.bias, ... below the scope that Within opened; a
-// weight name used before refers to the same weight. Requires validated configs: inconsistent calls are bugs of the
-// family and abort.
+// Builds a program, operator by operator. The methods under "operators" append operators with unique names and return
+// their results. Most weights of an operator are name.weight, name.bias, ... in the scope that Within opened; a weight
+// name used before refers to the same weight. Requires validated configs: inconsistent calls are bugs of the family and
+// abort.
 class Builder {
  public:
   // Dropout sites per block. The site of the positions follows the last block's sites.
@@ -35,7 +35,7 @@ class Builder {
     const Leave leave(*this, Open(name));
     return body();
   }
-  // Adds a block: a scope `name` with its own dropout sites. Its result is a stage.
+  // Adds a block: a scope `name` with its own dropout sites. The result of `body` is a stage (Program::stages).
   template <class Body>
   Value Block(const std::string& name, const Body& body) {
     const Value x = Within(name, body);

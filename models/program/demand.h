@@ -11,8 +11,8 @@ namespace vitrine::program {
 // Rows of a value that are read. Maps, cells and rows use only kNone and kAll.
 enum class Demand {
   kNone,
-  kClass,  // only the class tokens (of tokens)
-  kHeads,  // only the class and distillation tokens (of tokens)
+  kClass,  // only the first class token of each image
+  kHeads,  // only the class and distillation tokens of each image
   kAll,
 };
 

@@ -187,7 +187,7 @@ struct AttendLinearly {
 };
 
 // 3x3 convolution over each image's grid with zero padding; class tokens pass through. Weights: weight [channels, 1, 3,
-// 3] and bias if depthwise, else weight [channels, 3, 3, channels].
+// 3] and bias if depthwise, otherwise weight [channels, 3, 3, channels].
 struct ConvolveGrid {
   bool depthwise = false;
 };

@@ -37,8 +37,8 @@ enum class OperatorKind {
 
 using ModelPart = program::Part;
 
-// One operator of a forward pass with its cost, for the whole batch. Sizes that its kind does not use are 0 (see
-// OperatorKind).
+// One operator of a forward pass with its cost, for the whole batch. Sizes that its kind does not use keep their
+// defaults (see OperatorKind).
 struct Operator {
   std::string name;  // "blocks.0.attention.qkv"
   OperatorKind kind = OperatorKind::kLinear;
@@ -91,13 +91,13 @@ enum class Form {
   kExecuted,
 };
 
-// Computes the workload from config and sizes only. INVALID_ARGUMENT for a config without a family or an input without
-// a cell; ModelDescription::GridFor checks if the model accepts the input.
+// Computes the workload from config and sizes only. INVALID_ARGUMENT: the config is invalid, or the input has no image
+// or no cell. ModelDescription::GridFor checks whether the model accepts the input.
 absl::StatusOr<Workload> WorkloadOf(const v1::ModelConfig& config, const WorkloadInput& input,
                                     Form form = Form::kExecuted);
 
-// Returns the input of one image for which a model's figures are given: its fixed size; else the grid of its position
-// table; else the square nearest to 224x224 that it accepts.
+// Returns the input of one image for which a model's figures are given: its fixed size; otherwise the grid of its
+// position table; without a table, the square nearest to 224x224 that it accepts.
 WorkloadInput DefaultInput(const v1::ModelConfig& config);
 
 // Returns the number of tokens of one image, including prefix tokens.

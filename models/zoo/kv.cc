@@ -52,7 +52,7 @@ std::vector<ZooRow> MnistRows() {
       {"qkv-mnist-p7-d512-l4", Kv(Mnist(), 7, 512, 4, v1::KvConfig::QKV), 6'608'394, kMnist},
       {"kv-pos-mnist-p7-d512-l4", Kv(Mnist(), 7, 512, 4, v1::KvConfig::KV_POS), 5'560'022, kMnist},
       {"kv-mnist-p7-d512-l4", Kv(Mnist(), 7, 512, 4, v1::KvConfig::KV), 5'559'818, kMnist},
-      // 7x7 tokens instead of 4x4, with patches of 16 values instead of 49: the totals are the same.
+      // Patch 4 instead of 7: 7x7 tokens of 16 values instead of 4x4 tokens of 49. The parameter counts are the same.
       {"qkv-mnist-p4-d64-l2", Kv(Mnist(), 4, 64, 2, v1::KvConfig::QKV), 59'210, kMnist},
       {"kv-pos-mnist-p4-d64-l2", Kv(Mnist(), 4, 64, 2, v1::KvConfig::KV_POS), 51'120, kMnist},
       {"kv-mnist-p4-d64-l2", Kv(Mnist(), 4, 64, 2, v1::KvConfig::KV), 51'018, kMnist},
@@ -97,7 +97,7 @@ std::vector<ZooRow> CifarRows() {
       {"qkv-cifar10-p4-d512-l4", Kv(FixedCifar(10), 4, 512, 4, v1::KvConfig::QKV), 6'632'458, kKvCifar},
       {"kv-pos-cifar10-p4-d512-l4", Kv(FixedCifar(10), 4, 512, 4, v1::KvConfig::KV_POS), 5'584'086, kKvCifar},
       {"kv-cifar10-p4-d512-l4", Kv(FixedCifar(10), 4, 512, 4, v1::KvConfig::KV), 5'583'882, kKvCifar},
-      // The script's default patch for CIFAR gives 4x4 tokens.
+      // Rows with patch 8, the vision script's default for CIFAR: 4x4 tokens.
       {"qkv-cifar10-p8-d64-l2", Kv(FixedCifar(10), 8, 64, 2, v1::KvConfig::QKV), 68'362, kKvCifarFormula},
       {"kv-pos-cifar10-p8-d64-l2", Kv(FixedCifar(10), 8, 64, 2, v1::KvConfig::KV_POS), 60'272, kKvCifarFormula},
       {"kv-cifar10-p8-d64-l2", Kv(FixedCifar(10), 8, 64, 2, v1::KvConfig::KV), 60'170, kKvCifarFormula},
