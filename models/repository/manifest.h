@@ -38,9 +38,8 @@ std::string FormatManifest(const v1::Manifest& manifest);
 // precisions and devices: they are not served.
 absl::Status ValidateManifest(const v1::Manifest& manifest);
 
-// Maximum bytes of a licence in a manifest.
 inline constexpr size_t kMostLicenceBytes = 200;
-// Returns "" if a manifest may state `text` as its licence; else the error.
+// Returns "" if a manifest may state `text` as its licence; otherwise the error.
 std::string FaultOfLicence(const std::string& text);
 
 // Returns the plan of the version for "bf16" or "int8"; null if the manifest has none.
@@ -49,7 +48,6 @@ const v1::PrecisionPlan* FindPrecision(const v1::Manifest& manifest, std::string
 // Returns the divisor of logits before the softmax; 1 without a calibration.
 double TemperatureOf(const v1::Manifest& manifest);
 
-// Range of valid calibration temperatures.
 inline constexpr double kLowestTemperature = 0.05;
 inline constexpr double kHighestTemperature = 20;
 

@@ -113,7 +113,7 @@ constexpr char kHighestFile[] = ".highest-version";
 
 absl::StatusOr<int64_t> HighestGiven(const FileDescriptor& model_folder) {
   const absl::StatusOr<std::string> text = ReadFileBeneath(model_folder, kHighestFile, 64);
-  if (absl::IsNotFound(text.status())) return 0;  // published by an earlier release, or copied without this file
+  if (absl::IsNotFound(text.status())) return 0;  // a new model, or one published or copied without this file
   RETURN_IF_ERROR(text.status());
   const std::optional<int64_t> highest = ParseVersion(std::string(absl::StripSuffix(*text, "\n")));
   if (highest.has_value()) return *highest;
@@ -159,7 +159,7 @@ absl::Status CheckSpace(const FileDescriptor& folder, int64_t bytes) {
       absl::StrFormat("the disk has %.1f MB free, and a version takes about %.1f MB", free / 1e6, bytes / 1e6));
 }
 
-// Tries the steps of WriteAndMove before a version exists.
+// Checks that WriteAndMove could write: writes a temporary folder, removes it, and checks the free space.
 absl::Status TryTheFolder(const std::filesystem::path& root, const std::string& model, int64_t expected_bytes) {
   ASSIGN_OR_RETURN(const FileDescriptor root_folder, OpenOrCreateRoot(root));
   return InModelFolder(root_folder, model, [&](const FileDescriptor& model_folder) -> absl::Status {

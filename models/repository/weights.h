@@ -15,7 +15,6 @@ namespace vitrine {
 // tensor.
 absl::Status CheckFit(const Safetensors& weights, const program::Program& program);
 
-// A model and its weights.
 struct WeightedModel {
   ModelDescription description;
   std::vector<StoredTensor> weights;  // in program order; F32, or the stored type from FitStored
@@ -36,8 +35,8 @@ absl::StatusOr<WeightedModel> WithWeights(const v1::ModelConfig& config, Safeten
 
 // Returns the weights by the program's names; shares the bytes.
 Safetensors NamedWeights(const WeightedModel& model);
-// Returns NamedWeights in the type of the file. With `bf16`, also rounds the weights in `model`, so that goldens match
-// the published weights.
+// Returns NamedWeights as they are stored: in bf16 or fp32. With `bf16`, also rounds the weights in `model`, so that
+// goldens match the published weights.
 Safetensors AsStored(WeightedModel& model, bool bf16);
 
 }  // namespace vitrine

@@ -9,9 +9,8 @@
 
 namespace vitrine {
 
-// Explains in one sentence why ListVersions finds no version in a folder, and what to do: it is the folder of a model
-// or a version, a folder of repositories, source code, an incomplete copy, or empty. Reads only names. Returns the same
-// sentence as long as the folder does not change.
+// Explains in one sentence why ListVersions finds no version in a folder, and what to do. For example, it is the folder
+// of a model or a version, a folder of repositories, source code, an incomplete copy, or empty. Reads only names.
 std::string ExplainNoVersions(const std::filesystem::path& root);
 
 // FAILED_PRECONDITION if the folder contains source code and no version of a model. This keeps models out of source

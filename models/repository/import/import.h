@@ -31,7 +31,7 @@ using TensorMap = std::map<std::string, StoredTensor>;
 // Returns the config of a model by its name in the source ("vit_tiny_patch16_224", "xcit_small_12_p8_384",
 // "vit-base-patch16-224"), with the source's preprocessing for it: size, fit, crop, interpolation, mean and deviation.
 // The part of a timm name after a dot ("augreg_in21k_ft_in1k") identifies weights, not the model; it is ignored if it
-// does not change the config. INVALID_ARGUMENT lists the known names.
+// does not change the config. INVALID_ARGUMENT: an unknown name (the message lists the known ones), or unknown weights.
 absl::StatusOr<v1::ModelConfig> ForeignConfig(ForeignSource source, std::string_view arch, int classes);
 
 // Returns all names that ForeignConfig accepts, sorted.
@@ -66,8 +66,8 @@ struct UnwrappedWeights {
 // DataParallel, Lightning, a weight average or a nested dictionary puts before all names ("module.", "model.",
 // "ema_model.", "state_dict."). If there are several copies, takes the copy with this `prefix`; without `prefix`, takes
 // the copy that is a weight average, recognized by its name. Ignores tensors whose prefix shows that they are not the
-// model's. FAILED_PRECONDITION lists the copies if none can be chosen. Returns weights without a recognizable model
-// unchanged.
+// model's. FAILED_PRECONDITION lists the copies if none can be chosen. If no model is recognized, removes only the
+// segments.
 absl::StatusOr<UnwrappedWeights> UnwrapForeign(TensorMap tensors,
                                                const std::optional<std::string>& prefix = std::nullopt);
 
@@ -107,8 +107,8 @@ absl::StatusOr<std::vector<std::filesystem::path>> ForeignFiles(const std::files
 // metadata to `metadata` if that is not null.
 absl::StatusOr<TensorMap> ReadForeignWeights(const std::vector<std::filesystem::path>& files,
                                              std::map<std::string, std::string>* metadata = nullptr);
-// Adds the tensors of a safetensors file of `file_bytes` without their data. `start` has at least its header. `file` is
-// its name in messages. Errors are those of ReadForeignWeights.
+// Adds the tensors of a safetensors file of `file_bytes` without their data. `start`, the beginning of the file, has at
+// least its header. `file` is the name in messages. Errors are those of ReadForeignWeights.
 absl::Status AddForeignHeader(const std::filesystem::path& file, std::string_view start, uint64_t file_bytes,
                               TensorMap& all);
 // Reads the files of ForeignFiles(named).

@@ -89,8 +89,8 @@ double TimmVitCrop(int side) {
   return side == 224 ? 0.9 : 1;
 }
 
-// timm/models/xcit.py: LayerScale starts at 1 for 12 blocks and at 1e-5 for 24; the class-attention blocks of the nano
-// models do not change the patch tokens.
+// timm/models/xcit.py: LayerScale starts at 1 for 12 blocks and at 1e-5 for 24; in the class-attention blocks of the
+// nano models, the second norm is applied to the class token only.
 struct XcitSize {
   const char* name;
   int width, depth, heads;
@@ -268,8 +268,8 @@ const std::vector<Arch>& ArchsOf(ForeignSource source) {
   return source == ForeignSource::kTimm ? *kTimm : *kHuggingFace;
 }
 
-// True for tags of weights with the same model and preprocessing. Weights with other tags, like dino's, use other
-// statistics.
+// True for tags of weights whose model and preprocessing are those of the name without a tag. Weights with other tags,
+// like dino's, may use another mean and deviation.
 bool IsKnownTag(std::string_view tag) {
   return tag.starts_with("augreg") || tag.starts_with("orig_") || tag.starts_with("sam_") || tag.starts_with("fb_") ||
          tag == "lvd142m";

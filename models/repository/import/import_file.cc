@@ -76,8 +76,7 @@ absl::StatusOr<std::string> ReadAll(const fs::path& file, int64_t most_bytes = k
   return content;
 }
 
-// Returns the error of a safetensors file whose only fault is an element type that no supported model has; OK for any
-// other file.
+// Returns the error of a safetensors file with an element type that no supported model has; OK for any other file.
 absl::Status WrongType(std::string_view bytes, const std::string& name) {
   uint64_t header_bytes = 0;
   if (bytes.size() < sizeof header_bytes) return absl::OkStatus();

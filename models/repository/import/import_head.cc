@@ -12,7 +12,7 @@
 namespace vitrine {
 namespace {
 
-// Last segments of a linear layer's name by which it counts as the classifier.
+// A linear layer can be the classifier only if the last segment of its name is one of these.
 constexpr std::string_view kHeadWords[] = {"fc", "head", "classifier", "linear", "logits", "cls", "output", "out"};
 
 bool IsHeadWord(std::string_view name) {
@@ -20,7 +20,7 @@ bool IsHeadWord(std::string_view name) {
   return std::find(std::begin(kHeadWords), std::end(kHeadWords), word) != std::end(kHeadWords);
 }
 
-// Returns the model's width: the last side of the class token, which every model has.
+// Returns the model's width: the last side of the class token; 0 if it does not have one of these names.
 int64_t WidthOf(ForeignSource source, const TensorMap& tensors) {
   const auto token = tensors.find(source == ForeignSource::kTimm ? "cls_token" : "vit.embeddings.cls_token");
   return token == tensors.end() || token->second.shape.empty() ? 0 : token->second.shape.back();
@@ -43,8 +43,8 @@ std::vector<std::string> Candidates(ForeignSource source, const TensorMap& tenso
   return names;
 }
 
-// Returns true if another tensor outside the body has the width of the features: a layer that may come before the head.
-// Such a tensor within the model is an error of RenameForeign.
+// Returns true if another tensor of `outside` is as wide as the features: a layer that may come before the head.
+// RenameForeign rejects such a tensor within the model.
 bool HasMoreLayers(const TensorMap& outside, const std::string& head, int64_t width) {
   return std::any_of(outside.begin(), outside.end(), [&](const auto& named) {
     const auto& [name, tensor] = named;

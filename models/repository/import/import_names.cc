@@ -8,7 +8,6 @@
 namespace vitrine {
 namespace {
 
-// A rule of a table.
 struct NameRow {
   std::string_view foreign, ours;
   Reshape reshape = Reshape::kSame;

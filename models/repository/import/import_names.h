@@ -53,7 +53,7 @@ std::vector<std::string> FittingArchs(ForeignSource source, const TensorMap& ten
 // Returns true for the name of a tensor in a layer of the model other than its head.
 bool IsOfBody(ForeignSource source, std::string_view name);
 
-// Returns true if a model that lacks this foreign tensor does not need it. The tensor may lack its data.
+// Returns true for a foreign tensor that is ignored if the model has no counterpart. The tensor may lack its data.
 bool IsIgnorable(ForeignSource source, std::string_view name, const StoredTensor& tensor);
 
 }  // namespace vitrine

@@ -182,7 +182,7 @@ std::vector<Rename> Expand(std::span<const NameRule> rules, const v1::ModelConfi
   return renames;
 }
 
-// Returns a hint for the most common mistake: a file of the other library.
+// Returns a hint for common mistakes, such as a file of another library; "" for others.
 std::string Hint(ForeignSource source, const TensorMap& tensors) {
   if (source == ForeignSource::kTimm && tensors.contains("vit.embeddings.cls_token")) {
     return "; the names match --from huggingface";
