@@ -18,7 +18,7 @@ namespace vitrine {
 
 class Initializer;
 
-// A classifier: a description with weights, run by the interpreter. Used in training and as the reference for engines.
+// A model description with weights, run by the interpreter. Used in training and as the reference for engines.
 class Model : public Module, public ModelDescription {
  public:
   // Draws the initial weights of the program from the initializer. Use MakeModel instead.
@@ -44,11 +44,11 @@ class Model : public Module, public ModelDescription {
 absl::StatusOr<std::unique_ptr<Model>> MakeModel(const v1::ModelConfig& config, uint64_t seed = 0,
                                                  at::Device device = at::kCPU);
 
-// Makes the same model on the CPU with uninitialized parameters and buffers, for a caller that sets all values.
+// Like MakeModel on the CPU, with uninitialized parameters and buffers, for a caller that sets all values.
 absl::StatusOr<std::unique_ptr<Model>> MakeBlankModel(const v1::ModelConfig& config);
 
-// Runs a forward pass without gradients. Converts LibTorch's exceptions to INTERNAL; no other code in serving catches
-// them. `what()` goes into the status message, which callers log but never send.
+// Runs a forward pass without gradients. INVALID_ARGUMENT: an image does not fit the model. LibTorch's exceptions
+// become RESOURCE_EXHAUSTED (out of memory) or INTERNAL with `what()`, which callers log but do not send.
 absl::StatusOr<at::Tensor> RunModel(const Model& model, const ImageBatch& images, AttentionTap* tap = nullptr,
                                     TokenTap* tokens = nullptr);
 

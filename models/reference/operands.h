@@ -9,7 +9,7 @@
 namespace vitrine {
 
 // Returns, by value id, true if every reader of the value is a matrix product or accepts bf16 as a product does. With
-// bf16, these values are stored as bf16; all others stay fp32.
+// ForwardContext::bf16, on a CPU with autograd enabled, these values are stored as bf16.
 std::vector<bool> OperandsOf(const program::Program& program);
 
 }  // namespace vitrine

@@ -18,10 +18,9 @@ absl::Status LoadWeights(const Safetensors& weights, Model& model);
 // Returns copies of every parameter and buffer of a model, stored as `storage` (kF32 or kBF16).
 Safetensors SaveWeights(const Model& model, Dtype storage);
 
-// Builds the model of a stored version on the CPU; its tensors share the weights' memory. Returns errors of FitWeights.
+// Builds the model of a stored version on the CPU; its tensors share fp32 weights. Returns errors of FitWeights.
 absl::StatusOr<std::unique_ptr<Model>> BuildModel(const v1::Manifest& manifest, Safetensors weights);
 
-// Builds the model of a version read from a repository; the model shares its weights.
 absl::StatusOr<std::unique_ptr<Model>> BuildModel(const StoredVersion& version);
 
 // Returns a forward pass (RunModel) for recording goldens and comparing with them. `model` must be on the CPU and

@@ -24,7 +24,7 @@ uint64_t Mix(uint64_t x) {
 // Makes the random numbers for images differ from the random numbers for values.
 constexpr uint64_t kOfImages = 0x5d0c4a1e7be3f219;
 
-// Returns per image the factor of its residual branch: 0 if skipped, else 1 / (1 - drop_path).
+// Returns per image the factor of its residual branch: 0 if skipped, otherwise 1 / (1 - drop_path).
 std::vector<float> PathFactors(int64_t images, int site, const ForwardContext& context) {
   const uint64_t key = Mix(Mix(context.dropout_seed ^ kOfImages) + site);
   std::vector<float> factors(images);

@@ -41,7 +41,7 @@ bool OneDnnForFloat(const at::Tensor& a) {
   return a.is_cpu() && a.scalar_type() == at::kFloat && FindOneDnnLinear() != nullptr;
 }
 
-// Returns oneDNN's linear layer if it is faster for a b^T, else null.
+// Returns oneDNN's linear layer if it is faster for a b^T, otherwise null.
 const OneDnnLinear* OneDnnFor(const at::Tensor& a, const at::Tensor& b) {
   // oneDNN needs about 10 microseconds to prepare each call, which is too much for small products.
   const bool small = a.scalar_type() == at::kFloat && a.numel() * b.size(0) < kSmallProduct;

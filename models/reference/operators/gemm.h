@@ -9,9 +9,9 @@ namespace vitrine {
 // x W^T + b for x [m, k] fp32 or bf16, W [n, k] and b [n] fp32; b may be undefined. Differentiable once, with respect
 // to all three.
 //
-// On a CPU, all but small products run on oneDNN, which is more than twice as fast as the BLAS behind at::linear on
-// non-Intel CPUs. With bf16, the operands, the products of the three GEMMs and the result are rounded to bf16; the
-// result has type `result`. If oneDNN cannot multiply bf16, the rounded numbers are multiplied in fp32.
+// On a CPU, all but small products run on oneDNN, if LibTorch has it; it is more than twice as fast as the BLAS behind
+// at::linear on non-Intel CPUs. With bf16, the operands, the products of the three GEMMs and the result are rounded to
+// bf16; the result has type `result`. If oneDNN cannot multiply bf16, the rounded numbers are multiplied in fp32.
 at::Tensor AffineMap(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias, bool bf16,
                      at::ScalarType result = at::kFloat);
 

@@ -15,7 +15,7 @@ namespace vitrine {
 int64_t RowsFor(const TokenLayout& layout, const at::Tensor& data);
 
 // Puts each image's prefix tokens, one from each of `rows` [images, width], before its patches, from [T, width].
-// `layout` is the layout of `patches` with as many prefix tokens.
+// `layout` is that of the result: the images' grids with rows.size() prefix tokens.
 PackedTokens JoinPrefixTokens(const std::vector<at::Tensor>& rows, const PackedTokens& patches,
                               const std::shared_ptr<const TokenLayout>& layout);
 

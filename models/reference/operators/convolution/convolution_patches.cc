@@ -125,7 +125,7 @@ class PoolFunction : public torch::autograd::Function<PoolFunction> {
     const int64_t width = saved[1].size(0);
     const int64_t size = saved[1].numel() / width;
     const int64_t positions = int64_t{pool} * pool;
-    // The number of partial sums is fixed, so that the result does not depend on the thread count.
+    // The number of partial sums depends only on the number of images, not on the number of threads.
     const int64_t parts = std::min<int64_t>(8, static_cast<int64_t>(images.size()));
     at::Tensor sums = at::zeros({parts, width, size}, at::kFloat);
     at::parallel_for(0, parts, 1, [&](int64_t begin, int64_t end) {
