@@ -23,9 +23,9 @@ struct DescribeOptions {
   OutputFormat format = OutputFormat::kTable;
 };
 
-// `vitrine-repo describe`: prints the operators of a forward pass with sizes, operations, bytes and intensity; the
-// fused steps of the CPU engine, each timed on one core and compared to the roofline's bound; and the total time. With
-// a device, prints the bound of each step of the plan on that GPU instead; nothing is measured.
+// `vitrine-repo describe`: prints the operators of a forward pass with sizes, operations, bytes and intensity; with
+// `measure`, the fused steps of the CPU engine, each timed on one core and compared to the roofline's bound, and the
+// total time. With a device, prints the bound of each step of the plan on that GPU instead; nothing is measured.
 // INVALID_ARGUMENT if the model does not accept that resolution, UNIMPLEMENTED if the engine has no step for an
 // operator, UNAVAILABLE if a file cannot be written.
 absl::Status DescribeCommand(const DescribeOptions& options);

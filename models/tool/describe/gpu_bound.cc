@@ -40,7 +40,7 @@ constexpr Gpu kGpus[] = {
 
 constexpr int64_t kFloat = sizeof(float);
 
-// Weights of zeros. Apart from constants that a plan copies, it depends only on the shapes of weights.
+// Weights of zeros: apart from constants that it copies, a plan depends only on the shapes of weights.
 class ZeroWeights : public engine::WeightSource {
  public:
   explicit ZeroWeights(const program::Program& program) {

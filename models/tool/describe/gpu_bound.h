@@ -24,7 +24,7 @@ struct Gpu {
   double memory_gbps;
   double bus_gbps;  // host to device, in one direction
 
-  // Returns multiply-adds per second.
+  // Returns the peak number of multiply-adds per second.
   double MultiplyAdds(Precision precision) const;
 };
 
@@ -40,7 +40,7 @@ struct StepWork {
   int64_t bytes = 0;  // rows read and written once, in fp32; weights read once; maps of a stem
   int count = 1;
 
-  // minimum seconds per step: the longer of products at peak rate and bytes at memory bandwidth
+  // Returns the minimum seconds per step: the longer of products at peak rate and bytes at memory bandwidth.
   double BoundOn(const Gpu& gpu) const;
 };
 

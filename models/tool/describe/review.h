@@ -10,7 +10,7 @@
 
 namespace vitrine {
 
-// True if the tables of paper 003 describe this model: a ViT whose feed-forward block is four times as wide.
+// True if paper 003's tables describe this model: a plain ViT with a feed-forward width of four times the model's.
 bool InReview(const v1::ModelConfig& config);
 
 // Returns the review's operator tables for this model and input, as printed and as corrected. N in the tables is the

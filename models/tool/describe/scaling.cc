@@ -51,7 +51,7 @@ absl::Status Measure(const Backend& backend, const ModelDescription& model, Scal
   const std::vector<engine::ImagePlanes> images(static_cast<size_t>(found.input.images),
                                                 {pixels.data(), channels, height, width});
   std::vector<float> logits(images.size() * static_cast<size_t>(model.outputs()));
-  // Each pass has its own workspace, so that it allocates all its memory.
+  // Each call has a new workspace, so that PeakBytesOf counts all memory of a pass.
   const auto pass = [&] {
     engine::Workspace workspace;
     return backend.Run(images, workspace, logits.data(), nullptr, nullptr);

@@ -37,7 +37,7 @@ bool IsComputedHere(const v1::PrecisionPlan& plan) {
   return precision.has_value() && path.ok() && engine::CanCompute(*precision, *path).ok();
 }
 
-// Runs all checks that a server makes before a version is READY.
+// Reads a version and checks its files, weights and goldens, in fp32 and each planned precision that this CPU has.
 absl::StatusOr<StoredVersion> ReadAndCheck(const std::string& repository, const VersionId& id) {
   ASSIGN_OR_RETURN(StoredVersion version, ReadVersion(repository, id));
   ASSIGN_OR_RETURN(const WeightedModel model, FitWeights(version.manifest, version.weights));
@@ -67,14 +67,14 @@ std::string PrecisionsInWords(const v1::Manifest& manifest) {
   return words;
 }
 
-// Prints a line per link of a model, or of all models. Links are not versions, so no other output mentions them.
+// Prints a line per link of a model, or of all models. Links are not versions, so the lists of versions lack them.
 void PrintLinks(const Listing& listing, const std::string& model) {
   for (const std::string& link : listing.links) {
     if (model.empty() || link == model || link.starts_with(model + "/")) std::cerr << PassedOver(link) << "\n";
   }
 }
 
-// Returns the folders of UnlistedManifests for a model, or for all models.
+// Returns the folders with a manifest that are not versions (UnlistedManifests): those of `model`, or all if it is "".
 std::vector<std::string> UnlistedIn(const std::string& repository, const std::string& model, const Listing& listing) {
   std::vector<std::string> unlisted = UnlistedManifests(repository, listing);
   std::erase_if(unlisted, [&](const std::string& folder) {

@@ -12,9 +12,9 @@ namespace vitrine {
 
 // Text forms of manifests for vitrine-repo. Control characters from a manifest are escaped.
 
-// Returns a row per version: model, version, parameters, size, creation, measured accuracy.
+// Returns a row per version: model, version, parameters, size, creation, metrics.
 DataTable TableOf(const std::vector<v1::Manifest>& manifests);
-// Returns all fields of one version as text.
+// Returns the main fields of one version, its files and its config as text.
 std::string ManifestAsPage(const v1::Manifest& manifest);
 
 }  // namespace vitrine

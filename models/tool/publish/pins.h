@@ -30,7 +30,7 @@ class Pins {
   // Returns a sentence for each model or version that a file names but `present` lacks: a misspelled name protects
   // nothing.
   std::vector<std::string> Absent(const std::vector<VersionId>& present) const;
-  // Returns how many of a model's newest versions its policy loads; 1 for a list of versions; nullopt: all.
+  // Returns how many newest versions a model's policy loads; 1 for a list of versions or no policy; nullopt: all.
   std::optional<int64_t> Latest(const std::string& model) const;
 
  private:

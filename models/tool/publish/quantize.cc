@@ -43,7 +43,7 @@ constexpr int64_t kSample = 64;  // number of images for measuring an operator's
 constexpr size_t kBatch = 64;    // images in memory at once
 
 // Returns the model's class for each label of the data set: the same index if model and data set have the same labels,
-// else by MatchLabels. Every label must have a class.
+// otherwise by MatchLabels. Every label must have a class.
 absl::StatusOr<std::vector<int32_t>> MatchClasses(const Dataset& data, const std::vector<std::string>& model) {
   const std::vector<std::string>& labels = data.labels();
   if (SameNames(labels, model)) {
@@ -270,8 +270,8 @@ void SetPlan(const Found& found, const std::string& split, v1::Manifest& manifes
   }
 }
 
-// Adds the plan, its goldens and its tolerance. Checks that the serving path agrees with the goldens; otherwise the
-// version could never be READY.
+// Adds the plan, its goldens and its tolerance. Checks that the serving path agrees with the goldens; otherwise a
+// server on this CPU would reject the version.
 absl::Status AddPrecision(const Found& found, const WeightedModel& model, cpu::CpuPath path, const std::string& split,
                           StoredVersion& version) {
   const std::string precision = Name(found.choice.precision);

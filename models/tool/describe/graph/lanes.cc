@@ -168,7 +168,7 @@ class Arrangement {
     }
     return true;
   }
-  // Returns the height below a row for its horizontal wires, one per box that another lane reads.
+  // Returns the y of the horizontal wire below `node`: one track lower per box to its right, at most two.
   double TrackBelow(int node) const {
     int track = 0;
     for (int other = 0; other < count(); ++other) {
@@ -176,7 +176,7 @@ class Arrangement {
     }
     return ends_[At(rows_[At(node)])] + 8 + kTrack * std::min(track, 2);
   }
-  // Returns the height at which a wire enters the side of a box. Wires are ordered from left to right.
+  // Returns the y at which a wire enters the side of a box. Wires are ordered from left to right.
   double EntryOf(const Wire& wire) const {
     int before = 1, all = 1;
     for (const Wire& other : wires_) {

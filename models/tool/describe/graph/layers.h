@@ -12,14 +12,14 @@
 
 namespace vitrine {
 
-// Operators of a forward pass that have equal shapes, from any block.
+// Operators of a forward pass with equal names (except for the block number), shapes and parameter counts.
 struct Layer {
   std::string name;  // "blocks.*.attention.qkv"; the operator's own name if it is the only one
   Operator op;       // the first of the operators
   int count = 1;
 };
 
-// Replaces the block number, the first number of a name: "blocks.3.norm" becomes "blocks.*.norm".
+// Replaces the number after "blocks" or "class_blocks": "blocks.3.norm" becomes "blocks.*.norm".
 std::string OverBlocks(const std::string& name);
 
 // Returns the label of a point: "norm" for "blocks.*.norm", "class norm" for "class_blocks.*.norm".

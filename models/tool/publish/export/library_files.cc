@@ -51,8 +51,8 @@ struct Size {
   int height = 0, width = 0;
 };
 
-// Returns the input size for a library whose models have one input size: the size of a ViT's position table; else the
-// fixed size, or the largest square for a model with native resolution.
+// Returns the input size for a library whose models have one input size: the size of a ViT's position table; for XCiT
+// the fixed size, or the largest square of a native resolution.
 Size InputSize(const v1::ModelConfig& config) {
   const v1::Preprocessing& preprocessing = config.preprocessing();
   if (config.has_vit()) {
@@ -140,7 +140,7 @@ std::string NetworkOf(v1::ModelConfig config) {
   return config.SerializeAsString();
 }
 
-// Returns 2 for equal preprocessing, 1 for equal means, else 0.
+// Returns 2 for equal preprocessing, 1 for equal means, otherwise 0.
 int Likeness(const v1::Preprocessing& a, const v1::Preprocessing& b) {
   if (a.SerializeAsString() == b.SerializeAsString()) return 2;
   return std::ranges::equal(a.mean(), b.mean()) ? 1 : 0;

@@ -20,8 +20,8 @@ struct ImportOptions {
   std::string source = {};
   std::string arch = {};
   std::string weights = {};  // a safetensors file, a shard, an index of shards, or a folder; empty with `pull`
-  // A text file whose line i is the label of class i, or a config.json. Empty: labels of the model's config.json, else
-  // ImageNet's.
+  // A text file whose line i is the label of class i, or a config.json. Empty: labels of the model's config.json,
+  // otherwise ImageNet's.
   std::string labels = {};
   // A NumPy file with one vector per label, from which a cosine head is made; empty: none.
   std::string zero_shot = {};
@@ -57,7 +57,7 @@ struct ImportOptions {
 // licence, the weights' URL, and the number of the importer.
 inline constexpr char kSourceFile[] = "source.txt";
 
-// Returns "" if `text` is a range of patches as in `native`; else the error.
+// Returns "" if `text` is a range of patches as in `native`; otherwise the error.
 std::string FaultOfTokens(const std::string& text);
 
 struct Imported {

@@ -26,12 +26,12 @@ struct ImportInput {
   std::ostream* notes = &std::cerr;                  // for lines about what is ignored or replaced
 };
 
-// Takes the labels given on the command line, else those in the model's files, if there are any.
+// Takes the labels given on the command line, otherwise those in the model's files, if there are any.
 absl::Status TakeLabels(const ImportOptions& options, const std::vector<ModelFile>& files, ImportInput& given);
 
-// Returns the config of the model. RenameForeign compares it with the tensors. Removes wrappers of training from the
-// tensors' names, and replaces missing labels by ImageNet's. Reads no data of tensors. FAILED_PRECONDITION: there is no
-// head, or its classes are not those of the labels.
+// Returns the config of the model, which RenameForeign will compare with the tensors. Removes wrappers of training from
+// the tensors' names, and replaces missing labels by ImageNet's. Reads no data of tensors. FAILED_PRECONDITION: there
+// is no head, or its classes are not those of the labels.
 absl::StatusOr<v1::ModelConfig> TakeModel(const ImportOptions& options, ImportInput& given);
 
 }  // namespace vitrine

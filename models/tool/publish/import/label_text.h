@@ -13,7 +13,7 @@ namespace vitrine {
 // Labels from a text file, in class order.
 struct LabelText {
   std::vector<std::string> labels = {};
-  std::string form = {};  // description of the form if it is not one plain label per line; else empty
+  std::string form = {};  // description of the form; empty for one plain label per line
 };
 
 // Reads the labels in a text (see PlainText), without the blanks around them. Accepts the forms in which lists of

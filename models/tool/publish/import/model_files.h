@@ -40,7 +40,7 @@ std::string TransformersType(const v1::ModelConfig& config);
 // labels. Returns "" for a model without classes.
 std::string FaultOfNoLabels(const ImportOptions& options);
 
-// Return "" for a value that --mean, --std or --crop accepts; else the error.
+// Return "" for a value that --mean, --std or --crop accepts; otherwise the error.
 std::string FaultOfMean(double mean);
 std::string FaultOfStd(double std);
 std::string FaultOfCrop(double crop);

@@ -59,7 +59,7 @@ bool IsHexOf(absl::string_view text, size_t digits) {
   return text.size() == digits && std::all_of(text.begin(), text.end(), absl::ascii_isxdigit);
 }
 
-// Returns whether $HF_HUB_OFFLINE is set, as huggingface_hub reads it.
+// Returns true if $HF_HUB_OFFLINE is on, as huggingface_hub reads it.
 bool IsOffline() {
   const char* const offline = std::getenv("HF_HUB_OFFLINE");
   const std::string value = absl::AsciiStrToLower(offline == nullptr ? "" : offline);

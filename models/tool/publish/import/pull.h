@@ -30,10 +30,10 @@ struct PullRequest {
   std::function<absl::Status(const std::vector<ModelFile>&, const v1::Origin&)> accept = {};
 };
 
-// Returns the hub's address: $VITRINE_PULL_FROM, else $HF_ENDPOINT, else kPullFrom.
+// Returns the hub's address: $VITRINE_PULL_FROM, otherwise $HF_ENDPOINT, otherwise kPullFrom.
 std::string DefaultPullFrom();
 
-// Returns the header with $HF_TOKEN if it is safe to send to this hub, over HTTPS or to this machine; else none.
+// Returns the header with $HF_TOKEN if it is safe to send to this hub, over HTTPS or to this machine; otherwise none.
 std::map<std::string, std::string> LoginTo(const std::string& base);
 
 struct Pulled {
@@ -41,19 +41,20 @@ struct Pulled {
   v1::Origin origin = {};
 };
 
-// Returns "" for "hf:ORG/NAME" with or without "@REVISION"; else the error.
+// Returns "" for "hf:ORG/NAME" with or without "@REVISION"; otherwise the error.
 std::string FaultOfPull(const std::string& model);
-// Return "" for a valid hub address, or SHA-256 in hexadecimal digits; else the error.
+// Return "" for a valid hub address, or SHA-256 in hexadecimal digits; otherwise the error.
 std::string FaultOfUrl(const std::string& text);
 std::string FaultOfDigest(const std::string& text);
 
-// Returns pull/ in CacheFolder(), or in /tmp/vitrine if that is unknown.
+// Returns the folder pull/ in CacheFolder(), or in /tmp/vitrine if there is no CacheFolder().
 std::filesystem::path PullCache();
 
 // Requests the revision's commit, its config.json, preprocessor_config.json, model card and model.safetensors; if
 // model.safetensors is missing, the shards in its index. Shows a progress bar on stderr and resumes earlier downloads.
 // The message of an error says what to do. UNAVAILABLE: no network, or HF_HUB_OFFLINE=1; NOT_FOUND: no such model,
-// revision or file; PERMISSION_DENIED: login required; DATA_LOSS: digest mismatch. Returns errors of `accept`.
+// revision or file; PERMISSION_DENIED: login required; DATA_LOSS: digest mismatch; FAILED_PRECONDITION: neither hub nor
+// `sha256` states a digest. Returns errors of `accept`.
 absl::StatusOr<Pulled> Pull(const PullRequest& request);
 
 }  // namespace vitrine

@@ -16,9 +16,9 @@ using AwsProfile = std::map<std::string, std::string>;
 
 // Reads a profile. The paths are $AWS_SHARED_CREDENTIALS_FILE and $AWS_CONFIG_FILE if set. Empty if it does not exist.
 AwsProfile ReadAwsProfile(const std::string& name, const Surroundings& surroundings);
-// Returns $AWS_PROFILE, else "default".
+// Returns $AWS_PROFILE if set, otherwise "default".
 std::string AwsProfileName(const Surroundings& surroundings);
-// Returns $AWS_REGION, else $AWS_DEFAULT_REGION, else the profile's region, else us-east-1.
+// Returns the first that is set of $AWS_REGION, $AWS_DEFAULT_REGION and the profile's region; otherwise us-east-1.
 std::string AwsRegion(const Surroundings& surroundings);
 
 // The sources of credentials. After NOT_FOUND, which means that a source is not configured, FindAwsCredentials tries

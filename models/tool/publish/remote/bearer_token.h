@@ -24,13 +24,13 @@ absl::StatusOr<BearerToken> AskForToken(const Surroundings& surroundings, const 
 // Returns a string of a JSON object; empty if it is missing.
 std::string JsonField(const std::string& json, const char* name);
 
-// Returns a token for Google Cloud Storage, in the order of Google's own programs: the file of
-// $GOOGLE_APPLICATION_CREDENTIALS, else that of `gcloud auth application-default login` (a service account or a user),
-// else the metadata server of Compute Engine and GKE. FAILED_PRECONDITION if there is none.
+// Returns a token for Google Cloud Storage, in the order of Google's own programs: from the file of
+// $GOOGLE_APPLICATION_CREDENTIALS; otherwise from that of `gcloud auth application-default login` (a service account or
+// a user); without a file, from the metadata server of Compute Engine and GKE. FAILED_PRECONDITION if there is none.
 absl::StatusOr<BearerToken> FindGoogleToken(const Surroundings& surroundings);
 
 // Returns a token for Azure's storage: workload identity ($AZURE_FEDERATED_TOKEN_FILE, $AZURE_CLIENT_ID,
-// $AZURE_TENANT_ID), else the managed identity of the machine. FAILED_PRECONDITION if there is none.
+// $AZURE_TENANT_ID), otherwise the managed identity of the machine. FAILED_PRECONDITION if there is none.
 absl::StatusOr<BearerToken> FindAzureToken(const Surroundings& surroundings);
 
 }  // namespace vitrine

@@ -20,10 +20,11 @@ struct BucketOptions {
   std::function<void()> forget = [] {};  // makes `authorize` fetch new credentials
   // Headers of a PUT that must not replace an object.
   std::map<std::string, std::string> create_headers = {{"If-None-Match", "*"}};
-  bool azure = false;  // lists by Azure's protocol, else by S3's ListObjectsV2
+  bool azure = false;  // true: lists by Azure's protocol; false: by S3's ListObjectsV2
 };
 
-// Returns the repository with <prefix><model>/<version>/<file> as keys. A key is never replaced.
+// Returns the repository with <prefix><model>/<version>/<file> as keys. Each PUT has create_headers, so that it
+// replaces no key.
 std::unique_ptr<RemoteStore> OpenBucket(BucketOptions options, Transport ask);
 
 }  // namespace vitrine

@@ -20,11 +20,11 @@ struct PullOptions {
   double watch_seconds = 0;  // interval at which the copy is refreshed; 0: once
 };
 
-// Fetches every version that `folder` lacks or has damaged, newest versions first. A version appears as a whole, by a
-// rename: after a kill at any time every version in the folder is complete, and the next call continues each download.
-// Versions never change, so a version that is there is not compared with the source. With `remove`, versions that the
-// source lacks are removed after all others were fetched. FAILED_PRECONDITION, and none is removed, if the source has
-// no version.
+// Fetches every version that `folder` lacks, or of which a file is missing or has another size; newest versions first.
+// A version appears as a whole, by a rename: after a kill at any time every version in the folder is complete, and the
+// next call continues each download. Versions never change, so a version that is there is not compared with the source.
+// With `remove`, versions that the source lacks are removed after all others were fetched. FAILED_PRECONDITION, and
+// none is removed, if the source has no version.
 //
 // An error of one version does not prevent others, except UNAVAILABLE, which ends the refresh. Returns the errors of
 // all versions in one status. ABORTED: another process refreshes the folder. RESOURCE_EXHAUSTED: most_bytes, or the

@@ -19,7 +19,7 @@ namespace vitrine {
 // A repository in a bucket, an OCI registry or behind a web server. A version exists there once its manifest exists,
 // which is stored after its files. Not thread-safe.
 //
-// Errors of all functions: UNAVAILABLE: the service is unreachable or overloaded; PERMISSION_DENIED; NOT_FOUND;
+// Errors of the functions: UNAVAILABLE: the service is unreachable or overloaded; PERMISSION_DENIED; NOT_FOUND;
 // FAILED_PRECONDITION: no credentials, or an invalid reply. Messages name the URL.
 class RemoteStore {
  public:
@@ -39,7 +39,7 @@ class RemoteStore {
   virtual absl::Status PutManifest(const VersionId& id, const std::string& text) = 0;
 };
 
-// Returns "" if `text` is an address of a remote repository (s3://, gs://, az://, https://, oci://); else the error.
+// Returns "" for an address of a remote repository (s3://, gs://, az://, https://, oci://); otherwise the error.
 std::string FaultOfRemote(const std::string& text);
 
 // Opens the repository at `address` without a request. `endpoint` is the URL of a service with the same protocol, such
@@ -47,7 +47,7 @@ std::string FaultOfRemote(const std::string& text);
 absl::StatusOr<std::unique_ptr<RemoteStore>> OpenRemote(const std::string& address, const std::string& endpoint,
                                                         const Surroundings& surroundings);
 
-// Returns OK for a 2xx reply; else the error, with the service's own words.
+// Returns OK for a 2xx reply; otherwise the error, with the service's own words.
 absl::Status ErrorOfReply(const std::string& url, const FetchReply& reply);
 
 // Percent-encodes all bytes except A-Z a-z 0-9 - _ . ~ and those of `kept`.
