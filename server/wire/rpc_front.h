@@ -36,7 +36,7 @@ constexpr int QueuesFor(int executors) {
   return (executors + 7) / 8;
 }
 
-// A listener for gRPC: Classifier, Registry, the Open Inference Protocol, health, and (if the server requires no
+// A listener for gRPC: Classifier, Registry, the Open Inference Protocol, health, and (if the server accepts no
 // credentials) reflection; or health alone. A handler answers requests that are not gRPC. Thread-safe except Shutdown.
 class RpcFront {
  public:

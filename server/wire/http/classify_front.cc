@@ -169,7 +169,7 @@ absl::Status HttpClassifyFront::ReadHead(const Target& target, const absl::Statu
   asked.wanted.MergeFrom(asked.query.request);
   if (asked.wanted.request_id().empty()) asked.wanted.set_request_id(RequestIdOf(request).value_or(""));
   // Finds the version before the image arrives, because "all" layers and heads depend on the model. This version also
-  // answers, and later errors count as requests of this version.
+  // answers, and later errors count as requests of its model.
   ASSIGN_OR_RETURN(ModelHandle model, service_.Find(asked.wanted, *caller));
   asked.call.version = {.model = std::move(model), .is_routed = NamesNoVersion(asked.wanted)};
   return absl::OkStatus();

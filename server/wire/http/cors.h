@@ -22,7 +22,7 @@ class CrossOrigin {
   static absl::Status Validate(const std::vector<std::string>& origins);
 
   // Adds the CORS headers for the request's origin to its answer headers. Returns the answer if the request is a
-  // preflight (OPTIONS), which has no credentials.
+  // preflight (OPTIONS, without credentials) from an allowed origin.
   std::optional<HttpResponse> Apply(HttpRequest& request) const;
 
  private:

@@ -26,8 +26,8 @@ std::string OpenAiErrorBody(const absl::Status& status);
 // Adds to an error the name of the wrong member of the body. OpenAiErrorBody writes it as "param".
 absl::Status AboutMember(absl::Status status, absl::string_view member);
 
-// Returns the response to a rejected request. It has one of these bodies, Retry-After if the status has a delay, and
-// WWW-Authenticate for 401. The status must not be OK.
+// Returns the response to a rejected request. `body_of` is one of the functions above. Adds Retry-After if the status
+// has a delay, and WWW-Authenticate for 401. The status must not be OK.
 HttpResponse Refusal(const absl::Status& status, std::string (*body_of)(const absl::Status&));
 
 // Returns 405 for a path that supports only the methods in `allow`, for example "GET, HEAD". `sentence` replaces the

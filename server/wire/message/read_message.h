@@ -14,7 +14,7 @@
 namespace vitrine {
 
 // Functions that parse a message in one pass over the received bytes: large bytes fields stay in place, and protobuf
-// parses the other fields. The result equals protobuf's result for the whole message.
+// parses the other fields. Within the limits below, the result equals protobuf's.
 
 // A ModelInfer request whose raw contents stay in the receive buffer.
 struct ReceivedInfer {

@@ -19,7 +19,7 @@ inference::ServerMetadataResponse ServerMetadata();
 absl::StatusOr<inference::ModelMetadataResponse> ModelMetadata(const FoundModel& found, const Registry& registry);
 absl::StatusOr<inference::ModelConfigResponse> ModelConfiguration(const FoundModel& found);
 
-// Returns every version that `caller` may use.
+// Returns the versions that `caller` may use; with `ready_only`, only those that are READY.
 inference::RepositoryIndexResponse RepositoryIndex(const Registry& registry, const Caller& caller, bool ready_only);
 
 // Returns the statistics of every ready version that `caller` may use, or only of the named model or version. A view

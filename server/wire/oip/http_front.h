@@ -31,8 +31,8 @@ class OipHttpFront {
   OipHttpFront(ClassifyService& service, Registry& registry, const Identity& identity, Health& health)
       : service_(service), registry_(registry), identity_(identity), health_(health) {}
 
-  // Begins the answer. Rejects at once every request that can be rejected without its body. Cancels an inference when
-  // its client disconnects.
+  // Begins the answer. Rejects a request without reading its body if path, access or model are wrong. Cancels an
+  // inference when its client disconnects.
   HttpHandling Begin(const std::shared_ptr<HttpRequest>& request);
 
   // Budget of JSON bytes that are parsed at the same time, shared with other handlers.

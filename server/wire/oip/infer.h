@@ -32,9 +32,9 @@ absl::Status CheckBatch(const BatchSize& batch, const AdmissionOptions& server, 
 
 // Runs a ModelInfer request. Each of its images becomes one request, which is admitted, batched and counted like any
 // other. One version answers all images; the images share call.held. If an image fails, the first error answers the
-// whole request; the remaining images are dropped and counted as ABORTED. A batch that even an idle server would not
-// admit (see CheckBatch) is rejected as one request. `request` may be the error of a message that could not be parsed.
-// Calls `done` exactly once: on this thread, or later on an executor's thread.
+// whole request; the images that still wait are dropped and counted as ABORTED. A batch that even an idle server would
+// not admit (see CheckBatch) is rejected as one request. `request` may be the error of a message that could not be
+// parsed. Calls `done` exactly once: on this thread, or later on an executor's thread.
 void Infer(ClassifyService& service, absl::StatusOr<ReceivedInfer> request, CallContext call, InferDone done);
 
 }  // namespace vitrine

@@ -49,8 +49,8 @@ struct InferPlan {
   std::vector<RequestedOutput> outputs = {};  // at least one
 };
 
-// Returns the routing fields of a request: model, version or label, id, priority; no image. INVALID_ARGUMENT: unknown
-// parameters.
+// Returns the routing fields of a request: model, version or label, id, priority; no image. INVALID_ARGUMENT: an
+// invalid version, or an unknown or invalid parameter.
 absl::StatusOr<v1::ClassifyRequest> EnvelopeOf(const inference::ModelInferRequest& request);
 
 // Returns true if each answer on a stream must be marked as the last one of its request. Clients that support several
@@ -60,7 +60,7 @@ bool AsksForFinalMark(const inference::ModelInferRequest& request);
 // Returns the parameter timeout (microseconds); infinite if it is absent or 0.
 absl::StatusOr<absl::Duration> TimeoutOf(const inference::ModelInferRequest& request);
 
-// Plans the whole request. INVALID_ARGUMENT or UNIMPLEMENTED names the fault and a remedy.
+// Plans the whole request. An error (INVALID_ARGUMENT, FAILED_PRECONDITION or UNIMPLEMENTED) names the fault.
 absl::StatusOr<InferPlan> PlanInfer(ReceivedInfer request, const PlannedModel& model);
 
 // Returns the bytes of `outputs` for one image, without attention and features. `longest_label` is the longest label's

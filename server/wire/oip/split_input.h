@@ -28,7 +28,7 @@ inline constexpr int kMaxBatch = 64;
 
 // Bytes of the little-endian length before each BYTES element in raw contents.
 inline constexpr size_t kElementLengthBytes = 4;
-// length of the first element; `raw` must have at least kElementLengthBytes bytes
+// Returns the length of the first element. `raw` must have at least kElementLengthBytes bytes.
 uint32_t ElementLength(std::string_view raw);
 std::string ElementLengthOf(std::string_view element);  // the length as raw bytes
 
@@ -41,7 +41,7 @@ std::string ElementLengthOf(std::string_view element);  // the length as raw byt
 // C is 1 or 3 and determines the layout; if two sides could be C, the parameter layout (NHWC or NCHW) is required. The
 // parameter binary_data_size is ignored. For a tensor view (`view` is not null) the input is FP32 [n, C, H, W] with
 // pixels as in ToModelInput, without parameters.
-// INVALID_ARGUMENT names the fault. The values (an image's bytes, a float's range) are checked only for a view.
+// INVALID_ARGUMENT names the fault. Image files are not parsed here; the range of floats is checked only for a view.
 // UNIMPLEMENTED: shared memory.
 absl::StatusOr<std::vector<ReceivedClassify>> SplitInput(ReceivedInfer& request, const TensorView* view = nullptr);
 

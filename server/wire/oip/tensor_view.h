@@ -15,9 +15,9 @@
 
 namespace vitrine {
 
-// A tensor view presents a model in the form that Triton's image clients require: one FP32 input [n, C, H, W], which is
-// the model's own input, and one output, the probabilities. The view's name is the model's with a suffix, which says
-// how clients scale a pixel value v (0 to 255).
+// A tensor view presents a model in the form that Triton's image clients require: one FP32 input [n, C, H, W] in the
+// model's input size and, by default, one output. The view's name is the model's with a suffix, which says how clients
+// scale a pixel value v (0 to 255).
 enum class PixelScale {
   kNone,       // NAME:tensor            v
   kInception,  // NAME:tensor-inception  v / 127.5 - 1

@@ -85,8 +85,8 @@ absl::Status Check(const inference::RepositoryModelLoadRequest& request) {
       "models are loaded from the repository as they are; a load accepts no configuration and no files");
 }
 
-// One call: passes the request (see ToAdminRequest) to `Act`. Every call is authorized and written to the audit log,
-// even if its client has left.
+// One call: passes the request (see ToAdminRequest) to `Act`. Every call that reaches a worker is checked for
+// permission and written to the audit log, even if its client has left.
 template <typename Request, typename Response, auto Act>
 class AdminCall final : public SingleCall {
  public:

@@ -22,7 +22,7 @@ struct AdminOptions {
 };
 
 // The listener of the Admin service. It is a separate server, so that no policy can open its methods on the clients'
-// listener. Authorizes every call and writes it to the audit log, even a rejected one. Thread-compatible.
+// listener. Calls that reach a worker are checked for permission and audited, also if rejected. Thread-compatible.
 class AdminFront {
  public:
   // Starts the listener. The parts must outlive the front. UNAVAILABLE: the address cannot be bound. Other errors are

@@ -63,7 +63,7 @@ struct CallParts {
 // add the user id of a unix socket's peer and their own kind.
 Credentials CredentialsOf(const HttpRequest& request);
 
-// Authorizes a call with Identity::Authorize and counts the result. Used for every call of clients.
+// Authorizes a gRPC call of a client with Identity::Authorize and counts the result.
 absl::StatusOr<Caller> Authorize(const CallParts& parts, RpcName rpc, const Credentials& credentials);
 
 // Returns the fields of CallContext that all requests of a call share.

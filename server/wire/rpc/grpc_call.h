@@ -28,7 +28,7 @@ struct GrpcOpening {
   GrpcServer& server;
   std::shared_ptr<HttpRequest> request;
   std::shared_ptr<HttpStream> stream;
-  absl::Time deadline = absl::InfiniteFuture();  // on the server's clock
+  absl::Time deadline = absl::InfiniteFuture();  // a time of GrpcServer::clock()
   bool is_gzip = false;                          // true: request messages may be compressed
   bool wants_gzip = false;                       // true: answers should be compressed
 };
@@ -56,8 +56,8 @@ class GrpcCall : public HttpStreamHandler, public std::enable_shared_from_this<G
  protected:
   // Runs before anything is read.
   virtual void Start() {}
-  // Each kind of call overrides the functions below. OnMessage and OnHalfClosed run one at a time, on the connection's
-  // thread or a worker. OnMessage handles a message, or the error of one that could not be decompressed.
+  // The functions below are for the kinds of calls to override. OnMessage and OnHalfClosed run one at a time, on the
+  // connection's thread or a worker. OnMessage handles a message, or the error of one that could not be decompressed.
   virtual void OnMessage(absl::StatusOr<MessageBytes> message) = 0;
   // Runs when the client has sent all its messages.
   virtual void OnHalfClosed() = 0;

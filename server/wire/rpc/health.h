@@ -22,7 +22,7 @@ namespace vitrine {
 class Health {
  public:
   using Status = grpc::health::v1::HealthCheckResponse::ServingStatus;
-  // Must not block and must not call Watch or Unwatch.
+  // Must not block and must not call functions of Health.
   using Listener = std::function<void(Status)>;
 
   // `registry` must outlive this object. `allow_empty`: a server without any version is also ready.

@@ -25,8 +25,8 @@ inline constexpr int kMaxInFlight = 64;
 inline constexpr int64_t kMaxAnswerBytes = int64_t{8} << 20;
 
 // A bidirectional call: each message is a request that gets one answer. The call ends once nothing is in flight and one
-// of these is true: the client has sent everything (OK), the server drains (UNAVAILABLE), or the client is not
-// authorized. At the deadline it ends at once. Thread-safe.
+// of these is true: the client has sent everything (OK), the server drains (UNAVAILABLE), or reading has failed, for
+// example because the client is not authorized. At the deadline it ends at once. Thread-safe.
 class StreamCall : public GrpcCall, public OpenEndedCall {
  public:
   enum class Order { kAsAnswered, kAsAsked };

@@ -10,7 +10,7 @@
 
 namespace vitrine {
 
-// Limits of one connection.
+// Limits of the clients' connections.
 struct TransportOptions {
   // Maximum size of a message or body. A larger one is rejected with RESOURCE_EXHAUSTED, over HTTP with 413.
   int64_t max_message_bytes = kMaxRequestBytes;
