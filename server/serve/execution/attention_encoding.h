@@ -29,12 +29,12 @@ int64_t AttentionBytesAllowed(const v1::ClassifyRequest& request);
 // Returns the number of bytes per value on the wire. Requires FLOAT16, UINT8 or FLOAT32.
 int64_t BytesPerValue(v1::AttentionEncoding encoding);
 
-// Writes kind, layer, head and shape of `map`, and `encoding`, into `message`; writes no values.
+// Writes kind, layer, head, shape and `diverging` of `map`, and `encoding`, into `message`; writes no values.
 void FillShape(const AttentionMap& map, v1::AttentionEncoding encoding, v1::AttentionMap& message);
 
-// Writes `map` into `message` in `encoding`: kind, layer, head, shape, values, scale and offset. FLOAT16 rounds to
-// nearest even. UINT8 maps the map's minimum and maximum to 0 and 255, so the error is at most half a step. Requires
-// FLOAT16, UINT8 or FLOAT32.
+// Writes `map` into `message` in `encoding`: the fields of FillShape, the values and, for UINT8, scale and offset.
+// FLOAT16 rounds to nearest even. UINT8 maps the map's minimum and maximum to 0 and 255, so the error is at most half a
+// step. Requires FLOAT16, UINT8 or FLOAT32.
 void EncodeAttention(const AttentionMap& map, v1::AttentionEncoding encoding, v1::AttentionMap& message);
 
 }  // namespace vitrine

@@ -52,7 +52,7 @@ int64_t FirstClass(std::span<const float> logits) {
   return std::max_element(logits.begin(), logits.end()) - logits.begin();
 }
 
-// Processes one batch from its encoded images to its answers.
+// Processes one batch, from the requests' inputs (encoded images or tensors) to the answers.
 class BatchRun {
  public:
   // Takes the requests of `batch`. `batch` must outlive this object, because the executor counts as busy until `batch`

@@ -30,9 +30,10 @@ struct BatchContext {
   int most_helpers = 0;
 };
 
-// Decodes the images of one batch, runs the model once and answers every request, on the calling thread. A damaged
-// image fails only its own request. An exception of the model fails the batch with INTERNAL and a fixed text; the
-// details are logged. A device without free memory fails it with RESOURCE_EXHAUSTED. Never throws.
+// Decodes the images of one batch, runs the model (twice if only some requests have features) and answers every
+// request, on the calling thread. A damaged image fails only its own request. An exception of the model fails the batch
+// with INTERNAL; the details are logged. RESOURCE_EXHAUSTED: device memory is full. UNAVAILABLE: the device is lost.
+// Never throws.
 void ExecuteBatch(Batch batch, const BatchContext& context);
 
 }  // namespace vitrine

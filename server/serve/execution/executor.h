@@ -22,14 +22,14 @@
 
 namespace vitrine {
 
-// Returns the default number of executors for a number of cores: one per core, or two for a CUDA device. While one of
-// the two waits for its images to be computed, the other decodes images for the next batch on the same core.
+// Returns the default number of executors for a number of cores: one per core; for a CUDA device, two per core. While
+// one of the two waits for its images to be computed, the other decodes images for the next batch on the same core.
 int DefaultExecutors(const Device& device, int cores);
 
 struct ExecutorOptions {
   Device device;
-  // Number of executor threads; 0: DefaultExecutors of the cores that this process may use. On a CPU, each computes on
-  // its own core. For a CUDA device, each decodes images and adds them to a batch that it shares with other executors.
+  // Number of executor threads; 0: DefaultExecutors for the number of `cores`. On a CPU, each computes its own batches.
+  // For a CUDA device, each decodes images and adds them to a batch that it shares with other executors.
   int threads = 0;
   // Cores to run on; empty: all cores that this process may use.
   std::vector<int> cores = {};
@@ -47,9 +47,9 @@ struct ExecutorOptions {
   int StandInCount() const;
 };
 
-// The threads that decode and compute. Each takes a batch from the scheduler, decodes its images, runs the model once
-// and answers every request. A damaged image or a logit that is not finite fails only its own request. An exception
-// fails its batch with INTERNAL and a fixed text; the details are logged, and the thread continues. While a thread
+// The threads that decode and compute. Each takes a batch from the scheduler, decodes its images, runs the model and
+// answers every request. A damaged image or a logit that is not finite fails only its own request. An exception fails
+// its batch with INTERNAL and a fixed text; the details are logged, and the thread continues. On a CPU, while a thread
 // processes a slow image, a second thread takes quick batches (see Seat).
 class ExecutorPool {
  public:

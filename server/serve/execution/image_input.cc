@@ -22,8 +22,8 @@
 namespace vitrine {
 namespace {
 
-// Normalized inputs are within a few units. Much larger values would make sums of products overflow fp32, so that
-// logits are not finite.
+// Magnitudes of usual normalized inputs are a few units. Much larger values would make sums of products overflow fp32,
+// so that logits are not finite.
 constexpr float kMaxNormalizedValue = 1e4f;
 
 PixelOrder OrderOf(const v1::RawTensor& raw) {

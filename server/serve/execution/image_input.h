@@ -26,13 +26,13 @@ struct ImageInput {
 
   engine::ImagePlanes pixels;          // normalized; a view of `values` or of the received bytes
   std::vector<float> values;           // empty if the message contains exactly the model's input
-  std::shared_ptr<const Image> image;  // oriented image for overlays; null for a normalized tensor
+  std::shared_ptr<const Image> image;  // oriented image to draw overlays on; null without overlays
 };
 
 // Converts the image or tensor of a validated request to the model's input. `geometry` was planned from the image's
 // header or the tensor's declared size; it is unused for a normalized tensor. INVALID_ARGUMENT: a damaged image, float
-// pixels outside [0, 1] or numbers that are not finite. Float pixels are resized without rounding; only the image on
-// which overlays are drawn has 8 bits. `bytes` (the image or the tensor's data) must outlive the result.
+// pixels outside [0, 1], or normalized values that are not finite or too large. Float pixels are resized without
+// rounding; only the image for overlays has 8 bits. `bytes` (the image or the tensor's data) must outlive the result.
 absl::StatusOr<ImageInput> MakeImageInput(const v1::ClassifyRequest& request, std::string_view bytes,
                                           const v1::Preprocessing& preprocessing, const Geometry& geometry);
 

@@ -10,7 +10,7 @@ namespace vitrine {
 
 // Makes the answer to `request` from the executor's output: top-k, attention maps in the requested encodings, overlays,
 // features, provenance, grid, batch and the timings of the earlier stages. RESOURCE_EXHAUSTED: overlays exceed
-// max_attention_bytes, or the answer exceeds the client's message limit. Thread-safe.
+// max_attention_bytes, or an answer with overlays exceeds the client's message limit. Thread-safe.
 absl::StatusOr<v1::ClassifyResponse> MakeResponse(const InferenceRequest& request, const InferenceOutput& output);
 
 }  // namespace vitrine

@@ -13,8 +13,8 @@ namespace vitrine {
 
 // State shared by an executor and its stand-in thread. While the executor processes a slow image, it lends the seat to
 // the stand-in, which takes quick batches, so that quick requests do not wait for the slow image. GiveWay pauses the
-// executor while the stand-in works. So at most as many threads work as there are executors, except until the
-// executor's next GiveWay. The executor gets at least a quarter of the time. Thread-safe.
+// executor while the stand-in works, for at most three quarters of the time, so that the two threads rarely compete for
+// a core. Thread-safe.
 class Seat : public WayGiver {
  public:
   // Longest single pause of the executor, regardless of its run time before.

@@ -60,17 +60,17 @@ struct CallContext {
   Caller caller = {};     // Classify sets its account
   std::string peer = {};  // address of the client, in gRPC's form
   Method method = Method::kClassify;
-  absl::Time deadline = absl::InfiniteFuture();  // on the service's clock, which does not follow the wall clock
+  absl::Time deadline = absl::InfiniteFuture();  // on the monotonic Clock, not the wall clock
   CancelFlag cancelled = nullptr;
   // The client's trace context. For a part of a multi-image call, the call's span if the call is traced.
   std::optional<TraceContext> trace = {};
   std::optional<FoundVersion> version = {};  // unset: looked up. Always set for a part
   std::optional<CallPart> part = {};
   AnswerForm form = {};
-  // Called in Classify, before an accepted request is submitted, with the bytes reserved for its answer. May be null.
+  // Called in Classify, before an admitted request is submitted, with the bytes reserved for its answer. May be null.
   std::function<void(int64_t)> planned = {};
-  // Takes over the resources of an accepted request, and counts the request: see AnswerResources. All images of one
-  // call share it. Null: the request has its own, released when Done has returned.
+  // Counts the request and, if it is admitted, takes over its resources: see AnswerResources. All images of one call
+  // share it. Null: the request has its own, released when Done has returned.
   std::shared_ptr<AnswerResources> held = nullptr;
 };
 

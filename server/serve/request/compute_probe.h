@@ -47,10 +47,10 @@ class ComputeProbe {
     std::function<std::vector<ModelHandle>()> models;
     // Submits a request to the queue.
     std::function<void(InferenceRequest)> submit;
-    // Called with the current findings after each try, on any thread of the probe.
+    // Called with the current findings after each try, on any thread.
     std::function<void(const ComputeFindings& findings)> report;
-    // Returns true if the device is permanently lost. Called on a detached thread after two consecutive failures of one
-    // model. A device that does not answer within the timeout also counts as lost.
+    // Returns true if the device is permanently lost. Called on a detached thread after two or more consecutive
+    // failures of one model. A device that does not answer within the timeout also counts as lost.
     std::function<bool()> fatal;
     // Reports that the device is lost and ends the process; returns only in tests.
     std::function<void()> end;
@@ -64,8 +64,8 @@ class ComputeProbe {
 
   // Tries models and waits for their answers: first one of the failing models, in rotation. If no model fails, or there
   // was no success for the interval, also tries one of the other models, in rotation. If that one answers with an
-  // error, tries all of them, to distinguish a fault of the model from a fault of the device. Returns the first
-  // failure; OK if there is no model.
+  // error, also tries the rest of these, to distinguish a fault of the model from a fault of the device. Returns the
+  // first failure; OK if there is no model.
   absl::Status Try();
 
   // Tries every model, one after the other. Returns OK if there is no model, or if at least one computes and none

@@ -87,9 +87,9 @@ class Admission {
   // Admits the request. Returns RESOURCE_EXHAUSTED (see shed.h) if the server or the model is full, or if the predicted
   // answer time exceeds the deadline or limit. The prediction includes: the caller's own waiting work of the same or a
   // higher priority; more urgent work that the caller is expected to send before the answer, at its recent rate; the
-  // turns of other callers; and for each executor, the remaining time of its running batch. An idle server admits
-  // everything, because otherwise a wrong prediction would never be corrected. RetryInfo is the time until the request
-  // would be admitted if no other request arrived. DEADLINE_EXCEEDED: the deadline has passed.
+  // turns of other callers; and for each executor, the remaining time of its running batch. An idle server makes no
+  // prediction and admits the request, because otherwise a wrong one would never be corrected. RetryInfo is the time
+  // until the request would be admitted if no other request arrived. DEADLINE_EXCEEDED: the deadline has passed.
   absl::StatusOr<HeldPlace> Admit(const InferenceRequest& request);
 
   // Begins a batch of at least one request on one executor. Its requests no longer count as waiting, and the executor
@@ -134,7 +134,8 @@ class Admission {
   // Returns the time until `part` (0 to 1) of the admitted work is done.
   absl::Duration TimeToFree(double part) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Release(const Place& place);
-  // Removes the place's cost from the predicted work.
+  // Records that the request no longer waits or computes. If its batch never began, also removes its cost from the
+  // predicted work.
   void EndWork(Place& place);
 
   const AdmissionOptions options_;

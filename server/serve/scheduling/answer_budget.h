@@ -50,7 +50,7 @@ class AnswerBudget {
   const Clock& clock_;
   mutable Mutex mutex_;
   int64_t reserved_ ABSL_GUARDED_BY(mutex_) = 0;
-  absl::Duration mean_stay_ ABSL_GUARDED_BY(mutex_);  // mean time of a byte from Reserve to Release
+  absl::Duration mean_stay_ ABSL_GUARDED_BY(mutex_);  // moving average of the time from Reserve to Release
 };
 
 }  // namespace vitrine

@@ -36,10 +36,10 @@ struct BatchOptions {
   // Maximum time for which the oldest request waits for a fuller batch while an executor is idle. Zero: no wait.
   absl::Duration max_wait = absl::ZeroDuration();
   // Number of executors. A batch of more than kGroupTokens is limited to half of an executor's equal part of the queue
-  // (see PartOf), because larger batches are no faster: on a CPU by their size, on a CUDA device because it joins the
+  // (see PartOf), because larger batches gain little: a CPU is hardly faster with them, and a CUDA device joins the
   // batches of all executors. Models with max_wait above 0 are not limited. Zero: no such limit.
   int64_t executors = 0;
-  // Time after which a waiting request goes before every class, earliest due first, so that no class starves.
+  // Time, by class, after which a waiting request goes before every class, earliest due first. So no class starves.
   std::array<absl::Duration, kPriorityClasses> patience = {absl::Seconds(1), absl::Seconds(2), absl::Seconds(10)};
 
   BatchLimits Limits() const { return {max_batch_tokens, max_batch_images, max_batch_pixels, max_wait}; }
@@ -87,9 +87,9 @@ struct BatchDecision {
 //
 // The batch is the longest prefix of the chosen model's live requests, in this order, that fits the limits. A slow
 // request is left out and becomes its own batch, so that no other request waits for its decoding and drawing. The
-// chosen model is the model of the first request whose batch may close. A batch may close when another request of its
-// model does not fit, when it has max_batch_images, when its oldest request has waited max_wait, or when a deadline in
-// it is nearer than max_wait.
+// chosen model is the model of the first request whose batch may close. A batch may close when it has reached a limit,
+// when another request of its model does not fit, when its oldest request has waited max_wait, or when a deadline in it
+// is nearer than max_wait.
 //
 // Guarantees: A batch exceeds max_batch_tokens or max_batch_pixels only if it is a single image. It has one model. It
 // has no cancelled request, no request whose deadline is at or before `now`, and no request that would miss its
@@ -98,7 +98,7 @@ struct BatchDecision {
 //
 // The policy needs only the first requests of each (model, caller, class) by Due, up to one more than fits the limits.
 // So a scheduler with long queues may pass only these and gets the same batch. The limits of a model are its requests'
-// `own`, else those of `options`.
+// `own`, otherwise those of `options`.
 BatchDecision Decide(absl::Span<const WaitingRequest> waiting, absl::Time now, const BatchOptions& options);
 
 // Tokens that the CPU engine computes together: a group of kGroupCells patches (models/engine/cpu/group.h), and their
@@ -117,7 +117,7 @@ size_t PartOf(absl::Span<const WaitingRequest> waiting, absl::Span<const size_t>
 absl::Duration LongestPart(absl::Duration queued, int64_t executors);
 
 // Returns how many of the first requests of `batch` one of `executors` idle executors takes: the smallest number whose
-// tokens reach its equal part. The other executors take their parts from the remaining requests.
+// tokens reach one executor's equal part. The other executors take their parts from the remaining requests.
 size_t ShareOf(absl::Span<const WaitingRequest> waiting, absl::Span<const size_t> batch, int64_t executors);
 
 }  // namespace vitrine

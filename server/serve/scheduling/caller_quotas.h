@@ -17,8 +17,8 @@ namespace vitrine {
 
 class CallerQuotas;
 
-// Returns the maximum number of requests that the quota's rate admits at once: its burst, else the requests of one
-// second, at least 1. Infinite without a rate.
+// Returns the maximum number of requests that the quota's rate admits at once: its burst, or otherwise the requests of
+// one second, at least 1. Infinite without a rate.
 double BurstOf(const CallerQuota& quota);
 
 // One request in flight that counts against a caller's quota.
@@ -32,8 +32,7 @@ using HeldQuota = Held<CallerQuotas, QuotaUse>;
 
 // Counts the use of each caller's quota: a token bucket for the rate, and a counter for requests in flight. The quota
 // comes with every request, so a reloaded policy applies from the next request on. Thread-safe; takes only short locks.
-// Stores some bytes for each caller whose bucket is not full or that has requests in flight. Must outlive its HeldQuota
-// objects.
+// Entries of callers with a full bucket and no request in flight are erased later. Must outlive its HeldQuota objects.
 class CallerQuotas {
  public:
   explicit CallerQuotas(const Clock& clock) : clock_(clock) {}

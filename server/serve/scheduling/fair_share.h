@@ -10,8 +10,8 @@
 namespace vitrine {
 
 // Fair sharing of the executors: callers take turns by executor time. While several callers wait, each gets the same
-// executor time, regardless of its requests or priorities; other callers take the time that a caller does not use. A
-// single caller gets all executor time. Priorities and deadlines order only the requests of one caller.
+// executor time, regardless of the number and priorities of its requests; other callers take the time that a caller
+// does not use. A single caller gets all executor time. Priorities and deadlines order only the requests of one caller.
 //
 // CallerTurns counts the executor time, Decide (batching_policy.h) orders by it, and WorkAhead predicts the result.
 
