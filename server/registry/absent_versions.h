@@ -13,8 +13,8 @@
 namespace vitrine {
 
 // Logs a warning for each model or version that the settings name and the repository lacks, except those in `logged`.
-// Returns them all, with those in `logged`; a model has version kWholeModel. `present`: the repository's versions by
-// model.
+// Returns all that are lacking now, logged or not; a model has version kWholeModel. `present`: the repository's
+// versions by model.
 std::set<VersionId> LogAbsentVersions(const ServingSettings& settings,
                                       const std::map<std::string, std::set<int64_t>>& present,
                                       const std::set<VersionId>& logged = {});

@@ -31,7 +31,7 @@ constexpr double kCertain = 4;
 struct Bounds {
   double error_rate;
   double compute_ratio;  // 0: not checked
-  double confidence;     // the value 1 disables this bound and the bounds below
+  double confidence;     // 1 disables this bound; likewise the bounds below
   double classes;
   double unsure;
   double disagreement;

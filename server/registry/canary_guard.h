@@ -18,7 +18,7 @@
 
 namespace vitrine {
 
-// Rules by which a canary is rolled back automatically. Pure functions; times may come from any clock.
+// Rules by which a canary is rolled back automatically. Times may come from any clock.
 
 // Returns the versions that the guard watches: READY versions with a share of the traffic or the label `canary`, except
 // `stable`.

@@ -210,7 +210,7 @@ absl::StatusOr<ModelHandle> ModelLoader::Load(const VersionId& id) {
     }
     absl::StatusOr<ModelHandle> loaded =
         BuildAndProve(std::move(stored), id, device_, precision, std::move(cost), parts_);
-    // Returns the memory of the file's weights to the system. free() does not, because blocks above it stay allocated.
+    // Returns the memory of the file's weights to the system; free() cannot, since blocks above that memory are in use.
     malloc_trim(0);
     if (!absl::IsInternal(loaded.status())) return loaded;
     fault = std::string(loaded.status().message());

@@ -21,7 +21,7 @@
 namespace vitrine {
 namespace {
 
-// Added to the niceness of the polling thread, which then gets about a tenth of a serving thread's share on a full
+// Added to the niceness of the polling thread, which then gets about a tenth of a serving thread's share on a busy
 // core.
 constexpr int kLoaderNiceness = 10;
 
@@ -185,7 +185,7 @@ void Registry::Poll() {
   TellRepositoryStatus(listed);
 }
 
-// Lists models that cannot be read as FAILED, so that their clients see the reason.
+// Lists unreadable models as FAILED, so that their clients see the reason.
 void Registry::TellUnreadable(const std::map<std::string, absl::Status>& models) {
   for (const auto& [model, why] : models) {
     const VersionId whole = {model, kWholeModel};

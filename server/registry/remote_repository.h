@@ -29,7 +29,7 @@ struct RemoteRepositoryOptions {
   absl::Status Validate(const std::string& source) const;
 };
 
-// True for an address such as s3://bucket/prefix; false for a folder.
+// Returns true for an address such as s3://bucket/prefix, false for a folder.
 bool IsRemoteRepository(std::string_view repository);
 
 // Returns the time of the last complete refresh of `cache` from `source`; InfinitePast if there was none.

@@ -59,8 +59,8 @@ class VersionTable {
   // Returns the version that serves a request: the requested version or label, otherwise one chosen by the traffic
   // shares. INVALID_ARGUMENT: the request names both. Other errors are those of Find.
   absl::StatusOr<ModelHandle> Route(std::string_view model, const VersionSelector& wish) const;
-  // Returns a known version in any state; without `version` the `stable` one, else the newest known. Errors are those
-  // of Find. Their messages name only models in `visible` (see VersionSelector).
+  // Returns a known version in any state; without `version` the `stable` one, otherwise the newest known. Errors are
+  // those of Find. Their messages name only models in `visible` (see VersionSelector).
   absl::StatusOr<VersionStatus> Get(std::string_view model, std::optional<int64_t> version = std::nullopt,
                                     const ModelPatterns* visible = nullptr) const;
   // Returns every known version of one model or of all, sorted by name, then version.
@@ -72,8 +72,8 @@ class VersionTable {
   // Returns the routing of a model; empty if the model is not known.
   TrafficTable Traffic(std::string_view model) const;
   // Returns the waiting versions, each with the reason for people. A READY version waits if it is newer than the
-  // serving one and has different class labels or another architecture. It gets no requests until it has label `stable`
-  // or a share.
+  // serving one and has different class labels or another architecture. It gets only requests that name it, until it
+  // has the label `stable` or `canary`, or a share.
   std::map<int64_t, std::string> Waiting(std::string_view model) const;
   // Returns the canaries of the plan (canary_guard.h), including suspended ones.
   std::set<int64_t> ActiveCanaries(std::string_view model) const;

@@ -12,13 +12,13 @@
 
 namespace vitrine {
 
-// Validation and merging of serving configurations. Pure functions.
+// Validation, merging and editing of serving configurations. The functions use no state but their arguments.
 
 inline constexpr char kStableLabel[] = "stable";
 inline constexpr char kCanaryLabel[] = "canary";
 inline constexpr int kMostLatest = 100;
 
-// Check that a configuration is complete and consistent. INVALID_ARGUMENT names model, field, value and range.
+// Check settings. INVALID_ARGUMENT names the field and the value; in the first two functions also the model.
 absl::Status ValidateServing(const v1::ServingConfig& config);
 absl::Status ValidateServing(const v1::ModelServing& serving);
 absl::Status ValidatePolicy(const v1::VersionPolicy& policy);

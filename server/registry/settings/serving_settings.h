@@ -66,7 +66,7 @@ class ServingSettings {
 
   // Returns the settings of a model; if `edit` is set, the settings after that change.
   ModelPlan Plan(const std::string& model, const Edit& edit = nullptr) const;
-  // Returns a version's precision: the file's value for the version, else for its model, else the default.
+  // Returns a version's precision: the file's value for the version, otherwise for its model, otherwise the default.
   Precision PrecisionOf(const VersionId& id) const;
   // Returns every model in the file or in the changes of the Admin service.
   std::vector<std::string> Models() const;

@@ -12,7 +12,7 @@ namespace {
 constexpr double kWholeLine = 18446744073709551616.0;  // 2^64
 
 // Returns the version that is `stable` when no label sets it: the newest version that has no share, is not excluded and
-// does not wait; else the newest that is not excluded; else the newest.
+// does not wait; otherwise the newest that is not excluded; if there is none, the newest.
 int64_t NewestForAll(const ModelPlan& plan, const std::set<int64_t>& ready, const std::set<int64_t>& waiting) {
   for (auto version = ready.rbegin(); version != ready.rend(); ++version) {
     if (waiting.contains(*version)) continue;

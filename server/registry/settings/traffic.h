@@ -35,7 +35,7 @@ struct TrafficTable {
 
 // Makes the table. `ready`: the READY versions. `waiting`: the READY versions that become `stable` only by label, or if
 // no other version can. `held`: the previous table, while the version that the plan labels `stable` is still to be
-// loaded; otherwise null. Its `stable` version is kept. Pure function.
+// loaded; otherwise null. Its `stable` version is kept while it is READY and not excluded. Pure function.
 TrafficTable MakeTrafficTable(const ModelPlan& plan, const std::set<int64_t>& ready,
                               const std::set<int64_t>& waiting = {}, const TrafficTable* held = nullptr);
 

@@ -21,7 +21,7 @@ struct VersionFacts {
   int64_t version = 0;
   State state = State::kAbsent;
   bool on_disk = true;
-  // READY, but gets no requests until it has label `stable` or a share: see VersionTable::Waiting
+  // READY, but gets only requests that name it: see VersionTable::Waiting
   bool is_waiting = false;
 };
 
@@ -41,7 +41,7 @@ struct VersionStep {
 // Guarantees, except if the model was unloaded as a whole:
 //   - wanted versions are loaded one by one: first the one labelled `stable`, then from the newest to the oldest,
 //     canaries last; no version retires before every wanted version is READY or has failed;
-//   - one READY version always stays, even if none is wanted: the newest that is not excluded, else the newest.
+//   - if any version is READY, one stays, even if unwanted: the newest that is not excluded, otherwise the newest.
 VersionStep NextStep(const std::vector<VersionFacts>& versions, const ModelPlan& plan);
 
 }  // namespace vitrine

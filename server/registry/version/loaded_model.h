@@ -57,7 +57,7 @@ struct LoadedModel {
   std::shared_ptr<VersionMetrics> version_metrics = std::make_shared<VersionMetrics>();
   std::shared_ptr<QueueLimits> queue_limits = std::make_shared<QueueLimits>();
 
-  // Compute times for the canary guard, without batches that contain only the server's own probes.
+  // Compute times for the canary guard, of batches whose images were all routed by the traffic's shares.
   const std::shared_ptr<ComputeRecord> computed = std::make_shared<ComputeRecord>();
   // For the canary guard: answers to requests routed by the traffic's shares, and comparisons with `stable`.
   const std::shared_ptr<AnswerRecord> answered = std::make_shared<AnswerRecord>();

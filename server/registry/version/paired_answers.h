@@ -12,7 +12,7 @@ namespace vitrine {
 
 struct LoadedModel;
 
-// Comparison of images that two versions have answered.
+// Counts from comparing the answers of two versions to the same images.
 struct PairCounts {
   int64_t images = 0;     // number of images on which the other version was sure
   int64_t different = 0;  // number of these with different first classes

@@ -19,7 +19,7 @@ namespace vitrine {
 struct LoadedModel;
 struct VersionStatus;
 
-// Cost of an image for one version, by size. Builds the version's program once and counts its operations once per size.
+// Cost of an image for one version, by size. Builds the version's program once and caches the counts of its operations.
 // Thread-safe.
 class VersionCosts {
  public:
