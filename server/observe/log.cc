@@ -114,7 +114,7 @@ std::string TextOf(std::string_view message, const LogFields* fields) {
   return text;
 }
 
-// Converts a value for JSON. Rounds doubles to three decimals, since durations are in milliseconds.
+// Converts a value for JSON. Rounds doubles to three decimals.
 template <typename T>
 const T& Shown(const T& value) {
   return value;

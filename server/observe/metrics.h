@@ -94,7 +94,7 @@ struct MachineLimits {
 // Thread-safe.
 class Metrics : public prometheus::Collectable {
  public:
-  // Sources of gauges; a scrape reads them on its thread. If a source is null, its family is omitted.
+  // Sources of gauges; a scrape reads them on its thread. If a source is null, its families are omitted.
   struct Sources {
     std::function<void(MetricFamilies&)> versions = {};  // adds the families of the versions
     std::function<QueueStatus()> queue = {};
@@ -110,7 +110,7 @@ class Metrics : public prometheus::Collectable {
     std::function<int64_t()> open_streams = {};  // calls that stay open until their clients end them
     // Each listener ("grpc", "admin") with the wall-clock time at which its certificate expires.
     std::function<std::vector<std::pair<std::string, absl::Time>>()> certificates = {};
-    std::function<absl::Time()> repository_refreshed = {};          // empty for a folder
+    std::function<absl::Time()> repository_refreshed = {};          // null for a folder
     std::function<std::pair<uint64_t, uint64_t>()> log_lines = {};  // warnings, errors
     std::function<SpanTotals()> spans = {};                         // null if tracing is off
     std::function<std::optional<DeviceStatus>()> device = {};       // null on a CPU; no value if the device fails

@@ -91,7 +91,7 @@ class VersionMetrics {
  public:
   VersionMetrics();
 
-  // Requests that were routed to the version.
+  // Requests that were submitted to the version.
   RequestCounts& requests() { return requests_; }
   RequestTotals Requests() const { return requests_.Totals(); }
 
@@ -125,8 +125,8 @@ class ModelMetrics {
  public:
   ModelMetrics();
 
-  // All requests of the model: requests of every current or past version, and requests rejected before a version was
-  // chosen.
+  // All requests of the model: those submitted to any current or past version, and those rejected after the model was
+  // found.
   RequestCounts& requests() { return requests_; }
   RequestTotals Requests() const { return requests_.Totals(); }
   // Returns the metrics of a version that is being loaded. Calls for one version share an object while it is in use.

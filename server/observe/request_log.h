@@ -22,7 +22,7 @@ struct RequestLogOptions {
   //   errors    failures that are the server's fault: INTERNAL, UNKNOWN, DATA_LOSS
   //   failures  all that were not answered OK
   //   all       all; costs some microseconds per request
-  // Lines of errors and failures are limited to kMaxLinesPerSecond; the next line gives the number of suppressed lines.
+  // Except with `all`, lines are limited to kMaxLinesPerSecond; the next line gives the number of suppressed lines.
   std::string requests = "errors";
   // Minimum duration of a request that gets a line whatever its result. No effect if `requests` is none.
   absl::Duration slow = absl::InfiniteDuration();
@@ -43,7 +43,7 @@ struct RequestLine {
   absl::Duration spent;
 };
 
-// Writes one log line per finished request. A line never contains an image, a tensor or a credential. Thread-safe. A
+// Writes the log lines of finished requests. A line never contains an image, a tensor or a credential. Thread-safe. A
 // request without a line costs only one or two comparisons.
 class RequestLog {
  public:

@@ -20,7 +20,7 @@ constexpr absl::Duration kCertificateWarning = absl::Hours(14 * 24);
 constexpr absl::Duration kLongBatch = absl::Seconds(10);
 constexpr absl::Duration kLongWait = absl::Seconds(1);
 constexpr double kSaturated = 0.95;
-// Higher rates are not zero: one event in the last minute gives 0.017 per second.
+// Rates up to this one count as zero; one event in the last minute gives 0.017 per second.
 constexpr double kRateFloor = 0.001;
 // A model is reported if a larger share of its requests is rejected; a few rejections in a burst are normal.
 constexpr double kShedShare = 0.005;

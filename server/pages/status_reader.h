@@ -46,7 +46,7 @@ class RateWindow {
   std::deque<Sampled> samples_ ABSL_GUARDED_BY(mutex_);
 };
 
-// Collects the contents of /statusz, mostly from Metrics. Thread-safe.
+// Collects the contents of /statusz, mostly from Metrics. Thread-safe except Start and Stop.
 class StatusReader {
  public:
   static constexpr absl::Duration kPeriod = absl::Seconds(2);

@@ -18,9 +18,9 @@
 
 namespace vitrine {
 
-// A blocking client connection over TCP or TLS with a deadline. Every function returns UNAVAILABLE if there is no
-// connection or it breaks, DEADLINE_EXCEEDED after SetEnd's time, and CANCELLED after Cancel. For use by one thread;
-// only Cancel is thread-safe. SIGPIPE must be ignored.
+// A blocking client connection over TCP or TLS with a deadline. Open, Write and Read return UNAVAILABLE if there is no
+// connection or it breaks, DEADLINE_EXCEEDED if SetEnd's time passes, and CANCELLED if Cancel ends their wait. For use
+// by one thread; only Cancel is thread-safe. SIGPIPE must be ignored.
 class ClientConnection {
  public:
   // Only Open connects. TLS trusts $SSL_CERT_FILE and $SSL_CERT_DIR, otherwise the system's CA certificates.
@@ -35,7 +35,7 @@ class ClientConnection {
   absl::Status Write(absl::string_view bytes);
   // Reads at least one byte. Returns 0 if the server has closed its side.
   absl::StatusOr<size_t> Read(char* bytes, size_t most);
-  // Cancels the running function and every later one. Thread-safe.
+  // Ends the current wait, later waits and later calls of Open with CANCELLED. Thread-safe.
   void Cancel();
 
  private:

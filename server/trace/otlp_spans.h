@@ -15,9 +15,8 @@ namespace vitrine {
 // Maps the canonical code of an error to the HTTP code of the HTTP front's answer.
 using HttpCodeOf = int (*)(absl::StatusCode);
 
-// Appends the span of a request and one span per stage. Adding `wall` to a time of the service's clock gives wall-clock
-// time. Names and attributes follow OpenTelemetry's conventions for RPC and HTTP servers; Vitrine's own begin with
-// "vitrine.".
+// Appends the span of a request and one span per stage. Adding `wall` to a time in `trace` gives wall-clock time. Names
+// and attributes follow OpenTelemetry's conventions for RPC and HTTP servers; Vitrine's own begin with "vitrine.".
 void AppendSpans(const RequestTrace& trace, absl::Duration wall, HttpCodeOf http_code,
                  opentelemetry::proto::trace::v1::ScopeSpans& spans);
 

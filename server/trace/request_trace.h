@@ -17,7 +17,7 @@ namespace vitrine {
 // Recorded data of a sampled request, from which the exporter's thread later makes spans. Used by one thread at a time,
 // the owner of the request.
 struct RequestTrace {
-  // Begin and end of a span, on the service's clock.
+  // Begin and end of a span, as times of the monotonic Clock (server/process/clock.h), not wall-clock times.
   struct Interval {
     absl::Time begin;
     absl::Time end;
@@ -42,7 +42,7 @@ struct RequestTrace {
 
   std::string model{};       // name sent by the client
   std::string request_id{};  // set by the client
-  std::string precision{};   // precision of the version; this field and the next ones are empty if no version was found
+  std::string precision{};   // precision of the version; like `version` and `tokens`, unset if the request reached none
   int64_t version = 0;
   int64_t tokens = 0;
   absl::StatusCode code = absl::StatusCode::kOk;
