@@ -40,8 +40,8 @@ std::vector<int64_t> AdminService::Before(const VersionId& id) const {
   return before;
 }
 
-// Returns the version to remove: the named one, else the only canary, else `stable`. With several canaries the operator
-// must name one.
+// Returns the version to remove: the named one; otherwise the only canary; without canaries, `stable`. With several
+// canaries the operator must name one.
 absl::StatusOr<int64_t> AdminService::VersionToPutAway(const v1::RollbackModelRequest& request) const {
   if (request.has_version()) return request.version();
   const std::set<int64_t> tried_out = registry_.ActiveCanaries(request.model());
@@ -89,7 +89,7 @@ absl::StatusOr<v1::ServingChange> AdminService::RollbackModel(const v1::Rollback
 }
 
 // Loads version `good` while `bad` serves, unless `good` is READY. Then removes `bad` from traffic, so that no other
-// version, such as a canary, gets its requests in between. If a step fails, the previous state is restored.
+// version, such as a canary, gets the requests of `bad` in between. If a step fails, the previous state is restored.
 absl::StatusOr<v1::ServingChange> AdminService::RollBackTo(const VersionId& bad, const std::string& reason,
                                                            int64_t good, Durability durability,
                                                            absl::Duration patience) {

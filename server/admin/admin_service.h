@@ -93,7 +93,7 @@ class AdminService {
   // match. Returns OK if one of them is not in memory.
   absl::Status CheckClasses(const VersionId& id, std::optional<int64_t> other = std::nullopt) const;
   absl::Status CheckSomeReady(const std::string& model) const;
-  // Returns the versions below `id` that may replace it, highest first, without canaries.
+  // Returns at most kMostTried versions below `id` that may replace it, highest first, without canaries.
   std::vector<int64_t> Before(const VersionId& id) const;
 
   Registry& registry_;

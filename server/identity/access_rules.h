@@ -38,7 +38,7 @@ class AccessRules {
   // column), or a role, an entry of callers or a quota in it is invalid.
   static absl::StatusOr<AccessRules> Parse(const std::string& text);
 
-  // Returns the grant of the first entry that matches the caller; null: the caller may do nothing.
+  // Returns the grant of the first entry that matches the caller; null: no entry matches.
   std::shared_ptr<const Grant> Find(const AuthenticatedIdentity& caller) const;
 
  private:

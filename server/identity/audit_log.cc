@@ -22,8 +22,8 @@ namespace {
 // Longest arguments in a line, in bytes; longer ones are cut.
 constexpr size_t kLongestArguments = 4096;
 
-// Returns a JSON string (RFC 8259). Escapes each byte beyond ASCII separately, so that the line is valid JSON for any
-// bytes.
+// Returns `text` as a JSON string (RFC 8259). Escapes each byte beyond ASCII separately, so that the line is valid JSON
+// for any bytes.
 std::string Quoted(const std::string& text) {
   std::string quoted = "\"";
   for (const unsigned char c : text) {

@@ -102,7 +102,7 @@ class Identity {
   std::unique_ptr<Ticker> ticker_;  // last member: its thread uses everything above
 };
 
-// Returns the caller for logs, from a result of Authorize: after PERMISSION_DENIED it has only its name, after
+// Returns the caller for logs, from a result of Authorize: after PERMISSION_DENIED only the name is set; after
 // UNAUTHENTICATED the name is "anonymous".
 Caller CallerOf(const absl::StatusOr<Caller>& authorized);
 

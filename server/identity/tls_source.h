@@ -16,7 +16,7 @@
 namespace vitrine {
 
 // The certificate for new connections. Changed files replace the old certificate once they pass every check of the
-// start. In every rotation the key briefly does not match the certificate; the old certificate then stays in use, so no
+// start. During a rotation, the key may briefly not match the certificate; the old certificate then stays in use, so no
 // handshake fails. Thread-safe.
 class TlsSource {
  public:

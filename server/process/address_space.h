@@ -6,9 +6,9 @@
 
 namespace vitrine {
 
-// Checks that the limit on virtual memory (ulimit -v) is enough for the stacks of `executors` and the other threads.
-// RESOURCE_EXHAUSTED names the limit and the required amount. Call it before these threads are started. The memory of
-// models is not included.
+// Checks that the limit on virtual memory (ulimit -v) is enough for the stacks of `executors` computing threads and of
+// the other threads. RESOURCE_EXHAUSTED names the limit and the required amount. Call it before these threads are
+// started. The memory of models is not included.
 absl::Status CheckAddressSpace(int executors);
 
 }  // namespace vitrine
