@@ -30,8 +30,8 @@
 
 namespace vitrine {
 
-// The listeners of a server and their access control. One thread opens and ends the listeners; any thread may call the
-// const functions.
+// The listeners of a server and their access control. One thread opens and ends the listeners; after Open, any thread
+// may call the const functions.
 class Fronts {
  public:
   // Objects that answer the calls; they must outlive the fronts.
@@ -52,12 +52,12 @@ class Fronts {
   // `options` must outlive the fronts.
   Fronts(const ServerOptions& options, Parts parts);
 
-  // Opens every listener in the options. Adds an error to `faults` for each listener that cannot be opened.
+  // Opens the listeners in the options. Adds to `faults` an error for each listener or file that cannot be opened.
   void Open(std::vector<absl::Status>& faults);
   const Addresses& addresses() const { return addresses_; }  // constant after Open
 
-  // The functions from here to Certificates are thread-safe, also while Open runs. Before its end they report no
-  // listener and no connection.
+  // The functions from here to Certificates may also be called while Open runs. Until it ends they report no listener
+  // and no connection.
   bool TakeCalls() const { return IsOpen() && rpc_ != nullptr; }
   // Number of open connections of the clients' listeners.
   int64_t open_connections() const;

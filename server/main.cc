@@ -47,7 +47,7 @@ namespace {
 
 // See ServerOptions::end_patience; part of the calculation in docs/operations/kubernetes.md.
 constexpr absl::Duration kEndPatience = absl::Seconds(2);
-// Time in which the process ends after lame_duck and drain_deadline: sends the last answers, then waits up to
+// Time that the process may take after lame_duck and drain_deadline, to send the last answers and then wait up to
 // kEndPatience.
 constexpr absl::Duration kEndSpare = absl::Seconds(10);
 // Interval of the checks whether the repository is copied and whether the server is ready.
@@ -58,7 +58,7 @@ constexpr int kOtherThreads = 32;
 constexpr absl::Duration kHealthPatience = absl::Seconds(2);
 
 // Blocks SIGTERM, SIGINT and SIGHUP in this thread and those started later, and returns them for sigtimedwait. Ignores
-// other signals that would end the process by default.
+// some other signals that would end the process by default.
 sigset_t BlockSignals() {
   for (const int ignored : {SIGPIPE, SIGUSR1, SIGUSR2, SIGALRM}) signal(ignored, SIG_IGN);
   sigset_t signals;

@@ -28,8 +28,8 @@ class App;
 
 namespace vitrine {
 
-// All settings of the server. Each setting is in the struct of the component that it configures, with its default, unit
-// and trade-off; BindFlags defines its flag and help text.
+// All settings of the server, with default, unit and trade-off. The settings of a component are in the component's
+// struct. BindFlags defines the flags and their help texts.
 struct ServerOptions {
   // Folder that contains <model>/<version>/. It must exist at start and is never written. Or an address such as
   // s3://bucket/prefix, which is copied to `remote.cache`.
@@ -46,7 +46,7 @@ struct ServerOptions {
   // host:port of /metrics, /healthz, /readyz and /statusz. Port 0 picks a free one; empty: no listener.
   std::string metrics = "0.0.0.0:8501";
   // Mean interval at which the text of /metrics is made, so that a frequent scraper takes no CPU time from the
-  // executors. Zero: the text is made for each scrape. It has no flag.
+  // executors. Zero: the text is made for each scrape. This setting has no flag.
   absl::Duration scrape_period = absl::Milliseconds(250);
   // host:port of a second listener: images (/v1), the Open Inference Protocol (/v2) and the page over HTTP, without
   // gRPC. It has TLS if rpc.listen has it. Port 0 picks a free one; empty: no listener.
@@ -99,8 +99,8 @@ struct ServerOptions {
   // Time for accepted requests to finish after lame_duck. Requests that still wait then are answered with UNAVAILABLE.
   absl::Duration drain_deadline = absl::Seconds(30);
   // Time for the process to end after all requests are answered. A model load that takes longer is aborted with the
-  // process. Infinite: the server waits for the load, which is required if it shares the process with other code. It
-  // has no flag: vitrine-server sets it.
+  // process. Infinite: the server waits for the load; code that embeds the server in its own process must use this
+  // value. This setting has no flag: vitrine-server sets it.
   absl::Duration end_patience = absl::InfiniteDuration();
   // Longest run time of a batch. A batch that takes longer is assumed to hang: the process ends with exit code 3, so
   // that a supervisor restarts it. After half of this time, but at most a minute, the server reports not ready.
@@ -114,9 +114,9 @@ struct ServerOptions {
   RequestLogOptions request_log;
   // Tracing: see otlp_options.h.
   OtlpOptions tracing;
-  // Given flags among those that set memory budgets (otherwise derived from the machine's memory) or `device_batch`.
+  // The given flags that set a memory budget or `device_batch`. A budget without its flag follows the machine's memory.
   std::set<std::string> chosen;
-  // Commit that the program was built from, for display. The program sets it; it has no flag.
+  // Commit that the program was built from, for display. The program sets it; there is no flag.
   std::string revision = {};
 
   // Folder that is served: the repository, or the copy of a remote one.
@@ -128,8 +128,8 @@ struct ServerOptions {
   absl::Status Validate() const;
 };
 
-// Adds one flag per setting to `app`, bound to `options`, which must outlive the parse. The struct's values are the
-// defaults.
+// Adds the flags of the settings to `app`, bound to `options`, which must outlive the parse. The struct's values are
+// the defaults.
 void BindFlags(CLI::App& app, ServerOptions& options);
 
 // Returns every flag with its value in `options`. No value is a secret, since secrets are in files.

@@ -12,14 +12,14 @@
 namespace vitrine {
 
 // Returns the options with the machine-dependent settings filled in: threads, cores, pinning, and memory budgets within
-// their shares of the control group's limit. Settings given by flags stay unchanged. Pure function.
+// their shares of the control group's limit. Settings given by flags stay unchanged.
 ServerOptions Resolve(ServerOptions options, const Device& device, const Machine& machine);
 
 // Returns a log line that describes the machine and the settings in `resolved`, which must come from Resolve.
 std::string DescribeMachine(const Machine& machine, const ServerOptions& resolved);
 
-// Checks everything that can be checked before a port is opened or a model read: flags, the repository, TLS files,
-// tokens, policy, serving configuration, the folder of the port file. Returns INVALID_ARGUMENT with one line per fault.
+// Checks what can be checked before a port is opened or a model read: flags, the repository, TLS files, tokens, policy,
+// serving configuration, the folder of the port file. Returns INVALID_ARGUMENT with one line per fault.
 absl::Status CheckConfiguration(const ServerOptions& options);
 
 // Checks that the repository contains versions, or that allow_empty is set. UNAVAILABLE: the repository cannot be read

@@ -45,7 +45,7 @@
 namespace vitrine {
 namespace {
 
-// If a batch runs longer (or longer than half of hung_worker_timeout, if that is less), the server reports not ready.
+// Run time of a batch after which the server reports not ready; half of hung_worker_timeout if that is less.
 constexpr absl::Duration kHungBatch = absl::Minutes(1);
 // Interval of compute probes before the server is ready.
 constexpr absl::Duration kProbeRetry = absl::Seconds(1);

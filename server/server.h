@@ -45,7 +45,7 @@ class Server {
   // Address of the HTTP listener without gRPC; empty if there is none.
   virtual const std::string& http_address() const = 0;
 
-  // Waits until every version that was in the repository at start is ready or failed, and one of the ready versions, if
+  // Waits until every version that the first poll chose to load is ready or failed, and one of the ready versions, if
   // any, has computed a probe. From then on health is SERVING while a version is ready and computes or, with
   // allow_empty, while there is no version. Returns false on timeout or if the server starts to drain.
   virtual bool WaitUntilReady(absl::Duration timeout) = 0;
