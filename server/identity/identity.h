@@ -45,7 +45,7 @@ struct IdentityOptions {
 // Returns true if the address is a unix socket, or every address of the host in HOST:PORT is a loopback address.
 bool IsLocalAddress(const std::string& address);
 
-// Authenticates callers and authorizes their calls; the single check before every RPC. Thread-safe.
+// Authenticates callers and authorizes their calls, for gRPC and HTTP. Thread-safe.
 class Identity {
  public:
   // Reads and checks every file. Returns an error with every fault, one per line. Then a separate thread checks the

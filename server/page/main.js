@@ -46,7 +46,7 @@ function firstKind() {
   return "none";
 }
 
-// Returns the id of the default model: the first that has the sample's class, else the first.
+// Returns the id of the default model: the first that has the sample's class, otherwise the first.
 function firstModel() {
   const all = catalogue.choices(models);
   return (all.find(({id}) => state.sample && knows(abouts.get(id), state.sample)) ?? all[0])?.id;

@@ -71,9 +71,9 @@ class VersionTable {
   std::vector<KnownVersion> Known(std::string_view model) const;
   // Returns the routing of a model; empty if the model is not known.
   TrafficTable Traffic(std::string_view model) const;
-  // Returns the waiting versions, each with the reason for people. A READY version waits if it is newer than the
-  // serving one and has different class labels or another architecture. It gets only requests that name it, until it
-  // has the label `stable` or `canary`, or a share.
+  // Returns the waiting versions, each with the reason for people. While no READY version is labelled `stable`, one
+  // that is newer than the serving version waits if it has different class labels or another architecture. It gets only
+  // requests that name it, until it has the label `stable` or `canary`, or a share.
   std::map<int64_t, std::string> Waiting(std::string_view model) const;
   // Returns the canaries of the plan (canary_guard.h), including suspended ones.
   std::set<int64_t> ActiveCanaries(std::string_view model) const;

@@ -19,7 +19,7 @@
 
 namespace vitrine {
 
-// Options of the listener for clients. TransportOptions limits each connection.
+// Options of the listener for clients. TransportOptions has the limits of connections.
 struct RpcOptions : TransportOptions {
   // host:port. Port 0 picks a free port.
   std::string listen = "0.0.0.0:8500";

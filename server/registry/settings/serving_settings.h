@@ -40,7 +40,7 @@ class ServingSettings {
   struct Options {
     // Protobuf text of a ServingConfig, read again when it changes; empty: no file.
     std::filesystem::path serving_config;
-    // Protobuf text of an AdminState; every change replaces it. Empty: changes are lost when the process ends.
+    // Protobuf text of an AdminState; every kept change replaces it. Empty: changes are lost when the process ends.
     std::filesystem::path admin_state;
     // Policy of models without a policy.
     v1::VersionPolicy default_policy;
@@ -72,9 +72,9 @@ class ServingSettings {
   std::vector<std::string> Models() const;
 
   // Applies `edit` to the Admin service's changes for a model; an empty result removes its row. The change takes effect
-  // at once and is staged next to the state file. Only Keep replaces that file, so a change that fails is never stored.
-  // UNAVAILABLE (kRequired only): it cannot be written. INVALID_ARGUMENT: the result is not valid. On an error nothing
-  // has changed.
+  // at once and is staged next to the state file. Until Keep, that file is unchanged, so a change that fails is never
+  // stored. UNAVAILABLE (kRequired only): it cannot be written. INVALID_ARGUMENT: the result is not valid. On an error
+  // nothing has changed.
   absl::Status Change(const std::string& model, const Edit& edit, Durability durability = Durability::kRequired);
   // Replaces the state file by the current state. UNAVAILABLE: the file is unchanged; the caller must call Restore.
   absl::Status Keep();

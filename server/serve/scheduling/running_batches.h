@@ -16,8 +16,8 @@ class RunningBatches;
 // One running batch; it ends at destruction.
 using HeldBatch = Held<RunningBatches, size_t>;
 
-// The running batches, one per executor, and their predicted ends. Thread-safe; takes only short locks. Must outlive
-// its HeldBatch objects.
+// The running batches of the executors and their stand-ins, and the predicted ends. Thread-safe; takes only short
+// locks. Must outlive its HeldBatch objects.
 class RunningBatches {
  public:
   // Reserves memory for two batches per executor: a stand-in may run one in addition to the executor.
