@@ -25,7 +25,7 @@ export class Refusal extends Error {
   get shortCode() { return this.status ? `${this.code}, HTTP ${this.status}` : this.code; }
 }
 
-// True if the server is unreachable, shuts down or is still loading its models: a retry may succeed.
+// Returns true if the server is unreachable, shuts down or is still loading its models: a retry may succeed.
 export const passes = (refusal) => ["UNREACHABLE", "UNAVAILABLE"].includes(refusal.code);
 
 const LIMIT = 65e3;  // time limit of an answer after the upload, in ms: a little longer than the server's limit

@@ -16,8 +16,8 @@ namespace vitrine {
 // Owner of all tracing components. Thread-safe, except that only the owner may call Stop.
 class Tracing {
  public:
-  // Returns null if `options` name no collector. Returns an error if the file of headers cannot be read. Contacts the
-  // collector only when spans are sent. The clock must outlive the result.
+  // Returns null if `options` name no collector. Returns an error if the URL or the file of headers is invalid.
+  // Contacts the collector only when spans are sent. The clock must outlive the result.
   static absl::StatusOr<std::unique_ptr<Tracing>> Open(const OtlpOptions& options, const Clock& clock,
                                                        HttpCodeOf http_code, const std::string& version);
 

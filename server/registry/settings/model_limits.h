@@ -51,7 +51,7 @@ class ModelLimitsTable {
   // `server`: batch limits of models without settings.
   explicit ModelLimitsTable(const BatchLimits& server) : server_(server) {}
 
-  // Returns the limits of a model, never null. Until Set they are the server's.
+  // Returns the limits of a model, never null. Before Set: the server's batch limits, no queue limits.
   std::shared_ptr<QueueLimits> For(const std::string& model);
   void Set(const std::string& model, const v1::ModelServing& serving);
 

@@ -84,10 +84,10 @@ class Admission {
   Admission(const Admission&) = delete;
   Admission& operator=(const Admission&) = delete;
 
-  // Admits the request. Returns RESOURCE_EXHAUSTED (see shed.h) if the server or the model is full, or if the predicted
-  // answer time exceeds the deadline or limit. The prediction includes: the caller's own waiting work of the same or a
-  // higher priority; more urgent work that the caller is expected to send before the answer, at its recent rate; the
-  // turns of other callers; and for each executor, the remaining time of its running batch. An idle server makes no
+  // Admits the request. Returns RESOURCE_EXHAUSTED (see shed.h) if the server, the model or the caller's share is full,
+  // or if the predicted answer time exceeds the deadline or limit. The prediction includes: the caller's own waiting
+  // work of the same or a higher priority; more urgent work that the caller is expected to send before the answer, at
+  // its recent rate; the turns of other callers; and the remaining time of the running batches. An idle server makes no
   // prediction and admits the request, because otherwise a wrong one would never be corrected. RetryInfo is the time
   // until the request would be admitted if no other request arrived. DEADLINE_EXCEEDED: the deadline has passed.
   absl::StatusOr<HeldPlace> Admit(const InferenceRequest& request);

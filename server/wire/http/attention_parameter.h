@@ -19,7 +19,7 @@ struct AttentionNumbers {
   bool all = false;
 };
 
-// The parameter `attention` of a URL: "KIND", "KIND:LAYERS" or "KIND:LAYERS:HEADS", and for the kind `query` only
+// The parameter `attention` of a URL: "KIND", "KIND:LAYERS" or "KIND:LAYERS:HEADS", or, only for the kind `query`,
 // "query:LAYERS:HEADS:PATCH". The names are those of `vitrine classify`, for example "mean:0,-1:all".
 struct AttentionParameter {
   v1::AttentionKind kind = v1::ATTENTION_KIND_UNSPECIFIED;
@@ -32,8 +32,8 @@ struct AttentionParameter {
 absl::StatusOr<AttentionParameter> ParseAttentionParameter(std::string_view text);
 
 // Returns the request for this attention from a model with `ability`. By default `encoding` is an overlay for kinds
-// that fit on the image, and numbers for others. INVALID_ARGUMENT: the model does not have the kind; the message lists
-// the kinds that it has. Layers and heads are checked later, when the request is planned.
+// that fit on the image, and numbers for others. INVALID_ARGUMENT: the model lacks the kind (the message lists its
+// kinds), or a kind that does not fit is to be an overlay. Layers and heads are checked by PlanRequest.
 absl::StatusOr<v1::AttentionRequest> AttentionOf(const AttentionParameter& wish, const AttentionAbility& ability,
                                                  std::optional<v1::AttentionEncoding> encoding);
 
