@@ -19,7 +19,7 @@ class Communicator {
   virtual int size() const = 0;
   // Replaces every tensor by its sum over the ranks. All ranks get the same bits.
   virtual absl::Status Sum(std::span<const at::Tensor> tensors) = 0;
-  // Replaces every tensor by the same tensor of rank 0.
+  // Replaces every tensor by rank 0's tensor at the same index.
   virtual absl::Status Broadcast(std::span<const at::Tensor> tensors) = 0;
 };
 

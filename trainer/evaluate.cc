@@ -44,7 +44,7 @@ absl::StatusOr<EvaluationBatch> ReadBatch(const Model& model, const Dataset& dat
     std::copy(values.begin(), values.end(), inputs.back().mutable_data_ptr<float>());
     order.push_back({geometry.input, i});
   }
-  // Sorts by size, since neighbours of equal size share batched calls.
+  // Sorts by size, because the model computes adjacent images of equal size together.
   std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) {
     return std::pair(a.first.height, a.first.width) < std::pair(b.first.height, b.first.width);
   });
@@ -122,7 +122,7 @@ absl::StatusOr<Geometry> PlanEvaluation(const v1::Preprocessing& preprocessing, 
 
 namespace {
 
-// Plans the resize for the size in the file's header, like a server.
+// Reads the size from the file's header, plans the resize and decodes for it, like the server.
 absl::StatusOr<PlannedImage> ReadReduced(const Dataset& data, int64_t index, const v1::Preprocessing& preprocessing,
                                          std::optional<Size> size, double crop) {
   PlannedImage image;

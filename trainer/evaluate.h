@@ -25,11 +25,11 @@ struct Accuracy {
 };
 
 // Plans the resize of an image: scales it to cover `size` / `crop`, then crops the centre. Without a size, uses the
-// model's resolution policy.
+// model's resolution policy and ignores `crop`.
 absl::StatusOr<Geometry> PlanEvaluation(const v1::Preprocessing& preprocessing, Size image, std::optional<Size> size,
                                         double crop = 1);
 
-// Returns an image of the data set for Preprocess, decoded as the model requires.
+// Reads image `index`, decodes it as `preprocessing` requires, and plans its resize with PlanEvaluation.
 absl::StatusOr<PlannedImage> ReadForEvaluation(const Dataset& data, int64_t index,
                                                const v1::Preprocessing& preprocessing, std::optional<Size> size,
                                                double crop = 1);
@@ -45,8 +45,8 @@ struct EvaluateOptions {
   MeasureProgress progress = nullptr;  // in images
 };
 
-// Evaluates the reference on the whole split. The result does not depend on the threads. INVALID_ARGUMENT if the model
-// cannot accept the size, or has no features.
+// Evaluates the reference model on the whole data set; the number of threads does not change the result.
+// INVALID_ARGUMENT if the model cannot accept the size or, for options.features, has no vector feature.
 absl::StatusOr<Accuracy> Evaluate(const Model& model, const Dataset& data, std::optional<Size> size,
                                   const EvaluateOptions& options = {});
 

@@ -15,10 +15,10 @@
 
 namespace vitrine {
 
-// Prefetches the batches of one process on its own threads, beginning at a given step. Returns them in order,
-// plan.accumulate batches per step. A step's batches are consecutive in the epoch's order, so processes and
-// accumulation change how a step is divided, but not its samples. Batches do not depend on the number of threads. There
-// must be one consumer thread. The task must outlive the loader. The destructor waits for batches in progress.
+// Prefetches the batches of one process on the loader's threads, beginning at a given step. Returns the batches in
+// order, plan.accumulate per step. A step's batches are consecutive in the epoch's order, so processes and accumulation
+// change how a step is divided, but not its samples. Batches do not depend on the number of threads. There must be one
+// consumer thread. The task must outlive the loader. The destructor waits for batches in progress.
 class BatchLoader {
  public:
   struct Options {
@@ -32,7 +32,7 @@ class BatchLoader {
   BatchLoader& operator=(const BatchLoader&) = delete;
   ~BatchLoader();
 
-  // Returns the next batch; blocks until it is ready. OUT_OF_RANGE after the last batch.
+  // Waits for the next batch and returns it. OUT_OF_RANGE after the last batch; otherwise errors of Task::MakeBatch.
   absl::StatusOr<TrainingBatch> Next();
   // Total time that Next() has waited.
   absl::Duration waited() const { return waited_; }

@@ -41,7 +41,7 @@ struct StepTotals {
   double stops = 0;  // processes that were asked to stop
 };
 
-// Advises a new run, because a state can only be resumed with its original settings.
+// Advice after a divergence: a new run, because a state can only be resumed with the same optimizer settings.
 constexpr char kBeginAgain[] =
     "; a lower optimizer.lr or clip_norm may help: start again with it in a new folder (--work), without --resume";
 
@@ -136,13 +136,13 @@ absl::StatusOr<TrainResult> Run::ToTheEnd() {
   if (position_.unmeasured) RETURN_IF_ERROR(AfterStep());
   while (position_.step < plan_.total_steps && !stopping_) {
     const absl::Status stepped = Step(loader);
-    // If a process was lost, the step changed nothing, so this saves the state before the step.
+    // If a process was lost, the step has not changed the weights, so this saves the state before the step.
     if (absl::IsUnavailable(stepped)) RETURN_IF_ERROR(Save());
     RETURN_IF_ERROR(stepped);
     UpdateReport(loader);
     for (Observer* observer : options_.observers) observer->OnStep(report_);
     if (options_.after_step) options_.after_step(position_);
-    // With several processes, all stop at the step after one of them was asked to stop.
+    // With several processes, Step sets stopping_ in all of them once one was asked to stop.
     if (group_.size() == 1 && StopRequested()) stopping_ = true;
     RETURN_IF_ERROR(AfterStep());
   }
@@ -248,7 +248,7 @@ bool Run::MeasuresNow() const {
          epoch % recipe_.evaluate_every() == 0;
 }
 
-// Measures, ends the epoch and saves, if each is due.
+// Measures, reports the end of the epoch, and saves the state, each if due.
 absl::Status Run::AfterStep() {
   if (!position_.unmeasured) {
     const bool save = stopping_ || (options_.save_every_steps > 0 && position_.step % options_.save_every_steps == 0);
@@ -304,7 +304,7 @@ absl::StatusOr<std::string> Run::MeasureNow() {
   return absl::StrCat(words, ", ", ScoreInWords(report.split, *raw));
 }
 
-// Updates everything but the results of the step, which Step reports.
+// Updates report_ except the loss, the gradient norms and the learning rate, which Step and Count set.
 void Run::UpdateReport(const BatchLoader& loader) {
   const absl::Duration running = absl::Now() - started_ - measuring_;
   const double seconds = std::max(1e-9, absl::ToDoubleSeconds(running));

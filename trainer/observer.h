@@ -15,8 +15,8 @@ namespace vitrine {
 struct StartReport {
   int64_t step = 0;  // steps done by earlier runs; 0 for a new run
   int64_t total_steps = 0;
-  // True if the earlier run ended after step `step`, but before the step's measurement or the end of its epoch. Both
-  // are repeated now and reported again.
+  // True if the earlier run ended after step `step`, but before the step's measurement or the end of its epoch. This
+  // process does both before its first step, so observers may get these reports a second time.
   bool measures_again = false;
   std::vector<std::string> blocks = {};  // blocks of StepReport::block_norms
 };
@@ -49,7 +49,7 @@ struct ScoreReport {
   bool best = false;  // true: the best score of the run so far
 };
 
-// Report at the end of every epoch, after its measurement.
+// Report at the end of every epoch and of the run, after the measurement.
 struct EpochReport {
   StepReport last;     // last step of the epoch
   std::string scores;  // "test top1 76.41 %", empty if nothing was measured

@@ -20,11 +20,12 @@ struct StepOutcome {
 // shares the model's weights but has its own gradients. Threads are synchronized once per batch instead of once per
 // operator; this is faster for small models, and tolerates a busy machine.
 //
-// Gradients are summed in a fixed order, so the result depends only on the number of replicas. Thread-compatible.
+// Gradients are summed in a fixed order, so the result depends on the number of replicas, but not on timing.
+// Thread-compatible.
 class Replicas {
  public:
-  // `model` is the first of `count` replicas; it must outlive the replicas and not move. Its parameters that require
-  // gradients get them, in every replica.
+  // Makes `count` replicas, of which `model` is the first. `task` and `model` must outlive them, and `model` must not
+  // move. In every replica, the parameters that require gradients are those of `model`.
   static absl::StatusOr<std::unique_ptr<Replicas>> Make(const Task& task, Module& model, int count);
 
   // Clears the gradients of the model's parameters.

@@ -42,7 +42,7 @@ absl::Status WriteRunResult(const std::filesystem::path& work_dir, const v1::Rec
     }
   }
   if (position.best) {
-    // The measurement that chose the best state: on held-out samples, or on the split itself.
+    // Adds the score that chose the best state, measured on held-out samples or on the split of `first`.
     const Score& first = scores.front();
     const std::string split = result.is_best ? "validation" : absl::StrCat(first.split, "-best");
     json["scores"][absl::StrCat(split, "/", first.measures.front().name)] = *position.best;

@@ -8,7 +8,7 @@ namespace vitrine {
 namespace {
 
 constexpr uint64_t kGolden = 0x9E3779B97F4A7C15;
-// Sample index of the stream that shuffles an epoch; no data set is that large.
+// Reserved sample index for the random stream that shuffles an epoch. No real sample has this index.
 constexpr uint64_t kOrderStream = ~uint64_t{0};
 
 // The finalizer of SplitMix64 (Steele et al. 2014): a bijection in which every output bit depends on every input bit.
@@ -32,7 +32,7 @@ double CounterRandom::Uniform() {
 }
 
 int64_t CounterRandom::Below(int64_t bound) {
-  // The bias of the product method is below bound / 2^64.
+  // Scales a random number by a product. The bias is below bound / 2^64.
   return static_cast<int64_t>((static_cast<unsigned __int128>(Next()) * static_cast<uint64_t>(bound)) >> 64);
 }
 

@@ -48,7 +48,7 @@ std::vector<NamedTensor> StateTensors(const RunParts& parts) {
 // Returns the fields of a recipe that must be unchanged in a resumed run.
 v1::Recipe Binding(v1::Recipe recipe) {
   recipe.clear_epochs();
-  // These two fields divide a step. The number of samples per step is compared instead.
+  // `batch` and `accumulate` divide a step. ResumePosition compares the samples per step instead.
   recipe.clear_batch();
   recipe.clear_accumulate();
   recipe.clear_evaluation_sizes();
@@ -145,8 +145,8 @@ struct ReadState {
   std::string last_fault = {};  // see RunPosition
 };
 
-// Reads the last state or, if it is missing or damaged, the previous one. A state that only cannot be read now stays
-// the last one, because the next state would replace it.
+// Reads the last state or, if it is missing or damaged, the previous one. If the last state only cannot be read now,
+// returns that error, because continuing from the previous one would replace the last.
 absl::StatusOr<ReadState> ReadNewestState(const fs::path& work_dir) {
   const fs::path file = StateFile(work_dir), previous = PreviousStateFile(work_dir);
   absl::StatusOr<Safetensors> last = ReadTensors(file);
@@ -201,7 +201,7 @@ absl::Status CheckRoomForState(const fs::path& work_dir, const RunParts& parts) 
   // Space for four files: the last two states, which stay until the new state is complete, the new state, and the best
   // weights.
   needed *= 4;
-  // A run that continues has some of them already.
+  // A resumed run already has some of these files.
   for (const fs::path& file : {StateFile(work_dir), PreviousStateFile(work_dir), BestFile(work_dir)}) {
     const uintmax_t size = fs::file_size(file, error);
     if (!error) needed -= static_cast<int64_t>(size);

@@ -16,7 +16,7 @@
 
 namespace vitrine {
 
-// Position of a run. Random generators need no state: numbers are a function of the recipe's seed and the step.
+// Position of a run. Random generators need no state: their numbers are a function of the recipe's seed and the step.
 struct RunPosition {
   int64_t step = 0;                           // steps done
   int64_t samples = 0;                        // seen, over all processes
@@ -34,7 +34,7 @@ struct RunPosition {
   double epochs = 0;  // epochs planned by the run that wrote the state
   // True if the measurement at `step`, or the end of its epoch, is still to come.
   bool unmeasured = false;
-  // Why the last state could not be used, if the position is that of the previous one; else empty.
+  // Reason why StateFile could not be used, if the position is from PreviousStateFile; otherwise empty.
   std::string last_fault = {};
 };
 
@@ -47,18 +47,18 @@ struct RunParts {
   const Optimizer& optimizer;
 };
 
-// Returns the state file of a work folder, and the file of the state before it.
+// Return the paths of a work folder's last state and of the state before it.
 std::filesystem::path StateFile(const std::filesystem::path& work_dir);
 std::filesystem::path PreviousStateFile(const std::filesystem::path& work_dir);
 
-// True if the folder has one of these files.
+// Returns true if the folder has one of these files.
 bool HasState(const std::filesystem::path& work_dir);
 
-// FAILED_PRECONDITION if the folder has a state and `resume` is false, to prevent overwriting a run.
+// Returns FAILED_PRECONDITION if the folder has a state and `resume` is false, to prevent overwriting a run.
 absl::Status CheckWorkFolder(const std::filesystem::path& work_dir, bool resume);
 
-// FAILED_PRECONDITION or RESOURCE_EXHAUSTED if the folder cannot be created or written, or if its disk lacks space for
-// the state. Call it before the first step.
+// Creates the folder if missing; FAILED_PRECONDITION if that fails. Writes and removes a test file, with errors as
+// ReplaceFile. RESOURCE_EXHAUSTED if the disk lacks space for the run's states and best weights.
 absl::Status CheckRoomForState(const std::filesystem::path& work_dir, const RunParts& parts);
 
 // Writes weights, moments, position and recipe to StateFile(work_dir), through a temporary file and fsync: after a
@@ -66,18 +66,18 @@ absl::Status CheckRoomForState(const std::filesystem::path& work_dir, const RunP
 // hard links; but if position.last_fault is set, keeps the previous state as it is, and clears the fault.
 absl::Status SaveState(const std::filesystem::path& work_dir, const RunParts& parts, RunPosition& position);
 
-// Restores the state from SaveState bit by bit; if it is missing or damaged, the previous one. Changes no file.
-// FAILED_PRECONDITION: the state is of another recipe (`epochs`, the division of a step, measures and texts may differ)
-// or of other data, or both states are missing or damaged. Leaves out the best score if the recipe measures at another
-// size than the state's.
+// Restores the last state bit by bit; if it is missing or damaged, the previous one. Changes no file.
+// FAILED_PRECONDITION: the state is of other data or another recipe (only the fields that Binding in state.cc clears
+// may differ), or both states are missing or damaged. PERMISSION_DENIED, RESOURCE_EXHAUSTED or UNAVAILABLE: the last
+// state cannot be read now. Sets forgot_best instead of `best` if the recipe measures at another size than the state's.
 absl::StatusOr<RunPosition> RestoreState(const std::filesystem::path& work_dir, const RunParts& parts);
 
 // Atomically writes the weights with the best score to best.safetensors in work_dir.
 absl::Status SaveBest(const std::filesystem::path& work_dir, const Module& model);
-// FAILED_PRECONDITION if the file is missing, damaged, or of another model.
+// Restores these weights. FAILED_PRECONDITION if damaged or of another model; otherwise errors of ReadWholeFile.
 absl::Status LoadBest(const std::filesystem::path& work_dir, const Module& model);
 
-// Writes a batch that broke a run atomically, for debugging; errors as SaveState.
+// Atomically writes a batch whose loss or gradient is not finite, for debugging; errors as SaveState.
 absl::Status SaveBatch(const std::filesystem::path& file, const TrainingBatch& batch);
 
 }  // namespace vitrine

@@ -21,19 +21,19 @@
 
 namespace vitrine {
 
-// Training samples of a step, or one thread's share of them.
+// Training samples of a batch, or one thread's share of them.
 struct TrainingBatch {
   int64_t samples = 0;
   ImageBatch images = {};        // image tasks: [channels, height, width] fp32, equal sizes adjacent
   SequenceBatch sequences = {};  // sequence tasks: [samples, ...]
   // Expected answers, int64: [samples] for images; [samples, ...] for sequences, as the task's loss requires.
   at::Tensor labels = {};
-  // [samples, classes] fp32 if images are mixed; undefined otherwise.
+  // Image tasks: class probabilities of mixed images, [samples, classes] fp32; undefined if images are not mixed.
   at::Tensor targets = {};
   at::Tensor teacher_labels = {};  // [samples] int64: the teacher's answers; undefined without a teacher
 };
 
-// Returns every `count`-th sample, beginning with sample `part`. Each share then has every size of a sorted batch.
+// Returns every `count`-th sample, beginning with sample `part`, so that shares of a sorted batch take equal time.
 TrainingBatch ShareOf(const TrainingBatch& batch, int part, int count);
 
 struct BatchLoss {
@@ -42,7 +42,7 @@ struct BatchLoss {
   int64_t predictions = 0;  // one per image, one per sequence element
 };
 
-// A figure measured on a split; the first one selects the best state.
+// A figure measured on a split. The first of Score::measures selects the best state.
 struct Measure {
   std::string name;  // "top1", "accuracy", "bleu", "loss"
   double value = 0;  // fractions are 0 to 1
@@ -53,13 +53,13 @@ struct Score {
   std::string split = "test";  // "train" if there is no other split
   // True if a larger `measures.front()` is better.
   bool larger_is_better = true;
-  // Limit of "loss", above which a training counts as diverged.
+  // Limit of the measure "loss", above which the run counts as diverged.
   double absurd_loss = std::numeric_limits<double>::infinity();
 };
 
 enum class MeasuredSplit { kValidation, kTest };
 
-// Called by the measuring thread with the number of measured samples. Calls must be short.
+// Called with the number of measured samples, only by the thread that called the measurement. Calls must be short.
 using MeasureProgress = std::function<void(int64_t done, int64_t total)>;
 
 struct MeasureOptions {
@@ -82,9 +82,9 @@ class Task {
 
   // Returns the model before the first step: initialized from the recipe's seed or a stored version.
   virtual absl::StatusOr<std::unique_ptr<Module>> MakeModel() const = 0;
-  // True if training changes this parameter; other parameters get no gradients.
+  // Returns true if training changes this parameter. Other parameters get no gradients.
   virtual bool Trains(const std::string& /*parameter*/) const { return true; }
-  // "images", "sequences", "sets".
+  // Returns "images", "sequences" or "sets".
   virtual std::string samples_in_words() const = 0;
   // Number of samples in an epoch.
   virtual int64_t samples() const = 0;
@@ -96,7 +96,7 @@ class Task {
   // Returns the batch of these members of the epoch; `index` is its index within the epoch.
   virtual absl::StatusOr<TrainingBatch> MakeBatch(int64_t epoch, int64_t index,
                                                   std::span<const Member> members) const = 0;
-  // Throws LibTorch's exceptions. `model` must come from MakeModel.
+  // Returns the loss of a batch. `model` must come from MakeModel. Throws LibTorch's exceptions.
   virtual BatchLoss Loss(const Module& model, const TrainingBatch& batch, const ForwardContext& context) const = 0;
 
   // Measures `model` in inference mode. If no samples are held out, kValidation is the test split.

@@ -15,8 +15,8 @@ namespace vitrine {
 class WorkLock {
  public:
   // Creates the folder if missing and locks the file `lock` in it. The file names the process that holds the lock.
-  // FAILED_PRECONDITION names this process, or says that the folder cannot be written. On a file system without locks,
-  // always succeeds.
+  // FAILED_PRECONDITION names the holder, or says that the folder cannot be written. On a file system without locks,
+  // succeeds without a lock.
   static absl::StatusOr<WorkLock> Take(const std::filesystem::path& work_dir);
 
  private:
