@@ -10,10 +10,10 @@
 
 namespace vitrine {
 
-// Random erasing (Zhong et al. 2020), like timm's: with the given probability, replaces the values of a rectangle by
-// N(0, 1). The area of the rectangle is uniform. The logarithm of its aspect ratio is uniform, with ratios from 0.3 to
-// 1 / 0.3. Redraws a rectangle that does not fit, at most ten times. `values` is a normalised input [channels,
-// size.height, size.width].
+// Applies random erasing (Zhong et al. 2020) like timm: with settings.probability, replaces the values of a rectangle
+// with samples from N(0, 1). The rectangle's area and the logarithm of its aspect ratio are uniform; the ratio is 0.3
+// to 1 / 0.3. Draws at most ten rectangles until one is lower and narrower than the image; otherwise erases nothing.
+// `values` is a normalised input [channels, size.height, size.width].
 void EraseAtRandom(const v1::RandomErasing& settings, Size size, std::span<float> values, CounterRandom& random);
 
 }  // namespace vitrine

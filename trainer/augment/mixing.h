@@ -8,7 +8,7 @@
 
 namespace vitrine {
 
-// True if a recipe mixes images.
+// Returns true if the settings mix images.
 bool Mixes(const v1::Mixing& mixing);
 
 // Applies mixup (Zhang et al. 2018) or CutMix (Yun et al. 2019) to a batch, with one choice and one lambda ~

@@ -20,7 +20,7 @@ struct RandOperation {
   Image (*apply)(Image image, double magnitude, bool negative, const Colour& fill);
 };
 
-// timm's fifteen operations with increasing magnitudes:
+// Returns timm's fifteen operations, whose effect increases with the magnitude:
 //   AutoContrast, Equalize, Invert      no magnitude
 //   Rotate                              up to 30 degrees
 //   Posterize                           keeps 4 to 1 bits
@@ -32,9 +32,9 @@ struct RandOperation {
 // NOTE: at magnitude 10, timm's Posterize keeps no bits and gives a black image; newer versions of Pillow reject that.
 std::span<const RandOperation> RandOperations();
 
-// RandAugment (Cubuk et al. 2020), like timm's: draws `operations` operations with replacement. Applies each with
-// `probability`, at a magnitude from N(magnitude, magnitude_deviation^2) clamped to 0..10. Warps use `fill`. Always
-// draws five random numbers per operation.
+// Applies RandAugment (Cubuk et al. 2020) like timm: draws settings.operations operations with replacement. Applies
+// each with settings.probability, at a magnitude from N(magnitude, magnitude_deviation^2) clamped to 0..10. Warps use
+// `fill`. Always draws five random numbers per operation.
 Image RandAugmented(Image image, const v1::RandAugment& settings, const Colour& fill, CounterRandom& random);
 
 // Changes brightness, contrast and saturation in random order, each by a factor between 1 - strength and 1 + strength,

@@ -12,8 +12,8 @@ namespace vitrine {
 
 // Returns the `size` members of an epoch over `size` samples, in order. With repeats <= 1, the order is EpochOrder's.
 // With repeated augmentation (Hoffer et al. 2020), the members are ceil(size / repeats) different samples, each
-// `repeats` times in a row, so that a batch has all copies. The last sample has fewer copies if `repeats` does not
-// divide `size`. Every epoch draws new samples.
+// `repeats` times in a row, so that a batch usually has all copies. The last sample has fewer copies if `repeats` does
+// not divide `size`. Every epoch draws new samples.
 std::vector<Member> MembersOf(uint64_t seed, uint64_t epoch, int64_t size, int repeats);
 
 // Returns the random numbers that augment a member of an epoch. Each repeat has its own numbers; repeat 0 has the

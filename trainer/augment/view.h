@@ -29,7 +29,7 @@ struct View {
 absl::StatusOr<Size> DrawSize(const v1::Recipe& recipe, const v1::Preprocessing& preprocessing, Size image,
                               CounterRandom& random);
 
-// Returns a window with the aspect ratio of `size`. Without augmentation, returns the largest centred window that fits.
+// Draws a window with the aspect ratio of `size`, randomly stretched. Without augmentation: the largest, centred.
 View DrawView(const v1::Augmentation& augmentation, Size image, Size size, CounterRandom& random);
 
 // Returns the mean colour of `preprocessing` in 8 bits.
@@ -39,7 +39,7 @@ Colour MeanColour(const v1::Preprocessing& preprocessing);
 // colour `outside`.
 Image CutWindow(const Image& image, const View& view, const Colour& outside);
 
-// Returns the image resized, in 8 bits.
+// Returns the image resized to `size`, rounded to 8 bits.
 Image Scaled(const Image& source, Size size, v1::Interpolation interpolation,
              Rounding rounding = v1::Preprocessing::NONE);
 

@@ -14,7 +14,7 @@ namespace vitrine {
 // averaged; other buffers are copied. Thread-compatible.
 class WeightAverage {
  public:
-  // `average` is a model of the same kind. Sets its tensors to those of `model`, which must outlive this object.
+  // Copies the tensors of `model` to `average`, a model of the same kind. `model` must outlive this object.
   WeightAverage(const Module& model, std::unique_ptr<Module> average, double decay);
 
   // Updates the average after a step.

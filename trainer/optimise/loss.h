@@ -10,7 +10,7 @@ namespace vitrine {
 // target is 1 - e times the one-hot label plus e times the uniform distribution. Differentiable.
 at::Tensor ClassificationLoss(const at::Tensor& logits, const at::Tensor& labels, double label_smoothing);
 
-// Returns the mean cross entropy of logits [images, classes] and distributions [images, classes] fp32. Differentiable.
+// Returns the mean cross entropy of logits and target distributions, both [images, classes] fp32. Differentiable.
 at::Tensor SoftTargetLoss(const at::Tensor& logits, const at::Tensor& targets);
 
 // Counts the rows whose highest logit is at the label.

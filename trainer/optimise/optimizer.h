@@ -14,17 +14,17 @@
 namespace vitrine {
 
 // AdamW (decoupled decay, Loshchilov and Hutter 2019), Adam (Kingma and Ba 2015) or SGD with momentum, with LibTorch's
-// fused kernels, over a model's parameters, each with its multiplier of the rate. Weight decay applies to the
-// parameters that the model marks, or to all if the settings say so. The parameters must outlive the optimizer and stay
-// on their device. Thread-compatible.
+// fused kernels. Each parameter has its own multiplier of the learning rate (NamedTensor::rate). Weight decay applies
+// to the parameters that the model marks, or to all if the settings say so. The parameters must outlive the optimizer
+// and stay on their device. Thread-compatible.
 class Optimizer {
  public:
   Optimizer(const v1::Optimizer& settings, std::vector<NamedTensor> parameters);
 
-  // Returns the Euclidean norm of all gradients. If it is above `limit`, scales the gradients down to `limit`. 0: no
-  // limit.
+  // Returns the Euclidean norm of all gradients. If the norm is above `limit`, scales the gradients so that it becomes
+  // `limit`. A `limit` of 0 is no limit.
   double ClipGradients(double limit);
-  // Updates the parameters that have gradients. `beta1` replaces Adam's own. Throws LibTorch's exceptions.
+  // Updates the parameters that have gradients. `beta1` overrides that of the settings. Throws LibTorch's exceptions.
   void Step(double lr, std::optional<double> beta1 = std::nullopt);
 
   // Returns the names of the parameters to which weight decay applies.

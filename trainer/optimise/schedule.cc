@@ -23,13 +23,13 @@ Clock ClockOf(const v1::Schedule& schedule, const StepPlan& plan, int64_t step) 
   return {static_cast<double>(step), static_cast<double>(plan.total_steps), std::round(warmup)};
 }
 
-// Half a cosine from `from` at share 0 to `to` at share 1.
+// Returns the value of half a cosine, from `from` at share 0 to `to` at share 1.
 double HalfCosine(double from, double to, double share) {
   return to + (from - to) * 0.5 * (1 + std::cos(std::numbers::pi * share));
 }
 
-// Half a cosine from `start` to `top` over the first quarter of the steps, then one to `end`, as fastai's
-// fit_one_cycle.
+// Returns the value of fastai's fit_one_cycle: half a cosine from `start` to `top` over the first quarter of the steps,
+// then one from `top` to `end`.
 double OneCycle(double start, double top, double end, const Clock& clock) {
   constexpr double kRising = 0.25;
   const double share = clock.now / clock.end;
@@ -37,8 +37,8 @@ double OneCycle(double start, double top, double end, const Clock& clock) {
                          : HalfCosine(top, end, (share - kRising) / (1 - kRising));
 }
 
-// timm's CosineLRScheduler, advanced after every epoch with the number of that epoch: the first two epochs have the
-// rate of tick 0. The cosine begins at tick 0, below the warm-up.
+// Returns the rate of timm's CosineLRScheduler. timm calls it after each epoch with the index of that epoch, so the
+// first two epochs have the rate of tick 0. The cosine begins at tick 0 too: the warm-up replaces its first part.
 double TimmCosine(const v1::Schedule& schedule, const StepPlan& plan, int64_t step, double highest) {
   const int64_t epoch = step / plan.steps_per_epoch;
   const double tick = static_cast<double>(std::max<int64_t>(0, epoch - 1));

@@ -31,10 +31,10 @@ absl::StatusOr<StepPlan> PlanSteps(const v1::Recipe& recipe, int64_t data_size, 
 // Returns a warning if a step has fewer samples than the recipe sets; otherwise "".
 std::string SmallerStepWarning(const v1::Recipe& recipe, const StepPlan& plan, int64_t data_size);
 
-// Returns a sentence about the samples that each epoch leaves out, because they do not fill a step; "" if it has all.
+// Returns a sentence about the samples that each epoch leaves out, as they do not fill a step; "" if there are none.
 std::string LeftOutInWords(const StepPlan& plan, int64_t data_size);
 
-// True if the rate never decays, because the warm-up is as long as the run.
+// Returns true if the warm-up of the learning rate is at least as long as the run.
 bool WarmsUpToTheEnd(const v1::Recipe& recipe, const StepPlan& plan);
 
 // Returns the learning rate of step 0 <= step < plan.total_steps; see Schedule.Kind. A warm-up over n steps from 0
@@ -42,7 +42,7 @@ bool WarmsUpToTheEnd(const v1::Recipe& recipe, const StepPlan& plan);
 // is just above min_lr.
 double LearningRate(const v1::Recipe& recipe, const StepPlan& plan, int64_t step);
 
-// Returns beta1 of this step if the schedule changes it together with the rate.
+// Returns beta1 of this step for ONE_CYCLE, which changes it together with the learning rate; otherwise nullopt.
 std::optional<double> CycledBeta1(const v1::Recipe& recipe, const StepPlan& plan, int64_t step);
 
 }  // namespace vitrine

@@ -13,7 +13,7 @@
 namespace vitrine {
 namespace {
 
-// Multiplies the rates by powers of the decay. The layers are those of timm: stem 0, blocks 1 to n, the last norm n,
+// Multiplies each rate by decay^(n + 1 - layer). The layers are those of timm: stem 0, blocks 1 to n, the last norm n,
 // head n + 1.
 void DecayByLayer(double decay, std::vector<NamedTensor>& parameters) {
   const std::vector<std::string> blocks = BlocksOf(parameters);
