@@ -23,7 +23,7 @@
 namespace vitrine {
 namespace {
 
-// Large enough to hide a message's latency, small enough to limit the copies of a large model.
+// Size of a message: large enough to hide its latency, small enough to limit the memory for the flat copy.
 constexpr int64_t kBucketBytes = int64_t{64} << 20;
 
 using Tensors = std::vector<at::Tensor>;

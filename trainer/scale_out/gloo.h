@@ -16,12 +16,12 @@ struct ConnectOptions {
   // Timeout for all ranks to arrive: pods of a job do not start together.
   absl::Duration arrival_timeout = absl::Minutes(5);
   // Timeout of Sum and Broadcast. It detects a process that hangs or lost its network; the end of a process is detected
-  // at once. It must exceed the time of work that one rank does alone, such as measuring.
+  // at once. It must exceed the time of work that one rank does alone, such as writing the state.
   absl::Duration answer_timeout = absl::Minutes(30);
   // After a loss, time that each remaining rank waits for the other ranks' reports, to name the missing ranks.
   absl::Duration report_timeout = absl::Seconds(5);
-  // Values that must be equal on every rank, for instance the recipe and a digest of the data. The error names a rank
-  // that differs and the first line that differs.
+  // Values that must be equal on every rank, for instance the recipe and a digest of the data. The error names each
+  // rank that differs and the first line that differs.
   std::string agreement = {};
 };
 

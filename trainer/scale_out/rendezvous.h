@@ -11,7 +11,7 @@
 
 namespace vitrine {
 
-// Describes how the processes of a run find each other, and the rank of this process.
+// Rank of this process, and the address at which the processes of a run find each other.
 struct Rendezvous {
   int rank = 0;        // 0 to world_size - 1
   int world_size = 1;  // processes
@@ -24,14 +24,14 @@ struct Rendezvous {
   int restarts = 0;  // earlier starts of the processes by torchrun
 };
 
-// Returns an environment variable, or null if it is not set: std::getenv.
+// Function that returns the value of an environment variable, or null if it is not set, like std::getenv.
 using Environment = std::function<const char*(const char* name)>;
 
 // Reads the environment of torchrun, Kubeflow's PyTorchJob and others: RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT;
 // LOCAL_RANK (default 0), TORCHELASTIC_USE_AGENT_STORE and TORCHELASTIC_RESTART_COUNT. If WORLD_SIZE is set without
-// RANK, the rank is a Kubernetes Indexed Job's JOB_COMPLETION_INDEX.
-// Nullopt: none of the first four is set, so this process trains alone. INVALID_ARGUMENT: some are missing or invalid.
-// Such a process must not train alone, because the other processes would train without it.
+// RANK, the rank is a Kubernetes Indexed Job's JOB_COMPLETION_INDEX. Nullopt: none of the first four is set, so this
+// process trains alone. INVALID_ARGUMENT: some are missing or invalid (WORLD_SIZE=1 needs only RANK). Such a process
+// must not train alone, because the other processes would train without it.
 absl::StatusOr<std::optional<Rendezvous>> ReadRendezvous(const Environment& environment);
 
 }  // namespace vitrine

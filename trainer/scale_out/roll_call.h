@@ -19,24 +19,24 @@ class Store;
 
 namespace vitrine {
 
-// Runs `work` on its own thread. Returns false if it has not ended after `limit`. `work` then continues, so it must own
-// everything that it uses. For library calls that can block forever.
+// Runs `work`, such as a library call that can block forever, on a new thread. Returns false if it has not ended after
+// `limit`. `work` then continues, so it must own everything that it uses.
 bool EndsWithin(absl::Duration limit, std::function<void()> work);
 
 // Returns the message of an exception from LibTorch or Gloo in one line.
 std::string InOneLine(const std::exception& error);
 
-// The members of a run and, after a loss, the remaining members, in the store that the ranks share.
+// Record, in the store that the ranks share, of the ranks that have arrived and, after a loss, of those still alive.
 class RollCall {
  public:
   // Prefixes keys with `rendezvous.restarts`, which separates the attempts of a restarted job.
   RollCall(c10::intrusive_ptr<c10d::Store> store, const Rendezvous& rendezvous);
 
-  // Announces this rank, waits for the others and compares the values of `agreement`. Errors as Connect's.
+  // Announces this rank, waits for the others, compares `agreement`. Errors as Connect's; throws if the store is lost.
   absl::Status Arrive(const std::string& agreement, absl::Duration timeout);
 
   // After a loss: reports this rank as alive, waits until all have reported or `timeout` is over, and returns a clause
-  // about the missing ranks: "rank 1 (process 4711 on node-b) is gone or stuck". Returns in bounded time.
+  // about the missing ranks: "rank 1 (process 4711 on node-b) has ended or hangs". Takes at most `timeout` + 1 s.
   std::string MissingRanks(absl::Duration timeout) const;
 
  private:
