@@ -24,32 +24,32 @@ struct BundledRecipe {
 std::span<const BundledRecipe> BundledRecipes();
 
 // Finds a bundled recipe by name, or reads a textproto file by path (a name with '/' or '.'), and completes it with the
-// fields of its `base`. Does not validate, since overrides may complete the recipe. NOT_FOUND lists the bundled names;
-// INVALID_ARGUMENT gives line and column, or names a recipe whose bases do not end.
+// fields of its `base`. Does not validate, since overrides may complete the recipe. NOT_FOUND names the file or lists
+// the bundled names. INVALID_ARGUMENT: parse error (with line and column), missing base, or more than four bases.
 absl::StatusOr<v1::Recipe> FindRecipe(const std::string& name_or_path);
 
-// Applies "path=value": path is a field with dots, value is written as in a textproto. Strings need no quotes. A [list]
-// or comma-separated values replace a repeated field as a whole; for messages the [list] is required. INVALID_ARGUMENT
-// names the part of the path that does not exist and the existing fields, or the values of an enum, or a value of
-// model_overrides that changes nothing (0 for a number that the model has).
+// Applies "path=value": `path` is a field such as optimizer.lr, `value` is written as in a textproto. Strings need no
+// quotes. A [list] or comma-separated values replace a repeated field as a whole; for messages the [list] is required.
+// INVALID_ARGUMENT: no such field (the message lists the fields), no such enum value (it lists the values), another
+// invalid value, or a value of model_overrides that changes nothing (0 for a number that the model has).
 absl::Status ApplyOverride(const std::string& assignment, v1::Recipe& recipe);
 
 // Calls FindRecipe and applies the overrides. Errors as FindRecipe and ApplyOverride.
 absl::StatusOr<v1::Recipe> OverriddenRecipe(const std::string& name_or_path, const std::vector<std::string>& overrides);
 
-// INVALID_ARGUMENT names the first missing or out-of-range field, its value and the range.
+// Returns INVALID_ARGUMENT with the first missing or out-of-range field, its value and the range.
 absl::Status ValidateRecipe(const v1::Recipe& recipe);
 
 // Calls OverriddenRecipe and validates the result.
 absl::StatusOr<v1::Recipe> ReadRecipe(const std::string& name_or_path, const std::vector<std::string>& overrides);
 
-// Sets dropout and drop path from the recipe.
+// Sets the dropout rates and drop path of `context` from the recipe.
 void SetDropping(const v1::Recipe& recipe, ForwardContext& context);
 
 // Clears in `to` every repeated field that `from` sets, so that a merge replaces lists instead of appending to them.
 void ClearReplacedLists(const google::protobuf::Message& from, google::protobuf::Message& to);
 
-// Overwrites fields of the config by the recipe's overrides.
+// Overwrites the fields of `config` that recipe.model_overrides sets.
 void OverrideModel(const v1::Recipe& recipe, v1::ModelConfig& config);
 
 // Returns the config of the zoo row with the recipe's overrides. For a recipe that starts from a version, see
@@ -59,14 +59,14 @@ absl::StatusOr<v1::ModelConfig> ConfigOf(const v1::Recipe& recipe);
 // Returns the recipe as a textproto file.
 std::string PrintRecipe(const v1::Recipe& recipe);
 
-// Parses "24" as 24x24 and "32x24" as height 32, width 24.
+// Parses "24" as 24x24 and "32x24" as height 32, width 24. INVALID_ARGUMENT unless each side is 1 to 8192.
 absl::StatusOr<Size> ParseSize(const std::string& text);
 std::string ToString(Size size);
 
 // Returns the sizes to measure at the end, at least one; nullopt stands for the native size of each image.
 absl::StatusOr<std::vector<std::optional<Size>>> EvaluationSizes(const v1::Recipe& recipe);
 
-// Returns the crop of the evaluation sizes.
+// Returns EvaluateOptions::crop for the recipe: recipe.evaluation_crop, or 1 if it is not set.
 inline double EvaluationCrop(const v1::Recipe& recipe) {
   return recipe.evaluation_crop() > 0 ? recipe.evaluation_crop() : 1;
 }

@@ -29,10 +29,10 @@
 namespace vitrine {
 namespace {
 
-// Epochs that no run reaches; their random streams serve other purposes.
+// Reserved epoch for the random stream that draws the held-out samples. No run reaches this epoch.
 constexpr uint64_t kHoldOutEpoch = ~uint64_t{0};
 
-// A loss above this multiple of the loss of guessing counts as diverged.
+// A run counts as diverged if its loss is above this multiple of log(classes), the loss of uniform guessing.
 constexpr double kAbsurdLosses = 100;
 
 // Wraps a data set that the caller owns.
@@ -110,7 +110,7 @@ std::string ImageTask::ModelInWords() const {
                                  : absl::StrCat("the model ", recipe_.model());
 }
 
-// A model of fixed size can only be trained at that size.
+// Checks that the recipe's sizes are the model's own, if the model has a fixed size.
 absl::Status ImageTask::CheckSizes() const {
   if (!config_.preprocessing().has_fixed()) return absl::OkStatus();
   const v1::FixedResolution& fixed = config_.preprocessing().fixed();
@@ -224,7 +224,7 @@ absl::StatusOr<TrainingBatch> ImageTask::MakeBatch(int64_t epoch, int64_t index,
     ASSIGN_OR_RETURN(TrainingInput input, DrawInput(decoded, recipe_, preprocessing, random));
     samples.push_back({std::move(input), training_->label(member.sample)});
   }
-  // Sorts by size, since neighbours of equal size share batched calls.
+  // Sorts by size, because the model computes adjacent images of equal size together.
   std::stable_sort(samples.begin(), samples.end(), [](const Sample& a, const Sample& b) {
     return std::pair(a.input.size.height, a.input.size.width) < std::pair(b.input.size.height, b.input.size.width);
   });

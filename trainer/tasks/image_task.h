@@ -23,14 +23,14 @@ namespace vitrine {
 // Image classification with the recipe's zoo row, or with the model of the start version.
 class ImageTask final : public Task {
  public:
-  // `test` may be null; `train` and `test` must outlive the task. Reads every image of `train` on `threads` threads.
-  // Checks everything that can be checked before the first step. INVALID_ARGUMENT if recipe, model and data are
-  // inconsistent; errors of ReadVersionAt, StartFrom, Teacher::Make and ContentDigestOf.
+  // `test` may be null; `train` and `test` must outlive the task. Reads every image of both on `threads` threads.
+  // INVALID_ARGUMENT if recipe, model and data are inconsistent; other errors are those of ReadVersionAt, ConfigOf,
+  // StartFrom, Teacher::Make and ImageDigestsOf.
   static absl::StatusOr<std::unique_ptr<ImageTask>> Make(const v1::Recipe& recipe, const Dataset& train,
                                                          const Dataset* test, int threads = 1);
 
-  // Returns the preprocessing of the recipe's model, needed to open and decode the images. Errors of ReadVersionAt and
-  // of the recipe's model.
+  // Returns the preprocessing of the recipe's model, needed to open and decode the images. Errors are those of ConfigOf
+  // or, with a start version, of ReadVersionAt and ConfigFrom.
   static absl::StatusOr<v1::Preprocessing> PreprocessingOf(const v1::Recipe& recipe);
 
   const v1::ModelConfig& config() const { return config_; }
@@ -39,7 +39,7 @@ class ImageTask final : public Task {
 
   // Describes the start version in one line; empty for random initial weights.
   std::string StartInWords() const;
-  // Warns of test images that the training split has as well; empty if there are none or there is no test split.
+  // Returns a warning about test images that are also in the training split; empty if there are none.
   std::string SharedInWords() const;
 
   absl::StatusOr<std::unique_ptr<Module>> MakeModel() const override;

@@ -32,7 +32,7 @@ std::vector<NamedTensor> TensorsOf(const Module& module) {
   return tensors;
 }
 
-// Returns the grid of a model's position table; empty if the model has none. All families use the same field names.
+// Returns the grid (grid_rows and grid_columns) of a model's position table; empty if the model has none.
 Grid TableGrid(const v1::ModelConfig& config) {
   std::vector<const google::protobuf::FieldDescriptor*> fields;
   v1::ModelConfig::GetReflection()->ListFields(config, &fields);
@@ -48,7 +48,7 @@ Grid TableGrid(const v1::ModelConfig& config) {
 }
 
 // Resizes the stored table to the model's grid. Returns an undefined tensor if either tensor is not a table of its
-// model's grid.
+// model's grid, or if their widths differ.
 at::Tensor ResizedTable(const at::Tensor& stored, Grid from, const at::Tensor& wanted,
                         const program::TablePosition& position) {
   const Grid to = position.grid;
@@ -61,7 +61,7 @@ at::Tensor ResizedTable(const at::Tensor& stored, Grid from, const at::Tensor& w
   return TableFor(stored.to(at::kFloat), from, to, prefix, GridInterpolations(from, position.resize));
 }
 
-// Returns the settings of the learned positions; of an empty grid if there are none.
+// Returns the settings of the learned positions; if there are none, default settings, whose grid is empty.
 program::TablePosition PositionOf(const program::Program& program) {
   for (const program::Operator& op : program.operators()) {
     if (const auto* position = op.As<program::TablePosition>()) return *position;
@@ -69,7 +69,7 @@ program::TablePosition PositionOf(const program::Program& program) {
   return {};
 }
 
-// Lists versions: "digits/1, digits/2, shoes/1", cut after a few.
+// Returns the names of at most eight versions: "digits/1, digits/2, shoes/1".
 std::string InWords(const std::vector<VersionId>& versions) {
   const size_t shown = std::min<size_t>(versions.size(), 8);
   const auto name = [](std::string* out, const VersionId& id) { absl::StrAppend(out, id.model, "/", id.version); };

@@ -16,8 +16,8 @@ namespace vitrine {
 class Teacher {
  public:
   // Reads the version. INVALID_ARGUMENT if its class names, mean or deviation differ from the student's, or if it does
-  // not accept every input size of the recipe; the message names the difference. Other errors as ReadVersionAt and
-  // BuildModel.
+  // not accept the student's fixed size or a size of recipe.sizes; the message names the difference. Other errors as
+  // ReadVersionAt and BuildModel.
   static absl::StatusOr<std::unique_ptr<Teacher>> Make(const v1::Distillation& distillation,
                                                        const v1::ModelConfig& student,
                                                        const std::vector<std::string>& labels,
