@@ -11,7 +11,7 @@
 
 namespace vitrine::sequences {
 
-// Position of a layer: its index for the tap, and the first of its kSites dropout sites.
+// Position of a layer: its index for AttentionTap, and the first of its kSites dropout sites.
 struct Place {
   static constexpr int kSites = 8;
   int layer = 0;
@@ -29,8 +29,8 @@ struct Mixing {
   bool drop_weights = false;
 };
 
-// Multi-head attention. q [B, h, n, d_h], k and v [B, h, m, d_h] -> [B n, h d_h]. `mask` broadcasts to [B, h, n, m] and
-// is added after map_pos: 0 if a query may see a key, -inf otherwise. An undefined `mask` hides no key.
+// Computes multi-head attention: q [B, h, n, d_h], k and v [B, h, m, d_h] -> [B n, h d_h]. `mask` broadcasts to [B, h,
+// n, m] and is added after map_pos: 0 if a query may see a key, -inf otherwise. An undefined `mask` hides no key.
 at::Tensor MixValues(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const at::Tensor& mask,
                      const Mixing& mixing, Place place, const ForwardContext& context);
 

@@ -12,7 +12,7 @@ namespace vitrine::sequences {
 
 constexpr double kNormEpsilon = 1e-5;
 
-// fc2(ReLU(fc1(x))) on every element.
+// Position-wise feed-forward layer: fc2(ReLU(fc1(x))) for each element [width].
 class ReluFeedForward : public Module {
  public:
   ReluFeedForward(const v1::SequenceConfig& config, Initializer& initializer);
@@ -39,7 +39,7 @@ class SequenceBlock : public Module {
  public:
   SequenceBlock(const v1::SequenceConfig& config, bool decoder, Initializer& initializer);
 
-  // [B, n, width] -> [B, n, width]. See MixValues for `mask`. `source` is null except in a decoder.
+  // [B, n, width] -> [B, n, width]. See MixValues for `mask`. Only a decoder reads `source`, which it requires.
   at::Tensor Forward(at::Tensor x, const at::Tensor& mask, const Source* source, Place place,
                      const ForwardContext& context) const;
 
@@ -53,7 +53,7 @@ class SequenceBlock : public Module {
   ReluFeedForward feed_forward_;
 };
 
-// `depth` blocks, followed by a LayerNorm unless the norm is POST.
+// Stack of config.depth blocks, followed by a LayerNorm unless config.norm is POST.
 class BlockStack : public Module {
  public:
   BlockStack(const v1::SequenceConfig& config, bool decoder, Initializer& initializer);

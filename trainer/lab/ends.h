@@ -10,8 +10,8 @@
 
 namespace vitrine::sequences {
 
-// Sinusoids of positions 0..length-1, [length, width]: sin(t w_k) and cos(t w_k) with w_k = 10000^(-2k/width), at
-// channels 2k and 2k + 1, or k and width / 2 + k if `halves`. Requires an even width.
+// Returns the sinusoids of positions 0..length-1, [length, width]: sin(t w_k) and cos(t w_k) with w_k =
+// 10000^(-2k/width), at channels 2k and 2k + 1, or k and width / 2 + k if `halves`. Requires an even width.
 at::Tensor Sinusoids(int64_t length, int64_t width, bool halves);
 
 // Position encodings, added to the elements of a sequence. NONE adds nothing.
@@ -59,7 +59,7 @@ class Head : public Module {
   at::Tensor bias_;                   // [outputs], TIED only
 };
 
-// Returns a mask [n, n]: 0 if query i may see key j <= i, otherwise -inf.
+// Returns a mask [n, n] for MixValues with which query i sees only the keys j <= i.
 at::Tensor CausalMask(int64_t n, const at::Device& device);
 
 // Make the two kinds of model. Require a valid config.

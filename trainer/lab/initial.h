@@ -11,7 +11,7 @@ namespace vitrine::sequences {
 // (Glorot and Bengio 2010). `outputs` differs from the matrix's rows if the matrix stacks several layers.
 void DrawXavier(const at::Tensor& matrix, int64_t outputs, Initializer& initializer);
 
-// True if each matrix of the blocks is initialized as Xavier uniform on its own.
+// Returns true if each matrix of the blocks is initialized as Xavier uniform on its own.
 bool XavierBlocks(v1::SequenceConfig::Initial initial);
 
 // A linear layer with PyTorch's initial values. If `xavier`, its weights are Xavier uniform instead.

@@ -34,7 +34,7 @@ class SequenceModel : public Module {
   //
   // A tap gets source kTokens; `image` is the index of the sequence in the batch. Layers are the blocks in order. In an
   // encoder-decoder of depth L, the encoder has layers 0..L-1, the decoder L..2L-1, and its cross-attention 2L..3L-1.
-  // Scores come before any mask; for KV+Pos they are the symmetric part, before g(j).
+  // The tap's scores are those before any mask; for KV+Pos they are the symmetric part, before g(j).
   virtual at::Tensor Forward(const SequenceBatch& batch, const ForwardContext& context) const = 0;
 
   const v1::SequenceConfig& config() const { return config_; }

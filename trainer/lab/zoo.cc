@@ -15,7 +15,7 @@ namespace {
 using v1::KvConfig;
 using v1::SequenceConfig;
 
-// `position_channels` is the task's m.
+// `position_channels` is the paper's m, which differs between tasks.
 SequenceConfig Sized(KvConfig::Attention attention, int width, int depth, int heads, int mlp_ratio, int max_length,
                      int position_channels) {
   SequenceConfig config;
@@ -33,7 +33,7 @@ void DropAt(std::initializer_list<SequenceConfig::Dropping> places, SequenceConf
   for (const SequenceConfig::Dropping place : places) config.add_dropping(place);
 }
 
-// Reverse, sort, swap, sub and copy of one-hot digits. All five tasks use the same model.
+// Returns the config for reverse, sort, swap, sub and copy of one-hot digits. All five tasks use the same model.
 SequenceConfig Task(KvConfig::Attention attention, int width, int depth) {
   SequenceConfig config = Sized(attention, width, depth, /*heads=*/4, /*mlp_ratio=*/2, /*max_length=*/200, 10);
   config.mutable_features()->set_width(10);
@@ -49,8 +49,8 @@ SequenceConfig Task(KvConfig::Attention attention, int width, int depth) {
   return config;
 }
 
-// Finds the image of another class among ten. Inputs are ResNet-34's features, without positions; each image has one
-// logit.
+// Returns the config for finding the image of another class among ten. Inputs are ResNet-34's features, without
+// positions; each image has one logit.
 SequenceConfig Anomaly(KvConfig::Attention attention, int width, int depth) {
   SequenceConfig config = Task(attention, width, depth);
   config.mutable_features()->set_width(512);
@@ -60,7 +60,7 @@ SequenceConfig Anomaly(KvConfig::Attention attention, int width, int depth) {
   return config;
 }
 
-// Tiny Shakespeare by characters. Every head has its own map_pos.
+// Returns the config for Tiny Shakespeare by characters. Every head has its own map_pos.
 SequenceConfig Characters(KvConfig::Attention attention, int width, int depth, int heads = 4) {
   SequenceConfig config = Sized(attention, width, depth, heads, /*mlp_ratio=*/4, /*max_length=*/64, 20);
   config.mutable_tokens()->set_vocabulary(65);
@@ -76,7 +76,7 @@ SequenceConfig Characters(KvConfig::Attention attention, int width, int depth, i
   return config;
 }
 
-// One to 9,999 in words.
+// Returns the config for the numbers 1 to 9,999 in words.
 SequenceConfig Numbers(KvConfig::Attention attention) {
   SequenceConfig config = Sized(attention, /*width=*/64, /*depth=*/4, /*heads=*/8, /*mlp_ratio=*/4,
                                 /*max_length=*/257, 10);
@@ -92,7 +92,8 @@ SequenceConfig Numbers(KvConfig::Attention attention) {
   return config;
 }
 
-// Multi30k. The vocabularies depend on the tokenizer and are not published, so 10,000 ids each are assumed.
+// Returns the config for Multi30k. The vocabularies depend on the tokenizer and are not published, so 10,000 ids each
+// are assumed.
 SequenceConfig Translation(KvConfig::Attention attention, int width, int depth) {
   SequenceConfig config = Sized(attention, width, depth, /*heads=*/4, /*mlp_ratio=*/4, /*max_length=*/300, 10);
   config.mutable_pair()->set_source_vocabulary(10'000);

@@ -15,9 +15,9 @@ struct DecodeMarks {
   int64_t end = 0;    // last id of a target
 };
 
-// Decodes greedily: for every sequence of `source` [B, n], appends the most likely next id to `marks.begin` until it is
-// `marks.end` or there are `most` ids. Requires a model with config.pair and most < config.max_length. Returns the ids
-// without marks. Throws LibTorch's exceptions; returns RunSequenceModel's errors.
+// Decodes greedily: for every sequence of `source` [B, n], starts with `marks.begin` and appends the most likely next
+// id until that is `marks.end` or `most` ids are appended. Returns the appended ids before `marks.end`. Requires a
+// model with config.pair and most < config.max_length. Throws LibTorch's exceptions; returns RunSequenceModel's errors.
 absl::StatusOr<std::vector<std::vector<int64_t>>> GreedyDecode(const SequenceModel& model, const at::Tensor& source,
                                                                DecodeMarks marks, int64_t most);
 

@@ -26,8 +26,8 @@ struct FeatureSplits {
 };
 
 // Reads a safetensors file with the tensors "features" [N, d], F32, F16 or BF16, and "labels" [N], I64.
-// INVALID_ARGUMENT names the file and the error: an unexpected tensor, type or shape, a label below 0 or above 999,999,
-// or a value that is not finite.
+// INVALID_ARGUMENT names the file and the error: a missing tensor, an unexpected type or shape, a label below 0 or
+// above 999,999, or a value that is not finite.
 absl::StatusOr<FeatureSet> ReadFeatures(const std::filesystem::path& file);
 // Writes a file for ReadFeatures.
 absl::Status WriteFeatures(const FeatureSet& set, const std::filesystem::path& file);
@@ -40,7 +40,7 @@ absl::StatusOr<FeatureSplits> ReadFeatureSplits(const std::filesystem::path& pla
 // Neighbouring clouds overlap if the width is small.
 FeatureSplits GeneratedClusters(int64_t width);
 
-// Splits off a share of each class, drawn from the seed. Returns {the rest, the share}, both in the order of `set`.
+// Splits off a share of each class, drawn with `seed`. Returns {the rest, the share}, both in the order of `set`.
 std::pair<FeatureSet, FeatureSet> SplitByClass(const FeatureSet& set, double share, uint64_t seed);
 
 }  // namespace vitrine

@@ -20,7 +20,7 @@ namespace vitrine {
 // Purpose of random numbers. Each purpose has its own stream, separate from the trainer's streams.
 enum class Stream { kDigits, kSplit, kClusters, kSets, kValidationSets, kTestSets, kWindows };
 
-// `epoch` is 0 for values that are the same in every epoch.
+// Returns the random numbers of a sample in an epoch. Values that are equal in every epoch use a fixed `epoch`.
 CounterRandom RandomFor(uint64_t seed, Stream stream, int64_t epoch, int64_t sample);
 
 // Seed of measured data. It is independent of the recipe's seed, so that runs with several seeds use one test set.
@@ -36,9 +36,9 @@ struct DataPlace {
 // INVALID_ARGUMENT if the kind is not in `kinds`.
 absl::StatusOr<DataPlace> FindData(const v1::Recipe& recipe, const std::string& data,
                                    std::initializer_list<std::string_view> kinds);
-// Checks generated data: OK for an empty string and for `generated`, for instance "generated:digits".
+// Returns INVALID_ARGUMENT unless `data` is empty or equals `generated`, for instance "generated:digits".
 absl::Status CheckGenerated(const v1::Recipe& recipe, const std::string& data, std::string_view generated);
-// INVALID_ARGUMENT if `value` is not within `low` to `high`: "recipe "NAME": FIELD is VALUE; allowed: RANGE".
+// Returns INVALID_ARGUMENT if `value` is not within `low` to `high`: "recipe "NAME": FIELD is VALUE; allowed: RANGE".
 absl::Status CheckField(const v1::Recipe& recipe, std::string_view field, double value, double low, double high);
 
 // Sums over measured samples.
@@ -76,13 +76,12 @@ class SequenceTask : public Task {
   virtual int64_t MeasuredSamples(MeasuredSplit split) const = 0;
   // Returns samples first to last - 1 of a measured split. Every call returns the same samples.
   virtual absl::StatusOr<TrainingBatch> MeasuredBatch(MeasuredSplit split, int64_t first, int64_t last) const = 0;
-  // Returns the mean loss per prediction. The share `smoothing` of each target is spread over the other answers. The
-  // batch is on the model's device.
+  // Returns the mean loss per prediction, with label smoothing `smoothing`. The batch is on the model's device.
   virtual BatchLoss Compare(const SequenceModel& model, const TrainingBatch& batch, const ForwardContext& context,
                             double smoothing) const = 0;
   // Label smoothing in training.
   virtual double smoothing() const { return recipe_.label_smoothing(); }
-  // Adds measures other than the loss, for instance of decoded sentences.
+  // Adds counts for other measures than the loss to the sums, for instance BLEU of decoded sentences.
   virtual absl::Status MeasureMore(const SequenceModel&, const TrainingBatch&, MeasureSums&) const {
     return absl::OkStatus();
   }

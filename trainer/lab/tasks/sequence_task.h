@@ -22,8 +22,8 @@ namespace vitrine {
 //   number words   no data
 //   translation    parallel:DIR (see ReadParallelText), or generated:numbers
 //
-// Checks everything that can be checked before training. INVALID_ARGUMENT names the field or file that is inconsistent
-// with the recipe, the model or the data; NOT_FOUND names the missing data and their origin.
+// INVALID_ARGUMENT names the field or file that is inconsistent with the recipe, the model or the data; NOT_FOUND names
+// the missing data and their origin.
 absl::StatusOr<std::unique_ptr<Task>> MakeSequenceTask(const v1::Recipe& recipe, const std::string& data);
 
 // Returns the config of the sequence zoo row with the recipe's overrides, validated.
