@@ -43,7 +43,7 @@ absl::Status ApplyShortFlags(RunFlags& flags);
 // Returns the command line that continues a stopped run.
 std::string HowToResume(const RunFlags& flags, const v1::Recipe& recipe);
 
-// Trains, then publishes and reports as the flags say. Before the first step, checks everything that can be checked.
+// Trains, then publishes and reports as the flags say. Checks flags, recipe and data before the first step.
 absl::Status RunRecipe(RunFlags flags);
 
 // Flags of `vitrine-train sweep GRID.textproto`.

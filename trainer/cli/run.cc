@@ -173,7 +173,7 @@ absl::StatusOr<std::unique_ptr<Communicator>> JoinGroup(const std::optional<Rend
   return Connect(*rendezvous, options);
 }
 
-// Publishes if the flags say so. Returns the provenance of the model, for the report.
+// Publishes the model if --publish is given. Returns the provenance of the model, for the report.
 absl::StatusOr<v1::Provenance> PublishVersion(const RunFlags& flags, const Experiment& experiment,
                                               const TrainResult& result, Progress& progress) {
   const RunOrigin origin = {.data = experiment.data,

@@ -22,7 +22,7 @@ struct RunOrigin {
   std::string licence = {};
 };
 
-// Returns true if the recipe's data name and published figure belong to data with this digest.
+// Returns true if the recipe lists this digest: its data.name and data.published then describe these data.
 bool IsKnown(const v1::Recipe& recipe, const std::string& data_digest);
 
 // Returns the provenance without ancestors and metrics. Names the data as the recipe does if IsKnown, otherwise by the

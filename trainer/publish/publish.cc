@@ -42,7 +42,7 @@ absl::Status PinVersion(std::string& folder) {
   return absl::OkStatus();
 }
 
-// Returns the newest version of the name if it has the draft's weights and card.
+// Returns the newest version of options.model if its weights and extra files (model card, recipe) equal the draft's.
 std::optional<VersionId> FindPublished(const PublishOptions& options, const Draft& draft) {
   const absl::StatusOr<std::vector<VersionId>> versions = ListVersions(options.repository);
   VersionId newest;
@@ -71,7 +71,7 @@ absl::StatusOr<VersionId> PublishResult(const v1::Recipe& recipe, const TrainRes
   Draft draft;
   draft.weights = SaveWeights(trained, bf16 ? Dtype::kBF16 : Dtype::kF32);
   draft.labels = train.labels();
-  // From here on uses the weights that a server will load.
+  // The statements below use the weights that a server will load.
   ASSIGN_OR_RETURN(const std::unique_ptr<Model> stored, MakeModel(trained.config()));
   RETURN_IF_ERROR(LoadWeights(draft.weights, *stored));
 

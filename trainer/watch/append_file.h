@@ -22,8 +22,8 @@ class AppendFile {
   // FileError, naming the file.
   static absl::StatusOr<AppendFile> Create(const std::filesystem::path& path, std::string_view content);
 
-  // Appends all bytes or none. After a partial write on a full disk, cuts the file back and keeps the bytes for the
-  // next call.
+  // Appends all bytes or none. After an error, for example on a full disk, cuts the file back and keeps the bytes for
+  // the next call.
   absl::Status Append(std::string_view bytes);
   // Replaces the whole content, like Create.
   absl::Status Rewrite(std::string_view bytes);

@@ -44,13 +44,13 @@ struct Steps {
   std::vector<StepRow> rows;
 };
 
-// Both files are CSV with a header. Numbers have the fewest digits that round-trip. NaN and missing values are empty
-// fields. An incomplete last line, from a writer that was killed, is ignored.
+// history.csv and steps.csv are CSV files with a header. Numbers have the fewest digits that round-trip. NaN and
+// missing values are empty fields. An incomplete last line, from a writer that was killed, is ignored.
 std::string FormatHistory(const History& history);
 std::string FormatSteps(const Steps& steps);
 std::string FormatStep(const StepRow& row);  // one line
 
-// INVALID_ARGUMENT names the invalid line.
+// Parse the text of a file. INVALID_ARGUMENT names the invalid line.
 absl::StatusOr<History> ParseHistory(std::string_view text);
 absl::StatusOr<Steps> ParseSteps(std::string_view text);
 

@@ -70,7 +70,7 @@ void HistoryWriter::Count(const StepRow& step) {
 }
 
 HistoryRow& HistoryWriter::RowOf(int64_t step) {
-  // The score of the best state belongs to an earlier row.
+  // A score of the best state has the step of that state, whose row may not be the last.
   const auto row = std::ranges::lower_bound(history_.rows, step, {}, &HistoryRow::step);
   if (row != history_.rows.end() && row->step == step) return *row;
   const double nothing = std::numeric_limits<double>::quiet_NaN();

@@ -49,7 +49,7 @@ struct Examination {
 };
 
 // Divides `size` indices into at most `most` equal parts and returns a random index of each, ascending. So periods in
-// the order of the set do not affect the selection. Every call returns the same indices.
+// the order of the set do not affect the selection. The random numbers have a fixed seed.
 std::vector<int64_t> Spread(int64_t size, int64_t most);
 
 struct ExamineOptions {
