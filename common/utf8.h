@@ -15,7 +15,7 @@ bool IsUtf8(std::string_view text);
 // Returns the longest prefix of `text` (UTF-8) that has at most `most` bytes and no partial character.
 std::string_view FrontOf(std::string_view text, size_t most);
 
-// Shortens a name from a request for an error message: cuts it between characters to 64 bytes and appends "...".
+// Shortens a name for an error message: if it exceeds 64 bytes, keeps the whole characters within 64, and "...".
 std::string Shown(std::string_view text);
 
 }  // namespace vitrine

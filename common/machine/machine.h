@@ -11,8 +11,8 @@
 
 namespace vitrine {
 
-// Resources of the machine that this process may use. They are read once, at start; later changes of limits apply after
-// a restart.
+// Resources of the machine that this process may use. FindMachine reads them; later changes of limits apply after a
+// restart.
 struct Machine {
   std::vector<int> cores;       // cores that the process may run on, ascending; at least one
   double cpus = 1;              // CPU time in cores: the number of cores, or a quota below it

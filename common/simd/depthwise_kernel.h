@@ -6,7 +6,7 @@
 
 #include "common/simd/gelu.h"
 
-// Included by one file per instruction set; see gelu.h.
+// Templates for files that are compiled for one instruction set; see gelu.h.
 namespace vitrine::cpu {
 
 // A zero-padded 3x3 depthwise convolution over the token grid of one image, in fp32. Without a scale: y = residual +

@@ -6,7 +6,7 @@
 
 #include "common/simd/four.h"
 
-// Included by one file per instruction set; see gelu.h.
+// Templates for files that are compiled for one instruction set; see gelu.h.
 namespace vitrine::cpu {
 
 // Combines the lanes of each vector. The result of a single vector is in all four numbers.

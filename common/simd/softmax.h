@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-// Included by one file per instruction set; see gelu.h.
+// Templates for files that are compiled for one instruction set; see gelu.h.
 namespace vitrine::cpu {
 
 // Returns e^x for x <= 88 with an error of at most 2e-7, and 0 below -87. Returns NaN for NaN, because V's Max and Min

@@ -26,7 +26,7 @@ struct ImageList {
   std::vector<std::string> remarks = {};  // see Dataset::remarks
 };
 
-// Makes a set of JPEG, PNG and WebP files below `root`, in the given order. Each file is opened when it is read.
+// Returns a data set of the list's files (JPEG, PNG, WebP) below `root`, in its order. Files are opened when read.
 std::unique_ptr<Dataset> MakeImageFiles(std::filesystem::path root, ImageList list);
 
 // Returns the file as a client sends it: unchanged, or reduced if a server would reject its size

@@ -183,8 +183,8 @@ void ReadRow(Decoder& decoder, uint8_t* cmyk_row, JpegRows& rows) {
   GiveWay();
 }
 
-// Returns true if the scans of a progressive file had every bit of every coefficient. If not, libjpeg decodes the file
-// without a warning.
+// Returns true unless the scans of a progressive file lack bits of a coefficient. libjpeg decodes such a file without a
+// warning.
 bool HasEveryBit(const jpeg_decompress_struct& jpeg) {
   if (!jpeg.progressive_mode) return true;
   for (int c = 0; c < jpeg.num_components; ++c) {
