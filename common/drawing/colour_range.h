@@ -24,9 +24,9 @@ struct ColourRange {
 // Returns the range of the values: diverging if requested or if a value is negative.
 ColourRange RangeOf(std::span<const float> values, bool diverging = false);
 
-// Returns the range for attention weights over `keys` keys, which sum to at most 1. It extends to at least twice the
-// equal share 1 / `keys`, so that uniform attention has one colour in the middle of the range. 0 keys: the values are
-// not weights.
+// Returns the range for attention weights over `keys` keys, which sum to at most 1. A sequential range extends to at
+// least twice the equal share 1 / `keys`, so that uniform attention has one colour in the middle of the range. 0 keys:
+// the values are not weights.
 ColourRange AttentionRange(std::span<const float> values, int64_t keys, bool diverging);
 
 // Returns a range that contains both `a` and `b`, for drawings to be compared.

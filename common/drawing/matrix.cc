@@ -51,7 +51,7 @@ ColourRange RangeFor(const MatrixFigure& figure) {
   return figure.range.value_or(RangeOf(figure.values, figure.diverging));
 }
 
-// Returns the smallest of the steps 1, 2, 5, 10, 20, 50, ... that is at least `least` pixels.
+// Returns the smallest of 1, 2, 5, 10, 20, 50, ... squares of `cell` pixels that span at least `least` pixels.
 int TickStep(int cell, int least = kLeastBetweenTicks) {
   for (int decade = 1;; decade *= 10) {
     for (const int step : {decade, 2 * decade, 5 * decade}) {

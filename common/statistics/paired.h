@@ -32,7 +32,8 @@ enum class Finding {
 
 // Minimum number of pairs for a finding.
 inline constexpr int64_t kFewestPairs = 3;
-// Number of pairs from which on the t test is sufficient. With fewer pairs, all differences must also have one sign.
+// Number of pairs from which on the t test is sufficient. With fewer, kAbove and kBelow require that all differences
+// have one sign.
 inline constexpr int64_t kFewPairs = 6;
 
 // Comparison of two settings by differences within pairs of results. The two results share all else, such as the seed.
