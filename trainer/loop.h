@@ -76,8 +76,7 @@ void SetComputeThreads(int threads);
 // numbers of threads and processes, even if the run is stopped and resumed. INVALID_ARGUMENT: the recipe is
 // inconsistent with itself, the model or the data. FAILED_PRECONDITION or RESOURCE_EXHAUSTED: errors of
 // CheckWorkFolder, CheckRoomForState and ResumePosition. ABORTED: CheckNotDiverged failed, or a loss or gradient is not
-// finite. In the second case the message names step, epoch and the batch's file, and the last state stays. UNAVAILABLE:
-// another process was lost.
+// finite; then the message names step, epoch and the batch's file. UNAVAILABLE: another process was lost.
 absl::StatusOr<TrainResult> Train(const v1::Recipe& recipe, const Task& task, const TrainOptions& options);
 
 }  // namespace vitrine

@@ -20,12 +20,11 @@ struct StepOutcome {
 // shares the model's weights but has its own gradients. Threads are synchronized once per batch instead of once per
 // operator; this is faster for small models, and tolerates a busy machine.
 //
-// Gradients are summed in a fixed order, so the result depends on the number of replicas, but not on timing.
-// Thread-compatible.
+// Gradients are summed in a fixed order, so the result does not depend on timing. Thread-compatible.
 class Replicas {
  public:
   // Makes `count` replicas, of which `model` is the first. `task` and `model` must outlive them, and `model` must not
-  // move. In every replica, the parameters that require gradients are those of `model`.
+  // move. The replicas' parameters require gradients like those of `model`.
   static absl::StatusOr<std::unique_ptr<Replicas>> Make(const Task& task, Module& model, int count);
 
   // Clears the gradients of the model's parameters.

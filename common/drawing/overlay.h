@@ -48,8 +48,7 @@ absl::StatusOr<std::string> DrawOverlay(const Image& image, const SpatialMap& ma
 absl::StatusOr<Image> ComposeOverlay(const Image& image, const SpatialMap& map, const OverlayLook& look = {});
 
 // ShownUnderMaps and ComposeOnShown are the two steps of ComposeOverlay. The first step is done once for all maps on an
-// image; for 16 megapixels it takes longer than the second. Returns the scaled RGB image under the maps.
-// INVALID_ARGUMENT: an empty image.
+// image. Returns the scaled RGB image under the maps. INVALID_ARGUMENT: an empty image.
 absl::StatusOr<Image> ShownUnderMaps(const Image& image, const OverlayLook& look = {});
 // Draws the map over `shown`, the result of ShownUnderMaps for an image of the size `image`.
 absl::StatusOr<Image> ComposeOnShown(const Image& shown, Size image, const SpatialMap& map,

@@ -49,8 +49,8 @@ SequenceConfig Task(KvConfig::Attention attention, int width, int depth) {
   return config;
 }
 
-// Returns the config for finding the image of another class among ten. Inputs are ResNet-34's features, without
-// positions; each image has one logit.
+// Returns the config for finding the image of another class among ten, from ResNet-34's features without positions.
+// There is one logit per image.
 SequenceConfig Anomaly(KvConfig::Attention attention, int width, int depth) {
   SequenceConfig config = Task(attention, width, depth);
   config.mutable_features()->set_width(512);
@@ -92,8 +92,7 @@ SequenceConfig Numbers(KvConfig::Attention attention) {
   return config;
 }
 
-// Returns the config for Multi30k. The vocabularies depend on the tokenizer and are not published, so 10,000 ids each
-// are assumed.
+// Returns the config for Multi30k, whose vocabularies are not published; 10,000 ids each are assumed.
 SequenceConfig Translation(KvConfig::Attention attention, int width, int depth) {
   SequenceConfig config = Sized(attention, width, depth, /*heads=*/4, /*mlp_ratio=*/4, /*max_length=*/300, 10);
   config.mutable_pair()->set_source_vocabulary(10'000);

@@ -44,8 +44,8 @@ struct Steps {
   std::vector<StepRow> rows;
 };
 
-// history.csv and steps.csv are CSV files with a header. Numbers have the fewest digits that round-trip. NaN and
-// missing values are empty fields. An incomplete last line, from a writer that was killed, is ignored.
+// history.csv and steps.csv have a header line. Numbers have the fewest digits that round-trip (samples_per_second: one
+// decimal). NaN and missing values are empty. An incomplete last line (killed writer) is ignored.
 std::string FormatHistory(const History& history);
 std::string FormatSteps(const Steps& steps);
 std::string FormatStep(const StepRow& row);  // one line
