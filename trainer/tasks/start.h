@@ -18,8 +18,8 @@ namespace vitrine {
 // another form of path. NOT_FOUND names the missing repository or some existing versions. Other errors as ReadVersion.
 absl::StatusOr<StoredVersion> ReadVersionAt(const std::string& folder);
 
-// Gives `data` the class order of the start version, so that its head fits, if MatchLabels matches all classes by name
-// and start.replace_head is unset. Otherwise returns `data`. Errors as ReadVersionAt.
+// Gives `data` the class order of the start version, so that its head fits, if MatchLabels matches all classes, not by
+// number, and start.replace_head is unset. Otherwise returns `data`. Errors as ReadVersionAt.
 absl::StatusOr<std::unique_ptr<Dataset>> OrderAsStart(const v1::Recipe& recipe, std::unique_ptr<Dataset> data);
 
 // Returns the names of parameters whose shape depends on the number of classes: the classifier's last layer.
