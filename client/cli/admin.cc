@@ -14,8 +14,8 @@
 namespace vitrine {
 namespace {
 
-// Maximum wait for a change. To load a version, a server reads it, verifies it and runs its goldens, which may take
-// minutes.
+// Deadline of a call if --deadline is not given. Loading a version may take minutes: the server reads and verifies it,
+// and runs its goldens.
 constexpr absl::Duration kPatience = absl::Minutes(10);
 
 constexpr char kNoVersion[] = "must be a model without a version";
@@ -90,7 +90,7 @@ struct Words {
   CLI::App* serving = nullptr;
 };
 
-// Throws CLI::ValidationError if the argument has a label, or unless it has a version exactly if `wanted`.
+// Throws CLI::ValidationError if a label is given, if a `wanted` version is missing, or if another version is given.
 void RequireVersion(const Words& words, bool wanted, const std::string& instead) {
   if (!words.choice.label.empty())
     throw CLI::ValidationError("NAME@VERSION", "must name the version by number, not by label");
@@ -169,7 +169,7 @@ int Run(const Words& words, bool own_deadline) {
   return status.ok() ? kExitSuccess : FailWithHint(status, client, "vitrine-server with --admin", "--admin");
 }
 
-// Adds a subcommand. Flags after it belong to `vitrine admin`.
+// Adds a subcommand. Flags that it does not define are parsed as flags of `vitrine admin`.
 CLI::App* AddWord(CLI::App& admin, const std::string& name, const std::string& does, const std::string& examples) {
   CLI::App* word = admin.add_subcommand(name, does);
   word->fallthrough();

@@ -34,7 +34,7 @@ struct ReportTask {
 };
 // Writes report.html into the folder, and attention_distance.json if requested. The page lists the parts that are
 // missing because the server or the data set no longer has them. Returns false, with the reason on stderr, if the page
-// could not be written or the run was stopped.
+// could not be written or `*task.stop` became true during the call.
 bool Report(const Evaluation& evaluation, const ReportFlags& flags, const ReportTask& task);
 
 // Flags for fitting a calibration to the evaluation.
@@ -58,8 +58,8 @@ struct StudyFlags {
 void AddStudyFlags(CLI::App& eval, StudyFlags& flags);
 // Throws CLI::ValidationError if a model or a size is repeated.
 void CheckStudyFlags(const StudyFlags& flags);
-// Evaluates every cell of the study and writes its report. Then writes the study into command.out and its table to
-// stdout. Returns an exit code of common/command_line/command_line.h.
+// Evaluates the cells of the study and writes a report for each. Then writes the study into command.out and its table
+// to stdout. Returns an exit code of common/command_line/command_line.h.
 int EvaluateStudy(const EvalCommand& command, const StudyFlags& study, const ReportFlags& report, Format format,
                   ProgressDisplay& progress, const std::atomic<bool>* stop);
 

@@ -16,8 +16,7 @@
 
 namespace vitrine {
 
-// Maximum bytes of the attention maps and features in an answer. This suffices for the matrices of every head of every
-// layer.
+// Maximum bytes of the attention maps and features in an answer. 16 MiB hold 216 FLOAT16 matrices of 197 x 197 tokens.
 inline constexpr int64_t kMostAttentionBytes = int64_t{16} << 20;
 
 // A patch token, by index or by row and column. The grid may differ from image to image.
@@ -48,15 +47,16 @@ struct AttentionOptions {
 
 // Returns the attention requests for `model`, with layers and heads counted from 0. A request for a rollout has no
 // layers and heads. Returns no requests if wish.folder is empty. INVALID_ARGUMENT: the model lacks a kind, layer or
-// head, or an option applies to none of the kinds. The message lists the kinds that the model has.
+// head, or an option applies to none of the kinds. PERMISSION_DENIED: this client may not look up what the options
+// need. Other errors are those of CheckLoaded.
 absl::StatusOr<std::vector<v1::AttentionRequest>> ChooseAttention(const AttentionOptions& wish,
                                                                   const v1::ModelVersion& model);
 
-// Returns true if the model's attention has both signs (X-ViT without a softmax).
+// Returns true if the model's attention has both signs (X-ViT with a mixer other than SOFTMAX and XCA).
 bool HasSignedAttention(const v1::ModelConfig& config);
 
-// Converts the query's row and column to an index in this image's grid. INVALID_ARGUMENT: the cell is outside the grid,
-// or the image's size cannot be read.
+// Sets the query of each QUERY_ROW request to the index of the query's row and column in this image's grid.
+// INVALID_ARGUMENT: the cell is outside the grid, or the grid or the image's size is not known.
 absl::Status PlaceQuery(const QueryToken& query, const v1::ModelConfig& config, std::string_view encoded,
                         v1::ClassifyRequest& request);
 

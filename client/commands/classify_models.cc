@@ -36,8 +36,8 @@ struct AskedModel {
   ModelsSheet::Model model;
 };
 
-// Prepares a model. Requests one attention map of its last layer, of the first kind on the image's grid. Requests none
-// if the model has no such kind.
+// Prepares the request to one model. For a sheet, requests one attention map of the last layer, of the model's first
+// kind on the image's grid, if it has one.
 absl::StatusOr<AskedModel> AskOf(const ClassifyCommand& command, const ModelChoice& choice, Client& client) {
   ASSIGN_OR_RETURN(const v1::ModelVersion version, ChooseModel(client, choice));
   AskedModel asked_model;
@@ -60,7 +60,7 @@ absl::StatusOr<AskedModel> AskOf(const ClassifyCommand& command, const ModelChoi
   return asked_model;
 }
 
-// Returns the image as it is sent, reduced to kKeptSide.
+// Returns the image as it is sent, reduced to kKeptSide pixels on its longer side.
 absl::StatusOr<Image> KeptImage(const std::string& path) {
   ASSIGN_OR_RETURN(std::string bytes, ReadImage(path, kLargestImage));
   ASSIGN_OR_RETURN(std::optional<FittedImage> fitted, FitImage(bytes, FitLimits()));

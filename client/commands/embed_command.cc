@@ -143,7 +143,7 @@ class Embedding {
     return WriteFile(path, origin);
   }
 
-  // Rejects vectors of another version than the first.
+  // Rejects vectors of a version or weights other than those of the first answer.
   absl::Status CheckVersion(const v1::ServedBy& by) {
     if (taken_ == 0) first_ = by;
     if (by.version() == first_.version() && by.weights_sha256() == first_.weights_sha256()) return absl::OkStatus();

@@ -61,8 +61,8 @@ class ImageRun {
     std::function<void(size_t index, const absl::Status& why)> failed = {};
   };
 
-  // All arguments must outlive the run. `errors` gets a line for each failed image, and for each image that was reduced
-  // because the server would reject its size.
+  // All arguments must outlive the run. `errors` gets a line for each failed image (one line for all images after the
+  // end of the run), and for each image that was reduced because the server would reject its size.
   ImageRun(const std::vector<std::string>& paths, const ClientOptions& options, const v1::ClassifyRequest& request,
            const Handlers& handlers, std::ostream& errors)
       : paths_(paths), options_(options), request_(request), handlers_(handlers), errors_(errors) {}

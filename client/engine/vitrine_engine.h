@@ -71,7 +71,7 @@ typedef enum VitrineEngineInput {
   VITRINE_ENGINE_NORMALIZED = 3 /* input of the model, [channels, height, width], never resized */
 } VitrineEngineInput;
 
-/* An image, of any size. Its bytes are read during the call only. Limits are those of the server: 16 megapixels, and
+/* An image. Its bytes are read during the call only. Limits are those of the server: 16 megapixels, and
  * 8192 pixels on a side. */
 typedef struct VitrineEngineImage {
   const void* data;

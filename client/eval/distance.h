@@ -34,7 +34,7 @@ struct AttentionDistances {
 };
 
 // Measures up to `most` of the images `indices`, chosen by EvenlySpread. INVALID_ARGUMENT: the model has no distances.
-// UNAVAILABLE: no image was answered. CANCELLED: `source.stop` became true.
+// UNAVAILABLE: no image was answered, or the server was lost. CANCELLED: `source.stop` became true.
 absl::StatusOr<AttentionDistances> MeasureDistances(const ImageSource& source, const std::vector<int64_t>& indices,
                                                     int64_t most);
 

@@ -28,7 +28,7 @@ struct EvaluationSettings {
   std::vector<int32_t> label_map = {};
 };
 
-// One process that worked on the evaluation, from its first to its last image.
+// One process that worked on the evaluation.
 struct EvaluationSession {
   double start = 0;  // seconds since 1970
   double end = 0;    // time of its last image, or `start` if it had none
@@ -42,7 +42,7 @@ struct Evaluation {
   std::string data = {};        // "cifar10:/data", as given
   std::vector<std::string> data_labels = {};
   EvaluationSettings settings = {};
-  std::vector<EvaluationSession> sessions = {};  // at least one, chronological
+  std::vector<EvaluationSession> sessions = {};  // in the order of the journal
   // by ascending index, each index once; a missing index is an image without a result
   std::vector<Prediction> predictions = {};
   int64_t expected = 0;  // images to evaluate in this run: predictions + missing

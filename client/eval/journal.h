@@ -22,7 +22,7 @@ namespace vitrine {
 inline constexpr char kJournalFile[] = "journal";
 
 struct JournalContents {
-  bool begun = false;  // false: the first line is incomplete, and the members below are undefined
+  bool begun = false;  // false: the first line is missing or incomplete, and the members below are empty
   Evaluation evaluation = {};
   size_t valid_bytes = 0;  // up to the end of the last complete line; an incomplete line may follow
 };
@@ -62,10 +62,11 @@ absl::Status CheckSameEvaluation(const Evaluation& before, const Evaluation& now
 class Journal {
  public:
   // Opens or creates `folder` and its journal, and truncates an incomplete end. `evaluation` (without sessions and
-  // predictions) must match the journal, and gets the journal's sessions and predictions. `restart` deletes an existing
-  // journal and the files made from it. `name` is the journal's file name. A journal with a name other than
-  // kJournalFile is hidden from readers until it is complete. FAILED_PRECONDITION: another run has locked the journal,
-  // or it is the journal of another evaluation; the message states the remedy.
+  // predictions) must match the journal, and gets the journal's sessions and predictions. `restart` empties an existing
+  // journal and deletes its summary, predictions and report. `name` is the journal's file name. A journal with a name
+  // other than kJournalFile is hidden from readers until it is complete. FAILED_PRECONDITION: another run has locked
+  // the journal, or it is the journal of another evaluation. DATA_LOSS: a line is damaged. The message states the
+  // remedy.
   static absl::StatusOr<Journal> Open(const std::string& folder, bool restart, Evaluation& evaluation,
                                       const std::string& name = kJournalFile);
 

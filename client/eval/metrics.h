@@ -41,7 +41,7 @@ struct Percentiles {
 };
 Percentiles PercentilesOf(std::vector<double> values);  // all members are 0 if `values` is empty
 
-// All shares are relative to the answered images.
+// Metrics of an evaluation. Except `ledger` and `busy_seconds`, all cover only the answered images.
 struct EvaluationMetrics {
   EvaluationLedger ledger = {};
   double top1 = 0, top5 = 0;
@@ -65,10 +65,10 @@ inline bool HasTop5(const EvaluationMetrics& metrics) {
   return metrics.confusion.classes() > 5;
 }
 
-// Computes the metrics. Pure: equal predictions in equal order give bitwise equal results.
+// Computes the metrics. Pure: equal evaluations give bitwise equal results.
 EvaluationMetrics ComputeMetrics(const Evaluation& evaluation);
 
-// Returns "INVALID_ARGUMENT".
+// Returns the name of a code, such as "INVALID_ARGUMENT".
 std::string CodeName(absl::StatusCode code);
 // Returns "answered", "unreadable", "unlabelled" or "refused".
 std::string OutcomeName(Outcome outcome);

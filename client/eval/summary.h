@@ -12,8 +12,7 @@
 
 namespace vitrine {
 
-// Returns the content of summary.json (docs/how-to/evaluating.md). Shares and errors have five decimals, because
-// further decimals depend on how the server forms batches.
+// Returns the content of summary.json (docs/how-to/evaluating.md). Shares and scores are rounded to five decimals.
 nlohmann::ordered_json SummaryJson(const Evaluation& evaluation, const EvaluationMetrics& metrics);
 
 // Returns the text at the end of a run: model, ledger, scores, worst classes, latency by stage. The text names `folder`

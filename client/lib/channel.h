@@ -32,7 +32,7 @@ absl::StatusOr<std::shared_ptr<grpc::Channel>> ChannelTo(const std::string& targ
                                                          std::shared_ptr<BearerToken> token);
 
 // Waits for the connection, at most options.connect_timeout. UNAVAILABLE gives the cause: connection refused, unknown
-// name, invalid certificate, or TLS on only one side.
+// name, invalid certificate, or TLS on only one side. UNIMPLEMENTED: the port does not speak gRPC.
 absl::Status WaitUntilConnected(const std::shared_ptr<grpc::Channel>& channel, const ClientOptions& options);
 
 }  // namespace vitrine

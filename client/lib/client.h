@@ -37,7 +37,7 @@ struct ClientOptions {
   //   host:port,host:port          requests are distributed over these servers; names are resolved again
   //                                after a connection was lost
   //   ipv4:..., ipv6:..., unix:PATH   as in gRPC
-  // Each request is assigned to one server. A ClassifyMany is one stream, so all its requests go to one server.
+  // Each request is assigned to one server. All requests of a stream (see ClassifyMany) go to one server.
   std::string address = "127.0.0.1:8500";
   // Maximum time that Connect waits for the server. A refused connection ends the wait at once.
   absl::Duration connect_timeout = absl::Seconds(5);
@@ -129,7 +129,7 @@ class Client {
   // Calls `changed` with the current state of every version of `model` (empty: of all models), then with each change.
   // Returns OK once `changed` returns false, or the status of the call when the call ends. Has no deadline.
   absl::Status WatchModels(const std::string& model, const std::function<bool(const v1::ModelEvent& event)>& changed);
-  // Returns one version with its labels. If `version` is nullopt, returns the newest version that is ready.
+  // Returns one version with its labels. nullopt: `stable`, or the newest known version if there is none.
   absl::StatusOr<v1::ModelVersion> GetModel(const std::string& model, std::optional<int64_t> version = std::nullopt);
   // Returns one version. The request may set all fields, such as cost_of.
   absl::StatusOr<v1::ModelVersion> GetModel(const v1::GetModelRequest& request);

@@ -18,7 +18,7 @@
 
 namespace vitrine {
 
-// RESOURCE_EXHAUSTED if the request is larger than options.max_request_bytes.
+// Returns RESOURCE_EXHAUSTED if the request is larger than options.max_request_bytes.
 absl::Status CheckRequestSize(const v1::ClassifyRequest& request, const ClientOptions& options);
 
 // Decides which requests a run of Client::ClassifyTraced sends, retries and gives up. Has no I/O and no clock; used by

@@ -120,7 +120,8 @@ class Bench {
     return absl::OkStatus();
   }
 
-  // Sends one request of each class. A wrong model or image then gives one error instead of a million failures.
+  // Sends one request of each class, of at most kMostProbes classes. A wrong model or image then gives one error
+  // instead of a million failures.
   absl::Status Probe(Client& client) const {
     std::set<std::string> asked;
     for (const Workload::Request& one : workload_.requests) {

@@ -21,7 +21,7 @@ namespace vitrine {
 // Arguments of `vitrine bench`.
 struct BenchCommand {
   ClientOptions client = {};          // its deadline applies to classes without a deadline
-  RequestClass request = {};          // defaults of the classes: model, resolution, priority and images
+  RequestClass request = {};          // defaults of the classes
   std::vector<std::string> mix = {};  // classes (see ParseMix); empty: only `request`
   WorkloadOptions workload = {};
 
@@ -50,13 +50,13 @@ struct BenchCommand {
   bool IsClosed() const;
 };
 
-// INVALID_ARGUMENT: incompatible settings; the message states what to change.
+// Returns INVALID_ARGUMENT if settings are incompatible; the message states what to change.
 absl::Status ValidateBench(const BenchCommand& command);
 
 enum class BenchOutcome { kMeasured, kNothing, kMissed, kInterrupted };
 
-// Connects, requests one answer of every class, runs the load and reports. `stopped` ends the run with the results so
-// far. `live`: `errors` is a terminal and shows the progress.
+// Connects, requests one answer of each class (at most 16), runs the load and reports. `stopped` ends the run with the
+// results so far. `live`: `errors` is a terminal and shows the progress.
 //
 // kNothing: no request was answered, no rate met the goal of a search, or a search could not be finished. kMissed: a
 // gate was missed; `errors` names it. Returns an error if the run could not start: no server, an unknown model, or an

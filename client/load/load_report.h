@@ -56,7 +56,7 @@ RateSamples SamplesOf(const std::vector<LoadPoint>& points, double rate);
 struct LoadReport {
   LoadSetting setting = {};
   std::vector<LoadPoint> points = {};       // in the order of measurement
-  std::string verdict = {};                 // one sentence on a sweep or search
+  std::string verdict = {};                 // result of a sweep or search in words
   bool complete = true;                     // false: interrupted
   std::optional<double> best = {};          // highest rate that met the goal
   std::optional<RateSamples> samples = {};  // samples of that rate
@@ -70,11 +70,11 @@ std::string InvalidReason(const LoadPoint& point);
 // Returns a point's remark in a table, for example that it is void, interrupted, not stable, or the bound it missed.
 std::string PointVerdict(const LoadPoint& point);
 
-// Returns a sentence if the server falls behind the schedule, but all answers arrive in the end because the deadline is
-// long; else "".
+// Returns a sentence if the server falls behind the schedule, but almost all answers arrive in the end because the
+// deadline is long; else "".
 std::string Overload(const LoadSetting& setting, const LoadPoint& point);
 
-// "unary", "stream"
+// Returns "unary" or "stream".
 std::string ModeName(LoadMode mode);
 
 // Returns "3.1 %": the share of the latency caused by the generator.
@@ -94,7 +94,7 @@ std::string GrpcCodeName(int code);
 nlohmann::ordered_json PointJson(const LoadSetting& setting, const LoadPoint& point);
 nlohmann::ordered_json ReportJson(const LoadReport& report);
 
-// Return text reports: PointText has all results of one point, the other a table with a line per point.
+// Return text reports: PointText has all results of one point, PointsTable has a line per point.
 std::string PointText(const LoadSetting& setting, const LoadPoint& point);
 std::string PointsTable(const LoadReport& report);
 

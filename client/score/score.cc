@@ -214,7 +214,7 @@ class ScoreRun final : public RoundsClient {
     return stopped;
   }
 
-  // Searches the whole source for an image that can be read, because the remaining images may all be missing.
+  // Searches up to 64 images of the whole source for one that can be read; the remaining images may all be missing.
   void NameReadable(ImageRounds& rounds) const {
     constexpr int64_t kLooks = 64;
     const int64_t size = images_->size(), looks = std::min(kLooks, size);

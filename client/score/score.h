@@ -48,10 +48,10 @@ struct ScoreResult {
 };
 
 // Writes a row for each image of the shard that has none in `command.out`, chunk by chunk. Writes the index whenever
-// IndexIsDue. The first run in a folder chooses the version of the model, and later runs continue with it; an answer
-// from other weights ends the run. Once `*stop` is true, no more requests are sent, and the run ends when the answers
-// in flight have arrived and been written. A complete folder needs no server. Memory grows with the names of the images
-// and the number of chunks, not with the rows.
+// IndexIsDue, and at the end. The first run in a folder chooses the version of the model, and later runs continue with
+// it; an answer from other weights ends the run. Once `*stop` is true, no more requests are sent, and the run ends when
+// the answers in flight have arrived and been written. A complete folder needs no server. Memory grows with the names
+// of the images and the number of chunks, not with the rows.
 //
 // Returns an error if the run could not start: no server; a model that is missing or not ready; an unusable source; a
 // folder that another run has locked or that has other scores; features that the model does not have.
@@ -65,8 +65,8 @@ struct MergeScoresOptions {
 
 // Joins the chunks of all shards in `out`, as hard links or copies, and writes their index last.
 //
-// FAILED_PRECONDITION: parts of different runs (the message names the difference), images in two parts, images in no
-// part. ALREADY_EXISTS: `out` has scores.
+// FAILED_PRECONDITION: parts of different runs (the message names the difference), images in two parts, in no part or
+// without a row. ALREADY_EXISTS: `out` has scores.
 absl::StatusOr<ScoreIndex> MergeScores(const MergeScoresOptions& options);
 
 }  // namespace vitrine

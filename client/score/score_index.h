@@ -63,8 +63,8 @@ struct ScoreCounts {
 ScoreCounts CountScores(const ScoreIndex& index);
 
 // Returns true if the index must be written: `chunks` chunks are finished, and its file lists `listed` of them. It is
-// written after each of the first 64 chunks, then once 1/64 of the chunks is not listed. Writing it after each of N
-// chunks would write N^2 / 2 entries.
+// written after each of the first 63 chunks, then once more than 1/64 of the chunks are not listed. Writing it after
+// each of N chunks would write N^2 / 2 entries.
 bool IndexIsDue(size_t chunks, size_t listed);
 
 // Returns the names of a chunk's files. The last file, with the JSON lines, is written last.

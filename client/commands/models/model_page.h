@@ -9,12 +9,11 @@
 
 namespace vitrine {
 
-// Returns everything that a server reports about one version as text: state, memory, parameters, labels, supported
-// requests, metrics, origin of the weights, configuration. Text from the server is made printable and wrapped to the
-// page.
+// Returns a description of one version as text: state, memory, parameters, labels, supported requests, metrics, origin
+// of the weights, configuration. Text from the server is made printable and wrapped to the page.
 std::string ModelPage(const v1::ModelVersion& version, const Page& page);
 
-// 2867392 -> "2,867,392"
+// Formats 2867392 as "2,867,392".
 std::string WithCommas(int64_t number);
 
 }  // namespace vitrine

@@ -14,7 +14,7 @@ namespace vitrine {
 // Runs `vitrine models`. Writes a row or a JSON line for each version that the server knows.
 absl::Status RunModels(const ClientOptions& options, Format format, const Page& page, std::ostream& out);
 
-// Runs `vitrine models show`. Writes all fields of one version, as a page or a JSON line.
+// Runs `vitrine models show`. Writes the details of one version, as a page or a JSON line.
 absl::Status RunModelShow(const ClientOptions& options, const ModelChoice& choice, Format format, const Page& page,
                           std::ostream& out);
 

@@ -16,15 +16,15 @@ struct WatchCommand {
   ClientOptions client;
   ModelChoice model = {};  // default: all versions of all models; a missing model is awaited
   Format format = Format::kTable;
-  // Called after each line; false ends the command. Empty: the command does not end.
+  // Called after each line; false ends the command. Empty: the same as always true.
   std::function<bool()> more = {};
 };
 
-// Writes a line for each version that the server has, then one for each change, until `more` returns false.
+// Writes a line for each chosen version that the server has, then one for each change, until `more` returns false.
 //
 // If the chosen model does not exist yet, `errors` gets a line. If the connection is lost, `errors` gets a line, the
-// command reconnects, and then writes each missed change once. Returns an error if the first connection fails or the
-// server rejects the call.
+// command reconnects, and then writes each version whose state has changed meanwhile. Returns an error if the first
+// connection fails or the server rejects the call.
 absl::Status WatchModels(const WatchCommand& command, std::ostream& out, std::ostream& errors);
 
 }  // namespace vitrine

@@ -23,7 +23,8 @@ class MeanDistance {
  public:
   explicit MeanDistance(bool magnitudes = false) : magnitudes_(magnitudes) {}
 
-  // Adds the distances of an answer, if it has any. INVALID_ARGUMENT: its shape differs from the earlier ones.
+  // Adds the distances of an answer, if it has any. INVALID_ARGUMENT: its number of layers or heads differs from that
+  // of the first answer.
   absl::Status Add(const v1::ClassifyRequest& asked, const v1::ClassifyResponse& answer);
   // Writes "<folder>/distance.svg" and returns its path. Writes nothing and returns "" for fewer than two images.
   absl::StatusOr<std::string> Write(const std::string& folder) const;

@@ -23,7 +23,7 @@ enum class NpyType { kFloat32, kInt32 };
 // Not thread-safe.
 class NpyFile {
  public:
-  // Errors of writing are those of FileError. After the first error, every call returns it.
+  // Errors of writing are those of FileError. After the first failed write, every call returns its error.
   static absl::StatusOr<std::unique_ptr<NpyFile>> Create(const std::string& path, std::vector<int64_t> row_shape,
                                                          NpyType type = NpyType::kFloat32);
   ~NpyFile();  // removes an unfinished file
@@ -31,7 +31,7 @@ class NpyFile {
   const std::vector<int64_t>& row_shape() const { return row_shape_; }
   int64_t rows() const { return rows_; }
 
-  // Requires row.size() to be the product of row_shape, and an array of this type.
+  // Require that row.size() is the product of row_shape, and that the array has the row's element type.
   absl::Status Append(std::span<const float> row);
   absl::Status Append(std::span<const int32_t> row);
   absl::Status Finish();

@@ -128,8 +128,7 @@ std::string Table::PaintLine(const std::vector<Item>& line) const {
 
 std::string Table::Cell(size_t column, Item item) const {
   const Column& where = columns_[column];
-  // The first cell is a path and is cut at its start, because its end identifies it. Other cells are numbers and are
-  // never cut.
+  // The first cell is often a path, whose end identifies it, and is cut at its start. Other cells are never cut.
   if (column == 0) item.text = CutStart(item.text, where.width);
   const std::string padding = Spaces(where.width - DisplayWidth(item.text));
   return where.align == Column::Align::kRight ? padding + Paint(item) : Paint(item) + padding;

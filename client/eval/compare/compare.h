@@ -58,7 +58,7 @@ struct Comparison {
   std::vector<PredictionPair> wrong_to_right = {};
 };
 
-// INVALID_ARGUMENT: no image was answered in both, or an image has different labels.
+// Compares two evaluations. INVALID_ARGUMENT: no image was answered in both, or an image has different labels.
 absl::StatusOr<std::unique_ptr<Comparison>> Compare(const Evaluation& first, const Evaluation& second);
 
 // Comparisons of one evaluation with several others; the p-values are corrected by Holm's method.
@@ -86,9 +86,9 @@ DataTable ClassesOf(const Comparison& comparison);
 // Returns a row per comparison, with its p and the corrected p.
 DataTable SeveralOf(const Comparisons& comparisons);
 
-// Returns the output of `vitrine eval compare`. Text: both tables and the verdict. JSON: also the changed images. CSV:
-// only the measures. For several comparisons, the text and CSV forms are the table of SeveralOf, and JSON has all
-// fields. `fail_if_worse` adds a gate per comparison to the JSON.
+// Returns the output of `vitrine eval compare`. Text: the tables of measures and classes, and the verdict. JSON: also
+// the changed images. CSV: only the measures. For several comparisons, the text and CSV forms are the table of
+// SeveralOf, and JSON has all fields. `fail_if_worse` adds a gate per comparison to the JSON.
 std::string PrintComparison(const Comparison& comparison, OutputFormat format, bool fail_if_worse = false);
 std::string PrintComparisons(const Comparisons& comparisons, OutputFormat format, bool fail_if_worse = false);
 

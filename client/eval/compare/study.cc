@@ -16,7 +16,7 @@ namespace {
 
 constexpr int64_t kSampledSizes = 64;  // maximum sizes per GetModel request
 
-// Returns "224" for a square, "160x224", "" for none.
+// Returns "160x224", in the short form "224" for a square, and "" for none.
 std::string ResolutionText(const std::optional<v1::ResolutionWish>& wish, bool short_form) {
   if (!wish) return "";
   if (short_form && wish->height() == wish->width()) return absl::StrCat(wish->height());

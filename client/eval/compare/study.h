@@ -77,7 +77,7 @@ absl::StatusOr<MeanCost> CostOf(Client& client, const v1::ModelVersion& model,
 std::string CellFolder(const ModelChoice& model, const std::optional<v1::ResolutionWish>& resolution);
 
 // Returns a row per cell. `frontier` marks the comparable cells on the Pareto frontier of accuracy and multiply-adds.
-// The columns with the differences from the first cell come from DifferencesOf.
+// The columns with the differences from the first measured cell come from DifferencesOf.
 DataTable StudyTable(const Study& study);
 // Returns the study as one self-contained HTML file.
 std::string DrawStudy(const Study& study);

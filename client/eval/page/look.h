@@ -23,7 +23,7 @@ struct ImageSource {
   Client* client = nullptr;       // null: no attention
   const v1::ModelVersion* model = nullptr;
   std::string resolution = {};  // as in EvaluationSettings
-  // Once true, no more requests are sent; unanswered requests count as failed.
+  // Once true, no more requests are sent.
   const std::atomic<bool>* stop = nullptr;
   // Called after each answer with the number done and the total.
   std::function<void(const std::string& what, int64_t done, int64_t all)> progress = {};
@@ -34,8 +34,8 @@ struct ImageSource {
   }
 };
 
-// Returns a request for attention of `kind`, without predictions and with low priority, to the version that answered.
-// The caller adds the image.
+// Returns a request for attention of `kind` to the version source.model, without predictions and with low priority. The
+// caller adds the image.
 v1::ClassifyRequest AttentionRequestFor(const ImageSource& source, v1::AttentionKind kind);
 
 // Images of a data set, small enough for a page.
@@ -46,15 +46,15 @@ struct Looks {
   std::string fault = {};      // reason why images or attention are missing; empty: nothing is missing
 };
 
-// Reads the images, and requests their attention in the last layer from `model`, the version that answered before. Uses
-// the first of these kinds that the model has: class attention, class token, mean over queries, rollout. Without
-// `model`, only reads the images. Failures are not errors; `fault` describes them.
+// Reads the images, and requests their attention in the last layer from the version source.model. Uses the first of
+// these kinds that the model has: class attention, class token, mean over queries, rollout. If source.model is null,
+// only reads the images. Failures are not errors; `fault` describes the first.
 Looks LookAt(const ImageSource& source, const std::vector<const Prediction*>& predictions);
 
 // Returns up to `most` elements of `of`, evenly spread.
 std::vector<int64_t> EvenlySpread(const std::vector<int64_t>& of, int64_t most);
 
-// Parses "224x224" or "224"; nullopt for an empty text.
+// Parses "224x224" or "224"; nullopt for any other text.
 std::optional<v1::ResolutionWish> ResolutionOf(const std::string& text);
 
 }  // namespace vitrine

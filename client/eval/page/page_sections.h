@@ -11,7 +11,7 @@
 
 namespace vitrine {
 
-// The sections of RenderPage, in order.
+// Add the sections of RenderPage.
 void AddKeyFigures(const EvaluationPage& input, HtmlPage& page);
 void AddLedger(const EvaluationPage& input, HtmlPage& page);
 void AddClasses(const EvaluationPage& input, HtmlPage& page);
@@ -42,7 +42,7 @@ std::string MeanScoreText(const MeanScore& score);
 std::string DrawConfidences(std::span<const Prediction> predictions, const std::string& title);
 // Returns "Expected calibration error 1.2 % ...; on average the confidence is 0.5 % above the accuracy."
 std::string CalibrationInWords(const Calibration& calibration);
-// Returns a line per prediction: predicted class, right class, image.
+// Returns three lines about an answer: predicted class, right class, image.
 std::vector<std::string> AnswerInWords(const v1::ModelVersion& model, const Prediction& prediction);
 
 }  // namespace vitrine

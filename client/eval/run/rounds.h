@@ -76,7 +76,7 @@ class ImageRounds {
   // no answer within the patience.
   absl::Status Ended() const;
   // Passes each image that was given up to RoundsClient::TakeFailure: as kRefused if it was sent, as kUnreadable if it
-  // could not be read. An unreadable image is kept if the whole source seems to be missing. After a stop, passes only
+  // could not be read. Passes no unreadable image if the whole source seems to be missing. After a stop, passes only
   // images whose file is missing.
   void GiveUpUnanswered();
 

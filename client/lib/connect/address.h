@@ -18,8 +18,7 @@ struct ServerAddress {
   bool local = false;                   // true: traffic stays on this machine (loopback or a Unix socket)
 };
 
-// Parses an address. INVALID_ARGUMENT: no port, a list with entries other than host:port, or a scheme other than dns,
-// ipv4, ipv6, unix and unix-abstract.
+// Parses an address. INVALID_ARGUMENT: the text has none of the forms of ClientOptions::address.
 absl::StatusOr<ServerAddress> ParseAddress(const std::string& address);
 
 // Resolves the names of several hosts and returns their addresses as a gRPC target. UNAVAILABLE: a host has no address;

@@ -29,7 +29,7 @@ enum class ArrivalProcess {
   kConstant,  // equal gaps
 };
 
-// Requires rate > 0 (requests per second). Equal seeds give equal schedules.
+// Returns a schedule of `rate` requests per second, above 0. Equal seeds give equal schedules.
 std::unique_ptr<Arrivals> ArrivalsAtRate(ArrivalProcess process, double rate, uint64_t seed);
 
 // Returns a schedule of known arrivals, by ascending time. `arrivals` must outlive it.

@@ -9,7 +9,7 @@
 
 namespace vitrine {
 
-// Clock of a load, which tests can replace. Nanoseconds from the start of the load. Thread-safe.
+// Clock of a load, which tests can replace. Times are nanoseconds from the start of the load. Thread-safe.
 class LoadClock {
  public:
   virtual ~LoadClock() = default;
