@@ -15,7 +15,7 @@
 namespace vitrine {
 
 // Compiles `program` for the CPU. Each weight that only linear layers read is released (WeightSource::LetGo) as soon as
-// it is packed, so memory never contains much more than one copy of the weights. Errors of engine::Engine::Make.
+// it is packed, so that memory need not contain much more than one copy of the weights. Errors of engine::Engine::Make.
 absl::StatusOr<std::unique_ptr<const Backend>> MakeCpuBackend(const program::Program& program,
                                                               engine::WeightSource& weights, cpu::CpuPath path,
                                                               const PrecisionChoice& choice = {});

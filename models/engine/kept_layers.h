@@ -18,7 +18,7 @@ namespace vitrine {
 // Names of operators that must be computed in the same precision; never empty.
 using OperatorGroup = std::vector<std::string>;
 
-// Returns the operators that bf16 and int8 change, in program order; empty if the engine cannot run it. A group is:
+// Returns the operators that bf16 and int8 change, in program order; empty if `program` cannot run. A group is:
 // - one product: the linear layers that share it, or a dense grid convolution
 // - one attention among tokens or among channels
 // - all convolutions of images, if none of them pools

@@ -23,7 +23,8 @@ namespace vitrine::engine {
 // matter: denormals are zero here (common/simd/float_mode.h).
 class Engine {
  public:
-  // Errors of CanCompute and Compile; INVALID_ARGUMENT if `choice` names a kept operator that the program lacks.
+  // Compiles `program`. Errors are those of CanCompute and Compile; INVALID_ARGUMENT if `choice` names a kept operator
+  // that the program lacks.
   static absl::StatusOr<Engine> Make(const program::Program& program, WeightSource& weights, cpu::CpuPath path,
                                      const PrecisionChoice& choice = {});
   static absl::StatusOr<Engine> Make(const program::Program& program, std::span<const float* const> weights,

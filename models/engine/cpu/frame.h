@@ -29,7 +29,7 @@ struct Segment {
 // thread team (team.h); the frames of a team differ only in member and scratch.
 class Frame {
  public:
-  // Sets the group: at least one image, each of whole cells. `first_image` is the index of images[0] in the batch.
+  // Sets the group: at least one image, each of at least one whole cell. `first_image`: batch index of images[0].
   void Take(std::span<const ImagePlanes> images, int cell, int prefix, int first_image);
 
   const Kernels& kernels() const { return *kernels_; }
@@ -38,7 +38,7 @@ class Frame {
   int first_image() const { return first_image_; }
   Grid grid(int image) const { return grids_[static_cast<size_t>(image)]; }
   int64_t rows(RowsOf rows) const;
-  // Returns the rows of `image`. Returns one row if the buffer has one row per image.
+  // Returns the range of rows that belong to `image` in a buffer of this kind.
   Segment SegmentOf(RowsOf rows, int image) const;
   int64_t most_tokens() const { return most_tokens_; }  // tokens of the largest image, with its prefix
 

@@ -34,8 +34,8 @@ struct GemmCall {
   int64_t part_stride = 0;
 };
 
-// Kernels of one instruction set. Rows may have any stride and alignment. A result may be the first input itself, but
-// may not overlap inputs otherwise. No kernel allocates memory or takes locks.
+// Kernels of one instruction set. Rows may have any stride and alignment. A View y may be the View x itself; for gemm,
+// product and depthwise, see their calls. No kernel allocates memory or takes locks.
 struct Kernels {
   cpu::CpuPath path;
   int vector_columns;  // floats per vector
