@@ -36,7 +36,7 @@ class Engine {
   // does not support. RESOURCE_EXHAUSTED if its memory is too small. `device` must outlive the engine.
   static absl::StatusOr<std::unique_ptr<Engine>> Make(const program::Program& program, engine::WeightSource& weights,
                                                       Device& device, const EngineOptions& options = {});
-  // Makes one engine per slot of a GPU. The engines share the weights and run concurrently.
+  // Makes one engine per slot of a GPU. The engines share the weights and may run concurrently.
   static absl::StatusOr<std::vector<std::unique_ptr<Engine>>> MakeSlots(const program::Program& program,
                                                                         engine::WeightSource& weights,
                                                                         std::span<Device* const> slots,

@@ -42,7 +42,7 @@ class Card {
   // Makes the device's context current for the calling thread. Each thread must call this before other driver calls.
   absl::Status Enter() const;
   // Returns an error with the device, the call and the driver's text. If the error is sticky, marks the device as lost;
-  // then this and every later call return UNAVAILABLE.
+  // then this call and every later Enter return UNAVAILABLE.
   absl::Status Check(Result result, std::string_view call) const;
 
   // Returns a kernel for launches of this shape; loads its code at the first call.
@@ -55,7 +55,7 @@ class Card {
   absl::StatusOr<Memory> ReadMemory() const;
   Activity& activity() { return activity_; }
 
-  // Marks the device as lost: every later call fails until the process ends. `why` is kept for messages.
+  // Marks the device as lost: every later Enter fails until the process ends. `why` is kept for messages.
   void Lose(std::string why) const;
   bool lost() const { return lost_.load(std::memory_order_acquire); }
 

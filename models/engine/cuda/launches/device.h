@@ -48,7 +48,7 @@ class Recorded {
 class Device {
  public:
   virtual ~Device() = default;
-  // Returns null if there is not enough memory. Aligned to at least 16 bytes.
+  // Returns memory aligned to at least 16 bytes; null if there is not enough or the device is lost.
   virtual void* Allocate(size_t bytes) = 0;
   // Returns why the last Allocate returned null.
   virtual absl::Status allocation_error() const {

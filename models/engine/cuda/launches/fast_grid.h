@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Chooses the kernels of all steps except stems, linear layers and attention: a fast kernel if it supports the widths.
+// Chooses the kernels of steps other than stems, linear layers and attention: a fast kernel if it supports the widths.
 #ifndef VITRINE_MODELS_ENGINE_CUDA_LAUNCHES_FAST_GRID_H_
 #define VITRINE_MODELS_ENGINE_CUDA_LAUNCHES_FAST_GRID_H_
 
@@ -18,7 +18,7 @@ struct KernelChoice {
   size_t shared_bytes = 0;
 };
 
-// Return the kernel for these arguments; the plain kernel unless `fast`.
+// Return the kernel for these arguments; the plain kernel unless `fast`. Local interactions have only a fast kernel.
 KernelChoice Choose(const StatisticsArguments& arguments, bool fast);
 KernelChoice Choose(const AffineArguments& arguments, bool fast);
 KernelChoice Choose(const ActivateArguments& arguments, bool fast);
