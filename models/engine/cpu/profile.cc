@@ -3,6 +3,7 @@
 
 #include <chrono>
 
+#include "common/simd/float_mode.h"
 #include "models/engine/cpu/frame_memory.h"
 #include "models/engine/cpu/group.h"
 
@@ -28,6 +29,7 @@ void AddCost(const Step& step, const Frame& frame, StepProfile& profile) {
 std::vector<StepProfile> ProfileSteps(const Engine& engine, std::span<const ImagePlanes> images, Workspace& workspace) {
   using Clock = std::chrono::steady_clock;
   const Plan& plan = engine.plan();
+  const cpu::FloatMode mode;  // as Engine::Run
   FrameMemory& memory = workspace.Of<FrameMemory>();
   std::vector<StepProfile> profiles;
   for (const auto& step : plan.steps) profiles.push_back({.name = step->name});
