@@ -29,7 +29,7 @@ class Server {
   // Opens the device and the listeners as Start does, then closes them. Returns the faults that would make Start fail,
   // and those of CheckRepository. Loads no model.
   static absl::Status Check(ServerOptions options);
-  // If Drain was not called, drains without lame duck and without waiting for requests.
+  // If Drain was not called, drains without lame duck and waits for requests for about a second at most.
   virtual ~Server() = default;
 
   // Bound host:port of the gRPC listener, which also serves HTTP except with ServerOptions::listen_grpc_only.

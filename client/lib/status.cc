@@ -24,7 +24,7 @@ absl::StatusCode CodeOf(int code) {
   return known ? static_cast<absl::StatusCode>(code) : absl::StatusCode::kUnknown;
 }
 
-// Returns true for the message with which Vitrine's other listeners reject calls of clients.
+// Returns true for the message with which the listeners of --admin and --health-listen reject a call for --listen.
 bool IsOfOtherListener(absl::string_view message) {
   return absl::ConsumePrefix(&message, "there is no method /") &&
          (absl::StartsWith(message, "vitrine.v1.Classifier/") || absl::StartsWith(message, "vitrine.v1.Registry/") ||

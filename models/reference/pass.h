@@ -77,7 +77,8 @@ class Interpreter::Pass {
   void Do(const Operator& op, const program::Affine&, Held& result);
   void Do(const Operator& op, const program::Linear& linear, Held& result);
 
-  // Computes W [x, code] = W_x x + W_c code. W_x x is computed once, since the code is the same for every token.
+  // Computes W [x, code] = W_x x + W_c code. The code is the same for every token, so W_c code is one vector. W_x x is
+  // kept for calls with other codes, since q, k and v have the same x.
   at::Tensor Coded(const Operator& op, const program::Linear& linear);
 
   void Do(const Operator& op, const program::Activate& activate, Held& result);

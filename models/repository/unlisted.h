@@ -10,9 +10,9 @@
 
 namespace vitrine {
 
-// Returns the folders with a manifest.textproto that are not in `listing`, the ListRepository of `root`: versions whose
-// name is not a positive integer ("m/v1", "m/01"), that are too deep ("x/m/1", "m") or behind a symbolic link. Paths
-// are relative to the root, sorted; "." is the root. Looks three levels deep, in at most 4,096 folders, and
+// Returns the folders with a manifest.textproto that are not in `listing`, the result of ListRepository(root): versions
+// whose name is not a positive integer ("m/v1", "m/01"), at the wrong depth ("x/m/1", "m") or behind a symbolic link.
+// Paths are relative to the root, sorted; "." is the root. Looks three levels deep, in at most 4,096 folders, and
 // skips names that start with ".".
 std::vector<std::string> UnlistedManifests(const std::filesystem::path& root, const Listing& listing);
 

@@ -207,8 +207,8 @@ absl::StatusOr<v1::ServingChange> AdminService::SetVersionPolicy(const v1::SetVe
       named);
 }
 
-// Returns the version to pin as `stable`: the newest READY version up to the serving one that is not in `named`. A
-// newer version may be waiting: see VersionTable::Waiting.
+// Returns the version to pin as `stable`: the newest READY version that is not in `named` and not newer than the
+// serving version. Newer READY versions may be waiting: see VersionTable::Waiting.
 absl::StatusOr<int64_t> AdminService::VersionToPin(const std::string& model,
                                                    const std::vector<VersionId>& named) const {
   const int64_t serving = registry_.Traffic(model).stable;

@@ -26,9 +26,9 @@ class CanaryWatch;
 // state file. Requests use the changed settings at once, even while the registry is loading.
 class AdminService {
  public:
-  // Longest waits for the registry, which loads the versions of a model one after the other. kLoadPatience: a change
-  // that needs a load. kReadyPatience: a change of READY versions only; the call waits so that unloaded versions are
-  // usually freed before the answer.
+  // Longest waits for the registry, which loads the versions of a model one after the other. kLoadPatience: for a
+  // change that may need a load or names no version. kReadyPatience: for other changes, which take effect at once; the
+  // wait gives the registry time to free the versions that the change unloads.
   static constexpr absl::Duration kLoadPatience = absl::Minutes(10);
   static constexpr absl::Duration kReadyPatience = absl::Seconds(10);
 

@@ -63,7 +63,8 @@ std::string PrintRecipe(const v1::Recipe& recipe);
 absl::StatusOr<Size> ParseSize(const std::string& text);
 std::string ToString(Size size);
 
-// Returns the sizes to measure at the end, at least one; nullopt stands for the native size of each image.
+// Returns the image sizes at which accuracy is measured after training, at least one. nullopt: each image's native
+// size.
 absl::StatusOr<std::vector<std::optional<Size>>> EvaluationSizes(const v1::Recipe& recipe);
 
 // Returns EvaluateOptions::crop for the recipe: recipe.evaluation_crop, or 1 if it is not set.

@@ -75,9 +75,9 @@ class ImageRounds {
   // Returns OK if every image has a result, else the reason: a lost server, `stop`, a call of Stop, or images that got
   // no answer within the patience.
   absl::Status Ended() const;
-  // Passes each image that was given up to RoundsClient::TakeFailure: as kRefused if it was sent, as kUnreadable if it
-  // could not be read. Passes no unreadable image if the whole source seems to be missing. After a stop, passes only
-  // images whose file is missing.
+  // Calls RoundsClient::TakeFailure for each image without a result: with kRefused if it was sent, with kUnreadable if
+  // it could not be read. Leaves out unreadable images if the whole source seems to be missing, and after a stop all
+  // images but those whose file is missing.
   void GiveUpUnanswered();
 
  private:

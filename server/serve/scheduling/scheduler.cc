@@ -13,8 +13,8 @@ constexpr double kSure = 0.8;
 
 // An image becomes its own batch only if its predicted time outside compute is longer than this.
 constexpr absl::Duration kSlow = absl::Milliseconds(10);
-// Minimum pixels of an image that becomes its own batch: a smaller image only looks slow if a thread lost its core for
-// a moment.
+// Minimum pixels of an image that becomes its own batch. If the predicted time of a smaller image is long, a thread had
+// lost its core for a moment during the measurement.
 constexpr int64_t kSlowPixels = int64_t{1} << 18;
 
 // Statuses of requests that end without compute.

@@ -33,7 +33,7 @@ uint32_t ElementLength(std::string_view raw);
 std::string ElementLengthOf(std::string_view element);  // the length as raw bytes
 
 // Splits the input of `request` into one request per image, in which only the image or tensor is set. Raw contents are
-// not copied; typed contents are moved out of `request`.
+// not copied; typed bytes are moved out of `request`, and typed numbers are copied.
 // - BYTES [n] or [n, 1]: JPEG, PNG or WebP files, or their base64 (see ReadBase64); the parameter content_type "base64"
 //   may declare base64.
 // - UINT8 [n, H, W, C] or [n, C, H, W]: pixels from 0 to 255.

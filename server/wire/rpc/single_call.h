@@ -37,7 +37,7 @@ class SingleCall : public GrpcCall {
     message_ = std::move(message);
   }
   void OnHalfClosed() final {
-    // the text of gRPC's own message
+    // The same error text as in gRPC's library.
     if (!message_.has_value()) return Finish(GrpcProtocolError("Unable to parse request"));
     OnRequest(*std::exchange(message_, std::nullopt));
   }

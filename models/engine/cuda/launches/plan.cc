@@ -117,7 +117,7 @@ class LaunchMaker : public StepMemory {
     }
   }
 
-  // Sets an error if a matrix is bf16, for kernels that support only floats.
+  // Sets an error if a matrix is bf16, for kernels that support only fp32.
   void RequireWide(std::initializer_list<Matrix> matrices) {
     for (const Matrix& matrix : matrices) {
       if (matrix.narrow) status_ = absl::InternalError(absl::StrCat(name_, ": a buffer of bf16 has no fast kernel"));
