@@ -32,7 +32,8 @@ ClientCommand AddEmbed(CLI::App& app) {
       ->add_option("--out", command->output,
                    "FILE.npy: an array with a row per image, image paths in\nFILE.txt; else a folder with a file per "
                    "image. Model,\n"
-                   "version and weights are in FILE.model.json or model.json")
+                   "version and weights are in FILE.model.json or model.json.\nFiles of an earlier run: an array is "
+                   "replaced, and a\nfolder that has them is refused")
       ->check([](const std::string& output) { return std::string(CheckEmbedOutput(output).message()); })
       ->type_name("PATH");
   embed

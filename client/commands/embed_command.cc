@@ -17,7 +17,6 @@
 #include "client/commands/output/feature_files.h"
 #include "client/commands/output/json_lines.h"
 #include "client/commands/output/text.h"
-#include "client/lib/connect/small_file.h"
 #include "client/lib/numbers.h"
 #include "common/data/file_names.h"
 #include "common/drawing/attention_words.h"
@@ -28,7 +27,6 @@ namespace vitrine {
 namespace {
 
 constexpr char kArrayEnding[] = ".npy";
-constexpr int64_t kMaxOriginBytes = 65536;
 
 v1::ClassifyRequest RequestFor(const EmbedCommand& command, const v1::ModelVersion& model, v1::FeatureKind kind) {
   v1::ClassifyRequest request;
@@ -64,6 +62,19 @@ class Embedding {
 
   bool one_array() const { return absl::EndsWith(command_.output, kArrayEnding); }
 
+  // FAILED_PRECONDITION: the folder has vectors of an earlier run, or a file that this run would overwrite.
+  absl::Status CheckFolder() const {
+    if (one_array() || command_.output.empty()) return absl::OkStatus();
+    std::vector<std::string> files = {Origin()};
+    for (const std::string& stem : stems_) files.push_back(InFolder(stem + kArrayEnding));
+    for (const std::string& file : files) {
+      if (std::error_code unknown; !std::filesystem::exists(file, unknown)) continue;
+      return absl::FailedPreconditionError(
+          absl::StrCat(file, " is there already; remove the earlier run's files, or give another folder as --out"));
+    }
+    return absl::OkStatus();
+  }
+
   absl::Status Take(const ImageRun::Answered& image) {
     if (image.answer.features_size() != 1) {
       return absl::InternalError("the server answered without features; it may be older than this program");
@@ -75,13 +86,16 @@ class Embedding {
     }
     ASSIGN_OR_RETURN(const std::vector<float> values, FeatureValues(feature));
     summary_ = {feature.kind(), feature.width(), feature.normalized(), taken_ + 1};
-    if (taken_ == 0 && !one_array() && !command_.output.empty()) RETURN_IF_ERROR(ClaimFolder());
+    if (taken_ == 0 && !one_array() && !command_.output.empty()) {
+      // Written first, so that an interrupted run also leaves the origin of its vectors.
+      RETURN_IF_ERROR(WriteFile(Origin(), FeatureOrigin(first_, summary_)));
+    }
     AnswerFiles files = {.image = paths_[image.index], .sent_as = image.sent_as, .features = command_.output};
     if (one_array()) {
       RETURN_IF_ERROR(Append(image.index, feature, values));
       files.row = array_->rows() - 1;
     } else if (!command_.output.empty()) {
-      files.features = (std::filesystem::path(command_.output) / (stems_[image.index] + kArrayEnding)).string();
+      files.features = InFolder(stems_[image.index] + kArrayEnding);
       RETURN_IF_ERROR(WriteFile(files.features, NpyBytes(ShapeOf(feature), values)));
     }
     ++taken_;
@@ -123,24 +137,10 @@ class Embedding {
   }
 
   // Returns the path of the file that names the vectors' version.
-  std::string Origin() const {
-    return one_array() ? Beside(".model.json") : (std::filesystem::path(command_.output) / "model.json").string();
-  }
+  std::string Origin() const { return one_array() ? Beside(".model.json") : InFolder("model.json"); }
 
-  // Writes the origin file before the folder's first vector, so that also an interrupted run leaves it.
-  // FAILED_PRECONDITION: the folder has vectors of other weights, another kind or another normalization.
-  absl::Status ClaimFolder() const {
-    const std::string path = Origin(), origin = FeatureOrigin(first_, summary_);
-    if (std::error_code unknown; std::filesystem::exists(path, unknown)) {
-      ASSIGN_OR_RETURN(const std::string before, ReadSmallFile(path, kMaxOriginBytes));
-      if (!IsSameOrigin(before, origin)) {
-        return absl::FailedPreconditionError(
-            absl::StrCat(path,
-                         ": this folder has features of other weights, of another kind or with other normalization; "
-                         "give another folder as --out"));
-      }
-    }
-    return WriteFile(path, origin);
+  std::string InFolder(const std::string& name) const {
+    return (std::filesystem::path(command_.output) / name).string();
   }
 
   // Rejects vectors of a version or weights other than those of the first answer.
@@ -218,10 +218,11 @@ absl::StatusOr<int> RunEmbed(const EmbedCommand& command, std::ostream& out, std
   ASSIGN_OR_RETURN(const FoundImages found, FindImages(command.paths, command.search));
   const std::vector<std::string>& paths = found.paths;
   if (!found.passed_over.empty()) errors << "vitrine: skipped: " << Printable(found.passed_over) << std::endl;
+  Embedding embedding(command, paths, out);
+  RETURN_IF_ERROR(embedding.CheckFolder());
   ASSIGN_OR_RETURN(const std::unique_ptr<Client> client, Client::Connect(command.client));
   ASSIGN_OR_RETURN(const v1::ModelVersion model, ChooseModel(*client, command.model));
   ASSIGN_OR_RETURN(const v1::FeatureKind kind, ChooseFeatureKind(command.kind, model));
-  Embedding embedding(command, paths, out);
   const std::filesystem::path output(command.output);
   RETURN_IF_ERROR(MakeFolder((embedding.one_array() ? output.parent_path() : output).string()));
   const v1::ClassifyRequest request = RequestFor(command, model, kind);

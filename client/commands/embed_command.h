@@ -23,8 +23,8 @@ struct EmbedCommand {
   v1::Priority priority = v1::NORMAL;
   std::optional<v1::ResolutionWish> resolution;
   // A name "x.npy" is one array with a row per image; x.txt then lists the images' paths, and x.model.json names the
-  // version. Any other name is a folder with a file per image and model.json. Empty: no files; the numbers are in the
-  // JSON lines.
+  // version. Any other name is a folder with a file per image and model.json, without features of an earlier run.
+  // Empty: no files; the numbers are in the JSON lines.
   std::string output;
   Format format = Format::kTable;
 };

@@ -75,14 +75,6 @@ std::string FeatureOrigin(const v1::ServedBy& by, const FeatureSummary& features
   return JsonLine(json);
 }
 
-bool IsSameOrigin(const std::string& a, const std::string& b) {
-  const auto parse = [](const std::string& text) { return Json::parse(text, nullptr, /*allow_exceptions=*/false); };
-  const Json of_a = parse(a), of_b = parse(b);
-  if (!of_a.is_object() || !of_b.is_object()) return false;
-  const auto is_equal = [&](const char* key) { return of_a.value(key, Json()) == of_b.value(key, Json()); };
-  return is_equal("weights_sha256") && is_equal("kind") && is_equal("normalized");
-}
-
 namespace {
 
 // Converts a message to JSON with its proto field names, without default values. NaN and infinity become strings.

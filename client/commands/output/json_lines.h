@@ -31,10 +31,6 @@ struct FeatureSummary {
 // Returns a JSON object on one line that describes the version that computed the features.
 std::string FeatureOrigin(const v1::ServedBy& by, const FeatureSummary& features);
 
-// Returns true if two results of FeatureOrigin have the same weights, kind and normalization; false if one of them is
-// not JSON.
-bool IsSameOrigin(const std::string& a, const std::string& b);
-
 // Returns one version of a model as a JSON object on one line.
 std::string ModelLine(const v1::ModelVersion& version);
 // Returns ModelLine with the other fields of GetModel added: `labels`, and the messages `config` and `provenance`.

@@ -57,15 +57,14 @@ TEST_F(EmbedCommandTest, WritesARowForEachImageAndTheirPaths) {
 
 TEST_F(EmbedCommandTest, FilesNameModelVersionAndWeights) {
   SmallServer::Methods methods = ServerWithEveryKind();
-  std::atomic<bool> replaced = false;
-  methods.stream = [&replaced](StreamOfServer* stream, auto*) {
+  methods.stream = [](StreamOfServer* stream, auto*) {
     v1::ClassifyRequest request;
     while (stream->Read(&request)) {
       v1::ClassifyStreamResponse answer;
       answer.set_request_id(request.request_id());
       AnswerWithEveryKind(request, answer.mutable_response()).ok();
       answer.mutable_response()->mutable_served_by()->set_version(3);
-      answer.mutable_response()->mutable_served_by()->set_weights_sha256(replaced ? "eeee" : "aaaabbbbccccdddd");
+      answer.mutable_response()->mutable_served_by()->set_weights_sha256("aaaabbbbccccdddd");
       stream->Write(answer);
     }
     return grpc::Status::OK;
@@ -83,11 +82,27 @@ TEST_F(EmbedCommandTest, FilesNameModelVersionAndWeights) {
             "\n");
   EXPECT_EQ(folder_.Read("each/model.json"), folder_.Read("x.model.json"));
   EXPECT_THAT(out_.str(), HasSubstr("x.model.json: sizes version 3, weights aaaabbbbcccc\n"));
-  EXPECT_EQ(RunCommand().value_or(-1), 0) << "a second run with the same weights must succeed";
-  replaced = true;
-  EXPECT_EQ(RunCommand().value_or(-1), 2);
-  EXPECT_THAT(errors_.str(), HasSubstr("each/model.json: this folder has features of other weights"));
-  EXPECT_EQ(folder_.Read("each/model.json"), folder_.Read("x.model.json")) << "the file must not change";
+}
+
+TEST_F(EmbedCommandTest, AFolderWithFilesOfAnEarlierRunIsRefusedAndAnArrayIsReplaced) {
+  command_.paths = {folder_.Path("a.png")};
+  command_.output = folder_.Path("each");
+  ASSERT_EQ(RunCommand().value_or(-1), 0) << errors_.str();
+  const std::string before = folder_.Read("each/a.npy");
+  folder_.Write("other/a.png", GreyPng(24, 12));
+  command_.paths = {folder_.Path("other/a.png")};
+  const std::string rest = " is there already; remove the earlier run's files, or give another folder as --out";
+  EXPECT_EQ(RunCommand().status(), absl::FailedPreconditionError(folder_.Path("each/model.json") + rest));
+  std::filesystem::remove(folder_.Path("each/model.json"));
+  EXPECT_EQ(RunCommand().status(), absl::FailedPreconditionError(folder_.Path("each/a.npy") + rest));
+  EXPECT_EQ(folder_.Read("each/a.npy"), before);
+
+  for (const char* image : {"a.png", "other/a.png"}) {
+    command_.paths = {folder_.Path(image)};
+    command_.output = folder_.Path("x.npy");
+    EXPECT_EQ(RunCommand().value_or(-1), 0) << errors_.str();
+  }
+  EXPECT_EQ(folder_.Read("x.txt"), folder_.Path("other/a.png") + "\n");
 }
 
 TEST_F(EmbedCommandTest, AFailedImageHasNoRow) {
