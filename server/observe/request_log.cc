@@ -42,7 +42,8 @@ RequestLog::RequestLog(const RequestLogOptions& options, const Clock& clock)
              : options.requests == "all"      ? Level::kAll
                                               : Level::kErrors),
       slow_(options.slow),
-      limit_(kMaxLinesPerSecond, clock) {}
+      limit_(kMaxLinesPerSecond, clock),
+      unauthenticated_(kMaxUnauthenticatedPerSecond, clock) {}
 
 bool RequestLog::Wants(absl::StatusCode code, absl::Duration spent) const {
   switch (level_) {
@@ -59,8 +60,9 @@ bool RequestLog::Wants(absl::StatusCode code, absl::Duration spent) const {
 }
 
 void RequestLog::Write(const RequestLine& line) {
-  // Level::kAll has no limit.
-  const std::optional<int64_t> left_out = level_ == Level::kAll ? 0 : limit_.Admit();
+  const std::optional<int64_t> left_out = absl::IsUnauthenticated(line.status) ? unauthenticated_.Admit()
+                                          : level_ == Level::kAll              ? 0
+                                                                               : limit_.Admit();
   if (!left_out.has_value()) return;
   LogFields fields = {{"method", std::string(line.method)},
                       {"code", CodeName(static_cast<int>(line.status.code()))},

@@ -22,7 +22,8 @@ struct RequestLogOptions {
   //   errors    failures that are the server's fault: INTERNAL, UNKNOWN, DATA_LOSS
   //   failures  all that were not answered OK
   //   all       all; costs some microseconds per request
-  // Except with `all`, lines are limited to kMaxLinesPerSecond; the next line gives the number of suppressed lines.
+  // Except with `all`, lines are limited to kMaxLinesPerSecond. Lines of UNAUTHENTICATED are limited to
+  // kMaxUnauthenticatedPerSecond with any setting. The next line gives the number of suppressed lines.
   std::string requests = "errors";
   // Minimum duration of a request that gets a line whatever its result. No effect if `requests` is none.
   absl::Duration slow = absl::InfiniteDuration();
@@ -34,13 +35,13 @@ struct RequestLogOptions {
 struct RequestLine {
   std::string_view method;
   std::string_view caller;
-  std::string_view peer;
-  std::string_view model;  // empty if the model is not known
-  int64_t version = 0;     // 0 if the version is not known
-  std::string_view request_id;
-  std::optional<TraceContext> trace;
+  std::string_view peer = {};
+  std::string_view model = {};  // empty if the model is not known
+  int64_t version = 0;          // 0 if the version is not known
+  std::string_view request_id = {};
+  std::optional<TraceContext> trace = {};
   absl::Status status;
-  absl::Duration spent;
+  absl::Duration spent = absl::ZeroDuration();
 };
 
 // Writes the log lines of finished requests. A line never contains an image, a tensor or a credential. Thread-safe. A
@@ -48,6 +49,8 @@ struct RequestLine {
 class RequestLog {
  public:
   static constexpr int kMaxLinesPerSecond = 20;
+  // A limit of its own, so that strangers who guess tokens neither fill the disk nor suppress other lines.
+  static constexpr int kMaxUnauthenticatedPerSecond = 5;
 
   RequestLog(const RequestLogOptions& options, const Clock& clock);
 
@@ -62,6 +65,7 @@ class RequestLog {
   const Level level_;
   const absl::Duration slow_;
   LineLimit limit_;
+  LineLimit unauthenticated_;
 };
 
 }  // namespace vitrine

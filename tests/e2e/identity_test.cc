@@ -9,6 +9,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <optional>
 #include <sstream>
@@ -25,6 +26,7 @@
 #include "tests/e2e/testing/running_server.h"
 #include "tests/faults/raw_http2.h"
 #include "tests/server/identity/authority.h"
+#include "tests/server/logged.h"
 #include "vitrine/v1/admin.grpc.pb.h"
 
 namespace vitrine::testing {
@@ -199,6 +201,21 @@ TEST_F(IdentityServer, LongNamesAreRefusedBeforeAnyoneKeepsThem) {
     const CallEnd end = CallGeneric(channel, method, *request);
     EXPECT_EQ(end.status.error_code(), grpc::StatusCode::INVALID_ARGUMENT) << method;
     EXPECT_LT(end.status.error_message().size(), 200u);
+  }
+}
+
+TEST_F(IdentityServer, EachCallWithAWrongTokenHasOneLine) {
+  NewToken("ci");
+  options_.request_log.requests = "failures";
+  Start();
+  const auto channel = Plain(server_->address());
+  for (const char* method : {"ListModels", "WatchModels", "Classify", "ClassifyStream"}) {
+    const std::string rpc =
+        absl::StrCat("/vitrine.v1.", absl::EndsWith(method, "Models") ? "Registry/" : "Classifier/", method);
+    const std::string lines = Logged(
+        "info", "text", [&] { EXPECT_EQ(Ask(channel, rpc.c_str(), "wrong"), grpc::StatusCode::UNAUTHENTICATED); });
+    EXPECT_THAT(lines, HasSubstr(absl::StrCat("request method=", method, " code=UNAUTHENTICATED")));
+    EXPECT_EQ(std::count(lines.begin(), lines.end(), '\n'), 1) << lines;
   }
 }
 

@@ -131,6 +131,20 @@ void ClassifyService::Count(Asked& asked, const absl::Status& status, absl::Dura
   if (asked.spans != nullptr) EndSpans(asked, status, spent);
 }
 
+void ClassifyService::CountAuthorization(RpcName rpc, const absl::StatusOr<Caller>& caller, const std::string& peer) {
+  const absl::StatusCode code = caller.status().code();
+  metrics_.server().CountAuthorization(code);
+  constexpr RpcName kClassify = "/vitrine.v1.Classifier/Classify",
+                    kInfer = "/inference.GRPCInferenceService/ModelInfer";
+  if (caller.ok() || rpc.index() == kClassify.index() || rpc.index() == kInfer.index()) return;
+  if (!log_.Wants(code, absl::ZeroDuration())) return;
+  const std::string_view method = rpc.method();
+  log_.Write({.method = method.substr(method.rfind('/') + 1),
+              .caller = CallerOf(caller).name,
+              .peer = peer,
+              .status = caller.status()});
+}
+
 void ClassifyService::WriteLine(const Asked& asked, const absl::Status& status, absl::Duration spent) {
   // The line has the trace context of the request's own span if there is one, otherwise the client's.
   std::optional<TraceContext> trace = asked.call.trace;

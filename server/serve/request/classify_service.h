@@ -13,6 +13,7 @@
 #include "absl/functional/any_invocable.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "server/identity/authorization.h"
 #include "server/identity/caller.h"
 #include "server/observe/metrics.h"
 #include "server/observe/request_log.h"
@@ -98,6 +99,10 @@ class ClassifyService {
   // now, and as answered when context.held is released. Call this also with the error of a message that could not be
   // parsed, so that it is counted.
   void Classify(absl::StatusOr<ReceivedClassify> request, CallContext context, Done done);
+
+  // Counts the result of Identity::Authorize for a call from `peer`. Logs an error, except of the unary methods whose
+  // errors reach Classify, which logs them.
+  void CountAuthorization(RpcName rpc, const absl::StatusOr<Caller>& caller, const std::string& peer);
 
   // Begins the span of a multi-image call, whose version must be set; each image then goes through Classify as a part
   // of the call. Returns null if the call is not traced.

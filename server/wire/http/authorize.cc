@@ -9,7 +9,7 @@ absl::StatusOr<Caller> AuthorizeHttp(const Identity& identity, ClassifyService& 
                                      const HttpRequest& request) {
   absl::StatusOr<Caller> caller = identity.Authorize(
       rpc, {.authorization = request.Header("Authorization"), .certificate_names = request.peer->certificate_names});
-  service.metrics().server().CountAuthorization(caller.status().code());
+  service.CountAuthorization(rpc, caller, request.peer->address);
   return caller;
 }
 

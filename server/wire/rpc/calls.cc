@@ -45,9 +45,9 @@ Credentials CredentialsOf(const HttpRequest& request) {
   return {.authorization = request.Header("authorization"), .certificate_names = request.peer->certificate_names};
 }
 
-absl::StatusOr<Caller> Authorize(const CallParts& parts, RpcName rpc, const Credentials& credentials) {
-  absl::StatusOr<Caller> caller = parts.identity.Authorize(rpc, credentials);
-  parts.service.metrics().server().CountAuthorization(caller.status().code());
+absl::StatusOr<Caller> Authorize(const CallParts& parts, RpcName rpc, const HttpRequest& request) {
+  absl::StatusOr<Caller> caller = parts.identity.Authorize(rpc, CredentialsOf(request));
+  parts.service.CountAuthorization(rpc, caller, request.peer->address);
   return caller;
 }
 

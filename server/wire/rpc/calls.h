@@ -63,8 +63,8 @@ struct CallParts {
 // add the user id of a unix socket's peer and their own kind.
 Credentials CredentialsOf(const HttpRequest& request);
 
-// Authorizes a gRPC call of a client with Identity::Authorize and counts the result.
-absl::StatusOr<Caller> Authorize(const CallParts& parts, RpcName rpc, const Credentials& credentials);
+// Authorizes a gRPC call of a client with Identity::Authorize when the call begins. Counts and logs the result.
+absl::StatusOr<Caller> Authorize(const CallParts& parts, RpcName rpc, const HttpRequest& request);
 
 // Returns the fields of CallContext that all requests of a call share.
 CallContext ContextOf(Method method, const GrpcOpening& opening);

@@ -52,7 +52,7 @@ class CheckedCall : public SingleCall {
       : SingleCall(std::move(opening), max_message_bytes), parts_(parts), rpc_(rpc) {}
 
   void Start() final {
-    caller_ = Authorize(parts_, rpc_, CredentialsOf(request()));
+    caller_ = Authorize(parts_, rpc_, request());
     if (!caller_.ok()) Fault(caller_.status());
   }
 

@@ -9,7 +9,7 @@ namespace vitrine {
 
 void StreamCall::Start() {
   if (rpc_.has_value()) {
-    const absl::StatusOr<Caller> caller = Authorize(parts_, *rpc_, CredentialsOf(request()));
+    const absl::StatusOr<Caller> caller = Authorize(parts_, *rpc_, request());
     if (!caller.ok()) return Fault(caller.status());
   }
   parts_.streams.Add(std::static_pointer_cast<StreamCall>(shared_from_this()));
@@ -71,7 +71,9 @@ absl::Status StreamCall::Describe(InFlight& read, Method method, CallContext& co
     read.bytes += bytes;
     answer_bytes_ += bytes;
   };
-  const absl::StatusOr<Caller> caller = Authorize(parts_, *rpc_, CredentialsOf(request()));
+  // Classify gets an error and logs it, so it is only counted here.
+  const absl::StatusOr<Caller> caller = parts_.identity.Authorize(*rpc_, CredentialsOf(request()));
+  parts_.service.metrics().server().CountAuthorization(caller.status().code());
   context.caller = CallerOf(caller);
   return caller.status();
 }

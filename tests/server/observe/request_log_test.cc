@@ -5,8 +5,11 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <vector>
 
+#include "absl/strings/str_split.h"
 #include "server/observe/log.h"
+#include "tests/server/logged.h"
 
 namespace vitrine {
 namespace {
@@ -88,6 +91,25 @@ TEST(RequestLog, AFloodIsHeldAndCounted) {
   EXPECT_THAT(History().Lines()[0].text, AllOf(HasSubstr("request_id=after"), HasSubstr("lines_left_out=980")));
   log.Write(Failed("next"));
   EXPECT_THAT(History().Lines()[0].text, Not(HasSubstr("lines_left_out")));
+}
+
+TEST(RequestLog, StrangersHaveALimitOfTheirOwn) {
+  FakeClock clock;
+  for (const char* setting : {"failures", "all"}) {
+    RequestLog log = Make(setting, clock);
+    const std::string text = Logged("info", "text", [&] {
+      for (int i = 0; i < 1000; ++i) {
+        log.Write({.method = "ListModels", .caller = "anonymous", .status = absl::UnauthenticatedError("who")});
+      }
+      log.Write(Failed("other"));
+      clock.Advance(absl::Seconds(1));
+      log.Write({.method = "GetModel", .caller = "anonymous", .status = absl::UnauthenticatedError("who")});
+    });
+    const std::vector<std::string> lines = absl::StrSplit(text, '\n', absl::SkipEmpty());
+    ASSERT_EQ(lines.size(), RequestLog::kMaxUnauthenticatedPerSecond + 2U) << setting;
+    EXPECT_THAT(lines[lines.size() - 2], AllOf(HasSubstr("request_id=other"), Not(HasSubstr("lines_left_out"))));
+    EXPECT_THAT(lines.back(), AllOf(HasSubstr("method=GetModel"), HasSubstr("lines_left_out=995")));
+  }
 }
 
 TEST(RequestLog, AllMeansAll) {

@@ -2,8 +2,10 @@
 // Tests properties of all responses of the HTTP port.
 #include "server/wire/http_port.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <string>
@@ -12,13 +14,17 @@
 #include "common/http/body.h"
 #include "server/process/clock.h"
 #include "server/wire/http/refusal.h"
+#include "tests/scratch_folder.h"
 #include "tests/server/http_asked.h"
+#include "tests/server/logged.h"
 #include "tests/server/registry/fake_repository.h"
 
 namespace vitrine {
 namespace {
 
+using ::testing::AllOf;
 using testing::AnswerOf;
+using ::testing::HasSubstr;
 using testing::HeadOf;
 
 class HttpPortTest : public ::testing::Test {
@@ -91,6 +97,32 @@ TEST(Refusal, AMessageThatIsTooLargeIs413) {
   EXPECT_EQ(large.code, 413);
   EXPECT_NE(large.body.find("RESOURCE_EXHAUSTED"), std::string::npos) << "the body has the code of gRPC";
   EXPECT_EQ(Refusal(absl::ResourceExhaustedError("full"), TypedErrorBody).code, 429);
+}
+
+// Requests for inference are logged by ClassifyService, all others before.
+TEST_F(HttpPortTest, EachRefusedCredentialHasOneLine) {
+  const ScratchFolder folder;
+  IdentityOptions options;
+  options.tokens = folder.Write("tokens", "ann sha256:" + std::string(64, 'a') + "\n");
+  const std::unique_ptr<Identity> identity = *Identity::Open(options);
+  ClassifyService service(registry_, admission_, scheduler_, metrics_, clock_, {.requests = "failures"});
+  HttpPort port({}, service, registry_, *identity, health_, {.status_json = [](const Caller&) { return ""; }});
+  for (const auto& [call, name] : std::map<std::string, std::string>{{"GET /v1/models", "ListModels"},
+                                                                     {"GET /v1/models/m", "GetModel"},
+                                                                     {"GET /v1/status", "ListModels"},
+                                                                     {"GET /v2/models/m", "ModelMetadata"},
+                                                                     {"POST /v1/models/m:classify", "HttpClassify"},
+                                                                     {"POST /v2/models/m/infer", "HttpInfer"},
+                                                                     {"POST /v1/embeddings", "HttpInfer"}}) {
+    const size_t space = call.find(' ');
+    const auto request = HeadOf(call.substr(0, space), call.substr(space + 1), {{"Authorization", "Bearer wrong"}});
+    clock_.Advance(absl::Seconds(1));
+    const std::string lines =
+        Logged("info", "text", [&] { EXPECT_EQ(AnswerOf(port.Begin(request)).code, 401) << call; });
+    EXPECT_THAT(lines, AllOf(HasSubstr("request method=" + name + " code=UNAUTHENTICATED"),
+                             HasSubstr("caller=anonymous peer=ipv4:127.0.0.1:1")));
+    EXPECT_EQ(std::count(lines.begin(), lines.end(), '\n'), 1) << lines;
+  }
 }
 
 }  // namespace
