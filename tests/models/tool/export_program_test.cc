@@ -10,6 +10,7 @@
 #include "models/repository/import/import.h"
 #include "models/repository/stored_version.h"
 #include "models/repository/weights.h"
+#include "tests/file_size_limit.h"
 #include "tests/models/repository/foreign_weights.h"
 #include "tests/models/tool/import_program.h"
 
@@ -89,6 +90,24 @@ TEST_F(ExportProgram, NotesWhatThePreprocessingOfTheLibraryLacks) {
   EXPECT_EQ(exported.code, 0);
   EXPECT_THAT(exported.output, HasSubstr("note: here each image has its own size; timm stretches it to 224 x 224"));
   EXPECT_EQ(Json("config.json")["pretrained_cfg"]["crop_mode"], "squash");
+}
+
+TEST_F(ExportProgram, AFullDiskChangesNothing) {
+  Write("deit.safetensors", TimmVitWeights({.width = 192, .depth = 12, .patch = 16, .cells = 196, .classes = 7}));
+  WriteLabels(7);
+  ASSERT_EQ(Import("timm", "deit_tiny_patch16_224", "deit.safetensors").code, 0);
+  const auto export_on_full_disk = [this] {
+    const FileSizeLimit limit(20'000);  // config.json has room, the weights have not
+    const Outcome outcome = Export("imported", "timm");
+    EXPECT_EQ(outcome.code, 1);
+    EXPECT_THAT(outcome.output, HasSubstr("model.safetensors.new: File too large"));
+  };
+  export_on_full_disk();
+  EXPECT_FALSE(fs::exists(folder_.path() / "out"));
+  folder_.Write("out/config.json", "before");
+  export_on_full_disk();
+  EXPECT_EQ(folder_.Read("out/config.json"), "before");
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder_.path() / "out"), {}), 1) << "only config.json";
 }
 
 TEST_F(ExportProgram, RefusesModelsThatTheLibraryLacks) {

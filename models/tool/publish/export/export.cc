@@ -4,6 +4,8 @@
 #include <cstring>
 #include <filesystem>
 #include <iostream>
+#include <map>
+#include <string>
 #include <system_error>
 
 #include "absl/strings/str_cat.h"
@@ -48,6 +50,25 @@ absl::StatusOr<std::string> WeightsFile(ForeignSource source, const StoredVersio
   return WriteSafetensors(content);
 }
 
+// Writes all files before the first one gets its name, so that a full disk leaves the folder as it was, or absent.
+absl::Status WriteTogether(const std::filesystem::path& out, const std::map<std::string, std::string>& files) {
+  std::error_code error;
+  const bool is_new = !std::filesystem::exists(out, error);
+  std::filesystem::create_directories(out, error);
+  if (error) return absl::UnavailableError(absl::StrCat(out.string(), ": ", error.message()));
+  absl::Status written;
+  for (const auto& [name, text] : files) {
+    if (written.ok()) written = StageFile(out / name, text);
+  }
+  for (const auto& [name, text] : files) {
+    if (written.ok()) written = CommitFile(out / name);
+  }
+  if (written.ok()) return written;
+  for (const auto& [name, text] : files) DropStaged(out / name);
+  if (is_new) std::filesystem::remove(out, error);
+  return written;
+}
+
 }  // namespace
 
 absl::Status ExportCommand(const ExportOptions& options) {
@@ -59,12 +80,7 @@ absl::Status ExportCommand(const ExportOptions& options) {
                                             : FilesForTransformers(version.manifest, version.labels));
   ASSIGN_OR_RETURN(files.texts[kForeignWeightsFile], WeightsFile(source, version));
 
-  const std::filesystem::path out = options.out;
-  std::error_code error;
-  std::filesystem::create_directories(out, error);
-  if (error) return absl::UnavailableError(absl::StrCat(options.out, ": ", error.message()));
-  for (const auto& [name, text] : files.texts) RETURN_IF_ERROR(ReplaceFile(out / name, text));
-
+  RETURN_IF_ERROR(WriteTogether(options.out, files.texts));
   for (const std::string& note : files.notes) std::cerr << "note: " << note << "\n";
   std::cerr << id.model << "/" << id.version << " is in " << options.out << "; load it with\n";
   if (timm) {
