@@ -33,8 +33,8 @@ void AddKeyFigures(const Comparison& comparison, HtmlPage& page) {
         IntervalInWords(comparison.first_metrics.top1_correct, all)},
        {"top-1, second", PercentText(comparison.second_metrics.top1),
         IntervalInWords(comparison.second_metrics.top1_correct, all)},
-       {"difference", SignedPercentText(PairedDifference(comparison.counts)),
-        absl::StrFormat("95 %% interval %+.2f to %+.2f %%", 100 * comparison.interval.low,
+       {"difference", PointsText(PairedDifference(comparison.counts)),
+        absl::StrFormat("95 %% interval %+.2f to %+.2f points", 100 * comparison.interval.low,
                         100 * comparison.interval.high)},
        {"p, McNemar", PText(comparison.test.p), comparison.test.exact ? "exact" : "with continuity correction"}});
   page.Paragraph(VerdictInWords(comparison));

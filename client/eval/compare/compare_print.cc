@@ -21,11 +21,15 @@ class Measures {
   // Adds a row; `show` formats a value.
   template <typename Show>
   void Add(const std::string& name, double first, double second, Show show) {
-    Row(name, first, second, show, Cell::Nothing(), Cell::Nothing());
+    const double difference = second - first;
+    Row(name, first, second, show, absl::StrCat(difference < 0 ? "-" : "+", show(std::abs(difference))));
+  }
+  void AddShare(const std::string& name, double first, double second, std::string (*show)(double) = PercentText) {
+    Row(name, first, second, show, PointsText(second - first));
   }
   void AddAccuracy(double first, double second, const Interval& interval) {
-    Row("top1", first, second, PercentText, Cell::Number(interval.low, SignedPercentText(interval.low)),
-        Cell::Number(interval.high, SignedPercentText(interval.high)));
+    Row("top1", first, second, PercentText, PointsText(second - first),
+        Cell::Number(interval.low, PointsText(interval.low)), Cell::Number(interval.high, PointsText(interval.high)));
   }
   // Adds nothing if `first`, `second` or `paired` is missing.
   void AddScore(const std::string& name, const std::optional<MeanScore>& first, const std::optional<MeanScore>& second,
@@ -36,17 +40,17 @@ class Measures {
       return Cell::Number((*paired->interval).*side, absl::StrFormat("%+.4f", (*paired->interval).*side));
     };
     const auto show = [](double value) { return absl::StrFormat("%.4f", value); };
-    Row(name, first->mean, second->mean, show, end(&Interval::low), end(&Interval::high));
+    Row(name, first->mean, second->mean, show, absl::StrFormat("%+.4f", second->mean - first->mean),
+        end(&Interval::low), end(&Interval::high));
   }
   DataTable& table() { return table_; }
 
  private:
   template <typename Show>
-  void Row(const std::string& name, double first, double second, Show show, Cell low, Cell high) {
-    const double difference = second - first;
-    const std::string text = absl::StrCat(difference < 0 ? "-" : "+", show(std::abs(difference)));
+  void Row(const std::string& name, double first, double second, Show show, const std::string& difference,
+           Cell low = Cell::Nothing(), Cell high = Cell::Nothing()) {
     table_.Add({Cell::Text(name), Cell::Number(first, show(first)), Cell::Number(second, show(second)),
-                Cell::Number(difference, text), std::move(low), std::move(high)});
+                Cell::Number(second - first, difference), std::move(low), std::move(high)});
   }
 
   DataTable table_{{{"measure", "MEASURE"},
@@ -219,8 +223,8 @@ std::string RunTitle(const Evaluation& evaluation) {
 
 std::string WorseInWords(const Comparison& comparison) {
   return absl::StrFormat(
-      "%s is worse than %s: right on %s instead of %s of %s images (%+.2f %%, 95 %% interval %+.2f to %+.2f %%), p = "
-      "%s%s; --fail-if-worse allows no significant loss at 0.05",
+      "%s is worse than %s: right on %s instead of %s of %s images (%+.2f points, 95 %% interval %+.2f to %+.2f), p "
+      "= %s%s; --fail-if-worse allows no significant loss at 0.05",
       RunTitle(comparison.second), RunTitle(comparison.first), PercentText(comparison.second_metrics.top1),
       PercentText(comparison.first_metrics.top1), WithSeparators(comparison.counts.all()),
       100 * PairedDifference(comparison.counts), 100 * comparison.interval.low, 100 * comparison.interval.high,
@@ -234,12 +238,13 @@ DataTable MeasuresOf(const Comparison& comparison) {
   const auto rate = [](double value) { return absl::StrFormat("%.4g", value); };
   Measures measures;
   measures.AddAccuracy(first.top1, second.top1, comparison.interval);
-  if (HasTop5(first)) measures.Add("top5", first.top5, second.top5, PercentText);
-  measures.Add("macro_f1", first.macro_f1, second.macro_f1, PercentText);
+  if (HasTop5(first)) measures.AddShare("top5", first.top5, second.top5);
+  measures.AddShare("macro_f1", first.macro_f1, second.macro_f1);
   measures.AddScore("nll", first.nll, second.nll, comparison.nll);
   measures.AddScore("brier", first.brier, second.brier, comparison.brier);
-  measures.Add("calibration_error", first.calibration.ExpectedError(), second.calibration.ExpectedError(), PercentText);
-  measures.Add("overconfidence", first.calibration.Overconfidence(), second.calibration.Overconfidence(), PercentText);
+  measures.AddShare("calibration_error", first.calibration.ExpectedError(), second.calibration.ExpectedError());
+  measures.AddShare("overconfidence", first.calibration.Overconfidence(), second.calibration.Overconfidence(),
+                    PointsText);
   for (const char* stage : {"compute", "server", "client"}) {
     const auto a = first.latency.find(stage), b = second.latency.find(stage);
     if (a == first.latency.end() || b == second.latency.end()) continue;
@@ -263,9 +268,9 @@ DataTable ClassesOf(const Comparison& comparison) {
   for (const ClassComparison& of : comparison.classes) {
     table.Add({Cell::Text(of.label), Cell::Count(of.counts.all()), Cell::Number(of.first, PercentText(of.first)),
                Cell::Number(of.second, PercentText(of.second)),
-               Cell::Number(of.second - of.first, SignedPercentText(of.second - of.first)),
-               Cell::Count(of.counts.only_first), Cell::Count(of.counts.only_second),
-               Cell::Number(of.test.p, PText(of.test.p)), Cell::Number(of.holm, PText(of.holm))});
+               Cell::Number(of.second - of.first, PointsText(of.second - of.first)), Cell::Count(of.counts.only_first),
+               Cell::Count(of.counts.only_second), Cell::Number(of.test.p, PText(of.test.p)),
+               Cell::Number(of.holm, PText(of.holm))});
   }
   return table;
 }
@@ -285,9 +290,9 @@ DataTable SeveralOf(const Comparisons& comparisons) {
     const double first = of->first_metrics.top1, second = of->second_metrics.top1;
     const double difference = PairedDifference(of->counts);
     table.Add({Cell::Text(RunTitle(of->second)), Cell::Count(of->counts.all()), Cell::Number(first, PercentText(first)),
-               Cell::Number(second, PercentText(second)), Cell::Number(difference, SignedPercentText(difference)),
-               Cell::Number(of->interval.low, SignedPercentText(of->interval.low)),
-               Cell::Number(of->interval.high, SignedPercentText(of->interval.high)),
+               Cell::Number(second, PercentText(second)), Cell::Number(difference, PointsText(difference)),
+               Cell::Number(of->interval.low, PointsText(of->interval.low)),
+               Cell::Number(of->interval.high, PointsText(of->interval.high)),
                Cell::Number(of->test.p, PText(of->test.p)), Cell::Number(of->holm, PText(of->holm)),
                Cell::Text(!IsSignificant(*of) ? "no difference"
                           : difference > 0    ? "better"

@@ -64,7 +64,7 @@ DataTable DifferencesTable(const Study& study) {
     const StudyDifference& of = *differences[i];
     const StudyCell& cell = study.cells[i];
     const double difference = PairedDifference(of.counts);
-    const auto share = [](double value) { return Cell::Number(value, SignedPercentText(value)); };
+    const auto share = [](double value) { return Cell::Number(value, PointsText(value)); };
     table.Add({Cell::Text(absl::StrCat(cell.model, " version ", cell.version)), Cell::Text(cell.resolution),
                Cell::Count(of.counts.all()), share(difference), share(of.interval.low), share(of.interval.high),
                Cell::Number(of.test.p, PText(of.test.p)), Cell::Number(of.holm, PText(of.holm)),

@@ -100,7 +100,7 @@ void AddProperScores(const EvaluationMetrics& metrics, HtmlPage& page) {
 std::string CalibrationInWords(const Calibration& calibration) {
   const double over = calibration.Overconfidence();
   return absl::StrFormat(
-      "Expected calibration error %.2f %% over %d bins; on average the confidence is %.2f %% %s the accuracy.",
+      "Expected calibration error %.2f %% over %d bins; on average the confidence is %.2f points %s the accuracy.",
       100 * calibration.ExpectedError(), calibration.bins().size(), 100 * std::abs(over),
       over >= 0 ? "above" : "below");
 }

@@ -109,8 +109,8 @@ std::string PercentText(double share) {
   return absl::StrFormat("%.2f %%", 100 * share);
 }
 
-std::string SignedPercentText(double share) {
-  return absl::StrFormat("%+.2f %%", 100 * share);
+std::string PointsText(double difference) {
+  return absl::StrFormat("%+.2f points", 100 * difference);
 }
 
 std::string DurationText(double seconds) {

@@ -25,9 +25,10 @@ void AddSettings(const EvaluationPage& input, HtmlPage& page);
 
 // Text and drawings shared by the pages of evaluations.
 
-// Return "76.41 %"; with a sign "+1.20 %".
+// Returns "76.41 %".
 std::string PercentText(double share);
-std::string SignedPercentText(double share);
+// Returns the difference of two shares in percentage points: "+1.20 points".
+std::string PointsText(double difference);
 // Returns "1.25 ms" or "3.1 s".
 std::string DurationText(double seconds);
 // Returns the model's label of a class, or the number of the class if it has no label.

@@ -178,7 +178,7 @@ TEST(PageParts, ThroughputIsDrawnOverTheWholeTime) {
 }
 
 TEST(PageParts, ACalibratedModelIsDescribedAsZeroAboveTheAccuracy) {
-  EXPECT_THAT(CalibrationInWords(Calibration()), HasSubstr("0.00 % above the accuracy."));
+  EXPECT_THAT(CalibrationInWords(Calibration()), HasSubstr("0.00 points above the accuracy."));
 }
 
 TEST(CommandOf, QuotesOnlyWordsWithSpecialCharacters) {

@@ -68,7 +68,7 @@ void AddCalibration(const Examination& examination, HtmlPage& page) {
   const double over = calibration.Overconfidence();
   page.Section(
       "Calibration",
-      absl::StrFormat("Expected calibration error %.2f %% over %d bins; the mean confidence is %.2f %% %s than "
+      absl::StrFormat("Expected calibration error %.2f %% over %d bins; the mean confidence is %.2f points %s than "
                       "the accuracy.",
                       100 * calibration.ExpectedError(), calibration.bins().size(), 100 * std::abs(over),
                       over >= 0 ? "higher" : "lower"));

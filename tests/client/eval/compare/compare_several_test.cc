@@ -70,8 +70,8 @@ TEST(IsWorse, ConcernsTheSecondEvaluation) {
       << "with p = 0.0625 the evaluation is not significantly worse";
   EXPECT_EQ(WorseInWords(**Compare(good, bad)),
             "m version 2 in fp32 is worse than m version 1 in fp32: right on 75.00 % instead of 100.00 % of 40 images "
-            "(-25.00 %, 95 % "
-            "interval -40.19 to -11.08 %), p = 0.0020; --fail-if-worse allows no significant loss at 0.05");
+            "(-25.00 points, 95 % interval -40.19 to -11.08), p = 0.0020; --fail-if-worse allows no significant loss "
+            "at 0.05");
 }
 
 TEST(PrintComparisons, HasAGateForEachComparison) {

@@ -150,7 +150,7 @@ TEST(Compare, PrintsForProgramsAndPeople) {
   const std::string text = PrintComparison(**comparison, OutputFormat::kTable);
   EXPECT_THAT(text, HasSubstr("6 images were answered by both. The results below use only images that both answered."));
   EXPECT_THAT(text, HasSubstr("No significant difference in accuracy"));
-  EXPECT_THAT(text, HasSubstr("+16.67 %"));
+  EXPECT_THAT(text, HasSubstr("+16.67 points"));
 }
 
 TEST(Compare, DistinguishesTwoPrecisionsOfAVersion) {
