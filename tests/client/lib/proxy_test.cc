@@ -29,6 +29,8 @@ TEST(IsExcepted, FollowsTheRulesOfCurl) {
            {"a.example.org", "b.test, example.org", true},
            {"a.example.org", "b.test example.org", true},
            {"a.example.org", "*", true},
+           {"gpu-box", "gpu-box:8500", false},
+           {"10.1.2.3", "10.1.2.3:8500", false},
            {"10.1.2.3", "10.0.0.0/8", true},
            {"11.1.2.3", "10.0.0.0/8", false},
            {"10.1.2.3", "10.1.2.0/23", true},
