@@ -30,6 +30,11 @@ std::vector<std::pair<double, std::string>> TicksOf(const Axis& axis, const std:
   return ticks;
 }
 
+// Returns the text along an axis.
+std::string NameOf(const Axis& axis, const std::string& name) {
+  return axis.logarithmic && !name.empty() ? name + ", logarithmic" : name;
+}
+
 }  // namespace
 
 std::string ColourOf(const std::string& name) {
@@ -130,9 +135,10 @@ std::string Chart::Begin() {
   y.from = Bottom(), y.to = Top();
   std::string svg = Opening() + YTicks() + XTicks();
   svg += SvgLine(Left(), Bottom(), Right(), Bottom(), Stroke("faint"));
-  svg += SvgText((Left() + Right()) / 2, height - 10, x_axis, absl::StrCat(Faint(), " text-anchor=\"middle\""));
+  svg +=
+      SvgText((Left() + Right()) / 2, height - 10, NameOf(x, x_axis), absl::StrCat(Faint(), " text-anchor=\"middle\""));
   absl::StrAppendFormat(&svg, "<text transform=\"translate(14 %g) rotate(-90)\" text-anchor=\"middle\" %s>%s</text>\n",
-                        (Top() + Bottom()) / 2, Faint(), EscapeHtml(y_axis));
+                        (Top() + Bottom()) / 2, Faint(), EscapeHtml(NameOf(y, y_axis)));
   return svg;
 }
 

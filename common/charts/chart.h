@@ -13,7 +13,7 @@ namespace vitrine {
 // Frame, grid, ticks and names of an SVG chart.
 struct Chart {
   double width = 620, height = 330;
-  std::string title = {}, x_axis = {}, y_axis = {};
+  std::string title = {}, x_axis = {}, y_axis = {};  // Begin adds "logarithmic" to the name of such an axis
   std::string note = {};  // drawn below the title in smaller letters; requires a `top` of at least 56
   Axis x = {}, y = {};    // Begin sets the positions
   double top = 54;        // pixels above the plot, for title and one line of legend
