@@ -48,4 +48,5 @@ def main():
     print(f"{options.out}: {len(labels)} vectors of {vectors[0].size} numbers")
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -23,6 +23,8 @@ vitrine_script_test(model_cache_test
 vitrine_script_test(model_survey_test
   COMMAND ${VITRINE_SYSTEM_PYTHON} -B ${CMAKE_CURRENT_SOURCE_DIR}/../tool/survey_test.py ${CMAKE_BINARY_DIR} -v
   PROGRAMS vitrine-repo)
+vitrine_script_test(zero_shot_labels_test
+  COMMAND ${VITRINE_SYSTEM_PYTHON} -B ${CMAKE_CURRENT_SOURCE_DIR}/../tool/zero_shot_labels_test.py -v)
 vitrine_script_test(repo_pull_test
   COMMAND ${VITRINE_SYSTEM_PYTHON} -B ${CMAKE_CURRENT_SOURCE_DIR}/../tool/pull_test.py ${CMAKE_BINARY_DIR} -v
   PROGRAMS vitrine-repo)
