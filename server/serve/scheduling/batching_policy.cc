@@ -59,10 +59,10 @@ void TakeTurns(absl::Span<const WaitingRequest> waiting, std::vector<Ranked>& li
     return waiting[ranked.index].caller != waiting[live.front().index].caller;
   };
   if (std::none_of(live.begin(), live.end(), is_other)) return;
-  absl::flat_hash_map<std::pair<const void*, uint32_t>, TurnTime> given;
+  absl::flat_hash_map<std::pair<const void*, uint32_t>, TurnTime> turn_times;
   for (Ranked& ranked : live) {
     const WaitingRequest& request = waiting[ranked.index];
-    TurnTime& time = given.try_emplace({request.model, request.caller}, request.given).first->second;
+    TurnTime& time = turn_times.try_emplace({request.model, request.caller}, request.turn_time).first->second;
     ranked.turn = time.start;
     time.Add(request.cost);
   }

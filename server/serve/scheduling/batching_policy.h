@@ -55,7 +55,7 @@ struct WaitingRequest {
   PriorityClass priority = kNormal;
   uint32_t caller = 0;  // see fair_share.h
   absl::Duration cost;  // predicted executor time
-  TurnTime given;       // executor time given to its caller so far; equal for all requests of a caller
+  TurnTime turn_time;   // executor time of its caller so far; equal for all requests of a caller
   absl::Time arrival;
   absl::Time deadline = absl::InfiniteFuture();
   absl::Duration least;  // predicted minimum time from start to answer; zero if unknown
@@ -82,7 +82,7 @@ struct BatchDecision {
 // Chooses the next batch of an idle executor. Pure function; O(n log n) in the number of waiting requests.
 //
 // Order of one caller's requests: first those whose patience has passed, earliest due first; then HIGH, NORMAL, LOW;
-// within a class by Due, then sequence. Several callers take turns (TurnTime): `given` and the cost of the caller's
+// within a class by Due, then sequence. Several callers take turns (TurnTime): `turn_time` and the cost of the caller's
 // earlier requests of the same model decide in which turn a request runs, and the turn with the least start goes first.
 //
 // The batch is the longest prefix of the chosen model's live requests, in this order, that fits the limits. A slow

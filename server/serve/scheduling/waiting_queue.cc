@@ -8,20 +8,20 @@ namespace vitrine {
 // Iterates over the requests of one caller, in the order of Decide.
 class WaitingQueue::Cursor {
  public:
-  Cursor(const CallerQueues& caller, const TurnTime& given, const FrontOptions& options)
-      : options_(&options), given_(given) {
+  Cursor(const CallerQueues& caller, const TurnTime& turn_time, const FrontOptions& options)
+      : options_(&options), turn_time_(turn_time) {
     for (int c = 0; c < kPriorityClasses; ++c) ranges_[c] = {caller.classes[c].begin(), caller.classes[c].end()};
     Settle();
   }
 
   // Null at the end.
   const Entry* entry() const { return entry_; }
-  absl::Duration turn() const { return given_.start; }
+  absl::Duration turn() const { return turn_time_.start; }
   absl::Time due() const { return entry_->waiting.Due(options_->batch); }
 
   // Goes to the next request; adds `cost` to the caller's executor time.
   void Advance(absl::Duration cost) {
-    given_.Add(cost);
+    turn_time_.Add(cost);
     ++ranges_[entry_->waiting.priority].first;
     Settle();
   }
@@ -55,7 +55,7 @@ class WaitingQueue::Cursor {
   }
 
   const FrontOptions* options_;  // a pointer, so that cursors are assignable
-  TurnTime given_;
+  TurnTime turn_time_;
   int apart_ = 0;
   std::array<Range, kPriorityClasses> ranges_;
   const Entry* entry_ = nullptr;
@@ -154,7 +154,7 @@ void WaitingQueue::AppendFront(const FrontOptions& options, const CallerTurns& t
     WaitingRequest& waiting = front.emplace_back(cursor.entry()->waiting);
     if (options.is_idle) waiting.least = {};
     waiting.cancelled = cursor.entry()->request->IsCancelled();
-    waiting.given = turns.time(waiting.caller);
+    waiting.turn_time = turns.time(waiting.caller);
     waiting.own = options.own;
     const bool is_dead = waiting.cancelled || waiting.deadline <= options.now + waiting.least;
     cursor.Advance(is_dead ? absl::ZeroDuration() : waiting.cost);

@@ -48,7 +48,7 @@ class WaitingQueueTest : public ::testing::Test {
     std::vector<WaitingRequest> all;
     for (const WaitingQueue::Pending& pending : queue_.pending()) {
       all.push_back(pending.entry->waiting);
-      all.back().given = turns_.time(pending.entry->waiting.caller);
+      all.back().turn_time = turns_.time(pending.entry->waiting.caller);
     }
     return all;
   }
