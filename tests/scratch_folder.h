@@ -5,8 +5,9 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <string>
+
+#include "tests/read_file.h"
 
 namespace vitrine {
 
@@ -34,10 +35,7 @@ class ScratchFolder {
     std::ofstream(file, std::ios::binary) << bytes;
     return file;
   }
-  std::string Read(const std::string& name) const {
-    std::ifstream file(path_ / name, std::ios::binary);
-    return {std::istreambuf_iterator<char>(file), {}};
-  }
+  std::string Read(const std::string& name) const { return ReadFile(path_ / name); }
 
  private:
   std::filesystem::path path_;

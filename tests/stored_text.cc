@@ -7,12 +7,12 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <string_view>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "tests/paths.h"
+#include "tests/read_file.h"
 
 namespace vitrine {
 namespace {
@@ -33,8 +33,7 @@ void ExpectStored(const std::string& name, const std::string& text) {
     std::ofstream(path, std::ios::binary) << text;
     return;
   }
-  std::ifstream file(path, std::ios::binary);
-  const std::string stored{std::istreambuf_iterator<char>(file), {}};
+  const std::string stored = ReadFile(path);
   ASSERT_FALSE(stored.empty()) << "no text is stored in " << path << "; VITRINE_STORE=1 stores it";
   EXPECT_EQ(text, stored) << "the text differs from " << path << "; VITRINE_STORE=1 stores the new text";
 }

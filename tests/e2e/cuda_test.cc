@@ -11,9 +11,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <map>
-#include <sstream>
 #include <thread>
 #include <vector>
 
@@ -24,6 +22,7 @@
 #include "tests/e2e/testing/published.h"
 #include "tests/e2e/testing/running_server.h"
 #include "tests/paths.h"
+#include "tests/read_file.h"
 
 namespace vitrine::testing {
 namespace {
@@ -152,9 +151,8 @@ TEST_F(CudaServer, ServesBf16) {
   ASSERT_TRUE(ReplaceFile(config, "models { model: 'kv-pos-mnist' precision: 'bf16' }").ok());
   const auto server = Start("cuda:0", "", {"--serving-config", config});
   const auto stub = Connect(server->AwaitReady(absl::Minutes(2)));
-  std::ostringstream image;
-  image << std::ifstream(source / "samples/digits/digit-7.png", std::ios::binary).rdbuf();
-  const v1::ClassifyResponse answer = Classify(*stub, ImageRequest("kv-pos-mnist", image.str()));
+  const std::string image = ReadFile(source / "samples/digits/digit-7.png");
+  const v1::ClassifyResponse answer = Classify(*stub, ImageRequest("kv-pos-mnist", image));
   EXPECT_EQ(answer.served_by().precision(), "bf16");
   ASSERT_GT(answer.predictions_size(), 0);
   EXPECT_EQ(answer.predictions(0).label(), "7");

@@ -6,8 +6,6 @@
 #include <signal.h>
 
 #include <algorithm>
-#include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
@@ -19,6 +17,7 @@
 #include "tests/e2e/testing/running_server.h"
 #include "tests/free_port.h"
 #include "tests/paths.h"
+#include "tests/read_file.h"
 #include "tests/scratch_folder.h"
 
 namespace vitrine::testing {
@@ -28,13 +27,8 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using Json = nlohmann::json;
 
-std::string ReadAll(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
 int64_t LinesOf(const std::filesystem::path& file) {
-  const std::string text = ReadAll(file);
+  const std::string text = ReadFile(file);
   return std::count(text.begin(), text.end(), '\n');
 }
 

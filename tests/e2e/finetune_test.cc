@@ -8,8 +8,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <set>
 #include <string>
 #include <utility>
@@ -18,6 +16,7 @@
 #include "models/repository/stored_version.h"
 #include "tests/e2e/testing/running_server.h"
 #include "tests/paths.h"
+#include "tests/read_file.h"
 #include "tests/scratch_folder.h"
 #include "tests/trainer/coloured_squares.h"
 
@@ -31,11 +30,6 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 constexpr char kBundled[] = VITRINE_SOURCE "/models/bundled";
-
-std::string Bytes(const fs::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
 
 // A repository and a folder of images, DATA/<class>/*. One command publishes "mine" into the repository.
 class FineTune : public ::testing::Test {
@@ -61,7 +55,7 @@ class FineTune : public ::testing::Test {
     for (const auto& entry : fs::recursive_directory_iterator(data_)) {
       if (!entry.is_regular_file()) continue;
       v1::ClassifyResponse response;
-      const grpc::Status status = server.Classify(ImageRequest("mine", Bytes(entry.path())), &response);
+      const grpc::Status status = server.Classify(ImageRequest("mine", ReadFile(entry.path())), &response);
       EXPECT_TRUE(status.ok()) << status.error_message();
       if (!status.ok()) break;
       right += response.predictions(0).label() == entry.path().parent_path().filename().string() ? 1 : 0;

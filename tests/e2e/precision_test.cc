@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tests precision for callers and operators: the bundled digits, served in the precision that the serving configuration
 // sets.
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
-#include <fstream>
 #include <set>
-#include <sstream>
 #include <string>
 #include <vector>
 
@@ -16,20 +13,14 @@
 #include "common/file/replace.h"
 #include "common/simd/chosen_path.h"
 #include "models/engine/cpu/instructions.h"
-#include "tests/e2e/testing/published.h"
 #include "tests/e2e/testing/running_server.h"
 #include "tests/paths.h"
+#include "tests/read_file.h"
 
 namespace vitrine::testing {
 namespace {
 
 constexpr char kModel[] = "kv-pos-mnist";
-
-std::string Bytes(const std::filesystem::path& path) {
-  std::stringstream bytes;
-  bytes << std::ifstream(path, std::ios::binary).rdbuf();
-  return bytes.str();
-}
 
 // Returns the precisions that this CPU supports, fp32 first.
 std::vector<std::string> Precisions() {
@@ -50,7 +41,7 @@ class PrecisionTest : public ::testing::Test {
       std::filesystem::create_directories(to);
       std::filesystem::copy(from, to);
       const std::string manifest = absl::StrReplaceAll(
-          Bytes(to / "manifest.textproto"), {{"\nversion: 1\n", absl::StrCat("\nversion: ", version, "\n")}});
+          ReadFile(to / "manifest.textproto"), {{"\nversion: 1\n", absl::StrCat("\nversion: ", version, "\n")}});
       EXPECT_TRUE(ReplaceFile((to / "manifest.textproto").string(), manifest).ok());
     }
   }
@@ -69,7 +60,7 @@ class PrecisionTest : public ::testing::Test {
   // Classifies a digit; every precision must recognize it.
   static v1::ClassifyResponse Answer(RunningServer& running) {
     v1::ClassifyResponse response;
-    const std::string image = Bytes(std::filesystem::path(VITRINE_SOURCE) / "samples" / "digits" / "digit-7.png");
+    const std::string image = ReadFile(std::filesystem::path(VITRINE_SOURCE) / "samples" / "digits" / "digit-7.png");
     const grpc::Status status = running.Classify(ImageRequest(kModel, image), &response);
     EXPECT_TRUE(status.ok()) << status.error_message();
     EXPECT_EQ(response.predictions_size() > 0 ? response.predictions(0).label() : "", "7");

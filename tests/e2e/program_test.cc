@@ -12,7 +12,6 @@
 #include <filesystem>
 #include <fstream>
 #include <regex>
-#include <sstream>
 #include <thread>
 #include <vector>
 
@@ -22,6 +21,7 @@
 #include "tests/e2e/testing/published.h"
 #include "tests/e2e/testing/running_server.h"
 #include "tests/paths.h"
+#include "tests/read_file.h"
 #include "vitrine/v1/classifier.grpc.pb.h"
 
 namespace vitrine::testing {
@@ -230,10 +230,8 @@ TEST(Program, ThePortFileHoldsTheBoundAddresses) {
   flags.insert(flags.end(), {"--port-file", folder.path() / "ports", "--allow-empty"});
   ChildServer server(folder.path(), flags);
   const std::string address = server.AwaitReady();
-  std::ifstream file(folder.path() / "ports");
-  std::stringstream content;
-  content << file.rdbuf();
-  EXPECT_EQ(content.str(), absl::StrCat("grpc=", address, "\nmetrics=", server.metrics_address(), "\n"));
+  EXPECT_EQ(ReadFile(folder.path() / "ports"),
+            absl::StrCat("grpc=", address, "\nmetrics=", server.metrics_address(), "\n"));
   server.Signal(SIGINT);
   EXPECT_EQ(server.Wait(), 0);
 }

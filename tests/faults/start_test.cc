@@ -10,8 +10,6 @@
 
 #include <chrono>
 #include <cstdlib>
-#include <fstream>
-#include <sstream>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -20,6 +18,7 @@
 #include "tests/e2e/testing/running_server.h"
 #include "tests/paths.h"
 #include "tests/quota_group.h"
+#include "tests/read_file.h"
 
 namespace vitrine::testing {
 namespace {
@@ -29,13 +28,6 @@ using ::testing::ContainsRegex;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::Not;
-
-std::string ReadText(const std::filesystem::path& path) {
-  std::ifstream file(path);
-  std::stringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
 
 // A shell command in which $SERVER starts the program on a free port.
 class Shell {
@@ -79,14 +71,14 @@ class Shell {
     pid_ = -1;
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   }
-  std::string Output() const { return ReadText(output_); }
+  std::string Output() const { return ReadFile(output_); }
 
  private:
   // Returns the value of `name` in the port file; empty if it does not appear in time.
   std::string AwaitPort(const std::string& name) const {
     std::string text;
     size_t at = std::string::npos;
-    if (!Eventually([&] { return (at = (text = ReadText(ports_)).find(name)) != std::string::npos; })) return "";
+    if (!Eventually([&] { return (at = (text = ReadFile(ports_)).find(name)) != std::string::npos; })) return "";
     at += name.size();
     return text.substr(at, text.find('\n', at) - at);
   }

@@ -9,14 +9,13 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "targets.h"  // defines VITRINE_FUZZ_TARGETS(F) as F(image) F(tar) ...; CMakeLists.txt writes it
 #include "tests/paths.h"
+#include "tests/read_file.h"
 
 #define VITRINE_DECLARE(name) extern "C" int name##_fuzz_one_input(const uint8_t* data, size_t size);
 VITRINE_FUZZ_TARGETS(VITRINE_DECLARE)
@@ -68,8 +67,7 @@ TEST_P(FuzzCorpus, EveryInputIsHandled) {
   for (const int number : {SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV}) signal(number, SayWhichInput);
   for (const fs::path& file : files) {
     snprintf(current, sizeof(current), "%s", file.c_str());
-    std::ifstream in(file, std::ios::binary);
-    const std::string bytes(std::istreambuf_iterator<char>(in), {});
+    const std::string bytes = vitrine::ReadFile(file);
     // Uses a heap buffer of exactly the input's size, like libFuzzer.
     const std::vector<uint8_t> input(bytes.begin(), bytes.end());
     EXPECT_EQ(GetParam().run(input.data(), input.size()), 0) << file;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tests that vitrine-train, killed at random moments and resumed, gives the result of an uninterrupted run.
 #include <ATen/ops/equal.h>
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <signal.h>
@@ -11,12 +10,11 @@
 
 #include <chrono>
 #include <fstream>
-#include <sstream>
 
-#include "absl/strings/str_cat.h"
 #include "models/reference/checkpoint/stored_tensors.h"
 #include "models/repository/files/safetensors.h"
 #include "tests/paths.h"
+#include "tests/read_file.h"
 #include "tests/trainer/coloured_squares.h"
 #include "trainer/recipe/recipe.h"
 #include "trainer/sampler.h"
@@ -69,10 +67,7 @@ class Killed : public ::testing::Test {
   }
 
   Safetensors StateOf(const std::string& work) {
-    std::ifstream in(folder_.path() / work / "state.safetensors", std::ios::binary);
-    std::ostringstream bytes;
-    bytes << in.rdbuf();
-    absl::StatusOr<Safetensors> content = ParseSafetensors(bytes.str());
+    absl::StatusOr<Safetensors> content = ParseSafetensors(ReadFile(folder_.path() / work / "state.safetensors"));
     EXPECT_TRUE(content.ok()) << content.status();
     return content.ok() ? *std::move(content) : Safetensors();
   }

@@ -6,12 +6,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <fstream>
-#include <sstream>
-
 #include "common/imaging/decode.h"
 #include "common/imaging/preprocess.h"
 #include "models/reference/checkpoint/checkpoint.h"
+#include "tests/read_file.h"
 #include "tests/trainer/coloured_squares.h"
 #include "trainer/tasks/image_task.h"
 
@@ -105,15 +103,14 @@ TEST_F(Published, ManifestSaysWhereTheWeightsComeFrom) {
 
 TEST_F(Published, CardAndRecipeLieBesideTheWeights) {
   const std::filesystem::path version = repository_ / "squares" / "1";
-  std::stringstream card;
-  card << std::ifstream(version / "model_card.md").rdbuf();
-  EXPECT_THAT(card.str(), HasSubstr("On coloured squares"));
-  EXPECT_THAT(card.str(), HasSubstr("Published: 99 % by nobody"));
-  EXPECT_THAT(card.str(), HasSubstr("| started from | random weights |"));
-  EXPECT_THAT(card.str(), HasSubstr("| licence | CC-BY-4.0 |"));
-  EXPECT_THAT(card.str(), HasSubstr("| test 16x8 | 48 |"));
-  EXPECT_THAT(card.str(), HasSubstr("16x16 (60 %)"));
-  EXPECT_THAT(card.str(), HasSubstr("weights stored as bf16"));
+  const std::string card = ReadFile(version / "model_card.md");
+  EXPECT_THAT(card, HasSubstr("On coloured squares"));
+  EXPECT_THAT(card, HasSubstr("Published: 99 % by nobody"));
+  EXPECT_THAT(card, HasSubstr("| started from | random weights |"));
+  EXPECT_THAT(card, HasSubstr("| licence | CC-BY-4.0 |"));
+  EXPECT_THAT(card, HasSubstr("| test 16x8 | 48 |"));
+  EXPECT_THAT(card, HasSubstr("16x16 (60 %)"));
+  EXPECT_THAT(card, HasSubstr("weights stored as bf16"));
   EXPECT_TRUE(std::filesystem::exists(version / "recipe.textproto"));
 }
 

@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <fstream>
-#include <sstream>
 
 #include "absl/strings/str_cat.h"
 #include "tests/paths.h"
@@ -78,9 +77,7 @@ TrainProgram::TrainProgram() {
 }
 
 std::string TrainProgram::Text(const std::string& file) const {
-  std::ostringstream text;
-  text << std::ifstream(folder_.path() / file).rdbuf();
-  return std::move(text).str();
+  return folder_.Read(file);
 }
 
 }  // namespace vitrine

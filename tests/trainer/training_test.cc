@@ -4,12 +4,11 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <fstream>
 #include <limits>
-#include <sstream>
 
 #include "common/data/formats/image_folder.h"
 #include "models/repository/files/safetensors.h"
+#include "tests/read_file.h"
 #include "tests/trainer/small_run.h"
 #include "trainer/evaluate.h"
 #include "trainer/loop.h"
@@ -263,10 +262,7 @@ TEST(Train, ALossThatIsNotFiniteNamesTheStepAndKeepsTheBatch) {
   ASSERT_FALSE(batch.empty()) << result.status();
   EXPECT_THAT(std::string(result.status().message()), HasSubstr("at step "));
   EXPECT_THAT(std::string(result.status().message()), HasSubstr(batch.filename().string()));
-  std::ifstream in(batch, std::ios::binary);
-  std::ostringstream bytes;
-  bytes << in.rdbuf();
-  const auto content = ParseSafetensors(bytes.str());
+  const auto content = ParseSafetensors(ReadFile(batch));
   ASSERT_TRUE(content.ok()) << content.status();
   EXPECT_EQ(content->tensors.at("labels").elements(), 16);
   EXPECT_TRUE(content->tensors.contains("image.15"));

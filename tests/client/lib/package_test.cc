@@ -4,24 +4,17 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <string>
 
 #include "tests/client/shell.h"
 #include "tests/paths.h"
+#include "tests/read_file.h"
 #include "tests/scratch_folder.h"
 
 namespace vitrine {
 namespace {
 
 using testing::HasSubstr;
-
-std::string ReadFile(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  EXPECT_TRUE(file.is_open()) << path;
-  return {std::istreambuf_iterator<char>(file), {}};
-}
 
 // Returns a source file without its first line (the licence).
 std::string TextOf(const std::string& source) {

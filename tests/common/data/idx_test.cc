@@ -8,6 +8,7 @@
 #include <cstdlib>
 
 #include "common/imaging/decode.h"
+#include "tests/read_file.h"
 #include "tests/scratch_folder.h"
 
 namespace vitrine {
@@ -30,8 +31,7 @@ std::string Gzip(const std::string& bytes) {
   gzFile out = gzopen(file.c_str(), "wb");
   gzwrite(out, bytes.data(), bytes.size());
   gzclose(out);
-  std::ifstream in(file, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
+  return ReadFile(file);
 }
 
 const std::vector<std::string> kTwoLabels = {"a", "b"};

@@ -6,11 +6,11 @@
 #include <sys/wait.h>
 
 #include <cstdlib>
-#include <sstream>
 
 #include "absl/strings/str_cat.h"
 #include "tests/common/data/made_tar.h"
 #include "tests/paths.h"
+#include "tests/read_file.h"
 #include "tests/scratch_folder.h"
 
 namespace vitrine {
@@ -36,12 +36,6 @@ std::string Listed(const std::vector<TarMember>& members) {
 
 int Shell(const std::string& command) {
   return WEXITSTATUS(std::system(command.c_str()));
-}
-
-std::string ReadText(const std::filesystem::path& file) {
-  std::ostringstream text;
-  text << std::ifstream(file).rdbuf();
-  return text.str();
 }
 
 std::string Content(const std::filesystem::path& path, const TarMember& member) {
@@ -71,7 +65,7 @@ TEST_P(ByPython, OffsetsEqualThoseOfPythonsTarfile) {
             0);
   const auto members = Index(tar);
   ASSERT_TRUE(members.ok()) << members.status();
-  EXPECT_EQ(Listed(*members), ReadText(listed));
+  EXPECT_EQ(Listed(*members), ReadFile(listed));
   ASSERT_GE(members->size(), 6u);
   EXPECT_EQ(Content(tar, members->front()), "first");
   EXPECT_EQ(Content(tar, members->back()), "end");
@@ -98,7 +92,7 @@ TEST_P(ByGnuTar, ContentEqualsThePackedFiles) {
   ASSERT_TRUE(members.ok()) << members.status();
   ASSERT_THAT(*members, SizeIs(3));
   for (const TarMember& member : *members) {
-    EXPECT_EQ(Content(tar, member), ReadText(folder.path() / "in" / member.name)) << member.name;
+    EXPECT_EQ(Content(tar, member), ReadFile(folder.path() / "in" / member.name)) << member.name;
   }
   EXPECT_EQ((*members)[0].name, "a.cls") << "the prefix ./ must be removed";
 }

@@ -2,24 +2,18 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <set>
 
 #include "common/imaging/decode.h"
 #include "tests/paths.h"
+#include "tests/read_file.h"
 
 namespace vitrine {
 namespace {
 
-std::string Contents(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
 TEST(Samples, AreSmallAndDecode) {
   const std::filesystem::path samples = VITRINE_SOURCE "/samples";
-  const std::string page = Contents(samples / "README.md");
+  const std::string page = ReadFile(samples / "README.md");
   int64_t bytes = 0;
   int photographs = 0, digits = 0;
   std::set<std::pair<int, int>> shapes;
@@ -27,7 +21,7 @@ TEST(Samples, AreSmallAndDecode) {
     if (!entry.is_regular_file()) continue;
     bytes += static_cast<int64_t>(entry.file_size());
     if (entry.path().extension() != ".jpg" && entry.path().extension() != ".png") continue;
-    const absl::StatusOr<Image> image = Decode(Contents(entry.path()));
+    const absl::StatusOr<Image> image = Decode(ReadFile(entry.path()));
     ASSERT_TRUE(image.ok()) << entry.path() << ": " << image.status();
     const bool digit = entry.path().parent_path().filename() == "digits";
     (digit ? digits : photographs) += 1;

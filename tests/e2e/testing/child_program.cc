@@ -7,12 +7,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <fstream>
-#include <iterator>
-
 #include "absl/strings/str_cat.h"
 #include "tests/e2e/testing/running_server.h"
 #include "tests/paths.h"
+#include "tests/read_file.h"
 
 namespace vitrine::testing {
 
@@ -55,8 +53,7 @@ void ChildProgram::Kill() {
 }
 
 std::string ChildProgram::Output() const {
-  std::ifstream file(output_, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
+  return ReadFile(output_);
 }
 
 }  // namespace vitrine::testing

@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <functional>
 #include <iterator>
 #include <numeric>
@@ -19,6 +18,7 @@
 #include "models/repository/import/import.h"
 #include "tests/models/parity/hashed.h"
 #include "tests/paths.h"
+#include "tests/read_file.h"
 
 namespace vitrine::testing {
 namespace {
@@ -44,8 +44,7 @@ bool EndsWith(std::string_view text, std::string_view end) {
 }  // namespace
 
 GoldenCase::GoldenCase(const std::string& name) {
-  std::ifstream file(std::filesystem::path(kFolder) / (name + std::string(kSuffix)), std::ios::binary);
-  const std::string bytes{std::istreambuf_iterator<char>(file), {}};
+  const std::string bytes = ReadFile(std::filesystem::path(kFolder) / (name + std::string(kSuffix)));
   absl::StatusOr<Safetensors> parsed = ParseSafetensors(bytes);
   if (!parsed.ok()) Die(name + ": " + parsed.status().ToString());
   for (const auto& [recorded, tensor] : parsed->tensors) recorded_[recorded] = TensorOf(tensor);

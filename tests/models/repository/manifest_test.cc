@@ -4,7 +4,6 @@
 #include <gmock/gmock.h>
 
 #include <cmath>
-#include <fstream>
 #include <iterator>
 #include <string>
 
@@ -12,6 +11,7 @@
 #include "absl/strings/str_replace.h"
 #include "tests/models/repository/sample_version.h"
 #include "tests/paths.h"
+#include "tests/read_file.h"
 
 namespace vitrine {
 namespace {
@@ -121,8 +121,7 @@ TEST(Manifest, PlansAndTolerancesOfANewerProgramArePassedOver) {
 
 // Old manifests must stay readable. Release 0.1 wrote this one, with every field.
 TEST(Manifest, ThatOfTheFirstReleaseIsReadAndItsProgramReadsOurs) {
-  std::ifstream file(VITRINE_SOURCE "/tests/models/repository/manifest-0.1.textproto");
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  const std::string text = ReadFile(VITRINE_SOURCE "/tests/models/repository/manifest-0.1.textproto");
   std::vector<std::string> unknown;
   const auto manifest = ParseManifest(text, &unknown);
   ASSERT_TRUE(manifest.ok()) << manifest.status();

@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <chrono>
 #include <fstream>
-#include <iterator>
 
 #include "absl/strings/match.h"
 #include "models/reference/checkpoint/stored_tensors.h"
@@ -65,11 +64,6 @@ void MakeTemporaryFoldersOld(const std::filesystem::path& model) {
 
 void WriteFile(const std::filesystem::path& path, std::string_view bytes) {
   std::ofstream(path, std::ios::binary | std::ios::trunc) << bytes;
-}
-
-std::string ReadFile(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 
 }  // namespace vitrine

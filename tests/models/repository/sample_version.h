@@ -29,7 +29,6 @@ std::vector<std::string> Entries(const std::filesystem::path& folder);
 void MakeTemporaryFoldersOld(const std::filesystem::path& model);
 
 void WriteFile(const std::filesystem::path& path, std::string_view bytes);
-std::string ReadFile(const std::filesystem::path& path);
 
 // Status code for files with unexpected content.
 inline constexpr auto kRefused = absl::StatusCode::kFailedPrecondition;

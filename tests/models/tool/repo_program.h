@@ -9,12 +9,11 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 #include <string>
 
 #include "absl/strings/str_cat.h"
 #include "tests/paths.h"
+#include "tests/read_file.h"
 
 namespace vitrine {
 
@@ -47,9 +46,7 @@ class RepoProgram : public ::testing::Test {
     for (size_t got; (got = fread(piece, 1, sizeof piece, pipe)) > 0;) outcome.out.append(piece, got);
     const int status = pclose(pipe);
     if (WIFEXITED(status)) outcome.exit_code = WEXITSTATUS(status);
-    std::stringstream text;
-    text << std::ifstream(errors).rdbuf();
-    outcome.error = text.str();
+    outcome.error = ReadFile(errors);
     return outcome;
   }
 

@@ -5,14 +5,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstdio>
-#include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
-#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -22,6 +18,7 @@
 #include "models/repository/stored_version.h"
 #include "models/zoo.h"
 #include "tests/paths.h"
+#include "tests/read_file.h"
 
 namespace vitrine {
 namespace {
@@ -29,7 +26,6 @@ namespace {
 using nlohmann::json;
 using ::testing::AllOf;
 using ::testing::Contains;
-using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -126,16 +122,15 @@ TEST_F(RepoProgram, DescribeMeasuresEveryFusedStepAndDrawsThem) {
   const bool busy = sum > 2 * description.at("forward_seconds").get<double>();
   EXPECT_EQ(description.at("busy_machine"), busy);
   EXPECT_EQ(described.error.find("measured on a busy machine") != std::string::npos, busy) << described.error;
-  std::stringstream svg;
-  svg << std::ifstream(Path("drawings/roofline.svg")).rdbuf();
-  EXPECT_THAT(svg.str(), AllOf(HasSubstr("<svg"), HasSubstr("kv-mnist-p7-d64-l2"), HasSubstr("GFLOP/s"),
-                               HasSubstr("feed_forward.fc1"), HasSubstr("</svg>")));
-  EXPECT_EQ(svg.str().find("measured on a busy machine") != std::string::npos, busy);
+  const std::string svg = ReadFile(Path("drawings/roofline.svg"));
+  EXPECT_THAT(svg, AllOf(HasSubstr("<svg"), HasSubstr("kv-mnist-p7-d64-l2"), HasSubstr("GFLOP/s"),
+                         HasSubstr("feed_forward.fc1"), HasSubstr("</svg>")));
+  EXPECT_EQ(svg.find("measured on a busy machine") != std::string::npos, busy);
   EXPECT_GE(description.at("rounds"), 3);
   const bool steady = description.at("steady"), loaded = description.at("other_load").get<double>() >= 0.5;
-  EXPECT_THAT(svg.str(), HasSubstr(absl::StrCat(steady ? ">steady" : ">NOT STEADY", " after ",
-                                                description.at("rounds").get<int>(), " rounds")));
-  EXPECT_EQ(svg.str().find("other programs used") != std::string::npos, loaded);
+  EXPECT_THAT(svg, HasSubstr(absl::StrCat(steady ? ">steady" : ">NOT STEADY", " after ",
+                                          description.at("rounds").get<int>(), " rounds")));
+  EXPECT_EQ(svg.find("other programs used") != std::string::npos, loaded);
   EXPECT_EQ(described.error.find("these times are unreliable") != std::string::npos, busy || loaded || !steady);
 }
 

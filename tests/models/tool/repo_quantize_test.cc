@@ -16,6 +16,7 @@
 #include "models/repository/manifest.h"
 #include "models/repository/stored_version.h"
 #include "tests/paths.h"
+#include "tests/read_file.h"
 
 namespace vitrine {
 namespace {
@@ -24,7 +25,6 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
-using ::testing::Not;
 
 constexpr char kModel[] = "kv-pos-mnist";
 
@@ -33,11 +33,6 @@ struct Outcome {
   std::string out;
   std::string error;
 };
-
-std::string BytesOf(const fs::path& file) {
-  std::ifstream stream(file, std::ios::binary);
-  return {std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
-}
 
 // A repository with one model, and an image folder that has the model's golden image in two classes.
 class QuantizeProgram : public ::testing::Test {
@@ -99,7 +94,7 @@ class QuantizeProgram : public ::testing::Test {
     while (const size_t got = fread(piece.data(), 1, piece.size(), pipe)) outcome.out.append(piece.data(), got);
     const int status = pclose(pipe);
     if (WIFEXITED(status)) outcome.exit_code = WEXITSTATUS(status);
-    outcome.error = BytesOf(errors);
+    outcome.error = ReadFile(errors);
     return outcome;
   }
 

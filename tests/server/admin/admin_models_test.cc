@@ -3,13 +3,13 @@
 #include <gmock/gmock.h>
 
 #include <fstream>
-#include <sstream>
 
 #include "server/admin/admin_service.h"
 #include "server/admin/canary_watch.h"
 #include "server/observe/metrics.h"
 #include "server/registry/model_loader.h"
 #include "server/serve/scheduling/batching_policy.h"
+#include "tests/read_file.h"
 #include "tests/server/registry/fake_repository.h"
 #include "tests/server/small_models.h"
 
@@ -86,9 +86,7 @@ TEST_F(AdminModelsTest, ADamagedVersionIsNotLoadedByHandEither) {
 TEST_F(AdminModelsTest, ARefusedLicenceIsNotLoadedByHandEither) {
   Open("");
   const std::string manifest = files_.root() / "m" / "1" / "manifest.textproto";
-  std::stringstream text;
-  text << std::ifstream(manifest).rdbuf();
-  auto licensed = FromText<v1::Manifest>(text.str());
+  auto licensed = FromText<v1::Manifest>(ReadFile(manifest));
   licensed.mutable_provenance()->set_licence("CC-BY-NC-4.0");
   std::ofstream(manifest) << licensed.DebugString();
   const absl::Status refused = admin_->LoadModel(FromText<v1::LoadModelRequest>("model: 'm' version: 1")).status();

@@ -4,11 +4,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <fstream>
-#include <iterator>
 #include <string>
 
 #include "tests/paths.h"
+#include "tests/read_file.h"
 #include "tests/server/identity/made_calls.h"
 
 namespace vitrine::testing {
@@ -164,13 +163,9 @@ TEST(AccessRules, WhatMakesNoSenseIsRefusedAndNamed) {
 
 // Tests the policies of the Kubernetes component and of docs/operations/security.md.
 TEST(AccessRules, ThePoliciesThatAreShippedAreRight) {
-  const auto read = [](const char* name) {
-    std::ifstream file(std::string(VITRINE_SOURCE "/") + name);
-    return std::string(std::istreambuf_iterator<char>(file), {});
-  };
-  EXPECT_TRUE(
-      Allows(Rules(read("deploy/kubernetes/components/identity/policy.textproto")), Token("client"), kClassify));
-  const std::string docs = read("docs/operations/security.md");
+  EXPECT_TRUE(Allows(Rules(ReadFile(VITRINE_SOURCE "/deploy/kubernetes/components/identity/policy.textproto")),
+                     Token("client"), kClassify));
+  const std::string docs = ReadFile(VITRINE_SOURCE "/docs/operations/security.md");
   const size_t begin = docs.find("roles { name: \"classify\"");
   ASSERT_NE(begin, std::string::npos);
   const AccessRules rules = Rules(docs.substr(begin, docs.find("```", begin) - begin));

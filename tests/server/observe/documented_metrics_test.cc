@@ -13,7 +13,6 @@
 #include <memory>
 #include <regex>
 #include <set>
-#include <sstream>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -24,6 +23,7 @@
 #include "server/pages/version_families.h"
 #include "server/registry/version/version_status.h"
 #include "tests/paths.h"
+#include "tests/read_file.h"
 
 namespace vitrine {
 namespace {
@@ -157,12 +157,11 @@ TEST(DocumentedMetrics, KeepPromtoolsRules) {
       (std::filesystem::temp_directory_path() / ("vitrine-metrics-" + std::to_string(getpid()))).string();
   std::ofstream(path) << Full().metrics().Text();
   const int code = std::system(("promtool check metrics < " + path + " > " + path + ".out 2>&1").c_str());
-  std::stringstream said;
-  said << std::ifstream(path + ".out").rdbuf();
+  const std::string said = ReadFile(path + ".out");
   std::filesystem::remove(path);
   std::filesystem::remove(path + ".out");
-  EXPECT_EQ(code, 0) << said.str();
-  EXPECT_EQ(said.str(), "");
+  EXPECT_EQ(code, 0) << said;
+  EXPECT_EQ(said, "");
 }
 
 TEST(DocumentedMetrics, AVersionsSeriesEndWithIt) {

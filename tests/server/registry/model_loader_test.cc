@@ -7,7 +7,6 @@
 #include <fstream>
 #include <functional>
 #include <limits>
-#include <sstream>
 #include <string>
 
 #include "common/simd/chosen_path.h"
@@ -16,6 +15,7 @@
 #include "models/repository/manifest.h"
 #include "server/registry/registry.h"
 #include "server/registry/version/memory_budget.h"
+#include "tests/read_file.h"
 #include "tests/server/small_models.h"
 
 namespace vitrine {
@@ -41,9 +41,7 @@ class ModelLoaderTest : public ::testing::Test {
   void EditManifest(const VersionId& id, const std::function<void(v1::Manifest&)>& edit) {
     const std::filesystem::path path =
         folder_.path() / id.model / std::to_string(id.version) / std::string(kManifestFile);
-    std::stringstream text;
-    text << std::ifstream(path).rdbuf();
-    absl::StatusOr<v1::Manifest> manifest = ParseManifest(text.str());
+    absl::StatusOr<v1::Manifest> manifest = ParseManifest(ReadFile(path));
     ASSERT_TRUE(manifest.ok()) << manifest.status();
     edit(*manifest);
     std::ofstream(path) << FormatManifest(*manifest);

@@ -8,13 +8,10 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <fstream>
 #include <map>
-#include <sstream>
 
-#include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "tests/trainer/coloured_squares.h"
+#include "tests/read_file.h"
 
 namespace vitrine {
 namespace {
@@ -24,12 +21,6 @@ using ::testing::HasSubstr;
 
 constexpr absl::Duration kLong = absl::Seconds(30);
 
-std::string Text(const std::filesystem::path& file) {
-  std::stringstream text;
-  text << std::ifstream(file).rdbuf();
-  return text.str();
-}
-
 class JobsTest : public ::testing::Test {
  protected:
   Job Shell(const std::string& script) const { return {{"/bin/sh", "-c", script}, Log()}; }
@@ -37,7 +28,7 @@ class JobsTest : public ::testing::Test {
   // Returns true once the log contains the text; false after a timeout.
   bool Says(const std::string& text) const {
     for (const absl::Time end = absl::Now() + kLong; absl::Now() < end; absl::SleepFor(absl::Milliseconds(10))) {
-      if (Text(Log()).find(text) != std::string::npos) return true;
+      if (ReadFile(Log()).find(text) != std::string::npos) return true;
     }
     return false;
   }
@@ -69,8 +60,8 @@ TEST_F(JobsTest, EachEndsForItselfAndIsTold) {
                                                  {2, "killed by signal 9 (Killed)"},
                                                  {3, "exit code 127"},
                                                  {4, "exit code 0"}}));
-  EXPECT_THAT(Text(Log()), AllOf(HasSubstr("to out"), HasSubstr("to err"),
-                                 HasSubstr("/no/such/program: the program cannot be started: No such file")));
+  EXPECT_THAT(ReadFile(Log()), AllOf(HasSubstr("to out"), HasSubstr("to err"),
+                                     HasSubstr("/no/such/program: the program cannot be started: No such file")));
 }
 
 TEST_F(JobsTest, ASignalIsPassedOnOnceAndNothingElseStarts) {
@@ -87,7 +78,7 @@ TEST_F(JobsTest, ASignalIsPassedOnOnceAndNothingElseStarts) {
       {Shell("trap 'echo told; exit 5' INT; echo ready; while :; do sleep 0.01; done"), Shell("echo never")}, options);
   EXPECT_TRUE(absl::IsCancelled(status)) << status;
   EXPECT_EQ(started, 1);
-  EXPECT_EQ(Text(Log()), "ready\ntold\n");
+  EXPECT_EQ(ReadFile(Log()), "ready\ntold\n");
 }
 
 TEST_F(JobsTest, AnErrorOfTheListenerEndsTheOthers) {

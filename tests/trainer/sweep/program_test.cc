@@ -7,11 +7,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
-#include <sstream>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -56,19 +54,14 @@ class SweepProgram : public ::testing::Test {
                         " --data imagefolder:", (folder_.path() / data).string(), " --work ",
                         (folder_.path() / work).string(), " --threads 1 --pass=--no-report");
   }
-  std::string Text(const std::filesystem::path& file) const {
-    std::stringstream text;
-    text << std::ifstream(folder_.path() / file).rdbuf();
-    return text.str();
-  }
   Outcome Run(const std::string& command) const {
     Outcome outcome;
     const std::string run =
         absl::StrCat(command, " >", (folder_.path() / "out").string(), " 2>", (folder_.path() / "error").string());
     const int status = std::system(run.c_str());
     if (WIFEXITED(status)) outcome.exit_code = WEXITSTATUS(status);
-    outcome.out = Text("out");
-    outcome.error = Text("error");
+    outcome.out = folder_.Read("out");
+    outcome.error = folder_.Read("error");
     return outcome;
   }
   // Starts the command and discards its output.
@@ -142,13 +135,13 @@ TEST_F(SweepProgram, TheBestSettingIsPublishedWithoutAnotherTraining) {
   const std::string best = first ? "lr=1e-3,seed=1" : "lr=1e-2,seed=1";
   EXPECT_THAT(outcome.error, AllOf(HasSubstr("publishing " + best + ", the first run"), HasSubstr("best of 2 settings"),
                                    HasSubstr("models/won/1\n")));
-  EXPECT_THAT(Text("models/won/1/recipe.textproto"), HasSubstr(first ? "lr: 0.001" : "lr: 0.01"));
-  const std::string result = Text("work/cells/" + best + "/result.json");
+  EXPECT_THAT(folder_.Read("models/won/1/recipe.textproto"), HasSubstr(first ? "lr: 0.001" : "lr: 0.01"));
+  const std::string result = folder_.Read("work/cells/" + best + "/result.json");
   // Again: nothing is trained, and the same version is found.
   const Outcome again = Run(command);
   EXPECT_EQ(again.exit_code, 0) << again.error;
   EXPECT_THAT(again.error, HasSubstr("published already: won/1"));
-  EXPECT_EQ(Text("work/cells/" + best + "/result.json"), result);
+  EXPECT_EQ(folder_.Read("work/cells/" + best + "/result.json"), result);
 }
 
 TEST_F(SweepProgram, WhatCannotBePublishedIsRefusedBeforeTheFirstRun) {
@@ -157,14 +150,14 @@ TEST_F(SweepProgram, WhatCannotBePublishedIsRefusedBeforeTheFirstRun) {
   EXPECT_EQ(Run(Command("work") + where).exit_code, 1);
   std::ofstream(folder_.path() / "grid.textproto") << "recipe: \"task-copy\" metric: \"test/accuracy\"";
   EXPECT_EQ(Run(Command("work") + where).exit_code, 2);
-  EXPECT_THAT(Text("error"), HasSubstr("--publish-best: vitrine-server serves classifiers of images"));
+  EXPECT_THAT(folder_.Read("error"), HasSubstr("--publish-best: vitrine-server serves classifiers of images"));
   EXPECT_FALSE(std::filesystem::exists(folder_.path() / "work"));
 }
 
 TEST_F(SweepProgram, ResultsOfOtherDataAreNotItsOwn) {
   WriteGrid("seeds: 1 epochs: 1");
   const auto with_data = [this](const std::string& folder) { return Run(Command("work", folder)); };
-  ASSERT_EQ(with_data("data").exit_code, 0) << Text("error");
+  ASSERT_EQ(with_data("data").exit_code, 0) << folder_.Read("error");
   std::filesystem::copy(folder_.path() / "data", folder_.path() / "moved", std::filesystem::copy_options::recursive);
   EXPECT_THAT(with_data("moved").error, HasSubstr("1 of them finished before"));
   // The training split is the same.

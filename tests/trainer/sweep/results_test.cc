@@ -7,12 +7,11 @@
 #include <algorithm>
 #include <cmath>
 #include <fstream>
-#include <limits>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "absl/strings/str_cat.h"
 #include "common/charts/grouped_dots.h"
+#include "tests/read_file.h"
 #include "tests/trainer/coloured_squares.h"
 #include "trainer/sweep/table.h"
 
@@ -216,25 +215,21 @@ TEST(Report, HoldsEveryScoreOfEveryRun) {
   outcome.results = Results(grid);
   outcome.results[5].reset();
   ASSERT_TRUE(WriteSweepReport(grid, *Summarise(grid, outcome.results), outcome, folder.path() / "a" / "b").ok());
-  std::stringstream runs;
-  runs << std::ifstream(folder.path() / "a" / "b" / "runs.csv").rdbuf();
-  EXPECT_THAT(runs.str(), HasSubstr("lr,width,seed,run,epochs,seconds,test/loss,test/top1\n"));
-  EXPECT_EQ(CountOf(runs.str(), "\n"), 12u);
+  const std::string runs = ReadFile(folder.path() / "a" / "b" / "runs.csv");
+  EXPECT_THAT(runs, HasSubstr("lr,width,seed,run,epochs,seconds,test/loss,test/top1\n"));
+  EXPECT_EQ(CountOf(runs, "\n"), 12u);
   for (const char* name :
        {"table.txt", "table.csv", "table.json", "table.md", "effects.csv", "effects.json", "plot.svg"}) {
     EXPECT_TRUE(std::filesystem::exists(folder.path() / "a" / "b" / name)) << name;
   }
   // A reader that has opened the table keeps the whole earlier one.
   const std::filesystem::path table = folder.path() / "a" / "b" / "table.csv";
-  std::stringstream before, earlier, later;
-  before << std::ifstream(table).rdbuf();
+  const std::string before = ReadFile(table);
   std::ifstream reader(table);
   outcome.results = Results(grid);
   ASSERT_TRUE(WriteSweepReport(grid, *Summarise(grid, outcome.results), outcome, folder.path() / "a" / "b").ok());
-  earlier << reader.rdbuf();
-  later << std::ifstream(table).rdbuf();
-  EXPECT_EQ(earlier.str(), before.str());
-  EXPECT_NE(later.str(), before.str());
+  EXPECT_EQ(std::string(std::istreambuf_iterator<char>(reader), {}), before);
+  EXPECT_NE(ReadFile(table), before);
   std::ofstream(folder.path() / "file") << "x";
   const absl::Status status =
       WriteSweepReport(grid, *Summarise(grid, outcome.results), outcome, folder.path() / "file");

@@ -60,11 +60,6 @@ class SweepTest : public ::testing::Test {
   void Do(int seed, const std::string& script) const {
     std::ofstream(folder_.path() / absl::StrCat("do-", seed)) << script;
   }
-  std::string Text(const std::string& file) const {
-    std::stringstream text;
-    text << std::ifstream(folder_.path() / file).rdbuf();
-    return text.str();
-  }
   std::vector<double> Scores(const SweepOutcome& outcome) const {
     std::vector<double> scores;
     for (const auto& result : outcome.results) scores.push_back(result ? result->scores.at("test/top1") : -1);
@@ -86,14 +81,14 @@ TEST_F(SweepTest, RunsEveryCellOnce) {
   EXPECT_THAT(Scores(*outcome), ElementsAre(0.1, 0.2, 0.3, 0.4));
   EXPECT_THAT(log_.str(),
               AllOf(HasSubstr("4 runs (1 settings, 4 seeds), 0 of them finished"), HasSubstr("[4/4] seed=4:")));
-  EXPECT_EQ(Text("work/cells/seed=2/arguments"),
+  EXPECT_EQ(folder_.Read("work/cells/seed=2/arguments"),
             absl::StrCat("run kv-pos-mnist --data mnist:somewhere --work ", (options_.work / "cells/seed=2").string(),
                          " --resume --threads 3 --set seed=2 --no-cache\n"));
   const auto again = RunSweepGrid(grid_, options_);
   ASSERT_TRUE(again.ok()) << again.status();
   EXPECT_EQ(again->kept, 4u);
   EXPECT_THAT(Scores(*again), ElementsAre(0.1, 0.2, 0.3, 0.4));
-  EXPECT_EQ(Text("ran"), "1\n2\n3\n4\n");
+  EXPECT_EQ(folder_.Read("ran"), "1\n2\n3\n4\n");
 }
 
 TEST_F(SweepTest, ShardsHaveEachRunOnceAndTheirFoldersTogetherAreTheWhole) {
@@ -108,7 +103,7 @@ TEST_F(SweepTest, ShardsHaveEachRunOnceAndTheirFoldersTogetherAreTheWhole) {
                           std::filesystem::copy_options::recursive | std::filesystem::copy_options::update_existing);
   }
   EXPECT_THAT(log_.str(), HasSubstr("[2/2] seed=4"));
-  EXPECT_EQ(Text("ran"), "2\n4\n1\n3\n");
+  EXPECT_EQ(folder_.Read("ran"), "2\n4\n1\n3\n");
   options_.shard = {};
   options_.work = whole;
   const auto outcome = RunSweepGrid(grid_, options_);
@@ -134,7 +129,7 @@ TEST_F(SweepTest, AFailedRunIsNamedWithItsReasonAndTheOthersFinish) {
   for (const int seed : {1, 2, 3}) Do(seed, "");
   std::filesystem::remove(folder_.path() / "ran");
   EXPECT_THAT(Scores(*RunSweepGrid(grid_, options_)), ElementsAre(0.1, 0.2, 0.3, 0.4));
-  EXPECT_EQ(Text("ran"), "1\n2\n3\n");
+  EXPECT_EQ(folder_.Read("ran"), "1\n2\n3\n");
 }
 
 TEST_F(SweepTest, AMissingScoreEndsItAfterTheFirstRun) {
@@ -142,7 +137,7 @@ TEST_F(SweepTest, AMissingScoreEndsItAfterTheFirstRun) {
   const auto outcome = RunSweepGrid(grid_, options_);
   EXPECT_TRUE(absl::IsInvalidArgument(outcome.status())) << outcome.status();
   EXPECT_THAT(std::string(outcome.status().message()), HasSubstr("no score \"test/top5\"; the runs have test/top1"));
-  EXPECT_EQ(Text("ran"), "1\n");
+  EXPECT_EQ(folder_.Read("ran"), "1\n");
   grid_.metric = "test/top1";
   EXPECT_EQ(RunSweepGrid(grid_, options_)->kept, 1u);
 }
@@ -195,14 +190,14 @@ TEST_F(SweepTest, AProgramThatIsReplacedMeanwhileEndsIt) {
   const absl::Status status = RunSweepGrid(grid_, options_).status();
   EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
   EXPECT_THAT(std::string(status.message()), HasSubstr("seed=2 has the result of another program"));
-  EXPECT_EQ(Text("ran"), "1\n2\n");
+  EXPECT_EQ(folder_.Read("ran"), "1\n2\n");
 }
 
 TEST_F(SweepTest, StoppedItPassesTheSignalAndIsContinued) {
   Do(2, "trap 'echo stopping; exit 0' TERM; echo ready; while :; do sleep 0.01; done\n");
   bool told = false;
   options_.stop = [&] {
-    if (told || Text("work/cells/seed=2/log.txt").find("ready") == std::string::npos) return 0;
+    if (told || folder_.Read("work/cells/seed=2/log.txt").find("ready") == std::string::npos) return 0;
     told = true;
     return SIGTERM;
   };
@@ -211,7 +206,7 @@ TEST_F(SweepTest, StoppedItPassesTheSignalAndIsContinued) {
   EXPECT_TRUE(outcome->stopped);
   EXPECT_TRUE(outcome->failures.empty());
   EXPECT_THAT(Scores(*outcome), ElementsAre(0.1, -1, -1, -1));
-  EXPECT_EQ(Text("work/cells/seed=2/log.txt"), "ready\nstopping\n");
+  EXPECT_EQ(folder_.Read("work/cells/seed=2/log.txt"), "ready\nstopping\n");
   EXPECT_THAT(log_.str(), Not(HasSubstr("FAILED")));
   Do(2, "");
   options_.stop = nullptr;
@@ -227,7 +222,8 @@ TEST_F(SweepTest, KilledItsRunsEndAndTheNextSweepWaitsForThem) {
     _exit(0);
   }
   const absl::Time end = absl::Now() + absl::Seconds(30);
-  while (Text("work/cells/seed=2/log.txt") != "ready\n" && absl::Now() < end) absl::SleepFor(absl::Milliseconds(10));
+  while (folder_.Read("work/cells/seed=2/log.txt") != "ready\n" && absl::Now() < end)
+    absl::SleepFor(absl::Milliseconds(10));
   ASSERT_EQ(kill(sweep, SIGKILL), 0);
   ASSERT_EQ(waitpid(sweep, nullptr, 0), sweep);
   Do(2, "cat \"$work/log.txt\" >\"$here/seen\"\n");
@@ -235,7 +231,7 @@ TEST_F(SweepTest, KilledItsRunsEndAndTheNextSweepWaitsForThem) {
   ASSERT_TRUE(outcome.ok()) << outcome.status();
   EXPECT_EQ(outcome->kept, 1u);
   EXPECT_THAT(Scores(*outcome), ElementsAre(0.1, 0.2, 0.3, 0.4));
-  EXPECT_EQ(Text("seen"), "ready\nstate written\n") << "the next sweep began while a run was still at work";
+  EXPECT_EQ(folder_.Read("seen"), "ready\nstate written\n") << "the next sweep began while a run was still at work";
   EXPECT_THAT(log_.str(), HasSubstr("waiting for the runs of another sweep"));
 }
 

@@ -6,12 +6,12 @@
 
 #include <cstdio>
 #include <cstring>
-#include <fstream>
 #include <limits>
 #include <map>
 #include <vector>
 
 #include "tests/paths.h"
+#include "tests/read_file.h"
 #include "tests/test_environment.h"
 #include "tests/trainer/watch/made_run.h"
 #include "trainer/watch/event_record.h"
@@ -55,8 +55,7 @@ TEST(EventRecord, IsLengthCrcDataCrc) {
 }
 
 std::vector<tensorboard::Event> EventsOf(const std::filesystem::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  const std::string bytes{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+  const std::string bytes = ReadFile(file);
   std::vector<tensorboard::Event> events;
   for (size_t at = 0; at < bytes.size();) {
     const size_t length = Number32(bytes, at);

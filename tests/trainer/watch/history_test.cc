@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "tests/file_size_limit.h"
+#include "tests/read_file.h"
 #include "tests/trainer/watch/made_run.h"
 #include "trainer/watch/history_writer.h"
 
@@ -20,11 +21,6 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 using ::testing::UnorderedElementsAre;
-
-std::string TextOf(const std::filesystem::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
-}
 
 void Append(const std::filesystem::path& file, const std::string& text) {
   std::ofstream(file, std::ios::app | std::ios::binary) << text;
@@ -101,10 +97,10 @@ TEST(History, EveryBlockHasAColumnOfItsNorms) {
     }
   };
   feed(0, 2);
-  const std::string whole = TextOf(StepsFile(folder.path()));
+  const std::string whole = ReadFile(StepsFile(folder.path()));
   EXPECT_THAT(whole, StartsWith("step,loss,lr,gradient_norm,blocks.0,blocks.1\n1,"));
   feed(1, 2);
-  EXPECT_EQ(TextOf(StepsFile(folder.path())), whole) << "as a continued run leaves it";
+  EXPECT_EQ(ReadFile(StepsFile(folder.path())), whole) << "as a continued run leaves it";
   const auto steps = ReadSteps(folder.path());
   ASSERT_TRUE(steps.ok()) << steps.status();
   EXPECT_THAT(steps->blocks, ElementsAre("blocks.0", "blocks.1"));
@@ -125,8 +121,8 @@ TEST(History, AContinuedRunLeavesTheFilesOfAnUninterruptedOne) {
       Append(HistoryFile(folder.path()), "13,3.2");  // killed within a line
       Append(StepsFile(folder.path()), "13,0.1,0");
       Feed(saved, kMadeSteps, *OpenWriter(folder.path()));
-      ASSERT_EQ(TextOf(HistoryFile(folder.path())), TextOf(HistoryFile(whole.path()))) << saved << " " << killed;
-      ASSERT_EQ(TextOf(StepsFile(folder.path())), TextOf(StepsFile(whole.path()))) << saved << " " << killed;
+      ASSERT_EQ(ReadFile(HistoryFile(folder.path())), ReadFile(HistoryFile(whole.path()))) << saved << " " << killed;
+      ASSERT_EQ(ReadFile(StepsFile(folder.path())), ReadFile(StepsFile(whole.path()))) << saved << " " << killed;
     }
   }
 }
@@ -151,8 +147,8 @@ TEST(History, AMeasurementThatIsRepeatedLeavesTheSameFiles) {
       // samples_per_second comes from the new process, which has measured no step yet.
       History history = *ReadHistory(folder.path());
       for (HistoryRow& row : history.rows) row.samples_per_second = 100;
-      ASSERT_EQ(FormatHistory(history), TextOf(HistoryFile(whole.path()))) << step << recorded;
-      ASSERT_EQ(TextOf(StepsFile(folder.path())), TextOf(StepsFile(whole.path()))) << step << recorded;
+      ASSERT_EQ(FormatHistory(history), ReadFile(HistoryFile(whole.path()))) << step << recorded;
+      ASSERT_EQ(ReadFile(StepsFile(folder.path())), ReadFile(StepsFile(whole.path()))) << step << recorded;
     }
   }
 }
@@ -190,7 +186,7 @@ TEST(History, LeavesOutWhatIsNotCounted) {
   const auto writer = OpenWriter(folder.path());
   writer->OnStep(report);
   writer->OnEpoch({.last = report, .scores = ""});
-  EXPECT_THAT(TextOf(HistoryFile(folder.path())), HasSubstr(",,100,"));
+  EXPECT_THAT(ReadFile(HistoryFile(folder.path())), HasSubstr(",,100,"));
   EXPECT_TRUE(std::isnan(ReadHistory(folder.path())->rows.at(0).train_accuracy));
 }
 
@@ -224,7 +220,7 @@ TEST(History, AFullDiskIsToldOnceAndRowsComeLater) {
   {
     const FileSizeLimit full(200);
     go_on(3, 7);
-    const std::string steps = TextOf(StepsFile(folder.path()));
+    const std::string steps = ReadFile(StepsFile(folder.path()));
     EXPECT_EQ(steps.back(), '\n') << "no torn line";
     EXPECT_TRUE(ParseSteps(steps).ok());
   }
@@ -233,8 +229,8 @@ TEST(History, AFullDiskIsToldOnceAndRowsComeLater) {
   said.clear();
   go_on(7, kMadeSteps);
   EXPECT_THAT(said, ElementsAre(HasSubstr("written again"), HasSubstr("written again")));
-  EXPECT_EQ(TextOf(StepsFile(folder.path())), TextOf(StepsFile(whole.path())));
-  EXPECT_EQ(TextOf(HistoryFile(folder.path())), TextOf(HistoryFile(whole.path())));
+  EXPECT_EQ(ReadFile(StepsFile(folder.path())), ReadFile(StepsFile(whole.path())));
+  EXPECT_EQ(ReadFile(HistoryFile(folder.path())), ReadFile(HistoryFile(whole.path())));
 }
 
 TEST(History, AFolderThatCannotBeWrittenIsRefusedBeforeTheFirstStep) {

@@ -14,6 +14,7 @@
 #include "common/gunzip.h"
 #include "server/wire/http/embedded_page.h"
 #include "tests/paths.h"
+#include "tests/read_file.h"
 #include "tests/scratch_folder.h"
 
 namespace vitrine {
@@ -23,11 +24,6 @@ namespace fs = std::filesystem;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
-
-std::string BytesOfFile(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
 
 std::map<std::string, std::string> HeadersOf(const HttpResponse& response) {
   return {response.headers.begin(), response.headers.end()};
@@ -42,7 +38,7 @@ TEST(EmbeddedPage, ContainsEveryFileUnchanged) {
     const auto found =
         std::find_if(all.begin(), all.end(), [&](const EmbeddedFile& file) { return file.name == name; });
     ASSERT_NE(found, all.end()) << name;
-    EXPECT_EQ(found->bytes, BytesOfFile(entry.path())) << name;
+    EXPECT_EQ(found->bytes, ReadFile(entry.path())) << name;
   }
   EXPECT_GT(files, 10u);
   EXPECT_EQ(EmbeddedPage().size(), files);
