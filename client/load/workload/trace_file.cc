@@ -3,7 +3,6 @@
 
 #include <cmath>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -14,13 +13,14 @@
 #include "absl/strings/str_cat.h"
 #include "client/commands/images.h"
 #include "common/data/csv.h"
+#include "common/data/file.h"
 #include "common/status_macros.h"
 
 namespace vitrine {
 namespace {
 
 constexpr size_t kMaxLines = 10'000'000;
-constexpr uintmax_t kMaxBytes = uintmax_t{2} << 30;
+constexpr int64_t kMaxBytes = int64_t{2} << 30;
 constexpr size_t kMaxClasses = 1000;  // each class has its own record
 constexpr double kMaxSeconds = 7 * 24 * 3600;
 constexpr char kColumns[] = "seconds, model, picture, resolution, priority, deadline";
@@ -164,24 +164,6 @@ absl::Status ReadJsonLines(absl::string_view text, TraceBuilder& builder) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::string> ReadRegularFile(const std::string& path) {
-  std::error_code error;
-  const std::filesystem::file_status status = std::filesystem::status(path, error);
-  if (!std::filesystem::exists(status)) return absl::NotFoundError(absl::StrCat(path, " does not exist"));
-  if (!std::filesystem::is_regular_file(status)) {
-    return absl::InvalidArgumentError(absl::StrCat(path, " is no regular file; a trace is CSV or JSON lines in one"));
-  }
-  const uintmax_t size = std::filesystem::file_size(path, error);
-  if (error) return absl::NotFoundError(absl::StrCat(path, " cannot be read: ", error.message()));
-  if (size > kMaxBytes) return absl::InvalidArgumentError(absl::StrCat(path, " is larger than 2 GiB"));
-  std::string text(size, '\0');
-  std::ifstream file(path, std::ios::binary);
-  if (!file.read(text.data(), static_cast<std::streamsize>(size))) {
-    return absl::NotFoundError(absl::StrCat(path, " cannot be read"));
-  }
-  return text;
-}
-
 }  // namespace
 
 absl::StatusOr<Trace> ParseTrace(absl::string_view text, const std::string& folder, const RequestClass& defaults) {
@@ -199,7 +181,7 @@ absl::StatusOr<Trace> ParseTrace(absl::string_view text, const std::string& fold
 }
 
 absl::StatusOr<Trace> ReadTrace(const std::string& path, const RequestClass& defaults) {
-  ASSIGN_OR_RETURN(const std::string text, ReadRegularFile(path));
+  ASSIGN_OR_RETURN(const std::string text, ReadWholeFile(path, kMaxBytes));
   auto trace = ParseTrace(text, std::filesystem::path(path).parent_path().string(), defaults);
   if (!trace.ok()) return absl::Status(trace.status().code(), absl::StrCat(path, ": ", trace.status().message()));
   return trace;

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/tool/publish/calibrate.h"
 
-#include <filesystem>
-#include <fstream>
 #include <iostream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "common/data/file.h"
 #include "common/drawing/calibration_words.h"
 #include "common/status_macros.h"
 #include "models/repository/files/text.h"
@@ -24,21 +22,15 @@ struct CalibrationFile {
   std::string weights_sha256;
 };
 
-absl::StatusOr<std::string> ReadSmallFile(const std::string& path) {
-  constexpr uintmax_t kMost = 1 << 20;
-  std::error_code error;
-  if (!std::filesystem::is_regular_file(path, error) || std::filesystem::file_size(path, error) > kMost) {
-    return absl::NotFoundError(
-        absl::StrCat(path, ": no such file; `vitrine eval --calibrate` writes calibration.json into its --out folder"));
-  }
-  std::ifstream file(path, std::ios::binary);
-  return std::string{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-}
-
 absl::StatusOr<CalibrationFile> ReadCalibration(const std::string& path) {
-  ASSIGN_OR_RETURN(const std::string text, ReadSmallFile(path));
+  const absl::StatusOr<std::string> text = ReadWholeFile(path, 1 << 20);
+  if (!text.ok()) {
+    return absl::Status(text.status().code(), absl::StrCat(text.status().message(),
+                                                           "; `vitrine eval --calibrate` writes "
+                                                           "calibration.json into its --out folder"));
+  }
   try {
-    const nlohmann::json json = nlohmann::json::parse(text);
+    const nlohmann::json json = nlohmann::json::parse(*text);
     if (json.at("format").get<int>() != 1)
       return absl::InvalidArgumentError(absl::StrCat(path, " has an unsupported format"));
     CalibrationFile file;

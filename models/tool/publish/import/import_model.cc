@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <optional>
 #include <utility>
 
@@ -35,14 +33,9 @@ absl::Status Prefixed(const std::string& prefix, const absl::Status& status) {
 
 absl::StatusOr<Labels> ReadLabels(const std::string& path, std::ostream& notes) {
   std::error_code error;
-  constexpr uintmax_t kMost = 32 << 20;
   if (!std::filesystem::exists(path, error)) return absl::NotFoundError(absl::StrCat("--labels: no such file ", path));
-  if (!std::filesystem::is_regular_file(path, error) || std::filesystem::file_size(path, error) > kMost) {
-    return absl::NotFoundError(absl::StrCat(path, ": not a file of labels"));
-  }
   if (std::filesystem::path(path).extension() == ".json") {
-    std::ifstream file(path, std::ios::binary);
-    const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+    ASSIGN_OR_RETURN(const std::string text, ReadWholeFile(path, 32 << 20));
     const absl::StatusOr<Labels> labels = LabelsOfConfig(text);
     if (!labels.ok()) return Prefixed(path, labels.status());
     if (labels->empty()) {
