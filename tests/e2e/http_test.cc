@@ -9,7 +9,6 @@
 #include <nlohmann/json.hpp>
 #include <regex>
 #include <sstream>
-#include <thread>
 #include <vector>
 
 #include "absl/strings/match.h"
@@ -229,29 +228,6 @@ TEST(Http, NothingElseIsThere) {
        {"/", "/metrics/../../etc/passwd", "/%2e%2e/%2e%2e/etc/passwd", "/metricsx", "/a?b=/metrics"}) {
     EXPECT_THAT(running.Get(path), StartsWith("HTTP/1.1 404 ")) << path;
   }
-}
-
-TEST(Http, MalformedRequestsAreHarmless) {
-  const ScratchFolder folder;
-  PublishModel(folder.path(), "mixed", MixedConfig());
-  RunningServer running(folder.path());
-  const std::string& address = running.server().metrics_address();
-  const std::vector<std::string> malformed = {
-      "GET /%zz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n",
-      "GET http://[::1 HTTP/1.1\r\nConnection: close\r\n\r\n",
-      std::string("GET /\0/metrics HTTP/1.1\r\nConnection: close\r\n\r\n", 46),
-      "POST /metrics HTTP/1.1\r\nContent-Length: 5\r\nConnection: close\r\n\r\nhello",
-      "BREW / HTCPCP/1.0\r\n\r\n",
-      "GET /" + std::string(100'000, 'a') + " HTTP/1.1\r\nConnection: close\r\n\r\n",
-      "\r\n\r\n\r\n",
-      "\x16\x03\x01\x02",
-  };
-  for (const std::string& bytes : malformed) {
-    EXPECT_THAT(HttpExchange(address, bytes), ::testing::Not(StartsWith("HTTP/1.1 200 "))) << bytes.substr(0, 40);
-  }
-  v1::ClassifyResponse response;
-  EXPECT_TRUE(running.Classify(ImageRequest("mixed", NoiseJpeg(24, 24, 1)), &response).ok());
-  EXPECT_THAT(running.Get("/metrics"), StartsWith("HTTP/1.1 200 "));
 }
 
 }  // namespace

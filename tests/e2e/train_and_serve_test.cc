@@ -29,14 +29,6 @@ namespace {
 
 using ::testing::HasSubstr;
 
-void WriteImages(const std::filesystem::path& folder, const ColouredSquares& squares) {
-  for (int64_t i = 0; i < squares.size(); ++i) {
-    const std::filesystem::path file = folder / squares.labels()[squares.label(i)] / absl::StrCat(i, ".png");
-    std::filesystem::create_directories(file.parent_path());
-    std::ofstream(file, std::ios::binary) << *squares.encoded(i);
-  }
-}
-
 // Trains briefly and publishes the next version of "small". On an error, fails the test with the trainer's output.
 void TrainAndPublish(const std::filesystem::path& folder, const std::string& seed) {
   const std::string command = absl::StrCat(
@@ -86,8 +78,8 @@ void Send(const std::string& address, const std::string& image, const std::map<i
 TEST(TrainAndServe, APublishedVersionServesAndNoRequestIsLost) {
   const ScratchFolder folder;
   const std::filesystem::path repository = folder.path() / "repository";
-  WriteImages(folder.path() / "data" / "train", ColouredSquares(48, 1));
-  WriteImages(folder.path() / "data" / "test", ColouredSquares(9, 2));
+  WriteImageFolder(ColouredSquares(48, 1), folder.path() / "data" / "train");
+  WriteImageFolder(ColouredSquares(9, 2), folder.path() / "data" / "test");
   std::ofstream(folder.path() / "small.textproto") << PrintRecipe(SmallRecipe());
   TrainAndPublish(folder.path(), "1");
   const auto first = ReadVersion(repository, {"small", 1});

@@ -4,8 +4,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <atomic>
-#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "absl/strings/str_split.h"
@@ -30,13 +28,7 @@ class ClassifyCommandTest : public testing::Test {
   }
 
   absl::StatusOr<int> RunCommand() { return RunClassify(command_, Page(), out_, errors_); }
-  std::vector<nlohmann::json> Lines() const {
-    std::vector<nlohmann::json> lines;
-    for (const auto& line : absl::StrSplit(out_.str(), '\n', absl::SkipEmpty())) {
-      lines.push_back(nlohmann::json::parse(std::string(line)));
-    }
-    return lines;
-  }
+  std::vector<nlohmann::json> Lines() const { return JsonLines(out_.str()); }
 
   const ScratchFolder folder_;
   const SmallServer server_{ServerWithEveryKind()};

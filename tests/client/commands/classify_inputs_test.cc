@@ -5,10 +5,8 @@
 #include <unistd.h>
 
 #include <cstdio>
-#include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "absl/strings/str_split.h"
 #include "client/commands/classify_command.h"
 #include "common/imaging/decode.h"
 #include "tests/client/lib/every_kind.h"
@@ -19,7 +17,6 @@ namespace vitrine {
 namespace {
 
 using testing::ElementsAre;
-using testing::HasSubstr;
 
 class ClassifyInputs : public testing::Test {
  protected:
@@ -29,13 +26,7 @@ class ClassifyInputs : public testing::Test {
   }
 
   absl::StatusOr<int> RunCommand() { return RunClassify(command_, Page(), out_, errors_); }
-  std::vector<nlohmann::json> Lines() const {
-    std::vector<nlohmann::json> lines;
-    for (const auto& line : absl::StrSplit(out_.str(), '\n', absl::SkipEmpty())) {
-      lines.push_back(nlohmann::json::parse(std::string(line)));
-    }
-    return lines;
-  }
+  std::vector<nlohmann::json> Lines() const { return JsonLines(out_.str()); }
   std::vector<std::string> Images() const {
     std::vector<std::string> images;
     for (const auto& line : Lines()) images.push_back(line["image"]);

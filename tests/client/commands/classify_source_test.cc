@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tests ClassifyMany with a slow source, and with callers that stop.
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <atomic>

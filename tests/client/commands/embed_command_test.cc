@@ -5,10 +5,8 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
-#include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "absl/strings/str_split.h"
 #include "client/commands/output/feature_files.h"
 #include "tests/client/lib/every_kind.h"
 #include "tests/file_size_limit.h"
@@ -29,13 +27,7 @@ class EmbedCommandTest : public testing::Test {
   }
 
   absl::StatusOr<int> RunCommand() { return RunEmbed(command_, out_, errors_); }
-  std::vector<nlohmann::json> Lines() const {
-    std::vector<nlohmann::json> lines;
-    for (const auto& line : absl::StrSplit(out_.str(), '\n', absl::SkipEmpty())) {
-      lines.push_back(nlohmann::json::parse(std::string(line)));
-    }
-    return lines;
-  }
+  std::vector<nlohmann::json> Lines() const { return JsonLines(out_.str()); }
 
   const ScratchFolder folder_;
   const SmallServer server_{ServerWithEveryKind()};

@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
-#include <fstream>
 
 #include "absl/time/clock.h"
 #include "tests/scratch_folder.h"

@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/commands/models/model_page.h"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 
-#include "absl/strings/str_split.h"
 #include "client/commands/output/json_lines.h"
-#include "client/commands/output/text.h"
 
 namespace vitrine {
 namespace {

@@ -6,10 +6,7 @@
 
 #include <sstream>
 
-#include "absl/strings/str_split.h"
 #include "client/commands/embed_command.h"
-#include "client/commands/image_run.h"
-#include "client/commands/output/text.h"
 #include "tests/client/lib/small_server.h"
 
 namespace vitrine {

@@ -2,7 +2,6 @@
 // Tests the client's changes of the serving settings, and their output, with a fake Admin service.
 #include "client/lib/admin_client.h"
 
-#include <gmock/gmock.h>
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 

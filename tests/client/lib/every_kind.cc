@@ -3,8 +3,8 @@
 
 #include <bit>
 #include <cstdlib>
-#include <utility>
 
+#include "absl/strings/str_split.h"
 #include "common/imaging/decode.h"
 #include "common/imaging/encode/encode_png.h"
 #include "common/imaging/geometry.h"
@@ -109,6 +109,14 @@ std::string FloatBytes(const std::vector<float>& values) {
       bytes += static_cast<char>(std::bit_cast<uint32_t>(value) >> shift & 255);
   }
   return bytes;
+}
+
+std::vector<nlohmann::json> JsonLines(const std::string& text) {
+  std::vector<nlohmann::json> lines;
+  for (const auto& line : absl::StrSplit(text, '\n', absl::SkipEmpty())) {
+    lines.push_back(nlohmann::json::parse(std::string(line)));
+  }
+  return lines;
 }
 
 std::string GreyPng(int width, int height) {

@@ -2,6 +2,7 @@
 #ifndef VITRINE_TESTS_CLIENT_LIB_EVERY_KIND_H_
 #define VITRINE_TESTS_CLIENT_LIB_EVERY_KIND_H_
 
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,9 @@ SmallServer::Methods ServerWithEveryKind();
 // Return the values as little-endian bytes.
 std::string HalfBytes(const std::vector<int>& values);  // for integers from -2048 to 2048
 std::string FloatBytes(const std::vector<float>& values);
+
+// Parses one JSON text per line.
+std::vector<nlohmann::json> JsonLines(const std::string& text);
 
 // Returns a grey PNG file.
 std::string GreyPng(int width, int height);

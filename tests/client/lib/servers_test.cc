@@ -8,7 +8,6 @@
 #include <gtest/gtest.h>
 #include <netdb.h>
 
-#include <cstring>
 #include <map>
 #include <mutex>
 #include <thread>

@@ -13,6 +13,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/registry/registry.h"
+#include "tests/server/registry/fake_repository.h"
 
 namespace vitrine {
 
@@ -52,15 +53,6 @@ class RegistryTest : public ::testing::Test {
   }
   Registry::Loader Loader() {
     return [this](const VersionId& id) { return Load(id); };
-  }
-
-  // Returns the state of each known version, for example "m/1 READY".
-  static std::vector<std::string> States(const Registry& registry) {
-    std::vector<std::string> states;
-    for (const VersionStatus& status : registry.List()) {
-      states.push_back(absl::StrCat(status.id.model, "/", status.id.version, " ", v1::ModelState_Name(status.state)));
-    }
-    return states;
   }
 
   std::filesystem::path folder_;
