@@ -205,6 +205,7 @@ absl::StatusOr<v1::Provenance> PublishVersion(const RunFlags& flags, const Exper
 absl::Status Report(const RunFlags& flags, const Experiment& experiment, const TrainResult& result, const Score& test,
                     const v1::Provenance& provenance, Progress& progress) {
   TrainingReportInput input;
+  input.name = flags.name;
   input.recipe = experiment.recipe;
   input.score = test;
   input.provenance = provenance;

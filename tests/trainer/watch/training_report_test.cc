@@ -197,6 +197,12 @@ TEST(TrainingReport, ShowsAModelOfImagesWhole) {
                    Not(HasSubstr("<script")), Not(HasSubstr(">nan")), Not(HasSubstr(" nan")), Not(HasSubstr("\"nan"))));
 }
 
+TEST(TrainingReport, HasTheNameThatItIsGiven) {
+  TrainingReportInput input = InputOf(SmallRecipe(), nullptr, nullptr);
+  input.name = "cats";
+  EXPECT_THAT(*TrainingReport(input), HasSubstr("<title>Training of cats</title>"));
+}
+
 TEST(TrainingReport, DrawsTheNormsOfBlocks) {
   TrainingReportInput input = InputOf(SmallRecipe(), nullptr, nullptr);
   EXPECT_THAT(*TrainingReport(input), Not(HasSubstr("every block")));

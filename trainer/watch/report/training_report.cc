@@ -33,7 +33,7 @@ absl::Status AddModel(const TrainingReportInput& input, HtmlPage& page) {
 }  // namespace
 
 absl::StatusOr<std::string> TrainingReport(const TrainingReportInput& input) {
-  HtmlPage page("Training of " + input.recipe.name(), input.recipe.description());
+  HtmlPage page("Training of " + (input.name.empty() ? input.recipe.name() : input.name), input.recipe.description());
   AddKeyFigures(input, page);
   AddCurves(input, page);
   if (input.model != nullptr && input.test != nullptr) RETURN_IF_ERROR(AddModel(input, page));

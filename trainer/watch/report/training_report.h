@@ -20,6 +20,7 @@ namespace vitrine {
 
 struct TrainingReportInput {
   v1::Recipe recipe = {};
+  std::string name = {};           // name of the model; empty: the recipe's
   Score score = {};                // score of the published model, on the test split if there is one; may be empty
   v1::Provenance provenance = {};  // empty fields are left out
   std::string samples_in_words = "images";
