@@ -16,6 +16,7 @@
 #include "tests/e2e/testing/running_server.h"
 #include "tests/paths.h"
 #include "tests/read_file.h"
+#include "tests/scratch_folder.h"
 
 namespace vitrine::testing {
 namespace {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
 #include <iterator>
 #include <regex>
 #include <sstream>
@@ -11,16 +12,20 @@
 #include <vector>
 
 #include "tests/paths.h"
-#include "tests/read_file.h"
 
 namespace {
 
 namespace fs = std::filesystem;
 
+std::string TextOf(const fs::path& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
 // Returns the folders in the order of server/CMakeLists.txt, lowest first. The last one is server/ itself, whose files
 // may include all other folders.
 std::vector<std::string> Folders() {
-  const std::string text = vitrine::ReadFile(fs::path(VITRINE_SOURCE) / "server/CMakeLists.txt");
+  const std::string text = TextOf(fs::path(VITRINE_SOURCE) / "server/CMakeLists.txt");
   std::smatch list;
   if (!std::regex_search(text, list, std::regex(R"(foreach\(folder ([^)]*)\))"))) return {};
   std::istringstream names(list[1].str());
@@ -42,7 +47,7 @@ TEST(Folders, IncludeOnlyLowerFolders) {
     const fs::path folder = fs::relative(entry.path(), server).parent_path();
     ASSERT_LT(height(folder), std::ssize(folders))
         << entry.path() << " is in a folder that server/CMakeLists.txt does not list";
-    const std::string text = vitrine::ReadFile(entry.path());
+    const std::string text = TextOf(entry.path());
     for (std::sregex_iterator it(text.begin(), text.end(), include), end; it != end; ++it) {
       ++includes;
       EXPECT_LE(height(fs::path((*it)[1].str()).parent_path()), height(folder))

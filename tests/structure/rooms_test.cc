@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <fstream>
 #include <iterator>
 #include <map>
 #include <regex>
@@ -13,12 +14,15 @@
 #include <vector>
 
 #include "tests/paths.h"
-#include "tests/read_file.h"
 
 namespace {
 
 namespace fs = std::filesystem;
-using vitrine::ReadFile;
+
+std::string ReadFile(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
 
 std::vector<std::string> Matches(const std::string& text, const std::regex& pattern) {
   std::vector<std::string> found;

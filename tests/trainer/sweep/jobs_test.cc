@@ -12,6 +12,7 @@
 
 #include "absl/time/clock.h"
 #include "tests/read_file.h"
+#include "tests/scratch_folder.h"
 
 namespace vitrine {
 namespace {
