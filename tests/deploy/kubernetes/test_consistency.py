@@ -222,7 +222,7 @@ class Numbers(unittest.TestCase):
             with self.subTest(pod.where):
                 cores = sum(manifests.quantity(one["resources"]["limits"]["cpu"]) for one in pod.containers(initial=False))
                 memory = sum(manifests.quantity(one["resources"]["limits"]["memory"]) for one in pod.containers(initial=False))
-                self.assertEqual(rows[folder].strip(), f"{cores:g} cores, {memory / 2**30:g} GiB")
+                self.assertEqual(rows[folder].strip(), f"{cores:g} core{'' if cores == 1 else 's'}, {memory / 2**30:g} GiB")
 
 
 class KServePolicy(unittest.TestCase):
