@@ -233,11 +233,11 @@ class Client:
     ) -> npt.NDArray[np.float32]:
         """Returns the features of an image as an array of float32.
 
-        "class" and "mean" have the shape [width], "patches" [rows, columns, width].
+        "projection", "class" and "mean" have the shape [width], "patches" and "registers" [rows, columns, width].
 
         Args:
-            feature: "class", "mean" or "patches"; default the first vector that the model has, requested once and
-                cached.
+            feature: one of these; default the first of "projection", "class" and "mean" that the model has, requested
+                once and cached.
             normalize: divide each vector by its Euclidean length, so that the dot product of two is their cosine
                 similarity.
             Others as in classify; `max_attention_bytes` also limits features.
