@@ -22,7 +22,7 @@ class Embedding:
     """Result of embed_many for an image. NumPy functions accept it as an array.
 
     Attributes:
-        values: float32, of shape [width] for "class" and "mean", [rows, columns, width] for "patches".
+        values: float32, with the shape of Client.embed.
         feature: kind of feature.
         index: index of the image in the input of embed_many.
         source: the path of the image, or its type if it has no path.

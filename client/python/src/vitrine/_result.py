@@ -170,7 +170,7 @@ class Result:
         predictions: best first; empty with top_k=0.
         unsure: True if the best prediction is below the threshold of the model's calibration.
         attention: maps in the order of the requests, then layers, then heads.
-        features: float32 arrays by kind, of shape [width] for "class", "mean" and "projection", [rows, columns, width] for "patches".
+        features: float32 arrays by kind, with the shapes of Client.embed.
         index: index of the image in the input of classify_many; 0 for classify.
         source: the path of the image, or its type if it has no path.
         proto: the server's message, with the whole answer.

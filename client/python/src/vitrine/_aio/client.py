@@ -122,7 +122,7 @@ class Client:
             top_k: number of predictions; default 5, or all classes if there are fewer; 0: none.
             resolution: input size in pixels (height, width), or one number for both; for native-resolution models.
             attention: kinds of attention, as names or Attention objects.
-            features: "class", "mean" or "patches": output of the model before its classification head.
+            features: kinds of features, as of embed: output of the model before its classification head.
             normalize: divide each feature vector by its Euclidean length.
             priority: "low" for bulk work, "normal", or "high" for interactive requests.
             max_attention_bytes: limit for attention and features in the answer, 1 to 16 MiB; default 1 MiB.
@@ -233,7 +233,8 @@ class Client:
     ) -> npt.NDArray[np.float32]:
         """Returns the features of an image as an array of float32.
 
-        "projection", "class" and "mean" have the shape [width], "patches" and "registers" [rows, columns, width].
+        "projection", "class" and "mean" have the shape [width], "registers" [number, width], "patches" [rows, columns,
+        width].
 
         Args:
             feature: one of these; default the first of "projection", "class" and "mean" that the model has, requested
