@@ -24,7 +24,8 @@ class Server {
   };
 
   // Checks the options, opens the device, opens the listeners and begins to load models, without waiting for them. An
-  // error contains every fault found, one per line. At most one server at a time may use a CUDA device.
+  // error contains every fault found, one per line. Within a process, at most one Server at a time may use a CUDA
+  // device.
   static absl::StatusOr<std::unique_ptr<Server>> Start(ServerOptions options);
   // Opens the device and the listeners as Start does, then closes them. Returns the faults that would make Start fail,
   // and those of CheckRepository. Loads no model.

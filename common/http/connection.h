@@ -73,7 +73,8 @@ class HttpConnection final : public Watched {
  public:
   using Time = EventLoop::Time;
 
-  // `account`: null if the connection counts against no address. `closed` is called once, when the connection closes.
+  // `account`: null if the connection counts against no address, or not before its PROXY header. `closed` is called
+  // once, when the connection closes.
   HttpConnection(EventLoop& loop, FileDescriptor socket, const sockaddr_storage& address,
                  std::shared_ptr<AddressAccount> account, bool is_from_proxy, std::shared_ptr<HttpCommon> common,
                  std::vector<char>& scratch, std::function<void(HttpConnection&)> closed);

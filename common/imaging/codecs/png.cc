@@ -126,7 +126,7 @@ Plan Converting(int format, int flags) {
           .convert = &ConvertRow<Pixel>};
 }
 
-// Makes the pixels of a row that have the colour `clear` white.
+// Sets the pixels of a row whose colour is `clear` to white, in `columns`.
 void ClearRow(const std::array<uint8_t, 3>& clear, Columns columns, int width, uint8_t* row) {
   for (int x = columns.first; x < width; x += columns.step) {
     uint8_t* pixel = row + ptrdiff_t{3} * x;

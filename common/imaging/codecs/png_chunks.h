@@ -11,7 +11,7 @@
 namespace vitrine {
 
 // Reads the header of a PNG: IHDR, and the orientation in metadata before or after the pixels. The orientation is taken
-// from an eXIf chunk, or else from ImageMagick's text "Raw profile type exif", or else from XMP in an iTXt chunk. If
+// from an eXIf chunk, or else from ImageMagick's text "Raw profile type exif", or else from XMP in a text chunk. If
 // the file is cut off after its pixels began, later metadata counts as absent. INVALID_ARGUMENT: a damaged header, more
 // than 1024 chunks before the pixels or 65536 in total. Checks no size limits.
 absl::StatusOr<ImageHeader> ReadPngHeader(std::string_view bytes);

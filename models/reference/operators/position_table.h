@@ -13,7 +13,7 @@
 namespace vitrine {
 
 // LRU cache of matrices [cells of `to`, cells of `from`] that interpolate from the grid `from` to other grids, as
-// `resize` says. Holds at most kMostBytes; see GridCache. Thread-safe.
+// `resize` says. Holds at most kMostBytes, or the newest matrix if it is larger (see GridCache). Thread-safe.
 class GridInterpolations {
  public:
   static constexpr int64_t kMostBytes = int64_t{16} << 20;

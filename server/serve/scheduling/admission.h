@@ -102,7 +102,7 @@ class Admission {
 
   const AdmissionOptions& options() const { return options_; }
 
-  // Quotas of the callers and the answer budget, the other two resources that a request needs.
+  // The other resources of a request besides its place: quotas of the callers, and room for answers.
   CallerQuotas& quotas() { return quotas_; }
   AnswerBudget& answers() { return answers_; }
 

@@ -17,8 +17,9 @@ namespace vitrine {
 using CallerId = uint32_t;
 inline constexpr CallerId kNoCaller = std::numeric_limits<CallerId>::max();
 
-// Table with data of each caller. A request finds its caller by name once, then uses the index. Indices of erased
-// callers are reused, so the memory depends on the largest number of callers at one time. Not thread-safe.
+// Table with data of each caller. A request finds its caller by name when it arrives; later steps use the index.
+// Indices of erased callers are reused, so the memory depends on the largest number of callers at one time. Not
+// thread-safe.
 template <typename Data>
 class CallerTable {
  public:

@@ -57,8 +57,8 @@ alignas(64) inline constexpr float kPiecesOfHalfErf[4][kPieces] = {
     // clang-format on
 };
 
-// GELU of the engine. If vector lanes can look up one of 32 values, it uses the polynomials above and needs 14
-// operations instead of 21; otherwise it is the reference's.
+// GELU of the engine. On paths with V::LookUp (a table of 32 values), it evaluates the polynomials above: 14 operations
+// instead of 21. On other paths it is the reference's GELU.
 struct EngineGelu {
   template <class V>
   [[gnu::always_inline]] static typename V::Reg Of(typename V::Reg x) {

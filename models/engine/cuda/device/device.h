@@ -16,7 +16,8 @@
 #define VITRINE_TABLE __device__ const
 // Unrolls a loop over an array in registers, whose indices must be known at compile time.
 #define VITRINE_UNROLL _Pragma("unroll")
-// Unrolls `count` iterations of a loop. With 1, values of later iterations are not loaded early, into more registers.
+// Unrolls `count` iterations of a loop. A count of 1 prevents unrolling, so that the compiler does not load values of
+// later iterations early, which would need more registers.
 #define VITRINE_UNROLL_BY(count) VITRINE_PRAGMA(unroll count)
 #define VITRINE_PRAGMA(text) _Pragma(#text)
 // Defines a kernel: VITRINE_KERNEL(name, Arguments) { ... arguments ... }

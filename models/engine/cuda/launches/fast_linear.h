@@ -14,7 +14,8 @@ namespace vitrine::cuda {
 
 // --- linear layers
 
-// Returns the arguments without weights. If rows are too long, the kernel does not normalize but needs statistics.
+// Returns the arguments without weights. If the layer has a norm and rows longer than LinearTiles::kLongest, the kernel
+// does not compute the statistics of the rows; the caller sets `statistics`.
 FastLinearArguments FastArguments(const engine::LinearStep& step, const Batch& batch, const Matrix& x, const Matrix& y,
                                   const Matrix& residual);
 // Returns true if a fast kernel supports the precision and the widths.
