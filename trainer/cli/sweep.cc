@@ -179,8 +179,10 @@ void AddSweep(CLI::App& app, SweepFlags& flags) {
   sweep.add_option("--pass", flags.pass, "Flag to pass to every run, for instance --pass=--no-cache; repeatable")
       ->take_all()
       ->expected(1);
-  sweep.add_option("--publish-best", flags.publish_best,
-                   "Repository in which to publish the first run of the setting with the best mean, at the end");
+  sweep
+      .add_option("--publish-best", flags.publish_best,
+                  "Repository in which to publish the first run of the setting with the best mean, at the end")
+      ->excludes("--shard");  // a shard lacks runs of the settings
   sweep.add_option("--name", flags.name, "Name to publish under; default: the recipe's")
       ->needs("--publish-best")
       ->check([](const std::string& name) { return std::string(ValidateModelName(name).message()); });

@@ -148,6 +148,7 @@ TEST_F(SweepProgram, WhatCannotBePublishedIsRefusedBeforeTheFirstRun) {
   std::ofstream(folder_.path() / "file") << "no folder";
   const std::string where = " --publish-best " + (folder_.path() / "file").string();
   EXPECT_EQ(Run(Command("work") + where).exit_code, 1);
+  EXPECT_EQ(Run(Command("work") + where + " --shard 1/2").exit_code, 2) << "a shard lacks runs of the settings";
   std::ofstream(folder_.path() / "grid.textproto") << "recipe: \"task-copy\" metric: \"test/accuracy\"";
   EXPECT_EQ(Run(Command("work") + where).exit_code, 2);
   EXPECT_THAT(folder_.Read("error"), HasSubstr("--publish-best: vitrine-server serves classifiers of images"));
