@@ -29,12 +29,12 @@ struct StepReport {
   double epoch = 0;                      // epochs done
   double lr = 0;                         // in this step
   double loss = 0;                       // mean over the step's samples
-  double gradient_norm = 0;              // norm before clipping; 0 if there is no clipping
+  double gradient_norm = 0;              // norm before clipping, of all gradients
   std::vector<double> block_norms = {};  // norm of each block's gradient before clipping; only if the recipe asks
   double epoch_loss = 0;                 // mean over the epoch so far
   double epoch_accuracy = 0;             // on the augmented samples of the epoch so far, 0 to 1; NaN if not counted
   int64_t samples = 0;                   // seen since the first step, over all processes
-  double samples_per_second = 0;         // of this process since it started or resumed; excludes measuring time
+  double samples_per_second = 0;         // of all processes since they started or resumed; without measuring
   double wait_share = 0;                 // share of time that the loop waited for data
   absl::Duration waited = absl::ZeroDuration();  // time waited for data since this process started or resumed
   absl::Duration remaining;                      // estimated training time left
@@ -44,7 +44,7 @@ struct StepReport {
 struct ScoreReport {
   int64_t step = 0;
   double epoch = 0;
-  std::string split;  // "validation", "test" or "train"
+  std::string split;  // "validation", "test" or "train"; "-raw" follows for weights without average
   Score score;
   bool best = false;  // true: the best score of the run so far
 };
