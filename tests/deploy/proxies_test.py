@@ -48,6 +48,7 @@ class Server:
                    "--metrics", f"127.0.0.1:{metrics}", "--trusted-proxies", "127.0.0.0/8", "--lame-duck", "3s", "--page",
                    "--log-requests", "all"]
         with self.log.open("ab") as log:
+            self.begin = log.tell()
             self.process = subprocess.Popen(list(map(str, command)), stdout=log, stderr=subprocess.STDOUT)
 
     def is_ready(self):
@@ -55,6 +56,12 @@ class Server:
             raise AssertionError(f"the server ended: {self.log.read_text()}")
         said = subprocess.run(["curl", "-sf", "-o", "/dev/null", f"http://127.0.0.1:{self.metrics}/readyz"], timeout=10)
         return said.returncode == 0
+
+    def has_served(self):
+        """Whether this process, unlike one before it, has logged a request."""
+        with self.log.open("rb") as log:
+            log.seek(self.begin)
+            return b" request " in log.read()
 
     def stop(self):
         if self.process.poll() is None:
@@ -170,7 +177,7 @@ class Behind:
                 self.assertEqual(self.servers[index].stop(), 0)
                 self.servers[index] = self.start(*names[index])
                 wait_for("ready again", self.servers[index].is_ready)
-                time.sleep(2)  # until the proxy has found the server
+                wait_for("the proxy has found the server", self.servers[index].has_served)
                 restarts += 1
         finally:
             stop.set()
