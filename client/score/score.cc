@@ -133,6 +133,12 @@ class ScoreRun final : public RoundsClient {
                                                         "; give another --out, or --restart to discard its ",
                                                         CountScores(before).rows, " rows"));
     }
+    if (before.settings.source != command_.source) {
+      display_.Line(absl::StrCat("vitrine: the rows of ", Printable(command_.out), " are of the images of ",
+                                 Printable(before.settings.source), "; the images of ", Printable(command_.source),
+                                 " have the same names and count as the same; if they are others, give --restart or "
+                                 "another --out"));
+    }
     index_ = std::move(before);
     if (!command_.model.label.empty()) {
       display_.Line(absl::StrCat("vitrine: ", Printable(command_.out), " stays with version ", index_.settings.version,

@@ -17,6 +17,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 // Counts how often each image is sent.
 class Asked {
@@ -69,6 +70,11 @@ TEST_F(Scoring, EachImageHasARowOfOneVersion) {
   other.Stop();
   EXPECT_TRUE(CountScores(RunWell(again)).complete()) << "a complete folder needs no server";
   EXPECT_THAT(said_.str(), HasSubstr("images already; 0 are left")) << "changed images are not scored again";
+  EXPECT_THAT(said_.str(), Not(HasSubstr("count as the same")));
+  again.source = folder_.Path("other");
+  std::filesystem::copy(Command(other, "out").source, again.source, std::filesystem::copy_options::recursive);
+  RunWell(again);
+  EXPECT_THAT(said_.str(), HasSubstr("have the same names and count as the same"));
 }
 
 TEST_F(Scoring, AStoppedRunKeepsItsRowsAndContinues) {
