@@ -131,8 +131,8 @@ absl::Status CheckThreads(int count) {
   return status;
 }
 
-// Returns the number of threads that compute. On a CPU, these are the executors and as many stand-ins; on a CUDA
-// device, the executors. The default is two per core on both.
+// Returns the number of threads that compute. On a CPU, these are the executors and as many threads for slow images; on
+// a CUDA device, the executors. The default is two per core on both.
 int ComputingThreads(const ServerOptions& options) {
   if (options.executor.threads == 0) return 2 * FindMachine().Threads();
   return (absl::StartsWith(options.device, "cuda") ? 1 : 2) * options.executor.threads;

@@ -376,7 +376,7 @@ absl::StatusOr<std::unique_ptr<RunningServer>> OpenServer(ServerOptions options)
                    Tracing::Open(options.tracing, SteadyClock(), HttpCode, VITRINE_VERSION));
   options = Resolve(std::move(options), device, machine);
   spdlog::info(DescribeMachine(machine, options));
-  RETURN_IF_ERROR(CheckAddressSpace(options.executor.ThreadCount() + options.executor.StandInCount()));
+  RETURN_IF_ERROR(CheckAddressSpace(options.executor.ThreadCount() + options.executor.SlowThreadCount()));
   auto server =
       std::make_unique<RunningServer>(options, std::move(settings), std::move(tracing), machine, SteadyClock());
   RETURN_IF_ERROR(server->Open());

@@ -15,7 +15,6 @@
 #include "common/drawing/colours.h"
 #include "common/drawing/figure.h"
 #include "common/drawing/lettering.h"
-#include "common/give_way.h"
 #include "common/imaging/encode/encode_png.h"
 #include "common/imaging/resize.h"
 #include "common/status_macros.h"
@@ -131,7 +130,7 @@ void DrawLegend(cv::Mat canvas, const std::vector<std::string>& caption, const C
   number(range.high, bar.br().x);
 }
 
-// Paints in bands of rows, each within some hundred microseconds.
+// Paints in bands of rows, whose intermediate images stay in the cache.
 void PaintOver(const cv::Mat& shown, const cv::Mat& values, const ColourRange& range, const cv::Mat& canvas) {
   constexpr int kBand = 64;
   cv::Mat grey;
@@ -140,7 +139,6 @@ void PaintOver(const cv::Mat& shown, const cv::Mat& values, const ColourRange& r
     cv::cvtColor(shown.rowRange(band), grey, cv::COLOR_RGB2GRAY);
     cv::cvtColor(grey, grey, cv::COLOR_GRAY2RGB);
     cv::addWeighted(Paint(values.rowRange(band), range), kMapWeight, grey, 1 - kMapWeight, 0, canvas.rowRange(band));
-    GiveWay();
   }
 }
 
@@ -165,7 +163,6 @@ Image Compose(const Image& image_shown, Size image, const SpatialMap& map, const
   // The range comes from the cells; painting clips the overshoots of the cubic filter.
   cv::Mat smooth;
   cv::resize(values, smooth, covered.size(), 0, 0, cv::INTER_CUBIC);
-  GiveWay();
   PaintOver(shown(covered), smooth, range, canvas(covered));
   cv::rectangle(canvas, covered, kFrame, 1);
   if (map.marked >= 0) MarkCell(canvas(covered), map);

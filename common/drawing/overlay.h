@@ -44,7 +44,7 @@ struct OverlayLook {
 // Thread-safe.
 absl::StatusOr<std::string> DrawOverlay(const Image& image, const SpatialMap& map, const OverlayLook& look = {});
 
-// Like DrawOverlay, but returns an image. Calls GiveWay about every millisecond.
+// Like DrawOverlay, but returns an image.
 absl::StatusOr<Image> ComposeOverlay(const Image& image, const SpatialMap& map, const OverlayLook& look = {});
 
 // ShownUnderMaps and ComposeOnShown are the two steps of ComposeOverlay. The first step is done once for all maps on an

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "common/give_way.h"
 #include "common/imaging/codecs/jpeg.h"
 #include "common/imaging/codecs/png.h"
 #include "common/imaging/codecs/webp.h"
@@ -43,7 +42,6 @@ Image MeanOfBlocks(const Image& image, int divisor) {
       const uint32_t count = static_cast<uint32_t>(rows * std::min(divisor, image.width - x * divisor));
       small.pixels[y * row + i] = static_cast<uint8_t>((sums[i] + count / 2) / count);
     }
-    GiveWay();
   }
   return small;
 }

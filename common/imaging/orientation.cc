@@ -6,8 +6,6 @@
 #include <optional>
 #include <utility>
 
-#include "common/give_way.h"
-
 namespace vitrine {
 namespace {
 
@@ -137,7 +135,6 @@ void CopyAlong(const Walk& walk, const uint8_t* stored, Image& upright) {
         }
       }
     }
-    GiveWay();
   }
 }
 

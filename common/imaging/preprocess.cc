@@ -3,8 +3,6 @@
 
 #include <cstddef>
 
-#include "common/give_way.h"
-
 namespace vitrine {
 namespace {
 
@@ -20,7 +18,6 @@ std::vector<float> PreprocessRows(const AnyImage& image, Size size, const v1::Pr
   InputRows input(size, preprocessing, geometry);
   for (int y = 0; y < geometry.input.height; ++y) {
     input.Make(y, image);
-    GiveWay();
   }
   return input.Take();
 }

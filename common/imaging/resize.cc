@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "common/give_way.h"
 #include "common/imaging/row_resizer.h"
 
 namespace vitrine {
@@ -71,7 +70,6 @@ Image ResizeForDisplay(const Image& image, Size size, v1::Interpolation interpol
         *out++ = static_cast<uint8_t>(std::clamp(value + 0.5f, 0.0f, 255.0f));
       }
     }
-    GiveWay();
   }
   return resized;
 }

@@ -37,7 +37,7 @@ FloatImage Resize(const Image& image, Size size, v1::Interpolation interpolation
 FloatImage Resize(const FloatImage& image, Size size, v1::Interpolation interpolation,
                   Rounding rounding = v1::Preprocessing::NONE);
 
-// Resizes an image and rounds to bytes, for display. Calls GiveWay after every row.
+// Resizes an image and rounds to bytes, for display.
 Image ResizeForDisplay(const Image& image, Size size, v1::Interpolation interpolation);
 
 // Returns the part `region` of Resize(image, size, interpolation, rounding), with equal bits, without computing the

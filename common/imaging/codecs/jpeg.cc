@@ -14,7 +14,6 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "common/give_way.h"
 #include "common/imaging/codecs/jpeg_markers.h"
 #include "common/status_macros.h"
 
@@ -96,7 +95,6 @@ void SkipBytes(j_decompress_ptr jpeg, long count) {  // NOLINT: libjpeg's signat
 // Called while rows are read, and while libjpeg reads all scans of a progressive image, which takes most of the time.
 // CheckJpegScans has already counted the scans; this limit also covers scans that only libjpeg sees.
 void OnProgress(j_common_ptr jpeg) {
-  GiveWay();
   if (reinterpret_cast<j_decompress_ptr>(jpeg)->input_scan_number <= DecoderOf(jpeg).max_scans) return;
   std::snprintf(DecoderOf(jpeg).message, JMSG_LENGTH_MAX, "it has more than %d scans", DecoderOf(jpeg).max_scans);
   std::longjmp(DecoderOf(jpeg).escape, 1);
@@ -180,7 +178,6 @@ void ReadRow(Decoder& decoder, uint8_t* cmyk_row, JpegRows& rows) {
   jpeg_read_scanlines(&decoder.jpeg, &row, 1);
   if (cmyk_row != nullptr) CmykRowToRgb(cmyk_row, static_cast<int>(decoder.jpeg.output_width), room);
   rows.Take(y);
-  GiveWay();
 }
 
 // Returns true unless the scans of a progressive file lack bits of a coefficient. libjpeg decodes such a file without a

@@ -13,7 +13,6 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "common/give_way.h"
 #include "common/imaging/codecs/over_white.h"
 #include "common/imaging/codecs/png_chunks.h"
 #include "common/status_macros.h"
@@ -182,7 +181,6 @@ absl::Status DecodeRows(spng_ctx* context, bool interlaced, const Plan& plan, Im
     const Columns columns = ColumnsOf(interlaced, row.pass);
     if (plan.convert != nullptr) plan.convert(scratch.data(), columns, image.width, out);
     if (plan.clear) ClearRow(*plan.clear, columns, image.width, out);
-    GiveWay();
   }
   return absl::OkStatus();
 }

@@ -11,7 +11,6 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
-#include "common/give_way.h"
 #include "common/imaging/orientation.h"
 #include "common/status_macros.h"
 
@@ -21,7 +20,6 @@ namespace {
 constexpr int kMostHeaderChunks = 1024;
 constexpr int kMostChunks = 64 << 10;
 constexpr size_t kMostTextBytes = 64 << 10;
-constexpr size_t kChecksumPiece = 64 << 10;  // bytes between two calls of GiveWay, about 20 us
 constexpr std::string_view kSignature("\x89PNG\r\n\x1a\n", 8);
 constexpr size_t kMostPngSide = 0x7FFFFFFF;
 
@@ -41,13 +39,7 @@ struct Chunk {
 
   bool critical() const { return (type[0] & 0x20) == 0; }
   bool ChecksumIsRight() const {
-    uLong sum = crc32(0, nullptr, 0);
-    for (std::string_view rest(type.data(), 4 + content.size()); !rest.empty();) {
-      const std::string_view piece = rest.substr(0, kChecksumPiece);
-      sum = crc32(sum, reinterpret_cast<const Bytef*>(piece.data()), static_cast<uInt>(piece.size()));
-      rest.remove_prefix(piece.size());
-      GiveWay();
-    }
+    const uLong sum = crc32_z(0, reinterpret_cast<const Bytef*>(type.data()), 4 + content.size());
     return sum == U32(whole, whole.size() - 4);
   }
 };

@@ -5,22 +5,15 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "common/give_way.h"
 #include "common/imaging/codecs/over_white.h"
 #include "common/imaging/codecs/webp_chunks.h"
 #include "common/status_macros.h"
 
 namespace vitrine {
 namespace {
-
-// Pixels decoded between two calls of GiveWay, at most about a millisecond. Lossless decoding restarts some rows back
-// for each piece.
-constexpr int64_t kLossyPixelsAtATime = 1 << 15, kLosslessPixelsAtATime = 1 << 17;
-constexpr int kLossless = 2;  // value of WebPBitstreamFeatures::format
 
 absl::Status WebpFault(VP8StatusCode code) {
   switch (code) {
@@ -35,35 +28,15 @@ absl::Status WebpFault(VP8StatusCode code) {
 }
 
 // Converts [height, width, 4] to [height, width, 3], composited over white.
-void OverWhiteInPlace(size_t width, std::vector<uint8_t>& pixels) {
+void OverWhiteInPlace(std::vector<uint8_t>& pixels) {
   const size_t count = pixels.size() / 4;
   for (size_t i = 0; i < count; ++i) {
     const uint8_t* in = &pixels[4 * i];
     const uint8_t colour[3] = {in[0], in[1], in[2]};
     const uint32_t alpha = in[3];
     for (size_t c = 0; c < 3; ++c) pixels[3 * i + c] = OverWhite(colour[c], alpha);
-    if ((i + 1) % width == 0) GiveWay();
   }
   pixels.resize(3 * count);
-}
-
-// Decodes in pieces, with GiveWay between them. libwebp has no callback, but decodes only as far as it has bytes, so
-// each piece passes a little more of the file. The pixels equal those of a single call with the whole file. The pieces
-// are equal in bytes, not in rows: a uniform image has few bytes, so most of its rows may be in one piece.
-VP8StatusCode DecodePieces(std::string_view bytes, int64_t pixels, WebPDecoderConfig& config) {
-  struct Delete {
-    void operator()(WebPIDecoder* decoder) const { WebPIDelete(decoder); }
-  };
-  const std::unique_ptr<WebPIDecoder, Delete> decoder(WebPIDecode(nullptr, 0, &config));
-  if (decoder == nullptr) return VP8_STATUS_OUT_OF_MEMORY;
-  const int64_t at_a_time = config.input.format == kLossless ? kLosslessPixelsAtATime : kLossyPixelsAtATime;
-  const size_t pieces = static_cast<size_t>(pixels / at_a_time) + 1;
-  VP8StatusCode code = VP8_STATUS_SUSPENDED;
-  for (size_t piece = 1; piece <= pieces && code == VP8_STATUS_SUSPENDED; ++piece) {
-    code = WebPIUpdate(decoder.get(), reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size() * piece / pieces);
-    GiveWay();
-  }
-  return code;
 }
 
 }  // namespace
@@ -86,10 +59,10 @@ absl::StatusOr<Image> DecodeWebp(std::string_view bytes, const ImageHeader& head
   config.output.colorspace = alpha ? MODE_RGBA : MODE_RGB;
   config.output.is_external_memory = 1;
   config.output.u.RGBA = {image.pixels.data(), static_cast<int>(stride), image.pixels.size()};
-  const VP8StatusCode code = DecodePieces(bytes, int64_t{header.stored_width} * header.stored_height, config);
+  const VP8StatusCode code = WebPDecode(data, bytes.size(), &config);
   WebPFreeDecBuffer(&config.output);
   if (code != VP8_STATUS_OK) return WebpFault(code);
-  if (alpha) OverWhiteInPlace(static_cast<size_t>(header.stored_width), image.pixels);
+  if (alpha) OverWhiteInPlace(image.pixels);
   return image;
 }
 

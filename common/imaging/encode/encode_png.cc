@@ -10,7 +10,6 @@
 #include <new>
 
 #include "absl/strings/str_cat.h"
-#include "common/give_way.h"
 #include "common/status_macros.h"
 
 namespace vitrine {
@@ -54,14 +53,10 @@ absl::StatusOr<std::string> EncodePng(const Image& image) {
   if (code == 0) code = spng_set_option(context.get(), SPNG_IMG_COMPRESSION_LEVEL, kCompressionLevel);
   if (code == 0) code = spng_set_ihdr(context.get(), &header);
   if (code == 0) {
-    code = spng_encode_image(context.get(), nullptr, 0, SPNG_FMT_PNG, SPNG_ENCODE_PROGRESSIVE | SPNG_ENCODE_FINALIZE);
+    code =
+        spng_encode_image(context.get(), image.pixels.data(), image.pixels.size(), SPNG_FMT_PNG, SPNG_ENCODE_FINALIZE);
   }
-  const size_t row_bytes = static_cast<size_t>(image.width) * image.channels;
-  for (const uint8_t* row = image.pixels.data(); code == 0; row += row_bytes) {
-    code = spng_encode_row(context.get(), row, row_bytes);
-    GiveWay();
-  }
-  if (code != SPNG_EOI) return SpngError(code);
+  if (code != 0) return SpngError(code);
   size_t size = 0;
   const std::unique_ptr<void, FreeBuffer> buffer(spng_get_png_buffer(context.get(), &size, &code));
   if (buffer == nullptr) return SpngError(code);

@@ -4,6 +4,8 @@
 #include <pthread.h>
 #include <sched.h>
 #include <spdlog/spdlog.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <system_error>
@@ -53,35 +55,44 @@ int ExecutorOptions::ThreadCount() const {
   return threads > 0 ? threads : DefaultExecutors(device, static_cast<int>(CoresOf(*this).size()));
 }
 
-int ExecutorOptions::StandInCount() const {
+int ExecutorOptions::SlowThreadCount() const {
   return device.kind == Device::Kind::kCuda ? 0 : ThreadCount();
 }
 
 // Reads the clock under the lock, so that the reported time never decreases.
-ExecutorStatus ExecutorPool::Worker::Status(const Clock& clock) const {
+ExecutorStatus ExecutorPool::Place::Status(const Clock& clock) const {
   MutexLock lock(mutex);
-  const absl::Duration age = busy_since.has_value() ? clock.Now() - *busy_since : absl::ZeroDuration();
-  return {.busy = busy + age, .batches = batches, .batch_age = std::max(age - paused, absl::ZeroDuration())};
+  const absl::Time now = clock.Now();
+  ExecutorStatus status{.busy = busy, .batches = batches, .batch_age = {}};
+  if (at_work > 0) status.busy += now - busy_since;
+  for (const Worker* worker : {&executor, &slow}) {
+    if (!worker->busy_since.has_value()) continue;
+    status.batch_age = std::max(status.batch_age, now - *worker->busy_since - worker->paused);
+  }
+  return status;
 }
 
 // Marks a worker as busy, for the watchdog and Status.
 class ExecutorPool::Busy {
  public:
-  Busy(Worker& worker, const Clock& clock, bool is_batch) : worker_(worker), clock_(clock) {
-    MutexLock lock(worker_.mutex);
+  Busy(Place& place, Worker& worker, const Clock& clock, bool is_batch)
+      : place_(place), worker_(worker), clock_(clock) {
+    MutexLock lock(place_.mutex);
     worker_.busy_since = clock_.Now();
     worker_.paused = absl::ZeroDuration();
-    if (is_batch) ++worker_.batches;
+    if (place_.at_work++ == 0) place_.busy_since = *worker_.busy_since;
+    if (is_batch) ++place_.batches;
   }
   ~Busy() {
-    MutexLock lock(worker_.mutex);
-    worker_.busy += clock_.Now() - *worker_.busy_since;
+    MutexLock lock(place_.mutex);
     worker_.busy_since.reset();
+    if (--place_.at_work == 0) place_.busy += clock_.Now() - place_.busy_since;
   }
   Busy(const Busy&) = delete;
   Busy& operator=(const Busy&) = delete;
 
  private:
+  Place& place_;
   Worker& worker_;
   const Clock& clock_;
 };
@@ -90,13 +101,13 @@ ExecutorPool::ExecutorPool(const ExecutorOptions& options, Scheduler& scheduler,
                            const Clock& clock, Watchdog watchdog)
     : options_(options), scheduler_(scheduler), responder_(std::move(responder)), clock_(clock) {
   const std::vector<int> cores = CoresOf(options_);
-  const int threads = options_.ThreadCount(), stand_ins = options_.StandInCount();
-  for (int i = 0; i < threads; ++i) places_.push_back(std::make_unique<Place>(clock_));
+  const int threads = options_.ThreadCount(), slow_threads = options_.SlowThreadCount();
+  for (int i = 0; i < threads; ++i) places_.push_back(std::make_unique<Place>());
   try {
     for (int i = 0; i < threads; ++i) {
       const int core = cores[i % cores.size()];
       places_[i]->executor.thread = std::thread([this, i, core] { Run(i, core); });
-      if (i < stand_ins) places_[i]->stand_in.thread = std::thread([this, i, core] { StandIn(i, core); });
+      if (i < slow_threads) places_[i]->slow.thread = std::thread([this, i, core] { RunSlow(i, core); });
     }
   } catch (const std::system_error&) {
     scheduler_.Stop(absl::ZeroDuration());
@@ -117,21 +128,15 @@ ExecutorPool::~ExecutorPool() {
 
 void ExecutorPool::Join() {
   for (const auto& place : places_) {
-    if (place->executor.thread.joinable()) place->executor.thread.join();
-  }
-  for (const auto& place : places_) {
-    place->seat.End();
-    if (place->stand_in.thread.joinable()) place->stand_in.thread.join();
+    for (Worker* worker : {&place->executor, &place->slow}) {
+      if (worker->thread.joinable()) worker->thread.join();
+    }
   }
 }
 
 absl::Duration ExecutorPool::LongestRunning() const {
   absl::Duration longest;
-  for (const auto& place : places_) {
-    for (const Worker* worker : {&place->executor, &place->stand_in}) {
-      longest = std::max(longest, worker->Status(clock_).batch_age);
-    }
-  }
+  for (const auto& place : places_) longest = std::max(longest, place->Status(clock_).batch_age);
   return longest;
 }
 
@@ -143,19 +148,14 @@ void ExecutorPool::NotePause() {
   spdlog::warn("the process did not run for {}, which does not count as time of a running batch",
                absl::FormatDuration(absl::Trunc(pause, absl::Milliseconds(1))));
   for (const auto& place : places_) {
-    for (Worker* worker : {&place->executor, &place->stand_in}) {
-      MutexLock lock(worker->mutex);
-      worker->paused += pause;
-    }
+    MutexLock lock(place->mutex);
+    for (Worker* worker : {&place->executor, &place->slow}) worker->paused += pause;
   }
 }
 
 std::vector<ExecutorStatus> ExecutorPool::Status() const {
   std::vector<ExecutorStatus> statuses;
-  for (const auto& place : places_) {
-    ExecutorStatus& status = statuses.emplace_back(place->executor.Status(clock_));
-    status.batches += place->stand_in.Status(clock_).batches;
-  }
+  for (const auto& place : places_) statuses.push_back(place->Status(clock_));
   return statuses;
 }
 
@@ -169,50 +169,35 @@ void ExecutorPool::Run(int index, int core) {
   Settle("executor-", index, core);
   const cpu::FloatMode mode;
   engine::Workspace workspace;
-  Worker& worker = places_[index]->executor;
-  Seat& seat = places_[index]->seat;
+  Place& place = *places_[index];
   // A CUDA device computes by itself, so there is no work for helpers.
   const bool computes = options_.device.kind == Device::Kind::kCpu;
   const int most = options_.lane_width == 0 ? threads() : std::min(options_.lane_width, threads());
   const int width = computes ? most : 1;
   const BatchContext context{workspace, responder_, clock_, options_.log_batches, &scheduler_, &help_, width - 1};
-  const bool has_stand_in = index < options_.StandInCount();
-  while (std::optional<Batch> batch = scheduler_.NextBatch()) {
-    const Busy busy(worker, clock_, /*is_batch=*/batch->team == nullptr);
+  const BatchKind work = options_.SlowThreadCount() > 0 ? BatchKind::kQuick : BatchKind::kAll;
+  while (std::optional<Batch> batch = scheduler_.NextBatch(work)) {
+    const Busy busy(place, place.executor, clock_, /*is_batch=*/batch->team == nullptr);
     if (batch->team != nullptr) {
       batch->team->Join();
-      continue;
-    }
-    if (!batch->is_slow || !has_stand_in) {
-      ExecuteBatch(*std::move(batch), context);
-      continue;
-    }
-    seat.Lend();
-    {
-      const GivingWay giving_way(seat);
+    } else {
       ExecuteBatch(*std::move(batch), context);
     }
-    seat.TakeBack();
-    scheduler_.WakeStandIns();
   }
 }
 
-void ExecutorPool::StandIn(int index, int core) {
+void ExecutorPool::RunSlow(int index, int core) {
   const CrashHandlerStack crash_stack;
-  Settle("stand-in-", index, core);
+  Settle("slow-", index, core);
+  (void)setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), getpriority(PRIO_PROCESS, 0) + kSlowNiceness);
   const cpu::FloatMode mode;
   engine::Workspace workspace;  // allocates nothing until there is a batch
-  Worker& worker = places_[index]->stand_in;
-  Seat& seat = places_[index]->seat;
+  Place& place = *places_[index];
   const BatchContext context{
       .workspace = workspace, .responder = responder_, .clock = clock_, .log_batches = options_.log_batches};
-  while (seat.AwaitLent()) {
-    while (std::optional<Batch> batch = scheduler_.NextQuickBatch(seat.lent())) {
-      const Busy busy(worker, clock_, /*is_batch=*/true);
-      seat.Begin();
-      ExecuteBatch(*std::move(batch), context);
-      seat.Finish();
-    }
+  while (std::optional<Batch> batch = scheduler_.NextBatch(BatchKind::kSlow)) {
+    const Busy busy(place, place.slow, clock_, /*is_batch=*/true);
+    ExecuteBatch(*std::move(batch), context);
   }
 }
 

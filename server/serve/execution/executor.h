@@ -17,7 +17,6 @@
 #include "server/process/ticker.h"
 #include "server/registry/device.h"
 #include "server/serve/execution/execute_batch.h"
-#include "server/serve/execution/seat.h"
 #include "server/serve/scheduling/scheduler.h"
 
 namespace vitrine {
@@ -42,15 +41,15 @@ struct ExecutorOptions {
 
   absl::Status Validate() const;  // an error names the flag or field, the value and the allowed range
   int ThreadCount() const;        // resolved value of `threads`; at least 1
-  // Returns the number of stand-ins, which take quick batches while executors process slow images: one per executor on
-  // a CPU, none for a CUDA device.
-  int StandInCount() const;
+  // Returns the number of threads for slow images: one per executor on a CPU. None for a CUDA device, whose executors
+  // decode while others wait for it.
+  int SlowThreadCount() const;
 };
 
 // The threads that decode and compute. Each takes a batch from the scheduler, decodes its images, runs the model and
 // answers every request. A damaged image or a logit that is not finite fails only its own request. An exception fails
-// its batch with INTERNAL and a fixed text; the details are logged, and the thread continues. On a CPU, while a thread
-// processes a slow image, a second thread takes quick batches (see Seat).
+// its batch with INTERNAL and a fixed text; the details are logged, and the thread continues. On a CPU, slow images
+// have threads of their own, of lower priority (kSlowNiceness), so that quick requests do not wait for them.
 class ExecutorPool {
  public:
   // Called periodically with the run time of the longest running batch, or zero if every thread waits. Time in which
@@ -59,6 +58,9 @@ class ExecutorPool {
   static constexpr absl::Duration kWatchPeriod = absl::Milliseconds(100);
   // If two watchdog calls are further apart, the process is assumed to have been stopped.
   static constexpr absl::Duration kLongestLook = absl::Seconds(1);
+  // Niceness of the threads for slow images, relative to the executors': beside a busy executor, such a thread gets a
+  // quarter of their core.
+  static constexpr int kSlowNiceness = 5;
 
   // Starts the threads. `scheduler` and `clock` must outlive the pool. `watchdog` is called every kWatchPeriod on a
   // separate thread until the executors have ended; may be null. Throws std::system_error if a thread cannot be
@@ -71,34 +73,32 @@ class ExecutorPool {
   ExecutorPool& operator=(const ExecutorPool&) = delete;
 
   int threads() const { return static_cast<int>(places_.size()); }
-  // Returns the state of each executor; `batches` includes those of its stand-in. Thread-safe; takes only short locks.
+  // Returns the state of each executor, which includes its thread for slow images: `busy` is the time in which either
+  // worked, `batch_age` that of the older batch. Thread-safe; takes only short locks.
   std::vector<ExecutorStatus> Status() const;
 
  private:
-  // A thread and its state.
+  // A thread and its batch; guarded by its Place's mutex.
   struct Worker {
     std::thread thread;
+    std::optional<absl::Time> busy_since = {};  // start of the running batch; unset while the thread waits
+    absl::Duration paused = {};                 // time since `busy_since` in which the process was stopped
+  };
+  // One executor, and its thread for slow images if it has one.
+  struct Place {
+    Worker executor, slow;  // their threads are set before others use them
     mutable Mutex mutex;
-    // start of the running batch; unset while the thread waits
-    std::optional<absl::Time> busy_since ABSL_GUARDED_BY(mutex);
-    // time since `busy_since` in which the process was stopped
-    absl::Duration paused ABSL_GUARDED_BY(mutex);
-    absl::Duration busy ABSL_GUARDED_BY(mutex);   // total time of finished batches
-    uint64_t batches ABSL_GUARDED_BY(mutex) = 0;  // number of started batches
+    int at_work ABSL_GUARDED_BY(mutex) = 0;        // workers with a batch
+    absl::Time busy_since ABSL_GUARDED_BY(mutex);  // start of the time in which at_work > 0
+    absl::Duration busy ABSL_GUARDED_BY(mutex);    // total of such times before
+    uint64_t batches ABSL_GUARDED_BY(mutex) = 0;   // number of started batches
 
     ExecutorStatus Status(const Clock& clock) const;
-  };
-  // One executor, and its stand-in if it has one.
-  struct Place {
-    explicit Place(const Clock& clock) : seat(clock) {}
-    Worker executor;
-    Worker stand_in;
-    Seat seat;
   };
   class Busy;
   void Join();  // the scheduler must be stopped
   void Run(int index, int core);
-  void StandIn(int index, int core);
+  void RunSlow(int index, int core);
   // Sets the name and affinity of the calling thread.
   void Settle(const char* name, int index, int core) const;
   absl::Duration LongestRunning() const;

@@ -13,7 +13,6 @@
 #include "common/drawing/colour_range.h"
 #include "common/drawing/overlay.h"
 #include "common/drawing/top_k.h"
-#include "common/give_way.h"
 #include "common/imaging/encode/encode_png.h"
 #include "common/status_macros.h"
 #include "models/repository/manifest.h"
@@ -115,7 +114,6 @@ absl::Status FillMaps(const v1::AttentionRequest& asked, const std::vector<Atten
                            .range = range,
                            .caption = caption};
     ASSIGN_OR_RETURN(Image image, ground.Draw(drawn));
-    GiveWay();
     overlays.push_back({&message, std::move(image)});
   }
   return absl::OkStatus();

@@ -6,5 +6,4 @@ list(APPEND server_sources
   serve/execution/executor.cc
   serve/execution/helpers.cc
   serve/execution/image_input.cc
-  serve/execution/response.cc
-  serve/execution/seat.cc)
+  serve/execution/response.cc)

@@ -46,6 +46,9 @@ struct BatchOptions {
   absl::Status Validate() const;  // an error names the flag or field, the value and the allowed range
 };
 
+// The requests of the batches that a thread takes, by WaitingRequest::is_slow.
+enum class BatchKind { kAll, kQuick, kSlow };
+
 // A waiting request, as input of the policy.
 struct WaitingRequest {
   uint64_t sequence = 0;        // order of submission, unique

@@ -6,7 +6,7 @@
 namespace vitrine {
 
 RunningBatches::RunningBatches(int executors, const Clock& clock) : clock_(clock) {
-  slots_.reserve(2 * static_cast<size_t>(std::max(executors, 0)));
+  slots_.reserve(static_cast<size_t>(std::max(executors, 0)));
 }
 
 HeldBatch RunningBatches::Begin(absl::Duration predicted, absl::Duration error) {

@@ -16,11 +16,11 @@ class RunningBatches;
 // One running batch; it ends at destruction.
 using HeldBatch = Held<RunningBatches, size_t>;
 
-// The running batches of the executors and their stand-ins, and the predicted ends. Thread-safe; takes only short
+// The running batches of the executors, without slow images, and the predicted ends. Thread-safe; takes only short
 // locks. Must outlive its HeldBatch objects.
 class RunningBatches {
  public:
-  // Reserves memory for two batches per executor: a stand-in may run one in addition to the executor.
+  // Reserves memory for a batch per executor.
   RunningBatches(int executors, const Clock& clock);
   RunningBatches(const RunningBatches&) = delete;
   RunningBatches& operator=(const RunningBatches&) = delete;

@@ -73,8 +73,10 @@ void Scheduler::Submit(InferenceRequest request) {
   }
   entry.bytes = request.InputBytes();
   entry.request = std::make_unique<InferenceRequest>(std::move(request));
+  const bool is_slow = entry.waiting.is_slow;
   if (!Enqueue(entry)) return entry.request->Finish(End().draining);
-  NotifyOne();
+  changed_.NotifyOne();
+  if (is_slow) changed_for_slow_.NotifyOne();
 }
 
 bool Scheduler::Enqueue(Entry& entry) {
@@ -87,7 +89,11 @@ bool Scheduler::Enqueue(Entry& entry) {
   depth_.requests += 1;
   depth_.bytes += entry.bytes;
   depth_.tokens += waiting.tokens;
-  if (!waiting.is_slow) queued_ += waiting.cost;
+  if (waiting.is_slow) {
+    ++slow_;
+  } else {
+    queued_ += waiting.cost;
+  }
   if (depth_.requests > Free()) recalls_.fetch_add(1, std::memory_order_relaxed);
   const WaitingQueue::Order order = {waiting.Due(options_), waiting.sequence};
   WaitingQueue& queue = queues_[entry.request->model.get()];
@@ -95,46 +101,28 @@ bool Scheduler::Enqueue(Entry& entry) {
   return true;
 }
 
-std::optional<Batch> Scheduler::NextBatch() {
-  return Next(nullptr);
-}
-
-std::optional<Batch> Scheduler::NextQuickBatch(const std::atomic<bool>& wanted) {
-  return Next(&wanted);
-}
-
-void Scheduler::WakeStandIns() {
-  MutexLock lock(mutex_);
-  changed_for_stand_ins_.NotifyAll();
-}
-
-std::optional<Batch> Scheduler::Next(const std::atomic<bool>* wanted) {
+std::optional<Batch> Scheduler::NextBatch(BatchKind work) {
   for (;;) {
     Batch batch;
     std::vector<Dropped> dropped;
     {
       MutexLock lock(mutex_);
       for (;;) {
-        if (wanted == nullptr && !teams_.empty()) {
+        if (work != BatchKind::kSlow && !teams_.empty()) {
           batch.team = std::move(teams_.back());
           teams_.pop_back();
           return batch;
         }
-        if (stopped_ || (stopping_ && queues_.empty()) || (wanted != nullptr && !*wanted)) return std::nullopt;
-        absl::Duration wait;
-        TakeDecided(wanted != nullptr, batch, dropped, wait);
+        if (stopped_ || (stopping_ && queues_.empty())) return std::nullopt;
+        absl::Duration wait = absl::InfiniteDuration();
+        if (work != BatchKind::kSlow || slow_ > 0) TakeDecided(work, batch, dropped, wait);
         if (!batch.requests.empty() || !dropped.empty()) break;
-        if (wanted != nullptr) {
-          changed_for_stand_ins_.WaitFor(mutex_, wait);
-          continue;
-        }
-        ++idle_;
-        changed_.WaitFor(mutex_, wait);
-        --idle_;
+        Await(work, wait);
       }
       if (!batch.requests.empty()) batch.id = next_batch_++;
-      // Another executor may have to recompute its wait after this decision.
-      if (!queues_.empty()) NotifyOne();
+      // Another thread may have to recompute its wait after this decision.
+      if (!queues_.empty()) changed_.NotifyOne();
+      if (slow_ > 0) changed_for_slow_.NotifyOne();
       if (queues_.empty() && stopping_) {
         empty_.NotifyAll();
         NotifyAll();
@@ -147,11 +135,21 @@ std::optional<Batch> Scheduler::Next(const std::atomic<bool>* wanted) {
   }
 }
 
-void Scheduler::TakeDecided(bool is_stand_in, Batch& batch, std::vector<Dropped>& dropped, absl::Duration& wait) {
+void Scheduler::Await(BatchKind work, absl::Duration wait) {
+  if (work == BatchKind::kSlow) {
+    changed_for_slow_.WaitFor(mutex_, wait);
+    return;
+  }
+  ++idle_;
+  changed_.WaitFor(mutex_, wait);
+  --idle_;
+}
+
+void Scheduler::TakeDecided(BatchKind work, Batch& batch, std::vector<Dropped>& dropped, absl::Duration& wait) {
   BatchOptions options = options_;
   if (stopping_) options.max_wait = absl::ZeroDuration();
   const absl::Time now = clock_.Now();
-  const std::vector<WaitingRequest> front = Front(now, /*without_slow=*/is_stand_in);
+  const std::vector<WaitingRequest> front = Front(now, work);
   BatchDecision decision = Decide(front, now, options);
   SplitAmongIdle(front, decision.batch);
   LimitToPart(front, decision.batch);
@@ -164,14 +162,9 @@ void Scheduler::TakeDecided(bool is_stand_in, Batch& batch, std::vector<Dropped>
   wait = decision.wake - now;
 }
 
-void Scheduler::NotifyOne() {
-  changed_.NotifyOne();
-  changed_for_stand_ins_.NotifyOne();
-}
-
 void Scheduler::NotifyAll() {
   changed_.NotifyAll();
-  changed_for_stand_ins_.NotifyAll();
+  changed_for_slow_.NotifyAll();
 }
 
 int64_t Scheduler::SendToTeam(const std::shared_ptr<engine::Team>& team, int64_t most) {
@@ -240,11 +233,11 @@ std::optional<BatchLimits> Scheduler::OwnLimits(const LoadedModel& model) const 
   return own;
 }
 
-std::vector<WaitingRequest> Scheduler::Front(absl::Time now, bool without_slow) {
+std::vector<WaitingRequest> Scheduler::Front(absl::Time now, BatchKind work) {
   std::vector<WaitingRequest> front;
   for (auto& [model, queue] : queues_) {
     const FrontOptions options = {
-        .batch = options_, .now = now, .own = OwnLimits(*model), .is_idle = idle_ > 0, .without_slow = without_slow};
+        .batch = options_, .now = now, .own = OwnLimits(*model), .is_idle = idle_ > 0, .work = work};
     queue.AppendFront(options, turns_, front);
   }
   return front;
@@ -269,6 +262,7 @@ std::unique_ptr<InferenceRequest> Scheduler::Take(const WaitingRequest& waiting,
   Entry entry = queues_.find(model)->second.Take(waiting, {waiting.Due(options_), waiting.sequence});
   EraseIfEmpty(model);
   depth_.requests -= 1;
+  if (waiting.is_slow) --slow_;
   if (depth_.requests == 0) {
     recalls_.store(0, std::memory_order_relaxed);
     queued_ = {};
@@ -324,6 +318,7 @@ std::vector<Scheduler::Dropped> Scheduler::TakeAll() {
   queues_.clear();
   depth_ = {};
   queued_ = {};
+  slow_ = 0;
   recalls_.store(0, std::memory_order_relaxed);
   return dropped;
 }

@@ -29,14 +29,14 @@ struct Batch {
   std::vector<std::unique_ptr<InferenceRequest>> requests;
   std::shared_ptr<engine::Team> team = nullptr;  // team to join; set only if there are no requests
   bool is_slow = false;                          // a single slow request (see WaitingRequest::is_slow)
-  // The executor counts as busy until this is destroyed. Empty for a slow request, since its executor's stand-in runs
-  // other requests, and for requests that were not admitted.
+  // The executor counts as busy until this is destroyed. Empty for a slow request, which occupies no executor, and for
+  // requests that were not admitted.
   HeldBatch running = {};
 };
 
-// The queue between the RPC side and the executors of one device. Thread-safe. Executors call NextBatch; Decide chooses
-// the batch. A waiting request that is cancelled or expires is answered without compute: when it reaches the front, or
-// at the latest at the next sweep.
+// The queue between the RPC side and the threads of one device that run batches. Thread-safe. These threads call
+// NextBatch; Decide chooses the batch. A waiting request that is cancelled or expires is answered without compute: when
+// it reaches the front, or at the latest at the next sweep.
 class Scheduler {
  public:
   // Maximum time that a cancelled or expired request stays in the queue while every executor is busy.
@@ -52,15 +52,9 @@ class Scheduler {
   // Adds the request to the queue. Never blocks. After Stop, answers the request at once with UNAVAILABLE.
   void Submit(InferenceRequest request);
 
-  // Blocks until there is a batch, or a team to join. Returns nullopt after Stop once the queue is empty; the executor
-  // must then end.
-  std::optional<Batch> NextBatch();
-
-  // For a stand-in: blocks until there is a batch that is not slow. Returns nullopt after Stop, or once `wanted` is
-  // false and WakeStandIns was called. Never returns a team.
-  std::optional<Batch> NextQuickBatch(const std::atomic<bool>& wanted);
-  // Makes the threads in NextQuickBatch check `wanted` again.
-  void WakeStandIns();
+  // Blocks until there is a batch of `work`, or a team to join (never for kSlow). Returns nullopt after Stop once the
+  // queue is empty; the thread must then end.
+  std::optional<Batch> NextBatch(BatchKind work = BatchKind::kAll);
 
   // Sends up to `most` idle executors to join `team`, and returns their number. Sends none while requests wait.
   int64_t SendToTeam(const std::shared_ptr<engine::Team>& team, int64_t most);
@@ -91,15 +85,15 @@ class Scheduler {
 
   bool Enqueue(Entry& entry);                                  // takes the entry; returns false after Stop
   int64_t Free() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);  // as idle(), with the lock held
-  // Implements NextBatch (`wanted` null) and NextQuickBatch.
-  std::optional<Batch> Next(const std::atomic<bool>* wanted);
   // Removes the decided batch, and the requests that end without compute, from the queues.
-  void TakeDecided(bool is_stand_in, Batch& batch, std::vector<Dropped>& dropped, absl::Duration& wait)
+  void TakeDecided(BatchKind work, Batch& batch, std::vector<Dropped>& dropped, absl::Duration& wait)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Blocks until there may be a batch of `work`, for at most `wait`.
+  void Await(BatchKind work, absl::Duration wait) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Returns the value of WaitingRequest::own for requests of this model.
   std::optional<BatchLimits> OwnLimits(const LoadedModel& model) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Returns the first requests of every model, as many as Decide needs.
-  std::vector<WaitingRequest> Front(absl::Time now, bool without_slow) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::vector<WaitingRequest> Front(absl::Time now, BatchKind work) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Removes from `batch` the part that other idle executors can run at the same time.
   void SplitAmongIdle(const std::vector<WaitingRequest>& front, std::vector<size_t>& batch) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -112,8 +106,6 @@ class Scheduler {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::vector<Dropped> TakeDead() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::vector<Dropped> TakeAll() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Wakes one executor and one stand-in, or all of them.
-  void NotifyOne();
   void NotifyAll();
   void Answer(std::vector<Dropped> dropped) const;
 
@@ -121,14 +113,15 @@ class Scheduler {
   const Clock& clock_;
 
   mutable Mutex mutex_;
-  CondVar changed_;                // work for executors
-  CondVar changed_for_stand_ins_;  // work for stand-ins
+  CondVar changed_;           // work for executors
+  CondVar changed_for_slow_;  // slow work
   // notified when the queue is empty; for Stop
   CondVar empty_;
   std::map<const LoadedModel*, WaitingQueue> queues_ ABSL_GUARDED_BY(mutex_);  // no queue in it is empty
   CallerTurns turns_ ABSL_GUARDED_BY(mutex_);
   QueueStatus depth_ ABSL_GUARDED_BY(mutex_);      // without `oldest`
   absl::Duration queued_ ABSL_GUARDED_BY(mutex_);  // predicted executor time of waiting requests, except slow ones
+  int64_t slow_ ABSL_GUARDED_BY(mutex_) = 0;       // slow requests that wait
   absl::Time oldest_ ABSL_GUARDED_BY(mutex_);
   int64_t idle_ ABSL_GUARDED_BY(mutex_) = 0;                                  // executors that wait for work
   std::vector<std::shared_ptr<engine::Team>> teams_ ABSL_GUARDED_BY(mutex_);  // one entry per executor that must join

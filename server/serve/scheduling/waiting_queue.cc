@@ -37,11 +37,13 @@ class WaitingQueue::Cursor {
  private:
   using Range = std::pair<Queue::const_iterator, Queue::const_iterator>;
 
+  bool IsTaken(const WaitingRequest& waiting) const {
+    return options_->work == BatchKind::kAll || (options_->work == BatchKind::kSlow) == waiting.is_slow;
+  }
   void Settle() {
     entry_ = nullptr;
     for (Range& range : ranges_) {
-      while (options_->without_slow && range.first != range.second && range.first->second.waiting.is_slow)
-        ++range.first;
+      while (range.first != range.second && !IsTaken(range.first->second.waiting)) ++range.first;
       if (range.first == range.second) continue;
       const Entry& next = range.first->second;
       if (entry_ == nullptr || Rank(next) < Rank(*entry_)) entry_ = &next;

@@ -29,7 +29,7 @@ struct FrontOptions {
   absl::Time now;
   std::optional<BatchLimits> own;  // WaitingRequest::own of every request
   bool is_idle = false;            // true: an executor is idle, so requests that may be late are tried
-  bool without_slow = false;
+  BatchKind work = BatchKind::kAll;
 };
 
 // The requests that wait for one model version, by caller and class. Not thread-safe: the scheduler calls it under its

@@ -12,7 +12,6 @@
 
 #include "common/drawing/lettering.h"
 #include "tests/common/drawing/pixels.h"
-#include "tests/watched_way.h"
 
 namespace vitrine {
 namespace {
@@ -255,15 +254,6 @@ TEST(DrawOverlay, FramesTheMarkedCell) {
   EXPECT_EQ(At(image, 250, 150), At(image, 50, 50)) << "the frame must not change the inside of the cell";
   map.marked = 12;
   EXPECT_EQ(DrawOverlay(Flat(400, 300, kGreen), map).status().message(), "cell 12 is outside a map of 3x4");
-}
-
-TEST(ComposeOverlay, CallsGiveWayWhileItReducesAndPaints) {
-  const std::vector<float> values = {0, 1, 2, 3};
-  const Image image = Noise(2400, 1800, 3);
-  const SpatialMap map = {2, 2, values, Rectangle(0, 0, 2400, 1800)};
-  const GaveWay gave = HowItGivesWay([&] { EXPECT_TRUE(ComposeOverlay(image, map).ok()); });
-  EXPECT_GE(gave.calls, 768 + 768 / 64) << "GiveWay must be called after each reduced row and each painted band";
-  EXPECT_LT(gave.longest_share, 1.0 / 3);
 }
 
 // Tests images that are enlarged, reduced, or drawn in their own size, in grey and in colour. A part of the image is

@@ -124,12 +124,11 @@ TEST(ExecutorPool, QuickImagesAreAnsweredDuringASlowOne) {
     }
     scheduler.Stop(absl::Seconds(60));
     EXPECT_EQ(pool.Status().size(), 1U);
-    EXPECT_GE(pool.Status()[0].batches, 2U) << "batches of the stand-in count too";
+    EXPECT_GE(pool.Status()[0].batches, 2U) << "slow batches count too";
   }
   EXPECT_TRUE(slow.result.ok()) << slow.result.status();
   for (const Answer& answer : quick) EXPECT_TRUE(answer.result.ok()) << answer.result.status();
-  EXPECT_THAT(metrics.Text(), HasSubstr("vitrine_batch_images_sum{model=\"small\"} 4\n"))
-      << "images of the stand-in count too";
+  EXPECT_THAT(metrics.Text(), HasSubstr("vitrine_batch_images_sum{model=\"small\"} 4\n")) << "slow images count too";
 }
 
 // Uses real threads, a responder that does not return until the test lets it, and a fake clock.
@@ -170,8 +169,8 @@ TEST(ExecutorOptions, ErrorsNameTheFieldAndTheRange) {
               HasSubstr("--executors is -1; it must be 0"));
   EXPECT_GE(ExecutorOptions{}.ThreadCount(), 1);
   EXPECT_EQ((ExecutorOptions{.device = {Device::Kind::kCuda, 0}, .threads = 8}.ThreadCount()), 8);
-  EXPECT_EQ((ExecutorOptions{.device = {Device::Kind::kCuda, 0}, .threads = 8}.StandInCount()), 0);
-  EXPECT_EQ((ExecutorOptions{.device = {}, .threads = 8}.StandInCount()), 8);
+  EXPECT_EQ((ExecutorOptions{.device = {Device::Kind::kCuda, 0}, .threads = 8}.SlowThreadCount()), 0);
+  EXPECT_EQ((ExecutorOptions{.device = {}, .threads = 8}.SlowThreadCount()), 8);
 }
 
 }  // namespace

@@ -12,7 +12,6 @@
 #include "server/serve/request/plan_request.h"
 #include "tests/common/imaging/images.h"
 #include "tests/server/served.h"
-#include "tests/watched_way.h"
 
 namespace vitrine {
 namespace {
@@ -183,24 +182,6 @@ TEST(MakeResponse, AnOverlayHasALegendAndDivergingColours) {
   int blue = 0;
   for (size_t i = 0; i < image->pixels.size(); i += 3) blue += image->pixels[i + 2] > image->pixels[i] + 60;
   EXPECT_GT(blue, 100);
-}
-
-// Tests that an image of several megapixels is reduced only for the first overlay. Each row of the reduced image yields
-// once.
-TEST(MakeResponse, TheImageIsReducedOnceForAllOverlays) {
-  const auto rows_of = [](size_t overlays) {
-    InferenceRequest request = Plan(ServedEit(), 24, 16, v1::OVERLAY_PNG);
-    InferenceOutput output = Output(request);
-    output.image = std::make_shared<Image>(PlainImage(1536, 1024, {10, 200, 90}));
-    request.geometry.original = {.height = 1024, .width = 1536};
-    request.request.set_max_attention_bytes(16 << 20);  // large enough for all overlays, so that no size is estimated
-    output.attention[0].resize(overlays, output.attention[0][0]);
-    WatchedWay way;
-    EXPECT_TRUE(MakeResponse(request, output).ok());
-    return way.calls();
-  };
-  const int first = rows_of(1), second = rows_of(2) - first;
-  EXPECT_EQ(first - second, 683) << "the number of rows of the reduced image";
 }
 
 // Tests overlays that would exceed the limit. Compressing one of them takes an executor about 0.2 s.

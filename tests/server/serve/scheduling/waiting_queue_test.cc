@@ -132,9 +132,11 @@ TEST_F(WaitingQueueTest, FrontSkipsRequestsThatShareNoBatch) {
   Wait("slow", {.is_slow = true});
   for (int i = 0; i < 10; ++i) Wait("quick");
   EXPECT_EQ(Front().size(), 2 + 8);
-  std::vector<WaitingRequest> without_slow;
-  queue_.AppendFront({.batch = options_, .now = now_, .own = {}, .without_slow = true}, turns_, without_slow);
-  EXPECT_EQ(without_slow.size(), 1 + 8);
+  for (const auto& [work, size] : {std::pair{BatchKind::kQuick, 1 + 8}, {BatchKind::kSlow, 1}}) {
+    std::vector<WaitingRequest> front;
+    queue_.AppendFront({.batch = options_, .now = now_, .own = {}, .work = work}, turns_, front);
+    EXPECT_EQ(front.size(), static_cast<size_t>(size));
+  }
 }
 
 TEST_F(WaitingQueueTest, ARequestThatIsDueSoonerMovesItsCallerForward) {
