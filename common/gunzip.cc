@@ -32,20 +32,20 @@ absl::Status DamagedDeflate(int code) {
 }
 
 // Decompresses one stream to `size` bytes. Returns zlib's code: Z_STREAM_END on success.
-int Unfold(absl::string_view compressed, int window_bits, size_t size, std::string& unfolded) {
+int Decompress(absl::string_view compressed, int window_bits, size_t size, std::string& decompressed) {
   z_stream stream = {};
   if (const int code = inflateInit2(&stream, window_bits); code != Z_OK) return code;
   const absl::Cleanup end = [&stream] { inflateEnd(&stream); };
   // The spare byte is needed because inflate reaches the end of the stream only with output space left.
-  unfolded.resize(size + 1);
+  decompressed.resize(size + 1);
   stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(compressed.data()));  // zlib does not modify it
   stream.avail_in = static_cast<uInt>(compressed.size());
-  stream.next_out = reinterpret_cast<Bytef*>(unfolded.data());
-  stream.avail_out = static_cast<uInt>(unfolded.size());
+  stream.next_out = reinterpret_cast<Bytef*>(decompressed.data());
+  stream.avail_out = static_cast<uInt>(decompressed.size());
   // inflate also checks the checksum in the trailer, and for gzip the size.
   const int code = inflate(&stream, Z_FINISH);
   if (code == Z_STREAM_END && (stream.avail_in != 0 || stream.total_out != size)) return Z_DATA_ERROR;
-  unfolded.resize(size);
+  decompressed.resize(size);
   return code;
 }
 
@@ -69,12 +69,13 @@ absl::StatusOr<std::string> Gunzip(absl::string_view compressed, size_t max_byte
   const size_t size = StatedGunzipSize(compressed);
   if (size / kMostPerByte > compressed.size()) return Damaged();  // not a size: `compressed` is truncated
   if (size > max_bytes) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat(compressed.size(), " compressed bytes unfold to ", size, "; at most ", max_bytes, " are taken"));
+    return absl::ResourceExhaustedError(absl::StrCat(compressed.size(), " compressed bytes decompress to ", size,
+                                                     "; at most ", max_bytes, " are taken"));
   }
-  std::string unfolded;
-  if (const int code = Unfold(compressed, kGzipOnly, size, unfolded); code != Z_STREAM_END) return Damaged(code);
-  return unfolded;
+  std::string decompressed;
+  if (const int code = Decompress(compressed, kGzipOnly, size, decompressed); code != Z_STREAM_END)
+    return Damaged(code);
+  return decompressed;
 }
 
 absl::StatusOr<size_t> SizeOfInflated(absl::string_view compressed, size_t max_bytes) {
@@ -91,17 +92,18 @@ absl::StatusOr<size_t> SizeOfInflated(absl::string_view compressed, size_t max_b
     code = inflate(&stream, Z_NO_FLUSH);
   }
   if (stream.total_out > max_bytes) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat(compressed.size(), " compressed bytes unfold to more than the ", max_bytes, " that are taken"));
+    return absl::ResourceExhaustedError(absl::StrCat(
+        compressed.size(), " compressed bytes decompress to more than the ", max_bytes, " that are taken"));
   }
   if (code != Z_STREAM_END || stream.avail_in != 0) return DamagedDeflate(code);
   return stream.total_out;
 }
 
 absl::StatusOr<std::string> Inflate(absl::string_view compressed, size_t size) {
-  std::string unfolded;
-  if (const int code = Unfold(compressed, kZlibOnly, size, unfolded); code != Z_STREAM_END) return DamagedDeflate(code);
-  return unfolded;
+  std::string decompressed;
+  if (const int code = Decompress(compressed, kZlibOnly, size, decompressed); code != Z_STREAM_END)
+    return DamagedDeflate(code);
+  return decompressed;
 }
 
 }  // namespace vitrine

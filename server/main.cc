@@ -254,7 +254,7 @@ absl::Status Run(const ServerOptions& options, const sigset_t& signals) {
 
 // Imports the models of --model, if any, and sets options.repository to the result. Returns an exit code if the process
 // must end.
-std::optional<int> ImportAsked(ServerOptions& options, const sigset_t& signals) {
+std::optional<int> ImportRequested(ServerOptions& options, const sigset_t& signals) {
   if (options.models.empty()) return std::nullopt;
   if (!options.repository.empty()) {
     std::cerr << "vitrine-server: --model is served, and --repository " << options.repository << " is not\n";
@@ -311,7 +311,7 @@ int Main(int argc, char** argv) {
   options.end_patience = kEndPatience;
   StartLogging(check ? "warning" : options.log_level, options.log_format);
   RedirectLibraryLogs();
-  if (const std::optional<int> code = ImportAsked(options, signals)) return *code;
+  if (const std::optional<int> code = ImportRequested(options, signals)) return *code;
   if (check) {
     if (const absl::Status opened = Server::Check(options); !opened.ok()) return Fail("vitrine-server", opened);
     std::cout << "the configuration is valid\n";

@@ -62,15 +62,15 @@ CLI::Validator IsAttentionKind() {
 }
 
 void AddAttention(CLI::App& app, ClassifyCommand& command, std::string& out) {
-  AttentionOptions& wish = command.attention;
+  AttentionOptions& requested = command.attention;
   CLI::Option* folder = app.add_option("--out", out,
                                        "draw the attention maps as PNG and SVG files in DIR; with\n--models into one "
                                        "FILE.png or FILE.html")
                             ->type_name("DIR");
   app.add_option_function<std::vector<std::string>>(
          "--attention",
-         [&wish](const std::vector<std::string>& names) {
-           for (const std::string& name : names) wish.kinds.push_back(*AttentionKindOf(name));
+         [&requested](const std::vector<std::string>& names) {
+           for (const std::string& name : names) requested.kinds.push_back(*AttentionKindOf(name));
          },
          "kinds of attention maps. Drawn on the image: class, mean,\nrollout, class-attention, query; "
          "matrices: scores,\nweights, channels; a plot: distance.\n"
@@ -80,25 +80,25 @@ void AddAttention(CLI::App& app, ClassifyCommand& command, std::string& out) {
       ->needs(folder)
       ->check(IsAttentionKind())
       ->type_name("KIND,...");
-  AddParsed(app, "--query", ParseQuery, wish.query, "draw the attention of this patch (kind query); first: 0,0")
+  AddParsed(app, "--query", ParseQuery, requested.query, "draw the attention of this patch (kind query); first: 0,0")
       ->needs(folder)
       ->type_name("ROW,COLUMN");
-  AddParsed(app, "--layers", ParseIndices, wish.layers,
+  AddParsed(app, "--layers", ParseIndices, requested.layers,
             "blocks, counted from 0, or from the end if negative; or all.\nDefault: the last")
       ->needs(folder)
       ->type_name("N,...");
-  AddParsed(app, "--heads", ParseIndices, wish.heads, "heads, counted like --layers, or all; default: their mean")
+  AddParsed(app, "--heads", ParseIndices, requested.heads, "heads, counted like --layers, or all; default: their mean")
       ->needs(folder)
       ->type_name("N,...");
-  CLI::Option* sheet = app.add_flag("--sheet", wish.sheet,
+  CLI::Option* sheet = app.add_flag("--sheet", requested.sheet,
                                     "one file per kind: layers below each other, heads side\nby side; default of "
                                     "--layers and --heads: all");
-  app.add_flag("--side-by-side", wish.side_by_side,
+  app.add_flag("--side-by-side", requested.side_by_side,
                "one file per image: the image and its maps side by side.\nDefault of --attention: all kinds "
                "drawn on the image")
       ->needs(folder)
       ->excludes(sheet);
-  app.add_flag("--keep-class-mass", wish.keep_class_mass,
+  app.add_flag("--keep-class-mass", requested.keep_class_mass,
                "distance: count attention to the class token as 0 pixels\ninstead of leaving it out")
       ->needs(folder);
 }

@@ -39,8 +39,8 @@ bool Report(const Evaluation& evaluation, const ReportFlags& flags, const Report
     const std::string text = absl::StrCat("report: ", what, ", ", WithSeparators(done), " of ", WithSeparators(all));
     task.progress->Update(static_cast<double>(done) / static_cast<double>(all), text, absl::Now());
   };
-  const ReportOptions wish{.mistakes = flags.mistakes, .attention_distance = flags.attention_distance};
-  const absl::StatusOr<std::string> unmeasured = WriteReport(task.folder, evaluation, source, wish, task.command);
+  const ReportOptions requested{.mistakes = flags.mistakes, .attention_distance = flags.attention_distance};
+  const absl::StatusOr<std::string> unmeasured = WriteReport(task.folder, evaluation, source, requested, task.command);
   if (task.progress != nullptr) task.progress->Finish();
   if (!unmeasured.ok()) {
     std::cerr << "vitrine: cannot write the report: " << Printable(std::string(unmeasured.status().message())) << "\n";

@@ -74,8 +74,8 @@ void CheckStudyFlags(const StudyFlags& flags) {
   RejectDuplicates("--models", flags.models);
   std::vector<std::string> sizes;  // always HxW: 32 becomes 32x32
   for (const std::string& size : flags.resolutions) {
-    const v1::ResolutionWish wish = *ParseResolution(size);
-    sizes.push_back(absl::StrCat(wish.height(), "x", wish.width()));
+    const v1::ResolutionWish requested = *ParseResolution(size);
+    sizes.push_back(absl::StrCat(requested.height(), "x", requested.width()));
   }
   RejectDuplicates("--resolutions", sizes);
 }

@@ -44,18 +44,18 @@ const v1::AttentionOffer* OfferOf(const v1::ModelVersion& model, v1::AttentionKi
   return nullptr;
 }
 
-absl::StatusOr<std::vector<v1::AttentionKind>> ChooseKinds(const AttentionOptions& wish,
+absl::StatusOr<std::vector<v1::AttentionKind>> ChooseKinds(const AttentionOptions& options,
                                                            const v1::ModelVersion& model) {
   RETURN_IF_ERROR(CheckLoaded(model));
   std::vector<v1::AttentionKind> kinds;
-  for (const v1::AttentionKind kind : wish.kinds) {
+  for (const v1::AttentionKind kind : options.kinds) {
     if (std::ranges::find(kinds, kind) == kinds.end()) kinds.push_back(kind);
   }
-  if (kinds.empty() && wish.query.has_value()) kinds = {v1::QUERY_ROW};
-  if (kinds.empty() && wish.keep_class_mass) kinds = {v1::DISTANCE};
+  if (kinds.empty() && options.query.has_value()) kinds = {v1::QUERY_ROW};
+  if (kinds.empty() && options.keep_class_mass) kinds = {v1::DISTANCE};
   for (const int number : model.attention_kinds()) {
     const auto kind = static_cast<v1::AttentionKind>(number);
-    const bool wanted = kinds.empty() || (wish.side_by_side && wish.kinds.empty());
+    const bool wanted = kinds.empty() || (options.side_by_side && options.kinds.empty());
     if (wanted && IsSpatial(kind) && kind != v1::QUERY_ROW) kinds.push_back(kind);
   }
   if (kinds.empty() && !IsLookedUp(model)) {
@@ -76,15 +76,15 @@ absl::StatusOr<std::vector<v1::AttentionKind>> ChooseKinds(const AttentionOption
   return kinds;
 }
 
-absl::Status CheckWish(const AttentionOptions& wish, const std::vector<v1::AttentionKind>& kinds) {
+absl::Status CheckOptions(const AttentionOptions& options, const std::vector<v1::AttentionKind>& kinds) {
   const auto asked = [&](v1::AttentionKind kind) { return std::ranges::find(kinds, kind) != kinds.end(); };
-  if (kinds == std::vector{v1::ROLLOUT} && !(wish.layers.empty() && wish.heads.empty())) {
+  if (kinds == std::vector{v1::ROLLOUT} && !(options.layers.empty() && options.heads.empty())) {
     return absl::InvalidArgumentError("--attention rollout uses all layers and heads; leave out --layers and --heads");
   }
-  if (wish.query.has_value() && !asked(v1::QUERY_ROW)) {
+  if (options.query.has_value() && !asked(v1::QUERY_ROW)) {
     return absl::InvalidArgumentError("--query needs --attention query; add that kind");
   }
-  if (wish.keep_class_mass && !asked(v1::DISTANCE)) {
+  if (options.keep_class_mass && !asked(v1::DISTANCE)) {
     return absl::InvalidArgumentError("--keep-class-mass needs --attention distance; add that kind");
   }
   return absl::OkStatus();
@@ -94,22 +94,22 @@ absl::Status CheckWish(const AttentionOptions& wish, const std::vector<v1::Atten
 constexpr int kMostNumbers = 4096;
 
 // Returns distinct indices, counted from 0. `count`: number of layers or heads; 0: not reported by the server.
-absl::StatusOr<std::vector<int32_t>> Resolve(const Indices& wish, bool all, int count, v1::AttentionKind kind,
+absl::StatusOr<std::vector<int32_t>> Resolve(const Indices& given, bool all, int count, v1::AttentionKind kind,
                                              const v1::ModelVersion& model, const char* what) {
   std::vector<int32_t> numbers;
   if (count > kMostNumbers) {
     return absl::InvalidArgumentError(
         absl::StrCat("the server says that model \"", model.model(), "\" has ", count, " ", what, "s"));
   }
-  if (wish.all && !IsLookedUp(model)) {
+  if (given.all && !IsLookedUp(model)) {
     return absl::PermissionDeniedError(absl::StrCat("this caller may not look up the number of ", what, "s of model \"",
                                                     model.model(), "\"; give --", what, "s as numbers"));
   }
-  if (wish.all || (all && wish.empty())) {
+  if (given.all || (all && given.empty())) {
     for (int i = 0; i < count; ++i) numbers.push_back(i);
     return numbers;
   }
-  for (const int32_t number : wish.numbers) {
+  for (const int32_t number : given.numbers) {
     const int32_t resolved = number < 0 && count > 0 ? number + count : number;
     if (count > 0 && (resolved < 0 || resolved >= count)) {
       return absl::InvalidArgumentError(absl::StrCat("model \"", model.model(), "\" has ", count, " ", what,
@@ -147,12 +147,12 @@ bool HasSignedAttention(const v1::ModelConfig& config) {
   return config.has_xvit() && mixer != v1::XVitConfig::SOFTMAX && mixer != v1::XVitConfig::XCA;
 }
 
-absl::StatusOr<std::vector<v1::AttentionRequest>> ChooseAttention(const AttentionOptions& wish,
+absl::StatusOr<std::vector<v1::AttentionRequest>> ChooseAttention(const AttentionOptions& options,
                                                                   const v1::ModelVersion& model) {
   std::vector<v1::AttentionRequest> requests;
-  if (wish.folder.empty()) return requests;
-  ASSIGN_OR_RETURN(const std::vector<v1::AttentionKind> kinds, ChooseKinds(wish, model));
-  RETURN_IF_ERROR(CheckWish(wish, kinds));
+  if (options.folder.empty()) return requests;
+  ASSIGN_OR_RETURN(const std::vector<v1::AttentionKind> kinds, ChooseKinds(options, model));
+  RETURN_IF_ERROR(CheckOptions(options, kinds));
   for (const v1::AttentionKind kind : kinds) {
     v1::AttentionRequest& request = requests.emplace_back();
     request.set_kind(kind);
@@ -161,15 +161,15 @@ absl::StatusOr<std::vector<v1::AttentionRequest>> ChooseAttention(const Attentio
     request.set_encoding(kind == v1::DISTANCE ? v1::FLOAT32 : v1::FLOAT16);
     if (kind == v1::ROLLOUT) continue;  // a rollout has no layers and heads
     const v1::AttentionOffer* offer = OfferOf(model, kind);
-    const bool all = wish.sheet || kind == v1::DISTANCE;
+    const bool all = options.sheet || kind == v1::DISTANCE;
     ASSIGN_OR_RETURN(const std::vector<int32_t> layers,
-                     Resolve(wish.layers, all, offer == nullptr ? 0 : offer->layers(), kind, model, "layer"));
+                     Resolve(options.layers, all, offer == nullptr ? 0 : offer->layers(), kind, model, "layer"));
     ASSIGN_OR_RETURN(const std::vector<int32_t> heads,
-                     Resolve(wish.heads, all, offer == nullptr ? 0 : offer->heads(), kind, model, "head"));
+                     Resolve(options.heads, all, offer == nullptr ? 0 : offer->heads(), kind, model, "head"));
     request.mutable_layers()->Add(layers.begin(), layers.end());
     request.mutable_heads()->Add(heads.begin(), heads.end());
-    if (kind == v1::QUERY_ROW && wish.query.has_value()) request.set_query(wish.query->index);
-    if (kind == v1::DISTANCE) request.set_keep_class_mass(wish.keep_class_mass);
+    if (kind == v1::QUERY_ROW && options.query.has_value()) request.set_query(options.query->index);
+    if (kind == v1::DISTANCE) request.set_keep_class_mass(options.keep_class_mass);
   }
   return requests;
 }
@@ -181,10 +181,10 @@ absl::Status PlaceQuery(const QueryToken& query, const v1::ModelConfig& config, 
   const int cell = CellOf(config);
   if (cell < 1) return absl::InvalidArgumentError("this model's grid is unknown here; give --query as one number");
   ASSIGN_OR_RETURN(const ImageHeader header, ReadHeader(encoded));
-  std::optional<Size> wish;
-  if (request.has_resolution()) wish = {request.resolution().height(), request.resolution().width()};
+  std::optional<Size> options;
+  if (request.has_resolution()) options = {request.resolution().height(), request.resolution().width()};
   ASSIGN_OR_RETURN(const Geometry geometry,
-                   PlanGeometry(config.preprocessing(), {.height = header.height, .width = header.width}, wish));
+                   PlanGeometry(config.preprocessing(), {.height = header.height, .width = header.width}, options));
   const int rows = geometry.input.height / cell, columns = geometry.input.width / cell;
   if (row >= rows || column >= columns) {
     return absl::InvalidArgumentError(absl::StrCat("row ", row, ", column ", column, " is outside the image's grid of ",

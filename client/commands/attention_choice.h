@@ -46,10 +46,10 @@ struct AttentionOptions {
 };
 
 // Returns the attention requests for `model`, with layers and heads counted from 0. A request for a rollout has no
-// layers and heads. Returns no requests if wish.folder is empty. INVALID_ARGUMENT: the model lacks a kind, layer or
+// layers and heads. Returns no requests if options.folder is empty. INVALID_ARGUMENT: the model lacks a kind, layer or
 // head, or an option applies to none of the kinds. PERMISSION_DENIED: this client may not look up what the options
 // need. Other errors are those of CheckLoaded.
-absl::StatusOr<std::vector<v1::AttentionRequest>> ChooseAttention(const AttentionOptions& wish,
+absl::StatusOr<std::vector<v1::AttentionRequest>> ChooseAttention(const AttentionOptions& options,
                                                                   const v1::ModelVersion& model);
 
 // Returns true if the model's attention has both signs (X-ViT with a mixer other than SOFTMAX and XCA).

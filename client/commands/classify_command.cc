@@ -183,10 +183,10 @@ absl::StatusOr<v1::ResolutionWish> ParseResolution(absl::string_view text) {
         "\"", text,
         "\" is no resolution; give the side of a square or HEIGHTxWIDTH in pixels, each 1 to 8192, as in 48 or 48x32"));
   }
-  v1::ResolutionWish wish;
-  wish.set_height(height);
-  wish.set_width(width);
-  return wish;
+  v1::ResolutionWish requested;
+  requested.set_height(height);
+  requested.set_width(width);
+  return requested;
 }
 
 }  // namespace vitrine

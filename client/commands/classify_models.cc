@@ -49,8 +49,8 @@ absl::StatusOr<AskedModel> AskOf(const ClassifyCommand& command, const ModelChoi
   asked_model.model = {.name = absl::StrCat(version.model(), " version ", version.version()),
                        .map = "no map that lies on the image"};
   if (command.models_sheet.empty()) return asked_model;
-  const AttentionOptions wish{.folder = "."};  // not empty: requests attention
-  const absl::StatusOr<std::vector<v1::AttentionRequest>> attention = ChooseAttention(wish, version);
+  const AttentionOptions requested{.folder = "."};  // not empty: requests attention
+  const absl::StatusOr<std::vector<v1::AttentionRequest>> attention = ChooseAttention(requested, version);
   if (!attention.ok()) return asked_model;
   const v1::AttentionRequest& asked = attention->front();
   *asked_model.request.add_attention() = asked;

@@ -180,9 +180,9 @@ class Embedding {
 
 }  // namespace
 
-absl::StatusOr<v1::FeatureKind> ChooseFeatureKind(v1::FeatureKind wish, const v1::ModelVersion& model) {
+absl::StatusOr<v1::FeatureKind> ChooseFeatureKind(v1::FeatureKind requested, const v1::ModelVersion& model) {
   RETURN_IF_ERROR(CheckLoaded(model));
-  if (!IsLookedUp(model) && wish != v1::FEATURE_KIND_UNSPECIFIED) return wish;
+  if (!IsLookedUp(model) && requested != v1::FEATURE_KIND_UNSPECIFIED) return requested;
   if (!IsLookedUp(model)) {
     return absl::PermissionDeniedError(absl::StrCat("this caller may not look up the features of model \"",
                                                     model.model(), "\"; name one with --feature"));
@@ -190,13 +190,14 @@ absl::StatusOr<v1::FeatureKind> ChooseFeatureKind(v1::FeatureKind wish, const v1
   std::vector<std::string> names;
   for (const int number : model.feature_kinds()) {
     const auto kind = static_cast<v1::FeatureKind>(number);
-    if (kind == wish) return kind;
+    if (kind == requested) return kind;
     const bool is_vector = kind != v1::PATCH_TOKENS && kind != v1::REGISTER_TOKENS;
-    if (wish == v1::FEATURE_KIND_UNSPECIFIED && is_vector) return kind;
+    if (requested == v1::FEATURE_KIND_UNSPECIFIED && is_vector) return kind;
     names.push_back(FeatureKindName(kind));
   }
-  const std::string what =
-      wish == v1::FEATURE_KIND_UNSPECIFIED ? "no vector" : absl::StrCat("no ", FeatureKindName(wish), " features");
+  const std::string what = requested == v1::FEATURE_KIND_UNSPECIFIED
+                               ? "no vector"
+                               : absl::StrCat("no ", FeatureKindName(requested), " features");
   return absl::InvalidArgumentError(absl::StrCat("model \"", model.model(), "\" has ", what,
                                                  "; it has: ", names.empty() ? "none" : absl::StrJoin(names, ", ")));
 }

@@ -32,10 +32,10 @@ struct EmbedCommand {
 // INVALID_ARGUMENT: the output would be a folder, but its name has the ending of a file format, such as x.csv.
 absl::Status CheckEmbedOutput(const std::string& output);
 
-// Returns `wish`, or if it is unspecified, the model's first kind of vector. INVALID_ARGUMENT: the model does not have
-// the kind; the message lists its kinds. PERMISSION_DENIED: `wish` is unspecified, and this client may not look up the
-// model. Other errors are those of CheckLoaded.
-absl::StatusOr<v1::FeatureKind> ChooseFeatureKind(v1::FeatureKind wish, const v1::ModelVersion& model);
+// Returns `requested`, or if it is unspecified, the model's first kind of vector. INVALID_ARGUMENT: the model does not
+// have the kind; the message lists its kinds. PERMISSION_DENIED: `requested` is unspecified, and this client may not
+// look up the model. Other errors are those of CheckLoaded.
+absl::StatusOr<v1::FeatureKind> ChooseFeatureKind(v1::FeatureKind requested, const v1::ModelVersion& model);
 
 // Requests the features of every image from one version (by default `stable`) and writes them. An image gets a line in
 // `errors` and no row if it cannot be read, is rejected, is computed by another version, or does not fit the array.

@@ -150,9 +150,9 @@ absl::StatusOr<v1::ClassifyRequest> RequestOf(const void* data, size_t size) {
   request.clear_input();
   request.clear_time_limit();
   if (!request.has_max_attention_bytes()) request.set_max_attention_bytes(vitrine::kMaxAttentionBytes);
-  for (v1::AttentionRequest& wish : *request.mutable_attention()) {
-    if (wish.encoding() == v1::ATTENTION_ENCODING_UNSPECIFIED) wish.set_encoding(v1::FLOAT32);
-    if (wish.encoding() == v1::OVERLAY_PNG) {
+  for (v1::AttentionRequest& requested : *request.mutable_attention()) {
+    if (requested.encoding() == v1::ATTENTION_ENCODING_UNSPECIFIED) requested.set_encoding(v1::FLOAT32);
+    if (requested.encoding() == v1::OVERLAY_PNG) {
       return absl::UnimplementedError("the engine draws no overlays; request FLOAT32 and draw the values");
     }
   }

@@ -137,10 +137,11 @@ absl::StatusOr<FittedCalibration> Calibrate(const Evaluation& evaluation, double
 
 absl::Status CheckCalibratable(const Evaluation& evaluation, int top_k) {
   const int classes = evaluation.model.labels_size();
-  if (classes > kMostClassesAsked && top_k < classes) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "--calibrate needs the logits of every class; with more than ", WithSeparators(kMostClassesAsked), " classes (",
-        evaluation.model.model(), " has ", WithSeparators(classes), ") give --top-k ", classes, " as well"));
+  if (classes > kMostClassesRequested && top_k < classes) {
+    return absl::FailedPreconditionError(absl::StrCat("--calibrate needs the logits of every class; with more than ",
+                                                      WithSeparators(kMostClassesRequested), " classes (",
+                                                      evaluation.model.model(), " has ", WithSeparators(classes),
+                                                      ") give --top-k ", classes, " as well"));
   }
   for (const Prediction& p : evaluation.predictions) {
     if (IsScored(p) && p.logits.empty()) return NoLogits(p);

@@ -48,11 +48,11 @@ absl::Status CheckEvalGates(std::span<const Gate> gates, const v1::ModelVersion&
                        " classes, so every label is among the best ", kTop, "; give a gate on top1"));
     }
     const bool needs_all = gate.measure == "nll" || gate.measure == "brier";
-    if (needs_all && classes > kMostClassesAsked && top_k < classes) {
+    if (needs_all && classes > kMostClassesRequested && top_k < classes) {
       return absl::FailedPreconditionError(absl::StrCat(
           "this run has no ", gate.measure, " for the gate ", gate.measure, gate.demand, ": it needs the probability ",
-          "of every class; with more than ", WithSeparators(kMostClassesAsked), " classes (", model.model(), " has ",
-          WithSeparators(classes), ") give --top-k ", classes, " as well"));
+          "of every class; with more than ", WithSeparators(kMostClassesRequested), " classes (", model.model(),
+          " has ", WithSeparators(classes), ") give --top-k ", classes, " as well"));
     }
   }
   return absl::OkStatus();

@@ -14,7 +14,7 @@ namespace vitrine {
 
 // Maximum number of classes for which every probability is requested. The journal keeps their Likelihood, and only the
 // best guesses. An answer with 1,000 classes has about 30 KB and costs the server 0.2 ms.
-inline constexpr int kMostClassesAsked = 1000;
+inline constexpr int kMostClassesRequested = 1000;
 
 // Returns the input of proper scores from `guesses`, which must contain all classes of the model. nullopt: a class is
 // missing or repeated, or the probabilities do not add up to 1; a score would then be meaningless.

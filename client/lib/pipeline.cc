@@ -26,7 +26,7 @@ Pipeline::Pipeline(Servers& servers, const ClientOptions& options, const Request
 // The source may block. So results that are ready are delivered first, then at most one request is taken.
 absl::Status Pipeline::Run() {
   while (true) {
-    StopIfAsked();
+    StopIfRequested();
     const absl::Time now = absl::Now();
     SendWhatIsDue(now);
     absl::Time until = absl::InfinitePast();
@@ -55,7 +55,7 @@ void Pipeline::TakeFromSource() {
   next.has_value() ? window_.Take(*std::move(next)) : window_.EndSource();
 }
 
-void Pipeline::StopIfAsked() {
+void Pipeline::StopIfRequested() {
   if (!stop_ || (!stopped_ && !stop_())) return;
   stopped_ = true;
   window_.Stop();  // also cancels the requests that wait for a retry

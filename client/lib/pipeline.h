@@ -23,7 +23,7 @@ class Pipeline {
 
  private:
   void TakeFromSource();  // takes one request
-  void StopIfAsked();
+  void StopIfRequested();
   void SendWhatIsDue(absl::Time now);
   bool DeliverFirst();
   void WaitForEvents(absl::Time until);

@@ -267,7 +267,7 @@ class ScoreRun final : public RoundsClient {
     return request;
   }
 
-  absl::Status TakeAnswer(const AskedImage& image, const v1::ClassifyResponse& answer) override {
+  absl::Status TakeAnswer(const SentImage& image, const v1::ClassifyResponse& answer) override {
     std::string& precision = index_.settings.precision;
     if (precision.empty()) precision = answer.served_by().precision();
     if (answer.served_by().precision() != precision) {
@@ -294,7 +294,7 @@ class ScoreRun final : public RoundsClient {
     return absl::OkStatus();
   }
 
-  void TakeFailure(const AskedImage& image, Outcome outcome, const absl::Status& why) override {
+  void TakeFailure(const SentImage& image, Outcome outcome, const absl::Status& why) override {
     writer_->AddFailure(image.index, images_->name(image.index), outcome, why);
     progress_->Count(outcome, 1, std::nullopt, /*again=*/false);
   }

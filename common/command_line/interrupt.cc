@@ -8,7 +8,7 @@
 namespace vitrine {
 namespace {
 
-constexpr int64_t kSameWishMs = 300;
+constexpr int64_t kSameInterruptMs = 300;
 constexpr int kSignalBase = 128;  // as in shells
 
 std::atomic<int64_t> interrupted_at = 0;  // in milliseconds of CLOCK_MONOTONIC; 0: no signal yet
@@ -25,7 +25,7 @@ void OnSignal(int signal) {
   const int64_t now = Milliseconds();
   NoteInterrupt(signal);
   int64_t first = 0;
-  if (interrupted_at.compare_exchange_strong(first, now) || now - first < kSameWishMs) return;
+  if (interrupted_at.compare_exchange_strong(first, now) || now - first < kSameInterruptMs) return;
   std::signal(signal, SIG_DFL);
   raise(signal);
 }

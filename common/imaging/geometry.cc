@@ -174,17 +174,17 @@ absl::StatusOr<Grid> GridOfImage(const v1::NativeResolution& limits, Size origin
       limits.max_tokens(), " tokens has that shape; crop it closer to a square"));
 }
 
-absl::StatusOr<Grid> GridOfWish(const v1::NativeResolution& limits, Size wish) {
-  if (wish.height < 1 || wish.height > kMostSide || wish.width < 1 || wish.width > kMostSide) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("resolution is ", wish.width, " x ", wish.height, "; both sides must be 1 to ", kMostSide));
+absl::StatusOr<Grid> GridOfRequest(const v1::NativeResolution& limits, Size requested) {
+  if (requested.height < 1 || requested.height > kMostSide || requested.width < 1 || requested.width > kMostSide) {
+    return absl::InvalidArgumentError(absl::StrCat("resolution is ", requested.width, " x ", requested.height,
+                                                   "; both sides must be 1 to ", kMostSide));
   }
-  const Grid grid = {CellsOf(wish.height, limits.cell()), CellsOf(wish.width, limits.cell())};
+  const Grid grid = {CellsOf(requested.height, limits.cell()), CellsOf(requested.width, limits.cell())};
   const int64_t tokens = int64_t{grid.rows} * grid.columns;
   if (tokens < limits.min_tokens() || tokens > limits.max_tokens()) {
     return absl::InvalidArgumentError(
-        absl::StrCat("resolution ", wish.width, " x ", wish.height, " (width x height) is ", grid.columns, " x ",
-                     grid.rows, " = ", tokens, " tokens of ", limits.cell(), " pixels a side; the model takes ",
+        absl::StrCat("resolution ", requested.width, " x ", requested.height, " (width x height) is ", grid.columns,
+                     " x ", grid.rows, " = ", tokens, " tokens of ", limits.cell(), " pixels a side; the model takes ",
                      limits.min_tokens(), " to ", limits.max_tokens(), " tokens"));
   }
   return grid;
@@ -219,7 +219,8 @@ absl::Status ValidatePreprocessing(const v1::Preprocessing& preprocessing) {
   return ValidateResolution(preprocessing);
 }
 
-absl::StatusOr<Geometry> PlanGeometry(const v1::Preprocessing& preprocessing, Size original, std::optional<Size> wish) {
+absl::StatusOr<Geometry> PlanGeometry(const v1::Preprocessing& preprocessing, Size original,
+                                      std::optional<Size> requested) {
   if (original.height < 1 || original.width < 1) {
     return absl::InvalidArgumentError(
         absl::StrCat("the image has ", original.width, " x ", original.height, " pixels; it must have at least one"));
@@ -227,14 +228,14 @@ absl::StatusOr<Geometry> PlanGeometry(const v1::Preprocessing& preprocessing, Si
   RETURN_IF_ERROR(ValidateResolution(preprocessing));
   if (preprocessing.has_fixed()) {
     const v1::FixedResolution& fixed = preprocessing.fixed();
-    if (wish) {
+    if (requested) {
       return absl::InvalidArgumentError(absl::StrCat("resolution was given, but the model takes every image at ",
                                                      fixed.width(), " x ", fixed.height(), "; leave it out"));
     }
     return PlanFixed(fixed, original);
   }
   const v1::NativeResolution& native = preprocessing.native();
-  ASSIGN_OR_RETURN(const Grid grid, wish ? GridOfWish(native, *wish) : GridOfImage(native, original));
+  ASSIGN_OR_RETURN(const Grid grid, requested ? GridOfRequest(native, *requested) : GridOfImage(native, original));
   const Size input = {grid.rows * native.cell(), grid.columns * native.cell()};
   return Geometry{original, input, 0, 0, input};
 }

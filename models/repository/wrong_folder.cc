@@ -37,7 +37,7 @@ std::vector<std::string> Entries(const fs::path& path, EntryKind kind) {
 }
 
 // Joins at most kMostNames of the names: "a, b, c".
-std::string Told(std::vector<std::string> names) {
+std::string JoinNames(std::vector<std::string> names) {
   if (names.size() > kMostNames) names.resize(kMostNames);
   return absl::StrJoin(names, ", ");
 }
@@ -98,14 +98,14 @@ std::string ExplainNoVersions(const fs::path& root) {
                         quoted(path.parent_path()));
   }
   if (const std::vector<std::string> inner = Repositories(path); !inner.empty()) {
-    return absl::StrCat(repository, "contains repositories, but is not one (", Told(inner),
+    return absl::StrCat(repository, "contains repositories, but is not one (", JoinNames(inner),
                         "); name one of them, for instance ", quoted(root / inner.front()));
   }
   if (const absl::StatusOr<Listing> listing = ListRepository(path); listing.ok() && !listing->links.empty()) {
     return absl::StrCat(repository, "has versions only behind symbolic links: ", PassedOver(listing->links.front()));
   }
   if (const std::vector<std::string> sources = Sources(path); !sources.empty()) {
-    return absl::StrCat(repository, "is a folder of source code (", Told(sources),
+    return absl::StrCat(repository, "is a folder of source code (", JoinNames(sources),
                         ") and has no model; name the folder with <model>/<version>/");
   }
   if (const auto folders = ListVersionFolders(path); folders.ok() && !folders->empty()) {
@@ -122,7 +122,7 @@ absl::Status CheckNotSources(const fs::path& root) {
   const absl::StatusOr<std::vector<VersionId>> versions = ListVersions(root);
   if (versions.ok() && !versions->empty()) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat("repository ", Quoted(root.native()),
-                                                    " is a folder of source code (", Told(sources),
+                                                    " is a folder of source code (", JoinNames(sources),
                                                     "); name a folder for models, which is created if missing"));
 }
 

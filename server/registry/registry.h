@@ -111,8 +111,8 @@ class Registry {
   absl::StatusOr<ModelHandle> Find(std::string_view model, std::optional<int64_t> version = std::nullopt) const {
     return table_.Find(model, version);
   }
-  absl::StatusOr<ModelHandle> Route(std::string_view model, const VersionSelector& wish) const {
-    return table_.Route(model, wish);
+  absl::StatusOr<ModelHandle> Route(std::string_view model, const VersionSelector& requested) const {
+    return table_.Route(model, requested);
   }
   absl::StatusOr<VersionStatus> Get(std::string_view model, std::optional<int64_t> version = std::nullopt,
                                     const ModelPatterns* visible = nullptr) const {

@@ -59,24 +59,26 @@ absl::StatusOr<ModelHandle> VersionTable::Find(std::string_view model, std::opti
   return Serving(*now, model, *entry, version.value_or(entry->traffic.stable));
 }
 
-absl::StatusOr<ModelHandle> VersionTable::Route(std::string_view model, const VersionSelector& wish) const {
-  if (wish.version.has_value() && !wish.label.empty()) {
-    return absl::InvalidArgumentError(absl::StrCat("the request names version ", *wish.version, " and version_label ",
-                                                   Quoted(wish.label), "; leave one of them out"));
+absl::StatusOr<ModelHandle> VersionTable::Route(std::string_view model, const VersionSelector& requested) const {
+  if (requested.version.has_value() && !requested.label.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat("the request names version ", *requested.version,
+                                                   " and version_label ", Quoted(requested.label),
+                                                   "; leave one of them out"));
   }
   const std::shared_ptr<const Snapshot> now = Now();
   const Entry* entry = now->Find(model);
-  if (entry == nullptr) return NoSuchModel(*now, model, wish.visible);
-  if (wish.version.has_value()) return Serving(*now, model, *entry, *wish.version);
+  if (entry == nullptr) return NoSuchModel(*now, model, requested.visible);
+  if (requested.version.has_value()) return Serving(*now, model, *entry, *requested.version);
   const TrafficTable& traffic = entry->traffic;
-  if (!wish.label.empty()) {
-    const auto version = traffic.labels.find(wish.label);
-    if (version == traffic.labels.end()) return NoSuchLabel(*now, model, *entry, wish.label);
+  if (!requested.label.empty()) {
+    const auto version = traffic.labels.find(requested.label);
+    if (version == traffic.labels.end()) return NoSuchLabel(*now, model, *entry, requested.label);
     return Serving(*now, model, *entry, version->second);
   }
   if (traffic.stable == 0) return NotReady(*now, model, *entry, std::nullopt);
   if (traffic.parts.empty()) return Serving(*now, model, *entry, traffic.stable);
-  const uint64_t point = wish.request_id.empty() ? PointOfCount((*entry->drawn)++) : PointOfId(model, wish.request_id);
+  const uint64_t point =
+      requested.request_id.empty() ? PointOfCount((*entry->drawn)++) : PointOfId(model, requested.request_id);
   return Serving(*now, model, *entry, traffic.Choose(point));
 }
 

@@ -58,7 +58,7 @@ class VersionTable {
   absl::StatusOr<ModelHandle> Find(std::string_view model, std::optional<int64_t> version = std::nullopt) const;
   // Returns the version that serves a request: the requested version or label, otherwise one chosen by the traffic
   // shares. INVALID_ARGUMENT: the request names both. Other errors are those of Find.
-  absl::StatusOr<ModelHandle> Route(std::string_view model, const VersionSelector& wish) const;
+  absl::StatusOr<ModelHandle> Route(std::string_view model, const VersionSelector& requested) const;
   // Returns a known version in any state; without `version` the `stable` one, otherwise the newest known. Errors are
   // those of Find. Their messages name only models in `visible` (see VersionSelector).
   absl::StatusOr<VersionStatus> Get(std::string_view model, std::optional<int64_t> version = std::nullopt,

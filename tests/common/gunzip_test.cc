@@ -20,9 +20,9 @@ TEST(Gunzip, ReturnsTheOriginal) {
   for (const std::string& text : {std::string(), std::string("x"), std::string(1 << 20, 'a')}) {
     const std::string packed = Gzip(text);
     EXPECT_TRUE(IsGzip(packed));
-    const auto unfolded = Gunzip(packed, text.size());
-    ASSERT_TRUE(unfolded.ok()) << unfolded.status();
-    EXPECT_TRUE(*unfolded == text);
+    const auto decompressed = Gunzip(packed, text.size());
+    ASSERT_TRUE(decompressed.ok()) << decompressed.status();
+    EXPECT_TRUE(*decompressed == text);
   }
   EXPECT_FALSE(IsGzip(""));
   EXPECT_FALSE(IsGzip("\x1f\x8b"));
@@ -31,7 +31,8 @@ TEST(Gunzip, ReturnsTheOriginal) {
 TEST(Gunzip, MoreThanTheLimitIsRefusedWithItsSize) {
   const auto refused = Gunzip(Gzip(std::string(1001, 'a')), 1000);
   EXPECT_EQ(refused.status().code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_THAT(std::string(refused.status().message()), AllOf(HasSubstr("unfold to 1001"), HasSubstr("at most 1000")));
+  EXPECT_THAT(std::string(refused.status().message()),
+              AllOf(HasSubstr("decompress to 1001"), HasSubstr("at most 1000")));
 }
 
 // Tests a gzip bomb whose trailer states a small size.
@@ -69,8 +70,8 @@ TEST(Gunzip, DamageIsRefused) {
   for (size_t i = 10; i < packed.size(); ++i) {
     std::string flipped = packed;
     flipped[i] = static_cast<char>(flipped[i] ^ 0x55);
-    const auto unfolded = Gunzip(flipped, 1000);
-    EXPECT_FALSE(unfolded.ok()) << i;
+    const auto decompressed = Gunzip(flipped, 1000);
+    EXPECT_FALSE(decompressed.ok()) << i;
   }
   EXPECT_FALSE(Gunzip(packed + "x", 1 << 30).ok());
   EXPECT_FALSE(Gunzip(packed + packed, 1000).ok());
@@ -83,13 +84,13 @@ TEST(Inflate, TheSizeIsKnownBeforeMemoryIsAllocated) {
     const auto size = SizeOfInflated(packed, text.size());
     ASSERT_TRUE(size.ok()) << size.status();
     EXPECT_EQ(*size, text.size());
-    const auto unfolded = Inflate(packed, *size);
-    ASSERT_TRUE(unfolded.ok()) << unfolded.status();
-    EXPECT_TRUE(*unfolded == text);
+    const auto decompressed = Inflate(packed, *size);
+    ASSERT_TRUE(decompressed.ok()) << decompressed.status();
+    EXPECT_TRUE(*decompressed == text);
   }
   const auto bomb = SizeOfInflated(Deflate(std::string(16 << 20, '\0')), 1 << 20);
   EXPECT_EQ(bomb.status().code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_THAT(std::string(bomb.status().message()), HasSubstr("unfold to more than the 1048576"));
+  EXPECT_THAT(std::string(bomb.status().message()), HasSubstr("decompress to more than the 1048576"));
 }
 
 TEST(Inflate, DamageIsRefused) {

@@ -132,11 +132,11 @@ TEST(Streams, AnswersThatNobodyReadsAreBoundedInBytes) {
   RunningServer running(folder.path());
   v1::ClassifyRequest request = ImageRequest("maps", NoiseJpeg(28, 28, 1));
   for (const v1::AttentionKind kind : {v1::SCORES, v1::WEIGHTS}) {
-    v1::AttentionRequest& wish = *request.add_attention();
-    wish.set_kind(kind);
-    wish.add_heads(0);
-    wish.add_heads(1);
-    wish.set_encoding(v1::FLOAT32);
+    v1::AttentionRequest& requested = *request.add_attention();
+    requested.set_kind(kind);
+    requested.add_heads(0);
+    requested.add_heads(1);
+    requested.set_encoding(v1::FLOAT32);
   }
   request.set_max_attention_bytes(16 << 20);
 

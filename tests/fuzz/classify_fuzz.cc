@@ -62,12 +62,12 @@ void CheckRead(const absl::StatusOr<ReceivedClassify>& read, std::string_view by
   Require(read->message.SerializeAsString() == expected.SerializeAsString());
 }
 
-void CheckAttention(const InferenceRequest& plan, const v1::AttentionRequest& wish) {
-  const AttentionAbility::Offer* offer = plan.model->attention.Find(wish.kind());
-  Require(offer != nullptr && wish.encoding() != v1::ATTENTION_ENCODING_UNSPECIFIED);
-  for (const int layer : wish.layers()) Require(layer >= 0 && layer < offer->layers);
-  for (const int head : wish.heads()) Require(head >= 0 && head < offer->heads);
-  const AttentionSize size = SizeOf(wish, plan.model->attention, plan.grid);
+void CheckAttention(const InferenceRequest& plan, const v1::AttentionRequest& requested) {
+  const AttentionAbility::Offer* offer = plan.model->attention.Find(requested.kind());
+  Require(offer != nullptr && requested.encoding() != v1::ATTENTION_ENCODING_UNSPECIFIED);
+  for (const int layer : requested.layers()) Require(layer >= 0 && layer < offer->layers);
+  for (const int head : requested.heads()) Require(head >= 0 && head < offer->heads);
+  const AttentionSize size = SizeOf(requested, plan.model->attention, plan.grid);
   Require(size.maps >= 1 && size.values_per_map >= 1);
 }
 
@@ -81,7 +81,7 @@ void CheckPlan(const InferenceRequest& plan) {
   Require(plan.InputPixels() >= 1 && plan.InputBytes() >= 1);
   Require(plan.attention.size() == static_cast<size_t>(request.attention_size()));
   Require(plan.features.size() == static_cast<size_t>(request.features_size()));
-  for (const v1::AttentionRequest& wish : plan.attention) CheckAttention(plan, wish);
+  for (const v1::AttentionRequest& requested : plan.attention) CheckAttention(plan, requested);
   Require(plan.answer_bytes >= 0 && plan.answer_bytes <= AttentionBytesAllowed(request));
   Require(plan.overlay_pixels >= 0);
 }

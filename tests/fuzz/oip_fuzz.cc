@@ -15,8 +15,8 @@
 
 #include "server/serve/request/plan_request.h"
 #include "server/wire/http/refusal.h"
-#include "server/wire/oip/http_body.h"
 #include "server/wire/oip/infer_answer.h"
+#include "server/wire/oip/infer_body.h"
 #include "server/wire/oip/infer_plan.h"
 #include "server/wire/oip/split_input.h"
 #include "tests/fuzz/mutate_message.h"

@@ -69,13 +69,13 @@ class Drawings {
       : files_(files), asked_(asked), answer_(answer), original_(encoded) {}
 
   absl::StatusOr<std::string> WriteOne(const v1::AttentionMap& map) {
-    const v1::AttentionRequest asked = AskedFor(map.kind());
+    const v1::AttentionRequest asked = RequestOf(map.kind());
     ASSIGN_OR_RETURN(const std::string drawing, Draw(map, asked));
     return Write(AttentionFileName(files_.stem, map, asked), drawing);
   }
 
   absl::StatusOr<std::string> WriteSheet(const std::vector<const v1::AttentionMap*>& maps) {
-    const v1::AttentionRequest asked = AskedFor(maps.front()->kind());
+    const v1::AttentionRequest asked = RequestOf(maps.front()->kind());
     SheetFigure figure{.title = Kind(asked), .note = Note()};
     std::vector<int> layers, heads;
     const auto place = [](std::vector<int>& numbers, int number) {
@@ -115,7 +115,7 @@ class Drawings {
     std::vector<std::vector<std::string>> captions(rows);  // captions of each row, without duplicates
     for (size_t column = 1; column < columns; ++column) {
       const std::vector<const v1::AttentionMap*>& maps = kinds[column - 1];
-      const v1::AttentionRequest asked = AskedFor(maps.front()->kind());
+      const v1::AttentionRequest asked = RequestOf(maps.front()->kind());
       figure.columns.push_back(Kind(asked));
       for (size_t row = 0; row < maps.size(); ++row) {
         const std::string caption =
@@ -146,7 +146,7 @@ class Drawings {
   }
 
   // Returns the request of a kind; each kind is requested once.
-  v1::AttentionRequest AskedFor(v1::AttentionKind kind) const {
+  v1::AttentionRequest RequestOf(v1::AttentionKind kind) const {
     for (const v1::AttentionRequest& request : asked_.attention()) {
       if (request.kind() == kind) return request;
     }

@@ -17,22 +17,22 @@ namespace {
 constexpr int64_t kSampledSizes = 64;  // maximum sizes per GetModel request
 
 // Returns "160x224", in the short form "224" for a square, and "" for none.
-std::string ResolutionText(const std::optional<v1::ResolutionWish>& wish, bool short_form) {
-  if (!wish) return "";
-  if (short_form && wish->height() == wish->width()) return absl::StrCat(wish->height());
-  return absl::StrCat(wish->height(), "x", wish->width());
+std::string ResolutionText(const std::optional<v1::ResolutionWish>& requested, bool short_form) {
+  if (!requested) return "";
+  if (short_form && requested->height() == requested->width()) return absl::StrCat(requested->height());
+  return absl::StrCat(requested->height(), "x", requested->width());
 }
 
 // Returns the sizes of the model's input, with the number of sampled images for each.
 absl::StatusOr<std::map<std::pair<int, int>, int>> InputSizes(const v1::Preprocessing& preprocessing,
                                                               const std::optional<v1::ResolutionWish>& resolution,
                                                               const Dataset& data) {
-  std::optional<Size> wish;
-  if (resolution) wish = Size{resolution->height(), resolution->width()};
+  std::optional<Size> requested;
+  if (resolution) requested = Size{resolution->height(), resolution->width()};
   std::map<std::pair<int, int>, int> sizes;
-  if (wish || preprocessing.has_fixed()) {
-    const Size original = wish.value_or(Size{preprocessing.fixed().height(), preprocessing.fixed().width()});
-    ASSIGN_OR_RETURN(const Geometry geometry, PlanGeometry(preprocessing, original, wish));
+  if (requested || preprocessing.has_fixed()) {
+    const Size original = requested.value_or(Size{preprocessing.fixed().height(), preprocessing.fixed().width()});
+    ASSIGN_OR_RETURN(const Geometry geometry, PlanGeometry(preprocessing, original, requested));
     sizes[{geometry.input.height, geometry.input.width}] = 1;
     return sizes;
   }

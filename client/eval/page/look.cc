@@ -113,7 +113,7 @@ v1::ClassifyRequest AttentionRequestFor(const ImageSource& source, v1::Attention
   request.set_omit_predictions(true);
   request.set_priority(v1::LOW);
   request.add_attention()->set_kind(kind);
-  if (const auto wish = ResolutionOf(source.resolution)) *request.mutable_resolution() = *wish;
+  if (const auto requested = ResolutionOf(source.resolution)) *request.mutable_resolution() = *requested;
   return request;
 }
 
@@ -161,10 +161,10 @@ std::optional<v1::ResolutionWish> ResolutionOf(const std::string& text) {
   if (parts.size() > 2 || !absl::SimpleAtoi(parts.front(), &height) || !absl::SimpleAtoi(parts.back(), &width)) {
     return std::nullopt;
   }
-  v1::ResolutionWish wish;
-  wish.set_height(height);
-  wish.set_width(width);
-  return wish;
+  v1::ResolutionWish requested;
+  requested.set_height(height);
+  requested.set_width(width);
+  return requested;
 }
 
 }  // namespace vitrine

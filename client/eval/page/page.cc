@@ -95,7 +95,7 @@ std::vector<const Prediction*> SurestMistakes(const Evaluation& evaluation, size
 }
 
 std::string CommandOf(const Evaluation& evaluation, const std::string& folder, const EvalCommand* command,
-                      const ReportOptions& wish) {
+                      const ReportOptions& requested) {
   const EvaluationSettings& settings = evaluation.settings;
   Command text;
   if (command != nullptr) {
@@ -112,8 +112,8 @@ std::string CommandOf(const Evaluation& evaluation, const std::string& folder, c
   if (settings.shard.of > 1) text.Add("--shard", ToString(settings.shard));
   text.AddUnless(absl::StrCat(EvalCommand().top_k), "--top-k", absl::StrCat(settings.top_k));
   if (command != nullptr) AddRun(*command, text);
-  text.AddUnless(absl::StrCat(ReportOptions().mistakes), "--mistakes", absl::StrCat(wish.mistakes));
-  if (wish.attention_distance > 0) text.Add("--attention-distance", absl::StrCat(wish.attention_distance));
+  text.AddUnless(absl::StrCat(ReportOptions().mistakes), "--mistakes", absl::StrCat(requested.mistakes));
+  if (requested.attention_distance > 0) text.Add("--attention-distance", absl::StrCat(requested.attention_distance));
   text.Add("--out", folder.empty() ? "DIR" : absl::StrCat(WithoutSlashes(folder), "-again"));
   return text.text();
 }
@@ -136,26 +136,26 @@ std::string RenderPage(const EvaluationPage& input) {
 }
 
 absl::StatusOr<std::string> WriteReport(const std::string& folder, const Evaluation& evaluation, ImageSource source,
-                                        const ReportOptions& wish, const EvalCommand* command) {
+                                        const ReportOptions& requested, const EvalCommand* command) {
   const bool stopped_before = source.Stopping();
   const EvaluationMetrics metrics = ComputeMetrics(evaluation);
   EvaluationPage page{.evaluation = evaluation, .metrics = metrics};
   page.folder = folder;
   page.command = command;
-  page.wish = wish;
-  page.mistakes = SurestMistakes(evaluation, static_cast<size_t>(std::max(0, wish.mistakes)));
+  page.requested = requested;
+  page.mistakes = SurestMistakes(evaluation, static_cast<size_t>(std::max(0, requested.mistakes)));
   source.model = &evaluation.model;
   source.resolution = evaluation.settings.resolution;
   page.looks = LookAt(source, page.mistakes);
   absl::StatusOr<AttentionDistances> distances = absl::UnknownError("not wanted");
-  if (wish.attention_distance > 0) {
+  if (requested.attention_distance > 0) {
     std::vector<int64_t> answered;
     for (const Prediction& prediction : evaluation.predictions) {
       if (prediction.outcome == Outcome::kAnswered) answered.push_back(prediction.index);
     }
     distances = source.data == nullptr || source.client == nullptr
                     ? absl::UnavailableError("no server or no data set was available")
-                    : MeasureDistances(source, answered, wish.attention_distance);
+                    : MeasureDistances(source, answered, requested.attention_distance);
     if (distances.ok()) {
       page.distances = &*distances;
       RETURN_IF_ERROR(ReplaceFile((std::filesystem::path(folder) / "attention_distance.json").string(),

@@ -32,7 +32,7 @@ struct EvaluationPage {
   // Inputs of CommandOf, for the command that repeats the evaluation.
   std::string folder = {};
   const EvalCommand* command = nullptr;
-  ReportOptions wish = {};
+  ReportOptions requested = {};
 };
 std::string RenderPage(const EvaluationPage& input);
 
@@ -45,13 +45,13 @@ std::vector<const Prediction*> SurestMistakes(const Evaluation& evaluation, size
 // evaluation. `command` is the command of the evaluation; null if unknown. CANCELLED: `source.stop` became true during
 // the call; the page is written with the data so far.
 absl::StatusOr<std::string> WriteReport(const std::string& folder, const Evaluation& evaluation, ImageSource source,
-                                        const ReportOptions& wish = {}, const EvalCommand* command = nullptr);
+                                        const ReportOptions& requested = {}, const EvalCommand* command = nullptr);
 
 // Returns a shell command that repeats the evaluation in `folder` and its report, in another folder beside it. If
 // `command` is null, options that an Evaluation does not store have their default values, and a required label map is
 // written as "FILE". The text may contain the name of a token file, but never a token.
 std::string CommandOf(const Evaluation& evaluation, const std::string& folder, const EvalCommand* command = nullptr,
-                      const ReportOptions& wish = {});
+                      const ReportOptions& requested = {});
 
 }  // namespace vitrine
 

@@ -255,8 +255,8 @@ void AddSettings(const EvaluationPage& input, HtmlPage& page) {
   page.Table(sessions);
   if (const std::string map = LabelMapInWords(evaluation); !map.empty()) page.Folded("Labels that were mapped", map);
   page.Paragraph("Command that repeats the evaluation, to be run in the same folder:");
-  page.Add(
-      absl::StrCat("<pre>", EscapeHtml(CommandOf(evaluation, input.folder, input.command, input.wish)), "</pre>\n"));
+  page.Add(absl::StrCat("<pre>", EscapeHtml(CommandOf(evaluation, input.folder, input.command, input.requested)),
+                        "</pre>\n"));
 }
 
 }  // namespace vitrine

@@ -30,12 +30,12 @@ class EvaluationRun final : public RoundsClient {
   absl::Status CheckSameImages() const;
   // Records the images whose label is no class of the model, and removes them from `pending`.
   void CountUnlabelled(std::vector<int64_t>& pending);
-  Prediction Begin(const AskedImage& image) const;
+  Prediction Begin(const SentImage& image) const;
   void Record(const Prediction& prediction);
 
   v1::ClassifyRequest RequestWith(std::string image) const override;
-  absl::Status TakeAnswer(const AskedImage& image, const v1::ClassifyResponse& answer) override;
-  void TakeFailure(const AskedImage& image, Outcome outcome, const absl::Status& why) override;
+  absl::Status TakeAnswer(const SentImage& image, const v1::ClassifyResponse& answer) override;
+  void TakeFailure(const SentImage& image, Outcome outcome, const absl::Status& why) override;
 
   const EvalCommand& command_;
   ProgressDisplay& display_;

@@ -25,7 +25,7 @@
 namespace vitrine {
 
 // An image that was sent, or that should have been.
-struct AskedImage {
+struct SentImage {
   int64_t index = 0;
   int attempts = 0;             // number of times it was sent
   absl::Duration latency = {};  // time from the last send to the answer; zero if never sent
@@ -39,9 +39,9 @@ class RoundsClient {
   virtual v1::ClassifyRequest RequestWith(std::string image) const = 0;
   // Takes an answer of the version of the run. Its predictions are valid, and it has at least one if the model has
   // classes. An error is treated as if the server had answered with it.
-  virtual absl::Status TakeAnswer(const AskedImage& image, const v1::ClassifyResponse& answer) = 0;
+  virtual absl::Status TakeAnswer(const SentImage& image, const v1::ClassifyResponse& answer) = 0;
   // Takes the result of an image that will not be sent again: kUnreadable or kRefused, with the reason.
-  virtual void TakeFailure(const AskedImage& image, Outcome outcome, const absl::Status& why) = 0;
+  virtual void TakeFailure(const SentImage& image, Outcome outcome, const absl::Status& why) = 0;
 };
 
 // Sends images to a server until each has a result. Waits for a lost server and reconnects.
@@ -102,9 +102,9 @@ class ImageRounds {
 
   // rounds_answers.cc: outcome of each image.
   void Deliver(TracedResult traced);
-  void TakeAnswer(const AskedImage& image, const v1::ClassifyResponse& answer);
-  void TakeError(const AskedImage& image, const absl::Status& status);
-  void Fail(const AskedImage& image, Outcome outcome, const absl::Status& why);
+  void TakeAnswer(const SentImage& image, const v1::ClassifyResponse& answer);
+  void TakeError(const SentImage& image, const absl::Status& status);
+  void Fail(const SentImage& image, Outcome outcome, const absl::Status& why);
   void AskLater(int64_t index, const absl::Status& status);
   void Strike(int64_t index);
   void TakeReadError(int64_t index, const absl::Status& status);

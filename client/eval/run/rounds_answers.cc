@@ -28,7 +28,7 @@ absl::Status CheckPredictions(const v1::ClassifyResponse& answer, int classes) {
 }  // namespace
 
 void ImageRounds::Deliver(TracedResult traced) {
-  AskedImage image{.index = round_.asked.front(), .attempts = traced.attempts, .latency = traced.latency};
+  SentImage image{.index = round_.asked.front(), .attempts = traced.attempts, .latency = traced.latency};
   round_.asked.pop_front();
   if (const auto trouble = trouble_.find(image.index); trouble != trouble_.end()) {
     image.attempts += trouble->second.attempts;
@@ -51,7 +51,7 @@ void ImageRounds::Deliver(TracedResult traced) {
   progress_.Draw(limit_.limit(), absl::Now());
 }
 
-void ImageRounds::TakeAnswer(const AskedImage& image, const v1::ClassifyResponse& answer) {
+void ImageRounds::TakeAnswer(const SentImage& image, const v1::ClassifyResponse& answer) {
   const v1::ServedBy& by = answer.served_by();
   if (by.version() != model_.version() || by.weights_sha256() != model_.weights_sha256()) {
     stopped_ = absl::FailedPreconditionError(
@@ -67,7 +67,7 @@ void ImageRounds::TakeAnswer(const AskedImage& image, const v1::ClassifyResponse
   CountResult(image.index);
 }
 
-void ImageRounds::TakeError(const AskedImage& image, const absl::Status& status) {
+void ImageRounds::TakeError(const SentImage& image, const absl::Status& status) {
   Trouble& trouble = trouble_[image.index];
   trouble.attempts = image.attempts;
   trouble.last = status;
@@ -89,7 +89,7 @@ void ImageRounds::TakeError(const AskedImage& image, const absl::Status& status)
   }
 }
 
-void ImageRounds::Fail(const AskedImage& image, Outcome outcome, const absl::Status& why) {
+void ImageRounds::Fail(const SentImage& image, Outcome outcome, const absl::Status& why) {
   user_.TakeFailure(image, outcome, why);
   CountResult(image.index);
 }

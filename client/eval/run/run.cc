@@ -90,7 +90,7 @@ void EvaluationRun::CountUnlabelled(std::vector<int64_t>& pending) {
   pending = std::move(labelled);
 }
 
-Prediction EvaluationRun::Begin(const AskedImage& image) const {
+Prediction EvaluationRun::Begin(const SentImage& image) const {
   const int64_t index = image.index;
   Prediction prediction{
       .index = index, .name = data_->name(index), .data_label = data_->label(index), .attempts = image.attempts};
@@ -105,7 +105,7 @@ v1::ClassifyRequest EvaluationRun::RequestWith(std::string image) const {
   request.set_model(evaluation_.model.model());
   request.set_version(evaluation_.model.version());
   const int classes = evaluation_.model.labels_size();
-  request.set_top_k(classes <= kMostClassesAsked ? classes : std::min(command_.top_k, classes));
+  request.set_top_k(classes <= kMostClassesRequested ? classes : std::min(command_.top_k, classes));
   request.set_priority(command_.priority);
   if (command_.resolution.has_value()) *request.mutable_resolution() = *command_.resolution;
   request.set_image(std::move(image));
@@ -117,7 +117,7 @@ void EvaluationRun::Record(const Prediction& prediction) {
   progress_->Count(prediction, /*again=*/false);
 }
 
-absl::Status EvaluationRun::TakeAnswer(const AskedImage& image, const v1::ClassifyResponse& answer) {
+absl::Status EvaluationRun::TakeAnswer(const SentImage& image, const v1::ClassifyResponse& answer) {
   const v1::ModelVersion& model = evaluation_.model;
   Prediction prediction = Begin(image);
   for (const v1::Prediction& guess : answer.predictions()) {
@@ -142,7 +142,7 @@ absl::Status EvaluationRun::TakeAnswer(const AskedImage& image, const v1::Classi
   return absl::OkStatus();
 }
 
-void EvaluationRun::TakeFailure(const AskedImage& image, Outcome outcome, const absl::Status& why) {
+void EvaluationRun::TakeFailure(const SentImage& image, Outcome outcome, const absl::Status& why) {
   Prediction prediction = Begin(image);
   prediction.outcome = outcome;
   prediction.code = why.code();

@@ -18,11 +18,11 @@ IDS = ("4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7")
 DIGIT = ROOT / "samples/digits/digit-7.png"
 
 
-def ask(address: str, image: Any, model: str, **wish: Any) -> None:
+def ask(address: str, image: Any, model: str, **requested: Any) -> None:
     """Calls classify, then classify_many."""
     with vitrine.Client(address) as client:
-        client.classify(image, model, **wish)
-        assert [result.ok for result in client.classify_many([image], model, **wish)] == [True]
+        client.classify(image, model, **requested)
+        assert [result.ok for result in client.classify_many([image], model, **requested)] == [True]
 
 
 def test_a_version_may_be_named_by_its_label() -> None:

@@ -386,10 +386,10 @@ def test_all_heads_and_all_layers(client: vitrine.Client, cat: Path) -> None:
 
     every = [(layer, head) for layer in range(offer.layers) for head in range(offer.heads)]
     last = [(offer.layers - 1, head) for head in range(offer.heads)]
-    wish = vitrine.Attention("class", layers="all", heads="all")
+    requested = vitrine.Attention("class", layers="all", heads="all")
     heads = vitrine.Attention("class", heads="all")
     assert places(client.classify(cat, MODEL, attention=heads)) == last
-    assert places(client.classify(cat, MODEL, attention=wish, max_attention_bytes=16 << 20)) == every
+    assert places(client.classify(cat, MODEL, attention=requested, max_attention_bytes=16 << 20)) == every
     assert [places(result) for result in client.classify_many([cat], MODEL, attention=heads) if result.ok] == [last]
     distance = client.classify(cat, MODEL, attention=vitrine.Attention("distance", heads="all")).attention[0]
     assert distance.values.shape == (offer.layers, offer.heads)

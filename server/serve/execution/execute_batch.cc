@@ -177,10 +177,10 @@ class BatchRun {
       const InferenceRequest& request = *items_[i].request;
       RETURN_IF_ERROR(CheckFits(items_[i]));
       inputs.push_back(items_[i].input.pixels);
-      for (const auto& wish : request.attention) {
-        RequestAttention(wish, model_->attention, static_cast<int>(i - first), part.attention);
+      for (const auto& requested : request.attention) {
+        RequestAttention(requested, model_->attention, static_cast<int>(i - first), part.attention);
       }
-      for (const v1::FeatureRequest& wish : request.features) part.tokens.Request(StageOf(wish.kind()));
+      for (const v1::FeatureRequest& requested : request.features) part.tokens.Request(StageOf(requested.kind()));
     }
     return model_->backend->Run(
         inputs, context_.workspace, logits_.values.data() + first * static_cast<size_t>(logits_.shape[1]),
@@ -301,11 +301,11 @@ class BatchRun {
     }
     const Part& part = PartOf(static_cast<size_t>(i));
     const int place = i - static_cast<int>(part.first);
-    for (const auto& wish : request.attention) {
-      output.attention.push_back(CollectAttention(wish, model_->attention, part.attention, place, request.grid));
+    for (const auto& requested : request.attention) {
+      output.attention.push_back(CollectAttention(requested, model_->attention, part.attention, place, request.grid));
     }
-    for (const auto& wish : request.features) {
-      output.features.push_back(CollectFeature(wish, part.tokens, place, model_->features.registers));
+    for (const auto& requested : request.features) {
+      output.features.push_back(CollectFeature(requested, part.tokens, place, model_->features.registers));
     }
     const Sureness sureness = SurenessOf(output.logits, TemperatureOf(model_->manifest));
     const bool has_classes = model_->manifest.config().classes() > 0;

@@ -89,7 +89,7 @@ ImageInput ImageToInput(const AnyImage& image, const v1::Preprocessing& preproce
 // all its requests, and originals may be a thousand times larger.
 bool Draws(const v1::ClassifyRequest& request) {
   return std::any_of(request.attention().begin(), request.attention().end(),
-                     [](const auto& wish) { return wish.encoding() == v1::OVERLAY_PNG; });
+                     [](const auto& requested) { return requested.encoding() == v1::OVERLAY_PNG; });
 }
 
 engine::ImagePlanes Unread(const InferenceRequest& request, const v1::Preprocessing& preprocessing) {

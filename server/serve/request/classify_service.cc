@@ -43,7 +43,7 @@ absl::StatusOr<InferenceRequest> Plan(ReceivedClassify request, ModelHandle mode
 
 }  // namespace
 
-struct ClassifyService::Asked {
+struct ClassifyService::Pending {
   CallContext call;
   absl::Time arrival;
   std::string model, request_id;        // `model`: name sent by the client
@@ -67,13 +67,13 @@ absl::StatusOr<ModelHandle> ClassifyService::Find(const v1::ClassifyRequest& req
 }
 
 // Returns the admitted request, or the error of the first stage that rejects it.
-absl::StatusOr<InferenceRequest> ClassifyService::Accept(absl::StatusOr<ReceivedClassify> request, Asked& asked) {
-  const CallContext& call = asked.call;
+absl::StatusOr<InferenceRequest> ClassifyService::Accept(absl::StatusOr<ReceivedClassify> request, Pending& pending) {
+  const CallContext& call = pending.call;
   if (draining_.load(std::memory_order_acquire)) return DrainingError();
   // This check comes before the quota, so that an abandoned request uses no quota.
   const CancelFlag abandoned = call.part.has_value() ? call.part->abandoned : nullptr;
   if (abandoned != nullptr && abandoned->load(std::memory_order_acquire)) {
-    asked.metrics = call.version->model->metrics.get();
+    pending.metrics = call.version->model->metrics.get();
     return AbandonedError();
   }
   const auto admitted = std::make_shared<Admitted>();
@@ -84,7 +84,7 @@ absl::StatusOr<InferenceRequest> ClassifyService::Accept(absl::StatusOr<Received
     RETURN_IF_ERROR(CheckModel(call.caller, request->message.model()));
     ASSIGN_OR_RETURN(model, Find(request->message, call.caller));
   }
-  asked.metrics = model->metrics.get();
+  pending.metrics = model->metrics.get();
   RETURN_IF_ERROR(request.status());
   // This check comes before the image's header is read. Admit checks again, since other requests may arrive in between.
   if (absl::Status places = admission_.CheckRequestLimit(call.caller.Account()); !places.ok()) {
@@ -94,9 +94,9 @@ absl::StatusOr<InferenceRequest> ClassifyService::Accept(absl::StatusOr<Received
   const bool is_routed = call.version.has_value() ? call.version->is_routed : NamesNoVersion(request->message);
   ASSIGN_OR_RETURN(InferenceRequest plan, Plan(*std::move(request), std::move(model)));
   plan.is_routed = is_routed;
-  plan.arrival = asked.arrival;
+  plan.arrival = pending.arrival;
   plan.caller = call.caller.Account();
-  plan.deadline = DeadlineOf(plan.request, call, asked.arrival);
+  plan.deadline = DeadlineOf(plan.request, call, pending.arrival);
   plan.cancelled = call.cancelled;
   plan.abandoned = abandoned;
   if (call.part.has_value()) {
@@ -124,11 +124,12 @@ absl::Status ClassifyService::Admit(InferenceRequest& plan, const AnswerForm& fo
   return absl::OkStatus();
 }
 
-void ClassifyService::Count(Asked& asked, const absl::Status& status, absl::Duration spent) {
-  asked.metrics->requests().Count(asked.call.method, status, spent);
-  if (asked.version != nullptr) asked.version->version_metrics->requests().Count(asked.call.method, status, spent);
-  if (log_.Wants(status.code(), spent)) WriteLine(asked, status, spent);
-  if (asked.spans != nullptr) EndSpans(asked, status, spent);
+void ClassifyService::Count(Pending& pending, const absl::Status& status, absl::Duration spent) {
+  pending.metrics->requests().Count(pending.call.method, status, spent);
+  if (pending.version != nullptr)
+    pending.version->version_metrics->requests().Count(pending.call.method, status, spent);
+  if (log_.Wants(status.code(), spent)) WriteLine(pending, status, spent);
+  if (pending.spans != nullptr) EndSpans(pending, status, spent);
 }
 
 void ClassifyService::CountAuthorization(RpcName rpc, const absl::StatusOr<Caller>& caller, const std::string& peer) {
@@ -145,33 +146,33 @@ void ClassifyService::CountAuthorization(RpcName rpc, const absl::StatusOr<Calle
               .status = caller.status()});
 }
 
-void ClassifyService::WriteLine(const Asked& asked, const absl::Status& status, absl::Duration spent) {
+void ClassifyService::WriteLine(const Pending& pending, const absl::Status& status, absl::Duration spent) {
   // The line has the trace context of the request's own span if there is one, otherwise the client's.
-  std::optional<TraceContext> trace = asked.call.trace;
-  if (asked.spans != nullptr) trace = TraceContext{Hex(asked.spans->trace_id), Hex(asked.spans->span_id), true};
-  log_.Write({.method = MethodName(asked.call.method),
-              .caller = asked.call.caller.name,
-              .peer = asked.call.peer,
-              .model = asked.model,
-              .version = asked.version == nullptr ? 0 : asked.version->id.version,
-              .request_id = asked.request_id,
+  std::optional<TraceContext> trace = pending.call.trace;
+  if (pending.spans != nullptr) trace = TraceContext{Hex(pending.spans->trace_id), Hex(pending.spans->span_id), true};
+  log_.Write({.method = MethodName(pending.call.method),
+              .caller = pending.call.caller.name,
+              .peer = pending.call.peer,
+              .model = pending.model,
+              .version = pending.version == nullptr ? 0 : pending.version->id.version,
+              .request_id = pending.request_id,
               .trace = std::move(trace),
               .status = status,
               .spent = spent});
 }
 
-void ClassifyService::EndSpans(Asked& asked, const absl::Status& status, absl::Duration spent) {
-  RequestTrace& spans = *asked.spans;
+void ClassifyService::EndSpans(Pending& pending, const absl::Status& status, absl::Duration spent) {
+  RequestTrace& spans = *pending.spans;
   const absl::Time end = spans.whole.begin + spent;
-  spans.model = std::move(asked.model);
-  spans.request_id = std::move(asked.request_id);
-  if (asked.version != nullptr) {
-    spans.version = asked.version->id.version;
-    spans.precision = asked.version->precision;
+  spans.model = std::move(pending.model);
+  spans.request_id = std::move(pending.request_id);
+  if (pending.version != nullptr) {
+    spans.version = pending.version->id.version;
+    spans.precision = pending.version->precision;
     // The request ended while it waited, so this is the end of its queue stage.
     if (!spans.stages[static_cast<int>(Stage::kQueue)].has_value()) spans.Note(Stage::kQueue, spans.whole.begin, end);
   }
-  tracer_->End(std::move(asked.spans), status, end);
+  tracer_->End(std::move(pending.spans), status, end);
 }
 
 std::unique_ptr<RequestTrace> ClassifyService::BeginCall(const CallContext& call, absl::Time arrival,
@@ -192,46 +193,47 @@ void ClassifyService::EndCall(std::unique_ptr<RequestTrace> spans, const absl::S
 }
 
 void ClassifyService::Classify(absl::StatusOr<ReceivedClassify> request, CallContext context, Done done) {
-  auto asked = std::make_unique<Asked>();
-  asked->call = std::move(context);
-  CallContext& call = asked->call;
-  if (call.held == nullptr) call.held = asked->held = std::make_shared<AnswerResources>(ledger_);
+  auto pending = std::make_unique<Pending>();
+  pending->call = std::move(context);
+  CallContext& call = pending->call;
+  if (call.held == nullptr) call.held = pending->held = std::make_shared<AnswerResources>(ledger_);
   call.held->Accept();
-  asked->arrival = clock_.Now();
-  asked->metrics = &metrics_.unknown();
+  pending->arrival = clock_.Now();
+  pending->metrics = &metrics_.unknown();
   if (call.caller.account.empty()) call.caller.account = accounts_.AccountOf(call.caller, call.peer);
-  if (request.ok()) asked->model = request->message.model();
-  if (request.ok()) asked->request_id = request->message.request_id();
+  if (request.ok()) pending->model = request->message.model();
+  if (request.ok()) pending->request_id = request->message.request_id();
   if (tracer_ != nullptr) {
-    asked->spans = call.part.has_value() ? tracer_->BeginPart(call.trace, call.method, asked->arrival, call.part->index)
-                                         : tracer_->Begin(call.trace, call.method, asked->arrival);
+    pending->spans = call.part.has_value()
+                         ? tracer_->BeginPart(call.trace, call.method, pending->arrival, call.part->index)
+                         : tracer_->Begin(call.trace, call.method, pending->arrival);
   }
-  absl::StatusOr<InferenceRequest> plan = Accept(std::move(request), *asked);
+  absl::StatusOr<InferenceRequest> plan = Accept(std::move(request), *pending);
   if (!plan.ok()) {
-    if (absl::IsDeadlineExceeded(plan.status())) asked->metrics->CountExpired(Progress::kAdmission);
-    Count(*asked, plan.status(), clock_.Now() - asked->arrival);
+    if (absl::IsDeadlineExceeded(plan.status())) pending->metrics->CountExpired(Progress::kAdmission);
+    Count(*pending, plan.status(), clock_.Now() - pending->arrival);
     call.held = nullptr;  // from here on the sender of the answer decides when the resources are released
     return done(std::move(plan).status());
   }
   if (call.planned) std::exchange(call.planned, nullptr)(plan->admitted->room->bytes);
   std::exchange(call.held, nullptr)->Keep(plan->admitted);
-  if (asked->spans != nullptr) {
-    asked->spans->tokens = plan->tokens;
-    plan->trace = asked->spans.get();
+  if (pending->spans != nullptr) {
+    pending->spans->tokens = plan->tokens;
+    plan->trace = pending->spans.get();
   }
-  asked->version = plan->model.get();
-  asked->done = std::move(done);
-  plan->done = [this, asked = std::move(asked)](absl::StatusOr<v1::ClassifyResponse> answer) {
-    Answer(*asked, std::move(answer));
+  pending->version = plan->model.get();
+  pending->done = std::move(done);
+  plan->done = [this, pending = std::move(pending)](absl::StatusOr<v1::ClassifyResponse> answer) {
+    Answer(*pending, std::move(answer));
   };
   scheduler_.Submit(*std::move(plan));
 }
 
-void ClassifyService::Answer(Asked& asked, absl::StatusOr<v1::ClassifyResponse> answer) {
-  const absl::Duration spent = clock_.Now() - asked.arrival;
-  Count(asked, answer.status(), spent);
+void ClassifyService::Answer(Pending& pending, absl::StatusOr<v1::ClassifyResponse> answer) {
+  const absl::Duration spent = clock_.Now() - pending.arrival;
+  Count(pending, answer.status(), spent);
   if (answer.ok()) answer->mutable_timings()->set_total(static_cast<float>(absl::ToDoubleSeconds(spent)));
-  asked.done(std::move(answer));
+  pending.done(std::move(answer));
 }
 
 }  // namespace vitrine

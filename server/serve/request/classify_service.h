@@ -124,14 +124,14 @@ class ClassifyService {
   Metrics& metrics() { return metrics_; }
 
  private:
-  struct Asked;  // state of a request, besides its message, until it is answered
+  struct Pending;  // state of a request, besides its message, until it is answered
 
   // Records the end of a request in metrics, log and trace.
-  void Count(Asked& asked, const absl::Status& status, absl::Duration spent);
-  void WriteLine(const Asked& asked, const absl::Status& status, absl::Duration spent);
-  void EndSpans(Asked& asked, const absl::Status& status, absl::Duration spent);
-  absl::StatusOr<InferenceRequest> Accept(absl::StatusOr<ReceivedClassify> request, Asked& asked);
-  void Answer(Asked& asked, absl::StatusOr<v1::ClassifyResponse> answer);
+  void Count(Pending& pending, const absl::Status& status, absl::Duration spent);
+  void WriteLine(const Pending& pending, const absl::Status& status, absl::Duration spent);
+  void EndSpans(Pending& pending, const absl::Status& status, absl::Duration spent);
+  absl::StatusOr<InferenceRequest> Accept(absl::StatusOr<ReceivedClassify> request, Pending& pending);
+  void Answer(Pending& pending, absl::StatusOr<v1::ClassifyResponse> answer);
   // Checks that the client accepts the answer's size, then reserves room for the answer and a place in the queue.
   absl::Status Admit(InferenceRequest& plan, const AnswerForm& form);
 

@@ -174,8 +174,8 @@ absl::Status PlanAttention(InferenceRequest& plan, int64_t& bytes) {
                                                    " are allowed"));
   }
   int64_t overlays = 0;
-  for (const v1::AttentionRequest& wish : request.attention()) {
-    ASSIGN_OR_RETURN(v1::AttentionRequest resolved, ResolveAttention(wish, plan.model->attention, plan.grid));
+  for (const v1::AttentionRequest& requested : request.attention()) {
+    ASSIGN_OR_RETURN(v1::AttentionRequest resolved, ResolveAttention(requested, plan.model->attention, plan.grid));
     const AttentionSize size = SizeOf(resolved, plan.model->attention, plan.grid);
     if (resolved.encoding() != v1::OVERLAY_PNG) {
       bytes += size.maps * size.values_per_map * BytesPerValue(resolved.encoding());
@@ -202,8 +202,8 @@ absl::Status PlanFeatures(InferenceRequest& plan, int64_t& bytes) {
                                                    " feature entries; at most ", kMaxFeatureRequests, " are allowed"));
   }
   const FeatureAbility& ability = plan.model->features;
-  for (const v1::FeatureRequest& wish : request.features()) {
-    ASSIGN_OR_RETURN(v1::FeatureRequest resolved, ResolveFeature(wish, ability));
+  for (const v1::FeatureRequest& requested : request.features()) {
+    ASSIGN_OR_RETURN(v1::FeatureRequest resolved, ResolveFeature(requested, ability));
     bytes += ValuesOf(resolved, ability, plan.grid) * (resolved.encoding() == v1::FEATURE_FLOAT16 ? 2 : 4);
     plan.features.push_back(std::move(resolved));
   }
@@ -218,7 +218,7 @@ absl::Status PlanAttentionAndFeatures(InferenceRequest& plan) {
   RETURN_IF_ERROR(PlanFeatures(plan, bytes));
   const int64_t allowed = AttentionBytesAllowed(plan.request);
   const bool draws = std::any_of(plan.attention.begin(), plan.attention.end(),
-                                 [](const auto& wish) { return wish.encoding() == v1::OVERLAY_PNG; });
+                                 [](const auto& requested) { return requested.encoding() == v1::OVERLAY_PNG; });
   plan.answer_bytes = draws ? allowed : bytes;
   if (bytes <= allowed) return absl::OkStatus();
   return absl::ResourceExhaustedError(absl::StrCat(
@@ -239,11 +239,11 @@ absl::StatusOr<InferenceRequest> PlanRequest(ReceivedClassify request, ModelHand
   RETURN_IF_ERROR(CheckEnvelope(plan.request));
   ASSIGN_OR_RETURN(plan.top_k, PlanTopK(plan.request, served));
   ASSIGN_OR_RETURN(const Size original, InputSize(plan.request, plan.input, preprocessing));
-  ASSIGN_OR_RETURN(const std::optional<Size> wish, PlanResolution(plan.request, served));
+  ASSIGN_OR_RETURN(const std::optional<Size> requested, PlanResolution(plan.request, served));
   if (plan.request.tensor().normalized()) {
     plan.geometry = {.original = original, .scaled = original, .top = 0, .left = 0, .input = original};
   } else {
-    ASSIGN_OR_RETURN(plan.geometry, PlanGeometry(preprocessing, original, wish));
+    ASSIGN_OR_RETURN(plan.geometry, PlanGeometry(preprocessing, original, requested));
   }
   ASSIGN_OR_RETURN(plan.grid, served.description->GridFor(plan.geometry.input.height, plan.geometry.input.width));
   plan.tokens = plan.grid.cells() + served.description->prefix_tokens();

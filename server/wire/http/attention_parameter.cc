@@ -23,25 +23,25 @@ absl::StatusOr<v1::AttentionKind> KindOfWord(const std::string& word) {
 }
 
 absl::StatusOr<AttentionNumbers> NumbersOf(const std::string& text, const char* what) {
-  AttentionNumbers wish;
-  wish.all = text == "all";
-  if (wish.all || text.empty()) return wish;
+  AttentionNumbers requested;
+  requested.all = text == "all";
+  if (requested.all || text.empty()) return requested;
   const std::vector<std::string> parts = absl::StrSplit(text, ',');
   for (const std::string& part : parts) {
-    if (absl::SimpleAtoi(part, &wish.numbers.emplace_back())) continue;
+    if (absl::SimpleAtoi(part, &requested.numbers.emplace_back())) continue;
     return absl::InvalidArgumentError(absl::StrCat("parameter attention has \"", Shown(text), "\" for ", what,
                                                    "; give comma-separated numbers, as in 0,-1, or all"));
   }
-  return wish;
+  return requested;
 }
 
-absl::Status ReadPatch(const std::string& text, AttentionParameter& wish) {
-  if (wish.kind != v1::QUERY_ROW) {
+absl::Status ReadPatch(const std::string& text, AttentionParameter& requested) {
+  if (requested.kind != v1::QUERY_ROW) {
     return absl::InvalidArgumentError(absl::StrCat("parameter attention names patch \"", Shown(text),
-                                                   "\" for the kind ", AttentionKindName(wish.kind),
+                                                   "\" for the kind ", AttentionKindName(requested.kind),
                                                    "; only query has one"));
   }
-  if (!absl::SimpleAtoi(text, &wish.patch) || wish.patch < 0) {
+  if (!absl::SimpleAtoi(text, &requested.patch) || requested.patch < 0) {
     return absl::InvalidArgumentError(
         absl::StrCat("parameter attention has \"", Shown(text),
                      "\" for the patch; give row * columns + column of the grid, as in query:-1::27"));
@@ -49,9 +49,9 @@ absl::Status ReadPatch(const std::string& text, AttentionParameter& wish) {
   return absl::OkStatus();
 }
 
-void Put(const AttentionNumbers& wish, int count, google::protobuf::RepeatedField<int32_t>& field) {
-  field.Add(wish.numbers.begin(), wish.numbers.end());
-  for (int i = 0; wish.all && i < count; ++i) field.Add(i);
+void Put(const AttentionNumbers& requested, int count, google::protobuf::RepeatedField<int32_t>& field) {
+  field.Add(requested.numbers.begin(), requested.numbers.end());
+  for (int i = 0; requested.all && i < count; ++i) field.Add(i);
 }
 
 }  // namespace
@@ -65,43 +65,43 @@ absl::StatusOr<AttentionParameter> ParseAttentionParameter(std::string_view text
                      "\"; it must be KIND, KIND:LAYERS or KIND:LAYERS:HEADS, as in mean:0,-1:all, or "
                      "query:LAYERS:HEADS:PATCH"));
   }
-  AttentionParameter wish;
-  ASSIGN_OR_RETURN(wish.kind, KindOfWord(parts[0]));
+  AttentionParameter requested;
+  ASSIGN_OR_RETURN(requested.kind, KindOfWord(parts[0]));
   if (parts.size() > 1) {
-    ASSIGN_OR_RETURN(wish.layers, NumbersOf(parts[1], "layers"));
+    ASSIGN_OR_RETURN(requested.layers, NumbersOf(parts[1], "layers"));
   }
   if (parts.size() > 2) {
-    ASSIGN_OR_RETURN(wish.heads, NumbersOf(parts[2], "heads"));
+    ASSIGN_OR_RETURN(requested.heads, NumbersOf(parts[2], "heads"));
   }
   if (parts.size() == kParts) {
-    RETURN_IF_ERROR(ReadPatch(parts[3], wish));
+    RETURN_IF_ERROR(ReadPatch(parts[3], requested));
   }
-  return wish;
+  return requested;
 }
 
-absl::StatusOr<v1::AttentionRequest> AttentionOf(const AttentionParameter& wish, const AttentionAbility& ability,
+absl::StatusOr<v1::AttentionRequest> AttentionOf(const AttentionParameter& requested, const AttentionAbility& ability,
                                                  std::optional<v1::AttentionEncoding> encoding) {
-  const AttentionAbility::Offer* offer = ability.Find(wish.kind);
+  const AttentionAbility::Offer* offer = ability.Find(requested.kind);
   if (offer == nullptr) {
     std::vector<std::string> words;
     for (const AttentionAbility::Offer& each : ability.offers) words.push_back(AttentionKindName(each.kind));
     return absl::InvalidArgumentError(
-        absl::StrCat("this model has no attention of kind ", AttentionKindName(wish.kind),
+        absl::StrCat("this model has no attention of kind ", AttentionKindName(requested.kind),
                      words.empty() ? "; it has no attention" : absl::StrCat("; it has ", absl::StrJoin(words, ", "))));
   }
-  const bool on_image = FormOf(wish.kind) == AttentionForm::kGrid;
+  const bool on_image = FormOf(requested.kind) == AttentionForm::kGrid;
   if (encoding == v1::OVERLAY_PNG && !on_image) {
     return absl::InvalidArgumentError(
-        absl::StrCat("attention of kind ", AttentionKindName(wish.kind),
+        absl::StrCat("attention of kind ", AttentionKindName(requested.kind),
                      " is no map of the image and cannot be drawn on it; leave attention_encoding out, or set it "
                      "to float"));
   }
   v1::AttentionRequest request;
-  request.set_kind(wish.kind);
+  request.set_kind(requested.kind);
   request.set_encoding(encoding.value_or(on_image ? v1::OVERLAY_PNG : v1::FLOAT32));
-  if (wish.kind == v1::QUERY_ROW) request.set_query(wish.patch);
-  Put(wish.layers, offer->layers, *request.mutable_layers());
-  Put(wish.heads, offer->heads, *request.mutable_heads());
+  if (requested.kind == v1::QUERY_ROW) request.set_query(requested.patch);
+  Put(requested.layers, offer->layers, *request.mutable_layers());
+  Put(requested.heads, offer->heads, *request.mutable_heads());
   return request;
 }
 

@@ -35,7 +35,7 @@ struct HttpClassifyFront::Target {
 };
 
 // A classification whose body has not arrived yet.
-struct HttpClassifyFront::Asked {
+struct HttpClassifyFront::Pending {
   CallContext call = {};
   v1::ClassifyRequest wanted = {};  // fields except the image and the attention
   ClassifyQuery query = {};
@@ -64,7 +64,7 @@ absl::Status CheckType(const HttpRequest& request, const std::string& curl_line)
   return absl::InvalidArgumentError(
       absl::StrCat("the Content-Type is application/json, but the body must be the bytes of a JPEG, PNG or WebP as "
                    "they are, and what "
-                   "else is asked for stands in the URL: ",
+                   "else is pending for stands in the URL: ",
                    curl_line));
 }
 
@@ -101,8 +101,8 @@ absl::StatusOr<ReceivedClassify> WithImage(v1::ClassifyRequest wanted, const Cla
                                            const LoadedModel& model) {
   ASSIGN_OR_RETURN(std::string body, CheckedBody(std::move(sent), curl_line));
   RETURN_IF_ERROR(CheckImage(body, curl_line));
-  for (const AttentionParameter& wish : query.attention) {
-    ASSIGN_OR_RETURN(*wanted.add_attention(), AttentionOf(wish, model.attention, query.attention_encoding));
+  for (const AttentionParameter& requested : query.attention) {
+    ASSIGN_OR_RETURN(*wanted.add_attention(), AttentionOf(requested, model.attention, query.attention_encoding));
   }
   RETURN_IF_ERROR(CheckFeatures(wanted, model.features));
   if (!query.attention.empty() || !wanted.features().empty()) wanted.set_max_attention_bytes(kHttpAttentionBytes);
@@ -155,49 +155,49 @@ HttpHandling HttpClassifyFront::Describe(const Target& target, const HttpRequest
 }
 
 absl::Status HttpClassifyFront::ReadHead(const Target& target, const absl::StatusOr<Caller>& caller,
-                                         const HttpRequest& request, Asked& asked) const {
+                                         const HttpRequest& request, Pending& pending) const {
   RETURN_IF_ERROR(caller.status());
   RETURN_IF_ERROR(CheckModel(*caller, target.model));
-  asked.curl_line = CurlLine(request, target.model, target.version);
-  RETURN_IF_ERROR(CheckType(request, asked.curl_line));
-  ASSIGN_OR_RETURN(asked.query, ParseClassifyQuery(request.query()));
-  asked.call.deadline = service_.clock().Now() + asked.query.deadline;
-  ASSIGN_OR_RETURN(asked.wanted, AddressOf(target.model, target.version));
-  if (!target.version.empty() && !asked.query.request.version_label().empty()) {
+  pending.curl_line = CurlLine(request, target.model, target.version);
+  RETURN_IF_ERROR(CheckType(request, pending.curl_line));
+  ASSIGN_OR_RETURN(pending.query, ParseClassifyQuery(request.query()));
+  pending.call.deadline = service_.clock().Now() + pending.query.deadline;
+  ASSIGN_OR_RETURN(pending.wanted, AddressOf(target.model, target.version));
+  if (!target.version.empty() && !pending.query.request.version_label().empty()) {
     return absl::InvalidArgumentError("the path already names a version; leave version_label out, or /versions/V");
   }
-  asked.wanted.MergeFrom(asked.query.request);
-  if (asked.wanted.request_id().empty()) asked.wanted.set_request_id(RequestIdOf(request).value_or(""));
+  pending.wanted.MergeFrom(pending.query.request);
+  if (pending.wanted.request_id().empty()) pending.wanted.set_request_id(RequestIdOf(request).value_or(""));
   // Finds the version before the image arrives, because "all" layers and heads depend on the model. This version also
   // answers, and later errors count as requests of its model.
-  ASSIGN_OR_RETURN(ModelHandle model, service_.Find(asked.wanted, *caller));
-  asked.call.version = {.model = std::move(model), .is_routed = NamesNoVersion(asked.wanted)};
+  ASSIGN_OR_RETURN(ModelHandle model, service_.Find(pending.wanted, *caller));
+  pending.call.version = {.model = std::move(model), .is_routed = NamesNoVersion(pending.wanted)};
   return absl::OkStatus();
 }
 
 HttpHandling HttpClassifyFront::Classify(const Target& target, const std::shared_ptr<HttpRequest>& request) {
-  const auto asked = std::make_shared<Asked>();
+  const auto pending = std::make_shared<Pending>();
   const absl::StatusOr<Caller> caller = AuthorizeHttp(identity_, service_, "/vitrine.v1.Classifier/Classify", *request);
-  asked->call = HttpCall(Method::kHttpClassify, caller, *request);
-  asked->call.form = {.scale = kJsonScale};
-  const absl::Status why_not = ReadHead(target, caller, *request, *asked);
+  pending->call = HttpCall(Method::kHttpClassify, caller, *request);
+  pending->call.form = {.scale = kJsonScale};
+  const absl::Status why_not = ReadHead(target, caller, *request, *pending);
   if (!why_not.ok()) {
-    return AnswerAtOnce([&](std::shared_ptr<HttpReply> reply) { Submit(why_not, *asked, std::move(reply)); });
+    return AnswerAtOnce([&](std::shared_ptr<HttpReply> reply) { Submit(why_not, *pending, std::move(reply)); });
   }
-  return HttpHandling::Read([this, asked](absl::StatusOr<std::string> body, std::shared_ptr<HttpReply> reply) {
-    absl::StatusOr<ReceivedClassify> message = WithImage(std::move(asked->wanted), asked->query, std::move(body),
-                                                         asked->curl_line, *asked->call.version->model);
-    Submit(std::move(message), *asked, std::move(reply));
+  return HttpHandling::Read([this, pending](absl::StatusOr<std::string> body, std::shared_ptr<HttpReply> reply) {
+    absl::StatusOr<ReceivedClassify> message = WithImage(std::move(pending->wanted), pending->query, std::move(body),
+                                                         pending->curl_line, *pending->call.version->model);
+    Submit(std::move(message), *pending, std::move(reply));
   });
 }
 
-void HttpClassifyFront::Submit(absl::StatusOr<ReceivedClassify> message, Asked& asked,
+void HttpClassifyFront::Submit(absl::StatusOr<ReceivedClassify> message, Pending& pending,
                                std::shared_ptr<HttpReply> reply) {
   auto held = std::make_shared<AnswerResources>(service_.ledger());
-  asked.call.held = held;
-  asked.call.deadline = std::min(asked.call.deadline, service_.clock().Now() + kHttpTimeout);
+  pending.call.held = held;
+  pending.call.deadline = std::min(pending.call.deadline, service_.clock().Now() + kHttpTimeout);
   service_.Classify(
-      std::move(message), std::move(asked.call),
+      std::move(message), std::move(pending.call),
       [held = std::move(held), reply = std::move(reply)](const absl::StatusOr<v1::ClassifyResponse>& answer) mutable {
         SendHeld(*reply, std::move(held), [&] { return ResponseTo(answer); });
       });

@@ -30,18 +30,18 @@ class HttpClassifyFront {
 
  private:
   struct Target;
-  struct Asked;
+  struct Pending;
   absl::StatusOr<HttpHandling> Route(const std::shared_ptr<HttpRequest>& request);
   // Answers GET of a version: see ModelJson.
   HttpHandling Describe(const Target& target, const HttpRequest& request);
   HttpHandling Classify(const Target& target, const std::shared_ptr<HttpRequest>& request);
-  // Fills `asked` from the path, query and headers. Returns the error of `caller`, or an error if the caller may not
+  // Fills `pending` from the path, query and headers. Returns the error of `caller`, or an error if the caller may not
   // use the model.
   absl::Status ReadHead(const Target& target, const absl::StatusOr<Caller>& caller, const HttpRequest& request,
-                        Asked& asked) const;
+                        Pending& pending) const;
   // Passes the request, or the error that rejects it, to the service, which counts both. An error is sent before Submit
   // returns.
-  void Submit(absl::StatusOr<ReceivedClassify> message, Asked& asked, std::shared_ptr<HttpReply> reply);
+  void Submit(absl::StatusOr<ReceivedClassify> message, Pending& pending, std::shared_ptr<HttpReply> reply);
 
   ClassifyService& service_;
   Registry& registry_;

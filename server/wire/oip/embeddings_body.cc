@@ -22,7 +22,7 @@
 #include "server/wire/oip/base64.h"
 #include "server/wire/oip/infer_answer.h"
 #include "server/wire/oip/infer_plan.h"
-#include "server/wire/oip/json_body.h"
+#include "server/wire/oip/parse_json.h"
 #include "server/wire/oip/split_input.h"
 #include "server/wire/oip/tensor_view.h"
 

@@ -11,49 +11,50 @@
 #include "server/wire/http/refusal.h"
 #include "server/wire/http/timeout.h"
 #include "server/wire/oip/infer.h"
-#include "server/wire/oip/json_body.h"
+#include "server/wire/oip/parse_json.h"
 
 namespace vitrine {
 
 // A request whose body has not arrived yet.
-struct EmbeddingsFront::Asked {
+struct EmbeddingsFront::Pending {
   CallContext call = {};
   std::string request_id = {};
 };
 
 HttpHandling EmbeddingsFront::Begin(const std::shared_ptr<HttpRequest>& request) {
   if (request->method() != "POST") return HttpHandling::Answer(MethodNotAllowed("POST", OpenAiErrorBody));
-  const auto asked = std::make_shared<Asked>();
+  const auto pending = std::make_shared<Pending>();
   const absl::StatusOr<Caller> caller = AuthorizeHttp(identity_, service_, "/vitrine.v1.Classifier/Classify", *request);
-  asked->call = HttpCall(Method::kHttpInfer, caller, *request);
-  asked->request_id = RequestIdOf(*request).value_or("");
+  pending->call = HttpCall(Method::kHttpInfer, caller, *request);
+  pending->request_id = RequestIdOf(*request).value_or("");
   if (!caller.ok()) {
-    return AnswerAtOnce([&](std::shared_ptr<HttpReply> reply) { Submit(caller.status(), *asked, std::move(reply)); });
+    return AnswerAtOnce([&](std::shared_ptr<HttpReply> reply) { Submit(caller.status(), *pending, std::move(reply)); });
   }
-  return HttpHandling::Read([this, asked](absl::StatusOr<std::string> body, std::shared_ptr<HttpReply> reply) {
-    Submit(ReadBody(*asked, std::move(body)), *asked, std::move(reply));
+  return HttpHandling::Read([this, pending](absl::StatusOr<std::string> body, std::shared_ptr<HttpReply> reply) {
+    Submit(ReadBody(*pending, std::move(body)), *pending, std::move(reply));
   });
 }
 
-absl::StatusOr<EmbeddingsRequest> EmbeddingsFront::ReadBody(const Asked& asked, absl::StatusOr<std::string> body) {
+absl::StatusOr<EmbeddingsRequest> EmbeddingsFront::ReadBody(const Pending& pending, absl::StatusOr<std::string> body) {
   if (IsTooLarge(body.status())) return TooLargeEmbeddings(body.status());
   RETURN_IF_ERROR(body.status());
   BudgetShare parsed;
   ASSIGN_OR_RETURN(parsed, ReserveJson(parsed_, body->size()));
   ASSIGN_OR_RETURN(EmbeddingsRequest read, ReadEmbeddings(*body));
-  read.infer.message.set_id(asked.request_id);
+  read.infer.message.set_id(pending.request_id);
   return read;
 }
 
-void EmbeddingsFront::Submit(absl::StatusOr<EmbeddingsRequest> read, Asked& asked, std::shared_ptr<HttpReply> reply) {
+void EmbeddingsFront::Submit(absl::StatusOr<EmbeddingsRequest> read, Pending& pending,
+                             std::shared_ptr<HttpReply> reply) {
   const bool wants_base64 = read.ok() && read->wants_base64;
   absl::StatusOr<ReceivedInfer> message =
       read.ok() ? absl::StatusOr<ReceivedInfer>(std::move(read->infer)) : absl::StatusOr<ReceivedInfer>(read.status());
   auto held = std::make_shared<AnswerResources>(service_.ledger());
-  asked.call.held = held;
-  asked.call.deadline = service_.clock().Now() + kHttpTimeout;
-  asked.call.form.scale = kJsonScale;
-  Infer(service_, std::move(message), std::move(asked.call),
+  pending.call.held = held;
+  pending.call.deadline = service_.clock().Now() + kHttpTimeout;
+  pending.call.form.scale = kJsonScale;
+  Infer(service_, std::move(message), std::move(pending.call),
         [held = std::move(held), reply = std::move(reply),
          wants_base64](const absl::StatusOr<inference::ModelInferResponse>& answer) mutable {
           SendHeld(*reply, std::move(held), [&] {

@@ -26,11 +26,11 @@ class EmbeddingsFront {
   HttpHandling Begin(const std::shared_ptr<HttpRequest>& request);
 
  private:
-  struct Asked;
-  absl::StatusOr<EmbeddingsRequest> ReadBody(const Asked& asked, absl::StatusOr<std::string> body);
+  struct Pending;
+  absl::StatusOr<EmbeddingsRequest> ReadBody(const Pending& pending, absl::StatusOr<std::string> body);
   // Passes the request, or the error that rejects it, to the service, which counts both. An error is sent before Submit
   // returns.
-  void Submit(absl::StatusOr<EmbeddingsRequest> read, Asked& asked, std::shared_ptr<HttpReply> reply);
+  void Submit(absl::StatusOr<EmbeddingsRequest> read, Pending& pending, std::shared_ptr<HttpReply> reply);
 
   ClassifyService& service_;
   const Identity& identity_;

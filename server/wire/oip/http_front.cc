@@ -25,8 +25,8 @@
 #include "server/wire/http/refusal.h"
 #include "server/wire/http/timeout.h"
 #include "server/wire/oip/describe.h"
-#include "server/wire/oip/http_body.h"
 #include "server/wire/oip/infer.h"
+#include "server/wire/oip/infer_body.h"
 #include "server/wire/oip/infer_plan.h"
 
 namespace vitrine {
@@ -39,7 +39,7 @@ struct OipHttpFront::Target {
 };
 
 // An inference whose body has not arrived yet.
-struct OipHttpFront::Asked {
+struct OipHttpFront::Pending {
   Target target = {};
   CallContext call = {};
   std::optional<size_t> json_bytes = {};
@@ -155,8 +155,8 @@ HttpResponse OrRefusal(absl::StatusOr<HttpResponse> response) {
   return response.ok() ? *std::move(response) : Refusal(response.status(), ErrorBody);
 }
 
-HttpResponse InferenceResponse(const inference::ModelInferResponse& answer, const HttpInferRequest& asked) {
-  HttpInferBody body = WriteInferBody(answer, asked);
+HttpResponse InferenceResponse(const inference::ModelInferResponse& answer, const HttpInferRequest& pending) {
+  HttpInferBody body = WriteInferBody(answer, pending);
   HttpResponse response = {.body = std::move(body.bytes)};
   if (body.json_bytes.has_value()) {
     response.type = "application/octet-stream";
@@ -286,70 +286,70 @@ absl::StatusOr<HttpResponse> OipHttpFront::ServeIndex(const Caller& caller, cons
 }
 
 absl::Status OipHttpFront::ReadHead(const absl::StatusOr<Caller>& caller, const HttpRequest& request,
-                                    Asked& asked) const {
+                                    Pending& pending) const {
   RETURN_IF_ERROR(caller.status());
-  ASSIGN_OR_RETURN(const ModelName named, ReadModelName(asked.target.model));
+  ASSIGN_OR_RETURN(const ModelName named, ReadModelName(pending.target.model));
   RETURN_IF_ERROR(CheckModel(*caller, named.model));
   if (const auto header = request.Header("Inference-Header-Content-Length"); header.has_value()) {
-    if (!absl::SimpleAtoi(*header, &asked.json_bytes.emplace())) {
+    if (!absl::SimpleAtoi(*header, &pending.json_bytes.emplace())) {
       return absl::InvalidArgumentError("Inference-Header-Content-Length is not a number");
     }
   }
-  asked.curl_line = CurlLine(request, named.model, asked.target.version);
+  pending.curl_line = CurlLine(request, named.model, pending.target.version);
   // Checks only that the version exists. The answering version is chosen after the body is read, because the body may
   // have a request id.
-  ASSIGN_OR_RETURN(const v1::ClassifyRequest wanted, AddressOf(named.model, asked.target.version));
+  ASSIGN_OR_RETURN(const v1::ClassifyRequest wanted, AddressOf(named.model, pending.target.version));
   return service_.Find(wanted, *caller).status();
 }
 
-absl::StatusOr<HttpInferRequest> OipHttpFront::ReadBody(const Asked& asked, absl::StatusOr<std::string> body) {
+absl::StatusOr<HttpInferRequest> OipHttpFront::ReadBody(const Pending& pending, absl::StatusOr<std::string> body) {
   if (IsTooLarge(body.status())) {
     return TooLargeError(absl::StrCat(std::string(body.status().message()),
                                       " (--max-message-bytes); base64 is a third larger than the image itself, which "
                                       "may be sent alone, here with Inference-Header-Content-Length: 0, or: ",
-                                      asked.curl_line));
+                                      pending.curl_line));
   }
   RETURN_IF_ERROR(body.status());
-  if (!asked.json_bytes.has_value() && LooksLikeImage(*body)) {
+  if (!pending.json_bytes.has_value() && LooksLikeImage(*body)) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "the body is an image, but this protocol needs JSON; send it to :classify instead: ", asked.curl_line));
+        "the body is an image, but this protocol needs JSON; send it to :classify instead: ", pending.curl_line));
   }
   BudgetShare parsed;
-  ASSIGN_OR_RETURN(parsed, ReserveJson(parsed_, asked.json_bytes.value_or(body->size())));
-  ASSIGN_OR_RETURN(HttpInferRequest read, ReadInferBody(*std::move(body), asked.json_bytes));
+  ASSIGN_OR_RETURN(parsed, ReserveJson(parsed_, pending.json_bytes.value_or(body->size())));
+  ASSIGN_OR_RETURN(HttpInferRequest read, ReadInferBody(*std::move(body), pending.json_bytes));
   inference::ModelInferRequest& message = read.infer.message;
-  message.set_model_name(asked.target.model);
-  message.set_model_version(asked.target.version);
-  if (message.id().empty()) message.set_id(asked.request_id);
+  message.set_model_name(pending.target.model);
+  message.set_model_version(pending.target.version);
+  if (message.id().empty()) message.set_id(pending.request_id);
   return read;
 }
 
 HttpHandling OipHttpFront::Infer(Target target, const std::shared_ptr<HttpRequest>& request) {
-  const auto asked = std::make_shared<Asked>();
-  asked->target = std::move(target);
+  const auto pending = std::make_shared<Pending>();
+  pending->target = std::move(target);
   const absl::StatusOr<Caller> caller =
       AuthorizeHttp(identity_, service_, "/inference.GRPCInferenceService/ModelInfer", *request);
-  asked->call = HttpCall(Method::kHttpInfer, caller, *request);
-  asked->request_id = RequestIdOf(*request).value_or("");
-  const absl::Status why_not = ReadHead(caller, *request, *asked);
+  pending->call = HttpCall(Method::kHttpInfer, caller, *request);
+  pending->request_id = RequestIdOf(*request).value_or("");
+  const absl::Status why_not = ReadHead(caller, *request, *pending);
   if (!why_not.ok()) {
-    return AnswerAtOnce([&](std::shared_ptr<HttpReply> reply) { Submit(why_not, *asked, std::move(reply)); });
+    return AnswerAtOnce([&](std::shared_ptr<HttpReply> reply) { Submit(why_not, *pending, std::move(reply)); });
   }
-  return HttpHandling::Read([this, asked](absl::StatusOr<std::string> body, std::shared_ptr<HttpReply> reply) {
-    Submit(ReadBody(*asked, std::move(body)), *asked, std::move(reply));
+  return HttpHandling::Read([this, pending](absl::StatusOr<std::string> body, std::shared_ptr<HttpReply> reply) {
+    Submit(ReadBody(*pending, std::move(body)), *pending, std::move(reply));
   });
 }
 
-void OipHttpFront::Submit(absl::StatusOr<HttpInferRequest> read, Asked& asked, std::shared_ptr<HttpReply> reply) {
+void OipHttpFront::Submit(absl::StatusOr<HttpInferRequest> read, Pending& pending, std::shared_ptr<HttpReply> reply) {
   absl::StatusOr<ReceivedInfer> message =
       read.ok() ? absl::StatusOr<ReceivedInfer>(std::move(read->infer)) : absl::StatusOr<ReceivedInfer>(read.status());
   // Keeps the output options after the message is moved.
   auto form = std::make_shared<HttpInferRequest>(read.ok() ? *std::move(read) : HttpInferRequest());
   auto held = std::make_shared<AnswerResources>(service_.ledger());
-  asked.call.held = held;
-  asked.call.deadline = service_.clock().Now() + kHttpTimeout;
-  asked.call.form.scale = form->binary_by_default && form->binary.empty() ? 1 : kJsonScale;
-  vitrine::Infer(service_, std::move(message), std::move(asked.call),
+  pending.call.held = held;
+  pending.call.deadline = service_.clock().Now() + kHttpTimeout;
+  pending.call.form.scale = form->binary_by_default && form->binary.empty() ? 1 : kJsonScale;
+  vitrine::Infer(service_, std::move(message), std::move(pending.call),
                  [held = std::move(held), form = std::move(form),
                   reply = std::move(reply)](const absl::StatusOr<inference::ModelInferResponse>& answer) mutable {
                    SendHeld(*reply, std::move(held), [&] {

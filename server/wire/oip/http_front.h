@@ -12,7 +12,7 @@
 #include "server/identity/identity.h"
 #include "server/registry/registry.h"
 #include "server/serve/request/classify_service.h"
-#include "server/wire/oip/http_body.h"
+#include "server/wire/oip/infer_body.h"
 #include "server/wire/oip/tensor_view.h"
 #include "server/wire/rpc/health.h"
 
@@ -43,18 +43,18 @@ class OipHttpFront {
 
  private:
   struct Target;
-  struct Asked;
+  struct Pending;
   absl::StatusOr<HttpHandling> Route(const std::shared_ptr<HttpRequest>& request);
   absl::StatusOr<HttpResponse> ServeModel(const Target& target, const HttpRequest& request);
   absl::StatusOr<HttpResponse> ServeStatistics(const Target& target, const HttpRequest& request);
   absl::StatusOr<HttpResponse> ServeIndex(const Caller& caller, const absl::StatusOr<std::string>& body);
   absl::StatusOr<FoundModel> FindModel(RpcName rpc, const Target& target, const HttpRequest& request) const;
   HttpHandling Infer(Target target, const std::shared_ptr<HttpRequest>& request);
-  absl::Status ReadHead(const absl::StatusOr<Caller>& caller, const HttpRequest& request, Asked& asked) const;
-  absl::StatusOr<HttpInferRequest> ReadBody(const Asked& asked, absl::StatusOr<std::string> body);
+  absl::Status ReadHead(const absl::StatusOr<Caller>& caller, const HttpRequest& request, Pending& pending) const;
+  absl::StatusOr<HttpInferRequest> ReadBody(const Pending& pending, absl::StatusOr<std::string> body);
   // Passes the request, or the error that rejects it, to the service, which counts both. An error is sent before Submit
   // returns.
-  void Submit(absl::StatusOr<HttpInferRequest> read, Asked& asked, std::shared_ptr<HttpReply> reply);
+  void Submit(absl::StatusOr<HttpInferRequest> read, Pending& pending, std::shared_ptr<HttpReply> reply);
 
   ClassifyService& service_;
   Registry& registry_;

@@ -37,7 +37,7 @@ constexpr RpcName kStream = "/inference.GRPCInferenceService/ModelStreamInfer";
 class StreamInferCall final : public StreamCall {
  public:
   StreamInferCall(CallParts& parts, const GrpcOpening& opening)
-      : StreamCall(parts, kStream, opening, opening.server.options().max_message_bytes, Order::kAsAsked) {}
+      : StreamCall(parts, kStream, opening, opening.server.options().max_message_bytes, Order::kAsReceived) {}
 
  private:
   void Submit(std::shared_ptr<InFlight> read, absl::StatusOr<MessageBytes> message) override {

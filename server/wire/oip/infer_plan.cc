@@ -94,7 +94,7 @@ absl::StatusOr<v1::AttentionRequest> AttentionOf(const OutputTensor& output, con
     const auto found = request.find(of_request);
     if (found != request.end()) parameters.insert({of_output, found->second});
   }
-  v1::AttentionRequest wish;
+  v1::AttentionRequest requested;
   ASSIGN_OR_RETURN(const std::optional<std::string> name, Text(parameters, "kind"));
   const std::optional<v1::AttentionKind> kind = name.has_value() ? KindOf(*name) : DefaultKind(ability);
   if (!kind.has_value()) {
@@ -102,10 +102,10 @@ absl::StatusOr<v1::AttentionRequest> AttentionOf(const OutputTensor& output, con
         absl::StrCat("output \"attention\" needs the parameter kind: ", absl::StrJoin(AttentionKindNames(), ", "),
                      name.has_value() ? absl::StrCat("; it is \"", Shown(*name), "\"") : ""));
   }
-  wish.set_kind(*kind);
-  wish.set_encoding(v1::FLOAT32);
+  requested.set_kind(*kind);
+  requested.set_encoding(v1::FLOAT32);
   for (const auto& [parameter, field] :
-       {std::pair("layer", wish.mutable_layers()), std::pair("head", wish.mutable_heads())}) {
+       {std::pair("layer", requested.mutable_layers()), std::pair("head", requested.mutable_heads())}) {
     ASSIGN_OR_RETURN(const std::optional<int64_t> number, WholeNumber(parameters, parameter));
     if (!number.has_value()) continue;
     if (*number < INT32_MIN || *number > INT32_MAX) {
@@ -114,7 +114,7 @@ absl::StatusOr<v1::AttentionRequest> AttentionOf(const OutputTensor& output, con
     }
     field->Add(static_cast<int32_t>(*number));
   }
-  return wish;
+  return requested;
 }
 
 // Returns the requested feature; if the output names none, the model's first vector.
@@ -123,20 +123,20 @@ absl::StatusOr<v1::FeatureRequest> FeatureOf(const OutputTensor& output, const F
   ASSIGN_OR_RETURN(const std::optional<std::string> name, Text(output.parameters(), "kind"));
   ASSIGN_OR_RETURN(const std::optional<bool> normalize, Truth(output.parameters(), "normalize"));
   std::vector<std::string> vectors;
-  v1::FeatureRequest wish;
+  v1::FeatureRequest requested;
   for (const v1::FeatureKind kind : ability.kinds) {
     if (kind == v1::PATCH_TOKENS || kind == v1::REGISTER_TOKENS) continue;
     vectors.push_back(FeatureKindName(kind));
     const bool is_it = !name.has_value() || *name == vectors.back();
-    if (is_it && wish.kind() == v1::FEATURE_KIND_UNSPECIFIED) wish.set_kind(kind);
+    if (is_it && requested.kind() == v1::FEATURE_KIND_UNSPECIFIED) requested.set_kind(kind);
   }
-  if (wish.kind() == v1::FEATURE_KIND_UNSPECIFIED) {
+  if (requested.kind() == v1::FEATURE_KIND_UNSPECIFIED) {
     return absl::InvalidArgumentError(
         absl::StrCat("an embedding", name.has_value() ? absl::StrCat(" of the kind \"", Shown(*name), "\"") : "",
                      " was requested; this model has ", vectors.empty() ? "none" : absl::StrJoin(vectors, " and ")));
   }
-  wish.set_normalize(normalize.value_or(false));
-  return wish;
+  requested.set_normalize(normalize.value_or(false));
+  return requested;
 }
 
 // Adds one output to the plan and its options to `base`. Raises top_k to the number that the output needs.

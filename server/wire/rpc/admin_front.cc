@@ -100,8 +100,8 @@ class AdminCall final : public SingleCall {
   }
 
  private:
-  using Asked = std::decay_t<decltype(ToAdminRequest(Request()))>;
-  using Answer = typename std::invoke_result_t<decltype(Act), AdminService&, const Asked&>::value_type;
+  using AdminRequest = std::decay_t<decltype(ToAdminRequest(Request()))>;
+  using Answer = typename std::invoke_result_t<decltype(Act), AdminService&, const AdminRequest&>::value_type;
 
   void OnRequest(absl::StatusOr<MessageBytes> message) override {
     const absl::Status taken =
@@ -115,7 +115,7 @@ class AdminCall final : public SingleCall {
     const absl::Time start = SteadyClock().Now();
     Request sent;
     const absl::Status parsed = message.ok() ? ParseMessage(**message, sent) : message.status();
-    const Asked& asked = ToAdminRequest(sent);
+    const AdminRequest& asked = ToAdminRequest(sent);
     Credentials credentials = CredentialsOf(request());
     credentials.uid = request().peer->uid;
     credentials.on_admin_listener = true;
@@ -139,7 +139,7 @@ class AdminCall final : public SingleCall {
     status.ok() ? FinishWith(GrpcFrame(response)) : Finish(status);
   }
 
-  absl::Status Do(const Caller& caller, const Request& sent, const Asked& asked, Response& response) {
+  absl::Status Do(const Caller& caller, const Request& sent, const AdminRequest& asked, Response& response) {
     if (!asked.model().empty()) RETURN_IF_ERROR(CheckModel(caller, asked.model()));
     RETURN_IF_ERROR(Check(sent));
     ASSIGN_OR_RETURN(Answer answer, std::invoke(Act, parts_.service, asked));

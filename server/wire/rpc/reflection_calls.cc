@@ -97,7 +97,7 @@ template <typename Request, typename Response>
 class ReflectionCall final : public StreamCall {
  public:
   ReflectionCall(CallParts& parts, GrpcOpening opening)
-      : StreamCall(parts, std::nullopt, std::move(opening), kMaxPlainMessageBytes, Order::kAsAsked) {}
+      : StreamCall(parts, std::nullopt, std::move(opening), kMaxPlainMessageBytes, Order::kAsReceived) {}
 
  private:
   void Submit(std::shared_ptr<InFlight> read, absl::StatusOr<MessageBytes> message) override {

@@ -14,9 +14,9 @@ absl::StatusOr<EncodedMessage> Get(const Registry& registry, const Caller& calle
   RETURN_IF_ERROR(CheckModel(caller, request.model()));
   auto version = request.has_version() ? std::optional<int64_t>(request.version()) : std::nullopt;
   if (!request.version_label().empty()) {
-    const VersionSelector wish{
+    const VersionSelector requested{
         .version = version, .label = request.version_label(), .request_id = "", .visible = caller.models.get()};
-    ASSIGN_OR_RETURN(const ModelHandle labelled, registry.Route(request.model(), wish));
+    ASSIGN_OR_RETURN(const ModelHandle labelled, registry.Route(request.model(), requested));
     version = labelled->id.version;
   }
   ASSIGN_OR_RETURN(const VersionStatus status, registry.Get(request.model(), version, caller.models.get()));

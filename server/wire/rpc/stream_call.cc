@@ -104,7 +104,7 @@ void StreamCall::AnswerWith(const std::shared_ptr<InFlight>& read, std::string f
 
 void StreamCall::Continue(std::deque<std::shared_ptr<InFlight>>& sent) {
   for (auto next = in_flight_.begin(); next != in_flight_.end();) {
-    if (!(*next)->is_answered && order_ == Order::kAsAsked && !is_gone_) break;
+    if (!(*next)->is_answered && order_ == Order::kAsReceived && !is_gone_) break;
     if (!(*next)->is_answered) {
       ++next;
       continue;

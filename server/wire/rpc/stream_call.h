@@ -29,7 +29,7 @@ inline constexpr int64_t kMaxAnswerBytes = int64_t{8} << 20;
 // example because the client is not authorized. At the deadline it ends at once. Thread-safe.
 class StreamCall : public GrpcCall, public OpenEndedCall {
  public:
-  enum class Order { kAsAnswered, kAsAsked };
+  enum class Order { kAsAnswered, kAsReceived };
 
   // `order` is the order of the answers. Without `rpc` the call needs no authorization.
   StreamCall(CallParts& parts, std::optional<RpcName> rpc, GrpcOpening opening, int64_t max_message_bytes, Order order)

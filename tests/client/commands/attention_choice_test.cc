@@ -12,18 +12,18 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-AttentionOptions Wish(const std::vector<v1::AttentionKind>& kinds = {}) {
+AttentionOptions Options(const std::vector<v1::AttentionKind>& kinds = {}) {
   return {.folder = "out", .kinds = kinds};
 }
 
-std::vector<v1::AttentionRequest> Chosen(const AttentionOptions& wish, const v1::ModelVersion& model) {
-  const auto requests = ChooseAttention(wish, model);
+std::vector<v1::AttentionRequest> Chosen(const AttentionOptions& options, const v1::ModelVersion& model) {
+  const auto requests = ChooseAttention(options, model);
   EXPECT_TRUE(requests.ok()) << requests.status();
   return requests.ok() ? *requests : std::vector<v1::AttentionRequest>();
 }
 
-std::string Refusal(const AttentionOptions& wish, const v1::ModelVersion& model = ModelWithEveryKind()) {
-  const auto requests = ChooseAttention(wish, model);
+std::string Refusal(const AttentionOptions& options, const v1::ModelVersion& model = ModelWithEveryKind()) {
+  const auto requests = ChooseAttention(options, model);
   EXPECT_EQ(requests.status().code(), absl::StatusCode::kInvalidArgument);
   return std::string(requests.status().message());
 }
@@ -48,22 +48,22 @@ TEST(ChooseAttention, RequestsNoMapsWithoutAFolder) {
 
 TEST(ChooseAttention, ChoosesAMapOnTheImageIfNoKindIsGiven) {
   const auto kind = [](const std::vector<v1::AttentionKind>& kinds) {
-    return Chosen(Wish(), ModelWith(kinds))[0].kind();
+    return Chosen(Options(), ModelWith(kinds))[0].kind();
   };
   EXPECT_EQ(kind({v1::SCORES, v1::MEAN_OVER_QUERIES, v1::ROLLOUT}), v1::MEAN_OVER_QUERIES);
   EXPECT_EQ(kind({v1::CROSS_COVARIANCE, v1::CLASS_ATTENTION}), v1::CLASS_ATTENTION);
   EXPECT_EQ(kind({v1::QUERY_ROW, v1::ROLLOUT}), v1::ROLLOUT) << "QUERY_ROW must be requested explicitly";
-  EXPECT_EQ(Refusal(Wish(), ModelWith({v1::CROSS_COVARIANCE})),
+  EXPECT_EQ(Refusal(Options(), ModelWith({v1::CROSS_COVARIANCE})),
             "model \"sizes\" has no attention map that lies on an image; with --attention it has: channels (2 "
             "layers, 1 head)");
-  EXPECT_EQ(Refusal(Wish(), ModelWith({})),
+  EXPECT_EQ(Refusal(Options(), ModelWith({})),
             "model \"sizes\" has no attention map that lies on an image; leave out --out");
 }
 
 TEST(ChooseAttention, RefusesAServerWithTwoThousandMillionLayers) {
   v1::ModelVersion model = ModelWithEveryKind();
   for (auto& offer : *model.mutable_attention()) offer.set_layers(2'000'000'000);
-  EXPECT_EQ(Refusal(Wish({v1::SCORES}), model), "the server says that model \"sizes\" has 2000000000 layers");
+  EXPECT_EQ(Refusal(Options({v1::SCORES}), model), "the server says that model \"sizes\" has 2000000000 layers");
 }
 
 TEST(HasSignedAttention, IsTrueForXVitWithoutASoftmax) {
@@ -78,69 +78,69 @@ TEST(HasSignedAttention, IsTrueForXVitWithoutASoftmax) {
 }
 
 TEST(ChooseAttention, AnErrorListsTheKindsLayersAndHeadsOfTheModel) {
-  EXPECT_EQ(Refusal(Wish({v1::WEIGHTS}), ModelWith({v1::ROLLOUT, v1::CLASS_ATTENTION})),
+  EXPECT_EQ(Refusal(Options({v1::WEIGHTS}), ModelWith({v1::ROLLOUT, v1::CLASS_ATTENTION})),
             "model \"sizes\" has no attention of kind weights; it has: rollout, class-attention (2 layers, 1 head)");
-  AttentionOptions wish = Wish({v1::SCORES});
-  wish.layers.numbers = {0, 2};
-  EXPECT_EQ(Refusal(wish), "model \"sizes\" has 2 layers of kind scores, 0 to 1; 2 is none of them");
-  wish.layers.numbers = {-3};
-  EXPECT_THAT(Refusal(wish), HasSubstr("-3 is none of them"));
-  wish.layers.numbers = {};
-  wish.heads.numbers = {3};
-  EXPECT_EQ(Refusal(wish), "model \"sizes\" has 3 heads of kind scores, 0 to 2; 3 is none of them");
+  AttentionOptions options = Options({v1::SCORES});
+  options.layers.numbers = {0, 2};
+  EXPECT_EQ(Refusal(options), "model \"sizes\" has 2 layers of kind scores, 0 to 1; 2 is none of them");
+  options.layers.numbers = {-3};
+  EXPECT_THAT(Refusal(options), HasSubstr("-3 is none of them"));
+  options.layers.numbers = {};
+  options.heads.numbers = {3};
+  EXPECT_EQ(Refusal(options), "model \"sizes\" has 3 heads of kind scores, 0 to 2; 3 is none of them");
 }
 
 TEST(ChooseAttention, CountsLayersAndHeadsFromZeroAndRemovesDuplicates) {
-  AttentionOptions wish = Wish({v1::SCORES, v1::SCORES});
-  wish.layers.numbers = {-1, 0, 1};
-  wish.heads.numbers = {2, -1};
-  const auto requests = Chosen(wish, ModelWithEveryKind());
+  AttentionOptions options = Options({v1::SCORES, v1::SCORES});
+  options.layers.numbers = {-1, 0, 1};
+  options.heads.numbers = {2, -1};
+  const auto requests = Chosen(options, ModelWithEveryKind());
   ASSERT_EQ(requests.size(), 1u);
   EXPECT_THAT(requests[0].layers(), ElementsAre(1, 0));
   EXPECT_THAT(requests[0].heads(), ElementsAre(2));
-  wish.layers = {.numbers = {}, .all = true};
-  EXPECT_THAT(Chosen(wish, ModelWithEveryKind())[0].layers(), ElementsAre(0, 1));
+  options.layers = {.numbers = {}, .all = true};
+  EXPECT_THAT(Chosen(options, ModelWithEveryKind())[0].layers(), ElementsAre(0, 1));
 }
 
 TEST(ChooseAttention, SheetsAndDistancesUseAllLayersAndHeads) {
-  AttentionOptions wish = Wish({v1::MEAN_OVER_QUERIES, v1::ROLLOUT, v1::DISTANCE});
-  auto requests = Chosen(wish, ModelWithEveryKind());
+  AttentionOptions options = Options({v1::MEAN_OVER_QUERIES, v1::ROLLOUT, v1::DISTANCE});
+  auto requests = Chosen(options, ModelWithEveryKind());
   EXPECT_TRUE(requests[0].layers().empty()) << "the server uses its last layer by default";
   EXPECT_THAT(requests[2].layers(), ElementsAre(0, 1));
   EXPECT_THAT(requests[2].heads(), ElementsAre(0, 1, 2));
   EXPECT_EQ(requests[2].encoding(), v1::FLOAT32);
-  wish.sheet = true;
-  wish.layers.numbers = {1};
-  requests = Chosen(wish, ModelWithEveryKind());
+  options.sheet = true;
+  options.layers.numbers = {1};
+  requests = Chosen(options, ModelWithEveryKind());
   EXPECT_THAT(requests[0].layers(), ElementsAre(1)) << "a sheet must use the given layer";
   EXPECT_THAT(requests[0].heads(), ElementsAre(0, 1, 2));
   EXPECT_TRUE(requests[1].layers().empty()) << "a rollout has no layers";
 }
 
 TEST(ChooseAttention, AnOptionNeedsItsKindOfAttention) {
-  AttentionOptions wish = Wish();
-  wish.query = QueryToken{.index = 17, .cell = {}};
-  const auto requests = Chosen(wish, ModelWithEveryKind());
+  AttentionOptions options = Options();
+  options.query = QueryToken{.index = 17, .cell = {}};
+  const auto requests = Chosen(options, ModelWithEveryKind());
   EXPECT_EQ(requests[0].kind(), v1::QUERY_ROW) << "a query implies the kind";
   EXPECT_EQ(requests[0].query(), 17);
-  wish.kinds = {v1::CLASS_TOKEN_ROW};
-  EXPECT_THAT(Refusal(wish), HasSubstr("--query needs --attention query"));
-  wish = Wish({v1::CLASS_TOKEN_ROW});
-  wish.keep_class_mass = true;
-  EXPECT_THAT(Refusal(wish), HasSubstr("--keep-class-mass needs --attention distance"));
-  wish.kinds = {v1::DISTANCE};
-  EXPECT_TRUE(Chosen(wish, ModelWithEveryKind())[0].keep_class_mass());
-  wish = Wish({v1::ROLLOUT});
-  wish.heads.all = true;
-  EXPECT_THAT(Refusal(wish), HasSubstr("--attention rollout uses all layers and heads"));
+  options.kinds = {v1::CLASS_TOKEN_ROW};
+  EXPECT_THAT(Refusal(options), HasSubstr("--query needs --attention query"));
+  options = Options({v1::CLASS_TOKEN_ROW});
+  options.keep_class_mass = true;
+  EXPECT_THAT(Refusal(options), HasSubstr("--keep-class-mass needs --attention distance"));
+  options.kinds = {v1::DISTANCE};
+  EXPECT_TRUE(Chosen(options, ModelWithEveryKind())[0].keep_class_mass());
+  options = Options({v1::ROLLOUT});
+  options.heads.all = true;
+  EXPECT_THAT(Refusal(options), HasSubstr("--attention rollout uses all layers and heads"));
 }
 
 TEST(ChooseAttention, SendsLayersUncheckedIfTheServerReportsNone) {
   v1::ModelVersion model = ModelWithEveryKind();
   model.clear_attention();
-  AttentionOptions wish = Wish({v1::SCORES});
-  wish.layers.numbers = {-1, 9};
-  EXPECT_THAT(Chosen(wish, model)[0].layers(), ElementsAre(-1, 9));
+  AttentionOptions options = Options({v1::SCORES});
+  options.layers.numbers = {-1, 9};
+  EXPECT_THAT(Chosen(options, model)[0].layers(), ElementsAre(-1, 9));
 }
 
 TEST(PlaceQuery, AlsoUsesTheGridOfFixedSizes) {

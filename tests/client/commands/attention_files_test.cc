@@ -29,12 +29,12 @@ Exchange Ask(const std::vector<v1::AttentionKind>& kinds, const std::vector<int>
   exchange.request.set_model("sizes");
   exchange.request.set_image(GreyPng(width, height));
   for (const v1::AttentionKind kind : kinds) {
-    v1::AttentionRequest& wish = *exchange.request.add_attention();
-    wish.set_kind(kind);
-    wish.set_encoding(v1::FLOAT16);
-    if (kind == v1::QUERY_ROW) wish.set_query(7);
-    wish.mutable_layers()->Add(layers.begin(), layers.end());
-    wish.mutable_heads()->Add(heads.begin(), heads.end());
+    v1::AttentionRequest& requested = *exchange.request.add_attention();
+    requested.set_kind(kind);
+    requested.set_encoding(v1::FLOAT16);
+    if (kind == v1::QUERY_ROW) requested.set_query(7);
+    requested.mutable_layers()->Add(layers.begin(), layers.end());
+    requested.mutable_heads()->Add(heads.begin(), heads.end());
   }
   EXPECT_TRUE(AnswerWithEveryKind(exchange.request, &exchange.answer).ok());
   return exchange;

@@ -67,9 +67,9 @@ TEST(EvalGates, AMeasureThatTheModelCannotHaveIsRefused) {
   EXPECT_THAT(Refusal("top5>=90%", 5), HasSubstr("the gate top5>=90% has no meaning: m has 5 classes"));
   EXPECT_EQ(Refusal("top5>=90%", 6), "");
   for (const char* text : {"nll<=1", "brier<=1"}) {
-    EXPECT_EQ(Refusal(text, kMostClassesAsked), "") << text;
-    EXPECT_THAT(Refusal(text, kMostClassesAsked + 1), HasSubstr("give --top-k 1001 as well")) << text;
-    EXPECT_EQ(Refusal(text, kMostClassesAsked + 1, kMostClassesAsked + 1), "") << text;
+    EXPECT_EQ(Refusal(text, kMostClassesRequested), "") << text;
+    EXPECT_THAT(Refusal(text, kMostClassesRequested + 1), HasSubstr("give --top-k 1001 as well")) << text;
+    EXPECT_EQ(Refusal(text, kMostClassesRequested + 1, kMostClassesRequested + 1), "") << text;
   }
   EXPECT_EQ(Refusal("top1>=90%", 1), "");
 }

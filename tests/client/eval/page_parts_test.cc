@@ -237,8 +237,8 @@ TEST(WriteReport, ThePageHasTheCommandAndTheRequestedNumberOfMistakes) {
   EvalCommand command;
   command.client.address = "gpu-box:8500";
   for (const int mistakes : {-1, 0, 1, 3}) {
-    const ReportOptions wish{.mistakes = mistakes, .attention_distance = 1};
-    ASSERT_TRUE(WriteReport(folder.path().string(), evaluation, {.data = &data}, wish, &command).ok());
+    const ReportOptions requested{.mistakes = mistakes, .attention_distance = 1};
+    ASSERT_TRUE(WriteReport(folder.path().string(), evaluation, {.data = &data}, requested, &command).ok());
     const std::string page = folder.Read("report.html");
     size_t cards = 0;
     for (size_t at = 0; (at = page.find("<figure>", at)) != std::string::npos; ++at) ++cards;

@@ -54,7 +54,7 @@ TEST_F(Evaluating, RequestsHaveTheOptionsOfTheCommand) {
 }
 
 TEST_F(Evaluating, MoreThanAThousandClassesAreRequestedOnlyIfTheyAreStored) {
-  for (const int classes : {kMostClassesAsked, kMostClassesAsked + 1}) {
+  for (const int classes : {kMostClassesRequested, kMostClassesRequested + 1}) {
     v1::ModelVersion many = Described();
     while (many.labels_size() < classes) many.add_labels(absl::StrCat("class ", many.labels_size()));
     std::mutex mutex;
@@ -70,7 +70,7 @@ TEST_F(Evaluating, MoreThanAThousandClassesAreRequestedOnlyIfTheyAreStored) {
     EvalCommand command = Command(server, absl::StrCat("out-", classes));
     command.limit = 1;
     const Evaluation evaluation = RunWell(command);
-    EXPECT_EQ(top_k, classes == kMostClassesAsked ? classes : 5);
+    EXPECT_EQ(top_k, classes == kMostClassesRequested ? classes : 5);
     EXPECT_EQ(evaluation.predictions[0].guesses.size(), 5u);
     EXPECT_FALSE(evaluation.predictions[0].likelihood.has_value()) << "an answer with five classes has no likelihood";
     command.out = folder_.Path(absl::StrCat("all-", classes));

@@ -20,17 +20,17 @@ std::vector<int> Rising(int count, int first) {
   return values;
 }
 
-v1::AttentionMap MapOf(const v1::AttentionRequest& wish, int layer, int head, const v1::Grid& grid) {
+v1::AttentionMap MapOf(const v1::AttentionRequest& requested, int layer, int head, const v1::Grid& grid) {
   v1::AttentionMap map;
-  map.set_kind(wish.kind());
+  map.set_kind(requested.kind());
   map.set_layer(layer);
   map.set_head(head);
-  map.set_encoding(wish.encoding());
+  map.set_encoding(requested.encoding());
   const int cells = grid.rows() * grid.columns();
-  if (wish.kind() == v1::SCORES || wish.kind() == v1::WEIGHTS) {
+  if (requested.kind() == v1::SCORES || requested.kind() == v1::WEIGHTS) {
     map.set_rows(cells + 1);
     map.set_columns(cells + 1);
-  } else if (wish.kind() == v1::CROSS_COVARIANCE) {
+  } else if (requested.kind() == v1::CROSS_COVARIANCE) {
     map.set_rows(kWidth);
     map.set_columns(kWidth);
   } else {
@@ -39,19 +39,20 @@ v1::AttentionMap MapOf(const v1::AttentionRequest& wish, int layer, int head, co
     *map.mutable_covers() = grid.covers();
   }
   const int count = map.rows() * map.columns();
-  map.set_diverging(wish.kind() == v1::WEIGHTS);
+  map.set_diverging(requested.kind() == v1::WEIGHTS);
   map.set_values(HalfBytes(Rising(count, map.diverging() ? -count / 2 : 1)));
   return map;
 }
 
-void AddAttention(const v1::AttentionRequest& wish, v1::ClassifyResponse* response) {
+void AddAttention(const v1::AttentionRequest& requested, v1::ClassifyResponse* response) {
   const v1::Grid& grid = response->grid();
-  if (wish.kind() == v1::ROLLOUT) {
-    *response->add_attention() = MapOf(wish, -1, -1, grid);
+  if (requested.kind() == v1::ROLLOUT) {
+    *response->add_attention() = MapOf(requested, -1, -1, grid);
     return;
   }
-  std::vector<int> layers(wish.layers().begin(), wish.layers().end()), heads(wish.heads().begin(), wish.heads().end());
-  if (wish.kind() == v1::DISTANCE) {
+  std::vector<int> layers(requested.layers().begin(), requested.layers().end()),
+      heads(requested.heads().begin(), requested.heads().end());
+  if (requested.kind() == v1::DISTANCE) {
     v1::AttentionMap& map = *response->add_attention();
     map.set_kind(v1::DISTANCE);
     map.set_layer(-1);
@@ -67,18 +68,18 @@ void AddAttention(const v1::AttentionRequest& wish, v1::ClassifyResponse* respon
   if (layers.empty()) layers = {kLayers - 1};
   if (heads.empty()) heads = {-1};
   for (const int layer : layers) {
-    for (const int head : heads) *response->add_attention() = MapOf(wish, layer, head, grid);
+    for (const int head : heads) *response->add_attention() = MapOf(requested, layer, head, grid);
   }
 }
 
-void AddFeature(const v1::FeatureRequest& wish, int image_width, v1::ClassifyResponse* response) {
+void AddFeature(const v1::FeatureRequest& requested, int image_width, v1::ClassifyResponse* response) {
   v1::Feature& feature = *response->add_features();
-  const bool patches = wish.kind() == v1::PATCH_TOKENS;
-  feature.set_kind(wish.kind());
+  const bool patches = requested.kind() == v1::PATCH_TOKENS;
+  feature.set_kind(requested.kind());
   feature.set_rows(patches ? response->grid().rows() : 1);
   feature.set_columns(patches ? response->grid().columns() : 1);
   feature.set_width(kWidth);
-  feature.set_encoding(wish.encoding());
+  feature.set_encoding(requested.encoding());
   std::vector<float> values(static_cast<size_t>(feature.rows() * feature.columns() * kWidth));
   for (size_t i = 0; i < values.size(); ++i)
     values[i] = static_cast<float>(image_width) + 0.25f * static_cast<float>(i);
@@ -176,8 +177,8 @@ grpc::Status AnswerWithEveryKind(const v1::ClassifyRequest& request, v1::Classif
     prediction.set_label("width " + std::to_string(image->width + i));
     prediction.set_probability(0.5f);
   }
-  for (const v1::AttentionRequest& wish : request.attention()) AddAttention(wish, response);
-  for (const v1::FeatureRequest& wish : request.features()) AddFeature(wish, image->width, response);
+  for (const v1::AttentionRequest& requested : request.attention()) AddAttention(requested, response);
+  for (const v1::FeatureRequest& requested : request.features()) AddFeature(requested, image->width, response);
   return grpc::Status::OK;
 }
 

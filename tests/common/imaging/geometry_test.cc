@@ -40,14 +40,15 @@ v1::Preprocessing Fixed(int height, int width, v1::FixedResolution::Fit fit) {
   return preprocessing;
 }
 
-Geometry Plan(const v1::Preprocessing& preprocessing, Size original, std::optional<Size> wish = std::nullopt) {
-  const absl::StatusOr<Geometry> geometry = PlanGeometry(preprocessing, original, wish);
+Geometry Plan(const v1::Preprocessing& preprocessing, Size original, std::optional<Size> requested = std::nullopt) {
+  const absl::StatusOr<Geometry> geometry = PlanGeometry(preprocessing, original, requested);
   EXPECT_TRUE(geometry.ok()) << geometry.status();
   return geometry.ok() ? *geometry : Geometry{};
 }
 
-std::string Refusal(const v1::Preprocessing& preprocessing, Size original, std::optional<Size> wish = std::nullopt) {
-  const absl::StatusOr<Geometry> geometry = PlanGeometry(preprocessing, original, wish);
+std::string Refusal(const v1::Preprocessing& preprocessing, Size original,
+                    std::optional<Size> requested = std::nullopt) {
+  const absl::StatusOr<Geometry> geometry = PlanGeometry(preprocessing, original, requested);
   if (geometry.ok()) return "(accepted)";
   EXPECT_EQ(geometry.status().code(), absl::StatusCode::kInvalidArgument);
   return std::string(geometry.status().message());

@@ -43,19 +43,19 @@ class Grpc(Either, unittest.TestCase):
         image, few = (tritonclient.grpc.InferInput("image", [pictures, 1], "BYTES") for pictures in (64, 8))
         image.set_data_from_numpy(numpy.array([[large.getvalue()]] * 64, dtype=numpy.object_))
         few.set_data_from_numpy(numpy.array([[large.getvalue()]] * 8, dtype=numpy.object_))
-        wish = tritonclient.grpc.InferRequestedOutput("attention")
-        self.set_text(wish, "kind", "weights")
-        each = self.client.infer(MODEL, [few], outputs=[wish]).as_numpy("attention").nbytes // 8
+        requested = tritonclient.grpc.InferRequestedOutput("attention")
+        self.set_text(requested, "kind", "weights")
+        each = self.client.infer(MODEL, [few], outputs=[requested]).as_numpy("attention").nbytes // 8
         self.assertGreater(64 * each, 4 << 20, "the test's answer is too small")
         with self.assertRaises(InferenceServerException) as caught:
-            self.client.infer(MODEL, [image], outputs=[wish])
+            self.client.infer(MODEL, [image], outputs=[requested])
         self.assertEqual(caught.exception.status(), "StatusCode.RESOURCE_EXHAUSTED")
         self.assertIn("grpc.max_receive_message_length", caught.exception.message())
         for said in ("-1", str(64 * each + 4096)):
-            whole = self.client.infer(MODEL, [image], outputs=[wish], headers={"max-receive-message-length": said})
+            whole = self.client.infer(MODEL, [image], outputs=[requested], headers={"max-receive-message-length": said})
             self.assertEqual(whole.as_numpy("attention").nbytes, 64 * each)
         with self.assertRaises(InferenceServerException):
-            self.client.infer(MODEL, [image], outputs=[wish], headers={"max-receive-message-length": str(64 * each - 1)})
+            self.client.infer(MODEL, [image], outputs=[requested], headers={"max-receive-message-length": str(64 * each - 1)})
 
     def test_the_last_answer_of_a_stream_is_marked(self):
         answers, come = [], threading.Event()

@@ -102,13 +102,13 @@ void CheckEverythingOffered(v1::Classifier::Stub& classifier, v1::Registry::Stub
   request.set_max_attention_bytes(int64_t{16} << 20);
   size_t maps = 0;
   for (const v1::AttentionOffer& offer : version.attention()) {
-    v1::AttentionRequest& wish = *request.add_attention();
-    wish.set_kind(offer.kind());
-    wish.set_encoding(v1::FLOAT32);
+    v1::AttentionRequest& requested = *request.add_attention();
+    requested.set_kind(offer.kind());
+    requested.set_encoding(v1::FLOAT32);
     ++maps;
     if (offer.kind() == v1::ROLLOUT || offer.kind() == v1::DISTANCE) continue;
-    wish.add_layers(0);
-    wish.add_heads(offer.heads() - 1);
+    requested.add_layers(0);
+    requested.add_heads(offer.heads() - 1);
   }
   for (const int kind : version.feature_kinds()) {
     request.add_features()->set_kind(static_cast<v1::FeatureKind>(kind));

@@ -34,7 +34,7 @@ class VersionTableTest : public ::testing::Test {
     plan.serving = FromText<v1::ModelServing>(serving);
     table_.SetPlan("m", plan);
   }
-  int64_t Routed(const VersionSelector& wish) { return table_.Route("m", wish).value()->id.version; }
+  int64_t Routed(const VersionSelector& requested) { return table_.Route("m", requested).value()->id.version; }
 
   VersionTable table_;
 };
@@ -194,8 +194,8 @@ TEST_F(VersionTableTest, AnErrorListsOnlyModelsThatTheCallerMaySee) {
   table_.Change({"other", 1}, [](KnownVersion& known) { known.status.state = v1::LOADING; });
   const ModelPatterns some({"m*"}), none({"x*"});
   const auto message = [&](const ModelPatterns* visible) {
-    VersionSelector wish{.version = {}, .label = "", .request_id = "", .visible = visible};
-    const std::string routed(table_.Route("xyz", wish).status().message());
+    VersionSelector requested{.version = {}, .label = "", .request_id = "", .visible = visible};
+    const std::string routed(table_.Route("xyz", requested).status().message());
     EXPECT_EQ(std::string(table_.Get("xyz", 1, visible).status().message()), routed);
     return routed;
   };

@@ -109,7 +109,7 @@ class Ask:
     def wants_all(self) -> bool:
         """True if `template` needs the model's number of layers and heads."""
         wishes = _several(self.attention, ATTENTION, "attention")
-        return any(isinstance(wish, Attention) and wish.wants_all for wish in wishes)
+        return any(isinstance(requested, Attention) and requested.wants_all for requested in wishes)
 
     def template(self, model: str, offers: Mapping[str, Any] = _NO_OFFERS) -> classifier_pb2.ClassifyRequest:
         """Returns the request without its image; `offers` as in Attention.to_proto.
@@ -131,8 +131,8 @@ class Ask:
             request.resolution.height, request.resolution.width = _sides(self.resolution)
         if self.max_attention_bytes is not None:
             request.max_attention_bytes = self.max_attention_bytes
-        for wish in _several(self.attention, ATTENTION, "attention"):
-            request.attention.append((wish if isinstance(wish, Attention) else Attention(wish)).to_proto(offers))
+        for requested in _several(self.attention, ATTENTION, "attention"):
+            request.attention.append((requested if isinstance(requested, Attention) else Attention(requested)).to_proto(offers))
         for kind in _several(self.features, FEATURES, "features"):
             request.features.add(kind=_choose(FEATURES, kind, "features"), normalize=self.normalize)
         return request
@@ -174,11 +174,11 @@ def _several(value: Any, names: Mapping[str, int], what: str) -> Sequence[Any]:
     return list(value)
 
 
-def _numbers(what: str, wish: Union[str, Sequence[int]], count: int) -> Iterable[int]:
-    if not isinstance(wish, str):
-        return _arguments.integers(what, wish)
-    if wish != "all":
-        raise InvalidArgument('%s %r are unknown; give numbers in a list, or "all"' % (what, wish))
+def _numbers(what: str, requested: Union[str, Sequence[int]], count: int) -> Iterable[int]:
+    if not isinstance(requested, str):
+        return _arguments.integers(what, requested)
+    if requested != "all":
+        raise InvalidArgument('%s %r are unknown; give numbers in a list, or "all"' % (what, requested))
     return range(count)
 
 

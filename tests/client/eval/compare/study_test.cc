@@ -20,11 +20,11 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-v1::ResolutionWish Wish(int height, int width) {
-  v1::ResolutionWish wish;
-  wish.set_height(height);
-  wish.set_width(width);
-  return wish;
+v1::ResolutionWish Resolution(int height, int width) {
+  v1::ResolutionWish requested;
+  requested.set_height(height);
+  requested.set_width(width);
+  return requested;
 }
 
 // Returns a server with two models. One model has native resolution (4 to 64 cells of 4 pixels), the other a fixed size
@@ -60,7 +60,7 @@ class StudyTest : public ::testing::Test {
     plan.command.data = "imagefolder:<pets>";
     plan.command.out = "study";
     plan.models = {{.name = "native", .version = std::nullopt}, {.name = "fixed", .version = std::nullopt}};
-    plan.resolutions = {Wish(16, 16), Wish(24, 16), Wish(400, 400)};
+    plan.resolutions = {Resolution(16, 16), Resolution(24, 16), Resolution(400, 400)};
     return plan;
   }
   // Returns a runner whose accuracy increases with the resolution.
@@ -125,7 +125,7 @@ TEST_F(StudyTest, ALabelSelectsItsVersionAndHasItsOwnFolder) {
   const auto client = ConnectTo(server);
   StudyPlan plan = Plan();
   plan.models = {{.name = "native"}, {.name = "native", .label = "canary"}, {.name = "native", .label = "none"}};
-  plan.resolutions = {Wish(16, 16)};
+  plan.resolutions = {Resolution(16, 16)};
   const Study study = RunStudy(plan, *client, data_, Runner());
   ASSERT_EQ(ran_.size(), 2u);
   EXPECT_EQ(ran_[0].model.version, 2);
@@ -139,7 +139,7 @@ TEST_F(StudyTest, ALabelSelectsItsVersionAndHasItsOwnFolder) {
 TEST_F(StudyTest, ContinuesAfterAMissingModelAndEndsAfterALostServer) {
   StudyPlan plan = Plan();
   plan.models = {{.name = "no such", .version = std::nullopt}, {.name = "native", .version = 2}};
-  plan.resolutions = {Wish(16, 16), Wish(16, 24)};
+  plan.resolutions = {Resolution(16, 16), Resolution(16, 24)};
   const CellRunner lost = [&](const EvalCommand& command) -> absl::StatusOr<EvalResult> {
     ran_.push_back(command);
     return absl::UnavailableError("the server went away");
@@ -240,7 +240,7 @@ TEST_F(StudyTest, WithoutASizeTheCostIsTheMeanOverImages) {
 TEST_F(StudyTest, StoppingOneCellStopsTheStudy) {
   StudyPlan plan = Plan();
   plan.models = {{.name = "native"}};
-  plan.resolutions = {Wish(16, 16), Wish(16, 24)};
+  plan.resolutions = {Resolution(16, 16), Resolution(16, 24)};
   const CellRunner stopping = [&](const EvalCommand& command) -> absl::StatusOr<EvalResult> {
     ran_.push_back(command);
     return EvalResult{.stopped = absl::CancelledError("the run was stopped")};
@@ -303,10 +303,10 @@ TEST_F(StudyTest, SaysIfTheServerReportsNoCosts) {
   for (v1::ModelVersion& version : *silent.models.mutable_versions()) version.clear_costs();
   SmallServer server(silent);
   const auto client = ConnectTo(server);
-  EXPECT_EQ(CostOf(*client, silent.models.versions(0), Wish(16, 16), data_).status().code(),
+  EXPECT_EQ(CostOf(*client, silent.models.versions(0), Resolution(16, 16), data_).status().code(),
             absl::StatusCode::kUnimplemented);
   StudyPlan plan = Plan();
-  plan.resolutions = {Wish(16, 16)};
+  plan.resolutions = {Resolution(16, 16)};
   const Study study = RunStudy(plan, *client, data_, Runner());
   EXPECT_FALSE(study.cells[0].macs.has_value());
   EXPECT_TRUE(study.cells[0].measured()) << "a cell without a cost must be measured";

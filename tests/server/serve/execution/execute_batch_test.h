@@ -73,14 +73,14 @@ class ExecuteBatchTest : public ::testing::Test {
   // Requests every kind of map and every kind of feature that the model has.
   void AskForEverything(InferenceRequest& request) const {
     for (const AttentionAbility::Offer& offer : model_->attention.offers) {
-      v1::AttentionRequest wish;
-      wish.set_kind(offer.kind);
-      request.attention.push_back(ResolveAttention(wish, model_->attention, request.grid).value());
+      v1::AttentionRequest requested;
+      requested.set_kind(offer.kind);
+      request.attention.push_back(ResolveAttention(requested, model_->attention, request.grid).value());
     }
     for (const v1::FeatureKind kind : model_->features.kinds) {
-      v1::FeatureRequest wish;
-      wish.set_kind(kind);
-      request.features.push_back(ResolveFeature(wish, model_->features).value());
+      v1::FeatureRequest requested;
+      requested.set_kind(kind);
+      request.features.push_back(ResolveFeature(requested, model_->features).value());
     }
   }
 

@@ -25,9 +25,9 @@ InferenceRequest Plan(const ModelHandle& model, int width, int height, v1::Atten
   request.set_top_k(top_k);
   request.set_request_id("mine");
   if (!model->attention.offers.empty()) {
-    v1::AttentionRequest& wish = *request.add_attention();
-    wish.set_kind(model->attention.offers[0].kind);
-    wish.set_encoding(encoding);
+    v1::AttentionRequest& requested = *request.add_attention();
+    requested.set_kind(model->attention.offers[0].kind);
+    requested.set_encoding(encoding);
   }
   absl::StatusOr<InferenceRequest> plan = PlanRequest(ReceivedOf(std::move(request)), model);
   EXPECT_TRUE(plan.ok()) << plan.status();
@@ -38,8 +38,8 @@ InferenceRequest Plan(const ModelHandle& model, int width, int height, v1::Atten
 InferenceOutput Output(const InferenceRequest& request) {
   InferenceOutput output;
   for (int i = 0; i < request.model->manifest.config().classes(); ++i) output.logits.push_back((i * 5) % 7 - 2.5f);
-  for (const v1::AttentionRequest& wish : request.attention) {
-    AttentionMap map{.kind = wish.kind(), .layer = 1, .head = -1};
+  for (const v1::AttentionRequest& requested : request.attention) {
+    AttentionMap map{.kind = requested.kind(), .layer = 1, .head = -1};
     map.rows = request.grid.rows;
     map.columns = request.grid.columns;
     for (int i = 0; i < request.grid.cells(); ++i) map.values.push_back(0.01f * static_cast<float>(i));

@@ -139,9 +139,9 @@ TEST(PlanRequest, AttentionDefaultsToTheLastLayerInFloat16) {
 
 TEST(PlanRequest, TheSizeOfAttentionIsLimitedBeforeCompute) {
   v1::ClassifyRequest request = RequestOf(28, 28);
-  v1::AttentionRequest& wish = *request.add_attention();
-  wish.set_kind(v1::WEIGHTS);
-  wish.set_encoding(v1::FLOAT32);
+  v1::AttentionRequest& requested = *request.add_attention();
+  requested.set_kind(v1::WEIGHTS);
+  requested.set_encoding(v1::FLOAT32);
   const ModelHandle model = ServedKv();
   const int64_t n = 16 + model->description->prefix_tokens();
   request.set_max_attention_bytes(4 * n * n);
@@ -239,9 +239,9 @@ TEST(PlanRequest, LimitsIncludeTheirLastValue) {
 
   v1::ClassifyRequest overlays = RequestOf(24, 16);
   for (int i = 0; i < 8; ++i) {
-    v1::AttentionRequest& wish = *overlays.add_attention();
-    wish.set_kind(v1::CLASS_TOKEN_ROW);
-    wish.set_encoding(v1::OVERLAY_PNG);
+    v1::AttentionRequest& requested = *overlays.add_attention();
+    requested.set_kind(v1::CLASS_TOKEN_ROW);
+    requested.set_encoding(v1::OVERLAY_PNG);
   }
   EXPECT_TRUE(taken(overlays));
   overlays.mutable_attention(7)->add_layers(0);
@@ -280,23 +280,23 @@ TEST(PlanRequest, TheAnswerReservesItsSizeOrItsLimit) {
 
 TEST(PlanRequest, TheNumberOfOverlayPixelsIsKnownBeforeCompute) {
   v1::ClassifyRequest request = RequestOf(24, 16);
-  v1::AttentionRequest& wish = *request.add_attention();
-  wish.set_kind(v1::CLASS_TOKEN_ROW);
+  v1::AttentionRequest& requested = *request.add_attention();
+  requested.set_kind(v1::CLASS_TOKEN_ROW);
   EXPECT_EQ(PlanRequest(ReceivedOf(request), ServedEit())->overlay_pixels, 0)
       << "maps as values have no overlay pixels";
-  wish.set_encoding(v1::OVERLAY_PNG);
+  requested.set_encoding(v1::OVERLAY_PNG);
   const InferenceRequest one = *PlanRequest(ReceivedOf(request), ServedEit());
   const int64_t longer = 256, shorter = 171;  // the longer side becomes 256, the shorter 256 * 16 / 24
   EXPECT_EQ(one.overlay_pixels, longer * shorter);
-  *request.add_attention() = wish;
+  *request.add_attention() = requested;
   EXPECT_EQ(PlanRequest(ReceivedOf(request), ServedEit())->overlay_pixels, 2 * longer * shorter);
 }
 
 TEST(PlanRequest, AnOverlayNeedsAnImage) {
   v1::ClassifyRequest request = Tensor(16, 24, 3, true);
-  v1::AttentionRequest& wish = *request.add_attention();
-  wish.set_kind(v1::CLASS_TOKEN_ROW);
-  wish.set_encoding(v1::OVERLAY_PNG);
+  v1::AttentionRequest& requested = *request.add_attention();
+  requested.set_kind(v1::CLASS_TOKEN_ROW);
+  requested.set_encoding(v1::OVERLAY_PNG);
   ExpectRefused(request, ServedEit(), absl::StatusCode::kInvalidArgument, "no image");
 }
 

@@ -95,11 +95,11 @@ TEST(HttpServer, CompressedBodiesHaveTheSameLimits) {
   EXPECT_THAT(Post(**server, "gzip", testing::Gzip(body)), AllOf(StartsWith("HTTP/1.1 200"), HasSubstr(body)));
   EXPECT_THAT(Post(**server, "identity", body), AllOf(StartsWith("HTTP/1.1 200"), HasSubstr(body)));
   EXPECT_THAT(Post(**server, "gzip", testing::Gzip(std::string(100000, 'x'))),
-              AllOf(StartsWith("HTTP/1.1 400"), HasSubstr("unfold to 100000; at most 1000")));
+              AllOf(StartsWith("HTTP/1.1 400"), HasSubstr("decompress to 100000; at most 1000")));
   EXPECT_THAT(Post(**server, "gzip", body), AllOf(StartsWith("HTTP/1.1 400"), HasSubstr("gzip is damaged")));
   EXPECT_THAT(Post(**server, "deflate", testing::Deflate(body)), AllOf(StartsWith("HTTP/1.1 200"), HasSubstr(body)));
   EXPECT_THAT(Post(**server, "deflate", testing::Deflate(std::string(100000, 'x'))),
-              AllOf(StartsWith("HTTP/1.1 400"), HasSubstr("unfold to more than the 1000")));
+              AllOf(StartsWith("HTTP/1.1 400"), HasSubstr("decompress to more than the 1000")));
   EXPECT_THAT(Post(**server, "deflate", body), AllOf(StartsWith("HTTP/1.1 400"), HasSubstr("deflate is damaged")));
   EXPECT_THAT(Post(**server, "br", body), AllOf(StartsWith("HTTP/1.1 400"), HasSubstr("with gzip or deflate")));
 }

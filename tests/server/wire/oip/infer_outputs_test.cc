@@ -38,11 +38,11 @@ TEST(InferOutputs, AttentionIsAnOutput) {
   const auto plan = PlanInfer(*testing::Received(request), {.classes = 10});
   ASSERT_TRUE(plan.ok()) << plan.status();
   ASSERT_EQ(plan->parts[0].message.attention_size(), 1);
-  const v1::AttentionRequest& wish = plan->parts[0].message.attention(0);
-  EXPECT_EQ(wish.kind(), v1::WEIGHTS);
-  EXPECT_EQ(wish.encoding(), v1::FLOAT32);
-  EXPECT_THAT(wish.layers(), ElementsAre(INT32_MAX));
-  EXPECT_THAT(wish.heads(), ElementsAre(INT32_MIN));
+  const v1::AttentionRequest& requested = plan->parts[0].message.attention(0);
+  EXPECT_EQ(requested.kind(), v1::WEIGHTS);
+  EXPECT_EQ(requested.encoding(), v1::FLOAT32);
+  EXPECT_THAT(requested.layers(), ElementsAre(INT32_MAX));
+  EXPECT_THAT(requested.heads(), ElementsAre(INT32_MIN));
   EXPECT_EQ(plan->parts[0].message.max_attention_bytes(), 16 << 20);
   EXPECT_TRUE(plan->parts[0].message.omit_predictions()) << "the request names no output with predictions";
   EXPECT_FALSE(plan->parts[0].message.has_top_k());

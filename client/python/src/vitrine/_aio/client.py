@@ -136,7 +136,7 @@ class Client:
                 client is closed. OSError: the file cannot be read. TypeError: an argument has another type.
         """
         model, version, version_label = _arguments.model_version(model, version, version_label)
-        wish = Ask(
+        requested = Ask(
             model=model,
             version=version,
             version_label=version_label,
@@ -151,7 +151,7 @@ class Client:
         check_traceparent(traceparent)
         attempts = Attempts(self._settings, deadline)
         picture = await _driver.in_thread(load, image)
-        request = with_picture(await self._calls.template(wish), picture)
+        request = with_picture(await self._calls.template(requested), picture)
         return of_response(await self._calls.classify(request, attempts, traceparent), picture)
 
     @_driver.generator
@@ -198,7 +198,7 @@ class Client:
             At the first step, not at the call: errors of the arguments other than the images, as in `classify`.
         """
         model, version, version_label = _arguments.model_version(model, version, version_label)
-        wish = Ask(
+        requested = Ask(
             model=model,
             version=version,
             version_label=version_label,
@@ -213,7 +213,7 @@ class Client:
         deadline = self._settings.deadline if deadline is None else _arguments.deadline(deadline)
         check_traceparent(traceparent)
         source = _driver.iterate(pictures(images))
-        template = await self._calls.series_template(wish)
+        template = await self._calls.series_template(requested)
         return _many.Run(self._calls.servers, self._settings, deadline, traceparent).results(source, template)
 
     async def embed(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/wire/oip/http_body.h"
+#include "server/wire/oip/infer_body.h"
 
 #include <algorithm>
 #include <cfloat>
@@ -18,8 +18,8 @@
 #include "common/status_macros.h"
 #include "common/utf8.h"
 #include "server/wire/http/json_document.h"
-#include "server/wire/oip/json_body.h"
 #include "server/wire/oip/parameters.h"
+#include "server/wire/oip/parse_json.h"
 #include "server/wire/oip/split_input.h"
 
 namespace vitrine {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef VITRINE_SERVER_WIRE_OIP_JSON_BODY_H_
-#define VITRINE_SERVER_WIRE_OIP_JSON_BODY_H_
+#ifndef VITRINE_SERVER_WIRE_OIP_PARSE_JSON_H_
+#define VITRINE_SERVER_WIRE_OIP_PARSE_JSON_H_
 
 #include <cstddef>
 #include <memory>
@@ -33,4 +33,4 @@ absl::StatusOr<const nlohmann::json*> Member(const nlohmann::json& object, const
 
 }  // namespace vitrine
 
-#endif  // VITRINE_SERVER_WIRE_OIP_JSON_BODY_H_
+#endif  // VITRINE_SERVER_WIRE_OIP_PARSE_JSON_H_

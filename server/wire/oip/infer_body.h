@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef VITRINE_SERVER_WIRE_OIP_HTTP_BODY_H_
-#define VITRINE_SERVER_WIRE_OIP_HTTP_BODY_H_
+#ifndef VITRINE_SERVER_WIRE_OIP_INFER_BODY_H_
+#define VITRINE_SERVER_WIRE_OIP_INFER_BODY_H_
 
 #include <cstddef>
 #include <map>
@@ -10,7 +10,7 @@
 #include "absl/status/statusor.h"
 #include "inference/grpc_service.pb.h"
 #include "server/wire/message/read_message.h"
-#include "server/wire/oip/json_body.h"
+#include "server/wire/oip/parse_json.h"
 
 namespace vitrine {
 
@@ -37,4 +37,4 @@ HttpInferBody WriteInferBody(const inference::ModelInferResponse& response, cons
 
 }  // namespace vitrine
 
-#endif  // VITRINE_SERVER_WIRE_OIP_HTTP_BODY_H_
+#endif  // VITRINE_SERVER_WIRE_OIP_INFER_BODY_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/wire/oip/json_body.h"
+#include "server/wire/oip/parse_json.h"
 
 #include <algorithm>
 #include <cstdint>

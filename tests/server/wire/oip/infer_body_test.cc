@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/wire/oip/http_body.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -12,6 +10,7 @@
 #include <utility>
 
 #include "server/wire/http/refusal.h"
+#include "server/wire/oip/infer_body.h"
 
 namespace vitrine {
 namespace {
