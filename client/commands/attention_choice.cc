@@ -37,13 +37,6 @@ bool Has(const v1::ModelVersion& model, v1::AttentionKind kind) {
   return std::ranges::find(model.attention_kinds(), static_cast<int>(kind)) != model.attention_kinds().end();
 }
 
-const v1::AttentionOffer* OfferOf(const v1::ModelVersion& model, v1::AttentionKind kind) {
-  for (const v1::AttentionOffer& offer : model.attention()) {
-    if (offer.kind() == kind) return &offer;
-  }
-  return nullptr;
-}
-
 absl::StatusOr<std::vector<v1::AttentionKind>> ChooseKinds(const AttentionOptions& options,
                                                            const v1::ModelVersion& model) {
   RETURN_IF_ERROR(CheckLoaded(model));
@@ -141,6 +134,13 @@ int CellOf(const v1::ModelConfig& config) {
 }
 
 }  // namespace
+
+const v1::AttentionOffer* OfferOf(const v1::ModelVersion& model, v1::AttentionKind kind) {
+  for (const v1::AttentionOffer& offer : model.attention()) {
+    if (offer.kind() == kind) return &offer;
+  }
+  return nullptr;
+}
 
 bool HasSignedAttention(const v1::ModelConfig& config) {
   const v1::XVitConfig::Mixer mixer = config.xvit().mixer();

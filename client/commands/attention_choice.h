@@ -52,6 +52,9 @@ struct AttentionOptions {
 absl::StatusOr<std::vector<v1::AttentionRequest>> ChooseAttention(const AttentionOptions& options,
                                                                   const v1::ModelVersion& model);
 
+// Returns what the model reports about this kind; nullptr: it lacks the kind, or its server does not report layers.
+const v1::AttentionOffer* OfferOf(const v1::ModelVersion& model, v1::AttentionKind kind);
+
 // Returns true if the model's attention has both signs (X-ViT with a mixer other than SOFTMAX and XCA).
 bool HasSignedAttention(const v1::ModelConfig& config);
 

@@ -43,6 +43,8 @@ absl::StatusOr<AskedModel> AskOf(const ClassifyCommand& command, const ModelChoi
   AskedModel asked_model;
   asked_model.request.set_model(version.model());
   AskForVersion(choice, asked_model.request);
+  // Without a version the server may divide the images among versions.
+  if (choice.label.empty()) asked_model.request.set_version(version.version());
   if (command.top_k.has_value()) asked_model.request.set_top_k(*command.top_k);
   if (command.resolution.has_value()) *asked_model.request.mutable_resolution() = *command.resolution;
   asked_model.request.set_priority(command.priority);
@@ -55,8 +57,9 @@ absl::StatusOr<AskedModel> AskOf(const ClassifyCommand& command, const ModelChoi
   const v1::AttentionRequest& asked = attention->front();
   *asked_model.request.add_attention() = asked;
   asked_model.request.set_max_attention_bytes(kMostAttentionBytes);
-  const int layer = asked.kind() == v1::ROLLOUT ? -1 : asked.layers_size() > 0 ? asked.layers(0) : version.layers() - 1;
-  asked_model.model.map = MapInWords(asked, 0, layer, asked.heads_size() > 0 ? asked.heads(0) : -1);
+  const v1::AttentionOffer* offer = OfferOf(version, asked.kind());
+  const int layers = offer != nullptr ? offer->layers() : version.layers();
+  asked_model.model.map = MapInWords(asked, 0, layers - 1, -1);
   return asked_model;
 }
 
@@ -78,7 +81,8 @@ void PrintOnce(const std::string& lines, std::set<std::string>& said, std::ostre
 std::vector<Item> GuessesOf(const v1::ClassifyResponse& answer) {
   std::vector<Item> items;
   for (const v1::Prediction& guess : answer.predictions()) {
-    items.push_back({absl::StrFormat("%s %.1f %%", Printable(guess.label()), 100 * guess.probability()),
+    const char* unsure = items.empty() && answer.unsure() ? kUnsure : "";
+    items.push_back({absl::StrFormat("%s%s %.1f %%", unsure, Printable(guess.label()), 100 * guess.probability()),
                      items.empty() ? Style::kStrong : Style::kPlain});
   }
   return items;
@@ -125,7 +129,8 @@ void PrintTable(const ModelsSheet& sheet, const Page& page, std::ostream& out) {
 void PrintLines(const ModelsSheet& sheet, std::ostream& out) {
   for (const ModelsSheet::Row& row : sheet.rows) {
     for (const auto& answer : row.answers) {
-      out << (answer.ok() ? AnswerLine(*answer, {.image = row.path}) : FailureLine(row.path, answer.status()));
+      out << (answer.ok() ? AnswerLine(*answer, {.image = row.path, .sent_as = row.sent_as})
+                          : FailureLine(row.path, answer.status()));
     }
   }
   out << std::flush;
@@ -163,6 +168,7 @@ absl::StatusOr<int> RunClassifyModels(const ClassifyCommand& command, const Page
     ImageRun::Handlers handlers;
     handlers.answered = [&](const ImageRun::Answered& answered) {
       sheet.rows[answered.index].answers.emplace_back(answered.answer);
+      sheet.rows[answered.index].sent_as = answered.sent_as;
       return absl::OkStatus();
     };
     handlers.failed = [&](size_t index, const absl::Status& why) { sheet.rows[index].answers.emplace_back(why); };

@@ -13,7 +13,6 @@ namespace {
 constexpr size_t kPredictions = 1;  // index of the flowing column (see Table)
 constexpr int kWidestLabel = 24;
 constexpr int kPercentWidth = 7;  // "100.0 %"
-constexpr char kUnsure[] = "unsure: ";
 constexpr int kUnsureWidth = sizeof(kUnsure) - 1;
 constexpr size_t kMostBatchesListed = 6;
 

@@ -61,7 +61,8 @@ size_t BarsOf(const ModelsSheet& sheet) {
 std::vector<LabelledShare> SharesOf(const v1::ClassifyResponse& answer, size_t bars) {
   std::vector<LabelledShare> shares;
   for (const v1::Prediction& guess : answer.predictions()) {
-    shares.push_back({guess.label().empty() ? absl::StrCat("class ", guess.index()) : guess.label(),
+    const std::string label = guess.label().empty() ? absl::StrCat("class ", guess.index()) : guess.label();
+    shares.push_back({absl::StrCat(shares.empty() && answer.unsure() ? kUnsure : "", label),
                       std::clamp(static_cast<double>(guess.probability()), 0.0, 1.0)});
   }
   shares.resize(std::max(bars, shares.size()));
@@ -101,11 +102,12 @@ std::string NameOf(const std::string& path) {
   return std::filesystem::path(path).filename().string();
 }
 
-// Returns "cat 91.2 %, dog 5.1 %".
+// Returns "cat 91.2 %, dog 5.1 %", or "unsure: cat 41.2 %, dog 35.1 %".
 std::string Guesses(const v1::ClassifyResponse& answer) {
   std::vector<std::string> guesses;
   for (const v1::Prediction& guess : answer.predictions()) {
-    guesses.push_back(absl::StrFormat("%s %.1f %%", guess.label(), 100 * guess.probability()));
+    const char* unsure = guesses.empty() && answer.unsure() ? kUnsure : "";
+    guesses.push_back(absl::StrFormat("%s%s %.1f %%", unsure, guess.label(), 100 * guess.probability()));
   }
   return absl::StrJoin(guesses, ", ");
 }

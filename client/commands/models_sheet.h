@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "common/imaging/geometry.h"
 #include "common/imaging/image.h"
 #include "vitrine/v1/classifier.pb.h"
 
@@ -16,7 +17,8 @@ namespace vitrine {
 struct ModelsSheet {
   struct Row {
     std::string path = {};
-    std::optional<Image> image = {};  // upright, as sent or smaller; nullopt: unreadable
+    std::optional<Image> image = {};   // upright, as sent or smaller; nullopt: unreadable
+    std::optional<Size> sent_as = {};  // size after reduction; nullopt: sent without reduction
     // one per model, with at most one attention map each
     std::vector<absl::StatusOr<v1::ClassifyResponse>> answers = {};
   };

@@ -15,7 +15,9 @@
 namespace vitrine {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
 
 class ClassifyModels : public testing::Test {
  protected:
@@ -75,6 +77,42 @@ TEST_F(ClassifyModels, ThePageDescribesFailures) {
   EXPECT_THAT(page, HasSubstr("sizes version 3: this is no image"));
   EXPECT_THAT(page, HasSubstr("sizes version 3: width 20 "));
   EXPECT_THAT(page, HasSubstr("data:image/png;base64,"));
+}
+
+// Tests a server that divides requests without a version, and whose kinds of attention have different layers.
+TEST_F(ClassifyModels, EachColumnNamesItsVersionLayerAndDoubt) {
+  SmallServer::Methods methods = ServerWithEveryKind();
+  methods.models.mutable_versions(0)->set_layers(12);
+  methods.classify = [](const auto& request, auto* response, auto*) {
+    const grpc::Status status = AnswerWithEveryKind(request, response);
+    if (!request.has_version()) response->mutable_served_by()->set_version(4);
+    response->set_unsure(true);
+    return status;
+  };
+  const SmallServer server(methods);
+  command_.client.address = server.address();
+  command_.models = {{.name = "sizes"}};
+  command_.paths = {folder_.Write("a.png", GreyPng(20, 12))};
+  command_.top_k = 2;
+  command_.models_sheet = folder_.Path("models.html");
+  EXPECT_EQ(RunModels().value_or(-1), 0);
+  EXPECT_THAT(out_.str(), AllOf(HasSubstr("unsure: width 20 50.0 %"), Not(HasSubstr("unsure: width 21"))));
+  const std::string page = folder_.Read("models.html");
+  EXPECT_THAT(page, HasSubstr("sizes version 3: unsure: width 20 50.0 %, width 21 50.0 %"));
+  EXPECT_THAT(page, HasSubstr("Attention of the class token, layer 1, mean over heads"));
+  out_.str("");
+  command_.format = Format::kJson;
+  EXPECT_EQ(RunModels().value_or(-1), 0);
+  EXPECT_EQ(nlohmann::json::parse(out_.str())["version"], 3);
+}
+
+TEST_F(ClassifyModels, JsonHasTheSizeOfAReducedImage) {
+  command_.format = Format::kJson;
+  command_.paths = {folder_.Write("long.png", GreyPng(8200, 2100))};
+  EXPECT_EQ(RunModels().value_or(-1), 0) << errors_.str();
+  for (const nlohmann::json& line : JsonLines(out_.str())) {
+    EXPECT_EQ(line["sent_as"], nlohmann::json::parse(R"({"width": 4100, "height": 1050})"));
+  }
 }
 
 TEST_F(ClassifyModels, AnEmptySheetAndTwoReadsOfTheStandardInputAreRefused) {
