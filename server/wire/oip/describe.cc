@@ -175,7 +175,10 @@ absl::StatusOr<inference::ModelStatisticsResponse> Statistics(const Registry& re
     if (status.state != v1::READY || !caller.MayUse(status.id.model)) continue;
     if (!request.name().empty() && named.model != status.id.model) continue;
     if (wanted.has_version() && wanted.version() != status.id.version) continue;
-    inference::ModelStatistics& statistics = *response.add_model_stats();
+    // The versions of a model follow each other and share their totals: without a version, the newest stands for all.
+    auto& entries = *response.mutable_model_stats();
+    const bool is_same = !entries.empty() && entries.rbegin()->name() == NameOf(status.id.model, named.view);
+    inference::ModelStatistics& statistics = is_same ? *entries.rbegin() : *entries.Add();
     statistics = StatisticsOf(status.id, status.model->metrics->Totals());
     statistics.set_name(NameOf(status.id.model, named.view));
   }

@@ -91,6 +91,8 @@ class OpenApi(unittest.TestCase):
         self.check("GET", "/v2/health/live", 200)
         self.check("GET", "/v2/health/ready", 200)
         self.check("POST", "/v2/repository/index", 200, b"{}")
+        self.check("GET", "/v2/models/stats", 200)
+        self.check("GET", f"/v2/models/{MODEL}/versions/stable/stats", 400)
         for model in (f"/v2/models/{MODEL}", f"/v2/models/{MODEL}/versions/2"):
             for verb in ("", "/ready", "/config", "/stats"):
                 self.check("GET", model + verb, 200)

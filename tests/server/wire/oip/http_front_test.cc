@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <string>
 
 #include "tests/server/http_asked.h"
@@ -23,7 +24,7 @@ using ::testing::Pair;
 
 class OipHttpFrontTest : public ::testing::Test {
  protected:
-  OipHttpFrontTest() {
+  explicit OipHttpFrontTest(int keep_versions = 1) : keep_versions_(keep_versions) {
     files_.Add("m", 1);
     files_.Add("other", 1);
     registry_.Poll();
@@ -32,10 +33,11 @@ class OipHttpFrontTest : public ::testing::Test {
 
   HttpResponse Ask(const std::string& path) { return testing::AnswerOf(front_.Begin(testing::HeadOf("GET", path))); }
 
+  const int keep_versions_;
   FakeRepository files_;
   FakeClock clock_;
   Metrics metrics_{"1"};
-  Registry registry_{{.root = files_.root(), .serving_config = "", .admin_state = ""},
+  Registry registry_{{.root = files_.root(), .keep_versions = keep_versions_, .serving_config = "", .admin_state = ""},
                      [this](const VersionId& id) -> absl::StatusOr<ModelHandle> {
                        std::shared_ptr<LoadedModel> loaded = MakeLoaded(id.model, id.version, SmallNativeConfig());
                        loaded->metrics = metrics_.ForModel(id.model);
@@ -60,6 +62,25 @@ TEST_F(OipHttpFrontTest, AModelHasOnlyItsPaths) {
 
 TEST_F(OipHttpFrontTest, StatisticsOfAllModelsHaveAPath) {
   EXPECT_THAT(Ask("/v2/models/stats").body, AllOf(HasSubstr(R"("name":"m")"), HasSubstr(R"("name":"other")")));
+}
+
+class OipHttpFrontOfTwoVersionsTest : public OipHttpFrontTest {
+ protected:
+  OipHttpFrontOfTwoVersionsTest() : OipHttpFrontTest(2) {
+    files_.Add("m", 2);
+    registry_.Poll();
+  }
+  nlohmann::json StatisticsAt(const std::string& path) { return nlohmann::json::parse(Ask(path).body)["model_stats"]; }
+};
+
+TEST_F(OipHttpFrontOfTwoVersionsTest, AModelHasOneEntryOfStatistics) {
+  const nlohmann::json own = StatisticsAt("/v2/models/m/stats");
+  ASSERT_EQ(own.size(), 1u) << own;
+  EXPECT_EQ(own[0]["version"], "2");
+  EXPECT_EQ(StatisticsAt("/v2/models/m:tensor/stats").size(), 1u);
+  EXPECT_EQ(StatisticsAt("/v2/models/stats").size(), 2u) << "the models are m and other";
+  EXPECT_EQ(StatisticsAt("/v2/models/m/versions/1/stats")[0]["version"], "1");
+  EXPECT_EQ(Ask("/v2/models/m/versions/stable/stats").code, 400);
 }
 
 TEST_F(OipHttpFrontTest, ErrorsListTheMethodsOfAPathOrNameTheExtension) {
