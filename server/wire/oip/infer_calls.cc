@@ -21,7 +21,9 @@ struct InferKind {
   static constexpr Method kMethod = Method::kModelInfer;
   using Received = ReceivedInfer;
   using Response = inference::ModelInferResponse;
-  static absl::StatusOr<Received> Read(MessageBytes bytes) { return ReadInfer(std::move(bytes)); }
+  static absl::StatusOr<Received> Read(MessageBytes bytes, const HttpRequest& /*call*/) {
+    return ReadInfer(std::move(bytes));
+  }
   template <typename Done>
   static void Submit(ClassifyService& service, absl::StatusOr<Received> request, CallContext call, Done done) {
     Infer(service, std::move(request), std::move(call), std::move(done));

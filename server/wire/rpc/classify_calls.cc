@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/status_macros.h"
+#include "server/observe/request_id.h"
 #include "server/serve/request/plan_request.h"
 #include "server/wire/message/read_message.h"
 #include "server/wire/rpc/grpc_status.h"
@@ -19,7 +20,11 @@ struct ClassifyKind {
   static constexpr Method kMethod = Method::kClassify;
   using Received = ReceivedClassify;
   using Response = v1::ClassifyResponse;
-  static absl::StatusOr<Received> Read(MessageBytes bytes) { return ReadClassify(std::move(bytes)); }
+  static absl::StatusOr<Received> Read(MessageBytes bytes, const HttpRequest& call) {
+    ASSIGN_OR_RETURN(Received read, ReadClassify(std::move(bytes)));
+    if (read.message.request_id().empty()) read.message.set_request_id(RequestIdOf(call).value_or(""));
+    return read;
+  }
   template <typename Done>
   static void Submit(ClassifyService& service, absl::StatusOr<Received> request, CallContext&& call, Done done) {
     service.Classify(std::move(request), std::move(call), std::move(done));

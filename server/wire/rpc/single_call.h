@@ -116,7 +116,7 @@ void AddPlainCall(GrpcServer& server, CallParts& parts, RpcName rpc, CallPlace w
 // A unary call that ClassifyService accepts and an executor answers. Kind has
 //   kMethod
 //   Received, Response
-//   Read(MessageBytes)                          returns a StatusOr of Received
+//   Read(MessageBytes, HttpRequest)             returns a StatusOr of Received
 //   Submit(service, StatusOr of Received, CallContext, done)
 template <typename Kind>
 class ServedCall final : public CheckedCall {
@@ -143,8 +143,8 @@ class ServedCall final : public CheckedCall {
   }
 
   void Submit(absl::StatusOr<MessageBytes> message) {
-    absl::StatusOr<typename Kind::Received> received =
-        message.ok() ? Kind::Read(*std::move(message)) : absl::StatusOr<typename Kind::Received>(message.status());
+    using Read = absl::StatusOr<typename Kind::Received>;
+    Read received = message.ok() ? Kind::Read(*std::move(message), request()) : Read(message.status());
     context_.caller = CallerOf(caller_);
     context_.held = held_;
     Kind::Submit(parts_.service, std::move(received), std::move(context_),

@@ -77,6 +77,7 @@ PLACES = [
     ("health: *", "headers.grpc-message", "the sentence names the services"),
     ("health: Watch *", "messages.0.message.status", "every service is known by its name"),
     ("metadata: an x-request-id", "headers.x-request-id", "it comes back"),
+    ("metadata: an x-request-id", "messages.0.message.request_id", "it is the id of a request that has none"),
     ("http: classify, x-request-id", "*request*id", "it comes back"),
     ("reflection: list_services", "messages.0.message.list_services_response.service", "reflection itself, in v1 and v1alpha; sorted"),
     ("*", "headers.vary", "text may be compressed"),

@@ -135,6 +135,18 @@ TEST_F(ServedCallsTest, AnAnswerHoldsItsResourcesUntilItIsRead) {
   EXPECT_FALSE(call.is_held());
 }
 
+TEST_F(ServedCallsTest, TheHeaderIsTheIdOfARequestWithoutOne) {
+  for (const auto& [id, expected] : {std::pair("", "of-header"), std::pair("own", "own")}) {
+    FakeCall call(server_, kClassify, {{"x-request-id", "of-header"}});
+    call.SendMessage(Tensor(id));
+    call.HalfClose();
+    std::optional<Batch> batch = scheduler_.NextBatch();
+    ASSERT_TRUE(batch.has_value());
+    EXPECT_EQ(batch->requests.front()->request.request_id(), expected);
+    batch->requests.front()->Finish(Right());
+  }
+}
+
 TEST_F(ServedCallsTest, AStreamLivesUntilItsRequestIsFinished) {
   FakeCall call(server_, kClassify);
   call.SendMessage(Tensor());
