@@ -59,15 +59,14 @@ absl::Status CheckOptions(const v1::AttentionRequest& request, Grid grid) {
   return absl::OkStatus();
 }
 
-// Resolves layers or heads to non-negative indices, in the same order. Negative layers count from the end.
-absl::StatusOr<std::vector<int>> Resolve(const std::string& what, absl::Span<const int> asked, int count,
-                                         bool from_the_end) {
+// Resolves layers or heads to non-negative indices, in the same order. Negative ones count from the end.
+absl::StatusOr<std::vector<int>> Resolve(const std::string& what, absl::Span<const int> asked, int count) {
   std::vector<int> resolved;
   for (const int index : asked) {
-    if (index >= count || index < (from_the_end ? -count : 0)) {
+    if (index >= count || index < -count) {
       return absl::InvalidArgumentError(absl::StrCat("attention ", what, " ", index, " is out of range; this kind has ",
-                                                     count, " ", what, "s, 0 to ", count - 1,
-                                                     from_the_end ? absl::StrCat(" or -", count, " to -1") : ""));
+                                                     count, " ", what, "s, 0 to ", count - 1, " or -", count,
+                                                     " to -1"));
     }
     const int counted = index < 0 ? index + count : index;
     if (std::find(resolved.begin(), resolved.end(), counted) != resolved.end()) {
@@ -110,8 +109,8 @@ absl::StatusOr<v1::AttentionRequest> ResolveAttention(const v1::AttentionRequest
     if (request.layers().empty() && request.heads().empty()) return resolved;
     return absl::InvalidArgumentError("ROLLOUT uses all layers and heads; leave layers and heads empty");
   }
-  ASSIGN_OR_RETURN(const std::vector<int> layers, Resolve("layer", request.layers(), offer->layers, true));
-  ASSIGN_OR_RETURN(const std::vector<int> heads, Resolve("head", request.heads(), offer->heads, false));
+  ASSIGN_OR_RETURN(const std::vector<int> layers, Resolve("layer", request.layers(), offer->layers));
+  ASSIGN_OR_RETURN(const std::vector<int> heads, Resolve("head", request.heads(), offer->heads));
   resolved.mutable_layers()->Assign(layers.begin(), layers.end());
   resolved.mutable_heads()->Assign(heads.begin(), heads.end());
   const bool all = request.kind() == v1::DISTANCE;

@@ -20,7 +20,7 @@ enum class AttentionForm {
 };
 AttentionForm FormOf(v1::AttentionKind kind);
 
-// Checks a request against the model and the image's grid. Resolves negative layers and fills in defaults.
+// Checks a request against the model and the image's grid. Resolves negative layers and heads and fills in defaults.
 // INVALID_ARGUMENT names the invalid or repeated value.
 absl::StatusOr<v1::AttentionRequest> ResolveAttention(const v1::AttentionRequest& request,
                                                       const AttentionAbility& ability, Grid grid);

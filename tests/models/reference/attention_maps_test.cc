@@ -46,7 +46,7 @@ std::string Refusal(const v1::AttentionRequest& request, const AttentionAbility&
   return std::string(status.message());
 }
 
-TEST(ResolveAttention, MakesDefaultsExplicitAndLayersPositive) {
+TEST(ResolveAttention, MakesDefaultsExplicitAndIndicesPositive) {
   const auto resolved = ResolveAttention(Request(v1::WEIGHTS), Ability(), kGrid);
   ASSERT_TRUE(resolved.ok());
   EXPECT_THAT(resolved->layers(), ::testing::ElementsAre(2));
@@ -54,6 +54,8 @@ TEST(ResolveAttention, MakesDefaultsExplicitAndLayersPositive) {
   EXPECT_EQ(resolved->encoding(), v1::FLOAT16);
   EXPECT_THAT(ResolveAttention(Request(v1::WEIGHTS, {-3, 1}), Ability(), kGrid)->layers(),
               ::testing::ElementsAre(0, 1));
+  EXPECT_THAT(ResolveAttention(Request(v1::WEIGHTS, {}, {-1, -4}), Ability(), kGrid)->heads(),
+              ::testing::ElementsAre(3, 0));
   const auto distance = ResolveAttention(Request(v1::DISTANCE), Ability(), kGrid);
   EXPECT_THAT(distance->layers(), ::testing::ElementsAre(0, 1, 2));
   EXPECT_THAT(distance->heads(), ::testing::ElementsAre(0, 1, 2, 3));
@@ -65,6 +67,7 @@ TEST(ResolveAttention, RefusalsNameTheFaultAndTheWayOut) {
   EXPECT_THAT(Refusal(Request(v1::WEIGHTS, {3})), AllOf(HasSubstr("layer 3"), HasSubstr("0 to 2")));
   EXPECT_THAT(Refusal(Request(v1::WEIGHTS, {-4})), HasSubstr("layer -4"));
   EXPECT_THAT(Refusal(Request(v1::WEIGHTS, {0}, {4})), AllOf(HasSubstr("head 4"), HasSubstr("0 to 3")));
+  EXPECT_THAT(Refusal(Request(v1::WEIGHTS, {0}, {-5})), HasSubstr("head -5"));
   EXPECT_THAT(Refusal(Request(v1::WEIGHTS, {0, -3})), HasSubstr("twice"));
   EXPECT_THAT(Refusal(Request(v1::ROLLOUT, {0})), HasSubstr("all layers"));
   EXPECT_THAT(Refusal(Request(v1::WEIGHTS), {}), HasSubstr("no attention"));

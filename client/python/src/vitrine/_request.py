@@ -55,8 +55,8 @@ class Attention:
             the kinds of a model.
         layers: numbers of blocks, from 0, or from the end if negative; or "all". Empty: the last block; for "distance"
             all.
-        heads: numbers of heads, from 0; or "all". Empty: the mean over heads; for "distance" all. For "all" in `layers`
-            or `heads`, the client requests their number from the server once.
+        heads: numbers of heads, counted like layers; or "all". Empty: the mean over heads; for "distance" all. For
+            "all" in `layers` or `heads`, the client requests their number from the server once.
         query: for "query": index of the query's patch, row * columns + column of the grid.
         keep_class_mass: for "distance": attention to the class token counts as 0 pixels instead of being left out.
         exact: send values as float32 instead of float16, which takes twice the bytes.
