@@ -3,11 +3,12 @@
 // of the page still loads.
 import * as api from "./api.js";
 
-// Returns the models to choose from: NAME, or NAME@VERSION for each version if several are ready.
+// Returns the models to choose from: NAME, or NAME@VERSION for each version if several are ready, `stable` first.
 export function choices(models) {
   return models.flatMap(({name, versions}) => {
     const ready = versions.filter((version) => version.state === "ready");
     if (ready.length < 2) return [{id: name, text: name}];
+    ready.sort((a, b) => b.labels.includes("stable") - a.labels.includes("stable"));
     return ready.map(
         ({version, labels}) => ({id: `${name}@${version}`, text: [`${name} ${version}`, ...labels].join(", ")}));
   });

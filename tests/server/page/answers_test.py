@@ -161,6 +161,12 @@ class Answers(PageCase):
                 page.locator(f'[data-name="{sample}"]').click()
             self.assertEqual(page.locator(f'[data-model="{EIT}"] .sentence').filter(has_text="Unsure").count(), int(unsure))
 
+    def test_the_stable_version_of_a_model_is_the_first(self):
+        versions = [{"version": number, "state": "ready", "labels": labels} for number, labels in ((1, []), (2, ["stable"]))]
+        found = self.open().evaluate("async (models) => (await import('/page/catalogue.js')).choices(models)",
+                                     [{"name": "m", "versions": versions}])
+        self.assertEqual([each["text"] for each in found], ["m 2, stable", "m 1"])
+
     def test_a_sample_of_other_classes_selects_its_model(self):
         page = self.open()
         with self.answers(page):
