@@ -46,9 +46,8 @@ absl::StatusOr<std::optional<FittedImage>> FitImage(std::string_view encoded, co
   const int64_t pixels = int64_t{header->height} * header->width;
   if (pixels > here.max_pixels) {
     return absl::InvalidArgumentError(
-        absl::StrFormat("the image has %d x %d pixels (%.0f megapixels); at most %.0f are scaled down here, so scale "
-                        "it down yourself",
-                        header->width, header->height, pixels / 1e6, here.max_pixels / 1e6));
+        absl::StrFormat("the image has %d x %d = %d pixels; at most %d are scaled down here, so scale it down yourself",
+                        header->width, header->height, pixels, here.max_pixels));
   }
   for (const int divisor : kDivisors) {
     const auto reduced = [divisor](int side) { return (side + divisor - 1) / divisor; };

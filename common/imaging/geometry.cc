@@ -177,7 +177,7 @@ absl::StatusOr<Grid> GridOfImage(const v1::NativeResolution& limits, Size origin
 absl::StatusOr<Grid> GridOfRequest(const v1::NativeResolution& limits, Size requested) {
   if (requested.height < 1 || requested.height > kMostSide || requested.width < 1 || requested.width > kMostSide) {
     return absl::InvalidArgumentError(absl::StrCat("resolution is ", requested.width, " x ", requested.height,
-                                                   "; both sides must be 1 to ", kMostSide));
+                                                   " (width x height); both sides must be 1 to ", kMostSide));
   }
   const Grid grid = {CellsOf(requested.height, limits.cell()), CellsOf(requested.width, limits.cell())};
   const int64_t tokens = int64_t{grid.rows} * grid.columns;

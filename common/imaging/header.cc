@@ -39,9 +39,9 @@ absl::Status CheckLimits(const ImageHeader& header, const ImageLimits& limits) {
     return absl::OkStatus();
   }
   return absl::InvalidArgumentError(absl::StrFormat(
-      "the image has %d x %d pixels (%.1f megapixels); at most %.1f megapixels and %d pixels a side are accepted, so "
+      "the image has %d x %d = %d pixels; at most %d pixels (%.1f megapixels) and %d pixels a side are accepted, so "
       "send it scaled down",
-      header.width, header.height, pixels / 1e6, limits.max_pixels / 1e6, limits.max_side));
+      header.width, header.height, pixels, limits.max_pixels, limits.max_pixels / 1e6, limits.max_side));
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <cfloat>
 #include <exception>
 #include <new>
 #include <optional>
@@ -47,6 +48,10 @@ absl::StatusOr<Image> BytesToImage(const v1::RawTensor& raw, std::string_view da
 absl::StatusOr<FloatImage> FloatsToImage(const v1::RawTensor& raw, std::string_view data) {
   RETURN_IF_ERROR(CheckSize(raw, data));
   std::optional<std::vector<float>> values = PlanarFloats(data, raw.channels(), OrderOf(raw), {0, 1}, 255);
+  constexpr ValueRange kFinite = {-FLT_MAX, FLT_MAX};
+  if (!values.has_value() && !PlanarFloats(data, raw.channels(), OrderOf(raw), kFinite, 1).has_value()) {
+    return absl::InvalidArgumentError("the tensor has a pixel that is not finite (NaN or infinity); send 0 to 1");
+  }
   if (!values.has_value()) {
     return absl::InvalidArgumentError(
         "the tensor has pixels outside 0 to 1; divide pixels of 0 to 255 by 255, or send them as UINT8; set normalized "

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/wire/http/json_document.h"
 
+#include <type_traits>
+
 namespace vitrine {
 namespace {
 
@@ -26,13 +28,16 @@ class Builder : public nlohmann::detail::json_sax_dom_parser<json> {
   template <typename Exception>
   bool parse_error(size_t position, const std::string& /*token*/, const Exception& /*error*/) {
     wrong_byte_ = position;
+    is_out_of_range_ = std::is_same_v<Exception, nlohmann::detail::out_of_range>;
     return false;
   }
   size_t wrong_byte() const { return wrong_byte_; }
+  bool is_out_of_range() const { return is_out_of_range_; }
 
  private:
   size_t depth_ = 0;
   size_t wrong_byte_ = 0;
+  bool is_out_of_range_ = false;
 };
 
 }  // namespace
@@ -42,6 +47,7 @@ bool JsonDocument::Parse(std::string_view text) {
   Builder builder(root);
   const bool parsed = json::sax_parse(text.begin(), text.end(), &builder);
   wrong_byte_ = builder.wrong_byte();
+  is_out_of_range_ = builder.is_out_of_range();
   return parsed;
 }
 

@@ -75,6 +75,10 @@ absl::Status ParseJsonBody(std::string_view text, const char* what, JsonDocument
   }
   if (document.Parse(text)) return absl::OkStatus();
   const size_t at = std::max<size_t>(document.wrong_byte(), 1);
+  if (document.is_out_of_range()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(what, " has a number that is too large for a 64-bit float; it ends at byte ", at));
+  }
   // Python's json.dumps writes these words, which other parsers refuse.
   for (const char* word : {"NaN", "Infinity"}) {
     if (at > text.size() || !text.substr(at - 1).starts_with(word)) continue;

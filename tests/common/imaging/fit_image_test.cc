@@ -106,7 +106,7 @@ TEST(FitImage, ErrorsGiveTheReason) {
   FitLimits limits = Small();
   limits.most_pixels_here = 90000;
   EXPECT_THAT(FitImage(JpegFile(SmoothImage(400, 300, 3)), limits).status().ToString(),
-              HasSubstr("the image has 400 x 300 pixels"));
+              HasSubstr("the image has 400 x 300 = 120000 pixels; at most 90000"));
   const std::string jpeg = JpegFile(SmoothImage(600, 300, 3));
   const absl::Status damaged = FitImage(jpeg.substr(0, jpeg.size() / 2), Small()).status();
   EXPECT_EQ(damaged.code(), absl::StatusCode::kInvalidArgument);

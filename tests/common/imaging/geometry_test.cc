@@ -152,6 +152,7 @@ TEST(NativeGeometry, ARequestedSizeReplacesTheImagesSize) {
   EXPECT_THAT(Refusal(model, {500, 375}, Size{64, 64}), HasSubstr("36 to 144 tokens"));
   EXPECT_THAT(Refusal(model, {500, 375}, Size{64, 64}), HasSubstr("16 x 16 = 256 tokens"));
   EXPECT_THAT(Refusal(model, {500, 375}, Size{16, 16}), HasSubstr("36 to 144 tokens"));
+  EXPECT_THAT(Refusal(model, {500, 375}, Size{20, 0}), HasSubstr("resolution is 0 x 20 (width x height)"));
   EXPECT_THAT(Refusal(model, {500, 375}, Size{0, 32}), HasSubstr("1 to 8192"));
   EXPECT_THAT(Refusal(model, {500, 375}, Size{-5, 32}), HasSubstr("1 to 8192"));
   EXPECT_THAT(Refusal(model, {500, 375}, Size{2147483647, 2147483647}), HasSubstr("1 to 8192"));

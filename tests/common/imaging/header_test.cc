@@ -133,7 +133,7 @@ TEST(ReadHeader, NamesTheFormatOfOtherFiles) {
 
 TEST(ReadHeader, APixelBombIsRefusedBecauseOfItsHeader) {
   EXPECT_THAT(Refusal(PngFront(32000, 32000)),
-              AllOf(HasSubstr("32000 x 32000"), HasSubstr("1024.0 megapixels"), HasSubstr("16.8 megapixels")));
+              HasSubstr("32000 x 32000 = 1024000000 pixels; at most 16777216 pixels (16.8 megapixels)"));
   EXPECT_THAT(Refusal(PngFront(0x7FFFFFFF, 0x7FFFFFFF)), HasSubstr("2147483647 x 2147483647"));
   EXPECT_THAT(Refusal(PngFront(0x80000000, 1)), HasSubstr("damaged"));
   EXPECT_THAT(Refusal(PngFront(0, 5)), HasSubstr("damaged"));
@@ -153,7 +153,7 @@ TEST(ReadHeader, TheLimitsAreExact) {
   std::string photograph = JpegFile(SmoothImage(16, 16, 3), {.exif = ExifBlock(6)});
   const size_t frame = photograph.find("\xFF\xC0");
   photograph.replace(frame + 5, 4, "\x0D\xA0\x13\x60");
-  EXPECT_THAT(Refusal(photograph), AllOf(HasSubstr("3488 x 4960"), HasSubstr("17.3 megapixels")));
+  EXPECT_THAT(Refusal(photograph), HasSubstr("3488 x 4960 = 17300480 pixels"));
 }
 
 TEST(ReadHeader, ADamagedHeaderIsRefused) {

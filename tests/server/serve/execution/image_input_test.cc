@@ -145,7 +145,9 @@ TEST(MakeImageInput, RefusesValuesThatCannotBePixels) {
   for (const float bad : {1.01f, -0.01f, std::numeric_limits<float>::quiet_NaN()}) {
     v1::RawTensor raw = Pixels(v1::RawTensor::HWC, v1::RawTensor::DATA_FLOAT32);
     std::memcpy(raw.mutable_data()->data() + 40, &bad, sizeof(bad));
-    EXPECT_THAT(Input(raw).status().ToString(), HasSubstr("divide pixels of 0 to 255 by 255")) << bad;
+    EXPECT_THAT(Input(raw).status().ToString(),
+                HasSubstr(std::isnan(bad) ? "not finite" : "divide pixels of 0 to 255 by 255"))
+        << bad;
   }
   v1::RawTensor raw = Pixels(v1::RawTensor::HWC, v1::RawTensor::DATA_FLOAT32, true);
   const float infinite = std::numeric_limits<float>::infinity();
