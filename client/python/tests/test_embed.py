@@ -67,7 +67,7 @@ def test_the_first_vector_is_asked_for_once(client: vitrine.Client, cat: Path, m
 
 
 def test_what_embed_refuses(client: vitrine.Client, cat: Path) -> None:
-    with pytest.raises(vitrine.InvalidArgument, match="'colour' is not known; there is class, mean, patches"):
+    with pytest.raises(vitrine.InvalidArgument, match="^feature 'colour' is not known; there is class, mean, patches"):
         client.embed(cat, MODEL, feature="colour")
     with pytest.raises(vitrine.NotFound, match="no-such-model"):
         client.embed(cat, "no-such-model")

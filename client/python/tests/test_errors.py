@@ -11,6 +11,7 @@ from conftest import ROOT
 from scripted import Script, serve, stream_error
 
 import vitrine
+from vitrine import errors
 
 CODES = [code for code in grpc.StatusCode if code != grpc.StatusCode.OK]
 
@@ -51,3 +52,13 @@ def test_each_code_raises_its_class(code: grpc.StatusCode) -> None:
     assert type(error.value) is expected and error.value.code == code.name
     assert isinstance(result, vitrine.Refused) and result.code == code.name
     assert type(result.error) is expected and not result.ok
+
+
+def test_kinds_have_the_names_of_this_package() -> None:
+    sentence = "this model has no %s of kind %s; it has %s"
+    for own, contract in (
+        (("attention", "rollout", "class, channels"), ("attention", "ROLLOUT", "CLASS_TOKEN_ROW, CROSS_COVARIANCE")),
+        (("features", "projection", "class, patches"), ("features", "PROJECTION", "CLASS_TOKEN, PATCH_TOKENS")),
+    ):
+        assert str(errors.of_code("INVALID_ARGUMENT", sentence % contract)) == sentence % own
+        assert str(errors.of_code("INTERNAL", sentence % contract)) == sentence % contract

@@ -9,7 +9,7 @@ from typing import Any, Dict, List, Optional, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from vitrine._request import ATTENTION, FEATURES, name_of
+from vitrine._kinds import ATTENTION, FEATURES, name_of
 from vitrine.v1 import classifier_pb2
 
 Array = npt.NDArray[np.float32]

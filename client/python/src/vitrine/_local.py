@@ -14,7 +14,7 @@ from vitrine import _arguments, _models
 from vitrine._embedding import Embedded, first_vector, of_outcome, values_of
 from vitrine._engine import Engine
 from vitrine._picture import ImageSource, Picture, load as load_picture
-from vitrine._request import Ask
+from vitrine._request import Ask, checked_feature
 from vitrine._result import Outcome, Refused, Result, of_response
 from vitrine._sources import pictures
 from vitrine.errors import InvalidArgument, NotFound, VitrineError
@@ -106,7 +106,7 @@ class LocalModel:
         **options: Any,
     ) -> npt.NDArray[np.float32]:
         """Returns one feature of an image, as `Client.embed`."""
-        options.update(top_k=0, features=feature or first_vector(self._described), normalize=normalize)
+        options.update(top_k=0, features=self._feature(feature), normalize=normalize)
         return values_of(self.classify(image, model, version, **options), normalize)
 
     def embed_many(
@@ -120,7 +120,7 @@ class LocalModel:
         **options: Any,
     ) -> Iterator[Embedded]:
         """Yields one Embedding or Refused for each image, in order."""
-        options.update(top_k=0, features=feature or first_vector(self._described), normalize=normalize)
+        options.update(top_k=0, features=self._feature(feature), normalize=normalize)
         return (of_outcome(found, normalize) for found in self.classify_many(images, model, version, **options))
 
     def model(self, name: Optional[str] = None, version: Optional[int] = None) -> _models.Model:
@@ -156,6 +156,9 @@ class LocalModel:
         if model not in (None, self.name) or version not in (None, self.version):
             asked = (model or self.name, "" if version is None else "@%d" % version)
             raise NotFound("this object holds %s, not %s%s; load it" % (self._described, *asked))
+
+    def _feature(self, feature: Optional[str]) -> str:
+        return first_vector(self._described) if feature is None else checked_feature(feature)
 
     def _template(self, model: Optional[str], version: Optional[int], options: Any) -> Any:
         self._check(model, version, options.pop("version_label", None))

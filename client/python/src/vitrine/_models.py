@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Mapping, Tuple
 
-from vitrine._request import ATTENTION, FEATURES, name_of
+from vitrine._kinds import ATTENTION, FEATURES, name_of
 from vitrine.v1 import model_pb2, registry_pb2
 
 

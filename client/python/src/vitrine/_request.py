@@ -8,39 +8,16 @@ from numbers import Integral
 from typing import Any, Dict, Iterable, Mapping, Optional, Sequence, Tuple, Union
 
 from vitrine import _arguments
+from vitrine._kinds import ATTENTION, FEATURES
 from vitrine._picture import Picture
 from vitrine.errors import InvalidArgument
-from vitrine.v1 import attention_pb2, classifier_pb2, features_pb2
+from vitrine.v1 import attention_pb2, classifier_pb2
 
-ATTENTION: Dict[str, int] = {
-    "class": attention_pb2.CLASS_TOKEN_ROW,
-    "mean": attention_pb2.MEAN_OVER_QUERIES,
-    "rollout": attention_pb2.ROLLOUT,
-    "class-attention": attention_pb2.CLASS_ATTENTION,
-    "query": attention_pb2.QUERY_ROW,
-    "scores": attention_pb2.SCORES,
-    "weights": attention_pb2.WEIGHTS,
-    "channels": attention_pb2.CROSS_COVARIANCE,
-    "distance": attention_pb2.DISTANCE,
-}
-FEATURES: Dict[str, int] = {
-    "class": features_pb2.CLASS_TOKEN,
-    "mean": features_pb2.MEAN_TOKEN,
-    "patches": features_pb2.PATCH_TOKENS,
-    "registers": features_pb2.REGISTER_TOKENS,
-    "projection": features_pb2.PROJECTION,
-}
 PRIORITIES: Dict[str, int] = {
     "low": classifier_pb2.LOW,
     "normal": classifier_pb2.NORMAL,
     "high": classifier_pb2.HIGH,
 }
-
-
-def name_of(names: Mapping[str, int], number: int) -> str:
-    """Returns the name of a kind, or "kind-NUMBER" for a kind of a newer server."""
-    return next((name for name, value in names.items() if value == number), "kind-%d" % number)
-
 
 _NO_OFFERS: Mapping[str, Any] = {}
 
@@ -157,6 +134,12 @@ def _sides(resolution: Any) -> Tuple[int, int]:
     for side in (height, width):
         _arguments.integer("resolution", side, form=form, optional=False)
     return int(height), int(width)
+
+
+def checked_feature(feature: str) -> str:
+    """Returns the argument `feature` of embed. InvalidArgument: the name is unknown. TypeError: it is no name."""
+    _choose(FEATURES, feature, "feature")
+    return feature
 
 
 def with_picture(template: classifier_pb2.ClassifyRequest, picture: Picture) -> classifier_pb2.ClassifyRequest:

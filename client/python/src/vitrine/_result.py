@@ -14,7 +14,7 @@ from PIL import Image
 from vitrine import _drawing, _html, _json
 from vitrine._names import escaped
 from vitrine._picture import ImageSource, Picture, load
-from vitrine._request import ATTENTION, FEATURES, name_of
+from vitrine._kinds import ATTENTION, FEATURES, name_of
 from vitrine.errors import Internal, VitrineError
 from vitrine.v1 import attention_pb2, classifier_pb2, features_pb2
 

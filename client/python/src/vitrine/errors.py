@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Errors, one class per gRPC code. `str(error)` is the server's unchanged message."""
+"""Errors, one class per gRPC code. `str(error)` is the server's message; in that of InvalidArgument, kinds of attention
+and features have the names of this package."""
 
 from __future__ import annotations
 
@@ -11,6 +12,7 @@ import grpc
 from google.protobuf.message import DecodeError
 
 from vitrine import _descriptors, _tls
+from vitrine._kinds import with_own_names
 
 _Status = _descriptors.message("vitrine.details.Status")
 _RetryInfo = _descriptors.message("vitrine.details.RetryInfo")
@@ -149,6 +151,8 @@ _NAMES: Dict[int, str] = {code.value[0]: code.name for code in grpc.StatusCode}
 def of_code(name: str, message: str, retry_after: Optional[float] = None) -> VitrineError:
     """Returns the error for gRPC's name of a code; a plain VitrineError for a code without a class."""
     kind = _CLASSES.get(name)
+    if kind is InvalidArgument:
+        message = with_own_names(message)
     if kind is not None:
         return kind(message, retry_after=retry_after)
     error = VitrineError(message, retry_after=retry_after)

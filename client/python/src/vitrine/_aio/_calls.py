@@ -16,7 +16,7 @@ from vitrine._connection import Attempts, Settings, TimeLeft, only_model
 from vitrine._embedding import first_vector
 from vitrine._health import Readiness
 from vitrine._one_version import keep_to, version_wanted
-from vitrine._request import Ask
+from vitrine._request import Ask, checked_feature
 from vitrine.v1 import classifier_pb2, registry_pb2
 
 
@@ -121,7 +121,7 @@ class Calls:
     ) -> str:
         """Returns the feature to request: `feature`, or the first vector that the model has."""
         if feature is not None:
-            return feature
+            return checked_feature(feature)
         name = model if model is not None else (await self.template(Ask())).model
         with looked_up_or('name a feature, as in feature="class"'):
             return first_vector(await self._described(name, version, version_label, max(left.remaining, 0.001)))
