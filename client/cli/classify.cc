@@ -26,7 +26,7 @@ constexpr char kClassifyExamples[] = R"(Examples:
     vitrine classify cat.jpg --out out/ --layers 0,-1 --heads 0,1
   Every head of every block on one sheet, and the attention distance of each:
     vitrine classify cat.jpg --out out/ --attention mean,distance --sheet
-  The image and every kind of attention side by side (out/cat.attention.png):
+  The image and its maps side by side (out/cat.attention.png):
     vitrine classify cat.jpg --out out/ --side-by-side
   The attention of the patch in row 3, column 4:
     vitrine classify cat.jpg --out out/ --query 3,4
@@ -80,7 +80,10 @@ void AddAttention(CLI::App& app, ClassifyCommand& command, std::string& out) {
       ->needs(folder)
       ->check(IsAttentionKind())
       ->type_name("KIND,...");
-  AddParsed(app, "--query", ParseQuery, requested.query, "draw the attention of this patch (kind query); first: 0,0")
+  AddParsed(
+      app, "--query", ParseQuery, requested.query,
+      "draw the attention of this patch (kind query); first: 0,0.\nInstead of ROW,COLUMN also the patch's number, "
+      "from 0")
       ->needs(folder)
       ->type_name("ROW,COLUMN");
   AddParsed(app, "--layers", ParseIndices, requested.layers,
@@ -95,7 +98,7 @@ void AddAttention(CLI::App& app, ClassifyCommand& command, std::string& out) {
                                     "--layers and --heads: all");
   app.add_flag("--side-by-side", requested.side_by_side,
                "one file per image: the image and its maps side by side.\nDefault of --attention: all kinds "
-               "drawn on the image")
+               "drawn on the image,\nexcept query")
       ->needs(folder)
       ->excludes(sheet);
   app.add_flag("--keep-class-mass", requested.keep_class_mass,
