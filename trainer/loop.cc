@@ -242,6 +242,8 @@ void Run::Count(const StepTotals& totals, double norm, double lr) {
 }
 
 bool Run::MeasuresNow() const {
+  // Held-out samples choose the state, so they are measured at least once.
+  if (recipe_.validation_share() > 0 && position_.step == plan_.total_steps) return true;
   if (recipe_.evaluate_every_steps() > 0 && position_.step % recipe_.evaluate_every_steps() == 0) return true;
   const int64_t epoch = position_.step / plan_.steps_per_epoch;
   return recipe_.evaluate_every() > 0 && position_.step % plan_.steps_per_epoch == 0 &&

@@ -196,6 +196,30 @@ TEST(Train, HeldOutSamplesChooseTheBestState) {
   EXPECT_EQ(last->measures[1].value, listener.scores.back().score.measures[1].value);
 }
 
+TEST(Train, HeldOutSamplesAreMeasuredAtTheEndIfNotBefore) {
+  v1::Recipe recipe = SmallRecipe();
+  recipe.set_validation_share(0.25);
+  recipe.set_evaluate_every(100);
+  ScratchFolder folder;
+  Listener listener;
+  const auto result = RunIn(folder, recipe, {.observers = {&listener}});
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_TRUE(result->is_best);
+  ASSERT_EQ(listener.scores.size(), 1u);
+  EXPECT_EQ(listener.scores[0].step, 16);
+}
+
+// Otherwise the test split would choose the state, as if it were held out.
+TEST(Train, AShareThatHoldsOutNoImageIsRefused) {
+  v1::Recipe recipe = SmallRecipe();
+  recipe.set_evaluate_every(1);
+  recipe.set_validation_share(0.01);
+  EXPECT_EQ(ImageTask::Make(recipe, kTrainSquares, &kTestSquares).status(),
+            absl::InvalidArgumentError("validation_share: 0.01 of 96 images holds out none; at least 0.010417"));
+  recipe.set_validation_share(0.010417);
+  EXPECT_TRUE(ImageTask::Make(recipe, kTrainSquares, &kTestSquares).ok());
+}
+
 TEST(Train, ARunThatIsStoppedInItsLastMeasurementHasNotFinished) {
   v1::Recipe recipe = SmallRecipe();
   recipe.set_evaluate_every(4);

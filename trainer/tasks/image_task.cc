@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "common/data/subset.h"
 #include "common/data/unicode.h"
@@ -60,7 +61,7 @@ absl::StatusOr<std::unique_ptr<ImageTask>> ImageTask::Make(const v1::Recipe& rec
   std::unique_ptr<ImageTask> task(new ImageTask(recipe, std::move(config), test));
   task->start_ = std::move(start);
   RETURN_IF_ERROR(task->CheckFit(train));
-  task->HoldOut(train);
+  RETURN_IF_ERROR(task->HoldOut(train));
   RETURN_IF_ERROR(task->CheckStart(train));
   task->has_test_split_ = test != nullptr && !SameImages(train, *test);
   if (recipe.has_distillation()) {
@@ -173,10 +174,16 @@ absl::Status ImageTask::CheckFit(const Dataset& train) const {
   return absl::OkStatus();
 }
 
-void ImageTask::HoldOut(const Dataset& train) {
+absl::Status ImageTask::HoldOut(const Dataset& train) {
   std::vector<int64_t> all(train.size());
   std::iota(all.begin(), all.end(), 0);
-  const auto held = static_cast<int64_t>(recipe_.validation_share() * static_cast<double>(train.size()));
+  const double share = recipe_.validation_share();
+  const auto held = static_cast<int64_t>(share * static_cast<double>(train.size()));
+  if (share > 0 && held == 0) {
+    const double least = std::ceil(1e6 / static_cast<double>(train.size())) / 1e6;
+    return absl::InvalidArgumentError(
+        absl::StrFormat("validation_share: %g of %d images holds out none; at least %g", share, train.size(), least));
+  }
   if (held > 0) {
     const std::vector<int64_t> order = EpochOrder(recipe_.seed(), kHoldOutEpoch, train.size());
     std::vector<int64_t> held_out(order.begin(), order.begin() + held);
@@ -186,6 +193,7 @@ void ImageTask::HoldOut(const Dataset& train) {
     held_out_ = MakeSubset(Borrowed(train), std::move(held_out));
   }
   training_ = MakeSubset(Borrowed(train), std::move(all));
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::unique_ptr<Module>> ImageTask::MakeModel() const {

@@ -57,7 +57,7 @@ class ImageTask final : public Task {
  private:
   ImageTask(const v1::Recipe& recipe, v1::ModelConfig config, const Dataset* test)
       : recipe_(recipe), config_(std::move(config)), test_(test) {}
-  void HoldOut(const Dataset& train);
+  absl::Status HoldOut(const Dataset& train);
   absl::Status CheckFit(const Dataset& train) const;
   absl::Status CheckSizes() const;
   absl::Status CheckStart(const Dataset& train);

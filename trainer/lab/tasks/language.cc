@@ -139,7 +139,8 @@ absl::StatusOr<LanguageSplits> SplitTokens(const v1::Recipe& recipe, const Token
                         .validation = {tokens.begin() + validation_begin, tokens.begin() + test_begin},
                         .test = {tokens.begin() + test_begin, tokens.end()}};
   for (const Tokens* part : {&splits.train, &splits.validation, &splits.test}) {
-    if (static_cast<int64_t>(part->size()) > context || (part == &splits.validation && part->empty())) continue;
+    const bool unused = part == &splits.validation && recipe.validation_share() == 0;
+    if (static_cast<int64_t>(part->size()) > context || unused) continue;
     return absl::InvalidArgumentError(
         absl::StrCat("recipe \"", recipe.name(), "\": of ", tokens.size(), " tokens, ", splits.train.size(),
                      " are for training, ", splits.validation.size(), " for validation and ", splits.test.size(),

@@ -104,6 +104,9 @@ TEST(LanguageTaskTest, RefusesWhatDoesNotFit) {
       HasSubstr("each split needs more than sequence.language.context"));
   EXPECT_THAT(RefusalOf(Language(characters, "context: 65 text: CHARACTERS"), "generated:numbers"),
               HasSubstr("sequence.language.context is 65; allowed: 1 to 64"));
+  EXPECT_THAT(RefusalOf(Language("numbers-kv-d64-l4", "context: 8 text: NUMBER_WORDS",
+                                 "validation_share: 1e-9 evaluate_every: 1")),
+              HasSubstr(" 0 for validation "));
   EXPECT_THAT(RefusalOf(Language("numbers-kv-d64-l4", "context: 8")), HasSubstr("sequence.language.text is missing"));
   EXPECT_THAT(RefusalOf(Language("numbers-kv-d64-l4", "context: 8 text: NUMBER_WORDS"), "text:x"),
               HasSubstr("generates its data"));
