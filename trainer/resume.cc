@@ -56,13 +56,15 @@ absl::StatusOr<RunPosition> ResumePosition(const TrainOptions& options, const Ru
   if (position.forgot_best) {
     options.say("evaluation_sizes differ from those of the state: the best score so far does not count");
   }
-  if (position.threads != start.threads || position.processes != start.processes) {
+  const bool finished = position.step == plan.total_steps;  // no step follows
+  if (!finished && (position.threads != start.threads || position.processes != start.processes)) {
     options.say(
         absl::StrFormat("the state was written by %d processes with %d threads each, now there are %d with %d: the "
                         "result will not be bit-exact",
                         position.processes, position.threads, start.processes, start.threads));
   }
-  position.threads = start.threads;
+  if (!finished) position.threads = start.threads;
+  // Always those of this run, whose `accumulate` divides a step accordingly.
   position.processes = start.processes;
   return position;
 }

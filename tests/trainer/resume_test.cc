@@ -92,6 +92,20 @@ struct Said {
   TrainOptions options;
 };
 
+TEST(Resume, OtherThreadsCountOnlyIfAStepFollows) {
+  ScratchFolder folder;
+  StopAfter stop(2);
+  ASSERT_TRUE(RunIn(folder, SmallRecipe(), stop.options).ok());
+  for (const bool finished : {false, true}) {
+    Said said;
+    said.options.threads = finished ? 2 : 3;
+    const auto resumed = RunIn(folder, SmallRecipe(), said.options);
+    ASSERT_TRUE(resumed.ok()) << resumed.status();
+    EXPECT_EQ(resumed->position.threads, 3) << "of the steps";
+    EXPECT_EQ(said.text.find("will not be bit-exact") == std::string::npos, finished) << said.text;
+  }
+}
+
 TEST(Resume, DamagedStateWithoutAnotherIsRefused) {
   ScratchFolder folder;
   StopAfter stop(2);
