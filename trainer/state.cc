@@ -61,10 +61,15 @@ v1::Recipe Binding(v1::Recipe recipe) {
   return recipe;
 }
 
+absl::StatusOr<v1::Recipe> ParseStored(const fs::path& file, const std::string& text) {
+  v1::Recipe stored;
+  if (!google::protobuf::TextFormat::ParseFromString(text, &stored)) return StateFault(file, "has no recipe");
+  return stored;
+}
+
 // Parses the recipe in the state and compares it with `recipe`.
 absl::StatusOr<v1::Recipe> CheckRecipe(const fs::path& file, const std::string& stored_text, const v1::Recipe& recipe) {
-  v1::Recipe stored;
-  if (!google::protobuf::TextFormat::ParseFromString(stored_text, &stored)) return StateFault(file, "has no recipe");
+  ASSIGN_OR_RETURN(const v1::Recipe stored, ParseStored(file, stored_text));
   google::protobuf::util::MessageDifferencer differencer;
   std::string differences;
   differencer.ReportDifferencesToString(&differences);
@@ -231,6 +236,11 @@ absl::Status SaveState(const fs::path& work_dir, const RunParts& parts, RunPosit
   RETURN_IF_ERROR(Write(StateFile(work_dir), StateTensors(parts), std::move(metadata)));
   position.last_fault.clear();
   return absl::OkStatus();
+}
+
+absl::StatusOr<v1::Recipe> RecipeOfState(const fs::path& work_dir) {
+  ASSIGN_OR_RETURN(ReadState read, ReadNewestState(work_dir));
+  return ParseStored(read.file, read.content.metadata["recipe"]);
 }
 
 absl::StatusOr<RunPosition> RestoreState(const fs::path& work_dir, const RunParts& parts) {

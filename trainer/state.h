@@ -72,6 +72,10 @@ absl::Status SaveState(const std::filesystem::path& work_dir, const RunParts& pa
 // state cannot be read now. Sets forgot_best instead of `best` if the recipe measures at another size than the state's.
 absl::StatusOr<RunPosition> RestoreState(const std::filesystem::path& work_dir, const RunParts& parts);
 
+// Returns the recipe of the state that RestoreState would restore. Errors of RestoreState for states that cannot be
+// read.
+absl::StatusOr<v1::Recipe> RecipeOfState(const std::filesystem::path& work_dir);
+
 // Atomically writes the weights with the best score to best.safetensors in work_dir.
 absl::Status SaveBest(const std::filesystem::path& work_dir, const Module& model);
 // Restores these weights. FAILED_PRECONDITION if damaged or of another model; otherwise errors of ReadWholeFile.

@@ -63,6 +63,17 @@ TEST_F(PublishProgram, CardAndManifestSayWhatWasGiven) {
                              HasSubstr("| continued from | small/1"), Not(HasSubstr("random weights"))));
 }
 
+// The published version is the newest one, but the run still starts from the one before.
+TEST_F(PublishProgram, AResumedRunKeepsTheVersionItStartedFrom) {
+  ASSERT_EQ(Publish("").exit_code, 0);
+  flags_ = absl::StrCat(" --data imagefolder:", data_, " --work ", folder_.Path("again"), " ");
+  const std::string start = "--start " + repository_ + "/small";
+  ASSERT_EQ(Publish(start).exit_code, 0);
+  const Outcome again = Publish(start + " --resume");
+  EXPECT_EQ(again.exit_code, 0) << again.output;
+  EXPECT_THAT(again.output, HasSubstr("published already: small/2"));
+}
+
 // The line, history, result, report and manifest must not name a test split. Otherwise the figure would look like a
 // score on unseen images.
 TEST_F(PublishProgram, WithoutATestSplitNoScoreIsCalledTest) {

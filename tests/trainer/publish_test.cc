@@ -185,6 +185,16 @@ TEST_F(Published, AncestorsAndAveragesAreNamed) {
   ASSERT_TRUE(PinVersions(recipe).ok());
   EXPECT_EQ(recipe.start().version(), (repository_ / "squares/1").string());
   EXPECT_EQ(recipe.distillation().teacher(), (repository_ / "squares/1").string());
+  v1::Recipe again = recipe;
+  again.mutable_start()->set_version((repository_ / "squares").string());
+  v1::Recipe before = recipe;
+  before.mutable_start()->set_version((repository_ / "squares/7").string());
+  ASSERT_TRUE(PinVersions(again, before).ok());
+  EXPECT_EQ(again.start().version(), (repository_ / "squares/7").string()) << "that of the state";
+  before.mutable_start()->set_version((repository_ / "circles/7").string());
+  again.mutable_start()->set_version((repository_ / "squares").string());
+  ASSERT_TRUE(PinVersions(again, before).ok());
+  EXPECT_EQ(again.start().version(), (repository_ / "squares/1").string()) << "another model: the newest";
   const auto continued = Further(recipe, folder_.path() / "continued", repository_);
   ASSERT_TRUE(continued.ok()) << continued.status();
   const v1::Provenance& provenance = continued->manifest.provenance();

@@ -35,7 +35,7 @@ void AddRunFlags(CLI::App& run, RunFlags& flags);
 void AddRun(CLI::App& app, RunFlags& flags);
 
 // Pins the versions that a recipe names (PinVersions). Marks INVALID_ARGUMENT as a usage error.
-absl::Status PinVersionsOfFlags(v1::Recipe& recipe);
+absl::Status PinVersionsOfFlags(v1::Recipe& recipe, const v1::Recipe& before = {});
 
 // Adds the short flags to the overrides. INVALID_ARGUMENT: --epochs and --set epochs differ.
 absl::Status ApplyShortFlags(RunFlags& flags);

@@ -28,6 +28,7 @@
 #include "trainer/scale_out/agreement.h"
 #include "trainer/scale_out/gloo.h"
 #include "trainer/scale_out/rendezvous.h"
+#include "trainer/state.h"
 #include "trainer/tasks/image_task.h"
 #include "trainer/tasks/start.h"
 #include "trainer/watch/event_file.h"
@@ -105,7 +106,11 @@ absl::Status LogSkippedData(const v1::Recipe& recipe, const Experiment& experime
 absl::StatusOr<Experiment> OpenExperiment(const RunFlags& flags, Progress& progress) {
   Experiment experiment;
   ASSIGN_OR_RETURN(experiment.recipe, WrongCommandLine(ReadRecipe(flags.recipe, flags.overrides)));
-  RETURN_IF_ERROR(PinVersionsOfFlags(experiment.recipe));
+  v1::Recipe before;
+  if (flags.resume && !flags.work.empty() && HasState(flags.work)) {
+    before = RecipeOfState(flags.work).value_or(before);  // Train returns the error of a state that cannot be read
+  }
+  RETURN_IF_ERROR(PinVersionsOfFlags(experiment.recipe, before));
   const v1::Recipe& recipe = experiment.recipe;
   if (recipe.has_sequence()) {
     if (!flags.publish.empty()) {
@@ -268,6 +273,8 @@ absl::Status RunRecipe(RunFlags flags) {
   Progress progress(std::cerr, isatty(STDERR_FILENO) != 0);
   ASSIGN_OR_RETURN(const std::optional<Rendezvous> rendezvous,
                    ReadRendezvous([](const char* name) { return static_cast<const char*>(std::getenv(name)); }));
+  // torchrun restarts all processes after it lost one.
+  if (rendezvous && rendezvous->restarts > 0) flags.resume = true;
   ASSIGN_OR_RETURN(const Experiment experiment, OpenExperiment(flags, progress));
   if (flags.name.empty()) flags.name = experiment.recipe.name();
   if (flags.work.empty()) flags.work = NewWorkFolder(experiment.recipe.name());
@@ -281,8 +288,6 @@ absl::Status RunRecipe(RunFlags flags) {
   }
   ASSIGN_OR_RETURN(const std::unique_ptr<Communicator> group, JoinGroup(rendezvous, experiment));
   const bool leads = group->rank() == 0;
-  // torchrun restarts all processes after it lost one.
-  if (rendezvous && rendezvous->restarts > 0) flags.resume = true;
   TrainOptions options;
   options.work_dir = flags.work;
   options.resume = flags.resume;

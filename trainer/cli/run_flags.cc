@@ -46,8 +46,8 @@ std::string HowToResume(const RunFlags& flags, const v1::Recipe& recipe) {
   return command + " --resume";
 }
 
-absl::Status PinVersionsOfFlags(v1::Recipe& recipe) {
-  const absl::Status pinned = PinVersions(recipe);
+absl::Status PinVersionsOfFlags(v1::Recipe& recipe, const v1::Recipe& before) {
+  const absl::Status pinned = PinVersions(recipe, before);
   return absl::IsInvalidArgument(pinned) ? WrongCommandLine(pinned) : pinned;
 }
 

@@ -33,9 +33,11 @@ std::string SplitInWords(absl::string_view split, const v1::Preprocessing& prepr
   return size ? absl::StrCat(split, " ", ToString(*size)) : std::string(split);
 }
 
-absl::Status PinVersion(std::string& folder) {
+// `before` is the version of an earlier run, or empty.
+absl::Status PinVersion(const std::string& before, std::string& folder) {
   // With a slash at the end, filename() would be empty.
   while (folder.size() > 1 && folder.back() == '/') folder.pop_back();
+  if (before.starts_with(folder + "/") && ParseVersion(before.substr(folder.size() + 1))) folder = before;
   if (folder.empty() || ParseVersion(std::filesystem::path(folder).filename().string())) return absl::OkStatus();
   ASSIGN_OR_RETURN(const StoredVersion version, ReadVersionAt(folder));
   absl::StrAppend(&folder, "/", version.manifest.version());
@@ -58,9 +60,13 @@ std::optional<VersionId> FindPublished(const PublishOptions& options, const Draf
 
 }  // namespace
 
-absl::Status PinVersions(v1::Recipe& recipe) {
-  if (recipe.has_start()) RETURN_IF_ERROR(PinVersion(*recipe.mutable_start()->mutable_version()));
-  if (recipe.has_distillation()) RETURN_IF_ERROR(PinVersion(*recipe.mutable_distillation()->mutable_teacher()));
+absl::Status PinVersions(v1::Recipe& recipe, const v1::Recipe& before) {
+  if (recipe.has_start()) {
+    RETURN_IF_ERROR(PinVersion(before.start().version(), *recipe.mutable_start()->mutable_version()));
+  }
+  if (recipe.has_distillation()) {
+    RETURN_IF_ERROR(PinVersion(before.distillation().teacher(), *recipe.mutable_distillation()->mutable_teacher()));
+  }
   return absl::OkStatus();
 }
 

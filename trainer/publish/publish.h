@@ -29,10 +29,11 @@ struct PublishOptions {
   Progress* progress = nullptr;             // shows measurements; may be null
 };
 
-// Adds the newest version's number to the recipe's start version and teacher, if they have none. A resumed run then
-// reads the same versions, and the provenance names them, even if newer versions were published during the run. Call
-// before the first step. Errors as ReadVersionAt.
-absl::Status PinVersions(v1::Recipe& recipe);
+// Adds a version's number to the recipe's start version and teacher, if they have none: that of `before`, the recipe of
+// the state of a resumed run, if it names the same models; otherwise the newest. A resumed run then reads the same
+// versions, and the provenance names them, even if newer versions were published meanwhile. Call before the first step.
+// Errors as ReadVersionAt.
+absl::Status PinVersions(v1::Recipe& recipe, const v1::Recipe& before = {});
 
 // Rounds the weights to the recipe's storage type and publishes them with goldens, labels, provenance and
 // model_card.md. Accuracies and goldens are computed with the rounded weights. The goldens cover every evaluation size
