@@ -181,12 +181,13 @@ TEST_F(Program, ARunThatHasDivergedPublishesNothing) {
 
 TEST_F(Program, SigtermWritesTheStateAndSaysHowToGoOn) {
   const std::string set = R"( --set "optimizer.rate_by_pattern=[{pattern: '*.bias' multiplier: 1}]")";
-  RunningTrainer run(absl::StrCat("run ", recipe_, flags_, "--epochs 5000", set));
+  RunningTrainer run(absl::StrCat("run ", recipe_, flags_, "--epochs 5000 --revision 'a b'", set));
   // At the end of the first epoch, the training is under way.
   ASSERT_TRUE(run.WaitFor("train acc")) << run.said();
   EXPECT_EQ(run.End(SIGTERM), 128 + SIGTERM) << "a run that was stopped is not done\n" << run.said();
   EXPECT_THAT(run.said(), HasSubstr("continue with:"));
   EXPECT_THAT(run.said(), HasSubstr(" --epochs 5000 "));
+  EXPECT_THAT(run.said(), HasSubstr(" --revision 'a b' "));
   EXPECT_THAT(run.said(), HasSubstr(R"(=[{pattern: '\''*.bias'\'' multiplier: 1}]' )")) << "as a shell reads it";
   EXPECT_THAT(run.said(), HasSubstr("--resume"));
   EXPECT_TRUE(std::filesystem::exists(folder_.path() / "work" / "state.safetensors"));

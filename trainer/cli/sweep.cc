@@ -63,15 +63,15 @@ SweepFormat FormatOf(const std::string& name) {
 
 // Returns the command line that continues the sweep.
 std::string SameCommand(const SweepFlags& flags) {
-  std::string command = absl::StrCat("vitrine-train sweep ", flags.grid, " --work ", flags.work);
-  if (!flags.data.empty()) absl::StrAppend(&command, " --data ", flags.data);
-  if (!flags.report.empty()) absl::StrAppend(&command, " --out ", flags.report);
+  std::string command = absl::StrCat("vitrine-train sweep ", Quoted(flags.grid), " --work ", Quoted(flags.work));
+  if (!flags.data.empty()) absl::StrAppend(&command, " --data ", Quoted(flags.data));
+  if (!flags.report.empty()) absl::StrAppend(&command, " --out ", Quoted(flags.report));
   if (flags.jobs != 1) absl::StrAppend(&command, " --jobs ", flags.jobs);
   if (flags.threads != 0) absl::StrAppend(&command, " --threads ", flags.threads);
   if (flags.shard.of != 1) absl::StrAppend(&command, " --shard ", ToString(flags.shard));
-  for (const std::string& flag : flags.pass) absl::StrAppend(&command, " --pass=", flag);
-  if (!flags.publish_best.empty()) absl::StrAppend(&command, " --publish-best ", flags.publish_best);
-  if (!flags.name.empty()) absl::StrAppend(&command, " --name ", flags.name);
+  for (const std::string& flag : flags.pass) absl::StrAppend(&command, " --pass=", Quoted(flag));
+  if (!flags.publish_best.empty()) absl::StrAppend(&command, " --publish-best ", Quoted(flags.publish_best));
+  if (!flags.name.empty()) absl::StrAppend(&command, " --name ", Quoted(flags.name));
   return command;
 }
 

@@ -176,11 +176,12 @@ TEST_F(SweepProgram, AFailedRunIsNamedAndTheOthersGiveTheTable) {
                  epochs: 1)pb");
   // A folder in place of the state file makes the run fail.
   std::filesystem::create_directories(folder_.path() / "work/cells/lr=2e-3,seed=1/state.safetensors/x");
-  const Outcome outcome = Run(Command("work"));
+  const Outcome outcome = Run(absl::StrCat(Command("work"), " --out '", folder_.Path("my report"), "'"));
   EXPECT_EQ(outcome.exit_code, 1);
   EXPECT_THAT(outcome.out, AllOf(HasSubstr("test/loss MEAN"), HasSubstr("1e-3")));
   EXPECT_THAT(outcome.error, AllOf(HasSubstr("1 of 2 runs failed"), HasSubstr("lr=2e-3,seed=1: exit code 1: "),
-                                   HasSubstr("run them again with:\n  vitrine-train sweep")));
+                                   HasSubstr("run them again with:\n  vitrine-train sweep"),
+                                   HasSubstr(absl::StrCat(" --out '", folder_.Path("my report"), "' "))));
 }
 
 TEST_F(SweepProgram, GridsAreCheckedBeforeTheFirstRun) {
