@@ -118,6 +118,17 @@ absl::StatusOr<SweepOptions> OptionsFrom(const SweepFlags& flags) {
   return options;
 }
 
+// Checks that no flag of --pass changes the settings of a run, which its name and the table would not say.
+absl::Status CheckPassed(const SweepFlags& flags) {
+  for (const std::string& flag : flags.pass) {
+    const std::string name = flag.substr(0, flag.find('='));
+    if (name != "--set" && name != "--epochs" && name != "--start" && name != "--teacher") continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("--pass=", flag, " would change the settings of every run; write it as `set:` in the grid"));
+  }
+  return absl::OkStatus();
+}
+
 // Checks, before the first run, that the best run can be published.
 absl::Status CheckPublishesBest(const SweepFlags& flags, const v1::Recipe& recipe) {
   if (flags.publish_best.empty()) return absl::OkStatus();
@@ -186,7 +197,8 @@ void AddSweep(CLI::App& app, SweepFlags& flags) {
   sweep.add_option("--name", flags.name, "Name to publish under; default: the recipe's")
       ->needs("--publish-best")
       ->check([](const std::string& name) { return std::string(ValidateModelName(name).message()); });
-  sweep.add_flag("--list", flags.list, "Check the grid and print the names of its runs, but run nothing");
+  sweep.add_flag("--list", flags.list,
+                 "Check the grid and print the names of its runs, or of those of --shard, but run\nnothing");
   sweep.add_option("--format", flags.format, "Output format: table (default), csv, json or markdown")
       ->check(CLI::IsMember({"table", "csv", "json", "markdown"}));
   sweep.footer(
@@ -199,6 +211,7 @@ void AddSweep(CLI::App& app, SweepFlags& flags) {
 }
 
 absl::Status RunSweep(const SweepFlags& flags) {
+  RETURN_IF_ERROR(WrongCommandLine(CheckPassed(flags)));
   ASSIGN_OR_RETURN(const std::string grid_text, WrongCommandLine(ReadWholeFile(flags.grid)));
   const absl::StatusOr<v1::Sweep> sweep = ReadSweep(flags.grid);
   if (!sweep.ok()) return WrongCommandLine(sweep.status());
@@ -208,7 +221,9 @@ absl::Status RunSweep(const SweepFlags& flags) {
         absl::Status(grid.status().code(), absl::StrCat(flags.grid, ": ", grid.status().message())));
   }
   if (flags.list) {
-    for (const SweepCell& cell : grid->cells) std::cout << cell.name << "\n";
+    for (size_t i = 0; i < grid->cells.size(); ++i) {
+      if (IsOfShard(i, flags.shard)) std::cout << grid->cells[i].name << "\n";
+    }
     return absl::OkStatus();
   }
   for (SweepCell& cell : grid->cells) {

@@ -118,16 +118,12 @@ class Sweeper {
       if (outcome_.results[i]) {
         RETURN_IF_ERROR(ScoreOf(*outcome_.results[i], grid_.metric).status());
         ++outcome_.kept;
-      } else if (IsOfShard(i)) {
+      } else if (IsOfShard(i, options_.shard)) {
         cells_.push_back(i);
         jobs_.push_back({CommandOf(grid_, options_, grid_.cells[i]), folder / "log.txt"});
       }
     }
     return absl::OkStatus();
-  }
-
-  bool IsOfShard(size_t cell) const {
-    return static_cast<int64_t>(cell) % options_.shard.of == options_.shard.number - 1;
   }
 
   // Returns "; shard 1/3 has 8 others", or nothing for a whole sweep.
@@ -236,6 +232,10 @@ class Sweeper {
 };
 
 }  // namespace
+
+bool IsOfShard(size_t cell, const Shard& shard) {
+  return static_cast<int64_t>(cell) % shard.of == shard.number - 1;
+}
 
 std::vector<std::string> CommandOf(const SweepGrid& grid, const SweepOptions& options, const SweepCell& cell) {
   std::vector<std::string> command = {options.program.string(), "run", grid.recipe};

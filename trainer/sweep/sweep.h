@@ -46,6 +46,9 @@ struct SweepOutcome {
   size_t kept = 0;       // results that were in the folder before
 };
 
+// Returns true if the shard runs this cell, an index in the grid's cells.
+bool IsOfShard(size_t cell, const Shard& shard);
+
 // Returns the command line of a cell's run. It continues the run in the cell's folder; a finished run only reports, and
 // publishes if --publish is added.
 std::vector<std::string> CommandOf(const SweepGrid& grid, const SweepOptions& options, const SweepCell& cell);

@@ -203,6 +203,11 @@ TEST_F(SweepProgram, GridsAreCheckedBeforeTheFirstRun) {
   const std::string seed = absl::StrCat(SmallRecipe().seed()), next = absl::StrCat(SmallRecipe().seed() + 1);
   EXPECT_EQ(list.out, absl::StrCat("batch=8,seed=", seed, "\nbatch=8,seed=", next, "\nbatch=16,seed=", seed,
                                    "\nbatch=16,seed=", next, "\n"));
+  EXPECT_EQ(Run(Command("listed") + " --list --shard 2/2").out,
+            absl::StrCat("batch=8,seed=", next, "\nbatch=16,seed=", next, "\n"));
+  const Outcome passed = Run(Command("refused") + " --pass=--set=batch=8");
+  EXPECT_EQ(passed.exit_code, 2);
+  EXPECT_THAT(passed.error, HasSubstr("--pass=--set=batch=8 would change the settings of every run"));
   EXPECT_EQ(Run(absl::StrCat(kTrainer, " sweep")).exit_code, 2);
   const Outcome no_data = Run(absl::StrCat(kTrainer, " sweep ", (folder_.path() / "grid.textproto").string(),
                                            " --work ", (folder_.path() / "refused").string()));
