@@ -52,14 +52,15 @@ std::vector<double> PairsOf(const PointSummary& first, const PointSummary& secon
   return differences;
 }
 
-// Returns true if all other complete points are significantly worse than `best`.
+// Returns true if there are other complete points, and all are significantly worse than `best`.
 bool IsBest(const SweepGrid& grid, const std::vector<PointSummary>& points, const PointSummary& best) {
   std::vector<std::vector<double>> others;
   for (const PointSummary& point : points) {
     if (&point != &best && point.missing == 0) others.push_back(PairsOf(point, best));
   }
   const Finding better = grid.lower_is_better ? Finding::kBelow : Finding::kAbove;
-  return std::ranges::all_of(TestPaired(others), [&](const PairedTest& test) { return test.finding == better; });
+  return !others.empty() &&
+         std::ranges::all_of(TestPaired(others), [&](const PairedTest& test) { return test.finding == better; });
 }
 
 }  // namespace

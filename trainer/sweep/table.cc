@@ -173,7 +173,7 @@ absl::StatusOr<std::string> SweepPlot(const SweepGrid& grid, const std::vector<P
     for (const SeedScore& seed : points[i].seeds) dots.values.push_back(Shown(grid.metric, seed.score));
     dots.mean = Shown(grid.metric, points[i].mean);
     dots.deviation = Shown(grid.metric, points[i].deviation);
-    dots.best = points[i].best && points.size() > 1;
+    dots.best = points[i].best;
     if (!dots.values.empty()) figure.dots.push_back(std::move(dots));
   }
   return DrawGroupedDots(figure);

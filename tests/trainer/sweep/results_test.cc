@@ -107,6 +107,13 @@ TEST(Summary, TheBestIsTheLowestWhereTheGridSaysSoAndNeverAnIncompleteOne) {
   EXPECT_TRUE(points->at(2).best);
 }
 
+TEST(Summary, ThereIsNoBestWithoutAnother) {
+  SweepGrid grid = Grid();
+  grid.points.resize(1);
+  std::erase_if(grid.cells, [](const SweepCell& cell) { return cell.point > 0; });
+  EXPECT_EQ(Bests(*Summarise(grid, Results(grid))), 0u);
+}
+
 TEST(Summary, AMetricThatIsNotThereNamesThoseThatAre) {
   SweepGrid grid = Grid();
   grid.metric = "test/top5";
