@@ -54,8 +54,12 @@ void CheckOptimizer(const v1::Optimizer& optimizer, Rules& rules) {
   if (optimizer.has_epsilon()) {
     rules.Check(optimizer.epsilon() > 0, "optimizer.epsilon", optimizer.epsilon(), "above 0");
   }
-  rules.Check(!optimizer.nesterov() || (optimizer.kind() == v1::Optimizer::SGD && optimizer.momentum() > 0),
-              "optimizer.nesterov", "true", "true only with SGD and a momentum");
+  const bool sgd = optimizer.kind() == v1::Optimizer::SGD;
+  rules.Check(sgd || optimizer.momentum() == 0, "optimizer.momentum", optimizer.momentum(), "0, except for SGD");
+  const bool adam_only = optimizer.has_beta1() || optimizer.has_beta2() || optimizer.has_epsilon();
+  rules.Check(!sgd || !adam_only, "optimizer.kind", "SGD", "ADAMW or ADAM with beta1, beta2 or epsilon");
+  rules.Check(!optimizer.nesterov() || (sgd && optimizer.momentum() > 0), "optimizer.nesterov", "true",
+              "true only with SGD and a momentum");
   rules.Share("optimizer.layer_decay", optimizer.layer_decay());
   for (const v1::RateByPattern& rate : optimizer.rate_by_pattern()) {
     rules.NotNegative("optimizer.rate_by_pattern.multiplier", rate.multiplier());
@@ -91,6 +95,7 @@ void CheckSchedule(const v1::Recipe& recipe, Rules& rules) {
   for (const double milestone : schedule.milestones()) rules.NotNegative("schedule.milestones", milestone);
   if (schedule.has_gamma()) {
     rules.Check(schedule.gamma() > 0 && schedule.gamma() <= 1, "schedule.gamma", schedule.gamma(), "above 0, up to 1");
+    rules.Check(steps, "schedule.gamma", schedule.gamma(), "unset, except for MULTI_STEP");
   }
   const bool cosine = schedule.kind() == v1::Schedule::COSINE || schedule.kind() == v1::Schedule::TIMM_COSINE ||
                       schedule.kind() == v1::Schedule::KIND_UNSPECIFIED;
