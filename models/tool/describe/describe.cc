@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/tool/describe/describe.h"
 
+#include <unistd.h>
+
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -36,7 +38,7 @@ struct Description {
   std::vector<Layer> layers;
   std::optional<Measurement> measured;
   std::vector<StepGroup> steps;  // measured steps
-  double other_load = 0;         // number of cores that other programs used in the last minute
+  double other_load = 0;         // the machine's load average of the minute before
 
   // True if times contradict each other, because other programs used the CPU.
   bool Busy() const { return measured && measured->Disagree(); }
@@ -44,7 +46,7 @@ struct Description {
   bool Doubtful() const { return Busy() || Loaded() || (measured && !measured->rounds.steady); }
 };
 
-double LoadOfOthers() {
+double LoadAverage() {
   double load = 0;
   return getloadavg(&load, 1) == 1 ? load : 0;
 }
@@ -61,7 +63,9 @@ std::string Circumstances(const Description& description) {
                                     description.measured->SumOfSteps() / description.measured->whole));
   }
   if (description.Loaded()) {
-    parts.push_back(absl::StrFormat("other programs used %.1f cores", description.other_load));
+    const int64_t cpus = sysconf(_SC_NPROCESSORS_ONLN);
+    parts.push_back(
+        absl::StrFormat("load average %.1f on %d CPU%s", description.other_load, cpus, cpus == 1 ? "" : "s"));
   }
   return absl::StrJoin(parts, "; ");
 }
@@ -79,7 +83,8 @@ absl::Status Measure(const Subject& subject, const DescribeOptions& options, Des
 void WarnOfDoubt(const Description& description) {
   if (!description.Doubtful()) return;
   std::cerr << "vitrine-repo: " << Circumstances(description)
-            << "; these times are unreliable, measure again when no other program runs\n";
+            << (description.measured ? "; these times" : "; the measured roofs")
+            << " are unreliable, measure again when no other program runs\n";
 }
 
 int64_t TotalFlops(const std::vector<Layer>& layers) {
@@ -275,7 +280,7 @@ absl::Status DescribeCommand(const DescribeOptions& options) {
     if (error) return absl::UnavailableError(absl::StrCat("--out ", options.out, ": ", error.message()));
     RETURN_IF_ERROR(WriteGraph(options.out + "/program.svg", subject, description));
   }
-  if (options.measure || !options.out.empty()) description.other_load = LoadOfOthers();
+  if (options.measure || !options.out.empty()) description.other_load = LoadAverage();
   if (options.measure) RETURN_IF_ERROR(Measure(subject, options, description));
   WarnOfDoubt(description);
   if (!options.out.empty()) RETURN_IF_ERROR(WritePlot(options.out + "/roofline.svg", subject, description));

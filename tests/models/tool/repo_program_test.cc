@@ -130,7 +130,7 @@ TEST_F(RepoProgram, DescribeMeasuresEveryFusedStepAndDrawsThem) {
   const bool steady = description.at("steady"), loaded = description.at("other_load").get<double>() >= 0.5;
   EXPECT_THAT(svg, HasSubstr(absl::StrCat(steady ? ">steady" : ">NOT STEADY", " after ",
                                           description.at("rounds").get<int>(), " rounds")));
-  EXPECT_EQ(svg.find("other programs used") != std::string::npos, loaded);
+  EXPECT_EQ(svg.find("; load average ") != std::string::npos, loaded);
   EXPECT_EQ(described.error.find("these times are unreliable") != std::string::npos, busy || loaded || !steady);
 }
 
