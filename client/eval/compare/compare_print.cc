@@ -238,7 +238,7 @@ DataTable MeasuresOf(const Comparison& comparison) {
   const auto rate = [](double value) { return absl::StrFormat("%.4g", value); };
   Measures measures;
   measures.AddAccuracy(first.top1, second.top1, comparison.interval);
-  if (HasTop5(first)) measures.AddShare("top5", first.top5, second.top5);
+  if (HasTop5(first) && HasTop5(second)) measures.AddShare("top5", first.top5, second.top5);
   measures.AddShare("macro_f1", first.macro_f1, second.macro_f1);
   measures.AddScore("nll", first.nll, second.nll, comparison.nll);
   measures.AddScore("brier", first.brier, second.brier, comparison.brier);

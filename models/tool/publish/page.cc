@@ -120,7 +120,9 @@ std::string ManifestAsPage(const v1::Manifest& manifest) {
   for (const v1::PrecisionPlan& plan : manifest.precisions()) {
     std::string words = absl::StrCat(plan.precision(), ", ", plan.kept_size(), " operators excluded");
     for (const v1::Metric& metric : plan.metrics()) {
-      absl::StrAppend(&words, "; ", EscapedText(metric.name()), " ", MetricValue(metric));
+      // The split has the number of images: "mnist test, 2000 images".
+      absl::StrAppend(&words, "; ", EscapedText(metric.name()), " ", MetricValue(metric),
+                      metric.split().empty() ? "" : " on " + EscapedText(metric.split()));
     }
     facts.push_back({"precision", words});
   }

@@ -24,6 +24,7 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 using ::testing::AllOf;
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 
 constexpr char kModel[] = "kv-pos-mnist";
@@ -129,6 +130,8 @@ TEST_F(QuantizeProgram, PublishesTheSameModelWithAPlanThatVerifies) {
   const Outcome verified = Run(absl::StrCat("verify ", Models()));
   EXPECT_EQ(verified.exit_code, 0) << verified.out;
   EXPECT_THAT(verified.out, HasSubstr("goldens within tolerance, int8 "));
+  const Outcome shown = Run(absl::StrCat("show ", Models(), " kv-pos-mnist@2"));
+  EXPECT_THAT(shown.out, ContainsRegex("top1 fp32 [0-9.]+ % on pictures test, 100 images")) << shown.error;
 }
 
 TEST_F(QuantizeProgram, GoldensOfItsPrecisionStandBesideThoseOfFp32) {

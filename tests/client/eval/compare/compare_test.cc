@@ -13,6 +13,7 @@
 namespace vitrine {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -151,6 +152,18 @@ TEST(Compare, PrintsForProgramsAndPeople) {
   EXPECT_THAT(text, HasSubstr("6 images were answered by both. The results below use only images that both answered."));
   EXPECT_THAT(text, HasSubstr("No significant difference in accuracy"));
   EXPECT_THAT(text, HasSubstr("+16.67 points"));
+}
+
+TEST(Compare, HasTop5OnlyIfBothModelsHaveMoreThanFiveClasses) {
+  const std::vector<MadeImage> images = {{0, {{0, 0.9f}}}, {1, {{1, 0.8f}}}};
+  const Evaluation few = First();
+  const Evaluation many = MadeEvaluation(images, {"cat", "dog", "owl", "a", "b", "c", "d"});
+  const auto csv = [](const Evaluation& first, const Evaluation& second) {
+    const auto comparison = Compare(first, second);
+    return comparison.ok() ? PrintComparison(**comparison, OutputFormat::kCsv) : comparison.status().ToString();
+  };
+  EXPECT_THAT(csv(many, many), HasSubstr("\ntop5,"));
+  EXPECT_THAT(csv(many, few), AllOf(HasSubstr("\nmacro_f1,"), Not(HasSubstr("\ntop5,"))));
 }
 
 TEST(Compare, DistinguishesTwoPrecisionsOfAVersion) {
