@@ -12,7 +12,15 @@
 #include "models/families/family.h"
 
 namespace vitrine {
-namespace {}  // namespace
+namespace {
+
+// Returns how far `name` is from `row`: first by the length of their common beginning, then by their distance.
+std::pair<int, int> FarFrom(std::string_view name, std::string_view row) {
+  const auto common = std::mismatch(name.begin(), name.end(), row.begin(), row.end()).first - name.begin();
+  return {-static_cast<int>(common), WordDistance(name, row)};
+}
+
+}  // namespace
 
 std::span<const ZooRow> Zoo() {
   static const auto* const kZoo = new std::vector<ZooRow>([] {
@@ -27,10 +35,10 @@ std::span<const ZooRow> Zoo() {
 }
 
 absl::StatusOr<ZooRow> FindVariant(std::string_view name) {
-  std::vector<std::pair<int, std::string>> near;
+  std::vector<std::pair<std::pair<int, int>, std::string>> near;
   for (const ZooRow& row : Zoo()) {
     if (row.name == name) return row;
-    near.emplace_back(WordDistance(name, row.name), row.name);
+    near.emplace_back(FarFrom(name, row.name), row.name);
   }
   std::stable_sort(near.begin(), near.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   near.resize(std::min<size_t>(near.size(), 3));

@@ -37,7 +37,7 @@ constexpr char kEvalExamples[] = R"(Examples:
     vitrine eval --models a,b --resolutions 160,224,320 --data imagefolder:DIR --out study/
   Two evaluations of the same images side by side:
     vitrine eval compare results/ other-results/ --out compared.html
-  A gate for CI, also for a finished run, without new requests:
+  A gate for CI, also for a finished run, without classifying again:
     vitrine eval --model a --data cifar:DIR --out results/ --require 'top1>=78%' --require 'nll<=0.7'
 
   A calibration from images that the model was not trained on; vitrine-repo calibrate stores it:

@@ -82,6 +82,8 @@ TEST(FindVariant, NamesTheNearest) {
   EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
   EXPECT_THAT(status.ToString(), HasSubstr("eit34-mini-cifar10"));
   EXPECT_THAT(status.ToString(), ::testing::ContainsRegex("the nearest are [^,]+, [^,]+, [^, ]+\\. ")) << "three";
+  EXPECT_THAT(FindVariant("kv-mnist-p5").status().ToString(),
+              ::testing::ContainsRegex("the nearest are kv-mnist-p[^,]+, kv-mnist-p[^,]+, kv-mnist-p"));
 }
 
 }  // namespace

@@ -17,6 +17,7 @@
 namespace vitrine {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -72,6 +73,9 @@ TEST_F(Program, EvaluateSaysWhatItTakesLabelsForAndWhichImagesAreBad) {
   EXPECT_EQ(numbers.exit_code, 0) << numbers.output;
   EXPECT_THAT(numbers.output,
               HasSubstr("the data set's labels are numbers; they are used as class numbers of the model"));
+  const Outcome nowhere = Trainer(absl::StrCat(evaluate, " --features ", numbered, "/absent/x.safetensors"));
+  EXPECT_EQ(nowhere.exit_code, 1);
+  EXPECT_THAT(nowhere.output, AllOf(HasSubstr("there is no folder " + numbered + "/absent"), Not(HasSubstr("top-1"))));
   std::ofstream(numbered + "/test/0/bad.png") << "GIF89a";
   const Outcome bad = Trainer(evaluate);
   EXPECT_EQ(bad.exit_code, 1) << bad.output;

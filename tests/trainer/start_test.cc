@@ -109,6 +109,9 @@ TEST_F(Start, ARecipeWithoutAModelTakesThatOfTheVersionForTheClassesOfTheData) {
   EXPECT_TRUE(MessageDifferencer::Equals((*task)->config(), Config(3))) << (*task)->config().DebugString();
   EXPECT_THAT((*task)->StartInWords(),
               AllOf(HasSubstr("source/1"), HasSubstr("head: new random weights, 3 classes instead of 2")));
+  recipe_.mutable_start()->set_version(PublishUntrained(folder_.path() / "three", version_, {"a", "b", "c"}));
+  EXPECT_THAT((*ImageTask::Make(recipe_, kFewSquares, nullptr))->StartInWords(),
+              HasSubstr("head: new random weights, 3 other classes"));
 }
 
 TEST_F(Start, AFrozenBodyStaysAsItWas) {

@@ -3,9 +3,12 @@
 #include "trainer/evaluate.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <iostream>
 #include <memory>
 #include <optional>
+#include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -109,10 +112,22 @@ absl::StatusOr<std::vector<std::optional<Size>>> SizesOf(const EvaluateFlags& fl
   return sizes;
 }
 
+// Checks, before the evaluation, that the folders of the files to write exist.
+absl::Status CheckFolders(const EvaluateFlags& flags) {
+  for (const auto& [flag, file] : {std::pair("--out", flags.predictions), std::pair("--features", flags.features)}) {
+    const std::filesystem::path folder = std::filesystem::path(file).parent_path();
+    std::error_code ignored;
+    if (folder.empty() || std::filesystem::is_directory(folder, ignored)) continue;
+    return absl::NotFoundError(absl::StrCat(flag, " ", file, ": there is no folder ", folder.string()));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::Status EvaluateModel(const EvaluateFlags& flags) {
   ASSIGN_OR_RETURN(const std::vector<std::optional<Size>> sizes, WrongCommandLine(SizesOf(flags)));
+  RETURN_IF_ERROR(CheckFolders(flags));
   ASSIGN_OR_RETURN(const VersionId id, ChooseVersion(flags));
   ASSIGN_OR_RETURN(const StoredVersion version, ReadVersion(flags.repository, id));
   ASSIGN_OR_RETURN(const std::unique_ptr<Model> model, BuildModel(version));

@@ -206,12 +206,15 @@ std::string ImageTask::StartInWords() const {
   if (!start_) return "";
   const v1::Start& start = recipe_.start();
   const std::vector<std::string>& labels = start_->labels;
-  return absl::StrCat(
-      "starts from ", NameOf(start_->manifest), ", weights ", start_->weights_sha256.substr(0, 12),
-      "; preprocessing: ", start.replace_preprocessing() ? "the recipe's" : "the version's", "; head: ",
-      replaces_head_ ? absl::StrCat("new random weights, ", config_.classes(), " classes instead of ", labels.size())
-                     : absl::StrCat("the version's, ", labels.size(), " classes"),
-      start.freeze_body() ? "; only the head is trained" : "");
+  const size_t count = config_.classes();
+  const bool same = SameNames(labels, training_->labels());
+  const std::string classes = count != labels.size() ? absl::StrCat(count, " classes instead of ", labels.size())
+                                                     : absl::StrCat(count, same ? " classes" : " other classes");
+  return absl::StrCat("starts from ", NameOf(start_->manifest), ", weights ", start_->weights_sha256.substr(0, 12),
+                      "; preprocessing: ", start.replace_preprocessing() ? "the recipe's" : "the version's", "; head: ",
+                      replaces_head_ ? absl::StrCat("new random weights, ", classes)
+                                     : absl::StrCat("the version's, ", labels.size(), " classes"),
+                      start.freeze_body() ? "; only the head is trained" : "");
 }
 
 bool ImageTask::Trains(const std::string& parameter) const {

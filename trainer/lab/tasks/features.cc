@@ -7,12 +7,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 #include <map>
 #include <numbers>
 
 #include "absl/strings/str_cat.h"
 #include "common/data/file.h"
+#include "common/file/write.h"
 #include "common/status_macros.h"
 #include "models/reference/checkpoint/stored_tensors.h"
 #include "models/repository/files/safetensors.h"
@@ -99,10 +99,7 @@ absl::Status WriteFeatures(const FeatureSet& set, const fs::path& file) {
   content.tensors["labels"] =
       StoredOf(at::tensor(std::vector<int64_t>(set.labels.begin(), set.labels.end()), at::kLong));
   ASSIGN_OR_RETURN(const std::string bytes, WriteSafetensors(content));
-  std::ofstream out(file, std::ios::binary);
-  out << bytes;
-  out.close();
-  return out ? absl::OkStatus() : absl::UnavailableError(absl::StrCat(file.string(), " cannot be written"));
+  return WriteFile(file.string(), bytes);
 }
 
 absl::StatusOr<FeatureSplits> ReadFeatureSplits(const fs::path& place) {
