@@ -61,8 +61,8 @@ std::filesystem::path StepsFile(const std::filesystem::path& work_dir);
 absl::StatusOr<History> ReadHistory(const std::filesystem::path& work_dir);
 absl::StatusOr<Steps> ReadSteps(const std::filesystem::path& work_dir);
 
-// Returns the mean gradient norm of the last block, over all steps, divided by that of the first block. Nullopt without
-// blocks, or if the first block has no gradient.
+// Returns the mean gradient norm of the last block, over all steps, divided by that of the first block. Frozen blocks
+// are not in `steps`. Nullopt without blocks, or if the first block has no gradient.
 std::optional<double> LastBlockByFirst(const Steps& steps);
 
 }  // namespace vitrine
