@@ -39,6 +39,9 @@ void AddPullOptions(CLI::App& command, CLI::Option& weights, ImportOptions& opti
       ->check(FaultOfDigest)
       ->needs(pull);
   command.callback([&options] {
+    if (options.fit == "stretch" && options.crop.value_or(1) != 1) {
+      throw CLI::ValidationError("--crop needs --fit crop", CLI::ExitCodes::ValidationError);
+    }
     if (!options.pull.empty()) return;
     if (options.weights.empty()) throw CLI::RequiredError("WEIGHTS or --pull");
     const std::string fault = options.labels.empty() ? FaultOfNoLabels(options) : "";

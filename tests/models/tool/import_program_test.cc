@@ -284,7 +284,8 @@ TEST_F(ImportProgram, RefusalsSayWhatToDoAndPublishNothing) {
         std::pair("--mean 123.675,116.28,103.53", "divide values for pixels of 0 to 255 by 255"),
         std::pair("--mean -0.5,-0.5,-0.5", "--mean: must be from 0 to 1"),
         std::pair("--crop 0", "--crop: must be above 0 and at most 1"),
-        std::pair("--crop 90", "--crop: must be above 0 and at most 1")}) {
+        std::pair("--crop 90", "--crop: must be above 0 and at most 1"),
+        std::pair("--fit stretch --crop 0.9", "--crop needs --fit crop")}) {
     outcome = Import("timm", "deit_tiny_patch16_224", "deit.safetensors", flag);
     EXPECT_EQ(outcome.code, 2) << flag;
     EXPECT_THAT(outcome.output, HasSubstr(words)) << flag;

@@ -71,6 +71,15 @@ TEST(ModelFiles, AnotherModelIsRefused) {
               HasSubstr("has 12 attention heads, but --arch vit-tiny-patch16-224 has 3"));
   EXPECT_THAT(Refusal(R"({"model_args": {"num_heads": 6}})", Timm()), HasSubstr("has 6 attention heads"));
   EXPECT_THAT(Refusal(R"({"model_type": "vit", "hidden_act": "relu"})", Transformers()), HasSubstr("hidden_act relu"));
+  EXPECT_THAT(Refusal(R"({"model_args": {"act_layer": "relu"}})", Timm()),
+              HasSubstr("x.json has model_args.act_layer \"relu\", but --arch vit_tiny_patch16_224.augreg_in21k has "
+                        "\"gelu\""));
+  EXPECT_THAT(Refusal(R"({"model_args": {"norm_layer": "rmsnorm"}})", Timm()), HasSubstr("norm_layer"));
+  EXPECT_THAT(Refusal(R"({"model_args": {"global_pool": "avg"}})", Timm()), HasSubstr("global_pool"));
+  EXPECT_THAT(Refusal(R"({"model_args": {"tokens_norm": true}})", {.source = "timm", .arch = "xcit_nano_12_p16_224"}),
+              HasSubstr("tokens_norm true, but --arch xcit_nano_12_p16_224 has false"));
+  EXPECT_THAT(Refusal(R"({"pretrained_cfg": {"input_size": [1, 224, 224], "mean": [0.5]}})", Timm()),
+              HasSubstr("is for images of 1 channel; only 3 are supported"));
   EXPECT_THAT(Refusal(R"({"model_type": "vit", "image_size": 384})", Transformers()), HasSubstr("images of 384x384"));
   EXPECT_THAT(Refusal("{'0': 'cat'}", Timm()), HasSubstr("x.json: it is not JSON"));
 }
@@ -86,6 +95,18 @@ TEST(ModelFiles, WhatIsNotSupportedIsRefusedUnlessAFlagReplacesIt) {
   EXPECT_THAT(Refusal(R"({"pretrained_cfg": {"std": [0.5]}})", options), HasSubstr("not three numbers"));
   EXPECT_THAT(Refusal(R"({"pretrained_cfg": {"crop_mode": "border", "crop_pct": 0.9}})", options),
               HasSubstr("crop_mode border"));
+}
+
+TEST(ModelFiles, ArgumentsThatTheArchitectureHasAreAccepted) {
+  EXPECT_EQ(Refusal(R"({"model_args": {"act_layer": "gelu", "norm_layer": null, "global_pool": "token", "depth": 12,
+                                       "img_size": [224, 224], "drop_path_rate": 0.1}})",
+                    Timm()),
+            "");
+  EXPECT_EQ(Refusal(R"({"model_args": {"act_layer": "quick_gelu"}})",
+                    {.source = "timm", .arch = "vit_base_patch32_clip_quickgelu_224"}),
+            "");
+  EXPECT_EQ(Refusal(R"({"model_args": {"tokens_norm": true}})", {.source = "timm", .arch = "xcit_tiny_12_p16_224"}),
+            "");
 }
 
 TEST(ModelFiles, TimmsSquashIsStretch) {
@@ -122,6 +143,9 @@ TEST(ModelFiles, TransformersPreprocessorIsTaken) {
   options.fit = "crop";
   options.crop = 0.875;
   EXPECT_TRUE(Take(deit, options).ok());
+  const std::string unscaled = R"({"image_mean": [0.5, 0.5, 0.5], "do_resize": false, "size": 224})";
+  EXPECT_THAT(Refusal(unscaled, Transformers()), AllOf(HasSubstr("do_resize"), HasSubstr("--fit and --crop")));
+  EXPECT_TRUE(Take(unscaled, options).ok());
   EXPECT_THAT(Refusal(R"({"image_mean": [0.5, 0.5, 0.5], "rescale_factor": 0.00784})", Transformers()),
               HasSubstr("rescale_factor"));
   EXPECT_THAT(Refusal(R"({"image_mean": [0.5, 0.5, 0.5], "size": 384})", Transformers()), HasSubstr("384x384"));
@@ -166,6 +190,12 @@ TEST(ModelFiles, AreFoundBesideTheWeightsAndTheLabels) {
   EXPECT_THAT(names("b/x.safetensors", "labels.txt"), IsEmpty());
   EXPECT_THAT(FaultOfNoLabels({.weights = folder.Path("a")}),
               AllOf(HasSubstr("--labels is required"), HasSubstr("--labels " + folder.Path("a/config.json"))));
+  ImportOptions alone = Timm();
+  alone.weights = folder.Path("b/x.safetensors");
+  EXPECT_THAT(FaultOfNoLabels(alone),
+              HasSubstr("for a model without a head, put a config.json with \"num_classes\": 0"));
+  folder.Write("b/config.json", R"({"num_classes": 0})");
+  EXPECT_EQ(FaultOfNoLabels(alone), "");
 }
 
 }  // namespace

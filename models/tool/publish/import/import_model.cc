@@ -133,6 +133,9 @@ absl::Status Override(const ImportOptions& options, v1::ModelConfig& config) {
     if (options.fit == "stretch") fixed.clear_crop();
   }
   if (options.crop.has_value()) fixed.set_crop(*options.crop == 1 ? 0 : *options.crop);
+  if (fixed.crop() != 0 && fixed.fit() != v1::FixedResolution::CENTER_CROP) {
+    return absl::InvalidArgumentError("--crop needs --fit crop, because the model stretches images");
+  }
   if (options.norm_epsilon.has_value()) config.mutable_vit()->set_norm_epsilon(*options.norm_epsilon);
   if (!options.native.empty()) RETURN_IF_ERROR(MakeNative(options.native, config));
   return ValidatePreprocessing(preprocessing);

@@ -92,7 +92,24 @@ class Reader {
     }
     if (!from_timm) return CheckTransformers(json);
     const auto arguments = json.find("model_args");
-    return arguments != json.end() && arguments->is_object() ? CheckHeads(*arguments, "num_heads") : absl::OkStatus();
+    return arguments != json.end() && arguments->is_object() ? CheckArguments(*arguments) : absl::OkStatus();
+  }
+
+  // Checks the arguments of timm's model that change its results, but not the shapes of its tensors.
+  absl::Status CheckArguments(const Json& arguments) const {
+    RETURN_IF_ERROR(CheckHeads(arguments, "num_heads"));
+    const bool is_quick = model_.vit().activation() == v1::VitConfig::QUICK_GELU;
+    const std::pair<const char*, Json> known[] = {{"act_layer", is_quick ? "quick_gelu" : "gelu"},
+                                                  {"norm_layer", "layernorm"},
+                                                  {"global_pool", "token"},
+                                                  {"tokens_norm", model_.xcit().tokens_norm()}};
+    for (const auto& [name, value] : known) {
+      const auto found = arguments.find(name);
+      if (found == arguments.end() || found->is_null() || *found == value) continue;
+      return Refused(absl::StrCat("has model_args.", name, " ", found->dump(-1, ' ', /*ensure_ascii=*/true),
+                                  ", but --arch ", options_.arch, " has ", value.dump()));
+    }
+    return absl::OkStatus();
   }
 
   absl::Status CheckHeads(const Json& json, const char* member) const {
@@ -139,8 +156,13 @@ class Reader {
 
   absl::Status ReadTimm(const Json& images) {
     const auto input = images.find("input_size");
-    if (input != images.end() && input->is_array() && input->size() == 3 && input->at(1).is_number() &&
-        input->at(2).is_number()) {
+    if (input != images.end() && input->is_array() && input->size() == 3 && input->at(0).is_number() &&
+        input->at(1).is_number() && input->at(2).is_number()) {
+      const double channels = input->at(0).get<double>();
+      if (channels != 3) {
+        return Refused(absl::StrCat("is for images of ", channels, channels == 1 ? " channel" : " channels",
+                                    "; only 3 are supported"));
+      }
       RETURN_IF_ERROR(CheckSide({input->at(1).get<double>(), input->at(2).get<double>()}));
     }
     RETURN_IF_ERROR(TakeStatistics(images, "mean", "std"));
@@ -173,6 +195,10 @@ class Reader {
   // Determines from transformers' size and crop_size whether images are stretched, or scaled and cropped.
   absl::Status TakeGeometry(const Json& json) {
     if (!options_.fit.empty() || options_.crop.has_value() || !options_.native.empty()) return absl::OkStatus();
+    if (!IsOn(json, "do_resize", true)) {
+      return Refused(
+          "does not scale images (do_resize), which is not supported; choose the nearest with --fit and --crop");
+    }
     const auto size = json.find("size");
     if (size == json.end()) return absl::OkStatus();
     const bool is_cropped = IsOn(json, "do_center_crop", false);
@@ -327,7 +353,8 @@ std::string FaultOfNoLabels(const ImportOptions& options) {
       return absl::StrCat(fault, "; beside the weights is one with ", labels->size(), ": --labels ", file.name);
     }
   }
-  return fault;
+  return absl::StrCat(fault, "; for a model without a head, put a ", kConfigFile,
+                      " with \"num_classes\": 0 beside the weights");
 }
 
 std::string FaultOfMean(double mean) {
