@@ -7,6 +7,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "models/repository/import/import.h"
+
 namespace vitrine {
 namespace {
 
@@ -32,6 +34,7 @@ v1::Manifest OddVit() {
       mean: 0.1307
       std: 0.3081
       interpolation: BILINEAR
+      rounding: PILLOW
       fixed { height: 24 width: 32 fit: STRETCH }
     }
     vit { patch: 4 width: 90 depth: 3 heads: 3 mlp_width: 201 grid_rows: 6 grid_columns: 8 }
@@ -84,7 +87,8 @@ TEST(FilesForTimm, NameTheXcitAndItsForm) {
   manifest.mutable_provenance()->set_licence("mit");
   const auto files = FilesForTimm(manifest, {"a", "b"});
   ASSERT_TRUE(files.ok()) << files.status();
-  EXPECT_THAT(files->notes, ElementsAre("here each image has its own size; timm stretches it to 224 x 224"));
+  EXPECT_THAT(files->notes, ElementsAre("here each image has its own size; timm stretches it to 224 x 224",
+                                        "here the resized image is not rounded; timm rounds it to bytes"));
   const Json json = Json::parse(files->texts.at("config.json"));
   EXPECT_THAT(json["architecture"].get<std::string>(), HasSubstr("xcit_tiny_24_p8_"));
   EXPECT_EQ(json["model_args"]["eta"], 1e-5);
@@ -103,6 +107,8 @@ TEST(FilesForTransformers, CropWhereTheLibraryCan) {
   EXPECT_EQ(config["layer_norm_eps"], 1e-6);
   EXPECT_EQ(config["label2id"]["b"], 1);
   EXPECT_EQ(Json::parse(stretched->texts.at("preprocessor_config.json"))["resample"], 2);
+  EXPECT_THAT(stretched->notes, IsEmpty());
+  EXPECT_THAT(FilesForTransformers(manifest, {"a", "a"})->notes, ElementsAre(HasSubstr("label2id")));
 
   v1::FixedResolution& fixed = *manifest.mutable_config()->mutable_preprocessing()->mutable_fixed();
   fixed.set_fit(v1::FixedResolution::CENTER_CROP);
@@ -131,6 +137,11 @@ TEST(LibraryFiles, RefuseAnotherFunction) {
   manifest.mutable_config()->mutable_vit()->set_norm_epsilon(1e-5F);
   EXPECT_THAT(std::string(FilesForTimm(manifest, {"a", "b"}).status().message()), HasSubstr("epsilon 1e-05"));
   EXPECT_TRUE(FilesForTransformers(manifest, {"a", "b"}).ok());
+  *manifest.mutable_config() = *ForeignConfig(ForeignSource::kTimm, "vit_base_patch32_clip_224", 0);
+  EXPECT_TRUE(FilesForTimm(manifest, {}).ok());
+  manifest.mutable_config()->set_classes(2);
+  EXPECT_THAT(std::string(FilesForTimm(manifest, {"a", "b"}).status().message()),
+              HasSubstr("m/3 has a head beside CLIP's projection"));
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <iterator>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -75,6 +76,9 @@ std::vector<std::string> NotesOf(const v1::ModelConfig& config, const std::strin
     notes.push_back(absl::StrFormat("here the input has %d x %d pixels; %s has the %d x %d of the position table",
                                     preprocessing.fixed().height(), preprocessing.fixed().width(), library, size.height,
                                     size.width));
+  }
+  if (preprocessing.rounding() != v1::Preprocessing::PILLOW) {
+    notes.push_back(absl::StrCat("here the resized image is not rounded; ", library, " rounds it to bytes"));
   }
   if (preprocessing.decode() == v1::Preprocessing::REDUCED) {
     notes.push_back(
@@ -287,6 +291,11 @@ absl::StatusOr<LibraryFiles> FilesForTimm(const v1::Manifest& manifest, const st
     RETURN_IF_ERROR(CheckXcit(manifest));
   } else if (config.has_vit()) {
     RETURN_IF_ERROR(CheckVit(manifest, "timm"));
+    if (config.vit().projection() > 0 && config.classes() > 0) {
+      return Refused(manifest,
+                     "has a head beside CLIP's projection, and timm's model has only one of the two; export the "
+                     "version without classes");
+    }
     if (TimmName(config).empty()) RETURN_IF_ERROR(CheckPlain(manifest, "timm"));
     const float epsilon = config.vit().norm_epsilon();
     if (epsilon != 0 && epsilon != kTimmEpsilon && !config.vit().input_norm()) {
@@ -312,6 +321,9 @@ absl::StatusOr<LibraryFiles> FilesForTransformers(const v1::Manifest& manifest,
   RETURN_IF_ERROR(CheckVit(manifest, "transformers"));
   RETURN_IF_ERROR(CheckPlain(manifest, "transformers"));
   LibraryFiles files{.notes = NotesOf(config, "transformers")};
+  if (std::set<std::string>(labels.begin(), labels.end()).size() < labels.size()) {
+    files.notes.push_back("here labels repeat; transformers' label2id names only the last class of a label");
+  }
   Json json = TransformersConfig(config, labels);
   AddLicence(manifest, json);
   files.texts = {{"config.json", AsText(json)},
