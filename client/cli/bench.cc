@@ -90,8 +90,9 @@ void AddRequests(CLI::App& app, BenchCommand& command) {
   app.add_option("--bytes", command.workload.bytes, "pad or cut images to N bytes, for a server that does not decode")
       ->check(CLI::Range(int64_t{1}, kMostBytes).description(""))
       ->type_name("N");
-  app.add_flag("--allow-empty", command.load.allow_empty,
-               "count answers without predictions as answers, for a server\nthat computes nothing");
+  app.add_flag(
+      "--allow-empty", command.load.allow_empty,
+      "count answers without predictions as answers: for a model\nwithout classes, or a server that computes nothing");
 }
 
 void AddLoad(CLI::App& app, BenchCommand& command) {
@@ -121,6 +122,7 @@ void AddLoad(CLI::App& app, BenchCommand& command) {
       app.add_option("--concurrency", command.load.concurrency, "closed loop: number of requests in flight")
           ->check(CLI::Range(1, 100000).description(""))
           ->excludes(rate)
+          ->excludes(app.get_option("--arrivals"))
           ->type_name("N")
           ->capture_default_str();
   app.add_option("--trace", command.trace,
@@ -197,6 +199,7 @@ void AddMeasurement(CLI::App& app, BenchCommand& command) {
   app.add_option("--max-outstanding", command.load.max_outstanding,
                  "open loop: maximum requests in flight; further ones are\ncounted but not sent")
       ->check(CLI::Range(1, 1000000).description(""))
+      ->excludes(app.get_option("--concurrency"))
       ->type_name("N")
       ->capture_default_str();
   app.add_option("--seed", command.load.seed, "seed of arrivals and of the mix")->type_name("N")->capture_default_str();

@@ -178,10 +178,11 @@ class Bench {
                    : command_.trace.empty() ? absl::StrCat("open loop, ", process, " arrivals")
                                             : absl::StrCat("open loop, trace ", command_.trace);
     for (const RequestClass& one : workload_.classes) setting.classes.push_back(one.Description());
-    const std::set<std::string> names(setting.classes.begin(), setting.classes.end());
-    setting.load = names.size() == 1 ? *names.begin() : absl::StrCat(names.size(), " classes of requests");
-    const size_t images = workload_.requests.size();
-    absl::StrAppendFormat(&setting.load, ", %d image%s of %.0f bytes", images, images == 1 ? "" : "s",
+    const size_t classes = setting.classes.size();
+    setting.load = classes == 1 ? setting.classes.front() : absl::StrCat(classes, " classes of requests");
+    std::set<std::string> images;
+    for (const Workload::Request& request : workload_.requests) images.insert(request.image);
+    absl::StrAppendFormat(&setting.load, ", %d image%s of %.0f bytes", images.size(), images.size() == 1 ? "" : "s",
                           workload_.image_bytes);
     setting.started = absl::FormatTime(absl::RFC3339_sec, absl::Now(), absl::UTCTimeZone());
     setting.connections = command_.connections;
@@ -301,8 +302,13 @@ class Bench {
       }
       return absl::StrFormat("Not even %.1f requests/s meet the goal (%s).", low, report_.setting.goal);
     }
-    return absl::StrFormat("The highest rate that meets the goal (%s) is %.1f requests/s%s, %s.", report_.setting.goal,
-                           *report_.best, StabilityOfBest(), report_.samples->InWords());
+    const bool is_missed = std::any_of(report_.points.begin(), report_.points.end(),
+                                       [](const LoadPoint& point) { return point.missed != ""; });
+    return absl::StrFormat("The highest rate that meets the goal (%s) is %.1f requests/s%s, %s.%s",
+                           report_.setting.goal, *report_.best, StabilityOfBest(), report_.samples->InWords(),
+                           is_missed ? ""
+                                     : " No rate missed the goal: the search ends at --sweep's HIGH; give a higher "
+                                       "one.");
   }
 
   std::string StabilityOfBest() const {

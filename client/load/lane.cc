@@ -225,7 +225,8 @@ void Lane::OnAnswer(Slot& slot, int64_t now) {
     return received_.Failed(request_class, slot.due, now, kUnreadable, "the answer is no ClassifyResponse");
   }
   if (kind == AnswerKind::kWithoutPredictions && !plan_.settings.allow_empty) {
-    return received_.Failed(request_class, slot.due, now, kWithoutPredictions, "the answer holds no prediction");
+    return received_.Failed(request_class, slot.due, now, kWithoutPredictions,
+                            "the answer holds no prediction; --allow-empty counts it as answered");
   }
   received_.Answered(request_class, slot.due, now,
                      deadline < absl::InfiniteDuration() ? absl::ToInt64Nanoseconds(deadline) : INT64_MAX);

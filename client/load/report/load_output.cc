@@ -9,6 +9,22 @@
 #include "common/status_macros.h"
 
 namespace vitrine {
+namespace {
+
+// Removes the percentiles and seconds of an earlier run, which may have had other rates.
+void RemoveEarlier(const std::string& folder) {
+  std::error_code error;
+  std::vector<std::filesystem::path> earlier;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
+    const std::string name = entry.path().filename().string();
+    const bool is_ours = ((name.starts_with("latency.") || name.starts_with("latency-")) && name.ends_with(".hgrm")) ||
+                         ((name.starts_with("seconds.") || name.starts_with("seconds-")) && name.ends_with(".csv"));
+    if (is_ours) earlier.push_back(entry.path());
+  }
+  for (const std::filesystem::path& path : earlier) std::filesystem::remove(path, error);
+}
+
+}  // namespace
 
 std::string LoadJson(const LoadReport& report, int indent) {
   return ReportJson(report).dump(indent, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
@@ -16,6 +32,7 @@ std::string LoadJson(const LoadReport& report, int indent) {
 
 absl::Status WriteLoadFiles(const LoadReport& report, const std::string& folder) {
   RETURN_IF_ERROR(MakeFolder(folder));
+  RemoveEarlier(folder);
   const auto path = [&](const std::string& name) { return (std::filesystem::path(folder) / name).string(); };
   RETURN_IF_ERROR(WriteFile(path("load.json"), LoadJson(report, 1)));
   RETURN_IF_ERROR(WriteFile(path("load.html"), LoadPage(report)));

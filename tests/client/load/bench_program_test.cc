@@ -33,6 +33,8 @@ TEST(BenchProgram, RefusesInvalidFlagsAndFlagsWithoutEffect) {
                             "--concurrency 3 --find-max --latency p99=1s",
                             "--concurrency 3 --trace t.csv",
                             "--concurrency 3 --rate 5",
+                            "--concurrency 3 --arrivals constant",
+                            "--concurrency 3 --max-outstanding 9",
                             "--max-attempts 2",
                             "--keepalive 20s",
                             "--duration 0s",

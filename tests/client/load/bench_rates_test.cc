@@ -100,6 +100,8 @@ TEST(RunBenchAtRates, ASearchReportsItsResult) {
                   "The highest rate that meets the goal (99 % within their deadline, p50 <= 20s) is 10.0 requests/s "
                   "(stability unknown: less than 3 s were measured), measured 3 times there: 3 meet "
                   "the goal, p99 "));
+  EXPECT_THAT(report["verdict"].get<std::string>(), testing::EndsWith(". No rate missed the goal: the search ends at "
+                                                                      "--sweep's HIGH; give a higher one."));
   EXPECT_EQ(report["best_samples"]["taken"], 3);
   EXPECT_EQ(report["points"].size(), 4u);
   EXPECT_LE(report["best_samples"]["p99_ms"][0], report["best_samples"]["p99_ms"][1]);

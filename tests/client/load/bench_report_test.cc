@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <filesystem>
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -68,7 +69,7 @@ TEST(RunBench, TheReportHasEverySetting) {
   open.warm_up = absl::Milliseconds(25);
   EXPECT_EQ(SettingOf(open), json({{"loop", "open loop, constant arrivals"},
                                    {"mode", "unary"},
-                                   {"load", "3 classes of requests, 3 images of 100 bytes"},
+                                   {"load", "3 classes of requests, 1 image of 100 bytes"},
                                    {"connections", 3},
                                    {"threads", 2},
                                    {"warm_up_seconds", 0.025},
@@ -221,7 +222,9 @@ TEST(RunBench, WithoutAnAnswerThereIsNoMeasurement) {
 
   SmallServer empty({.classify = [](const auto&, auto*, auto*) { return grpc::Status::OK; }});
   command = Short(empty);
-  EXPECT_EQ(*Bench(command).measured, BenchOutcome::kNothing);
+  const Outcome rejected = Bench(command);
+  EXPECT_EQ(*rejected.measured, BenchOutcome::kNothing);
+  EXPECT_THAT(rejected.out, HasSubstr("the answer holds no prediction; --allow-empty counts it as answered"));
   command.load.allow_empty = true;
   EXPECT_EQ(*Bench(command).measured, BenchOutcome::kMeasured);
 }
@@ -263,11 +266,18 @@ TEST(RunBench, FilesOfASinglePointHaveNoNumber) {
   const ScratchFolder folder;
   BenchCommand command = Short(server);
   command.out = folder.Path("deep/report");
+  for (const char* earlier : {"latency-02-100.hgrm", "seconds-02-100.csv", "latency-notes.txt"}) {
+    folder.Write(absl::StrCat("deep/report/", earlier), "");
+  }
   const json printed = ReportOf(Bench(command));
   EXPECT_EQ(json::parse(folder.Read("deep/report/load.json")), printed);
   EXPECT_THAT(folder.Read("deep/report/load.html"), HasSubstr("Load on " + server.address()));
   EXPECT_THAT(folder.Read("deep/report/latency.hgrm"), HasSubstr("#[Max     ="));
   EXPECT_THAT(folder.Read("deep/report/seconds.csv"), StartsWith("second,due,answered"));
+  std::set<std::string> files;
+  for (const auto& entry : std::filesystem::directory_iterator(command.out)) files.insert(entry.path().filename());
+  EXPECT_THAT(files, ElementsAre("latency-notes.txt", "latency.hgrm", "load.html", "load.json", "seconds.csv"))
+      << "files of an earlier run stand beside those of this one";
 }
 
 TEST(RunBench, ATerminalShowsEachSecondOfTheLoad) {
