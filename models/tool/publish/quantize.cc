@@ -230,6 +230,11 @@ absl::StatusOr<cpu::CpuPath> MeasuringPath(Precision precision) {
 
 absl::StatusOr<Found> Measure(const StoredVersion& version, const WeightedModel& model, Precision precision,
                               cpu::CpuPath path, const QuantizeOptions& options) {
+  if (version.labels.empty()) {
+    return absl::FailedPreconditionError(
+        "the version has no classes, so no accuracy can be measured, and it runs in fp32 only; `vitrine-repo head` or "
+        "`import --zero-shot` makes a head");
+  }
   ASSIGN_OR_RETURN(const std::unique_ptr<Dataset> data,
                    OpenDataset(options.data, options.split == "train" ? Split::kTrain : Split::kTest));
   for (const std::string& remark : data->remarks()) std::cerr << "vitrine-repo: " << EscapedText(remark) << "\n";
@@ -239,12 +244,6 @@ absl::StatusOr<Found> Measure(const StoredVersion& version, const WeightedModel&
         absl::StrFormat("%d images cannot show a loss of %g percentage points (--budget); at least %d are needed, "
                         "better a thousand",
                         images, options.budget, kFewestQuantizeImages));
-  }
-  if (version.labels.empty()) {
-    return absl::FailedPreconditionError(
-        "the version has no classes, so no accuracy can be measured; `vitrine-repo head` or `import --zero-shot` makes "
-        "a "
-        "head, and a server computes any version in bf16 or int8 with --precision");
   }
   ASSIGN_OR_RETURN(std::vector<int32_t> classes, MatchClasses(*data, version.labels));
   ProgressDisplay display(std::cerr, {.is_terminal = isatty(STDERR_FILENO) != 0, .plain_lines = absl::Seconds(10)});

@@ -66,6 +66,10 @@ class HeadProgram : public RepoProgram {
 
 TEST_F(HeadProgram, GivesAModelWithoutClassesAHead) {
   PublishModel(Path("models"), "dino", VitConfig(0, "registers: 2"));
+  EXPECT_THAT(
+      Run(absl::StrCat("quantize ", Path("models"), " dino --precision int8 --data imagefolder:", Path("photos")))
+          .error,
+      HasSubstr("has no classes, so no accuracy can be measured, and it runs in fp32 only; `vitrine-repo head`"));
   const Outcome made = Head("dino pets");
   ASSERT_EQ(made.exit_code, 0) << made.error;
   EXPECT_THAT(made.out, AllOf(HasSubstr("top-1 100.00 % of 10 images"), HasSubstr("pets/1"),
