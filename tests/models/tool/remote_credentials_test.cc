@@ -26,6 +26,7 @@ namespace {
 
 using testing::EndsWith;
 using testing::HasSubstr;
+using testing::StartsWith;
 
 constexpr char kEmptyListing[] = "<ListBucketResult></ListBucketResult>";
 constexpr absl::Duration kLife = absl::Seconds(60);
@@ -139,6 +140,17 @@ TEST(AwsSign, GivesTheDocumentedSignatures) {
     FetchRequest request = {.url = absl::StrCat("https://examplebucket.s3.amazonaws.com/?", query)};
     SignForAws(request, credentials, "us-east-1", "s3", Sha256Hex(""), time);
     EXPECT_THAT(request.headers["Authorization"], EndsWith(absl::StrCat("Signature=", signature))) << query;
+  }
+}
+
+TEST_F(RemoteCredentials, OnlyARegistryOnThisMachineIsCalledWithoutTls) {
+  for (const std::string host : {"localhost", "localhost:5000", "127.0.0.1:5000"}) {
+    OpenRemote("oci://" + host + "/models", "", cloud_.surroundings()).value()->List().status().IgnoreError();
+    EXPECT_THAT(cloud_.asked.back().url, StartsWith("http://" + host + "/")) << host;
+  }
+  for (const std::string host : {"localhost.example.org", "127.0.0.1.example.org:5000", "127.0.0.12"}) {
+    OpenRemote("oci://" + host + "/models", "", cloud_.surroundings()).value()->List().status().IgnoreError();
+    EXPECT_THAT(cloud_.asked.back().url, StartsWith("https://" + host + "/")) << host;
   }
 }
 

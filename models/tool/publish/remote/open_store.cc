@@ -110,11 +110,17 @@ std::unique_ptr<RemoteStore> OpenAzure(const Address& address, const std::string
   return OpenBucket(std::move(options), surroundings.ask);
 }
 
+// Returns true if a host, with or without a port, is this machine.
+bool IsLoopback(const std::string& host) {
+  const absl::string_view name = absl::string_view(host).substr(0, host.rfind(':'));
+  return name == "localhost" || name == "127.0.0.1";
+}
+
 std::unique_ptr<RemoteStore> OpenOci(const Address& address, const std::string& endpoint,
                                      const Surroundings& surroundings) {
   // Like docker: a registry on this machine needs no TLS.
-  const bool local = absl::StartsWith(address.host, "127.0.0.1") || absl::StartsWith(address.host, "localhost");
-  const std::string base = !endpoint.empty() ? endpoint : absl::StrCat(local ? "http://" : "https://", address.host);
+  const std::string base =
+      !endpoint.empty() ? endpoint : absl::StrCat(IsLoopback(address.host) ? "http://" : "https://", address.host);
   return OpenOciRegistry(base, address.host, address.path, surroundings);
 }
 
