@@ -152,6 +152,13 @@ absl::StatusOr<float> ToleranceFor(const v1::Manifest& manifest, const std::stri
 
 absl::Status Compare(const std::string& name, std::span<const float> logits, std::span<const float> golden, float scale,
                      float tolerance, const std::string& how) {
+  const auto is_finite = [](float logit) { return std::isfinite(logit); };
+  if (!std::all_of(logits.begin(), logits.end(), is_finite)) {
+    return RefusedGolden(name, absl::StrCat(how, " gives logits that are not finite"));
+  }
+  if (!std::all_of(golden.begin(), golden.end(), is_finite)) {
+    return RefusedGolden(name, "has logits that are not finite");
+  }
   const float distance = Distance(logits, golden, scale);
   if (distance <= tolerance) return absl::OkStatus();
   return RefusedGolden(name,

@@ -75,7 +75,7 @@ absl::StatusOr<FileDescriptor> OpenOrCreateRoot(const std::filesystem::path& roo
   std::filesystem::path path = std::filesystem::absolute(root, error).lexically_normal();
   for (; !error && !std::filesystem::exists(path, error); path = path.parent_path()) missing.push_back(path);
   if (!error) std::filesystem::create_directories(root, error);
-  if (error) return FileError(error.value(), "repository");
+  if (error) return FileError(error.value(), root.string());
   RETURN_IF_ERROR(CheckNotSources(root));
   for (const std::filesystem::path& made : missing) {
     ASSIGN_OR_RETURN(const FileDescriptor parent, OpenFolder(made.parent_path()));

@@ -96,7 +96,7 @@ absl::Status WrongType(std::string_view bytes, const std::string& name) {
     for (const char* integer : {"I32", "I16", "I8", "U64", "U32", "U16", "BOOL"}) {
       if (tensor.dtype != integer) continue;
       return refused(
-          "the model has no such tensor: leave it out of the file if it is a buffer, or save the weights as "
+          "the model has no tensor of this type: leave it out of the file if it is a buffer, or save the weights as "
           "floating-point numbers if they are quantized");
     }
   }

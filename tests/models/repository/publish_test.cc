@@ -130,6 +130,8 @@ TEST_F(PublishTest, WhetherItCouldSucceedIsToldBefore) {
   EXPECT_THAT(CheckPublishable(root_, "sample", int64_t{1} << 60),
               Refuses(absl::StatusCode::kResourceExhausted, HasSubstr("MB free, and a version takes about")));
   WriteFile(scratch_.path() / "file", "no folder");
+  EXPECT_THAT(Publish(scratch_.path() / "file/models", "sample", SampleDraft(1)).status(),
+              Refuses(absl::StatusCode::kNotFound, HasSubstr("file/models: Not a directory")));
   EXPECT_THAT(CheckPublishable(scratch_.path() / "file", "sample"),
               Refuses(absl::StatusCode::kNotFound, AllOf(HasSubstr("nothing could be published as sample"),
                                                          HasSubstr("file"), HasSubstr("Not a directory"))));

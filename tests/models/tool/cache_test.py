@@ -254,7 +254,7 @@ class FromHub(Test):
         self.hub.close()
         self.refused(self.cache(self.MODEL), self.MODEL)
         self.environment["HF_HUB_OFFLINE"] = "1"
-        self.refused(self.cache(self.MODEL), "HF_HUB_OFFLINE", "never imported")
+        self.refused(self.cache(self.MODEL), f"{self.MODEL}: the model was never imported here; HF_HUB_OFFLINE")
 
     def test_the_token_goes_to_the_hub_and_not_to_its_storage(self):
         self.environment["HF_TOKEN"] = "secret"

@@ -33,6 +33,7 @@ class Survey(cache_test.Test):
         self.model("unlabelled", {"architecture": ARCH})
         (self.folder / "unlabelled/model.safetensors").write_bytes(vit_tiny(classes=5))
         self.model("nameless", {"architecture": ARCH, "label_names": ["plant"] * 999 + [""]})
+        (self.model("headless") / "model.safetensors").write_bytes(WEIGHTS.replace(b'"head.', b'"heap.'))
         narrow = self.model("narrow", {"architecture": ARCH, "label_names": list("abcde")}) / "model.safetensors"
         narrow.write_bytes(vit_tiny(classes=5).replace(b"[5, 192]", b"[192, 5]"))
         (self.folder / "list").write_text(f"# ours\n{self.folder}/good\n\nabsent\n{self.folder}/list\n")
@@ -40,6 +41,7 @@ class Survey(cache_test.Test):
         self.assertEqual(judged["good"], (True, ""))
         self.assertIn("it may be truncated", judged["truncated"][1])
         self.assertIn("is stored as F64", judged["double"][1])
+        self.assertTrue(judged["headless"][1].startswith(f'{self.folder}/headless: tensor "head.weight" is missing; '), judged["headless"])
         self.assertIn("class 999 that is not text", judged["mislabelled"][1])
         self.assertIn("or vit_tiny_patch16_224", judged["small"][1])
         self.assertIn("convnext_tiny", judged["other"][1])

@@ -195,7 +195,7 @@ absl::StatusOr<VersionId> Update(const Source& source, const fs::path& cache) {
     return last->id;
   }
   if (absl::IsUnavailable(made.status()) && !fs::exists(root / kStored, error)) {
-    absl::StrAppend(&why, ", and the model was never imported here");
+    why = absl::StrCat("the model was never imported here; ", why);
   }
   if (absl::StrContains(why, "--")) {
     absl::StrAppend(&why, "; flags are those of `vitrine-repo import`: serve with --repository what it publishes");

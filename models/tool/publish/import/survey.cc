@@ -92,7 +92,7 @@ absl::Status Check(const std::vector<ModelFile>& files, TensorMap tensors, Surve
   RETURN_IF_ERROR(TakePreprocessing(files, options).status());
   ASSIGN_OR_RETURN(const ForeignSource source, ForeignSourceNamed(options.source));
   std::ostream none(nullptr);
-  ImportInput given{.weights = "the file", .tensors = std::move(tensors), .notes = &none};
+  ImportInput given{.weights = model.model, .tensors = std::move(tensors), .notes = &none};
   RETURN_IF_ERROR(TakeLabels(options, files, given));
   ASSIGN_OR_RETURN(const v1::ModelConfig config, TakeModel(options, given));
   for (const auto& [name, tensor] : given.tensors) model.parameters += tensor.elements();
