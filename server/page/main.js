@@ -121,8 +121,9 @@ function layCards() {
 const sentenceOf = (card) => {
   const first = card.answer?.predictions[0];
   return card.failure ? `${card.id}: ${card.failure.message}` :
-      first ? `${card.id}: ${card.answer.unsure ? "unsure, " : ""}${first.label}, ${percent(first.probability)}` :
-              "";
+      first           ? `${card.id}: ${card.answer.unsure ? "unsure, " : ""}${first.label}, ${percent(first.probability)}` :
+      card.answer     ? `${card.id}: no classes` :
+                        "";
 };
 
 async function ask() {

@@ -167,6 +167,16 @@ class Answers(PageCase):
                                      [{"name": "m", "versions": versions}])
         self.assertEqual([each["text"] for each in found], ["m 2, stable", "m 1"])
 
+    def test_an_answer_without_classes_is_spoken(self):
+        def without_classes(route):
+            answer = ask(self.server, EIT, FROG.read_bytes(), route.request.url.partition("?")[2])
+            route.fulfill(json={**answer, "predictions": []})
+        page = self.open()
+        page.route("**/v1/models/*:classify*", without_classes)
+        self.addCleanup(page.unroute, "**/v1/models/*:classify*")
+        self.upload(page, FROG)
+        page.locator("#said").filter(has_text=f"{EIT}: no classes").wait_for(state="attached")
+
     def test_a_sample_of_other_classes_selects_its_model(self):
         page = self.open()
         with self.answers(page):
