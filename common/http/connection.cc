@@ -27,6 +27,8 @@ constexpr std::chrono::milliseconds kLastLinger{50};  // during shutdown
 constexpr size_t kLingerBytes = size_t{1} << 20;
 constexpr size_t kLingerBodyBytes = size_t{64} << 20;
 constexpr std::chrono::seconds kCertificateCheck{1};
+// Maximum time for open requests once the certificate of the client is no longer valid or trusted.
+constexpr absl::Duration kCertificateGrace = absl::Seconds(2);
 // Points are charged to the address's account in steps of this size, because all connections of the address share its
 // lock.
 constexpr double kSettledAtOnce = 64;
@@ -232,8 +234,11 @@ void HttpConnection::StartLeaving(CloseReason reason) {
   is_leaving_ = true;
   leaving_reason_ = reason;
   if (phase_ != Phase::kServing) return;
-  if (given_up_ == Time::max() && reason != CloseReason::kShutdown) {
-    given_up_ = loop().now() + Nanoseconds(common_->options.age_grace);
+  if (reason != CloseReason::kShutdown) {
+    const absl::Duration grace = common_->options.age_grace;
+    const bool is_untrusted = reason == CloseReason::kCertificate;
+    given_up_ =
+        std::min(given_up_, loop().now() + Nanoseconds(is_untrusted ? std::min(grace, kCertificateGrace) : grace));
   }
   protocol_->StartLeaving(reason);
 }

@@ -83,7 +83,7 @@ struct HttpServerOptions {
   // Time without requests after which a connection is closed. Zero closes HTTP/1 connections after each response.
   absl::Duration idle_timeout = absl::Seconds(75);
   // Age (plus or minus 10 %) at which the client of a connection is asked to leave (GOAWAY, "Connection: close"). Its
-  // requests may continue for `age_grace`.
+  // requests may continue for `age_grace`, or two seconds if its certificate has expired or lost its CA.
   absl::Duration max_age = absl::InfiniteDuration();
   absl::Duration age_grace = absl::Minutes(5);
   // Interval at which a silent HTTP/2 connection is pinged, and time limit for the answer to the PING.

@@ -38,7 +38,8 @@ absl::Status CheckMode(const std::string& name, const std::string& path, const s
 
 }  // namespace
 
-absl::StatusOr<std::string> ReadGuardedFile(const std::string& setting, const std::string& path, Guard guard) {
+absl::StatusOr<std::string> ReadGuardedFile(const std::string& setting, const std::string& path, Guard guard,
+                                            Emptiness emptiness) {
   const std::string name = absl::StrCat(setting, " ", path);
   // O_NONBLOCK: opening a named pipe must not block the server's start.
   const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -56,7 +57,9 @@ absl::StatusOr<std::string> ReadGuardedFile(const std::string& setting, const st
     if (got == 0) break;
     size += static_cast<size_t>(got);
   }
-  if (size == 0) return absl::InvalidArgumentError(absl::StrCat(name, " is empty"));
+  if (size == 0 && emptiness == Emptiness::kIsAnError) {
+    return absl::InvalidArgumentError(absl::StrCat(name, " is empty"));
+  }
   if (size > kMostBytes) return absl::InvalidArgumentError(absl::StrCat(name, " is larger than 1 MiB"));
   bytes.resize(size);
   return bytes;

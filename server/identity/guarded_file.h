@@ -15,10 +15,14 @@ enum class Guard {
   kNoOtherReaders,  // other users may neither read nor write the file: a private key
 };
 
+// Treatment of a file without any byte.
+enum class Emptiness { kIsAnError, kIsAllowed };
+
 // Reads a regular file of at most 1 MiB. NOT_FOUND or PERMISSION_DENIED: the file cannot be read. FAILED_PRECONDITION:
-// its mode allows other users more than `guard`. INVALID_ARGUMENT: it is empty, too large or not a regular file. The
-// message names the setting and the file, never the content.
-absl::StatusOr<std::string> ReadGuardedFile(const std::string& setting, const std::string& path, Guard guard);
+// its mode allows other users more than `guard`. INVALID_ARGUMENT: it is too large, not a regular file, or empty and
+// `emptiness` does not allow that. The message names the setting and the file, never the content.
+absl::StatusOr<std::string> ReadGuardedFile(const std::string& setting, const std::string& path, Guard guard,
+                                            Emptiness emptiness = Emptiness::kIsAnError);
 
 }  // namespace vitrine
 

@@ -68,10 +68,10 @@ bool IsLoopback(const sockaddr& address) {
 
 // Reads and parses a file into `parsed` and `text`. On an error both are unchanged; the error names the file.
 template <typename T, typename Parse>
-absl::Status ReadParsed(const char* flag, const std::string& path, Parse parse, std::optional<T>& parsed,
-                        std::string& text) {
+absl::Status ReadParsed(const char* flag, const std::string& path, Emptiness emptiness, Parse parse,
+                        std::optional<T>& parsed, std::string& text) {
   if (path.empty()) return absl::OkStatus();
-  ASSIGN_OR_RETURN(std::string read, ReadGuardedFile(flag, path, Guard::kNoOtherWriters));
+  ASSIGN_OR_RETURN(std::string read, ReadGuardedFile(flag, path, Guard::kNoOtherWriters, emptiness));
   absl::StatusOr<T> found = parse(read);
   if (!found.ok()) {
     return absl::InvalidArgumentError(absl::StrCat(flag, " ", path, ": ", std::string(found.status().message())));
@@ -157,8 +157,11 @@ absl::StatusOr<std::unique_ptr<Identity>> Identity::Open(const IdentityOptions& 
 }
 
 absl::Status Identity::ReadInto(State& state) const {
-  return JoinFaults({ReadParsed("--tokens", options_.tokens, &TokenTable::Parse, state.tokens, state.tokens_text),
-                     ReadParsed("--policy", options_.policy, &AccessRules::Parse, state.rules, state.policy_text)});
+  // An empty file of tokens revokes the last token. Open rejects a file without a token.
+  return JoinFaults({ReadParsed("--tokens", options_.tokens, Emptiness::kIsAllowed, &TokenTable::Parse, state.tokens,
+                                state.tokens_text),
+                     ReadParsed("--policy", options_.policy, Emptiness::kIsAnError, &AccessRules::Parse, state.rules,
+                                state.policy_text)});
 }
 
 absl::Status Identity::Reread() {

@@ -160,6 +160,21 @@ TEST_F(IdentityServer, WithMutualTlsWhoeverHasNoCertificateGetsNoConnection) {
   EXPECT_EQ(Ask(Secure(), kCheck), grpc::StatusCode::UNAVAILABLE) << "health too: that is what --health-listen is for";
 }
 
+// --connection-age-grace, five minutes by default, does not apply.
+TEST_F(IdentityServer, AStreamEndsSoonAfterItsClientsAuthorityIsRemoved) {
+  WithTls("clients.pem");
+  authority_->Write("clients.pem", authority_->Read("ca.pem"));
+  Start();
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + std::chrono::minutes(1));
+  const auto watch = grpc::health::v1::Health::NewStub(Secure("client"))->Watch(&context, HealthCheckRequest());
+  HealthCheckResponse response;
+  ASSERT_TRUE(watch->Read(&response));
+  authority_->Write("clients.pem", Authority().Read("ca.pem"));
+  EXPECT_FALSE(watch->Read(&response));
+  EXPECT_EQ(watch->Finish().error_code(), grpc::StatusCode::UNAVAILABLE);
+}
+
 TEST_F(IdentityServer, ProbesHaveAPlaintextListenerWithNothingElseOnIt) {
   WithTls("ca.pem");
   options_.health_listen = "127.0.0.1:0";

@@ -40,6 +40,7 @@ TEST_F(GuardedFile, IsReadUpToAMebibyte) {
   EXPECT_EQ(Read().value(), "x");
   folder_.Write("file", "");
   EXPECT_THAT(Read().status().ToString(), HasSubstr("file is empty"));
+  EXPECT_EQ(ReadGuardedFile("--flag", folder_.Path("file"), Guard::kNoOtherWriters, Emptiness::kIsAllowed).value(), "");
 }
 
 TEST_F(GuardedFile, IsGuardedAgainstOthers) {
