@@ -2,6 +2,7 @@
 #include "server/health_check.h"
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "server/trace/http_client.h"
@@ -15,7 +16,11 @@ absl::Status CheckHealth(const std::string& address, absl::Duration patience) {
                                                "; give the address of the server's --health-listen"));
   };
   const absl::StatusOr<HttpUrl> url = ParseHttpUrl(absl::StrCat("http://", address, "/readyz"));
-  if (!url.ok()) return nobody(absl::StrCat("the address ", url.status().message()));
+  if (!url.ok() || !absl::EndsWith(url->authority, ":" + url->port)) {
+    return absl::InvalidArgumentError(absl::StrCat("--health-check is \"", address,
+                                                   "\"; it must be HOST:PORT, the address of the server's "
+                                                   "--health-listen"));
+  }
   const auto response = HttpClient(*url).Send("GET", {{"connection", "close"}}, "", patience);
   if (!response.ok()) return nobody(response.status().message());
   if (response->code == 200) return absl::OkStatus();

@@ -177,7 +177,7 @@ void Reread(Server& server) {
   if (read.ok()) {
     Log(LogLevel::kInfo, "configuration read again", {{"signal", "SIGHUP"}});
   } else {
-    Log(LogLevel::kError, "configuration not read again; the previous one stays in effect",
+    Log(LogLevel::kError, "configuration read again except for faulty files, which keep their previous content",
         {{"signal", "SIGHUP"}, {"fault", std::string(read.message())}});
   }
 }
@@ -283,9 +283,9 @@ int Main(int argc, char** argv) {
   bool check = false;
   app.add_flag(
       "--check", check,
-      "check the configuration, the ports, the device and the repository, print every fault and exit: 0 if the server "
-      "would start and find models, 2 for a wrong configuration, 1 for an unusable port or device or missing models; "
-      "imports the models of --model first");
+      "check the configuration, the ports, the device and the repository (of a remote one, an existing copy), print "
+      "every fault and exit: 0 if the server would start and find models, 2 for a wrong configuration, 1 for an "
+      "unusable port or device or missing models; imports the models of --model first");
   std::string asked;
   app.add_option(
          "--health-check", asked,

@@ -45,21 +45,25 @@ class Faults {
   std::vector<std::string> sentences_;
 };
 
-void CheckAddress(absl::string_view flag, absl::string_view address, Faults& faults) {
+// Adds a fault of an address HOST:PORT. Returns true if there is none.
+bool CheckAddress(absl::string_view flag, absl::string_view address, Faults& faults) {
   if (const size_t scheme = address.find("://"); scheme != absl::string_view::npos && address.substr(0, 4) != "unix") {
     faults.Add(absl::StrCat(flag, " is \"", address, "\", a URL; give only its host and port, as in ",
                             address.substr(scheme + 3, address.find('/', scheme + 3) - scheme - 3)));
-    return;
+    return false;
   }
-  const size_t colon = address.rfind(':');
   int port = -1;
+  const size_t colon = address.rfind(':');
   if (colon == absl::string_view::npos || colon == 0 || !absl::SimpleAtoi(address.substr(colon + 1), &port) ||
       port < 0 || port > 65535) {
     faults.Add(absl::StrCat(flag, " is \"", address,
-                            "\"; it must be host:port with a port of 0 to 65535, for instance ", "127.0.0.1:8500"));
-  } else if (address.substr(0, colon) == "*") {
-    faults.Add(absl::StrCat(flag, " is \"", address, "\"; write 0.0.0.0 for every IPv4 address, or [::] for IPv6 too"));
+                            "\"; it must be host:port with a port of 0 to 65535, for instance 127.0.0.1:8500",
+                            flag == "--admin" ? ", or unix:///PATH" : ""));
+    return false;
   }
+  if (address.substr(0, colon) != "*") return true;
+  faults.Add(absl::StrCat(flag, " is \"", address, "\"; write 0.0.0.0 for every IPv4 address, or [::] for IPv6 too"));
+  return false;
 }
 
 void CheckSocket(absl::string_view flag, absl::string_view address, Faults& faults) {
@@ -221,10 +225,11 @@ void BindIdentity(CLI::App& app, ServerOptions& options) {
 absl::Status ServerOptions::Validate() const {
   Faults faults;
   if (models.empty()) faults.Add(remote.Validate(repository));
-  CheckAddress("--listen", rpc.listen, faults);
+  const bool is_listen_valid = CheckAddress("--listen", rpc.listen, faults);
   if (!rpc.socket.empty()) CheckSocket("--socket", rpc.socket, faults);
   if (!metrics.empty()) CheckAddress("--metrics", metrics, faults);
-  if (!admin.listen.empty() && !absl::StartsWith(admin.listen, "unix:")) CheckAddress("--admin", admin.listen, faults);
+  const bool is_admin_valid =
+      admin.listen.empty() || absl::StartsWith(admin.listen, "unix:") || CheckAddress("--admin", admin.listen, faults);
   if (!admin.audit_log.empty() && admin.listen.empty()) faults.Add("--audit-log needs --admin");
   if (!health_listen.empty()) CheckAddress("--health-listen", health_listen, faults);
   if (!http.empty()) CheckAddress("--http", http, faults);
@@ -246,7 +251,7 @@ absl::Status ServerOptions::Validate() const {
                             "--tls-key, name 127.0.0.1, or set --plaintext-tokens behind a proxy that terminates "
                             "TLS"));
   }
-  faults.Add(identity.Validate(rpc.listen, admin.listen));
+  faults.Add(identity.Validate(is_listen_valid ? rpc.listen : "", is_admin_valid ? admin.listen : ""));
   faults.Add(CheckDevice(device, device_batch, chosen));
   faults.Add(batch.Validate());
   faults.Add(admission.Validate());
@@ -257,7 +262,7 @@ absl::Status ServerOptions::Validate() const {
   }
   if (!repository.empty() || !models.empty()) {
     RegistryOptions followed = registry;
-    followed.root = models.empty() ? folder() : "imported";
+    followed.root = models.empty() && !folder().empty() ? folder() : "imported, or reported above";
     faults.Add(followed.Validate());
   }
   faults.InRange<int64_t>("--queues", rpc.queues, 0, 256);

@@ -22,6 +22,7 @@
 #include "server/registry/absent_versions.h"
 #include "server/registry/settings/serving_settings.h"
 #include "server/registry/version/memory_budget.h"
+#include "server/trace/otlp_options.h"
 
 namespace vitrine {
 namespace {
@@ -41,12 +42,39 @@ void Share(const ServerOptions& options, const Machine& machine, const char* fla
   bytes = std::min(bytes, std::max<int64_t>(machine.memory_bytes / 100 * percent, 1));
 }
 
-absl::Status CheckPortFile(const std::string& path) {
+std::filesystem::path FolderOf(const std::string& path) {
+  return std::filesystem::absolute(path).parent_path();
+}
+
+// Checks a file that the server writes, without creating it. A file that is only appended to may lie in a folder that
+// cannot be written.
+absl::Status CheckWritten(const char* flag, const std::string& path, bool is_appended) {
   if (path.empty()) return absl::OkStatus();
-  const std::filesystem::path folder = std::filesystem::absolute(path).parent_path();
-  if (access(folder.c_str(), W_OK) == 0) return absl::OkStatus();
+  std::error_code ignored;
+  const std::filesystem::path folder = FolderOf(path);
+  if (std::filesystem::is_directory(path, ignored)) {
+    return absl::InvalidArgumentError(absl::StrCat(flag, " is \"", path, "\", a folder; name a file"));
+  }
+  if (is_appended && std::filesystem::exists(path, ignored)) {
+    if (access(path.c_str(), W_OK) == 0) return absl::OkStatus();
+    return absl::InvalidArgumentError(absl::StrCat(flag, " is \"", path, "\", which this user may not write"));
+  }
+  if (access(folder.c_str(), W_OK | X_OK) == 0) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      absl::StrCat("--port-file is \"", path, "\"; no file can be written in ", folder.string()));
+      absl::StrCat(flag, " is \"", path, "\"; no file can be written in ", folder.string()));
+}
+
+absl::Status CheckAdminState(const std::string& path) {
+  std::error_code ignored;
+  if (path.empty() || std::filesystem::is_directory(FolderOf(path), ignored)) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("--admin-state is \"", path, "\"; there is no folder ", FolderOf(path).string()));
+}
+
+// Returns the options without an incomplete TLS configuration, which Validate reports.
+IdentityOptions FilesOf(IdentityOptions identity) {
+  if (identity.tls.certificate.empty() || identity.tls.key.empty()) identity.tls = {};
+  return identity;
 }
 
 }  // namespace
@@ -102,9 +130,12 @@ absl::Status CheckConfiguration(const ServerOptions& options) {
     }
   };
   add(options.Validate());
-  add(Identity::Open(options.identity).status());
+  add(Identity::Open(FilesOf(options.identity)).status());
   add(ServingSettings::Open(options.registry.Serving()).status());
-  add(CheckPortFile(options.port_file));
+  add(CheckAdminState(options.registry.admin_state));
+  add(CheckWritten("--port-file", options.port_file, /*is_appended=*/false));
+  add(CheckWritten("--audit-log", options.admin.audit_log, /*is_appended=*/true));
+  if (!options.tracing.headers.empty()) add(ReadOtlpHeaders(options.tracing.headers).status());
   if (faults.empty()) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrJoin(faults, "\n"));
 }
@@ -121,6 +152,16 @@ absl::Status CheckRepository(const ServerOptions& options) {
   if (!listing.versions.empty() || options.allow_empty) return absl::OkStatus();
   return absl::FailedPreconditionError(
       absl::StrCat(ExplainNoVersions(options.folder()), "; the server would not be ready without --allow-empty"));
+}
+
+ServerOptions WithoutNewFiles(ServerOptions options) {
+  options.admin.audit_log.clear();
+  // If the lock's file cannot be created, LockState logs a warning, as at a start.
+  const std::string lock = ServingSettings::LockOf(options.registry.admin_state);
+  std::error_code ignored;
+  const bool can_be_created = access(FolderOf(lock).c_str(), W_OK) == 0;
+  if (can_be_created && !std::filesystem::exists(lock, ignored)) options.registry.admin_state.clear();
+  return options;
 }
 
 }  // namespace vitrine

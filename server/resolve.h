@@ -19,13 +19,18 @@ ServerOptions Resolve(ServerOptions options, const Device& device, const Machine
 std::string DescribeMachine(const Machine& machine, const ServerOptions& resolved);
 
 // Checks what can be checked before a port is opened or a model read: flags, the repository, TLS files, tokens, policy,
-// serving configuration, the folder of the port file. Returns INVALID_ARGUMENT with one line per fault.
+// serving configuration, headers of the collector, and the files that the server writes, which it does not create.
+// Returns INVALID_ARGUMENT with one line per fault.
 absl::Status CheckConfiguration(const ServerOptions& options);
 
 // Checks that the repository contains versions, or that allow_empty is set. UNAVAILABLE: the repository cannot be read
 // completely. FAILED_PRECONDITION: it has no versions (see ExplainNoVersions). Logs a warning for each model and
 // version that the settings name and the repository does not have. Requires valid settings.
 absl::Status CheckRepository(const ServerOptions& options);
+
+// Returns the options of a start that creates no files, which would belong to the user who checks: without the audit
+// log, and without an admin state that no server can have locked. Requires options that CheckConfiguration accepts.
+ServerOptions WithoutNewFiles(ServerOptions options);
 
 }  // namespace vitrine
 

@@ -393,7 +393,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(ServerOptions options) {
 
 absl::Status Server::Check(ServerOptions options) {
   const absl::Status repository = CheckRepository(options);
-  return JoinFaults({OpenServer(std::move(options)).status(), repository});
+  return JoinFaults({OpenServer(WithoutNewFiles(std::move(options))).status(), repository});
 }
 
 }  // namespace vitrine

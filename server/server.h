@@ -28,7 +28,8 @@ class Server {
   // device.
   static absl::StatusOr<std::unique_ptr<Server>> Start(ServerOptions options);
   // Opens the device and the listeners as Start does, then closes them. Returns the faults that would make Start fail,
-  // and those of CheckRepository. Loads no model.
+  // and those of CheckRepository. Loads no model and leaves no new file. Requires options that CheckConfiguration
+  // accepts.
   static absl::Status Check(ServerOptions options);
   // If Drain was not called, drains without lame duck and waits for requests for about a second at most.
   virtual ~Server() = default;

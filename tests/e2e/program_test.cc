@@ -167,7 +167,8 @@ TEST(Program, SighupReadsAgainWhatIsReadAgainAndNothingEndsTheServerButTheEnd) {
   EXPECT_TRUE(Eventually([&] { return absl::StrContains(server.Output(), "configuration read again"); }));
   std::ofstream(policy) << "roles {";
   server.Signal(SIGHUP);
-  EXPECT_TRUE(Eventually([&] { return absl::StrContains(server.Output(), "configuration not read again"); }));
+  EXPECT_TRUE(Eventually(
+      [&] { return absl::StrContains(server.Output(), "configuration read again except for faulty files"); }));
   EXPECT_THAT(server.Output(), HasSubstr("--policy"));
   server.Signal(SIGTERM);
   EXPECT_EQ(server.Wait(), 0) << server.Output();
@@ -211,6 +212,28 @@ TEST(Program, CheckNamesARepositoryInWhichThereIsNothingToServe) {
   flags.emplace_back("--allow-empty");
   ChildServer allowed(folder.path(), flags);
   EXPECT_EQ(allowed.Wait(), 0) << allowed.Output();
+}
+
+// Files of root would break the later start as another user.
+TEST(Program, CheckLeavesNoFiles) {
+  const ScratchFolder folder;
+  std::filesystem::create_directory(folder.path() / "repository");
+  std::filesystem::create_directory(folder.path() / "state");
+  std::vector<std::string> flags = Flags(folder.path() / "repository");
+  flags.insert(flags.end(), {"--check", "--allow-empty", "--admin", "unix://" + folder.Path("state/admin.sock"),
+                             "--audit-log", folder.Path("state/audit"), "--admin-state", folder.Path("state/state")});
+  ChildServer check(folder.path(), flags);
+  EXPECT_EQ(check.Wait(), 0) << check.Output();
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path() / "state"));
+}
+
+TEST(Program, TheHealthCheckNeedsAHostAndAPort) {
+  for (const char* address : {"127.0.0.1", "21597", "http://127.0.0.1:21597"}) {
+    const ScratchFolder folder;
+    ChildServer check(folder.path(), {"--health-check", address});
+    EXPECT_EQ(check.Wait(), 1);
+    EXPECT_THAT(check.Output(), HasSubstr("it must be HOST:PORT"));
+  }
 }
 
 TEST(Program, TooLittleVirtualMemoryIsRefusedWithASentence) {

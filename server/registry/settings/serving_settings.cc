@@ -47,6 +47,13 @@ absl::StatusOr<v1::AdminState> ReadState(const std::filesystem::path& path) {
   return state;
 }
 
+// Prefixes an error with the flag that names the file.
+template <typename T>
+absl::StatusOr<T> Named(absl::string_view flag, absl::StatusOr<T> read) {
+  if (read.ok()) return read;
+  return absl::Status(read.status().code(), absl::StrCat(flag, " ", std::string(read.status().message())));
+}
+
 absl::Status CannotBeKept(const absl::Status& why) {
   return absl::UnavailableError(
       absl::StrCat("the change cannot be saved and was not made: ", std::string(why.message())));
@@ -77,10 +84,10 @@ absl::StatusOr<std::unique_ptr<ServingSettings>> ServingSettings::Open(Options o
   MutexLock lock(settings->mutex_);
   if (!with.serving_config.empty()) {
     settings->stamp_ = FileStamp(with.serving_config);
-    ASSIGN_OR_RETURN(settings->file_, ReadConfig(with.serving_config));
+    ASSIGN_OR_RETURN(settings->file_, Named("--serving-config", ReadConfig(with.serving_config)));
   }
   if (!with.admin_state.empty()) {
-    ASSIGN_OR_RETURN(settings->state_, ReadState(with.admin_state));
+    ASSIGN_OR_RETURN(settings->state_, Named("--admin-state", ReadState(with.admin_state)));
   }
   return settings;
 }
@@ -88,11 +95,11 @@ absl::StatusOr<std::unique_ptr<ServingSettings>> ServingSettings::Open(Options o
 absl::Status ServingSettings::LockState() {
   const std::string& state = options_.admin_state.native();
   if (state.empty()) return absl::OkStatus();
-  absl::StatusOr<FileDescriptor> lock = LockForProcess(state + ".lock");
+  absl::StatusOr<FileDescriptor> lock = LockForProcess(LockOf(state));
   if (lock.ok()) {
     lock_ = *std::move(lock);
     MutexLock change(mutex_);  // reads again what another server wrote before it released the lock
-    ASSIGN_OR_RETURN(state_, ReadState(state));
+    ASSIGN_OR_RETURN(state_, Named("--admin-state", ReadState(state)));
     return absl::OkStatus();
   }
   if (!absl::IsAlreadyExists(lock.status())) {

@@ -52,6 +52,9 @@ class ServingSettings {
   // cannot interpret. A missing state file counts as empty.
   static absl::StatusOr<std::unique_ptr<ServingSettings>> Open(Options options);
 
+  // Returns the path of the file by which LockState locks a state file.
+  static std::string LockOf(const std::string& admin_state) { return admin_state + ".lock"; }
+
   // Locks the state file until destruction, by a file FILE.lock beside it, and reads it again. FAILED_PRECONDITION
   // names the process that holds the lock: two servers would overwrite each other's changes. Errors of reading are
   // those of Open. If the lock file cannot be opened, logs a warning.

@@ -141,12 +141,34 @@ TEST(CheckConfiguration, NamesTheFaultsOfFlagsAndFilesAtOnce) {
   options.identity.tls.key = "/nowhere/key.pem";
   options.identity.policy = "/nowhere/policy";
   options.registry.serving_config = "/nowhere/serving.textproto";
-  options.port_file = "/nowhere/ports";
+  options.port_file = folder.path().string();
+  options.admin.listen = "127.0.0.1:0";
+  options.admin.audit_log = "/nowhere/audit";
+  options.registry.admin_state = "/nowhere/state";
+  options.tracing.endpoint = "http://collector:4318";
+  options.tracing.headers = "/nowhere/headers";
   const std::string faults(CheckConfiguration(options).message());
   EXPECT_THAT(faults,
               AllOf(HasSubstr("/nowhere/repository"), HasSubstr("\"localhost\""), HasSubstr("\"maybe\""),
                     HasSubstr("--probe-interval is 1ms"), HasSubstr("/nowhere/cert.pem"), HasSubstr("/nowhere/policy"),
-                    HasSubstr("/nowhere/serving.textproto"), HasSubstr("/nowhere/ports")));
+                    HasSubstr("--serving-config /nowhere/serving.textproto"),
+                    HasSubstr("--port-file is \"" + options.port_file), HasSubstr("--audit-log is \"/nowhere/audit\""),
+                    HasSubstr("--admin-state is \"/nowhere/state\""), HasSubstr("--otlp-headers /nowhere/headers")));
+}
+
+TEST(CheckConfiguration, AFaultHasNoSecondLine) {
+  const ScratchFolder folder;
+  const auto faults = [&](std::vector<const char*> flags) {
+    const std::string repository = folder.path().string();
+    if (flags[0] != std::string("--repository")) flags.insert(flags.end(), {"--repository", repository.c_str()});
+    return std::string(CheckConfiguration(Parse(flags)).message());
+  };
+  EXPECT_EQ(faults({"--tls-cert", "/nowhere/cert.pem"}), "--tls-cert needs --tls-key");
+  EXPECT_EQ(faults({"--admin", "/tmp/x"}),
+            "--admin is \"/tmp/x\"; it must be host:port with a port of 0 to 65535, for instance 127.0.0.1:8500, or "
+            "unix:///PATH");
+  EXPECT_EQ(faults({"--repository", "x://y"}),
+            "--repository is \"x://y\"; an address begins with s3://, gs://, az://, https:// or oci://");
 }
 
 TEST(CheckRepository, WarnsOfWhatTheSettingsNameAndTheRepositoryLacks) {
