@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "common/command_line/command_line.h"
 
+#include <signal.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
@@ -13,6 +15,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "common/command_line/command_tree.h"
 #include "common/command_line/out_of_memory.h"
 #include "common/nearest.h"
@@ -124,12 +127,34 @@ std::string FindUnknownWord(const CommandNode& root, const std::vector<RenamedWo
   return "";
 }
 
+// Returns CLI11's message, with the flag of a file that cannot be read, or the form that a value needs.
+std::string MessageOf(const CLI::ParseError& error, const CommandNode& root) {
+  std::string message = error.what();
+  if (error.get_name() == "FileError") return "--config " + message;
+  if (error.get_name() != "ConversionError") return message;
+  const std::vector<std::string> words = absl::StrSplit(message, ' ');
+  for (const CommandNode* node : AllCommands(root)) {
+    for (const std::string& word : words) {
+      const CommandOption* option = FlagOf(*node, word);
+      if (option == nullptr) continue;
+      const bool is_whole = option->value == "BYTES" || option->value == "N";
+      return message + "; write " +
+             (!option->takes_value ? "true or false"
+              : is_whole           ? "a whole number"
+                                   : "a number") +
+             (option->value == "BYTES" ? " of bytes" : "");
+    }
+  }
+  return message;
+}
+
 constexpr absl::string_view kWrongCommandLine = "vitrine/wrong-command-line";
 
 }  // namespace
 
 std::optional<int> ParseCommandLine(CLI::App& app, int argc, char** argv, const std::vector<RenamedWord>& renamed) {
   EndWhenOutOfMemory(app.get_name());
+  signal(SIGXFSZ, SIG_IGN);
   std::string version = app.get_name() + " " VITRINE_VERSION;
   if (!SourceRevision().empty()) absl::StrAppend(&version, " (", std::string(SourceRevision()), ")");
   app.set_version_flag("--version", version);
@@ -139,8 +164,9 @@ std::optional<int> ParseCommandLine(CLI::App& app, int argc, char** argv, const 
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     if (app.exit(error) == 0) return kExitSuccess;  // --help or --version: CLI11 has printed the text on stdout
-    const std::string unknown = FindUnknownWord(ReadCommandTree(app), renamed, argc, argv);
-    std::cerr << app.get_name() << ": " << (unknown.empty() ? error.what() : unknown)
+    const CommandNode root = ReadCommandTree(app);
+    const std::string unknown = FindUnknownWord(root, renamed, argc, argv);
+    std::cerr << app.get_name() << ": " << (unknown.empty() ? MessageOf(error, root) : unknown)
               << "\nRun with --help for more information.\n";
     return kExitUsage;
   }

@@ -30,7 +30,7 @@ constexpr int kNoProgram = 127;  // exit code if the program cannot be executed,
   if (getppid() != parent) _exit(kNoProgram);
   sigset_t none;
   sigemptyset(&none);
-  for (const int ignored : {SIGPIPE, SIGUSR1, SIGUSR2, SIGALRM}) signal(ignored, SIG_DFL);
+  for (const int ignored : {SIGPIPE, SIGUSR1, SIGUSR2, SIGALRM, SIGXFSZ}) signal(ignored, SIG_DFL);
   sigprocmask(SIG_SETMASK, &none, nullptr);
   setpriority(PRIO_PROCESS, 0, kNiceness);
   dup2(output, STDOUT_FILENO);
