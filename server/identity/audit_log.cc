@@ -42,6 +42,11 @@ const char* PhaseOf(const AuditRecord& record) {
   return record.outcome.has_value() ? "end" : "begin";
 }
 
+// Returns the duration in seconds with microseconds, as JSON.
+std::string SecondsOf(const AuditRecord& record) {
+  return absl::StrFormat("%.6f", absl::ToDoubleSeconds(record.took));
+}
+
 // Returns the arguments as JSON.
 std::string ArgumentsOf(const AuditRecord& record) {
   std::string arguments;
@@ -62,7 +67,7 @@ LogFields FieldsOf(const AuditRecord& record) {
   if (!record.outcome.has_value()) return fields;
   fields.emplace_back("code", absl::StatusCodeToString(record.outcome->code()));
   fields.emplace_back("reason", std::string(record.outcome->message()));
-  fields.emplace_back("seconds", absl::ToDoubleSeconds(record.took));
+  fields.emplace_back("seconds", LogJson{SecondsOf(record)});
   return fields;
 }
 
@@ -104,7 +109,7 @@ std::string AuditLog::Line(const AuditRecord& record, absl::Time now) {
   if (record.outcome.has_value()) {
     absl::StrAppend(&line, ",\"code\":\"", absl::StatusCodeToString(record.outcome->code()),
                     "\",\"message\":", Quoted(std::string(record.outcome->message())),
-                    ",\"seconds\":", absl::StrFormat("%.6f", absl::ToDoubleSeconds(record.took)));
+                    ",\"seconds\":", SecondsOf(record));
   }
   return line + "}";
 }

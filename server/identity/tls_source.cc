@@ -35,15 +35,16 @@ absl::Status TlsSource::Reread() {
     if (status.ok()) {
       current_ = std::make_shared<const TlsMaterial>(*std::move(found));
       said_expiry_ = false;
-      spdlog::info("tls: a new certificate is in use expires={}",
+      spdlog::info("tls: new TLS files are in use expires={}",
                    absl::FormatTime(current_->expires, absl::UTCTimeZone()));
     }
   }
   const std::string fault(status.message());
-  if (!fault.empty() && fault != last_fault_) spdlog::error("tls: {}; the previous certificate stays in use", fault);
+  if (!fault.empty() && fault != last_fault_) spdlog::error("tls: {}; the previous TLS files stay in use", fault);
   last_fault_ = fault;
   if (current_->expires - absl::Now() < kExpiresSoon && !std::exchange(said_expiry_, true)) {
-    spdlog::warn("tls: the certificate in use expires at {}", absl::FormatTime(current_->expires, absl::UTCTimeZone()));
+    spdlog::warn("tls: the certificate chain, or a CA of --tls-client-ca, expires at {}",
+                 absl::FormatTime(current_->expires, absl::UTCTimeZone()));
   }
   return status;
 }

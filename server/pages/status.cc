@@ -111,10 +111,12 @@ void CheckCertificates(const ServerStatus& status, Problems& problems) {
   for (const auto& [listener, expires] : status.certificates) {
     const absl::Duration left = expires - status.now;
     const std::string date = absl::FormatTime("%Y-%m-%d %H:%M UTC", expires, absl::UTCTimeZone());
+    const std::string subject =
+        absl::StrCat("the certificate chain of the ", listener, " listener, or a CA of --tls-client-ca,");
     if (left <= absl::ZeroDuration()) {
-      problems.Down(absl::StrCat("the certificate of the ", listener, " listener expired at ", date));
+      problems.Down(absl::StrCat(subject, " expired at ", date));
     } else if (left < kCertificateWarning) {
-      problems.Degraded(absl::StrCat("the certificate of the ", listener, " listener expires at ", date));
+      problems.Degraded(absl::StrCat(subject, " expires at ", date));
     }
   }
 }

@@ -117,7 +117,7 @@ class IdentityServer : public ::testing::Test {
     const uint64_t errors = History().Counts().second;
     write();
     EXPECT_TRUE(Eventually([&] { return History().Counts().second > errors; })) << "the files were not refused";
-    EXPECT_THAT(History().Lines().front().text, HasSubstr("the previous certificate stays in use"));
+    EXPECT_THAT(History().Lines().front().text, HasSubstr("the previous TLS files stay in use"));
     spdlog::set_level(spdlog::level::off);
   }
 

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/scratch_folder.h"
+#include "tests/server/logged.h"
 #include "vitrine/v1/admin.pb.h"
 
 namespace vitrine::testing {
@@ -80,6 +81,14 @@ TEST(AuditLog, EveryByteIsWritten) {
   EXPECT_THAT(AuditLog::Line(record, absl::UnixEpoch()),
               ::testing::HasSubstr(R"("caller":"a\u001f ~\u007f\u00c3\u00bc","peer":)"));
   EXPECT_THAT(AuditLog::Line(record, absl::UnixEpoch()), ::testing::HasSubstr(R"("seconds":1.500000})"));
+}
+
+TEST(AuditLog, WithoutAFileTheLogHasMicrosecondsToo) {
+  const v1::RollbackModelRequest request = Request();
+  AuditRecord record = Record(request);
+  record.took = absl::Microseconds(120);
+  const std::string line = Logged("info", "json", [&] { (*AuditLog::Open(""))->Write(record); });
+  EXPECT_EQ(nlohmann::json::parse(line)["seconds"], 0.00012) << line;
 }
 
 TEST(AuditLog, AppendsAndFollowsARotation) {

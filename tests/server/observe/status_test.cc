@@ -169,7 +169,8 @@ TEST(Status, CertificatesAreWatchedTwoWeeksAhead) {
   status.certificates = {{"grpc", status.now + absl::Hours(24 * 15)}};
   EXPECT_THAT(FindProblems(status), IsEmpty());
   status.certificates[0].second = status.now + absl::Hours(24 * 13);
-  EXPECT_THAT(Sentence(status), AllOf(HasSubstr("grpc"), HasSubstr("expires at 2023-11-27 22:13 UTC")));
+  EXPECT_THAT(Sentence(status),
+              AllOf(HasSubstr("grpc"), HasSubstr("or a CA of --tls-client-ca, expires at 2023-11-27 22:13 UTC")));
   EXPECT_EQ(Verdict(status).severity, Severity::kDegraded);
   status.certificates[0].second = status.now;
   EXPECT_THAT(Sentence(status), HasSubstr("expired at"));
