@@ -197,14 +197,25 @@ absl::StatusOr<v1::ServingChange> AdminService::SetVersionPolicy(const v1::SetVe
   RETURN_IF_ERROR(ValidatePolicy(request.policy()));
   std::vector<VersionId> named;
   for (const int64_t version : request.policy().specific().versions()) named.push_back({model, version});
-  return Make(
-      model, [&](v1::ModelOverride& row) { *row.mutable_version_policy() = request.policy(); },
-      [&]() -> absl::Status {
-        if (settings_.Plan(model).changed.unloaded()) return absl::OkStatus();
-        for (const VersionId& id : named) RETURN_IF_ERROR(CheckReady(id));
-        return absl::OkStatus();
-      },
-      named);
+  const ModelPlan plan = settings_.Plan(model);
+  const Verify verify = [&]() -> absl::Status {
+    if (plan.changed.unloaded()) return absl::OkStatus();
+    for (const VersionId& id : named) RETURN_IF_ERROR(CheckReady(id));
+    return absl::OkStatus();
+  };
+  const int64_t serving = registry_.Traffic(model).stable;
+  // Missing versions are loaded first, while the traffic and the other versions stay, because one may be rejected.
+  const Step bring = {[&](v1::ModelOverride& row) {
+                        if (serving != 0) SetLabelIn(row, kStableLabel, serving);
+                        for (const VersionId& id : named) AddLoaded(row, id.version);
+                      },
+                      verify, named};
+  const Step set = {[&](v1::ModelOverride& row) {
+                      row = plan.changed;
+                      *row.mutable_version_policy() = request.policy();
+                    },
+                    verify, named, PatienceFor(named)};
+  return Make(model, verify().ok() ? std::vector<Step>{set} : std::vector<Step>{bring, set}, Durability::kRequired);
 }
 
 // Returns the version to pin as `stable`: the newest READY version that is not in `named` and not newer than the

@@ -216,8 +216,24 @@ TEST_F(AdminServiceTest, PoliciesTakeEffectAtOnce) {
   EXPECT_EQ(missing.status().code(), absl::StatusCode::kNotFound);
   Poll();
   EXPECT_THAT(States(*registry_), ElementsAre("m/2 READY", "m/3 READY")) << "the policy before holds on";
+  std::vector<std::string> events;
+  const uint64_t listener = registry_->Subscribe([&](const v1::ModelEvent& event) {
+    events.push_back(absl::StrCat(event.version().version(), " ", v1::ModelState_Name(event.version().state())));
+  });
+  events.clear();
+  const auto refused =
+      admin_->SetVersionPolicy(Ask<v1::SetVersionPolicyRequest>("model: 'm' policy { specific { versions: [2, 9] } }"));
+  registry_->Unsubscribe(listener);
+  EXPECT_THAT(refused.status().ToString(), HasSubstr("has no version 9"));
+  EXPECT_THAT(events, IsEmpty()) << "a rejected change removes no version, not even for a moment";
   EXPECT_EQ(admin_->SetVersionPolicy(Ask<v1::SetVersionPolicyRequest>("model: 'm'")).status().code(),
             absl::StatusCode::kInvalidArgument);
+  ASSERT_TRUE(
+      admin_->SetVersionPolicy(Ask<v1::SetVersionPolicyRequest>("model: 'm' policy { specific { versions: 1 } }"))
+          .ok());
+  Poll();
+  EXPECT_THAT(States(*registry_), ElementsAre("m/1 READY")) << "a missing version is loaded for it";
+  EXPECT_TRUE(settings_->Plan("m").changed.labels().empty());
 }
 
 TEST_F(AdminServiceTest, GetServingTellsWhatHoldsAndWhy) {
