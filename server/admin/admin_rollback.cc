@@ -15,6 +15,7 @@
 #include "server/admin/admin_service.h"
 #include "server/observe/model_metrics.h"
 #include "server/registry/settings/serving_rules.h"
+#include "server/registry/version_difference.h"
 
 namespace vitrine {
 namespace {
@@ -97,10 +98,17 @@ absl::StatusOr<v1::ServingChange> AdminService::RollBackTo(const VersionId& bad,
   const bool moves = LabelledVersion(plan.serving, kStableLabel) == bad.version;
   const VersionId replacement{bad.model, good};
   const Edit hold = [&](v1::ModelOverride& row) { AddLoaded(row, good); };
+  const bool serves = registry_.Traffic(bad.model).stable == bad.version;
+  std::string difference;  // between the classes of both, compared while both are in memory
+  const auto verify = [&]() -> absl::Status {
+    RETURN_IF_ERROR(CheckReady(replacement));
+    const absl::StatusOr<ModelHandle> before = registry_.Find(bad.model, bad.version),
+                                      after = registry_.Find(bad.model, good);
+    if (before.ok() && after.ok()) difference = OtherClasses(**after, **before);
+    return absl::OkStatus();
+  };
   std::vector<Step> steps;
-  if (const auto verify = [&] { return CheckReady(replacement); }; !verify().ok()) {
-    steps.push_back({hold, verify, {replacement}});
-  }
+  if (!verify().ok()) steps.push_back({hold, verify, {replacement}});
   // True: `good` stays in the list of versions loaded by name. False: after the rollback the policy decides whether
   // `good` stays loaded.
   const bool keep = plan.serving.version_policy().has_specific() || IsLoadedByHand(plan.changed, good);
@@ -123,6 +131,10 @@ absl::StatusOr<v1::ServingChange> AdminService::RollBackTo(const VersionId& bad,
   spdlog::warn("model {} version {} is put away: {}; version {} serves", bad.model, bad.version, reason,
                change.serving().stable_version());
   if (moves) change.add_notes(absl::StrCat("the label stable moved from version ", bad.version, " to ", good));
+  if (serves && !difference.empty() && change.serving().stable_version() == good) {
+    change.add_notes(absl::StrCat("version ", good, " serves with other classes: ", difference,
+                                  " compared with version ", bad.version));
+  }
   return change;
 }
 

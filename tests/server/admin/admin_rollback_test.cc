@@ -57,6 +57,18 @@ TEST_F(AdminServiceTest, ARollbackPassesOverVersionsThatAreRefused) {
   EXPECT_EQ(Stable(), 1);
 }
 
+TEST_F(AdminServiceTest, ARollbackNotesThatTheClassesDiffer) {
+  files_.labels[{"m", 2}] = {"other"};
+  const auto differs = RollBack("model: 'm'");
+  ASSERT_TRUE(differs.ok()) << differs.status();
+  EXPECT_THAT(differs->notes(), ElementsAre("version 2 serves with other classes: it has 1 classes instead of 0 "
+                                            "compared with version 3"));
+  files_.labels[{"m", 1}] = {"other"};
+  const auto same = RollBack("model: 'm'");
+  ASSERT_TRUE(same.ok()) << same.status();
+  EXPECT_THAT(same->notes(), IsEmpty());
+}
+
 // Even a slow load of the replacement must not send all requests to a canary or an old version.
 TEST_F(AdminServiceTest, WhileTheReplacementLoadsNobodyElseStandsIn) {
   files_.Add("m", 4);
