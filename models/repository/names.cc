@@ -23,4 +23,16 @@ std::optional<int64_t> ParseVersion(std::string_view name) {
   return version;
 }
 
+bool IsThisMachine(std::string_view host_and_port) {
+  const size_t name = host_and_port.starts_with("[::1]") ? 5 : std::min(host_and_port.find(':'), host_and_port.size());
+  const std::string_view host = host_and_port.substr(0, name);
+  std::string_view port = host_and_port.substr(name);
+  if (port.starts_with(":")) port.remove_prefix(1);
+  const auto consists_of = [](std::string_view text, std::string_view characters) {
+    return text.find_first_not_of(characters) == std::string_view::npos;
+  };
+  return consists_of(port, "0123456789") &&
+         (host == "localhost" || host == "[::1]" || (host.starts_with("127.") && consists_of(host, ".0123456789")));
+}
+
 }  // namespace vitrine

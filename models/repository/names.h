@@ -15,6 +15,9 @@ bool IsPlainName(std::string_view name);
 // names.
 std::optional<int64_t> ParseVersion(std::string_view name);
 
+// True if an address names this machine: localhost, 127.0.0.0/8 or [::1], with or without a port.
+bool IsThisMachine(std::string_view host_and_port);
+
 // Folder for downloads in progress, within the local copy of a remote repository. Its file kRefreshedFile is replaced
 // after each complete refresh and says "<number> versions of <address>".
 inline constexpr char kPullFolder[] = ".pull";

@@ -2,7 +2,9 @@
 #include "models/repository/wrong_folder.h"
 
 #include <algorithm>
+#include <fstream>
 #include <set>
+#include <string>
 #include <string_view>
 #include <system_error>
 #include <vector>
@@ -82,6 +84,14 @@ bool IsEmpty(const fs::path& root) {
   return fs::is_empty(root, error);
 }
 
+// Returns the address of the remote repository that `root` is a complete copy of, if it has no version; otherwise "".
+std::string EmptySource(const fs::path& root) {
+  std::ifstream file(root / kPullFolder / kRefreshedFile);
+  std::string line;
+  constexpr std::string_view kNone = "0 versions of ";
+  return std::getline(file, line) && line.starts_with(kNone) ? line.substr(kNone.size()) : "";
+}
+
 }  // namespace
 
 std::string ExplainNoVersions(const fs::path& root) {
@@ -111,6 +121,9 @@ std::string ExplainNoVersions(const fs::path& root) {
   if (const auto folders = ListVersionFolders(path); folders.ok() && !folders->empty()) {
     return absl::StrCat(repository, "has no complete version: ", folders->front().model, "/", folders->front().version,
                         " lacks ", kManifestFile, "; it may have been copied incompletely");
+  }
+  if (const std::string source = EmptySource(path); !source.empty()) {
+    return absl::StrCat(repository, "is a copy of ", Quoted(source), ", which has no version; check the address");
   }
   return absl::StrCat(repository, IsEmpty(path) ? "is empty" : "holds no <model>/<version>/",
                       "; publish a model in it (vitrine-repo, vitrine-train) or name a folder that has models");

@@ -65,6 +65,11 @@ absl::Status RemoteRepositoryOptions::Validate(const std::string& source) const 
     return absl::InvalidArgumentError(absl::StrCat(
         "--repository is \"", source, "\"; an address begins with s3://, gs://, az://, https:// or oci://"));
   }
+  const std::string_view rest = std::string_view(source).substr(scheme.size() + 3);
+  if (scheme == "http" && !IsThisMachine(rest.substr(0, rest.find('/')))) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--repository is \"", source, "\", which is not encrypted; use https://"));
+  }
   if (cache.empty()) {
     return absl::InvalidArgumentError(
         absl::StrCat("--repository is \"", source, "\"; name a folder for its copy with --repository-cache"));

@@ -45,6 +45,10 @@ TEST(ServerOptions, DefaultsAreValidOnceARepositoryIsNamed) {
   EXPECT_THAT(std::string(options.Validate().message()), HasSubstr("--repository-cache"));
   options.remote.cache = "/cache";
   EXPECT_TRUE(options.Validate().ok()) << options.Validate();
+  options.repository = "http://localhost:8000/models";
+  EXPECT_TRUE(options.Validate().ok()) << options.Validate();
+  options.repository = "http://models.example/models";
+  EXPECT_THAT(std::string(options.Validate().message()), HasSubstr("use https://"));
 }
 
 TEST(ServerOptions, FlagsReachTheirSettings) {

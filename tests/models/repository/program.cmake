@@ -7,7 +7,7 @@ vitrine_test(scaling_test SOURCES ../tool/scaling_test.cc ROOMS describe)
 vitrine_test(library_files_test SOURCES ../tool/library_files_test.cc ROOMS publish)
 vitrine_test(stated_licence_test SOURCES ../tool/stated_licence_test.cc ROOMS publish)
 vitrine_test(import_files_test SOURCES ../tool/class_vectors_test.cc ../tool/label_text_test.cc ../tool/model_files_test.cc ../tool/pull_login_test.cc ROOMS publish)
-vitrine_test(remote_credentials_test SOURCES ../tool/remote_credentials_test.cc ROOMS publish)
+vitrine_test(remote_credentials_test SOURCES ../tool/mirror_test.cc ../tool/remote_credentials_test.cc ROOMS publish)
 vitrine_test(repo_quantize_test SOURCES ../tool/repo_quantize_test.cc ROOMS repository models PROGRAMS vitrine-repo)
 vitrine_test(linear_head_test SOURCES ../tool/linear_head_test.cc ROOMS publish)
 # Runs vitrine-repo and a server for the versions that it publishes.

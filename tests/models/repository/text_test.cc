@@ -57,6 +57,16 @@ TEST(Names, OfModelsAndFiles) {
   EXPECT_FALSE(IsPlainName(std::string("a\0b", 3)));
 }
 
+TEST(Names, OfThisMachine) {
+  for (const char* host : {"localhost", "localhost:5000", "127.0.0.1", "127.1.2.3:80", "[::1]:80", "[::1]"}) {
+    EXPECT_TRUE(IsThisMachine(host)) << host;
+  }
+  for (const char* host : {"", "models.example", "127.0.0.1.example", "localhost.example", "localhost:x@a.example",
+                           "localhost@a.example", "[::2]", "10.0.0.1:127"}) {
+    EXPECT_FALSE(IsThisMachine(host)) << host;
+  }
+}
+
 TEST(Names, OfVersions) {
   EXPECT_EQ(ParseVersion("1"), 1);
   EXPECT_EQ(ParseVersion("9223372036854775807"), 9223372036854775807);

@@ -52,6 +52,14 @@ TEST_F(WrongFolder, ACopyInPartIsNamed) {
   EXPECT_THAT(Why("models"), HasSubstr("m/3 lacks manifest.textproto"));
 }
 
+TEST_F(WrongFolder, ACopyOfAnEmptySourceNamesItsAddress) {
+  folder_.Write("cache/.pull/refreshed", "0 versions of s3://models/produktion\n");
+  EXPECT_THAT(Why("cache"),
+              EndsWith("is a copy of \"s3://models/produktion\", which has no version; check the address"));
+  folder_.Write("cache/.pull/refreshed", "10 versions of s3://models/production\n");
+  EXPECT_THAT(Why("cache"), HasSubstr("holds no <model>/<version>/"));
+}
+
 TEST_F(WrongFolder, LinksAreCalledLinks) {
   folder_.Write("real/m/1/manifest.textproto", "");
   std::filesystem::create_directory(folder_.path() / "models");

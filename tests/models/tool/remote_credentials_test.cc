@@ -258,5 +258,12 @@ TEST(RefreshWait, GrowsToTwoMinutes) {
   EXPECT_EQ(RefreshWait(absl::Minutes(10), 5, 0.5), absl::Minutes(10));
 }
 
+TEST(RemoteAddress, PlainHttpIsForThisMachineOnly) {
+  EXPECT_EQ(FaultOfRemote("http://127.0.0.1:8000/models"), "");
+  EXPECT_EQ(FaultOfRemote("https://models.example/x"), "");
+  EXPECT_EQ(FaultOfRemote("http://models.example/x"),
+            "\"http://models.example/x\" is not encrypted; use https:// (http:// only for localhost)");
+}
+
 }  // namespace
 }  // namespace vitrine

@@ -105,6 +105,7 @@ class Refresh {
       : store_(store), options_(options), root_(options.folder), pull_(root_ / kPullFolder), copies_(root_) {}
 
   absl::Status Run() {
+    if (options_.remove && !fs::exists(pull_)) RETURN_IF_ERROR(CheckNothingElse());
     RETURN_IF_ERROR(MakeFolders(pull_));
     absl::StatusOr<FileDescriptor> lock = LockForProcess(pull_ / "lock");
     if (absl::IsAlreadyExists(lock.status())) {
@@ -124,10 +125,28 @@ class Refresh {
     RETURN_IF_ERROR(JoinFaults(faults));
     if (options_.remove) RETURN_IF_ERROR(RemoveRetired({remote.begin(), remote.end()}));
     DropUnneeded();
+    if (remote.empty()) {
+      std::cerr << "vitrine-repo: " << options_.source << " has no version; check the address" << std::endl;
+    }
     return ReplaceFile(pull_ / kRefreshedFile, absl::StrCat(remote.size(), " versions of ", options_.source, "\n"));
   }
 
  private:
+  // Checks a folder that was never pulled: `remove` would delete its versions that the source lacks.
+  absl::Status CheckNothingElse() {
+    if (!fs::exists(root_)) return absl::OkStatus();
+    ASSIGN_OR_RETURN(const std::vector<VersionId> ids, ListVersionFolders(root_));
+    if (ids.empty()) return absl::OkStatus();
+    ASSIGN_OR_RETURN(const std::vector<VersionId> remote, store_.List());
+    for (const VersionId& id : ids) {
+      if (std::count(remote.begin(), remote.end(), id) != 0) continue;
+      return absl::FailedPreconditionError(absl::StrCat(root_.native(), " holds versions that were not pulled from ",
+                                                        options_.source, ", such as ", NameOf(id),
+                                                        ", and --delete would remove them; name an empty folder"));
+    }
+    return absl::OkStatus();
+  }
+
   static absl::Status Prefixed(const VersionId& id, const absl::Status& status) {
     return absl::Status(status.code(), absl::StrCat(NameOf(id), ": ", status.message()));
   }

@@ -24,7 +24,8 @@ struct PullOptions {
 // A version appears as a whole, by a rename: after a kill at any time every version in the folder is complete, and the
 // next call continues each download. Versions never change, so a version that is there is not compared with the source.
 // With `remove`, versions that the source lacks are removed after all others were fetched. FAILED_PRECONDITION, and
-// none is removed, if the source has no version.
+// none is removed, if the source has no version, or if a folder that was never pulled has versions that the source
+// lacks. If the source has no version, a warning is printed on stderr.
 //
 // An error of one version does not prevent others, except UNAVAILABLE, which ends the refresh. Returns the errors of
 // all versions in one status. ABORTED: another process refreshes the folder. RESOURCE_EXHAUSTED: most_bytes, or the

@@ -11,6 +11,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "common/status_macros.h"
+#include "models/repository/names.h"
 #include "models/tool/publish/remote/aws_credentials.h"
 #include "models/tool/publish/remote/bearer_token.h"
 #include "models/tool/publish/remote/bucket.h"
@@ -110,17 +111,11 @@ std::unique_ptr<RemoteStore> OpenAzure(const Address& address, const std::string
   return OpenBucket(std::move(options), surroundings.ask);
 }
 
-// Returns true if a host, with or without a port, is this machine.
-bool IsLoopback(const std::string& host) {
-  const absl::string_view name = absl::string_view(host).substr(0, host.rfind(':'));
-  return name == "localhost" || name == "127.0.0.1";
-}
-
 std::unique_ptr<RemoteStore> OpenOci(const Address& address, const std::string& endpoint,
                                      const Surroundings& surroundings) {
   // Like docker: a registry on this machine needs no TLS.
-  const std::string base =
-      !endpoint.empty() ? endpoint : absl::StrCat(IsLoopback(address.host) ? "http://" : "https://", address.host);
+  const char* const scheme = IsThisMachine(address.host) ? "http://" : "https://";
+  const std::string base = !endpoint.empty() ? endpoint : absl::StrCat(scheme, address.host);
   return OpenOciRegistry(base, address.host, address.path, surroundings);
 }
 
@@ -183,6 +178,9 @@ std::string FaultOfRemote(const std::string& text) {
   if (address.scheme == "gs") return address.host.empty() ? fault("gs://BUCKET[/PREFIX]") : "";
   if (address.scheme == "az") return has_path ? "" : fault("az://ACCOUNT/CONTAINER[/PREFIX]");
   if (address.scheme == "oci") return has_path ? "" : fault("oci://HOST/NAME");
+  if (address.scheme == "http" && !address.host.empty() && !IsThisMachine(address.host)) {
+    return absl::StrCat("\"", text, "\" is not encrypted; use https:// (http:// only for localhost)");
+  }
   const bool web = address.scheme == "https" || address.scheme == "http";
   return web && !address.host.empty() ? "" : fault("an address s3://, gs://, az://, https:// or oci://");
 }
