@@ -170,8 +170,9 @@ absl::Status TryTheFolder(const std::filesystem::path& root, const std::string& 
   });
 }
 
-absl::Status NothingPublished(const std::string& model, const absl::Status& status) {
-  return absl::Status(status.code(), absl::StrCat("nothing was published as ", model, ": ", status.message()));
+absl::Status NothingPublished(const std::filesystem::path& root, const std::string& model, const absl::Status& status) {
+  return absl::Status(status.code(), absl::StrCat("nothing was published as ", model, " in ", Quoted(root.native()),
+                                                  ": ", status.message()));
 }
 
 }  // namespace
@@ -179,11 +180,11 @@ absl::Status NothingPublished(const std::string& model, const absl::Status& stat
 absl::StatusOr<VersionId> Publish(const std::filesystem::path& root, const std::string& model, const Draft& draft) {
   RETURN_IF_ERROR(ValidateModelName(model));
   const absl::StatusOr<Files> files = FilesOf(draft);
-  if (!files.ok()) return NothingPublished(model, files.status());
+  if (!files.ok()) return NothingPublished(root, model, files.status());
   const absl::StatusOr<v1::Manifest> manifest = ManifestOf(draft, model, *files);
-  if (!manifest.ok()) return NothingPublished(model, manifest.status());
+  if (!manifest.ok()) return NothingPublished(root, model, manifest.status());
   const absl::StatusOr<FileDescriptor> root_folder = OpenOrCreateRoot(root);
-  if (!root_folder.ok()) return NothingPublished(model, root_folder.status());
+  if (!root_folder.ok()) return NothingPublished(root, model, root_folder.status());
   int64_t version = 0;
   absl::Status synced;
   const absl::Status written = InModelFolder(*root_folder, model, [&](const FileDescriptor& folder) -> absl::Status {
@@ -191,7 +192,7 @@ absl::StatusOr<VersionId> Publish(const std::filesystem::path& root, const std::
     synced = SyncToDisk(folder, "the model's folder");
     return absl::OkStatus();
   });
-  if (!written.ok()) return NothingPublished(model, written);
+  if (!written.ok()) return NothingPublished(root, model, written);
   if (!synced.ok()) {
     return absl::Status(
         synced.code(),
@@ -208,7 +209,12 @@ absl::Status RemoveVersion(const std::filesystem::path& root, const VersionId& i
   if (id.version < 1 || KindOf(model_folder, name) != EntryKind::kFolder) {
     return absl::NotFoundError(absl::StrCat(id.model, "/", name, ": there is no such version"));
   }
-  ASSIGN_OR_RETURN(std::unique_ptr<TemporaryFolder> folder, TemporaryFolder::Create(model_folder));
+  absl::StatusOr<std::unique_ptr<TemporaryFolder>> made = TemporaryFolder::Create(model_folder);
+  if (!made.ok()) {
+    return absl::Status(made.status().code(), absl::StrCat(id.model, "/", name, " was not removed from ",
+                                                           Quoted(root.native()), ": ", made.status().message()));
+  }
+  std::unique_ptr<TemporaryFolder> folder = *std::move(made);
   // The number is recorded first: once the version is removed, only this file records it.
   ASSIGN_OR_RETURN(const int64_t next, NextVersion(model_folder));
   ASSIGN_OR_RETURN(const int64_t given, HighestGiven(model_folder));

@@ -130,18 +130,23 @@ absl::Status ListCommand(const std::string& repository, OutputFormat format) {
   ASSIGN_OR_RETURN(const Listing listing, ListRepository(repository));
   PrintLinks(listing, /*model=*/"");
   std::vector<v1::Manifest> manifests;
-  absl::Status unreadable = listing.status();
+  size_t failed = 0;
   for (const VersionId& id : listing.versions) {
     absl::StatusOr<v1::Manifest> manifest = ReadManifest(repository, id);
     if (manifest.ok()) {
       manifests.push_back(*std::move(manifest));
     } else {
-      unreadable.Update(manifest.status());
+      std::cerr << manifest.status().message() << "\n";
+      ++failed;
     }
   }
   std::cout << TableOf(manifests).Print(format);
-  if (unreadable.ok() && manifests.empty()) return absl::NotFoundError(ExplainNoVersions(repository));
-  return unreadable;
+  RETURN_IF_ERROR(listing.status());
+  if (failed > 0) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(failed, " of ", listing.versions.size(), " versions cannot be listed"));
+  }
+  return manifests.empty() ? absl::NotFoundError(ExplainNoVersions(repository)) : absl::OkStatus();
 }
 
 absl::Status ShowCommand(const std::string& repository, const std::string& which, OutputFormat format) {

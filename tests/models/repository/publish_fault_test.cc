@@ -228,7 +228,7 @@ TEST_F(PublishFaultTest, AnErrorInAnySystemCallIsReportedAndLeavesNoTemporaryFil
     EXPECT_EQ(versions, published ? 2u : 1u) << child.text;
     if (child.text != kPublished) ++failures;
     if (!published) {
-      EXPECT_THAT(child.text, HasSubstr("nothing was published as sample: "));
+      EXPECT_THAT(child.text, HasSubstr("nothing was published as sample in "));
     }
     EXPECT_THAT(TemporaryFolders(root / "sample"), ElementsAre()) << child.text;
     ASSERT_FALSE(HasFailure()) << "after an error in call " << target << ", system call " << failed;
@@ -296,7 +296,7 @@ TEST_F(PublishFaultTest, AReadOnlyRepositoryIsSaidBeforeAndByThePublish) {
   constexpr char kPattern[] =
       "before: PERMISSION_DENIED: nothing could be published as sample in \".*disk\": .*Read-only file system; "
       "new: PERMISSION_DENIED: .*Read-only file system; "
-      "publish: PERMISSION_DENIED: nothing was published as sample: .*Read-only file system; versions: 1";
+      "publish: PERMISSION_DENIED: nothing was published as sample in \".*disk\": .*Read-only file system; versions: 1";
   EXPECT_THAT(child.text, testing::MatchesRegex(kPattern));
 }
 

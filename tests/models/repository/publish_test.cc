@@ -7,10 +7,12 @@
 #include <set>
 #include <thread>
 
+#include "absl/strings/str_cat.h"
 #include "models/repository/manifest.h"
 #include "models/repository/safe_file.h"
 #include "models/repository/stored_version.h"
 #include "tests/models/repository/sample_version.h"
+#include "tests/without_rights.h"
 
 namespace vitrine {
 namespace {
@@ -69,6 +71,18 @@ TEST_F(PublishTest, ARepositoryOfBeforeCountsOnFromWhatIsThere) {
   WriteFile(root_ / "sample/.highest-version", "7 or so");
   EXPECT_THAT(Publish(root_, "sample", SampleDraft(2)),
               Fails(absl::StatusCode::kFailedPrecondition, HasSubstr(".highest-version holds \"7 or so\"")));
+}
+
+TEST_F(PublishTest, NamesTheFolderThatCannotBeWritten) {
+  ASSERT_TRUE(Publish(root_, "sample", SampleDraft(1)).ok());
+  fs::permissions(root_ / "sample", fs::perms::owner_read | fs::perms::owner_exec);
+  const WithoutRights without;
+  EXPECT_THAT(Publish(root_, "sample", SampleDraft(1)),
+              Fails(absl::StatusCode::kPermissionDenied,
+                    HasSubstr(absl::StrCat("nothing was published as sample in \"", root_.native(), "\": "))));
+  EXPECT_THAT(std::string(RemoveVersion(root_, {"sample", 1}).message()),
+              HasSubstr(absl::StrCat("sample/1 was not removed from \"", root_.native(), "\": ")));
+  fs::permissions(root_ / "sample", fs::perms::owner_all);
 }
 
 TEST_F(PublishTest, EqualDraftsGiveEqualFiles) {

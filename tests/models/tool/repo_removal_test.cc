@@ -178,6 +178,17 @@ TEST_F(RepoRemoval, LinksAreNamedByListAndVerify) {
   EXPECT_THAT(Run(absl::StrCat("verify ", Path("m"), " digits")).error, Not(HasSubstr("symbolic link")));
 }
 
+TEST_F(RepoRemoval, ListNamesEveryManifestThatCannotBeRead) {
+  for (const char* version : {"digits/2", "other/1"}) {
+    std::ofstream(folder_ / "m" / version / "manifest.textproto") << "nonsense";
+  }
+  const Outcome outcome = Run("list --format csv " + Path("m"));
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_THAT(outcome.error,
+              AllOf(HasSubstr("digits/2"), HasSubstr("other/1"), HasSubstr("2 of 6 versions cannot be listed")));
+  EXPECT_THAT(outcome.out, AllOf(HasSubstr("digits,1"), Not(HasSubstr("digits,2"))));
+}
+
 // A version folder of a wrong name, or a DIR of a wrong level, must not look like success.
 TEST_F(RepoRemoval, VerifyFailsWhereManifestsAreButNothingWasVerified) {
   const std::filesystem::path models = Path("m");
