@@ -23,6 +23,8 @@ namespace {
 
 constexpr absl::Duration kFirstRestart = absl::Seconds(1);
 constexpr absl::Duration kLastRestart = absl::Minutes(1);
+// Wait for Stop after the child ended. A signal to the process group or the control group ends the child first.
+constexpr absl::Duration kStopNotice = absl::Seconds(1);
 
 std::vector<std::string> CommandOf(const std::string& program, const std::string& source,
                                    const RemoteRepositoryOptions& options) {
@@ -106,6 +108,11 @@ RemoteRepository::RemoteRepository(std::string source, RemoteRepositoryOptions o
       thread_([this] { Loop(); }) {}
 
 RemoteRepository::~RemoteRepository() {
+  Stop();
+  thread_.join();
+}
+
+void RemoteRepository::Stop() {
   std::shared_ptr<ChildProcess> child;
   {
     MutexLock lock(mutex_);
@@ -114,7 +121,6 @@ RemoteRepository::~RemoteRepository() {
   }
   if (child != nullptr) child->Terminate();
   stopping_.NotifyAll();
-  thread_.join();
 }
 
 bool RemoteRepository::IsComplete() const {
@@ -126,10 +132,7 @@ void RemoteRepository::Loop() {
     const absl::Time began = SteadyClock().Now();
     const std::string ended = RunOnce();
     if (SteadyClock().Now() - began > kLastRestart) wait = kFirstRestart;
-    {
-      MutexLock lock(mutex_);
-      if (stop_) return;
-    }
+    if (!Sleep(kStopNotice)) return;
     Log(LogLevel::kError, "the refresh of the repository ended",
         {{"repository", source_}, {"why", ended}, {"restart_seconds", absl::ToInt64Seconds(wait)}});
     if (!Sleep(wait)) return;

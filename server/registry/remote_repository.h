@@ -44,10 +44,13 @@ class RemoteRepository {
  public:
   // Starts a thread. `program` is the path of vitrine-repo.
   RemoteRepository(std::string source, RemoteRepositoryOptions options, const std::string& program);
-  // Ends the child.
+  // Calls Stop.
   ~RemoteRepository();
   RemoteRepository(const RemoteRepository&) = delete;
   RemoteRepository& operator=(const RemoteRepository&) = delete;
+
+  // Ends the child and does not start it again. The copy stays. Idempotent; thread-safe.
+  void Stop();
 
   // True once a complete copy exists, made now or before a restart.
   bool IsComplete() const;
@@ -56,7 +59,7 @@ class RemoteRepository {
   void Loop();
   // Runs the child until it ends. Returns for the log why it ended.
   std::string RunOnce();
-  // Waits for `duration`. Returns false if the destructor has begun.
+  // Waits for `duration`. Returns false if Stop was called.
   bool Sleep(absl::Duration duration);
 
   const std::string source_;

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/registry/remote_repository.h"
+
+#include <gmock/gmock.h>
+#include <signal.h>
+
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <thread>
+
+#include "tests/scratch_folder.h"
+#include "tests/server/logged.h"
+#include "tests/server/registry/fake_repository.h"
+
+namespace vitrine {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr char kEnded[] = "the refresh of the repository ended";
+
+// Runs a child that only writes its process id to a file.
+class RemoteRepositoryTest : public ::testing::Test {
+ protected:
+  RemoteRepositoryTest() {
+    folder_.Write("pull", "#!/bin/sh\necho $$ >> " + folder_.Path("pids") + "\nexec sleep 600\n");
+    std::filesystem::permissions(folder_.Path("pull"), std::filesystem::perms::owner_all);
+    remote_.emplace("s3://models", RemoteRepositoryOptions{.cache = folder_.Path("cache")}, folder_.Path("pull"));
+  }
+  // Returns the process ids of the children so far.
+  std::vector<pid_t> Pids() const {
+    std::ifstream file(folder_.Path("pids"));
+    std::vector<pid_t> pids;
+    for (pid_t pid = 0; file >> pid;) pids.push_back(pid);
+    return pids;
+  }
+
+  const ScratchFolder folder_;
+  std::optional<RemoteRepository> remote_;
+};
+
+TEST_F(RemoteRepositoryTest, AChildThatEndsIsLoggedAndStartedAgain) {
+  const std::string log = Logged("info", "text", [&] {
+    ASSERT_TRUE(Eventually([&] { return Pids().size() == 1; }));
+    kill(Pids().front(), SIGKILL);
+    EXPECT_TRUE(Eventually([&] { return Pids().size() == 2; }));
+  });
+  EXPECT_THAT(log, HasSubstr(kEnded));
+}
+
+// A service manager, or Ctrl-C, may signal all processes of the server at once.
+TEST_F(RemoteRepositoryTest, AChildThatEndsJustBeforeTheServerIsNoError) {
+  const std::string log = Logged("info", "text", [&] {
+    ASSERT_TRUE(Eventually([&] { return Pids().size() == 1; }));
+    kill(Pids().front(), SIGTERM);
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    remote_->Stop();
+    remote_.reset();
+  });
+  EXPECT_THAT(log, Not(HasSubstr(kEnded)));
+  EXPECT_EQ(Pids().size(), 1u);
+}
+
+}  // namespace
+}  // namespace vitrine
