@@ -66,35 +66,6 @@ absl::Status AddAddress(const ClientOptions& options, const ServerAddress& addre
   return absl::OkStatus();
 }
 
-// Translates gRPC's message about a failed connection. Returns the end of a sentence; empty if the connection was
-// refused or the cause is unknown.
-std::string Meaning(const std::string& detail, const ClientOptions& options) {
-  const std::string lower = absl::AsciiStrToLower(detail);
-  const auto says = [&](const char* words) { return absl::StrContains(lower, words); };
-  if (options.tls.has_value()) {
-    const TlsOptions& tls = *options.tls;
-    if (says("certificate verify failed") || says("certificate_verify_failed")) {
-      return tls.ca_file.empty() ? ": its certificate is not signed by a CA that this system trusts"
-                                 : absl::StrCat(": ", tls.ca_file, " has no CA that signed its certificate");
-    }
-    if (says("peer name")) {
-      return absl::StrCat(": its certificate is for another name",
-                          tls.server_name.empty() ? "" : absl::StrCat(" than ", tls.server_name));
-    }
-    if (says("wrong version number")) return ": it does not speak TLS";
-    if (says("certificate required") || says("handshake failure") || says("socket closed") || says("reset by peer")) {
-      return tls.certificate_file.empty() ? ": it ended the TLS handshake; it may require a client certificate"
-                                          : absl::StrCat(": it does not accept the certificate ", tls.certificate_file);
-    }
-  } else if (says("socket closed") || says("reset by peer") || says("endpoint closing") || says("goaway")) {
-    return ": it closed the connection; it may require TLS";
-  }
-  if (says("dns resolution failed") || says("c-ares status")) return ": its name has no address";
-  if (says("no such file or directory")) return ": there is no such socket";
-  if (says("permission denied")) return ": permission denied";
-  return "";
-}
-
 // Returns true if gRPC's message says that the port uses another protocol.
 bool IsNoGrpc(const std::string& detail) {
   const std::string lower = absl::AsciiStrToLower(detail);
@@ -115,10 +86,38 @@ absl::Status WhyNot(const std::shared_ptr<grpc::Channel>& channel, const ClientO
         " does not speak gRPC; give the host:port of vitrine-server --listen, or for an Admin call that of --admin"));
   }
   return absl::UnavailableError(
-      absl::StrCat("no server answers at ", options.address, WayTo(options), Meaning(status.error_message(), options)));
+      absl::StrCat("no server answers at ", options.address, WayTo(options), CauseOf(status.error_message(), options)));
 }
 
 }  // namespace
+
+std::string CauseOf(const std::string& detail, const ClientOptions& options) {
+  const std::string lower = absl::AsciiStrToLower(detail);
+  const auto says = [&](const char* words) { return absl::StrContains(lower, words); };
+  const bool closed = says("socket closed") || says("reset by peer") || says("endpoint read failed");
+  if (options.tls.has_value()) {
+    const TlsOptions& tls = *options.tls;
+    if (says("certificate verify failed") || says("certificate_verify_failed")) {
+      return tls.ca_file.empty() ? ": its certificate is not signed by a CA that this system trusts"
+                                 : absl::StrCat(": ", tls.ca_file, " has no CA that signed its certificate");
+    }
+    if (says("peer name")) {
+      return absl::StrCat(": its certificate is for another name",
+                          tls.server_name.empty() ? "" : absl::StrCat(" than ", tls.server_name));
+    }
+    if (says("wrong version number")) return ": it does not speak TLS";
+    if (closed || says("certificate required") || says("handshake failure")) {
+      return tls.certificate_file.empty() ? ": it ended the TLS handshake; it may require a client certificate"
+                                          : absl::StrCat(": it does not accept the certificate ", tls.certificate_file);
+    }
+  } else if (closed || says("endpoint closing") || says("goaway")) {
+    return ": it closed the connection; it may require TLS";
+  }
+  if (says("dns resolution failed") || says("c-ares status")) return ": its name has no address";
+  if (says("no such file or directory")) return ": there is no such socket";
+  if (says("permission denied")) return ": permission denied";
+  return "";
+}
 
 // Rejects a token that would be sent in plain text over a network.
 absl::StatusOr<std::shared_ptr<BearerToken>> TokenOf(const ClientOptions& options) {

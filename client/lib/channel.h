@@ -34,6 +34,9 @@ absl::StatusOr<std::shared_ptr<grpc::Channel>> ChannelTo(const std::string& targ
 // Waits for the connection, at most options.connect_timeout. UNAVAILABLE gives the cause: connection refused, unknown
 // name, invalid certificate, or TLS on only one side. UNIMPLEMENTED: the port does not speak gRPC.
 absl::Status WaitUntilConnected(const std::shared_ptr<grpc::Channel>& channel, const ClientOptions& options);
+// Translates gRPC's message about a failed connection for WaitUntilConnected. Returns the end of a sentence; empty if
+// the connection was refused or the cause is unknown.
+std::string CauseOf(const std::string& detail, const ClientOptions& options);
 
 }  // namespace vitrine
 

@@ -136,6 +136,7 @@ def test_a_certificate_for_another_name(secure: str, folder: Path) -> None:
         ("Unwrap failed (TSI_DATA_CORRUPTED)", "c.pem", "it does not accept the certificate c.pem", True),
         ("SSLV3_ALERT_BAD_CERTIFICATE", "c.pem", "it does not accept the certificate c.pem", True),
         ("Handshake read failed (Socket closed)", "c.pem", "it does not accept the certificate c.pem", False),
+        ("Endpoint read failed", "", "it ended the TLS handshake; it may require a client", False),
         ("recvmsg:Connection reset by peer (104)", "", "it ended the TLS handshake; it may require a client", False),
         ("CERTIFICATE_VERIFY_FAILED: certificate has expired", "", "its certificate has expired or is not", True),
         ("Peer name x is not in peer certificate", "", "its certificate is for another name", True),

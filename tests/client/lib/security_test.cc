@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "absl/time/clock.h"
+#include "client/lib/channel.h"
 #include "tests/client/environment.h"
 #include "tests/client/lib/certificates.h"
 #include "tests/client/lib/small_server.h"
@@ -76,6 +77,16 @@ TEST_F(Tls, SaysIfOneSideDoesNotUseTls) {
             "no server answers at " + tls.address() + ": it closed the connection; it may require TLS");
   const SmallServer plain({.classify = ClassifyAny});
   EXPECT_EQ(Refusal(To(plain)), "no server answers at " + plain.address() + ": it does not speak TLS");
+}
+
+// gRPC describes a connection that its peer closed in different words, depending on when it notices.
+TEST_F(Tls, EveryWordingOfAClosedConnectionHasItsCause) {
+  for (const char* detail : {"Endpoint read failed", "Socket closed", "recvmsg:Connection reset by peer"}) {
+    EXPECT_EQ(CauseOf(detail, {}), ": it closed the connection; it may require TLS") << detail;
+    EXPECT_EQ(CauseOf(detail, {.tls = TlsOptions{}}),
+              ": it ended the TLS handshake; it may require a client certificate")
+        << detail;
+  }
 }
 
 TEST_F(Tls, SendsTheClientsCertificate) {

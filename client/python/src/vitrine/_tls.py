@@ -55,7 +55,7 @@ def cause(detail: str, tls: Optional[Tls], proxied: bool = False) -> Optional[Ca
     def says(*words: str) -> bool:
         return any(each in lower for each in words)
 
-    broken = says("socket closed", "reset by peer", "broken pipe", "endpoint closing", "goaway")
+    broken = says("socket closed", "reset by peer", "endpoint read failed", "broken pipe", "endpoint closing", "goaway")
     if tls is not None:
         found = _cause_in_handshake(says, broken, tls)
         if found is not None:
