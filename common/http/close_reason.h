@@ -22,7 +22,7 @@ enum class CloseReason {
   kConnectRate,      // exceeded HttpAbuseLimits::connect_rate
   kHandshakeRate,    // exceeded HttpAbuseLimits::handshake_rate
   kAddressLimit,     // exceeded HttpAbuseLimits::connections
-  kConnectionLimit,  // exceeded HttpServerOptions::max_connections, or no file descriptor was left
+  kConnectionLimit,  // idle longest at HttpServerOptions::max_connections or without free file descriptors, or new
   kShutdown,         // server shutdown
 };
 inline constexpr int kCloseReasons = static_cast<int>(CloseReason::kShutdown) + 1;
