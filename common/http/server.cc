@@ -182,7 +182,7 @@ absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::Start(const HttpServerOp
     parts->address = tcp.address;
   }
   if (!options.socket.empty()) {
-    ASSIGN_OR_RETURN(parts->socket, UnixListening::Open(options.socket, options.purpose, options.socket_for_everyone));
+    ASSIGN_OR_RETURN(parts->socket, UnixListening::Open(options.socket, options.purpose));
     listening.push_back(parts->socket->TakeSocket());
   }
   const int loops = std::max(options.loops, 1);

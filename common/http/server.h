@@ -61,12 +61,9 @@ inline constexpr int64_t kOperatorConnections = 256;
 struct HttpServerOptions {
   // Address host:port; port 0 picks a free port. May be empty if `socket` is set.
   std::string listen;
-  // "unix:///PATH" of an additional socket with the same service, without TLS. The socket of a dead process is
-  // replaced. Empty: no socket.
+  // "unix:///PATH" of an additional socket with the same service, without TLS and with mode 0600. The socket of a dead
+  // process is replaced. Empty: no socket.
   std::string socket = {};
-  // false: only this user and root may connect to `socket` (mode 0600). true: every user (mode 0666); then the handler
-  // must check HttpPeer::uid.
-  bool socket_for_everyone = false;
   // Text for the error message if an address cannot be bound: "cannot listen on ... for metrics".
   std::string purpose = "HTTP";
   // Number of threads that read and write connections; each connection belongs to one.

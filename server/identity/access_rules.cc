@@ -144,8 +144,7 @@ bool IsFor(const v1::CallerAccess& entry, const AuthenticatedIdentity& caller) {
     case AuthenticatedIdentity::Kind::kCertificate:
       return entry.has_authenticated() || (entry.has_certificate() && has(entry.certificate()));
     case AuthenticatedIdentity::Kind::kUid:
-      return (entry.has_authenticated() && !caller.is_other_user) ||
-             (entry.has_uid() && has(absl::StrCat(entry.uid())));
+      return entry.has_authenticated() || (entry.has_uid() && has(absl::StrCat(entry.uid())));
   }
   return false;
 }

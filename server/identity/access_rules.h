@@ -21,9 +21,6 @@ struct AuthenticatedIdentity {
   Kind kind = Kind::kAnonymous;
   // kToken and kUid: the one name; kCertificate: every name in the certificate; kAnonymous: empty.
   std::vector<std::string> names = {};
-  // kUid: neither this server's user nor root. `authenticated` in the policy does not apply: every user of the machine
-  // has a uid.
-  bool is_other_user = false;
 };
 
 // The policy file, checked and converted to tables. Immutable.

@@ -83,10 +83,6 @@ absl::Status ReadParsed(const char* flag, const std::string& path, Emptiness emp
 
 }  // namespace
 
-bool IsServersUser(std::optional<uint32_t> uid) {
-  return uid.has_value() && (*uid == geteuid() || *uid == 0);
-}
-
 Caller CallerOf(const absl::StatusOr<Caller>& authorized) {
   if (authorized.ok()) return *authorized;
   Caller caller;
@@ -215,9 +211,7 @@ absl::StatusOr<AuthenticatedIdentity> Identity::Recognise(const State& state, co
                                  .names = credentials.certificate_names};
   }
   if (credentials.uid.has_value()) {
-    return AuthenticatedIdentity{.kind = AuthenticatedIdentity::Kind::kUid,
-                                 .names = {absl::StrCat(*credentials.uid)},
-                                 .is_other_user = !IsServersUser(credentials.uid)};
+    return AuthenticatedIdentity{.kind = AuthenticatedIdentity::Kind::kUid, .names = {absl::StrCat(*credentials.uid)}};
   }
   return AuthenticatedIdentity();
 }

@@ -2,7 +2,6 @@
 #ifndef VITRINE_SERVER_IDENTITY_IDENTITY_H_
 #define VITRINE_SERVER_IDENTITY_IDENTITY_H_
 
-#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -57,9 +56,6 @@ class Identity {
   // True if the server accepts credentials; reflection is then off.
   bool enabled() const { return options_.takes_credentials(); }
 
-  // True if a policy decides which callers may call which methods.
-  bool has_policy() const { return !options_.policy.empty(); }
-
   // Returns the caller. UNAUTHENTICATED: a required credential is missing or wrong. PERMISSION_DENIED: the caller may
   // not use this method. No message contains a credential. CheckModel checks access to the model separately, once its
   // name is known.
@@ -105,9 +101,6 @@ class Identity {
 
   std::unique_ptr<Ticker> ticker_;  // last member: its thread uses everything above
 };
-
-// Returns true for the user of this process, and root.
-bool IsServersUser(std::optional<uint32_t> uid);
 
 // Returns the caller for logs, from a result of Authorize: after PERMISSION_DENIED only the name is set; after
 // UNAUTHENTICATED the name is "anonymous".

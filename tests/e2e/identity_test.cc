@@ -2,19 +2,16 @@
 // Tests TLS, tokens and the listeners of a running server.
 #include <gmock/gmock.h>
 #include <grpc/grpc_security_constants.h>
-#include <grpcpp/create_channel_posix.h>
 #include <gtest/gtest.h>
 #include <spdlog/spdlog.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <optional>
 #include <sstream>
-#include <thread>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -320,39 +317,6 @@ TEST_F(IdentityServer, TheAdminSocketIsForItsUserAlone) {
   EXPECT_THAT(std::string(second.status().message()), HasSubstr("admin.sock"));
   server_->Drain();
   EXPECT_NE(lstat(path.c_str(), &file), 0) << "it is gone with its server";
-}
-
-// Returns a socket that another user has connected. The caller must be root.
-int ConnectAs(uid_t user, const std::string& path) {
-  int made = -1;
-  std::thread([&] {
-    sockaddr_un where = {};
-    where.sun_family = AF_UNIX;
-    path.copy(where.sun_path, path.size());
-    EXPECT_EQ(syscall(SYS_setresuid, user, user, user), 0);  // of this thread only
-    made = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0);
-    EXPECT_EQ(connect(made, reinterpret_cast<sockaddr*>(&where), sizeof(where)), 0);
-  }).join();
-  return made;
-}
-
-TEST_F(IdentityServer, APolicyOpensTheAdminSocketToTheUsersThatItNames) {
-  const std::string path = folder_.Path("admin.sock");
-  options_.admin = {.listen = "unix://" + path, .audit_log = folder_.Path("audit")};
-  options_.identity.policy = folder_.Write("policy", R"(
-      roles { name: "operate" methods: "/vitrine.v1.Admin/*" models: "*" }
-      callers { uid: 60001 roles: "operate" }
-      callers { authenticated: true roles: "operate" })");
-  Start();
-  EXPECT_EQ(std::filesystem::status(path).permissions(), std::filesystem::perms(0666));
-  constexpr char kGetServing[] = "/vitrine.v1.Admin/GetServing";
-  EXPECT_EQ(Ask(Plain("unix:" + path), kGetServing), grpc::StatusCode::OK);
-  if (geteuid() != 0) return;  // only root can call as another user
-  std::filesystem::permissions(folder_.path(), std::filesystem::perms(0755));
-  EXPECT_EQ(Ask(grpc::CreateInsecureChannelFromFd("named", ConnectAs(60001, path)), kGetServing), grpc::StatusCode::OK);
-  EXPECT_EQ(Ask(grpc::CreateInsecureChannelFromFd("other", ConnectAs(60002, path)), kGetServing),
-            grpc::StatusCode::PERMISSION_DENIED);
-  EXPECT_THAT(folder_.Read("audit"), HasSubstr("\"caller\":\"uid:60002\""));
 }
 
 TEST_F(IdentityServer, ASocketThatWasLeftBehindIsReplacedAndAFileIsNot) {

@@ -2,7 +2,6 @@
 #include "common/http/network/unix_listen.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -51,7 +50,7 @@ FileDescriptor ListenOnPath(const sockaddr_un& where) {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<UnixListening>> UnixListening::Open(const std::string& address,
-                                                                   const std::string& purpose, bool for_everyone) {
+                                                                   const std::string& purpose) {
   std::string path = address.substr(std::string("unix:").size());
   if (path.starts_with("///")) path = path.substr(2);
   sockaddr_un where = {};
@@ -61,14 +60,6 @@ absl::StatusOr<std::unique_ptr<UnixListening>> UnixListening::Open(const std::st
   if (!path.empty() && path.size() < sizeof(where.sun_path)) {
     path.copy(where.sun_path, path.size());
     socket = ListenOnPath(where);
-    // A mode that is set before bind would not be enough, because bind applies the umask.
-    constexpr mode_t kEveryone = S_IRUSR | S_IWUSR | S_IRGRP | S_IWGRP | S_IROTH | S_IWOTH;
-    if (for_everyone && socket.valid() && fchmodat(AT_FDCWD, where.sun_path, kEveryone, AT_SYMLINK_NOFOLLOW) != 0) {
-      const int error = errno;
-      unlink(where.sun_path);
-      socket = FileDescriptor();
-      errno = error;
-    }
     reason = strerror(errno);
   }
   if (!socket.valid()) {

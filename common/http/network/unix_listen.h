@@ -16,11 +16,9 @@ namespace vitrine {
 class UnixListening {
  public:
   // Listens on `address`, "unix:/PATH" or "unix:///PATH". Only this user and root can connect: the file has mode 0600
-  // from its creation. With `for_everyone`, it then gets mode 0666, and every user of this machine can connect.
-  // Replaces the socket of a dead process. UNAVAILABLE, with the reason and `purpose`: the socket is in use, or another
-  // error.
-  static absl::StatusOr<std::unique_ptr<UnixListening>> Open(const std::string& address, const std::string& purpose,
-                                                             bool for_everyone = false);
+  // from its creation. Replaces the socket of a dead process. UNAVAILABLE, with the reason and `purpose`: the socket is
+  // in use, or another error.
+  static absl::StatusOr<std::unique_ptr<UnixListening>> Open(const std::string& address, const std::string& purpose);
   ~UnixListening();
   UnixListening(const UnixListening&) = delete;
   UnixListening& operator=(const UnixListening&) = delete;

@@ -2,6 +2,7 @@
 #include "server/wire/rpc/admin_front.h"
 
 #include <google/protobuf/descriptor.h>
+#include <unistd.h>
 
 #include <cstdint>
 #include <functional>
@@ -49,6 +50,11 @@ struct AdminParts {
   CallWorkers workers{
       {.name = "admin-calls", .threads = kThreads, .most = kMaxWaitingCalls, .most_per_account = kMaxWaitingCalls}};
 };
+
+// Returns true if the peer of the unix socket is this server's user or root.
+bool IsTrusted(const HttpPeer& peer) {
+  return peer.uid.has_value() && (*peer.uid == geteuid() || *peer.uid == 0);
+}
 
 // Returns the request for AdminService: `request` itself, or its translation from another protocol.
 template <typename Request>
@@ -189,7 +195,6 @@ class AdminServer : public AdminFront {
     HttpServerOptions options = ToHttpServerOptions(transport);
     const bool is_unix = absl::StartsWith(address, "unix:");
     (is_unix ? options.socket : options.listen) = address;
-    options.socket_for_everyone = parts_.identity.has_policy();
     options.purpose = "gRPC";
     options.threads = 2;
     options.max_connections = kOperatorConnections;
@@ -208,8 +213,8 @@ class AdminServer : public AdminFront {
 
  private:
   HttpHandling Begin(const std::shared_ptr<HttpRequest>& request, bool is_unix) {
-    // Without a policy, the mode of the socket already excludes other users, if it was not changed.
-    if (is_unix && !parts_.identity.has_policy() && !IsServersUser(request->peer->uid)) {
+    // The mode of the socket already excludes other users, if it was not changed.
+    if (is_unix && !IsTrusted(*request->peer)) {
       return HttpHandling::Answer(
           {.code = 403, .type = kPlainText, .body = "only this server's user and root may call\n"});
     }

@@ -15,8 +15,7 @@ namespace vitrine {
 
 struct AdminOptions {
   // host:port or unix:///PATH of the Admin service; empty: no Admin service. A network address requires credentials:
-  // see IdentityOptions::Validate. A unix socket accepts only this server's user and root; with a
-  // policy, the users that it names.
+  // see IdentityOptions::Validate. A unix socket accepts only this server's user and root.
   std::string listen = {};
   // File to which admin actions are appended, one JSON object per line: see audit_log.h. Empty: the server's log.
   std::string audit_log = {};

@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 #include <spdlog/spdlog.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <atomic>
 #include <filesystem>
@@ -116,17 +115,6 @@ TEST_F(IdentityTest, APolicyDecidesAlone) {
   EXPECT_EQ(ops->quota->max_in_flight, 3);
   EXPECT_EQ(CheckModel(*ops, "mini"), absl::OkStatus());
   EXPECT_EQ(CheckModel(*ops, "other").code(), kDenied);
-}
-
-// With a policy, every user of the machine can connect to the admin socket.
-TEST_F(IdentityTest, AnotherUserOfTheMachineMustBeNamed) {
-  WithPolicy(R"(roles { name: "operate" methods: "/vitrine.v1.Admin/*" models: "*" }
-                callers { uid: 4000000001 roles: "operate" }
-                callers { authenticated: true roles: "operate" })");
-  const auto identity = Open();
-  EXPECT_EQ(Ask(*identity, kLoad, {.uid = 4000000001, .on_admin_listener = true}), kOk);
-  EXPECT_EQ(Ask(*identity, kLoad, {.uid = 4000000002, .on_admin_listener = true}), kDenied);
-  EXPECT_EQ(Ask(*identity, kLoad, {.uid = geteuid(), .on_admin_listener = true}), kOk);
 }
 
 TEST_F(IdentityTest, NoSentenceHoldsACredential) {
