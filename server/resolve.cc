@@ -15,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "common/join_faults.h"
 #include "common/status_macros.h"
 #include "models/repository/repository.h"
 #include "models/repository/wrong_folder.h"
@@ -46,22 +47,24 @@ std::filesystem::path FolderOf(const std::string& path) {
   return std::filesystem::absolute(path).parent_path();
 }
 
-// Checks a file that the server writes, without creating it. A file that is only appended to may lie in a folder that
-// cannot be written.
-absl::Status CheckWritten(const char* flag, const std::string& path, bool is_appended) {
-  if (path.empty()) return absl::OkStatus();
+absl::Status CheckNoFolder(const char* flag, const std::string& path) {
   std::error_code ignored;
-  const std::filesystem::path folder = FolderOf(path);
-  if (std::filesystem::is_directory(path, ignored)) {
-    return absl::InvalidArgumentError(absl::StrCat(flag, " is \"", path, "\", a folder; name a file"));
-  }
-  if (is_appended && std::filesystem::exists(path, ignored)) {
-    if (access(path.c_str(), W_OK) == 0) return absl::OkStatus();
-    return absl::InvalidArgumentError(absl::StrCat(flag, " is \"", path, "\", which this user may not write"));
-  }
-  if (access(folder.c_str(), W_OK | X_OK) == 0) return absl::OkStatus();
+  if (path.empty() || !std::filesystem::is_directory(path, ignored)) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(flag, " is \"", path, "\", a folder; name a file"));
+}
+
+// Checks that a file can be created, without creating it.
+absl::Status CheckCanBeCreated(const char* flag, const std::string& path) {
+  if (path.empty() || access(FolderOf(path).c_str(), W_OK | X_OK) == 0) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      absl::StrCat(flag, " is \"", path, "\"; no file can be written in ", folder.string()));
+      absl::StrCat(flag, " is \"", path, "\"; no file can be written in ", FolderOf(path).string()));
+}
+
+absl::Status CheckAuditLog(const std::string& path) {
+  std::error_code ignored;
+  if (path.empty() || !std::filesystem::exists(path, ignored)) return CheckCanBeCreated("--audit-log", path);
+  if (access(path.c_str(), W_OK) == 0) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("--audit-log is \"", path, "\", which this user may not write"));
 }
 
 absl::Status CheckAdminState(const std::string& path) {
@@ -89,6 +92,7 @@ ServerOptions Resolve(ServerOptions options, const Device& device, const Machine
   options.admission.executors = options.executor.ThreadCount();
   if (options.rpc.queues == 0) options.rpc.queues = QueuesFor(options.executor.ThreadCount());
   options.batch.executors = options.executor.ThreadCount();
+  options.batch.slow_apart = options.executor.SlowThreadCount() > 0;
   options.admission.in_parts = options.batch.executors > 0 && options.batch.max_wait <= absl::ZeroDuration();
   options.admission.max_batch_tokens = options.batch.max_batch_tokens;
   options.admission.patience = options.batch.patience;
@@ -132,12 +136,16 @@ absl::Status CheckConfiguration(const ServerOptions& options) {
   add(options.Validate());
   add(Identity::Open(FilesOf(options.identity)).status());
   add(ServingSettings::Open(options.registry.Serving()).status());
-  add(CheckAdminState(options.registry.admin_state));
-  add(CheckWritten("--port-file", options.port_file, /*is_appended=*/false));
-  add(CheckWritten("--audit-log", options.admin.audit_log, /*is_appended=*/true));
+  add(CheckNoFolder("--port-file", options.port_file));
+  add(CheckCanBeCreated("--port-file", options.port_file));
+  add(CheckNoFolder("--audit-log", options.admin.audit_log));
   if (!options.tracing.headers.empty()) add(ReadOtlpHeaders(options.tracing.headers).status());
   if (faults.empty()) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrJoin(faults, "\n"));
+}
+
+absl::Status CheckFiles(const ServerOptions& options) {
+  return JoinFaults({CheckAuditLog(options.admin.audit_log), CheckAdminState(options.registry.admin_state)});
 }
 
 absl::Status CheckRepository(const ServerOptions& options) {

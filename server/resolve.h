@@ -19,9 +19,12 @@ ServerOptions Resolve(ServerOptions options, const Device& device, const Machine
 std::string DescribeMachine(const Machine& machine, const ServerOptions& resolved);
 
 // Checks what can be checked before a port is opened or a model read: flags, the repository, TLS files, tokens, policy,
-// serving configuration, headers of the collector, and the files that the server writes, which it does not create.
-// Returns INVALID_ARGUMENT with one line per fault.
+// serving configuration, headers of the collector, the port file. Returns INVALID_ARGUMENT with one line per fault.
 absl::Status CheckConfiguration(const ServerOptions& options);
+
+// Checks that the audit log and the admin state can be written, and creates neither. INVALID_ARGUMENT, with one line
+// per fault. A start does not fail of these checks, because a disk may come later.
+absl::Status CheckFiles(const ServerOptions& options);
 
 // Checks that the repository contains versions, or that allow_empty is set. UNAVAILABLE: the repository cannot be read
 // completely. FAILED_PRECONDITION: it has no versions (see ExplainNoVersions). Logs a warning for each model and

@@ -392,8 +392,8 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(ServerOptions options) {
 }
 
 absl::Status Server::Check(ServerOptions options) {
-  const absl::Status repository = CheckRepository(options);
-  return JoinFaults({OpenServer(WithoutNewFiles(std::move(options))).status(), repository});
+  const absl::Status files = CheckFiles(options), repository = CheckRepository(options);
+  return JoinFaults({files, OpenServer(WithoutNewFiles(std::move(options))).status(), repository});
 }
 
 }  // namespace vitrine

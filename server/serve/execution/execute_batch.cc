@@ -238,13 +238,13 @@ class BatchRun {
     NoteCompute(begin, begin + compute_);
     // Observes the cost only without helpers. Under load, when predictions matter, there are no helpers, and the time
     // that helpers wait for each other would distort the cost.
-    if (members == 1) {
+    if (members == 1 && context_.has_core) {
       model_->cost->ObserveCompute(tokens, compute_);
-    } else if (all_stayed) {
+    } else if (members > 1 && all_stayed) {
       context_.help->Note(compute_, model_->cost->PredictBatch(tokens));
     }
     // Counts only routed images: images sent to a named version may be of another kind.
-    if (all_stayed && std::all_of(items_.begin(), items_.end(), IsRouted)) {
+    if (context_.has_core && all_stayed && std::all_of(items_.begin(), items_.end(), IsRouted)) {
       model_->computed->Add(images, members * compute_);
     }
     computing_since_.reset();

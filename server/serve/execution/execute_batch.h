@@ -28,6 +28,8 @@ struct BatchContext {
   Scheduler* scheduler = nullptr;
   HelpRecord* help = nullptr;  // required if `scheduler` is set
   int most_helpers = 0;
+  // False: the thread gets only a part of its core, so the cost model does not learn from its compute time.
+  bool has_core = true;
 };
 
 // Decodes the images of one batch, runs the model (twice if only some requests have features) and answers every

@@ -193,8 +193,11 @@ void ExecutorPool::RunSlow(int index, int core) {
   const cpu::FloatMode mode;
   engine::Workspace workspace;  // allocates nothing until there is a batch
   Place& place = *places_[index];
-  const BatchContext context{
-      .workspace = workspace, .responder = responder_, .clock = clock_, .log_batches = options_.log_batches};
+  const BatchContext context{.workspace = workspace,
+                             .responder = responder_,
+                             .clock = clock_,
+                             .log_batches = options_.log_batches,
+                             .has_core = false};
   while (std::optional<Batch> batch = scheduler_.NextBatch(BatchKind::kSlow)) {
     const Busy busy(place, place.slow, clock_, /*is_batch=*/true);
     ExecuteBatch(*std::move(batch), context);

@@ -58,8 +58,8 @@ class ExecutorPool {
   static constexpr absl::Duration kWatchPeriod = absl::Milliseconds(100);
   // If two watchdog calls are further apart, the process is assumed to have been stopped.
   static constexpr absl::Duration kLongestLook = absl::Seconds(1);
-  // Niceness of the threads for slow images, relative to the executors': beside a busy executor, such a thread gets a
-  // quarter of their core.
+  // Niceness of the threads for slow images, relative to the executors': beside one busy executor, one such thread gets
+  // a quarter of the core that they share.
   static constexpr int kSlowNiceness = 5;
 
   // Starts the threads. `scheduler` and `clock` must outlive the pool. `watchdog` is called every kWatchPeriod on a

@@ -39,6 +39,8 @@ struct BatchOptions {
   // (see PartOf), because larger batches gain little: a CPU is hardly faster with them, and a CUDA device joins the
   // batches of all executors. Models with max_wait above 0 are not limited. Zero: no such limit.
   int64_t executors = 0;
+  // True: each executor has a second thread, which takes the slow requests, and the executors take none.
+  bool slow_apart = false;
   // Time, by class, after which a waiting request goes before every class, earliest due first. So no class starves.
   std::array<absl::Duration, kPriorityClasses> patience = {absl::Seconds(1), absl::Seconds(2), absl::Seconds(10)};
 

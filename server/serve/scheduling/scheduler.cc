@@ -94,7 +94,8 @@ bool Scheduler::Enqueue(Entry& entry) {
   } else {
     queued_ += waiting.cost;
   }
-  if (depth_.requests > Free()) recalls_.fetch_add(1, std::memory_order_relaxed);
+  if (!(waiting.is_slow && options_.slow_apart) && ForExecutors() > Free())
+    recalls_.fetch_add(1, std::memory_order_relaxed);
   const WaitingQueue::Order order = {waiting.Due(options_), waiting.sequence};
   WaitingQueue& queue = queues_[entry.request->model.get()];
   queue.Insert(order, std::move(entry), turns_);
@@ -130,14 +131,16 @@ std::optional<Batch> Scheduler::NextBatch(BatchKind work) {
     }
     Answer(std::move(dropped));
     if (batch.requests.empty()) continue;
-    if (!batch.is_slow) batch.running = Occupy(batch.requests);
+    if (work != BatchKind::kSlow) batch.running = Occupy(batch.requests);
     return batch;
   }
 }
 
 void Scheduler::Await(BatchKind work, absl::Duration wait) {
   if (work == BatchKind::kSlow) {
+    ++idle_slow_;
     changed_for_slow_.WaitFor(mutex_, wait);
+    --idle_slow_;
     return;
   }
   ++idle_;
@@ -171,8 +174,9 @@ int64_t Scheduler::SendToTeam(const std::shared_ptr<engine::Team>& team, int64_t
   int64_t sent = 0;
   {
     MutexLock lock(mutex_);
-    if (depth_.requests > 0) return 0;
-    sent = std::min(most, Free());
+    if (ForExecutors() > 0) return 0;
+    const int64_t slow = options_.slow_apart ? options_.executors - idle_slow_ : 0;  // slow requests that run
+    sent = std::clamp<int64_t>(Free() - slow, 0, most);
     teams_.insert(teams_.end(), static_cast<size_t>(sent), team);
   }
   changed_.NotifyAll();
@@ -222,6 +226,10 @@ int64_t Scheduler::idle() const {
   return Free();
 }
 
+int64_t Scheduler::ForExecutors() const {
+  return depth_.requests - (options_.slow_apart ? slow_ : 0);
+}
+
 int64_t Scheduler::Free() const {
   return std::max<int64_t>(0, idle_ - static_cast<int64_t>(teams_.size()));
 }
@@ -235,9 +243,10 @@ std::optional<BatchLimits> Scheduler::OwnLimits(const LoadedModel& model) const 
 
 std::vector<WaitingRequest> Scheduler::Front(absl::Time now, BatchKind work) {
   std::vector<WaitingRequest> front;
+  const bool is_idle = (work == BatchKind::kSlow ? idle_slow_ : idle_) > 0;
   for (auto& [model, queue] : queues_) {
     const FrontOptions options = {
-        .batch = options_, .now = now, .own = OwnLimits(*model), .is_idle = idle_ > 0, .work = work};
+        .batch = options_, .now = now, .own = OwnLimits(*model), .is_idle = is_idle, .work = work};
     queue.AppendFront(options, turns_, front);
   }
   return front;
@@ -245,7 +254,7 @@ std::vector<WaitingRequest> Scheduler::Front(absl::Time now, BatchKind work) {
 
 // Reserves one idle executor for each other waiting request; the remaining idle executors share this batch.
 void Scheduler::SplitAmongIdle(const std::vector<WaitingRequest>& front, std::vector<size_t>& batch) const {
-  const int64_t others = depth_.requests - static_cast<int64_t>(batch.size());
+  const int64_t others = std::max<int64_t>(0, ForExecutors() - static_cast<int64_t>(batch.size()));
   const int64_t executors = 1 + std::max<int64_t>(0, idle_ - others);
   batch.resize(ShareOf(front, batch, executors));
 }

@@ -29,7 +29,7 @@ struct Batch {
   std::vector<std::unique_ptr<InferenceRequest>> requests;
   std::shared_ptr<engine::Team> team = nullptr;  // team to join; set only if there are no requests
   bool is_slow = false;                          // a single slow request (see WaitingRequest::is_slow)
-  // The executor counts as busy until this is destroyed. Empty for a slow request, which occupies no executor, and for
+  // The executor counts as busy until this is destroyed. Empty for a slow request that a second thread runs, and for
   // requests that were not admitted.
   HeldBatch running = {};
 };
@@ -56,7 +56,8 @@ class Scheduler {
   // queue is empty; the thread must then end.
   std::optional<Batch> NextBatch(BatchKind work = BatchKind::kAll);
 
-  // Sends up to `most` idle executors to join `team`, and returns their number. Sends none while requests wait.
+  // Sends up to `most` idle executors to join `team`, and returns their number. Sends none while requests wait for
+  // executors, and none for each slow request that a second thread runs, since it uses their core.
   int64_t SendToTeam(const std::shared_ptr<engine::Team>& team, int64_t most);
   // Number of executors to recall from teams, for waiting requests that no idle executor will take.
   std::atomic<int64_t>& recalls() { return recalls_; }
@@ -83,8 +84,9 @@ class Scheduler {
     std::unique_ptr<InferenceRequest> request;
   };
 
-  bool Enqueue(Entry& entry);                                  // takes the entry; returns false after Stop
-  int64_t Free() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);  // as idle(), with the lock held
+  bool Enqueue(Entry& entry);                                          // takes the entry; returns false after Stop
+  int64_t Free() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);          // as idle(), with the lock held
+  int64_t ForExecutors() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);  // number of waiting requests that executors take
   // Removes the decided batch, and the requests that end without compute, from the queues.
   void TakeDecided(BatchKind work, Batch& batch, std::vector<Dropped>& dropped, absl::Duration& wait)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -124,6 +126,7 @@ class Scheduler {
   int64_t slow_ ABSL_GUARDED_BY(mutex_) = 0;       // slow requests that wait
   absl::Time oldest_ ABSL_GUARDED_BY(mutex_);
   int64_t idle_ ABSL_GUARDED_BY(mutex_) = 0;                                  // executors that wait for work
+  int64_t idle_slow_ ABSL_GUARDED_BY(mutex_) = 0;                             // threads that wait for slow work
   std::vector<std::shared_ptr<engine::Team>> teams_ ABSL_GUARDED_BY(mutex_);  // one entry per executor that must join
   std::atomic<int64_t> recalls_ = 0;  // zero while no request waits; written under mutex_, and by teams
   uint64_t next_sequence_ ABSL_GUARDED_BY(mutex_) = 0;

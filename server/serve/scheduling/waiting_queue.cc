@@ -10,7 +10,12 @@ class WaitingQueue::Cursor {
  public:
   Cursor(const CallerQueues& caller, const TurnTime& turn_time, const FrontOptions& options)
       : options_(&options), turn_time_(turn_time) {
-    for (int c = 0; c < kPriorityClasses; ++c) ranges_[c] = {caller.classes[c].begin(), caller.classes[c].end()};
+    for (size_t i = 0; i < ranges_.size(); ++i) {
+      const Queue& queue = caller.queues[i];
+      const BatchKind kind = i < kPriorityClasses ? BatchKind::kQuick : BatchKind::kSlow;
+      const bool is_taken = options.work == BatchKind::kAll || options.work == kind;
+      ranges_[i] = {is_taken ? queue.begin() : queue.end(), queue.end()};
+    }
     Settle();
   }
 
@@ -22,7 +27,7 @@ class WaitingQueue::Cursor {
   // Goes to the next request; adds `cost` to the caller's executor time.
   void Advance(absl::Duration cost) {
     turn_time_.Add(cost);
-    ++ranges_[entry_->waiting.priority].first;
+    ++ranges_[QueueOf(entry_->waiting)].first;
     Settle();
   }
   // Counts requests that run alone or not at all, so that the scan of a caller's queue is limited.
@@ -37,13 +42,9 @@ class WaitingQueue::Cursor {
  private:
   using Range = std::pair<Queue::const_iterator, Queue::const_iterator>;
 
-  bool IsTaken(const WaitingRequest& waiting) const {
-    return options_->work == BatchKind::kAll || (options_->work == BatchKind::kSlow) == waiting.is_slow;
-  }
   void Settle() {
     entry_ = nullptr;
     for (Range& range : ranges_) {
-      while (range.first != range.second && !IsTaken(range.first->second.waiting)) ++range.first;
       if (range.first == range.second) continue;
       const Entry& next = range.first->second;
       if (entry_ == nullptr || Rank(next) < Rank(*entry_)) entry_ = &next;
@@ -59,13 +60,13 @@ class WaitingQueue::Cursor {
   const FrontOptions* options_;  // a pointer, so that cursors are assignable
   TurnTime turn_time_;
   int apart_ = 0;
-  std::array<Range, kPriorityClasses> ranges_;
+  std::array<Range, 2 * kPriorityClasses> ranges_;
   const Entry* entry_ = nullptr;
 };
 
 absl::Time WaitingQueue::FirstDue(const CallerQueues& caller) {
   absl::Time due = absl::InfiniteFuture();
-  for (const Queue& queue : caller.classes) {
+  for (const Queue& queue : caller.queues) {
     if (!queue.empty()) due = std::min(due, queue.begin()->first.first);
   }
   return due;
@@ -87,7 +88,7 @@ void WaitingQueue::Insert(const Order& order, Entry entry, const CallerTurns& tu
   } else if (turn < caller->second.turn) {
     SetTurn(caller->second, turn);
   }
-  Queue& queue = caller->second.classes[entry.waiting.priority];
+  Queue& queue = caller->second.queues[QueueOf(entry.waiting)];
   Entry& placed = queue.emplace_hint(queue.end(), order, std::move(entry))->second;
   placed.pending = pending_.size();
   const InferenceRequest& request = *placed.request;
@@ -99,7 +100,7 @@ void WaitingQueue::Insert(const Order& order, Entry entry, const CallerTurns& tu
 
 WaitingQueue::Entry WaitingQueue::Take(const WaitingRequest& waiting, const Order& order) {
   const auto caller = callers_.find(waiting.caller);
-  Queue& queue = caller->second.classes[waiting.priority];
+  Queue& queue = caller->second.queues[QueueOf(waiting)];
   const auto found = queue.find(order);
   const size_t index = found->second.pending;
   pending_[index] = pending_.back();
@@ -107,7 +108,7 @@ WaitingQueue::Entry WaitingQueue::Take(const WaitingRequest& waiting, const Orde
   pending_.pop_back();
   Entry entry = std::move(queue.extract(found).mapped());
   const auto is_empty = [](const Queue& each) { return each.empty(); };
-  if (std::all_of(caller->second.classes.begin(), caller->second.classes.end(), is_empty)) {
+  if (std::all_of(caller->second.queues.begin(), caller->second.queues.end(), is_empty)) {
     turns_.erase(caller->second.turn);
     callers_.erase(caller);
   }

@@ -80,11 +80,15 @@ class WaitingQueue {
   using Turn = std::tuple<absl::Duration, absl::Time, CallerTurns::Id>;
   using Turns = absl::btree_set<Turn>;
   struct CallerQueues {
-    std::array<Queue, kPriorityClasses> classes;
-    Turn turn;  // as in turns_
+    std::array<Queue, 2 * kPriorityClasses> queues;  // by class, quick ones before slow ones (see QueueOf)
+    Turn turn;                                       // as in turns_
   };
   class Cursor;
 
+  // Returns the index in `queues`.
+  static size_t QueueOf(const WaitingRequest& waiting) {
+    return static_cast<size_t>(waiting.priority) + (waiting.is_slow ? kPriorityClasses : 0);
+  }
   static absl::Time FirstDue(const CallerQueues& caller);
   void SetTurn(CallerQueues& caller, const Turn& turn);
   // Corrects the entries of turns_ from `turn` on until one is exact, and returns this one.

@@ -143,8 +143,7 @@ TEST(CheckConfiguration, NamesTheFaultsOfFlagsAndFilesAtOnce) {
   options.registry.serving_config = "/nowhere/serving.textproto";
   options.port_file = folder.path().string();
   options.admin.listen = "127.0.0.1:0";
-  options.admin.audit_log = "/nowhere/audit";
-  options.registry.admin_state = "/nowhere/state";
+  options.admin.audit_log = folder.path().string();
   options.tracing.endpoint = "http://collector:4318";
   options.tracing.headers = "/nowhere/headers";
   const std::string faults(CheckConfiguration(options).message());
@@ -152,8 +151,17 @@ TEST(CheckConfiguration, NamesTheFaultsOfFlagsAndFilesAtOnce) {
               AllOf(HasSubstr("/nowhere/repository"), HasSubstr("\"localhost\""), HasSubstr("\"maybe\""),
                     HasSubstr("--probe-interval is 1ms"), HasSubstr("/nowhere/cert.pem"), HasSubstr("/nowhere/policy"),
                     HasSubstr("--serving-config /nowhere/serving.textproto"),
-                    HasSubstr("--port-file is \"" + options.port_file), HasSubstr("--audit-log is \"/nowhere/audit\""),
-                    HasSubstr("--admin-state is \"/nowhere/state\""), HasSubstr("--otlp-headers /nowhere/headers")));
+                    HasSubstr("--port-file is \"" + options.port_file),
+                    HasSubstr("--audit-log is \"" + options.port_file), HasSubstr("--otlp-headers /nowhere/headers")));
+}
+
+TEST(CheckFiles, NamesFilesThatCannotBeWritten) {
+  ServerOptions options;
+  EXPECT_TRUE(CheckFiles(options).ok());
+  options.admin.audit_log = "/nowhere/audit";
+  options.registry.admin_state = "/nowhere/state";
+  EXPECT_THAT(CheckFiles(options).ToString(),
+              AllOf(HasSubstr("--audit-log is \"/nowhere/audit\""), HasSubstr("--admin-state is \"/nowhere/state\"")));
 }
 
 TEST(CheckConfiguration, AFaultHasNoSecondLine) {

@@ -2,7 +2,9 @@
 #include "server/serve/execution/executor.h"
 
 #include <gmock/gmock.h>
+#include <sys/resource.h>
 
+#include <algorithm>
 #include <atomic>
 #include <future>
 #include <limits>
@@ -95,8 +97,10 @@ TEST(ExecutorPool, QuickImagesAreAnsweredDuringASlowOne) {
   model->cost->ObserveCompute(4, absl::Milliseconds(1));
   model->cost->ObserveDecode(512 * 512, absl::Milliseconds(100));
   std::promise<void> slow_begins, quick_answered;
+  int slow_niceness = 0;
   const Responder responder = [&](const InferenceRequest& request, const InferenceOutput&) {
     if (request.geometry.original.width == 512) {
+      slow_niceness = getpriority(PRIO_PROCESS, 0);
       slow_begins.set_value();
       EXPECT_EQ(quick_answered.get_future().wait_for(std::chrono::seconds(30)), std::future_status::ready);
     }
@@ -123,6 +127,7 @@ TEST(ExecutorPool, QuickImagesAreAnsweredDuringASlowOne) {
       scheduler.Submit(std::move(request));
     }
     scheduler.Stop(absl::Seconds(60));
+    EXPECT_EQ(slow_niceness, std::min(getpriority(PRIO_PROCESS, 0) + ExecutorPool::kSlowNiceness, 19));
     EXPECT_EQ(pool.Status().size(), 1U);
     EXPECT_GE(pool.Status()[0].batches, 2U) << "slow batches count too";
   }

@@ -6,6 +6,7 @@
 #include <optional>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "server/serve/scheduling/scheduler.h"
 
@@ -65,6 +66,21 @@ TEST_F(SlowRequestsTest, ARequestWakesTheThreadThatTakesIt) {
     EXPECT_EQ(taken, pixels);
     EXPECT_EQ(Next(BatchKind::kAll), work == BatchKind::kSlow ? 100 : kSlow);
   }
+}
+
+// An executor helps no other while its second thread runs a slow request: both use the same core.
+TEST(SlowRequests, ExecutorsHelpOnlyWhileTheirSecondThreadsWait) {
+  Scheduler scheduler({.executors = 2, .slow_apart = true}, SteadyClock(), /*sweep=*/false);
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 2; ++i) threads.emplace_back([&] { scheduler.NextBatch(BatchKind::kQuick); });
+  while (scheduler.idle() < 2) std::this_thread::yield();
+  EXPECT_EQ(scheduler.SendToTeam(nullptr, 2), 0) << "no second thread waits";
+  threads.emplace_back([&] { scheduler.NextBatch(BatchKind::kSlow); });
+  int64_t sent = 0;
+  while (sent == 0) sent = scheduler.SendToTeam(nullptr, 2);
+  EXPECT_EQ(sent, 1);
+  scheduler.Stop(absl::ZeroDuration());
+  for (std::thread& thread : threads) thread.join();
 }
 
 TEST_F(SlowRequestsTest, ADrainWaitsForSlowRequestsAndEndsTheirThreads) {
