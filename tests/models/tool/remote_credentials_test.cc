@@ -148,7 +148,7 @@ TEST_F(RemoteCredentials, OnlyARegistryOnThisMachineIsCalledWithoutTls) {
     OpenRemote("oci://" + host + "/models", "", cloud_.surroundings()).value()->List().status().IgnoreError();
     EXPECT_THAT(cloud_.asked.back().url, StartsWith("http://" + host + "/")) << host;
   }
-  for (const std::string host : {"localhost.example.org", "127.0.0.1.example.org:5000", "127.0.0.12"}) {
+  for (const std::string host : {"localhost.example.org", "127.0.0.1.example.org:5000", "128.0.0.1"}) {
     OpenRemote("oci://" + host + "/models", "", cloud_.surroundings()).value()->List().status().IgnoreError();
     EXPECT_THAT(cloud_.asked.back().url, StartsWith("https://" + host + "/")) << host;
   }
