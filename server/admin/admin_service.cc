@@ -190,6 +190,14 @@ absl::Status AdminService::LoadReplacements(const std::string& model, const Edit
   return absl::OkStatus();
 }
 
+AdminService::Step AdminService::Bring(int64_t serving, const std::vector<VersionId>& versions, const Verify& verify) {
+  const Edit edit = [serving, versions](v1::ModelOverride& row) {
+    if (serving != 0) SetLabelIn(row, kStableLabel, serving);
+    for (const VersionId& id : versions) AddLoaded(row, id.version);
+  };
+  return {edit, verify, versions};
+}
+
 absl::StatusOr<v1::ServingChange> AdminService::SetVersionPolicy(const v1::SetVersionPolicyRequest& request) {
   MutexLock lock(mutex_);
   const std::string& model = request.model();
@@ -204,18 +212,13 @@ absl::StatusOr<v1::ServingChange> AdminService::SetVersionPolicy(const v1::SetVe
     return absl::OkStatus();
   };
   const int64_t serving = registry_.Traffic(model).stable;
-  // Missing versions are loaded first, while the traffic and the other versions stay, because one may be rejected.
-  const Step bring = {[&](v1::ModelOverride& row) {
-                        if (serving != 0) SetLabelIn(row, kStableLabel, serving);
-                        for (const VersionId& id : named) AddLoaded(row, id.version);
-                      },
-                      verify, named};
   const Step set = {[&](v1::ModelOverride& row) {
                       row = plan.changed;
                       *row.mutable_version_policy() = request.policy();
                     },
                     verify, named, PatienceFor(named)};
-  return Make(model, verify().ok() ? std::vector<Step>{set} : std::vector<Step>{bring, set}, Durability::kRequired);
+  return Make(model, verify().ok() ? std::vector<Step>{set} : std::vector<Step>{Bring(serving, named, verify), set},
+              Durability::kRequired);
 }
 
 // Returns the version to pin as `stable`: the newest READY version that is not in `named` and not newer than the
@@ -262,11 +265,6 @@ absl::StatusOr<v1::ServingChange> AdminService::SetTraffic(const v1::SetTrafficR
     }
     return absl::OkStatus();
   };
-  const Step bring = {[&](v1::ModelOverride& row) {
-                        if (serving != 0) SetLabelIn(row, kStableLabel, serving);
-                        for (const VersionId& id : named) AddLoaded(row, id.version);
-                      },
-                      verify, named};
   const Step divide = {[&](v1::ModelOverride& row) {
                          row = plan.changed;
                          *row.mutable_traffic()->mutable_shares() = request.shares();
@@ -278,7 +276,7 @@ absl::StatusOr<v1::ServingChange> AdminService::SetTraffic(const v1::SetTrafficR
   std::vector<Step> steps = {divide};
   if (!verify().ok()) {
     RETURN_IF_ERROR(ValidateServing(settings_.Plan(model, divide.edit).serving));
-    steps.insert(steps.begin(), bring);
+    steps.insert(steps.begin(), Bring(serving, named, verify));
   }
   ASSIGN_OR_RETURN(v1::ServingChange change, Make(model, steps, Durability::kRequired));
   if (pinned != 0) change.add_notes(PinNote(pinned));
@@ -307,12 +305,6 @@ absl::StatusOr<v1::ServingChange> AdminService::SetLabel(const v1::SetLabelReque
   const int64_t serving = registry_.Traffic(id.model).stable;
   const bool pins = loads && serving != 0 && id.version > serving && request.label() != kStableLabel &&
                     LabelledVersion(plan.serving, kStableLabel) == 0;
-  const Step bring = {[&](v1::ModelOverride& row) {
-                        if (serving != 0) SetLabelIn(row, kStableLabel, serving);
-                        AddLoaded(row, id.version);
-                      },
-                      verify,
-                      {id}};
   const Step label = {[&](v1::ModelOverride& row) {
                         row = plan.changed;
                         SetLabelIn(row, request.label(), id.version);
@@ -328,7 +320,7 @@ absl::StatusOr<v1::ServingChange> AdminService::SetLabel(const v1::SetLabelReque
   std::vector<Step> steps = {label};
   if (loads) {
     RETURN_IF_ERROR(ValidateServing(settings_.Plan(id.model, label.edit).serving));
-    steps.insert(steps.begin(), bring);
+    steps.insert(steps.begin(), Bring(serving, {id}, verify));
   }
   ASSIGN_OR_RETURN(v1::ServingChange change, Make(id.model, steps, Durability::kRequired));
   if (pins) change.add_notes(PinNote(serving));

@@ -64,6 +64,10 @@ class AdminService {
     absl::Duration patience = kLoadPatience;  // longest wait for the registry
   };
 
+  // Returns a step that loads versions while the version that serves (0: none) and all others stay, because a missing
+  // version may be rejected.
+  static Step Bring(int64_t serving, const std::vector<VersionId>& versions, const Verify& verify);
+
   absl::StatusOr<v1::ServingChange> Make(const std::string& model, const Edit& edit, const Verify& verify,
                                          const std::vector<VersionId>& retry = {}) {
     return Make(model, {Step{edit, verify, retry, PatienceFor(retry)}}, Durability::kRequired);
