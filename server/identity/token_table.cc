@@ -13,6 +13,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
+#include "common/byte_order_mark.h"
 
 namespace vitrine {
 namespace {
@@ -34,8 +35,8 @@ bool IsHex(absl::string_view text) {
 absl::StatusOr<TokenTable> TokenTable::Parse(std::string_view text) {
   TokenTable table;
   int number = 0;
-  absl::string_view lines(text.data(), text.size());
-  absl::ConsumePrefix(&lines, "\xEF\xBB\xBF");  // the byte order mark that Windows editors write
+  const std::string_view unmarked = WithoutByteOrderMark(text);
+  const absl::string_view lines(unmarked.data(), unmarked.size());
   for (absl::string_view line : absl::StrSplit(lines, '\n')) {
     ++number;
     line = absl::StripAsciiWhitespace(line);

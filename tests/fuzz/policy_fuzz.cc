@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "absl/strings/str_cat.h"
+#include "common/byte_order_mark.h"
 #include "server/identity/access_rules.h"
 #include "tests/fuzz/mutate_message.h"
 #include "tests/fuzz/require.h"
@@ -62,7 +63,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     return 0;
   }
   vitrine::v1::AccessPolicy policy;
-  Require(google::protobuf::TextFormat::ParseFromString(text, &policy));
+  Require(google::protobuf::TextFormat::ParseFromString(std::string(vitrine::WithoutByteOrderMark(text)), &policy));
   bool anonymous = false, authenticated = false;
   for (const vitrine::v1::CallerAccess& entry : policy.callers()) {
     anonymous |= entry.has_anonymous();
