@@ -89,7 +89,7 @@ class ServerImage(Image):
             self.assertEqual(found.returncode, 0, found.stderr)
 
     def test_is_not_large(self) -> None:
-        """docs/operations/kubernetes.md compares its size; kernels for GPUs take less than 8 MB more."""
+        """docs/concepts/other-servers.md compares its size; kernels for GPUs take less than 8 MB more."""
         self.assertLess(sum(path.stat().st_size for path in self.root.rglob("*") if path.is_file() and not path.is_symlink()), 70e6)
 
 
