@@ -26,7 +26,7 @@ constexpr absl::Duration Us(int64_t count) {
   return absl::Microseconds(count);
 }
 
-// Core time to read and reject a photograph of 110 KB (see docs/concepts/scheduling.md).
+// Core time to read and reject a photograph of 110 KB.
 constexpr absl::Duration kReading = Us(100);
 constexpr absl::Duration kWarmUp = absl::Seconds(2), kMeasured = absl::Seconds(10);
 
