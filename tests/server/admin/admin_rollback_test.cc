@@ -76,20 +76,19 @@ TEST_F(AdminServiceTest, WhileTheReplacementLoadsNobodyElseStandsIn) {
     files_.Write("serving", pinned ? "models { model: 'm' labels { label: 'stable' version: 3 } "
                                      "         traffic { version: 4 percent: 5 } }"
                                    : "models { model: 'm' traffic { version: 4 percent: 5 } }");
-    options_.serving_config = (files_.folder() / "serving").string();
     std::filesystem::remove(options_.admin_state);
     Restart();
     ASSERT_TRUE(Load("model: 'm' version: 1").ok());
     ASSERT_THAT(States(*registry_), ElementsAre("m/1 READY", "m/3 READY", "m/4 READY"));
     int looks = 0;
-    during_load_ = [&](const VersionId& id) {
+    files_.during_load = [&](const VersionId& id) {
       EXPECT_EQ(id.version, 2);
       EXPECT_EQ(Stable(), 3);
       EXPECT_EQ(registry_->Traffic("m").PercentOf(4), 5);
       ++looks;
     };
     const auto change = RollBack("model: 'm' version: 3");
-    during_load_ = nullptr;
+    files_.during_load = nullptr;
     ASSERT_TRUE(change.ok()) << change.status();
     EXPECT_EQ(looks, 1);
     EXPECT_EQ(Stable(), 2);
@@ -101,7 +100,6 @@ TEST_F(AdminServiceTest, WhileTheReplacementLoadsNobodyElseStandsIn) {
 
 TEST_F(AdminServiceTest, ARollbackDoesNotServeACanaryInstead) {
   files_.Write("serving", "models { model: 'm' version_policy { latest: 2 } traffic { version: 2 percent: 5 } }");
-  options_.serving_config = (files_.folder() / "serving").string();
   Restart();
   ASSERT_TRUE(RollBack("model: 'm' version: 3").ok());
   EXPECT_EQ(Stable(), 1) << "the version before it that is not tried out";
@@ -138,7 +136,7 @@ TEST_F(AdminServiceTest, ARollbackThatHasNowhereToGoChangesNothing) {
 
 TEST_F(AdminServiceTest, ARollbackMovesThePinAndLeavesASpecificPolicy) {
   v1::SetVersionPolicyRequest policy =
-      Ask<v1::SetVersionPolicyRequest>("model: 'm' policy { specific { versions: 3 } }");
+      FromText<v1::SetVersionPolicyRequest>("model: 'm' policy { specific { versions: 3 } }");
   ASSERT_TRUE(admin_->SetVersionPolicy(policy).ok());
   ASSERT_TRUE(Label("stable", 3).ok());
   const auto change = RollBack("model: 'm'");
@@ -218,13 +216,13 @@ TEST_F(AdminServiceTest, UnloadsAModelAsAWholeAndBringsItBack) {
 TEST_F(AdminServiceTest, WhatIsUnloadedServesUntilItsReplacementIsReady) {
   ASSERT_TRUE(Load("model: 'm' version: 1").ok());
   int looks = 0;
-  during_load_ = [&](const VersionId& id) {
+  files_.during_load = [&](const VersionId& id) {
     EXPECT_EQ(id.version, 2);
     EXPECT_EQ(Stable(), 3);
     ++looks;
   };
   ASSERT_TRUE(Unload("model: 'm' version: 3").ok());
-  during_load_ = nullptr;
+  files_.during_load = nullptr;
   EXPECT_EQ(looks, 1);
   EXPECT_EQ(Stable(), 2);
   EXPECT_THAT(settings_->Plan("m").changed.loaded(), ElementsAre(1)) << "the replacement is left to the policy";
@@ -261,7 +259,7 @@ TEST_F(AdminServiceTest, TheStateFileHoldsNoChangeThatHasNotComeOff) {
   files_.Write("state", "");
   const auto kept = [&] { return std::filesystem::file_size(options_.admin_state); };
   int looks = 0;
-  during_load_ = [&](const VersionId&) {
+  files_.during_load = [&](const VersionId&) {
     EXPECT_EQ(kept(), 0u) << "while it loads";
     ++looks;
   };

@@ -160,7 +160,6 @@ TEST_F(AdminServiceTest, ALabelOfANewerVersionLeavesTheServingOneStable) {
 
 TEST_F(AdminServiceTest, ALabelOfTheFileCanBeCleared) {
   files_.Write("serving", "models { model: 'm' labels { label: 'blue' version: 3 } }");
-  options_.serving_config = (files_.folder() / "serving").string();
   Restart();
   v1::ClearLabelRequest clear;
   clear.set_model("m");
@@ -183,7 +182,7 @@ TEST_F(AdminServiceTest, WhatWasSetForAModelWhoseFolderIsGoneCanBeForgotten) {
   std::filesystem::remove_all(files_.root() / "n");
   for (const bool restarted : {false, true}) {
     if (restarted) Restart();
-    const auto serving = admin_->GetServing(Ask<v1::GetServingRequest>("model: 'n'"));
+    const auto serving = admin_->GetServing(FromText<v1::GetServingRequest>("model: 'n'"));
     ASSERT_TRUE(serving.ok()) << serving.status();
     EXPECT_TRUE(serving->models(0).unloaded());
   }
@@ -209,10 +208,10 @@ TEST_F(AdminServiceTest, ALabelOfAModelThatIsGoneCanBeForgotten) {
 }
 
 TEST_F(AdminServiceTest, PoliciesTakeEffectAtOnce) {
-  ASSERT_TRUE(admin_->SetVersionPolicy(Ask<v1::SetVersionPolicyRequest>("model: 'm' policy { latest: 2 }")).ok());
+  ASSERT_TRUE(admin_->SetVersionPolicy(FromText<v1::SetVersionPolicyRequest>("model: 'm' policy { latest: 2 }")).ok());
   EXPECT_THAT(States(*registry_), ElementsAre("m/2 READY", "m/3 READY"));
-  const auto missing =
-      admin_->SetVersionPolicy(Ask<v1::SetVersionPolicyRequest>("model: 'm' policy { specific { versions: [1, 9] } }"));
+  const auto missing = admin_->SetVersionPolicy(
+      FromText<v1::SetVersionPolicyRequest>("model: 'm' policy { specific { versions: [1, 9] } }"));
   EXPECT_EQ(missing.status().code(), absl::StatusCode::kNotFound);
   Poll();
   EXPECT_THAT(States(*registry_), ElementsAre("m/2 READY", "m/3 READY")) << "the policy before holds on";
@@ -221,15 +220,15 @@ TEST_F(AdminServiceTest, PoliciesTakeEffectAtOnce) {
     events.push_back(absl::StrCat(event.version().version(), " ", v1::ModelState_Name(event.version().state())));
   });
   events.clear();
-  const auto refused =
-      admin_->SetVersionPolicy(Ask<v1::SetVersionPolicyRequest>("model: 'm' policy { specific { versions: [2, 9] } }"));
+  const auto refused = admin_->SetVersionPolicy(
+      FromText<v1::SetVersionPolicyRequest>("model: 'm' policy { specific { versions: [2, 9] } }"));
   registry_->Unsubscribe(listener);
   EXPECT_THAT(refused.status().ToString(), HasSubstr("has no version 9"));
   EXPECT_THAT(events, IsEmpty()) << "a rejected change removes no version, not even for a moment";
-  EXPECT_EQ(admin_->SetVersionPolicy(Ask<v1::SetVersionPolicyRequest>("model: 'm'")).status().code(),
+  EXPECT_EQ(admin_->SetVersionPolicy(FromText<v1::SetVersionPolicyRequest>("model: 'm'")).status().code(),
             absl::StatusCode::kInvalidArgument);
   ASSERT_TRUE(
-      admin_->SetVersionPolicy(Ask<v1::SetVersionPolicyRequest>("model: 'm' policy { specific { versions: 1 } }"))
+      admin_->SetVersionPolicy(FromText<v1::SetVersionPolicyRequest>("model: 'm' policy { specific { versions: 1 } }"))
           .ok());
   Poll();
   EXPECT_THAT(States(*registry_), ElementsAre("m/1 READY")) << "a missing version is loaded for it";
@@ -247,7 +246,8 @@ TEST_F(AdminServiceTest, GetServingTellsWhatHoldsAndWhy) {
   EXPECT_EQ(all->models(0).memory_bytes(), 100);
   EXPECT_EQ(all->models(0).serving().version_policy().latest(), 1);
   EXPECT_FALSE(all->models(0).changed_by_admin());
-  EXPECT_EQ(admin_->GetServing(Ask<v1::GetServingRequest>("model: 'n'")).status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(admin_->GetServing(FromText<v1::GetServingRequest>("model: 'n'")).status().code(),
+            absl::StatusCode::kNotFound);
 }
 
 // Several threads make all kinds of changes while requests are routed: some version must always serve.

@@ -12,10 +12,8 @@
 #include <string>
 #include <vector>
 
-#include "server/admin/admin_service.h"
-#include "server/admin/canary_watch.h"
 #include "server/observe/model_metrics.h"
-#include "tests/server/registry/fake_repository.h"
+#include "tests/server/admin/admin_test.h"
 
 namespace vitrine {
 namespace {
@@ -58,30 +56,15 @@ struct Behaviour {
   }
 };
 
-class CanaryQualityTest : public ::testing::Test {
+class CanaryQualityTest : public AdminTest {
  protected:
-  void Open(const std::string& guard = "") {
-    options_.root = files_.root();
+  void Guard(const std::string& guard = "") {
     files_.Write("serving", absl::StrCat("models { model: 'm' version_policy { latest: 2 } labels { label: 'stable' "
                                          "version: 1 } traffic { version: 2 percent: 10 } ",
                                          guard, "}"));
-    options_.serving_config = (files_.folder() / "serving").string();
     files_.Add("m", 1);
     files_.Add("m", 2);
     Restart();
-  }
-  // Restarts without rolled-back versions and with zero counts.
-  void Restart() {
-    admin_.reset();
-    watch_.reset();
-    registry_.reset();
-    settings_ = *ServingSettings::Open(options_.Serving());
-    registry_ = std::make_unique<Registry>(
-        options_, Registry::Parts{.load = files_.Loader(), .settings = settings_.get()}, clock_);
-    registry_->Poll();
-    watch_ = std::make_unique<CanaryWatch>(
-        *registry_, *settings_, [](const LoadedModel&) -> absl::StatusOr<double> { return 0.0; }, clock_);
-    admin_ = std::make_unique<AdminService>(*registry_, *settings_, watch_.get());
   }
 
   SeenImage AnyImage() {
@@ -108,8 +91,7 @@ class CanaryQualityTest : public ::testing::Test {
     std::normal_distribution<double> noise(0, 0.3);
     for (int second = 0; second < most; ++second) {
       clock_.Advance(absl::Seconds(1));
-      watch_->Look(
-          [this](const VersionId& id, const std::string& reason) { return admin_->RollBackCanary(id, reason); });
+      Look();
       if (registry_->Traffic("m").PercentOf(2) == 0) return second;
       for (int i = 0; i < 45; ++i) Serve(1, stable, noise(random_));
       for (int i = 0; i < 5; ++i) Serve(2, canary, noise(random_));
@@ -117,19 +99,9 @@ class CanaryQualityTest : public ::testing::Test {
     }
     return most;
   }
-  std::string Reason() {
-    const auto serving = admin_->GetServing(FromText<v1::GetServingRequest>("model: 'm'"));
-    return serving->models(0).put_away().empty() ? "" : serving->models(0).put_away(0).reason();
-  }
+  std::string Reason() { return Serving().put_away().empty() ? "" : Serving().put_away(0).reason(); }
 
-  FakeRepository files_;
-  FakeClock clock_;
-  RegistryOptions options_;
   std::mt19937_64 random_{5};
-  std::unique_ptr<ServingSettings> settings_;
-  std::unique_ptr<Registry> registry_;
-  std::unique_ptr<CanaryWatch> watch_;
-  std::unique_ptr<AdminService> admin_;
 };
 
 std::vector<int> Shuffled() {
@@ -139,7 +111,7 @@ std::vector<int> Shuffled() {
 }
 
 TEST_F(CanaryQualityTest, BadCanariesArePutAwayWithinAMinute) {
-  Open();
+  Guard();
   EXPECT_LT(SecondsUntilPutAway({.compute = absl::Milliseconds(120)}, {}, 90), 60);
   EXPECT_THAT(Reason(), HasSubstr("compute time per image"));
   Restart();
@@ -155,7 +127,7 @@ TEST_F(CanaryQualityTest, BadCanariesArePutAwayWithinAMinute) {
 // Canaries of equal quality: another seed or precision, slightly slower, trained slightly longer or shorter, or
 // slightly more confident.
 TEST_F(CanaryQualityTest, HarmlessCanariesStay) {
-  Open();
+  Guard();
   const std::vector<Behaviour> harmless = {
       {.seed = 2},
       {.seed = 3},
@@ -177,7 +149,7 @@ TEST_F(CanaryQualityTest, HarmlessCanariesStay) {
 }
 
 TEST_F(CanaryQualityTest, WhoseGuardIsOffStays) {
-  Open("canary_guard { off: true }");
+  Guard("canary_guard { off: true }");
   EXPECT_EQ(SecondsUntilPutAway({.is_random = true}, {}, 60), 60);
   EXPECT_THAT(Reason(), IsEmpty());
 }

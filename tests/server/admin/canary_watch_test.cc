@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/admin/canary_watch.h"
-
 #include <gmock/gmock.h>
 
 #include <atomic>
 #include <thread>
 
-#include "server/admin/admin_service.h"
 #include "server/observe/model_metrics.h"
 #include "server/registry/settings/serving_rules.h"
-#include "tests/server/registry/fake_repository.h"
+#include "tests/server/admin/admin_test.h"
 
 namespace vitrine {
 namespace {
@@ -18,10 +15,13 @@ using ::testing::Contains;
 using ::testing::HasSubstr;
 
 // Version 1 is stable; version 2 gets a fifth of the requests.
-class CanaryWatchTest : public ::testing::Test {
+class CanaryWatchTest : public AdminTest {
  protected:
   CanaryWatchTest() {
-    options_.root = files_.root();
+    goldens_ = [this](const LoadedModel& model) {
+      runs_.push_back(model.id.version);
+      return drift_;
+    };
     files_.Write("serving", R"(models {
       model: 'm'
       version_policy { latest: 2 }
@@ -30,28 +30,9 @@ class CanaryWatchTest : public ::testing::Test {
       canary_guard {
         max_error_rate: 0.1 min_requests: 50 window_seconds: 30 max_golden_drift: 0.01 golden_interval_seconds: 10
       } })");
-    options_.serving_config = (files_.folder() / "serving").string();
     files_.Add("m", 1);
     files_.Add("m", 2);
-    Open();
-  }
-
-  void Open() {
-    admin_.reset();
-    watch_.reset();
-    registry_.reset();
-    settings_ = *ServingSettings::Open(options_.Serving());
-    registry_ = std::make_unique<Registry>(
-        options_, Registry::Parts{.load = files_.Loader(), .settings = settings_.get()}, clock_);
-    registry_->Poll();
-    watch_ = std::make_unique<CanaryWatch>(
-        *registry_, *settings_,
-        [this](const LoadedModel& model) -> absl::StatusOr<double> {
-          runs_.push_back(model.id.version);
-          return drift_;
-        },
-        clock_);
-    admin_ = std::make_unique<AdminService>(*registry_, *settings_, watch_.get());
+    Restart();
   }
 
   void Answer(int64_t version, int answers, int errors) {
@@ -68,7 +49,7 @@ class CanaryWatchTest : public ::testing::Test {
   // Advances the clock by a second, then calls Look.
   void Second() {
     clock_.Advance(absl::Seconds(1));
-    watch_->Look([this](const VersionId& id, const std::string& reason) { return admin_->RollBackCanary(id, reason); });
+    Look();
   }
   bool CanaryServes() { return registry_->Find("m", 2).ok(); }
   // Returns the number of rollbacks for all causes.
@@ -79,19 +60,9 @@ class CanaryWatchTest : public ::testing::Test {
     }
     return sum;
   }
-  v1::ModelServingStatus Serving() {
-    return admin_->GetServing(FromText<v1::GetServingRequest>("model: 'm'"))->models(0);
-  }
 
-  FakeRepository files_;
-  FakeClock clock_;
-  RegistryOptions options_;
   absl::StatusOr<double> drift_ = 0.0;
   std::vector<int64_t> runs_;
-  std::unique_ptr<ServingSettings> settings_;
-  std::unique_ptr<Registry> registry_;
-  std::unique_ptr<CanaryWatch> watch_;
-  std::unique_ptr<AdminService> admin_;
 };
 
 TEST_F(CanaryWatchTest, ACanaryWithTooManyErrorsIsPutAway) {
@@ -253,7 +224,7 @@ TEST_F(CanaryWatchTest, ARollbackThatFailsIsTriedAgain) {
 TEST_F(CanaryWatchTest, AStateFileThatCannotBeWrittenDoesNotKeepACanary) {
   const std::filesystem::path state = files_.folder() / "state", obstacle = files_.folder() / "state.new";
   options_.admin_state = state.string();
-  Open();
+  Restart();
   std::filesystem::create_directory(obstacle);
   Second();
   Answer(2, 100, 100);
@@ -268,7 +239,7 @@ TEST_F(CanaryWatchTest, AStateFileThatCannotBeWrittenDoesNotKeepACanary) {
   EXPECT_FALSE(CanaryServes()) << "and takes nothing of it back";
   std::filesystem::remove(obstacle);
   registry_->Poll();
-  Open();
+  Restart();
   EXPECT_FALSE(CanaryServes()) << "it was written as soon as there was room, and survives a restart";
 }
 
@@ -346,7 +317,7 @@ TEST_F(CanaryWatchTest, EveryModelIsLookedAtWhileAnOperatorWaitsForALoad) {
     models { model: 'n' version_policy { latest: 2 } labels { label: 'stable' version: 1 } traffic { version: 2 percent: 20 } }
   )");
   for (const int64_t version : {1, 2}) files_.Add("n", version);
-  Open();
+  Restart();
   Second();
   files_.slow = {"z", 1};
   files_.Add("z", 1);

@@ -5,12 +5,10 @@
 #include <gmock/gmock.h>
 
 #include <filesystem>
-#include <fstream>
-#include <memory>
 #include <string>
 #include <vector>
 
-#include "tests/scratch_folder.h"
+#include "tests/server/registry/fake_repository.h"
 #include "tests/without_rights.h"
 
 namespace vitrine {
@@ -25,26 +23,14 @@ constexpr auto kNotServing = grpc::health::v1::HealthCheckResponse::NOT_SERVING;
 class HealthTest : public ::testing::Test {
  protected:
   void Add(const std::string& model, int64_t version) {
-    const std::filesystem::path folder = folder_.path() / model / std::to_string(version);
-    std::filesystem::create_directories(folder);
-    std::ofstream(folder / "manifest.textproto") << "manifest";
+    files_.Add(model, version);
     registry_.Poll();
   }
-  RegistryOptions Options() const {
-    RegistryOptions options;
-    options.root = folder_.path();
-    options.keep_versions = 2;
-    return options;
-  }
-  static absl::StatusOr<ModelHandle> Load(const VersionId& id) {
-    auto model = std::make_shared<LoadedModel>();
-    model->id = id;
-    return model;
-  }
 
-  ScratchFolder folder_;
+  FakeRepository files_;
   FakeClock clock_;
-  Registry registry_{Options(), Registry::Loader(Load), clock_};
+  Registry registry_{
+      {.root = files_.root(), .keep_versions = 2, .serving_config = "", .admin_state = ""}, files_.Loader(), clock_};
   Health health_{registry_};
 };
 
@@ -89,12 +75,12 @@ TEST_F(HealthTest, WithoutAnyVersionItIsReadyOnlyWhereThatIsAllowed) {
 }
 
 TEST_F(HealthTest, ARepositoryThatCannotBeReadIsTheReason) {
-  std::filesystem::permissions(folder_.path(), std::filesystem::perms::none);
+  std::filesystem::permissions(files_.root(), std::filesystem::perms::none);
   {
     const WithoutRights without;
     registry_.Poll();
   }
-  std::filesystem::permissions(folder_.path(), std::filesystem::perms::owner_all);
+  std::filesystem::permissions(files_.root(), std::filesystem::perms::owner_all);
   EXPECT_THAT(health_.WhyNotServing(), HasSubstr("repository cannot be read"));
 }
 
@@ -136,7 +122,7 @@ TEST_F(HealthTest, WhoWatchesAModelHearsOfItAlone) {
   Add("a", 1);
   Add("a", 2);
   Add("a", 3);
-  std::filesystem::remove_all(folder_.path() / "b");
+  std::filesystem::remove_all(files_.root() / "b");
   registry_.Poll();
   health_.SetFailing({{"a", 2}});
   EXPECT_EQ(health_.Check("model/a"), kServing) << "the other version computes";

@@ -9,7 +9,6 @@
 #include <atomic>
 #include <chrono>
 #include <filesystem>
-#include <fstream>
 #include <functional>
 #include <map>
 #include <memory>
@@ -23,6 +22,7 @@
 #include "common/mutex.h"
 #include "server/observe/model_metrics.h"
 #include "server/registry/registry.h"
+#include "tests/scratch_folder.h"
 
 namespace vitrine {
 
@@ -36,33 +36,27 @@ Message FromText(const std::string& text) {
 // A folder that the registry accepts as a repository, with a loader that fails for chosen versions.
 class FakeRepository {
  public:
-  FakeRepository() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "vitrine-registry-XXXXXX").string();
-    EXPECT_NE(mkdtemp(pattern.data()), nullptr);
-    folder_ = pattern;
-    std::filesystem::create_directory(root());
-  }
-  ~FakeRepository() { std::filesystem::remove_all(folder_); }
-  FakeRepository(const FakeRepository&) = delete;
-  FakeRepository& operator=(const FakeRepository&) = delete;
+  FakeRepository() { std::filesystem::create_directory(root()); }
 
-  std::filesystem::path folder() const { return folder_; }
-  std::filesystem::path root() const { return folder_ / "repository"; }
+  const std::filesystem::path& folder() const { return folder_.path(); }
+  std::filesystem::path root() const { return folder() / "repository"; }
 
-  void Add(const std::string& model, int64_t version) {
-    const std::filesystem::path made = folder_ / "made";
-    std::filesystem::create_directories(made);
-    std::ofstream(made / "manifest.textproto") << "manifest";
+  // Publishes a version, or replaces the manifest of an existing one.
+  void Add(const std::string& model, int64_t version, const std::string& manifest = "manifest") const {
+    const std::filesystem::path place = root() / model / std::to_string(version);
+    const bool exists = std::filesystem::exists(place);
+    folder_.Write(exists ? (place / kManifestFile).string() : absl::StrCat("made/", kManifestFile), manifest);
+    if (exists) return;
     std::filesystem::create_directories(root() / model);
-    std::filesystem::rename(made, root() / model / std::to_string(version));
+    std::filesystem::rename(folder() / "made", place);
   }
   void Write(const std::string& name, const std::string& text) const {
-    std::ofstream(folder_ / (name + ".new")) << text;
-    std::filesystem::rename(folder_ / (name + ".new"), folder_ / name);
+    std::filesystem::rename(folder_.Write(name + ".new", text), folder() / name);
   }
 
   absl::StatusOr<ModelHandle> Load(const VersionId& id) {
     loads.push_back(absl::StrCat(id.model, "/", id.version));
+    if (during_load) during_load(id);
     if (id == slow) {
       loading = true;
       finish_.wait(false);
@@ -70,6 +64,7 @@ class FakeRepository {
     if (bad.contains(id)) return absl::FailedPreconditionError(absl::StrCat("weights.safetensors of ", id.version));
     auto model = std::make_shared<LoadedModel>();
     model->id = id;
+    model->weights_sha256 = ReadFile(root() / id.model / std::to_string(id.version) / kManifestFile);
     model->device_bytes = bytes;
     if (const auto own = labels.find(id); own != labels.end()) model->labels = own->second;
     model->metrics = MetricsOf(id.model);
@@ -92,6 +87,7 @@ class FakeRepository {
   std::vector<std::string> loads;
   int64_t bytes = 100;                                   // size of each version's weights
   std::map<VersionId, std::vector<std::string>> labels;  // class labels of versions; other versions have none
+  std::function<void(const VersionId&)> during_load;     // called at the beginning of each load; may be null
   VersionId slow;  // version whose load sets `loading` and then blocks until Finish
   std::atomic<bool> loading = false;
   void Finish() {
@@ -103,7 +99,7 @@ class FakeRepository {
   std::atomic<bool> finish_ = false;
   mutable Mutex mutex_;
   mutable std::map<std::string, std::shared_ptr<ModelMetrics>> metrics_ ABSL_GUARDED_BY(mutex_);
-  std::filesystem::path folder_;
+  const ScratchFolder folder_;
 };
 
 // Calls `holds` until it returns true. Returns false after 20 seconds.

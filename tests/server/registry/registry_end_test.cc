@@ -19,7 +19,7 @@ class TheEndDuringALoad : public RegistryTest {
   // Makes the first load fail, and each later load last until the server ends.
   TheEndDuringALoad() {
     Add("m", 1);
-    bad_.insert({"m", 1});
+    bad.insert({"m", 1});
     RegistryOptions options = Options();
     options.poll_interval = absl::Hours(1);
     const auto load = [this](const VersionId& id) {
@@ -31,7 +31,7 @@ class TheEndDuringALoad : public RegistryTest {
   }
 
   absl::Status ReconcileUntilTheEnd() {
-    bad_.clear();
+    bad.clear();
     lasts_ = true;
     absl::Status waited;
     std::thread operator_thread([&] { waited = registry_->Reconcile({{"m", 1}}); });

@@ -230,16 +230,12 @@ TEST_F(RegistrySettingsTest, FailingVersionsDoNotDelayOtherModels) {
   files_.Add("z", 1);
   files_.bad = {{"m", 1}, {"m", 2}, {"m", 3}};
   files_.Write("serving", "default_policy { all: true }");
-  settings_ = *ServingSettings::Open(options_.Serving());
   // Makes every load take longer than the first retry delay.
-  registry_ = std::make_unique<Registry>(options_,
-                                         Registry::Parts{.load =
-                                                             [this](const VersionId& id) {
-                                                               clock_.Advance(absl::Seconds(5));
-                                                               return files_.Load(id);
-                                                             },
-                                                         .settings = settings_.get()},
-                                         clock_);
+  load_ = [this](const VersionId& id) {
+    clock_.Advance(absl::Seconds(5));
+    return files_.Load(id);
+  };
+  Open();
   registry_->Poll();
   EXPECT_THAT(files_.loads, ElementsAre("m/3", "m/2", "m/1", "z/1"));
 }

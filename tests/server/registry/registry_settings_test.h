@@ -26,8 +26,7 @@ class RegistrySettingsTest : public ::testing::Test {
   void Open() {
     settings_ = *ServingSettings::Open(options_.Serving());
     registry_ = std::make_unique<Registry>(
-        options_,
-        Registry::Parts{.load = files_.Loader(), .bytes_of = sizer_, .settings = settings_.get(), .limits = &limits_},
+        options_, Registry::Parts{.load = load_, .bytes_of = sizer_, .settings = settings_.get(), .limits = &limits_},
         clock_);
   }
   void Set(const std::function<void(v1::ModelOverride&)>& change) {
@@ -40,6 +39,7 @@ class RegistrySettingsTest : public ::testing::Test {
   FakeClock clock_;
   RegistryOptions options_;
   ModelLimitsTable limits_{BatchOptions().Limits()};
+  Registry::Loader load_ = files_.Loader();
   Registry::Sizer sizer_;
   std::unique_ptr<ServingSettings> settings_;
   std::unique_ptr<Registry> registry_;

@@ -32,13 +32,13 @@ TEST_F(RegistryTest, LoadsTheNewestVersionOfEveryModel) {
   EXPECT_EQ(registry.Find("a").value()->id.version, 12);
   EXPECT_EQ(registry.Find("b", 3).value()->id.version, 3);
   registry.Poll();
-  EXPECT_THAT(loads_, ElementsAre("a/12", "b/3")) << "a second poll must load nothing";
+  EXPECT_THAT(loads, ElementsAre("a/12", "b/3")) << "a second poll must load nothing";
 }
 
 TEST_F(RegistryTest, EveryAttemptToLoadIsReported) {
   Add("m", 1);
   Add("m", 2);
-  bad_.insert({"m", 2});
+  bad.insert({"m", 2});
   std::vector<std::string> told;
   Registry registry(Options(),
                     Registry::Parts{.load = Loader(),
@@ -125,23 +125,15 @@ TEST_F(RegistryTest, AHandleThatOutlivesTheRegistryFreesItsVersion) {
   EXPECT_TRUE(freed);
 }
 
-TEST_F(RegistryTest, KeepsAsManyVersionsAsSet) {
-  for (int version = 1; version <= 3; ++version) Add("m", version);
-  Registry registry(Options(2), Loader(), clock_);
-  registry.Poll();
-  EXPECT_THAT(States(registry), ElementsAre("m/2 READY", "m/3 READY"));
-  EXPECT_EQ(registry.Find("m", 2).value()->id.version, 2);
-}
-
 TEST_F(RegistryTest, AMissingRepositoryLeavesTheLoadedVersionServing) {
   Add("m", 1);
   Registry registry(Options(), Loader(), clock_);
   registry.Poll();
-  std::filesystem::rename(root(), folder_ / "away");
+  std::filesystem::rename(root(), folder() / "away");
   registry.Poll();
   EXPECT_FALSE(registry.repository_status().ok());
   EXPECT_EQ(registry.Find("m").value()->id.version, 1);
-  std::filesystem::rename(folder_ / "away", root());
+  std::filesystem::rename(folder() / "away", root());
   Add("m", 2);
   registry.Poll();
   EXPECT_TRUE(registry.repository_status().ok());
@@ -309,47 +301,6 @@ TEST_F(RegistryTest, StopBeginsNoOtherLoad) {
   stopper.join();
   EXPECT_EQ(loads, 1);
   EXPECT_THAT(States(*registry), ElementsAre("a/1 READY"));
-}
-
-TEST(RegistryOptions, ErrorsNameTheFieldAndTheRange) {
-  RegistryOptions options;
-  EXPECT_THAT(options.Validate().ToString(), HasSubstr("no repository folder is given"));
-  options.root = "/tmp";
-  EXPECT_TRUE(options.Validate().ok());
-  options.poll_interval = absl::ZeroDuration();
-  EXPECT_THAT(options.Validate().ToString(), HasSubstr("--poll-interval is 0; it must be 10 ms to 1 h"));
-  options.poll_interval = absl::Seconds(1);
-  options.keep_versions = 0;
-  EXPECT_THAT(options.Validate().ToString(), HasSubstr("keep_versions is 0"));
-}
-
-TEST(RegistryOptions, AreValidWithinTheirBounds) {
-  const auto valid = [](auto change) {
-    RegistryOptions options;
-    options.root = "/tmp";
-    change(options);
-    return options.Validate().ok();
-  };
-  for (const absl::Duration fine : {absl::Milliseconds(10), absl::Hours(1)}) {
-    EXPECT_TRUE(valid([&](auto& options) { options.poll_interval = fine; })) << fine;
-  }
-  for (const absl::Duration wrong :
-       {absl::Milliseconds(10) - absl::Nanoseconds(1), absl::Hours(1) + absl::Seconds(1)}) {
-    EXPECT_FALSE(valid([&](auto& options) { options.poll_interval = wrong; })) << wrong;
-  }
-  EXPECT_TRUE(valid([](auto& options) { options.keep_versions = 1; }));
-  EXPECT_TRUE(valid([](auto& options) { options.keep_versions = 100; }));
-  EXPECT_FALSE(valid([](auto& options) { options.keep_versions = 101; }));
-  const auto retries = [&](absl::Duration first, absl::Duration last) {
-    return valid([&](auto& options) { options.first_retry = first, options.last_retry = last; });
-  };
-  EXPECT_TRUE(retries(absl::Nanoseconds(1), absl::Nanoseconds(1)));
-  EXPECT_FALSE(retries(absl::Nanoseconds(2), absl::Nanoseconds(1)));
-  EXPECT_FALSE(retries(absl::ZeroDuration(), absl::Seconds(1)));
-  EXPECT_TRUE(valid([](auto& options) { options.loads_at_once = 1; }));
-  EXPECT_FALSE(valid([](auto& options) { options.loads_at_once = 0; }));
-  EXPECT_TRUE(valid([](auto& options) { options.max_memory_bytes = 1; }));
-  EXPECT_FALSE(valid([](auto& options) { options.max_memory_bytes = 0; }));
 }
 
 }  // namespace

@@ -144,52 +144,6 @@ TEST_F(VersionTableTest, AnErrorListsAtMostTenNames) {
   EXPECT_THAT(no_version(), testing::EndsWith("10 (LOADING), and 3 more"));
 }
 
-// Tests all fields of a description. A retiring version has no batch limits.
-TEST_F(VersionTableTest, DescribesAllFieldsOfAVersion) {
-  auto model = std::make_shared<LoadedModel>();
-  model->manifest = FromText<v1::Manifest>("config { classes: 7 } parameters: 11 provenance { data: 'squares' }");
-  model->weights_sha256 = "1f0c";
-  model->device_bytes = 44;
-  model->labels = {"cat", "dog"};
-  model->attention.offers = {{.kind = v1::SCORES, .layers = 2, .heads = 9},
-                             {.kind = v1::ROLLOUT, .layers = 5, .heads = 3}};
-  model->features.kinds = {v1::CLASS_TOKEN, v1::PATCH_TOKENS};
-  model->features.width = 13;
-  model->queue_limits->set_batch(
-      {.max_batch_tokens = 21, .max_batch_images = 22, .max_batch_pixels = 23, .max_wait = absl::Milliseconds(500)});
-  VersionStatus status{{"m", 4}, v1::READY, "why", model, {"canary", "eu"}, 2.5};
-  const std::string known = R"pb(
-    model: "m"
-    version: 4
-    state: READY
-    reason: "why"
-    version_labels: "canary"
-    version_labels: "eu"
-    traffic_percent: 2.5
-    config { classes: 7 }
-    provenance { data: "squares" }
-    weights_sha256: "1f0c"
-    parameters: 11
-    device_bytes: 44
-    attention_kinds: [ SCORES, ROLLOUT ]
-    layers: 5
-    heads: 9
-    attention { kind: SCORES layers: 2 heads: 9 }
-    attention { kind: ROLLOUT layers: 5 heads: 3 }
-    feature_kinds: [ CLASS_TOKEN, PATCH_TOKENS ]
-    feature_width: 13)pb";
-  const std::string limits =
-      " batching { max_batch_tokens: 21 max_batch_images: 22 max_batch_pixels: 23 max_wait_seconds: 0.5 }";
-  const auto expected = [](const std::string& text) { return FromText<v1::ModelVersion>(text).DebugString(); };
-  EXPECT_EQ(Describe(status).DebugString(), expected(known + limits));
-  status.state = v1::RETIRING;
-  std::string retiring = known;
-  retiring.replace(retiring.find("READY"), 5, "RETIRING");
-  EXPECT_EQ(Describe(status).DebugString(), expected(retiring)) << "a retiring version gets no more batches";
-  status.model = nullptr;
-  EXPECT_FALSE(Describe(status).has_config());
-}
-
 TEST_F(VersionTableTest, AnErrorListsOnlyModelsThatTheCallerMaySee) {
   table_.Change({"other", 1}, [](KnownVersion& known) { known.status.state = v1::LOADING; });
   const ModelPatterns some({"m*"}), none({"x*"});
