@@ -12,11 +12,7 @@ TEST_F(ExecuteBatchTest, StagesAndBatchesAreCounted) {
   Metrics metrics("");
   model_->metrics = metrics.ForModel("small");
   std::vector<Answer> answers(2);
-  std::vector<InferenceRequest> requests;
-  for (int i = 0; i < 2; ++i) {
-    requests.push_back(ImageRequest(model_, NoisePng(16, 16, i), answers[i]));
-    requests.back().arrival = SteadyClock().Now();
-  }
+  std::vector<InferenceRequest> requests = Images(answers, SteadyClock().Now());
   Execute(BatchOf(std::move(requests)));
   const std::string text = metrics.Text();
   EXPECT_THAT(text, HasSubstr(StageCount("decode", "ok", 2)));
@@ -67,14 +63,8 @@ TEST_F(ExecuteBatchTest, AFailedBatchCountsAsAnErrorOfCompute) {
   Metrics metrics("");
   model_->metrics = metrics.ForModel("small");
   std::vector<Answer> answers(1);
-  std::vector<InferenceRequest> requests;
-  requests.push_back(ImageRequest(model_, NoisePng(16, 16, 1), answers[0]));
-  requests.back().request.mutable_tensor()->set_data_type(v1::RawTensor::DATA_FLOAT32);
-  requests.back().request.mutable_tensor()->set_normalized(true);
-  requests.back().request.mutable_tensor()->set_height(3);
-  requests.back().request.mutable_tensor()->set_width(3);
-  requests.back().request.mutable_tensor()->set_channels(2);
-  requests.back().input = kZeros;
+  std::vector<InferenceRequest> requests = Images(answers);
+  MakeFaulty(requests[0]);
   Execute(BatchOf(std::move(requests)));
   EXPECT_EQ(answers[0].result.status().code(), absl::StatusCode::kInternal);
   EXPECT_THAT(metrics.Text(), HasSubstr(StageCount("compute", "error", 1)));
@@ -86,11 +76,7 @@ TEST_F(ExecuteBatchTest, AProbeIsNotInTheHistogramsOfAnswers) {
   model_->metrics = metrics.ForModel("small");
   model_->version_metrics = metrics.ForModel("small")->ForVersion(3);
   std::vector<Answer> answers(2);
-  std::vector<InferenceRequest> requests;
-  for (int i = 0; i < 2; ++i) {
-    requests.push_back(ImageRequest(model_, NoisePng(16, 16, i), answers[i]));
-    requests.back().arrival = SteadyClock().Now();
-  }
+  std::vector<InferenceRequest> requests = Images(answers, SteadyClock().Now());
   requests[0].is_probe = true;
   Execute(BatchOf(std::move(requests)));
   for (const Answer& answer : answers) EXPECT_TRUE(answer.result.ok()) << answer.result.status();

@@ -4,14 +4,13 @@
 #include <algorithm>
 #include <atomic>
 #include <limits>
-#include <optional>
 #include <set>
 #include <stdexcept>
-#include <thread>
 
 #include "models/engine/backend.h"
 #include "server/observe/metrics.h"
 #include "server/process/shed.h"
+#include "tests/server/serve/scheduling/idle_executors.h"
 
 namespace vitrine {
 namespace {
@@ -28,9 +27,7 @@ TEST_F(ExecuteBatchTest, MixedGridsGiveTheSameAnswersTogetherAndAlone) {
     requests.push_back(ImageRequest(model_, image, together[i]));
     requests.back().request.set_request_id(std::to_string(i));
     tokens += requests.back().tokens;
-    std::vector<InferenceRequest> one;
-    one.push_back(ImageRequest(model_, image, alone[i]));
-    Execute(BatchOf(std::move(one)));
+    Execute(ImageRequest(model_, image, alone[i]));
   }
   Execute(BatchOf(std::move(requests), 42));
   for (size_t i = 0; i < sizes.size(); ++i) {
@@ -58,10 +55,9 @@ TEST_F(ExecuteBatchTest, MapsAndFeaturesAreTheSameTogetherAndAlone) {
     const std::string image = NoisePng(sizes[i].first, sizes[i].second, static_cast<int>(i));
     requests.push_back(ImageRequest(model_, image, together[i]));
     AskForEverything(requests.back());
-    std::vector<InferenceRequest> one;
-    one.push_back(ImageRequest(model_, image, alone[i]));
-    AskForEverything(one.back());
-    Execute(BatchOf(std::move(one)));
+    InferenceRequest one = ImageRequest(model_, image, alone[i]);
+    AskForEverything(one);
+    Execute(std::move(one));
   }
   Execute(BatchOf(std::move(requests)));
   std::set<std::vector<std::vector<float>>> seen;
@@ -125,9 +121,7 @@ TEST_F(ExecuteBatchTest, RequestsAreAnsweredInTheOrderOfTheirOverlayPixels) {
     requests.push_back(ImageRequest(model_, image, together[i]));
     requests.back().request.set_request_id(wishes[i].first);
     requests.back().overlay_pixels = wishes[i].second;
-    std::vector<InferenceRequest> one;
-    one.push_back(ImageRequest(model_, image, alone[i]));
-    Execute(BatchOf(std::move(one)));
+    Execute(ImageRequest(model_, image, alone[i]));
   }
   ExecuteBatch(BatchOf(std::move(requests)), {workspace_, responder, SteadyClock()});
   EXPECT_THAT(made, ::testing::ElementsAre("none", "also none", "one", "two"));
@@ -136,39 +130,6 @@ TEST_F(ExecuteBatchTest, RequestsAreAnsweredInTheOrderOfTheirOverlayPixels) {
     EXPECT_EQ(together[i].result->request_id(), wishes[i].first);
   }
 }
-
-// Executors that wait for batches. They count how often they were sent to a team.
-class IdleExecutors {
- public:
-  IdleExecutors(Scheduler& scheduler, int count) : scheduler_(scheduler) {
-    for (int i = 0; i < count; ++i) {
-      threads_.emplace_back([this] {
-        while (std::optional<Batch> batch = scheduler_.NextBatch()) {
-          ++sent_;
-          batch->team->Join();
-        }
-      });
-    }
-    AwaitIdle();
-  }
-  ~IdleExecutors() {
-    scheduler_.Stop(absl::ZeroDuration());
-    for (std::thread& thread : threads_) thread.join();
-  }
-  int AwaitSent() const {
-    AwaitIdle();
-    return sent_;
-  }
-
- private:
-  void AwaitIdle() const {
-    while (scheduler_.idle() != static_cast<int64_t>(threads_.size())) std::this_thread::yield();
-  }
-
-  Scheduler& scheduler_;
-  std::atomic<int> sent_ = 0;
-  std::vector<std::thread> threads_;
-};
 
 TEST_F(ExecuteBatchTest, TheTimeOfASingleImageDeterminesItsHelpers) {
   constexpr int kIdle = 5, kRowsFor = 4;
@@ -192,7 +153,8 @@ TEST_F(ExecuteBatchTest, TheTimeOfASingleImageDeterminesItsHelpers) {
                                              .scheduler = &scheduler,
                                              .help = &record,
                                              .most_helpers = kIdle});
-    EXPECT_EQ(idle.AwaitSent(), milliseconds < 1 ? 0 : kRowsFor - 1) << milliseconds;
+    idle.AwaitIdle(kIdle);
+    EXPECT_EQ(idle.sent(), milliseconds < 1 ? 0 : kRowsFor - 1) << milliseconds;
     EXPECT_EQ(Logits(helped), Logits(alone)) << "the logits depend on the helpers";
   }
 }
@@ -218,8 +180,7 @@ TEST_F(ExecuteBatchTest, CancelledAndExpiredRequestsAreNotDecoded) {
   model_->metrics = metrics.ForModel("small");
   FakeClock clock;
   std::vector<Answer> answers(3);
-  std::vector<InferenceRequest> requests;
-  for (int i = 0; i < 3; ++i) requests.push_back(ImageRequest(model_, NoisePng(16, 16, i), answers[i]));
+  std::vector<InferenceRequest> requests = Images(answers);
   requests[0].cancelled = std::make_shared<std::atomic<bool>>(true);
   requests[1].deadline = clock.Now();
   ExecuteBatch(BatchOf(std::move(requests)), {workspace_, responder_, clock});
@@ -243,8 +204,7 @@ class BusyClock : public FakeClock {
 TEST_F(ExecuteBatchTest, ARequestThatExpiresDuringDecodingIsNotComputed) {
   BusyClock clock;
   std::vector<Answer> answers(8);
-  std::vector<InferenceRequest> requests;
-  for (int i = 0; i < 8; ++i) requests.push_back(ImageRequest(model_, NoisePng(16, 16, i), answers[i]));
+  std::vector<InferenceRequest> requests = Images(answers);
   requests[0].deadline = clock.Now() + absl::Seconds(10);
   ExecuteBatch(BatchOf(std::move(requests)), {workspace_, responder_, clock});
   EXPECT_THAT(answers[0].result.status().ToString(), HasSubstr("before the model ran"));
@@ -264,8 +224,7 @@ TEST_F(ExecuteBatchTest, NoAnswerIsMadeForRequestsThatEndDuringCompute) {
     return responder_(request, std::move(output));
   };
   std::vector<Answer> answers(3);
-  std::vector<InferenceRequest> requests;
-  for (int i = 0; i < 3; ++i) requests.push_back(ImageRequest(model_, NoisePng(16, 16, i), answers[i]));
+  std::vector<InferenceRequest> requests = Images(answers);
   requests[1].cancelled = left;
   requests[2].deadline = clock.Now() + absl::Seconds(1);
   ExecuteBatch(BatchOf(std::move(requests)), {workspace_, responder, clock});
@@ -278,19 +237,9 @@ TEST_F(ExecuteBatchTest, NoAnswerIsMadeForRequestsThatEndDuringCompute) {
 }
 
 TEST_F(ExecuteBatchTest, AnInternalFaultFailsTheBatchWithAFixedText) {
-  // Makes ComputePart fail. A tensor without the planned size is an internal fault.
   std::vector<Answer> answers(2);
-  std::vector<InferenceRequest> requests;
-  for (int i = 0; i < 2; ++i) {
-    requests.push_back(ImageRequest(model_, NoisePng(16, 16, i), answers[i]));
-    v1::RawTensor& tensor = *requests.back().request.mutable_tensor();
-    tensor.set_data_type(v1::RawTensor::DATA_FLOAT32);
-    tensor.set_height(3);
-    tensor.set_width(3);
-    tensor.set_channels(2);
-    requests.back().input = kZeros;
-    tensor.set_normalized(true);
-  }
+  std::vector<InferenceRequest> requests = Images(answers);
+  for (InferenceRequest& request : requests) MakeFaulty(request);
   Execute(BatchOf(std::move(requests), 9));
   for (const Answer& answer : answers) {
     EXPECT_EQ(answer.calls, 1);
@@ -299,9 +248,7 @@ TEST_F(ExecuteBatchTest, AnInternalFaultFailsTheBatchWithAFixedText) {
               "the server failed to compute batch 9; its log has the cause, and other batches are not affected");
   }
   Answer next;
-  std::vector<InferenceRequest> good;
-  good.push_back(ImageRequest(model_, NoisePng(16, 16, 1), next));
-  Execute(BatchOf(std::move(good)));
+  Execute(ImageRequest(model_, NoisePng(16, 16, 1), next));
   EXPECT_TRUE(next.result.ok()) << next.result.status();
 }
 
@@ -321,9 +268,7 @@ class Failing : public Backend {
 TEST_F(ExecuteBatchTest, ADeviceWithoutMemoryGivesARetryTime) {
   model_->backend = std::make_shared<const Failing>(absl::ResourceExhaustedError("no memory on the device"));
   Answer answer;
-  std::vector<InferenceRequest> requests;
-  requests.push_back(ImageRequest(model_, NoisePng(16, 16, 1), answer));
-  Execute(BatchOf(std::move(requests)));
+  Execute(ImageRequest(model_, NoisePng(16, 16, 1), answer));
   EXPECT_EQ(ShedReasonOf(answer.result.status()), ShedReason::kMemory) << answer.result.status();
   EXPECT_EQ(RetryAfter(answer.result.status()), absl::Seconds(1));
 }
@@ -331,9 +276,7 @@ TEST_F(ExecuteBatchTest, ADeviceWithoutMemoryGivesARetryTime) {
 TEST_F(ExecuteBatchTest, ALostDeviceIsUnavailable) {
   model_->backend = std::make_shared<const Failing>(absl::UnavailableError("cuda:0: cuEventQuery failed"));
   Answer answer;
-  std::vector<InferenceRequest> requests;
-  requests.push_back(ImageRequest(model_, NoisePng(16, 16, 1), answer));
-  Execute(BatchOf(std::move(requests)));
+  Execute(ImageRequest(model_, NoisePng(16, 16, 1), answer));
   EXPECT_EQ(answer.result.status(), absl::UnavailableError("the device of this server is lost, and the server ends"));
 }
 
@@ -342,8 +285,7 @@ TEST_F(ExecuteBatchTest, AThrowingResponderFailsEveryRequestWithAFixedText) {
     throw std::runtime_error("secret path /etc");
   };
   std::vector<Answer> answers(2);
-  std::vector<InferenceRequest> requests;
-  for (int i = 0; i < 2; ++i) requests.push_back(ImageRequest(model_, NoisePng(16, 16, i), answers[i]));
+  std::vector<InferenceRequest> requests = Images(answers);
   Execute(BatchOf(std::move(requests)));
   for (const Answer& answer : answers) {
     EXPECT_EQ(answer.calls, 1);
@@ -357,9 +299,7 @@ TEST_F(ExecuteBatchTest, LogitsThatAreNotFiniteAreNeverAnswered) {
     std::fill(weight.begin(), weight.end(), std::numeric_limits<float>::quiet_NaN());
   });
   std::vector<Answer> answers(1);
-  std::vector<InferenceRequest> requests;
-  requests.push_back(ImageRequest(model_, NoisePng(16, 16, 1), answers[0]));
-  Execute(BatchOf(std::move(requests)));
+  Execute(ImageRequest(model_, NoisePng(16, 16, 1), answers[0]));
   EXPECT_EQ(answers[0].result.status().code(), absl::StatusCode::kInternal);
 }
 
@@ -368,9 +308,7 @@ TEST_F(ExecuteBatchTest, TheNullModelReadsNoPixel) {
   std::string damaged = NoisePng(16, 16, 1);
   damaged.resize(damaged.size() / 2);
   Answer answer;
-  std::vector<InferenceRequest> requests;
-  requests.push_back(ImageRequest(null, damaged, answer));
-  Execute(BatchOf(std::move(requests)));
+  Execute(ImageRequest(null, damaged, answer));
   EXPECT_EQ(Logits(answer), std::vector<float>(3, 0.0f));
 }
 

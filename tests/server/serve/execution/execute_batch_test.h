@@ -60,6 +60,31 @@ class ExecuteBatchTest : public ::testing::Test {
   }
 
   void Execute(Batch batch) { ExecuteBatch(std::move(batch), {workspace_, responder_, SteadyClock()}); }
+  void Execute(InferenceRequest request) {
+    std::vector<InferenceRequest> one;
+    one.push_back(std::move(request));
+    Execute(BatchOf(std::move(one)));
+  }
+  // Returns a request for each answer, with different images of 16 x 16 pixels.
+  std::vector<InferenceRequest> Images(std::vector<Answer>& answers,
+                                       absl::Time arrival = InferenceRequest().arrival) const {
+    std::vector<InferenceRequest> requests;
+    for (Answer& answer : answers) {
+      requests.push_back(ImageRequest(model_, NoisePng(16, 16, static_cast<int>(requests.size())), answer));
+      requests.back().arrival = arrival;
+    }
+    return requests;
+  }
+  // Replaces the image by a tensor without the planned size, which is an internal fault of ComputePart.
+  static void MakeFaulty(InferenceRequest& request) {
+    v1::RawTensor& tensor = *request.request.mutable_tensor();
+    tensor.set_data_type(v1::RawTensor::DATA_FLOAT32);
+    tensor.set_height(3);
+    tensor.set_width(3);
+    tensor.set_channels(2);
+    tensor.set_normalized(true);
+    request.input = kZeros;
+  }
 
   std::vector<float> Logits(const Answer& answer) {
     EXPECT_TRUE(answer.result.ok()) << answer.result.status();

@@ -4,44 +4,14 @@
 
 #include <atomic>
 #include <memory>
-#include <optional>
-#include <thread>
 #include <utility>
-#include <vector>
 
 #include "models/engine/cpu/frame_memory.h"
 #include "server/serve/execution/helpers.h"
-#include "server/serve/scheduling/scheduler.h"
+#include "tests/server/serve/scheduling/idle_executors.h"
 
 namespace vitrine {
 namespace {
-
-// Runs `count` executors, which wait for batches and join the teams to which they are sent.
-class IdleExecutors {
- public:
-  IdleExecutors(Scheduler& scheduler, int count) : scheduler_(scheduler) {
-    for (int i = 0; i < count; ++i) {
-      threads_.emplace_back([this] {
-        while (std::optional<Batch> batch = scheduler_.NextBatch()) {
-          if (batch->team != nullptr) batch->team->Join();
-          for (const auto& request : batch->requests) request->Finish(v1::ClassifyResponse());
-        }
-      });
-    }
-    AwaitIdle(count);
-  }
-  ~IdleExecutors() {
-    scheduler_.Stop(absl::ZeroDuration());
-    for (std::thread& thread : threads_) thread.join();
-  }
-  void AwaitIdle(int64_t count) const {
-    while (scheduler_.idle() != count) std::this_thread::yield();
-  }
-
- private:
-  Scheduler& scheduler_;
-  std::vector<std::thread> threads_;
-};
 
 class Nothing : public engine::Step {
  public:
