@@ -43,7 +43,6 @@ struct Mix {
   std::vector<SimulatedCost> models = {};
   std::vector<Kind> kinds = {};  // constant load, scaled to a multiple of the capacity
   std::vector<Kind> burst = {};  // additional load: `weight` requests of each kind at once, every two seconds
-  std::vector<Fault> shows = {Fault::kAdmitsAll, Fault::kBelievesAThird};
 
   friend void PrintTo(const Mix& mix, std::ostream* out) { *out << mix.name; }
 };
@@ -73,14 +72,12 @@ std::vector<Mix> Mixes() {
        .models = {kXcit},
        .kinds = {Ask(1, Ms(500), {.priority = v1::HIGH, .tokens = 196}),
                  Ask(6, Ms(500), {.priority = v1::NORMAL, .tokens = 196}),
-                 Ask(3, Ms(500), {.priority = v1::LOW, .tokens = 196})},
-       .shows = {Fault::kAdmitsAll, Fault::kBelievesAThird, Fault::kForgetsWhatIsMoreUrgent}},
+                 Ask(3, Ms(500), {.priority = v1::LOW, .tokens = 196})}},
       // Makes requests expire, because a rate cannot predict the bursts that overtake them.
       {.name = "BurstsOfUrgentRequests",
        .models = {kXcit},
        .kinds = {Ask(1, Ms(500), {.tokens = 196})},
-       .burst = {Ask(80, Ms(1000), {.priority = v1::HIGH, .tokens = 196})},
-       .shows = {Fault::kAdmitsAll, Fault::kBelievesAThird, Fault::kComputesWhatIsExpired}},
+       .burst = {Ask(80, Ms(1000), {.priority = v1::HIGH, .tokens = 196})}},
       {.name = "FourCallersWhoWantMoreAndLess",
        .models = {kXcit},
        .kinds = {Ask(1, Ms(300), {.caller = "a", .tokens = 196}), Ask(2, Ms(500), {.caller = "b", .tokens = 49}),
@@ -98,13 +95,12 @@ struct Seen {
 // A simulated server with a mix of requests.
 class Load {
  public:
-  Load(const Mix& mix, uint64_t seed, Fault fault = Fault::kNone)
+  Load(const Mix& mix, uint64_t seed)
       : mix_(mix),
         server_({.admission = {.executors = mix.executors, .max_batch_tokens = BatchOptions().max_batch_tokens},
                  .reading = kReading,
                  .jitter = 0.1,
-                 .seed = seed,
-                 .fault = fault}),
+                 .seed = seed}),
         begin_(server_.Now() + kWarmUp),
         random_(seed) {
     for (const SimulatedCost& cost : mix.models) server_.AddModel(cost);
@@ -236,14 +232,6 @@ TEST_P(Overload, UsesNineTenthsOfTheTimeThatRejectionsLeave) {
       EXPECT_GE(seen.Rate(), 0.9 * capacity * (1 - refusing))
           << times << " times: share of the time for rejections " << refusing << "; " << Ledger(seen, capacity);
     }
-  }
-}
-
-TEST_P(Overload, DetectsAFaultyServer) {
-  const double capacity = Capacity(GetParam());
-  for (const Fault fault : GetParam().shows) {
-    const Seen seen = Load(GetParam(), 1, fault).OpenLoop(5 * capacity, /*retry=*/false);
-    EXPECT_LT(seen.Rate(), 0.9 * capacity) << static_cast<int>(fault) << ": " << Ledger(seen, capacity);
   }
 }
 

@@ -174,11 +174,11 @@ TEST(ModelCost, VaryingBatchTimesRaiseThePrediction) {
 struct Ended {
   int answered = 0, refused = 0, expired = 0;
 };
-Ended AskUrgently(absl::Duration limit, double jitter, int low, testing::Fault fault, uint64_t seed) {
+Ended AskUrgently(absl::Duration limit, double jitter, int low, bool admits_all, uint64_t seed) {
   testing::SimulatedServer server({.admission = {.executors = 2, .max_batch_tokens = BatchOptions().max_batch_tokens},
                                    .jitter = jitter,
                                    .seed = seed,
-                                   .fault = fault});
+                                   .admits_all = admits_all});
   const int heavy = server.AddModel({.token = Ms(340) / 785}, 785), quick = server.AddModel({.token = Ms(4) / 64}, 64);
   std::function<void(const absl::Status&)> again = [&](const absl::Status&) {
     server.Arrive({.model = heavy, .priority = v1::LOW, .tokens = 785}, again);
@@ -204,8 +204,8 @@ class UrgentRequests : public ::testing::TestWithParam<double> {};  // the relat
 
 TEST_P(UrgentRequests, FewExpireOrAreRejectedUnnecessarily) {
   for (const double limit : {50, 150, 500}) {
-    const Ended ended = AskUrgently(Ms(limit), GetParam(), 16, testing::Fault::kNone, 1);
-    const Ended all = AskUrgently(Ms(limit), GetParam(), 16, testing::Fault::kAdmitsAll, 1);
+    const Ended ended = AskUrgently(Ms(limit), GetParam(), 16, /*admits_all=*/false, 1);
+    const Ended all = AskUrgently(Ms(limit), GetParam(), 16, /*admits_all=*/true, 1);
     const int asked = ended.answered + ended.refused + ended.expired;
     EXPECT_GT(asked, 1500);
     EXPECT_LE(ended.expired, 0.001 * asked) << limit;
@@ -224,7 +224,7 @@ TEST_P(UrgentRequests, FewExpireOrAreRejectedUnnecessarily) {
 INSTANTIATE_TEST_SUITE_P(Variation, UrgentRequests, ::testing::Values(0.01, 0.03, 0.1));
 
 TEST(UrgentRequestsWithRoom, AllAreAnsweredIfOneExecutorIsIdle) {
-  const Ended ended = AskUrgently(Ms(50), 0.03, 1, testing::Fault::kNone, 2);
+  const Ended ended = AskUrgently(Ms(50), 0.03, 1, /*admits_all=*/false, 2);
   EXPECT_EQ(ended.refused + ended.expired, 0);
   EXPECT_GT(ended.answered, 1500);
 }

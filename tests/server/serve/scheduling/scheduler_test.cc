@@ -206,27 +206,6 @@ TEST_F(SchedulerTest, AnIdleExecutorWaitsForMoreRequestsUpToMaxWait) {
   EXPECT_THAT(ids, ElementsAre("0", "1"));
 }
 
-TEST_F(SchedulerTest, AModelsOwnMaxWaitApplies) {
-  const auto model = std::make_shared<LoadedModel>();
-  const BatchOptions options;
-  BatchLimits own = options.Limits();
-  own.max_wait = absl::Seconds(5);
-  model->queue_limits->set_batch(own);
-  model_ = model;
-  Scheduler scheduler(options, clock_, /*sweep=*/false);
-  scheduler.Submit(Request(0));
-  std::atomic<bool> taken = false;
-  std::thread executor([&] {
-    EXPECT_THAT(Ids(scheduler.NextBatch()), ElementsAre("0"));
-    taken = true;
-  });
-  while (scheduler.idle() == 0 && !taken) std::this_thread::yield();
-  EXPECT_FALSE(taken) << "the executor waits for more requests";
-  clock_.Advance(absl::Seconds(5));
-  scheduler.Sweep();
-  executor.join();
-}
-
 TEST_F(SchedulerTest, StopDrainsTheQueue) {
   Scheduler scheduler({.max_batch_images = 1, .max_wait = absl::Seconds(1)}, clock_, /*sweep=*/false);
   for (int i = 0; i < 3; ++i) scheduler.Submit(Request(i));

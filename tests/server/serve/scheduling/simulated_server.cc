@@ -11,12 +11,6 @@
 namespace vitrine::testing {
 namespace {
 
-// Returns the factor from true costs to observed costs. With the fault kBelievesAThird, the cost model observes a
-// third.
-double Believed(Fault fault) {
-  return fault == Fault::kBelievesAThird ? 1.0 / 3 : 1;
-}
-
 // Returns the batch options of a server on a CPU, as in server/resolve.h.
 BatchOptions BatchesOf(const SimulatedServer::Options& options) {
   BatchOptions batch = options.batch;
@@ -24,9 +18,8 @@ BatchOptions BatchesOf(const SimulatedServer::Options& options) {
   return batch;
 }
 
-AdmissionOptions AdmissionWith(AdmissionOptions options, Fault fault) {
+AdmissionOptions InParts(AdmissionOptions options) {
   options.in_parts = true;
-  if (fault == Fault::kForgetsWhatIsMoreUrgent) options.patience.fill(absl::ZeroDuration());
   return options;
 }
 
@@ -35,7 +28,7 @@ AdmissionOptions AdmissionWith(AdmissionOptions options, Fault fault) {
 SimulatedServer::SimulatedServer(const Options& options)
     : options_(options),
       random_(options.seed),
-      admission_(AdmissionWith(options.admission, options.fault), clock_),
+      admission_(InParts(options.admission), clock_),
       scheduler_(BatchesOf(options), clock_, /*sweep=*/false),
       executors_(static_cast<size_t>(options.admission.executors)) {
   EXPECT_EQ(options.batch.max_wait, absl::ZeroDuration()) << "with a wait, an executor would wait for another thread";
@@ -45,8 +38,8 @@ SimulatedServer::SimulatedServer(const Options& options)
 int SimulatedServer::AddModel(const SimulatedCost& cost, int64_t tokens) {
   auto model = std::make_shared<LoadedModel>();
   model->id.model = absl::StrCat("model ", models_.size());
-  model->cost->ObserveCompute(tokens, (cost.pass + cost.token * tokens) * Believed(options_.fault));
-  model->cost->ObserveEncode(1, cost.overlay_pixel * Believed(options_.fault));
+  model->cost->ObserveCompute(tokens, (cost.pass + cost.token * tokens));
+  model->cost->ObserveEncode(1, cost.overlay_pixel);
   costs_[model.get()] = cost;
   models_.push_back(std::move(model));
   return static_cast<int>(models_.size()) - 1;
@@ -98,14 +91,13 @@ void SimulatedServer::Arrive(const SimulatedRequest& what, std::function<void(co
   request.request.set_priority(what.priority);
   request.input = "x";
   absl::StatusOr<HeldPlace> ticket = admission_.Admit(request);
-  if (!ticket.ok() && options_.fault != Fault::kAdmitsAll) return ended(ticket.status());
+  if (!ticket.ok() && !options_.admits_all) return ended(ticket.status());
   if (ticket.ok()) request.admitted = std::make_shared<Admitted>(Admitted{.place = *std::move(ticket)});
-  if (options_.fault == Fault::kComputesWhatIsExpired) request.deadline = absl::InfiniteFuture();
   waiting_.insert(request.deadline);
-  request.done = [this, in_queue = request.deadline, deadline = what.deadline,
+  request.done = [this, deadline = what.deadline,
                   ended = std::move(ended)](absl::StatusOr<v1::ClassifyResponse> answer) {
     if (absl::IsUnavailable(answer.status())) return;  // the server is being destroyed
-    if (!answer.ok()) LeavesQueue(in_queue);
+    if (!answer.ok()) LeavesQueue(deadline);
     const bool is_late = answer.ok() && deadline <= Now();
     ended(is_late ? absl::DeadlineExceededError("the deadline passed before the answer was made") : answer.status());
   };
@@ -151,8 +143,7 @@ void SimulatedServer::End(Executor& executor) {
 // Observes elapsed times, like ExecuteBatch. They include the time that the executor's core spent on receiving
 // requests.
 void SimulatedServer::Observe(const Running& ended) const {
-  const double stretched =
-      absl::FDivDuration(Now() - ended.start, ended.compute + ended.rest) * Believed(options_.fault);
+  const double stretched = absl::FDivDuration(Now() - ended.start, ended.compute + ended.rest);
   const ModelHandle& model = ended.batch.requests.front()->model;
   const SimulatedCost& cost = costs_.at(model.get());
   int64_t tokens = 0;

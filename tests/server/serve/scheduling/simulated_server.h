@@ -41,15 +41,6 @@ struct SimulatedRequest {
   int64_t overlay_pixels = 0;
 };
 
-// Faults of the server that the tests must detect.
-enum class Fault {
-  kNone,
-  kAdmitsAll,               // ignores admission control
-  kBelievesAThird,          // predicts a third of the true times
-  kComputesWhatIsExpired,   // does not drop expired requests
-  kForgetsWhatIsMoreUrgent  // predicts as if no more urgent requests would arrive
-};
-
 // A server with a simulated clock. Admission, queue, batching policy and cost model are the real ones. Work that takes
 // time is simulated, without sleeping, so minutes of overload take seconds. Not thread-safe.
 class SimulatedServer {
@@ -61,7 +52,7 @@ class SimulatedServer {
     absl::Duration reading = {};
     double jitter = 0;  // largest random change of the time of a pass, as a fraction
     uint64_t seed = 1;
-    Fault fault = Fault::kNone;
+    bool admits_all = false;  // ignores admission control
   };
   explicit SimulatedServer(const Options& options);
   SimulatedServer(const SimulatedServer&) = delete;
