@@ -68,15 +68,5 @@ TEST(HttpEndpoint, AScraperWithoutPauseIsGivenTheLastText) {
   EXPECT_EQ(metrics.collected(), 8);
 }
 
-// If each client with an unsent body held a thread, sixteen would block the probes and the metrics.
-TEST(HttpEndpoint, AnAnnouncedBodyIsNotWaitedFor) {
-  const auto endpoint = Start("127.0.0.1:0");
-  ASSERT_TRUE(endpoint.ok()) << endpoint.status();
-  for (const char* line : {"GET /healthz", "GET /metrics", "POST /metrics"}) {
-    const std::string head = std::string(line) + " HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000000\r\n\r\n";
-    EXPECT_THAT(testing::AnswerToADrip((*endpoint)->address(), head), StartsWith("HTTP/1.1 ")) << line;
-  }
-}
-
 }  // namespace
 }  // namespace vitrine

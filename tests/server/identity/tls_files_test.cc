@@ -134,11 +134,6 @@ TEST_F(Tls, ACertificateForClientsIsRefused) {
   ExpectRefused("--tls-cert", "client.pem", "not a server certificate");
 }
 
-TEST_F(Tls, AClientAuthorityThatIsNoneIsRefused) {
-  options_.client_ca = authority_.Path("server.pem");
-  ExpectRefused("--tls-client-ca", "server.pem", "not a CA");
-}
-
 // CA files are maintained by appending: the old authority expires and stays in the file.
 TEST_F(Tls, AnAuthorityThatHasExpiredDoesNotHoldUpTheOthers) {
   spdlog::set_level(spdlog::level::off);

@@ -7,16 +7,13 @@
 #include <vector>
 
 #include "server/observe/process_stats.h"
-#include "server/pages/version_families.h"
 #include "server/process/shed.h"
-#include "server/registry/registry.h"
 
 namespace vitrine {
 namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using ::testing::Not;
 
 constexpr double kBounds[] = {1, 2, 4};
 
@@ -82,77 +79,6 @@ TEST(Metrics, EndsAreCountedByReasonAndStage) {
   EXPECT_EQ(model->Requests().All(), 3);
   EXPECT_EQ(model->Requests().Errors(), 3);
   EXPECT_EQ(model->Requests().Shed(), 2);
-}
-
-TEST(Metrics, DurationsAreByOutcome) {
-  Metrics metrics("");
-  metrics.ForModel("m")->requests().Count(Method::kModelInfer, absl::OkStatus(), absl::Milliseconds(30));
-  metrics.ForModel("m")->requests().Count(Method::kModelInfer, absl::InternalError(""), absl::Milliseconds(3));
-  const std::string text = metrics.Text();
-  const std::string name = "vitrine_request_duration_seconds_sum{model=\"m\",method=\"ModelInfer\",outcome=";
-  EXPECT_THAT(text, HasSubstr(name + "\"ok\"} 0.03"));
-  EXPECT_THAT(text, HasSubstr(name + "\"error\"} 0.003"));
-}
-
-TEST(Metrics, RequestsCarryModelMethodAndCode) {
-  Metrics metrics("1.2.3");
-  metrics.ForModel("m")->requests().Count(Method::kClassify, absl::OkStatus(), absl::Milliseconds(3));
-  metrics.ForModel("m")->requests().Count(Method::kClassify, absl::OkStatus(), absl::Milliseconds(3));
-  metrics.ForModel("m")->requests().Count(Method::kClassifyStream, Shed(ShedReason::kBytes), absl::Microseconds(30));
-  metrics.unknown().requests().Count(Method::kClassify, absl::NotFoundError(""), absl::ZeroDuration());
-  const std::string text = metrics.Text();
-  EXPECT_THAT(text, HasSubstr("vitrine_requests_total{model=\"m\",method=\"Classify\",code=\"OK\"} 2"));
-  EXPECT_THAT(text,
-              HasSubstr("vitrine_requests_total{model=\"m\",method=\"ClassifyStream\",code=\"RESOURCE_EXHAUSTED\"} 1"));
-  EXPECT_THAT(text, HasSubstr("vitrine_requests_total{model=\"unknown\",method=\"Classify\",code=\"NOT_FOUND\"} 1"));
-  EXPECT_THAT(text, HasSubstr("vitrine_build_info{version=\"1.2.3\",revision=\"\"} 1"));
-}
-
-TEST(Metrics, StagesAndBatchesAreCounted) {
-  Metrics metrics("");
-  const auto model = metrics.ForModel("m");
-  model->CountAnswered(Stage::kCompute, absl::Milliseconds(3));
-  model->CountAnswered(Stage::kCompute, absl::Milliseconds(30));
-  model->CountBatch(4, 600, 2);
-  const std::string text = metrics.Text();
-  EXPECT_THAT(text, HasSubstr("vitrine_stage_duration_seconds_count{model=\"m\",stage=\"compute\",outcome=\"ok\"} 2"));
-  EXPECT_THAT(
-      text,
-      HasSubstr("vitrine_stage_duration_seconds_bucket{model=\"m\",stage=\"compute\",outcome=\"ok\",le=\"0.005\"} 1"));
-  EXPECT_THAT(text, HasSubstr("vitrine_batch_images_sum{model=\"m\"} 4"));
-}
-
-TEST(Metrics, ShowTheVersionsAndTheLoad) {
-  auto loaded = std::make_shared<LoadedModel>();
-  loaded->weights_sha256 = "abc";
-  loaded->precision = "fp32";
-  loaded->device = "cpu";
-  loaded->device_bytes = 1234;
-  std::vector<VersionStatus> versions;
-  versions.push_back({{"m", 1}, v1::READY, "", loaded, {}, 100});
-  versions.push_back({{"m", 2}, v1::FAILED, "broken", nullptr, {}, 0});
-  Metrics metrics("");
-  metrics.SetSources({.versions = [&](MetricFamilies& families) { AddVersionFamilies(families, versions); },
-                      .queue =
-                          [] {
-                            return QueueStatus{7, 70, 700, absl::Milliseconds(1500)};
-                          },
-                      .admission = [] { return AdmissionStatus{.requests = 9, .work = absl::Seconds(2)}; }});
-  metrics.ForModel("m")->CountLoad(absl::DataLossError("cut"), absl::Milliseconds(20));
-  metrics.ForModel("m")->CountLoad(absl::OkStatus(), absl::Milliseconds(200));
-  const std::string text = metrics.Text();
-  EXPECT_THAT(text, HasSubstr("vitrine_model_info{model=\"m\",version=\"1\",sha256=\"abc\",precision=\"fp32\","
-                              "device=\"cpu\"} 1"));
-  EXPECT_THAT(text, HasSubstr("vitrine_model_device_bytes{model=\"m\",version=\"1\"} 1234"));
-  EXPECT_THAT(text, Not(HasSubstr("vitrine_model_device_bytes{model=\"m\",version=\"2\"}")));
-  EXPECT_THAT(text, HasSubstr("vitrine_model_state{model=\"m\",version=\"2\",state=\"FAILED\"} 1"));
-  EXPECT_THAT(text, HasSubstr("vitrine_model_load_failures_total{model=\"m\"} 1"));
-  EXPECT_THAT(text, HasSubstr("vitrine_model_load_duration_seconds_sum{model=\"m\",outcome=\"ok\"} 0.2"));
-  EXPECT_THAT(text, HasSubstr("vitrine_model_load_duration_seconds_count{model=\"m\",outcome=\"error\"} 1"));
-  EXPECT_THAT(text, HasSubstr("vitrine_queue_depth 7"));
-  EXPECT_THAT(text, HasSubstr("vitrine_queue_oldest_seconds 1.5"));
-  EXPECT_THAT(text, HasSubstr("vitrine_predicted_work_seconds 2"));
-  EXPECT_THAT(text, HasSubstr("vitrine_in_flight 9"));
 }
 
 TEST(ProcessStats, AreThoseOfThisProcess) {

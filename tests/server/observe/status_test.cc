@@ -60,34 +60,12 @@ TEST(Status, TheWorstComesFirst) {
   EXPECT_EQ(verdict.sentence, "Not well: requests are not served: every version was refused; and 1 more, below.");
 }
 
-TEST(Status, EachKindOfTroubleIsSeen) {
+TEST(Status, ARollbackOrAnUnreadableRepositoryIsSeen) {
   ServerStatus status = Healthy();
-  status.models[0].shed_per_second = 12.5;
-  EXPECT_THAT(Sentence(status), HasSubstr("12.5 requests per second to xcit are rejected because of load"));
-
-  status = Healthy();
   status.models[0].rollbacks = 1;
-  EXPECT_TRUE(FindProblems(status).empty()) << "stable has served ever since";
+  EXPECT_THAT(FindProblems(status), IsEmpty()) << "stable has served ever since";
   status.models[0].rollbacks_per_second = 1.0 / 60;
   EXPECT_THAT(Sentence(status), HasSubstr("a canary of xcit was just taken out of traffic (1 time"));
-
-  status = Healthy();
-  status.versions[0].faults_per_second = 0.2;
-  EXPECT_THAT(Sentence(status), HasSubstr("xcit version 3 failed 0.2 requests per second because of server faults"));
-
-  status = Healthy();
-  status.executors[1].batch_age = absl::Seconds(34);
-  EXPECT_EQ(Sentence(status), "executor 1 has been at one batch for 34s");
-
-  status = Healthy();
-  status.executors = {{.busy_ratio = 0.99}, {.busy_ratio = 0.97}};
-  EXPECT_THAT(Sentence(status), HasSubstr("98 % busy"));
-
-  status = Healthy();
-  status.queue.requests = 7;
-  status.queue.oldest = absl::Milliseconds(2500);
-  EXPECT_EQ(Sentence(status), "the oldest of 7 waiting requests has waited for 2.5s");
-
   status = Healthy();
   status.repository_fault = "repository cannot be read: no such folder";
   EXPECT_THAT(Sentence(status), HasSubstr("the repository cannot be read: no such folder"));

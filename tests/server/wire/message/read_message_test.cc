@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "server/wire/oip/split_input.h"
-#include "tests/server/received_messages.h"
+#include "tests/server/wire/oip/infer_request.h"
 
 namespace vitrine {
 namespace {
@@ -100,13 +100,7 @@ TEST(ReadClassify, LimitsTheBytesBesidesImages) {
 }
 
 TEST(ReadInfer, RawContentsAreNotCopied) {
-  inference::ModelInferRequest request;
-  request.set_model_name("m");
-  auto& input = *request.add_inputs();
-  input.set_name("image");
-  input.set_datatype("UINT8");
-  for (const int64_t side : {2, 4, 4, 3}) input.add_shape(side);
-  request.add_raw_input_contents(std::string(96, 'x'));
+  const auto request = testing::Request("UINT8", {2, 4, 4, 3}, std::string(96, 'x'));
   const MessageBytes bytes = testing::Received(request.SerializeAsString());
   absl::StatusOr<ReceivedInfer> read = ReadInfer(bytes);
   ASSERT_TRUE(read.ok()) << read.status();
@@ -124,12 +118,7 @@ TEST(ReadInfer, RawContentsAreNotCopied) {
 }
 
 TEST(ReadInfer, FilesInRawContentsAreNotCopied) {
-  inference::ModelInferRequest request;
-  auto& input = *request.add_inputs();
-  input.set_name("image");
-  input.set_datatype("BYTES");
-  input.add_shape(2);
-  request.add_raw_input_contents(std::string("\3\0\0\0one\5\0\0\0other", 16));
+  const auto request = testing::Request("BYTES", {2}, testing::Element("one") + testing::Element("other"));
   const MessageBytes bytes = testing::Received(request.SerializeAsString());
   absl::StatusOr<ReceivedInfer> read = ReadInfer(bytes);
   const absl::StatusOr<std::vector<ReceivedClassify>> parts = SplitInput(*read);

@@ -114,6 +114,8 @@ TEST(InferPlan, LimitsIncludeTheirLastValue) {
   EXPECT_EQ(TimeoutOf(timed).status().code(), absl::StatusCode::kInvalidArgument);
   timeout.set_int64_param(0);
   EXPECT_EQ(*TimeoutOf(timed), absl::InfiniteDuration());
+  timeout.set_int64_param(-1);
+  EXPECT_EQ(TimeoutOf(timed).status().code(), absl::StatusCode::kInvalidArgument);
   timeout.set_int64_param(1);
   EXPECT_EQ(*TimeoutOf(timed), absl::Microseconds(1));
 }
@@ -131,6 +133,8 @@ TEST(InferPlan, PriorityNumbersStartWithHigh) {
     priority.set_int64_param(level);
     EXPECT_THAT(Refusal(request), HasSubstr("it must be 1 (high), 2 (normal), 3 (low) or 0")) << level;
   }
+  priority.set_uint64_param(UINT64_MAX);
+  EXPECT_THAT(Refusal(request), HasSubstr("priority"));
 }
 
 TEST(InferPlan, SequencesAreRefused) {
@@ -233,30 +237,6 @@ TEST(InferPlan, VersionsAreNumbersOrLabels) {
   EXPECT_EQ(AddressOf("m", "canary")->version_label(), "canary");
   EXPECT_EQ(AddressOf("m", "0").status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(AddressOf("m", "99999999999999999999").status().code(), absl::StatusCode::kInvalidArgument);
-}
-
-TEST(InferPlan, ReadsPriorityAndTimeoutAndRefusesSequences) {
-  ModelInferRequest request = Request("BYTES", {1}, Element("one"));
-  auto& parameters = *request.mutable_parameters();
-  parameters["priority"].set_uint64_param(1);
-  EXPECT_EQ(PlanInfer(*testing::Received(request), {.classes = 10})->parts[0].message.priority(), v1::HIGH);
-  parameters["priority"].set_int64_param(3);
-  EXPECT_EQ(PlanInfer(*testing::Received(request), {.classes = 10})->parts[0].message.priority(), v1::LOW);
-  parameters["priority"].set_uint64_param(UINT64_MAX);
-  EXPECT_THAT(Refusal(request), HasSubstr("priority"));
-  parameters.erase("priority");
-
-  EXPECT_EQ(*TimeoutOf(request), absl::InfiniteDuration());
-  parameters["timeout"].set_int64_param(1500);
-  EXPECT_EQ(*TimeoutOf(request), absl::Microseconds(1500));
-  parameters["timeout"].set_int64_param(-1);
-  EXPECT_EQ(TimeoutOf(request).status().code(), absl::StatusCode::kInvalidArgument);
-  parameters.erase("timeout");
-
-  parameters["sequence_id"].set_int64_param(0);
-  EXPECT_TRUE(PlanInfer(*testing::Received(request), {.classes = 10}).ok());
-  parameters["sequence_id"].set_int64_param(4);
-  EXPECT_THAT(Refusal(request), HasSubstr("sequence"));
 }
 
 TEST(InferPlan, ValuesMustBeGivenOnce) {

@@ -12,9 +12,9 @@
 #include <utility>
 
 #include "server/process/shed.h"
-#include "tests/server/received_messages.h"
 #include "tests/server/registry/fake_repository.h"
 #include "tests/server/small_models.h"
+#include "tests/server/wire/oip/infer_request.h"
 
 namespace vitrine {
 namespace {
@@ -23,14 +23,7 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 inference::ModelInferRequest PixelsRequest(int images) {
-  inference::ModelInferRequest request;
-  request.set_model_name("m");
-  auto& input = *request.add_inputs();
-  input.set_name("image");
-  input.set_datatype("UINT8");
-  for (const int64_t side : {images, 8, 8, 3}) input.add_shape(side);
-  request.add_raw_input_contents(std::string(static_cast<size_t>(images) * 8 * 8 * 3, 'x'));
-  return request;
+  return testing::Request("UINT8", {images, 8, 8, 3}, std::string(static_cast<size_t>(images) * 8 * 8 * 3, 'x'));
 }
 
 class InferTest : public ::testing::Test {

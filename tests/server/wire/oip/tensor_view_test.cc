@@ -10,8 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "server/wire/oip/infer_plan.h"
-#include "tests/server/received_messages.h"
+#include "tests/server/wire/oip/infer_request.h"
 
 namespace vitrine {
 namespace {
@@ -129,14 +128,7 @@ TEST(TensorView, ValuesOfAnotherScaleAreRefused) {
 }
 
 inference::ModelInferRequest Request(const std::vector<int64_t>& shape, const std::vector<float>& values) {
-  inference::ModelInferRequest request;
-  request.set_model_name("m");
-  auto& input = *request.add_inputs();
-  input.set_name(kInputName);
-  input.set_datatype("FP32");
-  for (const int64_t side : shape) input.add_shape(side);
-  request.add_raw_input_contents(Bytes(values));
-  return request;
+  return testing::Request("FP32", shape, Bytes(values));
 }
 
 TEST(TensorView, PlansEachImageAsTheModelsInput) {

@@ -19,6 +19,7 @@
 #include "server/wire/rpc/stream_call.h"
 #include "tests/server/registry/fake_repository.h"
 #include "tests/server/small_models.h"
+#include "tests/server/wire/oip/infer_request.h"
 #include "tests/server/wire/rpc/fake_stream.h"
 
 namespace vitrine {
@@ -283,14 +284,8 @@ TEST_F(ServedCallsTest, AStreamDropsItsRequestsIfItsClientLeaves) {
 
 TEST_F(ServedCallsTest, OipStreamsAnswerInOrder) {
   FakeCall call(server_, kInferStream);
-  inference::ModelInferRequest request;
-  request.set_model_name("m");
+  auto request = testing::Request("UINT8", {1, 8, 8, 3}, std::string(8 * 8 * 3, 'x'));
   request.set_id("first");
-  auto& input = *request.add_inputs();
-  input.set_name("image");
-  input.set_datatype("UINT8");
-  for (const int64_t side : {1, 8, 8, 3}) input.add_shape(side);
-  request.add_raw_input_contents(std::string(8 * 8 * 3, 'x'));
   call.SendMessage(request);
   request.set_id("second");
   request.set_model_name("unknown");
