@@ -29,6 +29,9 @@ class Faults {
       Add(absl::StrCat(flag, " is ", Text(value), "; it must be ", Text(low), " to ", Text(high)));
     }
   }
+  void AtLeastOne(absl::string_view flag, int64_t value) {
+    if (value < 1) Add(absl::StrCat(flag, " is ", value, "; it must be at least 1"));
+  }
   void Add(std::string sentence) { sentences_.push_back(std::move(sentence)); }
   void Add(const absl::Status& status) {
     if (!status.ok()) Add(std::string(status.message()));
@@ -253,18 +256,20 @@ absl::Status ServerOptions::Validate() const {
   }
   faults.Add(identity.Validate(is_listen_valid ? rpc.listen : "", is_admin_valid ? admin.listen : ""));
   faults.Add(CheckDevice(device, device_batch, chosen));
-  faults.Add(batch.Validate());
-  faults.Add(admission.Validate());
+  faults.AtLeastOne("--max-batch-tokens", batch.max_batch_tokens);
+  faults.AtLeastOne("--max-batch-pixels", batch.max_batch_pixels);
+  faults.InRange("--max-wait", batch.max_wait, absl::ZeroDuration(), kLongestBatchWait);
+  faults.AtLeastOne("--max-queue-requests", admission.max_requests);
+  faults.AtLeastOne("--max-queue-bytes", admission.max_bytes);
+  faults.AtLeastOne("--max-answer-bytes", admission.max_answer_bytes);
   faults.Add(executor.Validate());
-  faults.Add(probe.Validate());
+  faults.InRange("--probe-interval", probe.interval, absl::Milliseconds(100), absl::InfiniteDuration());
   if (pin != "auto" && pin != "on" && pin != "off") {
     faults.Add(absl::StrCat("--pin is \"", pin, "\"; it must be auto, on or off"));
   }
-  if (!repository.empty() || !models.empty()) {
-    RegistryOptions followed = registry;
-    followed.root = models.empty() && !folder().empty() ? folder() : "imported, or reported above";
-    faults.Add(followed.Validate());
-  }
+  faults.Add(registry.Validate());
+  faults.InRange("--poll-interval", registry.poll_interval, absl::Milliseconds(10), absl::Hours(1));
+  faults.AtLeastOne("--model-memory", registry.max_memory_bytes);
   faults.InRange<int64_t>("--queues", rpc.queues, 0, 256);
   CheckTransport(rpc, faults);
   CheckAbuse(*this, faults);

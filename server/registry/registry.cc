@@ -28,32 +28,11 @@ constexpr int kLoaderNiceness = 10;
 }  // namespace
 
 absl::Status RegistryOptions::Validate() const {
-  if (root.empty()) return absl::InvalidArgumentError("no repository folder is given");
-  if (poll_interval < absl::Milliseconds(10) || poll_interval > absl::Hours(1)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--poll-interval is ", absl::FormatDuration(poll_interval), "; it must be 10 ms to 1 h"));
-  }
-  if (keep_versions < 1 || keep_versions > kMostLatest) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("keep_versions is ", keep_versions, "; it must be 1 to ", kMostLatest));
-  }
-  if (first_retry <= absl::ZeroDuration() || last_retry < first_retry) {
-    return absl::InvalidArgumentError(absl::StrCat("first_retry is ", absl::FormatDuration(first_retry),
-                                                   " and last_retry ", absl::FormatDuration(last_retry),
-                                                   "; first_retry must be above zero and at most last_retry"));
-  }
-  if (loads_at_once < 1) {
-    return absl::InvalidArgumentError(absl::StrCat("loads_at_once is ", loads_at_once, "; it must be 1 or more"));
-  }
   if (!ParsePrecision(precision)) {
     return absl::InvalidArgumentError(
         absl::StrCat("--precision is \"", precision, "\"; it must be fp32, bf16 or int8"));
   }
   if (const absl::Status valid = ValidateRefusedLicences(refused_licences); !valid.ok()) return valid;
-  if (max_memory_bytes < 1) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--model-memory is ", max_memory_bytes, "; it must be 1 or more bytes"));
-  }
   return ServingSettings::Open(Serving()).status();
 }
 

@@ -51,62 +51,6 @@ TEST(ServerOptions, DefaultsAreValidOnceARepositoryIsNamed) {
   EXPECT_THAT(std::string(options.Validate().message()), HasSubstr("use https://"));
 }
 
-TEST(ServerOptions, FlagsReachTheirSettings) {
-  const ServerOptions options = Parse({"--repository",
-                                       "/models",
-                                       "--listen",
-                                       "127.0.0.1:0",
-                                       "--device",
-                                       "cuda:1",
-                                       "--executors",
-                                       "3",
-                                       "--max-batch-tokens",
-                                       "99",
-                                       "--max-batch-pixels",
-                                       "98",
-                                       "--max-wait",
-                                       "1.5ms",
-                                       "--max-queue-requests",
-                                       "7",
-                                       "--max-queue-bytes",
-                                       "8",
-                                       "--max-message-bytes",
-                                       "4096",
-                                       "--max-transport-bytes",
-                                       "8192",
-                                       "--lame-duck",
-                                       "5s",
-                                       "--hung-worker-timeout",
-                                       "3m",
-                                       "--drain-deadline",
-                                       "1m",
-                                       "--poll-interval",
-                                       "250ms",
-                                       "--max-connection-age",
-                                       "inf",
-                                       "--log-level",
-                                       "debug",
-                                       "--log-batches"});
-  EXPECT_EQ(options.repository, "/models");
-  EXPECT_EQ(options.rpc.listen, "127.0.0.1:0");
-  EXPECT_EQ(options.device, "cuda:1");
-  EXPECT_EQ(options.executor.threads, 3);
-  EXPECT_EQ(options.batch.max_batch_tokens, 99);
-  EXPECT_EQ(options.batch.max_batch_pixels, 98);
-  EXPECT_EQ(options.batch.max_wait, absl::Microseconds(1500));
-  EXPECT_EQ(options.admission.max_requests, 7);
-  EXPECT_EQ(options.admission.max_bytes, 8);
-  EXPECT_EQ(options.rpc.max_message_bytes, 4096);
-  EXPECT_EQ(options.rpc.max_transport_bytes, 8192);
-  EXPECT_EQ(options.lame_duck, absl::Seconds(5));
-  EXPECT_EQ(options.hung_worker_timeout, absl::Minutes(3));
-  EXPECT_EQ(options.drain_deadline, absl::Minutes(1));
-  EXPECT_EQ(options.registry.poll_interval, absl::Milliseconds(250));
-  EXPECT_EQ(options.rpc.max_connection_age, absl::InfiniteDuration());
-  EXPECT_EQ(options.log_level, "debug");
-  EXPECT_TRUE(options.executor.log_batches);
-}
-
 // Every flag has a value that differs from its default, and each must take effect.
 TEST(ServerOptions, EveryFlagIsInForceAsItWasSaid) {
   const std::map<std::string, std::string> kSaid = {{"--listen", "a:1"},

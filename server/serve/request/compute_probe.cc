@@ -74,18 +74,6 @@ bool ComputeProbe::IsLost() const {
   return lost.value_or(!stopping_.load(std::memory_order_acquire));
 }
 
-absl::Status ComputeProbeOptions::Validate() const {
-  if (interval < absl::Milliseconds(100)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--probe-interval is ", absl::FormatDuration(interval), "; it must be at least 100ms, or inf"));
-  }
-  if (timeout < absl::Milliseconds(1)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("the probe's timeout is ", absl::FormatDuration(timeout), "; it must be at least 1ms"));
-  }
-  return absl::OkStatus();
-}
-
 ComputeProbe::ComputeProbe(const ComputeProbeOptions& options, Parts parts, const Clock& clock)
     : options_(options), parts_(std::move(parts)), clock_(clock), last_success_(absl::ToUnixNanos(clock.Now())) {}
 

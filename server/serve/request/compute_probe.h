@@ -27,8 +27,6 @@ struct ComputeProbeOptions {
   absl::Duration interval = absl::Seconds(10);
   // Time limit of a probe. Much longer than a full queue takes, since a full queue is no failure.
   absl::Duration timeout = absl::Seconds(30);
-
-  absl::Status Validate() const;  // an error names the flag, the value and the allowed range
 };
 
 // Results of the probes so far.

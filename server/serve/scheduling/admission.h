@@ -49,8 +49,6 @@ struct AdmissionOptions {
   bool in_parts = false;
   // Time for which later, more urgent requests may overtake a request: see batching_policy.h.
   std::array<absl::Duration, kPriorityClasses> patience = BatchOptions().patience;
-
-  absl::Status Validate() const;  // an error names the flag or field, the value and the allowed range
 };
 
 using HeldPlace = Held<Admission, Place>;

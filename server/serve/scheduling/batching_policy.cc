@@ -3,12 +3,10 @@
 
 #include <algorithm>
 #include <map>
-#include <string>
 #include <tuple>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
-#include "absl/strings/str_cat.h"
 #include "server/serve/scheduling/caller_turns.h"
 
 namespace vitrine {
@@ -105,32 +103,6 @@ PriorityClass ClassOf(v1::Priority priority) {
     default:
       return kNormal;
   }
-}
-
-absl::Status BatchOptions::Validate() const {
-  if (max_batch_tokens < 1) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--max-batch-tokens is ", max_batch_tokens, "; it must be at least 1"));
-  }
-  if (max_batch_images < 1) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("max_batch_images is ", max_batch_images, "; it must be at least 1"));
-  }
-  if (max_batch_pixels < 1) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--max-batch-pixels is ", max_batch_pixels, "; it must be at least 1"));
-  }
-  if (max_wait < absl::ZeroDuration() || max_wait > kLongestBatchWait) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--max-wait is ", absl::FormatDuration(max_wait), "; it must be 0 to 10 s"));
-  }
-  for (const absl::Duration patience_of_class : patience) {
-    if (patience_of_class <= absl::ZeroDuration() || patience_of_class > absl::Hours(1)) {
-      return absl::InvalidArgumentError(absl::StrCat("patience is ", absl::FormatDuration(patience_of_class),
-                                                     "; it must be longer than zero and at most 1 h"));
-    }
-  }
-  return absl::OkStatus();
 }
 
 BatchDecision Decide(absl::Span<const WaitingRequest> waiting, absl::Time now, const BatchOptions& options) {

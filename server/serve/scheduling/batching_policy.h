@@ -7,7 +7,6 @@
 #include <optional>
 #include <vector>
 
-#include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "models/engine/cpu/group.h"
@@ -45,7 +44,6 @@ struct BatchOptions {
   std::array<absl::Duration, kPriorityClasses> patience = {absl::Seconds(1), absl::Seconds(2), absl::Seconds(10)};
 
   BatchLimits Limits() const { return {max_batch_tokens, max_batch_images, max_batch_pixels, max_wait}; }
-  absl::Status Validate() const;  // an error names the flag or field, the value and the allowed range
 };
 
 // The requests of the batches that a thread takes, by WaitingRequest::is_slow.

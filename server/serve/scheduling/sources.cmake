@@ -2,7 +2,6 @@
 # Admission control, the request queue and the choice of batches.
 list(APPEND server_sources
   serve/scheduling/admission.cc
-  serve/scheduling/admission_options.cc
   serve/scheduling/answer_budget.cc
   serve/scheduling/answer_time.cc
   serve/scheduling/batching_policy.cc

@@ -162,13 +162,6 @@ TEST_F(ComputeProbeTest, AsksForASmallGreyImageInItsOwnName) {
   for (InferenceRequest& request : kept_) request.Finish(v1::ClassifyResponse());
 }
 
-TEST(ComputeProbeOptions, AreValidUpToTheirBounds) {
-  EXPECT_TRUE(
-      (ComputeProbeOptions{.interval = absl::Milliseconds(100), .timeout = absl::Milliseconds(1)}).Validate().ok());
-  EXPECT_FALSE(ComputeProbeOptions{.interval = absl::Milliseconds(99)}.Validate().ok());
-  EXPECT_FALSE(ComputeProbeOptions{.timeout = absl::Microseconds(999)}.Validate().ok());
-}
-
 TEST_F(ComputeProbeTest, AtTheStartEveryModelIsTriedAndOneIsEnough) {
   ComputeProbe probe({}, Parts(), clock_);
   broken_ = {models_[0]->id.model};

@@ -297,32 +297,6 @@ TEST_F(AdmissionTest, WorkIsSubtractedOnce) {
   EXPECT_EQ(admission.load().computing, 1);
 }
 
-TEST(AdmissionOptions, ErrorsNameTheFieldAndTheRange) {
-  EXPECT_TRUE(AdmissionOptions{}.Validate().ok());
-  EXPECT_THAT(AdmissionOptions{.max_requests = 0}.Validate().ToString(), HasSubstr("--max-queue-requests is 0"));
-  EXPECT_THAT(AdmissionOptions{.deadline_share = 1.5}.Validate().ToString(), HasSubstr("deadline_share is 1.5"));
-  EXPECT_THAT(AdmissionOptions{.executors = 0}.Validate().ToString(), HasSubstr("executors is 0"));
-}
-
-TEST(AdmissionOptions, AreValidWithinTheirBounds) {
-  const auto valid = [](auto change) {
-    AdmissionOptions options;
-    change(options);
-    return options.Validate().ok();
-  };
-  for (const int64_t bound : {0, 1}) {
-    EXPECT_EQ(valid([&](auto& o) { o.max_requests = bound; }), bound == 1);
-    EXPECT_EQ(valid([&](auto& o) { o.max_bytes = bound; }), bound == 1);
-    EXPECT_EQ(valid([&](auto& o) { o.max_answer_bytes = bound; }), bound == 1);
-    EXPECT_EQ(valid([&](auto& o) { o.max_predicted_wait = bound * absl::Nanoseconds(1); }), bound == 1);
-    EXPECT_EQ(valid([&](auto& o) { o.executors = static_cast<int>(bound); }), bound == 1);
-  }
-  for (const double share : {0.001, 1.0}) EXPECT_TRUE(valid([&](auto& o) { o.deadline_share = share; })) << share;
-  for (const double share : {0.0, -1.0, 1.001, std::nan("")}) {
-    EXPECT_FALSE(valid([&](auto& o) { o.deadline_share = share; })) << share;
-  }
-}
-
 TEST(ModelCost, StartsWithTheFirstObservationAndFollowsSlowly) {
   ModelCost cost;
   EXPECT_EQ(cost.Predict(100, 100), absl::ZeroDuration());

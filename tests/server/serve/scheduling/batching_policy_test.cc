@@ -202,33 +202,6 @@ TEST(Decide, AModelMayHaveItsOwnLimits) {
   EXPECT_EQ(with(limits).wake, kNow + absl::Milliseconds(3)) << "the earlier of both times";
 }
 
-TEST(BatchOptions, ErrorsNameTheFieldAndTheRange) {
-  EXPECT_THAT(BatchOptions{.max_batch_tokens = 0}.Validate().ToString(),
-              ::testing::HasSubstr("--max-batch-tokens is 0; it must be at least 1"));
-  EXPECT_THAT(BatchOptions{.max_batch_images = 0}.Validate().ToString(), ::testing::HasSubstr("max_batch_images"));
-  EXPECT_THAT(BatchOptions{.max_batch_pixels = 0}.Validate().ToString(),
-              ::testing::HasSubstr("--max-batch-pixels is 0"));
-  EXPECT_THAT(BatchOptions{.max_wait = absl::Minutes(1)}.Validate().ToString(), ::testing::HasSubstr("0 to 10 s"));
-  EXPECT_TRUE(BatchOptions{}.Validate().ok());
-  EXPECT_TRUE(BatchOptions{.max_wait = absl::Seconds(10)}.Validate().ok());
-  EXPECT_TRUE(BatchOptions{.max_wait = absl::ZeroDuration()}.Validate().ok());
-  const absl::Duration moment = absl::Nanoseconds(1);
-  EXPECT_FALSE(BatchOptions{.max_wait = absl::Seconds(10) + moment}.Validate().ok());
-  EXPECT_FALSE(BatchOptions{.max_wait = -moment}.Validate().ok());
-  for (const int priority : {kHigh, kNormal, kLow}) {
-    BatchOptions options;
-    for (const absl::Duration fine : {moment, absl::Hours(1)}) {
-      options.patience[priority] = fine;
-      EXPECT_TRUE(options.Validate().ok()) << priority << " " << fine;
-    }
-    for (const absl::Duration wrong : {absl::ZeroDuration(), absl::Hours(1) + moment}) {
-      options.patience[priority] = wrong;
-      EXPECT_THAT(options.Validate().ToString(), ::testing::HasSubstr("patience is ")) << priority << " " << wrong;
-    }
-  }
-  EXPECT_TRUE((BatchOptions{.max_batch_tokens = 1, .max_batch_images = 1, .max_batch_pixels = 1}.Validate().ok()));
-}
-
 // Checks every guarantee of the header on random queues, independently of the code of Decide.
 class RandomQueues : public ::testing::TestWithParam<int> {
  protected:
