@@ -8,53 +8,46 @@
 
 #include <cerrno>
 #include <cstring>
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
 #include "server/observe/log.h"
 
 namespace vitrine {
 namespace {
 
+using nlohmann::ordered_json;
+
 // Longest arguments in a line, in bytes; longer ones are cut.
 constexpr size_t kLongestArguments = 4096;
-
-// Returns `text` as a JSON string (RFC 8259). Escapes each byte beyond ASCII separately, so that the line is valid JSON
-// for any bytes.
-std::string Quoted(const std::string& text) {
-  std::string quoted = "\"";
-  for (const unsigned char c : text) {
-    if (c == '"' || c == '\\') {
-      quoted += {'\\', static_cast<char>(c)};
-    } else if (c < 0x20 || c >= 0x7f) {
-      absl::StrAppendFormat(&quoted, "\\u%04x", c);
-    } else {
-      quoted.push_back(static_cast<char>(c));
-    }
-  }
-  return quoted + "\"";
-}
 
 const char* PhaseOf(const AuditRecord& record) {
   return record.outcome.has_value() ? "end" : "begin";
 }
 
-// Returns the duration in seconds with microseconds, as JSON.
-std::string SecondsOf(const AuditRecord& record) {
-  return absl::StrFormat("%.6f", absl::ToDoubleSeconds(record.took));
+// Returns the duration in seconds with microseconds.
+double SecondsOf(const AuditRecord& record) {
+  return static_cast<double>(absl::ToInt64Microseconds(record.took)) / 1e6;
 }
 
-// Returns the arguments as JSON.
-std::string ArgumentsOf(const AuditRecord& record) {
+std::string Dumped(const ordered_json& value) {
+  return value.dump(-1, ' ', /*ensure_ascii=*/true, ordered_json::error_handler_t::replace);
+}
+
+// Returns the arguments as JSON, or the beginning of their JSON as a string.
+ordered_json ArgumentsOf(const AuditRecord& record) {
   std::string arguments;
   google::protobuf::util::JsonPrintOptions options;
   options.preserve_proto_field_names = true;
   const bool printed = google::protobuf::util::MessageToJsonString(record.arguments, &arguments, options).ok();
-  if (printed && arguments.size() <= kLongestArguments) return arguments;
-  return Quoted(printed ? arguments.substr(0, kLongestArguments) : "cannot be written as JSON");
+  if (printed && arguments.size() <= kLongestArguments) {
+    ordered_json parsed = ordered_json::parse(arguments, nullptr, /*allow_exceptions=*/false);
+    return parsed.is_discarded() ? ordered_json(arguments) : parsed;  // discarded: a caller sent text that is not UTF-8
+  }
+  return printed ? arguments.substr(0, kLongestArguments) : "cannot be written as JSON";
 }
 
 // Returns the fields for the server's log. Log adds "message" and "time".
@@ -63,11 +56,11 @@ LogFields FieldsOf(const AuditRecord& record) {
                       {"caller", record.caller},
                       {"peer", record.peer},
                       {"method", record.method},
-                      {"arguments", LogJson{ArgumentsOf(record)}}};
+                      {"arguments", LogJson{Dumped(ArgumentsOf(record))}}};
   if (!record.outcome.has_value()) return fields;
   fields.emplace_back("code", absl::StatusCodeToString(record.outcome->code()));
   fields.emplace_back("reason", std::string(record.outcome->message()));
-  fields.emplace_back("seconds", LogJson{SecondsOf(record)});
+  fields.emplace_back("seconds", LogJson{Dumped(SecondsOf(record))});
   return fields;
 }
 
@@ -102,16 +95,19 @@ bool AuditLog::IsStillThere() const {
 }
 
 std::string AuditLog::Line(const AuditRecord& record, absl::Time now) {
-  std::string line = absl::StrCat("{\"time\":\"", absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ", now, absl::UTCTimeZone()),
-                                  "\",\"event\":\"admin\",\"phase\":\"", PhaseOf(record),
-                                  "\",\"caller\":", Quoted(record.caller), ",\"peer\":", Quoted(record.peer),
-                                  ",\"method\":", Quoted(record.method), ",\"arguments\":", ArgumentsOf(record));
+  ordered_json line = {{"time", absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ", now, absl::UTCTimeZone())},
+                       {"event", "admin"},
+                       {"phase", PhaseOf(record)},
+                       {"caller", record.caller},
+                       {"peer", record.peer},
+                       {"method", record.method},
+                       {"arguments", ArgumentsOf(record)}};
   if (record.outcome.has_value()) {
-    absl::StrAppend(&line, ",\"code\":\"", absl::StatusCodeToString(record.outcome->code()),
-                    "\",\"message\":", Quoted(std::string(record.outcome->message())),
-                    ",\"seconds\":", SecondsOf(record));
+    line["code"] = absl::StatusCodeToString(record.outcome->code());
+    line["message"] = std::string(record.outcome->message());
+    line["seconds"] = SecondsOf(record);
   }
-  return line + "}";
+  return Dumped(line);
 }
 
 void AuditLog::Write(const AuditRecord& record) {

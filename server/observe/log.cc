@@ -12,6 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "common/utf8.h"
 #include "server/observe/stderr_sink.h"
 
 namespace vitrine {
@@ -48,17 +49,13 @@ const char* LevelName(spdlog::level::level_enum level) {
 // Returns the length of the UTF-8 character at the beginning of the text if it may be shown unchanged. Returns 0 for
 // invalid UTF-8 (RFC 3629), a C1 control character, or a line or paragraph separator (U+2028, U+2029).
 size_t ShownCharacter(std::string_view text) {
-  const auto at = [&](size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u; };
-  const auto lead = at(0);
-  const size_t length = lead < 0x80 ? 1 : lead < 0xc2 ? 0 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : lead < 0xf5 ? 4 : 0;
-  for (size_t i = 1; i < length; ++i) {
-    if ((at(i) & 0xc0) != 0x80) return 0;
-  }
-  const bool overlong = (lead == 0xe0 && at(1) < 0xa0) || (lead == 0xf0 && at(1) < 0x90);
-  const bool no_character = (lead == 0xed && at(1) >= 0xa0) || (lead == 0xf4 && at(1) >= 0x90);
-  const bool control = lead == 0xc2 && at(1) < 0xa0;
-  const bool separator = lead == 0xe2 && at(1) == 0x80 && (at(2) == 0xa8 || at(2) == 0xa9);
-  return overlong || no_character || control || separator ? 0 : length;
+  if (!text.empty() && static_cast<unsigned char>(text[0]) < 0x80) return 1;  // fast, because most text is ASCII
+  size_t length = 1;
+  while (length < std::min<size_t>(text.size(), 4) && !IsUtf8(text.substr(0, length))) ++length;
+  const std::string_view character = text.substr(0, length);
+  const bool control = "\xc2\x80" <= character && character < "\xc2\xa0";
+  const bool separator = character == "\xe2\x80\xa8" || character == "\xe2\x80\xa9";
+  return !IsUtf8(character) || control || separator ? 0 : length;
 }
 
 // Appends text. Control characters (which could end the line or control a terminal), line separators and bytes of

@@ -139,15 +139,6 @@ TEST_F(ComputeProbeTest, WhereOneBeginsToFailAllOthersAreTried) {
   }
 }
 
-TEST_F(ComputeProbeTest, AtTheStartOnlyWhatIsThereCounts) {
-  ComputeProbe probe({}, Parts(), clock_);
-  broken_ = {models_[0]->id.model};
-  EXPECT_FALSE(probe.Try().ok());
-  models_.erase(models_.begin());
-  EXPECT_TRUE(probe.TryAll().ok());
-  EXPECT_THAT(last_.failing, IsEmpty());
-}
-
 TEST_F(ComputeProbeTest, AsksForASmallGreyImageInItsOwnName) {
   ComputeProbe probe({.timeout = absl::Milliseconds(1)}, Parts(), clock_);
   stuck_ = {models_[0]->id.model};

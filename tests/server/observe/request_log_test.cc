@@ -38,14 +38,6 @@ TEST(RequestLog, WantsWhatItsSettingSays) {
   EXPECT_TRUE(Make("all", clock).Wants(kOk, fast));
 }
 
-TEST(RequestLog, ValidateNamesTheSetting) {
-  EXPECT_TRUE(RequestLogOptions().Validate().ok());
-  EXPECT_THAT(std::string(RequestLogOptions{.requests = "some"}.Validate().message()),
-              AllOf(HasSubstr("--log-requests"), HasSubstr("\"some\""), HasSubstr("failures")));
-  EXPECT_THAT(std::string(RequestLogOptions{.slow = absl::ZeroDuration()}.Validate().message()),
-              HasSubstr("--log-slow-requests"));
-}
-
 RequestLine Failed(const std::string& id, const std::string& model = "m") {
   return {.method = "Classify",
           .caller = "token:ann",

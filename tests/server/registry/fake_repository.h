@@ -20,6 +20,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
 #include "common/mutex.h"
+#include "models/repository/manifest.h"
 #include "server/observe/model_metrics.h"
 #include "server/registry/registry.h"
 #include "tests/scratch_folder.h"

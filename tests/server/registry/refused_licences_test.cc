@@ -68,11 +68,5 @@ TEST(RefusedLicences, TheLicenceOfADownloadCounts) {
   EXPECT_TRUE(CheckLicence(manifest, {"cc-by-nc*"}).ok()) << "the licence of the version has precedence";
 }
 
-TEST(RefusedLicences, AnEmptyPatternIsRefused) {
-  EXPECT_TRUE(ValidateRefusedLicences({}).ok());
-  EXPECT_TRUE(ValidateRefusedLicences({"none", "*"}).ok());
-  EXPECT_THAT(std::string(ValidateRefusedLicences({"mit", " "}).message()), HasSubstr("--refuse-licence has an empty"));
-}
-
 }  // namespace
 }  // namespace vitrine

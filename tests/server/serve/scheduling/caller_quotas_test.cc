@@ -68,16 +68,6 @@ TEST(CallerQuotas, TheRateIsExactOverALongTime) {
   EXPECT_NEAR(admitted, 3000, 60);
 }
 
-TEST(CallerQuotas, TheDefaultBurstIsTheRequestsOfOneSecond) {
-  FakeClock clock;
-  CallerQuotas quotas(clock);
-  int admitted = 0;
-  while (quotas.Admit(WithQuota({.requests_per_second = 7})).ok()) ++admitted;
-  EXPECT_EQ(admitted, 7);
-  EXPECT_TRUE(quotas.Admit(WithQuota({.requests_per_second = 0.1}, "token:b")).ok())
-      << "the burst is at least one request";
-}
-
 TEST(CallerQuotas, RequestsInFlightAreBoundedAndRejectedOnesDoNotCount) {
   FakeClock clock;
   CallerQuotas quotas(clock);

@@ -55,16 +55,6 @@ TEST(PeerAccounts, WithoutACredentialAnActivePlaceKeepsItsAccount) {
   EXPECT_EQ(accounts.places(), 2u);
 }
 
-TEST(PeerAccounts, IdlePlacesAreRemoved) {
-  FakeClock clock;
-  PeerAccounts accounts(clock);
-  for (int i = 0; i < 100; ++i) accounts.AccountOf({}, Peer(i));
-  EXPECT_EQ(accounts.places(), 100u);
-  clock.Advance(PeerAccounts::kIdle);
-  for (int i = 0; i < 60; ++i) accounts.AccountOf({}, Peer(200));
-  EXPECT_EQ(accounts.places(), 1u);
-}
-
 TEST(PeerAccounts, EachCallRemovesTwoPlacesThatWereIdleForAMinute) {
   FakeClock clock;
   PeerAccounts accounts(clock);
@@ -122,22 +112,6 @@ TEST(PeerAccounts, ManyAddressesTakeBoundedMemoryAndNoActiveAccount) {
   EXPECT_LE(quotas.callers(), PeerAccounts::kMost + 1);
   EXPECT_LE(names.size(), PeerAccounts::kMost + 1);
   EXPECT_FALSE(names.contains(known)) << "the account of the active place was given to another place";
-}
-
-TEST(PeerAccounts, EachPlaceHasItsOwnQuota) {
-  FakeClock clock;
-  PeerAccounts accounts(clock);
-  CallerQuotas quotas(clock);
-  const auto quota = std::make_shared<const CallerQuota>(CallerQuota{.requests_per_second = 1, .burst = 2});
-  const auto ask = [&](const std::string& peer) {
-    Caller caller = {.quota = quota};
-    caller.account = accounts.AccountOf(caller, peer);
-    return quotas.Admit(caller).status();
-  };
-  EXPECT_TRUE(ask("ipv4:10.0.0.1:1").ok());
-  EXPECT_TRUE(ask("ipv4:10.0.0.1:2").ok());
-  EXPECT_FALSE(ask("ipv4:10.0.0.1:3").ok()) << "another port belongs to the same place";
-  EXPECT_TRUE(ask("ipv4:10.0.0.2:1").ok()) << "another place has its own quota";
 }
 
 }  // namespace
