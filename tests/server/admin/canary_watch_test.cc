@@ -262,28 +262,6 @@ TEST_F(CanaryWatchTest, WhatAnOperatorHasMadeStableMeanwhileIsNotPutAway) {
   EXPECT_EQ(Rollbacks(), 0);
 }
 
-// The rollback must not wait for the registry's thread, which loads another model, and the canary must get no requests.
-TEST_F(CanaryWatchTest, ACanaryIsPutAwayWhileAnotherModelLoads) {
-  Second();
-  Answer(2, 100, 100);
-  files_.slow = {"z", 1};
-  files_.Add("z", 1);
-  registry_->Start();
-  ASSERT_TRUE(Eventually([&] { return files_.loading.load(); }));
-  std::atomic<bool> looked = false;
-  std::jthread look([&] {
-    Second();
-    looked = true;
-  });
-  EXPECT_TRUE(Eventually([&] { return looked.load(); }));
-  EXPECT_EQ(registry_->Traffic("m").PercentOf(2), 0);
-  EXPECT_THAT(States(*registry_), Contains("z/1 LOADING"));
-  files_.Finish();
-  look.join();
-  EXPECT_EQ(files_.MetricsOf("m")->Rollbacks(RollbackCause::kErrorRate), 1);
-  EXPECT_TRUE(Eventually([&] { return !CanaryServes(); }));
-}
-
 TEST_F(CanaryWatchTest, ACanaryHasNoShareWhileAnOperatorWaitsForALoad) {
   Second();
   Answer(2, 100, 100);
