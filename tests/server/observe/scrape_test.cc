@@ -1,16 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compares a scrape exactly. Every number of the server differs, so that exchanged numbers are detected.
+// Compares a scrape exactly: every number of the server differs, so that exchanged numbers are detected. The table of
+// metrics must match docs/reference/metrics.md and a scrape, in both directions. The scrape must pass promtool's
+// checks.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <memory>
+#include <regex>
+#include <set>
 #include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "server/observe/metric_table.h"
 #include "server/observe/metrics.h"
 #include "server/pages/version_families.h"
 #include "server/registry/version/version_status.h"
+#include "tests/paths.h"
+#include "tests/read_file.h"
 #include "tests/stored_text.h"
 
 namespace vitrine {
@@ -27,6 +44,7 @@ VersionStatus Version(int64_t version, v1::ModelState state) {
   loaded->precision = "bf16";
   loaded->device = "cpu";
   loaded->device_bytes = 4321;
+  loaded->device_memory = {.device_bytes = 4300, .pinned_bytes = 21};
   status.labels = {"stable", "best"};
   status.model = loaded;
   return status;
@@ -63,7 +81,17 @@ void SetSources(Metrics& metrics) {
              return std::vector<std::pair<std::string, absl::Time>>{{"grpc", absl::FromUnixSeconds(81)}};
            },
        .repository_refreshed = [] { return absl::FromUnixSeconds(82); },
-       .log_lines = [] { return std::pair<uint64_t, uint64_t>(91, 92); }});
+       .log_lines = [] { return std::pair<uint64_t, uint64_t>(91, 92); },
+       .spans = [] { return SpanTotals{.exported = 93, .full = 94, .failed = 95}; },
+       .device =
+           [] {
+             return DeviceStatus{.free_bytes = 111,
+                                 .total_bytes = 115,
+                                 .batches = 112,
+                                 .images = 113,
+                                 .uploaded_bytes = 114,
+                                 .busy = absl::Seconds(5.5)};
+           }});
 }
 
 // Counts something in every metric.
@@ -95,14 +123,22 @@ void Count(ModelMetrics& model, VersionMetrics& version) {
   }
 }
 
+// A server that provides every metric.
+struct Full {
+  Full() {
+    SetSources(metrics);
+    Count(*metrics.ForModel("m"), *version);
+    metrics.DeclareAdminAction("LoadModel");
+  }
+
+  Metrics metrics{"1.2.3", "abcdef"};
+  std::shared_ptr<VersionMetrics> version = metrics.ForModel("m")->ForVersion(7);
+};
+
 TEST(Scrape, SaysEveryNumberUnderItsName) {
-  Metrics metrics("1.2.3", "abcdef");
-  SetSources(metrics);
-  const auto model = metrics.ForModel("m");
-  const auto version = metrics.ForModel("m")->ForVersion(7);
-  Count(*model, *version);
+  Full full;
+  Metrics& metrics = full.metrics;
   metrics.unknown().requests().Count(Method::kClassify, absl::NotFoundError("none"), absl::Milliseconds(1));
-  metrics.DeclareAdminAction("LoadModel");
   metrics.CountAdminAction("LoadModel", absl::StatusCode::kAborted);
   metrics.server().connections = 101;
   metrics.server().connections_refused = 102;
@@ -117,6 +153,110 @@ TEST(Scrape, SaysEveryNumberUnderItsName) {
     if (!unused && !absl::StrContains(line, "process_")) absl::StrAppend(&lines, line, "\n");
   }
   ExpectStored("scrape.txt", lines);
+}
+
+const char* TypeName(prometheus::MetricType type) {
+  switch (type) {
+    case prometheus::MetricType::Counter:
+      return "counter";
+    case prometheus::MetricType::Gauge:
+      return "gauge";
+    default:
+      return "histogram";
+  }
+}
+
+// Returns the metric's row in the format of docs/reference/metrics.md.
+std::string MarkdownOf(const MetricRow& row) {
+  const auto cell = [](std::string_view text) { return text.empty() ? std::string() : std::string(text) + " "; };
+  return "| `" + std::string(row.name) + "` | " + TypeName(row.type) + " | " + cell(row.unit) + "| " +
+         cell(row.labels) + "| " + std::string(row.help) + " |";
+}
+
+// Returns the metrics' rows in that file.
+std::vector<std::string> DocumentedRows() {
+  std::ifstream file(VITRINE_SOURCE "/docs/reference/metrics.md");
+  EXPECT_TRUE(file.good());
+  std::vector<std::string> rows;
+  static const std::regex kRow(R"(\| `[a-z0-9_]+` \| (counter|gauge|histogram) \|.*)");
+  for (std::string line; std::getline(file, line);) {
+    if (std::regex_match(line, kRow)) rows.push_back(line);
+  }
+  return rows;
+}
+
+// Returns the names of the metric's labels. Only the last label may have values, which follow the first " = ".
+std::set<std::string> LabelsOf(const MetricRow& row) {
+  std::string text(row.labels);
+  const size_t values = text.find(" = ");
+  if (values != std::string::npos) text.resize(values);
+  static const std::regex kLabel("`([a-z_0-9]+)`");
+  std::set<std::string> labels;
+  for (auto i = std::sregex_iterator(text.begin(), text.end(), kLabel); i != std::sregex_iterator(); ++i) {
+    labels.insert((*i)[1]);
+  }
+  return labels;
+}
+
+TEST(DocumentedMetrics, AreTheRowsOfTheTable) {
+  std::vector<std::string> rows;
+  for (const MetricRow& row : kMetricTable) rows.push_back(MarkdownOf(row));
+  EXPECT_GE(rows.size(), 60U);
+  EXPECT_THAT(DocumentedRows(), ::testing::ElementsAreArray(rows))
+      << "docs/reference/metrics.md is to say what metric_table.h says";
+}
+
+TEST(DocumentedMetrics, TheTableIsAScrape) {
+  const Full full;
+  std::set<std::string> shown;
+  for (const prometheus::MetricFamily& family : full.metrics.Collect()) {
+    EXPECT_TRUE(shown.insert(family.name).second) << family.name << " twice";
+    const auto* const row = std::find_if(std::begin(kMetricTable), std::end(kMetricTable),
+                                         [&](const MetricRow& each) { return each.name == family.name; });
+    ASSERT_NE(row, std::end(kMetricTable)) << family.name;
+    EXPECT_EQ(family.type, row->type) << family.name;
+    EXPECT_FALSE(family.metric.empty()) << family.name << " has no sample";
+    std::set<std::string> labels;
+    for (const prometheus::ClientMetric& metric : family.metric) {
+      for (const auto& label : metric.label) labels.insert(label.name);
+    }
+    EXPECT_EQ(labels, LabelsOf(*row)) << family.name;
+    EXPECT_THAT(family.help, ::testing::Not(::testing::HasSubstr("`")));
+  }
+  for (const MetricRow& row : kMetricTable) {
+    EXPECT_TRUE(shown.contains(std::string(row.name))) << row.name << " is in the table and not shown";
+    EXPECT_TRUE(row.help.ends_with('.')) << row.name;
+  }
+}
+
+TEST(DocumentedMetrics, KeepPromtoolsRules) {
+  if (std::system("command -v promtool > /dev/null 2>&1") != 0) {
+    GTEST_SKIP() << "promtool (Debian's prometheus) is not installed: names were not checked against its rules";
+  }
+  const std::string path =
+      (std::filesystem::temp_directory_path() / ("vitrine-metrics-" + std::to_string(getpid()))).string();
+  std::ofstream(path) << Full().metrics.Text();
+  const int code = std::system(("promtool check metrics < " + path + " > " + path + ".out 2>&1").c_str());
+  const std::string said = ReadFile(path + ".out");
+  std::filesystem::remove(path);
+  std::filesystem::remove(path + ".out");
+  EXPECT_EQ(code, 0) << said;
+  EXPECT_EQ(said, "");
+}
+
+TEST(DocumentedMetrics, AVersionsSeriesEndWithIt) {
+  Metrics metrics("");
+  auto version = metrics.ForModel("m")->ForVersion(7);
+  EXPECT_EQ(metrics.ForModel("m")->ForVersion(7), version) << "one set for a version";
+  EXPECT_THAT(metrics.Text(), ::testing::HasSubstr("vitrine_version_requests_total{model=\"m\",version=\"7\""));
+  version->requests().Count(Method::kClassify, absl::OkStatus(), absl::Milliseconds(3));
+  metrics.ForModel("m")->requests().Count(Method::kClassify, absl::OkStatus(), absl::Milliseconds(3));
+  version.reset();
+  EXPECT_THAT(metrics.Text(), ::testing::Not(::testing::HasSubstr("version=\"7\"")));
+  version = metrics.ForModel("m")->ForVersion(7);
+  EXPECT_EQ(version->Requests().All(), 0) << "a new one";
+  EXPECT_EQ(metrics.ForModel("m")->Requests().All(), 1) << "what was counted at the model stays";
+  EXPECT_THAT(metrics.ForModel("m")->Versions(), ::testing::ElementsAre(::testing::Pair(7, version)));
 }
 
 }  // namespace
