@@ -38,29 +38,6 @@ TEST(Decide, ReturnsNoBatchForAnEmptyQueue) {
   EXPECT_EQ(decision.wake, absl::InfiniteFuture());
 }
 
-TEST(Decide, TakesTheEarliestDeadlineFirstAndThenTheOldest) {
-  std::vector<WaitingRequest> waiting = {Waiting(0, 10, absl::Milliseconds(3)), Waiting(1, 10, absl::Milliseconds(5)),
-                                         Waiting(2), Waiting(3)};
-  waiting[2].deadline = kNow + absl::Milliseconds(200);
-  waiting[3].deadline = kNow + absl::Milliseconds(100);
-  EXPECT_THAT(Decide(waiting, kNow, {}).batch, ElementsAre(3, 2, 1, 0));
-}
-
-TEST(Decide, TakesHighBeforeNormalAndNormalBeforeLow) {
-  std::vector<WaitingRequest> waiting = {Waiting(0, 10, absl::Milliseconds(9)), Waiting(1, 10, absl::Milliseconds(5)),
-                                         Waiting(2)};
-  waiting[0].priority = kLow;
-  waiting[2].priority = kHigh;
-  EXPECT_THAT(Decide(waiting, kNow, {}).batch, ElementsAre(2, 1, 0));
-}
-
-TEST(Decide, TakesARequestWithoutPatienceBeforeHigh) {
-  std::vector<WaitingRequest> waiting = {Waiting(0), Waiting(1, 10, absl::Seconds(10))};
-  waiting[0].priority = kHigh;
-  waiting[1].priority = kLow;
-  EXPECT_THAT(Decide(waiting, kNow, {.max_batch_tokens = 10}).batch, ElementsAre(1));
-}
-
 TEST(ShareOf, IsTheTokensOfOneExecutor) {
   const std::vector<WaitingRequest> waiting = {Waiting(0, 10), Waiting(1, 10), Waiting(2, 10), Waiting(3, 10),
                                                Waiting(4, 100)};
@@ -97,6 +74,15 @@ TEST(Decide, ClosesAtTheMaximumNumberOfImages) {
   EXPECT_THAT(Decide(waiting, kNow, {.max_batch_images = 2}).batch, ElementsAre(0, 1));
 }
 
+TEST(Decide, PutsAtMostTwoOfTheLargestImagesInABatch) {
+  std::vector<WaitingRequest> waiting;
+  for (int i = 0; i < 64; ++i) {
+    waiting.push_back(Waiting(i));
+    waiting.back().pixels = 16 << 20;
+  }
+  EXPECT_THAT(Decide(waiting, kNow, {}).batch, ElementsAre(0, 1));
+}
+
 TEST(Decide, ClosesBeforeThePixelBudgetIsExceeded) {
   std::vector<WaitingRequest> waiting = {Waiting(0), Waiting(1), Waiting(2)};
   waiting[0].pixels = 60;
@@ -108,22 +94,6 @@ TEST(Decide, ClosesBeforeThePixelBudgetIsExceeded) {
   EXPECT_THAT(Decide(waiting, kNow, {.max_batch_pixels = 99}).batch, ElementsAre(0));
   EXPECT_THAT(Decide(waiting, kNow, {.max_batch_pixels = 10}).batch, ElementsAre(0))
       << "a request above the budget runs alone";
-}
-
-// Tests that by default a batch has at most two of the largest images, which limits the memory of decoded images.
-TEST(Decide, PutsAtMostTwoOfTheLargestImagesInABatch) {
-  std::vector<WaitingRequest> waiting;
-  for (int i = 0; i < 64; ++i) {
-    waiting.push_back(Waiting(i));
-    waiting.back().pixels = 16 << 20;
-  }
-  EXPECT_THAT(Decide(waiting, kNow, {}).batch, ElementsAre(0, 1));
-}
-
-TEST(Decide, ABatchHasOneModel) {
-  std::vector<WaitingRequest> waiting = {Waiting(0), Waiting(1), Waiting(2)};
-  waiting[1].model = Model(1);
-  EXPECT_THAT(Decide(waiting, kNow, {}).batch, ElementsAre(0, 2));
 }
 
 TEST(Decide, WaitsForMoreRequestsUntilTheOldestHasWaitedLongEnough) {
@@ -151,23 +121,6 @@ TEST(Decide, ANearDeadlineShortensTheWait) {
   waiting[0].deadline = kNow + absl::Milliseconds(8);
   const BatchOptions options = {.max_wait = absl::Milliseconds(5)};
   EXPECT_EQ(Decide(waiting, kNow, options).wake, kNow + absl::Milliseconds(3));
-}
-
-TEST(Decide, ListsCancelledAndExpiredRequestsInsteadOfRunningThem) {
-  std::vector<WaitingRequest> waiting = {Waiting(0), Waiting(1), Waiting(2)};
-  waiting[0].cancelled = true;
-  waiting[1].deadline = kNow;
-  const BatchDecision decision = Decide(waiting, kNow, {});
-  EXPECT_THAT(decision.batch, ElementsAre(2));
-  EXPECT_THAT(decision.cancelled, ElementsAre(0));
-  EXPECT_THAT(decision.expired, ElementsAre(1));
-}
-
-// Uses images of 224 x 224 pixels in cells of 16, which have 197 tokens with the class token.
-TEST(Decide, PutsEightImagesOfTheUsualSizeInABatchByDefault) {
-  std::vector<WaitingRequest> waiting;
-  for (uint64_t i = 0; i < 9; ++i) waiting.push_back(Waiting(i, 14 * 14 + 1));
-  EXPECT_EQ(Decide(waiting, kNow, {}).batch.size(), 8u);
 }
 
 TEST(Decide, AModelMayHaveItsOwnLimits) {

@@ -189,23 +189,6 @@ TEST_F(SchedulerTest, QueueTimeOfRequestsThatDoNotRunIsCounted) {
   EXPECT_THAT(text, HasSubstr("vitrine_stage_duration_seconds_sum{model=\"m\",stage=\"queue\",outcome=\"error\"} 6\n"));
 }
 
-TEST_F(SchedulerTest, AnIdleExecutorWaitsForMoreRequestsUpToMaxWait) {
-  Scheduler scheduler({.max_wait = absl::Milliseconds(5)}, clock_, /*sweep=*/false);
-  scheduler.Submit(Request(0));
-  std::atomic<bool> taken = false;
-  std::vector<std::string> ids;
-  std::thread executor([&] {
-    ids = Ids(scheduler.NextBatch());
-    taken.store(true, std::memory_order_release);
-  });
-  scheduler.Submit(Request(1));
-  EXPECT_FALSE(taken.load(std::memory_order_acquire)) << "the clock has not moved";
-  clock_.Advance(absl::Milliseconds(5));
-  scheduler.Sweep();
-  executor.join();
-  EXPECT_THAT(ids, ElementsAre("0", "1"));
-}
-
 TEST_F(SchedulerTest, StopDrainsTheQueue) {
   Scheduler scheduler({.max_batch_images = 1, .max_wait = absl::Seconds(1)}, clock_, /*sweep=*/false);
   for (int i = 0; i < 3; ++i) scheduler.Submit(Request(i));

@@ -101,13 +101,6 @@ TEST_F(WaitingQueueTest, FrontIsOneBatchForManyCallers) {
   EXPECT_EQ(left.size(), 600) << "2,400 requests ran: two of each caller, then a third of 400 callers";
 }
 
-TEST_F(WaitingQueueTest, FrontIsOneBatchForManyRequestsOfManyCallers) {
-  for (int i = 0; i < 20; ++i) {
-    for (int k = 0; k < 100; ++k) Wait(absl::StrCat(i));
-  }
-  EXPECT_EQ(Front().size(), 8);
-}
-
 // Tests requests that one connection sent together. They run and end together if they take little time.
 TEST_F(WaitingQueueTest, CallersWithinAMillisecondOfWorkAreOrderedByAge) {
   const auto callers = [&](absl::Duration cost) {

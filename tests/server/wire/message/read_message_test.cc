@@ -20,63 +20,10 @@ bool Views(std::string_view view, const MessageBytes& bytes) {
   return view.data() >= bytes->bytes.data() && view.data() + view.size() <= bytes->bytes.data() + bytes->bytes.size();
 }
 
-TEST(ReadClassify, AnImageIsNotCopied) {
-  ClassifyRequest request;
-  request.set_model("m");
-  request.set_image(std::string(100'000, 'p'));
-  request.set_request_id("id");
-  const MessageBytes bytes = testing::Received(request.SerializeAsString());
-  const absl::StatusOr<ReceivedClassify> read = ReadClassify(bytes);
-  ASSERT_TRUE(read.ok()) << read.status();
-  EXPECT_EQ(read->input, request.image());
-  EXPECT_TRUE(Views(read->input, bytes));
-  EXPECT_EQ(read->owner, bytes);
-  EXPECT_TRUE(read->message.has_image() && read->message.image().empty());
-  EXPECT_EQ(read->message.request_id(), "id");
-}
-
-TEST(ReadClassify, TheDataOfATensorAreNotCopied) {
-  ClassifyRequest request;
-  request.mutable_tensor()->set_height(5);
-  request.mutable_tensor()->set_data(std::string(1000, 't'));
-  request.mutable_tensor()->set_normalized(true);
-  const MessageBytes bytes = testing::Received(request.SerializeAsString());
-  const absl::StatusOr<ReceivedClassify> read = ReadClassify(bytes);
-  ASSERT_TRUE(read.ok()) << read.status();
-  EXPECT_EQ(read->input, request.tensor().data());
-  EXPECT_TRUE(Views(read->input, bytes));
-  EXPECT_TRUE(read->message.tensor().data().empty());
-  EXPECT_EQ(read->message.tensor().height(), 5);
-  EXPECT_TRUE(read->message.tensor().normalized());
-}
-
 std::string Image(const std::string& bytes) {
   ClassifyRequest request;
   request.set_image(bytes);
   return request.SerializeAsString();
-}
-
-std::string Tensor(int height, const std::string& data) {
-  ClassifyRequest request;
-  request.mutable_tensor()->set_height(height);
-  request.mutable_tensor()->set_data(data);
-  return request.SerializeAsString();
-}
-
-TEST(ReadClassify, TheLastInputCounts) {
-  const auto read = [](const std::string& message) { return *ReadClassify(testing::Received(message)); };
-  EXPECT_EQ(read(Image("first") + Image("second")).input, "second");
-  EXPECT_EQ(read(Image("first") + Image("")).input, "");
-  const ReceivedClassify image = read(Tensor(5, "t") + Image("i"));
-  EXPECT_TRUE(image.message.has_image());
-  EXPECT_EQ(image.input, "i");
-  const ReceivedClassify tensor = read(Tensor(5, "old") + Image("i") + Tensor(0, ""));
-  EXPECT_TRUE(tensor.message.has_tensor());
-  EXPECT_EQ(tensor.message.tensor().height(), 0) << "no field of the first tensor remains";
-  EXPECT_EQ(tensor.input, "");
-  const ReceivedClassify merged = read(Tensor(5, "data") + Tensor(0, ""));
-  EXPECT_EQ(merged.message.tensor().height(), 5);
-  EXPECT_EQ(merged.input, "data") << "a second tensor without data does not change the first";
 }
 
 TEST(ReadClassify, TheErrorForAMalformedMessageNamesItsType) {

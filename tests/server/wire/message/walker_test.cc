@@ -116,6 +116,7 @@ void ExpectSame(const std::string& message) {
   ASSERT_EQ(read.ok(), parses) << read.status() << ::testing::PrintToString(message);
   if (!parses) return;
   ASSERT_EQ(read->message.input_case(), expected.input_case()) << ::testing::PrintToString(message);
+  ASSERT_EQ(read->owner, bytes);
   ASSERT_EQ(read->input, expected.has_image() ? expected.image() : expected.tensor().data());
   if (!read->input.empty()) {
     ASSERT_GE(read->input.data(), bytes->bytes.data());
