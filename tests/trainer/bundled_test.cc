@@ -52,14 +52,6 @@ TEST(Bundled, EveryVersionReproducesItsGoldensAndHasACard) {
   EXPECT_THAT(models, ::testing::IsSupersetOf({"eit-mini-cifar10", "kv-pos-mnist", "xcit-n12-f-sne-cifar10"}));
 }
 
-TEST(Bundled, FitsInto32Megabytes) {
-  uintmax_t bytes = 0;
-  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(kBundled)) {
-    if (entry.is_regular_file()) bytes += entry.file_size();
-  }
-  EXPECT_LE(bytes, 32u << 20);
-}
-
 // Measures the newest version again, at the size of the manifest's first metric. The whole split of a large model takes
 // a minute, so it is measured only with $VITRINE_WHOLE_SPLITS. Otherwise every tenth image is measured, and
 // `of_a_tenth` is the expected accuracy.

@@ -11,7 +11,6 @@
 #include "absl/strings/str_cat.h"
 #include "models/repository/stored_version.h"
 #include "tests/paths.h"
-#include "tests/quota_group.h"
 #include "tests/trainer/train_program.h"
 
 namespace vitrine {
@@ -81,30 +80,6 @@ TEST_F(Program, EvaluateSaysWhatItTakesLabelsForAndWhichImagesAreBad) {
   EXPECT_EQ(bad.exit_code, 1) << bad.output;
   EXPECT_THAT(bad.output, HasSubstr("1 image cannot be decoded; repair or remove them:"));
   EXPECT_THAT(bad.output, Not(HasSubstr("corrupt_limit")));
-}
-
-TEST_F(Program, ThreadsFollowTheQuotaOfARealControlGroup) {
-  const QuotaGroup group;
-  if (group.empty()) GTEST_SKIP() << "no control group with a quota can be made here";
-  const Outcome run = Shell(absl::StrCat(group.Join(), "exec " VITRINE_BIN "/vitrine-train run ", recipe_,
-                                         " --data imagefolder:", (folder_.path() / "data").string(), " --work ",
-                                         (folder_.path() / "work").string(), " --epochs 1 --no-report 2>&1"));
-  ASSERT_EQ(run.exit_code, 0) << run.output;
-  EXPECT_THAT(run.output, HasSubstr("images to train on, 1 threads, in "));
-}
-
-TEST_F(Program, AccuracyOnTheImagesLearnedFromIsCalledThat) {
-  const std::string repository = folder_.path() / "repository";
-  const std::string unsplit = (folder_.path() / "data" / "train").string();
-  const Outcome run = Trainer(absl::StrCat("run ", recipe_, " --data imagefolder:", unsplit, " --work ",
-                                           folder_.Path("work"), " --epochs 1 --publish ", repository));
-  ASSERT_EQ(run.exit_code, 0) << run.output;
-  EXPECT_THAT(run.output, HasSubstr(unsplit + " has no test split"));
-  const auto version = ReadVersion(repository, {"small", 1});
-  ASSERT_TRUE(version.ok()) << version.status();
-  for (const v1::Metric& metric : version->manifest.provenance().metrics()) {
-    EXPECT_THAT(metric.split(), ::testing::StartsWith("train"));
-  }
 }
 
 TEST_F(Program, ATestSplitOfTheSameImagesIsSaid) {
@@ -179,8 +154,6 @@ TEST_F(Program, ARunThatHasDivergedPublishesNothing) {
   EXPECT_EQ(diverged.exit_code, 1) << diverged.output;
   EXPECT_THAT(diverged.output, HasSubstr("start again with it in a new folder (--work), without --resume"));
   EXPECT_FALSE(std::filesystem::exists(repository_ + "/small/1"));
-  const Outcome advised = Trainer(absl::StrCat(run, "0.01 --work ", work_, "-2"));
-  EXPECT_EQ(advised.exit_code, 0) << advised.output;
 }
 
 TEST_F(Program, SigtermWritesTheStateAndSaysHowToGoOn) {

@@ -77,14 +77,5 @@ TEST_F(WorkFolder, OtherProtocolsAreBesideTheResult) {
   EXPECT_THAT(run.output, HasSubstr("test-raw top1"));
 }
 
-TEST_F(WorkFolder, TheFiguresOfTheReportAreFilesToo) {
-  const Outcome run = Trainer(absl::StrCat("run ", recipe_, flags_, "--epochs 2"));
-  ASSERT_EQ(run.exit_code, 0) << run.output;
-  const std::string svg = Text("work/figures/accuracy.svg");
-  EXPECT_THAT(svg, AllOf(::testing::StartsWith("<svg xmlns"), ::testing::EndsWith("</svg>\n")));
-  EXPECT_THAT(svg, ::testing::Not(HasSubstr("var("))) << "what draws SVG outside of a page knows no variables";
-  EXPECT_TRUE(std::filesystem::exists(work_ + "/figures/loss-of-every-epoch.svg"));
-}
-
 }  // namespace
 }  // namespace vitrine

@@ -106,16 +106,6 @@ TEST(Resume, OtherThreadsCountOnlyIfAStepFollows) {
   }
 }
 
-TEST(Resume, DamagedStateWithoutAnotherIsRefused) {
-  ScratchFolder folder;
-  StopAfter stop(2);
-  ASSERT_TRUE(RunIn(folder, SmallRecipe(), stop.options).ok());
-  std::filesystem::resize_file(StateFile(folder.path()), 1000);
-  const auto resumed = RunIn(folder, SmallRecipe(), {.resume = true});
-  EXPECT_EQ(resumed.status().code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_THAT(std::string(resumed.status().message()), HasSubstr("state.safetensors"));
-}
-
 TEST(Resume, TheStateBeforeADamagedOrMissingOneContinues) {
   ScratchFolder whole;
   const auto uninterrupted = RunIn(whole, SmallRecipe());

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "trainer/optimise/schedule.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <map>
@@ -63,6 +64,16 @@ TEST(PlanSteps, CountsEveryBatchOfAStep) {
   EXPECT_EQ(plan.samples_per_step(), 60);
   EXPECT_EQ(plan.steps_per_epoch, 3);
   EXPECT_EQ(PlanSteps(recipe, 5, 2).status().code(), absl::StatusCode::kInvalidArgument);
+}
+
+TEST(PlanSteps, ASmallerStepIsSaid) {
+  v1::Recipe recipe;
+  recipe.set_batch(128);
+  recipe.set_accumulate(8);
+  recipe.set_epochs(1);
+  EXPECT_THAT(SmallerStepWarning(recipe, *PlanSteps(recipe, 48), 48),
+              ::testing::StartsWith("a step takes 48 samples, the recipe sets 1024: there are only 48 to train on"));
+  EXPECT_EQ(SmallerStepWarning(recipe, *PlanSteps(recipe, 1024), 1024), "");
 }
 
 TEST(PlanSteps, SamplesThatAreLeftOutAreSaid) {

@@ -77,16 +77,6 @@ TEST_P(SymmetricBeta, HasTheMomentsAndTheDistribution) {
 
 INSTANTIATE_TEST_SUITE_P(Alphas, SymmetricBeta, ::testing::Values(0.05, 0.2, 0.4, 0.5, 0.8, 1.0, 2.0, 5.0, 30.0));
 
-TEST(SymmetricBeta, KnownDistributions) {
-  CounterRandom random(4, 5, 6);
-  std::vector<double> arcsine(kDraws), uniform(kDraws);
-  for (double& value : arcsine) value = DrawSymmetricBeta(0.5, random);
-  for (double& value : uniform) value = DrawSymmetricBeta(1, random);
-  EXPECT_LT(KolmogorovDistance(arcsine, [](double x) { return 2 / std::numbers::pi * std::asin(std::sqrt(x)); }),
-            kDistance);
-  EXPECT_LT(KolmogorovDistance(uniform, [](double x) { return x; }), kDistance);
-}
-
 TEST(SymmetricBeta, TinyAlphasUnderflowToTheEndsAndNotToNonsense) {
   CounterRandom random(1, 1, 1);
   int ends = 0;

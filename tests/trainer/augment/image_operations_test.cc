@@ -74,20 +74,6 @@ TEST(ImageOperations, EveryOperationHasGoldens) {
   EXPECT_EQ(RandOperations().size(), 15u);
 }
 
-TEST(ImageOperations, FactorOneAndIdentityMappingsAreTheImage) {
-  for (const int channels : {1, 3}) {
-    const Image source = Source(channels, 23, 17);
-    EXPECT_EQ(LargestDifference(Saturate(source, 1), source), 0);
-    EXPECT_EQ(LargestDifference(Contrast(source, 1), source), 0);
-    EXPECT_EQ(LargestDifference(Brighten(source, 1), source), 0);
-    EXPECT_EQ(LargestDifference(Sharpen(source, 1), source), 0);
-    EXPECT_EQ(LargestDifference(Posterize(source, 8), source), 0);
-    EXPECT_EQ(LargestDifference(Solarize(source, 256), source), 0);
-    EXPECT_EQ(LargestDifference(Warp(source, {}, kFill), source), 0);
-    EXPECT_EQ(LargestDifference(Invert(Invert(source)), source), 0);
-  }
-}
-
 TEST(ImageOperations, ImagesWithoutContrastOrOfOnePixelStayDefined) {
   for (const Image& image : {PlainImage(5, 4, {77, 77, 77}), PlainImage(1, 1, {3}), PlainImage(300, 1, {250, 0, 9})}) {
     for (const RandOperation& operation : RandOperations()) {

@@ -42,19 +42,6 @@ int DrawnBy(const F& call) {
   return -1;
 }
 
-TEST(RandAugmented, IsAPureFunctionOfItsRandomNumbers) {
-  const Image source = SmoothImage(24, 20, 3);
-  std::set<std::string> results;
-  for (int sample = 0; sample < 40; ++sample) {
-    CounterRandom first(1, 2, sample), second(1, 2, sample);
-    const Image a = RandAugmented(source, Settings(2, 9, 0.5F, 1), kImageNetMean, first);
-    const Image b = RandAugmented(source, Settings(2, 9, 0.5F, 1), kImageNetMean, second);
-    EXPECT_EQ(a.pixels, b.pixels);
-    results.insert(Key(a));
-  }
-  EXPECT_GT(results.size(), 36u) << "every sample draws its own";
-}
-
 TEST(RandAugmented, DrawsFiveNumbersAnOperationWhateverTheyDecide) {
   const Image source = SmoothImage(8, 8, 3);
   for (const float probability : {0.0F, 0.5F, 1.0F}) {
@@ -124,22 +111,11 @@ TEST(RandAugmented, DrawsMagnitudesAroundTheSetting) {
   EXPECT_GT(counts.begin()->first, 70);
 }
 
-TEST(Jittered, StaysWithinItsFactorsAndChangesTheOrder) {
+TEST(Jittered, DrawsFiveNumbersAndWithoutAFactorChangesNothing) {
   const Image source = SmoothImage(16, 16, 3);
   CounterRandom still(1, 0, 0);
   EXPECT_EQ(Jittered(source, 0, still).pixels, source.pixels);
   EXPECT_EQ(DrawnBy([&](CounterRandom& random) { Jittered(source, 0.4, random); }), 5);
-  // Saturation and contrast do not change a grey patch, so only brightness remains.
-  const Image patch = PlainImage(4, 4, {100, 100, 100});
-  int least = 255, most = 0;
-  for (int sample = 0; sample < 3000; ++sample) {
-    CounterRandom random(2, 0, sample);
-    const int value = Jittered(patch, 0.4, random).pixels[0];
-    least = std::min(least, value);
-    most = std::max(most, value);
-  }
-  EXPECT_NEAR(least, 60, 1);
-  EXPECT_NEAR(most, 139, 1);
 }
 
 TEST(Jittered, ChangesBrightnessContrastAndSaturation) {

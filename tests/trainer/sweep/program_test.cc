@@ -193,8 +193,6 @@ TEST_F(SweepProgram, GridsAreCheckedBeforeTheFirstRun) {
     return outcome.error;
   };
   EXPECT_THAT(refusal(R"pb(axes { path: "optimizer.speed" values: "1" })pb"), HasSubstr("no field \"speed\""));
-  EXPECT_THAT(refusal(R"pb(axes { path: "optimizer.lr" })pb"), HasSubstr("axis \"lr\": has no values"));
-  EXPECT_THAT(refusal(R"pb(axes { path: "batch" values: "8" values: "08" })pb"), HasSubstr("batch"));
   EXPECT_THAT(refusal("axis {}"), HasSubstr("line 1"));
   WriteGrid(R"pb(axes { path: "batch" values: "8" values: "16" }
                  seed_count: 2)pb");

@@ -229,14 +229,6 @@ TEST(Report, HoldsEveryScoreOfEveryRun) {
        {"table.txt", "table.csv", "table.json", "table.md", "effects.csv", "effects.json", "plot.svg"}) {
     EXPECT_TRUE(std::filesystem::exists(folder.path() / "a" / "b" / name)) << name;
   }
-  // A reader that has opened the table keeps the whole earlier one.
-  const std::filesystem::path table = folder.path() / "a" / "b" / "table.csv";
-  const std::string before = ReadFile(table);
-  std::ifstream reader(table);
-  outcome.results = Results(grid);
-  ASSERT_TRUE(WriteSweepReport(grid, *Summarise(grid, outcome.results), outcome, folder.path() / "a" / "b").ok());
-  EXPECT_EQ(std::string(std::istreambuf_iterator<char>(reader), {}), before);
-  EXPECT_NE(ReadFile(table), before);
   std::ofstream(folder.path() / "file") << "x";
   const absl::Status status =
       WriteSweepReport(grid, *Summarise(grid, outcome.results), outcome, folder.path() / "file");

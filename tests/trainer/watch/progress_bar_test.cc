@@ -49,19 +49,6 @@ TEST(ProgressBar, AMeasurementWithinAnEpochHasALineOfItsOwn) {
   EXPECT_THAT(out.str(), HasSubstr("step 6 (epoch 1.50)  validation top1 35.29 %, loss 0.3333 (best so far)\n"));
 }
 
-TEST(ProgressBar, DoesWithoutAccuracy) {
-  std::ostringstream out;
-  Progress progress(out, /*is_terminal=*/false);
-  ProgressBar bar(progress, "sentences");
-  StepReport report = MadeStep(4);
-  report.epoch_accuracy = std::numeric_limits<double>::quiet_NaN();
-  bar.OnStep(report);
-  bar.OnEpoch({.last = report, .scores = ""});
-  EXPECT_THAT(out.str(), Not(HasSubstr("acc")));
-  EXPECT_THAT(out.str(), Not(HasSubstr("nan")));
-  EXPECT_THAT(out.str(), HasSubstr("100 sentences/s"));
-}
-
 TEST(ScoreInWords, SharesAreInPercentAndLossesAreNot) {
   Score score;
   score.measures = {{"bleu", 0.331}, {"loss", 0.25}, {"perplexity", 12.5}};
