@@ -7,27 +7,17 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "common/status_macros.h"
 
 namespace vitrine {
 namespace {
 
-HttpResponse Health(const TrainingMetrics& metrics, absl::Duration stalled_after) {
-  const absl::Duration silent = absl::Now() - metrics.last_sign();
-  if (silent <= stalled_after) return {.type = kPlainText, .body = "ok\n"};
-  return {.code = 503,
-          .type = kPlainText,
-          .body = absl::StrCat("no step, measurement or epoch ended for ",
-                               absl::FormatDuration(absl::Trunc(silent, absl::Seconds(1))), "\n")};
-}
-
-HttpResponse Page(const TrainingMetrics& metrics, absl::Duration stalled_after, const std::string& path) {
+HttpResponse Page(const TrainingMetrics& metrics, const std::string& path) {
   if (path == "/metrics") {
     return {.type = "text/plain; version=0.0.4; charset=utf-8",
             .body = prometheus::TextSerializer().Serialize(metrics.Collect())};
   }
-  if (path == "/healthz") return Health(metrics, stalled_after);
+  if (path == "/healthz") return {.type = kPlainText, .body = "ok\n"};
   return {.code = 404, .type = kPlainText, .body = "no such page; there are /metrics and /healthz\n"};
 }
 
@@ -54,10 +44,8 @@ absl::StatusOr<std::unique_ptr<MetricsEndpoint>> MetricsEndpoint::Start(const Op
                                   .idle_timeout = absl::ZeroDuration(),
                                   .read_only = true};
   ASSIGN_OR_RETURN(std::unique_ptr<HttpServer> server,
-                   HttpServer::Start(http, [&metrics, stalled_after = options.stalled_after](
-                                               const std::shared_ptr<HttpRequest>& request) {
-                     return HttpHandling::Make(
-                         [&metrics, stalled_after, request] { return Page(metrics, stalled_after, request->path()); });
+                   HttpServer::Start(http, [&metrics](const std::shared_ptr<HttpRequest>& request) {
+                     return HttpHandling::Make([&metrics, request] { return Page(metrics, request->path()); });
                    }));
   return std::unique_ptr<MetricsEndpoint>(new MetricsEndpoint(std::move(server)));
 }

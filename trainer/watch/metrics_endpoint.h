@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "absl/status/statusor.h"
-#include "absl/time/time.h"
 #include "common/http/server.h"
 #include "trainer/watch/training_metrics.h"
 
@@ -16,15 +15,12 @@ namespace vitrine {
 // Returns INVALID_ARGUMENT unless `address` is HOST:PORT.
 absl::Status CheckMetricsAddress(const std::string& address);
 
-// HTTP endpoint of a training run, without TLS: /metrics in Prometheus' text format, and /healthz. /healthz is 200, or
-// 503 with a reason if the run has made no progress for `stalled_after`. GET and HEAD only; other paths are 404. Uses
-// its own threads, so a slow scraper does not slow a step.
+// HTTP endpoint of a training run, without TLS: /metrics in Prometheus' text format, and /healthz, which is 200. GET
+// and HEAD only; other paths are 404. Uses its own threads, so a slow scraper does not slow a step.
 class MetricsEndpoint {
  public:
   struct Options {
     std::string address = {};  // HOST:PORT; port 0 picks a free one
-    // Must be longer than a measurement, which reports no progress until its end.
-    absl::Duration stalled_after = absl::InfiniteDuration();
   };
   // Starts to listen. `metrics` must outlive the endpoint. The endpoint's destructor waits for open responses.
   // INVALID_ARGUMENT if the address is not HOST:PORT. UNAVAILABLE as HttpServer::Start.

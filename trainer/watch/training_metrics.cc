@@ -59,33 +59,17 @@ void AddSteps(const StepReport& last, Families& families) {
 }  // namespace
 
 TrainingMetrics::TrainingMetrics(std::string recipe, std::string program_version)
-    : recipe_(std::move(recipe)), program_version_(std::move(program_version)), last_sign_(absl::Now()) {}
-
-void TrainingMetrics::OnStart(const StartReport&) {
-  const absl::MutexLock lock(&mutex_);
-  last_sign_ = absl::Now();
-}
+    : recipe_(std::move(recipe)), program_version_(std::move(program_version)) {}
 
 void TrainingMetrics::OnStep(const StepReport& report) {
   const absl::MutexLock lock(&mutex_);
   last_ = report;
-  last_step_ = last_sign_ = absl::Now();
+  last_step_ = absl::Now();
 }
 
 void TrainingMetrics::OnScore(const ScoreReport& report) {
   const absl::MutexLock lock(&mutex_);
   for (const Measure& measure : report.score.measures) scores_[{report.split, measure.name}] = measure.value;
-  last_sign_ = absl::Now();
-}
-
-void TrainingMetrics::OnEpoch(const EpochReport&) {
-  const absl::MutexLock lock(&mutex_);
-  last_sign_ = absl::Now();
-}
-
-absl::Time TrainingMetrics::last_sign() const {
-  const absl::MutexLock lock(&mutex_);
-  return last_sign_;
 }
 
 std::vector<MetricFamily> TrainingMetrics::Collect() const {

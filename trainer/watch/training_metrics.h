@@ -23,15 +23,10 @@ class TrainingMetrics final : public Observer, public prometheus::Collectable {
  public:
   TrainingMetrics(std::string recipe, std::string program_version);
 
-  void OnStart(const StartReport& report) override;
   void OnStep(const StepReport& report) override;
   void OnScore(const ScoreReport& report) override;
-  void OnEpoch(const EpochReport& report) override;
 
   std::vector<prometheus::MetricFamily> Collect() const override;
-
-  // Returns the time of the last progress: the start, a step, a measurement, an epoch, or the construction.
-  absl::Time last_sign() const;
 
  private:
   const std::string recipe_;
@@ -40,7 +35,6 @@ class TrainingMetrics final : public Observer, public prometheus::Collectable {
   mutable absl::Mutex mutex_;
   StepReport last_ ABSL_GUARDED_BY(mutex_);
   absl::Time last_step_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
-  absl::Time last_sign_ ABSL_GUARDED_BY(mutex_);
   std::map<std::pair<std::string, std::string>, double> scores_ ABSL_GUARDED_BY(mutex_);  // by split and measure
 };
 

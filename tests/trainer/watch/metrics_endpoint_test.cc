@@ -40,9 +40,8 @@ std::string Ask(const std::string& address, const std::string& request) {
   return answer;
 }
 
-std::unique_ptr<MetricsEndpoint> Start(const TrainingMetrics& metrics,
-                                       absl::Duration stalled_after = absl::InfiniteDuration()) {
-  auto endpoint = MetricsEndpoint::Start({.address = "127.0.0.1:0", .stalled_after = stalled_after}, metrics);
+std::unique_ptr<MetricsEndpoint> Start(const TrainingMetrics& metrics) {
+  auto endpoint = MetricsEndpoint::Start({.address = "127.0.0.1:0"}, metrics);
   EXPECT_TRUE(endpoint.ok()) << endpoint.status();
   return std::move(endpoint).value();
 }
@@ -76,13 +75,6 @@ TEST(MetricsEndpoint, ServesWhatTheRunDoes) {
   EXPECT_THAT(Ask(endpoint->address(), "POST /metrics"), StartsWith("HTTP/1.1 405"));
   const std::string head = Ask(endpoint->address(), "HEAD /metrics");
   EXPECT_EQ(head.substr(head.size() - 4), "\r\n\r\n") << "no body";
-}
-
-TEST(MetricsEndpoint, TellsARunWithoutLife) {
-  TrainingMetrics metrics("made", "1");
-  const auto endpoint = Start(metrics, absl::ZeroDuration());
-  EXPECT_THAT(Ask(endpoint->address(), "GET /healthz"),
-              AllOf(StartsWith("HTTP/1.1 503"), HasSubstr("no step, measurement or epoch ended for 0")));
 }
 
 TEST(MetricsEndpoint, RefusesAnAddressThatItCannotTake) {
