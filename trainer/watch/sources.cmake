@@ -9,7 +9,6 @@ add_custom_command(
 set(watch_sources
   ${CMAKE_BINARY_DIR}/gen/${event_proto}.pb.cc
   watch/append_file.cc
-  watch/report/code_geometry.cc
   watch/event_file.cc
   watch/event_record.cc
   watch/report/examine.cc

@@ -6,9 +6,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/charts/distance_plot.h"
+#include "common/charts/html/thumbnail.h"
 #include "common/drawing/overlay.h"
 #include "common/imaging/encode/encode_png.h"
-#include "common/imaging/resize.h"
 #include "common/status_macros.h"
 #include "models/attention_maps.h"
 #include "models/attention_request.h"
@@ -41,21 +41,8 @@ v1::Rectangle Covers(const Geometry& geometry) {
 
 // Encodes the image for a page. Large images are reduced.
 absl::StatusOr<ImageCard::Tile> Original(const Image& image) {
-  Image shown = image;
+  ASSIGN_OR_RETURN(const std::string png, EncodePng(Reduced(image, kLook.max_side)));
   const int side = std::max(image.width, image.height);
-  if (side > kLook.max_side) {
-    const double scale = static_cast<double>(kLook.max_side) / side;
-    const Size size{std::max(1, static_cast<int>(image.height * scale)),
-                    std::max(1, static_cast<int>(image.width * scale))};
-    const FloatImage reduced = Resize(image, size, v1::BILINEAR);
-    shown = {.width = size.width, .height = size.height, .channels = image.channels, .pixels = {}};
-    const int64_t plane = int64_t{size.width} * size.height;
-    for (int64_t i = 0; i < plane * image.channels; ++i) {
-      const float value = reduced.values[static_cast<size_t>(i % image.channels * plane + i / image.channels)];
-      shown.pixels.push_back(static_cast<uint8_t>(std::clamp(value + 0.5f, 0.0f, 255.0f)));
-    }
-  }
-  ASSIGN_OR_RETURN(const std::string png, EncodePng(shown));
   return ImageCard::Tile{.uri = DataUri("image/png", png), .caption = "image", .pixels = side <= kSmallSide};
 }
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/linalg_vector_norm.h>
+#include <ATen/ops/matmul.h>
 
 #include <algorithm>
 #include <numeric>
@@ -12,7 +14,6 @@
 #include "common/charts/shaded_matrix.h"
 #include "common/statistics/head_diversity.h"
 #include "common/status_macros.h"
-#include "trainer/watch/report/code_geometry.h"
 #include "trainer/watch/report/look.h"
 #include "trainer/watch/report/report_sections.h"
 
@@ -34,16 +35,20 @@ std::string KindInWords(v1::AttentionKind kind) {
   }
 }
 
-std::string CosineMatrix(const std::string& name, const CodeGeometry& geometry) {
+// Draws the cosines of the codes of q, k and v, [3, code_length], with their norms.
+std::string CosineMatrix(const std::string& name, const at::Tensor& codes) {
   static constexpr const char* kParts[] = {"C_q", "C_k", "C_v"};
+  const at::Tensor norms = at::linalg_vector_norm(codes, 2, 1);
+  const at::Tensor directions = codes / norms.unsqueeze(1).clamp_min(1e-12);
+  const at::Tensor cosines = directions.matmul(directions.t());
   ShadedMatrix matrix;
   matrix.title = name;
   matrix.note = "cosine similarity; below the names, the norms";
   for (int i = 0; i < 3; ++i) {
     matrix.rows.push_back(kParts[i]);
-    matrix.columns.push_back(absl::StrFormat("%s |%.2f|", kParts[i], geometry.norms[i].item<double>()));
+    matrix.columns.push_back(absl::StrFormat("%s |%.2f|", kParts[i], norms[i].item<double>()));
     for (int j = 0; j < 3; ++j) {
-      const double cosine = geometry.cosines[i][j].item<double>();
+      const double cosine = cosines[i][j].item<double>();
       matrix.cells.push_back({.shade = cosine,
                               .text = absl::StrFormat("%.3f", cosine),
                               .tip = absl::StrFormat("cosine of %s and %s: %.4f", kParts[i], kParts[j], cosine)});
@@ -110,7 +115,7 @@ void AddCodes(const Model& model, HtmlPage& page) {
     const bool is_codes = parameter.name == "codes" || absl::EndsWith(parameter.name, ".codes");
     if (!is_codes || parameter.tensor.dim() != 2 || parameter.tensor.size(0) != 3) continue;
     if (charts.size() == kMostCodes) break;
-    charts.push_back(CosineMatrix(parameter.name, GeometryOf(parameter.tensor.detach())));
+    charts.push_back(CosineMatrix(parameter.name, parameter.tensor.detach()));
   }
   if (charts.empty()) return;
   page.Section("Codes",
