@@ -3,7 +3,6 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -17,6 +16,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "absl/time/clock.h"
+#include "common/file/descriptor.h"
 #include "common/file/replace.h"
 #include "common/status_macros.h"
 #include "trainer/sweep/experiment.h"
@@ -34,35 +34,22 @@ std::string ReadAll(const std::filesystem::path& file) {
   return std::move(text).str();
 }
 
-// Lock of a sweep's folder. The runs inherit the descriptor, because they may still be writing after the sweep was
-// killed.
-class WorkLock {
- public:
-  explicit WorkLock(const std::filesystem::path& work)
-      : descriptor_(open((work / "lock").c_str(), O_RDWR | O_CREAT, 0666)) {}
-  WorkLock(const WorkLock&) = delete;
-  WorkLock& operator=(const WorkLock&) = delete;
-  ~WorkLock() {
-    if (descriptor_ >= 0) close(descriptor_);
-  }
-
-  absl::Status Take(const SweepOptions& options) const {
-    if (descriptor_ < 0) return absl::UnavailableError(absl::StrCat(options.work.string(), ": ", std::strerror(errno)));
-    const absl::Time end = absl::Now() + kWaitForOthers;
-    for (bool told = false; flock(descriptor_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK; told = true) {
-      if (!told) *options.log << "waiting for the runs of another sweep in this folder to end\n" << std::flush;
-      if (absl::Now() > end || (options.stop && options.stop() != 0)) {
-        return absl::FailedPreconditionError(
-            absl::StrCat("another sweep, or a run of an ended sweep, still uses ", options.work.string()));
-      }
-      absl::SleepFor(absl::Milliseconds(100));
+// Takes the lock of a sweep's folder. The runs inherit the descriptor, because they may still be writing after the
+// sweep was killed.
+absl::StatusOr<FileDescriptor> LockWork(const SweepOptions& options) {
+  FileDescriptor file(open((options.work / "lock").c_str(), O_RDWR | O_CREAT, 0666));
+  if (!file.valid()) return absl::UnavailableError(absl::StrCat(options.work.string(), ": ", std::strerror(errno)));
+  const absl::Time end = absl::Now() + kWaitForOthers;
+  for (bool told = false; flock(file.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK; told = true) {
+    if (!told) *options.log << "waiting for the runs of another sweep in this folder to end\n" << std::flush;
+    if (absl::Now() > end || (options.stop && options.stop() != 0)) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("another sweep, or a run of an ended sweep, still uses ", options.work.string()));
     }
-    return absl::OkStatus();
+    absl::SleepFor(absl::Milliseconds(100));
   }
-
- private:
-  const int descriptor_;
-};
+  return file;
+}
 
 std::string Minutes(absl::Duration duration) {
   const int64_t seconds = absl::ToInt64Seconds(duration);
@@ -251,8 +238,7 @@ absl::StatusOr<SweepOutcome> RunSweepGrid(const SweepGrid& grid, const SweepOpti
   std::error_code error;
   std::filesystem::create_directories(options.work, error);
   if (error) return absl::UnavailableError(absl::StrCat(options.work.string(), ": ", error.message()));
-  const WorkLock lock(options.work);
-  RETURN_IF_ERROR(lock.Take(options));
+  ASSIGN_OR_RETURN(const FileDescriptor lock, LockWork(options));
   return Sweeper(grid, options).Run();
 }
 
