@@ -10,9 +10,6 @@
 
 namespace vitrine {
 
-// Number of leading bytes that identify gzip.
-inline constexpr size_t kGzipMagicBytes = 3;
-
 // Returns true if `bytes` starts like gzip (RFC 1952). No protobuf message starts like this, because its first byte
 // would have wire type 7.
 bool IsGzip(absl::string_view bytes);

@@ -45,10 +45,8 @@ bool Lists(const std::string& comma_separated, std::string_view word) {
   return std::find(words.begin(), words.end(), word) != words.end();
 }
 
-// Folders of a group and its parents, up to the mount point.
-struct Hierarchy {
-  std::vector<fs::path> up;  // the process's own group first; empty if the hierarchy does not exist
-};
+// Folders of the process's own group and its parents, up to the mount point. Empty if the hierarchy does not exist.
+using Hierarchy = std::vector<fs::path>;
 
 // Returns this process's group in one hierarchy: in version 2 if `controller` is empty, otherwise the group of this
 // controller in version 1.
@@ -81,9 +79,9 @@ Hierarchy Find(const fs::path& root, std::string_view controller) {
     Hierarchy hierarchy;
     for (const fs::path& part : below) {
       if (part == ".") continue;
-      hierarchy.up.insert(hierarchy.up.begin(), (hierarchy.up.empty() ? mount : hierarchy.up.front()) / part);
+      hierarchy.insert(hierarchy.begin(), (hierarchy.empty() ? mount : hierarchy.front()) / part);
     }
-    hierarchy.up.push_back(mount);
+    hierarchy.push_back(mount);
     return hierarchy;
   }
   return {};
@@ -111,20 +109,20 @@ std::optional<double> QuotaV1(const fs::path& folder) {
 
 // Reads the cpuset of the nearest group that has one. A group's cpuset is a subset of its parents' cpusets.
 void ReadCores(const Hierarchy& hierarchy, const std::vector<const char*>& names, ControlGroup& found) {
-  for (const fs::path& folder : hierarchy.up) {
+  for (const fs::path& folder : hierarchy) {
     for (const char* name : names) {
       const std::optional<std::vector<int>> cores = ParseCoreList(FirstLine(folder / name).value_or(""));
       if (found.cores.has_value() || !cores.has_value() || cores->empty()) continue;
       found.cores = cores;
     }
   }
-  if (hierarchy.up.empty()) return;
+  if (hierarchy.empty()) return;
   // Reads only the group's own value, because siblings may share cores that are exclusive to a parent. In version 1,
   // the root's value is always 1.
-  const fs::path& own = hierarchy.up.front();
+  const fs::path& own = hierarchy.front();
   const std::string partition = FirstLine(own / "cpuset.cpus.partition").value_or("");
   if (partition == "root" || partition == "isolated") found.exclusive = true;
-  if (hierarchy.up.size() > 1 && Number(own / "cpuset.cpu_exclusive") == 1) found.exclusive = true;
+  if (hierarchy.size() > 1 && Number(own / "cpuset.cpu_exclusive") == 1) found.exclusive = true;
 }
 
 }  // namespace
@@ -132,13 +130,13 @@ void ReadCores(const Hierarchy& hierarchy, const std::vector<const char*>& names
 ControlGroup ReadControlGroup(const fs::path& root) {
   ControlGroup found;
   const Hierarchy unified = Find(root, "");
-  for (const fs::path& folder : unified.up) {
+  for (const fs::path& folder : unified) {
     Lower(found.cpus, QuotaV2(folder));
     Lower(found.memory_bytes, Number(folder / "memory.max"));
   }
   ReadCores(unified, {"cpuset.cpus.effective"}, found);
-  for (const fs::path& folder : Find(root, "cpu").up) Lower(found.cpus, QuotaV1(folder));
-  for (const fs::path& folder : Find(root, "memory").up) {
+  for (const fs::path& folder : Find(root, "cpu")) Lower(found.cpus, QuotaV1(folder));
+  for (const fs::path& folder : Find(root, "memory")) {
     const std::optional<int64_t> limit = Number(folder / "memory.limit_in_bytes");
     if (limit.value_or(kNoLimit) < kNoLimit) Lower(found.memory_bytes, limit);
   }
