@@ -122,12 +122,6 @@ TEST(SettingSources, FlagsThatAreNoSettingsCannotBeInAFileOrVariable) {
   EXPECT_TRUE(Parse("", {"--check"}).check);
 }
 
-TEST(SettingSources, AMissingFileIsAnError) {
-  CLI::App app;
-  AddSettingSources(app, "VITRINE_T_");
-  EXPECT_THROW(app.parse("--config /nowhere/t.toml"), CLI::FileError);
-}
-
 TEST(SettingSources, AMistypedVariableIsRefused) {
   {
     const Environment variable("VITRINE_T_EXECUTOR", "secret");

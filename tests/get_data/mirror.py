@@ -4,14 +4,13 @@ counts the bytes that it sends."""
 import hashlib
 import http.server
 import threading
-import time
 
 
 class Mirror:
     """The files of one folder, and the faults with which the server sends them."""
 
-    def __init__(self, files, ranges=True, status=200, cut=None, hold=None, pace=0.0, lengths=True):
-        self.files, self.ranges, self.status, self.cut, self.hold, self.pace = files, ranges, status, cut, hold, pace
+    def __init__(self, files, ranges=True, status=200, cut=None, hold=None, lengths=True):
+        self.files, self.ranges, self.status, self.cut, self.hold = files, ranges, status, cut, hold
         self.lengths = lengths
         self.sent, self.asked = 0, []  # bytes of bodies; (path, Range)
         self.go_on = threading.Event()  # set to end the pause at `hold`
@@ -42,7 +41,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def send(self, mirror, body):
         """Sends the body in blocks, so that a reader can be killed in between."""
-        step = 4096 if mirror.pace else 1 << 16
+        step = 1 << 16
         for first in range(0, len(body), step):
             if mirror.hold is not None and first >= mirror.hold:
                 mirror.go_on.wait(60)
@@ -51,7 +50,6 @@ class Handler(http.server.BaseHTTPRequestHandler):
             except OSError:  # the client has closed the connection
                 return
             mirror.sent += len(body[first:first + step])
-            time.sleep(mirror.pace)
 
 
 class Server:
