@@ -2,13 +2,13 @@
 #include "common/statistics/paired.h"
 
 #include <algorithm>
+#include <boost/math/distributions/students_t.hpp>
 #include <cmath>
 #include <limits>
 
 #include "common/statistics/holm.h"
 #include "common/statistics/sign_test.h"
 #include "common/statistics/significance.h"
-#include "common/statistics/student.h"
 
 namespace vitrine {
 namespace {
@@ -17,6 +17,25 @@ constexpr double kTail = 0.025;      // probability outside a 95 % interval, on 
 constexpr double kMissed = 0.2;      // allowed probability of an undecided comparison in PairsNeeded
 constexpr double kRounding = 1e-10;  // relative; rounding makes equal differences differ by less
 constexpr double kMostPairs = 1e6;
+
+namespace policies = boost::math::policies;
+
+// Student's t distribution with `freedom` degrees of freedom; infinity gives the normal distribution. Scores that are
+// not finite give NaN; with its default policies the library would throw.
+using Student = boost::math::students_t_distribution<
+    double, policies::policy<
+                policies::domain_error<policies::ignore_error>, policies::pole_error<policies::ignore_error>,
+                policies::overflow_error<policies::ignore_error>, policies::evaluation_error<policies::ignore_error>>>;
+
+// Returns the probability of a value above `t`.
+double StudentTail(double t, double freedom) {
+  return boost::math::cdf(boost::math::complement(Student(freedom), t));
+}
+
+// Returns the t that is exceeded with probability `tail`.
+double StudentQuantile(double tail, double freedom) {
+  return boost::math::quantile(boost::math::complement(Student(freedom), tail));
+}
 
 // Returns the one-sided p of the hypothesis that the true mean is at most `bound`.
 double ChanceAbove(const MeanEstimate& estimate, double bound) {

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <vector>
 
 namespace vitrine {
@@ -99,6 +100,15 @@ TEST(TestPaired, IsUndecidedForTwoPairs) {
   EXPECT_LT(test.p, 0.05);
   EXPECT_LT(test.equivalence_p, 0.05);
   EXPECT_EQ(test.finding, Finding::kUndecided);
+}
+
+// A run that diverged has an infinite loss.
+TEST(TestPaired, IsUndecidedForScoresThatAreNotFinite) {
+  for (const double score : {std::numeric_limits<double>::infinity(), std::numeric_limits<double>::quiet_NaN()}) {
+    const PairedTest test = TestPaired(Differences{{0.1, 0.2, 0.3, 0.1, 0.2, 0.3, score}}, 0.01).front();
+    EXPECT_EQ(test.finding, Finding::kUndecided);
+    EXPECT_FALSE(test.p < 0.05);
+  }
 }
 
 TEST(TestPaired, IsUndecidedWithoutPairs) {
