@@ -3,18 +3,16 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <zlib.h>
-
-#include <cstdlib>
 
 #include "common/imaging/decode.h"
-#include "tests/read_file.h"
+#include "tests/common/gzip.h"
 #include "tests/scratch_folder.h"
 
 namespace vitrine {
 namespace {
 
 using ::testing::ElementsAre;
+using testing::Gzip;
 using ::testing::HasSubstr;
 
 std::string Idx(char type, const std::vector<int>& shape, const std::string& values) {
@@ -23,15 +21,6 @@ std::string Idx(char type, const std::vector<int>& shape, const std::string& val
     for (int shift = 24; shift >= 0; shift -= 8) bytes += static_cast<char>(length >> shift);
   }
   return bytes + values;
-}
-
-std::string Gzip(const std::string& bytes) {
-  ScratchFolder folder;
-  const std::filesystem::path file = folder.path() / "x.gz";
-  gzFile out = gzopen(file.c_str(), "wb");
-  gzwrite(out, bytes.data(), bytes.size());
-  gzclose(out);
-  return ReadFile(file);
 }
 
 const std::vector<std::string> kTwoLabels = {"a", "b"};
@@ -130,18 +119,6 @@ TEST_F(IdxFolder, DamagedFilesAreRefused) {
   std::string gzip = Gzip(images_);
   gzip[gzip.size() - 12] ^= 0x55;  // damages the compressed data or their checksum
   EXPECT_FALSE(ReadIdx(folder_.Write("file.gz", gzip)).ok());
-}
-
-TEST(Mnist, ReadsTheOriginalFiles) {
-  const char* data_folder = std::getenv("VITRINE_DATA");
-  if (data_folder == nullptr) GTEST_SKIP() << "VITRINE_DATA is not set, so MNIST's own files were not read";
-  const auto test = OpenDataset(std::string("mnist:") + data_folder + "/mnist", Split::kTest);
-  ASSERT_TRUE(test.ok()) << test.status();
-  EXPECT_EQ((*test)->size(), 10000);
-  std::vector<int> first;
-  for (int i = 0; i < 5; ++i) first.push_back((*test)->label(i));
-  EXPECT_THAT(first, ElementsAre(7, 2, 1, 0, 4));
-  EXPECT_EQ((*test)->image(0)->width, 28);
 }
 
 }  // namespace

@@ -6,7 +6,6 @@
 
 #include "tests/common/data/grey_images.h"
 #include "tests/scratch_folder.h"
-#include "tests/without_rights.h"
 
 namespace vitrine {
 namespace {
@@ -218,27 +217,6 @@ TEST(ImageFolder, UnicodeFormsOfANameAreOneClass) {
   ASSERT_TRUE(test.ok()) << test.status();
   EXPECT_THAT((*test)->labels(), ElementsAre("caf\xC3\xA9"));
   EXPECT_EQ((*test)->image(0)->pixels[0], 2) << "the file must be opened by its own name";
-}
-
-TEST(ImageFolder, AFolderThatMayNotBeReadIsNamed) {
-  ScratchFolder folder;
-  folder.Write("cat/1.png", GreyPng(1));
-  folder.Write("dog/1.png", GreyPng(1));
-  std::filesystem::permissions(folder.Path("dog"), std::filesystem::perms::none);
-  const WithoutRights nobody;
-  const absl::Status refused = OpenImageFolder(folder.path(), Split::kTest).status();
-  EXPECT_EQ(refused.code(), absl::StatusCode::kPermissionDenied);
-  EXPECT_THAT(std::string(refused.message()), HasSubstr(folder.Path("dog")));
-}
-
-TEST(ImageFolder, CorruptImageIsNamed) {
-  ScratchFolder folder;
-  folder.Write("a/bad.png", GreyPng(1).substr(0, 40));
-  const auto data = OpenImageFolder(folder.path(), Split::kTrain);
-  ASSERT_TRUE(data.ok()) << data.status();
-  const auto image = (*data)->image(0);
-  EXPECT_EQ(image.status().code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_THAT(std::string(image.status().message()), HasSubstr("a/bad.png"));
 }
 
 }  // namespace

@@ -103,9 +103,5 @@ TEST_F(Tolerant, UnreadableFilesAreListed) {
                                              HasSubstr("b/0.png cannot be"), HasSubstr("b/5.png")));
 }
 
-TEST_F(Tolerant, WithoutAListTheFirstCorruptImageIsTheError) {
-  EXPECT_EQ(CacheInMemory(Open(), 1).status().code(), absl::StatusCode::kInvalidArgument);
-}
-
 }  // namespace
 }  // namespace vitrine

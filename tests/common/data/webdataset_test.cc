@@ -4,11 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <thread>
 
 #include "absl/strings/str_cat.h"
-#include "common/data/file.h"
 #include "tests/common/data/grey_images.h"
 #include "tests/common/data/made_tar.h"
 #include "tests/scratch_folder.h"
@@ -149,30 +147,6 @@ TEST_F(WebDatasetTest, AShardThatChangesWhileItIsOpenIsAnError) {
   const auto data = Open(Split::kTrain);
   Write("train-0.tar", Sample("b", 1, "0") + Sample("a", 1, "0"));
   EXPECT_EQ((*data)->image(0).status().code(), absl::StatusCode::kFailedPrecondition);
-}
-
-TEST_F(WebDatasetTest, PhotographsFromGnuTarEqualTheirFiles) {
-  const char* data_folder = std::getenv("VITRINE_DATA");
-  if (data_folder == nullptr) GTEST_SKIP() << "VITRINE_DATA is not set, so no real photographs were packed";
-  const std::filesystem::path photographs = std::filesystem::path(data_folder) / "imagenet-samples";
-  int label = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(photographs)) {
-    if (entry.path().extension() != ".JPEG") continue;
-    folder_.Write("in/" + entry.path().stem().string() + ".cls", absl::StrCat(label++));
-    std::filesystem::copy(entry.path(), folder_.path() / "in");
-  }
-  ASSERT_EQ(std::system(absl::StrCat("tar -C ", (folder_.path() / "in").string(), " -cf ",
-                                     (folder_.path() / "all.tar").string(), " .")
-                            .c_str()),
-            0);
-  const auto data = OpenDataset("tar:" + (folder_.path() / "all.tar").string(), Split::kTest);
-  ASSERT_TRUE(data.ok()) << data.status();
-  ASSERT_EQ((*data)->size(), label);
-  for (int64_t i = 0; i < (*data)->size(); ++i) {
-    const std::string key = (*data)->name(i).substr(std::string("all.tar/").size());
-    EXPECT_EQ(*(*data)->encoded(i), *ReadWholeFile(photographs / (key + ".JPEG"))) << key;
-  }
-  EXPECT_TRUE((*data)->image(0).ok());
 }
 
 TEST_F(WebDatasetTest, ManyShardsAndThreadsGiveTheSameImages) {
