@@ -96,10 +96,5 @@ TEST(DecodePlanned, RefusesAnImageThatIsNotOfThePlannedSize) {
   EXPECT_THAT(image.status().ToString(), HasSubstr("the image's header says 400x400, its data is 100x75"));
 }
 
-TEST(DecodePlanned, ReturnsErrors) {
-  EXPECT_EQ(PlanAndDecode("no image", Covering(40, v1::Preprocessing::REDUCED)).status().code(),
-            absl::StatusCode::kInvalidArgument);
-}
-
 }  // namespace
 }  // namespace vitrine
