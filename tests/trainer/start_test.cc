@@ -139,26 +139,6 @@ TEST_F(Start, AFrozenBodyStaysAsItWas) {
   }
 }
 
-TEST_F(Start, FrozenParametersStayAsTheyWereAndAreCounted) {
-  Set("optimizer.rate_by_pattern=[{pattern: 'blocks.*' multiplier: 0}]");
-  Set("optimizer.weight_decay=0.5");
-  Set("ema_decay=0.5");
-  const auto task = ImageTask::Make(recipe_, kFewSquares, nullptr);
-  ASSERT_TRUE(task.ok()) << task.status();
-  const auto before = (*task)->MakeModel();
-  std::string said;
-  const auto result = Train(
-      recipe_, **task, {.work_dir = folder_.path() / "work", .threads = 2, .say = [&said](const std::string& text) {
-                          absl::StrAppend(&said, text, "\n");
-                        }});
-  ASSERT_TRUE(result.ok()) << result.status();
-  EXPECT_THAT(said, HasSubstr("frozen: "));
-  const std::vector<NamedTensor> old = (*before)->Parameters(), now = result->model->Parameters();
-  for (size_t i = 0; i < now.size(); ++i) {
-    EXPECT_EQ(at::equal(old[i].tensor, now[i].tensor), now[i].name.starts_with("blocks.")) << now[i].name;
-  }
-}
-
 TEST_F(Start, AnotherFamilyIsRefusedWithTheWayOut) {
   Set("model=vit-ti16");
   Set("model_overrides={classes: 3}");

@@ -92,18 +92,5 @@ TEST_F(JobsTest, AnErrorOfTheListenerEndsTheOthers) {
   EXPECT_EQ(status.message(), "enough");
 }
 
-TEST_F(JobsTest, TheyEndWithTheProcessThatStartedThem) {
-  const pid_t parent = fork();
-  if (parent == 0) {
-    RunJobs({Shell("trap 'echo orphan ends; exit 0' TERM; echo ready; while :; do sleep 0.01; done")}, {})
-        .IgnoreError();
-    _exit(0);
-  }
-  ASSERT_TRUE(Says("ready"));
-  ASSERT_EQ(kill(parent, SIGKILL), 0);
-  ASSERT_EQ(waitpid(parent, nullptr, 0), parent);
-  EXPECT_TRUE(Says("orphan ends"));
-}
-
 }  // namespace
 }  // namespace vitrine
