@@ -10,7 +10,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "models/repository/stored_version.h"
-#include "tests/paths.h"
 #include "tests/trainer/train_program.h"
 
 namespace vitrine {

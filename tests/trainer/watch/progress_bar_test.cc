@@ -4,7 +4,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <limits>
 #include <sstream>
 
 #include "tests/trainer/watch/made_run.h"
@@ -13,7 +12,6 @@ namespace vitrine {
 namespace {
 
 using ::testing::HasSubstr;
-using ::testing::Not;
 
 TEST(ProgressBar, ShowsStepsInTheTasksWords) {
   std::ostringstream out;
