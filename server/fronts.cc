@@ -11,8 +11,11 @@
 namespace vitrine {
 namespace {
 
-// Time that calls get to end after their answers were sent.
-constexpr absl::Duration kShutdownGrace = absl::Milliseconds(400);
+// Maximum time in which the open calls of a listener end and their clients read the answers. A busy machine needs more
+// than half a second; an idle one ends in less than 100 ms.
+constexpr absl::Duration kShutdownGrace = absl::Seconds(1);
+// The same for the Admin service, below ServerOptions::end_patience.
+constexpr absl::Duration kAdminGrace = absl::Milliseconds(400);
 // Maximum bytes of unread responses in addition to the answer budget.
 constexpr int64_t kUnsentBeside = int64_t{32} << 20;
 
@@ -141,7 +144,7 @@ void Fronts::EndCalls() {
 }
 
 void Fronts::EndAdmin() {
-  if (admin_front_ != nullptr) admin_front_->Shutdown(kShutdownGrace);
+  if (admin_front_ != nullptr) admin_front_->Shutdown(kAdminGrace);
 }
 
 }  // namespace vitrine
