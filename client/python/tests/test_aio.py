@@ -3,12 +3,11 @@ import asyncio
 import itertools
 import warnings
 from pathlib import Path
-from typing import Any, AsyncIterator, Awaitable, Callable, Iterator, List, TypeVar
+from typing import Any, AsyncIterator, Awaitable, Callable, List, TypeVar
 
-import grpc
 import pytest
 from conftest import MODEL, ROOT, Server
-from scripted import Script, Unreadable, serve, stream_answer
+from scripted import Script, Unreadable, serve
 
 import vitrine
 import vitrine.aio
@@ -92,50 +91,6 @@ def test_leaving_early_leaves_nothing_behind(server: Server) -> None:
         assert len(asyncio.all_tasks()) <= before
 
     run(server.address, use, max_in_flight=4)
-
-
-def test_a_stream_that_breaks_is_opened_again() -> None:
-    script = Script()
-    streams = itertools.count()
-    def stream(requests: Iterator[Any], context: Any) -> Iterator[Any]:
-        answers = 3 if next(streams) < 4 else 1000
-        for request in itertools.islice(requests, answers):
-            yield stream_answer(request)
-        context.abort(grpc.StatusCode.UNAVAILABLE, "gone")
-
-    script.stream = stream
-    pictures = [b"%d" % i for i in range(30)]
-
-    async def use(client: vitrine.aio.Client) -> None:
-        results = [result async for result in client.classify_many(pictures, "m")]
-        assert [r for r in results if not r.ok] == []
-        assert [r.top1.label for r in results if isinstance(r, vitrine.Result)] == [p.decode() for p in pictures]
-
-    with serve(script) as address:
-        run(address, use, retries=vitrine.RetryPolicy(max_attempts=20, initial_backoff=0.01))
-
-
-def test_a_server_that_stays_away_ends_it(tmp_path: Path) -> None:
-    started = Server(tmp_path, ROOT / "models/bundled")
-    picture = ROOT / "samples/digits/digit-3.png"
-    results: List[Any] = []
-    taken = 0
-
-    async def source() -> AsyncIterator[Path]:
-        nonlocal taken
-        for taken in itertools.count(1):
-            if len(results) >= 20 and started.process.poll() is None:
-                started.kill()
-            yield picture
-
-    async def use(client: vitrine.aio.Client) -> None:
-        with pytest.raises(vitrine.Unavailable):
-            async for result in client.classify_many(source(), "kv-pos-mnist"):
-                results.append(result)
-
-    run(started.address, use, retries=vitrine.RetryPolicy(max_attempts=3, initial_backoff=0.01))
-    assert [r.index for r in results] == list(range(len(results))) and not results[-1].ok
-    assert len(results) in (taken, taken - 1), "but for one that the source was just handing over"
 
 
 def test_whatever_a_picture_raises_stands_in_its_place(large: bytes) -> None:

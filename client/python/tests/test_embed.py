@@ -164,19 +164,6 @@ def test_who_may_only_classify_is_told_of_a_second_version() -> None:
     assert "version 3" in str(results[1].error) and "name one with `version`" in str(results[1].error)
 
 
-def test_embed_many_takes_a_folder(client: vitrine.Client) -> None:
-    results = list(client.embed_many(ROOT / "samples/digits", "kv-pos-mnist"))
-    rows = np.stack([r for r in results if isinstance(r, vitrine.Embedding)])
-    assert rows.shape[0] == len(list((ROOT / "samples/digits").glob("*.png")))
-
-
-def test_leaving_embed_many_ends_its_stream(client: vitrine.Client) -> None:
-    results = client.embed_many((DIGITS[0] for _ in range(10_000)), "kv-pos-mnist")
-    assert next(results).ok
-    results.close()
-    assert list(results) == []
-
-
 def test_an_answer_without_the_feature_is_refused() -> None:
     with serve(Script()) as address, vitrine.Client(address) as client:
         with pytest.raises(vitrine.Internal, match="0 features instead of one"):

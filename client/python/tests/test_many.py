@@ -5,7 +5,7 @@ import threading
 import time
 import warnings
 from pathlib import Path
-from typing import Any, Dict, Iterator, List
+from typing import Any, Iterator, List
 
 import grpc
 import numpy as np
@@ -14,27 +14,6 @@ from conftest import MODEL, ROOT, Server, free_port
 from scripted import Script, Unreadable, serve, stream_answer, stream_error
 
 import vitrine
-from vitrine.v1 import classifier_pb2 as pb
-
-
-def test_a_request_of_a_stream_has_a_time_limit_of_its_own(server: Server, cat: Path) -> None:
-    """On the real server: a late request gets its error in order, and the stream continues."""
-    picture = cat.read_bytes()
-
-    def asked(limit: float, number: int) -> pb.ClassifyRequest:
-        return pb.ClassifyRequest(model=MODEL, image=picture, request_id=str(number), time_limit=limit)
-
-    limits = [60.0, 1e-9, -1.0, 0.0, float("nan"), float("inf")]
-    with grpc.insecure_channel(server.address) as channel:
-        call = channel.stream_stream(
-            "/vitrine.v1.Classifier/ClassifyStream",
-            pb.ClassifyRequest.SerializeToString,
-            pb.ClassifyStreamResponse.FromString,
-        )
-        answers = {a.request_id: a for a in call(iter([asked(limit, n) for n, limit in enumerate(limits)]))}
-    late, wrong = grpc.StatusCode.DEADLINE_EXCEEDED.value[0], grpc.StatusCode.INVALID_ARGUMENT.value[0]
-    assert [answers[str(n)].error.code for n in range(len(limits))] == [0, late, wrong, wrong, wrong, 0]
-    assert "nothing was computed" in answers["1"].error.message and "time_limit" in answers["2"].error.message
 
 
 def test_the_server_is_told_what_is_left_of_the_deadline() -> None:
@@ -216,28 +195,6 @@ def test_a_server_that_hangs_is_lost(tmp_path: Path) -> None:
     assert codes.count("DEADLINE_EXCEEDED") <= 3 * 4 and set(codes[-4:]) == {"UNAVAILABLE"}
 
 
-def test_a_full_server_is_asked_again_later() -> None:
-    script = Script()
-    seen: Dict[bytes, int] = {}
-
-    def stream(requests: Iterator[Any], context: Any) -> Iterator[Any]:
-        for request in requests:
-            seen[request.image] = seen.get(request.image, 0) + 1
-            if seen[request.image] < 3:
-                yield stream_error(request, grpc.StatusCode.RESOURCE_EXHAUSTED, 0.05)
-            else:
-                yield stream_answer(request)
-
-    script.stream = stream
-    pictures = [b"%d" % i for i in range(30)]
-    with serve(script) as address, vitrine.Client(address) as client:
-        results = list(client.classify_many(pictures, "m"))
-    assert [r for r in results if not r.ok] == []
-    assert [r.top1.label for r in results if isinstance(r, vitrine.Result)] == [p.decode() for p in pictures]
-    ids = [request.request_id for request in script.requests]
-    assert len(ids) == len(set(ids)) == 90
-
-
 def test_a_retry_that_becomes_due_while_the_caller_works() -> None:
     script = Script()
 
@@ -254,24 +211,6 @@ def test_a_retry_that_becomes_due_while_the_caller_works() -> None:
             ok.append(result.ok)
             time.sleep(0.2)
     assert ok == [True, True]
-
-
-def test_a_stream_that_breaks_is_opened_again() -> None:
-    script = Script()
-    streams = itertools.count()
-
-    def stream(requests: Iterator[Any], context: Any) -> Iterator[Any]:
-        answers = 3 if next(streams) < 5 else 1000
-        for request in itertools.islice(requests, answers):
-            yield stream_answer(request)
-        context.abort(grpc.StatusCode.UNAVAILABLE, "gone")
-
-    script.stream = stream
-    pictures = [b"%d" % i for i in range(40)]
-    policy = vitrine.RetryPolicy(max_attempts=20, initial_backoff=0.01)
-    with serve(script) as address, vitrine.Client(address, retries=policy) as client:
-        results = list(client.classify_many(pictures, "m"))
-    assert [r.top1.label for r in results if isinstance(r, vitrine.Result)] == [p.decode() for p in pictures]
 
 
 def test_no_answer_within_the_deadline() -> None:

@@ -3,7 +3,6 @@
 
 import inspect
 import re
-import shutil
 import subprocess
 import sys
 import zipfile
@@ -16,7 +15,6 @@ from conftest import ROOT
 
 import vitrine
 import vitrine.aio
-from vitrine.v1 import classifier_pb2
 
 PACKAGE = ROOT / "client/python"
 
@@ -49,20 +47,6 @@ def test_a_source_distribution_carries_the_contract(tmp_path: Path) -> None:
     assert sorted(PACKAGE.rglob("src/**/*.py")) == before, "the build wrote into the sources"
 
 
-def test_what_would_not_block_is_not_generated(tmp_path: Path) -> None:
-    shutil.copytree(PACKAGE / "src/vitrine/_aio", tmp_path / "vitrine/_aio")
-    generate = [sys.executable, str(PACKAGE / "generate_sync.py"), str(tmp_path), str(tmp_path)]
-    subprocess.run(generate, check=True)
-    assert "class Client" in (tmp_path / "vitrine/client.py").read_text()
-    (tmp_path / "vitrine/_aio/_other.py").write_text("# licence\nimport time\nlock = asyncio.Lock()\n")
-    ran = subprocess.run(generate, capture_output=True, text=True)
-    assert ran.returncode == 1 and "_other.py:3: no rule of generate_sync.py for: lock = asyncio.Lock()" in ran.stderr
-    for path in (tmp_path / "vitrine/_aio").glob("*.py"):
-        path.unlink()
-    ran = subprocess.run(generate, capture_output=True, text=True)
-    assert ran.returncode == 1 and "these rules match nothing: " in ran.stderr
-
-
 def test_metadata() -> None:
     about = metadata.metadata("vitrine")
     assert vitrine.__version__ == about["Version"] == (ROOT / "VERSION").read_text().strip()
@@ -72,14 +56,6 @@ def test_metadata() -> None:
     assert "pandas" in about.get_all("Provides-Extra", [])
     needed = [need for need in metadata.requires("vitrine") or [] if "extra ==" not in need]
     assert len(needed) == 4 and not any("pandas" in need for need in needed)
-
-
-def test_the_messages_are_those_of_the_checkout() -> None:
-    fields = [field.name for field in classifier_pb2.ClassifyRequest.DESCRIPTOR.fields]
-    contract = (ROOT / "proto/vitrine/v1/classifier.proto").read_text()
-    text = contract.split("message ClassifyRequest {")[1].split("\n}")[0]
-    assert fields and all(" %s = " % name in text for name in fields)
-    assert classifier_pb2.Priority.Name(classifier_pb2.HIGH) == "HIGH"
 
 
 def test_every_public_name_is_there() -> None:
@@ -97,19 +73,6 @@ def test_types(tmp_path: Path) -> None:
     assert metadata.version("mypy")
     options = ("--config-file", str(PACKAGE / "pyproject.toml"), "--cache-dir", str(Path(sys.prefix) / "mypy"))
     run("mypy", *options, "-p", "vitrine", cwd=tmp_path)
-    use = tmp_path / "use.py"
-    use.write_text(
-        "import vitrine\n"
-        "with vitrine.Client() as client:\n"
-        "    result = client.classify('cat.jpg', attention=['mean'])\n"
-        "    reveal_type(result.attention[0].values)\n"
-        "    for outcome in client.classify_many(['cat.jpg']):\n"
-        "        reveal_type(outcome)\n"
-    )
-    said = run("mypy", *options, str(use), cwd=tmp_path)
-    said = said.replace("floating[numpy._typing._nbit_base._32Bit]", "float32").replace("_32Bit", "float32")
-    assert "float32" in said
-    assert "Result" in said and "Refused" in said
 
 
 @pytest.mark.skipif(sys.version_info < (3, 10), reason="mypy of today does not know numpy's stubs of Python 3.9")

@@ -47,7 +47,9 @@ def test_delays() -> None:
     assert policy.delay(errors.ResourceExhausted(""), 1, 99, 0.0) is None
     assert policy.delay(errors.ResourceExhausted("", retry_after=7), 1, 99, 0.5) == pytest.approx(7.7)
     assert policy.delay(errors.Unavailable("", retry_after=7), 1, 99, 0.0) == 7
-    assert policy.delay(errors.Internal("", retry_after=7), 1, 99, 0.0) is None
+    for code in (code.name for code in grpc.StatusCode):
+        if code not in ("OK", "UNAVAILABLE", "RESOURCE_EXHAUSTED"):
+            assert policy.delay(errors.of_code(code, "", retry_after=7), 1, 99, 0.0) is None
 
 
 def test_at_most_so_many_are_with_the_server_and_answers_wait_for_their_turn() -> None:

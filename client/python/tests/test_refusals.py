@@ -133,31 +133,6 @@ def test_retries_end_with_attempts_or_deadline() -> None:
         assert time.monotonic() - began < 4, "a wait that uses up the deadline is not begun"
 
 
-@pytest.mark.parametrize(
-    "code",
-    [c for c in grpc.StatusCode if c not in (grpc.StatusCode.OK, grpc.StatusCode.UNAVAILABLE)],
-)
-def test_what_is_not_worth_another_attempt(code: grpc.StatusCode) -> None:
-    script = Script()
-    script.classify = lambda request, context: context.abort(code, "as it is")
-    with serve(script) as address, vitrine.Client(address) as client:
-        with pytest.raises(vitrine.VitrineError, match="^as it is$") as error:
-            client.classify(b"one", "m")
-    assert error.value.code == code.name and len(script.requests) == 1
-
-
-def test_unavailable_is_asked_again() -> None:
-    script = Script()
-    script.classify = lambda request, context: (
-        context.abort(grpc.StatusCode.UNAVAILABLE, "the server is draining")
-        if len(script.requests) < 4
-        else answer(request)
-    )
-    with serve(script) as address, vitrine.Client(address) as client:
-        assert client.classify(b"one", "m").top1.label == "one"
-    assert len(script.requests) == 4
-
-
 def test_who_may_only_classify_learns_what_to_name() -> None:
     script = Script()
     script.registry = grpc.StatusCode.PERMISSION_DENIED
