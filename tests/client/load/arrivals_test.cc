@@ -51,19 +51,6 @@ TEST(ArrivalsAtRate, PoissonGapsAreExponential) {
   EXPECT_LT(distance, 1.95 / std::sqrt(static_cast<double>(gaps.size())));
 }
 
-TEST(ArrivalsAtRate, PoissonCountsVaryAsMuchAsTheirMean) {
-  const auto arrivals = ArrivalsAtRate(ArrivalProcess::kPoisson, 100, 5);
-  std::vector<double> counts(400);
-  for (std::optional<Arrival> next = arrivals->Next(); next->due < 400'000'000'000; next = arrivals->Next()) {
-    ++counts[static_cast<size_t>(next->due / 1'000'000'000)];
-  }
-  const double mean = std::accumulate(counts.begin(), counts.end(), 0.0) / 400;
-  double squares = 0;
-  for (const double count : counts) squares += (count - mean) * (count - mean);
-  EXPECT_NEAR(mean, 100, 2);
-  EXPECT_NEAR(squares / 399 / mean, 1, 0.25);
-}
-
 TEST(ArrivalsAtRate, TheSameSeedGivesTheSameSchedule) {
   const auto dues = [](uint64_t seed) {
     std::vector<int64_t> result;

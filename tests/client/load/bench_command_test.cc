@@ -48,59 +48,6 @@ TEST(RunBench, OpenLoopAsJson) {
   EXPECT_EQ(std::count(outcome.out.begin(), outcome.out.end(), '\n'), 1);
 }
 
-TEST(RunBench, ClosedLoopForPeople) {
-  SmallServer server({.classify = Classify});
-  BenchCommand command = For(server, "m");
-  command.mix = {"model=m,weight=2;model=busy"};
-  const Outcome outcome = Bench(command);
-  ASSERT_TRUE(outcome.measured.ok()) << outcome.measured.status();
-  for (const char* part : {"closed loop, 16 at a time", "goodput", "RESOURCE_EXHAUSTED", ": full", "p99.9", "generator",
-                           "us CPU per request", "m within 30s", "busy within 30s", "of all due",
-                           " RESOURCE_EXHAUSTED\n", "not known: less than 3 s"}) {
-    EXPECT_THAT(outcome.out, HasSubstr(part));
-  }
-}
-
-TEST(RunBench, ASweepPrintsATableAndWritesItsReport) {
-  SmallServer server({.classify = Classify});
-  const ScratchFolder folder;
-  BenchCommand command = For(server, "m");
-  command.sweep = ParseSweepRange("50:150:50").value();
-  command.out = folder.Path("report");
-  const Outcome outcome = Bench(command);
-  ASSERT_TRUE(outcome.measured.ok()) << outcome.measured.status();
-  // On a busy machine, every point may be void.
-  EXPECT_THAT(outcome.out, testing::AnyOf(HasSubstr("The highest goodput is"), HasSubstr("No rate had an answer")));
-  EXPECT_THAT(outcome.out, HasSubstr("150.0"));
-  EXPECT_THAT(outcome.errors, HasSubstr("100.0/s offered"));
-  const json report = json::parse(folder.Read("report/load.json"));
-  ASSERT_EQ(report["points"].size(), 3u);
-  EXPECT_EQ(report["points"][1]["offered_per_second"], 100);
-  const std::string page = folder.Read("report/load.html");
-  EXPECT_THAT(page, HasSubstr("<svg"));
-  EXPECT_THAT(page, HasSubstr("Goodput"));
-  EXPECT_THAT(page, testing::Not(HasSubstr("src=\"http")));
-  EXPECT_THAT(folder.Read("report/latency-02-100.hgrm"), HasSubstr("#[Max     ="));
-  EXPECT_THAT(folder.Read("report/seconds-03-150.csv"), HasSubstr("second,due,answered"));
-}
-
-TEST(RunBench, ASearchEndsAtItsUpperBoundOrReportsThatNoRateMeetsTheGoal) {
-  SmallServer server({.classify = Classify});
-  BenchCommand command = For(server, "m");
-  command.find_max = true;
-  command.sweep = ParseSweepRange("20:40").value();
-  command.goal.bounds = {{0.5, absl::Seconds(20)}};
-  command.format = Format::kJson;
-  const json fine = json::parse(Bench(command).out);
-  EXPECT_EQ(fine["best_per_second"], 40);
-  EXPECT_EQ(fine["points"][0]["goal_met"], true);
-  command.goal.bounds = {{0.5, absl::Nanoseconds(1)}};
-  const Outcome none = Bench(command);
-  ASSERT_TRUE(none.measured.ok()) << none.measured.status();
-  EXPECT_EQ(*none.measured, BenchOutcome::kNothing);
-  EXPECT_TRUE(json::parse(none.out)["best_per_second"].is_null());
-}
-
 // Runs the command with a generator that is late: the sender of an open loop calls the passed function before each
 // request, and every fifth call blocks for 30 ms.
 Outcome BenchHeldUp(const BenchCommand& command) {

@@ -10,6 +10,7 @@
 
 #include "client/load/bench_command.h"
 #include "tests/client/load/bench.h"
+#include "tests/scratch_folder.h"
 
 namespace vitrine {
 namespace {
@@ -58,8 +59,12 @@ TEST(RunBenchAtRates, ASweepNamesItsBestPointAtAnyPosition) {
   SmallLoad load(1 + 2);  // one request at 1/s, and two requests at 2/s
   load.command.duration = absl::Seconds(1);
   load.command.sweep = ParseSweepRange("1:3:1").value();
+  const ScratchFolder folder;
+  load.command.out = folder.path().string();
   const json report = load.Run();
   EXPECT_EQ(report["verdict"], "The highest goodput is 2.0 requests/s, at 2.0 offered.");
+  EXPECT_EQ(report["points"][1]["offered_per_second"], 2);
+  for (const char* file : {"load.html", "latency-02-2.hgrm", "seconds-03-3.csv"}) EXPECT_NE(folder.Read(file), "");
   EXPECT_EQ(report["complete"], true);
   EXPECT_FALSE(report["points"][0].contains("goal_met"));
   EXPECT_THAT(load.errors.str(), MatchesRegex(" +1\\.0/s offered, goodput 1\\.0/s, p99 [0-9.]+ ms\n"

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
-#include <sstream>
 #include <vector>
 
 #include "client/load/workload/random.h"
@@ -106,40 +105,6 @@ TEST(LatencyHistogram, TheSumOfPartsEqualsTheWhole) {
   EXPECT_EQ(even.max(), whole.max());
   even.Add(LatencyHistogram());
   EXPECT_EQ(even.count(), whole.count());
-}
-
-TEST(LatencyHistogram, TheTableHasTheFormatOfHdrHistogram) {
-  LatencyHistogram histogram;
-  for (int64_t i = 1; i <= 1000; ++i) histogram.Record(i * 1'000'000);
-  std::istringstream table(histogram.PercentileTable());
-  std::string line;
-  std::getline(table, line);
-  EXPECT_EQ(line, "       Value     Percentile TotalCount 1/(1-Percentile)");
-  std::getline(table, line);
-  double last_value = 0, last_share = -1;
-  uint64_t last_seen = 0;
-  int rows = 0;
-  while (std::getline(table, line) && line[0] != '#') {
-    std::istringstream row(line);
-    double value = 0, share = 0;
-    uint64_t seen = 0;
-    row >> value >> share >> seen;
-    EXPECT_GT(share, last_share);
-    EXPECT_GE(value, last_value);
-    EXPECT_GE(seen, last_seen);
-    // `seen` is the number of values up to `value`. For the values 1 to 1000 it equals `value`.
-    EXPECT_NEAR(value, static_cast<double>(seen), 0.002 * value + 0.01);
-    EXPECT_GE(static_cast<double>(seen) / 1000, share - 1e-12);
-    last_value = value, last_share = share, last_seen = seen;
-    ++rows;
-  }
-  EXPECT_EQ(last_share, 1);
-  EXPECT_EQ(last_seen, 1000u);
-  EXPECT_EQ(last_value, 1000);
-  EXPECT_GT(rows, 40);
-  EXPECT_THAT(line, testing::StartsWith("#[Mean    =      500.500, StdDeviation   ="));
-  std::getline(table, line);
-  EXPECT_EQ(line, "#[Max     =     1000.000, Total count    =         1000]");
 }
 
 TEST(LatencyHistogram, TheTableEqualsTheStoredOne) {

@@ -67,36 +67,6 @@ TEST(RunLoad, AClosedLoopKeepsItsNumberOfRequestsInFlight) {
   ExpectLedgerCloses(result.record);
 }
 
-TEST(RunLoad, SendsExactlyTheRequestedNumberOfRequests) {
-  CountingServer server;
-  for (const bool open : {true, false}) {
-    LoadSettings settings = open ? OpenLoop(1000, absl::InfiniteDuration()) : LoadSettings();
-    settings.warm_up = absl::ZeroDuration();
-    settings.duration = absl::InfiniteDuration();
-    settings.max_requests = 77;
-    settings.threads = 2;
-    const LoadResult result = RunLoad(server.Connect(2), Models({"m"}), settings, {});
-    EXPECT_EQ(result.record.due(), 77u);
-    EXPECT_EQ(result.record.answered(), 77u);
-    EXPECT_LT(result.record.interval().Seconds(), 30);
-    EXPECT_GT(result.record.AnsweredPerSecond(), 0);
-  }
-  EXPECT_EQ(server.seen()["m"], 2u * 77u);
-}
-
-TEST(RunLoad, RequestsAboveTheLimitOfOutstandingRequestsAreNotSent) {
-  CountingServer server(NeverAnswer);
-  LoadSettings settings = OpenLoop(200, absl::Milliseconds(500));
-  settings.warm_up = absl::ZeroDuration();
-  settings.max_outstanding = 10;
-  settings.patience = absl::Milliseconds(100);
-  const LoadResult result = RunLoad(server.Connect(1), Models({"m"}), settings, {});
-  EXPECT_EQ(result.record.due(), Scheduled(200, 0, 500'000'000));
-  EXPECT_EQ(result.record.not_sent(), result.record.due() - 10);
-  EXPECT_EQ(result.record.unanswered(), 10u);
-  ExpectLedgerCloses(result.record);
-}
-
 TEST(RunLoad, AnswersAfterTheIntervalCountInTheLatencyAndNotInTheRate) {
   std::atomic<int> number = 0;
   CountingServer server([&](const v1::ClassifyRequest&, grpc::ServerContext*) {
@@ -237,16 +207,6 @@ TEST(RunLoad, AnAnswerWithoutPredictionsIsAFailureUnlessAllowed) {
   settings.allow_empty = true;
   const LoadRecord allowed = RunLoad(connections, Models({"m"}), settings, {}).record;
   EXPECT_EQ(allowed.good(), allowed.due());
-}
-
-TEST(RunLoad, UnansweredRequestsAreGivenUp) {
-  CountingServer server(NeverAnswer);
-  LoadSettings settings = OpenLoop(50, absl::Milliseconds(300));
-  settings.patience = absl::Milliseconds(100);
-  const LoadResult result = RunLoad(server.Connect(1), Models({"m"}), settings, {});
-  EXPECT_GT(result.record.unanswered(), 0u);
-  EXPECT_EQ(result.record.answered(), 0u);
-  ExpectLedgerCloses(result.record);
 }
 
 TEST(RunLoad, ALostServerIsCountedAsAnErrorAndNotFlooded) {
