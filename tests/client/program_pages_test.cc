@@ -78,14 +78,6 @@ TEST_F(ProgramPages, BashCompletesCommandsFlagsAndWords) {
   EXPECT_THAT(Complete({"vitrine-server", "--repository-r"}), ElementsAre("--repository-refresh"));
 }
 
-TEST_F(ProgramPages, AnUnwritablePageIsAnError) {
-  for (const std::string program : kPrograms) {
-    const Ran ran = Shell(folder_, absl::StrCat(VITRINE_BIN "/", program, " --manual-page >/dev/full"));
-    EXPECT_EQ(ran.exit_code, 1) << program;
-    EXPECT_THAT(ran.errors, HasSubstr(program + ": the standard output cannot be written"));
-  }
-}
-
 TEST_F(ProgramPages, ZshAcceptsTheScript) {
   if (!Has("zsh")) GTEST_SKIP() << "zsh is not installed";
   for (const std::string program : kPrograms) {

@@ -176,21 +176,6 @@ TEST_F(WriteAttentionTest, ASheetHasAllMapsOfAKind) {
   EXPECT_FALSE(std::filesystem::exists(folder_.Path("cat.class.layer0.head0.png")));
 }
 
-// The sheet has equally wide columns: the image, and one column for each kind.
-TEST_F(WriteAttentionTest, KindsAreSideBySideAfterTheImage) {
-  const auto width = [&](const std::vector<v1::AttentionKind>& kinds) {
-    const Exchange exchange = Ask(kinds, {1}, {0});
-    const AttentionFiles files{.folder = folder_.path(), .stem = "cat", .side_by_side = true};
-    const auto written = WriteAttention(files, exchange.request, exchange.request.image(), exchange.answer);
-    EXPECT_TRUE(written.ok()) << written.status();
-    return Drawing("cat.attention.png").width;
-  };
-  const int two = width({v1::CLASS_TOKEN_ROW});
-  const int three = width({v1::CLASS_TOKEN_ROW, v1::CROSS_COVARIANCE});
-  EXPECT_GT(two, 2 * 224) << "the sheet must have the image and a map";
-  EXPECT_GT(three, two + 224);
-}
-
 TEST_F(WriteAttentionTest, DistancesAreAPlotWithTheRequestedLayersAndHeads) {
   const auto files = Draw(Ask({v1::DISTANCE}, {1}, {0, 2}));
   EXPECT_THAT(files, ElementsAre(folder_.Path("cat.distance.svg")));

@@ -49,25 +49,6 @@ TEST_F(ClassifyCommandTest, WritesALinePerImageInOrder) {
   EXPECT_EQ(lines[1]["predictions"][0]["label"], "width 20");
 }
 
-TEST_F(ClassifyCommandTest, ClassifiesASingleImage) {
-  command_.paths = {folder_.Path("a.png")};
-  command_.model = {.name = "sizes", .version = 3};
-  EXPECT_EQ(RunCommand().value_or(-1), 0);
-  ASSERT_EQ(Lines().size(), 1u);
-  EXPECT_EQ(Lines()[0]["version"], 3);
-}
-
-TEST_F(ClassifyCommandTest, AFailureIsReportedAndTheOtherImagesAreClassified) {
-  command_.paths = {folder_.path(), folder_.Path("missing.jpg"), folder_.Path("a.png")};
-  EXPECT_EQ(RunCommand().value_or(-1), 2);
-  int answered = 0, failed = 0;
-  for (const auto& line : Lines()) ++(line.contains("error") ? failed : answered);
-  EXPECT_EQ(answered, 3) << "the answered images are a, b and again a";
-  EXPECT_EQ(failed, 2) << out_.str();
-  EXPECT_EQ(errors_.str(), "vitrine: " + folder_.Path("broken.png") + ": this is no image\n" +
-                               "vitrine: " + folder_.Path("missing.jpg") + ": no such file or directory\n");
-}
-
 TEST_F(ClassifyCommandTest, DrawsOverlaysUnderDistinctNames) {
   command_.paths = {folder_.Path("a.png"), folder_.Path("b.png"), folder_.Path("a.png")};
   command_.attention.folder = folder_.Path("deep/out");

@@ -21,33 +21,6 @@ const Row kCat = {.cells = {{"cat"}, {}, {"4"}},
                   .flow = {{"meow", Style::kStrong}, {"purr"}, {"hiss"}, {"chirp"}, {"yowl"}, {"chatter"}},
                   .notes = {{"out/cat.png", Style::kLink}}};
 
-TEST(Table, UsesOneLineIfThePageIsWideEnough) {
-  const Table table = Animals(60);
-  EXPECT_EQ(table.Header() + table.Render(kCat),
-            "name     sounds                                    legs\n"
-            "cat      meow  purr  hiss  chirp  yowl  chatter       4\n"
-            "         out/cat.png\n");
-}
-
-TEST(Table, WrapsTheFlowingColumn) {
-  const Table table = Animals(36);
-  EXPECT_EQ(table.Header() + table.Render(kCat),
-            "name     sounds                 legs\n"
-            "cat      meow  purr  hiss          4\n"
-            "         chirp  yowl  chatter\n"
-            "         out/cat.png\n");
-}
-
-TEST(Table, PutsCellsBelowEachOtherOnANarrowPage) {
-  const Table table = Animals(24);
-  EXPECT_EQ(table.Header() + table.Render(kCat),
-            "cat\n"
-            "    meow  purr  hiss\n"
-            "    chirp  yowl  chatter\n"
-            "    legs 4\n"
-            "    out/cat.png\n");
-}
-
 TEST(Table, NoLineIsWiderThanThePage) {
   Row row = kCat;
   row.cells[0].text = "a very long name of a cat";

@@ -22,15 +22,6 @@ TEST(Printable, KeepsTextAndReplacesControlCharacters) {
   EXPECT_EQ(Printable("\xed\xa0\x80"), "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd") << "a surrogate must be replaced";
 }
 
-TEST(DisplayWidth, CountsColumnsNotBytes) {
-  EXPECT_EQ(DisplayWidth(""), 0);
-  EXPECT_EQ(DisplayWidth("cat"), 3);
-  EXPECT_EQ(DisplayWidth("Zürich"), 6);
-  EXPECT_EQ(DisplayWidth("u\xcc\x88"), 1) << "u with a combining diaeresis is one column wide";
-  EXPECT_EQ(DisplayWidth("猫"), 2);
-  EXPECT_EQ(DisplayWidth("🐈"), 2);
-}
-
 TEST(Cut, KeepsTheTextThatFits) {
   EXPECT_EQ(CutEnd("automobile", 10), "automobile");
   EXPECT_EQ(CutEnd("automobile", 6), "autom…");

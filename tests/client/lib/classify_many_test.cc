@@ -17,8 +17,6 @@
 namespace vitrine {
 namespace {
 
-using testing::HasSubstr;
-
 // Results of RunMany.
 struct Outcome {
   absl::Status status;
@@ -138,45 +136,6 @@ TEST(ClassifyMany, AnErrorInTheSourceIsDeliveredInOrder) {
   EXPECT_THAT(seen, testing::ElementsAre("label 1", "no file", "label 3", "no file"));
 }
 
-TEST(ClassifyMany, OneRefusalDoesNotEndTheStream) {
-  std::atomic<int> streams = 0;
-  const SmallServer server({.stream = [&](StreamOfServer* stream, auto*) {
-    ++streams;
-    v1::ClassifyRequest request;
-    while (stream->Read(&request)) {
-      stream->Write(request.image() == "3" ? StreamErrorTo(request, grpc::StatusCode::INVALID_ARGUMENT, "not an image")
-                                           : StreamAnswerTo(request));
-    }
-    return grpc::Status::OK;
-  }});
-  const Outcome outcome = RunMany(*ConnectTo(server), 40);
-  EXPECT_TRUE(outcome.status.ok());
-  EXPECT_EQ(outcome.Failed(), 1);
-  EXPECT_EQ(outcome.results[3], absl::InvalidArgumentError("not an image"));
-  EXPECT_EQ(streams, 1);
-}
-
-TEST(ClassifyMany, RetriesAfterATemporaryRejection) {
-  const SmallServer server({.stream = [](StreamOfServer* stream, auto*) {
-    std::map<std::string, int> attempts;
-    v1::ClassifyRequest request;
-    while (stream->Read(&request)) {
-      const int attempt = ++attempts[request.image()];
-      if (request.image() == "5") {
-        stream->Write(StreamErrorTo(request, grpc::StatusCode::RESOURCE_EXHAUSTED, "maps too large"));
-      } else if (attempt < 3) {
-        stream->Write(StreamErrorTo(request, grpc::StatusCode::RESOURCE_EXHAUSTED, "full", 0.02f));
-      } else {
-        stream->Write(StreamAnswerTo(request));
-      }
-    }
-    return grpc::Status::OK;
-  }});
-  const Outcome outcome = RunMany(*ConnectTo(server), 30);
-  EXPECT_EQ(outcome.Failed(), 1);
-  EXPECT_EQ(outcome.results[5].message(), "maps too large") << "a rejection without a delay must not be retried";
-}
-
 TEST(ClassifyMany, ContinuesAfterBrokenStreams) {
   std::atomic<int> streams = 0;
   const SmallServer server({.stream = [&](StreamOfServer* stream, auto*) {
@@ -218,20 +177,6 @@ TEST(ClassifyMany, OnlyATooLargeMessageFails) {
   for (int i = 0; i < 30; ++i) {
     EXPECT_EQ(codes[i], i == 11 ? absl::StatusCode::kResourceExhausted : absl::StatusCode::kOk) << i;
   }
-}
-
-TEST(ClassifyMany, OnlyARequestWithoutAnAnswerExpires) {
-  const SmallServer server({.stream = [](StreamOfServer* stream, auto*) {
-    v1::ClassifyRequest request;
-    while (stream->Read(&request)) {
-      if (request.image() != "2") stream->Write(StreamAnswerTo(request));
-    }
-    return grpc::Status::OK;
-  }});
-  const Outcome outcome = RunMany(*ConnectTo(server, absl::Seconds(2)), 60);
-  EXPECT_TRUE(outcome.status.ok()) << outcome.status;
-  EXPECT_EQ(outcome.Failed(), 1);
-  EXPECT_EQ(outcome.results[2], absl::DeadlineExceededError("no answer within 2s"));
 }
 
 TEST(ClassifyMany, RequestsToAHangingServerExpire) {
@@ -296,78 +241,6 @@ TEST(ClassifyMany, WaitsForAServerThatIsDownForAWhile) {
   EXPECT_EQ(outcome.results.size(), 100u);
   EXPECT_EQ(outcome.Failed(), 0);
   EXPECT_EQ(opened, 13);
-}
-
-TEST(ClassifyMany, AllRequestsShareTheRetriesForAServerThatIsDown) {
-  std::atomic<int> opened = 0;
-  const SmallServer server(DownFor(1000, &opened));
-  ClientOptions options{.address = server.address()};
-  options.retry = {.max_attempts = 6, .initial_backoff = absl::Milliseconds(20)};
-  const auto client = Client::Connect(options);
-  ASSERT_TRUE(client.ok()) << client.status();
-  const absl::Time start = absl::Now();
-  const Outcome outcome = RunMany(**client, 1000);
-  EXPECT_EQ(outcome.status, absl::UnavailableError("going down"));
-  EXPECT_EQ(opened, 6);
-  EXPECT_GE(absl::Now() - start, absl::Milliseconds(10 + 20 + 40 + 80 + 160))
-      << "the run must wait for at least half of each backoff";
-}
-
-TEST(ClassifyMany, LateAnswersLowerTheLimit) {
-  for (const bool server_says_so : {false, true}) {
-    const SmallServer server({.stream = [&](StreamOfServer* stream, auto*) {
-      v1::ClassifyRequest request;
-      while (stream->Read(&request)) {
-        if (request.image() != "2") {
-          stream->Write(StreamAnswerTo(request));
-        } else if (server_says_so) {
-          stream->Write(StreamErrorTo(request, grpc::StatusCode::DEADLINE_EXCEEDED, "too slow"));
-        }
-      }
-      return grpc::Status::OK;
-    }});
-    InFlightLimit limit(8, 8);
-    int taken = 0;
-    const absl::Status status =
-        ConnectTo(server, server_says_so ? absl::Seconds(10) : absl::Seconds(2))
-            ->ClassifyTraced(
-                [&]() -> std::optional<absl::StatusOr<v1::ClassifyRequest>> {
-                  if (taken == 40) return std::nullopt;
-                  return RequestWith(std::to_string(taken++));
-                },
-                [](const TracedResult& traced) {
-                  EXPECT_EQ(traced.result.status().code(),
-                            traced.index == 2 ? absl::StatusCode::kDeadlineExceeded : absl::StatusCode::kOk);
-                },
-                &limit);
-    EXPECT_TRUE(status.ok()) << status;
-    EXPECT_EQ(limit.limit(), 4) << server_says_so;
-  }
-}
-
-TEST(ClassifyMany, AnAnswerWithAnUnknownIdIsAnError) {
-  const SmallServer server({.stream = [](StreamOfServer* stream, auto*) {
-    v1::ClassifyRequest request;
-    while (stream->Read(&request)) {
-      if (request.image() == "1") request.set_request_id("someone else's");
-      stream->Write(StreamAnswerTo(request));
-    }
-    return grpc::Status::OK;
-  }});
-  const Outcome outcome = RunMany(*ConnectTo(server), 50);
-  EXPECT_EQ(outcome.status.code(), absl::StatusCode::kInternal);
-  EXPECT_THAT(outcome.status.ToString(), HasSubstr("someone else's"));
-}
-
-TEST(ClassifyMany, TwoAnswersToOneRequestAreAnError) {
-  const SmallServer server({.stream = [](StreamOfServer* stream, auto*) {
-    v1::ClassifyRequest request;
-    while (stream->Read(&request)) {
-      for (int i = 0; i < 2; ++i) stream->Write(StreamAnswerTo(request));
-    }
-    return grpc::Status::OK;
-  }});
-  EXPECT_EQ(RunMany(*ConnectTo(server), 50).status.code(), absl::StatusCode::kInternal);
 }
 
 TEST(ClassifyMany, AMissingServiceFailsEachRequest) {

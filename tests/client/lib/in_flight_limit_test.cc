@@ -38,17 +38,6 @@ TEST(InFlightLimit, RisesAsLongAsTheRateIncreases) {
   EXPECT_LE(limit.limit(), 26);
 }
 
-TEST(InFlightLimit, NeverExceedsTheMaximum) {
-  InFlightLimit limit(8);
-  MadeServer server(1000, absl::Milliseconds(10));
-  for (int i = 0; i < 5000; ++i) {
-    server.Answer(limit, 1);
-    ASSERT_LE(limit.limit(), 8);
-  }
-  EXPECT_EQ(limit.limit(), 8);
-  EXPECT_EQ(InFlightLimit(2).limit(), 2);
-}
-
 TEST(InFlightLimit, StaysLowIfMoreRequestsDoNotIncreaseTheRate) {
   InFlightLimit limit(64);
   MadeServer server(1, absl::Milliseconds(5));
@@ -67,27 +56,6 @@ TEST(InFlightLimit, IsHalvedOnceForRequestsSentBeforeTheRejection) {
   EXPECT_EQ(limit.limit(), 8);
   for (int i = 1; i < 10; ++i) limit.OnOverload(now + absl::Seconds(i), now + absl::Seconds(i));
   EXPECT_EQ(limit.limit(), 1);
-}
-
-TEST(InFlightLimit, RisesAgainAfterARejection) {
-  InFlightLimit limit(64);
-  MadeServer server(40, absl::Milliseconds(10));
-  server.Answer(limit, 20000);
-  const int before = limit.limit();
-  limit.OnOverload(server.now(), server.now());
-  EXPECT_LT(limit.limit(), before);
-  server.Answer(limit, 40000);
-  EXPECT_GE(limit.limit(), 30);
-}
-
-TEST(InFlightLimit, ASlowSourceDoesNotChangeTheLimit) {
-  InFlightLimit limit(64, 16);
-  absl::Time now = absl::FromUnixSeconds(1000);
-  for (int i = 0; i < 5000; ++i) {
-    now += absl::Milliseconds(3);
-    limit.OnAnswer(2, now);
-  }
-  EXPECT_EQ(limit.limit(), 16);
 }
 
 // Simulates answers at intervals of `gap`, each with `in_flight` requests at the server.

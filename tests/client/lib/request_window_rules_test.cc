@@ -106,6 +106,13 @@ TEST_F(RequestWindowTest, AnAnswerWithAnUnknownIdEndsTheRun) {
   EXPECT_EQ(window.outcome(), absl::InternalError("the server answered request \"9-9\", which was not sent to it"));
   EXPECT_EQ(window.PopFinished()->result.status(), window.outcome());
   EXPECT_FALSE(window.wants());
+  RequestWindow twice = Window();
+  twice.Take(RequestWith("7"));
+  const auto due = twice.Due(kStart);
+  twice.Answered(StreamAnswerTo(*due[0]), kStart);
+  EXPECT_TRUE(twice.outcome().ok());
+  twice.Answered(StreamAnswerTo(*due[0]), kStart);
+  EXPECT_EQ(twice.outcome().code(), absl::StatusCode::kInternal) << "a second answer is an answer to no request";
 }
 
 TEST_F(RequestWindowTest, AnEmptyAnswerFailsOnlyItsRequest) {

@@ -61,23 +61,6 @@ TEST(RetryDelay, EndsWithTheAttemptsAndTheTime) {
   EXPECT_EQ(RetryDelay(Refused(8, 30), 1, absl::Seconds(10), 0.5, options), std::nullopt);
 }
 
-TEST(RetryDelay, TheDefaultsAreLongEnoughForARestartOfTheServer) {
-  const RetryOptions options;
-  for (const double uniform : {0.0, 0.5, 1.0}) {
-    absl::Duration waited, longest;
-    for (int attempts = 1;; ++attempts) {
-      const auto delay =
-          RetryDelay(absl::UnavailableError("down"), attempts, ClientOptions().deadline - waited, uniform, options);
-      if (!delay.has_value()) break;
-      waited += *delay;
-      longest = std::max(longest, *delay);
-    }
-    EXPECT_GE(waited, absl::Seconds(20)) << uniform;
-    EXPECT_LE(waited, ClientOptions().deadline) << uniform;
-    EXPECT_EQ(longest, options.max_backoff * (0.5 + 0.5 * uniform)) << "the wait must reach its maximum";
-  }
-}
-
 TEST(RetryOptions, NamesTheInvalidField) {
   EXPECT_THAT(RetryOptions{.max_attempts = 0}.Validate().ToString(), testing::HasSubstr("max_attempts is 0"));
   EXPECT_THAT(RetryOptions{.initial_backoff = absl::Seconds(9)}.Validate().ToString(), testing::HasSubstr("9s"));

@@ -5,7 +5,6 @@
 
 #include <memory>
 
-#include "absl/time/clock.h"
 #include "client/lib/channel.h"
 #include "tests/client/environment.h"
 #include "tests/client/lib/certificates.h"
@@ -204,36 +203,6 @@ TEST(Sockets, AnErrorNamesTheSocket) {
   EXPECT_EQ(status.message(), "no server answers at " + address + ": there is no such socket");
 }
 
-TEST(SeveralServers, ShareTheRequestsAndReplaceEachOther) {
-  int asked[2] = {};
-  absl::Mutex mutex;
-  std::unique_ptr<SmallServer> servers[2];
-  for (int i : {0, 1}) {
-    servers[i] = std::make_unique<SmallServer>(
-        SmallServer::Methods{.classify = [&, i](const auto& request, auto* response, auto*) {
-          absl::MutexLock lock(&mutex);
-          ++asked[i];
-          *response = AnswerTo(request);
-          return grpc::Status::OK;
-        }});
-  }
-  ClientOptions options{.address = servers[0]->address() + "," + servers[1]->address()};
-  options.retry.initial_backoff = absl::Milliseconds(10);
-  const auto client = Client::Connect(options);
-  ASSERT_TRUE(client.ok()) << client.status();
-  // Sends requests until both servers have some, because the second connection may become ready later.
-  for (const absl::Time end = absl::Now() + absl::Seconds(10); absl::Now() < end && (asked[0] < 4 || asked[1] < 4);) {
-    ASSERT_TRUE((*client)->Classify(RequestWith("7")).ok());
-  }
-  EXPECT_GE(asked[0], 4);
-  EXPECT_GE(asked[1], 4);
-  servers[0]->Stop();
-  for (int i = 0; i < 8; ++i) {
-    const auto answer = (*client)->Classify(RequestWith("7"));
-    EXPECT_TRUE(answer.ok()) << answer.status();
-  }
-}
-
 TEST(SeveralServers, AHostWithoutAnAddressIsNamed) {
   const absl::Status status = Client::Connect({.address = "127.0.0.1:1,no-such-host.invalid:1"}).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
@@ -241,14 +210,6 @@ TEST(SeveralServers, AHostWithoutAnAddressIsNamed) {
   ClientOptions tls{.address = "127.0.0.1:1,127.0.0.1:2"};
   tls.tls.emplace();
   EXPECT_THAT(Client::Connect(tls).status().ToString(), HasSubstr("need one name that is in all their certificates"));
-}
-
-TEST(Keepalive, IsAtLeastTheMinimumOfServers) {
-  ClientOptions options;
-  options.keepalive = absl::Seconds(1);
-  EXPECT_THAT(options.Validate().ToString(), HasSubstr("keepalive is 1s, must be 0 (never) or at least 10s"));
-  options.keepalive = absl::Seconds(10);
-  EXPECT_TRUE(options.Validate().ok());
 }
 
 }  // namespace
