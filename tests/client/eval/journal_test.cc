@@ -90,13 +90,6 @@ TEST(Journal, AChangedByteNeverChangesAResult) {
   }
 }
 
-TEST(Journal, DamageInTheMiddleNamesTheLine) {
-  std::string text = TextOf(JournalSample());
-  text[text.find("cat/0.png")] = 'C';
-  EXPECT_THAT(std::string(ParseJournal(text).status().message()), HasSubstr("line 3 is damaged"));
-  EXPECT_EQ(ParseJournal("something else\n").status().code(), absl::StatusCode::kDataLoss);
-}
-
 TEST(Journal, TheLastLineOfAnImageCounts) {
   Evaluation e = JournalSample();
   std::string text = TextOf(e);
@@ -106,15 +99,6 @@ TEST(Journal, TheLastLineOfAnImageCounts) {
   ASSERT_TRUE(read.ok()) << read.status();
   ASSERT_EQ(read->evaluation.predictions.size(), 3u);
   EXPECT_TRUE(read->evaluation.predictions[1].correct());
-}
-
-TEST(Journal, NumbersOutOfRangeAreRefused) {
-  Evaluation e = JournalSample();
-  e.predictions[0].guesses[0].index = 3;
-  EXPECT_THAT(std::string(ParseJournal(TextOf(e)).status().message()), HasSubstr("line 3"));
-  e = JournalSample();
-  e.predictions[0].index = 17;
-  EXPECT_EQ(ParseJournal(TextOf(e)).status().code(), absl::StatusCode::kDataLoss);
 }
 
 class JournalFile : public ::testing::Test {
@@ -172,22 +156,10 @@ TEST_F(JournalFile, IsLockedByOneRunAtATime) {
 
 TEST_F(JournalFile, RefusesAnotherEvaluationAndSaysWhatDiffers) {
   WriteSample();
-  const auto refusal = [&](auto change) {
-    Evaluation e = Empty();
-    change(e);
-    return std::string(Journal::Open(out_, false, e).status().message());
-  };
-  EXPECT_THAT(refusal([](Evaluation& e) { e.model.set_version(4); }),
-              AllOf(HasSubstr("the model was m@3, now it is m@4"), HasSubstr("--restart"), HasSubstr("its 3 images")));
-  EXPECT_THAT(refusal([](Evaluation& e) { e.model.set_weights_sha256("c"); }), HasSubstr("digest of the weights"));
-  EXPECT_THAT(refusal([](Evaluation& e) { e.settings.data_digest = "c"; }), HasSubstr("other image names or labels"));
-  EXPECT_THAT(refusal([](Evaluation& e) { e.settings.data_images = 9; }), HasSubstr("number of images"));
-  EXPECT_THAT(refusal([](Evaluation& e) { e.settings.shard = {2, 3}; }), HasSubstr("--shard was 1/1, now it is 2/3"));
-  EXPECT_THAT(refusal([](Evaluation& e) { e.settings.limit = 2; }), HasSubstr("--limit"));
-  EXPECT_THAT(refusal([](Evaluation& e) { e.settings.resolution = "8x8"; }), HasSubstr("--resolution"));
-  EXPECT_THAT(refusal([](Evaluation& e) { e.settings.label_map = {0, 2, 1}; }), HasSubstr("mapped to other classes"));
   Evaluation e = Empty();
   e.model.set_version(4);
+  EXPECT_THAT(std::string(Journal::Open(out_, false, e).status().message()),
+              AllOf(HasSubstr("the model was m@3, now it is m@4"), HasSubstr("--restart"), HasSubstr("its 3 images")));
   EXPECT_TRUE(Journal::Open(out_, /*restart=*/true, e).ok());
   EXPECT_TRUE(e.predictions.empty());
 }

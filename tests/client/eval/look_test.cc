@@ -7,7 +7,7 @@
 
 #include <atomic>
 #include <functional>
-#include <limits>
+#include <nlohmann/json.hpp>
 
 #include "client/eval/distance.h"
 #include "common/charts/distance_plot.h"
@@ -193,64 +193,14 @@ TEST(Distance, IsWrittenAsJson) {
   AttentionDistances round = *distances;
   round.uniform = 7.5;
   round.window.reset();
-  EXPECT_EQ(DistancesAsJson(round), &R"(
-{
- "model": "m",
- "version": 3,
- "pictures": 4,
- "failed": 0,
- "layers": 2,
- "heads": 3,
- "weighted_by": "magnitude",
- "pixels": [
-  [
-   1.0,
-   2.0,
-   3.0
-  ],
-  [
-   4.0,
-   5.0,
-   6.0
-  ]
- ],
- "pixels_standard_deviation": [
-  [
-   0.0,
-   0.0,
-   0.0
-  ],
-  [
-   0.0,
-   0.0,
-   0.0
-  ]
- ],
- "patches": [
-  [
-   0.25,
-   0.5,
-   0.75
-  ],
-  [
-   1.0,
-   1.25,
-   1.5
-  ]
- ],
- "head_mean_pixels": [
-  2.0,
-  5.0
- ],
- "head_deviation_pixels": [
-  0.816496580927726,
-  0.816496580927726
- ],
- "diversity_pixels": 0.816496580927726,
- "uniform_pixels": 7.5,
- "window_pixels": null
-}
-)"[1]);
+  const auto expected = nlohmann::ordered_json::parse(R"({"model": "m", "version": 3, "pictures": 4, "failed": 0,
+      "layers": 2, "heads": 3, "weighted_by": "magnitude",
+      "pixels": [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]],
+      "pixels_standard_deviation": [[0.0, 0.0, 0.0], [0.0, 0.0, 0.0]],
+      "patches": [[0.25, 0.5, 0.75], [1.0, 1.25, 1.5]],
+      "head_mean_pixels": [2.0, 5.0], "head_deviation_pixels": [0.816496580927726, 0.816496580927726],
+      "diversity_pixels": 0.816496580927726, "uniform_pixels": 7.5, "window_pixels": null})");
+  EXPECT_EQ(DistancesAsJson(round), expected.dump(1) + "\n");
 }
 
 TEST(Distance, ImagesWithDifferentGridsHaveNoReferenceValues) {

@@ -101,20 +101,6 @@ TEST(PageParts, EverySectionNeedsAtLeastOneAnswer) {
   EXPECT_TRUE(SurestMistakes(MadeEvaluation({{0, {}}}), 5).empty()) << "an answer without guesses is not a mistake";
 }
 
-TEST(PageParts, TheLedgerHasARowForASingleImage) {
-  Evaluation evaluation = MadeEvaluation({{0, {{0, 0.5f}}}, {0, {}}, {0, {}}});
-  evaluation.expected = 4;
-  evaluation.predictions[0].attempts = 2;
-  evaluation.predictions[1].outcome = Outcome::kUnreadable;
-  evaluation.predictions[2].outcome = Outcome::kUnlabelled;
-  const std::string page = DrawnPage(evaluation);
-  for (const char* row : {"answered</th><td class=\"right\">1", "unreadable</th><td class=\"right\">1",
-                          "unlabelled</th><td class=\"right\">1", "missing</th><td class=\"right\">1",
-                          "in all</th><td class=\"right\">4</td><td>sent again 1 times"}) {
-    EXPECT_THAT(page, HasSubstr(row));
-  }
-}
-
 TEST(PageParts, MissingFactsHaveNoRow) {
   Evaluation evaluation = MadeEvaluation({{0, {{0, 0.5f}}}});
   const char* rows[] = {"parameters", "epochs", "images seen", "seed",  "training time", "published",
@@ -192,6 +178,7 @@ TEST(CommandOf, QuotesOnlyWordsWithSpecialCharacters) {
     EXPECT_EQ(data(special), absl::StrCat("--data '", special, "'"));
   }
   EXPECT_EQ(data("x;y"), "--data 'x;y'");
+  EXPECT_EQ(data("my pets' $HOME"), "--data 'my pets'\\'' $HOME'");
 }
 
 TEST(CommandOf, NamesAFolderNextToTheOriginal) {
@@ -215,6 +202,7 @@ TEST(CommandOf, HasEverySettingThatIsNotTheDefault) {
   evaluation.settings.split = "train";
   evaluation.settings.limit = 1;
   evaluation.settings.shard = {2, 2};
+  evaluation.settings.resolution = "32x48";
   evaluation.settings.top_k = 6;
   command.client.max_in_flight = 3;
   command.client.deadline = absl::Seconds(7);
@@ -225,7 +213,8 @@ TEST(CommandOf, HasEverySettingThatIsNotTheDefault) {
   command.patience = absl::Seconds(6);
   EXPECT_EQ(CommandOf(evaluation, "o", &command, {.mistakes = 0, .attention_distance = 1}),
             bare +
-                " --split train --limit 1 --shard 2/2 --top-k 6 --max-in-flight 3 --priority normal --patience 6s "
+                " --split train --resolution 32x48 --limit 1 --shard 2/2 --top-k 6 --max-in-flight 3 --priority normal "
+                "--patience 6s "
                 "--deadline 7s --connect-timeout 8s --max-attempts 9 --tls --tls-ca ca --tls-cert cert --tls-key key "
                 "--tls-server-name name --mistakes 0 --attention-distance 1 --out o-again");
 }

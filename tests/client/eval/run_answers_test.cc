@@ -138,9 +138,10 @@ TEST_F(Evaluating, InvalidAnswersCountAsServerErrors) {
   SmallServer server(Methods([](const v1::ClassifyRequest& request) {
     v1::ClassifyStreamResponse answer = Answer(request);
     v1::ClassifyResponse& response = *answer.mutable_response();
-    switch (Decode(request.image())->pixels[5] / 20) {  // the class of the image
+    const Image image = *Decode(request.image());
+    switch (image.pixels[5] / 20) {  // the class of the image
       case 0:
-        response.mutable_predictions(0)->set_index(-1);
+        response.mutable_predictions(0)->set_index(image.pixels[0] == 0 ? -1 : kClasses);
         break;
       case 1:
         response.mutable_predictions(1)->set_probability(std::numeric_limits<float>::quiet_NaN());

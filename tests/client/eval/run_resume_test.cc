@@ -6,7 +6,6 @@
 
 #include <atomic>
 #include <filesystem>
-#include <limits>
 #include <thread>
 
 #include "absl/strings/str_cat.h"
@@ -41,14 +40,6 @@ class Resuming : public Evaluating {
     command.data = "csv:" + folder_.Path("list.csv");
     return command;
   }
-  // Changes the journal to the older format, which does not store the order of the images.
-  void ForgetOrder(const std::string& out) const {
-    Evaluation e = ReadJournal(folder_.Path(out + "/journal"))->evaluation;
-    e.settings.data_order.clear();
-    std::string text = HeaderLine(e) + SessionLine(e.sessions[0], /*closed=*/true);
-    for (const Prediction& p : e.predictions) text += ImageLine(p);
-    folder_.Write(out + "/journal", text);
-  }
 };
 
 TEST_F(Resuming, AReorderedListIsAnotherEvaluation) {
@@ -60,9 +51,6 @@ TEST_F(Resuming, AReorderedListIsAnotherEvaluation) {
   folder_.Write("list.csv", List(1));
   EXPECT_THAT(std::string(Run(command).status().message()),
               AllOf(HasSubstr("another order of images"), HasSubstr("--restart")));
-  ForgetOrder("out");
-  EXPECT_THAT(std::string(Run(command).status().message()),
-              AllOf(HasSubstr("image 0 was data/Class 0/10.png"), HasSubstr("now it is data/Class 0/11.png")));
 }
 
 TEST_F(Resuming, ShardsOfReorderedListsAreNotMerged) {
@@ -76,9 +64,6 @@ TEST_F(Resuming, ShardsOfReorderedListsAreNotMerged) {
     merge.folders.push_back(command.out);
   }
   EXPECT_THAT(std::string(MergeEvaluations(merge).status().message()), HasSubstr("another order of images"));
-  ForgetOrder("part1");
-  ForgetOrder("part2");
-  EXPECT_THAT(std::string(MergeEvaluations(merge).status().message()), HasSubstr("occurs in"));
 }
 
 TEST_F(Resuming, AKilledMergeCanBeRepeated) {
@@ -153,18 +138,6 @@ TEST_F(Resuming, FailedImagesAreSentAgainOnRequest) {
   command.retry_failed = true;
   EXPECT_TRUE(ComputeMetrics(RunWell(command)).ledger.complete());
   EXPECT_EQ(asked, 71);
-}
-
-TEST_F(Resuming, InvalidTimingsAreStoredAsZero) {
-  SmallServer server(Methods([](const v1::ClassifyRequest& request) {
-    v1::ClassifyStreamResponse answer = Answer(request);
-    answer.mutable_response()->mutable_timings()->set_queue(std::numeric_limits<float>::quiet_NaN());
-    answer.mutable_response()->mutable_timings()->set_total(std::numeric_limits<float>::infinity());
-    return answer;
-  }));
-  RunWell(Command(server, "out"));
-  EXPECT_THAT(folder_.Read("out/journal"), Not(HasSubstr("null")));
-  EXPECT_TRUE(ComputeMetrics(RunWell(Command(server, "out"))).ledger.complete()) << "the run must be resumable";
 }
 
 TEST(JournalReading, DescribesAnInvalidLineWithoutTheParsersMessage) {

@@ -136,20 +136,6 @@ TEST_F(Evaluating, ShardsMergedEqualOneRun) {
   EXPECT_EQ(MergeEvaluations(merge).status().code(), absl::StatusCode::kFailedPrecondition);
 }
 
-TEST_F(Evaluating, ShardsOfOtherModelsAreNotMerged) {
-  SmallServer server(Methods(PlainAnswer));
-  SmallServer other(Methods([](const auto& request) { return Answer(request, std::string(64, 'e')); },
-                            Described(std::string(64, 'e'))));
-  EvalCommand first = Command(server, "one"), second = Command(other, "two");
-  first.shard = {1, 2};
-  second.shard = {2, 2};
-  RunWell(first);
-  RunWell(second);
-  EXPECT_THAT(
-      std::string(MergeEvaluations({.folders = {first.out, second.out}, .out = folder_.Path("x")}).status().message()),
-      HasSubstr("digest of the weights"));
-}
-
 TEST_F(Evaluating, WrongArgumentsAreRefusedBeforeTheFirstImage) {
   std::atomic<int> asked = 0;
   SmallServer server(Methods([&](const v1::ClassifyRequest& request) {

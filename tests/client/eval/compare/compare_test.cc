@@ -134,26 +134,6 @@ TEST(Compare, RefusesDataWithoutCommonImagesOrWithOtherLabels) {
             absl::InvalidArgumentError("no image was answered in both evaluations; there is nothing to compare"));
 }
 
-TEST(Compare, PrintsForProgramsAndPeople) {
-  const Evaluation first = First(), second = Second();
-  const auto comparison = Compare(first, second);
-  ASSERT_TRUE(comparison.ok());
-  const auto json = nlohmann::json::parse(PrintComparison(**comparison, OutputFormat::kJson));
-  EXPECT_EQ(json["pictures"]["compared"], 6);
-  EXPECT_EQ(json["counts"]["only_second_right"], 2);
-  EXPECT_NEAR(json["difference"].get<double>(), 1.0 / 6, 1e-12);
-  EXPECT_EQ(json["mcnemar"]["p"], 1.0);
-  EXPECT_EQ(json["right_to_wrong"][0]["name"], "cat/1.png");
-  EXPECT_EQ(json["right_to_wrong"][0]["second"]["label"], "dog");
-  EXPECT_EQ(json["classes"].size(), 3u);
-  const std::string csv = PrintComparison(**comparison, OutputFormat::kCsv);
-  EXPECT_THAT(csv, HasSubstr("measure,first,second,difference,low,high\ntop1,0.5,0.66666"));
-  const std::string text = PrintComparison(**comparison, OutputFormat::kTable);
-  EXPECT_THAT(text, HasSubstr("6 images were answered by both. The results below use only images that both answered."));
-  EXPECT_THAT(text, HasSubstr("No significant difference in accuracy"));
-  EXPECT_THAT(text, HasSubstr("+16.67 points"));
-}
-
 TEST(Compare, HasTop5OnlyIfBothModelsHaveMoreThanFiveClasses) {
   const std::vector<MadeImage> images = {{0, {{0, 0.9f}}}, {1, {{1, 0.8f}}}};
   const Evaluation few = First();
