@@ -18,7 +18,7 @@ namespace vitrine {
 struct EvaluationSettings {
   std::string split = "test";    // or "train"
   std::string data_digest = {};  // SHA-256 over the sorted lines "name<TAB>label number"
-  std::string data_order = {};   // SHA-256 over the same lines in data set order; empty in old journals
+  std::string data_order = {};   // SHA-256 over the same lines in data set order
   int64_t data_images = 0;       // number of images in the whole split
   int64_t limit = 0;             // number of images, evenly spread; 0: every image
   Shard shard = {};              // shard of the chosen images that this run evaluates

@@ -64,7 +64,7 @@ absl::Status CheckSameEvaluation(const Evaluation& before, const Evaluation& now
     return absl::FailedPreconditionError(absl::StrCat(
         "the data set ", Quoted(before.data), " had other image names or labels than ", Quoted(now.data), " has now"));
   }
-  if (!a.data_order.empty() && !b.data_order.empty() && a.data_order != b.data_order) {
+  if (a.data_order != b.data_order) {
     return absl::FailedPreconditionError(absl::StrCat(
         "the data set ", Quoted(before.data), " had another order of images than ", Quoted(now.data), " has now"));
   }

@@ -89,7 +89,7 @@ Evaluation EvaluationOf(const Json& json) {
   EvaluationSettings& s = e.settings;
   s.split = json.at("split").get<std::string>();
   s.data_digest = json.at("data_digest").get<std::string>();
-  s.data_order = json.value("data_order", std::string());
+  s.data_order = json.at("data_order").get<std::string>();
   s.data_images = json.at("data_pictures").get<int64_t>();
   s.limit = json.at("limit").get<int64_t>();
   s.shard = {json.at("shard").at(0).get<int64_t>(), json.at("shard").at(1).get<int64_t>()};

@@ -27,7 +27,6 @@ class EvaluationRun final : public RoundsClient {
  private:
   // Stores the images without a result in `pending`.
   absl::Status OpenJournal(std::unique_ptr<Client> client, std::vector<int64_t>& pending);
-  absl::Status CheckSameImages() const;
   // Records the images whose label is no class of the model, and removes them from `pending`.
   void CountUnlabelled(std::vector<int64_t>& pending);
   Prediction Begin(const SentImage& image) const;

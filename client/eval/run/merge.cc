@@ -5,7 +5,6 @@
 #include <map>
 #include <utility>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "client/eval/eval_gates.h"
@@ -49,9 +48,8 @@ absl::StatusOr<std::map<int64_t, Part>> ReadParts(const std::vector<std::string>
   return parts;
 }
 
-// Checks that each image belongs to its shard. Journals without the order of the data must also not repeat a name.
+// Checks that each image belongs to its shard.
 absl::Status CheckImages(const std::map<int64_t, Part>& parts) {
-  absl::flat_hash_map<std::string, const Part*> names;
   for (const auto& [number, part] : parts) {
     const Evaluation& e = part.evaluation;
     const std::vector<int64_t> chosen = ChosenImages(e.settings);
@@ -60,12 +58,6 @@ absl::Status CheckImages(const std::map<int64_t, Part>& parts) {
         return absl::FailedPreconditionError(absl::StrCat(part.folder, " has image ", prediction.index, ", ",
                                                           prediction.name, ", which is not of shard ",
                                                           ToString(e.settings.shard)));
-      }
-      if (!e.settings.data_order.empty()) continue;
-      if (const auto [found, is_new] = names.emplace(prediction.name, &part); !is_new) {
-        return absl::FailedPreconditionError(absl::StrCat(prediction.name, " occurs in ", found->second->folder,
-                                                          " and again in ", part.folder,
-                                                          ": the order of the data set was not the same"));
       }
     }
   }

@@ -38,7 +38,6 @@ absl::Status EvaluationRun::OpenJournal(std::unique_ptr<Client> client, std::vec
   const std::vector<int64_t> chosen = ChosenImages(evaluation_.settings);
   ASSIGN_OR_RETURN(Journal journal, Journal::Open(command_.out, command_.restart, evaluation_));
   journal_.emplace(std::move(journal));
-  RETURN_IF_ERROR(CheckSameImages());
   progress_ = std::make_unique<RunProgress>(display_, evaluation_.expected);
   rounds_ = std::make_unique<ImageRounds>(
       ImageRounds::Options{
@@ -61,17 +60,6 @@ absl::Status EvaluationRun::OpenJournal(std::unique_ptr<Client> client, std::vec
   if (pending.empty()) return absl::OkStatus();
   const double now = UnixSeconds(absl::Now());
   return journal_->BeginSession({.start = now, .end = now, .server = command_.client.address});
-}
-
-absl::Status EvaluationRun::CheckSameImages() const {
-  for (const Prediction& p : evaluation_.predictions) {
-    if (data_->name(p.index) == p.name && data_->label(p.index) == p.data_label) continue;
-    return absl::FailedPreconditionError(
-        absl::StrCat(command_.out, " holds another evaluation: image ", p.index, " was ", p.name, " with label ",
-                     p.data_label, ", now it is ", data_->name(p.index), " with label ", data_->label(p.index),
-                     "; give another --out, or --restart to discard its ", evaluation_.predictions.size(), " images"));
-  }
-  return absl::OkStatus();
 }
 
 void EvaluationRun::CountUnlabelled(std::vector<int64_t>& pending) {
