@@ -25,11 +25,6 @@ std::string OffersOf(const v1::ModelVersion& model) {
     absl::StrAppend(&names.back(), " (", offer.layers(), offer.layers() == 1 ? " layer, " : " layers, ", offer.heads(),
                     offer.heads() == 1 ? " head)" : " heads)");
   }
-  if (names.empty()) {  // the server does not report layers and heads
-    for (const int kind : model.attention_kinds()) {
-      names.push_back(AttentionKindName(static_cast<v1::AttentionKind>(kind)));
-    }
-  }
   return names.empty() ? "none" : absl::StrJoin(names, ", ");
 }
 

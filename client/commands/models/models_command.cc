@@ -71,11 +71,6 @@ Row RowOf(const v1::ModelVersion& version) {
                {Features(version)},
                {}};
   for (const v1::AttentionOffer& offer : version.attention()) row.flow.push_back({OfferName(offer)});
-  if (version.attention().empty()) {  // the server does not report layers and heads
-    for (const int kind : version.attention_kinds()) {
-      row.flow.push_back({AttentionKindName(static_cast<v1::AttentionKind>(kind))});
-    }
-  }
   if (const std::string serves = Serves(version); !serves.empty()) row.notes.push_back({serves, Style::kFaint});
   if (!version.reason().empty()) row.notes.push_back({Printable(version.reason()), Style::kStrong});
   return row;
