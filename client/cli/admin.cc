@@ -98,10 +98,7 @@ void RequireVersion(const Words& words, bool wanted, const std::string& instead)
 }
 
 void AddName(CLI::App& word, Words& words, const std::string& form, bool required) {
-  CLI::Option* name = word.add_option_function<std::string>(
-      form, [&words](const std::string& text) { words.choice = *ParseModelChoice(text); }, "the model");
-  name->check(Checked(ParseModelChoice))->type_name("");
-  if (required) name->required();
+  AddParsed(word, form, ParseModelChoice, words.choice, "the model", "")->required(required);
 }
 
 template <typename Request>

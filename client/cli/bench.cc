@@ -53,16 +53,9 @@ void AddRequests(CLI::App& app, BenchCommand& command) {
                  "JPEG, PNG or WebP files and folders, sent unchanged;\ndefault: a generated image of 224x224")
       ->type_name("");
   AddModelOption(app, command.request.model);
-  app.add_option_function<std::string>(
-         "--resolution", [&command](const std::string& text) { command.request.resolution = *ParseResolution(text); },
-         "input size for models with native resolution: 48, or 48x32\n(rows x columns)")
-      ->check(Checked(ParseResolution))
-      ->type_name("SIZE");
-  app.add_option_function<std::string>(
-         "--priority", [&command](const std::string& word) { command.request.priority = *ParsePriority(word); },
-         "scheduling priority: low, normal or high")
-      ->check(Checked(ParsePriority))
-      ->type_name("WORD")
+  AddResolutionOption(app, command.request.resolution);
+  AddParsed(app, "--priority", ParsePriority, command.request.priority, "scheduling priority: low, normal or high",
+            "WORD")
       ->default_str("normal");
   const auto add_setting = [&app, &command](const char* flag, const char* field, const char* help, const char* type) {
     app.add_option_function<std::string>(
@@ -129,21 +122,15 @@ void AddLoad(CLI::App& app, BenchCommand& command) {
                  "recorded load: CSV or JSON lines with seconds, model, picture,\nresolution, priority, deadline")
       ->excludes(concurrency)
       ->type_name("FILE");
-  app.add_option_function<std::string>(
-         "--sweep", [&command](const std::string& text) { command.sweep = *ParseSweepRange(text); },
-         "one rate after another: LOW:HIGH, LOW:HIGH:STEP or\nLOW:HIGH:xFACTOR")
-      ->check(Checked(ParseSweepRange))
-      ->excludes(concurrency)
-      ->type_name("RANGE");
+  AddParsed(app, "--sweep", ParseSweepRange, command.sweep,
+            "one rate after another: LOW:HIGH, LOW:HIGH:STEP or\nLOW:HIGH:xFACTOR", "RANGE")
+      ->excludes(concurrency);
   CLI::Option* find_max =
       app.add_flag("--find-max", command.find_max, "search for the highest rate that meets --latency and --good")
           ->excludes(concurrency);
-  app.add_option_function<std::string>(
-         "--latency", [&command](const std::string& text) { command.goal.bounds = *ParseLatencyBounds(text); },
-         "bounds of the search: p99=50ms or p50=10ms,p99.9=0.1s")
-      ->check(Checked(ParseLatencyBounds))
-      ->needs(find_max)
-      ->type_name("BOUNDS");
+  AddParsed(app, "--latency", ParseLatencyBounds, command.goal.bounds,
+            "bounds of the search: p99=50ms or p50=10ms,p99.9=0.1s", "BOUNDS")
+      ->needs(find_max);
   app.add_option("--good", command.goal.least_good, "goal of the search: share of requests answered in time")
       ->check(NumberFrom(0, 1))
       ->needs(find_max)
@@ -170,10 +157,7 @@ void AddOptionalDuration(CLI::App& app, const std::string& name, std::optional<a
     if (zero && absl::ParseDuration(text, &parsed) && parsed == absl::ZeroDuration()) return parsed;
     return ParsePositiveDuration(text);
   };
-  app.add_option_function<std::string>(
-         name, [&duration, parse](const std::string& text) { duration = *parse(text); }, help)
-      ->check(Checked(parse))
-      ->type_name("TIME");
+  AddParsed(app, name, parse, duration, help, "TIME");
 }
 
 void AddMeasurement(CLI::App& app, BenchCommand& command) {

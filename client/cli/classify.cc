@@ -42,15 +42,6 @@ constexpr char kClassifyExamples[] = R"(Examples:
 
 Exit code: 0 if every image was classified, 1 if any was not (stderr names it), 2 for a wrong command line.)";
 
-// Adds an option whose text `parse` parses. Errors of `parse` are usage errors.
-template <typename Parse, typename Value>
-CLI::Option* AddParsed(CLI::App& app, const std::string& name, Parse parse, Value& value, const std::string& help) {
-  return app
-      .add_option_function<std::string>(
-          name, [&value, parse](const std::string& text) { value = *parse(text); }, help)
-      ->check(Checked(parse));
-}
-
 // Returns a check for kinds of attention, with a hint for users who give a folder instead.
 CLI::Validator IsAttentionKind() {
   const CLI::Validator check = OneOf(AttentionKindNames());
@@ -83,16 +74,15 @@ void AddAttention(CLI::App& app, ClassifyCommand& command, std::string& out) {
   AddParsed(
       app, "--query", ParseQuery, requested.query,
       "draw the attention of this patch (kind query); first: 0,0.\nInstead of ROW,COLUMN also the patch's number, "
-      "from 0")
-      ->needs(folder)
-      ->type_name("ROW,COLUMN");
+      "from 0",
+      "ROW,COLUMN")
+      ->needs(folder);
   AddParsed(app, "--layers", ParseIndices, requested.layers,
-            "blocks, counted from 0, or from the end if negative; or all.\nDefault: the last")
-      ->needs(folder)
-      ->type_name("N,...");
-  AddParsed(app, "--heads", ParseIndices, requested.heads, "heads, counted like --layers, or all; default: their mean")
-      ->needs(folder)
-      ->type_name("N,...");
+            "blocks, counted from 0, or from the end if negative; or all.\nDefault: the last", "N,...")
+      ->needs(folder);
+  AddParsed(app, "--heads", ParseIndices, requested.heads, "heads, counted like --layers, or all; default: their mean",
+            "N,...")
+      ->needs(folder);
   CLI::Option* sheet = app.add_flag("--sheet", requested.sheet,
                                     "one file per kind: layers below each other, heads side\nby side; default of "
                                     "--layers and --heads: all");

@@ -57,7 +57,7 @@ constexpr char kRequireHelp[] =
 
 struct EvalFlags {
   EvalCommand command;
-  ReportFlags report;
+  ReportOptions report;
   StudyFlags study;
   CalibrateFlags calibrate;
   Format format = Format::kTable;
@@ -148,11 +148,7 @@ void AddData(CLI::App& eval, EvalCommand& command) {
   eval.add_option("--limit", command.limit, "evaluate only N images, evenly spread")
       ->check(PositiveNumber())
       ->type_name("N");
-  eval.add_option_function<std::string>(
-          "--shard", [&command](const std::string& text) { command.shard = *ParseShard(text); },
-          "one shard of several, as in 3/8; /8 reads the number from\n$JOB_COMPLETION_INDEX (Kubernetes Indexed Jobs)")
-      ->check(Checked(ParseShard))
-      ->type_name("I/N");
+  AddShardOption(eval, command.shard);
 }
 
 void AddRun(CLI::App& eval, EvalCommand& command) {

@@ -11,19 +11,15 @@
 #include "client/cli/command.h"
 #include "client/commands/classify_command.h"
 #include "client/eval/calibrate.h"
+#include "client/eval/page/page.h"
 #include "client/eval/run/run.h"
 
 namespace vitrine {
 
 // Parts of `vitrine eval`. Each part has its own file, and eval.cc combines them.
 
-// Optional parts of a run's report.
-struct ReportFlags {
-  int mistakes = 24;               // number of images in the list of most confident mistakes
-  int64_t attention_distance = 0;  // number of images over which attention distances are averaged; 0: none
-};
 // Adds --mistakes N and --attention-distance N. `flags` must outlive the parsing.
-void AddReportFlags(CLI::App& eval, ReportFlags& flags);
+void AddReportFlags(CLI::App& eval, ReportOptions& flags);
 // Inputs of a report besides the evaluation.
 struct ReportTask {
   std::string folder;
@@ -35,7 +31,7 @@ struct ReportTask {
 // Writes report.html into the folder, and attention_distance.json if requested. The page lists the parts that are
 // missing because the server or the data set no longer has them. Returns false, with the reason on stderr, if the page
 // could not be written or `*task.stop` became true during the call.
-bool Report(const Evaluation& evaluation, const ReportFlags& flags, const ReportTask& task);
+bool Report(const Evaluation& evaluation, const ReportOptions& flags, const ReportTask& task);
 
 // Flags for fitting a calibration to the evaluation.
 struct CalibrateFlags {
@@ -60,7 +56,7 @@ void AddStudyFlags(CLI::App& eval, StudyFlags& flags);
 void CheckStudyFlags(const StudyFlags& flags);
 // Evaluates the cells of the study and writes a report for each. Then writes the study into command.out and its table
 // to stdout. Returns an exit code of common/command_line/command_line.h.
-int EvaluateStudy(const EvalCommand& command, const StudyFlags& study, const ReportFlags& report, Format format,
+int EvaluateStudy(const EvalCommand& command, const StudyFlags& study, const ReportOptions& report, Format format,
                   ProgressDisplay& progress, const std::atomic<bool>* stop);
 
 // Adds `vitrine eval compare A B`.

@@ -13,7 +13,7 @@
 
 namespace vitrine {
 
-void AddReportFlags(CLI::App& eval, ReportFlags& flags) {
+void AddReportFlags(CLI::App& eval, ReportOptions& flags) {
   eval.add_option("--mistakes", flags.mistakes, "number of most confident mistakes in report.html")
       ->check(CLI::Range(0, 200).description(""))
       ->type_name("N")
@@ -24,7 +24,7 @@ void AddReportFlags(CLI::App& eval, ReportFlags& flags) {
       ->type_name("N");
 }
 
-bool Report(const Evaluation& evaluation, const ReportFlags& flags, const ReportTask& task) {
+bool Report(const Evaluation& evaluation, const ReportOptions& flags, const ReportTask& task) {
   std::unique_ptr<Client> client;
   if (task.ask && task.command != nullptr) {
     absl::StatusOr<std::unique_ptr<Client>> connected = Client::Connect(task.command->client);
@@ -39,8 +39,7 @@ bool Report(const Evaluation& evaluation, const ReportFlags& flags, const Report
     const std::string text = absl::StrCat("report: ", what, ", ", WithSeparators(done), " of ", WithSeparators(all));
     task.progress->Update(static_cast<double>(done) / static_cast<double>(all), text, absl::Now());
   };
-  const ReportOptions requested{.mistakes = flags.mistakes, .attention_distance = flags.attention_distance};
-  const absl::StatusOr<std::string> unmeasured = WriteReport(task.folder, evaluation, source, requested, task.command);
+  const absl::StatusOr<std::string> unmeasured = WriteReport(task.folder, evaluation, source, flags, task.command);
   if (task.progress != nullptr) task.progress->Finish();
   if (!unmeasured.ok()) {
     std::cerr << "vitrine: cannot write the report: " << Printable(std::string(unmeasured.status().message())) << "\n";

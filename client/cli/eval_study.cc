@@ -94,7 +94,7 @@ void AddStudyFlags(CLI::App& eval, StudyFlags& flags) {
       ->type_name("SIZE,...");
 }
 
-int EvaluateStudy(const EvalCommand& command, const StudyFlags& study, const ReportFlags& report, Format format,
+int EvaluateStudy(const EvalCommand& command, const StudyFlags& study, const ReportOptions& report, Format format,
                   ProgressDisplay& progress, const std::atomic<bool>* stop) {
   const absl::StatusOr<std::unique_ptr<Client>> client = Client::Connect(command.client);
   if (!client.ok()) return FailWithHint(client.status(), command.client);

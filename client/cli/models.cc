@@ -59,24 +59,17 @@ ClientCommand AddModels(CLI::App& app) {
   };
   add("list", "Print a row per version; the default subcommand.", "list --server gpu-box:8500 --format json");
   CLI::App* show = add("show", "Print all information about one version.", "show eit-mini-cifar10@2");
-  show->add_option_function<std::string>(
-          "NAME[@VERSION]", [command](const std::string& text) { command->choice = *ParseModelChoice(text); },
-          "model; default: the only ready model")
-      ->check(Checked(ParseModelChoice))
-      ->type_name("");
+  AddParsed(*show, "NAME[@VERSION]", ParseModelChoice, command->choice, "model; default: the only ready model", "");
   CLI::App* watch =
       add("watch", "Print a line per version, then one per change, until Ctrl-C.", "watch eit-mini-cifar10");
-  watch
-      ->add_option_function<std::string>(
-          "NAME[@VERSION]", [command](const std::string& text) { command->watched = *ParseModelChoice(text); },
-          "watch only this model or version; it may be published later")
-      ->check(Checked([](const std::string& text) -> absl::StatusOr<ModelChoice> {
-        const absl::StatusOr<ModelChoice> choice = ParseModelChoice(text);
-        if (!choice.ok() || choice->label.empty()) return choice;
-        return absl::InvalidArgumentError(
-            "watch takes NAME or NAME@VERSION; a label moves from version to version, see vitrine models");
-      }))
-      ->type_name("");
+  const auto without_label = [](const std::string& text) -> absl::StatusOr<ModelChoice> {
+    const absl::StatusOr<ModelChoice> choice = ParseModelChoice(text);
+    if (!choice.ok() || choice->label.empty()) return choice;
+    return absl::InvalidArgumentError(
+        "watch takes NAME or NAME@VERSION; a label moves from version to version, see vitrine models");
+  };
+  AddParsed(*watch, "NAME[@VERSION]", without_label, command->watched,
+            "watch only this model or version; it may be published later", "");
   return {models, [command, show, watch] {
             const absl::Status status = Run(*command, *show, *watch);
             return status.ok() ? kExitSuccess : FailWithHint(status, command->client);

@@ -45,12 +45,7 @@ absl::StatusOr<absl::Duration> ParsePositiveDuration(const std::string& text) {
 
 CLI::Option* AddDurationOption(CLI::App& app, const std::string& name, absl::Duration& duration,
                                const std::string& help) {
-  // The check has validated the text, so parsing cannot fail.
-  return app
-      .add_option_function<std::string>(
-          name, [&duration](const std::string& text) { duration = *ParsePositiveDuration(text); }, help)
-      ->check(Checked(ParsePositiveDuration))
-      ->type_name("TIME")
+  return AddParsed(app, name, ParsePositiveDuration, duration, help, "TIME")
       ->default_str(absl::FormatDuration(duration));
 }
 
@@ -159,11 +154,21 @@ void AddRequireOption(CLI::App& app, std::vector<Gate>& gates, std::span<const G
 }
 
 void AddModelOption(CLI::App& app, ModelChoice& choice) {
-  app.add_option_function<std::string>(
-         "--model", [&choice](const std::string& text) { choice = *ParseModelChoice(text); },
-         "model; default: the only ready model. The version is a number\nor a label, as in NAME@canary")
-      ->check(Checked(ParseModelChoice))
-      ->type_name("NAME[@VERSION]");
+  AddParsed(app, "--model", ParseModelChoice, choice,
+            "model; default: the only ready model. The version is a number\nor a label, as in NAME@canary",
+            "NAME[@VERSION]");
+}
+
+void AddResolutionOption(CLI::App& app, std::optional<v1::ResolutionWish>& resolution) {
+  AddParsed(app, "--resolution", ParseResolution, resolution,
+            "input size for models with native resolution: 48, or 48x32\n(rows x columns)", "SIZE");
+}
+
+void AddShardOption(CLI::App& app, Shard& shard) {
+  AddParsed(
+      app, "--shard", ParseShard, shard,
+      "one shard of several, as in 3/8; /8 reads the number from\n$JOB_COMPLETION_INDEX (Kubernetes Indexed Jobs)",
+      "I/N");
 }
 
 void AddImageOptions(CLI::App& app, std::vector<std::string>& paths, ImageSearch& search) {
@@ -183,11 +188,7 @@ void AddImageOptions(CLI::App& app, std::vector<std::string>& paths, ImageSearch
 
 void AddRequestOptions(CLI::App& app, ClientOptions& options, std::optional<v1::ResolutionWish>& resolution,
                        v1::Priority& priority) {
-  app.add_option_function<std::string>(
-         "--resolution", [&resolution](const std::string& text) { resolution = *ParseResolution(text); },
-         "input size for models with native resolution: 48, or 48x32\n(rows x columns)")
-      ->check(Checked(ParseResolution))
-      ->type_name("SIZE");
+  AddResolutionOption(app, resolution);
   app.add_option_function<std::string>(
          "--priority",
          [&priority](const std::string& word) {

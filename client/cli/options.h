@@ -15,6 +15,7 @@
 #include "client/commands/classify_command.h"
 #include "client/commands/gate.h"
 #include "client/lib/client.h"
+#include "common/shard.h"
 
 namespace vitrine {
 
@@ -32,6 +33,10 @@ void AddRequireOption(CLI::App& app, std::vector<Gate>& gates, std::span<const G
                       const std::string& help);
 // Adds --model NAME[@VERSION].
 void AddModelOption(CLI::App& app, ModelChoice& choice);
+// Adds --resolution SIZE.
+void AddResolutionOption(CLI::App& app, std::optional<v1::ResolutionWish>& resolution);
+// Adds --shard I/N.
+void AddShardOption(CLI::App& app, Shard& shard);
 // Adds the flags that select images: IMAGE..., --recursive, --files-from, -0.
 void AddImageOptions(CLI::App& app, std::vector<std::string>& paths, ImageSearch& search);
 // Adds the flags that apply to every image: --resolution, --priority, --max-in-flight, --traceparent (default:
@@ -59,6 +64,17 @@ CLI::Validator Checked(Parse parse) {
       },
       "");
 }
+// Adds an option whose text `parse` parses into `value`. Errors of `parse` are usage errors.
+template <typename Parse, typename Value>
+CLI::Option* AddParsed(CLI::App& app, const std::string& name, Parse parse, Value& value, const std::string& help,
+                       const std::string& type) {
+  return app
+      .add_option_function<std::string>(
+          name, [&value, parse](const std::string& text) { value = *parse(text); }, help)
+      ->check(Checked(parse))
+      ->type_name(type);
+}
+
 // Returns a check that accepts only `words`.
 CLI::Validator OneOf(const std::vector<std::string>& words);
 

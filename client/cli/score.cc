@@ -98,12 +98,7 @@ void AddRun(CLI::App& score, ScoreCommand& command) {
       ->type_name("");
   score.add_option("--out", command.out, "folder for the rows; an unfinished run in it is continued")->type_name("DIR");
   score.add_flag("--restart", command.restart, "discard the rows in --out");
-  score
-      .add_option_function<std::string>(
-          "--shard", [&command](const std::string& text) { command.shard = *ParseShard(text); },
-          "one shard of several, as in 3/8; /8 reads the number from\n$JOB_COMPLETION_INDEX (Kubernetes Indexed Jobs)")
-      ->check(Checked(ParseShard))
-      ->type_name("I/N");
+  AddShardOption(score, command.shard);
   score
       .add_option(
           "--chunk", command.chunk,
