@@ -3,11 +3,12 @@ import asyncio
 import itertools
 import warnings
 from pathlib import Path
-from typing import Any, AsyncIterator, Awaitable, Callable, List, TypeVar
+from typing import Any, AsyncIterator, Awaitable, Callable, Iterator, List, TypeVar
 
+import grpc
 import pytest
 from conftest import MODEL, ROOT, Server
-from scripted import Script, Unreadable, serve
+from scripted import Script, Unreadable, serve, stream_answer
 
 import vitrine
 import vitrine.aio
@@ -91,6 +92,27 @@ def test_leaving_early_leaves_nothing_behind(server: Server) -> None:
         assert len(asyncio.all_tasks()) <= before
 
     run(server.address, use, max_in_flight=4)
+
+
+def test_a_stream_that_breaks_is_opened_again() -> None:
+    script = Script()
+    streams = itertools.count()
+    def stream(requests: Iterator[Any], context: Any) -> Iterator[Any]:
+        answers = 3 if next(streams) < 4 else 1000
+        for request in itertools.islice(requests, answers):
+            yield stream_answer(request)
+        context.abort(grpc.StatusCode.UNAVAILABLE, "gone")
+
+    script.stream = stream
+    pictures = [b"%d" % i for i in range(30)]
+
+    async def use(client: vitrine.aio.Client) -> None:
+        results = [result async for result in client.classify_many(pictures, "m")]
+        assert [r for r in results if not r.ok] == []
+        assert [r.top1.label for r in results if isinstance(r, vitrine.Result)] == [p.decode() for p in pictures]
+
+    with serve(script) as address:
+        run(address, use, retries=vitrine.RetryPolicy(max_attempts=20, initial_backoff=0.01))
 
 
 def test_whatever_a_picture_raises_stands_in_its_place(large: bytes) -> None:

@@ -3,10 +3,8 @@ import shutil
 from pathlib import Path
 
 from conftest import MODEL, ROOT, Server
-from google.protobuf import descriptor_pb2
 
 import vitrine
-from vitrine import _admin, _connection, _descriptors
 
 
 def test_models(client: vitrine.Client) -> None:
@@ -51,22 +49,3 @@ def test_watch(tmp_path: Path) -> None:
         assert (2, "loading") in seen
         events.close()
     server.stop()
-
-
-def test_every_call_is_one_of_the_contract() -> None:
-    called = []
-
-    class Channel:
-        def __getattr__(self, kind: str) -> object:
-            return lambda name, request_serializer, response_deserializer: called.append((kind, name))
-
-    _connection.Stubs(Channel())
-    _admin.AdminStubs(Channel())
-    expected = [("unary_unary", "/grpc.health.v1.Health/Check")]
-    for name in ("admin", "classifier", "registry"):
-        file = descriptor_pb2.FileDescriptorProto()
-        _descriptors.POOL.FindFileByName("vitrine/v1/%s.proto" % name).CopyToProto(file)
-        for method in file.service[0].method:
-            streams = "stream" if method.client_streaming else "unary", "stream" if method.server_streaming else "unary"
-            expected.append(("_".join(streams), "/vitrine.v1.%s/%s" % (file.service[0].name, method.name)))
-    assert len(expected) == 1 + 9 + 5 and sorted(called) == sorted(expected)

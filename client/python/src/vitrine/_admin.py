@@ -7,7 +7,7 @@ import os
 from dataclasses import dataclass, field
 from typing import Any, Dict, Iterable, Mapping, Optional, Tuple
 
-from vitrine import _arguments, errors
+from vitrine import _arguments, _descriptors, errors
 from vitrine._connection import Settings, TimeLeft
 from vitrine._models import Model, of_version
 from vitrine.v1 import admin_pb2, serving_pb2
@@ -129,22 +129,18 @@ class AdminStubs:
     """The calls of the Admin service over a grpc.Channel or a grpc.aio.Channel."""
 
     def __init__(self, channel: Any) -> None:
-        def method(name: str, request: Any, response: Any = admin_pb2.ServingChange) -> Any:
-            return channel.unary_unary(
-                "/vitrine.v1.Admin/" + name,
-                request_serializer=request.SerializeToString,
-                response_deserializer=response.FromString,
-            )
+        def method(name: str) -> Any:
+            return _descriptors.call(channel, "vitrine.v1.Admin", name)
 
-        self.load = method("LoadModel", admin_pb2.LoadModelRequest)
-        self.unload = method("UnloadModel", admin_pb2.UnloadModelRequest)
-        self.rollback = method("RollbackModel", admin_pb2.RollbackModelRequest)
-        self.set_version_policy = method("SetVersionPolicy", admin_pb2.SetVersionPolicyRequest)
-        self.set_traffic = method("SetTraffic", admin_pb2.SetTrafficRequest)
-        self.set_label = method("SetLabel", admin_pb2.SetLabelRequest)
-        self.clear_label = method("ClearLabel", admin_pb2.ClearLabelRequest)
-        self.reset = method("ResetServing", admin_pb2.ResetServingRequest)
-        self.serving = method("GetServing", admin_pb2.GetServingRequest, admin_pb2.ServingStatus)
+        self.load = method("LoadModel")
+        self.unload = method("UnloadModel")
+        self.rollback = method("RollbackModel")
+        self.set_version_policy = method("SetVersionPolicy")
+        self.set_traffic = method("SetTraffic")
+        self.set_label = method("SetLabel")
+        self.clear_label = method("ClearLabel")
+        self.reset = method("ResetServing")
+        self.serving = method("GetServing")
 
 
 def address_of(address: Optional[str]) -> str:

@@ -15,7 +15,7 @@ import grpc
 
 from vitrine import _address, _arguments, _descriptors, _proxy, _tls, _token, errors
 from vitrine._retry import RetryPolicy
-from vitrine.v1 import classifier_pb2, registry_pb2
+from vitrine.v1 import registry_pb2
 
 Pem = _tls.Pem
 Metadata = Tuple[Tuple[str, str], ...]
@@ -198,29 +198,11 @@ class Stubs:
     """The server's calls over a grpc.Channel or a grpc.aio.Channel."""
 
     def __init__(self, channel: Any) -> None:
-        def method(kind: str, name: str, request: Any, response: Any) -> Any:
-            return getattr(channel, kind)(
-                "/vitrine.v1." + name,
-                request_serializer=request.SerializeToString,
-                response_deserializer=response.FromString,
-            )
-
-        self.classify = method(
-            "unary_unary", "Classifier/Classify", classifier_pb2.ClassifyRequest, classifier_pb2.ClassifyResponse
-        )
-        self.stream = method(
-            "stream_stream",
-            "Classifier/ClassifyStream",
-            classifier_pb2.ClassifyRequest,
-            classifier_pb2.ClassifyStreamResponse,
-        )
-        self.list = method(
-            "unary_unary", "Registry/ListModels", registry_pb2.ListModelsRequest, registry_pb2.ListModelsResponse
-        )
-        self.get = method("unary_unary", "Registry/GetModel", registry_pb2.GetModelRequest, registry_pb2.ModelVersion)
-        self.watch = method(
-            "unary_stream", "Registry/WatchModels", registry_pb2.WatchModelsRequest, registry_pb2.ModelEvent
-        )
+        self.classify = _descriptors.call(channel, "vitrine.v1.Classifier", "Classify")
+        self.stream = _descriptors.call(channel, "vitrine.v1.Classifier", "ClassifyStream")
+        self.list = _descriptors.call(channel, "vitrine.v1.Registry", "ListModels")
+        self.get = _descriptors.call(channel, "vitrine.v1.Registry", "GetModel")
+        self.watch = _descriptors.call(channel, "vitrine.v1.Registry", "WatchModels")
         self.health = channel.unary_unary(
             "/grpc.health.v1.Health/Check",
             request_serializer=_descriptors.message("vitrine.details.HealthRequest").SerializeToString,

@@ -41,6 +41,19 @@ def message(name: str) -> Any:
     return _CLASSES[name]
 
 
+def call(channel: Any, service: str, name: str) -> Any:
+    """Returns this method of a service as a call over a grpc.Channel or a grpc.aio.Channel."""
+    method = POOL.FindServiceByName(service).methods_by_name[name]
+    proto = descriptor_pb2.MethodDescriptorProto()
+    method.CopyToProto(proto)
+    streams = "stream" if proto.client_streaming else "unary", "stream" if proto.server_streaming else "unary"
+    return getattr(channel, "_".join(streams))(
+        "/%s/%s" % (service, name),
+        request_serializer=message(method.input_type.full_name).SerializeToString,
+        response_deserializer=message(method.output_type.full_name).FromString,
+    )
+
+
 def define(file: str, module: MutableMapping[str, Any]) -> None:
     """Adds to a module what protoc's own Python code would contain: messages, enums, and the values of the enums."""
     descriptor = POOL.FindFileByName(file)
