@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A gRPC server that answers every Classify at once with an empty response, to measure the cost of the load generator
-// and of gRPC.
+// A gRPC server that answers every Classify at once with an empty response, to measure the cost of gRPC's library.
 //
 //   bench_null_server [--listen 127.0.0.1:0] [--threads 1]
 //

@@ -2,15 +2,11 @@
 // Runs training steps on command (see work.h).
 #include <ATen/Parallel.h>
 #include <ATen/core/Tensor.h>
-#include <ATen/ops/constant_pad_nd.h>
 #include <ATen/ops/empty.h>
-#include <google/protobuf/text_format.h>
 #include <malloc.h>
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
-#include <filesystem>
-#include <fstream>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -20,10 +16,8 @@
 #include "absl/strings/str_format.h"
 #include "bench/work.h"
 #include "common/status_macros.h"
-#include "models/reference/checkpoint/stored_tensors.h"
 #include "models/reference/initializer.h"
 #include "models/reference/model.h"
-#include "models/repository/files/safetensors.h"
 #include "models/zoo.h"
 #include "trainer/optimise/loss.h"
 #include "trainer/optimise/optimizer.h"
@@ -41,12 +35,8 @@ constexpr double kLearningRate = 1e-5;
 struct TrainingCase {
   std::string model;               // zoo variant
   std::vector<std::string> sizes;  // "HEIGHTxWIDTH:COUNT", equal sizes adjacent in the batch
-  // side of the squares that images are padded to, at the right and the bottom; 0: no padding
-  int pad = 0;
   bool bf16 = false;
   int threads = 1;  // replicas of the model
-  // folder for config.textproto, weights.safetensors and batch.safetensors for a peer; empty: not saved
-  std::string save;
 };
 
 struct Size {
@@ -61,48 +51,20 @@ absl::StatusOr<Size> ParseSize(const std::string& text) {
   return size;
 }
 
-absl::StatusOr<TrainingBatch> DrawBatch(const Model& model, const std::vector<std::string>& sizes, int pad) {
+absl::StatusOr<TrainingBatch> DrawBatch(const Model& model, const std::vector<std::string>& sizes) {
   Initializer initializer(kSeed, at::kCPU);
   const int channels = model.config().preprocessing().channels();
   TrainingBatch batch;
   for (const std::string& text : sizes) {
     ASSIGN_OR_RETURN(const Size size, ParseSize(text));
     for (int i = 0; i < size.count; ++i) {
-      const at::Tensor image = initializer.Normal({channels, size.height, size.width}, 1);
-      // Pads with 0, the mean of normalised images.
       ++batch.samples;
-      batch.images.push_back(
-          pad == 0 ? image : at::constant_pad_nd(image, {0, pad - size.width, 0, pad - size.height}).contiguous());
+      batch.images.push_back(initializer.Normal({channels, size.height, size.width}, 1));
     }
   }
   batch.labels = at::empty({batch.samples}, at::kLong);
   for (int64_t i = 0; i < batch.samples; ++i) batch.labels.data_ptr<int64_t>()[i] = i * 7 % model.config().classes();
   return batch;
-}
-
-absl::Status Write(const std::filesystem::path& path, const std::string& bytes) {
-  std::ofstream file(path, std::ios::binary);
-  file << bytes;
-  file.close();
-  return file ? absl::OkStatus() : absl::UnavailableError(absl::StrCat(path.string(), " cannot be written"));
-}
-
-// Writes the files that a peer needs to run the same steps.
-absl::Status Save(const Model& model, const TrainingBatch& batch, const std::filesystem::path& folder) {
-  std::string config;
-  google::protobuf::TextFormat::PrintToString(model.config(), &config);
-  RETURN_IF_ERROR(Write(folder / "config.textproto", config));
-  Safetensors weights, inputs;
-  for (const NamedTensor& each : model.Parameters()) weights.tensors[each.name] = StoredOf(each.tensor);
-  for (const NamedTensor& each : model.Buffers()) weights.tensors[each.name] = StoredOf(each.tensor);
-  ASSIGN_OR_RETURN(const std::string weight_bytes, WriteSafetensors(weights));
-  RETURN_IF_ERROR(Write(folder / "weights.safetensors", weight_bytes));
-  for (size_t i = 0; i < batch.images.size(); ++i) {
-    inputs.tensors[absl::StrFormat("image.%04d", i)] = StoredOf(batch.images[i]);
-  }
-  inputs.tensors["labels"] = StoredOf(batch.labels);
-  ASSIGN_OR_RETURN(const std::string input_bytes, WriteSafetensors(inputs));
-  return Write(folder / "batch.safetensors", input_bytes);
 }
 
 // Classification of random images. Implements only those functions of a task that the replicas use.
@@ -142,8 +104,8 @@ class Training {
     ASSIGN_OR_RETURN(const ZooRow row, FindVariant(wanted.model));
     auto training = std::shared_ptr<Training>(new Training(row.config));
     ASSIGN_OR_RETURN(training->model_, MakeModel(row.config, kSeed));
-    ASSIGN_OR_RETURN(training->batch_, DrawBatch(*training->model_, wanted.sizes, wanted.pad));
-    if (!wanted.save.empty()) RETURN_IF_ERROR(Save(*training->model_, training->batch_, wanted.save));
+    training->model_->RequireGrad(true);
+    ASSIGN_OR_RETURN(training->batch_, DrawBatch(*training->model_, wanted.sizes));
     ASSIGN_OR_RETURN(training->replicas_, Replicas::Make(training->task_, *training->model_, wanted.threads));
     v1::Optimizer settings;
     settings.set_kind(v1::Optimizer::ADAMW);
@@ -199,10 +161,8 @@ int Main(int argc, char** argv) {
   CLI::App app("Takes training steps on one drawn batch.", "bench_training_worker");
   app.add_option("--model", wanted.model, "a variant of the zoo")->required();
   app.add_option("--sizes", wanted.sizes, "HEIGHTxWIDTH:COUNT, each")->required();
-  app.add_option("--pad", wanted.pad, "pad every image to a square of this side");
   app.add_option("--threads", wanted.threads, "replicas of the model");
   app.add_flag("--bf16", wanted.bf16, "operands of products in bf16");
-  app.add_option("--save", wanted.save, "folder for config, weights and batch, for a peer");
   CLI11_PARSE(app, argc, argv);
   return Serve("bench_training_worker", TrainingWork(wanted));
 }

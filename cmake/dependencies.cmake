@@ -78,7 +78,6 @@ else()
   file(TOUCH ${mark})
   return()
 endif()
-find_package(benchmark CONFIG REQUIRED)
 if(VITRINE_WITH_TESTS)
   find_package(Boost 1.81 REQUIRED COMPONENTS context)  # fibers of the CUDA emulator
 endif()

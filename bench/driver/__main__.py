@@ -5,30 +5,21 @@ import pathlib
 import shlex
 import sys
 
-from driver import against, batches, command, decode, engine, footprint, forward, generator, lanes, maps, mix, peers, published, ratio_plot, reference, report, servers, service, stages, stalls, training
+from driver import against, command, decode, engine, footprint, maps, mix, peers, published, ratio_plot, report, servers, service
 from driver.setup import ROOT, Setup
 
 PARTS = {
-    "forward": ("Forward pass against PyTorch eager, fp32", forward.measure),
     "engine": ("The CPU engine against OpenVINO and ONNX Runtime, fp32", engine.measure),
     "narrow": ("The CPU engine against OpenVINO and ONNX Runtime, bf16 and int8", engine.measure_narrow),
     "imported": ("Distilled DeiT, DINOv2 and CLIP against OpenVINO and ONNX Runtime", engine.measure_imported),
-    "reference": ("The CPU engine against the reference, fp32", reference.measure),
     "service": ("Service", service.measure),
-    "lanes": ("A batch of one on idle cores", lanes.measure),
-    "batches": ("Batches that are a part of what waits", batches.measure),
     "mix": ("Pictures of four sizes through one engine, fp32 and bf16", mix.measure),
     "servers": ("Our server against one of grpc.aio with OpenVINO", servers.measure),
     "peers": ("Our server beside others, over HTTP", peers.measure),
     "maps": ("One caller in eight asks for attention maps", maps.measure),
-    "null": ("Transport alone", service.measure_null),
-    "generator": ("The load generator itself, against a server that does nothing", generator.measure),
-    "stalls": ("A server that stands still for 10 ms of every second", stalls.measure),
     "footprint": ("Start and memory", footprint.measure),
     "published": ("Published models: timm, mixed batches, memory", published.measure),
-    "training": ("Training against PyTorch, packed batches against padded ones", training.measure),
     "decode": ("From a JPEG to a 224x224 input", decode.measure),
-    "stages": ("Stages of a request", stages.measure),
 }
 PLOTTED = {"engine", "narrow", "imported", "mix", "decode"}
 # {part: case names for --cases}

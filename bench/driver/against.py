@@ -7,10 +7,10 @@ import sys
 from driver import setup as setups
 from driver import workers
 from driver.report import Row
-from driver.training import TOLERANCE
 
 LEAST_SPEED = 0.98
 MOST_MEMORY = 1.02
+TOLERANCE = 5e-3  # of results, relative to the larger of 1 and the other build's
 ROUNDS = 25
 SECONDS = 1
 STARTS = 5  # for the memory figure, since allocators differ from start to start

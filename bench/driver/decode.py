@@ -17,8 +17,7 @@ ROUNDS = 9
 SECONDS = 0.5
 VALUES = 3 * 224 * 224
 OURS, TURBOJPEG, PILLOW, STEPS = "ours", "TurboJPEG + OpenCV", "Pillow + numpy", "Pillow + numpy, step by step"
-ENTROPY = "entropy coding alone"  # by libjpeg-turbo, without making an input
-PROGRAMS = {OURS: "bench_decode_worker", TURBOJPEG: "bench_turbojpeg_worker", ENTROPY: "bench_entropy_worker"}
+PROGRAMS = {OURS: "bench_decode_worker", TURBOJPEG: "bench_turbojpeg_worker"}
 # {peer: (minimum, target)}
 GOALS = {TURBOJPEG: (1.15, 1.3), PILLOW: (3, 4), STEPS: (None, None)}
 REDUCED_GOAL = 1.4
@@ -57,7 +56,7 @@ class Sides:
             if command := command_of(setup, who):
                 self._start(who, reduced, command)
         for side in self.teams:
-            self.agreements[side] = "" if side[0] == ENTROPY else self._check(side)
+            self.agreements[side] = self._check(side)
 
     def _start(self, who, reduced, command):
         outputs = self.setup.scratch / "inputs"
@@ -98,25 +97,14 @@ def ratio_row(what, rates, ours, theirs, goal, *notes):
                note="; ".join([against, *filter(None, notes)]))
 
 
-def entropy_row(what, rates, ours, against, goal):
-    """Returns the row that compares two times: entropy decoding, which every user of libjpeg-turbo needs, and the time per
-    image that the goal against a side allows."""
-    each, whole, theirs = (1e6 / workers.spread(rates[side])[0] for side in ((ENTROPY, False), ours, against))
-    shares = [rate / alone for rate, alone in zip(rates[ours], rates[ENTROPY, False])]
-    return Row(f"{what}, {ENTROPY}", "of our time", workers.spread(shares),
-               note=f"{each:,.0f} us of {whole:,.0f}, whatever is made of the coefficients; {goal} times the rate of "
-                    f"{against[0]} in full is {theirs / goal:,.0f} us")
-
-
 def measure_photographs(setup, pictures):
     print("  photographs", file=sys.stderr)
-    sides = Sides(setup, pictures, [(OURS, False), (ENTROPY, False), *((who, False) for who in GOALS)])
+    sides = Sides(setup, pictures, [(OURS, False), *((who, False) for who in GOALS)])
     rates = sides.measure()
     left_out = [f"LEFT OUT: {who}, since CMake found no libturbojpeg" for who in GOALS if (who, False) not in sides.teams]
     print(*(f"  {reason}\n" for reason in left_out), sep="", end="", file=sys.stderr)
     rows = [Row("photographs, ours", "images/s", workers.spread(rates[OURS, False]),
-                note="; ".join([f"{sides.teams[OURS, False].images} pictures", *left_out])),
-            entropy_row("photographs", rates, (OURS, False), (PILLOW, False), GOALS[PILLOW][0])]
+                note="; ".join([f"{sides.teams[OURS, False].images} pictures", *left_out]))]
     for who, (goal, aim) in GOALS.items():
         if (who, False) in sides.teams:
             rows.append(ratio_row(f"photographs, against {who}", rates, (OURS, False), (who, False), goal, aim and f"aim {aim}",
@@ -127,15 +115,13 @@ def measure_photographs(setup, pictures):
 def measure_large(setup, pictures):
     what = f"12 MP, {pictures.name}"
     print(f"  {what}", file=sys.stderr)
-    both = [(who, reduced) for who in (OURS, TURBOJPEG, PILLOW) for reduced in (False, True)]
-    sides = Sides(setup, pictures, [*both, (ENTROPY, False)])
+    sides = Sides(setup, pictures, [(who, reduced) for who in (OURS, TURBOJPEG, PILLOW) for reduced in (False, True)])
     rates = sides.measure()
     megabytes = sum(path.stat().st_size for path in pictures.iterdir()) / 1e6
     rows = [ratio_row(f"{what}: reduced against full, ours", rates, (OURS, True), (OURS, False), REDUCED_GOAL,
-                      sides.agreements[OURS, True], f"{megabytes:.1f} MB"),
-            entropy_row(f"{what}, reduced", rates, (OURS, True), (OURS, False), REDUCED_GOAL)]
+                      sides.agreements[OURS, True], f"{megabytes:.1f} MB")]
     for who, reduced in sides.teams:
-        if who not in (OURS, ENTROPY):
+        if who != OURS:
             rows.append(ratio_row(f"{what}: {'reduced' if reduced else 'full'}, against {who}", rates, (OURS, reduced),
                                   (who, reduced), None, sides.agreements[who, reduced]))
     return rows

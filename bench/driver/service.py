@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measures the real server under load: images over gRPC, with a model and without."""
+"""Measures the real server under load: images over gRPC."""
 import json
 import pathlib
 import subprocess
@@ -11,8 +11,6 @@ from driver import workers
 from driver.report import Row
 
 SHARE_GOAL = 0.85
-NULL_GOAL = 20_000
-NULL_BYTES = 110_000
 
 
 class Server:
@@ -123,30 +121,6 @@ def measure_model(setup, model):
         Row(f"{model}, p99 latency at 70 % of that, open loop", "ms", (latency["p99"],) * 3,
             note=f"p50 {latency['p50']:.1f} ms at {open_rate:,.0f} requests/s"),
     ]
-
-
-def picture_for_null(pictures):
-    """Returns the largest image that is not larger than the request to send; the rest is padding after its end."""
-    files = [path for path in sorted(pictures.iterdir()) if path.suffix.lower() in (".jpg", ".jpeg")]
-    return max((path for path in files if path.stat().st_size <= NULL_BYTES), key=lambda path: path.stat().st_size)
-
-
-def measure_null(setup):
-    print("  null model: service", file=sys.stderr)
-    repository = setup.scratch / "null"
-    subprocess.run([setup.program("vitrine-repo"), "create", repository, "null", "--variant", "null"], check=True,
-                   stdout=subprocess.DEVNULL)
-    picture = picture_for_null(setup.photographs()[0])
-    with Server(setup, repository, [setup.core], ["model/null"]) as server:
-        reports = [load(server, "null", picture, setup.seconds(4), setup.other_core, "--bytes", NULL_BYTES)
-                   for _ in range(setup.rounds(5))]
-    rate = workers.spread([report["answered_per_second"] for report in reports])
-    p99 = workers.spread([report["latency_ms"]["p99"] for report in reports])[0]
-    busy = [workers.spread(shares)[0] * 100
-            for shares in ([report["server_core_share"] for report in reports],
-                           [report["generator"]["core_share"] for report in reports])]
-    return [Row("null model over gRPC, 110 KB a request, one core", "requests/s", rate, NULL_GOAL,
-                note=f"p99 {p99:.1f} ms; server's core {busy[0]:.0f} % busy, generator's {busy[1]:.0f} %")]
 
 
 def measure(setup):

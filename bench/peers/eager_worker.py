@@ -20,7 +20,7 @@ def main():
     batches = peer_model.batches(arguments)
     with torch.inference_mode():
         [model(batch) for batch in batches]
-        peer_protocol.serve(sum(map(len, batches)), f"PyTorch {torch.__version__} eager, {arguments.form}",
+        peer_protocol.serve(sum(map(len, batches)), f"PyTorch {torch.__version__} eager",
                             lambda: [model(batch) for batch in batches],
                             lambda: torch.cat([model(batch) for batch in batches]).tolist())
 

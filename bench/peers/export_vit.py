@@ -20,7 +20,7 @@ HALF = [127.5] * 3  # mean and standard deviation of timm's vit_tiny_patch16_224
 
 def main():
     architecture, weights, file = sys.argv[1:]
-    model = peer_model.load_timm(types.SimpleNamespace(timm=architecture, weights=weights, form="fused"))
+    model = peer_model.load_timm(types.SimpleNamespace(timm=architecture, weights=weights))
     graph = openvino_graphs.convert(model, torch.zeros(2, 3, SIDE, SIDE), [-1, 3, SIDE, SIDE])
     steps = PrePostProcessor(graph)
     steps.input().tensor().set_element_type(openvino.Type.u8).set_layout(openvino.Layout("NHWC"))

@@ -19,26 +19,23 @@ def add_arguments(parser):
     what.add_argument("--timm", help="name of one of timm's models, which takes --weights")
     parser.add_argument("--weights", help="safetensors with timm's names")
     parser.add_argument("--inputs", required=True, help="safetensors with input.000, ...")
-    parser.add_argument("--form", choices=["fused", "paper"], default="fused")
 
 
 def load(arguments):
-    """Returns the model in evaluation mode. The fused form uses scaled_dot_product_attention instead of the paper's formula."""
+    """Returns the model in evaluation mode, with scaled_dot_product_attention instead of the paper's formula."""
     return load_timm(arguments) if arguments.timm else load_stored(arguments)
 
 
 def load_stored(arguments):
     config = textproto.parse((arguments.version / "manifest.textproto").read_text())["config"]
     model = published.load(config, published.build(config), load_file(arguments.version / "weights.safetensors")).eval()
-    if arguments.form == "fused":
-        eager_forms.fuse(model)
-    return model
+    return eager_forms.fuse(model)
 
 
 def load_timm(arguments):
     import timm
     from timm.layers import set_fused_attn
-    set_fused_attn(arguments.form == "fused")
+    set_fused_attn(True)
     from timm.models.vision_transformer import VisionTransformer, checkpoint_filter_fn
     sized = {"img_size": 224} if "dinov2" in arguments.timm else {}  # its table is for 518 pixels
     model, weights = timm.create_model(arguments.timm, **sized), load_file(arguments.weights)

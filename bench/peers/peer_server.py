@@ -155,7 +155,6 @@ def parse():
     parser.add_argument("--precision", choices=list(openvino_graphs.HINTS), default="fp32")
     parser.add_argument("--threads", type=int, default=1, help="that decode, and as many that compute")
     parser.add_argument("--most-requests", type=int, default=64, help="between admission and answer")
-    parser.set_defaults(form="paper")  # timm's channel attention has no fused form
     return parser.parse_args()
 
 

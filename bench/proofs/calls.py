@@ -12,7 +12,6 @@ import subprocess
 import time
 
 from driver import workers
-from driver.generator import NullServer
 from driver.report import Row
 from driver.service import Server
 from proofs.metrics import processor_seconds
@@ -27,6 +26,22 @@ MALLOC = {"MALLOC_MMAP_THRESHOLD_": str(4 << 20), "MALLOC_TRIM_THRESHOLD_": str(
 CHECK = "/grpc.health.v1.Health/Check"
 CLASSIFY = "/vitrine.v1.Classifier/Classify"
 EMPTY = "/grpc.testing.TestService/EmptyCall"
+
+
+class NullServer:
+    """Context manager: bench_null_server on one core."""
+
+    def __init__(self, setup):
+        self.command = ["taskset", "-c", str(setup.core), setup.program("bench_null_server")]
+
+    def __enter__(self):
+        self.process = subprocess.Popen(self.command, stdout=subprocess.PIPE, text=True)
+        self.address = self.process.stdout.readline().split()[-1]
+        return self
+
+    def __exit__(self, *_):
+        self.process.terminate()
+        self.process.wait(60)
 
 
 class InteropServer:
