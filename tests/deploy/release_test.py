@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests deploy/release and deploy/debian/normalize: notes, bill of materials, provenance, images, comparison, wheel."""
+"""Tests deploy/release and deploy/debian/normalize: bill of materials, provenance, images, wheel."""
 import functools
 import hashlib
 import io
@@ -18,8 +18,6 @@ SOURCE = pathlib.Path(__file__).resolve().parents[2]
 RELEASE = SOURCE / "deploy/release"
 sys.path[:0] = [str(RELEASE), str(SOURCE / "deploy/container")]
 import bill
-import compare
-import notes
 import provenance
 from origins import Debian
 
@@ -95,12 +93,6 @@ class Case(unittest.TestCase):
             archive.writestr("vitrine-1.2.3.dist-info/METADATA", "Metadata-Version: 2.4\nName: vitrine\nVersion: 1.2.3\n"
                              "Requires-Dist: grpcio>=1.51\nRequires-Dist: pandas>=1.5; extra == 'pandas'\n")
 
-    def valid(self, name: str, document: dict) -> None:
-        path = self.folder / name
-        path.write_text(json.dumps(document))
-        checked = run(environment() / "bin/python", RELEASE / "validate.py", path)
-        self.assertEqual((checked.returncode, checked.stderr), (0, ""))
-
 
 class Bill(Case):
     def make(self) -> dict:
@@ -143,21 +135,6 @@ class Bill(Case):
         self.assertNotIn("pkg:pypi/mkdocs", excluded)
         self.assertFalse([name for name in excluded if name.startswith("pkg:deb/debian/libc6")])
 
-    def test_refuses_packages_of_another_machine(self) -> None:
-        deb(self.folder, "vitrine-server", "Depends: nowhere-to-be-had (>= 2)\n")
-        with self.assertRaisesRegex(SystemExit, "nowhere-to-be-had .*not installed here"):
-            self.make()
-
-    def test_is_valid(self) -> None:
-        self.fill()
-        made = self.make()
-        self.valid("vitrine-1.2.3.cdx.json", made)
-        made["dependencies"][0]["dependsOn"].append("pkg:pypi/nobody")
-        (self.folder / "other.cdx.json").write_text(json.dumps(made))
-        checked = run(environment() / "bin/python", RELEASE / "validate.py", self.folder / "other.cdx.json")
-        self.assertEqual(checked.returncode, 1)
-        self.assertIn("no component: pkg:pypi/nobody", checked.stderr)
-
 
 class Provenance(Case):
     def make(self, *images: str) -> dict:
@@ -185,31 +162,10 @@ class Provenance(Case):
     def test_of_images_names_what_they_are_built_of(self) -> None:
         shutil.copy(SOURCE / "Dockerfile", self.root)
         made = self.make(f"r.example/vitrine:1.2.3@{DIGEST}")
-        self.valid("vitrine-1.2.3.images.provenance.json", made)
         self.assertEqual(made["subject"], [{"name": "r.example/vitrine:1.2.3", "digest": {"sha256": DIGEST.removeprefix("sha256:")}}])
         used = [one.get("uri", "") for one in made["predicate"]["buildDefinition"]["resolvedDependencies"]]
         self.assertRegex(" ".join(used), r"docker://docker.io/library/debian:bookworm-\S+ https://snapshot.debian.org/archive/debian/\d{8}T")
         self.assertFalse([uri for uri in used if uri.startswith("pkg:deb/")])
-
-    def test_is_valid(self) -> None:
-        self.fill()
-        made = self.make()
-        self.valid("vitrine-1.2.3.provenance.json", made)
-        made["subject"][0].pop("digest")
-        (self.folder / "bad.provenance.json").write_text(json.dumps(made))
-        self.assertEqual(run(environment() / "bin/python", RELEASE / "validate.py", self.folder / "bad.provenance.json").returncode, 1)
-
-
-class Notes(unittest.TestCase):
-    LOG = "# Changes\n\n## [2.0.0] - unreleased\n\n- New.\n\n## [1.2.3] - 2026-01-02\n\n### Added\n\n- One.\n\n## [1.2.2] - 2026-01-01\n\n## [1.2] - x\n"
-
-    def test_are_the_section_of_the_version(self) -> None:
-        self.assertEqual(notes.notes(self.LOG, "1.2.3"), "# Vitrine 1.2.3, 2026-01-02\n\n### Added\n\n- One.\n")
-
-    def test_are_refused_without_section_date_or_text(self) -> None:
-        for version, fault in (("3.0.0", "no section"), ("2.0.0", "no date"), ("1.2.2", "empty"), ("1.2", "no date")):
-            with self.assertRaisesRegex(ValueError, fault):
-                notes.notes(self.LOG, version)
 
 
 class Images(Case):
@@ -240,20 +196,6 @@ class Images(Case):
         said = (self.root.parent / "said").read_text().splitlines()
         self.assertEqual([line.split()[0] for line in said], ["build"] * 3 + ["push"] * 3)
         self.assertRegex(said[1], r"--target trainer --tag r.example:5000/vision/vitrine-trainer:1.2.3 .*VITRINE_REVISION=abc .*--timestamp \d+ \.$")
-
-    def test_are_not_pushed_unasked(self) -> None:
-        self.builder()
-        made = self.images("localhost/vision", "1.2.3", "abc")
-        self.assertEqual((made.returncode, made.stdout), (0, ""))
-        self.assertNotIn("push", (self.root.parent / "said").read_text())
-
-    def test_need_a_builder_and_a_registry(self) -> None:
-        refused = self.images("r.example/vision", "1.2.3", "abc")
-        self.assertEqual(refused.returncode, 1)
-        self.assertIn("--skip-images", refused.stderr)
-        self.builder()
-        for registry in ("vision", "R.example/x", "https://r.example/x", "r.example/"):
-            self.assertIn("is no HOST/PATH", self.images(registry, "1.2.3", "abc").stderr)
 
 
 class Release(Case):
@@ -299,7 +241,7 @@ class Release(Case):
         (self.root / "CHANGELOG.md").write_text("# Changes\n\n## [1.2.2] - 2026-01-02\n\n- Text.\n")
         self.assertIn("has changes", self.release().stderr)
         self.commit()
-        self.assertIn("there is no section [1.2.3]", self.release().stderr)
+        self.assertIn("CHANGELOG.md needs a section \"## [1.2.3] - YYYY-MM-DD\"", self.release().stderr)
         self.assertFalse((self.root / "build-cuda").exists())
 
     def test_is_refused_with_pending_fixes_unless_they_are_allowed(self) -> None:
@@ -308,14 +250,9 @@ class Release(Case):
         made = self.release("--allow-pending")
         self.assertEqual(made.returncode, 0, made.stderr)
 
-    def test_is_refused_if_a_package_has_no_real_address(self) -> None:
-        """A build folder that was configured before the address was written, for example."""
-        deb(self.folder, "vitrine-models", maintainer="a <a@b.invalid>")
-        self.assertIn("vitrine-models_1.2.3-1_amd64.deb has the address a <a@b.invalid>", self.release().stderr)
-
 
 class Same(Case):
-    """Two builds are the same byte by byte, or what differs is named."""
+    """Two builds are the same byte by byte."""
 
     def twice(self, text: str, size: int) -> "list[pathlib.Path]":
         folders = [self.folder / "one", self.folder / "two"]
@@ -327,24 +264,15 @@ class Same(Case):
 
     def test_packages_do_not_depend_on_the_file_system(self) -> None:
         folders = self.twice("x\n", 99)
-        self.assertTrue(compare.differences(*folders))
+        self.assertNotEqual(*(next(folder.iterdir()).read_bytes() for folder in folders))
         for folder in folders:
             normalized = run(SOURCE / "deploy/debian/normalize", *folder.iterdir(), env={**os.environ, "SOURCE_DATE_EPOCH": "1700000000"},
                              preexec_fn=lambda: os.umask(0o077))
             self.assertEqual(normalized.returncode, 0, normalized.stderr)
-        self.assertEqual(compare.differences(*folders), [])
+        self.assertEqual(*(next(folder.iterdir()).read_bytes() for folder in folders))
         fields = run("dpkg-deb", "-I", next(folders[0].iterdir()), "control", "md5sums").stdout
         self.assertIn("Installed-Size: 2\n", fields)
         self.assertIn("2  usr/a\n1  usr/b\n", fields)
-
-    def test_differences_are_named(self) -> None:
-        folders = self.twice("y\n", 1)
-        (folders[0] / "extra").write_text("")
-        found = "\n".join(compare.differences(*folders))
-        self.assertIn(f"extra is in {folders[0]} alone", found)
-        self.assertIn("vitrine-server_1.2.3-1_amd64.deb differs", found)
-        self.assertIn("data/./usr/a: mode 644", found)
-        self.assertNotIn("control/", found)
 
     def test_a_wheel_does_not_depend_on_folder_umask_and_clock(self) -> None:
         environment()

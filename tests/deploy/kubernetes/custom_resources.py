@@ -18,8 +18,8 @@ def shape_of(document: manifests.Document) -> Any:
     return SHAPES.get(f"{document['apiVersion']} {document['kind']}")
 
 
-def faults(value: Any, shape: Any, where: str, used: set[str]) -> Iterator[str]:
-    """Yields the faults of a value of this shape. Adds the fields that it finds to `used`."""
+def faults(value: Any, shape: Any, where: str) -> Iterator[str]:
+    """Yields the faults of a value of this shape."""
     shape = DEFINITIONS.get(shape, shape) if isinstance(shape, str) else shape
     if shape == "any":
         return
@@ -32,7 +32,7 @@ def faults(value: Any, shape: Any, where: str, used: set[str]) -> Iterator[str]:
             yield f"{where}: {value!r} is no list"
             return
         for index, item in enumerate(value):
-            yield from faults(item, shape[0], f"{where}[{index}]", used)
+            yield from faults(item, shape[0], f"{where}[{index}]")
     elif not isinstance(value, dict):
         yield f"{where}: {value!r} has no fields"
     else:
@@ -44,17 +44,4 @@ def faults(value: Any, shape: Any, where: str, used: set[str]) -> Iterator[str]:
             if name not in fields and "*" not in fields:
                 yield f"{where}: no field {name}"
                 continue
-            used.add(re.sub(r"\[\d+\]", "", f"{where}.{name}"))
-            yield from faults(inner, fields.get(name, fields.get("*")), f"{where}.{name}", used)
-
-
-def fields(shape: Any, where: str) -> Iterator[str]:
-    """Yields every field that a shape names."""
-    shape = DEFINITIONS.get(shape, shape) if isinstance(shape, str) else shape
-    if isinstance(shape, list):
-        yield from fields(shape[0], where)
-    elif isinstance(shape, dict):
-        for name, inner in shape.items():
-            if name != "*":
-                yield f"{where}.{name.rstrip('!')}"
-                yield from fields(inner, f"{where}.{name.rstrip('!')}")
+            yield from faults(inner, fields.get(name, fields.get("*")), f"{where}.{name}")

@@ -214,7 +214,7 @@ class ScaleToZero(unittest.TestCase):
         self.route = manifests.documents("helm/keda", "InterceptorRoute")[0]
 
     def test_follows_the_autoscaler(self):
-        """Target and pace are those of the HorizontalPodAutoscaler, whose behaviour is simulated."""
+        """Target and pace are those of the HorizontalPodAutoscaler."""
         file = yaml.safe_load((manifests.FOLDER / "components/autoscaling/autoscaler.yaml").read_text())["spec"]
         push, busy, cpu = self.spec["triggers"]
         self.assertEqual(float(busy["metadata"]["threshold"]),
@@ -310,12 +310,3 @@ class Package(unittest.TestCase):
         self.assertEqual(rendered, manifests.documents("helm/keda"))
         self.assertEqual(values["image"]["repository"], "r.example/vision/vitrine-server")
         self.assertEqual(archives[0], archives[1])
-
-    def test_the_archive_is_the_folder(self):
-        """The archive has the files that are links in the folder."""
-        values = f"--values={chart.EXAMPLES / 'keda.yaml'}"
-        with tempfile.TemporaryDirectory() as folder:
-            said = chart.helm("package", str(chart.CHART), f"--destination={folder}")
-            self.assertEqual(said.returncode, 0, said.stderr)
-            archive, = pathlib.Path(folder).iterdir()
-            self.assertEqual(chart.template(values, chart=archive), manifests.documents("helm/keda"))

@@ -185,6 +185,17 @@ class Numbers(unittest.TestCase):
             self.assertNotIn("replicas", deployment["spec"])
             self.assertLess(scaler["minReplicas"], scaler["maxReplicas"])
 
+    def test_first_metric_of_the_autoscaler_follows_the_load(self):
+        """The time in the queue would not: it is near zero below the capacity and unbounded above it."""
+        first, *others = yaml.safe_load((manifests.FOLDER / "components/autoscaling/autoscaler.yaml").read_text())["spec"]["metrics"]
+        self.assertEqual((first["pods"]["metric"]["name"], manifests.quantity(first["pods"]["target"]["averageValue"])),
+                         ("vitrine_lanes_busy_ratio", 0.65))
+        self.assertEqual([one["pods"]["metric"]["name"] for one in others[:-1]],
+                         ["vitrine_requests_shed_ratio", "vitrine_requests_expired_ratio"])
+        cpu = manifests.documents("helm/no-prometheus", "HorizontalPodAutoscaler")[0]["spec"]["metrics"]
+        self.assertEqual([(one["containerResource"]["name"], one["containerResource"]["target"]["averageUtilization"])
+                          for one in (others[-1], *cpu)], [("cpu", 80), ("cpu", 65)])
+
     def test_processes_of_a_distributed_run(self):
         """WORLD_SIZE is the number of pods, MASTER_ADDR the name of the first."""
         job = manifests.documents("jobs/training-distributed", "Job")[0]
