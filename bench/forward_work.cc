@@ -61,14 +61,6 @@ std::vector<std::string> Lines(const float* logits, size_t images, int64_t class
   return lines;
 }
 
-absl::Status ByReference(const std::shared_ptr<const Model>& model, const ImageBatch& images, Work& work) {
-  ASSIGN_OR_RETURN(at::Tensor logits, RunModel(*model, images));
-  logits = logits.contiguous();
-  work.repeat = [model, images] { return RunModel(*model, images).status(); };
-  work.results = [logits] { return Lines(logits.const_data_ptr<float>(), logits.size(0), logits.size(1)); };
-  return absl::OkStatus();
-}
-
 // Images that are computed together, and their input views.
 struct CompiledBatch {
   std::vector<size_t> images;
@@ -165,13 +157,10 @@ absl::StatusOr<Work> ForwardWork(const std::string& repository, const std::strin
   ASSIGN_OR_RETURN(const std::shared_ptr<const Model> model, ReadNewest(repository, name));
   ASSIGN_OR_RETURN(const ImageBatch images, DrawInputs(*model, forward.sizes));
   if (!forward.save_inputs.empty()) RETURN_IF_ERROR(Save(images, forward.save_inputs));
-  if (!forward.compiled && !forward.batches.empty()) {
-    return absl::InvalidArgumentError("--batches wants --compiled");
-  }
   Work work;
   work.description = absl::StrCat("forward of ", name, ", a batch of ", images.size());
   work.images = static_cast<int>(images.size());
-  RETURN_IF_ERROR(forward.compiled ? ByEngine(*model, images, forward, work) : ByReference(model, images, work));
+  RETURN_IF_ERROR(ByEngine(*model, images, forward, work));
   return work;
 }
 

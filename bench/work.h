@@ -27,13 +27,12 @@ struct Work {
 // the end of the input, returns the exit code.
 int Serve(const std::string& program, const absl::StatusOr<Work>& work);
 
-// The forward pass of a stored model on one batch.
+// The forward pass of a stored model by the CPU engine.
 struct ForwardOptions {
   std::vector<std::string> sizes;  // "HEIGHTxWIDTH", one per image; inputs are drawn from a fixed seed
   // "0,3,5": images of one batch; batches run one after the other; empty: one batch of all images
   std::vector<std::string> batches;
   std::string save_inputs;         // safetensors file for the inputs ("input.000", ...), for a peer; empty: not saved
-  bool compiled = false;           // use the CPU engine instead of the reference
   std::string isa;                 // engine path: "avx512", "avx2", "portable"; empty: the best of this CPU
   std::string precision = "fp32";  // precision of all engine products: "fp32", "bf16", "int8"
 };

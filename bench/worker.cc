@@ -33,7 +33,6 @@ int Main(int argc, char** argv) {
   forward->add_option("--sizes", options.forward.sizes, "HEIGHTxWIDTH of each image")->required();
   forward->add_option("--batches", options.forward.batches, "0,3,5 ...: images that go together; without it all");
   forward->add_option("--save-inputs", options.forward.save_inputs, "safetensors file for the inputs");
-  forward->add_flag("--compiled", options.forward.compiled, "by the CPU engine, in place of the reference");
   CLI::App* peak = app.add_subcommand("peak", "multiply-adds in registers, 10^9 operations for an image");
   for (CLI::App* command : {forward, peak}) {
     command->add_option("--isa", options.forward.isa, "the engine's path: avx512, avx2, portable; default the best");

@@ -5,20 +5,18 @@ import pathlib
 import shlex
 import sys
 
-from driver import against, command, decode, engine, footprint, maps, mix, peers, published, ratio_plot, report, servers, service
+from driver import against, command, decode, engine, footprint, maps, mix, peers, ratio_plot, report, servers
 from driver.setup import ROOT, Setup
 
 PARTS = {
     "engine": ("The CPU engine against OpenVINO and ONNX Runtime, fp32", engine.measure),
     "narrow": ("The CPU engine against OpenVINO and ONNX Runtime, bf16 and int8", engine.measure_narrow),
     "imported": ("Distilled DeiT, DINOv2 and CLIP against OpenVINO and ONNX Runtime", engine.measure_imported),
-    "service": ("Service", service.measure),
     "mix": ("Pictures of four sizes through one engine, fp32 and bf16", mix.measure),
     "servers": ("Our server against one of grpc.aio with OpenVINO", servers.measure),
     "peers": ("Our server beside others, over HTTP", peers.measure),
     "maps": ("One caller in eight asks for attention maps", maps.measure),
     "footprint": ("Start and memory", footprint.measure),
-    "published": ("Published models: timm, mixed batches, memory", published.measure),
     "decode": ("From a JPEG to a 224x224 input", decode.measure),
 }
 PLOTTED = {"engine", "narrow", "imported", "mix", "decode"}

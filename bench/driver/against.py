@@ -5,7 +5,7 @@ import re
 import sys
 
 from driver import setup as setups
-from driver import workers
+from driver import report, workers
 from driver.report import Row
 
 LEAST_SPEED = 0.98
@@ -28,7 +28,10 @@ def peak_megabytes(worker):
 
 
 def started(build, arguments, cores):
-    return workers.Worker([build / "bin" / arguments[0], *arguments[1:]], cores).wait_until_ready()
+    program, kind = build / "bin" / arguments[0], arguments[1]
+    # Older revisions of bench_worker run the reference without this flag.
+    older = kind == "forward" and "--compiled" in report.output(program, kind, "--help")
+    return workers.Worker([program, *arguments[1:], *["--compiled"] * older], cores).wait_until_ready()
 
 
 def compare(setup, arguments, cores):

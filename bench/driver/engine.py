@@ -11,7 +11,7 @@ import re
 import subprocess
 import sys
 
-from driver import forward, precisions, published, workers
+from driver import precisions, published, workers
 from driver import setup as setups
 from driver.report import Row, instruction_sets
 
@@ -68,7 +68,7 @@ ENOUGH = {"fp32": 0.84, "bf16": 0.76, "int8": 0.65}
 # Share of the peak that the first model must reach in batches, on the CPU's best instructions.
 SHARED, SHARE_GOALS = "xcit-n12", {"fp32": 0.75, "bf16": 0.68, "int8": 0.50}
 # Relative to the largest logit, with untrained weights: tests that both compute the same model, not accuracy.
-TOLERANCES = {"fp32": forward.TOLERANCE, "bf16": 0.1, "int8": 0.5}
+TOLERANCES = {"fp32": workers.TOLERANCE, "bf16": 0.1, "int8": 0.5}
 
 
 class Models:
@@ -120,7 +120,7 @@ def sides_of(setup, models, case):
     """Returns {side: team}: ours, the peers, and OpenVINO with its other way of using several cores."""
     peer, inputs = models.peer(case.name), setup.scratch / "inputs.safetensors"
     cores = [setup.core, setup.other_core][:case.cores]
-    command = [setup.program("bench_worker"), "forward", "--compiled", "--repository", models.repository, "--model", case.name,
+    command = [setup.program("bench_worker"), "forward", "--repository", models.repository, "--model", case.name,
                *(["--isa", case.isa] if case.isa else []), "--precision", case.precision,
                "--save-inputs", inputs,
                "--sizes", *[f"{case.side}x{case.side}"] * case.batch]
@@ -144,7 +144,7 @@ def measure_case(setup, models, peak, case):
     sides = sides_of(setup, models, case)
     first = {name: team.workers[0] for name, team in sides.items()}
     for peer in list(first)[1:]:
-        forward.check_agreement(first["ours"].results(), first[peer].results(), TOLERANCES[case.precision])
+        workers.check_agreement(first["ours"].results(), first[peer].results(), TOLERANCES[case.precision])
     runs = {}
     for name, team in sides.items():
         repetitions = workers.repetitions_for(team, setup.seconds(SECONDS))

@@ -28,7 +28,7 @@ def measure_many(setup):
     weights = sum(path.stat().st_size for path in repository.rglob("*.safetensors")) / 1e6
     after_start, peaks = [], []
     for _ in range(setup.rounds(3)):
-        with service.Server(setup, repository, cores, [f"model/{model}" for model in VARIANTS]) as server:
+        with service.Server(setup, repository, cores) as server:
             after_start.append(server.peak_megabytes())
             for model in VARIANTS:
                 service.load(server, model, setup.photographs()[0], setup.seconds(3), setup.other_core)
@@ -45,7 +45,7 @@ def measure(setup):
     cores = sorted(os.sched_getaffinity(0))
     starts, resting, loaded = [], [], []
     for _ in range(setup.rounds(5)):
-        with service.Server(setup, setup.repository, cores, [f"model/{model}" for model in models]) as server:
+        with service.Server(setup, setup.repository, cores) as server:
             starts.append(server.start_seconds)
             time.sleep(0.5)
             resting.append(server.megabytes("VmRSS"))

@@ -42,7 +42,7 @@ def own_size(version):
 def measure_model(setup, model, version):
     print(f"  {model}: one in eight asks for maps", file=sys.stderr)
     size = own_size(version)
-    with Server(setup, setup.repository, [setup.core], [f"model/{model}"]) as server:
+    with Server(setup, setup.repository, [setup.core]) as server:
         kind = overlay(setup, server, model)
         rate = LOAD * load(server, model, PICTURES, setup.seconds(4), setup.other_core, *size)["answered_per_second"]
         sides = {side: lambda asked=asked: p99_of_others(load(server, model, PICTURES, setup.seconds(20), setup.other_core,

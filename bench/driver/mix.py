@@ -7,7 +7,7 @@ order of sizes.
 import random
 import sys
 
-from driver import forward, precisions, published, workers
+from driver import precisions, published, workers
 from driver import setup as setups
 from driver.report import Row
 
@@ -24,7 +24,7 @@ MOST_TOKENS = 8 * 197
 EIGHT = 8
 WINDOW = 32  # pending images, from which OpenVINO may choose those of one size
 # Relative to the largest logit, as in driver/engine.py.
-TOLERANCES = {"fp32": forward.TOLERANCE, "bf16": 0.1}
+TOLERANCES = {"fp32": workers.TOLERANCE, "bf16": 0.1}
 GOALS = {
     "every picture padded to 512x512": 2.7,
     "each batch of 8 padded to its largest": 1.8,
@@ -94,10 +94,10 @@ class Sides:
             self.openvino(), self.openvino("--batches", *written(of_one_size(sizes)))]))}
         self.teams = {name: workers.Team([worker]) for name, worker in sides.items()}
         for name in list(GOALS)[2:]:
-            forward.check_agreement(ours.results(), sides[name].results(), TOLERANCES[precision])
+            workers.check_agreement(ours.results(), sides[name].results(), TOLERANCES[precision])
 
     def ours(self, sizes, batches, *more):
-        command = [self.setup.program("bench_worker"), "forward", "--compiled", "--repository", self.repository, "--model",
+        command = [self.setup.program("bench_worker"), "forward", "--repository", self.repository, "--model",
                    NAME, "--precision", self.precision, "--sizes", *(f"{height}x{width}" for height, width in sizes),
                    "--batches", *written(batches), *more]
         return workers.Worker(command, self.setup.core).wait_until_ready()

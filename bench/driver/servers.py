@@ -145,7 +145,7 @@ def alone(setup, repository, pictures, precision):
     ours = [setup.program("bench_worker")]
     rest = ["--repository", repository, "--model", NAME]
     commands = {"decode": [*ours, "decode", *rest, "--pictures", pictures],
-                "model": [*ours, "forward", *rest, "--compiled", "--precision", precision, "--sizes",
+                "model": [*ours, "forward", *rest, "--precision", precision, "--sizes",
                           *[f"{SIDE}x{SIDE}"] * BATCH]}
     found = {kind: [workers.Worker(command, core).wait_until_ready() for core in setup.both()]
              for kind, command in commands.items()}
@@ -218,7 +218,7 @@ def measure_precision(setup, repository, weights, contract, precision):
     one, all_ = alone(setup, repository, folder, precision)
     sides = timed(setup, one) | {f"{kind} on all": run for kind, run in timed(setup, all_).items()}
     start = START * setup.cores() * limit(sides["decode"](), sides["model"]())
-    ours = service.Server(setup, repository, setup.both(), [f"model/{NAME}"], ["--precision", precision])
+    ours = service.Server(setup, repository, setup.both(), ["--precision", precision])
     with ours, Peer(setup, contract, weights, folder, precision) as peer:
         answers = [logits(setup, contract, server, some) for server in (ours, peer)]
         apart = check_agreement(*answers, TOLERANCES[precision])

@@ -1,16 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measures the real server under load: images over gRPC."""
+"""The real server, and `vitrine bench` that loads it."""
+import contextlib
+import http.client
 import json
 import pathlib
 import subprocess
-import sys
 import tempfile
 import time
 
-from driver import workers
-from driver.report import Row
-
-SHARE_GOAL = 0.85
+READY_SECONDS = 30
 
 
 class Server:
@@ -20,33 +18,40 @@ class Server:
     `environment`: replaces this process's environment.
     """
 
-    def __init__(self, setup, repository, cores, services=(), flags=(), listen="127.0.0.1:0", program=None,
-                 environment=None):
+    def __init__(self, setup, repository, cores, flags=(), listen="127.0.0.1:0", program=None, environment=None):
         self.setup, self.cores = setup, ",".join(map(str, cores))
-        self.repository, self.services = repository, services
+        self.repository = repository
         self.flags, self.listen, self.environment = flags, listen, environment
         self.program = program or setup.program("vitrine-server")
         self.folder = pathlib.Path(tempfile.mkdtemp(dir=setup.scratch))
 
     def __enter__(self):
         ports = self.folder / "ports"
-        waiter = subprocess.Popen([self.setup.program("bench_await_serving"), ports, *self.services],
-                                  stdout=subprocess.PIPE, text=True)
-        time.sleep(0.2)  # the waiter must be ready before the server starts
         self.log_file = open(self.folder / "server.log", "w")
         started = time.monotonic()
         self.process = subprocess.Popen(
             ["taskset", "-c", self.cores, self.program, "--repository", str(self.repository), "--listen", self.listen,
              "--metrics", "127.0.0.1:0", "--port-file", str(ports), *map(str, self.flags)],
             stdout=subprocess.DEVNULL, stderr=self.log_file, env=self.environment)
-        ready, _ = waiter.communicate()
-        if waiter.returncode != 0:
-            self.__exit__()
-            raise RuntimeError("the server did not get ready:\n" + self.log())
-        self.start_seconds = float(ready) - started
+        while not self._is_ready(ports):
+            if self.process.poll() is not None or time.monotonic() > started + READY_SECONDS:
+                self.__exit__()
+                raise RuntimeError("the server did not get ready:\n" + self.log())
+            time.sleep(0.0005)
+        self.start_seconds = time.monotonic() - started
+        return self
+
+    def _is_ready(self, ports):
+        """Returns True if the server has tried every version and serves."""
+        if not ports.exists():
+            return False
         addresses = dict(line.split("=", 1) for line in ports.read_text().split())
         self.address, self.metrics, self.http = (addresses.get(name) for name in ("grpc", "metrics", "http"))
-        return self
+        connection = http.client.HTTPConnection(self.metrics, timeout=5)
+        with contextlib.closing(connection), contextlib.suppress(OSError):
+            connection.request("GET", "/readyz")
+            return connection.getresponse().status == 200
+        return False
 
     def __exit__(self, *_):
         self.stop()
@@ -90,41 +95,3 @@ def load(server, model, pictures, seconds, core, *more):
     if point["server"]["without_predictions"]:
         raise RuntimeError(f"{point['server']['without_predictions']} answers hold no prediction")
     return point
-
-
-def measure_model(setup, model):
-    """Measures the rate from JPEG over gRPC to the answer, as a share of the rate of decoding and the model alone on the core."""
-    print(f"  {model}: service", file=sys.stderr)
-    pictures, _ = setup.photographs()
-    base = [setup.program("bench_worker")]
-    rest = ["--repository", setup.repository, "--model", model, "--pictures", pictures]
-    teams = {kind: workers.Team([workers.Worker([*base, kind, *rest], setup.core).wait_until_ready()])
-             for kind in ("decode", "model")}
-    with Server(setup, setup.repository, [setup.core], [f"model/{model}"]) as server:
-        sides = {"service": lambda: load(server, model, pictures, setup.seconds(4), setup.other_core)}
-        for kind, team in teams.items():
-            repetitions = workers.repetitions_for(team, setup.seconds(1))
-            sides[kind] = lambda team=team, n=repetitions: team.run(n) / (n * team.images)
-        results = workers.interleave(sides, setup.rounds(5))
-        rate = workers.spread([report["answered_per_second"] for report in results["service"]])
-        open_rate = max(1, 0.7 * rate[0])
-        latency = load(server, model, pictures, setup.seconds(5), setup.other_core, "--rate", open_rate)["latency_ms"]
-    for team in teams.values():
-        team.workers[0].close()
-    limits = [1 / (decode + compute) for decode, compute in zip(results["decode"], results["model"])]
-    shares = [report["answered_per_second"] / limit for report, limit in zip(results["service"], limits)]
-    decode, compute = (workers.spread(results[kind])[0] * 1e3 for kind in ("decode", "model"))
-    batch = results["service"][0]["server"]["batch_images"]["mean"]
-    return [
-        Row(f"{model}, JPEG over gRPC, one core", "of the limit", workers.spread(shares), SHARE_GOAL,
-            note=f"{rate[0]:,.0f} requests/s; decode {decode:.2f} ms, model {compute:.2f} ms an image; batches of {batch:.0f}"),
-        Row(f"{model}, p99 latency at 70 % of that, open loop", "ms", (latency["p99"],) * 3,
-            note=f"p50 {latency['p50']:.1f} ms at {open_rate:,.0f} requests/s"),
-    ]
-
-
-def measure(setup):
-    rows = []
-    for model in setup.models():
-        rows += measure_model(setup, model)
-    return rows

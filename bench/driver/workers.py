@@ -3,6 +3,9 @@
 import statistics
 import subprocess
 
+# Relative to the largest logit; both sides sum in fp32 in their own order.
+TOLERANCE = 1e-4
+
 
 class EndedEarly(RuntimeError):
     pass
@@ -84,3 +87,13 @@ def interleave(sides, rounds):
 def spread(values):
     """Returns (median, lowest, highest)."""
     return statistics.median(values), min(values), max(values)
+
+
+def check_agreement(ours, theirs, tolerance=TOLERANCE):
+    """Raises if the logits of the two sides differ."""
+    if len(ours) != len(theirs):
+        raise RuntimeError(f"{len(ours)} rows of logits against {len(theirs)}")
+    for i, (a, b) in enumerate(zip(ours, theirs)):
+        worst = max(abs(x - y) for x, y in zip(a, b)) / max(1, *map(abs, b))
+        if worst > tolerance:
+            raise RuntimeError(f"logits of image {i} differ by {worst:.2e}; the tolerance is {tolerance}")

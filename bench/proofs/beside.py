@@ -69,7 +69,7 @@ def measure(setup):
     pictures, _ = setup.photographs()
     seconds = setup.seconds(40)
     published = []  # versions that became ready during each measurement beside the trainer
-    with Server(setup, repository, [setup.core], [f"model/{MODEL}"]) as server:
+    with Server(setup, repository, [setup.core]) as server:
         rate, reason = bearable_rate(setup, server, pictures, seconds)
         trainer = Trainer(setup, repository)
 

@@ -97,7 +97,7 @@ def measure(setup):
         versions.place(canary.stable, repository, canary.name, STABLE)
     admin_address = f"unix://{setup.scratch / 'admin'}"
     flags = ["--admin", admin_address, "--serving-config", write_config(setup.scratch / "serving", canaries)]
-    with Server(setup, repository, setup.both(), [f"model/{canary.name}" for canary in canaries], flags) as server, \
+    with Server(setup, repository, setup.both(), flags) as server, \
             vitrine.AdminClient(admin_address) as admin:
         begin(admin, repository, canaries)
         print(f"  {RATE} requests/s to each of {len(canaries)} models for {seconds:.0f} s", file=sys.stderr)

@@ -37,8 +37,7 @@ def gained(server, work):
 
 
 def served(setup, kernel_us):
-    return Server(setup, setup.repository, [setup.core], [f"model/{MODEL}"], flags=BATCH,
-                  environment=environment(setup, kernel_us))
+    return Server(setup, setup.repository, [setup.core], BATCH, environment=environment(setup, kernel_us))
 
 
 def measure_free(setup, pictures):

@@ -104,7 +104,7 @@ def measure(setup):
     names = publish(setup, repository)
     weights = sum(path.stat().st_size for path in repository.rglob("weights.safetensors")) / 1e6
     hot, rare = names[0], names[-1]
-    with Server(setup, repository, setup.both(), [f"model/{name}" for name in names]) as server:
+    with Server(setup, repository, setup.both()) as server:
         ready = server.megabytes("VmRSS")
         for name in names:
             bench(setup, server, setup.core_list(), setup.photographs()[0], "--model", name, "--warmup", "0s", "--requests",

@@ -112,7 +112,7 @@ def over_http(setup, server, pictures, seconds):
 def measure(setup):
     pictures, called = setup.photographs()
     seconds = setup.seconds(10)
-    with Server(setup, setup.repository, [setup.core], [f"model/{MODEL}"], ["--http", "127.0.0.1:0"]) as server:
+    with Server(setup, setup.repository, [setup.core], ["--http", "127.0.0.1:0"]) as server:
         with Crowd(server.http):
             probes = [readiness(server.http, seconds) for _ in range(setup.rounds(3))]
         sides = workers.interleave(

@@ -91,6 +91,6 @@ def measure_calls(setup, server, calls):
 
 
 def measure(setup):
-    with Server(setup, setup.repository, [setup.core], [f"model/{MODEL}"]) as server:
+    with Server(setup, setup.repository, [setup.core]) as server:
         rows, failed = zip(*(measure_calls(setup, server, calls) for calls in CALLS))
     return [*rows, Row("requests of these that were not answered", "requests", (sum(failed),) * 3, 0, at_least=False)]

@@ -65,7 +65,7 @@ def measure(setup):
                    stdout=subprocess.DEVNULL)
     pictures, _ = setup.photographs()
     seconds = setup.seconds(10)
-    with Server(setup, repository, [setup.core], [f"model/{MODEL}"]) as server:
+    with Server(setup, repository, [setup.core]) as server:
         def offered(*load):
             return bench(setup, server, setup.other_core, pictures, "--model", MODEL, "--resolution", SIZE,
                          "--deadline", DEADLINE, "--connections", 8, "--warmup", f"{seconds / 5}s",

@@ -76,7 +76,7 @@ def drill(setup, expected, ask):
         raise RuntimeError("tar failed")
     began = time.monotonic()
     failed = run("mkdir models") != 0 or run("vitrine-repo verify models") != 0
-    with Server(setup, copy, setup.both(), [f"model/{name}" for name in setup.models()]) as server:
+    with Server(setup, copy, setup.both()) as server:
         differ = ask(server) != expected
     return failed, differ, time.monotonic() - began
 
@@ -85,7 +85,7 @@ def measure(setup):
     shutil.copytree(setup.repository, setup.scratch / "served")
     pictures = [samples.digit(), *(path.read_bytes() for path in sorted((ROOT / "samples" / "cifar").iterdir()))]
     times = setup.rounds(ROUNDS)
-    with Server(setup, setup.scratch / "served", setup.both(), [f"model/{name}" for name in setup.models()]) as server:
+    with Server(setup, setup.scratch / "served", setup.both()) as server:
         def ask(of):
             return answers(of, pictures, setup.models())
 

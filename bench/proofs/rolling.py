@@ -27,12 +27,11 @@ def end(replica):
 def measure(setup):
     rounds = 1 if setup.quick else 5
     binaries = [setup.old_server or setup.program("vitrine-server"), setup.program("vitrine-server")]
-    service = [f"model/{MODEL}"]
     replicas = []
     accepted = codes = replaced = 0
     try:
         for _ in range(2):
-            replicas.append(Server(setup, setup.repository, setup.both(), service, FLAGS, program=binaries[0]).__enter__())
+            replicas.append(Server(setup, setup.repository, setup.both(), FLAGS, program=binaries[0]).__enter__())
         addresses = [replica.address for replica in replicas]
         # The client's default policy: UNAVAILABLE is retried up to five times.
         with Callers(",".join(addresses), CALLERS, samples.digit(), MODEL, vitrine.RetryPolicy()) as callers:
@@ -43,8 +42,7 @@ def measure(setup):
                     callers.wait_for_answers(ANSWERS_BETWEEN)
                     took, wrong = end(replicas[slot])
                     accepted, codes = accepted + took, codes + wrong
-                    replicas[slot] = Server(setup, setup.repository, setup.both(), service, FLAGS, address,
-                                            program).__enter__()
+                    replicas[slot] = Server(setup, setup.repository, setup.both(), FLAGS, address, program).__enter__()
                     replaced += 1
                     print(f"\r  {replaced} of {4 * rounds}", end="", file=sys.stderr)
             callers.wait_for_answers(ANSWERS_BETWEEN)

@@ -66,7 +66,7 @@ def measure_kills(setup):
     source = make_list(setup.scratch / "many", ROOT / "samples" / "digits", images)
     whole, killed = setup.scratch / "whole", setup.scratch / "killed"
     # Each image has its own batch, so that its logits are bit-identical in every run.
-    with Server(setup, setup.repository, setup.both(), [f"model/{MODEL}"], ["--max-batch-tokens", 1]) as server:
+    with Server(setup, setup.repository, setup.both(), ["--max-batch-tokens", 1]) as server:
         code, seconds, peak = score(setup, server, MODEL, source, whole)
         chance = random.Random(1)
         peaks = [peak]
@@ -92,7 +92,7 @@ def measure_share(setup, model, samples, images):
     engine = [setup.program("bench_worker"), "model", "--repository", setup.repository, "--model", model, "--pictures", pictures]
     team = workers.Team([workers.Worker(engine, core).wait_until_ready() for core in setup.both()])
     repetitions = workers.repetitions_for(team, setup.seconds(10))
-    with Server(setup, setup.repository, setup.both(), [f"model/{model}"]) as server:
+    with Server(setup, setup.repository, setup.both()) as server:
         def scored():
             out = setup.scratch / "scores"
             code, seconds, _ = score(setup, server, model, source, out)

@@ -68,7 +68,7 @@ def measure(setup):
     pictures, _ = setup.photographs()
     seconds = setup.seconds(20)
     scrapers = []
-    with Server(setup, setup.repository, [setup.core], [f"model/{MODEL}"]) as server:
+    with Server(setup, setup.repository, [setup.core]) as server:
 
         def measure_scraped():
             with Scraper(server.metrics) as scraper:

@@ -76,7 +76,7 @@ def measure(setup):
         files[kind].write_bytes(message.SerializeToString())
     times = {kind: [] for kind in kinds}
 
-    with Server(setup, setup.repository, setup.both(), [f"model/{MODEL}"]) as server:
+    with Server(setup, setup.repository, setup.both()) as server:
 
         def p99():
             return bench(setup, server, setup.other_core, pictures, "--model", MODEL, "--rate", RATE, "--warmup",

@@ -197,8 +197,7 @@ def measure(setup):
     repository = setup.scratch / "repository"
     shutil.copytree(setup.repository, repository)
     pictures = [path.read_bytes() for path in sorted((ROOT / "samples" / "cifar").iterdir())]
-    services = [f"model/{name}" for name in setup.models()]
-    with Server(setup, repository, setup.both(), services) as server:
+    with Server(setup, repository, setup.both()) as server:
         with Crowd(server, pictures):
             time.sleep(seconds / 60)
         before, memory, publisher = held(server), [], Publisher(setup, repository)

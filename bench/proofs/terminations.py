@@ -24,7 +24,7 @@ UNREAD_SECONDS = 2  # before the server drops unread answers: docs/operations/se
 
 def terminate_once(setup, picture, answers):
     """Returns the callers' ledger, (accepted, answered) of the server's last log line, and its exit code."""
-    with Server(setup, setup.repository, setup.both(), [f"model/{MODEL}"]) as server:
+    with Server(setup, setup.repository, setup.both()) as server:
         with Callers(server.address, CALLERS, picture, MODEL, vitrine.RetryPolicy(max_attempts=1)) as callers:
             callers.wait_for_answers(answers)
             server.process.send_signal(signal.SIGTERM)
@@ -51,7 +51,7 @@ class BusyEnd:
 
 
 def terminate_busy(setup, kind):
-    with Server(setup, setup.repository, setup.both(), [f"model/{MODEL}"]) as server:
+    with Server(setup, setup.repository, setup.both()) as server:
         processes = [subprocess.Popen([sys.executable, "-m", "proofs.busy_streams", server.address, MODEL,
                                        samples.digit_path(), kind], stdout=subprocess.PIPE, text=True)
                      for _ in range(PROCESSES)]

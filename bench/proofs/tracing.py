@@ -59,11 +59,10 @@ class Collector:
 def measure(setup):
     pictures, _ = setup.photographs()
     seconds = setup.seconds(10)
-    wanted = [f"model/{MODEL}"]
     with Collector(setup.other_core) as collector:
         flags = ["--otlp-endpoint", collector.address, "--trace-sample", SAMPLE]
-        with Server(setup, setup.repository, [setup.core], wanted) as plain, \
-                Server(setup, setup.repository, [setup.core], wanted, flags=flags) as traced:
+        with Server(setup, setup.repository, [setup.core]) as plain, \
+                Server(setup, setup.repository, [setup.core], flags) as traced:
 
             def rate(server):
                 return load(server, MODEL, pictures, seconds, setup.other_core)["answered_per_second"]

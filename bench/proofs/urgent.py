@@ -178,8 +178,7 @@ def measure(setup):
     subprocess.run([setup.program("vitrine-repo"), "publish", repository, MODEL, "--from", setup.repository], check=True,
                    stdout=subprocess.DEVNULL)
     picture = (ROOT / "samples/cifar/bird-pelican.jpg").read_bytes()
-    with Server(setup, repository, setup.both(), [f"model/{MODEL}", f"model/{SLOW}"],
-                ["--executors", EXECUTORS]) as server:
+    with Server(setup, repository, setup.both(), ["--executors", EXECUTORS]) as server:
         channel, classify = connect(server.address)
         with channel:
             alone = ask(classify, picture)
