@@ -7,7 +7,6 @@ import os
 import pathlib
 import random
 import secrets
-import shutil
 import signal
 import socket
 import struct
@@ -225,36 +224,6 @@ class Runs(unittest.TestCase):
         self.assertEqual(len(rows), 1 + 16)
         self.assertTrue((work / "evaluation" / "whole" / "report.html").exists())
         self.assertNotIn(cluster.token, cluster.said())
-
-
-@unittest.skipIf(why_not("overlays/cpu"), why_not("overlays/cpu"))
-class Refused(unittest.TestCase):
-    """The server of overlays/cpu over a repository whose versions are all damaged."""
-
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.cluster = Cluster(pathlib.Path(folder.name))
-        self.addCleanup(self.cluster.stop)
-        models = self.cluster.root / "models"
-        shutil.copytree(BUNDLED, models)
-        for weights in models.rglob("*.safetensors"):
-            weights.write_bytes(weights.read_bytes()[:-1] + b"?")
-        self.cluster.paths["/models"] = models
-        self.cluster.start()
-
-    def why_not(self):
-        """Returns the body of /readyz; at first it says that models are being loaded."""
-        address = f"http://127.0.0.1:{self.cluster.ports[8501]}/readyz"
-        return subprocess.run(["curl", "-s", "--max-time", "1", address], capture_output=True, text=True).stdout
-
-    def test_is_out_of_service_and_not_killed(self):
-        cluster = self.cluster
-        await_that(lambda: cluster.process.poll() is not None or cluster.probe("startupProbe"), 60, "the start")
-        await_that(lambda: cluster.process.poll() is not None or "no version is ready" in self.why_not(), 60, "the refusals")
-        self.assertTrue(cluster.probe("startupProbe"), cluster.said())
-        self.assertTrue(cluster.probe("livenessProbe"))
-        self.assertFalse(cluster.probe("readinessProbe"))
 
 
 @unittest.skipIf(flags.folder() is None, "the programs are not built")

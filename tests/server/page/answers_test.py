@@ -242,12 +242,6 @@ class Flags(unittest.TestCase):
                 urllib.request.urlopen(f"http://{server.http}{path}")
             self.assertEqual(missing.exception.code, 404, path)
 
-    def test_without_samples_the_list_is_empty(self):
-        server = start_server(models=(KV,), page=PAGE[:1])
-        self.addCleanup(server.stop)
-        with urllib.request.urlopen(f"http://{server.http}/page/samples") as answer:
-            self.assertEqual(json.load(answer), {"burst": False, "samples": []})
-
     def test_samples_of_every_format(self):
         with tempfile.TemporaryDirectory() as folder:
             group = pathlib.Path(folder) / "mixed"
