@@ -8,7 +8,6 @@
 #include <atomic>
 #include <cstdio>
 #include <fstream>
-#include <map>
 #include <optional>
 #include <sstream>
 #include <thread>
@@ -117,35 +116,6 @@ class AdminTest : public ::testing::Test {
   std::unique_ptr<v1::Admin::Stub> admin_;
 };
 
-TEST_F(AdminTest, RequestsNameVersionsByLabel) {
-  Publish(2);
-  Start(
-      "models { model: 'mixed' version_policy { latest: 2 } labels { label: 'stable' version: 1 } "
-      "traffic { version: 2 percent: 0.001 } labels { label: 'eu-west_1' version: 2 } }");
-  v1::ClassifyRequest request = Request();
-  for (const auto& [label, version] : std::map<std::string, int64_t>{{"stable", 1}, {"canary", 2}, {"eu-west_1", 2}}) {
-    request.set_version_label(label);
-    EXPECT_EQ(Answered(request), version) << label;
-  }
-  grpc::Status status;
-  request.set_version_label("blue");
-  Answered(request, &status);
-  EXPECT_EQ(status.error_code(), grpc::StatusCode::NOT_FOUND);
-  EXPECT_THAT(status.error_message(), HasSubstr("its labels are canary (2), eu-west_1 (2), stable (1)"));
-  request.set_version(1);
-  Answered(request, &status);
-  EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
-
-  grpc::ClientContext context;
-  v1::GetModelRequest get;
-  v1::ModelVersion model;
-  get.set_model("mixed");
-  get.set_version_label("eu-west_1");
-  ASSERT_TRUE(running_->registry().GetModel(&context, get, &model).ok());
-  EXPECT_EQ(model.version(), 2);
-  EXPECT_THAT(model.version_labels(), ::testing::ElementsAre("canary", "eu-west_1"));
-}
-
 TEST_F(AdminTest, TheAuditLogSaysThatAChangeBeginsAndWhatCameOfIt) {
   Publish(2);
   Start();
@@ -227,18 +197,6 @@ TEST_F(AdminTest, TheCommandsSayWhatTheyDid) {
   EXPECT_THAT(Admin("load mixed@9").second, HasSubstr("has no version 9"));
   EXPECT_EQ(Admin("load mixed@9").first, 1);
   EXPECT_EQ(Admin("load mixed").first, 0);
-}
-
-TEST_F(AdminTest, WrongCommandsAreUsageErrors) {
-  Publish(1);
-  Start();
-  for (const char* words : {"load", "unload mixed", "unload mixed@1 --all", "traffic mixed", "traffic mixed 3",
-                            "traffic mixed 3=200", "traffic mixed 1=5 --clear", "label mixed stable",
-                            "policy mixed some", "policy mixed latest 0", "reset mixed@1", "load mixed@canary"}) {
-    const auto [code, output] = Admin(words);
-    EXPECT_EQ(code, 2) << words << ": " << output;
-  }
-  EXPECT_EQ(Admin("rollback mixed").first, 1) << "there is no version before it";
 }
 
 }  // namespace

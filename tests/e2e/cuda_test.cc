@@ -22,7 +22,6 @@
 #include "tests/e2e/testing/published.h"
 #include "tests/e2e/testing/running_server.h"
 #include "tests/paths.h"
-#include "tests/read_file.h"
 
 namespace vitrine::testing {
 namespace {
@@ -142,22 +141,6 @@ TEST_F(CudaServer, GivesTheCpusAnswersForMixedSizesAndAttention) {
   }
 }
 
-// The bundled digits in bf16, whose goldens are compared within the manifest's tolerance for CUDA.
-TEST_F(CudaServer, ServesBf16) {
-  const std::filesystem::path source = VITRINE_SOURCE, to = Repository() / "kv-pos-mnist/1";
-  std::filesystem::create_directories(to);
-  std::filesystem::copy(source / "models/bundled/kv-pos-mnist/1", to);
-  const std::string config = folder_.Path("serving");
-  ASSERT_TRUE(ReplaceFile(config, "models { model: 'kv-pos-mnist' precision: 'bf16' }").ok());
-  const auto server = Start("cuda:0", "", {"--serving-config", config});
-  const auto stub = Connect(server->AwaitReady(absl::Minutes(2)));
-  const std::string image = ReadFile(source / "samples/digits/digit-7.png");
-  const v1::ClassifyResponse answer = Classify(*stub, ImageRequest("kv-pos-mnist", image));
-  EXPECT_EQ(answer.served_by().precision(), "bf16");
-  ASSERT_GT(answer.predictions_size(), 0);
-  EXPECT_EQ(answer.predictions(0).label(), "7");
-}
-
 TEST_F(CudaServer, SwapsAndDrainsUnderLoad) {
   const auto server = Start("cuda:0");
   const std::string address = server->AwaitReady(absl::Minutes(1));
@@ -233,16 +216,6 @@ TEST_F(CudaServer, JoinsTheImagesOfManyCallers) {
   EXPECT_THAT(Get(*server, "/statusz"), AllOf(HasSubstr("\"gpu\": {"), HasSubstr("\"memory_used_bytes\": ")));
 }
 
-TEST_F(CudaServer, RejectsAModelThatDoesNotFit) {
-  const auto server = Start("cuda:0", "memory=1000000");
-  EXPECT_TRUE(Eventually([&] {
-    return server->Output().find("lower --device-batch-tokens or --device-batch-images") != std::string::npos;
-  })) << server->Output();
-  EXPECT_THAT(server->Output(), HasSubstr("the model needs more than the "));
-  server->Signal(SIGTERM);
-  EXPECT_EQ(server->Wait(), 0) << server->Output();
-}
-
 TEST_F(CudaServer, EndsWithItsCodeOnceTheDeviceIsLost) {
   const auto server = Start("cuda:0", "lost=200");
   const auto stub = Connect(server->AwaitReady(absl::Minutes(1)));
@@ -256,13 +229,6 @@ TEST_F(CudaServer, EndsWithItsCodeOnceTheDeviceIsLost) {
   EXPECT_FALSE(status.ok());
   EXPECT_EQ(server->Wait(), kExitDevice) << server->Output();
   EXPECT_THAT(server->Output(), HasSubstr("the device is lost"));
-}
-
-TEST_F(CudaServer, SaysWhatTheDriverLacks) {
-  const auto server = Start("cuda:0", "version=12040");
-  EXPECT_NE(server->Wait(), 0);
-  EXPECT_THAT(server->Output(), HasSubstr("device cuda:0 cannot be used: the NVIDIA driver is too old: it "
-                                          "supports CUDA 12.4, and the kernels need 13.0"));
 }
 
 }  // namespace

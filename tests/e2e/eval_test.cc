@@ -23,7 +23,6 @@
 namespace vitrine::testing {
 namespace {
 
-using ::testing::AllOf;
 using ::testing::HasSubstr;
 using Json = nlohmann::json;
 
@@ -126,23 +125,6 @@ TEST_F(EvalProgram, AServerThatIsKilledAndComesBackCostsNothing) {
   StartServer(address_);
   EXPECT_EQ(child.Wait(), 0) << child.Output();
   ExpectEqualRuns("out", "whole");
-}
-
-TEST_F(EvalProgram, BadImagesAndLabelsAreNamedAndTheRestIsEvaluated) {
-  folder_.Write("data/class-0/empty.jpg", "");
-  folder_.Write("data/class-1/text.png", "not an image");
-  const std::string jpeg = NoiseJpeg(40, 40, 5);
-  folder_.Write("data/class-2/cut.jpg", jpeg.substr(0, jpeg.size() / 2));
-  folder_.Write("data/zebra/1.jpg", jpeg);
-  const auto [code, said] = Run(Arguments("out"));
-  EXPECT_EQ(code, 1);
-  EXPECT_THAT(said, AllOf(HasSubstr("2 images were unreadable"), HasSubstr("class-0/empty.jpg"),
-                          HasSubstr("1 image was refused with INVALID_ARGUMENT"), HasSubstr("class-2/cut.jpg"),
-                          HasSubstr("1 image was unlabelled"), HasSubstr("zebra")));
-  const Json ledger = Summary("out").at("ledger");
-  EXPECT_EQ(ledger.at("answered"), kImages);
-  EXPECT_EQ(ledger.at("pictures"), kImages + 4);
-  EXPECT_EQ(ledger.at("missing"), 0);
 }
 
 TEST_F(EvalProgram, PredictsWhatTheTrainerPredicts) {

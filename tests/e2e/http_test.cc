@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 #include <spdlog/spdlog.h>
 
-#include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <regex>
@@ -21,7 +20,6 @@
 namespace vitrine::testing {
 namespace {
 
-using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
@@ -88,19 +86,6 @@ TEST(Metrics, AScrapeParsesAndItsCountsAreThoseOfTheClient) {
   EXPECT_EQ(running.Metric("vitrine_ready "), 1);
   EXPECT_EQ(running.Metric("vitrine_repository_readable "), 1);
   EXPECT_GT(running.Metric("vitrine_cpu_limit_cores "), 0);
-}
-
-// The server computes confidence from the logits, even if the request omits predictions.
-TEST(Metrics, ConfidenceIsCountedWithoutPredictionsToo) {
-  const ScratchFolder folder;
-  PublishModel(folder.path(), "mixed", MixedConfig());
-  RunningServer running(folder.path());
-  v1::ClassifyRequest request = ImageRequest("mixed", NoiseJpeg(24, 24, 1));
-  request.set_omit_predictions(true);
-  v1::ClassifyResponse response;
-  EXPECT_TRUE(running.Classify(request, &response).ok());
-  EXPECT_EQ(response.predictions_size(), 0);
-  EXPECT_EQ(running.Metric("vitrine_top1_confidence_ratio_count{model=\"mixed\",version=\"1\"}"), 1);
 }
 
 TEST(Metrics, ConnectionsAndStreamsComeAndGo) {
@@ -199,35 +184,6 @@ TEST(RequestLog, CarriesTheCallersIdsAndForgesNothing) {
   EXPECT_EQ(refused["code"], "INVALID_ARGUMENT");
   EXPECT_EQ(refused["model"], "no\nsuch");
   EXPECT_THAT(log, ::testing::Not(HasSubstr("\xFF\xD8"))) << "an image";
-}
-
-TEST(Statusz, TellsAPersonWhatIsWrong) {
-  const ScratchFolder folder;
-  PublishModel(folder.path(), "mixed", MixedConfig());
-  const VersionId broken = PublishModel(folder.path(), "mixed", MixedConfig());
-  const auto weights = folder.path() / "mixed" / std::to_string(broken.version) / "weights.safetensors";
-  std::filesystem::resize_file(weights, std::filesystem::file_size(weights) - 1);
-  RunningServer running(folder.path());
-  const std::string json = running.Get("/statusz");
-  EXPECT_THAT(json, AllOf(StartsWith("HTTP/1.1 200 OK\r\n"), HasSubstr("Content-Type: application/json"),
-                          HasSubstr("\n\r\n{\n  \"verdict\": \"Ready, but mixed version 2 was rejected: "),
-                          HasSubstr("version 1 serves"), HasSubstr("--max-batch-tokens")));
-  const nlohmann::json status = nlohmann::json::parse(json.substr(json.find("\r\n\r\n")));
-  EXPECT_EQ(status["severity"], "degraded");
-  EXPECT_EQ(status["ready"], true);
-  EXPECT_EQ(status["versions"][0]["state"], "READY");
-  EXPECT_EQ(status["versions"][0]["traffic_percent"], 100);
-  EXPECT_EQ(status["versions"][1]["state"], "FAILED");
-  EXPECT_EQ(status["flags"]["--listen"], "127.0.0.1:0");
-}
-
-TEST(Http, NothingElseIsThere) {
-  const ScratchFolder folder;
-  RunningServer running(folder.path());
-  for (const char* path :
-       {"/", "/metrics/../../etc/passwd", "/%2e%2e/%2e%2e/etc/passwd", "/metricsx", "/a?b=/metrics"}) {
-    EXPECT_THAT(running.Get(path), StartsWith("HTTP/1.1 404 ")) << path;
-  }
 }
 
 }  // namespace

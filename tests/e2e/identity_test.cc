@@ -347,22 +347,6 @@ TEST_F(IdentityServer, TheSocketOfASuccessorIsLeftAlone) {
   EXPECT_EQ(Ask(Plain("unix:" + path), "/vitrine.v1.Admin/GetServing"), grpc::StatusCode::OK);
 }
 
-TEST_F(IdentityServer, AnOldConnectionIsClosedThoughItHasACall) {
-  options_.rpc.max_connection_age = absl::Seconds(1);
-  options_.rpc.connection_age_grace = absl::ZeroDuration();
-  Start();
-  RawHttp2 client(server_->address());
-  client.Open("/vitrine.v1.Classifier/Classify", 100);
-  EXPECT_TRUE(Eventually(
-      [&] {
-        client.Push(0, absl::Milliseconds(20));
-        client.AwaitEnd(absl::Milliseconds(20));
-        return client.closed();
-      },
-      absl::Seconds(20)))
-      << "a call that never ends does not keep its connection";
-}
-
 TEST_F(IdentityServer, AConnectionThatNeverShakesHandsIsDropped) {
   WithTls();
   options_.rpc.handshake_timeout = absl::Milliseconds(300);

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The Open Inference Protocol, and images over HTTP, over real connections.
 vitrine_test(oip_e2e_test
-  SOURCES http_classify_test.cc oip_stream_test.cc oip_test.cc ../faults/raw_http2.cc ../server/identity/authority.cc
+  SOURCES http_classify_test.cc oip_test.cc ../faults/raw_http2.cc ../server/identity/authority.cc
           ../../client/commands/token_command.cc ROOMS server LIBRARIES e2e_testing
           nlohmann_json::nlohmann_json SANITIZE asan)
 

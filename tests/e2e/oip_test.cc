@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests the Open Inference Protocol over real connections: memory of unread answers, and rejections by the streaming
-// RPCs.
+// Tests the Open Inference Protocol over real connections: readiness, and rejections by the streaming RPCs.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -12,14 +11,11 @@
 #include "inference/grpc_service.grpc.pb.h"
 #include "tests/e2e/testing/published.h"
 #include "tests/e2e/testing/running_server.h"
-#include "tests/faults/raw_http2.h"
 
 namespace vitrine::testing {
 namespace {
 
 using ::testing::StartsWith;
-
-constexpr char kService[] = "/inference.GRPCInferenceService/";
 
 inference::ModelInferRequest PixelsRequest(int images) {
   inference::ModelInferRequest request;
@@ -30,26 +26,6 @@ inference::ModelInferRequest PixelsRequest(int images) {
   for (const int64_t side : {images, 16, 16, 3}) input.add_shape(side);
   request.add_raw_input_contents(std::string(static_cast<size_t>(images) * 16 * 16 * 3, 'x'));
   return request;
-}
-
-// Without the reservation, answers that a client does not read would hold memory that is not counted.
-TEST(OipAnswers, OneThatIsNotReadKeepsItsRoom) {
-  const ScratchFolder folder;
-  PublishModel(folder.path(), "mixed", MixedConfig());
-  RunningServer running(folder.path());
-  const auto reserved = [&] { return running.Metric("vitrine_answer_bytes "); };
-  for (const char* method : {"ModelInfer", "ModelStreamInfer"}) {
-    const std::string counter = R"(vitrine_requests_total{model="mixed",method="ModelInfer",code="OK"})";
-    const double before = running.Metric(counter);
-    {
-      RawHttp2 client(running.server().address(), /*answer_window=*/0);
-      client.Call(absl::StrCat(kService, method), PixelsRequest(2).SerializeAsString());
-      ASSERT_TRUE(Eventually([&] { return running.Metric(counter) == before + 2; })) << method;
-      EXPECT_FALSE(Eventually([&] { return reserved() == 0; }, absl::Milliseconds(300))) << method;
-      EXPECT_GT(reserved(), 0) << method << ": what it takes";
-    }
-    EXPECT_TRUE(Eventually([&] { return reserved() == 0; })) << method << ": it will never be read";
-  }
 }
 
 // A load balancer that polls this service instead of the health service must also stop sending requests.

@@ -21,7 +21,6 @@
 #include "tests/e2e/testing/published.h"
 #include "tests/e2e/testing/running_server.h"
 #include "tests/paths.h"
-#include "tests/read_file.h"
 #include "vitrine/v1/classifier.grpc.pb.h"
 
 namespace vitrine::testing {
@@ -143,15 +142,6 @@ TEST(Program, ASecondSigtermCutsTheLameDuckShort) {
   EXPECT_EQ(server.Wait(), 0) << server.Output();
 }
 
-TEST(Program, SigtermDuringTheFirstLoadEndsIt) {
-  const ScratchFolder folder;
-  PublishModel(folder.path() / "repository", "slow", SlowConfig());
-  ChildServer server(folder.path(), Flags(folder.path() / "repository"));
-  EXPECT_TRUE(Eventually([&] { return server.Output().find("listening on") != std::string::npos; }));
-  server.Signal(SIGTERM);
-  EXPECT_EQ(server.Wait(), 0) << server.Output();
-}
-
 // SIGHUP must not end the server: operators send it to reload files, and the kernel sends it if the terminal is lost.
 TEST(Program, SighupReadsAgainWhatIsReadAgainAndNothingEndsTheServerButTheEnd) {
   const ScratchFolder folder;
@@ -245,18 +235,6 @@ TEST(Program, TooLittleVirtualMemoryIsRefusedWithASentence) {
                       .c_str());
   EXPECT_EQ(WEXITSTATUS(status), 1);
   EXPECT_THAT(folder.Read("output"), AllOf(HasSubstr("ulimit -v"), HasSubstr("threads with their stacks need")));
-}
-
-TEST(Program, ThePortFileHoldsTheBoundAddresses) {
-  const ScratchFolder folder;
-  std::vector<std::string> flags = Flags(folder.path());
-  flags.insert(flags.end(), {"--port-file", folder.path() / "ports", "--allow-empty"});
-  ChildServer server(folder.path(), flags);
-  const std::string address = server.AwaitReady();
-  EXPECT_EQ(ReadFile(folder.path() / "ports"),
-            absl::StrCat("grpc=", address, "\nmetrics=", server.metrics_address(), "\n"));
-  server.Signal(SIGINT);
-  EXPECT_EQ(server.Wait(), 0);
 }
 
 // Returns the cores on which the thread `name` of another process may run, once there are at most `most`. After half a

@@ -73,18 +73,6 @@ TEST_F(CallersSocket, TakesCallsBesideThePortAndGoesWithTheServer) {
   EXPECT_FALSE(IsThere());
 }
 
-TEST_F(CallersSocket, AFileOfSomebodyElseIsLeftAlone) {
-  folder_.Write("calls", "precious");
-  const auto server = Server::Start(options_);
-  ASSERT_FALSE(server.ok());
-  EXPECT_EQ(server.status().code(), absl::StatusCode::kUnavailable);
-  EXPECT_THAT(std::string(server.status().message()), HasSubstr(path_));
-  EXPECT_EQ(folder_.Read("calls"), "precious");
-  options_.rpc.socket = path_;
-  EXPECT_THAT(std::string(Server::Start(options_).status().message()),
-              AllOf(HasSubstr("--socket"), HasSubstr("unix:///PATH")));
-}
-
 // A Unix socket needs no TLS, since its traffic stays on the machine. Authentication is the same as on the port.
 TEST_F(CallersSocket, SpeaksNoTlsAndAsksForTokens) {
   Authority authority;

@@ -3,11 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <limits>
-#include <set>
 #include <thread>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "tests/e2e/testing/published.h"
 #include "tests/e2e/testing/running_server.h"
@@ -15,80 +12,12 @@
 namespace vitrine::testing {
 namespace {
 
-using ::testing::HasSubstr;
 using Stream = grpc::ClientReaderWriter<v1::ClassifyRequest, v1::ClassifyStreamResponse>;
 
 v1::ClassifyRequest Named(const std::string& id, const std::string& model, const std::string& image) {
   v1::ClassifyRequest request = ImageRequest(model, image);
   request.set_request_id(id);
   return request;
-}
-
-TEST(Streams, AnswersComeAsTheyAreReadyAndMatchById) {
-  const ScratchFolder folder;
-  PublishModel(folder.path(), "mixed", MixedConfig());
-  PublishModel(folder.path(), "slow", SlowConfig());
-  ServerOptions options = TestOptions(folder.path());
-  options.executor.threads = 2;
-  RunningServer running(options);
-  const WeightedModel model = HashedModel(MixedConfig());
-
-  grpc::ClientContext context;
-  const std::unique_ptr<Stream> stream = running.classifier().ClassifyStream(&context);
-  // The slow image is sent first and answered last. Far more images follow it than may be in flight.
-  ASSERT_TRUE(stream->Write(Named("slow", "slow", SlowImage())));
-  constexpr int kImages = 300;
-  std::jthread writer([&] {
-    for (int i = 0; i < kImages; ++i) {
-      ASSERT_TRUE(stream->Write(Named(absl::StrCat(i), "mixed", NoiseJpeg(16 + 4 * (i % 5), 16, i + 1))));
-    }
-    stream->WritesDone();
-  });
-  std::vector<std::string> order;
-  for (v1::ClassifyStreamResponse answer; stream->Read(&answer);) {
-    ASSERT_TRUE(answer.has_response()) << answer.error().message();
-    EXPECT_EQ(answer.response().request_id(), answer.request_id());
-    order.push_back(answer.request_id());
-    int i = 0;
-    if (!absl::SimpleAtoi(answer.request_id(), &i) || i % 10 != 0) continue;
-    const std::vector<float> alone = LogitsAlone(model, NoiseJpeg(16 + 4 * (i % 5), 16, i + 1));
-    const v1::Prediction& best = answer.response().predictions(0);
-    EXPECT_NEAR(best.logit(), alone[best.index()], 1e-4) << "answer " << i << " belongs to another image";
-  }
-  writer.join();
-  const grpc::Status status = stream->Finish();
-  EXPECT_TRUE(status.ok()) << status.error_message();
-  EXPECT_EQ(order.size(), kImages + 1u);
-  EXPECT_EQ(std::set<std::string>(order.begin(), order.end()).size(), order.size()) << "an answer came twice";
-  EXPECT_NE(order.front(), "slow") << "a quick image waited for a slow one";
-}
-
-TEST(Streams, ARequestMayHaveATimeLimitOfItsOwn) {
-  const ScratchFolder folder;
-  PublishModel(folder.path(), "mixed", MixedConfig());
-  RunningServer running(folder.path());
-  grpc::ClientContext context;
-  const std::unique_ptr<Stream> stream = running.classifier().ClassifyStream(&context);
-  const auto ask = [&](float time_limit) {
-    v1::ClassifyRequest request = Named("one", "mixed", NoiseJpeg(24, 24, 1));
-    request.set_time_limit(time_limit);
-    EXPECT_TRUE(stream->Write(request));
-    v1::ClassifyStreamResponse answer;
-    EXPECT_TRUE(stream->Read(&answer));
-    return answer;
-  };
-  EXPECT_TRUE(ask(60).has_response());
-  const double computed = running.Metric("vitrine_batch_images_sum{model=\"mixed\"}");
-  const v1::ClassifyStreamResponse late = ask(1e-9f);
-  EXPECT_EQ(late.error().code(), grpc::StatusCode::DEADLINE_EXCEEDED);
-  EXPECT_THAT(late.error().message(), HasSubstr("nothing was computed"));
-  EXPECT_EQ(running.Metric("vitrine_batch_images_sum{model=\"mixed\"}"), computed);
-  for (const float wrong : {0.0f, -1.0f, std::numeric_limits<float>::quiet_NaN()}) {
-    EXPECT_EQ(ask(wrong).error().code(), grpc::StatusCode::INVALID_ARGUMENT) << wrong;
-  }
-  EXPECT_TRUE(ask(std::numeric_limits<float>::infinity()).has_response()) << "and the stream goes on";
-  stream->WritesDone();
-  EXPECT_TRUE(stream->Finish().ok());
 }
 
 // Admission counts the expected size of the answers, not the limit in the request.

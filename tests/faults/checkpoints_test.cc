@@ -3,9 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <atomic>
 #include <functional>
-#include <thread>
 #include <vector>
 
 #include "models/repository/stored_version.h"
@@ -97,40 +95,6 @@ TEST(Checkpoints, AWrongVersionIsRefusedBeforeTheSwap) {
     ASSERT_TRUE(running.Classify(ImageRequest("mixed", NoiseJpeg(24, 24, 1)), &response).ok());
     EXPECT_EQ(response.served_by().version(), 1);
   }
-}
-
-TEST(Checkpoints, ManySwapsUnderLoadLoseNothing) {
-  const ScratchFolder folder;
-  constexpr int kSwaps = 25;
-  PublishModel(folder.path(), "mixed", MixedConfig(), 1);
-  ServerOptions options = TestOptions(folder.path());
-  options.registry.poll_interval = absl::Milliseconds(10);
-  RunningServer running(options);
-  const std::string image = NoiseJpeg(24, 16, 1);
-  std::atomic<bool> stop = false;
-  std::atomic<int64_t> sent = 0;
-  std::vector<std::jthread> callers;
-  for (int i = 0; i < 4; ++i) {
-    callers.emplace_back([&] {
-      while (!stop) {
-        v1::ClassifyResponse response;
-        const grpc::Status status = running.Classify(ImageRequest("mixed", image), &response);
-        ++sent;
-        ASSERT_TRUE(status.ok()) << status.error_message();
-      }
-    });
-  }
-  for (int swap = 2; swap <= kSwaps; ++swap) {
-    PublishModel(folder.path(), "mixed", MixedConfig(), swap);
-    EXPECT_TRUE(Eventually([&] { return Version(running, swap).state() == v1::READY; }));
-  }
-  stop = true;
-  for (std::jthread& caller : callers) caller.join();
-  // A replaced version leaves memory when its last request ends.
-  EXPECT_TRUE(Eventually([&] { return running.Metric("vitrine_model_info{") == 1; }));
-  const Server::Counts counts = running.server().Drain();
-  EXPECT_EQ(counts.accepted, sent.load());
-  EXPECT_EQ(counts.answered, sent.load());
 }
 
 }  // namespace

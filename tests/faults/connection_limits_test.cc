@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests the limits of a connection except age and headers: idle time, keepalive timeout, pings and concurrent calls.
+// Tests the limits of a connection except age and headers: idle time, keepalive timeout and concurrent calls.
 // Each value differs much from gRPC 1.51's default, so that a test fails if the server does not apply its option.
 #include <gtest/gtest.h>
 
@@ -12,9 +12,8 @@ namespace {
 
 constexpr char kCheck[] = "/grpc.health.v1.Health/Check";
 constexpr char kClassify[] = "/vitrine.v1.Classifier/Classify";
-// RFC 9113, sections 6.5.2 and 7.
+// RFC 9113, section 6.5.2.
 constexpr int kMaxConcurrentStreams = 3;
-constexpr uint32_t kEnhanceYourCalm = 11;
 
 // Returns options with which only the limit under test ends a connection.
 ServerOptions Unlimited(const ScratchFolder& folder) {
@@ -72,34 +71,6 @@ TEST(ConnectionLimits, AClientThatAnswersNoPingIsDroppedAfterTheTimeout) {
   EXPECT_GT(dropped.pings(), 0);
   kept.Read();
   EXPECT_FALSE(kept.closed());
-}
-
-TEST(ConnectionLimits, AClientThatPingsTooOftenIsDisconnected) {
-  const ScratchFolder folder;
-  ServerOptions options = Unlimited(folder);
-  options.rpc.min_ping_interval = absl::Hours(1);
-  RunningServer running(options);
-  RawHttp2 client(running.server().address());
-  int sent = 0;
-  EXPECT_TRUE(ReadUntil(client, [&] {
-    if (client.pongs() == sent && !client.goaway().has_value()) {
-      client.Ping();
-      ++sent;
-    }
-    return client.closed();
-  })) << sent;
-  EXPECT_EQ(client.goaway(), kEnhanceYourCalm);
-}
-
-TEST(ConnectionLimits, AClientMayPingAsOftenAsTheLimitAllows) {
-  const ScratchFolder folder;
-  ServerOptions options = Unlimited(folder);
-  options.rpc.min_ping_interval = absl::ZeroDuration();
-  RunningServer running(options);
-  RawHttp2 client(running.server().address());
-  for (int i = 0; i < 10; ++i) client.Ping();
-  EXPECT_TRUE(ReadUntil(client, [&] { return client.pongs() == 10; }));
-  EXPECT_EQ(client.goaway(), std::nullopt);
 }
 
 TEST(ConnectionLimits, TheLimitOfConcurrentCallsIsAnnouncedAndEnforced) {

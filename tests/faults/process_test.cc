@@ -6,10 +6,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <chrono>
-#include <regex>
-#include <thread>
 #include <vector>
 
 #include "tests/e2e/testing/child_server.h"
@@ -51,30 +48,6 @@ TEST(Process, AfterSigkillTheServerStartsWithTheLastValidVersion) {
     server.Signal(SIGKILL);
     EXPECT_EQ(server.Wait(), 128 + SIGKILL);
   }
-}
-
-TEST(Process, ContinuesToServeIfTheLogCannotBeWritten) {
-  const ScratchFolder folder;
-  PublishModel(folder.path() / "repository", "mixed", MixedConfig());
-  // ChildServer writes the log to a file. With this limit, every write beyond 1500 bytes fails.
-  rlimit before;
-  getrlimit(RLIMIT_FSIZE, &before);
-  const rlimit small = {.rlim_cur = 1500, .rlim_max = before.rlim_max};
-  signal(SIGXFSZ, SIG_IGN);  // the child inherits this, so a failed write returns an error instead of ending the child
-  setrlimit(RLIMIT_FSIZE, &small);
-  std::vector<std::string> flags = Flags(folder.path() / "repository");
-  flags.insert(flags.end(), {"--log-level", "debug"});
-  ChildServer server(folder.path(), flags);
-  setrlimit(RLIMIT_FSIZE, &before);
-  const std::string address = server.AwaitReady();
-  for (int i = 0; i < 20; ++i) {
-    v1::ClassifyResponse response;
-    const grpc::Status status = Classify(address, &response);
-    ASSERT_TRUE(status.ok()) << status.error_message();
-  }
-  EXPECT_LE(server.Output().size(), 1500u) << "the log was not full, so this test proved nothing";
-  server.Signal(SIGTERM);
-  EXPECT_EQ(server.Wait(), 0);
 }
 
 // With the usual soft limit of 1024 file descriptors, only a few hundred clients could connect. The server must raise
@@ -136,30 +109,6 @@ TEST(Process, AcceptsConnectionsAgainAfterItHadNoFreeFileDescriptor) {
   }
   server.Signal(SIGTERM);
   EXPECT_EQ(server.Wait(), 0) << server.Output();
-}
-
-// If an image takes longer than the timeout, the server treats the worker as hung. This test uses a client's image, and
-// the server's own image before the server is ready.
-TEST(Process, AHangingWorkerEndsTheProcess) {
-  const ScratchFolder folder;
-  PublishModel(folder.path() / "repository", "slow", SlowConfig());
-  std::vector<std::string> flags = Flags(folder.path() / "repository");
-  flags.insert(flags.end(), {"--hung-worker-timeout", "1ms", "--executors", "1"});
-  ChildServer server(folder.path(), flags);
-  std::atomic<bool> stop = false;
-  std::jthread caller([&, output = &server] {
-    static const std::regex kListening("listening on (\\S+) \\(gRPC");
-    const v1::ClassifyRequest request = ImageRequest("slow", SlowImage());
-    while (!stop) {
-      std::smatch match;
-      v1::ClassifyResponse response;
-      const std::string said = output->Output();
-      if (std::regex_search(said, match, kListening)) Classify(match[1], &response, request);
-    }
-  });
-  EXPECT_EQ(server.Wait(), 3);
-  stop = true;
-  EXPECT_THAT(server.Output(), ::testing::ContainsRegex("hung: a batch has been running for .* accepted=.* answered="));
 }
 
 }  // namespace

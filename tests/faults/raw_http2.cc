@@ -17,8 +17,8 @@
 namespace vitrine::testing {
 namespace {
 
+enum FrameType { kData = 0, kHeaders = 1, kReset = 3, kSettings = 4, kPing = 6, kWindowUpdate = 8 };
 // RFC 9113, section 6.
-enum FrameType { kData = 0, kHeaders = 1, kReset = 3, kSettings = 4, kPing = 6, kGoAway = 7, kWindowUpdate = 8 };
 constexpr int kAck = 1, kEndStream = 1, kEndHeaders = 4;
 constexpr int kInitialWindowSize = 4;  // a setting
 constexpr int64_t kMaxFrame = 16384;
@@ -76,12 +76,10 @@ RawHttp2::~RawHttp2() {
   close(socket_);
 }
 
-void RawHttp2::Open(const std::string& method, int64_t message_bytes,
-                    const std::map<std::string, std::string>& headers) {
-  std::string fields = Field(":method", "POST") + Field(":scheme", "http") + Field(":path", method) +
+void RawHttp2::Open(const std::string& method, int64_t message_bytes) {
+  const std::string fields = Field(":method", "POST") + Field(":scheme", "http") + Field(":path", method) +
                        Field(":authority", "localhost") + Field("te", "trailers") +
                        Field("content-type", "application/grpc");
-  for (const auto& [name, value] : headers) fields += Field(name, value);
   SendFrame(kHeaders, kEndHeaders, next_stream_, fields);
   // The prefix of gRPC: the flag "not compressed", and the length.
   SendFrame(kData, 0, next_stream_, std::string(1, '\0') + BigEndian(message_bytes, 4));
@@ -96,10 +94,9 @@ bool RawHttp2::AwaitEnd(absl::Duration longest) {
   return calls_.empty();
 }
 
-void RawHttp2::Call(const std::string& method, const std::string& message,
-                    const std::map<std::string, std::string>& headers) {
+void RawHttp2::Call(const std::string& method, const std::string& message) {
   const uint32_t stream = next_stream_;
-  Open(method, static_cast<int64_t>(message.size()), headers);
+  Open(method, static_cast<int64_t>(message.size()));
   SendFrame(kData, kEndStream, stream, message);
   window_ -= static_cast<int64_t>(message.size());
 }
@@ -188,9 +185,6 @@ void RawHttp2::OnFrame(int type, int flags, uint32_t stream, const std::string& 
     if (answers_pings_) SendFrame(kPing, kAck, 0, payload);
   } else if (type == kPing) {
     ++pongs_;
-  } else if (type == kGoAway) {
-    // Keeps the last GOAWAY, because the first one may announce the end without an error.
-    goaway_ = Number(payload.substr(4, 4));
   } else if (type == kWindowUpdate && stream == 0) {
     window_ += Number(payload);
   } else if (type == kWindowUpdate) {

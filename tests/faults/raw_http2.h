@@ -24,12 +24,10 @@ class RawHttp2 {
   RawHttp2(const RawHttp2&) = delete;
   RawHttp2& operator=(const RawHttp2&) = delete;
 
-  // Begins a call of "/package.Service/Method". Announces a message of `message_bytes` without sending it. Adds
-  // `headers` to the required headers.
-  void Open(const std::string& method, int64_t message_bytes, const std::map<std::string, std::string>& headers = {});
+  // Begins a call of "/package.Service/Method". Announces a message of `message_bytes` without sending it.
+  void Open(const std::string& method, int64_t message_bytes);
   // Sends a call with its whole message, which must fit in one frame.
-  void Call(const std::string& method, const std::string& message,
-            const std::map<std::string, std::string>& headers = {});
+  void Call(const std::string& method, const std::string& message);
   // Reads until the server has ended every call. Returns false after the time `longest`, or if the server closes the
   // connection.
   bool AwaitEnd(absl::Duration longest);
@@ -49,8 +47,6 @@ class RawHttp2 {
   int pongs() const { return pongs_; }                          // the server's answers to Ping()
   // Value of the server's setting with this number; null before it is received.
   std::optional<uint32_t> setting(int number) const;
-  // Error code of the server's GOAWAY; null before it is received.
-  std::optional<uint32_t> goaway() const { return goaway_; }
 
  private:
   struct Sending {
@@ -68,7 +64,6 @@ class RawHttp2 {
   int pings_ = 0;
   int pongs_ = 0;
   std::map<int, uint32_t> settings_;
-  std::optional<uint32_t> goaway_;
   uint32_t next_stream_ = 1;
   int64_t window_ = 65535;
   int64_t initial_window_ = 65535;

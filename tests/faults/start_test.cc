@@ -25,7 +25,6 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::ContainsRegex;
-using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -142,25 +141,6 @@ TEST_F(Start, CheckAcceptsAValidConfigurationAndDoesNotServe) {
   EXPECT_EQ(shell.Output(), "the configuration is valid\n");
   EXPECT_FALSE(std::filesystem::exists(folder_.path() / "admin"));
   EXPECT_FALSE(std::filesystem::exists(folder_.path() / "ports"));
-}
-
-TEST_F(Start, CheckWarnsOfModelsThatTheRepositoryDoesNotHave) {
-  folder_.Write("serving", "models { model: 'nosuch' }");
-  Shell shell(folder_.path(), "$SERVER --check --serving-config " + folder_.Path("serving"));
-  EXPECT_EQ(shell.Wait(), 0) << shell.Output();
-  EXPECT_THAT(shell.Output(), AllOf(HasSubstr("the serving settings name a model or version that the repository does "
-                                              "not have model=nosuch"),
-                                    EndsWith("the configuration is valid\n")));
-}
-
-TEST_F(Start, CheckNamesEveryFaultAtOnce) {
-  Shell shell(folder_.path(),
-              "$SERVER --check --queues 257 --device gpu --tls-cert /nowhere/cert --tls-key /nowhere/key "
-              "--policy /nowhere/policy --serving-config /nowhere/serving --pin maybe");
-  EXPECT_EQ(shell.Wait(), 2);
-  EXPECT_THAT(shell.Output(),
-              AllOf(HasSubstr("--queues is 257"), HasSubstr("gpu"), HasSubstr("/nowhere/cert"),
-                    HasSubstr("/nowhere/policy"), HasSubstr("/nowhere/serving"), HasSubstr("\"maybe\"")));
 }
 
 // Both the configuration check and the start name every unavailable port and the device.
