@@ -17,8 +17,8 @@
 namespace vitrine::testing {
 namespace {
 
-enum FrameType { kData = 0, kHeaders = 1, kReset = 3, kSettings = 4, kPing = 6, kWindowUpdate = 8 };
 // RFC 9113, section 6.
+enum FrameType { kData = 0, kHeaders = 1, kReset = 3, kSettings = 4, kPing = 6, kWindowUpdate = 8 };
 constexpr int kAck = 1, kEndStream = 1, kEndHeaders = 4;
 constexpr int kInitialWindowSize = 4;  // a setting
 constexpr int64_t kMaxFrame = 16384;
@@ -78,8 +78,8 @@ RawHttp2::~RawHttp2() {
 
 void RawHttp2::Open(const std::string& method, int64_t message_bytes) {
   const std::string fields = Field(":method", "POST") + Field(":scheme", "http") + Field(":path", method) +
-                       Field(":authority", "localhost") + Field("te", "trailers") +
-                       Field("content-type", "application/grpc");
+                             Field(":authority", "localhost") + Field("te", "trailers") +
+                             Field("content-type", "application/grpc");
   SendFrame(kHeaders, kEndHeaders, next_stream_, fields);
   // The prefix of gRPC: the flag "not compressed", and the length.
   SendFrame(kData, 0, next_stream_, std::string(1, '\0') + BigEndian(message_bytes, 4));

@@ -10,11 +10,9 @@ PROTOBUF = "application/x-protobuf"
 
 
 class Collector:
-    """Listens on a free port, or on `port`; see `address`. Calls `wait()` before each answer. With `tls`, an
-    ssl.SSLContext, it uses HTTPS."""
+    """Listens on a free port; see `address`. With `tls`, an ssl.SSLContext, it uses HTTPS."""
 
-    def __init__(self, wait=lambda: None, port=0, tls=None):
-        self.wait = wait
+    def __init__(self, tls=None):
         self.changed = threading.Condition()
         self.requests, self.metadata = [], []
         collector = self
@@ -50,7 +48,7 @@ class Collector:
                     request = tls.wrap_socket(request, server_side=True)
                 super().finish_request(request, client_address)
 
-        self.server = Listener(("127.0.0.1", port), Handler)
+        self.server = Listener(("127.0.0.1", 0), Handler)
         self.address = f"{'https' if tls else 'http'}://127.0.0.1:{self.server.server_port}"
         self.thread = threading.Thread(target=self.server.serve_forever, args=(0.05,))
         self.thread.start()
@@ -61,7 +59,6 @@ class Collector:
             self.requests.append(trace_service_pb2.ExportTraceServiceRequest.FromString(body))
             self.metadata.append(headers)
             self.changed.notify_all()
-        self.wait()
         return trace_service_pb2.ExportTraceServiceResponse().SerializeToString()
 
     def spans(self):
@@ -74,11 +71,6 @@ class Collector:
             if not self.changed.wait_for(lambda: len(self.spans()) >= count, seconds):
                 raise AssertionError(f"{len(self.spans())} spans came, not {count}")
             return self.spans()
-
-    def await_calls(self, count, seconds=30):
-        with self.changed:
-            if not self.changed.wait_for(lambda: len(self.requests) >= count, seconds):
-                raise AssertionError(f"{len(self.requests)} calls came, not {count}")
 
     def stop(self):
         self.server.shutdown()
