@@ -13,16 +13,11 @@ from unittest import mock
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from claims_test import ROOT, Copy, run  # noqa: E402  (this import makes the modules below importable)
 
-import intervals  # noqa: E402
 import library  # noqa: E402
-import mutation  # noqa: E402
-import records  # noqa: E402
-import rerun  # noqa: E402
 import runs as results  # noqa: E402
 import sweeps  # noqa: E402
-import take  # noqa: E402
 
-NAME, PROBE = "01-digits-small", "03-norms-probe"
+NAME = "01-digits-small"
 CPU = "AMD EPYC, family 25, model 1"
 
 
@@ -84,8 +79,7 @@ class Sweeps(Copy):
     def setUp(self):
         super().setUp()
         self.work = self.folder.parent / "work"
-        experiments = library.read(self.folder).experiments
-        self.experiment, self.probe = experiments[NAME], experiments[PROBE]
+        self.experiment = library.read(self.folder).experiments[NAME]
 
     def claims(self, *arguments):
         return run("--folder", self.folder, *arguments)
@@ -110,18 +104,6 @@ class Take(Sweeps):
         self.assertEqual((origin.program, origin.cpu, origin.threads, origin.hours, origin.data_digest),
                          ("p1", f"{CPU}, avx2", 1, 0.135, ""))
 
-    def test_takes_a_part_of_a_sweep_that_decides_nothing(self):
-        write_sweep(self.work, self.experiment, finished=20)
-        self.assertIn("20 of 27 runs, 0 of them failed: a piece, which decides nothing", self.take().stdout)
-        self.claims("build")
-        self.assertEqual(self.complaints(), [])
-        self.assertIn("A piece: 7 of 27 runs are missing", (self.folder / "experiments.md").read_text())
-        found = library.read(self.folder)
-        self.assertFalse([shown.claim.id for claims in found.claims.values() for shown in claims if shown.verdicts])
-        write_sweep(self.work, self.experiment)
-        self.assertIn("complete", self.take().stdout)
-        self.assertTrue(any(shown.verdicts for shown in library.read(self.folder).claims["004"]))
-
     def test_joins_the_shards_of_a_grid(self):
         write_sweep(self.folder.parent / "whole", self.experiment)
         expected = (self.folder.parent / "whole/report/runs.csv").read_bytes()
@@ -136,22 +118,6 @@ class Take(Sweeps):
         self.claims("build")
         self.assertEqual(self.complaints(), [])
 
-    def test_joins_no_parts_of_different_programs(self):
-        write_sweep(self.work, self.experiment, finished=20)
-        self.take()
-        write_sweep(self.folder.parent / "second", self.experiment, only=lambda number: number >= 20, program="p2")
-        self.assertRegex(self.claims("take", NAME, self.folder.parent / "second").stderr, "has program p1, .* ran here with p2")
-
-    def test_does_not_change_taken_results(self):
-        write_sweep(self.work, self.experiment, finished=20)
-        self.take()
-        before = (self.folder / f"data/runs/{NAME}.csv").read_text()
-        write_sweep(self.folder.parent / "other", self.experiment, score=lambda labels, seed: 0.6)
-        self.assertRegex(self.claims("take", NAME, self.folder.parent / "other").stderr, "has another test/accuracy of task=SUB")
-        write_sweep(self.folder.parent / "fewer", self.experiment, finished=19)
-        self.assertIn("20 of 27 runs", self.claims("take", NAME, self.folder.parent / "fewer").stdout)
-        self.assertEqual((self.folder / f"data/runs/{NAME}.csv").read_text(), before)
-
     def test_failed_takes_only_runs_that_failed(self):
         write_sweep(self.work, self.experiment, finished=26)
         last = "task=COPY,attention=KV,seed=3"
@@ -163,16 +129,6 @@ class Take(Sweeps):
         self.assertIn("27 of 27 runs, 1 of them failed: complete", self.take("--failed").stdout)
         self.assertEqual(results.read(self.folder, {NAME: self.experiment})[NAME].origin.failures,
                          [{"cell": last, "reason": 'the run has diverged: "nan"'}])
-
-    def test_keeps_a_taken_failure(self):
-        write_sweep(self.work, self.experiment, finished=26)
-        last = self.work / "cells/task=COPY,attention=KV,seed=3"
-        (last / "log.txt").write_text(f"vitrine-train: the batch is in {last.resolve()}/batch\n")
-        self.take("--failed")
-        self.assertEqual(results.read(self.folder, {NAME: self.experiment})[NAME].origin.failures[0]["reason"],
-                         f"the batch is in $WORK/{last.name}/batch")
-        write_sweep(self.work, self.experiment)
-        self.assertRegex(self.take().stderr, f"has the failure of {last.name}: a failure that was taken stays")
 
     def test_refuses_a_sweep_that_differs_from_its_experiment(self):
         for options, pattern in (({"epochs": "0.1"}, "has 0.1 epochs, 01-digits-small has 2"),
@@ -186,37 +142,6 @@ class Take(Sweeps):
         write_run(self.work / "cells/task=SUB,attention=KV,seed=2", "", {"test/accuracy": 0.5}, program="p2")
         self.assert_refuses(self.take(), "ran under other conditions")
         self.assert_refuses(self.claims("take", "04-scaling", self.work), "04-scaling is no experiment of a sweep")
-
-    def test_finds_the_folder_of_a_label_with_spaces(self):
-        folder = self.work / "cells/mixer=XNORM_last_axis,seed=1-0123abcd"
-        write_run(folder, "", None)
-        self.assertEqual(take.folder_of(self.work, "mixer=XNORM last axis,seed=1"), folder)
-        with self.assertRaisesRegex(records.Broken, "has no run mixer=XCA,seed=1; is it the work folder of another sweep"):
-            take.folder_of(self.work, "mixer=XCA,seed=1")
-
-    def test_refuses_a_report_that_is_missing_or_old(self):
-        self.assert_refuses(self.take(), "runs.csv is not there; a sweep writes it when it ends")
-        write_sweep(self.work, self.experiment, finished=3)
-        write_run(self.work / "cells/task=COPY,attention=KV,seed=3", "", {"test/accuracy": 0.5})
-        self.assert_refuses(self.take(), "is older than the result of task=COPY,attention=KV,seed=3")
-
-
-class Audit(Sweeps):
-    def test_names_a_command_that_differs_from_the_experiment(self):
-        write_sweep(self.work, self.experiment, finished=2)
-        self.take()
-        self.claims("build")
-        self.change(f"data/runs/{NAME}.toml", "--threads 1", "--threads 2")
-        self.assertEqual(self.complaints(), [f"{NAME}: its command is not the experiment's"])
-
-    def test_detects_every_changed_digit_of_runs(self):
-        write_sweep(self.work, self.experiment, finished=5)
-        self.take()
-        self.claims("build")
-        changes = list(mutation.run(self.folder, 12, "runs"))
-        names = [change.name for change in changes]
-        self.assertEqual([name.startswith("data/runs/") for name in names], [False, False, True] * 4, names)
-        self.assertEqual([change for change in changes if not change.complaints], [])
 
 
 class Rerun(Sweeps):
@@ -245,11 +170,6 @@ class Rerun(Sweeps):
         with contextlib.suppress(FileNotFoundError):
             next((self.folder.parent / "again/cells").glob("*/result.json"), pathlib.Path("none")).unlink(missing_ok=True)
 
-    def test_refuses_without_a_committed_run(self):
-        status, said = self.rerun({})
-        self.assertEqual(status, 1)
-        self.assertIn("no run of a sweep is committed yet", said)
-
     def test_compares_bits_on_a_cpu_of_the_same_kind(self):
         self.take()
         score = self.recorded()
@@ -261,75 +181,10 @@ class Rerun(Sweeps):
         self.assert_rerun({"score": 0.5021, "cpu": "other"}, 1, "NOT DECIDED: other bits.* from 2 other seeds.* is wider than all scores")
         self.assert_rerun({"score": self.recorded(), "cpu": "other"}, 0, "equal bits in 2 scores, with other CPU")
 
-    def test_decides_by_other_seeds_if_seeds_differ_less_than_settings(self):
-        write_sweep(self.work, self.experiment, score=lambda labels, seed: 0.5 + seed / 1000 + 10 * (labels[0] == "SUB"))
-        self.take()
-        recorded = self.recorded()
-        base = 10.5 if recorded > 10 else 0.5
-        low, high = intervals.prediction([base + seed / 1000 for seed in (1, 2, 3) if abs(base + seed / 1000 - recorded) > 1e-9])
-        for score, status, word in (((low + high) / 2, 0, "inside"), (high + 1e-6, 1, "OUTSIDE"), (low - 1e-6, 1, "OUTSIDE")):
-            self.assert_rerun({"score": score, "cpu": "other"}, status, f"\n{word} the 99.7 % prediction interval.* from 2 other seeds")
-
-    def test_does_not_decide_without_other_seeds(self):
-        write_sweep(self.work, self.experiment, finished=1)
-        for cell in (2, 3):
-            (self.work / f"cells/task=SUB,attention=QKV,seed={cell}/result.json").unlink()
-        self.take()
-        self.assert_rerun({"score": 0.7, "cpu": "other"}, 1, "NOT DECIDED: other bits.* and 0 other seeds")
-
-    def test_a_rerun_of_a_failed_run_must_fail(self):
-        (self.folder / "data/runs").mkdir()
-        entry = take.read(self.experiment, self.work)
-        for folder in (self.work / "cells").glob("*"):
-            (folder / "log.txt").write_text("killed\n")
-            (folder / "result.json").unlink(missing_ok=True)
-        write_report(self.work, ["task", "attention"], [], sweeps.grid(self.experiment))
-        self.assertIn("27 of them failed: complete", self.take("--failed").stdout)
-        self.assertEqual(len(entry.runs.rows), 3)
-        self.assert_rerun({}, 0, r"recorded: failed \(killed\); again: failed \(the run has diverged\)")
-        self.assert_rerun({"score": 0.5}, 1, r"recorded: failed \(killed\); again: has scores")
-
     def test_a_failed_rerun_of_a_successful_run_is_an_error(self):
         self.take()
         self.assert_rerun({}, 1, r"recorded: has scores; again: failed \(the run has diverged\)")
         self.assert_rerun({"status": 143}, 1, "ended with 143; the same command with --work .*again continues")
-
-    def test_ignores_a_result_from_before_the_rerun(self):
-        self.take()
-        score = self.recorded()
-        self.assertEqual(self.rerun({"score": score})[0], 0)
-        self.assertIn("has a result already; it would not be made again", self.rerun({"score": score})[1])
-
-    def test_prints_the_command_and_runs_nothing(self):
-        self.take()
-        status, said = self.rerun({"score": 0.5}, "--dry-run")
-        self.assertEqual(status, 0)
-        self.assertRegex(said, r'set: "sequence.digits.length=64"\nepochs: 2\n')
-        self.assertRegex(said, r"vitrine-train sweep \S+/again/cell.textproto --jobs 1 --threads 1 --work \S+/again\n$")
-        self.assertFalse((self.folder.parent / "again").exists())
-
-    def test_seeds_draw_every_run_and_an_equal_seed_the_same_run(self):
-        self.take()
-        found = library.read(self.folder)
-        drawn = [rerun.pick(found.experiments, found.runs, str(seed)) for seed in range(12)]
-        self.assertEqual({entry.row["seed"] for entry in drawn}, {"1", "2", "3"})
-        self.assertEqual(drawn[7], rerun.pick(found.experiments, found.runs, "7"))
-
-    def test_names_the_variable_of_missing_data(self):
-        work = self.folder.parent / "probe"
-        write_sweep(work, self.probe, epochs="0.25")
-        self.claims("take", PROBE, work)
-        for value, pattern in (("", "the data imagefolder:.VITRINE_DATA/cifar10 are not at hand: set VITRINE_DATA to their folder"),
-                               ("/none", "there is no /none/cifar10; VITRINE_DATA names their folder")):
-            with mock.patch.dict(os.environ, {"VITRINE_DATA": value}):
-                self.assert_rerun({"score": 0.5}, 1, pattern)
-
-
-class Prediction(unittest.TestCase):
-    def test_interval_uses_students_t_distribution(self):
-        low, high = intervals.prediction([1.0, 2.0, 3.0], tail=0.025)
-        self.assertAlmostEqual(high - 2, 4.302653 * (4 / 3) ** 0.5, places=5)
-        self.assertAlmostEqual(2 - low, high - 2, places=12)
 
 
 if __name__ == "__main__":

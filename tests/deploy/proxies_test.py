@@ -68,53 +68,62 @@ class Server:
             self.process.send_signal(signal.SIGTERM)
         return self.process.wait(60)
 
+    def kill(self):
+        self.process.kill()
+        self.process.wait(60)
+
 
 class Behind:
-    """Tests behind either proxy."""
+    """Tests behind either proxy, which all tests of a class share."""
 
-    def setUp(self):
+    @classmethod
+    def setUpClass(cls):
         scratch = tempfile.TemporaryDirectory(prefix="vitrine-proxies-")
-        self.addCleanup(scratch.cleanup)
-        folder = self.folder = pathlib.Path(scratch.name)
+        cls.addClassCleanup(scratch.cleanup)
+        folder = cls.folder = pathlib.Path(scratch.name)
         folder.chmod(0o755)  # for worker processes that run as the user nobody
         shutil.copytree(SOURCE / "models/bundled" / MODEL, folder / "models" / MODEL)
         subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
                         "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1",
                         "-keyout", folder / "tls.key", "-out", folder / "tls.crt"], check=True, capture_output=True, timeout=60)
         (folder / "tls.pem").write_text((folder / "tls.crt").read_text() + (folder / "tls.key").read_text())
-        self.ports = {"8443": free_port(), "8500": free_port(), "8501": free_port(), "8600": free_port(), "8601": free_port()}
-        self.servers = [self.start("one", "8500", "8501"), self.start("two", "8600", "8601")]
-        for server in self.servers:
+        cls.ports = {"8443": free_port(), "8500": free_port(), "8501": free_port(), "8600": free_port(), "8601": free_port()}
+        cls.servers = [cls.start("one", "8500", "8501"), cls.start("two", "8600", "8601")]
+        for server in cls.servers:
             wait_for("ready", server.is_ready)
-        self.proxy = f"localhost:{self.ports['8443']}"
-        self.start_proxy()
-        wait_for("the proxy serves", lambda: self.curl("/v2/health/ready", "--http1.1")[0] == "200")
+        cls.proxy = f"localhost:{cls.ports['8443']}"
+        cls.start_proxy()
+        wait_for("the proxy serves", lambda: cls.curl("/v2/health/ready", "--http1.1")[0] == "200")
 
-    def start(self, name, port, metrics):
-        server = Server(self.folder, name, self.ports[port], self.ports[metrics])
-        self.addCleanup(server.stop)
+    @classmethod
+    def start(cls, name, port, metrics):
+        server = Server(cls.folder, name, cls.ports[port], cls.ports[metrics])
+        cls.addClassCleanup(server.kill)
         return server
 
-    def example(self, name):
+    @classmethod
+    def example(cls, name):
         """The example with the ports and files of this test, and with its second server."""
-        text = (SOURCE / "deploy/proxies" / name).read_text().replace("/etc/vitrine", str(self.folder))
-        text = text.replace("# server", "server").replace("/tmp/vitrine-nginx", str(self.folder / "nginx"))
-        for port, free in self.ports.items():
+        text = (SOURCE / "deploy/proxies" / name).read_text().replace("/etc/vitrine", str(cls.folder))
+        text = text.replace("# server", "server").replace("/tmp/vitrine-nginx", str(cls.folder / "nginx"))
+        for port, free in cls.ports.items():
             text = text.replace(port, str(free))
-        (self.folder / name).write_text(text)
-        return self.folder / name
+        (cls.folder / name).write_text(text)
+        return cls.folder / name
 
-    def run_proxy(self, *command):
-        self.proxy_log = self.folder / "proxy.log"
-        with self.proxy_log.open("wb") as log:
+    @classmethod
+    def run_proxy(cls, *command):
+        cls.proxy_log = cls.folder / "proxy.log"
+        with cls.proxy_log.open("wb") as log:
             process = subprocess.Popen(list(map(str, command)), stdout=log, stderr=subprocess.STDOUT)
-        self.addCleanup(process.wait, 30)
-        self.addCleanup(process.terminate)
+        cls.addClassCleanup(process.wait, 30)
+        cls.addClassCleanup(process.terminate)
 
-    def curl(self, path, *arguments):
+    @classmethod
+    def curl(cls, path, *arguments):
         """Returns the status code and the body."""
-        said = subprocess.run(["curl", "-s", "--cacert", self.folder / "tls.crt", "-w", "\n%{http_code}", *arguments,
-                               f"https://{self.proxy}{path}"], capture_output=True, timeout=60)
+        said = subprocess.run(["curl", "-s", "--cacert", cls.folder / "tls.crt", "-w", "\n%{http_code}", *arguments,
+                               f"https://{cls.proxy}{path}"], capture_output=True, timeout=60)
         body, code = said.stdout.rsplit(b"\n", 1)
         return code.decode(), body
 
@@ -191,17 +200,19 @@ class Behind:
 
 @unittest.skipUnless(NGINX, "nginx is not installed (nginx-light)")
 class Nginx(Behind, unittest.TestCase):
-    def start_proxy(self):
-        file = self.example("nginx.conf")
-        paths = "".join(f"    {kind}_temp_path {self.folder};\n" for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"))
+    @classmethod
+    def start_proxy(cls):
+        file = cls.example("nginx.conf")
+        paths = "".join(f"    {kind}_temp_path {cls.folder};\n" for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"))
         file.write_text(file.read_text().replace("    access_log off;\n", "    access_log off;\n" + paths))
-        self.run_proxy(NGINX, "-c", file, "-p", self.folder, "-g", "daemon off;")
+        cls.run_proxy(NGINX, "-c", file, "-p", cls.folder, "-g", "daemon off;")
 
 
 @unittest.skipUnless(HAPROXY, "HAProxy is not installed (haproxy)")
 class Haproxy(Behind, unittest.TestCase):
-    def start_proxy(self):
-        self.run_proxy(HAPROXY, "-W", "-f", self.example("haproxy.cfg"))
+    @classmethod
+    def start_proxy(cls):
+        cls.run_proxy(HAPROXY, "-W", "-f", cls.example("haproxy.cfg"))
 
     def test_the_server_sees_the_clients_address(self):
         said = subprocess.run(["curl", "-s", "--cacert", self.folder / "tls.crt", "--interface", "127.0.0.9", "-H",

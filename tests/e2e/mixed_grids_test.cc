@@ -26,7 +26,7 @@
 namespace vitrine::testing {
 namespace {
 
-constexpr int kImages = 1000;
+constexpr int kImages = 400;
 constexpr int kCallers = 24;
 constexpr struct {
   int width, height;
@@ -104,7 +104,7 @@ void ExpectAnswer(const Sent& sent, const v1::ClassifyResponse& response) {
   ExpectFloats(response.features(0).values(), sent.feature);
 }
 
-TEST(MixedGrids, AThousandImagesAtOnceGetTheAnswersTheyGetAlone) {
+TEST(MixedGrids, HundredsOfImagesAtOnceGetTheAnswersTheyGetAlone) {
   const ScratchFolder folder;
   PublishModel(folder.path(), "mixed", MixedConfig());
   const std::vector<Sent> sent = MakeImages(HashedModel(MixedConfig()));

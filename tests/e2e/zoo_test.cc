@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Publishes every classification variant of the zoo of up to 30 M parameters with random weights, serves it, and
+// Publishes every classification variant of the zoo of up to 12 M parameters with random weights, serves it, and
 // requests predictions, each of its kinds of attention and each of its features over gRPC. Larger variants run the same
 // code at other widths and depths. VITRINE_WHOLE_ZOO adds variants of up to 100 M here, and larger ones in
 // large_models_test.cc.
@@ -21,7 +21,7 @@
 namespace vitrine::testing {
 namespace {
 
-constexpr int64_t kLarge = 100'000'000, kLargeForEveryDay = 30'000'000;
+constexpr int64_t kLarge = 100'000'000, kLargeForEveryDay = 12'000'000;
 // Total of the variants that share a server. Publishing and loading as many parameters takes a few seconds.
 constexpr int64_t kParametersPerServer = 120'000'000;
 

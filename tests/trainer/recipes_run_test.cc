@@ -62,7 +62,7 @@ v1::Recipe Shortened(v1::Recipe recipe) {
 absl::Status RunImages(v1::Recipe recipe, const std::filesystem::path& folder) {
   // A recipe without a model uses the start version's model.
   const v1::ModelConfig config = *ConfigOf(recipe.model().empty() ? SmallRecipe() : recipe);
-  const Noise data(config, 8);
+  const Noise data(config, 4);
   if (recipe.has_start()) {
     recipe.mutable_start()->set_version(PublishUntrained(folder / "models", config, data.labels()));
   }

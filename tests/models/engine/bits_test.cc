@@ -13,14 +13,14 @@ namespace {
 #ifdef VITRINE_SANITIZED
 constexpr int kBatches = 20;  // sanitizers are ten times as slow; one batch is enough to show a wrong address
 #else
-constexpr int kBatches = 200;
+constexpr int kBatches = 60;  // three runs of them, with teams of two, three and four threads
 #endif
 
 class Bits : public ::testing::TestWithParam<std::tuple<EngineForm, cpu::CpuPath>> {};
 
 TEST_P(Bits, DependOnTheImageAlone) {
   const auto& [form, path] = GetParam();
-  Company(form, path, /*images=*/8).ExpectChangesNothing({.batches = kBatches, .most_images = 12, .team_every = 68});
+  Company(form, path, /*images=*/8).ExpectChangesNothing({.batches = kBatches, .most_images = 12, .team_every = 20});
 }
 
 INSTANTIATE_TEST_SUITE_P(Forms, Bits,

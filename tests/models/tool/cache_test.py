@@ -25,7 +25,7 @@ from pull_test import ARCH, NAME, WEIGHTS, vit_tiny  # noqa: E402
 
 BIN = pathlib.Path(sys.argv[1]).resolve() / "bin"
 IMAGE = pathlib.Path(__file__).resolve().parents[3] / "samples/cifar/cat-chelsea.jpg"
-KILLS = 15
+KILLS = 6
 
 
 class Test(unittest.TestCase):

@@ -26,7 +26,7 @@ from hub import COMMIT, Hub  # noqa: E402
 REPO = pathlib.Path(sys.argv[1]).resolve() / "bin/vitrine-repo"
 ARCH = "vit_tiny_patch16_224"
 NAME = "someone/vit_tiny_patch16_224.augreg_in21k_ft_in1k"
-KILLS = 50
+KILLS = 15
 
 
 def vit_tiny(classes=1000):

@@ -44,12 +44,15 @@ class Zeros : public engine::WeightSource {
   std::vector<float> zeros_;
 };
 
-// Rows that differ in more than depth, with two blocks of each kind, under the name of the first.
+// Rows that differ in more than depth, with two blocks of each kind, under the name of the first. Of ViTs above 100 M
+// parameters, which have the patches of smaller rows, one of each width.
 std::vector<ZooRow> Rows() {
   std::vector<ZooRow> rows;
   std::set<std::string> seen;
+  std::set<int> large;
   for (ZooRow row : Zoo()) {
     v1::ModelConfig& config = row.config;
+    if (row.parameters > 100'000'000 && !large.insert(config.vit().width()).second) continue;
     if (config.has_vit()) config.mutable_vit()->set_depth(2);
     if (config.has_kv()) config.mutable_kv()->set_depth(2);
     if (config.has_xcit()) config.mutable_xcit()->set_depth(2);
