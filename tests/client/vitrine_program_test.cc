@@ -160,9 +160,9 @@ TEST_F(VitrineProgram, ExitsWithOneForFailuresAndTwoForWrongCommands) {
   for (const char* flags : {"in", "--out o", "in --out o --shard 4/3", "in --out o --embeddings patches", "merge in"}) {
     EXPECT_EQ(Shell(folder_, kVitrine + "score " + flags).exit_code, 2) << flags;
   }
-  for (const char* words : {"load", "unload m", "unload m@1 --all", "traffic m", "traffic m 3", "traffic m 3=200",
-                            "traffic m 1=5 --clear", "label m stable", "policy m some", "policy m latest 0",
-                            "reset m@1", "load m@canary"}) {
+  for (const char* words :
+       {"load", "unload m", "unload m@1 --all", "traffic m", "traffic m 3", "traffic m 3=200", "traffic m 1=5 --clear",
+        "label m stable", "policy m some", "policy m latest 0", "reset m@1", "load m@canary"}) {
     EXPECT_EQ(Shell(folder_, kVitrine + "admin " + words + " --admin unix:nowhere").exit_code, 2) << words;
   }
   EXPECT_THAT(Shell(folder_, kVitrine + "score a.tar b.tar --out o").errors, HasSubstr("a pattern in quotes"));

@@ -134,22 +134,6 @@ TEST_F(ScoreProgram, InterruptedBeforeAServerAnswersItExitsAsASignalDoes) {
   EXPECT_EQ(child.Wait(), 130) << child.Output();
 }
 
-TEST_F(ScoreProgram, ThreeShardsMergedEqualOneRun) {
-  RunWell(Arguments("whole"));
-  std::vector<std::string> merge = {"score", "merge", "--out", folder_.Path("merged")};
-  for (int i = 1; i <= 3; ++i) {
-    RunWell(Arguments(absl::StrCat("part", i), {"--shard", absl::StrCat(i, "/3")}));
-    merge.push_back(folder_.Path(absl::StrCat("part", i)));
-  }
-  RunWell(merge);
-  ExpectEachOnce(Rows("merged"));
-  EXPECT_EQ(Rows("merged"), Rows("whole"));
-  merge = {"score", "merge", folder_.Path("part1"), folder_.Path("part3"), "--out", folder_.Path("other")};
-  const auto [code, said] = Run(merge);
-  EXPECT_EQ(code, 1);
-  EXPECT_THAT(said, HasSubstr("images 140 to 279 are in no part"));
-}
-
 TEST_F(ScoreProgram, AVersionThatIsReplacedMidwayIsNamedAndMixesNoRows) {
   ChildProgram child("vitrine", Arguments("out", {"--max-in-flight", "1", "--patience", "1s"}),
                      folder_.path() / "out.output");

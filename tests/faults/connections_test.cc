@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests that clients that stall do not delay the end of the server.
+// Tests that clients that stall do not delay the end of the server, and which limits of connections it applies.
 #include <gtest/gtest.h>
 
 #include "absl/time/clock.h"
+#include "server/wire/rpc/transport_options.h"
 #include "tests/e2e/testing/published.h"
 #include "tests/e2e/testing/running_server.h"
 #include "tests/faults/raw_http2.h"
@@ -15,6 +16,29 @@ void ExpectServes(RunningServer& running) {
   v1::ClassifyResponse response;
   const grpc::Status status = running.Classify(ImageRequest("mixed", NoiseJpeg(24, 24, 1)), &response);
   EXPECT_TRUE(status.ok()) << status.error_message();
+}
+
+TEST(Connections, EveryLimitOfTheTransportIsAppliedToTheHttpServer) {
+  const HttpServerOptions options = ToHttpServerOptions({.max_message_bytes = 1,
+                                                         .max_metadata_bytes = 2,
+                                                         .max_concurrent_streams = 3,
+                                                         .max_connection_age = absl::Seconds(4),
+                                                         .connection_age_grace = absl::Seconds(5),
+                                                         .max_connection_idle = absl::Seconds(6),
+                                                         .keepalive_time = absl::Seconds(7),
+                                                         .keepalive_timeout = absl::Seconds(8),
+                                                         .min_ping_interval = absl::Seconds(9),
+                                                         .handshake_timeout = absl::Seconds(10)});
+  EXPECT_EQ(options.max_body_bytes, 1);
+  EXPECT_EQ(options.max_head_bytes, 2);
+  EXPECT_EQ(options.max_concurrent_streams, 3);
+  EXPECT_EQ(options.max_age, absl::Seconds(4));
+  EXPECT_EQ(options.age_grace, absl::Seconds(5));
+  EXPECT_EQ(options.idle_timeout, absl::Seconds(6));
+  EXPECT_EQ(options.keepalive_time, absl::Seconds(7));
+  EXPECT_EQ(options.keepalive_timeout, absl::Seconds(8));
+  EXPECT_EQ(options.min_ping_interval, absl::Seconds(9));
+  EXPECT_EQ(options.request_timeout, absl::Seconds(10));
 }
 
 TEST(Connections, IncompleteCallsDoNotDelayTheEndOfTheServer) {

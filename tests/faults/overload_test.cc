@@ -73,35 +73,6 @@ TEST(Overload, TheQueueHasALimitOfRequestsAndEveryRejectionHasItsCode) {
   EXPECT_EQ(Burst(running, request, 8).ok, 8) << "the server does not serve normally after the overload";
 }
 
-TEST(Overload, TheQueueHasALimitOfBytes) {
-  const ScratchFolder folder;
-  PublishModel(folder.path(), "slow", SlowConfig());
-  ServerOptions options = TestOptions(folder.path());
-  options.executor.threads = 1;
-  const std::string image = SlowImage();
-  options.admission.max_bytes = static_cast<int64_t>(image.size()) * 3;
-  RunningServer running(options);
-  const Outcome outcome = Burst(running, ImageRequest("slow", image), 12);
-  EXPECT_GE(outcome.ok, 3);
-  EXPECT_GT(outcome.refused, 0);
-}
-
-// The answers of all callers share one budget of bytes. The server always admits a single answer, so with a budget of
-// one byte it handles one call at a time. The budget is free again when the client has received its answer.
-TEST(Overload, AnswersOfAllCallersShareOneLimitOfBytes) {
-  const ScratchFolder folder;
-  PublishModel(folder.path(), "slow", SlowConfig());
-  ServerOptions options = TestOptions(folder.path());
-  options.admission.max_answer_bytes = 1;
-  RunningServer running(options);
-  const Outcome outcome = Burst(running, ImageRequest("slow", SlowImage()), 10);
-  EXPECT_GE(outcome.ok, 1);
-  EXPECT_GE(outcome.refused, 1);
-  EXPECT_GE(running.Metric("vitrine_requests_shed_total{model=\"slow\",reason=\"answers\"}"), 1);
-  EXPECT_TRUE(Eventually([&] { return running.Metric("vitrine_answer_bytes ") == 0; }));
-  EXPECT_TRUE(running.Classify(ImageRequest("slow", SlowImage()), std::make_unique<v1::ClassifyResponse>().get()).ok());
-}
-
 // Does not check the share of answers in time, which depends on the machine.
 // tests/server/serve/scheduling/overload_test.cc checks it with a simulated clock, and `script/prove overload` checks
 // it on an idle machine.

@@ -88,12 +88,6 @@ void RawHttp2::Open(const std::string& method, int64_t message_bytes) {
   next_stream_ += 2;
 }
 
-bool RawHttp2::AwaitEnd(absl::Duration longest) {
-  const absl::Time end = absl::Now() + longest;
-  while (!calls_.empty() && !closed_ && absl::Now() < end) Receive(absl::Milliseconds(10));
-  return calls_.empty();
-}
-
 void RawHttp2::Call(const std::string& method, const std::string& message) {
   const uint32_t stream = next_stream_;
   Open(method, static_cast<int64_t>(message.size()));
@@ -115,15 +109,6 @@ int64_t RawHttp2::Push(int64_t bytes, absl::Duration quiet) {
     if (done) break;
   }
   return sent;
-}
-
-void RawHttp2::Ping() {
-  SendFrame(kPing, 0, 0, std::string(8, 'p'));
-}
-
-std::optional<uint32_t> RawHttp2::setting(int number) const {
-  const auto told = settings_.find(number);
-  return told == settings_.end() ? std::nullopt : std::optional(told->second);
 }
 
 bool RawHttp2::SendSome() {
@@ -173,7 +158,6 @@ void RawHttp2::Receive(absl::Duration patience) {
 void RawHttp2::OnFrame(int type, int flags, uint32_t stream, const std::string& payload) {
   if (type == kSettings && (flags & kAck) == 0) {
     for (size_t at = 0; at + 6 <= payload.size(); at += 6) {
-      settings_[static_cast<int>(Number(payload.substr(at, 2)))] = Number(payload.substr(at + 2, 4));
       if (Number(payload.substr(at, 2)) != kInitialWindowSize) continue;
       const int64_t size = Number(payload.substr(at + 2, 4));
       for (auto& [id, call] : calls_) call.window += size - initial_window_;
@@ -181,10 +165,7 @@ void RawHttp2::OnFrame(int type, int flags, uint32_t stream, const std::string& 
     }
     SendFrame(kSettings, kAck, 0, "");
   } else if (type == kPing && (flags & kAck) == 0) {
-    ++pings_;
-    if (answers_pings_) SendFrame(kPing, kAck, 0, payload);
-  } else if (type == kPing) {
-    ++pongs_;
+    SendFrame(kPing, kAck, 0, payload);
   } else if (type == kWindowUpdate && stream == 0) {
     window_ += Number(payload);
   } else if (type == kWindowUpdate) {

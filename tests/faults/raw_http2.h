@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <map>
-#include <optional>
 #include <string>
 
 #include "absl/time/time.h"
@@ -28,25 +27,12 @@ class RawHttp2 {
   void Open(const std::string& method, int64_t message_bytes);
   // Sends a call with its whole message, which must fit in one frame.
   void Call(const std::string& method, const std::string& message);
-  // Reads until the server has ended every call. Returns false after the time `longest`, or if the server closes the
-  // connection.
-  bool AwaitEnd(absl::Duration longest);
   // Sends up to `bytes` zeros of every open call's message, as far as flow control allows. Stops when nothing has been
   // sent or received for the time `quiet`. Returns the total number of bytes sent.
   int64_t Push(int64_t bytes, absl::Duration quiet);
-  // Pings the server. The answer is counted in pongs().
-  void Ping();
-  // Stops answering the server's pings.
-  void IgnorePings() { answers_pings_ = false; }
-  // Reads for up to 10 ms. For tests that poll the accessors below.
-  void Read() { Receive(absl::Milliseconds(10)); }
 
   int open() const { return static_cast<int>(calls_.size()); }  // calls that the server has not ended
   bool closed() const { return closed_; }                       // the server closed the connection
-  int pings() const { return pings_; }                          // pings from the server
-  int pongs() const { return pongs_; }                          // the server's answers to Ping()
-  // Value of the server's setting with this number; null before it is received.
-  std::optional<uint32_t> setting(int number) const;
 
  private:
   struct Sending {
@@ -60,10 +46,6 @@ class RawHttp2 {
 
   int socket_;
   bool closed_ = false;
-  bool answers_pings_ = true;
-  int pings_ = 0;
-  int pongs_ = 0;
-  std::map<int, uint32_t> settings_;
   uint32_t next_stream_ = 1;
   int64_t window_ = 65535;
   int64_t initial_window_ = 65535;

@@ -20,7 +20,7 @@ from oip_pictures import CIFAR, MODEL, SURE, class_of, encoded, pixels, words
 
 class Grpc(Either, unittest.TestCase):
     module = tritonclient.grpc
-    codes = {name: f"StatusCode.{name}" for name in ("INVALID_ARGUMENT", "NOT_FOUND", "DEADLINE_EXCEEDED")}
+    codes = {name: f"StatusCode.{name}" for name in ("INVALID_ARGUMENT", "NOT_FOUND")}
     gzip = {"compression_algorithm": "gzip"}
 
     def address(self):
@@ -139,18 +139,6 @@ class Grpc(Either, unittest.TestCase):
         inferences, executions = (now - then for now, then in zip(counts(), before))
         self.assertEqual(inferences, requests)
         self.assertLess(executions, requests, "no two of them were computed together")
-
-    def test_loading_is_for_administrators(self):
-        for action in (self.client.load_model, self.client.unload_model):
-            with self.assertRaises(InferenceServerException) as caught:
-                action(MODEL)
-            self.assertEqual(caught.exception.status(), "StatusCode.PERMISSION_DENIED")
-        self.assertTrue(self.client.is_model_ready(MODEL))
-
-    def test_what_is_not_served(self):
-        with self.assertRaises(InferenceServerException) as caught:
-            self.client.get_system_shared_memory_status()
-        self.assertEqual(caught.exception.status(), "StatusCode.UNIMPLEMENTED")
 
     def test_names_and_numbers_are_the_protocols(self):
         """Every message, field, enum value and method of ours equals the public one."""

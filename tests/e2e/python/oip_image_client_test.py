@@ -10,7 +10,6 @@ import numpy
 import PIL.Image
 import tritonclient.grpc
 import tritonclient.http
-from tritonclient.utils import InferenceServerException
 
 import oip_server
 
@@ -100,13 +99,6 @@ class ImageClients(unittest.TestCase):
                 for batch in (names[:1], names[:3], names * 2):
                     yield model, view, batch
 
-    def test_one_after_the_other(self):
-        for protocol, client in self.clients.items():
-            for model, view, names in self.each():
-                inputs, outputs, output = self.request(protocol, model, view, names)
-                result = client.infer(f"{model}:{view}", inputs, request_id="1", model_version="", outputs=outputs)
-                self.check(result, output, f"{model}:{view}", names)
-
     def test_asynchronously(self):
         for protocol, client in self.clients.items():
             asked, done = [], queue.Queue()
@@ -140,28 +132,6 @@ class ImageClients(unittest.TestCase):
             result, error = done.get(timeout=60)
             self.assertIsNone(error)
             self.check(result, *each)
-
-    def test_a_view_is_the_model(self):
-        """The tensor view gives the model's own result for the same pixels."""
-        model, names = "kv-pos-mnist", MODELS["kv-pos-mnist"]
-        inputs, _, output = self.request("grpc", model, "tensor", names)
-        view = self.clients["grpc"].infer(model + ":tensor", inputs).as_numpy(output)
-        image = tritonclient.grpc.InferInput("image", [len(names), 28, 28, 1], "UINT8")
-        pixels = [numpy.array(PIL.Image.open(file_of(model, name)).convert("L").resize((28, 28), PIL.Image.BILINEAR))
-                  for name in names]
-        image.set_data_from_numpy(numpy.stack(pixels)[..., None])
-        itself = self.clients["grpc"].infer(model, [image]).as_numpy("probabilities")
-        numpy.testing.assert_allclose(view, itself, rtol=1e-3, atol=1e-6)
-
-    def test_another_scaling_is_refused_with_its_view(self):
-        for protocol, client in self.clients.items():
-            for model in MODELS:
-                for view, other in (("tensor", "tensor-inception"), ("tensor", "tensor-vgg"), ("tensor-inception", "tensor")):
-                    inputs, outputs, _ = self.request(protocol, model, other, MODELS[model][:1])
-                    with self.assertRaisesRegex(InferenceServerException, "NAME:tensor-inception from -1 to 1"):
-                        client.infer(f"{model}:{view}", inputs, outputs=outputs)
-        with self.assertRaisesRegex(InferenceServerException, "NAME:tensor accepts"):
-            self.clients["http"].get_model_metadata("kv-pos-mnist:pixels")
 
 
 if __name__ == "__main__":
