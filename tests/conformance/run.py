@@ -2,15 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs the cases of RFC 9113 and RFC 7541 against an HTTP/2 server without TLS.
 
-    run.py HOST:PORT [--only TEXT] [--junit FILE] [--list]
+    run.py HOST:PORT [--only TEXT] [--list]
 
 HOST:PORT may be unix:///PATH. The target should serve gRPC's health service; --path and --watch name other methods.
 Exit code: 0 if no case failed. A case that behaves as deviations.py says counts as "deviates", not as failed."""
 
 import argparse
 import sys
-import time
-import xml.etree.ElementTree
 
 import case
 import deviations
@@ -49,14 +47,12 @@ def run_one(each, address):
         return "failed", told
 
 
-def run_all(address, only="", junit=None, say=print):
+def run_all(address, only=""):
     """Runs the cases whose title contains `only`. Returns the number of cases per outcome."""
     counts = dict.fromkeys(("passed", "deviates", "skipped", "failed"), 0)
-    suite = xml.etree.ElementTree.Element("testsuite", name="conformance")
     for each in case.CASES:
         if only not in each.title:
             continue
-        begun = time.monotonic()
         outcome, why = run_one(each, address)
         if outcome == "failed":  # checks that the server still serves
             try:
@@ -67,16 +63,8 @@ def run_all(address, only="", junit=None, say=print):
                 why += f"; the server is gone: {fault}"
         counts[outcome] += 1
         if why:
-            say(f"{outcome:9}{each.title}\n         {why}")
-        element = xml.etree.ElementTree.SubElement(suite, "testcase", classname="rfc" + each.section, name=each.name, time=f"{time.monotonic() - begun:.3f}")
-        if outcome in ("failed", "skipped"):
-            xml.etree.ElementTree.SubElement(element, "failure" if outcome == "failed" else "skipped", message=why)
-    suite.set("tests", str(sum(counts.values())))
-    suite.set("failures", str(counts["failed"]))
-    suite.set("skipped", str(counts["skipped"]))
-    if junit:
-        xml.etree.ElementTree.ElementTree(suite).write(junit, "utf-8", True)
-    say(", ".join(f"{count} {outcome}" for outcome, count in counts.items()) + f" of {sum(counts.values())} cases")
+            print(f"{outcome:9}{each.title}\n         {why}")
+    print(", ".join(f"{count} {outcome}" for outcome, count in counts.items()) + f" of {sum(counts.values())} cases")
     return counts
 
 
@@ -84,7 +72,6 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("address", nargs="?")
     parser.add_argument("--only", default="", metavar="TEXT", help="run the cases whose title has TEXT")
-    parser.add_argument("--junit", metavar="FILE")
     parser.add_argument("--path", default=case.Connection.PATH)
     parser.add_argument("--watch", default=case.Connection.WATCH)
     parser.add_argument("--list", action="store_true", help="print the cases and end")
@@ -96,7 +83,7 @@ def main():
     if not options.address:
         parser.error("an address is needed")
     case.Connection.PATH, case.Connection.WATCH = options.path, options.watch
-    return 1 if run_all(options.address, options.only, options.junit)["failed"] else 0
+    return 1 if run_all(options.address, options.only)["failed"] else 0
 
 
 if __name__ == "__main__":

@@ -5,8 +5,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <cstdlib>
-#include <cstring>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -97,50 +95,6 @@ TEST_F(HttpClassify, AnswersAsGrpcDoes) {
   EXPECT_EQ(running_->Metric(R"(vitrine_requests_total{model="mixed",method="HttpClassify",code="OK"})"), 3);
 }
 
-TEST_F(HttpClassify, NumbersAreThoseThatGrpcSends) {
-  v1::ClassifyRequest request = ImageRequest("mixed", image_);
-  v1::AttentionRequest& mean = *request.add_attention();
-  mean.set_kind(v1::MEAN_OVER_QUERIES);
-  mean.set_encoding(v1::FLOAT32);
-  for (const int layer : {0, -1}) mean.add_layers(layer);
-  const int heads = MixedConfig().eit().heads();
-  for (int head = 0; head < heads; ++head) mean.add_heads(head);
-  v1::AttentionRequest& distance = *request.add_attention();
-  distance.set_kind(v1::DISTANCE);
-  distance.set_encoding(v1::FLOAT32);
-  const v1::ClassifyResponse expected = OverGrpc(request);
-  const json body = BodyOf(PostImage(
-      *running_, "/v1/models/mixed:classify?attention=mean:0,-1:all&attention=distance&attention_encoding=float",
-      image_));
-  ASSERT_EQ(body["attention"].size(), expected.attention_size()) << body;
-  EXPECT_EQ(expected.attention_size(), 2 * heads + 1);
-  for (int i = 0; i < expected.attention_size(); ++i) {
-    const v1::AttentionMap& map = expected.attention(i);
-    const json& read = body["attention"][i];
-    EXPECT_EQ(read["rows"], map.rows());
-    EXPECT_EQ(read["columns"], map.columns());
-    ASSERT_EQ(read["values"].size(), map.rows());
-    std::vector<float> values;
-    for (const json& row : read["values"]) {
-      ASSERT_EQ(row.size(), map.columns());
-      for (const json& value : row) values.push_back(value.get<float>());
-    }
-    ASSERT_EQ(values.size() * sizeof(float), map.values().size());
-    EXPECT_EQ(std::memcmp(values.data(), map.values().data(), map.values().size()), 0) << "map " << i;
-  }
-}
-
-// The body is never sent, so the server must answer without waiting for it.
-TEST_F(HttpClassify, WhatTheHeadTellsIsRefusedBeforeTheImage) {
-  for (const auto& [url, status] : {std::pair("/v1/models/nobody:classify", "HTTP/1.1 404 "),
-                                    std::pair("/v1/models/mixed:classify?nothing=1", "HTTP/1.1 400 "),
-                                    std::pair("/v2/models/nobody/infer", "HTTP/1.1 404 ")}) {
-    EXPECT_THAT(HttpExchange(running_->server().http_address(),
-                             absl::StrCat("POST ", url, " HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n")),
-                AllOf(StartsWith(status), HasSubstr("Connection: close")));
-  }
-}
-
 // Sends more requests than the only executor can compute while they arrive, even if the server reads them slowly.
 TEST(HttpHangUp, CancelsTheRequest) {
   const ScratchFolder folder;
@@ -207,28 +161,6 @@ TEST(HttpClassifyAccess, IsThatOfTheCallsOverGrpc) {
   EXPECT_THAT(classify("limited", "mixed"), StartsWith("HTTP/1.1 200 "));
   EXPECT_THAT(classify("limited", "mixed"), AllOf(StartsWith("HTTP/1.1 429 "), HasSubstr("\r\nRetry-After: "),
                                                   HasSubstr("\"code\":\"RESOURCE_EXHAUSTED\"")));
-}
-
-// These are the command lines of docs/how-to/http.md.
-TEST_F(HttpClassify, CurlNeedsNoHeader) {
-  const std::string file = folder_.Write("picture", image_);
-  const std::string url = absl::StrCat("http://", running_->server().http_address(), "/v1/models/mixed:classify");
-  const auto curl = [&](const std::string& how) {
-    const std::string out = folder_.Path("out");
-    const std::string command = absl::StrCat("curl -sS -o ", out, " ", how);
-    EXPECT_EQ(std::system(command.c_str()), 0) << command;
-    return json::parse(folder_.Read("out"), nullptr, false);
-  };
-  const v1::ClassifyResponse expected = OverGrpc(ImageRequest("mixed", image_));
-  ExpectSamePredictions(curl(absl::StrCat("--data-binary @", file, " ", url)), expected);
-  ExpectSamePredictions(curl(absl::StrCat("--data-binary @", file, " -H 'Content-Type: image/jpeg' ", url)), expected);
-  EXPECT_EQ(curl(absl::StrCat("--data-binary @", file, " '", url, "?top_k=1&attention=mean'"))["attention"].size(), 1);
-  for (const std::string& wrong :
-       {absl::StrCat("-d @", file), absl::StrCat("-F f=@", file), absl::StrCat("--json '{}'")}) {
-    const json refused = curl(absl::StrCat(wrong, " ", url));
-    EXPECT_EQ(refused["code"], "INVALID_ARGUMENT") << wrong;
-    EXPECT_THAT(refused["error"].get<std::string>(), HasSubstr("curl --data-binary @IMAGE " + url)) << wrong;
-  }
 }
 
 }  // namespace

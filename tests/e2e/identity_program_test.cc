@@ -77,25 +77,6 @@ class Programs : public ::testing::Test {
   std::string err_;
 };
 
-TEST_F(Programs, AServerThatCannotEncryptDoesNotStart) {
-  authority_.Issue("expired", "DNS:vitrine.test", "serverAuth", -1);
-  authority_.Issue("other", "DNS:vitrine.test", "serverAuth");
-  authority_.Write("world.key", authority_.Read("server.key"));
-  std::filesystem::permissions(authority_.Path("world.key"), std::filesystem::perms(0644));
-  const std::pair<const char*, const char*> kPairs[] = {
-      {"missing.pem", "server.key"}, {"server.pem", "missing.key"}, {"expired.pem", "expired.key"},
-      {"server.pem", "other.key"},   {"server.pem", "world.key"},
-  };
-  for (const auto& [certificate, key] : kPairs) {
-    ChildServer server(folder_.path(),
-                       Arguments({"--tls-cert", authority_.Path(certificate), "--tls-key", authority_.Path(key)}));
-    EXPECT_NE(server.Wait(), 0) << certificate << " " << key;
-    const bool of_key = std::string(certificate) == "server.pem";
-    EXPECT_THAT(server.Output(), HasSubstr(authority_.Path(of_key ? key : certificate)));
-    EXPECT_THAT(server.Output(), Not(HasSubstr("listening on")));
-  }
-}
-
 TEST_F(Programs, FromATokenToAnAnswerWithoutTheTokenInAnyLog) {
   PublishModel(folder_.path() / "repository", "mixed", MixedConfig());
   ASSERT_EQ(Vitrine(absl::StrCat("token new ci --out ", folder_.Path("tokens"))), 0) << err_;

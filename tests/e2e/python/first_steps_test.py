@@ -8,7 +8,6 @@ under the names that the documents use. Every command must end with 0, serve unt
 NOT_RUN.
 """
 
-import json
 import os
 import pathlib
 import random
@@ -25,6 +24,9 @@ import unittest
 import urllib.request
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
+sys.path.insert(0, str(ROOT / "tests/models/tool"))
+from pull_test import WEIGHTS  # noqa: E402
+
 BUILD = pathlib.Path(sys.argv[1]).resolve()
 
 # The documents, and the number of their command blocks that are first steps; None: all.
@@ -87,42 +89,6 @@ def free_port():
     raise AssertionError("no port is free")
 
 
-def write_tensors(path, shapes):
-    """Writes a safetensors file in fp32 with small numbers."""
-    header, offset = {}, 0
-    for name, shape in shapes.items():
-        size = 4
-        for side in shape:
-            size *= side
-        header[name] = {"dtype": "F32", "shape": shape, "data_offsets": [offset, offset + size]}
-        offset += size
-    head = json.dumps(header).encode()
-    draw = random.Random(1)
-    numbers = struct.pack("<99991f", *(draw.gauss(0, 0.02) for _ in range(99_991)))
-    with open(path, "wb") as file:
-        file.write(struct.pack("<Q", len(head)) + head)
-        for name, tensor in header.items():
-            begin, end = tensor["data_offsets"]
-            one = struct.pack("<f", 1)  # a norm that scales all values down would leave nothing but rounding errors
-            values = one if name.endswith(("norm.weight", "norm1.weight", "norm2.weight")) else numbers
-            file.write((values * ((end - begin) // len(values) + 1))[:end - begin])
-
-
-def vit_tiny():
-    """Returns the tensors of timm's vit_tiny_patch16_224."""
-    width, shapes = 192, {"cls_token": [1, 1, 192], "pos_embed": [1, 197, 192], "patch_embed.proj.weight": [192, 3, 16, 16],
-                          "patch_embed.proj.bias": [192], "norm.weight": [192], "norm.bias": [192],
-                          "head.weight": [1000, 192], "head.bias": [1000]}
-    for block in range(12):
-        for name, outputs, inputs in (("attn.qkv", 3 * width, width), ("attn.proj", width, width), ("mlp.fc1", 4 * width, width),
-                                      ("mlp.fc2", width, 4 * width)):
-            shapes[f"blocks.{block}.{name}.weight"] = [outputs, inputs]
-            shapes[f"blocks.{block}.{name}.bias"] = [outputs]
-        for norm in ("norm1", "norm2"):
-            shapes[f"blocks.{block}.{norm}.weight"] = shapes[f"blocks.{block}.{norm}.bias"] = [width]
-    return shapes
-
-
 class FirstSteps(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -172,7 +138,7 @@ class FirstSteps(unittest.TestCase):
             (mnist / f"{part}-images-idx3-ubyte").write_bytes(struct.pack(">IIII", 2051, count, 28, 28) + pixels)
             (mnist / f"{part}-labels-idx1-ubyte").write_bytes(struct.pack(">II", 2049, count) + bytes(i % 10 for i in range(count)))
         (mnist / "mnist").symlink_to(".")
-        write_tensors(cls.clone / "weights.safetensors", vit_tiny())
+        (cls.clone / "weights.safetensors").write_bytes(WEIGHTS)
         (cls.clone / "labels.txt").write_text("".join(f"thing {i}\n" for i in range(1000)))
         cls.prepare("umask 077; openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 "
                     "-subj /CN=localhost -addext extendedKeyUsage=serverAuth -keyout server.key -out server.pem")

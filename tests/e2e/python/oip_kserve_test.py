@@ -8,7 +8,6 @@ import unittest
 import urllib.error
 import urllib.request
 
-import grpc
 import numpy
 
 import oip_server
@@ -85,14 +84,3 @@ class KServe(unittest.IsolatedAsyncioTestCase):
         self.assertEqual((answer.id, answer.model_name, answer.model_version), ("frame 7", MODEL, "2"))
         self.assertEqual(labels(answer), [class_of(name) for name in SURE])
         self.assertEqual(answer.get_output_by_name("logits").as_numpy().shape, (len(SURE), len(LABELS)))
-
-    async def test_health(self):
-        self.assertTrue(await self.client.is_server_live())
-        self.assertTrue(await self.client.is_server_ready())
-        self.assertTrue(await self.client.is_model_ready(MODEL))
-        self.assertFalse(await self.client.is_model_ready("nobody"))
-
-    async def test_what_is_no_picture_is_refused(self):
-        with self.assertRaises(grpc.RpcError) as caught:
-            await self.client.infer(request(numpy.array([[b"no picture"]], dtype=numpy.object_), "BYTES"))
-        self.assertEqual(caught.exception.code(), grpc.StatusCode.INVALID_ARGUMENT)
