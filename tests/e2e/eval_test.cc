@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests `vitrine eval` as a program against vitrine-server: killed, in shards, with a server that goes away, with bad
-// images.
+// Tests `vitrine eval` as a program against vitrine-server: killed, and with a server that goes away.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests the HTTP pages: consistent metrics, readiness, and malformed requests, which must do no harm.
+// Tests that the metrics and the log of requests agree with what clients sent.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <spdlog/spdlog.h>

@@ -17,7 +17,6 @@
 namespace vitrine::testing {
 namespace {
 
-using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
 constexpr int kMany = 200;

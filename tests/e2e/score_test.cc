@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests `vitrine score` as a program against vitrine-server: killed, in shards, and with a version that is replaced.
+// Tests `vitrine score` as a program against vitrine-server: killed, and with a version that is replaced.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

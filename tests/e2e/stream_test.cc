@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests ClassifyStream: answers are matched by id, and limits on a stream are kept.
+// Tests that ClassifyStream keeps the limits of a stream.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
