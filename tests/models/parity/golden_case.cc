@@ -8,9 +8,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
-#include <functional>
 #include <iterator>
-#include <numeric>
 #include <sstream>
 
 #include "models/reference/checkpoint/checkpoint.h"
@@ -77,14 +75,6 @@ std::vector<std::string> GoldenCase::All() {
   return names;
 }
 
-int64_t GoldenCase::weight_count() const {
-  int64_t count = 0;
-  for (const HashedRow& row : rows_) {
-    count += std::accumulate(row.shape.begin(), row.shape.end(), int64_t{1}, std::multiplies<>());
-  }
-  return count;
-}
-
 Safetensors GoldenCase::Weights() const {
   Safetensors weights;
   for (const HashedRow& row : rows_) {
@@ -98,15 +88,15 @@ Safetensors GoldenCase::Weights() const {
   return weights;
 }
 
-std::unique_ptr<Model> GoldenCase::Build(const Safetensors& weights, const v1::ModelConfig& config) const {
-  absl::StatusOr<std::unique_ptr<Model>> model = MakeModel(config);
+std::unique_ptr<Model> GoldenCase::Build() const {
+  absl::StatusOr<std::unique_ptr<Model>> model = MakeModel(config_);
   if (!model.ok()) Die(key_ + ": " + model.status().ToString());
-  Safetensors published = weights;
+  Safetensors published = Weights();
   if (!arch_.empty()) {
     const ForeignSource source = arch_.starts_with("transformers/") ? ForeignSource::kHuggingFace
                                  : arch_.starts_with("openclip/")   ? ForeignSource::kOpenClip
                                                                     : ForeignSource::kTimm;
-    absl::StatusOr<TensorMap> renamed = RenameForeign(source, config, weights.tensors);
+    absl::StatusOr<TensorMap> renamed = RenameForeign(source, config_, published.tensors);
     if (!renamed.ok()) Die(key_ + ": " + renamed.status().ToString());
     published.tensors = *std::move(renamed);
   }

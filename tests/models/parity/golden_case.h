@@ -24,25 +24,19 @@ class GoldenCase {
   // Returns the names of all files, without the suffix, sorted.
   static std::vector<std::string> All();
 
-  const v1::ModelConfig& config() const { return config_; }
-  // timm's name of the model; empty if the tensors have the published names.
-  const std::string& arch() const { return arch_; }
   // Recorded values by name.
   const std::map<std::string, at::Tensor>& recorded() const { return recorded_; }
   const ImageBatch& images() const { return images_; }
-  // Number of values that Weights() would return.
-  int64_t weight_count() const;
 
-  // Returns the weights, recomputed from the hash, with the names and layout of their source. timm's weights include
-  // the `num_batches_tracked` of its BatchNorms, as its checkpoints do.
-  Safetensors Weights() const;
-  // Returns the model of the config with these weights; timm's weights go through the import. If they do not fit, the
-  // test fails and the program ends.
-  std::unique_ptr<Model> Build(const Safetensors& weights) const { return Build(weights, config_); }
-  // Returns the model of another config for the same tensors.
-  std::unique_ptr<Model> Build(const Safetensors& weights, const v1::ModelConfig& config) const;
+  // Returns the model with its weights, recomputed from the hash; weights of other libraries go through the import. If
+  // they do not fit, the test fails and the program ends.
+  std::unique_ptr<Model> Build() const;
 
  private:
+  // Returns the weights with the names and layout of their source. timm's weights include the `num_batches_tracked` of
+  // its BatchNorms, as its checkpoints do.
+  Safetensors Weights() const;
+
   struct HashedRow {
     std::string name;
     std::vector<int64_t> shape;
@@ -51,7 +45,7 @@ class GoldenCase {
   };
   v1::ModelConfig config_;
   std::string key_;
-  std::string arch_;
+  std::string arch_;  // another library's name of the model; empty if the tensors have the published names
   std::vector<HashedRow> rows_;
   ImageBatch images_;
   std::map<std::string, at::Tensor> recorded_;
