@@ -37,6 +37,11 @@ TEST(ProgramOf, RefusalsNameTheField) {
            {native + "vit { patch: 8 " + sizes, "", "native.cell is 4"},
            {fixed + "vit { patch: 4 " + sizes, "vit { heads: 3 }", "multiple of config.vit.heads"},
            {fixed + "vit { patch: 4 " + sizes, "vit { width: 100000 }", "vit.width"},
+           {fixed + "vit { patch: 4 " + sizes, "vit { norm: 7 }", "config.vit.norm is 7; it must be 0 to 2"},
+           {fixed + "vit { patch: 4 " + sizes, "vit { norm_epsilon: -1 }", "config.vit.norm_epsilon is -1"},
+           {fixed + "vit { patch: 4 " + sizes, "vit { norm_epsilon: nan }", "config.vit.norm_epsilon is nan"},
+           {fixed + "vit { patch: 4 " + sizes, "vit { norm_epsilon: 0.11 }",
+            "norm_epsilon is 0.11; it must be 0 to 0.1"},
            {fixed + "eit { pool: 4 " + sizes, "eit { depth: 9 }", "eit.width / eit.heads"},
            {fixed + "kv { patch: 4 " + sizes, "", "kv.attention"},
            {fixed + "kv { patch: 4 attention: KV_POS " + sizes, "", "kv.position_channels"},
@@ -69,6 +74,13 @@ TEST(ProgramOf, RefusalsNameTheField) {
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << refusal.config;
     EXPECT_THAT(std::string(status.message()), HasSubstr(refusal.names)) << refusal.config;
   }
+}
+
+TEST(ProgramOf, TheLargestEpsilonIsTaken) {
+  EXPECT_TRUE(ProgramOf(testing::Config("classes: 5 preprocessing { channels: 3 fixed { height: 8 width: 8 } } "
+                                        "vit { patch: 4 width: 8 depth: 1 heads: 2 mlp_width: 8 grid_rows: 2 "
+                                        "grid_columns: 2 norm_epsilon: 0.1 }"))
+                  .ok());
 }
 
 // A size in a family's config, and its valid range.

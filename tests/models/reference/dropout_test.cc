@@ -303,25 +303,5 @@ void PrintTo(const Form& form, std::ostream* out) {
   *out << form.variant << " " << form.change;
 }
 
-TEST(Dropout, EveryFormOfEveryFamilyDropsAtEveryPlace) {
-  std::vector<SmallForm> forms = SmallForms();
-  for (const char* name : {"qkv-mnist-p7-d64-l2", "kv-mnist-p7-d64-l2", "kv-pos-mnist-p7-d64-l2"}) {
-    forms.push_back({name, FindVariant(name)->config, 28, 28});
-  }
-  for (const SmallForm& form : forms) {
-    const std::unique_ptr<Model> model = testing::MakeHashed(form.config);
-    const ImageBatch images = {RandomImage(form.config.preprocessing().channels(), form.height, form.width, 1)};
-    const auto logits = [&](const DropRates& rates) {
-      ForwardContext context = Training(3);
-      context.dropout = rates;
-      return model->Forward(images, context);
-    };
-    const at::Tensor kept = logits({});
-    EXPECT_GT(Difference(kept, logits({.position = 0.5F})), 1e-6) << form.name;
-    EXPECT_GT(Difference(kept, logits({.projection = 0.5F})), 1e-6) << form.name;
-    EXPECT_GT(Difference(kept, logits({.mlp = 0.5F})), 1e-6) << form.name;
-  }
-}
-
 }  // namespace
 }  // namespace vitrine

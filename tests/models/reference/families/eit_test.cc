@@ -1,15 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tests the particular features of EIT and its baselines.
 #include <ATen/TensorOperators.h>
-#include <ATen/ops/abs.h>
 #include <ATen/ops/cat.h>
-#include <ATen/ops/conv2d.h>
 #include <ATen/ops/layer_norm.h>
-#include <ATen/ops/max.h>
-#include <ATen/ops/relu.h>
 #include <gtest/gtest.h>
 
-#include <cmath>
 #include <map>
 
 #include "models/reference/float_arrays.h"
@@ -21,75 +16,6 @@ namespace vitrine {
 namespace {
 
 using testing::Difference;
-
-// Numbers of channels that convolve and attend in each block, derived from the parameters' shapes.
-struct Channels {
-  std::vector<int64_t> attended;
-  std::vector<int64_t> convolved;
-};
-
-Channels ChannelsOf(std::string_view variant) {
-  const auto model = *MakeModel(FindVariant(variant)->config, 0, at::kMeta);
-  std::map<std::string, int64_t> sizes;
-  for (const NamedTensor& parameter : model->Parameters()) sizes[parameter.name] = parameter.tensor.size(0);
-  Channels channels;
-  for (int i = 0;; ++i) {
-    const std::string block = "blocks." + std::to_string(i);
-    if (!sizes.contains(block + ".norm.weight")) break;
-    channels.attended.push_back(sizes.at(block + ".attention.proj.weight"));
-    channels.convolved.push_back(sizes.contains(block + ".convolution.weight") ? sizes.at(block + ".convolution.weight")
-                                                                               : 0);
-  }
-  return channels;
-}
-
-int64_t SumOfSquares(const std::vector<int64_t>& values) {
-  int64_t sum = 0;
-  for (const int64_t value : values) sum += value * value;
-  return sum;
-}
-
-TEST(Eit, SharesOfTheChannelsAreThePapers) {
-  const Channels mini = ChannelsOf("eit34-mini-cifar10");
-  EXPECT_EQ(mini.attended, (std::vector<int64_t>{50, 100, 150, 200, 250}));
-  EXPECT_EQ(mini.convolved, (std::vector<int64_t>{200, 150, 100, 50, 0}));
-  EXPECT_EQ(SumOfSquares(mini.convolved), 75'000);
-  EXPECT_EQ(SumOfSquares(mini.attended), 137'500);
-  EXPECT_EQ(ChannelsOf("eit34-tiny-cifar10").attended, (std::vector<int64_t>{40, 80, 120, 160, 200, 240, 280, 330}));
-  EXPECT_EQ(ChannelsOf("eit34-base-cifar10").attended,
-            (std::vector<int64_t>{32, 80, 112, 160, 192, 240, 272, 320, 352, 400}));
-  EXPECT_EQ(ChannelsOf("eit34-tiny-cifar10").convolved, (std::vector<int64_t>{290, 250, 210, 170, 130, 90, 50, 0}));
-  EXPECT_EQ(ChannelsOf("eit34-base-cifar10").convolved,
-            (std::vector<int64_t>{368, 320, 288, 240, 208, 160, 128, 80, 48, 0}));
-  EXPECT_EQ(SumOfSquares(ChannelsOf("eit-p-mini-cifar10").convolved), 0);
-}
-
-TEST(Eit, SchedulesOfTheAblations) {
-  EXPECT_EQ(ChannelsOf("eit34-mini-increasing-cifar10").attended, (std::vector<int64_t>{200, 150, 100, 50, 250}));
-  EXPECT_EQ(ChannelsOf("eit34-mini-invariant-cifar10").attended, (std::vector<int64_t>{120, 120, 120, 120, 250}));
-  EXPECT_EQ(ChannelsOf("eit34-mini-parallel-cifar10").attended, (std::vector<int64_t>(5, 250)));
-  EXPECT_EQ(ChannelsOf("eit34-mini-parallel-cifar10").convolved, (std::vector<int64_t>(5, 250)));
-  EXPECT_EQ(ChannelsOf("lsra-mini-cifar10").attended, (std::vector<int64_t>(5, 120)));
-  EXPECT_EQ(ChannelsOf("lsra-mini-cifar10").convolved, (std::vector<int64_t>(5, 130)));
-}
-
-// Each block has 4a^2 + 4a + 9c^2 + 8C^2 + 9C parameters.
-TEST(Eit, BlocksHaveTheParametersOfTheFormula) {
-  for (const std::string_view variant : {"eit34-mini-cifar10", "eit33-tiny-cifar10", "eit34-base-cifar10"}) {
-    const auto model = *MakeModel(FindVariant(variant)->config, 0, at::kMeta);
-    const Channels channels = ChannelsOf(variant);
-    std::vector<int64_t> counted(channels.attended.size());
-    for (const NamedTensor& parameter : model->Parameters()) {
-      if (!parameter.name.starts_with("blocks.")) continue;
-      counted[std::stoi(parameter.name.substr(std::string("blocks.").size()))] += parameter.tensor.numel();
-    }
-    const int64_t width = model->config().eit().width();
-    for (size_t i = 0; i < counted.size(); ++i) {
-      const int64_t a = channels.attended[i], c = channels.convolved[i];
-      EXPECT_EQ(counted[i], 4 * a * a + 4 * a + 9 * c * c + 8 * width * width + 9 * width) << variant << " block " << i;
-    }
-  }
-}
 
 TEST(Eit, GridsAreCutNotPadded) {
   const auto three = *MakeModel(FindVariant("eit33-mini-cifar10")->config, 0, at::kMeta);
@@ -114,16 +40,6 @@ TEST(Eit, TheClassTokenPassesTheConvolutionUnchangedAndUnseen) {
   const at::Tensor after = ConvolveGrids({moved, layout}, weight, {});
   EXPECT_EQ(Difference(after.narrow(0, 1, 6), y.narrow(0, 1, 6)), 0);
   EXPECT_EQ(Difference(after.narrow(0, 8, 16), y.narrow(0, 8, 16)), 0);
-}
-
-TEST(Eit, PatchesOfAConvolutionStartWithinPyTorchsBound) {
-  const auto model = *MakeModel(FindVariant("eit34-mini-cifar10")->config, 1);
-  for (const NamedTensor& parameter : model->Parameters()) {
-    if (!parameter.name.starts_with("patches.")) continue;
-    const double largest = parameter.tensor.abs().max().item<double>(), bound = 1 / std::sqrt(9.0 * 3);
-    EXPECT_LE(largest, bound) << parameter.name;
-    EXPECT_GT(largest, 0.9 * bound) << parameter.name;
-  }
 }
 
 // In training, the branch's BatchNorm uses the cells of the batch without class tokens.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests the properties that every family has, on the variants of the zoo that are small enough.
+// Tests the properties that every form of every family has. parity_test compares the forms' logits with independent
+// implementations.
 #include <ATen/Parallel.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
@@ -8,12 +9,14 @@
 
 #include <thread>
 
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "models/families/family.h"
 #include "models/reference/float_arrays.h"
 #include "models/reference/model.h"
 #include "models/zoo.h"
+#include "models/zoo/small_forms.h"
 #include "tests/models/reference/images.h"
-#include "tests/models/reference/oracle/oracle.h"
 
 namespace vitrine {
 namespace {
@@ -28,74 +31,36 @@ double Relative(const at::Tensor& a, const at::Tensor& b) {
   return Difference(a.to(at::kDouble), b.to(at::kDouble)) / std::max(1.0, b.abs().max().item<double>());
 }
 
-// Models that differ in the form of the config, not only in its size.
-constexpr std::string_view kSmall[] = {
-    "eit34-mini-cifar10",
-    "eit33-mini-cifar10",
-    "eit34-mini-fashion-mnist",
-    "eit-p-mini-cifar10",
-    "eit-t-mini-cifar10",
-    "vit-mini-cifar10",
-    "kv-mnist-p7-d64-l2",
-    "kv-pos-mnist-p7-d64-l2",
-    "qkv-mnist-p7-d64-l2",
-    "kv-pos-cifar10-p4-d64-l2",
-    "xcit-n12",
-    "xcit-t12",
-    "xcit-n12-p8",
-    "xcit-n12-sne-3-layers",
-    "xcit-n12-p-sne",
-    "xcit-n12-f-sne-8",
-    "xcit-n12-f-sne-8-wide-own-codes",
-    "xvit-t",
-    "xvit-t-last-axis",
-    "xvit-t-softmax",
-    "xvit-t-xca",
-    "xvit-t-no-norm",
-    "xvit-t-depthwise",
-    "xvit-t-patches",
-    "null",
-};
-
-// Returns kSmall, and the first variant of every family that has no message in the protocol.
-std::vector<std::string_view> Small() {
-  std::vector<std::string_view> names(std::begin(kSmall), std::end(kSmall));
+// Returns the small forms, the null model, and the first variant of every family that has no message in the protocol.
+std::vector<SmallForm> Forms() {
+  std::vector<SmallForm> forms = SmallForms();
+  for (const std::vector<SmallForm>& more : {SmallPrefixForms(), SmallKvForms()}) {
+    forms.insert(forms.end(), more.begin(), more.end());
+  }
+  forms.push_back({"null", FindVariant("null")->config, 224, 224});
   for (const Family& family : Families()) {
     if (family.which != v1::ModelConfig::kCustom || family.variants == nullptr) continue;
-    names.push_back(FindVariant(family.variants().front().name)->name);
+    const ZooRow row = family.variants().front();
+    forms.push_back({std::string(row.name), row.config, 32, 32});
   }
-  return names;
+  return forms;
 }
 
-// Two blocks of each kind test as much as two dozen.
-v1::ModelConfig Shortened(v1::ModelConfig config) {
-  if (config.has_xcit()) config.mutable_xcit()->set_depth(2);
-  if (config.has_xvit()) config.mutable_xvit()->set_depth(2);
-  return config;
-}
-
-class EveryFamily : public ::testing::TestWithParam<std::string_view> {
+class EveryFamily : public ::testing::TestWithParam<SmallForm> {
  protected:
-  EveryFamily() : model_(testing::MakeHashed(Shortened(FindVariant(GetParam())->config))) {}
+  EveryFamily() : model_(testing::MakeHashed(GetParam().config)) {}
 
   bool native() const { return model_->config().preprocessing().has_native(); }
   int channels() const { return model_->config().preprocessing().channels(); }
-
-  // Returns an image scaled to the model: models for photographs take larger images than models for CIFAR.
-  at::Tensor Sized(int height, int width, uint64_t seed) const {
-    const int scale = model_->cell() >= 8 ? 4 : 1;
-    return RandomImage(channels(), scale * height, scale * width, seed);
-  }
-  // Returns an image whose grid is the position table's.
-  at::Tensor TableSized(uint64_t seed) const {
-    if (native()) return Sized(32, 32, seed);
-    const v1::FixedResolution& fixed = model_->config().preprocessing().fixed();
-    return RandomImage(channels(), fixed.height(), fixed.height(), seed);
+  // Returns an image whose sides are multiples of the form's.
+  at::Tensor Sized(int rows, int columns, uint64_t seed) const {
+    return RandomImage(channels(), rows * GetParam().height, columns * GetParam().width, seed);
   }
   // Returns a batch in which sizes repeat, change and return; all sizes are equal for models that take only one.
   ImageBatch Batch() const {
-    if (!native()) return {TableSized(1), TableSized(2), TableSized(3)};
-    return {Sized(24, 24, 1), Sized(32, 32, 2), Sized(32, 32, 3), Sized(24, 48, 4), Sized(24, 24, 5), Sized(30, 41, 6)};
+    if (!native()) return {Sized(1, 1, 1), Sized(1, 1, 2), Sized(1, 1, 3)};
+    const at::Tensor odd = RandomImage(channels(), GetParam().height + 3, GetParam().width + 5, 6);
+    return {Sized(1, 1, 1), Sized(2, 1, 2), Sized(2, 1, 3), Sized(1, 2, 4), Sized(1, 1, 5), odd};
   }
   at::Tensor Run(const ImageBatch& images) const {
     absl::StatusOr<at::Tensor> logits = RunModel(*model_, images);
@@ -106,44 +71,12 @@ class EveryFamily : public ::testing::TestWithParam<std::string_view> {
   std::unique_ptr<Model> model_;
 };
 
-std::string NameOf(const ::testing::TestParamInfo<std::string_view>& info) {
-  std::string name(info.param);
+INSTANTIATE_TEST_SUITE_P(Forms, EveryFamily, ::testing::ValuesIn(Forms()), [](const auto& info) {
+  std::string name = info.param.name;
   std::replace_if(
       name.begin(), name.end(), [](char c) { return std::isalnum(c) == 0; }, '_');
   return name;
-}
-
-INSTANTIATE_TEST_SUITE_P(Zoo, EveryFamily, ::testing::ValuesIn(Small()), NameOf);
-
-// Families with formulas in tests/models/reference/oracle/oracle.cc.
-class FamilyWithFormulas : public EveryFamily {};
-
-INSTANTIATE_TEST_SUITE_P(Zoo, FamilyWithFormulas, ::testing::ValuesIn(kSmall), NameOf);
-
-// Returns models that depend on the image. OfLikeBlocks returns only the models whose blocks have equal shapes (not
-// EIT).
-std::vector<std::string_view> Looking() {
-  std::vector<std::string_view> names = Small();
-  std::erase_if(names, [](std::string_view name) { return FindVariant(name)->config.has_null(); });
-  return names;
-}
-
-std::vector<std::string_view> OfLikeBlocks() {
-  std::vector<std::string_view> names = Looking();
-  std::erase_if(names, [](std::string_view name) { return FindVariant(name)->config.has_eit(); });
-  return names;
-}
-
-class FamilyThatLooks : public EveryFamily {};
-class FamilyOfLikeBlocks : public EveryFamily {};
-
-INSTANTIATE_TEST_SUITE_P(Zoo, FamilyThatLooks, ::testing::ValuesIn(Looking()), NameOf);
-INSTANTIATE_TEST_SUITE_P(Zoo, FamilyOfLikeBlocks, ::testing::ValuesIn(OfLikeBlocks()), NameOf);
-
-TEST_P(FamilyWithFormulas, LogitsAreThoseOfThePapersFormulas) {
-  const at::Tensor image = TableSized(1);
-  EXPECT_LT(Relative(Run({image}), testing::OracleLogits(*model_, image)), 2e-5);
-}
+});
 
 TEST_P(EveryFamily, AnswersDoNotDependOnBatchMates) {
   const ImageBatch images = Batch();
@@ -151,63 +84,6 @@ TEST_P(EveryFamily, AnswersDoNotDependOnBatchMates) {
   for (size_t i = 0; i < images.size(); ++i) {
     EXPECT_LT(Relative(together[i], Run({images[i]})[0]), 1e-5) << "image " << i;
   }
-}
-
-TEST_P(EveryFamily, ReorderingTheBatchReordersTheLogits) {
-  const ImageBatch images = Batch();
-  ImageBatch reversed(images.rbegin(), images.rend());
-  EXPECT_LT(Relative(Run(reversed).flip(0), Run(images)), 1e-5);
-}
-
-TEST_P(FamilyThatLooks, LogitsDependOnTheImage) {
-  const at::Tensor logits = Run({TableSized(1), TableSized(2)});
-  EXPECT_GT(Difference(logits[0], logits[1]), 1e-3);
-}
-
-TEST_P(EveryFamily, EveryParameterMatters) {
-  const at::NoGradGuard no_grad;
-  const at::Tensor image = TableSized(1);
-  const at::Tensor before = Run({image});
-  for (NamedTensor& parameter : model_->Parameters()) {
-    if (parameter.name.find("map_pos.bias") != std::string::npos) continue;  // cancels in the softmax
-    // adds the same value to all keys, so it also cancels
-    if (parameter.name.find("attention.k.bias") != std::string::npos) continue;
-    const at::Tensor saved = parameter.tensor.clone();
-    parameter.tensor.add_(testing::Hashed(saved.sizes(), 9) * 0.2);
-    EXPECT_GT(Difference(Run({image}), before), 1e-6) << parameter.name;
-    parameter.tensor.copy_(saved);
-  }
-}
-
-TEST_P(FamilyOfLikeBlocks, SwappedBlocksChangeTheLogits) {
-  const at::NoGradGuard no_grad;
-  const at::Tensor image = TableSized(1);
-  const at::Tensor before = Run({image});
-  std::map<std::string, at::Tensor> blocks[2];
-  for (const NamedTensor& parameter : model_->Parameters()) {
-    for (int i = 0; i < 2; ++i) {
-      const std::string prefix = "blocks." + std::to_string(i) + ".";
-      if (parameter.name.rfind(prefix, 0) == 0) blocks[i][parameter.name.substr(prefix.size())] = parameter.tensor;
-    }
-  }
-  for (auto& [name, tensor] : blocks[0]) {
-    const at::Tensor saved = tensor.clone();
-    tensor.copy_(blocks[1].at(name));
-    blocks[1].at(name).copy_(saved);
-  }
-  EXPECT_GT(Relative(Run({image}), before), 1e-3);
-}
-
-TEST_P(EveryFamily, InitialisationFollowsTheSeed) {
-  const auto a = *MakeModel(model_->config(), 7), b = *MakeModel(model_->config(), 7),
-             c = *MakeModel(model_->config(), 8);
-  const auto pa = a->Parameters(), pb = b->Parameters(), pc = c->Parameters();
-  bool differs = pa.empty();
-  for (size_t i = 0; i < pa.size(); ++i) {
-    EXPECT_EQ(Difference(pa[i].tensor, pb[i].tensor), 0) << pa[i].name;
-    differs = differs || Difference(pa[i].tensor, pc[i].tensor) > 0;
-  }
-  EXPECT_TRUE(differs);
 }
 
 // Executors share a model: each runs its own batches concurrently, including grids that are new to the model.
@@ -271,48 +147,71 @@ TEST_P(EveryFamily, AttentionOfAnImageIsThatOfTheImageAlone) {
   }
 }
 
+// A step against the gradient lowers the loss, and every parameter has a gradient, so the whole graph is connected.
+// In training, the gradient includes the path through the batch's statistics.
+TEST_P(EveryFamily, EveryParameterReceivesAGradientThatLowersTheLoss) {
+  if (model_->Parameters().empty()) return;
+  // These blocks convolve only patch tokens, which no later operator reads.
+  const std::string unread = GetParam().name == "baseline_lsra"  ? "blocks.1.convolution."
+                             : GetParam().name == "eit_parallel" ? "blocks.2.convolution."
+                                                                 : "-";
+  const ImageBatch images = Batch();
+  for (const bool training : {true, false}) {
+    testing::HashWeights(*model_);
+    model_->RequireGrad(true);
+    for (const NamedTensor& parameter : model_->Parameters()) parameter.tensor.mutable_grad().reset();
+    ForwardContext context;
+    context.training = training;
+    const at::Tensor first = model_->Forward(images, context), direction = testing::Hashed(first.sizes(), 7);
+    const at::Tensor before = (first * direction).sum();
+    before.backward();
+    double slope = 0;
+    for (const NamedTensor& parameter : model_->Parameters()) {
+      ASSERT_TRUE(parameter.tensor.grad().defined()) << parameter.name;
+      const double largest = parameter.tensor.grad().abs().max().item<double>();
+      if (absl::StrContains(parameter.name, "map_pos.bias") || parameter.name.starts_with(unread)) {
+        EXPECT_EQ(largest, 0) << parameter.name << " cancels in the softmax, or is not read";
+      } else if (absl::StrContains(parameter.name, "attention.k.bias")) {
+        EXPECT_LT(largest, 1e-5) << "a bias that all keys share cancels in the softmax";
+      } else {
+        EXPECT_GT(largest, 1e-7) << parameter.name;
+      }
+      slope += parameter.tensor.grad().pow(2).sum().item<double>();
+    }
+    const double step = 1e-4 / std::sqrt(slope);
+    const at::NoGradGuard no_grad;
+    for (const NamedTensor& parameter : model_->Parameters()) {
+      at::Tensor(parameter.tensor).sub_(parameter.tensor.grad() * step);
+    }
+    const double after = (model_->Forward(images, context) * direction).sum().item<double>();
+    EXPECT_NEAR((before.item<double>() - after) / (slope * step), 1, 0.15) << "training: " << training;
+  }
+}
+
 TEST_P(EveryFamily, RefusesWhatItCannotTake) {
-  EXPECT_EQ(RunModel(*model_, {}).status().code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_EQ(RunModel(*model_, {RandomImage(4 - channels(), 32, 32, 1)}).status().code(),
-            absl::StatusCode::kInvalidArgument);
-}
-
-TEST_P(FamilyThatLooks, RefusesSizesThatItCannotTake) {
-  const absl::Status status = RunModel(*model_, {RandomImage(channels(), 8, 8, 1)}).status();
+  const absl::Status none = RunModel(*model_, {}).status();
+  EXPECT_EQ(none.code(), absl::StatusCode::kInvalidArgument);
+  const absl::Status other = RunModel(*model_, {RandomImage(4 - channels(), 32, 32, 1)}).status();
+  EXPECT_EQ(other.code(), absl::StatusCode::kInvalidArgument);
+  if (model_->config().has_null()) return;
+  const v1::NativeResolution& sizes = model_->config().preprocessing().native();
+  const int height = native() ? sizes.cell() : GetParam().height + 1;
+  const int width = native() ? (sizes.max_tokens() + 1) * sizes.cell() : GetParam().width;
+  const absl::Status status = RunModel(*model_, {Sized(1, 1, 1), RandomImage(channels(), height, width, 1)}).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_THAT(std::string(status.message()), AllOf(HasSubstr("8x8"), HasSubstr("this model takes")));
-  const at::Tensor good = TableSized(1), flat = RandomImage(channels(), 1, static_cast<int>(good.size(2)), 2);
-  EXPECT_EQ(RunModel(*model_, {good, flat}).status().code(), absl::StatusCode::kInvalidArgument) << "the second";
+  EXPECT_THAT(std::string(status.message()),
+              AllOf(HasSubstr(absl::StrCat(height, "x", width)), HasSubstr("this model takes")));
 }
 
-// Dropout acts only in training, depends on its seed, and keeps the expectation.
-TEST(Dropout, IsRepeatableAndOnlyInTraining) {
-  const auto model = testing::MakeHashed(FindVariant("eit34-mini-cifar10")->config);
-  const at::NoGradGuard no_grad;
-  const ImageBatch images{RandomImage(3, 32, 32, 1)};
-  ForwardContext context;
-  context.dropout = DropRates::Uniform(0.2F);
-  const at::Tensor still = model->Forward(images, context);
-  EXPECT_EQ(Difference(still, model->Forward(images, {})), 0);
-  context.training = true;
-  context.dropout_seed = 1;
-  const at::Tensor first = model->Forward(images, context);
-  EXPECT_EQ(Difference(first, model->Forward(images, context)), 0);
-  EXPECT_GT(Difference(first, still), 1e-3);
-  context.dropout_seed = 2;
-  EXPECT_GT(Difference(first, model->Forward(images, context)), 1e-3);
-}
-
-TEST(Bf16, MovesLogitsALittle) {
-  const auto model = testing::MakeHashed(FindVariant("eit34-mini-cifar10")->config);
-  const at::NoGradGuard no_grad;
-  const ImageBatch images{RandomImage(3, 32, 32, 1), RandomImage(3, 24, 40, 2)};
-  ForwardContext context;
-  const at::Tensor exact = model->Forward(images, context);
-  context.bf16 = true;
-  const at::Tensor rounded = model->Forward(images, context);
-  EXPECT_GT(Difference(rounded, exact), 0);
-  EXPECT_LT(Relative(rounded, exact), 0.05);
+TEST(GridFor, TheSmallestAndTheLargestGridsAreTaken) {
+  v1::ModelConfig config = SmallForms()[0].config;  // a ViT with cells of 4 pixels
+  config.mutable_preprocessing()->mutable_native()->set_min_tokens(6);
+  config.mutable_preprocessing()->mutable_native()->set_max_tokens(12);
+  const std::unique_ptr<Model> model = MakeModel(config, /*seed=*/0, at::kMeta).value();
+  EXPECT_TRUE(model->GridFor(12, 16).ok()) << "12 cells";
+  EXPECT_TRUE(model->GridFor(8, 12).ok()) << "6 cells";
+  EXPECT_FALSE(model->GridFor(4, 52).ok()) << "13 cells";
+  EXPECT_FALSE(model->GridFor(4, 20).ok()) << "5 cells";
 }
 
 }  // namespace
