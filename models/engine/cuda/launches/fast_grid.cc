@@ -49,28 +49,14 @@ KernelChoice Choose(const AffineArguments& arguments, bool fast) {
   return {.kernel = suits ? "vitrine_fast_affine" : "vitrine_affine"};
 }
 
-KernelChoice Choose(const ActivateArguments& arguments, bool fast) {
-  const bool suits = fast && IsOfFours(arguments.x) && IsOfFours(arguments.y);
-  return {.kernel = suits ? "vitrine_fast_activate" : "vitrine_activate"};
-}
-
 KernelChoice Choose(const AddArguments& arguments, bool fast) {
   const bool suits = fast && IsOfFours(arguments.x) && IsOfFours(arguments.z) && IsOfFours(arguments.y);
   return {.kernel = suits ? "vitrine_fast_add" : "vitrine_add"};
 }
 
-KernelChoice Choose(const FillArguments& arguments, bool fast) {
-  return {.kernel = fast && IsOfFours(arguments.y) ? "vitrine_fast_fill" : "vitrine_fill"};
-}
-
 KernelChoice Choose(const CopyArguments& arguments, bool fast) {
   const bool suits = fast && IsOfFours(arguments.x) && IsOfFours(arguments.y);
   return {.kernel = suits ? "vitrine_fast_copy_rows" : "vitrine_copy_rows"};
-}
-
-KernelChoice Choose(const MeanArguments& /*arguments*/, bool fast) {
-  if (!fast) return {.kernel = "vitrine_mean_of_cells"};
-  return {.kernel = "vitrine_fast_mean_of_cells", .threads = 256, .shared_bytes = kMeanSharedBytes};
 }
 
 KernelChoice Choose(const PatchifyArguments& arguments, bool fast) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Chooses the kernels of steps other than stems, linear layers and attention: a fast kernel if it supports the widths.
+// Chooses the kernels of steps that have a fast kernel, other than stems, linear layers and attention: the fast kernel
+// if it supports the widths.
 #ifndef VITRINE_MODELS_ENGINE_CUDA_LAUNCHES_FAST_GRID_H_
 #define VITRINE_MODELS_ENGINE_CUDA_LAUNCHES_FAST_GRID_H_
 
@@ -21,11 +22,8 @@ struct KernelChoice {
 // Return the kernel for these arguments; the plain kernel unless `fast`. Local interactions have only a fast kernel.
 KernelChoice Choose(const StatisticsArguments& arguments, bool fast);
 KernelChoice Choose(const AffineArguments& arguments, bool fast);
-KernelChoice Choose(const ActivateArguments& arguments, bool fast);
 KernelChoice Choose(const AddArguments& arguments, bool fast);
-KernelChoice Choose(const FillArguments& arguments, bool fast);
 KernelChoice Choose(const CopyArguments& arguments, bool fast);
-KernelChoice Choose(const MeanArguments& arguments, bool fast);
 KernelChoice Choose(const PatchifyArguments& arguments, bool fast);
 KernelChoice Choose(const GatherArguments& arguments, bool fast);
 KernelChoice Choose(const DepthwiseArguments& arguments, bool fast);

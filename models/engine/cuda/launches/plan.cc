@@ -165,7 +165,7 @@ class LaunchMaker : public StepMemory {
   }
   void Do(const engine::ActivateStep& step) {
     RefuseQuickGelu(step.activation);
-    AddChosen(ActivateArguments{batch_, At(step.x), At(step.y), step.activation});
+    Add("vitrine_activate", ActivateArguments{batch_, At(step.x), At(step.y), step.activation});
   }
   void Do(const engine::AddStep& step) { AddChosen(AddArguments{batch_, At(step.x), At(step.z), At(step.y)}); }
 
@@ -181,7 +181,7 @@ class LaunchMaker : public StepMemory {
       if (!measures()) y.data += x.columns;
     }
   }
-  void Do(const engine::FillStep& step) { AddChosen(FillArguments{batch_, Copy(step.row), At(step.y)}); }
+  void Do(const engine::FillStep& step) { Add("vitrine_fill", FillArguments{batch_, Copy(step.row), At(step.y)}); }
   void Do(const engine::JoinClassStep& step) {
     for (size_t i = 0; i < step.rows.size(); ++i) {
       AddCopy(At(step.rows[i]), At(step.y), CopiedRows::kClass, static_cast<int>(i));
@@ -190,7 +190,9 @@ class LaunchMaker : public StepMemory {
   }
   void Do(const engine::TakeClassStep& step) { AddCopy(At(step.x), At(step.y), CopiedRows::kClass, step.token); }
   void Do(const engine::TakeCellsStep& step) { AddCopy(At(step.x), At(step.y), CopiedRows::kCells); }
-  void Do(const engine::MeanOfCellsStep& step) { AddChosen(MeanArguments{batch_, At(step.x), At(step.y)}); }
+  void Do(const engine::MeanOfCellsStep& step) {
+    Add("vitrine_mean_of_cells", MeanArguments{batch_, At(step.x), At(step.y)});
+  }
   void Do(const engine::UnitLengthStep& step) {
     Add("vitrine_unit_length", UnitLengthArguments{batch_, At(step.x), At(step.y), program::kUnitLengthEpsilon});
   }

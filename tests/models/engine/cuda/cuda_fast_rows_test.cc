@@ -71,21 +71,11 @@ TEST(CudaFastRows, NumbersByThemselves) {
         RunChosen(batch, cuda::AffineArguments{batch.batch(), x, y, nullptr, scale, shift, activation}, fast);
         return batch.Read(y);
       });
-      ExpectEqualBits(kRowBatches, absl::StrCat("activation of ", columns), [&](KernelBatch& batch, bool fast) {
-        const Matrix x = batch.NewMatrix(RowsOf::kCells, columns), y = batch.NewMatrix(x.rows, columns, columns + 4);
-        RunChosen(batch, cuda::ActivateArguments{batch.batch(), x, y, activation}, fast);
-        return batch.Read(y);
-      });
     }
     ExpectEqualBits(kRowBatches, absl::StrCat("sum of ", columns), [&](KernelBatch& batch, bool fast) {
       const Matrix x = batch.NewMatrix(RowsOf::kTokens, columns), z = batch.NewMatrix(x.rows, columns, columns + 4);
       RunChosen(batch, cuda::AddArguments{batch.batch(), x, z, x}, fast);
       return batch.Read(x);
-    });
-    ExpectEqualBits(kRowBatches, absl::StrCat("filled ", columns), [&](KernelBatch& batch, bool fast) {
-      const Matrix y = batch.NewMatrix(RowsOf::kImages, columns, columns + 4, 4);
-      RunChosen(batch, cuda::FillArguments{batch.batch(), batch.Copy(batch.Numbers(size_t(columns))), y}, fast);
-      return batch.Read(y);
     });
   }
 }
@@ -105,18 +95,6 @@ TEST(CudaFastRows, CopiesOfEveryKind) {
       RunChosen(batch, cuda::CopyArguments{batch.batch(), x, y, kind.rows}, fast);
       return batch.Read(y);
     });
-  }
-}
-
-TEST(CudaFastRows, MeansOfCells) {
-  for (const RowsOf rows : {RowsOf::kTokens, RowsOf::kCells}) {
-    for (const int columns : {1, 32, 70}) {
-      ExpectEqualBits(kRowBatches, absl::StrCat("mean of ", columns), [&](KernelBatch& batch, bool fast) {
-        const Matrix x = batch.NewMatrix(rows, columns), y = batch.NewMatrix(RowsOf::kImages, columns, columns + 1);
-        RunChosen(batch, cuda::MeanArguments{batch.batch(), x, y}, fast);
-        return batch.Read(y);
-      });
-    }
   }
 }
 

@@ -2,8 +2,8 @@
 // Kernels that compute each row separately, one row per warp (statistics: several rows). Neighbouring lanes access
 // neighbouring numbers, and the image of a row is found once. Results are bit-identical to the plain kernels'.
 //
-// Any number of threads; only vitrine_fast_mean_of_cells uses shared memory. Limited by memory: each number is read
-// once (row sums read it again from L1) and written once.
+// Any number of threads, no shared memory. Limited by memory: each number is read once (row sums read it again from L1)
+// and written once.
 #ifndef VITRINE_MODELS_ENGINE_CUDA_KERNELS_FAST_ROWS_CUH_
 #define VITRINE_MODELS_ENGINE_CUDA_KERNELS_FAST_ROWS_CUH_
 
@@ -114,18 +114,6 @@ VITRINE_KERNEL(vitrine_fast_affine, AffineArguments) {
   });
 }
 
-VITRINE_KERNEL(vitrine_fast_activate, ActivateArguments) {
-  ForRowsOfWarp(Images(arguments.batch).Rows(arguments.x.rows), [&](int row) {
-    const Global<const Float4> from = FoursOf(arguments.x, row);
-    const Global<Float4> to = FoursOf(arguments.y, row);
-    ForFours(arguments.x.columns, [&](int i) {
-      Float4 x = from[i];
-      for (int j = 0; j < 4; ++j) x.v[j] = Activated(x.v[j], arguments.activation, false);
-      to[i] = x;
-    });
-  });
-}
-
 VITRINE_KERNEL(vitrine_fast_add, AddArguments) {
   ForRowsOfWarp(Images(arguments.batch).Rows(arguments.x.rows), [&](int row) {
     const Global<const Float4> xs = FoursOf(arguments.x, row), zs = FoursOf(arguments.z, row);
@@ -139,14 +127,6 @@ VITRINE_KERNEL(vitrine_fast_add, AddArguments) {
   });
 }
 
-VITRINE_KERNEL(vitrine_fast_fill, FillArguments) {
-  const Global<const Float4> from = ViewAs<const Float4>(Global<const float>(arguments.row));
-  ForRowsOfWarp(Images(arguments.batch).Rows(arguments.y.rows), [&](int row) {
-    const Global<Float4> to = FoursOf(arguments.y, row);
-    ForFours(arguments.y.columns, [&](int i) { to[i] = from[i]; });
-  });
-}
-
 VITRINE_KERNEL(vitrine_fast_copy_rows, CopyArguments) {
   const Images images(arguments.batch);
   ForRowsOfWarp(CountOfCopied(arguments, images), [&](int row) {
@@ -155,32 +135,6 @@ VITRINE_KERNEL(vitrine_fast_copy_rows, CopyArguments) {
     const Global<Float4> to = FoursOf(arguments.y, copied.target);
     ForFours(arguments.x.columns, [&](int i) { to[i] = from[i]; });
   });
-}
-
-// --- sums over the cells of an image
-
-// Sums 32 columns of an image per block. All threads load a strip of cells into shared memory, so that many loads are
-// in flight; one warp then adds the strip in order.
-VITRINE_KERNEL(vitrine_fast_mean_of_cells, MeanArguments) {
-  const Images images(arguments.batch);
-  const Shared<float> strip = SharedMemory<float>(0);
-  const int lane = Lane(), warp = Thread() / kWarp, warps = Threads() / kWarp;
-  const int columns = arguments.x.columns, parts = (columns + kWarp - 1) / kWarp;
-  for (int part = Block(); part < images.count() * parts; part += Blocks()) {
-    const int image = part / parts, column = part % parts * kWarp + lane;
-    const int cells = images.RowsIn(RowsOf::kCells, image), first = images.RowOfCell(arguments.x.rows, image, 0);
-    float sum = 0;
-    for (int begin = 0; begin < cells; begin += kMeanCells) {
-      const int count = cells - begin < kMeanCells ? cells - begin : kMeanCells;
-      for (int cell = warp; cell < count && column < columns; cell += warps) {
-        strip[cell * kWarp + lane] = RowOf(arguments.x, first + begin + cell)[column];
-      }
-      SyncBlock();
-      for (int cell = 0; cell < count && warp == 0 && column < columns; ++cell) sum += strip[cell * kWarp + lane];
-      SyncBlock();
-    }
-    if (warp == 0 && column < columns) RowOf(arguments.y, image)[column] = sum / static_cast<float>(cells);
-  }
 }
 
 }  // namespace vitrine::cuda

@@ -7,10 +7,6 @@
 
 namespace vitrine::cuda {
 
-// vitrine_fast_mean_of_cells: number of cells, of 32 columns each, in shared memory.
-inline constexpr int kMeanCells = 128;
-inline constexpr int kMeanSharedBytes = kMeanCells * 32 * static_cast<int>(sizeof(float));
-
 // Depthwise convolutions: side of a tile of a grid, channels per block, and threads per block.
 inline constexpr int kTileSide = 14;
 inline constexpr int kTileChannels = 16;
