@@ -11,8 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "models/engine/cuda/emulated/products.h"
 #include "models/engine/cuda/kernels/fast/attention_tiles.h"
-#include "tests/models/engine/cuda/attention_rig.h"
-#include "tests/models/engine/cuda/narrow_numbers.h"
+#include "tests/models/engine/cuda/kernel_batch.h"
 
 namespace vitrine::testing {
 namespace {
@@ -33,8 +32,8 @@ int SharedBytes(int width) {
 // q, k and v side by side, and what attention makes of them.
 class Channels {
  public:
-  Channels(int width, std::vector<int> cells, RowsOf rows = RowsOf::kCells, const MachineOptions& options = {})
-      : rig_(std::move(cells), options),
+  Channels(int width, const std::vector<int>& cells, RowsOf rows = RowsOf::kCells, const MachineOptions& options = {})
+      : rig_(InOneRow(cells), options),
         width_(width),
         columns_(kHeads * width),
         rows_(rows),
@@ -45,7 +44,7 @@ class Channels {
   };
 
   int columns() const { return columns_; }
-  AttentionRig& rig() { return rig_; }
+  KernelBatch& rig() { return rig_; }
   // Element of q (0), k (1) or v (2).
   float& At(int of, int64_t row, int column) { return qkv_[static_cast<size_t>((row * 3 + of) * columns_ + column)]; }
 
@@ -54,10 +53,10 @@ class Channels {
     if (with_matrices) arguments.scores = rig_.buffers().Allocate<float>(static_cast<size_t>(Matrices()));
     if (!with_matrices) arguments.matrices = nullptr;
     rig_.Run(absl::StrCat("vitrine_attend_channels_", width_), arguments, 128, SharedBytes(width_));
-    Result result = {.y = rig_.Download(arguments.y), .scores = {}, .weights = {}};
+    Result result = {.y = rig_.Get(arguments.y), .scores = {}, .weights = {}};
     if (with_matrices) {
-      result.scores = rig_.Download(arguments.scores, Matrices());
-      result.weights = rig_.Download(arguments.matrices, Matrices());
+      result.scores = rig_.Read<float>(arguments.scores, static_cast<size_t>(Matrices()));
+      result.weights = rig_.Read<float>(arguments.matrices, static_cast<size_t>(Matrices()));
     }
     return result;
   }
@@ -67,9 +66,9 @@ class Channels {
     arguments.scores = rig_.buffers().Allocate<float>(static_cast<size_t>(Matrices()));
     rig_.MakeNarrow(qkv_, arguments);
     rig_.Run(absl::StrCat("vitrine_attend_channels_", width_, "_narrow"), arguments, 128, SharedBytes(width_));
-    return {.y = rig_.DownloadNarrow(arguments.y),
-            .scores = rig_.Download(arguments.scores, Matrices()),
-            .weights = rig_.Download(arguments.matrices, Matrices())};
+    return {.y = rig_.Get(arguments.y),
+            .scores = rig_.Read<float>(arguments.scores, static_cast<size_t>(Matrices())),
+            .weights = rig_.Read<float>(arguments.matrices, static_cast<size_t>(Matrices()))};
   }
   void Round() { qkv_ = RoundedToBf16(qkv_); }
   Result Plain() {
@@ -77,21 +76,22 @@ class Channels {
     rig_.Run("vitrine_inverse_lengths", arguments);
     rig_.Run("vitrine_channel_products", arguments);
     rig_.Run("vitrine_channel_scale", arguments);
-    Result result = {.y = {}, .scores = rig_.Download(arguments.matrices, Matrices()), .weights = {}};
+    Result result = {
+        .y = {}, .scores = rig_.Read<float>(arguments.matrices, static_cast<size_t>(Matrices())), .weights = {}};
     rig_.Run("vitrine_channel_softmax", arguments);
-    result.weights = rig_.Download(arguments.matrices, Matrices());
+    result.weights = rig_.Read<float>(arguments.matrices, static_cast<size_t>(Matrices()));
     rig_.Run("vitrine_channel_mix", arguments);
-    result.y = rig_.Download(arguments.y);
+    result.y = rig_.Get(arguments.y);
     return result;
   }
 
  private:
-  int64_t Matrices() const { return int64_t{rig_.images()} * columns_ * width_; }
+  int64_t Matrices() const { return int64_t{rig_.rows().count()} * columns_ * width_; }
 
   ChannelArguments Arguments() {
-    const auto lengths = static_cast<size_t>(rig_.images() * columns_);
+    const auto lengths = static_cast<size_t>(rig_.rows().count() * columns_);
     cuda::Matrix of[3];
-    of[0] = rig_.Upload(qkv_, rows_, 3 * columns_);
+    of[0] = rig_.Put(qkv_, rows_, 3 * columns_);
     of[0].columns = columns_;
     for (int i = 1; i < 3; ++i) {
       of[i] = of[0];
@@ -115,7 +115,7 @@ class Channels {
             .narrow = true};
   }
 
-  AttentionRig rig_;
+  KernelBatch rig_;
   const int width_, columns_;
   const RowsOf rows_;
   std::vector<float> qkv_;
@@ -182,8 +182,8 @@ TEST(CudaFastChannels, HaveTheSameBitsAloneAndInABatch) {
     const std::vector<float> y = batch.Fast().y;
     for (int image = 0; image < 4; ++image) {
       Channels alone(width, {cells[static_cast<size_t>(image)]});
-      const int64_t first = batch.rig().FirstRow(RowsOf::kCells, image);
-      const int64_t end = batch.rig().FirstRow(RowsOf::kCells, image + 1);
+      const int64_t first = batch.rig().rows().FirstRow(RowsOf::kCells, image);
+      const int64_t end = batch.rig().rows().FirstRow(RowsOf::kCells, image + 1);
       EXPECT_TRUE(SameBits(Part(y, batch.columns(), first, end, 0, batch.columns()), alone.Fast().y))
           << width << ", image " << image;
     }

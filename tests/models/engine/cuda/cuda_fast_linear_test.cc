@@ -67,13 +67,13 @@ class Layers {
           "plain", fp32 ? "vitrine_linear_fp32" : "vitrine_linear_bf16",
           cuda::LinearArguments{device.batch(), x, y, residual, statistics, numbers, weights.bias, case_.activation}));
     }
-    return device.Download(y);
+    return device.Get(y);
   }
 
   std::vector<float> Fast(const cuda::emulated::MachineOptions& machine = {}) {
     RowLaunches device(case_.rows, machine);
     const std::vector<float> y = FastOn(device);
-    shared_ = device.counters().Total(/*is_shared=*/true);
+    shared_ = device.machine().counters().Total(/*is_shared=*/true);
     return y;
   }
   // With narrow x and y.
@@ -81,11 +81,12 @@ class Layers {
     RowLaunches device(case_.rows);
     cuda::DeviceMatrices matrices(device.buffers());
     const engine::LinearStep step = {.x = {}, .y = {}, .activation = case_.activation, .matrix = matrix_};
-    FastLinearArguments arguments = cuda::FastArguments(step, device.batch(), device.UploadNarrow(x_, case_.inputs),
-                                                        device.AllocateNarrow(case_.outputs), Matrix());
+    FastLinearArguments arguments =
+        cuda::FastArguments(step, device.batch(), device.Upload(x_, case_.inputs, /*narrow=*/true),
+                            device.Allocate(case_.outputs, /*narrow=*/true), Matrix());
     cuda::SetWeights(arguments, matrices.Find(matrix_, MatrixLayout::kByOutputs));
     device.Run(cuda::FastLinear("fast", arguments, precision_));
-    return device.DownloadNarrow(arguments.y);
+    return device.Get(arguments.y);
   }
   // Traffic of the last Fast, if its machine counts.
   const cuda::emulated::Traffic& shared() const { return shared_; }
@@ -105,7 +106,7 @@ class Layers {
                                              case_.activation};
     EXPECT_TRUE(cuda::SuitsFastLinear(arguments));
     device.Run(cuda::FastLinear("fast", arguments));
-    return device.Download(y);
+    return device.Get(y);
   }
   std::vector<float> FastOn(RowLaunches& device) {
     if (precision_ == Precision::kFp32) return FastFp32On(device);
@@ -120,7 +121,7 @@ class Layers {
     cuda::SetWeights(arguments, matrices.Find(matrix_, MatrixLayout::kByOutputs));
     EXPECT_TRUE(cuda::SuitsFastLinear(step, arguments));
     device.Run(cuda::FastLinear("fast", arguments, precision_));
-    return device.Download(arguments.y);
+    return device.Get(arguments.y);
   }
 
   const LinearCase case_;

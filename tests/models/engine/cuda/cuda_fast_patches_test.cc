@@ -9,7 +9,6 @@
 #include "absl/strings/str_cat.h"
 #include "models/engine/cuda/launches/fast_grid.h"
 #include "tests/models/engine/cuda/kernel_batch.h"
-#include "tests/models/engine/cuda/narrow_numbers.h"
 
 namespace vitrine::testing {
 namespace {

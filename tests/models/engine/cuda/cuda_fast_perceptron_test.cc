@@ -47,8 +47,8 @@ std::vector<float> FastPerceptronOf(const PerceptronCase& of, const std::vector<
   cuda::SetWeights(arguments, first.Find(step.first.matrix, MatrixLayout::kByOutputs),
                    second.Find(step.second.matrix, MatrixLayout::kByOutputs));
   device.Run(cuda::FastPerceptron("fast", arguments));
-  if (shared != nullptr) *shared = device.counters().Total(/*is_shared=*/true);
-  return device.Download(arguments.y);
+  if (shared != nullptr) *shared = device.machine().counters().Total(/*is_shared=*/true);
+  return device.Get(arguments.y);
 }
 
 std::vector<float> PlainPerceptronOf(const PerceptronCase& of, const std::vector<float>& x) {
@@ -64,7 +64,7 @@ std::vector<float> PlainPerceptronOf(const PerceptronCase& of, const std::vector
   device.Run(MakeLaunch("down", "vitrine_linear_bf16",
                         cuda::LinearArguments{device.batch(), hidden, y, of.residual ? rows : Matrix(), nullptr,
                                               down.bf16, down.bias, Activation::kNone}));
-  return device.Download(y);
+  return device.Get(y);
 }
 
 std::vector<float> RandomRows(const PerceptronCase& of) {

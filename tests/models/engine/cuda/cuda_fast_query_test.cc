@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "models/engine/cuda/kernels/fast/attention_tiles.h"
-#include "tests/models/engine/cuda/attention_rig.h"
+#include "tests/models/engine/cuda/kernel_batch.h"
 
 namespace vitrine::testing {
 namespace {
@@ -21,8 +21,8 @@ constexpr int kQueryHeads = 2;
 // A query an image, keys and values side by side, and what attention makes of them.
 class Query {
  public:
-  Query(int width, std::vector<int> cells, const MachineOptions& options = {})
-      : rig_(std::move(cells), options),
+  Query(int width, const std::vector<int>& cells, const MachineOptions& options = {})
+      : rig_(InOneRow(cells), options),
         width_(width),
         columns_(kQueryHeads * width),
         q_(rig_.Random(RowsOf::kImages, columns_, 1)),
@@ -36,22 +36,22 @@ class Query {
   std::vector<float> Fast() {
     const cuda::AttendArguments arguments = Arguments();
     rig_.Run("vitrine_attend_query", arguments, cuda::QueryTiles::kThreads, cuda::QueryTiles::SharedBytes(width_));
-    return rig_.Download(arguments.y);
+    return rig_.Get(arguments.y);
   }
   std::vector<float> Plain() {
     const cuda::AttendArguments arguments = Arguments();
     rig_.Run("vitrine_attend_class", arguments);
-    return rig_.Download(arguments.y);
+    return rig_.Get(arguments.y);
   }
 
  private:
   cuda::AttendArguments Arguments() {
-    cuda::Matrix k = rig_.Upload(kv_, RowsOf::kTokens, 2 * columns_);
+    cuda::Matrix k = rig_.Put(kv_, RowsOf::kTokens, 2 * columns_);
     k.columns = columns_;
     cuda::Matrix v = k;
     v.data += columns_;
     return {.batch = rig_.batch(),
-            .q = rig_.Upload(q_, RowsOf::kImages, columns_),
+            .q = rig_.Put(q_, RowsOf::kImages, columns_),
             .k = k,
             .v = v,
             .y = rig_.Empty(RowsOf::kImages, columns_),
@@ -61,7 +61,7 @@ class Query {
             .known_offsets = static_cast<int>(offsets_.size())};
   }
 
-  AttentionRig rig_;
+  KernelBatch rig_;
   const int width_, columns_;
   std::vector<float> q_, kv_, offsets_;
 };

@@ -11,8 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "models/engine/cuda/emulated/products.h"
 #include "models/engine/cuda/kernels/fast/attention_tiles.h"
-#include "tests/models/engine/cuda/attention_rig.h"
-#include "tests/models/engine/cuda/narrow_numbers.h"
+#include "tests/models/engine/cuda/kernel_batch.h"
 
 namespace vitrine::testing {
 namespace {
@@ -44,14 +43,14 @@ std::pair<int, int> ShapeOfFp32(int width) {
 // q, k and v side by side, and what attention makes of them.
 class Tokens {
  public:
-  Tokens(int width, std::vector<int> cells, const MachineOptions& options = {})
-      : rig_(std::move(cells), options),
+  Tokens(int width, const std::vector<int>& cells, const MachineOptions& options = {})
+      : rig_(InOneRow(cells), options),
         width_(width),
         columns_(kTokenHeads * width),
         qkv_(rig_.Random(RowsOf::kTokens, 3 * columns_, 1)) {}
 
   int columns() const { return columns_; }
-  AttentionRig& rig() { return rig_; }
+  KernelBatch& rig() { return rig_; }
   void AddOffsets(std::vector<float> offsets) { offsets_ = std::move(offsets); }
   void AnswerFor(RowsOf rows) { outputs_ = rows; }
   // Element of q (0), k (1) or v (2).
@@ -60,7 +59,7 @@ class Tokens {
   std::vector<float> Fast() {
     const AttendArguments arguments = Arguments();
     rig_.Run(absl::StrCat("vitrine_attend_tokens_", width_), arguments, kTokenThreads, SharedBytesOfTokens(width_));
-    return rig_.Download(arguments.y);
+    return rig_.Get(arguments.y);
   }
   // With narrow q, k, v and y.
   std::vector<float> Narrow() {
@@ -68,30 +67,30 @@ class Tokens {
     rig_.MakeNarrow(qkv_, arguments);
     const std::string kernel = absl::StrCat("vitrine_attend_tokens_", width_, "_narrow");
     rig_.Run(kernel, arguments, kTokenThreads, SharedBytesOfTokens(width_));
-    return rig_.DownloadNarrow(arguments.y);
+    return rig_.Get(arguments.y);
   }
   void Round() { qkv_ = RoundedToBf16(qkv_); }
   std::vector<float> FastFp32() {
     const AttendArguments arguments = Arguments();
     const auto [threads, shared_bytes] = ShapeOfFp32(width_);
     rig_.Run(absl::StrCat("vitrine_attend_tokens_", width_, "_fp32"), arguments, threads, shared_bytes);
-    return rig_.Download(arguments.y);
+    return rig_.Get(arguments.y);
   }
   std::vector<float> PlainFp32() {
     const AttendArguments arguments = Arguments();
     rig_.Run("vitrine_attend", arguments);
-    return rig_.Download(arguments.y);
+    return rig_.Get(arguments.y);
   }
   std::vector<float> Plain() {
     const AttendArguments arguments = Arguments();
     rig_.Run("vitrine_attend_bf16", arguments);
-    return rig_.Download(arguments.y);
+    return rig_.Get(arguments.y);
   }
 
  private:
   AttendArguments Arguments() {
     cuda::Matrix of[3];
-    of[0] = rig_.Upload(qkv_, RowsOf::kTokens, 3 * columns_);
+    of[0] = rig_.Put(qkv_, RowsOf::kTokens, 3 * columns_);
     of[0].columns = columns_;
     for (int i = 1; i < 3; ++i) {
       of[i] = of[0];
@@ -108,7 +107,7 @@ class Tokens {
             .known_offsets = static_cast<int>(offsets_.size())};
   }
 
-  AttentionRig rig_;
+  KernelBatch rig_;
   const int width_, columns_;
   std::vector<float> qkv_, offsets_;
   RowsOf outputs_ = RowsOf::kTokens;
@@ -196,8 +195,8 @@ TEST(CudaFastTokens, HaveTheSameBitsAloneAndInABatch) {
     const std::vector<float> y = batch.Fast();
     for (int image = 0; image < 3; ++image) {
       Tokens alone(width, {cells[static_cast<size_t>(image)]});
-      const int64_t first = batch.rig().FirstRow(RowsOf::kTokens, image);
-      const int64_t end = batch.rig().FirstRow(RowsOf::kTokens, image + 1);
+      const int64_t first = batch.rig().rows().FirstRow(RowsOf::kTokens, image);
+      const int64_t end = batch.rig().rows().FirstRow(RowsOf::kTokens, image + 1);
       EXPECT_TRUE(SameBits(Part(y, batch.columns(), first, end, 0, batch.columns()), alone.Fast()))
           << width << ", image " << image;
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Threads and memory of the emulator: shuffles, counters, guard pages, races, blocks.
+// Threads and memory of the emulator: shuffles, counters, guard pages, races, copies, blocks.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -181,6 +181,50 @@ TEST(Races, OfAWaitBehindTheBarrierAreFound) {
       EXPECT_EQ(fault->kind, FaultKind::kRace) << fault->ToString();
     }
   }
+}
+
+// Each copy is 16 bytes to an aligned address, and its destination is in flight until the wait.
+TEST(Copies, ThatAreNotAwaitedOrNotAlignedAreFound) {
+  const auto copy = [](bool waits, int shift) {
+    Machine machine;
+    const float* const from = Put(machine, std::vector<float>(8, 1.0F));
+    return machine.Launch({.kernel = "copy", .shared_bytes = 16}, [&] {
+      const Shared<float> words = SharedMemory<float>(0);
+      if (Thread() == 0) CopyAsync(words, Global<const float>(from) + shift);
+      CommitCopies();
+      if (waits) WaitCopies<0>();
+      SyncBlock();
+      static_cast<void>(static_cast<float>(words[1]));
+    });
+  };
+  EXPECT_FALSE(copy(true, 0).has_value());
+  EXPECT_EQ(copy(false, 0)->kind, FaultKind::kInFlight);
+  const auto misaligned = copy(true, 1);
+  ASSERT_TRUE(misaligned.has_value());
+  EXPECT_EQ(misaligned->kind, FaultKind::kMisaligned);
+  EXPECT_THAT(misaligned->ToString(), HasSubstr("in copy, block 0, thread 0"));
+  EXPECT_THAT(std::string(misaligned->source.file), HasSubstr("emulator_test.cc"));
+}
+
+TEST(Blocks, ABarrierInABranchIsFound) {
+  Machine machine;
+  const auto fault = machine.Launch({.kernel = "branch", .threads = 64}, [&] {
+    if (Thread() < 32) SyncBlock();
+  });
+  ASSERT_TRUE(fault.has_value());
+  EXPECT_EQ(fault->kind, FaultKind::kDiverged) << fault->ToString();
+}
+
+TEST(Blocks, TwoThatWriteOneWordAreFound) {
+  Machine machine;
+  auto* const word = static_cast<float*>(machine.memory().Allocate(sizeof(float)));
+  const auto fault = machine.Launch({.kernel = "blocks", .blocks = 2}, [&] {
+    const Global<float> words(word);
+    if (Thread() == 0) words[0] = 1;
+  });
+  ASSERT_TRUE(fault.has_value());
+  EXPECT_EQ(fault->kind, FaultKind::kRace);
+  EXPECT_THAT(fault->ToString(), HasSubstr("another block"));
 }
 
 TEST(Blocks, RunEachThreadOnceInEverySchedule) {

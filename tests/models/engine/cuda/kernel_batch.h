@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <cstring>
 #include <random>
 #include <span>
@@ -27,22 +28,48 @@ class KernelBatch {
   cuda::Batch batch() const { return batch_; }
   const cuda::BatchRows& rows() const { return rows_; }
   cuda::Buffers& buffers() { return buffers_; }
+  const cuda::emulated::Machine& machine() { return device_.machine(); }
 
   // Returns columns `first` to first + columns of a matrix whose rows are `stride` wide; 0: as wide as the columns.
   cuda::Matrix NewMatrix(cuda::RowsOf rows, int columns, int64_t stride = 0, int64_t first = 0);
   std::vector<float> Numbers(size_t count);
   const float* Copy(const std::vector<float>& numbers) { return buffers_.Copy(numbers); }
 
+  // Returns random rows, which are the same for images of equal numbers of cells in any batch.
+  std::vector<float> Random(cuda::RowsOf rows, int columns, uint64_t seed) const;
+  // Returns a matrix that holds NaN, in rows that have `beside` more numbers on each side. A narrow one is of bf16.
+  cuda::Matrix Empty(cuda::RowsOf rows, int columns, int beside = 0, bool narrow = false);
+  // Returns a matrix of the values; a narrow one of the rounded values.
+  cuda::Matrix Put(const std::vector<float>& values, cuda::RowsOf rows, int columns, int beside = 0,
+                   bool narrow = false);
+  // Replaces q, k and v by the columns of a narrow matrix of the rounded values, and makes y narrow.
+  template <class Arguments>
+  void MakeNarrow(const std::vector<float>& qkv, Arguments& arguments) {
+    const int columns = arguments.q.columns;
+    const cuda::Matrix all = Put(qkv, arguments.q.rows, 3 * columns, 0, /*narrow=*/true);
+    auto* data = reinterpret_cast<uint16_t*>(all.data);
+    for (cuda::Matrix* const of : {&arguments.q, &arguments.k, &arguments.v}) {
+      *of = {reinterpret_cast<float*>(data), all.stride, columns, all.rows, /*narrow=*/true};
+      data += columns;
+    }
+    arguments.y.narrow = true;
+  }
+
   // Fails the test at a fault.
+  void Run(const cuda::Launch& launch) {
+    const absl::Status status = device_.Run(launch);
+    EXPECT_TRUE(status.ok()) << status;
+  }
   template <class Arguments>
   void Run(const std::string& kernel, const Arguments& arguments, int threads = 128, size_t shared_bytes = 0) {
     cuda::Launch launch = cuda::MakeLaunch("test", kernel, arguments);
     launch.threads = threads;
     launch.shared_bytes = shared_bytes;
-    const absl::Status status = device_.Run(launch);
-    EXPECT_TRUE(status.ok()) << status;
+    Run(launch);
   }
 
+  // Returns the numbers of a matrix, row by row.
+  std::vector<float> Get(const cuda::Matrix& matrix);
   // Returns the rows of the batch with their whole stride: a kernel must leave other columns alone.
   std::vector<float> Read(const cuda::Matrix& matrix);
   template <class T>
@@ -62,6 +89,17 @@ class KernelBatch {
   cuda::Batch batch_ = {};
   std::mt19937_64 random_{7};
 };
+
+// Returns grids of one row with these numbers of cells.
+std::vector<Grid> InOneRow(const std::vector<int>& cells);
+std::vector<float> FloatsOfBf16(const std::vector<uint16_t>& narrow);
+std::vector<float> RoundedToBf16(const std::vector<float>& values);
+// Returns the columns of a head in the rows from `first` to `end` of [rows, columns].
+std::vector<float> Part(const std::vector<float>& rows, int columns, int64_t first, int64_t end, int first_column,
+                        int width);
+// Mean and largest distance, relative to the largest value of `theirs`.
+double MeanApart(const std::vector<float>& ours, const std::vector<float>& theirs);
+double MostApart(const std::vector<float>& ours, const std::vector<float>& theirs);
 
 template <class T>
 bool SameBits(const std::vector<T>& a, const std::vector<T>& b) {
