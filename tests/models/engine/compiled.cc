@@ -71,6 +71,17 @@ double Apart(const std::vector<float>& ours, const std::vector<float>& theirs) {
   return difference == 0 ? 0 : difference / largest;
 }
 
+PoisonedWeights::PoisonedWeights(const program::Program& program, std::span<const float* const> weights) {
+  for (size_t i = 0; i < weights.size(); ++i) {
+    owned_.emplace_back(weights[i], weights[i] + program.weights()[i].elements());
+  }
+}
+
+void PoisonedWeights::LetGo(size_t weight) {
+  EXPECT_TRUE(released_.insert(weight).second) << weight << " is let go twice";
+  std::fill(owned_[weight].begin(), owned_[weight].end(), NAN);
+}
+
 Compiled::Compiled(const v1::ModelConfig& config, cpu::CpuPath path, const PrecisionChoice& choice)
     : model(MakeHashed(config)), program(std::make_unique<const program::Program>(*ProgramOf(config))) {
   std::map<std::string, at::Tensor> tensors;
@@ -80,8 +91,10 @@ Compiled::Compiled(const v1::ModelConfig& config, cpu::CpuPath path, const Preci
   for (const program::Weight& weight : program->weights()) {
     weights.push_back(tensors.at(weight.name).const_data_ptr<float>());
   }
-  absl::StatusOr<engine::Engine> made = engine::Engine::Make(*program, weights, path, choice);
+  source = std::make_unique<PoisonedWeights>(*program, weights);
+  absl::StatusOr<engine::Engine> made = engine::Engine::Make(*program, *source, path, choice);
   EXPECT_TRUE(made.ok()) << made.status();
+  EXPECT_EQ(source->released().empty(), weights.empty());
   engine = std::make_unique<const engine::Engine>(std::move(*made));
 }
 
@@ -103,6 +116,43 @@ std::vector<float> Compiled::ByReference(const std::vector<at::Tensor>& images, 
   context.library_only = true;
   const at::Tensor values = model->Forward(images, context).contiguous();
   return {values.const_data_ptr<float>(), values.const_data_ptr<float>() + values.numel()};
+}
+
+Handed RequestEverything(const Compiled& compiled, int image) {
+  Handed handed;
+  for (const AttentionAbility::Offer& offer : compiled.model->attention().offers) {
+    for (int layer = 0; layer < offer.layers; ++layer) handed.attention.Request(image, offer.source, layer);
+  }
+  const int stages = static_cast<int>(compiled.program->stages().size());
+  for (int stage = TokenTap::kProjection; stage < stages; ++stage) handed.tokens.Request(stage);
+  return handed;
+}
+
+void ExpectSame(const Compiled& compiled, int image, const Handed& ours, const Handed& theirs) {
+  const auto expect_equal = [](const FloatArray& a, const FloatArray& b, const std::string& what) {
+    EXPECT_EQ(a.shape, b.shape) << what;
+    EXPECT_LE(Apart(a.values, b.values), kParityTolerance) << what;
+  };
+  const int stages = static_cast<int>(compiled.program->stages().size());
+  for (int stage = TokenTap::kProjection; stage < stages; ++stage) {
+    const TokenTap::Tokens *a = ours.tokens.Find(stage), *b = theirs.tokens.Find(stage);
+    ASSERT_EQ(a == nullptr, b == nullptr) << "stage " << stage;
+    if (a == nullptr) continue;
+    EXPECT_EQ(a->layout->total_tokens(), b->layout->total_tokens());
+    expect_equal(a->data, b->data, absl::StrCat("stage ", stage));
+  }
+  for (const AttentionAbility::Offer& offer : compiled.model->attention().offers) {
+    for (int layer = 0; layer < offer.layers; ++layer) {
+      const AttentionTap::Matrices* const a = ours.attention.Find(image, offer.source, layer);
+      const AttentionTap::Matrices* const b = theirs.attention.Find(image, offer.source, layer);
+      ASSERT_TRUE(a != nullptr && b != nullptr) << "layer " << layer;
+      EXPECT_EQ(ours.attention.Find(0, offer.source, layer), nullptr);
+      expect_equal(a->scores, b->scores, absl::StrCat("scores of layer ", layer));
+      expect_equal(a->weights, b->weights, absl::StrCat("weights of layer ", layer));
+      expect_equal(a->queries, b->queries, absl::StrCat("queries of layer ", layer));
+      expect_equal(a->keys, b->keys, absl::StrCat("keys of layer ", layer));
+    }
+  }
 }
 
 }  // namespace vitrine::testing

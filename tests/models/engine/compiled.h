@@ -4,10 +4,13 @@
 
 #include <memory>
 #include <ostream>
+#include <set>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "models/engine/cpu/engine.h"
+#include "models/engine/weight_source.h"
 #include "models/reference/model.h"
 
 namespace vitrine::testing {
@@ -39,6 +42,19 @@ double Apart(const std::vector<float>& ours, const std::vector<float>& theirs);
 // allowed difference of engine and reference, relative to the largest value
 inline constexpr double kParityTolerance = 1e-5;
 
+// Copies of weights, which are overwritten with NaN when they are released, so that a later read changes the results.
+class PoisonedWeights : public engine::WeightSource {
+ public:
+  PoisonedWeights(const program::Program& program, std::span<const float* const> weights);
+  const float* Floats(size_t weight) override { return owned_[weight].data(); }
+  void LetGo(size_t weight) override;
+  const std::set<size_t>& released() const { return released_; }
+
+ private:
+  std::vector<std::vector<float>> owned_;
+  std::set<size_t> released_;
+};
+
 // One model twice: as the reference and compiled for one path.
 struct Compiled {
   Compiled(const v1::ModelConfig& config, cpu::CpuPath path, const PrecisionChoice& choice = {});
@@ -51,9 +67,20 @@ struct Compiled {
 
   std::unique_ptr<Model> model;
   std::unique_ptr<const program::Program> program;
-  std::vector<const float*> weights;  // weights of the model, in program order
+  std::vector<const float*> weights;        // weights of the model, in program order
+  std::unique_ptr<PoisonedWeights> source;  // the engine's copies
   std::unique_ptr<const engine::Engine> engine;
 };
+
+// Taps of one image of a batch.
+struct Handed {
+  AttentionTap attention;
+  TokenTap tokens;
+};
+// Requests attention of every layer and the tokens of every stage for the image at this index.
+Handed RequestEverything(const Compiled& compiled, int image);
+// Expects that both handed out the same, within kParityTolerance, and no attention of image 0.
+void ExpectSame(const Compiled& compiled, int image, const Handed& ours, const Handed& theirs);
 
 }  // namespace vitrine::testing
 

@@ -38,26 +38,10 @@ class Parity : public ::testing::TestWithParam<std::tuple<EngineForm, cpu::CpuPa
     ExpectClose(compiled_.ByEngine(images), compiled_.ByReference(images), "logits");
   }
 
-  static void ExpectEqual(const FloatArray& ours, const FloatArray& theirs, const std::string& what) {
-    EXPECT_EQ(ours.shape, theirs.shape) << what;
-    ExpectClose(ours.values, theirs.values, what);
-  }
-
   static void ExpectClose(const std::vector<float>& ours, const std::vector<float>& theirs, const std::string& what) {
     EXPECT_LE(Apart(ours, theirs), kParityTolerance) << what;
   }
 };
-
-TEST_P(Parity, OneImageOfEverySize) {
-  for (size_t i = 0; i < form().sizes.size(); ++i) {
-    SCOPED_TRACE(absl::StrCat(form().sizes[i].first, "x", form().sizes[i].second));
-    ExpectClose({Sized(i, 1)});
-  }
-}
-
-TEST_P(Parity, ImagesOfOneSize) {
-  ExpectClose({Sized(0, 1), Sized(0, 2), Sized(0, 3)});
-}
 
 TEST_P(Parity, ImagesOfManySizes) {
   std::vector<at::Tensor> images;
@@ -65,42 +49,13 @@ TEST_P(Parity, ImagesOfManySizes) {
   ExpectClose(images);
 }
 
-// Requests attention of every layer for one of three images, and the tokens of every stage.
 TEST_P(Parity, WhatIsHandedOut) {
   const std::vector<at::Tensor> images = {Sized(0, 1), Sized(1, 2), Sized(2, 3)};
-  AttentionTap ours, theirs;
-  TokenTap our_tokens, their_tokens;
-  for (const AttentionAbility::Offer& offer : compiled_.model->attention().offers) {
-    for (int layer = 0; layer < offer.layers; ++layer) {
-      for (AttentionTap* tap : {&ours, &theirs}) tap->Request(1, offer.source, layer);
-    }
-  }
-  const int stages = static_cast<int>(compiled_.program->stages().size());
-  for (int stage = TokenTap::kProjection; stage < stages; ++stage) {
-    for (TokenTap* tap : {&our_tokens, &their_tokens}) tap->Request(stage);
-  }
-  const std::vector<float> logits = Logits(*compiled_.engine, images, &ours, &our_tokens);
-  static_cast<void>(compiled_.ByReference(images, &theirs, &their_tokens));
-
+  Handed ours = RequestEverything(compiled_, 1), theirs = ours;
+  const std::vector<float> logits = Logits(*compiled_.engine, images, &ours.attention, &ours.tokens);
+  static_cast<void>(compiled_.ByReference(images, &theirs.attention, &theirs.tokens));
   EXPECT_EQ(logits, compiled_.ByEngine(images)) << "what was asked changed the logits";
-  for (int stage = TokenTap::kProjection; stage < stages; ++stage) {
-    const TokenTap::Tokens *a = our_tokens.Find(stage), *b = their_tokens.Find(stage);
-    ASSERT_EQ(a == nullptr, b == nullptr) << "stage " << stage;
-    if (a == nullptr) continue;
-    EXPECT_EQ(a->layout->total_tokens(), b->layout->total_tokens());
-    ExpectEqual(a->data, b->data, absl::StrCat("stage ", stage));
-  }
-  for (const AttentionAbility::Offer& offer : compiled_.model->attention().offers) {
-    for (int layer = 0; layer < offer.layers; ++layer) {
-      const AttentionTap::Matrices *a = ours.Find(1, offer.source, layer), *b = theirs.Find(1, offer.source, layer);
-      ASSERT_TRUE(a != nullptr && b != nullptr) << "layer " << layer;
-      EXPECT_EQ(ours.Find(0, offer.source, layer), nullptr);
-      ExpectEqual(a->scores, b->scores, absl::StrCat("scores of layer ", layer));
-      ExpectEqual(a->weights, b->weights, absl::StrCat("weights of layer ", layer));
-      ExpectEqual(a->queries, b->queries, absl::StrCat("queries of layer ", layer));
-      ExpectEqual(a->keys, b->keys, absl::StrCat("keys of layer ", layer));
-    }
-  }
+  ExpectSame(compiled_, 1, ours, theirs);
 }
 
 // NaN must reach the logits: a maximum (in ReLU, softmax or pooling) must not replace it by a number.

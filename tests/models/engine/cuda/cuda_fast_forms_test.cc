@@ -89,19 +89,6 @@ TEST_P(CudaFastForms, AgreeWithTheReference) {
   EXPECT_LE(Apart(On().Logits(Views(images)), compiled_.ByReference(images)), kNarrowTolerance);
 }
 
-TEST_P(CudaFastForms, HaveTheSameBitsAloneAndInABatch) {
-  const std::vector<at::Tensor> images = Images();
-  OnDevice device = On();
-  std::vector<float> alone;
-  for (const at::Tensor& image : images) {
-    const std::vector<float> logits = device.Logits(Views({image}));
-    alone.insert(alone.end(), logits.begin(), logits.end());
-  }
-  const std::vector<float> batch = device.Logits(Views(images));
-  ASSERT_EQ(batch.size(), alone.size());
-  EXPECT_EQ(std::memcmp(batch.data(), alone.data(), batch.size() * sizeof(float)), 0);
-}
-
 TEST_P(CudaFastForms, HaveTaps) {
   const std::vector<at::Tensor> images = Images();
   AttentionTap ours, theirs;

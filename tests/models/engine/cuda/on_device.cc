@@ -3,43 +3,18 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <cmath>
-#include <set>
 #include <utility>
 
 #include "tests/models/reference/images.h"
 
 namespace vitrine::testing {
-namespace {
-
-// Overwrites released weights with NaN, so that a later read changes the results.
-class Poisoned : public engine::WeightSource {
- public:
-  Poisoned(const program::Program& program, std::span<const float* const> weights) {
-    for (size_t i = 0; i < weights.size(); ++i) {
-      owned_.emplace_back(weights[i], weights[i] + program.weights()[i].elements());
-    }
-  }
-  ~Poisoned() override { EXPECT_EQ(released_.size(), owned_.size()); }
-  const float* Floats(size_t weight) override { return owned_[weight].data(); }
-  void LetGo(size_t weight) override {
-    EXPECT_TRUE(released_.insert(weight).second);
-    std::fill(owned_[weight].begin(), owned_[weight].end(), NAN);
-  }
-
- private:
-  std::vector<std::vector<float>> owned_;
-  std::set<size_t> released_;
-};
-
-}  // namespace
-
 OnDevice::OnDevice(const program::Program& program, std::span<const float* const> weights,
                    const cuda::EngineOptions& options, const cuda::emulated::MachineOptions& machine)
-    : device_(machine), source_(std::make_unique<Poisoned>(program, weights)) {
+    : device_(machine), source_(std::make_unique<PoisonedWeights>(program, weights)) {
   absl::StatusOr<std::unique_ptr<cuda::Engine>> made = cuda::Engine::Make(program, *source_, device_, options);
   EXPECT_TRUE(made.ok()) << made.status();
+  EXPECT_EQ(source_->released().size(), weights.size());
   if (made.ok()) engine_ = std::move(*made);
 }
 

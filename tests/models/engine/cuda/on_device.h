@@ -34,7 +34,7 @@ class OnDevice {
 
  private:
   cuda::emulated::EmulatedDevice device_;
-  std::unique_ptr<engine::WeightSource> source_;  // of NaN once the engine is made
+  std::unique_ptr<PoisonedWeights> source_;  // of NaN once the engine is made
   std::unique_ptr<cuda::Engine> engine_;
 };
 
