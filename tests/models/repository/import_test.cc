@@ -29,7 +29,6 @@ namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;
-using testing::IsSupersetOf;
 
 constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
 // Names in one block, for either library.
@@ -240,38 +239,6 @@ TEST_F(ImportRefusal, FamiliesThatTheSourceLacks) {
               Refuses(kInvalid, HasSubstr("another form")));
 }
 
-int64_t Parameters(ForeignSource source, std::string_view arch) {
-  return (*MakeModel(*ForeignConfig(source, arch, 1000), 0, at::kMeta))->CountParameters();
-}
-
-TEST(ForeignConfig, SizesAreThePublished) {
-  const auto timm = [](std::string_view arch) { return Parameters(ForeignSource::kTimm, arch); };
-  EXPECT_EQ(timm("vit_tiny_patch16_224"), 5'717'416);
-  EXPECT_EQ(timm("deit_small_patch16_224"), 22'050'664);
-  EXPECT_EQ(timm("vit_base_patch32_224"), 88'224'232);
-  EXPECT_EQ(timm("vit_large_patch16_224.augreg_in21k_ft_in1k"), 304'326'632);
-  EXPECT_EQ(timm("vit_huge_patch14_224"), 632'045'800);
-  EXPECT_EQ(timm("xcit_nano_12_p16_224"), 3'053'224);
-  EXPECT_EQ(timm("xcit_tiny_12_p16_384"), 6'716'272);
-  EXPECT_EQ(Parameters(ForeignSource::kHuggingFace, "google/vit-base-patch16-224"), 86'567'656);
-}
-
-// The names are those on the model pages of the two libraries.
-TEST(ForeignConfig, TheVitsAreThosePublished) {
-  EXPECT_THAT(
-      ForeignArchs(ForeignSource::kTimm),
-      IsSupersetOf({"vit_tiny_patch16_224", "vit_tiny_patch16_384", "vit_small_patch16_224", "vit_small_patch16_384",
-                    "vit_small_patch32_224", "vit_small_patch32_384", "vit_base_patch16_224", "vit_base_patch16_384",
-                    "vit_base_patch32_224", "vit_base_patch32_384", "vit_large_patch16_224", "vit_large_patch16_384",
-                    "vit_large_patch32_224", "vit_large_patch32_384", "vit_huge_patch14_224", "deit_tiny_patch16_224",
-                    "deit_small_patch16_224", "deit_base_patch16_224", "deit_base_patch16_384"}));
-  EXPECT_THAT(
-      ForeignArchs(ForeignSource::kHuggingFace),
-      IsSupersetOf({"vit-tiny-patch16-224", "vit-small-patch16-224", "vit-base-patch16-224", "vit-base-patch16-384",
-                    "vit-base-patch32-224", "vit-base-patch32-384", "vit-large-patch16-224", "vit-large-patch16-384",
-                    "vit-large-patch32-224", "vit-large-patch32-384", "vit-huge-patch14-224"}));
-}
-
 TEST(ForeignConfig, EveryNameMakesAModel) {
   for (const ForeignSource source : {ForeignSource::kTimm, ForeignSource::kHuggingFace}) {
     for (const std::string& arch : ForeignArchs(source)) {
@@ -279,28 +246,6 @@ TEST(ForeignConfig, EveryNameMakesAModel) {
       ASSERT_TRUE(model.ok()) << arch << ": " << model.status();
     }
   }
-}
-
-TEST(ForeignConfig, PreprocessingIsTheSources) {
-  const v1::Preprocessing vit = ForeignConfig(ForeignSource::kTimm, "vit_small_patch16_224", 10)->preprocessing();
-  EXPECT_EQ(vit.mean(1), 0.5F);
-  EXPECT_EQ(vit.interpolation(), v1::BICUBIC);
-  EXPECT_EQ(vit.rounding(), v1::Preprocessing::PILLOW);
-  EXPECT_EQ(vit.fixed().fit(), v1::FixedResolution::CENTER_CROP);
-  EXPECT_EQ(vit.fixed().crop(), 0.9);
-  EXPECT_EQ(ForeignConfig(ForeignSource::kTimm, "vit_small_patch16_384", 10)->preprocessing().fixed().crop(), 0);
-  const v1::Preprocessing deit = ForeignConfig(ForeignSource::kTimm, "deit_tiny_patch16_224", 10)->preprocessing();
-  EXPECT_EQ(deit.mean(0), 0.485F);
-  EXPECT_EQ(deit.std(2), 0.225F);
-  EXPECT_EQ(deit.fixed().crop(), 0.9);
-  const v1::Preprocessing xcit = ForeignConfig(ForeignSource::kTimm, "xcit_nano_12_p16_224", 10)->preprocessing();
-  EXPECT_EQ(xcit.mean(2), 0.406F);
-  EXPECT_EQ(xcit.fixed().crop(), 0) << "the whole image";
-  const v1::ModelConfig huggingface = *ForeignConfig(ForeignSource::kHuggingFace, "vit-base-patch16-384", 10);
-  EXPECT_EQ(huggingface.preprocessing().interpolation(), v1::BILINEAR);
-  EXPECT_EQ(huggingface.preprocessing().fixed().fit(), v1::FixedResolution::STRETCH);
-  EXPECT_EQ(huggingface.preprocessing().fixed().height(), 384);
-  EXPECT_EQ(huggingface.vit().norm_epsilon(), 1e-12F);
 }
 
 // Compares whole configs: wrong heads, scales or statistics would not change the number of parameters.

@@ -18,10 +18,8 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-constexpr VitSizes kTwoBlocks = {.width = 24, .depth = 2, .patch = 4, .cells = 12, .classes = 5};
-
 TensorMap Small() {
-  return Stored(TimmVitWeights(kTwoBlocks));
+  return Stored(TimmVitWeights(kSmallVit));
 }
 
 TensorMap Renamed(const TensorMap& tensors, const std::function<std::string(const std::string&)>& rename) {
@@ -49,7 +47,7 @@ bool Same(const TensorMap& a, const TensorMap& b) {
 }
 
 TEST(UnwrapForeign, CutsOffWhateverStandsBeforeEveryName) {
-  const TensorMap huggingface = Stored(HuggingFaceVitWeights(kTwoBlocks));
+  const TensorMap huggingface = Stored(HuggingFaceVitWeights(kSmallVit));
   for (const char* prefix : {"module.", "model.", "net.", "backbone.", "ema_model.", "state_dict.", "state_dict.model.",
                              "model_ema.module.", "state_dict_ema.", "online_model.", "student.module.backbone."}) {
     for (const TensorMap& plain : {Small(), huggingface}) {
@@ -124,17 +122,8 @@ TEST(UnwrapForeign, LeavesWhatIsNoModelAlone) {
 }
 
 TEST(RenameForeign, TakesTheLaterNamesOfTransformers) {
-  v1::ModelConfig config = *ForeignConfig(ForeignSource::kHuggingFace, "vit-tiny-patch16-224", 5);
-  v1::VitConfig& vit = *config.mutable_vit();
-  vit.set_patch(4);
-  vit.set_width(24);
-  vit.set_depth(2);
-  vit.set_mlp_width(96);
-  vit.set_grid_rows(3);
-  vit.set_grid_columns(4);
-  config.mutable_preprocessing()->mutable_fixed()->set_height(12);
-  config.mutable_preprocessing()->mutable_fixed()->set_width(16);
-  const TensorMap before = Stored(HuggingFaceVitWeights(kTwoBlocks));
+  const v1::ModelConfig config = SmallVit(ForeignSource::kHuggingFace);
+  const TensorMap before = Stored(HuggingFaceVitWeights(kSmallVit));
   const TensorMap later = Renamed(before, [](const std::string& name) {
     return absl::StrReplaceAll(name, {{"vit.encoder.layer.", "vit.layers."},
                                       {"attention.attention.query", "attention.q_proj"},

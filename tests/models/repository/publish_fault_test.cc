@@ -315,32 +315,5 @@ TEST_F(PublishFaultTest, AFullDiskIsSaidBefore) {
                     HasSubstr("full: RESOURCE_EXHAUSTED"), HasSubstr("entries: filler.")));
 }
 
-TEST_F(PublishFaultTest, ManyProcessesPublishAtOnce) {
-  const fs::path root = FreshRepository();
-  constexpr int kProcesses = 6;
-  constexpr int kEach = 5;
-  std::vector<pid_t> children;
-  for (int p = 0; p < kProcesses; ++p) {
-    const pid_t child = fork();
-    if (child == 0) {
-      for (int i = 0; i < kEach; ++i) {
-        if (!Publish(root, "sample", draft_).ok()) _exit(1);
-      }
-      _exit(0);
-    }
-    children.push_back(child);
-  }
-  for (const pid_t child : children) {
-    int status = 0;
-    ASSERT_EQ(waitpid(child, &status, 0), child);
-    EXPECT_EQ(status, 0) << "a publisher failed because of another";
-  }
-  const auto ids = ListVersions(root);
-  ASSERT_EQ(ids->size(), size_t{1 + kProcesses * kEach});
-  EXPECT_EQ(ids->back().version, 1 + kProcesses * kEach);
-  for (const VersionId& id : *ids) EXPECT_TRUE(ReadVersion(root, id).ok());
-  EXPECT_THAT(TemporaryFolders(root / "sample"), ElementsAre());
-}
-
 }  // namespace
 }  // namespace vitrine

@@ -56,14 +56,6 @@ TEST_F(PublishTest, NeverReusesTheNumberOfAnIncompleteVersion) {
   EXPECT_THAT(Entries(root_ / "sample"), Not(Contains(testing::StartsWith(".tmp"))));
 }
 
-TEST_F(PublishTest, NeverReusesTheNumberOfAVersionThatWasRemoved) {
-  for (int version = 1; version <= 3; ++version) EXPECT_EQ(Publish(root_, "sample", SampleDraft(1))->version, version);
-  fs::remove_all(root_ / "sample/3");
-  fs::remove_all(root_ / "sample/2");
-  EXPECT_EQ(Publish(root_, "sample", SampleDraft(2))->version, 4);
-  EXPECT_EQ(Publish(root_, "other", SampleDraft(2))->version, 1);
-}
-
 TEST_F(PublishTest, ARepositoryOfBeforeCountsOnFromWhatIsThere) {
   for (int version = 1; version <= 2; ++version) ASSERT_TRUE(Publish(root_, "sample", SampleDraft(1)).ok());
   fs::remove(root_ / "sample/.highest-version");
@@ -158,19 +150,6 @@ TEST_F(PublishTest, AModelFolderThatIsALinkIsNotFollowed) {
   EXPECT_THAT(Publish(root_, "sample", SampleDraft(1)),
               Fails(absl::StatusCode::kFailedPrecondition, HasSubstr("symbolic link")));
   EXPECT_THAT(Entries(scratch_.path() / "elsewhere"), ElementsAre());
-}
-
-TEST_F(PublishTest, SweepsTheFoldersOfTheDeadAndSparesThoseOfTheLiving) {
-  for (const char* name : {".tmp-1-dead", ".tmp-2-living"}) {
-    fs::create_directories(root_ / "sample" / name);
-    WriteFile(root_ / "sample" / name / kWeightsFile, "part");
-  }
-  MakeTemporaryFoldersOld(root_ / "sample");
-  const FileDescriptor living = *OpenFolder(root_ / "sample/.tmp-2-living");
-  ASSERT_EQ(flock(living.get(), LOCK_EX | LOCK_NB), 0);
-  ASSERT_TRUE(Publish(root_, "sample", SampleDraft(1)).ok());
-  EXPECT_THAT(Entries(root_ / "sample"), ElementsAre(".highest-version", ".tmp-2-living", "1"));
-  EXPECT_THAT(Entries(root_ / "sample/.tmp-2-living"), ElementsAre(kWeightsFile));
 }
 
 TEST_F(PublishTest, ManyPublishersAtOnceGetAVersionEach) {

@@ -203,20 +203,6 @@ TEST_F(RepositoryTest, EveryFlippedByteOfEveryFileIsNoticed) {
   }
 }
 
-TEST_F(RepositoryTest, EveryPartOfAFileIsNoticed) {
-  for (const std::string& name : Entries(folder_)) {
-    const std::string whole = ReadFile(folder_ / name);
-    // The manifest may lack its last byte, a line feed.
-    for (size_t length = 0; length + (name == kManifestFile) < whole.size(); ++length) {
-      WriteFile(folder_ / name, whole.substr(0, length));
-      ASSERT_THAT(Read(), Fails(kRefused, HasSubstr(name))) << length << " of " << whole.size() << " bytes";
-    }
-    WriteFile(folder_ / name, whole + "x");
-    ASSERT_THAT(Read(), Fails(kRefused, HasSubstr(name)));
-    WriteFile(folder_ / name, whole);
-  }
-}
-
 TEST_F(RepositoryTest, TheManifestMustBeThatOfItsFolder) {
   fs::copy(folder_, root_ / "sample/2", fs::copy_options::recursive);
   EXPECT_THAT(ReadVersion(root_, {"sample", 2}), Fails(kRefused, HasSubstr("belongs to sample/1")));

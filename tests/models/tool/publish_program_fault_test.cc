@@ -140,44 +140,5 @@ TEST_F(PublishProgramFaultTest, AtEverySystemCallTheFilesAreTheOldOrTheNewVersio
   EXPECT_GE(new_states_, 2);
 }
 
-// Actually kills the program around the rename, where the order matters.
-TEST_F(PublishProgramFaultTest, KilledAroundTheRenameARetryWorks) {
-  // System calls of the program, from the creation of its temporary folder on.
-  std::vector<uint64_t> numbers;
-  const auto trace = [&](const fs::path& root, std::optional<size_t> fatal) {
-    size_t at = 0;
-    bool publishing = false;
-    return RunTraced(
-        Publishing(root),
-        [&, fatal](const SystemCall& call) {
-          publishing = publishing || call.number == SYS_mkdirat;
-          if (!publishing) return Verdict{};
-          if (!fatal) numbers.push_back(call.number);
-          return Verdict{.kill = fatal && at++ == *fatal};
-        },
-        [](const SystemCall&, int64_t) {});
-  };
-  const ChildResult whole = trace(FreshRepository(), std::nullopt);
-  if (!whole.started) GTEST_SKIP() << "this system does not let a process trace its child: " << whole.text;
-  const auto rename = std::find(numbers.begin(), numbers.end(), uint64_t{SYS_renameat2});
-  ASSERT_NE(rename, numbers.end());
-  const auto renamed = static_cast<size_t>(rename - numbers.begin());
-  for (const size_t fatal : {renamed / 2, renamed - 1, renamed, renamed + 1}) {
-    const fs::path root = FreshRepository();
-    const ChildResult child = trace(root, fatal);
-    ASSERT_TRUE(child.killed) << "at call " << fatal;
-    const size_t versions = ListVersions(root)->size();
-    EXPECT_EQ(versions, fatal > renamed ? 2u : 1u) << "at call " << fatal << " of " << numbers.size();
-    if (fatal == renamed) {
-      EXPECT_EQ(RunProgram(absl::StrCat("verify ", root.string())), 0);
-      MakeTemporaryFoldersOld(root / kModel);
-      EXPECT_EQ(RunProgram(absl::StrCat("publish ", root.string(), " ", kModel, "@2 --from ", source_.string())), 0);
-      EXPECT_THAT(Entries(root / kModel), ElementsAre(".highest-version", "1", "3")) << "the dead one took number 2";
-    } else {
-      ExpectOldOrNew(root, absl::StrCat(", killed at call ", fatal));
-    }
-  }
-}
-
 }  // namespace
 }  // namespace vitrine

@@ -146,34 +146,5 @@ TEST_F(RemotePullFaultTest, AtEverySystemCallEveryVersionIsComplete) {
   EXPECT_EQ(seen_, (std::set<size_t>{0, 1, 2, 3}));
 }
 
-// Actually kills the program, at every rename and at the call before and after it.
-TEST_F(RemotePullFaultTest, KilledAroundEveryRenameTheNextPullContinues) {
-  const auto trace = [&](const fs::path& root, int fatal, std::set<int>* renames) {
-    int calls = 0;
-    return RunTraced(
-        Pulling(root),
-        [&calls, fatal, renames](const SystemCall& call) {
-          ++calls;
-          if (renames != nullptr && (call.number == SYS_rename || call.number == SYS_renameat)) {
-            renames->insert({calls - 1, calls, calls + 1});
-          }
-          return Verdict{.kill = calls == fatal};
-        },
-        [](const SystemCall&, int64_t) {});
-  };
-  std::set<int> renames;
-  const ChildResult whole = trace(scratch_.path() / "whole", -1, &renames);
-  if (!whole.started) GTEST_SKIP() << "this system does not let a process trace its child: " << whole.text;
-  ASSERT_GT(renames.size(), 30u);
-  for (const int fatal : renames) {
-    const fs::path root = scratch_.path() / absl::StrCat("killed", fatal);
-    fs::create_directory(root);
-    const ChildResult child = trace(root, fatal, nullptr);
-    // The number of reads varies with the network's pieces, so a run may end before its call.
-    EXPECT_TRUE(child.killed || WIFEXITED(child.status)) << "at call " << fatal;
-    ExpectWholeVersions(root, absl::StrCat(", killed at call ", fatal));
-  }
-}
-
 }  // namespace
 }  // namespace vitrine

@@ -227,14 +227,6 @@ class Graph(unittest.TestCase):
             self.assertIn(f"--out {file.name}: ", run.stderr)
         self.assertEqual(run.stderr.count("\n"), 1, run.stderr)
 
-    def test_sees_what_is_wrong(self) -> None:
-        boxes = [Box(0, 0, 10, 10), Box(9, 9, 20, 20), Box(10, 0, 20, 9)]
-        self.assertEqual(pairs_that_meet(boxes), [(boxes[0], boxes[1])])
-        text = ElementTree.fromstring('<text x="0" y="8" font-size="10">ten letters</text>')
-        self.assertFalse(boxes[0].holds(box_of_text(text)))
-        line = lines_of(ElementTree.fromstring('<path d="M5.0 -5.0 L5.0 15.0"/>'))[0]
-        self.assertTrue(boxes[0].within(0.5).meets(line.within(-0.1)))
-
 
 class Program(unittest.TestCase):
     @of_each_model

@@ -2,11 +2,7 @@
 // Tests `vitrine-repo quantize` as a program, on a bundled version and the images of its goldens.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 
-#include <array>
-#include <cstdio>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -15,8 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "models/repository/manifest.h"
 #include "models/repository/stored_version.h"
-#include "tests/paths.h"
-#include "tests/read_file.h"
+#include "tests/models/tool/repo_program.h"
 
 namespace vitrine {
 namespace {
@@ -29,22 +24,13 @@ using ::testing::HasSubstr;
 
 constexpr char kModel[] = "kv-pos-mnist";
 
-struct Outcome {
-  int exit_code = -1;
-  std::string out;
-  std::string error;
-};
-
 // A repository with one model, and an image folder that has the model's golden image in two classes.
-class QuantizeProgram : public ::testing::Test {
+class QuantizeProgram : public RepoProgram {
  protected:
   QuantizeProgram() {
-    std::string pattern = (fs::temp_directory_path() / "vitrine-quantize-XXXXXX").string();
-    folder_ = mkdtemp(pattern.data());
     PublishWithoutPlans();
     for (const char* label : {"3", "7"}) AddImages("pictures", label);
   }
-  ~QuantizeProgram() override { fs::remove_all(folder_); }
 
   // Publishes the bundled version without its quantization plans.
   void PublishWithoutPlans() {
@@ -86,25 +72,10 @@ class QuantizeProgram : public ::testing::Test {
     return version.ok() ? *std::move(version) : StoredVersion();
   }
 
-  Outcome Run(const std::string& arguments) const {
-    const fs::path errors = folder_ / "stderr";
-    FILE* const pipe =
-        popen(absl::StrCat(VITRINE_BIN, "/vitrine-repo ", arguments, " 2> ", errors.string()).c_str(), "r");
-    Outcome outcome;
-    std::array<char, 4096> piece;
-    while (const size_t got = fread(piece.data(), 1, piece.size(), pipe)) outcome.out.append(piece.data(), got);
-    const int status = pclose(pipe);
-    if (WIFEXITED(status)) outcome.exit_code = WEXITSTATUS(status);
-    outcome.error = ReadFile(errors);
-    return outcome;
-  }
-
   Outcome Quantize(const std::string& precision, const std::string& more = "", const std::string& data = "pictures") {
     return Run(absl::StrCat("quantize ", Models(), " ", kModel, " --precision ", precision,
                             " --data imagefolder:", (folder_ / data).string(), " ", more));
   }
-
-  fs::path folder_;
 };
 
 TEST_F(QuantizeProgram, PublishesTheSameModelWithAPlanThatVerifies) {
