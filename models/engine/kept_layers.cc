@@ -13,20 +13,6 @@
 namespace vitrine {
 namespace {
 
-// Zero weights, for a plan of which only the steps' names and precisions are read.
-class NoWeights : public engine::WeightSource {
- public:
-  explicit NoWeights(const program::Program& program) {
-    int64_t most = 0;
-    for (const auto& weight : program.weights()) most = std::max(most, weight.elements());
-    zeros_.resize(static_cast<size_t>(most));
-  }
-  const float* Floats(size_t /*weight*/) override { return zeros_.data(); }
-
- private:
-  std::vector<float> zeros_;
-};
-
 // Collects the operators of a plan's narrow steps, in groups.
 class Groups {
  public:
@@ -70,7 +56,7 @@ class Groups {
 }  // namespace
 
 std::vector<OperatorGroup> NarrowableOperators(const program::Program& program) {
-  NoWeights weights(program);
+  engine::ZeroWeights weights(program);
   const PrecisionChoice narrow = {Precision::kBf16, {}};
   const auto plan = engine::Lower(program, weights, narrow, /*has_bf16=*/true, /*tokens=*/true, /*head_rows=*/true);
   if (!plan.ok()) return {};  // the engine rejects the model in every precision

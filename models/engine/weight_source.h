@@ -2,8 +2,12 @@
 #ifndef VITRINE_MODELS_ENGINE_WEIGHT_SOURCE_H_
 #define VITRINE_MODELS_ENGINE_WEIGHT_SOURCE_H_
 
+#include <algorithm>
 #include <cstddef>
 #include <span>
+#include <vector>
+
+#include "models/program/program.h"
 
 namespace vitrine::engine {
 
@@ -26,6 +30,20 @@ class WeightsInMemory : public WeightSource {
 
  private:
   const std::span<const float* const> weights_;
+};
+
+// Zeros: apart from constants that it copies, a plan depends only on the shapes of weights.
+class ZeroWeights : public WeightSource {
+ public:
+  explicit ZeroWeights(const program::Program& program) {
+    for (const program::Weight& weight : program.weights()) {
+      zeros_.resize(std::max(zeros_.size(), static_cast<size_t>(weight.elements())));
+    }
+  }
+  const float* Floats(size_t /*weight*/) override { return zeros_.data(); }
+
+ private:
+  std::vector<float> zeros_;
 };
 
 }  // namespace vitrine::engine

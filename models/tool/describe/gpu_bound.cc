@@ -40,20 +40,6 @@ constexpr Gpu kGpus[] = {
 
 constexpr int64_t kFloat = sizeof(float);
 
-// Weights of zeros: apart from constants that it copies, a plan depends only on the shapes of weights.
-class ZeroWeights : public engine::WeightSource {
- public:
-  explicit ZeroWeights(const program::Program& program) {
-    int64_t most = 0;
-    for (const program::Weight& weight : program.weights()) most = std::max(most, weight.elements());
-    zeros_.resize(static_cast<size_t>(most));
-  }
-  const float* Floats(size_t) override { return zeros_.data(); }
-
- private:
-  std::vector<float> zeros_;
-};
-
 // Counts the work of steps for `input.images` images.
 class Count {
  public:
@@ -195,7 +181,7 @@ double StepWork::BoundOn(const Gpu& gpu) const {
 
 absl::StatusOr<std::vector<StepWork>> WorkOnGpu(const program::Program& program, int channels,
                                                 const WorkloadInput& input, Precision precision, bool every) {
-  ZeroWeights weights(program);
+  engine::ZeroWeights weights(program);
   ASSIGN_OR_RETURN(const engine::LoweredPlan plan,
                    engine::Lower(program, weights, {.precision = precision, .kept = {}},
                                  /*has_bf16=*/true, /*tokens=*/false, /*head_rows=*/false));

@@ -30,20 +30,6 @@ class HollowDevice : public cuda::Device {
   absl::Status Run(const cuda::Launch&) override { return absl::OkStatus(); }
 };
 
-// Zeros for every weight of a program.
-class Zeros : public engine::WeightSource {
- public:
-  explicit Zeros(const program::Program& program) {
-    for (const program::Weight& weight : program.weights()) {
-      zeros_.resize(std::max(zeros_.size(), static_cast<size_t>(weight.elements())));
-    }
-  }
-  const float* Floats(size_t) override { return zeros_.data(); }
-
- private:
-  std::vector<float> zeros_;
-};
-
 // Rows that differ in more than depth, with two blocks of each kind, under the name of the first. Of ViTs above 100 M
 // parameters, which have the patches of smaller rows, one of each width.
 std::vector<ZooRow> Rows() {
@@ -78,7 +64,7 @@ std::vector<EngineForm> Narrowest() {
 TEST(CudaZoo, EveryRowHasLaunches) {
   for (const ZooRow& row : Rows()) {
     const program::Program program = *ProgramOf(row.config);
-    Zeros weights(program);
+    engine::ZeroWeights weights(program);
     for (const Precision precision : {Precision::kFp32, Precision::kInt8}) {
       HollowDevice device;
       const auto engine =
