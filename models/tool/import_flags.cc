@@ -3,7 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/command_line/number_check.h"
-#include "models/repository/import/import.h"
+#include "models/repository/foreign/import.h"
 #include "models/repository/manifest.h"
 #include "models/tool/flags.h"
 #include "models/tool/publish/import/model_files.h"

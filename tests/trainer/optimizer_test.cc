@@ -14,7 +14,7 @@
 
 #include "models/reference/checkpoint/stored_tensors.h"
 #include "models/reference/model.h"
-#include "models/repository/import/import.h"
+#include "models/repository/foreign/import.h"
 #include "tests/paths.h"
 #include "trainer/optimise/block_norms.h"
 #include "trainer/optimise/blocks.h"

@@ -9,7 +9,7 @@
 #include <map>
 
 #include "models/reference/checkpoint/stored_tensors.h"
-#include "models/repository/import/import.h"
+#include "models/repository/foreign/import.h"
 #include "tests/paths.h"
 #include "tests/trainer/coloured_squares.h"
 #include "trainer/tasks/image_task.h"

@@ -13,7 +13,7 @@
 
 #include "models/reference/checkpoint/checkpoint.h"
 #include "models/reference/checkpoint/stored_tensors.h"
-#include "models/repository/import/import.h"
+#include "models/repository/foreign/import.h"
 #include "tests/models/parity/hashed.h"
 #include "tests/paths.h"
 #include "tests/read_file.h"

@@ -7,7 +7,7 @@
 #include <map>
 #include <string>
 
-#include "models/repository/import/import.h"
+#include "models/repository/foreign/import.h"
 
 namespace vitrine {
 

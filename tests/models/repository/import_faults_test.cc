@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 
 #include "absl/strings/str_replace.h"
-#include "models/repository/import/import.h"
+#include "models/repository/foreign/import.h"
 #include "tests/models/repository/foreign_weights.h"
 #include "tests/models/repository/sample_version.h"
 

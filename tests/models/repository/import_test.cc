@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tests foreign checkpoints: an imported model computes the same as the library that the checkpoint comes from.
 // Checkpoints that do not fit are rejected.
-#include "models/repository/import/import.h"
+#include "models/repository/foreign/import.h"
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/cat.h>

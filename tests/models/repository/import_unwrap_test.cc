@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "absl/strings/str_replace.h"
-#include "models/repository/import/import.h"
+#include "models/repository/foreign/import.h"
 #include "tests/models/repository/foreign_weights.h"
 #include "tests/models/repository/sample_version.h"
 

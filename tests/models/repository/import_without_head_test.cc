@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "models/repository/import/import.h"
+#include "models/repository/foreign/import.h"
 #include "tests/models/repository/foreign_weights.h"
 
 namespace vitrine {

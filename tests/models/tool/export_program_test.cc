@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
-#include "models/repository/import/import.h"
+#include "models/repository/foreign/import.h"
 #include "models/repository/stored_version.h"
 #include "models/repository/weights.h"
 #include "tests/file_size_limit.h"

@@ -12,7 +12,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/simd/chosen_path.h"
-#include "models/repository/import/import.h"
+#include "models/repository/foreign/import.h"
 #include "models/repository/stored_version.h"
 #include "models/repository/weights.h"
 #include "tests/e2e/testing/published.h"

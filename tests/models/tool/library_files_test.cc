@@ -7,7 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "models/repository/import/import.h"
+#include "models/repository/foreign/import.h"
 
 namespace vitrine {
 namespace {

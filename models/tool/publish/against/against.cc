@@ -20,7 +20,7 @@
 #include "common/data/folder.h"
 #include "common/simd/chosen_path.h"
 #include "common/status_macros.h"
-#include "models/repository/import/import.h"
+#include "models/repository/foreign/import.h"
 #include "models/repository/selection.h"
 #include "models/repository/stored_version.h"
 #include "models/repository/weights.h"

@@ -11,7 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/file/replace.h"
 #include "common/status_macros.h"
-#include "models/repository/import/import.h"
+#include "models/repository/foreign/import.h"
 #include "models/repository/selection.h"
 #include "models/repository/stored_version.h"
 #include "models/tool/publish/export/library_files.h"

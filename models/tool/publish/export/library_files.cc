@@ -13,7 +13,7 @@
 #include "absl/strings/str_format.h"
 #include "common/status_macros.h"
 #include "models/families/family.h"
-#include "models/repository/import/import.h"
+#include "models/repository/foreign/import.h"
 
 namespace vitrine {
 namespace {

@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/status_macros.h"
-#include "models/repository/import/import.h"
+#include "models/repository/foreign/import.h"
 #include "models/tool/publish/import/json_members.h"
 
 namespace vitrine {

@@ -18,7 +18,7 @@
 #include "common/file/process_lock.h"
 #include "common/sha256.h"
 #include "common/status_macros.h"
-#include "models/repository/import/import.h"
+#include "models/repository/foreign/import.h"
 #include "models/repository/repository.h"
 #include "models/repository/stored_version.h"
 #include "models/tool/publish/import/import.h"

@@ -9,7 +9,7 @@
 #include "absl/status/statusor.h"
 #include "models/float_array.h"
 #include "models/repository/files/safetensors.h"
-#include "models/repository/import/import.h"
+#include "models/repository/foreign/import.h"
 #include "models/tool/publish/import/import.h"
 #include "vitrine/v1/model.pb.h"
 

@@ -9,7 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "models/repository/import/import.h"
+#include "models/repository/foreign/import.h"
 #include "models/tool/publish/import/import.h"
 #include "models/tool/publish/import/model_files.h"
 #include "vitrine/v1/model.pb.h"

@@ -10,7 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "common/data/file.h"
 #include "common/status_macros.h"
-#include "models/repository/import/import.h"
+#include "models/repository/foreign/import.h"
 #include "models/tool/publish/import/architecture.h"
 #include "models/tool/publish/import/config_labels.h"
 #include "models/tool/publish/import/json_members.h"

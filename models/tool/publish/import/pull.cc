@@ -20,7 +20,7 @@
 #include "common/file/cache_folder.h"
 #include "common/sha256.h"
 #include "common/status_macros.h"
-#include "models/repository/import/import.h"
+#include "models/repository/foreign/import.h"
 #include "models/repository/manifest.h"
 #include "models/tool/publish/import/download.h"
 #include "models/tool/publish/import/https.h"

@@ -14,7 +14,7 @@
 #include "common/data/file.h"
 #include "common/status_macros.h"
 #include "models/repository/files/safetensors_header.h"
-#include "models/repository/import/import.h"
+#include "models/repository/foreign/import.h"
 #include "models/tool/publish/import/architecture.h"
 #include "models/tool/publish/import/https.h"
 #include "models/tool/publish/import/import.h"

@@ -7,7 +7,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "models/repository/files/text.h"
-#include "models/repository/import/import_names.h"
+#include "models/repository/foreign/import_names.h"
 
 namespace vitrine {
 namespace {

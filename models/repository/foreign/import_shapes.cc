@@ -2,7 +2,7 @@
 // Finds the architectures that tensors fit by their shapes.
 #include <algorithm>
 
-#include "models/repository/import/import_names.h"
+#include "models/repository/foreign/import_names.h"
 
 namespace vitrine {
 

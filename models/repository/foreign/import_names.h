@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "models/repository/import/import.h"
+#include "models/repository/foreign/import.h"
 
 namespace vitrine {
 

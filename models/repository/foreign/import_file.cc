@@ -13,8 +13,8 @@
 #include "common/status_macros.h"
 #include "models/repository/files/safetensors_header.h"
 #include "models/repository/files/text.h"
-#include "models/repository/import/import.h"
-#include "models/repository/import/import_kind.h"
+#include "models/repository/foreign/import.h"
+#include "models/repository/foreign/import_kind.h"
 #include "models/repository/manifest.h"
 #include "models/repository/names.h"
 

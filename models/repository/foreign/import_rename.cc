@@ -9,7 +9,7 @@
 #include "common/status_macros.h"
 #include "models/model_description.h"
 #include "models/repository/files/text.h"
-#include "models/repository/import/import_names.h"
+#include "models/repository/foreign/import_names.h"
 
 namespace vitrine {
 namespace {

@@ -9,7 +9,7 @@
 #include "absl/strings/str_split.h"
 #include "common/status_macros.h"
 #include "models/repository/files/text.h"
-#include "models/repository/import/import.h"
+#include "models/repository/foreign/import.h"
 
 namespace vitrine {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "models/repository/import/import_kind.h"
+#include "models/repository/foreign/import_kind.h"
 
 #include <algorithm>
 
