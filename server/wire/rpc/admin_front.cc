@@ -105,8 +105,7 @@ class AdminCall final : public SingleCall {
 
   void OnRequest(absl::StatusOr<MessageBytes> message) override {
     const absl::Status taken =
-        parts_.workers.Do(place(), [self = std::static_pointer_cast<AdminCall>(shared_from_this()),
-                                    message = std::move(message)] { self->Respond(message); });
+        RunOn(parts_.workers, place(), [this, message = std::move(message)] { Respond(message); });
     if (!taken.ok()) Finish(taken);
   }
 

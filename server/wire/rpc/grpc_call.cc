@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/wire/rpc/grpc_call.h"
 
+#include <spdlog/spdlog.h>
+
 #include <algorithm>
+#include <exception>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -166,10 +169,10 @@ void GrpcCall::Decompress(MessageReader::Message message, std::string rest) {
 }
 
 void GrpcCall::ReadLater(std::function<void()> first, std::string rest) {
-  const absl::Status taken = server().body_workers().Do(
-      place_, [self = shared_from_this(), first = std::move(first), rest = std::move(rest)]() mutable {
+  const absl::Status taken =
+      RunOn(server().body_workers(), place_, [this, first = std::move(first), rest = std::move(rest)]() mutable {
         if (first != nullptr) std::exchange(first, nullptr)();
-        if (rest.empty() || !self->KeepUnread(rest)) self->Read(rest);
+        if (rest.empty() || !KeepUnread(rest)) Read(rest);
       });
   if (taken.ok()) return;
   Fault(taken);
@@ -250,9 +253,20 @@ void GrpcCall::Send(std::string frame, const absl::Status* end, std::shared_ptr<
 void GrpcCall::Compress(std::string frame, std::function<void(std::string)> send) {
   if (!opening_.wants_gzip || frame.size() < kLeastCompressed) return send(std::move(frame));
   const auto whole = std::make_shared<std::string>(std::move(frame));
-  if (!server().body_workers().Do(place_, [whole, send] { send(GzipFrame(std::move(*whole))); }).ok()) {
+  if (!RunOn(server().body_workers(), place_, [whole, send] { send(GzipFrame(std::move(*whole))); }).ok()) {
     send(std::move(*whole));
   }
+}
+
+absl::Status GrpcCall::RunOn(CallWorkers& workers, const std::string& account, std::function<void()> work) {
+  return workers.Do(account, [self = shared_from_this(), work = std::move(work)] {
+    try {
+      work();
+    } catch (const std::exception& error) {
+      spdlog::error("a call failed on its worker thread: {}", error.what());
+      self->Finish(absl::InternalError("the server failed while it handled the call"));
+    }
+  });
 }
 
 }  // namespace vitrine

@@ -17,6 +17,7 @@
 #include "common/http/exchange.h"
 #include "common/mutex.h"
 #include "server/serve/scheduling/message_bytes.h"
+#include "server/wire/rpc/call_workers.h"
 #include "server/wire/rpc/message_reader.h"
 
 namespace vitrine {
@@ -86,6 +87,9 @@ class GrpcCall : public HttpStreamHandler, public std::enable_shared_from_this<G
   // Compresses the frame on a worker, then calls `send` with it. If the call does not use gzip, the frame is small or
   // no worker is free, calls `send` on this thread at once with the unchanged frame.
   void Compress(std::string frame, std::function<void(std::string)> send);
+  // Runs `work` on one of the workers, as work of `account`. If `work` throws, as a library may, ends the call with
+  // INTERNAL. Errors: see CallWorkers::Do.
+  absl::Status RunOn(CallWorkers& workers, const std::string& account, std::function<void()> work);
 
   const GrpcOpening& opening() const { return opening_; }
   GrpcServer& server() const { return opening_.server; }

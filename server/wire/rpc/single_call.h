@@ -81,8 +81,7 @@ class SimpleUnaryCall final : public CheckedCall {
   void OnRequest(absl::StatusOr<MessageBytes> message) override {
     if (where_ == CallPlace::kConnection) return Answer(Respond(message));
     const absl::Status taken =
-        parts_.workers.Do(Account(), [self = std::static_pointer_cast<SimpleUnaryCall>(shared_from_this()),
-                                      message = std::move(message)] { self->Answer(self->Respond(message)); });
+        RunOn(parts_.workers, Account(), [this, message = std::move(message)] { Answer(Respond(message)); });
     if (!taken.ok()) Finish(taken);
   }
 
@@ -201,7 +200,7 @@ class WatchCall final : public CheckedCall, public OpenEndedCall {
   void OnRequest(absl::StatusOr<MessageBytes> message) override {
     if (Kind::kPlace == CallPlace::kConnection) return Begin(message);
     const absl::Status taken =
-        parts_.workers.Do(Account(), [self = Self(), message = std::move(message)] { self->Begin(message); });
+        RunOn(parts_.workers, Account(), [this, message = std::move(message)] { Begin(message); });
     if (!taken.ok()) Finish(taken);
   }
 

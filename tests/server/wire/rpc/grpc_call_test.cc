@@ -7,6 +7,7 @@
 
 #include <future>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -26,6 +27,7 @@ using ::testing::Pair;
 using vitrine::testing::FakeCall;
 
 constexpr char kUnary[] = "/test.Service/Unary";
+constexpr char kThrows[] = "/test.Service/Throws";
 constexpr char kStream[] = "/test.Service/Stream";
 constexpr int64_t kMaxBytes = 100'000;
 
@@ -52,6 +54,17 @@ class Echo final : public SingleCall {
   }
 };
 
+// A call whose work throws on a worker thread.
+class Throws final : public SingleCall {
+ public:
+  explicit Throws(GrpcOpening opening) : SingleCall(std::move(opening), kMaxBytes) {}
+
+ private:
+  void OnRequest(absl::StatusOr<MessageBytes>) override {
+    EXPECT_TRUE(RunOn(server().body_workers(), place(), [] { throw std::runtime_error("from a library"); }).ok());
+  }
+};
+
 // A stream that answers each message with the same bytes. It pauses after the message "pause".
 class EchoStream final : public GrpcCall {
  public:
@@ -71,6 +84,7 @@ class GrpcCallTest : public ::testing::Test {
  protected:
   GrpcCallTest() {
     server_.Add(kUnary, [](GrpcOpening opening) { return std::make_shared<Echo>(std::move(opening)); });
+    server_.Add(kThrows, [](GrpcOpening opening) { return std::make_shared<Throws>(std::move(opening)); });
     server_.Add(kStream, [this](GrpcOpening opening) {
       const auto call = std::make_shared<EchoStream>(std::move(opening));
       last_ = call;
@@ -119,6 +133,16 @@ TEST_F(GrpcCallTest, AUnaryCallHasExactlyOneMessage) {
   EXPECT_THAT(StatusOf(""), HasSubstr("13 Unable to parse request"));
   EXPECT_THAT(StatusOf(Framed("cut").substr(0, 7)), HasSubstr("13 Unable to parse request"));
   EXPECT_THAT(StatusOf(Framed("") + Framed("")), HasSubstr("12 the method accepts one message"));
+  EXPECT_EQ(StatusOf(Framed("")), "0 (none)");
+}
+
+TEST_F(GrpcCallTest, AnExceptionOnAWorkerEndsOnlyItsCall) {
+  FakeCall call(server_, kThrows);
+  call.Send(Framed("hello"));
+  call.HalfClose();
+  call.stream().AwaitEnd();
+  EXPECT_EQ(call.stream().Value("grpc-status"), "13");
+  EXPECT_EQ(call.stream().Value("grpc-message"), "the server failed while it handled the call");
   EXPECT_EQ(StatusOf(Framed("")), "0 (none)");
 }
 
