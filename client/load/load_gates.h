@@ -14,8 +14,8 @@ namespace vitrine {
 // longer than any received answer. Rates count the answers in the measured interval.
 std::span<const GateMeasure> LoadGateMeasures();
 
-// Returns a result for each gate. A search is judged by its best point, another load by its only point. The `rate` of a
-// search is the offered rate.
+// Returns a result for each gate. A search is judged by the point at its best rate, any other load by its only point.
+// The `rate` of a search is the offered rate.
 std::vector<GateResult> JudgeLoad(std::span<const Gate> gates, const LoadReport& report);
 
 }  // namespace vitrine

@@ -89,8 +89,8 @@ struct HttpServerOptions {
   // Interval at which a silent HTTP/2 connection is pinged, and time limit for the answer to the PING.
   absl::Duration keepalive_time = absl::Minutes(1);
   absl::Duration keepalive_timeout = absl::Seconds(20);
-  // Minimum interval between a client's PINGs (less a tenth) while it gets no response. The third earlier PING closes
-  // the connection.
+  // Minimum interval between a client's PINGs while it gets no response, with 10 % tolerance. The third PING that comes
+  // too early closes the connection.
   absl::Duration min_ping_interval = absl::Seconds(10);
   // true: methods other than GET and HEAD are answered with 405, without calling the handler.
   bool read_only = false;

@@ -98,7 +98,7 @@ struct FourierPosition {};
 struct ClassToken {
   int64_t row = 0;
 };
-// Joins rows, one value per prefix token, and cells (the last input) to tokens.
+// Joins the prefix tokens of each image (a kRows input each) and its cells (the last input) to kTokens.
 struct JoinClass {};
 // Returns prefix token `token` of each image.
 struct TakeClass {

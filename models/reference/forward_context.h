@@ -28,7 +28,7 @@ struct ForwardContext {
   AttentionTap* tap = nullptr;  // null: no attention is returned
   TokenTap* tokens = nullptr;   // null: no tokens are returned
   // Rounds operands and results of linear layers and convolutions to bf16, forward and backward, except in
-  // ConvolveDepthwise, ConvolveAndPool and the layer of the logits. All other arithmetic, the residual stream,
+  // ConvolveDepthwise, ConvolveAndPool and the layer that computes logits. All other arithmetic, the residual stream,
   // parameters and their gradients stay fp32. On a CPU with autograd enabled, a value that only linear layers,
   // convolutions and similar operators read (operands.h) is also stored as bf16. Twice as fast on CPUs with
   // AVX512_BF16, slower on others.

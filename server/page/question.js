@@ -53,7 +53,7 @@ export function unknown(about, state) {
 // Returns the parameters of a request for the shortest answer. A model without classes has no predictions.
 export const briefly = (about) => about?.classes.length === 0 ? [["features", about.features[0]]] : [["top_k", 1]];
 
-// Returns the index of the patch at `patch` in a grid, row * columns + column.
+// Returns the index, row * columns + column, of the cell of a grid at `patch`, [x, y] from 0 to 1.
 export const cellAt = (patch, grid) => Math.min(grid.rows - 1, Math.floor(patch[1] * grid.rows)) * grid.columns +
     Math.min(grid.columns - 1, Math.floor(patch[0] * grid.columns));
 

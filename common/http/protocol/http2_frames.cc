@@ -229,7 +229,7 @@ std::shared_ptr<Http2Stream> Http2Session::Find(int32_t id) const {
 }
 
 bool Http2Session::BeginRequest(int32_t id) {
-  // The final GOAWAY, made before this request arrived but sent later, tells the client that the request is
+  // Refuses a request that arrived after the final GOAWAY was queued. The GOAWAY tells the client that the request is
   // unprocessed.
   if (leaving_ == Leaving::kFinal && id > final_stream_) {
     nghttp2_submit_rst_stream(session_.get(), NGHTTP2_FLAG_NONE, id, NGHTTP2_REFUSED_STREAM);

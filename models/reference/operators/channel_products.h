@@ -9,8 +9,8 @@
 
 namespace vitrine {
 
-// Sums over the tokens of an image, and mixing of channels with these sums: operations of channel attention (XCiT) and
-// linear attention (X-ViT). Time and memory are linear in the tokens. Differentiable, on any device.
+// Operations of channel attention (XCiT) and linear attention (X-ViT): sums over the tokens of an image, and products
+// of channels with these sums. Time and memory are linear in the number of tokens. Differentiable, on any device.
 //
 // Arguments a, b and x are [T, heads, d_h], with any row stride; `layout` maps tokens to images.
 

@@ -73,8 +73,8 @@ class ExecutorPool {
   ExecutorPool& operator=(const ExecutorPool&) = delete;
 
   int threads() const { return static_cast<int>(places_.size()); }
-  // Returns the state of each executor, which includes its thread for slow images: `busy` is the time in which either
-  // worked, `batch_age` that of the older batch. Thread-safe; takes only short locks.
+  // Returns the state of each executor together with its thread for slow images: `busy` is the time in which at least
+  // one of the two worked, `batch_age` the age of the older batch. Thread-safe; takes only short locks.
   std::vector<ExecutorStatus> Status() const;
 
  private:

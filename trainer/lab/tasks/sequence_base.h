@@ -50,7 +50,7 @@ struct MeasureSums {
 };
 
 // Base of all sequence tasks. The model is from the sequence zoo. An epoch has every training sample once, in an order
-// drawn from the seed. The loss is per prediction. Immutable after construction.
+// drawn from the seed. The loss is a mean over predictions. Immutable after construction.
 class SequenceTask : public Task {
  public:
   absl::StatusOr<std::unique_ptr<Module>> MakeModel() const override;

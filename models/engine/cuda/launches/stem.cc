@@ -124,7 +124,7 @@ class StemMaker {
 
 }  // namespace
 
-// Uses that a side of n pixels has at most n / side + over positions in a layer.
+// Bounds the positions of a layer along an image side of n pixels by n / side + over.
 std::vector<int64_t> MostPlaces(std::span<const program::Convolve> layers, int channels, int cell,
                                 const BatchLimits& limits) {
   const double pixels = static_cast<double>(limits.pixels) / channels, shortest = std::max(1, cell);
@@ -134,7 +134,7 @@ std::vector<int64_t> MostPlaces(std::span<const program::Convolve> layers, int c
     const int pool = std::max(1, layer.pool), step = layer.stride * pool;
     over = (over + std::max(0, 2 * layer.padding - layer.kernel + layer.stride)) / step;
     side *= step;
-    // Sums (a / side + over) (b / side + over) over images of sides a and b; a + b <= a b / shortest + shortest.
+    // Sums (a / side + over) (b / side + over) over images of a x b pixels, with a + b <= a b / shortest + shortest.
     const double sums = pixels / shortest + shortest * limits.images;
     const double places = pixels / (side * side) + over / side * sums + over * over * limits.images;
     most.push_back(static_cast<int64_t>(std::ceil(places)));

@@ -139,7 +139,7 @@ struct Last {
   std::string in_words;  // URL of the weights if they came from a hub
 };
 
-// Returns nullopt if there is no version, or if it is damaged, which a line on stderr says.
+// Returns the newest version; nullopt if there is none, or if it is damaged. Damage is reported on stderr.
 std::optional<Last> LastImport(const fs::path& root) {
   const absl::StatusOr<std::vector<VersionId>> versions = ListVersions(root);
   if (!versions.ok() || versions->empty()) return std::nullopt;

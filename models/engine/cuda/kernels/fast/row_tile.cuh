@@ -15,7 +15,7 @@ struct RowTile {
   int width;  // words per row; zeros follow the numbers of a row
 };
 
-// kRows rows in the registers of a warp, with up to 32 kValues columns (exactly as many with kExact), a multiple of 16.
+// kRows rows in a warp's registers, with up to 32 * kValues columns (exactly as many with kExact), a multiple of 16.
 // Lane l has columns l, l + 32, ..., so a warp loads adjacent columns at once. Each lane sums the same columns in the
 // same order as one lane of SumOfRow's vectors, so sums are bit-identical to those of the plain kernels.
 template <int kRows, int kValues, bool kExact = false>
@@ -93,7 +93,7 @@ struct RowLoads {
     for (int row = Opaque(Thread()) / kWarp * kRows; row < rows; row += kThreads / kWarp * kRows) act(row);
   }
 
-  // Loads rows of at most 32 kValues columns, normalizes them, and rounds them to bf16.
+  // Loads rows of at most 32 * kValues columns, normalizes them, and rounds them to bf16.
   template <int kValues, bool kExact>
   static VITRINE_DEVICE void LoadNormalized(const Matrix& x, float epsilon, int first, int end, const RowTile& to) {
     constexpr int kRows = kValues > 8 ? 32 / kValues : kValues > 4 ? 4 : 8;
@@ -119,7 +119,7 @@ struct RowLoads {
   // Returns the smaller number, or NaN if either is NaN.
   static VITRINE_DEVICE float LeastOrNan(float a, float b) { return b < a || b != b ? b : a; }
 
-  // Computes vitrine_quantize_rows for rows of at most 32 kValues columns. The range of a row is stored after its
+  // Computes vitrine_quantize_rows for rows of at most 32 * kValues columns. The range of a row is stored after its
   // bytes. A row with NaN has no defined range; in the plain kernel its range depends on the position of the NaN.
   template <int kValues>
   static VITRINE_DEVICE void LoadBytes(const Matrix& x, bool normalizes, float epsilon, int first, int end,

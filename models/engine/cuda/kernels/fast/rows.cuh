@@ -54,7 +54,7 @@ VITRINE_DEVICE RowStatistics StatisticsOfRow(Global<const float> x, int columns,
   return {center, 1 / Root(squares / static_cast<float>(columns) + epsilon)};
 }
 
-// Computes the statistics of kRows rows at once, with at most 32 kValues columns.
+// Computes the statistics of kRows rows at once, with at most 32 * kValues columns.
 template <int kRows, int kValues>
 VITRINE_DEVICE void DescribeRows(const StatisticsArguments& arguments) {
   const Global<RowStatistics> to(arguments.statistics);
