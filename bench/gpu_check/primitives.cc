@@ -160,7 +160,7 @@ Products ProductsOfBf16() {
     products.a.push_back(static_cast<uint16_t>(number() >> 16));
     products.b.push_back(static_cast<uint16_t>(number() >> 16));
     products.c.push_back(kind == 3 ? std::bit_cast<uint32_t>(64 * any(random)) : number());
-    // b has equal rows in pairs, so neighbouring products have opposite signs.
+    // Makes neighbouring products nearly cancel: a changes sign and last bit, and rows of b are equal in pairs.
     if (kind == 2 && i % 2 == 1) products.a.back() = static_cast<uint16_t>(products.a[i - 1] ^ 0x8001u);
     if (kind == 2 && i / kSide % 2 == 1) products.b.back() = products.b[i - kSide];
   }

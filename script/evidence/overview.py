@@ -13,8 +13,8 @@ INTRODUCTION = """# What the papers' claims are worth
 This page is made by `script/claims build`; change the data instead.
 
 The five papers that this project implements make {count} claims. Each has a row on its paper's page, with its place, the printed figures,
-the evidence, and one word. {decided} are decided by arithmetic on the papers' own figures, or by files of their authors; {tested} rest on
-measurements or runs of this project; {none} have no evidence yet. {ruled} claims have rules for runs, written before the runs.
+the evidence, and a verdict in one word. {decided} are decided by arithmetic on the papers' own figures, or by files of their authors; {tested} rest on
+measurements or runs of this project; {none} have no evidence yet. For {ruled} claims, rules that judge the runs were written before the runs.
 """
 READING = """## How to read a word
 

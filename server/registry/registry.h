@@ -203,8 +203,8 @@ class Registry {
   std::map<VersionId, std::string> looked_at_ ABSL_GUARDED_BY(poll_mutex_);  // folder stamps of failed versions
   std::set<std::string> links_told_ ABSL_GUARDED_BY(poll_mutex_);
   std::set<VersionId> absent_told_ ABSL_GUARDED_BY(poll_mutex_);
-  // Locked from reading a plan in the settings until it is in the table and its versions are retired, so that an older
-  // plan never replaces a newer one.
+  // Held from reading a plan in the settings until the table has it and unwanted versions are retired, so that an
+  // older plan never replaces a newer one.
   Mutex plan_mutex_;
 
   mutable Mutex mutex_;

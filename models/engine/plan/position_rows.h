@@ -15,8 +15,8 @@ namespace vitrine::engine {
 std::vector<float> TableRows(cpu::View<const float> table, int64_t prefix, Grid from, Grid to,
                              GridResize resize = GridResize::kAntialiased);
 
-// Returns the sines and cosines of every cell's position in XCiT after a linear map with weight [columns, 64] and
-// `bias`: [cells, columns].
+// Returns XCiT's position encodings, [cells, columns]: a linear map, with `weight` [columns, 64] and `bias`, of the
+// sines and cosines of each cell's position.
 std::vector<float> FourierRows(cpu::View<const float> weight, const float* bias, Grid grid);
 
 // Returns the terms that KV+Pos adds to the attention logits, one per key: its learned map applied to the key's

@@ -34,7 +34,7 @@ struct TransportOptions {
   // Interval at which a silent HTTP/2 connection is pinged, and time to wait for the answer before it is closed.
   absl::Duration keepalive_time = absl::Minutes(1);
   absl::Duration keepalive_timeout = absl::Seconds(20);
-  // Minimum interval between a client's pings; a connection that pings more often (less a tenth) is closed.
+  // Minimum interval between a client's pings, with 10 % tolerance. A connection that pings more often is closed.
   absl::Duration min_ping_interval = absl::Seconds(10);
   // Time limit for the handshakes of TLS and HTTP/2, and for the next headers; the connection is closed after it.
   absl::Duration handshake_timeout = absl::Seconds(20);

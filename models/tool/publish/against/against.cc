@@ -54,7 +54,7 @@ absl::StatusOr<std::vector<std::string>> ImagesIn(const std::string& folder) {
   return images;
 }
 
-// Returns timm's name of a version, from its recorded import command: "import --from timm --arch NAME ...".
+// Returns timm's name for the model: `told`, or else NAME of the recorded command "import --from timm --arch NAME ...".
 absl::StatusOr<std::string> ArchOf(const v1::Manifest& manifest, const std::string& told) {
   if (!told.empty()) return told;
   const std::vector<std::string> words = absl::StrSplit(manifest.provenance().recipe(), ' ');

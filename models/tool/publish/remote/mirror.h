@@ -32,8 +32,8 @@ struct PullOptions {
 // disk. Other errors are those of RemoteStore.
 absl::Status RefreshMirror(RemoteStore& store, const PullOptions& options);
 
-// Calls RefreshMirror once, or with watch_seconds forever: after an error it prints a sentence and tries again after
-// growing, random intervals.
+// Calls RefreshMirror once or, if watch_seconds is positive, forever. In the latter case, errors are printed, and
+// RefreshWait gives the time to the next call.
 absl::Status PullCommand(const PullOptions& options);
 
 // Returns the wait before the next refresh: the interval, doubled for each failure in a row up to two minutes, and
