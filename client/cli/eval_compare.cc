@@ -12,6 +12,7 @@
 #include "client/commands/output/text.h"
 #include "client/eval/compare/compare.h"
 #include "client/eval/compare/compare_page.h"
+#include "client/eval/compare/compare_print.h"
 #include "client/eval/data.h"
 #include "common/command_line/command_line.h"
 #include "common/file/write.h"

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "common/charts/axis.h"
+#include "common/charts/scale.h"
 
 namespace vitrine {
 

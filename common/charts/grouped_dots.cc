@@ -6,9 +6,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "common/charts/axis.h"
 #include "common/charts/chart.h"
 #include "common/charts/html/html.h"
+#include "common/charts/scale.h"
 
 namespace vitrine {
 namespace {

@@ -40,9 +40,6 @@ absl::Status PinVersionsOfFlags(v1::Recipe& recipe, const v1::Recipe& before = {
 // Adds the short flags to the overrides. INVALID_ARGUMENT: --epochs and --set epochs differ.
 absl::Status ApplyShortFlags(RunFlags& flags);
 
-// Returns the text as one word for a shell, in quotes if it has characters that the shell may change.
-std::string Quoted(const std::string& text);
-
 // Returns the command line that continues a stopped run.
 std::string HowToResume(const RunFlags& flags, const v1::Recipe& recipe);
 

@@ -2,11 +2,10 @@
 // Flags of `vitrine-train run`.
 #include <algorithm>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_replace.h"
 #include "common/command_line/command_line.h"
+#include "common/command_line/shell_quoted.h"
 #include "common/data/dataset.h"
 #include "models/repository/manifest.h"
 #include "models/repository/repository.h"
@@ -16,36 +15,29 @@
 
 namespace vitrine {
 
-std::string Quoted(const std::string& text) {
-  const bool plain = std::ranges::all_of(text, [](char c) {
-    return absl::ascii_isalnum(static_cast<unsigned char>(c)) || absl::StrContains("_@%+=:,./-", c);
-  });
-  if (plain && !text.empty()) return text;
-  return absl::StrCat("'", absl::StrReplaceAll(text, {{"'", "'\\''"}}), "'");
-}
-
 std::string HowToResume(const RunFlags& flags, const v1::Recipe& recipe) {
-  std::string command = absl::StrCat(kTrainProgram, " run ", Quoted(flags.recipe), " --work ", Quoted(flags.work));
-  if (!flags.data.empty()) absl::StrAppend(&command, " --data ", Quoted(flags.data));
-  if (!flags.epochs.empty()) absl::StrAppend(&command, " --epochs ", Quoted(flags.epochs));
+  std::string command =
+      absl::StrCat(kTrainProgram, " run ", ShellQuoted(flags.recipe), " --work ", ShellQuoted(flags.work));
+  if (!flags.data.empty()) absl::StrAppend(&command, " --data ", ShellQuoted(flags.data));
+  if (!flags.epochs.empty()) absl::StrAppend(&command, " --epochs ", ShellQuoted(flags.epochs));
   for (const std::string& assignment : flags.overrides) {
     if (!flags.epochs.empty() && assignment == "epochs=" + flags.epochs) continue;
-    absl::StrAppend(&command, " --set ", Quoted(assignment));
+    absl::StrAppend(&command, " --set ", ShellQuoted(assignment));
   }
   // Names the pinned versions, since the newest version may be another one when the run continues.
-  if (recipe.has_start()) absl::StrAppend(&command, " --start ", Quoted(recipe.start().version()));
-  if (recipe.has_distillation()) absl::StrAppend(&command, " --teacher ", Quoted(recipe.distillation().teacher()));
+  if (recipe.has_start()) absl::StrAppend(&command, " --start ", ShellQuoted(recipe.start().version()));
+  if (recipe.has_distillation()) absl::StrAppend(&command, " --teacher ", ShellQuoted(recipe.distillation().teacher()));
   if (!flags.publish.empty())
-    absl::StrAppend(&command, " --publish ", Quoted(flags.publish), " --name ", Quoted(flags.name));
+    absl::StrAppend(&command, " --publish ", ShellQuoted(flags.publish), " --name ", ShellQuoted(flags.name));
   if (flags.golden != RunFlags().golden) absl::StrAppend(&command, " --golden ", flags.golden);
   if (flags.threads != RunFlags().threads) absl::StrAppend(&command, " --threads ", flags.threads);
   if (flags.loader_threads != 1) absl::StrAppend(&command, " --loader-threads ", flags.loader_threads);
   if (flags.save_every > 0) absl::StrAppend(&command, " --save-every ", flags.save_every);
   if (flags.no_cache) absl::StrAppend(&command, " --no-cache");
   if (flags.no_report) absl::StrAppend(&command, " --no-report");
-  if (!flags.metrics.empty()) absl::StrAppend(&command, " --metrics ", Quoted(flags.metrics));
-  if (!flags.revision.empty()) absl::StrAppend(&command, " --revision ", Quoted(flags.revision));
-  if (!flags.licence.empty()) absl::StrAppend(&command, " --licence ", Quoted(flags.licence));
+  if (!flags.metrics.empty()) absl::StrAppend(&command, " --metrics ", ShellQuoted(flags.metrics));
+  if (!flags.revision.empty()) absl::StrAppend(&command, " --revision ", ShellQuoted(flags.revision));
+  if (!flags.licence.empty()) absl::StrAppend(&command, " --licence ", ShellQuoted(flags.licence));
   return command + " --resume";
 }
 

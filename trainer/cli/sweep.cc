@@ -17,6 +17,7 @@
 #include "absl/strings/str_format.h"
 #include "common/command_line/command_line.h"
 #include "common/command_line/interrupt.h"
+#include "common/command_line/shell_quoted.h"
 #include "common/data/file.h"
 #include "common/file/replace.h"
 #include "common/machine/machine.h"
@@ -29,6 +30,7 @@
 #include "trainer/sweep/data_digest.h"
 #include "trainer/sweep/grid.h"
 #include "trainer/sweep/results.h"
+#include "trainer/sweep/summary.h"
 #include "trainer/sweep/table.h"
 
 namespace vitrine {
@@ -63,15 +65,16 @@ SweepFormat FormatOf(const std::string& name) {
 
 // Returns the command line that continues the sweep.
 std::string SameCommand(const SweepFlags& flags) {
-  std::string command = absl::StrCat("vitrine-train sweep ", Quoted(flags.grid), " --work ", Quoted(flags.work));
-  if (!flags.data.empty()) absl::StrAppend(&command, " --data ", Quoted(flags.data));
-  if (!flags.report.empty()) absl::StrAppend(&command, " --out ", Quoted(flags.report));
+  std::string command =
+      absl::StrCat("vitrine-train sweep ", ShellQuoted(flags.grid), " --work ", ShellQuoted(flags.work));
+  if (!flags.data.empty()) absl::StrAppend(&command, " --data ", ShellQuoted(flags.data));
+  if (!flags.report.empty()) absl::StrAppend(&command, " --out ", ShellQuoted(flags.report));
   if (flags.jobs != 1) absl::StrAppend(&command, " --jobs ", flags.jobs);
   if (flags.threads != 0) absl::StrAppend(&command, " --threads ", flags.threads);
   if (flags.shard.of != 1) absl::StrAppend(&command, " --shard ", ToString(flags.shard));
-  for (const std::string& flag : flags.pass) absl::StrAppend(&command, " --pass=", Quoted(flag));
-  if (!flags.publish_best.empty()) absl::StrAppend(&command, " --publish-best ", Quoted(flags.publish_best));
-  if (!flags.name.empty()) absl::StrAppend(&command, " --name ", Quoted(flags.name));
+  for (const std::string& flag : flags.pass) absl::StrAppend(&command, " --pass=", ShellQuoted(flag));
+  if (!flags.publish_best.empty()) absl::StrAppend(&command, " --publish-best ", ShellQuoted(flags.publish_best));
+  if (!flags.name.empty()) absl::StrAppend(&command, " --name ", ShellQuoted(flags.name));
   return command;
 }
 

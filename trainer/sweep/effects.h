@@ -10,7 +10,7 @@
 #include "common/charts/html/data_table.h"
 #include "common/statistics/paired.h"
 #include "trainer/sweep/grid.h"
-#include "trainer/sweep/results.h"
+#include "trainer/sweep/summary.h"
 
 namespace vitrine {
 

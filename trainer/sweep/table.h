@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "trainer/sweep/results.h"
+#include "trainer/sweep/summary.h"
 #include "trainer/sweep/sweep.h"
 
 namespace vitrine {

@@ -5,10 +5,14 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <set>
 #include <tuple>
 #include <unordered_map>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "client/commands/output/text.h"
+#include "client/eval/page/page_sections.h"
 #include "common/statistics/holm.h"
 #include "common/statistics/significance.h"
 #include "common/status_macros.h"
@@ -167,6 +171,22 @@ bool IsSignificant(const Comparison& comparison) {
 
 bool IsWorse(const Comparison& comparison) {
   return IsSignificant(comparison) && PairedDifference(comparison.counts) < 0;
+}
+
+std::string PrecisionsOf(const Evaluation& evaluation) {
+  std::set<std::string> precisions;
+  for (const Prediction& prediction : evaluation.predictions) {
+    const std::string& by = prediction.served_by;
+    if (!by.empty()) precisions.insert(by.substr(0, by.find(' ')));
+  }
+  return Printable(absl::StrJoin(precisions, " and "));
+}
+
+std::string RunTitle(const Evaluation& evaluation) {
+  const std::string& resolution = evaluation.settings.resolution;
+  const std::string precisions = PrecisionsOf(evaluation);
+  return absl::StrCat(NameOf(evaluation.model), resolution.empty() ? "" : absl::StrCat(" at ", resolution),
+                      precisions.empty() ? "" : absl::StrCat(" in ", precisions));
 }
 
 }  // namespace vitrine

@@ -13,7 +13,6 @@
 #include "client/eval/evaluation.h"
 #include "client/eval/likelihood.h"
 #include "client/eval/metrics.h"
-#include "common/charts/html/data_table.h"
 #include "common/statistics/mcnemar.h"
 
 namespace vitrine {
@@ -70,30 +69,11 @@ absl::StatusOr<Comparisons> CompareAll(const Evaluation& first, std::span<const 
 // less accurate.
 bool IsSignificant(const Comparison& comparison);
 bool IsWorse(const Comparison& comparison);
-// Returns "The second is right more often: ..., p = 3.2e-05 (McNemar, ...)." If there are several comparisons, the p is
-// the corrected one.
-std::string VerdictInWords(const Comparison& comparison);
+
+// Returns the precisions that computed the answers: "int8", or "fp32 and int8"; "" if there are no answers.
+std::string PrecisionsOf(const Evaluation& evaluation);
 // Returns a title such as "kv version 4 at 32x32".
 std::string RunTitle(const Evaluation& evaluation);
-// Returns "9,998 images were answered by both; ...". Images are matched by name and label only, so the text warns if
-// the evaluations name different data.
-std::string ImagesInWords(const Comparison& comparison);
-
-// Returns the measures of both evaluations, their differences, and the interval of the accuracy difference.
-DataTable MeasuresOf(const Comparison& comparison);
-DataTable ClassesOf(const Comparison& comparison);
-
-// Returns a row per comparison, with its p and the corrected p.
-DataTable SeveralOf(const Comparisons& comparisons);
-
-// Returns the output of `vitrine eval compare`. Text: the tables of measures and classes, and the verdict. JSON: also
-// the changed images. CSV: only the measures. For several comparisons, the text and CSV forms are the table of
-// SeveralOf, and JSON has all fields. `fail_if_worse` adds a gate per comparison to the JSON.
-std::string PrintComparison(const Comparison& comparison, OutputFormat format, bool fail_if_worse = false);
-std::string PrintComparisons(const Comparisons& comparisons, OutputFormat format, bool fail_if_worse = false);
-
-// Returns the error message of --fail-if-worse. Requires IsWorse(comparison).
-std::string WorseInWords(const Comparison& comparison);
 
 }  // namespace vitrine
 

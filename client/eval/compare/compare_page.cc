@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "client/eval/compare/compare_print.h"
 #include "client/eval/page/look.h"
 #include "client/eval/page/page_sections.h"
 #include "common/charts/calibration.h"

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Prints a comparison as text, JSON and CSV.
+#include "client/eval/compare/compare_print.h"
+
 #include <nlohmann/json.hpp>
-#include <set>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "client/commands/output/text.h"
-#include "client/eval/compare/compare.h"
 #include "client/eval/page/page_sections.h"
 #include "common/statistics/significance.h"
 
@@ -75,16 +74,6 @@ Json TestAsJson(const Comparison& comparison) {
     json["comparisons"] = comparison.comparisons;
   }
   return json;
-}
-
-// Returns the precisions that computed the answers: "int8", or "fp32 and int8"; "" if there are no answers.
-std::string PrecisionsOf(const Evaluation& evaluation) {
-  std::set<std::string> precisions;
-  for (const Prediction& prediction : evaluation.predictions) {
-    const std::string& by = prediction.served_by;
-    if (!by.empty()) precisions.insert(by.substr(0, by.find(' ')));
-  }
-  return Printable(absl::StrJoin(precisions, " and "));
 }
 
 // Returns the comparison as a gate in the form of GatesJson, with several measured values.
@@ -212,13 +201,6 @@ std::string ImagesInWords(const Comparison& comparison) {
   }
   return absl::StrCat(text, ". The results below use only images that both answered.",
                       IsOfOneData(comparison) ? "" : absl::StrCat(" They name different data: ", kMatchedByName));
-}
-
-std::string RunTitle(const Evaluation& evaluation) {
-  const std::string& resolution = evaluation.settings.resolution;
-  const std::string precisions = PrecisionsOf(evaluation);
-  return absl::StrCat(NameOf(evaluation.model), resolution.empty() ? "" : absl::StrCat(" at ", resolution),
-                      precisions.empty() ? "" : absl::StrCat(" in ", precisions));
 }
 
 std::string WorseInWords(const Comparison& comparison) {

@@ -8,24 +8,13 @@
 #include "absl/strings/str_cat.h"
 #include "client/eval/page/page_sections.h"
 #include "common/charts/html/figures.h"
+#include "common/command_line/shell_quoted.h"
 #include "common/data/label_map.h"
 #include "common/file/replace.h"
 #include "common/status_macros.h"
 
 namespace vitrine {
 namespace {
-
-// Quotes text for a POSIX shell.
-std::string ShellQuoted(const std::string& text) {
-  const auto plain = [](char c) {
-    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-           std::string("_-./:@,+=").find(c) != std::string::npos;
-  };
-  if (!text.empty() && std::ranges::all_of(text, plain)) return text;
-  std::string quoted = "'";
-  for (const char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return quoted + "'";
-}
 
 // Builds "vitrine eval --flag value ...".
 class Command {

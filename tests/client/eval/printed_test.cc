@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "client/eval/compare/compare.h"
 #include "client/eval/compare/compare_page.h"
+#include "client/eval/compare/compare_print.h"
 #include "client/eval/compare/study.h"
 #include "client/eval/evaluation.h"
 #include "client/eval/metrics.h"

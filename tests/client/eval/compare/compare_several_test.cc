@@ -8,6 +8,7 @@
 
 #include "client/eval/compare/compare.h"
 #include "client/eval/compare/compare_page.h"
+#include "client/eval/compare/compare_print.h"
 #include "tests/client/eval/made_evaluation.h"
 
 namespace vitrine {

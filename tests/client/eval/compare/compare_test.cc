@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "client/eval/compare/compare_page.h"
+#include "client/eval/compare/compare_print.h"
 #include "tests/client/eval/made_data.h"
 #include "tests/client/eval/made_evaluation.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "common/charts/axis.h"
+#include "common/charts/scale.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef VITRINE_COMMON_CHARTS_AXIS_H_
-#define VITRINE_COMMON_CHARTS_AXIS_H_
+#ifndef VITRINE_COMMON_CHARTS_SCALE_H_
+#define VITRINE_COMMON_CHARTS_SCALE_H_
 
 #include <string>
 #include <vector>
@@ -30,4 +30,4 @@ std::string TickText(double value);
 
 }  // namespace vitrine
 
-#endif  // VITRINE_COMMON_CHARTS_AXIS_H_
+#endif  // VITRINE_COMMON_CHARTS_SCALE_H_

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_TRAINER_SWEEP_SUMMARY_H_
+#define VITRINE_TRAINER_SWEEP_SUMMARY_H_
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "trainer/sweep/grid.h"
+#include "trainer/sweep/results.h"
+
+namespace vitrine {
+
+// Score of a finished run.
+struct SeedScore {
+  uint64_t seed = 0;
+  double score = 0;
+  double seconds = 0;
+};
+
+// Summary of the finished runs of one point.
+struct PointSummary {
+  std::vector<SeedScore> seeds;  // in the grid's order
+  double mean = 0;
+  double deviation = 0;  // sample deviation (n - 1); 0 for a single run
+  double lowest = 0;
+  double highest = 0;
+  double seconds = 0;      // mean time of a run
+  int64_t parameters = 0;  // parameters of the model
+  size_t missing = 0;      // runs of the grid without a result
+  // true: this point has the best mean, and TestPaired shows, from runs that share a seed, that all other complete
+  // points are worse. Incomplete points do not count.
+  bool best = false;
+};
+
+// `results` has one entry per cell of the grid. Returns one summary per point, in order. INVALID_ARGUMENT as ScoreOf.
+absl::StatusOr<std::vector<PointSummary>> Summarise(const SweepGrid& grid,
+                                                    const std::vector<std::optional<CellResult>>& results);
+
+// Returns the index of the complete point with the best mean, the first of equal ones; nullopt if none is complete.
+std::optional<size_t> BestPoint(const SweepGrid& grid, const std::vector<PointSummary>& points);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_TRAINER_SWEEP_SUMMARY_H_
