@@ -25,7 +25,7 @@ room(describe models/tool/describe models engine drawing charts repository proto
 room(publish models/tool/publish models engine imaging data drawing charts statistics repository proto)
 room(tool models/tool describe publish models engine imaging data drawing charts statistics repository proto)
 room(server server models engine imaging repository drawing proto)
-room(client client proto imaging data drawing charts statistics)
+room(client client inprocess proto imaging data drawing charts statistics)
 room(inprocess client/engine server models engine imaging repository drawing proto)
 
 # A release compiles with -O3, which the loops of these rooms are worth; sources of the others take a tenth less time to

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs `vitrine score` over a list of a million images, once without an interruption and once killed twenty times, and
-compares its rate with that of the engine alone.
+compares its rate, with the model in its process and through a server, with that of the engine alone.
 
 The lists name the same few images under many names, through symbolic links.
 """
@@ -39,11 +39,13 @@ def make_list(folder, pictures, images):
     return path
 
 
-def score(setup, server, model, source, out, seconds=None):
-    """Scores the list, or kills the program after `seconds`. Returns (exit code, seconds, peak memory in MB)."""
+def score(setup, where, model, source, out, seconds=None):
+    """Scores the list, or kills the program after `seconds`. `where`: --server ADDRESS or --repository FOLDER.
+
+    Returns (exit code, seconds, peak memory in MB).
+    """
     started = time.monotonic()
-    process = subprocess.Popen([setup.program("vitrine"), "score", source, "--model", model, "--server", server.address,
-                                "--out", out], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    process = subprocess.Popen([setup.program("vitrine"), "score", source, "--model", model, *where, "--out", out], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     if seconds is not None:
         try:
             process.wait(seconds)
@@ -67,12 +69,13 @@ def measure_kills(setup):
     whole, killed = setup.scratch / "whole", setup.scratch / "killed"
     # Each image has its own batch, so that its logits are bit-identical in every run.
     with Server(setup, setup.repository, setup.both(), ["--max-batch-tokens", 1]) as server:
-        code, seconds, peak = score(setup, server, MODEL, source, whole)
+        where = ["--server", server.address]
+        code, seconds, peak = score(setup, where, MODEL, source, whole)
         chance = random.Random(1)
         peaks = [peak]
         for _ in range(kills):
-            peaks.append(score(setup, server, MODEL, source, killed, chance.uniform(0, seconds / kills))[2])
-        last, _, peak = score(setup, server, MODEL, source, killed)
+            peaks.append(score(setup, where, MODEL, source, killed, chance.uniform(0, seconds / kills))[2])
+        last, _, peak = score(setup, where, MODEL, source, killed)
     different, files = different_files(whole, killed)
     lines = sum(path.read_bytes().count(b"\n") for path in killed.glob("chunk-*.jsonl"))
     return [
@@ -85,7 +88,8 @@ def measure_kills(setup):
 
 
 def measure_share(setup, model, samples, images):
-    """Compares the rate of `vitrine score`, with its server on the same cores, with that of an engine on each core."""
+    """Compares the rates of `vitrine score`, in its process and with a server on the same cores, with that of an engine
+    on each core."""
     images = images // 10 if setup.quick else images
     pictures = ROOT / "samples" / samples
     source = make_list(setup.scratch / samples, pictures, images)
@@ -93,25 +97,30 @@ def measure_share(setup, model, samples, images):
     team = workers.Team([workers.Worker(engine, core).wait_until_ready() for core in setup.both()])
     repetitions = workers.repetitions_for(team, setup.seconds(10))
     with Server(setup, setup.repository, setup.both()) as server:
-        def scored():
+        def scored(*where):
             out = setup.scratch / "scores"
-            code, seconds, _ = score(setup, server, model, source, out)
+            code, seconds, _ = score(setup, where, model, source, out)
             shutil.rmtree(out)
             if code != 0:
                 raise RuntimeError(f"vitrine score ended with {code}")
             return images / seconds
 
-        results = workers.interleave({"engine": lambda: repetitions * team.images / team.run(repetitions), "score": scored},
-                                     setup.rounds(5))
+        results = workers.interleave({"engine": lambda: repetitions * team.images / team.run(repetitions),
+                                      "process": lambda: scored("--repository", setup.repository),
+                                      "server": lambda: scored("--server", server.address)}, setup.rounds(5))
     for worker in team.workers:
         worker.close()
-    shares = [mine / alone for mine, alone in zip(results["score"], results["engine"])]
-    engine, rate = (workers.spread(results[side]) for side in ("engine", "score"))
-    return [
-        Row(f"images a second, {model}", "1/s", rate, note=f"{images:,} images; server and client on the same cores"),
-        Row("its share of the rate of an engine on each core", "", workers.spread(shares), SHARE_OF_ENGINE,
-            note=f"{engine[0]:,.0f} images/s that were decoded before"),
-    ]
+    engine = results["engine"]
+    rows = []
+    for side, how, goal in (("process", "in the process", SHARE_OF_ENGINE),
+                            ("server", "through a server on the same cores", None)):
+        shares = [mine / alone for mine, alone in zip(results[side], engine)]
+        rows += [
+            Row(f"images a second, {model}, {how}", "1/s", workers.spread(results[side]), note=f"{images:,} images"),
+            Row("its share of the rate of an engine on each core", "", workers.spread(shares), goal,
+                note=f"{workers.spread(engine)[0]:,.0f} images/s that were decoded before"),
+        ]
+    return rows
 
 
 def measure(setup):

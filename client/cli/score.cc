@@ -4,6 +4,7 @@
 
 #include <unistd.h>
 
+#include <cstdlib>
 #include <iostream>
 #include <memory>
 
@@ -28,6 +29,8 @@ constexpr char kScoreExamples[] = R"(SOURCE:
 Examples:
   A row per image in scores/; the same command again continues a run that was stopped or killed:
     vitrine score photos/ --model eit-mini-cifar10 --out scores/
+  Without a server, on all cores of this machine:
+    vitrine score photos/ --repository models/ --model eit-mini-cifar10 --out scores/
   With the vector of each image:
     vitrine score photos/ --model eit-mini-cifar10 --embeddings class --out scores/
   One of three shards, perhaps each on another machine, and the merge of all:
@@ -110,6 +113,23 @@ void AddRun(CLI::App& score, ScoreCommand& command) {
                     "maximum wait for a server that was lost, or for the answer to\none image");
 }
 
+void AddLocal(CLI::App& score, LocalChoice& local) {
+  CLI::Option* const repository =
+      score
+          .add_option("--repository", local.repository,
+                      "compute in this process with a model of this repository,\nwithout a server")
+          ->type_name("DIR");
+  score.add_option("--precision", local.precision, "with --repository: fp32, bf16 or int8")
+      ->check(OneOf({"fp32", "bf16", "int8"}))
+      ->needs(repository)
+      ->type_name("WORD")
+      ->capture_default_str();
+  score.add_option("--threads", local.threads, "with --repository: threads; default: one per core")
+      ->check(CLI::Range(1, 1024).description(""))
+      ->needs(repository)
+      ->type_name("N");
+}
+
 void AddRows(CLI::App& score, ScoreCommand& command) {
   score.add_option("--top-k", command.top_k, "predictions per image")
       ->check(CLI::Range(1, 100000).description(""))
@@ -147,12 +167,17 @@ ClientCommand AddScore(CLI::App& app) {
   AddRequestOptions(*score, command->client, command->resolution, command->priority);
   score->get_option("--priority")->default_str("low");
   AddServerOptions(*score, command->client);
+  AddLocal(*score, command->local);
   const ClientCommand merge = AddMerge(*score);
   score->footer(kScoreExamples);
   score->callback([score, command] {
     if (!score->get_subcommands().empty()) return;
     if (command->source.empty()) throw CLI::RequiredError("SOURCE");
     if (command->out.empty()) throw CLI::RequiredError("--out");
+    if (!command->local.repository.empty() && score->count("--server") > 0 &&
+        std::getenv("VITRINE_SERVER") == nullptr) {
+      throw CLI::ValidationError("--repository", "excludes --server: the model computes in this process");
+    }
   });
   return {score, [command, merge] { return merge.app->parsed() ? merge.run() : Score(*command); }};
 }

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstdlib>
 #include <filesystem>
+#include <mutex>
 #include <optional>
 #include <system_error>
 #include <utility>
@@ -16,8 +17,10 @@
 #include "common/status_macros.h"
 #include "models/repository/names.h"
 #include "models/repository/selection.h"
+#include "server/observe/log.h"
 #include "server/process/clock.h"
 #include "server/registry/model_loader.h"
+#include "server/registry/version/version_status.h"
 #include "server/serve/execution/response.h"
 #include "server/serve/request/plan_request.h"
 
@@ -79,8 +82,8 @@ class Answers {
 }  // namespace
 
 absl::StatusOr<VersionPlace> FindVersion(const std::string& repository, const std::string& model) {
-  if (model.empty()) return absl::InvalidArgumentError("no model was named; give a path, or NAME or NAME@VERSION");
   if (!repository.empty()) return FindIn(repository, model);
+  if (model.empty()) return absl::InvalidArgumentError("no model was named; give a path, or NAME or NAME@VERSION");
   std::error_code error;
   fs::path path = fs::absolute(model, error).lexically_normal();
   if (!path.has_filename()) path = path.parent_path();  // "folder/"
@@ -103,22 +106,35 @@ absl::StatusOr<VersionPlace> FindVersion(const std::string& repository, const st
 
 absl::StatusOr<std::unique_ptr<LocalModel>> LocalModel::Load(const VersionPlace& place, int threads,
                                                              Precision precision) {
+  static std::once_flag once;
+  std::call_once(once, [] { StartLogging("error", "text"); });
   const ExecutorOptions executors = ExecutorsOf(threads);
   RETURN_IF_ERROR(executors.Validate());
   const ModelLoader::Parts parts = {.cores = [&executors] { return executors.ThreadCount(); },
                                     .precision_of = [precision](const VersionId&) { return precision; }};
   ASSIGN_OR_RETURN(ModelHandle model, ModelLoader(place.repository, Device(), parts).Load(place.id));
-  return std::unique_ptr<LocalModel>(new LocalModel(std::move(model), threads));
+  return std::unique_ptr<LocalModel>(new LocalModel(place.id, std::move(model), threads));
 }
 
-LocalModel::LocalModel(ModelHandle model, int threads)
-    : process_(getpid()),
+LocalModel::LocalModel(VersionId id, ModelHandle model, int threads)
+    : id_(std::move(id)),
+      process_(getpid()),
       model_(std::move(model)),
       scheduler_(BatchesOf(ExecutorsOf(threads)), SteadyClock()),
       executors_(ExecutorsOf(threads), scheduler_, MakeResponse, SteadyClock()) {}
 
 LocalModel::~LocalModel() {
   scheduler_.Stop(absl::ZeroDuration());
+}
+
+v1::ModelVersion LocalModel::Describe() const {
+  VersionStatus status;
+  status.id = id_;
+  status.state = v1::READY;
+  status.model = model_;
+  v1::ModelVersion version = vitrine::Describe(status);
+  version.mutable_labels()->Assign(model_->labels.begin(), model_->labels.end());
+  return version;
 }
 
 bool LocalModel::IsForked() const {

@@ -43,6 +43,8 @@ class LocalModel {
   ~LocalModel();  // no Run may be in progress
 
   const ModelHandle& version() const { return model_; }
+  // Returns the version as the Registry service describes it, with its labels.
+  v1::ModelVersion Describe() const;
   // Returns true if this process was forked after Load. The threads then exist only in the parent process.
   bool IsForked() const;
 
@@ -50,8 +52,9 @@ class LocalModel {
   std::vector<absl::StatusOr<v1::ClassifyResponse>> Run(std::vector<LocalImage> images);
 
  private:
-  LocalModel(ModelHandle model, int threads);
+  LocalModel(VersionId id, ModelHandle model, int threads);
 
+  const VersionId id_;
   const pid_t process_;
   const ModelHandle model_;
   Scheduler scheduler_;

@@ -21,8 +21,6 @@
 #include "client/engine/local_model.h"
 #include "common/drawing/answer_json.h"
 #include "common/status_macros.h"
-#include "server/observe/log.h"
-#include "server/registry/version/version_status.h"
 #include "server/serve/execution/attention_encoding.h"
 
 using vitrine::LocalImage;
@@ -107,8 +105,6 @@ absl::StatusOr<vitrine::Precision> PrecisionOf(const VitrineEngineOptions& optio
 
 absl::StatusOr<std::unique_ptr<VitrineEngineModel>> Load(const char* repository, const char* model,
                                                          const VitrineEngineOptions* given) {
-  static std::once_flag once;
-  std::call_once(once, [] { vitrine::StartLogging("error", "text"); });
   if (model == nullptr) return Missing("model");
   ASSIGN_OR_RETURN(const VitrineEngineOptions options, OptionsOf(given));
   ASSIGN_OR_RETURN(const vitrine::Precision precision, PrecisionOf(options));
@@ -116,12 +112,7 @@ absl::StatusOr<std::unique_ptr<VitrineEngineModel>> Load(const char* repository,
                    vitrine::FindVersion(repository == nullptr ? "" : repository, model));
   auto loaded = std::make_unique<VitrineEngineModel>();
   ASSIGN_OR_RETURN(loaded->model, LocalModel::Load(place, options.threads, precision));
-  vitrine::VersionStatus status;
-  status.id = place.id;
-  status.state = v1::READY;
-  status.model = loaded->model->version();
-  v1::ModelVersion version = Describe(status);
-  version.mutable_labels()->Assign(status.model->labels.begin(), status.model->labels.end());
+  const v1::ModelVersion version = loaded->model->Describe();
   loaded->message = version.SerializeAsString();
   google::protobuf::util::JsonPrintOptions form;
   form.preserve_proto_field_names = true;

@@ -43,6 +43,26 @@ int64_t RowsInMemory(const ScoreSettings& settings) {
   return kMost / (kRow + kPrediction * settings.top_k + int64_t{4} * settings.width);
 }
 
+// Scores with servers.
+class ServerScorer final : public Scorer {
+ public:
+  ServerScorer(ImageRounds::Options options, const ImageSet& data, const v1::ModelVersion& model,
+               std::unique_ptr<Client> client, RunProgress& progress, RoundsClient& user)
+      : rounds_(std::move(options), data, model, std::move(client), progress, user) {}
+
+  void KnowReadable(int64_t index) override { rounds_.KnowReadable(index); }
+  absl::Status Score(std::vector<int64_t> images) override {
+    rounds_.Ask(std::move(images));
+    rounds_.GiveUpUnanswered();
+    return rounds_.Ended();
+  }
+  void Stop(const absl::Status& why) override { rounds_.Stop(why); }
+  int in_flight() const override { return rounds_.in_flight(); }
+
+ private:
+  ImageRounds rounds_;
+};
+
 // One call of RunScore.
 class ScoreRun final : public RoundsClient {
  public:
@@ -66,12 +86,12 @@ class ScoreRun final : public RoundsClient {
     } else if (!absl::IsNotFound(before.status())) {
       return Annotated(before.status(), "--restart discards the scores, another --out keeps them");
     }
-    ASSIGN_OR_RETURN(std::unique_ptr<Client> client, ChooseVersion());
+    RETURN_IF_ERROR(ChooseVersion());
     if (command_.restart) RETURN_IF_ERROR(DiscardScores(command_.out));  // only once the run can begin
     if (continues) RETURN_IF_ERROR(RemoveOtherChunks(command_.out, index_));
     // Written before the first chunk, so that a run that continues requests the same version.
     RETURN_IF_ERROR(ListChunks());
-    const absl::Status stopped = WriteChunks(std::move(client));
+    const absl::Status stopped = WriteChunks();
     return ScoreResult{.index = std::move(index_), .stopped = stopped};
   }
 
@@ -147,21 +167,35 @@ class ScoreRun final : public RoundsClient {
     return absl::OkStatus();
   }
 
-  // Connects, and sets the version of the run: that of the folder's earlier rows, or the chosen one.
-  absl::StatusOr<std::unique_ptr<Client>> ChooseVersion() {
+  // Loads the version in this process, or connects to a server that has it.
+  absl::Status OpenModel(const ModelChoice& choice) {
+    if (!command_.local.repository.empty()) {
+      ASSIGN_OR_RETURN(local_, LoadLocally(command_.local, choice));
+      model_ = local_->Describe();
+      return absl::OkStatus();
+    }
+    ASSIGN_OR_RETURN(auto ready, AwaitModel(command_.client, choice, command_.patience, display_, stop_));
+    client_ = std::move(ready.first);
+    model_ = std::move(ready.second);
+    return absl::OkStatus();
+  }
+
+  // Opens the version of the run: that of the folder's earlier rows, or the chosen one.
+  absl::Status ChooseVersion() {
     ScoreSettings& settings = index_.settings;
     const bool begun = settings.version > 0;
     ModelChoice choice = command_.model;
     if (begun) choice = {.name = settings.model, .version = settings.version};
-    auto ready = AwaitModel(command_.client, choice, command_.patience, display_, stop_);
+    const absl::Status opened = OpenModel(choice);
     const std::string version = absl::StrCat(settings.model, "@", settings.version);
-    if (begun && (absl::IsNotFound(ready.status()) || absl::IsFailedPrecondition(ready.status()))) {
-      return Annotated(ready.status(),
-                       absl::StrCat(command_.out, " was begun with ", version, "; load it again (vitrine admin load ",
-                                    version, "), or give another --out or --restart"));
+    if (begun && (absl::IsNotFound(opened) || absl::IsFailedPrecondition(opened))) {
+      const std::string remedy = command_.local.repository.empty()
+                                     ? absl::StrCat("load it again (vitrine admin load ", version, "), or ")
+                                     : "";
+      return Annotated(opened, absl::StrCat(command_.out, " was begun with ", version, "; ", remedy,
+                                            "give another --out or --restart"));
     }
-    RETURN_IF_ERROR(ready.status());
-    model_ = std::move(ready->second);
+    RETURN_IF_ERROR(opened);
     if (begun && model_.weights_sha256() != settings.weights_sha256) {
       return absl::FailedPreconditionError(absl::StrCat(command_.out, " was begun with ", version, " and the weights ",
                                                         settings.weights_sha256, ", now its weights are ",
@@ -183,7 +217,7 @@ class ScoreRun final : public RoundsClient {
       if (settings.width == 0)
         settings.width = is_projection ? model_.config().vit().projection() : model_.feature_width();
     }
-    return std::move(ready->first);
+    return absl::OkStatus();
   }
 
   // Rejects a resolution with which the server would refuse every image.
@@ -195,7 +229,7 @@ class ScoreRun final : public RoundsClient {
   }
 
   // Returns OK if every image of the shard has a row, else why not.
-  absl::Status WriteChunks(std::unique_ptr<Client> client) {
+  absl::Status WriteChunks() {
     const ScoreCounts before = CountScores(index_);
     RunProgress progress(display_, before.expected);
     progress_ = &progress;
@@ -203,30 +237,35 @@ class ScoreRun final : public RoundsClient {
     progress.Count(Outcome::kUnreadable, before.unreadable, std::nullopt, /*again=*/true);
     progress.Count(Outcome::kRefused, before.refused, std::nullopt, /*again=*/true);
     if (before.rows > 0) progress.Line(RowsInWords(before));
-    ImageRounds rounds(
-        {.client = command_.client, .patience = command_.patience, .source = command_.source, .stop = stop_}, *images_,
-        model_, std::move(client), progress, *this);
-    rounds_ = &rounds;
-    NameReadable(rounds);
+    if (local_ != nullptr) {
+      scorer_ = std::make_unique<LocalScorer>(LocalScorer::Options{.source = command_.source, .stop = stop_}, *local_,
+                                              *images_, progress, *this);
+    } else {
+      scorer_ = std::make_unique<ServerScorer>(
+          ImageRounds::Options{
+              .client = command_.client, .patience = command_.patience, .source = command_.source, .stop = stop_},
+          *images_, model_, std::move(client_), progress, *this);
+    }
+    NameReadable();
     const auto [first, last] = ImagesOf(index_.shard, index_.settings.images);
     absl::Status stopped;
     const int64_t chunk = std::min(command_.chunk, RowsInMemory(index_.settings));
     for (int64_t next = first + before.rows; next < last && stopped.ok(); next += chunk) {
-      stopped = WriteChunk(rounds, next, std::min(chunk, last - next));
+      stopped = WriteChunk(next, std::min(chunk, last - next));
       if (IndexIsDue(index_.chunks.size(), listed_)) stopped.Update(ListChunks());
     }
     if (listed_ < index_.chunks.size()) stopped.Update(ListChunks());
-    if (progress.asked() > 0) progress.DrawEnd(rounds.in_flight(), absl::Now());
+    if (progress.asked() > 0) progress.DrawEnd(scorer_->in_flight(), absl::Now());
     return stopped;
   }
 
   // Searches up to 64 images of the whole source for one that can be read; the remaining images may all be missing.
-  void NameReadable(ImageRounds& rounds) const {
+  void NameReadable() {
     constexpr int64_t kLooks = 64;
     const int64_t size = images_->size(), looks = std::min(kLooks, size);
     for (int64_t look = 0; look < looks; ++look) {
       const int64_t index = look * (size / looks);
-      if (images_->encoded(index).ok()) return rounds.KnowReadable(index);
+      if (images_->encoded(index).ok()) return scorer_->KnowReadable(index);
     }
   }
 
@@ -239,14 +278,12 @@ class ScoreRun final : public RoundsClient {
   }
 
   // Scores the images and adds their chunk. After a stop, the chunk ends before the first image without a result.
-  absl::Status WriteChunk(ImageRounds& rounds, int64_t first, int64_t images) {
+  absl::Status WriteChunk(int64_t first, int64_t images) {
     ChunkWriter writer(index_.settings, first, images);
     writer_ = &writer;
     std::vector<int64_t> indices(static_cast<size_t>(images));
     std::iota(indices.begin(), indices.end(), first);
-    rounds.Ask(std::move(indices));
-    rounds.GiveUpUnanswered();
-    const absl::Status stopped = rounds.Ended();
+    const absl::Status stopped = scorer_->Score(std::move(indices));
     if (writer.chunk().images > 0) {
       ASSIGN_OR_RETURN(ScoreChunk chunk, writer.Write(command_.out));
       index_.chunks.push_back(std::move(chunk));
@@ -271,9 +308,9 @@ class ScoreRun final : public RoundsClient {
     std::string& precision = index_.settings.precision;
     if (precision.empty()) precision = answer.served_by().precision();
     if (answer.served_by().precision() != precision) {
-      rounds_->Stop(absl::FailedPreconditionError(absl::StrCat(
-          "the server now computes in ", answer.served_by().precision(), ", but ", command_.out, " was begun in ",
-          precision, "; start it with --precision ", precision, " again, or give another --out or --restart")));
+      scorer_->Stop(absl::FailedPreconditionError(absl::StrCat(
+          "the model now computes in ", answer.served_by().precision(), ", but ", command_.out, " was begun in ",
+          precision, "; use --precision ", precision, " again, or give another --out or --restart")));
       return absl::OkStatus();
     }
     std::vector<float> vector;
@@ -307,8 +344,10 @@ class ScoreRun final : public RoundsClient {
   ScoreIndex index_;
   size_t listed_ = 0;  // chunks in the index file
   v1::ModelVersion model_;
+  std::unique_ptr<LocalModel> local_;  // null: servers compute
+  std::unique_ptr<Client> client_;     // moved into scorer_
   RunProgress* progress_ = nullptr;
-  ImageRounds* rounds_ = nullptr;
+  std::unique_ptr<Scorer> scorer_;
   ChunkWriter* writer_ = nullptr;  // writer of the current chunk
 };
 

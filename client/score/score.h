@@ -13,6 +13,7 @@
 #include "absl/time/time.h"
 #include "client/commands/image_run.h"
 #include "client/lib/client.h"
+#include "client/score/local_scorer.h"
 #include "client/score/score_index.h"
 #include "common/charts/progress_display.h"
 #include "common/shard.h"
@@ -26,6 +27,7 @@ inline constexpr int64_t kLargestChunk = 16384;
 struct ScoreCommand {
   ClientOptions client = {.retry = {.max_attempts = 5}};  // few attempts, because ImageRounds waits for a lost server
   ModelChoice model;
+  LocalChoice local;   // with a repository: the model computes in this process, and no server is used
   std::string source;  // see OpenUnlabelled (common/data/unlabelled.h)
   std::string out;     // folder
   Shard shard = {};
@@ -52,6 +54,8 @@ struct ScoreResult {
 // it; an answer from other weights ends the run. Once `*stop` is true, no more requests are sent, and the run ends when
 // the answers in flight have arrived and been written. A complete folder needs no server. Memory grows with the names
 // of the images and the number of chunks, not with the rows.
+//
+// With command.local.repository, the model computes in this process, without a server.
 //
 // Returns an error if the run could not start: no server; a model that is missing or not ready; an unusable source; a
 // folder that another run has locked or that has other scores; features that the model does not have.

@@ -124,6 +124,43 @@ TEST_F(ScoreProgram, KilledSixTimesEachImageHasOneRow) {
   }
 }
 
+TEST_F(ScoreProgram, AModelInTheProcessWritesTheFilesOfAServer) {
+  RunWell(Arguments("served", {"--embeddings", "class"}));
+  const std::vector<std::string> arguments = {"score",        folder_.Path("data"),
+                                              "--repository", folder_.Path("repository"),
+                                              "--model",      "mixed",
+                                              "--embeddings", "class",
+                                              "--chunk",      "16",
+                                              "--out",        folder_.Path("local")};
+  {
+    ChildProgram child("vitrine", arguments, folder_.path() / "local.output");
+    ASSERT_TRUE(Eventually([&] { return child.Ended() || !ChunkTimes("local").empty(); })) << child.Output();
+    child.Kill();
+  }
+  server_ = nullptr;
+  RunWell(arguments);
+  ExpectEachOnce(Rows("local"));
+  for (const auto& [file, time] : ChunkTimes("served")) {
+    EXPECT_EQ(folder_.Read("local/" + file), folder_.Read("served/" + file)) << file;
+  }
+}
+
+TEST_F(ScoreProgram, AModelInTheProcessWritesWhyAnImageHasNoPredictions) {
+  folder_.Write("some/a.jpg", NoiseJpeg(20, 20, 1));
+  folder_.Write("some/b.jpg", "no image");
+  const std::string whole = NoiseJpeg(20, 20, 2);
+  folder_.Write("some/c.jpg", whole.substr(0, whole.find("\xff\xda") + 2));  // the header without an image
+  const auto [code, said] = Run({"score", folder_.Path("some"), "--repository", folder_.Path("repository"), "--model",
+                                 "mixed", "--out", folder_.Path("out")});
+  EXPECT_EQ(code, 1);
+  EXPECT_THAT(said, HasSubstr("2 images have no predictions"));
+  const std::vector<Json> rows = Rows("out");
+  ASSERT_EQ(rows.size(), 3u);
+  EXPECT_TRUE(rows[0].contains("predictions"));
+  EXPECT_THAT(rows[1].at("error").get<std::string>(), HasSubstr("neither a JPEG nor a PNG"));
+  EXPECT_TRUE(rows[2].contains("error"));
+}
+
 TEST_F(ScoreProgram, InterruptedBeforeAServerAnswersItExitsAsASignalDoes) {
   ChildProgram child("vitrine",
                      {"score", folder_.Path("data"), "--server", "127.0.0.1:1", "--connect-timeout", "50s", "--out",

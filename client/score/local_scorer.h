@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_CLIENT_SCORE_LOCAL_SCORER_H_
+#define VITRINE_CLIENT_SCORE_LOCAL_SCORER_H_
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "client/commands/image_run.h"
+#include "client/engine/local_model.h"
+#include "client/eval/run/read_ahead.h"
+#include "client/eval/run/rounds.h"
+#include "client/eval/run/run_progress.h"
+#include "client/score/scorer.h"
+#include "common/data/dataset.h"
+
+namespace vitrine {
+
+// A model that this process loads from a repository, instead of a server.
+struct LocalChoice {
+  std::string repository = {};  // folder; empty: servers compute
+  int threads = 0;              // 0: one per core that this process may use
+  std::string precision = "fp32";
+};
+
+// Loads the version. INVALID_ARGUMENT: no model is named, it is named by a label, or the precision is unknown. Other
+// errors are those of FindVersion and LocalModel::Load.
+absl::StatusOr<std::unique_ptr<LocalModel>> LoadLocally(const LocalChoice& local, const ModelChoice& choice);
+
+// Computes images with a model in this process. While the engine computes some batches, the next images are read.
+class LocalScorer final : public Scorer {
+ public:
+  struct Options {
+    std::string source = {};                  // name of the images' source, for messages
+    const std::atomic<bool>* stop = nullptr;  // once true, no more images are read; may be null
+  };
+  // The references must outlive this object.
+  LocalScorer(Options options, LocalModel& model, const ImageSet& data, RunProgress& progress, RoundsClient& user);
+  ~LocalScorer() override;
+
+  void KnowReadable(int64_t index) override { readable_ = index; }
+  absl::Status Score(std::vector<int64_t> images) override;
+  void Stop(const absl::Status& why) override;
+  int in_flight() const override;
+
+ private:
+  struct Batch;
+
+  bool Stopping() const { return !stopped_.ok() || (options_.stop != nullptr && *options_.stop); }
+  // Reads the images from `*next` on that fit into a batch; advances `*next`. Passes images that cannot be read to the
+  // user.
+  std::unique_ptr<Batch> Read(ReadAhead& reader, const std::vector<int64_t>& images, size_t& next);
+  void TakeReadError(int64_t index, const absl::Status& why);
+  // Computes on its own thread.
+  void Compute(Batch& batch);
+  void Take(const Batch& batch);
+
+  const Options options_;
+  LocalModel& model_;
+  const ImageSet& data_;
+  RunProgress& progress_;
+  RoundsClient& user_;
+  size_t most_;            // images of the next batch
+  int64_t readable_ = -1;  // -1: none is known
+  absl::Status stopped_;
+};
+
+}  // namespace vitrine
+
+#endif  // VITRINE_CLIENT_SCORE_LOCAL_SCORER_H_
