@@ -45,7 +45,8 @@ def score(setup, where, model, source, out, seconds=None):
     Returns (exit code, seconds, peak memory in MB).
     """
     started = time.monotonic()
-    process = subprocess.Popen([setup.program("vitrine"), "score", source, "--model", model, *where, "--out", out], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    command = [setup.program("vitrine"), "score", source, "--model", model, *where, "--out", out]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     if seconds is not None:
         try:
             process.wait(seconds)
@@ -97,12 +98,15 @@ def measure_share(setup, model, samples, images):
     team = workers.Team([workers.Worker(engine, core).wait_until_ready() for core in setup.both()])
     repetitions = workers.repetitions_for(team, setup.seconds(10))
     with Server(setup, setup.repository, setup.both()) as server:
+        peaks = []
+
         def scored(*where):
             out = setup.scratch / "scores"
-            code, seconds, _ = score(setup, where, model, source, out)
+            code, seconds, peak = score(setup, where, model, source, out)
             shutil.rmtree(out)
             if code != 0:
                 raise RuntimeError(f"vitrine score ended with {code}")
+            peaks.append(peak)
             return images / seconds
 
         results = workers.interleave({"engine": lambda: repetitions * team.images / team.run(repetitions),
@@ -112,14 +116,14 @@ def measure_share(setup, model, samples, images):
         worker.close()
     engine = results["engine"]
     rows = []
-    for side, how, goal in (("process", "in the process", SHARE_OF_ENGINE),
-                            ("server", "through a server on the same cores", None)):
+    for side, how in (("process", "in the process"), ("server", "through a server on the same cores")):
         shares = [mine / alone for mine, alone in zip(results[side], engine)]
         rows += [
             Row(f"images a second, {model}, {how}", "1/s", workers.spread(results[side]), note=f"{images:,} images"),
-            Row("its share of the rate of an engine on each core", "", workers.spread(shares), goal,
+            Row("its share of the rate of an engine on each core", "", workers.spread(shares), SHARE_OF_ENGINE,
                 note=f"{workers.spread(engine)[0]:,.0f} images/s that were decoded before"),
         ]
+    rows.append(Row("peak memory of the program", "MB", (max(peaks),) * 3, MOST_MEGABYTES, at_least=False))
     return rows
 
 

@@ -7,6 +7,9 @@
 #include <cstdlib>
 #include <iostream>
 #include <memory>
+#include <set>
+#include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "client/cli/command.h"
@@ -144,6 +147,27 @@ void AddRows(CLI::App& score, ScoreCommand& command) {
       ->type_name("KIND");
 }
 
+// Returns true if the command line has the option. Its value may also be from an environment variable.
+bool IsGiven(const CLI::Option& option) {
+  if (option.count() == 0) return false;
+  const char* const value = option.get_envname().empty() ? nullptr : std::getenv(option.get_envname().c_str());
+  return value == nullptr || option.results() != std::vector<std::string>{value};
+}
+
+// Refuses options that have no effect with --repository.
+void CheckWhere(const CLI::App& score, const ScoreCommand& command) {
+  if (score.count("--repository") == 0) return;
+  static const std::set<std::string> effective = {"SOURCE",       "--out",        "--restart",   "--chunk",
+                                                  "--shard",      "--model",      "--top-k",     "--embeddings",
+                                                  "--resolution", "--repository", "--precision", "--threads"};
+  for (const CLI::Option* option : score.get_options()) {
+    if (effective.contains(option->get_name()) || !IsGiven(*option)) continue;
+    throw CLI::ValidationError(option->get_name(), "has no effect with --repository, which uses no server");
+  }
+  const absl::Status wrong = CheckLocalChoice(command.local, command.model);
+  if (!wrong.ok()) throw CLI::ValidationError(std::string(wrong.message()), CLI::ExitCodes::ValidationError);
+}
+
 ClientCommand AddMerge(CLI::App& score) {
   auto options = std::make_shared<MergeScoresOptions>();
   CLI::App* merge = score.add_subcommand("merge", "Merge the shards of a scoring.");
@@ -174,10 +198,7 @@ ClientCommand AddScore(CLI::App& app) {
     if (!score->get_subcommands().empty()) return;
     if (command->source.empty()) throw CLI::RequiredError("SOURCE");
     if (command->out.empty()) throw CLI::RequiredError("--out");
-    if (!command->local.repository.empty() && score->count("--server") > 0 &&
-        std::getenv("VITRINE_SERVER") == nullptr) {
-      throw CLI::ValidationError("--repository", "excludes --server: the model computes in this process");
-    }
+    CheckWhere(*score, *command);
   });
   return {score, [command, merge] { return merge.app->parsed() ? merge.run() : Score(*command); }};
 }

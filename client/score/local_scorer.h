@@ -4,8 +4,11 @@
 
 #include <atomic>
 #include <cstdint>
+#include <deque>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -27,8 +30,11 @@ struct LocalChoice {
   std::string precision = "fp32";
 };
 
-// Loads the version. INVALID_ARGUMENT: no model is named, it is named by a label, or the precision is unknown. Other
-// errors are those of FindVersion and LocalModel::Load.
+// Checks what the flags alone tell. INVALID_ARGUMENT: the repository is no folder, or a label names the model.
+absl::Status CheckLocalChoice(const LocalChoice& local, const ModelChoice& choice);
+
+// Loads the version. Errors are those of CheckLocalChoice, FindVersion and LocalModel::Load. INVALID_ARGUMENT: unknown
+// precision.
 absl::StatusOr<std::unique_ptr<LocalModel>> LoadLocally(const LocalChoice& local, const ModelChoice& choice);
 
 // Computes images with a model in this process. While the engine computes some batches, the next images are read.
@@ -45,17 +51,20 @@ class LocalScorer final : public Scorer {
   void KnowReadable(int64_t index) override { readable_ = index; }
   absl::Status Score(std::vector<int64_t> images) override;
   void Stop(const absl::Status& why) override;
-  int in_flight() const override;
+  int in_flight() const override { return 0; }
 
  private:
   struct Batch;
 
   bool Stopping() const { return !stopped_.ok() || (options_.stop != nullptr && *options_.stop); }
-  // Reads the images from `*next` on that fit into a batch; advances `*next`. Passes images that cannot be read to the
-  // user.
+  // Scores each image. Leaves in `again_` the images that must be read again.
+  void ScoreOnce(const std::vector<int64_t>& images);
+  void SayIfStopping();
+  // Starts the computation of a batch on a thread of its own.
+  void Begin(std::unique_ptr<Batch> batch, std::deque<std::unique_ptr<Batch>>& running);
+  // Reads a batch of the images from `next` on, and advances `next`.
   std::unique_ptr<Batch> Read(ReadAhead& reader, const std::vector<int64_t>& images, size_t& next);
   void TakeReadError(int64_t index, const absl::Status& why);
-  // Computes on its own thread.
   void Compute(Batch& batch);
   void Take(const Batch& batch);
 
@@ -64,7 +73,12 @@ class LocalScorer final : public Scorer {
   const ImageSet& data_;
   RunProgress& progress_;
   RoundsClient& user_;
-  size_t most_;            // images of the next batch
+  size_t most_;                                          // images of the next batch
+  std::optional<std::pair<int64_t, std::string>> held_;  // image that was read and did not fit into the last batch
+  std::vector<int64_t> again_ = {};
+  bool is_last_read_ = false;  // true: images that cannot be read now are not read again
+  bool cut_short_ = false;     // true: the last ScoreOnce left images out
+  bool said_stopping_ = false;
   int64_t readable_ = -1;  // -1: none is known
   absl::Status stopped_;
 };

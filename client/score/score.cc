@@ -134,13 +134,13 @@ class ScoreRun final : public RoundsClient {
     return absl::OkStatus();
   }
 
-  // Continues `before` if the command has its settings. Takes from `before` the values that only the server knows.
+  // Continues `before` if the command has its settings. Takes from `before` the values that only the model has.
   absl::Status Continue(ScoreIndex before) {
     ScoreSettings now = index_.settings;
     now.model = command_.model.name.empty() ? before.settings.model : command_.model.name;
     now.version = command_.model.version.value_or(before.settings.version);
     now.weights_sha256 = before.settings.weights_sha256;
-    now.precision = before.settings.precision;
+    now.precision = command_.local.repository.empty() ? before.settings.precision : command_.local.precision;
     const int top_k = std::min(now.top_k, static_cast<int>(before.labels.size()));
     if (top_k == before.settings.top_k) now.top_k = top_k;  // otherwise the error has the number that the user gave
     absl::Status same = CheckSameScores(before.settings, now);
@@ -220,7 +220,7 @@ class ScoreRun final : public RoundsClient {
     return absl::OkStatus();
   }
 
-  // Rejects a resolution with which the server would refuse every image.
+  // Rejects a resolution with which every image would be refused.
   absl::Status CheckResolution() const {
     if (!command_.resolution.has_value() || !model_.config().has_preprocessing()) return absl::OkStatus();
     const Size size = {command_.resolution->height(), command_.resolution->width()};

@@ -20,7 +20,7 @@ class Scorer {
   virtual absl::Status Score(std::vector<int64_t> images) = 0;
   // Ends the run with this error. For the RoundsClient, during Score.
   virtual void Stop(const absl::Status& why) = 0;
-  // Returns the current limit of images in flight.
+  // Returns the current limit of requests in flight; 0: there are no requests.
   virtual int in_flight() const = 0;
 };
 

@@ -118,7 +118,7 @@ class ClientImage(Image):
 
     def test_is_not_large(self) -> None:
         size = sum(path.stat().st_size for path in self.root.rglob("*") if path.is_file() and not path.is_symlink())
-        self.assertLess(size, 58e6)
+        self.assertLess(size, 66e6)  # 7 MB of it are the engine of score --repository
 
     def test_bill_of_materials_names_every_file(self) -> None:
         found = examine("files", self.root)

@@ -31,7 +31,8 @@ struct SentImage {
   absl::Duration latency = {};  // time from the last send to the answer; zero if never sent
 };
 
-// Makes the requests of ImageRounds and takes the result of each image. Called on the thread of ImageRounds::Ask.
+// Makes the requests of images and takes the result of each image. Called on the thread of ImageRounds::Ask or
+// Scorer::Score.
 class RoundsClient {
  public:
   virtual ~RoundsClient() = default;

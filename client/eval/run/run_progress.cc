@@ -94,7 +94,7 @@ std::string RunProgress::Text(int in_flight, absl::Time now) {
   if (judged_ > 0) {
     absl::StrAppendFormat(&text, "  top-1 %.2f %%", 100 * static_cast<double>(correct_) / static_cast<double>(judged_));
   }
-  absl::StrAppend(&text, "  ", in_flight, " in flight");
+  if (in_flight > 0) absl::StrAppend(&text, "  ", in_flight, " in flight");
   const auto add = [&](int64_t count, const char* what) {
     if (count > 0) absl::StrAppend(&text, "  ", WithSeparators(count), " ", what);
   };

@@ -31,7 +31,8 @@ class RunProgress {
   void Count(Outcome outcome, int64_t images, std::optional<int64_t> correct, bool again);
   int64_t known() const { return known_; }
   int64_t asked() const { return asked_; }  // results of this session
-  // Draws the line if it is due, but not in the first second. `in_flight` is the current limit of requests in flight.
+  // Draws the line if it is due, but not in the first second. `in_flight` is the current limit of requests in flight;
+  // 0: not shown.
   void Draw(int in_flight, absl::Time now);
   // Draws the final state.
   void DrawEnd(int in_flight, absl::Time now);
