@@ -142,7 +142,7 @@ TEST_F(GrpcCallTest, AnExceptionOnAWorkerEndsOnlyItsCall) {
   call.HalfClose();
   call.stream().AwaitEnd();
   EXPECT_EQ(call.stream().Value("grpc-status"), "13");
-  EXPECT_EQ(call.stream().Value("grpc-message"), "the server failed while it handled the call");
+  EXPECT_EQ(call.stream().Value("grpc-message"), "the server failed on this request; its log says more");
   EXPECT_EQ(StatusOf(Framed("")), "0 (none)");
 }
 
