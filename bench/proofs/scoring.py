@@ -94,9 +94,16 @@ def measure_share(setup, model, samples, images):
     images = images // 10 if setup.quick else images
     pictures = ROOT / "samples" / samples
     source = make_list(setup.scratch / samples, pictures, images)
-    engine = [setup.program("bench_worker"), "model", "--repository", setup.repository, "--model", model, "--pictures", pictures]
-    team = workers.Team([workers.Worker(engine, core).wait_until_ready() for core in setup.both()])
-    repetitions = workers.repetitions_for(team, setup.seconds(10))
+    teams = {}
+    for work in ("decode", "model"):
+        command = [setup.program("bench_worker"), work, "--repository", setup.repository, "--model", model,
+                   "--pictures", pictures]
+        teams[work] = workers.Team([workers.Worker(command, core).wait_until_ready() for core in setup.both()])
+
+    def rate_of(work):
+        repetitions = workers.repetitions_for(teams[work], setup.seconds(5))
+        return repetitions * teams[work].images / teams[work].run(repetitions)
+
     with Server(setup, setup.repository, setup.both()) as server:
         peaks = []
 
@@ -109,20 +116,21 @@ def measure_share(setup, model, samples, images):
             peaks.append(peak)
             return images / seconds
 
-        results = workers.interleave({"engine": lambda: repetitions * team.images / team.run(repetitions),
+        results = workers.interleave({"decode": lambda: rate_of("decode"), "model": lambda: rate_of("model"),
                                       "process": lambda: scored("--repository", setup.repository),
                                       "server": lambda: scored("--server", server.address)}, setup.rounds(5))
-    for worker in team.workers:
-        worker.close()
-    engine = results["engine"]
+    for team in teams.values():
+        for worker in team.workers:
+            worker.close()
+    engine = results["model"]
+    both = [1 / (1 / decoding + 1 / computing) for decoding, computing in zip(results["decode"], engine)]
     rows = []
     for side, how in (("process", "in the process"), ("server", "through a server on the same cores")):
-        shares = [mine / alone for mine, alone in zip(results[side], engine)]
-        rows += [
-            Row(f"images a second, {model}, {how}", "1/s", workers.spread(results[side]), note=f"{images:,} images"),
-            Row("its share of the rate of an engine on each core", "", workers.spread(shares), SHARE_OF_ENGINE,
-                note=f"{workers.spread(engine)[0]:,.0f} images/s that were decoded before"),
-        ]
+        rows.append(Row(f"images a second, {model}, {how}", "1/s", workers.spread(results[side]), note=f"{images:,} images"))
+        for what, bounds in (("decoding and computing", both), ("computing alone", engine)):
+            shares = [mine / alone for mine, alone in zip(results[side], bounds)]
+            rows.append(Row(f"its share of the rate of {what} on each core", "", workers.spread(shares), SHARE_OF_ENGINE,
+                            note=f"{workers.spread(bounds)[0]:,.0f} images/s"))
     rows.append(Row("peak memory of the program", "MB", (max(peaks),) * 3, MOST_MEGABYTES, at_least=False))
     return rows
 
