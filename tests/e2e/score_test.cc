@@ -124,7 +124,7 @@ TEST_F(ScoreProgram, KilledSixTimesEachImageHasOneRow) {
   }
 }
 
-TEST_F(ScoreProgram, AModelInTheProcessWritesTheFilesOfAServer) {
+TEST_F(ScoreProgram, AModelInTheProcessContinuesAndWritesTheFilesOfAServer) {
   RunWell(Arguments("served", {"--embeddings", "class"}));
   const std::vector<std::string> arguments = {"score",        folder_.Path("data"),
                                               "--repository", folder_.Path("repository"),
@@ -132,9 +132,11 @@ TEST_F(ScoreProgram, AModelInTheProcessWritesTheFilesOfAServer) {
                                               "--embeddings", "class",
                                               "--chunk",      "16",
                                               "--out",        folder_.Path("local")};
-  {
-    ChildProgram child("vitrine", arguments, folder_.path() / "local.output");
+  {  // A server begins the run; one image at a time, so that there is time to kill the program.
+    ChildProgram child("vitrine", Arguments("local", {"--embeddings", "class", "--max-in-flight", "1"}),
+                       folder_.path() / "local.output");
     ASSERT_TRUE(Eventually([&] { return child.Ended() || !ChunkTimes("local").empty(); })) << child.Output();
+    ASSERT_FALSE(child.Ended()) << "it ended before it was killed:\n" << child.Output();
     child.Kill();
   }
   server_ = nullptr;
