@@ -14,20 +14,21 @@
 
 namespace vitrine {
 
-// A model with its weights on a device: the compiled engine on the CPU, or libvitrine_cuda.so on a GPU
-// (models/engine/cuda_library.h). Immutable; thread-safe.
+// A model with its weights on a device. The implementations are the compiled engine (CPU), the engine of
+// libvitrine_cuda.so (GPU, models/engine/cuda_library.h) and the LibTorch reference. Immutable; thread-safe.
 class Backend {
  public:
   virtual ~Backend() = default;
 
   // Computes the logits [images, classes] in fp32, and the values that the taps request; a tap may be null. Requires at
-  // least one image; the model must accept each. `workspace` belongs to the calling thread and may be used with any
-  // model. RESOURCE_EXHAUSTED if the device has too little memory, UNAVAILABLE once it is lost, else INTERNAL.
+  // least one image; the model must accept each image. `workspace` belongs to the calling thread and may be used with
+  // any model. RESOURCE_EXHAUSTED if the device has too little memory, UNAVAILABLE if it is lost, INTERNAL for other
+  // errors.
   virtual absl::Status Run(std::span<const engine::ImagePlanes> images, engine::Workspace& workspace, float* logits,
                            AttentionTap* attention, TokenTap* tokens) const = 0;
-  // Bytes saved by narrow weights, compared to fp32.
+  // Returns the bytes that weights in bf16 or int8 save, compared to fp32.
   virtual int64_t saved_bytes() const { return 0; }
-  // Returns zeros for a model in the process's own memory.
+  // Returns the memory that the model uses on its device; zeros on the CPU.
   virtual DeviceMemory device_memory() const { return {}; }
 };
 

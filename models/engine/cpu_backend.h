@@ -15,11 +15,12 @@
 namespace vitrine {
 
 // Compiles `program` for the CPU. Each weight that only linear layers read is released (WeightSource::LetGo) as soon as
-// it is packed, so that memory need not contain much more than one copy of the weights. Errors of engine::Engine::Make.
+// it is packed, so that memory contains little more than one copy of the weights. Returns the errors of
+// engine::Engine::Make.
 absl::StatusOr<std::unique_ptr<const Backend>> MakeCpuBackend(const program::Program& program,
                                                               engine::WeightSource& weights, cpu::CpuPath path,
                                                               const PrecisionChoice& choice = {});
-// Compiles `program` with `weights` in program order, each with as many floats as its weight has elements.
+// Compiles `program`. `weights` has one array per weight of the program, in program order.
 absl::StatusOr<std::unique_ptr<const Backend>> MakeCpuBackend(const program::Program& program,
                                                               std::span<const float* const> weights, cpu::CpuPath path,
                                                               const PrecisionChoice& choice = {});

@@ -22,18 +22,19 @@ struct LargestImage {
 };
 
 // Functions of libvitrine_cuda.so, which contains the engine for CUDA devices and needs the NVIDIA driver. Programs
-// load the library only for such a device. `device` is a number: 0 for "cuda:0".
+// load the library only to use a CUDA device. `device` is the number of a device: 0 for "cuda:0".
 struct CudaLibrary {
   // Opens a device. Call it once per device, before the other functions. FAILED_PRECONDITION names what is missing.
   absl::Status (*open_device)(int device);
-  // Returns true if the device is lost or not open. After some errors (an illegal address, a kernel that does not end),
-  // every call of this process fails; only a new process can use the device. Does not call the device.
+  // Returns true if the device is lost or not open. A device is lost after some errors, such as an illegal address or a
+  // kernel that does not end: every later call of this process fails, and only a new process can use the device. Does
+  // not call the device.
   bool (*is_lost)(int device);
-  // Returns the memory of the device and counts of its work. Errors of the device, for example if it is lost.
+  // Returns the memory of the device and counts of its work, or an error of the device, for example if it is lost.
   absl::StatusOr<DeviceStatus> (*status)(int device);
   // Loads a model onto an open device. Allocates memory for batches of up to `most`, and at least for the largest
   // image. UNIMPLEMENTED names an operator that the device does not support. RESOURCE_EXHAUSTED names the required
-  // bytes if its memory is too small. INTERNAL for other errors of the device.
+  // bytes if the memory of the device is too small. INTERNAL for other errors of the device.
   absl::StatusOr<std::unique_ptr<const Backend>> (*make_backend)(int device, const program::Program& program,
                                                                  engine::WeightSource& weights,
                                                                  const PrecisionChoice& choice,

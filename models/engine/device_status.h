@@ -14,7 +14,7 @@ struct DeviceMemory {
   int64_t pinned_bytes = 0;  // pinned host memory for copies
 };
 
-// State and work of an open device with its own memory. Counts start with the process.
+// State and work of an open device with its own memory. All counts are 0 when the process starts.
 struct DeviceStatus {
   int64_t free_bytes = 0, total_bytes = 0;  // includes the usage of other processes
   int64_t batches = 0;                      // batches launched
@@ -23,7 +23,7 @@ struct DeviceStatus {
   absl::Duration busy;  // time with at least one batch between launch and end
 };
 
-// Limits of a batch on such a device.
+// Limits of a batch on a device that has its own memory.
 struct DeviceBatch {
   int images = 256;
   int tokens = 32768;

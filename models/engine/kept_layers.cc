@@ -13,7 +13,7 @@
 namespace vitrine {
 namespace {
 
-// Collects the operators of a plan's narrow steps, in groups.
+// Collects the operators of a plan's bf16 and int8 steps, in groups.
 class Groups {
  public:
   void Take(const engine::FoldedMatrix& matrix) {

@@ -12,14 +12,14 @@
 
 namespace vitrine {
 
-// Functions that select the operators to keep out of a precision (see PrecisionChoice). They are pure; their callers
-// measure the accuracy.
+// Functions that select the operators that keep a higher precision (see PrecisionChoice). The functions are pure; their
+// callers measure the accuracy.
 
 // Names of operators that must be computed in the same precision; never empty.
 using OperatorGroup = std::vector<std::string>;
 
 // Returns the operators that bf16 and int8 change, in program order; empty if `program` cannot run. A group is:
-// - one product: the linear layers that share it, or a dense grid convolution
+// - the linear layers that are computed as one product, or one dense grid convolution
 // - one attention among tokens or among channels
 // - all convolutions of images, if none of them pools
 // - all depthwise convolutions followed by a GELU and a BatchNorm; only their GELU changes
@@ -37,8 +37,8 @@ std::set<std::string> OperatorsAt(std::span<const OperatorGroup> groups, std::sp
 // Returns the operators of all groups except the group at index `place`.
 std::set<std::string> OperatorsExcept(std::span<const OperatorGroup> groups, size_t place);
 
-// Returns the root mean square of the difference, divided by the root mean square of `others` (same length). Infinite
-// if a result is not finite, or if `others` is all zero and `results` is not.
+// Returns the root mean square of `results` - `others`, divided by that of `others`. Both have the same length.
+// Infinite if a result is not finite, or if `others` is all zero and `results` is not.
 double RelativeError(std::span<const float> results, std::span<const float> others);
 
 }  // namespace vitrine

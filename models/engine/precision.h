@@ -11,7 +11,7 @@
 namespace vitrine {
 
 // Precision of a model's products. bf16 products are summed in fp32, int8 products exactly. Values between products are
-// fp32, except that some that only bf16 products read are stored as bf16.
+// fp32; a value that only bf16 products read may be stored as bf16.
 enum class Precision { kFp32, kBf16, kInt8 };
 
 // Returns "fp32", "bf16" or "int8".
@@ -19,8 +19,8 @@ const char* Name(Precision precision);
 std::optional<Precision> ParsePrecision(std::string_view name);
 
 // Precision of a model, and the names of the operators kept out of it to protect accuracy. Operators kept out of int8
-// run in bf16 if the device supports bf16, else in fp32; operators kept out of bf16 run in fp32. Int8 never applies to
-// attention's products of two activations and to convolutions of images: they run in bf16 or fp32; if kept, in fp32.
+// run in bf16 if the device supports bf16, else in fp32; operators kept out of bf16 run in fp32. Attention's products
+// of two activations and convolutions of images never run in int8. They run in bf16 or fp32; if kept, in fp32.
 struct PrecisionChoice {
   Precision precision = Precision::kFp32;
   std::set<std::string> kept;

@@ -10,7 +10,8 @@ namespace vitrine {
 namespace {
 
 // LibTorch exports BLAS and looks its functions up by symbol. Without RTLD_DEEPBIND, the lookup finds OpenCV's slow
-// BLAS first. Sanitizers cannot replace the allocator of a library that is opened with RTLD_DEEPBIND.
+// BLAS first. Builds with sanitizers omit it, because sanitizers cannot replace the allocator of a library opened with
+// it.
 #ifdef VITRINE_SANITIZED
 constexpr int kMode = RTLD_NOW | RTLD_LOCAL;
 #else

@@ -19,13 +19,14 @@ namespace vitrine {
 // the LibTorch reference of a model.
 struct TorchLibrary {
   // Makes the LibTorch reference of a model on the CPU. `weights` as in MakeCpuBackend, but the backend does not copy
-  // them, so they must outlive it. Errors of ModelDescription::Make; RESOURCE_EXHAUSTED or INTERNAL of LibTorch.
+  // them, so they must outlive it. Returns the errors of ModelDescription::Make, and RESOURCE_EXHAUSTED or INTERNAL of
+  // LibTorch.
   absl::StatusOr<std::unique_ptr<const Backend>> (*make_backend)(const v1::ModelConfig& config,
                                                                  std::span<const float* const> weights);
-  // Returns initial weights for training, in program order. Errors of ModelDescription::Make.
+  // Returns initial weights for training, in program order, or an error of ModelDescription::Make.
   absl::StatusOr<std::vector<FloatArray>> (*draw)(const v1::ModelConfig& config, uint64_t seed);
-  // For measurements: makes softmax attention store its matrix, as the papers' code does, and limits operators to one
-  // thread. Changes the whole process.
+  // Makes softmax attention store its matrix, as the papers' code does, and limits operators to one thread. Affects the
+  // whole process. For measurements.
   void (*compute_as_published)();
 };
 

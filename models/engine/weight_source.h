@@ -32,7 +32,7 @@ class WeightsInMemory : public WeightSource {
   const std::span<const float* const> weights_;
 };
 
-// Zeros: apart from constants that it copies, a plan depends only on the shapes of weights.
+// Weights that are all zero, for callers that need only the steps of a plan, which depend only on the weights' shapes.
 class ZeroWeights : public WeightSource {
  public:
   explicit ZeroWeights(const program::Program& program) {

@@ -14,7 +14,7 @@ namespace vitrine::engine {
 // stage, the final tokens and their projection. `has_bf16`: true if the device multiplies bf16; otherwise fp32 replaces
 // bf16. `head_rows`: true if the back end supports RowsOf::kHeads; otherwise all tokens are computed instead. `program`
 // and `weights` must outlive the plan's use of FoldedMatrix::weights; other weights are copied. UNIMPLEMENTED names an
-// operator that has no step at its position or that is too wide for int8.
+// operator that is too wide for int8, or that no step can compute at its position in the program.
 absl::StatusOr<LoweredPlan> Lower(const program::Program& program, WeightSource& weights, const PrecisionChoice& choice,
                                   bool has_bf16, bool tokens, bool head_rows);
 

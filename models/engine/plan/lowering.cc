@@ -23,7 +23,7 @@ absl::StatusOr<LoweredPlan> Lower(const program::Program& program, WeightSource&
 
 namespace {
 
-// Returns the stages of each value; the final tokens may also be the stage of the last block.
+// Returns the stages of each value. A value can have two stages: the last block and the final tokens.
 std::multimap<int, int> StagesOf(const program::Program& program) {
   std::multimap<int, int> stages;
   for (size_t i = 0; i < program.stages().size(); ++i) stages.emplace(program.stages()[i].id, static_cast<int>(i));
@@ -129,13 +129,13 @@ Precision Lowering::PrecisionOf(const Operator& op) const {
   return choice_.precision == Precision::kBf16 && !kept ? bf16 : Precision::kFp32;
 }
 
-// Never int8: both operands would need ranges, and softmax weights would use only a few of the bits.
+// Never returns int8, because both operands would need ranges and softmax weights would use only a few of the bits.
 Precision Lowering::PrecisionOfProducts(const Operator& op) const {
   const bool narrow = choice_.precision != Precision::kFp32 && !choice_.kept.contains(op.name);
   return narrow && has_bf16_ ? Precision::kBf16 : Precision::kFp32;
 }
 
-// Never int8: each row of an int8 operand needs its own range, and the neighbourhoods of pixels overlap.
+// A stem is never int8: each row of an int8 operand needs its own range, but here the rows share pixels.
 bool Lowering::HasNarrowStem() const {
   if (choice_.precision == Precision::kFp32 || !has_bf16_) return false;
   for (const Operator& op : program_.operators()) {
@@ -318,7 +318,7 @@ void Lowering::Do(const Operator& op, const program::Attend& attend) {
     scaled.scale *= std::accumulate(map.begin(), map.end(), 0.0);
     offsets = KeyOffsets(map, 1 + program_.table().cells());
   }
-  // fp32 for a single query: it reads each key once, so packing the keys would not pay.
+  // A single query is computed in fp32: it reads each key once, so packing the keys would take longer than it saves.
   const Precision precision = attend.class_query ? Precision::kFp32 : PrecisionOfProducts(op);
   Add(op, AttendStep{scaled, qkv[0], qkv[1], qkv[2], Write(op.output), std::move(offsets), precision, op.name});
 }
@@ -353,7 +353,7 @@ void Lowering::Do(const Operator& op, const program::ConvolveGrid& convolve) {
   }
   std::vector<ColumnFold> folds;
   Tail tail = {.last = &op};
-  if (!IsTokens(op.output)) tail = Follow(op, folds);  // on tokens, the following operators also change class tokens
+  if (!IsTokens(op.output)) tail = Follow(op, folds);  // a folded operator would skip class tokens
   const int64_t outputs = program_.info(op.output).columns;
   const int64_t inputs = program_.weights()[static_cast<size_t>(op.weights[0])].elements() / outputs;
   FoldedMatrix matrix = MatrixOf(
@@ -363,7 +363,7 @@ void Lowering::Do(const Operator& op, const program::ConvolveGrid& convolve) {
 }
 
 void Lowering::DoDepthwise(const Operator& op, Operand x) {
-  const bool tokens = IsTokens(op.output);  // on tokens, the following operators also change class tokens
+  const bool tokens = IsTokens(op.output);  // true: folds nothing, because a folded operator would skip class tokens
   DepthwiseStep step = {.x = x, .y = {}, .bias = weights_.Copy(op, 1), .precision = PrecisionOf(op), .op = op.name};
   const std::span<const float> kernel = weights_.Of(op, 0);  // [channels, 9]
   const size_t channels = static_cast<size_t>(x.columns);

@@ -35,7 +35,7 @@ class Lowering {
   using Value = program::Value;
   using Demand = program::Demand;
 
-  // Operators after a product that the product's step also computes.
+  // Operators that follow a product and are computed in the same step.
   struct Tail {
     Activation activation = Activation::kNone;
     const Operator* last = nullptr;  // its output is the step's result
@@ -44,15 +44,15 @@ class Lowering {
   // --- operands
 
   Demand Wanted(Value value) const { return demands_[static_cast<size_t>(value.id)]; }
-  // Returns the operand of `value` for the operator that computes `result`. If `result` has only the tokens that a head
-  // reads, takes these tokens of `value` first.
+  // Returns the operand of `value` for the operator that computes `result`. If only the tokens that a head reads are
+  // computed for `result`, adds a step that copies these tokens of `value`.
   Operand Read(Value value, Value result);
   Operand Read(Value value) { return values_[static_cast<size_t>(value.id)]; }
   bool IsThere(Value value) const { return values_[static_cast<size_t>(value.id)].buffer >= 0; }
   bool IsTokens(Value value) const { return program_.info(value).kind == program::ValueKind::kTokens; }
   // Returns the rows of a value that are computed.
   RowsOf RowsOfValue(Value value) const;
-  // Returns true if a value is tokens and only those that a head reads are computed.
+  // Returns true if a value has tokens, of which only those that a head reads are computed.
   bool HeadsAlone(Value value) const { return IsTokens(value) && RowsOfValue(value) != RowsOf::kTokens; }
   RowsOf RowsOfBuffer(Operand operand) const { return plan_.buffers[static_cast<size_t>(operand.buffer)].rows; }
   Operand NewBuffer(RowsOf rows, int64_t columns);
@@ -67,8 +67,8 @@ class Lowering {
   // --- weights
 
   Precision PrecisionOf(const Operator& op) const;
-  // Returns the precision of products of two activations: bf16 in narrow precisions, unless PrecisionChoice keeps `op`;
-  // else fp32.
+  // Returns the precision of products of two activations: bf16 if the model is bf16 or int8, the device supports bf16
+  // and PrecisionChoice does not keep `op`; else fp32.
   Precision PrecisionOfProducts(const Operator& op) const;
   // Returns true if all convolutions of images and maps can be bf16 and PrecisionChoice keeps none of them.
   bool HasNarrowStem() const;
@@ -112,7 +112,8 @@ class Lowering {
   void Do(const Operator& op, const program::BatchNorm&);
   void Do(const Operator& op, const program::Affine&);
   void Do(const Operator& op, const program::Linear& linear);
-  // Computes W_x x only once for all codes, because W [x, code] = W_x x + W_c code.
+  // Lowers a layer whose inputs are x and a constant code (Linear::code). Layers that share W and x compute W_x x only
+  // once, because W [x, code] = W_x x + W_c code.
   void DoCoded(const Operator& op, const program::Linear& linear);
   void Do(const Operator& op, const program::Activate&);
   void Do(const Operator& op, const program::Residual&);
@@ -144,7 +145,7 @@ class Lowering {
   std::multimap<int, int> stages_;                    // by value: stages not yet handed out
   std::set<const Operator*> done_;                    // operators that another operator's step computes
   std::map<std::pair<int, int>, size_t> products_;    // index of the step of W_x x (see DoCoded), by x and W
-  // Results of Read's steps that take tokens, by buffer, first column, columns and rows.
+  // Results of the steps that Read adds to copy tokens, by buffer, first column, columns and rows.
   std::map<std::tuple<int, int64_t, int64_t, RowsOf>, Operand> taken_rows_;
   const Operator* current_ = nullptr;
   absl::Status status_;  // error for the first operator without a step

@@ -12,8 +12,8 @@
 
 namespace vitrine::engine {
 
-// Reads the weights of operators; those of products in the order in which the product sums over its inputs. Copyable.
-// Refers to the program and the source; both must outlive the object.
+// Reads the weights of operators. The weights of a product are returned in the order in which the product sums over its
+// inputs. Copyable. The program and the source must outlive the object.
 class OperatorWeights {
  public:
   OperatorWeights(const program::Program& program, WeightSource& source) : program_(&program), source_(&source) {}
@@ -24,7 +24,7 @@ class OperatorWeights {
   ColumnAffine OfBatchNorm(const program::Operator& op) const;
   // Returns the rows of weight and bias that a linear operator uses; the bias is zero if the operator has none.
   LinearWeights OfLinear(const program::Operator& op) const;
-  // Returns the weights of an operator W [x, code] without the columns of the code; the bias is zero.
+  // Returns the weights of a linear operator without the columns of its code (Linear::code). The bias is zero.
   LinearWeights OfLinearWithoutCode(const program::Operator& op) const;
   // Returns the weights of a convolution of images or maps as [outputs, taps * inputs].
   LinearWeights OfConvolution(const program::Operator& op) const;

@@ -23,7 +23,7 @@ namespace vitrine::engine {
 
 // Weights and bias of a product, including the operators folded into them.
 struct FoldedMatrix {
-  // The operator that owns the weights. All plans of one program have an equal matrix for it.
+  // The operator that owns the weights. All plans of one program have the same matrix for this operator.
   const program::Operator* op = nullptr;
   int64_t inputs = 0;
   int64_t outputs = 0;
@@ -31,8 +31,8 @@ struct FoldedMatrix {
   int64_t parts = 1;  // number of pieces of an input row; for a convolution, the rows of its kernel
   // Operators computed in this matrix's precision, starting with `op`.
   std::vector<std::string> names;
-  // Reads the weights and folds the adjacent operators into them. Valid while the WeightSource of Lower lives, and
-  // until LetGo of these weights.
+  // Reads the weights and folds the adjacent operators into them. Must not be called after the WeightSource of Lower is
+  // destroyed or has released these weights (LetGo).
   std::function<LinearWeights()> weights;
 };
 
@@ -86,7 +86,7 @@ struct FillStep {
   std::vector<float> row;
   Operand y;
 };
-// Writes the tokens of each image to y: its row of every operand in `rows`, then its `cells`.
+// Writes the tokens of each image to y: first the image's row of each operand in `rows`, then its rows of `cells`.
 struct JoinClassStep {
   std::vector<Operand> rows;
   Operand cells, y;
@@ -100,7 +100,7 @@ struct TakeClassStep {
 struct TakeCellsStep {
   Operand x, y;
 };
-// Writes the mean of each image's cells to y; x may be tokens.
+// Writes the mean of each image's cells to y; x has rows of cells or of tokens.
 struct MeanOfCellsStep {
   Operand x, y;
 };
@@ -108,7 +108,7 @@ struct MeanOfCellsStep {
 struct UnitLengthStep {
   Operand x, y;
 };
-// Hands the rows of x to the token tap for this stage.
+// Copies the rows of x to the token tap, as the tokens of `stage`.
 struct HandOutStep {
   Operand x;
   int stage;
@@ -174,7 +174,7 @@ struct AttendLinearlyStep {
 // --- 3x3 convolutions over the grid; class tokens are copied
 
 // With `scale` and `shift`, y = scale * GELU(convolution) + shift; otherwise y = convolution. A residual, if any, is
-// then added; it has only cells.
+// then added; if there is one, x and y have no class tokens.
 struct DepthwiseStep {
   Operand x = {};
   Operand y = {};
