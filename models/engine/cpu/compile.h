@@ -35,7 +35,7 @@ class SharedMatrices {
 };
 
 // Compiles the steps that compute the logits of `program` in the precisions of `choice`, which `instructions` must
-// support. With `tokens`, the steps also compute what Lower adds for tokens. Weights are copied. Errors of Lower.
+// support. `tokens` is passed to Lower. Weights are copied. Returns the errors of Lower.
 absl::StatusOr<Plan> Compile(const program::Program& program, WeightSource& weights, const Instructions& instructions,
                              const PrecisionChoice& choice, bool tokens, SharedMatrices& matrices);
 

@@ -19,12 +19,12 @@ namespace vitrine::engine {
 // with its own workspace.
 //
 // The logits of an image have the same bits in any batch, order and mix of sizes, because every sum is added in one
-// fixed order, which does not depend on the number of rows. The calling thread's rounding and denormal modes do not
-// matter: denormals are zero here (common/simd/float_mode.h).
+// fixed order, which does not depend on the number of rows. Run ignores the calling thread's rounding and denormal
+// modes: it treats denormals as zero (common/simd/float_mode.h).
 class Engine {
  public:
-  // Compiles `program`. Errors are those of CanCompute and Compile; INVALID_ARGUMENT if `choice` names a kept operator
-  // that the program lacks.
+  // Compiles `program`. Returns the errors of CanCompute and Compile, and INVALID_ARGUMENT if `choice` names a kept
+  // operator that the program lacks.
   static absl::StatusOr<Engine> Make(const program::Program& program, WeightSource& weights, cpu::CpuPath path,
                                      const PrecisionChoice& choice = {});
   static absl::StatusOr<Engine> Make(const program::Program& program, std::span<const float* const> weights,

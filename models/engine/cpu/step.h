@@ -23,12 +23,12 @@ struct StepCost {
 };
 
 // A pass over rows. Computes one operator of the program and the operators folded into it. Immutable; Run may be called
-// concurrently with different frames. Except in taps, positions and custom steps, it neither allocates nor locks.
+// concurrently with different frames. Only position steps, custom steps and taps allocate or lock.
 class Step {
  public:
   virtual ~Step() = default;
   virtual void Run(const Frame& frame) const = 0;
-  // Returns the floats of scratch that Run needs for this frame.
+  // Returns the size of the scratch memory that Run needs for this frame, in floats.
   virtual int64_t Scratch(const Frame& /*frame*/) const { return 0; }
   virtual StepCost CostOn(const Frame& /*frame*/) const { return {}; }
 

@@ -19,12 +19,13 @@ namespace vitrine::engine {
 // otherwise every step waits for the thread without a core.
 class Team {
  public:
-  // `recalls` is the number of threads needed elsewhere. That many members, never the leader, leave between two steps;
-  // each decreases `recalls` by one. Null: no member leaves early. `recalls` must outlive the team.
+  // `recalls` is the number of threads that other work needs. As many members, but never the leader, leave the team
+  // between two steps; each decreases `recalls` by one. If it is null, no member leaves early. `recalls` must outlive
+  // the team.
   explicit Team(std::atomic<int64_t>* recalls = nullptr) : recalls_(recalls) {}
 
-  // Adds the calling thread to the team. Returns true once the thread was dismissed or recalled, and false at once if
-  // the team was already gathered.
+  // Adds the calling thread to the team. Returns true when the thread is dismissed or recalled. Returns false
+  // immediately if the team is already gathered.
   bool Join();
 
   // Waits for `others` threads to join, for at most `patience`, then closes the team. Returns the number of members,

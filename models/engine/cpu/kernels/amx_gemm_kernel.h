@@ -7,9 +7,9 @@
 #include "models/engine/cpu/kernels/narrow_attention_kernel.h"
 
 // Implements NarrowGemmCall with AMX. AMX has eight tile registers of 16 rows of 64 bytes; one instruction multiplies
-// two tiles and adds the product to a third. The panels are those of the other kernels. Include only in the file built
-// for AMX. N is the AVX-512 type that narrow_gemm_kernel.h requires; for bf16, it also has Turn
-// (narrow_attention_kernel.h).
+// two tiles and adds the product to a third. The panels have the same layout as for the other kernels. Include this
+// header only in the file built for AMX. N is the AVX-512 type that narrow_gemm_kernel.h requires; for bf16, it also
+// has Turn (narrow_attention_kernel.h).
 //
 // The inner dimension k is cut into equal tiles. The cut depends on k alone, so the order of additions is the same for
 // every row. For bf16, each tile sums even and odd numbers separately.
@@ -29,7 +29,7 @@ struct alignas(64) AmxShapes {
   uint8_t rows[16] = {};
 };
 
-// Cut of the groups of a part into tiles of equal size. If they do not divide evenly, the last tile overlaps the
+// Cut of the groups of a part into tiles of equal size. If the groups do not divide evenly, the last tile overlaps the
 // previous one, and the left operand has zeros for groups that are already summed.
 struct AmxCut {
   int64_t groups;    // number per tile
@@ -55,8 +55,8 @@ struct AmxCut {
   _tile_loadconfig(&shapes);
 }
 
-// Copies a tile's rows of the left matrix. Needed if the tile cannot be loaded directly: if it begins with `repeated`
-// zero groups, or if its groups are not contiguous.
+// Copies a tile's rows of the left matrix. This is needed if the tile cannot be loaded directly: if it begins with
+// `repeated` zero groups, or if its groups are not contiguous.
 template <class N>
 [[gnu::always_inline]] inline void CopyLeft(const NarrowGemmCall& call, const std::byte* from, int64_t rows,
                                             int64_t groups, int64_t repeated, std::byte* to) {

@@ -4,7 +4,7 @@
 
 #include "common/simd/gelu.h"
 
-// Included by one file per instruction set; see common/simd/gelu.h.
+// Each file for one instruction set includes this header; see common/simd/gelu.h.
 namespace vitrine::engine {
 
 // Coefficients of erf(x / sqrt 2) / 2 for x >= 0, by ascending power: a polynomial of degree 3 around every multiple of

@@ -12,8 +12,9 @@
 
 namespace vitrine::engine {
 
-// y = residual + activation(a W^T + b), fp32: a [rows, parts * inner], y and residual [rows, columns]. A row of a is
-// `parts` pieces of `inner` floats, part_stride apart: for a convolution, the rows of a pixel's neighbourhood.
+// y = residual + activation(a W^T + b), fp32: a [rows, parts * inner], y and residual [rows, columns]. A row of a
+// consists of `parts` pieces of `inner` floats, part_stride apart. For a convolution, the pieces are the rows of a
+// pixel's neighbourhood.
 //
 // Each element of y is a sum in a fixed order over its row of a, starting with the bias, so it does not depend on the
 // number or order of the rows. y may be the residual itself (same data, same stride); otherwise y overlaps no input.
@@ -34,8 +35,8 @@ struct GemmCall {
   int64_t part_stride = 0;
 };
 
-// Kernels of one instruction set. Rows may have any stride and alignment. A View y may be the View x itself; for gemm,
-// product and depthwise, see their calls. No kernel allocates memory or takes locks.
+// Kernels of one instruction set. Rows may have any stride and alignment. A View y may be the View x itself. The
+// structs of the calls say which overlaps gemm, product and depthwise allow. No kernel allocates memory or takes locks.
 struct Kernels {
   cpu::CpuPath path;
   int vector_columns;  // floats per vector
@@ -65,7 +66,8 @@ struct Kernels {
   // Computes 1 / max(length, least) of every column.
   void (*inverse_lengths)(cpu::View<const float> x, float least, float* inverse);
 
-  // For peaks.h: `multiply_adds` works in registers; `read` sums `count` floats in memory, a multiple of 64.
+  // Functions for peaks.h. `multiply_adds` uses only registers. `read` sums `count` floats, a multiple of 64, in
+  // memory.
   int64_t multiply_adds_of_round;
   float (*multiply_adds)(int64_t rounds);
   float (*read)(const float* from, int64_t count);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // int8 products with AVX2 only. AVX2's instruction for bytes saturates the sum of two products at 16 bits, so weights
 // could use only half of their range. The instruction for pairs of 16-bit numbers is exact, and multiplies twice as
-// many numbers as fp32's. Each int8 takes 16 bits, also in memory.
+// many numbers as the fp32 instruction. Each int8 is therefore stored in 16 bits.
 #include "models/engine/cpu/kernels/avx2_words.h"
 
 namespace vitrine::engine {

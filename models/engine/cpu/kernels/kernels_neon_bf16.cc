@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// bf16 products with the dot product of ARMv8.6. This file is built with flags for it, so it includes no library header
-// with inline functions that other files also use.
+// bf16 products with the dot product of ARMv8.6. This file includes no library header with inline functions, because
+// the linker could keep the copies compiled here for the whole program.
 #if defined(__aarch64__)  // checks of all sources also read this file on other CPUs
 #include "models/engine/cpu/kernels/neon_words.h"
 

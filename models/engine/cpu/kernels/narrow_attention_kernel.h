@@ -8,8 +8,8 @@
 #include "models/engine/cpu/kernels/narrow_gemm_kernel.h"
 #include "models/engine/cpu/kernels/row_kernels.h"
 
-// Converts activations to the operands of bf16 products, for attention. Included by one file per instruction set; see
-// common/simd/gelu.h. Besides the members that narrow_gemm_kernel.h requires, N for bf16 has
+// Converts activations to the operands of bf16 products, for attention. Each file for one instruction set includes this
+// header; see common/simd/gelu.h. Besides the members that narrow_gemm_kernel.h requires, N for bf16 has
 //   Pair(even, odd): the groups of two vectors of floats; Store(to, groups);
 //   Turn(rows, count, to, stride): transposes a square of groups with one row and one column per lane. Writes the first
 //   `count` columns as rows that are `stride` bytes apart.
@@ -19,8 +19,8 @@ namespace vitrine::engine {
   return a < b ? a : b;
 }
 
-// Calls put(column, vectors, panel) for every panel of `columns` outputs. `panel` points to the first group of each of
-// its vectors; their next groups follow.
+// Calls put(column, vectors, panel) for every panel of `columns` outputs. `column` is the first output of the panel,
+// `vectors` its width in vectors, and `panel` its address.
 template <class N, class Put>
 [[gnu::always_inline]] inline void ForPanels(int64_t columns, int64_t groups, std::byte* panels, Put put) {
   constexpr int64_t kLanes = N::V::kLanes;
@@ -47,7 +47,7 @@ void PackInputs(View<const float> x, std::byte* panels) {
   });
 }
 
-// Packs a vector of outputs: `x` has at most one row per lane. Consecutive groups are `stride` bytes apart.
+// Packs at most one output, which is a row of `x`, per lane. Writes a vector per group of inputs, `stride` bytes apart.
 template <class N>
 void PackOutputsOfVector(View<const float> x, std::byte* to, int64_t stride) {
   using V = typename N::V;

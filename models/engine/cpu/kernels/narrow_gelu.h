@@ -4,7 +4,7 @@
 
 #include "models/engine/cpu/kernels/engine_gelu.h"
 
-// Included by one file per instruction set; see common/simd/gelu.h.
+// Each file for one instruction set includes this header; see common/simd/gelu.h.
 namespace vitrine::engine {
 
 // Coefficients of GELU(x) = x (1/2 + erf(x / sqrt 2) / 2), by ascending power: a polynomial of degree 2 in x around
@@ -50,8 +50,8 @@ struct NarrowPieces {
 };
 
 // GELU of a narrow product, whose result is usually rounded to bf16 or int8 next. The error is a twentieth of bf16's
-// rounding error near 1. If vector lanes can look up one of 32 values, it needs 8 operations (EngineGelu: 14);
-// otherwise it is the reference's.
+// rounding error near 1. On paths with V::LookUp (a table of 32 values), it needs 8 operations (EngineGelu: 14). On
+// other paths it is the reference's GELU.
 struct NarrowGelu {
   template <class V>
   [[gnu::always_inline]] static typename V::Reg Of(typename V::Reg x) {

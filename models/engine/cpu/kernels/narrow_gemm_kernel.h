@@ -10,7 +10,7 @@
 #include "models/engine/cpu/kernels/narrow_kernels.h"
 #include "models/engine/cpu/kernels/tiles.h"
 
-// Included by one file per instruction set; see common/simd/gelu.h. N defines how one number type is multiplied:
+// Each file for one instruction set includes this header (common/simd/gelu.h). N has the operations of a number type:
 //   V: the fp32 vector type. kNumbers: numbers per group. kOfBytes: true for int8, false for bf16.
 //   Words: a vector of groups. Sums: a vector of sums.
 //   Zero(), Load(groups of as many outputs), Spread(one group), Dot(spread, loaded, sums), Floats(sums).
@@ -110,7 +110,7 @@ class TileEnd {
   Reg bias_[kVectors], scale_[kVectors], sums_[kVectors];
 };
 
-// Converts `rows` rows of sums. A separate function, so that it is not compiled for every number of rows of a tile.
+// Converts `rows` rows of sums. Is a function of its own, so that each size of tile need not contain its code.
 template <class N, int kVectors, Activation kActivation, bool kHasResidual, class Number>
 [[gnu::noinline]] void FinishRows(const NarrowGemmCall& call, Number* y, int64_t row, int64_t rows, int64_t column,
                                   const typename N::Sums* sums) {

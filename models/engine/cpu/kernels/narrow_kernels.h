@@ -45,8 +45,8 @@ struct NarrowGemmCall {
   int64_t y_stride;
   int64_t parts = 1;
   int64_t part_stride = 0;  // bytes
-  // Bytes between groups of a row. If more than kGroupBytes, rows are laid out like the columns of PackPanels: group by
-  // group, padded to whole vectors.
+  // Bytes between groups of a row. If it is larger than kGroupBytes, `a` has the layout of a panel (PackPanels) whose
+  // outputs are the rows of `a`.
   int64_t group_stride = kGroupBytes;
 };
 
@@ -59,19 +59,21 @@ struct NarrowKernels {
 
   void (*gemm)(const NarrowGemmCall& call);
   // Converts rows of x to groups; the last group is padded with zeros. Unless `epsilon` is negative, normalizes the
-  // rows first. An int8 row has 254 steps from its least to its largest value, or steps of 2^-18 of its largest
-  // magnitude if these are longer.
+  // rows first. The quantization step of an int8 row is 1/254 of the distance between its least and largest value, but
+  // at least 2^-18 of its largest magnitude.
   void (*take)(cpu::View<const float> x, float epsilon, std::byte* a, int64_t a_stride, RowRange* ranges);
 
-  // Computes Kernels::depthwise in fp32, but with NarrowGelu. Its sums of only nine products are not worth packing.
+  // Computes Kernels::depthwise with NarrowGelu. The products are fp32, because packing the operands of sums of only
+  // nine products would take longer than it saves.
   void (*depthwise)(const cpu::DepthwiseCall& call);
 
-  // bf16 only, for products of two activations. pack_inputs packs x [inputs, outputs], and pack_outputs x [outputs,
-  // inputs], as panels of the right operand (see PackPanels), in groups of two inputs; padding is zero.
+  // The following three functions are for products of two activations; they are null for int8. pack_inputs packs x
+  // [inputs, outputs], and pack_outputs packs x [outputs, inputs]. Both write panels of the right operand (see
+  // PackPanels) in groups of two inputs; padding is zero.
   void (*pack_inputs)(cpu::View<const float> x, std::byte* panels);
   void (*pack_outputs)(cpu::View<const float> x, std::byte* panels);
-  // Computes a softmax over each row of 2^(scale * x + the column's offset) and writes it as groups. Columns are whole
-  // vectors; unused ones must have an offset of minus infinity. Overwrites x.
+  // Computes the softmax with base 2 of each row of scale * x + offsets, with one offset per column, and writes it as
+  // groups. x must have whole vectors of columns, and padding columns an offset of minus infinity. Overwrites x.
   void (*softmax_rows)(cpu::View<float> x, float scale, const float* offsets, std::byte* a, int64_t a_stride);
 
   // For peaks.h; see Kernels.

@@ -10,14 +10,14 @@
 #include "models/engine/cpu/kernels/narrow_kernels.h"
 #include "models/engine/cpu/kernels/row_kernels.h"
 
-// Converts rows of fp32 to the left operand of a narrow product. Included by one file per instruction set; see
-// common/simd/gelu.h.
+// Converts rows of fp32 to the left operand of a narrow product. Each file for one instruction set includes this
+// header; see common/simd/gelu.h.
 namespace vitrine::engine {
 
-// Number of steps in a row's range: one less than the 255 between the least and the largest byte, because 0 must be a
-// whole number of steps from the least value.
+// Number of quantization steps from the least to the largest value of a row. Bytes allow 255 steps; one is reserved,
+// because the value of byte 0 is rounded to a whole number of steps from 0.
 inline constexpr float kSteps = 254;
-// Adding 1.5 * 2^23 leaves the nearest integer in the lowest bits.
+// 1.5 * 2^23. The sum of a float and this number has the nearest integer in its lowest bits.
 inline constexpr float kWhole = 12582912;
 // Maximum number of steps from 0 to a row's largest magnitude, so that adding kWhole is exact.
 inline constexpr float kMostSteps = 262144;
@@ -66,7 +66,7 @@ struct RowSteps {
   const cpu::Four of_range = (bounds.largest - bounds.least) / kSteps, of_size = size / kMostSteps;
   const cpu::Four step = of_range > of_size ? of_range : of_size;
   const cpu::Four inverse = step >= kLeastStep ? 1 / step : cpu::Four{};
-  // Rounds up, so that no value gets a byte below 0.
+  // Adding 0.5 makes the sum with kWhole round up, so that no value gets a byte below 0.
   return {.step = step, .inverse = inverse, .offset = (0.5f - bounds.least * inverse) + kWhole};
 }
 

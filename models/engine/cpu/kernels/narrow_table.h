@@ -8,10 +8,11 @@
 #include "models/engine/cpu/kernels/narrow_rows_kernel.h"
 #include "models/engine/cpu/kernels/peak_kernel.h"
 
-// Included by one file per instruction set; see common/simd/gelu.h.
+// Each file for one instruction set includes this header; see common/simd/gelu.h.
 namespace vitrine::engine {
 
-// Implements RunMultiplyAdds for groups. Every chain begins with a different group, so that no two chains are equal.
+// Implements RunMultiplyAdds (peak_kernel.h) for groups. Every chain begins with a different group, so that the
+// compiler cannot merge two chains.
 template <class N>
 float RunNarrowMultiplyAdds(int64_t rounds) {
   std::byte groups[kGroupBytes * N::V::kLanes] = {};

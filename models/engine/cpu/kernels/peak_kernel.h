@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-// Measures the peak rates of a core. Included by one file per instruction set; see common/simd/gelu.h.
+// Measures the peak rates of a core. Each file for one instruction set includes this header; see common/simd/gelu.h.
 namespace vitrine::engine {
 
 // Number of independent chains: more than a CPU's two multiply-add units can have in progress.

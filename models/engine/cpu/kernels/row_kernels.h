@@ -8,7 +8,7 @@
 #include "models/engine/cpu/kernels/engine_gelu.h"
 #include "models/engine/cpu/kernels/kernels.h"
 
-// Kernels that compute each row separately. Included by one file per instruction set; see common/simd/gelu.h.
+// Kernels that compute each row separately. Each file for one instruction set includes them (common/simd/gelu.h).
 namespace vitrine::engine {
 
 using cpu::View;
@@ -30,10 +30,10 @@ struct Rows {
   static constexpr int kCount = kRows;
 };
 
-// Number of rows summed in parallel, because the additions of a single row depend on each other.
+// Number of rows that are summed at the same time, because the additions of a single row wait for each other.
 inline constexpr int kRowsAtOnce = 4;
 
-// Calls block(Rows<n>, first) for every n rows from `first` on, where n is kRowsAtOnce as long as possible, then 1.
+// Calls block(Rows<n>, first) for each block of n rows; n is kRowsAtOnce until fewer rows are left, then 1.
 template <class Block>
 [[gnu::always_inline]] inline void ForRowsAtOnce(int64_t rows, Block block) {
   int64_t i = 0;

@@ -4,10 +4,10 @@
 
 #include <cstdint>
 
-// Divides a product into register tiles. Included by one file per instruction set; see common/simd/gelu.h.
+// Divides a product into register tiles. Each file for one instruction set includes it; see common/simd/gelu.h.
 namespace vitrine::engine {
 
-// Size of a tile whose sums, weights and input fill 31 of 32 or 15 of 16 registers.
+// Size of a tile. Its sums, weights and input occupy all registers but one.
 template <class V>
 inline constexpr int kTileRows = V::kRegisters == 32 ? 14 : 6;
 inline constexpr int kTileVectors = 2;

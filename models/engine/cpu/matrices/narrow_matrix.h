@@ -13,12 +13,12 @@
 namespace vitrine::engine {
 
 // Weights W [outputs, inputs] and bias of y = x W^T + b in bf16 or int8, in panels of groups (see PackPanels). bf16
-// weights are rounded to nearest; int8 weights, -127 to 127, are scaled by the largest weight of each output.
+// weights are rounded to nearest; int8 weights are scaled so that the largest magnitude of each output becomes 127.
 // Immutable; thread-safe.
 class NarrowMatrix {
  public:
   // `bias` as in PackedMatrix. A row of the left operand has `parts` pieces with equal numbers of inputs; each piece
-  // starts a new group. For int8, at most kMostByteInputs inputs.
+  // starts a new group. An int8 matrix has at most kMostByteInputs inputs.
   NarrowMatrix(cpu::View<const float> weight, const float* bias, const NarrowKernels& kernels, int64_t parts = 1);
 
   int64_t inputs() const { return inputs_; }

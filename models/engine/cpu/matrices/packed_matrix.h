@@ -20,8 +20,8 @@ struct PanelShape {
   }
 };
 
-// Packs weights [outputs, inputs], floats or groups of the same width, in the order in which a register tile reads
-// them.
+// Packs weights [outputs, inputs] in the order in which a register tile reads them. An element is a float, or a 4-byte
+// group of narrower numbers (narrow_kernels.h).
 //
 // The outputs are cut into panels as wide as a tile; the width of the last panel is rounded up to whole vectors. A
 // panel has the weights of all its outputs for the first input, then those for the second input, and so on. Padding is

@@ -123,8 +123,8 @@ void Attend::Softmax(const Frame& frame, float* scores, int64_t keys, int64_t qu
   frame.kernels().softmax_columns(scores, keys, queries);
 }
 
-// Gives the tap the attention matrices of one image: for all queries, even if the model needs fewer, and computed from
-// q and k in fp32, even if the products are bf16.
+// Gives the tap the attention matrices of one image. They have all queries, even if the model needs fewer, and are
+// computed from q and k in fp32, even if the products of the step are bf16.
 void Attend::HandOut(const Frame& frame, int image) const {
   const int64_t width = head_width();
   View<float> all = frame.Of(q_, image);

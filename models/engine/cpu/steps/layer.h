@@ -14,7 +14,8 @@
 
 namespace vitrine::engine {
 
-// Number of rows per chunk that is prepared in scratch for a product; few enough to stay in the L1 and L2 caches.
+// Maximum number of rows of a left operand that are prepared in scratch at once, so that they stay in the L1 and L2
+// caches.
 inline constexpr int64_t kChunkRows = 56;
 
 // Left operand of a product: fp32 rows, or rows of groups.

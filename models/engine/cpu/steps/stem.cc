@@ -21,7 +21,8 @@ constexpr int kLeastPlaces = 56;
 constexpr int kRowsAhead = 2;
 constexpr int kLineFloats = 16;
 
-// Padding after a map. A piece of a neighbourhood with an odd number of bf16 reads one number more, whose weight is 0.
+// Padding after a map. A product reads bf16 in pairs. If a row of a neighbourhood has an odd number of them, the
+// product also reads the next number, whose weight is 0.
 constexpr int64_t kSlack = 2;
 
 // Input of a layer: channels last, with a border of zeros.
@@ -81,7 +82,7 @@ class Passage {
     result_size_ = size;
   }
 
-  // Returns the floats of scratch: unpooled rows of a pooling layer, a rounded row of the image, and the maps.
+  // Returns the number of floats of the scratch: unpooled rows of a pooling layer, a rounded image row, and the maps.
   int64_t Floats() const {
     int64_t numbers = 0, band = 0;
     for (size_t i = 0; i < layers_.size(); ++i) {
@@ -124,7 +125,7 @@ class Passage {
     return int64_t{pool} * pool * SizeOf(i + 1).width * layers_[i].matrix->outputs();
   }
 
-  // Marks the map rows as computed that only result rows before `row` need.
+  // Marks map rows as computed if only result rows before `row` need them.
   void SkipTo(int row) {
     for (size_t i = layers_.size(); i-- > 0;) {
       const program::Convolve& convolve = layers_[i].convolve;

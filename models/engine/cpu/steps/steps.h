@@ -81,8 +81,8 @@ StepPtr MakeAttendLinearly(const program::AttendLinearly& attend, Operand q, Ope
                            std::vector<float> query_scale, std::vector<float> context_scale, Operand y);
 
 // Weights of a 3x3 convolution over the grid; class tokens are copied. With `scale` and `shift`, y = scale *
-// GELU(convolution) + shift; otherwise y = convolution. A residual, if any, is then added; it has only cells. `narrow`
-// selects the kernels and their GELU; null for fp32.
+// GELU(convolution) + shift; otherwise y = convolution. A residual, if any, is then added; if there is one, x and y
+// have no class tokens. `narrow` selects the kernels and their GELU; null for fp32.
 struct DepthwiseWeights {
   std::vector<float> weights;  // [9, channels]
   std::vector<float> bias;
