@@ -13,16 +13,16 @@ namespace vitrine::cuda {
 
 struct BackendOptions {
   EngineOptions engine = {};
-  driver::SlotOptions slot = {};  // MakeBackend sets pinned_bytes by the engine's limits
+  driver::SlotOptions slot = {};  // MakeBackend computes pinned_bytes from the engine's limits
   // Maximum number of batches at once: one is filled while the others are computed.
   int slots = 2;
 };
 
-// Loads a model onto a card, which must outlive the result. Loads the weights once, and for each slot a graph and the
-// memory of a batch. Images of concurrent calls share batches (see Batcher). Images that together exceed the limits run
-// in parts. Run returns RESOURCE_EXHAUSTED if one image exceeds the limits, or if images with taps together exceed
-// them. Errors of Engine::Make; RESOURCE_EXHAUSTED also names the bytes needed and free. INVALID_ARGUMENT if there is
-// no slot.
+// Loads a model onto a card, which must outlive the result. Uploads the weights once. Makes a graph and allocates the
+// memory of a batch for each slot. Images of concurrent calls share batches (see Batcher). Images that together exceed
+// the limits run in parts. Run returns RESOURCE_EXHAUSTED if one image exceeds the limits, or if images with taps
+// together exceed them. Returns the errors of Engine::Make; RESOURCE_EXHAUSTED also names the bytes needed and free.
+// INVALID_ARGUMENT if there is no slot.
 absl::StatusOr<std::unique_ptr<const Backend>> MakeBackend(driver::Card& card, const program::Program& program,
                                                            engine::WeightSource& weights,
                                                            const BackendOptions& options = {});

@@ -25,7 +25,7 @@ class BatchSize {
   int images() const { return images_; }
   int64_t pixels() const { return pixels_; }
   bool Fits() const;
-  // Returns true if no further image fits, whatever its size.
+  // Returns true if no further image of any size fits.
   bool IsFull() const { return images_ >= limits_->images || cells_ >= limits_->cells || pixels_ >= limits_->pixels; }
   // Returns RESOURCE_EXHAUSTED with the sizes if the images do not fit.
   absl::Status Check() const;

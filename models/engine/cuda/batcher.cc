@@ -38,8 +38,7 @@ Batcher::Batcher(driver::Card& card, std::vector<std::unique_ptr<driver::Slot>> 
 
 Batcher::~Batcher() = default;
 
-// Keeps a caller in a queue until the wait ends, even by an exception; then wakes the next callers. Requires the
-// batcher's lock.
+// Keeps a caller in a queue while the object exists, then notifies the next callers. Requires the batcher's lock.
 class Batcher::Queued {
  public:
   Queued(Batcher& batcher, std::deque<Caller*>& queue, Caller& caller) ABSL_NO_THREAD_SAFETY_ANALYSIS
@@ -213,7 +212,7 @@ absl::Status Batcher::Compute(Lane& lane, float* logits, AttentionTap* attention
     }
     card_.activity().End();
   }
-  // Copies of a failed batch may still read its pixels.
+  // After a failure, queued copies may still read the pixels of the batch.
   if (!status.ok()) lane.slot->Settle();
   return status;
 }

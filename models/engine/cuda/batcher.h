@@ -20,13 +20,13 @@ namespace vitrine::cuda {
 
 // Batches the images of many threads for one model, and computes the batches on its slots. Thread-safe.
 //
-// Callers join the open batch until it is launched; it is filled while the device computes the previous one. Each
-// caller reserves a place in the batch, then copies its images into the slot's pinned memory, concurrently with other
-// callers. The first caller of a batch launches it as soon as the device has room or the batch is full, waits for its
-// end and distributes the logits. Callers that fit into no batch wait, first come, first served. The bits of an image's
-// logits do not depend on the other images of its batch.
+// Callers join the open batch until it is launched. The batch is filled while the device computes the previous batch.
+// Each caller reserves a place in the batch, then copies its images into the slot's pinned memory, concurrently with
+// other callers. The first caller of a batch launches it as soon as the device has room or the batch is full, waits for
+// its end and distributes the logits. Callers that fit into no batch wait, first come, first served. The bits of an
+// image's logits do not depend on the other images of its batch.
 //
-// The device has room while fewer than max(1, slots - 1) batches run; the remaining slot is being filled. A batch of
+// The device has room while fewer than max(1, slots - 1) batches run, because one slot is being filled. A batch of
 // RunAlone takes a slot, but does not count as running.
 class Batcher {
  public:
@@ -91,7 +91,7 @@ class Batcher {
   const BatchLimits limits_;
   const std::vector<std::unique_ptr<driver::Slot>> slots_;
   const std::vector<std::unique_ptr<Engine>> engines_;
-  const int room_;           // while so many batches run, only full batches are launched
+  const int room_;           // while this many batches run, only full batches are launched
   std::vector<Lane> lanes_;  // a batch's fields are guarded by `mutex_`, except while the batch is computed
 
   Mutex mutex_;

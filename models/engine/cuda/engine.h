@@ -25,15 +25,15 @@ struct EngineOptions {
   bool fast = true;      // false: only the plain kernels run, for comparison with the fast ones
 };
 
-// A program on a device: weights and memory for batches within the limits, allocated once. Used by one thread at a
-// time, together with the device. A batch allocates no device memory, even with taps.
+// A program on a device: weights and memory for batches within the limits, allocated once. Only one thread at a time
+// may use the engine and its device. A batch allocates no device memory, even with taps.
 //
 // The logits of an image have the same bits in any batch: the choice of kernels does not depend on the number of rows,
 // and every sum is added in one fixed order.
 class Engine {
  public:
   // Copies the weights, then calls WeightSource::LetGo for all of them. UNIMPLEMENTED names an operator that the device
-  // does not support. RESOURCE_EXHAUSTED if its memory is too small. `device` must outlive the engine.
+  // does not support. RESOURCE_EXHAUSTED if the memory of the device is too small. `device` must outlive the engine.
   static absl::StatusOr<std::unique_ptr<Engine>> Make(const program::Program& program, engine::WeightSource& weights,
                                                       Device& device, const EngineOptions& options = {});
   // Makes one engine per slot of a GPU. The engines share the weights and may run concurrently.
@@ -43,7 +43,7 @@ class Engine {
                                                                         const EngineOptions& options = {});
 
   // Computes the logits [images, classes] of at least one image, and the tapped values; taps may be null.
-  // RESOURCE_EXHAUSTED if the images exceed the limits; otherwise errors of the device.
+  // RESOURCE_EXHAUSTED if the images exceed the limits. Also returns errors of the device.
   absl::Status Run(std::span<const ImagePlanes> images, float* logits, AttentionTap* attention = nullptr,
                    TokenTap* tokens = nullptr);
   // Like Run, but uploads no pixels: the caller has written those of all images to pixels(), image after image. The

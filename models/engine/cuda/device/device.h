@@ -14,7 +14,7 @@
 
 #define VITRINE_DEVICE __device__ __forceinline__
 #define VITRINE_TABLE __device__ const
-// Unrolls a loop over an array in registers, whose indices must be known at compile time.
+// Unrolls a loop, so that the compiler knows the indices of arrays and can keep these arrays in registers.
 #define VITRINE_UNROLL _Pragma("unroll")
 // Unrolls `count` iterations of a loop. A count of 1 prevents unrolling, so that the compiler does not load values of
 // later iterations early, which would need more registers.
@@ -62,14 +62,14 @@ template <class T>
 VITRINE_DEVICE T ShuffleXor(T value, int mask) {
   return __shfl_xor_sync(~0u, value, mask);
 }
-// Returns the value that a lane of the warp has passed.
+// Returns the `value` that lane `lane` of the warp has passed.
 template <class T>
 VITRINE_DEVICE T Shuffle(T value, int lane) {
   return __shfl_sync(~0u, value, lane);
 }
 
-// Returns `number`, but hides its value from the compiler. Values computed from the result stay within their loop,
-// instead of occupying registers before it.
+// Returns `number`, but hides its value from the compiler. The compiler then computes values from the result inside a
+// loop, not before the loop, where they would occupy registers.
 VITRINE_DEVICE int Opaque(int number) {
   asm volatile("" : "+r"(number));
   return number;
@@ -102,14 +102,14 @@ VITRINE_DEVICE void Prefetch(Global<const T> from) {
 VITRINE_DEVICE void CommitCopies() {
   asm volatile("cp.async.commit_group;" ::: "memory");
 }
-// Waits until at most kLeft of this thread's newest groups are incomplete.
+// Waits until all groups of copies of this thread, except the kLeft newest ones, are complete.
 template <int kLeft>
 VITRINE_DEVICE void WaitCopies() {
   asm volatile("cp.async.wait_group %0;" ::"n"(kLeft) : "memory");
 }
 
 // Loads four 8 x 8 matrices of 16-bit numbers. Lane i passes the address, aligned to 16 bytes, of row i % 8 of matrix i
-// / 8. Each lane gets two numbers from row lane / 4 of each matrix, or from that column if transposed.
+// / 8. Each lane gets two numbers of each matrix, from row lane / 4, or from column lane / 4 if transposed.
 template <class T>
 VITRINE_DEVICE void LoadMatrices(uint32_t (&to)[4], Shared<const T> row) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"

@@ -41,8 +41,8 @@ class Card {
 
   // Makes the device's context current for the calling thread. Each thread must call this before other driver calls.
   absl::Status Enter() const;
-  // Returns an error with the device, the call and the driver's text. If the error is sticky, marks the device as lost;
-  // then this call and every later Enter return UNAVAILABLE.
+  // Returns OK for kSuccess, else an error with the device, the call and the driver's text. If the error is sticky,
+  // marks the device as lost; then this call and every later Enter return UNAVAILABLE.
   absl::Status Check(Result result, std::string_view call) const;
 
   // Returns a kernel for launches of this shape; loads its code at the first call.

@@ -26,8 +26,8 @@ class Driver {
   const Functions& functions() const { return functions_; }
   int devices() const { return devices_; }
 
-  // Returns an error that names the call and has the driver's text; OK for kSuccess. RESOURCE_EXHAUSTED if memory is
-  // missing, INTERNAL otherwise.
+  // Returns an error that names the call and has the driver's text; OK for kSuccess. RESOURCE_EXHAUSTED if too little
+  // memory is free, INTERNAL otherwise.
   absl::Status Check(Result result, std::string_view call) const;
   // Returns the driver's name and text of an error: "CUDA_ERROR_NO_DEVICE: no CUDA-capable device is detected".
   std::string Describe(Result result) const;

@@ -12,7 +12,7 @@
 namespace vitrine::cuda::driver {
 namespace {
 
-// Number of polls without sleep: a small batch ends sooner than the shortest sleep.
+// Number of polls before the first sleep. A small batch ends sooner than the shortest sleep.
 constexpr int kPollsWithoutSleep = 200;
 constexpr std::chrono::microseconds kBetweenPolls{20};
 
@@ -43,7 +43,7 @@ class Graph : public Recorded {
       status = card.Check(call.cuGraphInstantiateWithFlags(&exec_, graph, 0), "cuGraphInstantiate");
     }
     if (graph != nullptr) status.Update(card.Check(call.cuGraphDestroy(graph), "cuGraphDestroy"));
-    // Makes the driver allocate now what the first run would allocate.
+    // Makes the driver allocate the memory of the graph now, not in the first run.
     slot_.busy_ = true;
     if (status.ok()) status = card.Check(call.cuGraphUpload(exec_, slot_.stream_), "cuGraphUpload");
     return status.ok() ? slot_.Wait() : status;

@@ -18,7 +18,7 @@
 namespace vitrine::cuda::driver {
 
 struct SlotOptions {
-  // pinned memory for copies; a batch that needs more waits for earlier copies
+  // pinned memory for copies; a batch that needs more memory waits for earlier copies
   size_t staging_bytes = size_t{32} << 20;
   size_t pinned_bytes = 0;  // size of the pinned memory that the slot's user fills
   // Timeout for queued work. After it, the device counts as lost.
@@ -28,9 +28,10 @@ struct SlotOptions {
 };
 
 // A stream of a card with pinned memory for copies. Uploads and launches are queued and return at once; a download
-// waits. Different slots run concurrently. The card must outlive the slot.
+// waits until it is complete. Different slots run concurrently. The card must outlive the slot.
 //
-// Waits poll an event of the stream, so that a kernel that never ends blocks the caller for at most `limit`.
+// Functions wait by polling an event of the stream. A kernel that never ends blocks them for at most
+// SlotOptions::limit.
 class Slot : public Device {
  public:
   static absl::StatusOr<std::unique_ptr<Slot>> Make(Card& card, const SlotOptions& options = {});
@@ -47,8 +48,8 @@ class Slot : public Device {
   absl::StatusOr<std::unique_ptr<Recorded>> Record(std::span<const Launch> launches) override;
 
   std::byte* pinned() const { return pinned_; }  // SlotOptions::pinned_bytes of memory
-  // Queues a copy of pinned memory, which must not change until the next Download or Settle has returned. Unlike other
-  // functions, may be called by several threads at the same time.
+  // Queues a copy of pinned memory, which must not change until the next Download or Settle has returned. Unlike the
+  // other functions of a slot, this one may be called by several threads at the same time.
   absl::Status UploadPinned(void* to, const void* pinned, size_t bytes);
   // Waits until the stream has no work. Returns false if the device must not be called any more.
   bool Settle();

@@ -16,10 +16,10 @@ namespace vitrine::cuda::emulated {
 // Memory traffic of the accesses of one source line to one kind of memory.
 struct Traffic {
   int64_t requests = 0;  // number of requests, each by one warp
-  // Shared memory: passes that the requests take, and passes without bank conflicts.
+  // For shared memory: passes that the requests take, and passes that they would take without bank conflicts.
   int64_t passes = 0;
   int64_t least_passes = 0;
-  // Global memory: 32-byte sectors that the requests touch, and the minimum number of sectors for their bytes.
+  // For global memory: 32-byte sectors that the requests touch, and the minimum number of sectors for their bytes.
   int64_t sectors = 0;
   int64_t least_sectors = 0;
 };

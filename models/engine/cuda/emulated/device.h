@@ -39,7 +39,7 @@ class Checked {
  public:
   using Number = std::remove_const_t<T>;
 
-  // An element: reads by conversion, writes by assignment.
+  // An element of the memory. A conversion to a number reads it; an assignment writes it.
   class Element {
    public:
     Element(T* place, Source at) : place_(place), at_(at) {}

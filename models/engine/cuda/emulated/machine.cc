@@ -88,7 +88,7 @@ std::optional<Fault> Machine::Launch(const Shape& shape, const std::function<voi
   threads_.resize(std::max(threads_.size(), static_cast<size_t>(shape.threads)));
   for (size_t i = 0; i < threads_.size(); ++i) threads_[i].index = static_cast<int>(i);
   warps_.resize(threads_.size() / 32);
-  // Empty shared memory is outside every buffer.
+  // The address of empty shared memory is outside every buffer, so that each access is a fault.
   shared_ = shape.shared_bytes == 0 ? nowhere_.data() : static_cast<std::byte*>(memory_.Allocate(shape.shared_bytes));
   launch_first_ = interval_ + 1;
   std::vector<int> order(static_cast<size_t>(shape.blocks));

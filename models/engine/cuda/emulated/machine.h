@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A device that runs kernels on one CPU thread, for tests. Each thread of a block is a fiber. Blocks run one after the
-// other, in random order, and so do the warps of a block: each runs alone until its lanes wait at a barrier of the
-// block. Its lanes take turns in random order. Without a barrier that it needs, code may give other results; memory.h
-// reports the race.
+// other, in random order. The warps of a block also run in random order, each until its lanes wait at a barrier of the
+// block. The lanes of a warp take turns in random order. Code that lacks a barrier may therefore give other results,
+// and Memory reports the race.
 #ifndef VITRINE_MODELS_ENGINE_CUDA_EMULATED_MACHINE_H_
 #define VITRINE_MODELS_ENGINE_CUDA_EMULATED_MACHINE_H_
 

@@ -126,7 +126,7 @@ const FaultKind* Memory::Read(const Running& running, uintptr_t address, size_t 
       detail = Describe(running, word.writer, "written");
       return kRace;
     }
-    // Two readers per interval are enough to detect, for any writer, that another thread has read.
+    // Two readers per interval are enough: if several threads have read, one of the two is not the next writer.
     const Moment first = word.first_reader;
     const bool is_old = first.interval() != running.now.interval() ||
                         (first.warp() == running.now.warp() && first.warp_interval() != running.now.warp_interval());
@@ -167,7 +167,7 @@ const FaultKind* Memory::Fly(const Running& running, uintptr_t address, size_t b
   return nullptr;
 }
 
-// Counts as the write: later reads must be ordered after the wait, not only after the start of the copy.
+// Records the write now, because later reads must be ordered after the wait, not only after the start of the copy.
 void Memory::Land(const Running& running, uintptr_t address, size_t bytes) {
   for (size_t i = 0; i < bytes; i += 4) {
     Word& word = WordAt(address + i);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory of the emulated device: buffers between guard pages, and a shadow word for each of its words.
+// Memory of the emulated device: buffers between guard pages. A shadow word records the accesses to each 4 bytes.
 #ifndef VITRINE_MODELS_ENGINE_CUDA_EMULATED_MEMORY_H_
 #define VITRINE_MODELS_ENGINE_CUDA_EMULATED_MEMORY_H_
 
@@ -11,8 +11,8 @@
 
 namespace vitrine::cuda::emulated {
 
-// A thread and the barrier interval of an access, in 64 bits. Blocks run one after the other, so one counter that grows
-// at each barrier of a block identifies launch, block and interval.
+// The thread of an access and the interval between two barriers in which it happened, in 64 bits. Blocks run one after
+// the other, so one counter that grows at each barrier of a block identifies launch, block and interval.
 class Moment {
  public:
   Moment() = default;
@@ -28,7 +28,7 @@ class Moment {
   uint64_t bits_ = 0;
 };
 
-// The running thread, with which accesses are compared.
+// The running thread, and the first intervals of its launch and block, to which earlier accesses are compared.
 struct Running {
   Moment now;
   uint64_t launch_first = 0;  // first interval of the launch
@@ -42,8 +42,8 @@ class Memory {
   Memory(const Memory&) = delete;
   Memory& operator=(const Memory&) = delete;
 
-  // Returns `bytes` of memory, aligned to 16, followed by a guard page (after at most 15 bytes, which count as stray).
-  // The memory contains NaN and counts as unwritten. Addresses are not reused.
+  // Returns `bytes` of memory, aligned to 16. At most 15 bytes and then a guard page follow; accesses to both are
+  // faults. The memory contains NaN and counts as unwritten. Addresses are not reused.
   void* Allocate(size_t bytes);
   void Free(void* buffer);
   size_t allocated() const { return allocated_; }
@@ -51,7 +51,7 @@ class Memory {
   // Copy from and to the host. Memory that was never written reads as NaN.
   void Upload(void* to, const void* from, size_t bytes);
   void Download(void* to, const void* from, size_t bytes) const;
-  // Resets the words of a buffer: unwritten, NaN, without accesses. Used for shared memory at the start of a block.
+  // Sets the words of a buffer to NaN, unwritten and without accesses. Used for shared memory at the start of a block.
   void Reset(void* buffer, size_t bytes);
 
   // Check an access of the running thread. Return null, or the kind of fault with `detail` set.

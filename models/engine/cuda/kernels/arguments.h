@@ -13,8 +13,8 @@ namespace vitrine::cuda {
 using engine::Activation;
 using engine::RowsOf;
 
-// An image of a batch. Its cells are consecutive rows of cells, row by row of its grid. In rows of tokens,
-// Batch::prefix rows precede the cells.
+// An image of a batch. In matrices with one row per cell, its cells are consecutive rows, one row of its grid after the
+// other. In matrices with one row per token, Batch::prefix rows precede them.
 struct ImageRows {
   int64_t first_pixel;  // first value of its planes [channels, height, width]
   int height, width;
@@ -136,7 +136,7 @@ struct LinearArguments {
   Activation activation;
 };
 
-// Value of the bytes of a row: least + step * byte.
+// Range of a row of bytes: a byte has the value least + step * byte.
 struct ByteRange {
   float step, least;
 };
@@ -271,8 +271,8 @@ struct AttendArguments {
   float scale;
   const float* offsets;  // offsets of the first known_offsets keys, or null
   int known_offsets;
-  // For vitrine_attend_map: scores and weights of `queries` queries of one image, starting at first_query: [heads,
-  // queries, keys].
+  // For vitrine_attend_map: the scores and weights [heads, queries, keys] of `queries` queries of one image, starting
+  // at first_query.
   int image = 0, first_query = 0, queries = 0;
   float *scores = nullptr, *weights = nullptr;
 };
@@ -288,7 +288,7 @@ struct ChannelArguments {
   const float* temperature;      // per head; X-ViT: the context scale
   const float* query_scale;      // by head
   bool over_values;
-  bool normalizes;  // false: X-ViT's scales without its lengths; over_values is then true
+  bool normalizes;  // false: X-ViT only multiplies by its scales; over_values is then true
   bool narrow;      // true: both operands of products are rounded to bf16
 };
 
@@ -301,8 +301,8 @@ struct PrimitiveFloatsArguments {
   int count;
 };
 
-// y = a b + c. bf16: a [16, 16], b [16, 16]. int8: a [16, 32] unsigned, b [16, 32] signed, whose rows are columns of
-// the operand.
+// y = a b + c. For bf16, a and b are [16, 16]. For int8, a is [16, 32] of unsigned bytes, and b is [32, 16] of signed
+// bytes, stored by columns.
 struct PrimitiveProductsArguments {
   const uint16_t *a, *b;  // `count` matrices of kPrimitiveBytes
   const uint32_t* c;      // [count, 16, 16], floats or integers

@@ -2,8 +2,8 @@
 // Rows of a batch as kernels see them, and loops over outputs.
 //
 // Plain kernels compute one output, or one row of a head, per thread. They work for any shape and add in the order of
-// the CPU's AVX-512 path; fast kernels are compared with them. The number of blocks of a launch is fixed; the threads
-// loop over the rows of the uploaded batch.
+// the CPU's AVX-512 path; fast kernels are compared with them. The number of blocks of a launch does not depend on the
+// batch; the threads loop over the rows of the batch.
 #ifndef VITRINE_MODELS_ENGINE_CUDA_KERNELS_BATCH_CUH_
 #define VITRINE_MODELS_ENGINE_CUDA_KERNELS_BATCH_CUH_
 
@@ -51,11 +51,11 @@ class Images {
     }
     return first;
   }
-  // Returns the row of a prefix token, or the image's row in rows of images.
+  // Returns the row of a prefix token, or the row of the image if a matrix has one row per image.
   VITRINE_DEVICE int RowOfToken(RowsOf rows, int image, int token) const {
     return FirstRow(rows, image) + (rows == RowsOf::kTokens ? token : 0);
   }
-  // Returns the row of a cell; in rows of tokens, prefix tokens are counted.
+  // Returns the row of a cell. In rows of tokens, it follows the prefix tokens of the image.
   VITRINE_DEVICE int RowOfCell(RowsOf rows, int image, int cell) const {
     return FirstRow(rows, image) + (rows == RowsOf::kTokens ? prefix_ : 0) + cell;
   }

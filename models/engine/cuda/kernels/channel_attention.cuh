@@ -88,7 +88,7 @@ VITRINE_KERNEL(vitrine_channel_softmax, ChannelArguments) {
   });
 }
 
-// Computes y(j) = the sum over i of x(i) factor matrix(i, j), for the first rows of x in each image.
+// Computes y(j) = factor * (the sum over i of x(i) matrix(i, j)), for the first rows of x in each image.
 VITRINE_DEVICE void MultiplyByMatrices(const ChannelArguments& arguments, const Matrix& x, const float* row_factors) {
   const Images images(arguments.batch);
   const int width = HeadWidth(arguments), each = width * width;
@@ -117,7 +117,8 @@ VITRINE_KERNEL(vitrine_channel_mix, ChannelArguments) {
 VITRINE_KERNEL(vitrine_context, ChannelArguments) {
   SumOverTokens(arguments, arguments.k, arguments.v);
 }
-// Scales each row (over_values) or each column of a context by `temperature`; if `normalizes`, to that length.
+// Scales each row (over_values) or each column of a context to the length `temperature`. If `normalizes` is false, only
+// multiplies by `temperature`.
 VITRINE_KERNEL(vitrine_context_scale, ChannelArguments) {
   const Images images(arguments.batch);
   const int width = HeadWidth(arguments), each = width * width;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions of single numbers, with the operations of the CPU's kernels (common/simd, models/engine/cpu/kernels).
+// Functions of single numbers, with the same operations as on the CPU (common/simd, models/engine/cpu/kernels).
 #ifndef VITRINE_MODELS_ENGINE_CUDA_KERNELS_NUMBERS_CUH_
 #define VITRINE_MODELS_ENGINE_CUDA_KERNELS_NUMBERS_CUH_
 
@@ -161,7 +161,7 @@ VITRINE_DEVICE float SumOfRow(int columns, Value value) {
   float even[kLanes] = {}, odd[kLanes] = {};
   const int pairs = columns / (2 * kLanes) * (2 * kLanes), whole = columns / kLanes * kLanes;
   for (int j = 0; j < columns; ++j) {
-    // After the pairs of vectors, a whole vector counts as even, and the remainder as odd.
+    // After the pairs of vectors, a whole vector is added to `even`, and the remainder to `odd`.
     const bool is_even = j < pairs ? j / kLanes % 2 == 0 : j < whole;
     if (is_even) {
       even[j % kLanes] += value(j);

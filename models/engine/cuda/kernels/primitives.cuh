@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs the operations of which kernels consist one by one. vitrine-gpu-check compares the results with the emulator's.
+// Runs single operations of the kernels. vitrine-gpu-check compares the results with those of the emulator.
 #ifndef VITRINE_MODELS_ENGINE_CUDA_KERNELS_PRIMITIVES_CUH_
 #define VITRINE_MODELS_ENGINE_CUDA_KERNELS_PRIMITIVES_CUH_
 

@@ -43,8 +43,8 @@ class Recorded {
   virtual absl::Status Run() = 0;
 };
 
-// Memory and kernels of a device; calls take effect in their order. Used by one thread at a time. Other devices of the
-// same GPU may use the memory after the call that fills it has completed, for example after a Download.
+// Memory and kernels of a device; calls take effect in their order. Only one thread at a time may use the object. Other
+// Device objects of the same GPU may read memory once the call that writes it is complete, for example after Download.
 class Device {
  public:
   virtual ~Device() = default;
@@ -55,7 +55,7 @@ class Device {
     return absl::ResourceExhaustedError("the device has not enough memory for the model");
   }
   virtual void Free(void* buffer) = 0;
-  // The caller may change `from` after the return.
+  // The caller may change `from` after Upload has returned.
   virtual absl::Status Upload(void* to, const void* from, size_t bytes) = 0;
   virtual absl::Status Download(void* to, const void* from, size_t bytes) = 0;
   virtual absl::Status Run(const Launch& launch) = 0;

@@ -12,7 +12,8 @@
 
 namespace vitrine::cuda {
 
-// Return true if a fast kernel supports the precision and the widths; channels have none in fp32.
+// Return true if a fast kernel supports the precision and the widths. For attention among channels, there is no fast
+// kernel in fp32.
 bool HasFastChannels(const engine::AttendChannelsStep& step);
 bool HasFastTokens(const engine::AttendStep& step);
 
@@ -26,7 +27,7 @@ std::optional<Launch> FastChannels(const engine::AttendChannelsStep& step, const
 std::optional<Launch> FastTokens(const engine::AttendStep& step, const std::string& name,
                                  const AttendArguments& arguments);
 
-// Returns attention of class queries, bit-identical to the plain kernel's; nullopt as for FastTokens.
+// Returns attention of class queries, otherwise like FastTokens in fp32.
 std::optional<Launch> FastQuery(const engine::AttendStep& step, const std::string& name,
                                 const AttendArguments& arguments);
 

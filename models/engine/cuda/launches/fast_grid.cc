@@ -91,7 +91,7 @@ std::optional<LocalSteps> FindLocalSteps(const engine::LoweredPlan& plan, size_t
     return buffer(operand).rows == RowsOf::kCells && operand.columns % kTileChannels == 0 && operand.first % 4 == 0 &&
            buffer(operand).width % 4 == 0;
   };
-  // A block may read x after another block has written y.
+  // A block may read x after another block has written y, so x and y must not share memory.
   const bool is_in_place = buffer(norm->x).slot == buffer(two->y).slot;
   if (is_in_place || !suits(norm->x) || !suits(two->y) || (two->residual && !suits(*two->residual))) {
     return std::nullopt;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Chooses the kernels of steps that have a fast kernel, other than stems, linear layers and attention: the fast kernel
-// if it supports the widths.
+// Chooses between fast and plain kernels for the steps other than stems, linear layers and attention. A fast kernel is
+// chosen if it supports the widths.
 #ifndef VITRINE_MODELS_ENGINE_CUDA_LAUNCHES_FAST_GRID_H_
 #define VITRINE_MODELS_ENGINE_CUDA_LAUNCHES_FAST_GRID_H_
 
@@ -19,7 +19,7 @@ struct KernelChoice {
   size_t shared_bytes = 0;
 };
 
-// Return the kernel for these arguments; the plain kernel unless `fast`. Local interactions have only a fast kernel.
+// Return the kernel for these arguments; the plain kernel if `fast` is false. Local interactions have only a fast one.
 KernelChoice Choose(const StatisticsArguments& arguments, bool fast);
 KernelChoice Choose(const AffineArguments& arguments, bool fast);
 KernelChoice Choose(const AddArguments& arguments, bool fast);

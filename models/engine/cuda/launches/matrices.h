@@ -28,7 +28,7 @@ struct DeviceMatrix {
   const uint16_t* bf16 = nullptr;
   const int8_t* int8 = nullptr;
   const float* bias = nullptr;
-  const float *scale = nullptr, *sums = nullptr;  // int8, by output: value of one weight unit, weights' sum times it
+  const float *scale = nullptr, *sums = nullptr;  // int8: as in LinearBytesArguments
 };
 
 // The matrices and vectors of a model; plans of one program share them.

@@ -30,7 +30,7 @@ struct Taps {
   std::map<int, HandedOut>* tokens = nullptr;  // by stage
 };
 
-// The launches of a lowered plan. They contain addresses, so their memory must not move.
+// The launches of a lowered plan. They contain addresses of device memory, so this memory must not move.
 struct LaunchPlan {
   struct Tap {
     size_t after;  // number of launches that must have run before

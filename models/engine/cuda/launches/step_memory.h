@@ -80,7 +80,7 @@ class StepMemory {
   DeviceMatrix Find(const engine::FoldedMatrix& matrix, MatrixLayout layout = MatrixLayout::kByInputs);
 
  private:
-  // Memory that each step or tap uses from its start.
+  // Memory that each step, or each tap, uses again from the first byte on.
   struct Reused {
     std::byte* begin = nullptr;
     size_t used = 0, most = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies what taps request from the device, between two launches.
+// Functions that copy the values that taps request from the device, between two launches.
 #ifndef VITRINE_MODELS_ENGINE_CUDA_LAUNCHES_TAPS_H_
 #define VITRINE_MODELS_ENGINE_CUDA_LAUNCHES_TAPS_H_
 
@@ -13,19 +13,18 @@ namespace vitrine::cuda {
 using TakeTap = std::function<absl::Status(Device&, const BatchRows&, const Taps&)>;
 
 TakeTap TapOfTokens(const Matrix& x, int stage);
-// Returns the number of scores that TapOfMaps computes per launch for an image with at most `keys` keys. It computes as
-// many weights.
+// Returns the number of scores (and of weights) that TapOfMaps computes per launch for an image of at most `keys` keys.
 int64_t ScoresAtOnce(const AttendArguments& arguments, int64_t keys);
-// Returns a tap of the scores and weights of softmax attention. Its own launches compute them in fp32, some queries at
-// a time. `arguments.scores` is memory for both.
+// Returns a tap of the scores and weights of softmax attention. The tap launches vitrine_attend_map, which computes
+// them in fp32 for some queries at a time. `arguments.scores` is memory for 2 * scores_at_once floats.
 TakeTap TapOfMaps(const AttendArguments& arguments, bool class_query, int layer, int64_t scores_at_once);
 // Returns a tap of the matrices of attention among channels: of the scores before the softmax, or of the weights after
 // it.
 TakeTap TapOfChannels(const ChannelArguments& arguments, int layer, bool weights);
-// Returns a tap of the scores and weights of a fast launch. It runs the launch again with these arguments, so that both
-// are written; y gets the same bits again.
+// Returns a tap of the scores and weights of attention among channels by the fast kernel. The tap repeats `launch` with
+// `arguments`, so that scores and weights are written; y gets the same bits again.
 TakeTap TapOfFastChannels(const Launch& launch, const ChannelArguments& arguments, int layer);
-// Returns a tap of X-ViT's factors. It runs before the contexts are scaled.
+// Returns a tap of X-ViT's factors. The tap must run before the contexts are scaled.
 TakeTap TapOfFactors(const ChannelArguments& arguments, const program::AttendLinearly& attend,
                      std::vector<float> context_scale);
 

@@ -2,13 +2,13 @@
 // Softmax attention among tokens in bf16: y = softmax(scale q k^T + offsets) v, without a matrix of weights in memory.
 //
 // A block of 256 threads computes 128 queries of one head of an image, 16 per warp. It loads 64 keys and values at a
-// time as bf16; narrow ones are copied while the previous 64 are used. A warp keeps the largest score so far, and
-// rescales its sums when that score grows. So a query's bits depend only on its image. Scores become weights in
-// registers, because a lane holds them in the layout of the next product's operand. Weights are rounded to bf16 before
-// they are divided by their sum; vitrine_attend_bf16 rounds after the division.
+// time as bf16. If they are bf16 in memory, they are copied while the previous 64 are used. A warp keeps the largest
+// score so far, and rescales its sums when that score grows. The result bits of a query depend only on its image. The
+// weights stay in registers, because a lane holds the scores in the layout of an operand of the next product. Weights
+// are rounded to bf16 before they are divided by their sum; vitrine_attend_bf16 rounds after the division.
 //
-// Shared memory: 19 to 56 kB. Per image and layer (ViT-Ti/16, 224 x 224): 0.45 MB in bf16, mostly from L2, and 30
-// MFLOP. Limited by instruction issue: 14 instructions per weight.
+// Shared memory: 19 to 56 kB. Traffic per image and layer (ViT-Ti/16, 224 x 224): 0.45 MB in bf16, mostly from L2, for
+// 30 MFLOP. The kernel is limited by instruction issue: 14 instructions per weight.
 #ifndef VITRINE_MODELS_ENGINE_CUDA_KERNELS_FAST_ATTENTION_CUH_
 #define VITRINE_MODELS_ENGINE_CUDA_KERNELS_FAST_ATTENTION_CUH_
 
@@ -55,8 +55,8 @@ class TokenHead {
   static constexpr float kLog2OfE = 1.44269504F;
   static constexpr int kSteps = kWidth / 16, kKeyTiles = Tiles::kKeys / 8, kChannelTiles = kWidth / 8;
 
-  // Score of keys that do not exist, below all others. Its power is at most 2^-125, which does not change a total of
-  // nearly 1 or more, and the value of such a key is 0.
+  // Score of the keys that pad the last stage, below all other scores. FastPowerOfTwo of it is at most 2^-125, which
+  // does not change a total of nearly 1 or more. The values of these keys are 0.
   static constexpr float kNone = -std::numeric_limits<float>::infinity();
 
   struct State {
@@ -73,15 +73,14 @@ class TokenHead {
     return ViewAs<Number>(Global<float>(x.data)) + (first * x.stride + column_);
   }
 
-  // Writes kRows rows of this head's columns of x to shared memory as bf16; rows from `end` on become zeros. Narrow
-  // rows arrive with the next WaitCopies.
+  // Writes kRows rows of this head's columns of x to shared memory as bf16; rows from `end` on become zeros. The copies
+  // of rows that are bf16 in memory are complete after the next WaitCopies.
   template <int kRows>
   VITRINE_DEVICE void Stage(const Matrix& x, int first, int end, int to) const {
     constexpr int kEach = kNarrow ? 8 : 4, kParts = kWidth / kEach;  // numbers of an access, and accesses of a row
     const Global<const Number> rows = Rows(x);
     const Shared<uint16_t> rounded = SharedMemory<uint16_t>(to);
-    // Opaque, because the compiler would otherwise compute the addresses before the loop over keys and keep them in
-    // registers.
+    // Opaque, because the compiler would otherwise compute the addresses before the loop and keep them in registers.
     constexpr int kStep = Tiles::kThreads / kParts;  // rows at once
     const int thread = Opaque(Thread()), row = thread / kParts, column = thread % kParts * kEach;
     if (Tiles::kThreads % kParts != 0 && row >= kStep) return;
@@ -102,8 +101,7 @@ class TokenHead {
       from = from + kStep * x.stride;
     }
   }
-  // Loads a stage of keys, values and offsets. Keys that do not exist get the offset kNone, so that they have no
-  // weight.
+  // Loads a stage of keys, values and offsets. Padding keys get the offset kNone, so that they have no weight.
   VITRINE_DEVICE void StageKeys(int first) const {
     Stage<Tiles::kKeys>(arguments_.k, first, keys_, Tiles::kOfKeys + OfStage(first));
     Stage<Tiles::kKeys>(arguments_.v, first, keys_, Tiles::kOfValues + OfStage(first));

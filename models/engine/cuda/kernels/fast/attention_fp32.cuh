@@ -2,12 +2,13 @@
 // Softmax attention among tokens in fp32, bit-identical to vitrine_attend: y = softmax(scale q k^T + offsets) v.
 //
 // A block of 128 threads computes 32 queries of one head of an image. It keeps the scores of up to 224 keys in shared
-// memory. More keys are scored again in each of three passes: largest score, sum of the powers, sum of the values. Keys
-// and values are loaded 32 at a time. A thread computes 2 x 4 scores, or 4 x 4 outputs, each as one sequence of
-// multiply-adds. One thread adds the powers of a query in the order of the keys.
+// memory. For an image with more keys, each of three passes computes the scores again. The passes find the largest
+// score, the sum of the powers and the sum of the values. Keys and values are loaded 32 at a time. A thread computes 2
+// x 4 scores, or 4 x 4 outputs, each as one sequence of multiply-adds. One thread adds the powers of a query in the
+// order of the keys.
 //
-// Shared memory: 34 to 47 kB. Per image and layer (ViT-Ti/16, 224 x 224): 2.4 MB, mostly from L2, and 30 MFLOP. Limited
-// by shared memory: 6 accesses per 32 multiply-adds.
+// Shared memory: 34 to 47 kB. Traffic per image and layer (ViT-Ti/16, 224 x 224): 2.4 MB, mostly from L2, for 30 MFLOP.
+// The kernel is limited by shared memory: 6 accesses per 32 multiply-adds.
 #ifndef VITRINE_MODELS_ENGINE_CUDA_KERNELS_FAST_ATTENTION_FP32_CUH_
 #define VITRINE_MODELS_ENGINE_CUDA_KERNELS_FAST_ATTENTION_FP32_CUH_
 

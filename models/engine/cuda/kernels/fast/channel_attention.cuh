@@ -2,13 +2,14 @@
 // Attention among the channels of a head in bf16 (XCiT): y = v softmax(temperature k^T q / (|k| |q|)), the softmax over
 // the channels of k.
 //
-// A block of 128 threads computes one head of an image. Each warp takes every fourth group of 16 tokens, multiplies k^T
-// q over them and sums squares. The sums of the four warps are added in the order of the warps, so they depend only on
-// the image. The products may take channels and tokens in any order. So a lane reads neighbouring channels, 16 bytes at
-// a time (8 of bf16), and uses them directly as fragments. Shared memory holds only sums and weights.
+// A block of 128 threads computes one head of an image. Each warp takes every fourth group of 16 tokens, computes k^T q
+// over these tokens and sums the squares of q and k. The sums of the four warps are added in the order of the warps, so
+// they depend only on the image. Products may take channels and tokens in any order. Therefore, a lane reads
+// neighbouring channels, 16 bytes at a time (8 of bf16), and uses them directly as fragments. Shared memory holds only
+// sums and weights.
 //
-// Shared memory: 5 to 43 kB. Per image and layer (XCiT-N12, 224 x 224): 200 kB in bf16 for q, k, v and y, 16 FLOP per
-// byte. Limited by memory; with few images, by the latency of its three phases.
+// Shared memory: 5 to 43 kB. Traffic per image and layer (XCiT-N12, 224 x 224): 200 kB in bf16 for q, k, v and y, 16
+// FLOP per byte. The kernel is limited by memory bandwidth, or with few images by the latency of its three phases.
 #ifndef VITRINE_MODELS_ENGINE_CUDA_KERNELS_FAST_CHANNEL_ATTENTION_CUH_
 #define VITRINE_MODELS_ENGINE_CUDA_KERNELS_FAST_CHANNEL_ATTENTION_CUH_
 
@@ -54,8 +55,8 @@ class ChannelHead {
   static constexpr int kSlots = kWidth / 8;  // channels per lane: one in every 8 rows or columns of the products
   static constexpr int kTokens = 16;         // tokens per step
 
-  // Returns a channel of a lane. A lane's channels are adjacent in memory, in groups of 4 and then 2; reads and
-  // products use the same order.
+  // Returns a channel of a lane. A lane has 4 adjacent channels of each 32, and 2 adjacent channels of the last 16, if
+  // any. Reads and products use the same order.
   static VITRINE_DEVICE int ChannelOf(int g, int slot) {
     constexpr int kFours = kWidth / 32 * 4;
     return slot < kFours ? 4 * g + slot : 2 * g + slot + 7 * kFours;
@@ -185,7 +186,7 @@ class ChannelHead {
       }
     }
   }
-  // Computes the softmax of a column. Its other parts are in the lanes with the same t.
+  // Computes the softmax of a column, whose other parts are in the lanes with the same t.
   static VITRINE_DEVICE void Softmax(float (&scores)[kSlots]) {
     float largest = scores[0];
     for (int slot = 1; slot < kSlots; ++slot) largest = Most(largest, scores[slot]);

@@ -3,13 +3,13 @@
 // are bit-identical to those of the plain kernels.
 //
 // A block of 128 threads computes 16 channels of at most 14 x 14 cells. It loads the cells and their border into shared
-// memory and pads with zeros outside the grid. Each thread then moves down one column for four channels. Per row it
-// loads three cells and adds each to three sums, so each cell is read three times instead of nine.
+// memory and pads with zeros outside the grid. Each thread then moves down one column for four channels. For each row,
+// the thread loads three cells and adds each to three sums. Each cell is therefore read three times instead of nine.
 //
 // Shared memory: vitrine_fast_depthwise 16.8 kB; vitrine_fast_local 37.5 kB, with a border of two cells and the result
-// of the first convolution. vitrine_fast_local per image and layer (XCiT-N12, 224 x 224): input 2 x 100 KB (the
-// residual is x, mostly from L2), statistics 8 x 1.6 KB, output 100 KB; the plain kernels need 800 KB. Limited by
-// instruction issue.
+// of the first convolution. Traffic of vitrine_fast_local per image and layer (XCiT-N12, 224 x 224): input 2 x 100 KB
+// (the residual is x, mostly from L2), statistics 8 x 1.6 KB, output 100 KB; the plain kernels need 800 KB. The kernel
+// is limited by instruction issue.
 #ifndef VITRINE_MODELS_ENGINE_CUDA_KERNELS_FAST_DEPTHWISE_CUH_
 #define VITRINE_MODELS_ENGINE_CUDA_KERNELS_FAST_DEPTHWISE_CUH_
 

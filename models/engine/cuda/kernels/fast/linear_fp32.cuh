@@ -10,8 +10,8 @@ namespace vitrine::cuda {
 
 // A block of 128 threads that computes 64 rows by 64 outputs, 8 x 4 in each thread. Shared memory (35 kB) is
 // double-buffered: each half holds 32 columns of x and 32 rows of weights. A thread reads 16 bytes twelve times for 128
-// multiply-adds. x is read once per 64 outputs, and weights once per 64 rows, from the L2 cache. Limited by the
-// multiply-adds of the CUDA cores.
+// multiply-adds. x is read once per 64 outputs, and weights once per 64 rows, from the L2 cache. The multiply-adds of
+// the CUDA cores limit the speed.
 class LinearFp32Block {
  public:
   VITRINE_DEVICE explicit LinearFp32Block(const LinearArguments& arguments)

@@ -2,14 +2,16 @@
 // Linear layers on tensor cores: y = residual + activation(n(x) W^T + b), in bf16 or int8.
 //
 // A block of 256 threads computes 128 rows, or 64 rows if they have 513 to 1024 bytes or are bf16 without a norm. It
-// loads and normalizes or quantizes them once, and keeps them in shared memory as bf16 or bytes. Then it computes tiles
-// of 128 outputs. Asynchronous copies load the weights one stage ahead, 128 bytes of each output at a time. A warp
-// computes 32 rows by 64 outputs (32 outputs if the tile has 64 rows), or half as many outputs if at most 64 are left.
+// loads the rows once, normalizes or quantizes them, and keeps them in shared memory as bf16 or bytes. Then it computes
+// tiles of 128 outputs. Asynchronous copies load the weights one stage ahead, 128 bytes of each output at a time. A
+// warp computes 32 rows by 64 outputs (32 outputs if the tile has 64 rows), or half as many outputs if at most 64 are
+// left.
 //
 // Shared memory: 33 kB and 272 bytes per row of 128 bf16; 101 kB at most. Global memory: x is read once as fp32 or
-// bf16, and once more by each further block of the same rows (see Run); rows beyond 1024 bytes, once per 128 outputs.
-// Weights are read once per tile of rows, from L2. Per image and layer (qkv of XCiT-N12, 224 x 224): 100 kB in, 150 kB
-// out, 150 kB of weights, 19 MFLOP. Limited by memory, or by L2 if a batch's activations fit in it.
+// bf16, and once more by each further block of the same rows (see Run). Rows longer than 1024 bytes are read once per
+// 128 outputs. Weights are read once per tile of rows, from L2. Traffic per image and layer (qkv of XCiT-N12, 224 x
+// 224): 100 kB in, 150 kB out, 150 kB of weights, for 19 MFLOP. The kernel is limited by memory, or by L2 if the
+// activations fit in L2.
 //
 // Each output is one chain of mma over k, 16 or 32 at a time in ascending order, so its bits depend only on its row.
 #ifndef VITRINE_MODELS_ENGINE_CUDA_KERNELS_FAST_LINEAR_TILE_CUH_
@@ -42,7 +44,7 @@ struct OutputOrder {
 struct Bf16Layer {
   using Loads = RowLoads<LinearTiles::kThreads>;
   using Sum = float;
-  static constexpr int kBytes = 2, kRowsAtOnce = 2;  // rows of a lane whose outputs are in registers, besides sums
+  static constexpr int kBytes = 2, kRowsAtOnce = 2;  // bytes per number, and rows that a lane finishes at once
   static constexpr bool kLoadsAhead = true;          // true: registers hold the bias of the next outputs too
 
   template <int kRows>
@@ -111,8 +113,8 @@ class LinearBlock {
   VITRINE_DEVICE explicit LinearBlock(const FastLinearArguments& arguments)
       : arguments_(arguments), rows_(Images(arguments.batch).Rows(arguments.x.rows)), gelu_(0) {}
 
-  // Gives all blocks the same number of tiles, or one more. Tiles of the same rows follow each other. The division does
-  // not change the outputs.
+  // Divides the tiles among the blocks; their numbers of tiles differ by at most one. Tiles of the same rows follow
+  // each other. The division does not change the outputs.
   VITRINE_DEVICE void Run() {
     for (int tile = FirstTile(0); tile < FirstTile(1);) {
       const int tiles = tiles_of_row(), first = tile % tiles, left = FirstTile(1) - tile;
@@ -222,8 +224,8 @@ class LinearBlock {
       if (has_rows) MultiplyChunk(of_panel, weights, sums);
     }
     if (!has_rows) return;
-    // Layers without an activation have separate, short code: a launch runs this code only a few times, so fetching its
-    // instructions takes time.
+    // Layers without an activation have separate, short code. A launch runs this code only a few times, so the time to
+    // fetch its instructions matters.
     if (arguments_.y.narrow) {
       if (arguments_.activation == Activation::kNone) {
         Finish<false, uint16_t>(column, sums);

@@ -13,14 +13,14 @@ inline constexpr int kRowPadding = 16;  // padding after a row in shared memory,
 struct LinearTiles {
   static constexpr int kThreads = 256, kWarps = 8;
   static constexpr int kColumns = 128;     // outputs
-  static constexpr int kChunkBytes = 128;  // bytes of each row and output in one stage of weights
+  static constexpr int kChunkBytes = 128;  // bytes of a row of x, and of an output's weights, per stage
   static constexpr int kStageBytes = kColumns * kChunkBytes;
   static constexpr int kWeights = kGeluBytes, kX = kWeights + 2 * kStageBytes;
   static constexpr int kLong = 512, kLongest = 1024;  // bytes per row
 
-  // Returns the number of rows of a tile: 64 if rows are longer than kLong, because of shared memory, or are `loaded`
-  // as bf16 without a norm, to have more loads in flight. Rows longer than kLongest are loaded in panels of kLong
-  // bytes.
+  // Returns the number of rows of a tile. Only 64 rows longer than kLong fit in shared memory. Rows that are `loaded`
+  // as bf16 without a norm also have tiles of 64, so that more loads are in flight. Rows longer than kLongest have
+  // tiles of 128, because they are loaded in panels of kLong bytes.
   static constexpr int Rows(int row_bytes, bool loaded) {
     return row_bytes <= kLongest && (row_bytes > kLong || loaded) ? 64 : 128;
   }
@@ -34,8 +34,8 @@ struct LinearTiles {
 static_assert(LinearTiles::SharedBytes(LinearTiles::kLong, false) <= 99 << 10);
 static_assert(LinearTiles::SharedBytes(LinearTiles::kLongest, false) <= 99 << 10);
 
-// Tiles of a perceptron with kWidth inputs and outputs: 16 rows per warp; strips of kStrip hidden units. An SM holds 12
-// warps in two blocks, or 8 in one for the widest rows, whose sums fill the registers.
+// Tiles of a perceptron with kWidth inputs and outputs: 16 rows per warp, and strips of kStrip hidden units. An SM
+// holds two blocks of 6 warps. For the widest rows, whose sums fill the registers, it holds one block of 8 warps.
 template <int kWidth>
 struct PerceptronTiles {
   static constexpr int kWarps = kWidth <= 192 ? 6 : 8;

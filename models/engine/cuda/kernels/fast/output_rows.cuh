@@ -8,7 +8,8 @@
 
 namespace vitrine::cuda {
 
-// Applies the activation to place(0) to place(kCount - 1). Branches on it only once, so that latencies overlap.
+// Applies the activation to place(0) to place(kCount - 1). Has one branch for all places, so that their latencies
+// overlap.
 template <int kCount, class Place>
 VITRINE_DEVICE void ActivateAll(const GeluTable& gelu, Activation activation, Place place) {
   if (activation == Activation::kGelu) {
@@ -34,7 +35,7 @@ struct Outputs {
 };
 
 // Positions of a lane's outputs in y: rows first, first + 8, ... below `end`, starting at `column`. Number is float, or
-// uint16_t if y is narrow; a narrow y has no residual. Residuals are loaded one step ahead.
+// uint16_t if y is narrow; a narrow y has no residual. Each residual is loaded one call of AddResidual earlier.
 template <int kRows, class Number>
 class OutputRows {
  public:
@@ -52,7 +53,7 @@ class OutputRows {
   // Returns true if y has columns at this distance from the first one.
   VITRINE_DEVICE bool Has(int offset) const { return offset < columns_left_; }
 
-  // Adds the residual, and loads the one at `next`.
+  // Adds the residual that was loaded before, and loads the residual at column offset `next`.
   VITRINE_DEVICE void AddResidual(Outputs<kRows>& outputs, int next) {
     if (sizeof(Number) != sizeof(float) || residual_ == nullptr) return;
     VITRINE_UNROLL

@@ -2,8 +2,8 @@
 // Kernels that gather rows of cells: pixels of patches, and neighbourhoods in the grid. Results are bit-identical to
 // those of the plain kernels.
 //
-// Any number of threads, no shared memory. Limited by memory: a 224 x 224 image in patches of 16 reads and writes 602
-// KB. Columns are multiples of 4; rows of y are aligned to 16 bytes.
+// The kernels support any number of warps and use no shared memory. They are limited by memory bandwidth: patchify
+// reads and writes 602 KB for an image of 224 x 224. Columns are multiples of 4; rows of y are aligned to 16 bytes.
 #ifndef VITRINE_MODELS_ENGINE_CUDA_KERNELS_FAST_PATCHES_CUH_
 #define VITRINE_MODELS_ENGINE_CUDA_KERNELS_FAST_PATCHES_CUH_
 
@@ -11,8 +11,8 @@
 
 namespace vitrine::cuda {
 
-// Copies pixels: a warp writes 128 columns of one cell after another, so that a lane computes the addresses of its four
-// numbers only once.
+// Copies pixels. A warp writes the same 128 columns of many cells, so that a lane computes the places of its four
+// numbers in a patch only once.
 VITRINE_KERNEL(vitrine_fast_patchify, PatchifyArguments) {
   const Images images(arguments.batch);
   const int channels = arguments.channels, patch = arguments.patch;

@@ -2,11 +2,11 @@
 // Perceptrons on tensor cores in bf16: y = residual + activation(n(x) W1^T + b1) W2^T + b2, with as many outputs as
 // inputs.
 //
-// A block computes 16 rows per warp. It loads and normalizes them once, as in a linear layer. Then it processes the
+// A block computes 16 rows per warp. It loads and normalizes the rows once, as in a linear layer. Then it processes the
 // hidden units in strips of kStrip. The weights of one product are copied while the other product is computed. The sums
 // of a strip are activated and rounded, and become operands of the second product in the same warp, because lanes hold
-// a product's sums in the layout of a left operand. So hidden rows are never in memory, and all sums of the outputs
-// stay in registers.
+// a product's sums in the layout of a left operand. Hidden rows are therefore never in memory, and all sums of the
+// outputs stay in registers.
 //
 //   width   tile of rows  threads  shared memory  sums in registers  blocks per SM
 //   128           96         192        59 kB             64                2
@@ -14,8 +14,8 @@
 //   256          128         256       101 kB            128                1
 //
 // Global memory: x is read once, the residual once (from L2 if it is x), and y is written once; the weights come from
-// L2 for each tile. Per image and layer (XCiT-N12, 224 x 224): 200 to 300 kB, 540 kB of weights, 51 MFLOP. Limited by
-// tensor cores and shared memory: each mma reads 256 to 320 bytes of it.
+// L2 for each tile. Traffic per image and layer (XCiT-N12, 224 x 224): 200 to 300 kB and 540 kB of weights, for 51
+// MFLOP. The kernel is limited by tensor cores and by shared memory, of which each mma reads 256 to 320 bytes.
 //
 // Each sum is one chain of mma over k in ascending order, so the bits of a row depend only on that row.
 #ifndef VITRINE_MODELS_ENGINE_CUDA_KERNELS_FAST_PERCEPTRON_CUH_
@@ -80,7 +80,8 @@ class PerceptronBlock {
     }
   }
 
-  // Copies [kStrip, kWidth] weights of the first product. The same chunk of 16 bytes of 8 rows is in different banks.
+  // Copies [kStrip, kWidth] weights of the first product. Permutes the 16-byte chunks of each row, so that chunk i of 8
+  // rows is in 8 different banks.
   VITRINE_DEVICE void CopyFirst(int strip) const {
     constexpr int kChunks = kWidth / 8, kStep = Tiles::kThreads / kChunks;  // kStep rows at once
     static_assert(Tiles::kThreads % kChunks == 0 && kStep % 4 == 0);  // so a step toggles a bit of row % 8 at most

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Softmax attention of one query per image in fp32, bit-identical to vitrine_attend_class.
 //
-// A block of 128 threads computes one head of an image. Each thread scores whole keys. 16 threads sum the powers, each
-// of every 16th key. One thread per channel sums the values. Copies of 64 values at a time begin before the scores. An
-// image of more than 512 keys is scored three times.
+// A block of 128 threads computes one head of an image. Each thread computes the scores of whole keys. 16 threads sum
+// the powers; each adds those of every 16th key. One thread per channel sums the values. Values are copied 64 at a
+// time; the first copies start before the scores are computed. For an image with more than 512 keys, the scores are
+// computed three times.
 //
-// Shared memory: 11 to 35 kB. Per image and layer (XCiT-N12, 224 x 224): 200 kB for k and v, read once. Limited by the
-// latency of the chain over keys, some microseconds per block.
+// Shared memory: 11 to 35 kB. Traffic per image and layer (XCiT-N12, 224 x 224): 200 kB for k and v, read once. The
+// latency of the sums over keys limits the speed: some microseconds per block.
 #ifndef VITRINE_MODELS_ENGINE_CUDA_KERNELS_FAST_QUERY_ATTENTION_CUH_
 #define VITRINE_MODELS_ENGINE_CUDA_KERNELS_FAST_QUERY_ATTENTION_CUH_
 

@@ -23,7 +23,7 @@ struct WarpRows {
   const int lane = Opaque(Lane());
   float v[kRows][kValues];
 
-  // Loads the row before `end` in place of rows from `end` on.
+  // For rows from `end` on, loads row end - 1 instead.
   VITRINE_DEVICE void Load(const Matrix& x, int first, int end) {
     VITRINE_UNROLL
     for (int r = 0; r < kRows; ++r) {
@@ -33,8 +33,8 @@ struct WarpRows {
     }
   }
 
-  // Combines one value per row and lane across the lanes; returns the result of row_of_lane(). Combines lanes in the
-  // order of AcrossLanes. At each step, a lane that has several rows passes half of them to another lane.
+  // Combines one value per row and lane across the lanes, in the order of AcrossLanes. Returns the result for row
+  // row_of_lane(). At each step, a lane that has several rows passes half of them to another lane.
   template <class Combine>
   VITRINE_DEVICE float Across(float (&values)[kRows], Combine combine) const {
     VITRINE_UNROLL
@@ -84,7 +84,7 @@ struct WarpRows {
   }
 };
 
-// Loads of rows by a block of kThreads threads.
+// Functions by which a block of kThreads threads loads rows.
 template <int kThreads>
 struct RowLoads {
   // Calls act(row of the tile) for the first of every kRows rows of this warp.
@@ -200,7 +200,7 @@ struct RowLoads {
     }
   }
 
-  // Starts copies of columns of a narrow x, starting at `column`.
+  // Starts copies of columns of an x that is bf16 in memory, from `column` on.
   static VITRINE_DEVICE void CopyRows(const Matrix& x, int first, int end, int column, const RowTile& to) {
     constexpr int kAcross = 8;  // threads per row
     const int thread = Opaque(Thread()), step = kThreads / kAcross, begin = thread % kAcross * 8;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels that compute each row separately, one row per warp (statistics: several rows). Neighbouring lanes access
-// neighbouring numbers, and the image of a row is found once. Results are bit-identical to the plain kernels'.
+// Kernels that compute each row separately, one row per warp (for statistics, several rows). Neighbouring lanes access
+// neighbouring numbers, and a warp looks up the image of a row once. Results are bit-identical to the plain kernels'.
 //
-// Any number of threads, no shared memory. Limited by memory: each number is read once (row sums read it again from L1)
-// and written once.
+// The kernels support any number of warps and use no shared memory. They are limited by memory bandwidth: each number
+// is read once (sums over a row read it again from L1) and written once.
 #ifndef VITRINE_MODELS_ENGINE_CUDA_KERNELS_FAST_ROWS_CUH_
 #define VITRINE_MODELS_ENGINE_CUDA_KERNELS_FAST_ROWS_CUH_
 
@@ -19,7 +19,7 @@ VITRINE_DEVICE void ForRowsOfWarp(int rows, Act act) {
   const int warps = Threads() / kWarp;
   for (int row = Block() * warps + Thread() / kWarp; row < rows; row += Blocks() * warps) act(row);
 }
-// Calls act(i) for this lane's share of the four numbers starting at 4 i.
+// Calls act(i) for this lane's share of the groups of four columns; group i begins at column 4 i.
 template <class Act>
 VITRINE_DEVICE void ForFours(int columns, Act act) {
   for (int i = Lane(); i < columns / 4; i += kWarp) act(i);
@@ -37,7 +37,7 @@ VITRINE_DEVICE float SumOfRowByWarp(int columns, Value value) {
   const int lane = Lane(), pairs = columns / kWarp * kWarp, rest = columns - pairs;
   float sum = 0;
   for (int j = lane; j < pairs; j += kWarp) sum += value(j);
-  // After the whole vectors, the odd vector takes the remainder, even if the even vector has none.
+  // After the pairs of vectors, lanes 0 to 15 add the last whole vector, if any, and lanes 16 to 31 the remainder.
   const int last = pairs + (rest < kLanes ? lane - kLanes : lane);
   if (last >= pairs && last < columns) sum += value(last);
   for (int mask = kLanes; mask > 0; mask /= 2) sum += ShuffleXor(sum, mask);
