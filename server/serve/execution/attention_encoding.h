@@ -20,7 +20,8 @@ std::string EncodeHalf(std::span<const float> values);
 // Converts a float to IEEE 754 binary16, rounded to nearest even; overflow becomes infinity.
 uint16_t ToHalf(float value);
 
-// Default and maximum of a request's limit on the bytes of attention values and features in its answer.
+// Default and maximum of max_attention_bytes, a request's limit on the bytes of attention values and features in its
+// answer.
 inline constexpr int64_t kDefaultAttentionBytes = int64_t{1} << 20;
 inline constexpr int64_t kMaxAttentionBytes = int64_t{16} << 20;
 // Returns the request's max_attention_bytes, or the default.
@@ -29,12 +30,12 @@ int64_t AttentionBytesAllowed(const v1::ClassifyRequest& request);
 // Returns the number of bytes per value on the wire. Requires FLOAT16, UINT8 or FLOAT32.
 int64_t BytesPerValue(v1::AttentionEncoding encoding);
 
-// Writes kind, layer, head, shape and `diverging` of `map`, and `encoding`, into `message`; writes no values.
+// Copies kind, layer, head, shape and `diverging` from `map` to `message`, and sets its encoding. Writes no values.
 void FillShape(const AttentionMap& map, v1::AttentionEncoding encoding, v1::AttentionMap& message);
 
 // Writes `map` into `message` in `encoding`: the fields of FillShape, the values and, for UINT8, scale and offset.
 // FLOAT16 rounds to nearest even. UINT8 maps the map's minimum and maximum to 0 and 255, so the error is at most half a
-// step. Requires FLOAT16, UINT8 or FLOAT32.
+// quantization step. Requires FLOAT16, UINT8 or FLOAT32.
 void EncodeAttention(const AttentionMap& map, v1::AttentionEncoding encoding, v1::AttentionMap& message);
 
 }  // namespace vitrine

@@ -34,8 +34,8 @@ struct Item {
   std::unique_ptr<InferenceRequest> request;  // null after the answer
   Grid grid;
   ImageInput input;
-  std::optional<absl::Duration> decode;  // set once tried
-  std::optional<absl::Duration> encode;  // set once tried
+  std::optional<absl::Duration> decode;  // set once decoding was tried
+  std::optional<absl::Duration> encode;  // set once encoding was tried
 };
 
 // Returns the error of a batch for which the device has no memory.
@@ -76,7 +76,7 @@ class BatchRun {
       Sort();
       if (items_.empty()) return;
       if (absl::Status computed = Compute(); !computed.ok()) return FailRest(AnswerTo(computed));
-      // A tensor that is used in place cannot be computed again: its bytes are freed with its answer.
+      // A tensor that is used in place cannot be computed again, because its bytes are freed when it is answered.
       const auto routed = std::find_if(items_.begin(), items_.end(),
                                        [](const Item& item) { return IsRouted(item) && !item.input.values.empty(); });
       for (const size_t i : AnswerOrder()) {
@@ -90,9 +90,10 @@ class BatchRun {
   }
 
  private:
-  // Items that the model computes in one run. The requested attention and tokens refer to them by index in the part.
+  // Items that the model computes in one run. The requested attention and tokens refer to the items by their index in
+  // the part.
   struct Part {
-    size_t first = 0;  // item
+    size_t first = 0;  // index of the first item
     AttentionTap attention;
     TokenTap tokens;
   };
@@ -192,7 +193,7 @@ class BatchRun {
   // At intervals, also computes an image of a canary with the stable version, after every request of the batch is
   // answered.
   void ComputePaired(size_t i) const {
-    if (model_->description->config().classes() == 0) return;  // vectors are not compared
+    if (model_->description->config().classes() == 0) return;  // there are only vectors, which are not compared
     const ModelHandle other = model_->paired->Due(context_.clock.Now());
     if (other == nullptr) return;
     const absl::Time begin = context_.clock.Now();
@@ -262,7 +263,7 @@ class BatchRun {
     bool is_urgent = false;
     for (const Item& item : items_) {
       const InferenceRequest& request = *item.request;
-      if (!request.attention.empty() || !request.features.empty()) return std::nullopt;  // taps work on one thread only
+      if (!request.attention.empty() || !request.features.empty()) return std::nullopt;  // recorded by one thread
       largest = std::max(largest, request.tokens);
       is_urgent |= request.request.priority() != v1::LOW;
     }
@@ -286,7 +287,7 @@ class BatchRun {
   absl::StatusOr<v1::ClassifyResponse> Answer(int i) {
     Item& item = items_[i];
     const InferenceRequest& request = *item.request;
-    // This is checked before drawing, which can take long.
+    // Cancellation and deadline are checked before drawing, which can take long.
     if (request.IsCancelled()) return absl::CancelledError("the client cancelled the request");
     if (request.deadline <= context_.clock.Now()) {
       return absl::DeadlineExceededError("the deadline passed before the answer was made");

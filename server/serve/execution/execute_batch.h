@@ -14,7 +14,7 @@
 namespace vitrine {
 
 // Makes the answer for one image, with the timings in `output`. Called concurrently on executor threads. The executor
-// adds timings.encode, the time of this call; `total` is set when the request is answered.
+// then adds timings.encode, the duration of this call. timings.total is set when the request is answered.
 using Responder =
     std::function<absl::StatusOr<v1::ClassifyResponse>(const InferenceRequest& request, InferenceOutput output)>;
 
@@ -24,18 +24,18 @@ struct BatchContext {
   const Responder& responder;
   const Clock& clock;
   bool log_batches = false;
-  // Scheduler whose idle executors help to compute, and their maximum number; null: no helpers.
+  // Scheduler whose idle executors may help to compute; null: no helpers.
   Scheduler* scheduler = nullptr;
   HelpRecord* help = nullptr;  // required if `scheduler` is set
-  int most_helpers = 0;
+  int most_helpers = 0;        // maximum number of helping executors
   // False: the thread gets only a part of its core, so the cost model does not learn from its compute time.
   bool has_core = true;
 };
 
 // Decodes the images of one batch, runs the model (twice if only some requests have features) and answers every
-// request, on the calling thread. A damaged image fails only its own request. An exception of the model fails the batch
-// with INTERNAL; the details are logged. RESOURCE_EXHAUSTED: device memory is full. UNAVAILABLE: the device is lost.
-// Never throws.
+// request, on the calling thread. A damaged image fails only its own request. If the computation fails, every request
+// of the batch gets an error. RESOURCE_EXHAUSTED: device memory is full. UNAVAILABLE: the device is lost. INTERNAL: the
+// model threw an exception, whose text is only logged. Never throws.
 void ExecuteBatch(Batch batch, const BatchContext& context);
 
 }  // namespace vitrine

@@ -21,8 +21,8 @@
 
 namespace vitrine {
 
-// Returns the default number of executors for a number of cores: one per core; for a CUDA device, two per core. While
-// one of the two waits for its images to be computed, the other decodes images for the next batch on the same core.
+// Returns the default number of executors. On a CPU it is one per core. For a CUDA device it is two per core: while one
+// of the two waits for the device, the other decodes images for the next batch.
 int DefaultExecutors(const Device& device, int cores);
 
 struct ExecutorOptions {
@@ -32,34 +32,34 @@ struct ExecutorOptions {
   int threads = 0;
   // Cores to run on; empty: all cores that this process may use.
   std::vector<int> cores = {};
-  // Pins each thread to one of these cores (CPU device only). Use it only for cores without other load.
+  // Pins each thread to one of `cores` (CPU device only). Use it only for cores without other load.
   bool pin = false;
-  // Maximum number of threads that compute one batch together while the others are idle; 0: all threads.
+  // Maximum number of executors that compute one batch together, if enough of them are idle; 0: all executors.
   int lane_width = 0;
   // Logs a line per batch (images, tokens and grids) at level info instead of debug.
   bool log_batches = false;
 
   absl::Status Validate() const;  // an error names the flag or field, the value and the allowed range
   int ThreadCount() const;        // resolved value of `threads`; at least 1
-  // Returns the number of threads for slow images: one per executor on a CPU. None for a CUDA device, whose executors
-  // decode while others wait for it.
+  // Returns the number of threads for slow images. On a CPU it is one per executor. For a CUDA device it is zero,
+  // because executors decode images while other executors wait for the device.
   int SlowThreadCount() const;
 };
 
 // The threads that decode and compute. Each takes a batch from the scheduler, decodes its images, runs the model and
-// answers every request. A damaged image or a logit that is not finite fails only its own request. An exception fails
-// its batch with INTERNAL and a fixed text; the details are logged, and the thread continues. On a CPU, slow images
-// have threads of their own, of lower priority (kSlowNiceness), so that quick requests do not wait for them.
+// answers every request. A damaged image or a logit that is not finite fails only its own request. If an exception is
+// thrown, the requests of its batch get INTERNAL, the details are only logged, and the thread continues. On a CPU, slow
+// images have threads of their own, of lower priority (kSlowNiceness), so that quick requests do not wait for them.
 class ExecutorPool {
  public:
   // Called periodically with the run time of the longest running batch, or zero if every thread waits. Time in which
   // the whole process was stopped (SIGSTOP, a frozen control group) does not count.
   using Watchdog = std::function<void(absl::Duration longest)>;
   static constexpr absl::Duration kWatchPeriod = absl::Milliseconds(100);
-  // If two watchdog calls are further apart, the process is assumed to have been stopped.
+  // Minimum delay of a watchdog call from which the pool concludes that the process was stopped.
   static constexpr absl::Duration kLongestLook = absl::Seconds(1);
-  // Niceness of the threads for slow images, relative to the executors': beside one busy executor, one such thread gets
-  // a quarter of the core that they share.
+  // Niceness of the threads for slow images, relative to that of the executors. Such a thread gets a quarter of a core
+  // that it shares with a busy executor.
   static constexpr int kSlowNiceness = 5;
 
   // Starts the threads. `scheduler` and `clock` must outlive the pool. `watchdog` is called every kWatchPeriod on a
@@ -73,12 +73,13 @@ class ExecutorPool {
   ExecutorPool& operator=(const ExecutorPool&) = delete;
 
   int threads() const { return static_cast<int>(places_.size()); }
-  // Returns the state of each executor together with its thread for slow images: `busy` is the time in which at least
-  // one of the two worked, `batch_age` the age of the older batch. Thread-safe; takes only short locks.
+  // Returns the state of each executor together with its thread for slow images. `busy` is the time in which at least
+  // one of the two worked, and `batch_age` is the age of the older of their batches. Thread-safe; takes only short
+  // locks.
   std::vector<ExecutorStatus> Status() const;
 
  private:
-  // A thread and its batch; guarded by its Place's mutex.
+  // A thread and the state of its batch. The state is guarded by the mutex of its Place.
   struct Worker {
     std::thread thread;
     std::optional<absl::Time> busy_since = {};  // start of the running batch; unset while the thread waits
@@ -86,11 +87,11 @@ class ExecutorPool {
   };
   // One executor, and its thread for slow images if it has one.
   struct Place {
-    Worker executor, slow;  // their threads are set before others use them
+    Worker executor, slow;  // only the constructor and Join use their threads
     mutable Mutex mutex;
     int at_work ABSL_GUARDED_BY(mutex) = 0;        // workers with a batch
-    absl::Time busy_since ABSL_GUARDED_BY(mutex);  // start of the time in which at_work > 0
-    absl::Duration busy ABSL_GUARDED_BY(mutex);    // total of such times before
+    absl::Time busy_since ABSL_GUARDED_BY(mutex);  // time since which at_work > 0
+    absl::Duration busy ABSL_GUARDED_BY(mutex);    // total of earlier times with at_work > 0
     uint64_t batches ABSL_GUARDED_BY(mutex) = 0;   // number of started batches
 
     ExecutorStatus Status(const Clock& clock) const;
@@ -102,7 +103,7 @@ class ExecutorPool {
   // Sets the name and affinity of the calling thread.
   void Settle(const char* name, int index, int core) const;
   absl::Duration LongestRunning() const;
-  // Adds to `paused` the time since the last call in which the process was stopped: the delay beyond kWatchPeriod.
+  // Adds to each `paused` the delay of this call beyond kWatchPeriod, if it is so long that the process was stopped.
   void NotePause();
 
   const ExecutorOptions options_;

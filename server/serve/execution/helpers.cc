@@ -17,7 +17,7 @@ constexpr absl::Duration kWorthHelp = absl::Milliseconds(1);
 // Minimum compute time per member and group of images. The members wait for each other after every step, some hundred
 // times per group. With less time per member, a further member would add as much waiting as it saves.
 constexpr absl::Duration kLeastShare = absl::Microseconds(250);
-// Minimum rows per member: with fewer, reading the weights dominates.
+// Minimum rows (tokens) per member. With fewer rows, most of the time is spent on reading the weights.
 constexpr int64_t kLeastRows = 12;
 
 // A helped batch is a gain if it takes at most this part of its predicted time without help.

@@ -29,12 +29,13 @@ class HelpRecord {
   std::atomic<int> in_vain_ = 0;         // consecutive batches without a gain
 };
 
-// Returns the number of other executors that are worth waking: each must have enough to do at every step. `alone` is
-// the predicted compute time of the batch on one executor, `largest` the tokens of its largest image.
+// Returns the number of other executors that are worth waking. Each must get enough work in every step of the
+// computation. `alone` is the predicted compute time of the batch on one executor, `largest` the tokens of its largest
+// image.
 int64_t HelpersWorth(absl::Duration alone, int64_t tokens, int64_t largest);
 
-// Idle executors that compute together with the owner of the workspace, until this object is destroyed or a request
-// waits for them. For use by one thread.
+// Idle executors that help the owner of the workspace to compute. They leave when this object is destroyed, or earlier
+// if waiting requests need them. For use by one thread.
 class Helpers {
  public:
   // Takes up to `most` executors (may be zero). Waits at most a fifth of a millisecond for them to join.

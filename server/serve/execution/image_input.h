@@ -36,8 +36,9 @@ struct ImageInput {
 absl::StatusOr<ImageInput> MakeImageInput(const v1::ClassifyRequest& request, std::string_view bytes,
                                           const v1::Preprocessing& preprocessing, const Geometry& geometry);
 
-// Makes the input of a batch's request for its model. Never throws: an internal fault is INTERNAL, and its cause is
-// logged. For the null model, which reads no pixel, it decodes nothing, so that this model measures only the service.
+// Makes the model's input for a request. `batch` is the number of its batch, for the log. Never throws: an internal
+// fault is INTERNAL, and its cause is logged. Decodes nothing for the null model, which reads no pixels, so that this
+// model measures the service alone.
 absl::StatusOr<ImageInput> ReadInput(const InferenceRequest& request, uint64_t batch);
 
 }  // namespace vitrine

@@ -159,8 +159,9 @@ absl::Status TooLarge(const std::string& what, int64_t allowed) {
                                                    "), or ask for fewer overlays"));
 }
 
-// Checks early that the overlays will fit, since compression is most of an overlay's time. Estimates the total from the
-// first overlay's size and from an eighth of the rows of each overlay: for photographs the estimate is within a tenth.
+// Checks early that the overlays will fit, since compression takes most of the time of an overlay. Estimates the total
+// from the first overlay's size and from an eighth of the rows of each overlay: for photographs the error of the
+// estimate is at most a tenth.
 absl::Status CheckRoom(const std::vector<Overlay>& overlays, int64_t first_bytes, int64_t room, int64_t allowed) {
   constexpr double kClearly = 1.1;
   size_t pixels = 0;

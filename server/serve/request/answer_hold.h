@@ -13,7 +13,7 @@ namespace vitrine {
 
 // The resources of one call, held until its answer is delivered: for each image of the call, its bytes in the answer
 // budget, its place in the queue and its quota. The code that receives a call creates one and puts it into
-// CallContext::held; the code that sends the answer puts its UntilSent into HttpStream::Part::held or
+// CallContext::held; the code that sends the answer puts the result of UntilSent into HttpStream::Part::held or
 // HttpResponse::held. Release gives all resources back and counts each request as answered. Thread-compatible: the
 // submitting thread uses it until `done` is called, then the sending thread.
 class AnswerResources {
@@ -24,15 +24,15 @@ class AnswerResources {
   AnswerResources(const AnswerResources&) = delete;
   AnswerResources& operator=(const AnswerResources&) = delete;
 
-  // Returns an object whose destruction releases `hold`, even if it has other owners: a client that sends its next
-  // request after the answer must find the resources free.
+  // Returns an object whose destruction releases the resources of `hold`, even if `hold` has other owners: if a client
+  // sends its next request after the answer, the resources must be free.
   static std::shared_ptr<void> UntilSent(std::shared_ptr<AnswerResources> hold);
 
   // Sets the size of the serialized answer or error. Call once, before it is sent.
   void SetBytes(int64_t actual);
   // Returns the bytes reserved for the answer or, after SetBytes, their actual number.
   int64_t bytes() const;
-  // Number of requests accepted with this object; its release counts each as answered.
+  // Number of requests accepted with this object. Release counts each of them as answered.
   int requests() const { return requests_; }
 
   // For ClassifyService: counts an accepted request, whatever its result.

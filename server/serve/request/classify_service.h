@@ -65,17 +65,17 @@ struct CallContext {
   CancelFlag cancelled = nullptr;
   // The client's trace context. For a part of a multi-image call, the call's span if the call is traced.
   std::optional<TraceContext> trace = {};
-  std::optional<FoundVersion> version = {};  // unset: looked up. Always set for a part
+  std::optional<FoundVersion> version = {};  // unset: Classify finds it; never unset for a part
   std::optional<CallPart> part = {};
   AnswerForm form = {};
   // Called in Classify, before an admitted request is submitted, with the bytes reserved for its answer. May be null.
   std::function<void(int64_t)> planned = {};
-  // Counts the request and, if it is admitted, takes over its resources: see AnswerResources. All images of one call
-  // share it. Null: the request has its own, released when Done has returned.
+  // Object that counts the request and holds its resources once it is admitted (see AnswerResources). All images of one
+  // call share one object. Null: Classify makes an object and releases it when Done has returned.
   std::shared_ptr<AnswerResources> held = nullptr;
 };
 
-// Returns true if the request names no version and no label, so that the traffic's shares choose the version.
+// Returns true if the request names no version and no label. The shares of the traffic then choose the version.
 bool NamesNoVersion(const v1::ClassifyRequest& request);
 
 // Handles a request from its message to its answer, for unary calls and streams. Thread-safe. The constructor's
@@ -100,8 +100,8 @@ class ClassifyService {
   // parsed, so that it is counted.
   void Classify(absl::StatusOr<ReceivedClassify> request, CallContext context, Done done);
 
-  // Counts the result of Identity::Authorize for a call from `peer`. Logs an error, except of the unary methods whose
-  // errors reach Classify, which logs them.
+  // Counts the result of Identity::Authorize for a call from `peer`. Also logs an error, except for the unary methods
+  // Classify and ModelInfer, whose errors are passed to Classify and logged there.
   void CountAuthorization(RpcName rpc, const absl::StatusOr<Caller>& caller, const std::string& peer);
 
   // Begins the span of a multi-image call, whose version must be set; each image then goes through Classify as a part

@@ -23,9 +23,9 @@ namespace vitrine {
 
 struct ComputeProbeOptions {
   // Longest time without an OK answer. After it, the server sends a probe image through its queue and an executor.
-  // Infinite: it does so only before the server is ready, and later for a model that failed.
+  // Infinite: probes are sent only before the server is ready, and later to models that failed.
   absl::Duration interval = absl::Seconds(10);
-  // Time limit of a probe. Much longer than a full queue takes, since a full queue is no failure.
+  // Time limit of a probe. It must be much longer than the wait in a full queue, because a full queue is no failure.
   absl::Duration timeout = absl::Seconds(30);
 };
 
@@ -36,12 +36,12 @@ struct ComputeFindings {
   bool stuck = false;
 };
 
-// Shows, for readiness, whether models compute: by answered requests or by its own probes. Thread-safe except Start and
-// Stop, which only the owner calls.
+// Finds out whether models can compute, from answered requests or by sending probes. Readiness depends on the result.
+// Thread-safe except Start and Stop, which only the owner calls.
 class ComputeProbe {
  public:
   struct Parts {
-    // Returns the models to try; empty: nothing to prove.
+    // Returns the models to try; may be empty.
     std::function<std::vector<ModelHandle>()> models;
     // Submits a request to the queue.
     std::function<void(InferenceRequest)> submit;
@@ -60,10 +60,10 @@ class ComputeProbe {
   // Records that a request was answered OK. Cheap and thread-safe.
   void Succeeded() { last_success_.store(absl::ToUnixNanos(clock_.Now()), std::memory_order_relaxed); }
 
-  // Tries models and waits for their answers: first one of the failing models, in rotation. If no model fails, or there
-  // was no success for the interval, also tries one of the other models, in rotation. If that one answers with an
-  // error, also tries the rest of these, to distinguish a fault of the model from a fault of the device. Returns the
-  // first failure; OK if there is no model.
+  // Tries models and waits for their answers. First tries one of the models that failed before, in rotation. If there
+  // are none, or if nothing succeeded during options.interval, then tries one of the other models, in rotation. If this
+  // one answers with an error, also tries all other models that did not fail before, to distinguish a fault of the
+  // model from a fault of the device. Returns the first failure; OK if there is no model.
   absl::Status Try();
 
   // Tries every model, one after the other. Returns OK if there is no model, or if at least one computes and none

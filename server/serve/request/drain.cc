@@ -9,7 +9,7 @@
 namespace vitrine {
 namespace {
 
-// Interval at which the condition is checked.
+// Interval at which WaitFor checks its condition.
 constexpr absl::Duration kStep = absl::Milliseconds(2);
 // Draining ends after kQuiet without new requests, or at the latest after kMaxQuietWait.
 constexpr absl::Duration kQuiet = absl::Milliseconds(250);

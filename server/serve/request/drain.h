@@ -24,7 +24,7 @@ class Drain {
  public:
   // Once nothing is left to compute, answers that clients do not read are dropped after this time.
   static constexpr absl::Duration kUnreadGrace = absl::Seconds(2);
-  // Maximum wait after Hurry.
+  // Maximum wait for accepted requests after Hurry.
   static constexpr absl::Duration kHurriedDeadline = absl::Seconds(1);
 
   Drain(const DrainOptions& options, const Clock& clock) : options_(options), clock_(clock) {}
@@ -36,13 +36,13 @@ class Drain {
     int64_t answer_bytes = 0;  // bytes reserved for answers that clients have not read
   };
 
-  // Waits for the lame duck, then calls `refuse`, after which every new request must be answered UNAVAILABLE. Then
+  // Waits for the time lame_duck, then calls `refuse`, after which every new request must be answered UNAVAILABLE. Then
   // waits until all admitted requests are answered, at most for the deadline. Then waits until no request has arrived
   // for a quarter of a second, at most half a second, so that late clients read "draining" instead of getting a broken
   // connection. Must not run twice at the same time.
   void Run(const Ledger& ledger, const std::function<void()>& refuse, const std::function<Unanswered()>& unanswered);
 
-  // Ends the lame duck at once and limits the rest of a running or later Run to about a second. Thread-safe.
+  // Ends the lame_duck wait at once, and limits the rest of a running or later Run to about a second. Thread-safe.
   void Hurry();
 
  private:

@@ -32,7 +32,7 @@ struct AdmissionOptions {
   // Maximum number of requests between their admission and the end of their answers' delivery. A higher limit only
   // makes requests wait longer.
   int64_t max_requests = 4096;
-  // Maximum bytes of the images and tensors of these requests.
+  // Maximum bytes of the images and tensors of admitted requests, until their answers are delivered.
   int64_t max_bytes = int64_t{256} << 20;
   // Maximum predicted latency of requests without a deadline.
   absl::Duration max_predicted_wait = absl::Seconds(30);
@@ -55,7 +55,7 @@ using HeldPlace = Held<Admission, Place>;
 
 // The resources of an admitted request. Each is given back once, at destruction or earlier.
 struct Admitted {
-  // Ends the request's predicted work, because the request was computed or never will be. If not `used`, restores its
+  // Removes the request from the predicted work, because it was computed or never will be. If not `used`, restores its
   // quota as if it had never been taken.
   void Answered(bool used);
   // Gives everything back as if it had never been taken. For a request that is rejected because the server is busy.
@@ -63,7 +63,8 @@ struct Admitted {
 
   HeldRoom room = {};    // room for the answer
   HeldQuota quota = {};  // caller's quota
-  // Released first: a client that sends its next request after the answer must find the place in the queue free.
+  // Place in the queue. It is the last member, so that it is released first: if a client sends its next request after
+  // the answer, the place must be free.
   HeldPlace place = {};
 };
 
@@ -86,8 +87,8 @@ class Admission {
   // or if the predicted answer time exceeds the deadline or limit. The prediction includes: the caller's own waiting
   // work of the same or a higher priority; more urgent work that the caller is expected to send before the answer, at
   // its recent rate; the turns of other callers; and the remaining time of the running batches. An idle server makes no
-  // prediction and admits the request, because otherwise a wrong one would never be corrected. RetryInfo is the time
-  // until the request would be admitted if no other request arrived. DEADLINE_EXCEEDED: the deadline has passed.
+  // prediction and admits the request, because otherwise a wrong prediction would never be corrected. RetryInfo is the
+  // time until the request would be admitted if no other request arrived. DEADLINE_EXCEEDED: the deadline has passed.
   absl::StatusOr<HeldPlace> Admit(const InferenceRequest& request);
 
   // Begins a batch of at least one request on one executor. Its requests no longer count as waiting, and the executor
@@ -95,12 +96,12 @@ class Admission {
   HeldBatch Begin(std::span<const std::unique_ptr<InferenceRequest>> batch);
 
   // Checks the request limit of the server and the caller's share of it, so that a request can be rejected before it is
-  // parsed. Returns the error of Admit, or OK. Takes no HeldPlace.
+  // parsed. Returns the error of Admit, or OK. Reserves nothing.
   absl::Status CheckRequestLimit(const std::string& caller) const;
 
   const AdmissionOptions& options() const { return options_; }
 
-  // The other resources of a request besides its place: quotas of the callers, and room for answers.
+  // Resources besides the place in the queue: quotas of the callers, and room for answers.
   CallerQuotas& quotas() { return quotas_; }
   AnswerBudget& answers() { return answers_; }
 
@@ -118,7 +119,7 @@ class Admission {
     absl::Duration shortest_part;  // `longest` if batches are not split
   };
 
-  // Both take a lock of the model's cost, so Admit calls them before it locks `mutex_`.
+  // PlaceOf and BatchTimesOf lock the mutex of the model's cost, so Admit calls them before it locks `mutex_`.
   Place PlaceOf(const InferenceRequest& request) const;
   BatchTimes BatchTimesOf(const InferenceRequest& request) const;
   absl::Status CheckRequests(const Holdings& held, bool shared) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

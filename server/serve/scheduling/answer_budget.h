@@ -19,7 +19,8 @@ struct AnswerRoom {
   int64_t bytes = 0;
   absl::Time since;
 };
-// A room is cancelled if its answer is never made; it then does not count in the mean time to read answers.
+// Reserved room. It is cancelled if its answer is never made, and then does not affect the mean time until answers are
+// read.
 using HeldRoom = Held<AnswerBudget, AnswerRoom>;
 
 // Limits the bytes of planned or finished answers that clients have not read yet, over the whole process, because a
@@ -30,9 +31,9 @@ class AnswerBudget {
   AnswerBudget(const AnswerBudget&) = delete;
   AnswerBudget& operator=(const AnswerBudget&) = delete;
 
-  // Reserves `bytes`. Returns RESOURCE_EXHAUSTED (ShedReason::kAnswers) if that would exceed the limit. Its retry delay
-  // is the time until enough is free, if clients read answers at the mean rate so far. If nothing is reserved, any size
-  // is admitted.
+  // Reserves `bytes`. Returns RESOURCE_EXHAUSTED (ShedReason::kAnswers) if that would exceed the limit. The error's
+  // retry delay is the time until enough is free, if clients read answers at the mean rate so far. If nothing is
+  // reserved, any size is admitted.
   absl::StatusOr<HeldRoom> Reserve(int64_t bytes);
 
   // Corrects the reservation to the answer's actual size. Does nothing if `room` is empty.

@@ -44,12 +44,13 @@ absl::Duration RetryAfterDecay(const NewRequest& request, const std::vector<Othe
 absl::Duration PredictAnswerTime(const NewRequest& request, const std::vector<OtherCaller>& others, double urgent) {
   const int executors = request.executors;
   absl::Duration ahead = WorkAhead(request.mine, request.cost, others, request.batch, executors, urgent);
-  if (urgent > 0) {  // requests that overtake are limited by this request's patience
+  if (urgent > 0) {  // requests can overtake only until this request's patience ends
     const absl::Duration overtaking = urgent * request.patience;
     ahead = std::min(ahead, WorkAhead(request.mine + overtaking, request.cost, others, request.batch, executors));
   }
-  // The running batches count in full, up to the work ahead: a prediction that is too low wastes executor time, while
-  // one that is too high only rejects a request.
+  // The running batches count with their whole time, including the part that has passed, but at most with the work
+  // ahead. The prediction is high on purpose: one that is too low wastes executor time, while one that is too high only
+  // rejects a request.
   const absl::Duration whole = (ahead + std::min(ahead, request.running)) / executors;
   return std::max(TimeUntilDone(ahead, request.left, executors), whole) + request.cost;
 }

@@ -19,7 +19,7 @@ struct NewRequest {
   absl::Duration batch;       // longest batch that may begin before the request
   absl::Duration patience;    // time for which more urgent requests may overtake the request
   absl::Duration mine;        // waiting work of the same caller that is computed before the request
-  double urgent = 0;          // executor seconds per second of the caller's recent, more urgent requests
+  double urgent = 0;          // rate of the caller's recent, more urgent requests, in executor seconds per second
   int executors = 1;
   std::vector<absl::Duration> left = {};  // for each running batch, time until its executor is free, in rising order
   absl::Duration running;                 // executor time of the running batches, including the part that has passed

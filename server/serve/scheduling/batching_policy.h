@@ -34,19 +34,20 @@ struct BatchOptions {
   int64_t max_batch_pixels = int64_t{32} << 20;
   // Maximum time for which the oldest request waits for a fuller batch while an executor is idle. Zero: no wait.
   absl::Duration max_wait = absl::ZeroDuration();
-  // Number of executors. A batch of more than kGroupTokens is limited to half of an executor's equal part of the queue
-  // (see PartOf), because larger batches gain little: a CPU is hardly faster with them, and a CUDA device joins the
-  // batches of all executors. Models with max_wait above 0 are not limited. Zero: no such limit.
+  // Number of executors. A batch of more than kGroupTokens tokens is limited to half of an executor's equal part of the
+  // queue (see PartOf). Larger batches gain little: a CPU is hardly faster with them, and a CUDA device computes the
+  // batches of all executors together anyway. Models with max_wait above 0 are not limited. Zero: no such limit.
   int64_t executors = 0;
-  // True: each executor has a second thread, which takes the slow requests, and the executors take none.
+  // True: each executor has a second thread, and only these second threads take slow requests.
   bool slow_apart = false;
-  // Time, by class, after which a waiting request goes before every class, earliest due first. So no class starves.
+  // Time, by class, after which a waiting request precedes requests of all classes that have not waited so long. So no
+  // class starves.
   std::array<absl::Duration, kPriorityClasses> patience = {absl::Seconds(1), absl::Seconds(2), absl::Seconds(10)};
 
   BatchLimits Limits() const { return {max_batch_tokens, max_batch_images, max_batch_pixels, max_wait}; }
 };
 
-// The requests of the batches that a thread takes, by WaitingRequest::is_slow.
+// Kind of requests that a thread takes: all, only quick ones or only slow ones (see WaitingRequest::is_slow).
 enum class BatchKind { kAll, kQuick, kSlow };
 
 // A waiting request, as input of the policy.
@@ -56,7 +57,7 @@ struct WaitingRequest {
   int64_t tokens = 0;
   int64_t pixels = 0;
   PriorityClass priority = kNormal;
-  uint32_t caller = 0;  // see fair_share.h
+  uint32_t caller = 0;  // its id in CallerTurns
   absl::Duration cost;  // predicted executor time
   TurnTime turn_time;   // executor time of its caller so far; equal for all requests of a caller
   absl::Time arrival;
@@ -85,14 +86,15 @@ struct BatchDecision {
 // Chooses the next batch of an idle executor. Pure function; O(n log n) in the number of waiting requests.
 //
 // Order of one caller's requests: first those whose patience has passed, earliest due first; then HIGH, NORMAL, LOW;
-// within a class by Due, then sequence. Several callers take turns (TurnTime): `turn_time` and the cost of the caller's
-// earlier requests of the same model decide in which turn a request runs, and the turn with the least start goes first.
+// within a class by Due, then sequence. Several callers take turns (see TurnTime). The turn of a request follows from
+// `turn_time` and from the cost of the caller's earlier requests for the same model. The turn with the least start goes
+// first.
 //
-// The batch is the longest prefix of the chosen model's live requests, in this order, that fits the limits. A slow
-// request is left out and becomes its own batch, so that no other request waits for its decoding and drawing. The
-// chosen model is the model of the first request whose batch may close. A batch may close when it has reached a limit,
-// when another request of its model does not fit, when its oldest request has waited max_wait, or when a deadline in it
-// is nearer than max_wait.
+// The batch is the longest prefix of the chosen model's live requests, in this order, that fits the limits. A request
+// is live if it is neither cancelled nor expired. A slow request is left out and becomes its own batch, so that no
+// other request waits for its decoding and drawing. The chosen model is the model of the first request whose batch may
+// run. A batch may run when it has reached a limit, when another request of its model does not fit, when its oldest
+// request has waited max_wait, or when a deadline in it is nearer than max_wait.
 //
 // Guarantees: A batch exceeds max_batch_tokens or max_batch_pixels only if it is a single image. It has one model. It
 // has no cancelled request, no request whose deadline is at or before `now`, and no request that would miss its

@@ -13,7 +13,7 @@ namespace {
 
 // Weight of a new observation of a request's time in flight.
 constexpr double kCallerStayWeight = 0.2;
-// Estimate before the first request has ended.
+// Estimate of a request's time in flight before the caller's first request has ended.
 constexpr absl::Duration kFirstCallerStay = absl::Milliseconds(100);
 
 // Returns the level at `now` of a bucket that contained `tokens` at `filled`.

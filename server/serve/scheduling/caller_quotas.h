@@ -17,8 +17,8 @@ namespace vitrine {
 
 class CallerQuotas;
 
-// Returns the maximum number of requests that the quota's rate admits at once: its burst, or otherwise the requests of
-// one second, at least 1. Infinite without a rate.
+// Returns the maximum number of requests that the quota admits at once. This is its burst if one is set, otherwise the
+// requests of one second, but at least 1. Infinite for a quota without a rate.
 double BurstOf(const CallerQuota& quota);
 
 // One request in flight that counts against a caller's quota.
@@ -27,12 +27,13 @@ struct QuotaUse {
   absl::Time since = {};
   bool took_token = false;  // true if the quota has a rate
 };
-// A use is cancelled if the server is busy and rejects the request; it then leaves the quota unchanged.
+// A held use. It is cancelled if the server is busy and rejects the request; the quota is then as before.
 using HeldQuota = Held<CallerQuotas, QuotaUse>;
 
-// Counts the use of each caller's quota: a token bucket for the rate, and a counter for requests in flight. The quota
-// comes with every request, so a reloaded policy applies from the next request on. Thread-safe; takes only short locks.
-// Entries of callers with a full bucket and no request in flight are erased later. Must outlive its HeldQuota objects.
+// Counts the use of each caller's quota: a token bucket for the rate, and a counter for requests in flight. Each call
+// of Admit passes the caller's quota, so a reloaded policy applies from the next request on. Thread-safe; takes only
+// short locks. Entries of callers with a full bucket and no request in flight are erased later. Must outlive its
+// HeldQuota objects.
 class CallerQuotas {
  public:
   explicit CallerQuotas(const Clock& clock) : clock_(clock) {}
@@ -41,7 +42,7 @@ class CallerQuotas {
 
   // Admits the request, or returns RESOURCE_EXHAUSTED (ShedReason::kQuota). Its retry delay is the time to the next
   // token if the rate is exceeded, or the expected time until a request ends if too many are in flight. A rejection
-  // uses no quota. A caller without a quota takes no lock.
+  // uses no quota. Takes no lock for a caller without a quota.
   absl::StatusOr<HeldQuota> Admit(const Caller& caller);
 
   size_t callers() const;  // number of callers that have an entry

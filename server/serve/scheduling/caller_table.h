@@ -47,8 +47,8 @@ class CallerTable {
   size_t size() const { return ids_.size(); }
 
   // Visits the next two entries in rotation and erases those for which `is_idle(id, data)` is true, so that no call
-  // under a lock has to visit all. If it is called for each added caller, it visits every entry before the table
-  // doubles. A small table is not pruned: idle data may still be useful. References to other data stay valid.
+  // under a lock has to visit all entries. If it is called for each added caller, it visits every entry before the
+  // table doubles. A small table is not pruned: idle data may still be useful. References to other data stay valid.
   template <typename IsIdle>
   void Prune(IsIdle is_idle) {
     if (size() <= kFew) return;

@@ -27,9 +27,9 @@ struct TurnTime {
 
 // Executor time by caller, for start-time fair queueing (Goyal, Vin and Cheng 1996) of turns. The next caller is the
 // one whose turn has the least start. A caller that had no waiting requests restarts at the turn start of the caller
-// served last, or at its own given time if that is higher. So a pause neither saves up executor time nor gains any. The
-// difference between two callers that always have waiting requests stays below one batch and a turn. Not thread-safe:
-// the scheduler calls it under its lock.
+// served last, or at its own given time if that is higher. So a caller gains no executor time by a pause. The executor
+// times of two callers that always have waiting requests grow equally, with a difference below one batch and one turn.
+// Not thread-safe: the scheduler calls it under its lock.
 class CallerTurns {
  public:
   using Id = CallerId;

@@ -10,8 +10,9 @@ namespace {
 // Factor by which a caller's requests or bytes may exceed the free ones.
 constexpr int64_t kFree = 8;
 
-// Returns the time in seconds at which the work of `other` reaches its turns: infinite if never. The work grows by
-// `other.rate`; the turn of each combined caller is `turn` and grows by `turn_grows`.
+// Returns the time in seconds after which the work of `other` exceeds the time of its turns; infinite if it never does.
+// The work grows by `other.rate` per second. The turn of each combined caller is `turn` and grows by `turn_grows` per
+// second.
 double CappedAt(const OtherCaller& other, double turn, double turn_grows) {
   const double room = other.callers * turn - absl::ToDoubleSeconds(other.work);
   if (room <= 0) return 0;

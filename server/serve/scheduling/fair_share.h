@@ -15,16 +15,17 @@ namespace vitrine {
 //
 // CallerTurns counts the executor time, Decide (batching_policy.h) orders by it, and WorkAhead predicts the result.
 
-// Another caller, or several combined. A combined entry counts for at least as much as separate entries would.
+// The load of another caller, or of several callers combined. A combined entry counts for at least as much as separate
+// entries would.
 struct OtherCaller {
   absl::Duration work;  // executor time of its waiting requests
-  double rate = 0;      // executor seconds of its recent requests per second
+  double rate = 0;      // rate of its recent requests, in executor seconds per second
   int64_t callers = 1;
 };
 
 // Returns the executor time that is spent before a request. `mine`: the work of the request's caller that goes before
-// it. `cost`: the request's executor time. `batch`: the longest batch. `urgent`: executor seconds per second of the
-// caller's recent, more urgent requests, which overtake the request.
+// it. `cost`: the request's executor time. `batch`: the longest batch. `urgent`: rate of the caller's recent, more
+// urgent requests, which overtake the request, in executor seconds per second.
 //
 // Each other caller counts with the smaller of two times:
 // - its turn: `mine` + `cost` + the work that overtakes;

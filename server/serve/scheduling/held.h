@@ -6,8 +6,8 @@
 
 namespace vitrine {
 
-// A share of a resource that `Owner` divides, given back exactly once: at destruction or earlier. The owner must
-// outlive it and has two functions, which must not throw:
+// A share of a resource that `Owner` divides. It is given back exactly once: at destruction or earlier. The owner must
+// outlive this object and has two functions, which must not throw:
 //   void Release(const Share&);  // the share was used
 //   void Cancel(const Share&);   // as if the share had never been given
 // Movable; thread-compatible.
@@ -35,7 +35,7 @@ class Held {
   }
 
   const Share* operator->() const { return &share_; }
-  // For the owner, which may change the share. owner() is null if the object is empty.
+  // The next two functions are for the owner, which may change the share. owner() is null if the object is empty.
   Owner* owner() const { return owner_; }
   Share& share() { return share_; }
 

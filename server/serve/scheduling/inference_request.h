@@ -39,7 +39,7 @@ struct InferenceRequest {
   MessageBytes owner;           // owner of `input`; null if `input` is in static memory
   Geometry geometry;            // for a normalized tensor: the whole tensor, unchanged
   Grid grid;
-  int64_t tokens = 0;                           // prefix included
+  int64_t tokens = 0;                           // with the prefix tokens
   int top_k = 0;                                // 0: the answer has no predictions
   std::vector<v1::AttentionRequest> attention;  // resolved: layers and heads are explicit and in range
   std::vector<v1::FeatureRequest> features;     // resolved

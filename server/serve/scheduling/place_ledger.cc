@@ -8,7 +8,7 @@ namespace {
 
 // Number of callers with their own entry in predictions; the other callers share one.
 constexpr size_t kBusiest = 64;
-// Time for which capacity stays free for another caller that sent a request.
+// Time after a caller's last request for which capacity is kept free for the caller.
 constexpr absl::Duration kSharedFor = absl::Minutes(1);
 
 }  // namespace
@@ -104,7 +104,7 @@ OtherCaller PlaceLedger::AllOthers(CallerId asks, absl::Time now) const {
   OtherCaller all = {.work = work_, .rate = recent_.Rate(now), .callers = static_cast<int64_t>(accounts_.size())};
   if (asks != kNoCaller) {
     all.work -= accounts_[asks].total;
-    all.rate = std::max(all.rate - accounts_[asks].Rate(now), 0.0);  // rounding: a difference of decayed sums
+    all.rate = std::max(all.rate - accounts_[asks].Rate(now), 0.0);  // rounding may make the difference negative
     --all.callers;
   }
   return all;
@@ -132,7 +132,7 @@ std::vector<OtherCaller> PlaceLedger::Others(CallerId asks, absl::Time now) {
     if (account.computing > 0 || seen.rate >= RecentWork::kForgottenRate) others.push_back(seen);
   }
   if (rest.callers > 0 && (rest.work > absl::ZeroDuration() || rest.rate >= RecentWork::kForgottenRate)) {
-    rest.rate = std::max(rest.rate, 0.0);  // rounding: a difference of decayed sums
+    rest.rate = std::max(rest.rate, 0.0);  // rounding may make the difference negative
     others.push_back(rest);
   }
   return others;

@@ -44,23 +44,23 @@ struct Holdings {
 };
 
 // Totals of the admitted requests, for the server, each model and each caller. Makes no decisions. Not thread-safe.
-// Each function takes O(log n) in the number of recent callers, Others on average.
+// Each function takes O(log n) in the number of recent callers; Others takes it only on average.
 class PlaceLedger {
  public:
   // Records that a caller sent a request now, admitted or not.
   void NoteCaller(const std::string& caller, absl::Time now);
   // Returns true if another caller has requests in flight or sent one within the last minute. `held`: OfServer(caller).
   bool Shares(const std::string& caller, const Holdings& held, absl::Time now) const;
-  // Returns the index by which the other functions know the caller; kNoCaller: it has no requests and is not recent.
+  // Returns the caller's index for the other functions; kNoCaller if the caller has no requests and is not recent.
   CallerId Find(const std::string& caller) const { return accounts_.Find(caller); }
 
   // Adds an admitted request. If place.caller is kNoCaller, sets it to the index of the new account of `caller`.
   void Take(Place& place, const std::string& caller, absl::Time now);
   // Records that the request's batch begins: it no longer waits, and its cost no longer counts.
   void BeginWork(Place& place);
-  // Records the end of computing, also of a request that never began. Later calls do nothing.
+  // Records that the request was computed or never will be. Later calls do nothing.
   void EndWork(Place& place);
-  // Removes a request; its computing ends if EndWork was not called.
+  // Removes a request. Has the effect of EndWork if that was not called before.
   void Release(const Place& place);
 
   Holdings OfServer(CallerId caller) const;
@@ -72,10 +72,10 @@ class PlaceLedger {
   // Work of one caller at the arrival of its request of `priority_class`.
   struct OwnWork {
     absl::Duration before;  // executor time of its waiting requests of this and more urgent classes
-    double urgent = 0;      // executor seconds per second of its recent requests of more urgent classes
+    double urgent = 0;      // rate of its recent requests of more urgent classes, in executor seconds per second
   };
   OwnWork Own(CallerId caller, int priority_class, absl::Time now) const;
-  // Returns all callers except `asks` as one entry. It counts for at least as much as separate entries would.
+  // Returns all callers except `asks` as one entry, which counts for at least as much as separate entries would.
   OtherCaller AllOthers(CallerId asks, absl::Time now) const;
   // Returns the callers except `asks`. The busiest have one entry each; the others share one.
   std::vector<OtherCaller> Others(CallerId asks, absl::Time now);
@@ -86,7 +86,7 @@ class PlaceLedger {
     int64_t computing = 0;                              // number of these requests that wait or compute
     std::array<absl::Duration, kPriorityClasses> work;  // executor time of waiting requests, by class
     absl::Duration total;                               // sum of `work`
-    absl::Duration listed;                              // as in busiest_
+    absl::Duration listed;                              // the time of its entry in busiest_
     std::array<RecentWork, kPriorityClasses> recent;    // by class
     absl::InlinedVector<std::pair<const QueueLimits*, Holding>, 1> models;  // only models with requests
 

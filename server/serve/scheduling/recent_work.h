@@ -13,15 +13,15 @@ class RecentWork {
  public:
   // Minimum rate, in executor seconds per second; a caller with a lower rate is ignored.
   static constexpr double kForgottenRate = 1e-4;
-  // After this time an hour's work has decayed to less than kForgottenRate.
+  // Time in which an hour of executor time decays to less than kForgottenRate.
   static constexpr absl::Duration kForgottenAfter = absl::Seconds(20);
 
   // Returns the factor by which a rate decays in `passed`.
   static double Decay(absl::Duration passed) { return std::exp(-absl::ToDoubleSeconds(passed)); }
 
-  // Returns executor seconds per second.
+  // Returns the rate at `now`, in executor seconds per second.
   double Rate(absl::Time now) const {
-    // This is the usual case, since most callers sent no request for that long. It needs no exponential.
+    // Most callers sent no request for that long, so the usual case needs no exponential.
     if (now - at_ > kForgottenAfter) return 0;
     return absl::ToDoubleSeconds(work_) * Decay(now - at_);
   }

@@ -16,8 +16,8 @@ class RunningBatches;
 // One running batch; it ends at destruction.
 using HeldBatch = Held<RunningBatches, size_t>;
 
-// The running batches of the executors, without slow images, and the predicted ends. Thread-safe; takes only short
-// locks. Must outlive its HeldBatch objects.
+// The running batches of the executors, without those of slow images, and their predicted ends. Thread-safe; takes only
+// short locks. Must outlive its HeldBatch objects.
 class RunningBatches {
  public:
   // Reserves memory for a batch per executor.
@@ -25,12 +25,12 @@ class RunningBatches {
   RunningBatches(const RunningBatches&) = delete;
   RunningBatches& operator=(const RunningBatches&) = delete;
 
-  // Begins a batch with the predicted time `predicted`, zero if unknown, that may be wrong by `error`.
+  // Begins a batch. `predicted` is its predicted duration (zero if unknown), which may be too low by `error`.
   HeldBatch Begin(absl::Duration predicted, absl::Duration error = absl::ZeroDuration());
 
-  // Returns the remaining time of each running batch, in rising order: the time until its prediction plus its error has
-  // passed, but at least the error. A batch that is overdue by more than the error is expected to need the same excess
-  // again.
+  // Returns the remaining time of each running batch, in rising order. The batch is expected to end when its prediction
+  // plus its error has passed. If it is late, it is expected to need as much time again as it is late. The remaining
+  // time is never less than the error.
   std::vector<absl::Duration> Left() const;
   // Returns the predicted executor time of all running batches with their errors, including the part that has passed.
   absl::Duration Predicted() const;

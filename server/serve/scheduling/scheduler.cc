@@ -8,10 +8,10 @@
 namespace vitrine {
 namespace {
 
-// Part of a predicted time that is certain enough to drop a request: a prediction may be too high by some percent.
+// Factor of a predicted time in the decision to drop a request: the prediction may be too high by some percent.
 constexpr double kSure = 0.8;
 
-// An image becomes its own batch only if its predicted time outside compute is longer than this.
+// An image becomes its own batch only if its predicted time for decoding and drawing is longer than this.
 constexpr absl::Duration kSlow = absl::Milliseconds(10);
 // Minimum pixels of an image that becomes its own batch. If the predicted time of a smaller image is long, a thread had
 // lost its core for a moment during the measurement.
@@ -25,7 +25,7 @@ struct Ends {
   const absl::Status draining = DrainingError();
   const absl::Status late =
       absl::DeadlineExceededError("the answer would have come after the deadline; nothing was computed");
-  // For admitted requests. Differs from the text of a rejection, so that logs distinguish the two.
+  // Status of admitted requests. Its text differs from that of a rejection, so that logs distinguish the two.
   const absl::Status given_up =
       absl::UnavailableError("the server ended before it computed this request; use another replica");
 };

@@ -23,7 +23,7 @@
 
 namespace vitrine {
 
-// Requests of one model version that run together, or a team to join.
+// Requests of one model version that run together, or a team of threads (engine::Team) to join.
 struct Batch {
   uint64_t id = 0;  // counts from 1
   std::vector<std::unique_ptr<InferenceRequest>> requests;
@@ -57,7 +57,8 @@ class Scheduler {
   std::optional<Batch> NextBatch(BatchKind work = BatchKind::kAll);
 
   // Sends up to `most` idle executors to join `team`, and returns their number. Sends none while requests wait for
-  // executors, and none for each slow request that a second thread runs, since it uses their core.
+  // executors. Sends one executor less for each running slow request, because the second thread that runs it uses the
+  // core of an executor.
   int64_t SendToTeam(const std::shared_ptr<engine::Team>& team, int64_t most);
   // Number of executors to recall from teams, for waiting requests that no idle executor will take.
   std::atomic<int64_t>& recalls() { return recalls_; }
@@ -70,8 +71,8 @@ class Scheduler {
   // shorten the first.
   void Stop(absl::Duration drain);
 
-  // Returns the totals of the queue. `oldest` is the age of the request that was the oldest at the last sweep, or of
-  // the first request that came into an empty queue after it.
+  // Returns the totals of the queue. `oldest` is the age of the request that was the oldest at the last sweep or, if
+  // the queue was empty then, of the first request after that sweep.
   QueueStatus depth() const;
   // Returns the number of executors that wait for work and were not sent to a team.
   int64_t idle() const;
@@ -115,8 +116,8 @@ class Scheduler {
   const Clock& clock_;
 
   mutable Mutex mutex_;
-  CondVar changed_;           // work for executors
-  CondVar changed_for_slow_;  // slow work
+  CondVar changed_;           // notified when there is work for executors
+  CondVar changed_for_slow_;  // notified when there is slow work
   // notified when the queue is empty; for Stop
   CondVar empty_;
   std::map<const LoadedModel*, WaitingQueue> queues_ ABSL_GUARDED_BY(mutex_);  // no queue in it is empty

@@ -166,7 +166,7 @@ void WaitingQueue::AppendFront(const FrontOptions& options, const CallerTurns& t
       continue;
     }
     push(std::move(cursor));
-    // Either this request does not fit, or the next one cannot: Decide then knows that the batch is full.
+    // At a limit, either this request does not fit or no further one can, so Decide sees that the batch is full.
     tokens += waiting.tokens;
     pixels += waiting.pixels;
     if (++images >= limits.max_batch_images || tokens >= limits.max_batch_tokens || pixels >= limits.max_batch_pixels) {

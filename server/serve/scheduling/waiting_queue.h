@@ -81,7 +81,7 @@ class WaitingQueue {
   using Turns = absl::btree_set<Turn>;
   struct CallerQueues {
     std::array<Queue, 2 * kPriorityClasses> queues;  // by class, quick ones before slow ones (see QueueOf)
-    Turn turn;                                       // as in turns_
+    Turn turn;                                       // its entry in turns_
   };
   class Cursor;
 
