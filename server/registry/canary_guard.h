@@ -24,7 +24,7 @@ namespace vitrine {
 // `stable`.
 std::set<int64_t> Canaries(const TrafficTable& traffic);
 
-// Returns true if `stable` also computes some of the canary's images.
+// Returns true if the guard needs `stable` to compute some of the canary's images too.
 bool ComparesPairs(const v1::CanaryGuard& guard);
 
 absl::Duration WindowOf(const v1::CanaryGuard& guard);
@@ -91,7 +91,7 @@ struct AnswerPair {
 };
 using AnswerWindow = CounterWindow<AnswerPair>;
 
-// The data on which a canary is judged. Counts, and comparisons with `stable`, cover the window.
+// The data on which a canary is judged. The counts and the comparisons with `stable` cover the guard's window.
 struct CanaryEvidence {
   OutcomeCounts counts;
   // Result of the last run of the goldens. Unset before the first run; infinite or NaN if they failed to compute.
@@ -110,8 +110,9 @@ struct RollbackVerdict {
 
 // Returns the reason to roll the canary back; nullopt if it may stay. Differences in answers must exceed their bounds
 // by four standard errors. So a canary that answers like `stable` is rolled back less than once in a thousand hours,
-// provided that requests are divided at random. They are not if request ids name users: then the bounds must allow for
-// differences between users. Trainings with different seeds stay within the default bounds.
+// provided that requests are divided at random. If request ids identify users, the division is not random, so the
+// bounds must allow for differences between users. Versions trained with different seeds stay within the default
+// bounds.
 std::optional<RollbackVerdict> JudgeCanary(const v1::CanaryGuard& guard, const CanaryEvidence& evidence);
 
 // Describes for people when the guard rolls back a canary.

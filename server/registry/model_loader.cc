@@ -45,7 +45,7 @@ absl::Status ProveGoldens(const StoredVersion& stored, const LoadedModel& loaded
                           const std::function<int()>& cores) {
   absl::Time begin;
   const GoldenRun run = {
-      .few = device.kind == Device::Kind::kCpu,  // other devices run all goldens: no test compares their kernels
+      .few = device.kind == Device::Kind::kCpu,  // a GPU runs all goldens: no test compares its kernels
       .before_alone = [&begin] { begin = SteadyClock().Now(); },
       .after_alone =
           [&begin, &cost = *loaded.cost](int64_t tokens) {
@@ -151,7 +151,7 @@ absl::StatusOr<ModelHandle> BuildAndProve(StoredVersion stored, const VersionId&
     loaded->device_memory = loaded->backend->device_memory();
     loaded->description = std::make_shared<const ModelDescription>(std::move(model.description));
   }
-  // This also runs lazy initialization before the first request.
+  // The run of the goldens also triggers lazy initialization, so that the first request does not wait for it.
   RETURN_IF_ERROR(ProveGoldens(stored, *loaded, device, parts.cores));
   loaded->id = id;
   stored.extra_files.clear();

@@ -43,9 +43,9 @@ class ModelLoader {
   // FAILED_PRECONDITION: the version cannot be computed in the requested precision, or its licence is refused.
   absl::StatusOr<ModelHandle> Load(const VersionId& id);
 
-  // Returns the minimum bytes that a version takes in memory, computed from its manifest alone: its weights in the
-  // requested precision, plus the bytes by which its largest file exceeds the size of the fp32 weights plus 1 MiB.
-  // Errors are those of Load.
+  // Returns the minimum bytes that a version takes in memory, computed from its manifest alone. This is the size of its
+  // weights in the requested precision. If its largest file is larger than the fp32 weights and 1 MiB together, the
+  // excess is added. Errors are those of Load.
   absl::StatusOr<int64_t> BytesOf(const VersionId& id) const;
 
  private:

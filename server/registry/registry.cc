@@ -138,7 +138,7 @@ void Registry::Poll() {
   settings_.Reload();
   const absl::StatusOr<Listing> listed = ListRepository(options_.root);
   std::map<std::string, std::set<int64_t>> present;
-  // Known models are polled even if their folder is gone; an unloaded model has no versions.
+  // Known models are polled even if their folder is gone.
   for (const std::string& model : table_.Models()) present[model];
   if (listed.ok()) {
     for (const VersionId& id : listed->versions) present[id.model].insert(id.version);

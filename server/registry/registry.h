@@ -138,8 +138,8 @@ class Registry {
   // Returns the versions in the repository at the last poll, sorted.
   std::vector<VersionId> OnDisk() const;
   bool IsOnDisk(const VersionId& id) const;
-  // Returns the number of cores that one load may use now. Before the first poll has ended, the running loads divide
-  // loads_at_once cores. Later 1, so that serving threads keep their cores.
+  // Returns the number of cores that one load may use now. Until the first poll has ended, the running loads share
+  // loads_at_once cores. After it, a load may use one core, so that serving threads keep theirs.
   int CoresPerLoad() const;
   const RegistryOptions& options() const { return options_; }
 

@@ -180,7 +180,7 @@ void Registry::TellReady(const LoadedModel& loaded, absl::Duration spent) {
        {"load_ms", absl::ToDoubleMilliseconds(spent)}});
 }
 
-// Claims memory from the manifest's sizes before loading, and the actual size after it.
+// Claims memory by the manifest's sizes before loading, and by the actual size after loading.
 absl::StatusOr<ModelHandle> Registry::LoadWithinLimits(const VersionId& id, const ModelPlan& plan) {
   const auto claim = [&](int64_t bytes) {
     return claims_.Claim(id, bytes, plan.serving.limits(), options_.max_memory_bytes);

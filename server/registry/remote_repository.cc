@@ -23,7 +23,8 @@ namespace {
 
 constexpr absl::Duration kFirstRestart = absl::Seconds(1);
 constexpr absl::Duration kLastRestart = absl::Minutes(1);
-// Wait for Stop after the child ended. A signal to the process group or the control group ends the child first.
+// Time between the child's end and the log line about it. If Stop is called in this time, nothing is logged: a signal
+// to the process group or control group may end the child before this process calls Stop.
 constexpr absl::Duration kStopNotice = absl::Seconds(1);
 
 std::vector<std::string> CommandOf(const std::string& program, const std::string& source,

@@ -37,9 +37,9 @@ absl::Time TimeOfRefresh(const std::string& cache, const std::string& source);
 // Returns a function that calls TimeOfRefresh; null if `source` is a folder.
 std::function<absl::Time()> RefreshSource(const std::string& cache, const std::string& source);
 
-// Keeps a copy of a remote repository: runs `vitrine-repo pull --watch` as a child, logs its lines, and starts it again
-// if it ends. The server reads only the copy, so it needs neither the source nor credentials to serve. The child
-// removes versions that the source no longer has.
+// Keeps a copy of a remote repository: runs `vitrine-repo pull --watch` as a child process, logs its output, and starts
+// it again if it ends. The server reads only the copy, so it needs neither the source nor credentials to serve. The
+// child removes versions that the source no longer has.
 class RemoteRepository {
  public:
   // Starts a thread. `program` is the path of vitrine-repo.

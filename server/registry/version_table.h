@@ -59,8 +59,8 @@ class VersionTable {
   // Returns the version that serves a request: the requested version or label, otherwise one chosen by the traffic
   // shares. INVALID_ARGUMENT: the request names both. Other errors are those of Find.
   absl::StatusOr<ModelHandle> Route(std::string_view model, const VersionSelector& requested) const;
-  // Returns a known version in any state; without `version` the `stable` one, otherwise the newest known. Errors are
-  // those of Find. Their messages name only models in `visible` (see VersionSelector).
+  // Returns a known version in any state. Without `version`, returns the `stable` one or, if there is none, the newest.
+  // Errors are those of Find. Their messages name only models in `visible` (see VersionSelector).
   absl::StatusOr<VersionStatus> Get(std::string_view model, std::optional<int64_t> version = std::nullopt,
                                     const ModelPatterns* visible = nullptr) const;
   // Returns every known version of one model or of all, sorted by name, then version.
@@ -71,9 +71,9 @@ class VersionTable {
   std::vector<KnownVersion> Known(std::string_view model) const;
   // Returns the routing of a model; empty if the model is not known.
   TrafficTable Traffic(std::string_view model) const;
-  // Returns the waiting versions, each with the reason for people. While no READY version is labelled `stable`, one
-  // that is newer than the serving version waits if it has different class labels or another architecture. It gets only
-  // requests that name it, until it has the label `stable` or `canary`, or a share.
+  // Returns the waiting versions, each with the reason for people. While no READY version is labelled `stable`, a
+  // version that is newer than the serving one waits if it has different class labels or another architecture. It gets
+  // only requests that name it, until it has the label `stable` or `canary`, or a share.
   std::map<int64_t, std::string> Waiting(std::string_view model) const;
   // Returns the canaries of the plan (canary_guard.h), including suspended ones.
   std::set<int64_t> ActiveCanaries(std::string_view model) const;
@@ -81,10 +81,10 @@ class VersionTable {
   // Changes one version, adding it if it is not known, and notifies the listeners.
   void Change(const VersionId& id, const std::function<void(KnownVersion&)>& change);
   void Remove(const VersionId& id);
-  // Removes a version from the shares and labels of a model, or puts it back, regardless of the plan; a `stable`
-  // version still answers. Sends no event.
+  // Removes a version from the shares and labels of a model, or puts it back, regardless of the plan. A suspended
+  // `stable` version still answers. Sends no event.
   void Suspend(const VersionId& id, bool suspended);
-  // Sets the plan by which a model is served. `stable_on_disk`: the version that it labels `stable` is in the
+  // Sets the plan by which a model is served. `stable_on_disk`: the version that the plan labels `stable` is in the
   // repository. Until that version was tried, the version that was `stable` before (or none) stays `stable`.
   void SetPlan(const std::string& model, const ModelPlan& plan, bool stable_on_disk = false);
   // Makes an unknown model NOT_FOUND from now on; before, it is UNAVAILABLE (still loading).

@@ -25,7 +25,8 @@ class QueueLimits {
   std::atomic<int64_t> max_requests = kNone;  // at least 1
   std::atomic<int64_t> max_bytes = kNone;     // sum over images and tensors; at least 1
 
-  // Returns the model's batch limits, filled up with the server's. Unset: the scheduler's options apply.
+  // Returns the model's batch limits, with the server's limits where the model has none. nullopt: the scheduler's
+  // options apply.
   std::optional<BatchLimits> batch() const {
     MutexLock lock(mutex_);
     return batch_;
@@ -40,7 +41,7 @@ class QueueLimits {
   std::optional<BatchLimits> batch_ ABSL_GUARDED_BY(mutex_);
 };
 
-// Returns `server` with the fields that `own` sets.
+// Returns `server`, with its fields replaced by those that are set in `own`.
 BatchLimits Over(const BatchLimits& server, const v1::BatchLimits& own);
 v1::BatchLimits ToProto(const BatchLimits& limits);
 

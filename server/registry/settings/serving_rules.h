@@ -22,8 +22,8 @@ inline constexpr int kMostLatest = 100;
 absl::Status ValidateServing(const v1::ServingConfig& config);
 absl::Status ValidateServing(const v1::ModelServing& serving);
 absl::Status ValidatePolicy(const v1::VersionPolicy& policy);
-// Checks that the version labelled `stable` has no share, or exactly the rest that the other shares leave, because it
-// always gets the rest. INVALID_ARGUMENT otherwise.
+// Checks the share of the version labelled `stable`. INVALID_ARGUMENT: a share is set that differs from what the other
+// shares leave. The version gets what they leave in any case.
 absl::Status CheckStableShare(const v1::ModelServing& serving);
 absl::Status ValidateLabel(std::string_view label);  // 1 to 32 of a-z 0-9 _ -, not only digits
 

@@ -55,16 +55,16 @@ class ServingSettings {
   // Returns the path of the file by which LockState locks a state file.
   static std::string LockOf(const std::string& admin_state) { return admin_state + ".lock"; }
 
-  // Locks the state file until destruction, by a file FILE.lock beside it, and reads it again. FAILED_PRECONDITION
-  // names the process that holds the lock: two servers would overwrite each other's changes. Errors of reading are
-  // those of Open. If the lock file cannot be opened, logs a warning.
+  // Locks the state file until destruction, by a file FILE.lock beside it, because two servers would overwrite each
+  // other's changes. Then reads the state file again. FAILED_PRECONDITION names the process that holds the lock. Errors
+  // of reading are those of Open. If the lock file cannot be opened, logs a warning.
   absl::Status LockState();
 
   // Reads the file of --serving-config again if its stamp has changed. A broken or missing file changes only fault()
   // and is logged once. Returns true if the settings were replaced. Also writes changes that could not be written when
   // they were made.
   bool Reload();
-  // Returns why the file, as last seen, is not used; OK if it is used.
+  // Returns why the file of --serving-config, as last read, is not used; OK if it is used.
   absl::Status fault() const;
 
   // Returns the settings of a model; if `edit` is set, the settings after that change.
@@ -76,8 +76,8 @@ class ServingSettings {
 
   // Applies `edit` to the Admin service's changes for a model; an empty result removes its row. The change takes effect
   // at once and is staged next to the state file. Until Keep, that file is unchanged, so a change that fails is never
-  // stored. UNAVAILABLE (kRequired only): it cannot be written. INVALID_ARGUMENT: the result is not valid. On an error
-  // nothing has changed.
+  // stored. UNAVAILABLE (kRequired only): the change cannot be staged. INVALID_ARGUMENT: the result is not valid. On an
+  // error nothing has changed.
   absl::Status Change(const std::string& model, const Edit& edit, Durability durability = Durability::kRequired);
   // Replaces the state file by the current state. UNAVAILABLE: the file is unchanged; the caller must call Restore.
   absl::Status Keep();

@@ -10,9 +10,10 @@
 
 namespace vitrine {
 
-// Compute times of a version: the forward pass of a batch, divided by its images. The caller's wait is longer, mostly
-// because of the queue that all versions share. Stored by batch size, in powers of two, because an image takes less
-// time in a full batch than alone, and a version with a small share of the traffic gets smaller batches.
+// Compute times of a version: the forward pass of a batch, divided by its images. The time until the answer would say
+// less about a version, because it includes the wait in the queue that all versions share. Times are stored by batch
+// size, in powers of two: an image takes less time in a full batch than alone, and a version with a small share of the
+// traffic gets smaller batches.
 struct ComputeTimes {
   struct OfSize {
     int64_t images = 0;

@@ -63,7 +63,7 @@ void ModelCost::ObserveDecode(int64_t pixels, absl::Duration spent) {
 void ModelCost::ObserveEncode(int64_t overlay_pixels, absl::Duration spent) {
   MutexLock lock(mutex_);
   if (overlay_pixels == 0) return Blend(seconds_per_answer_, absl::ToDoubleSeconds(spent));
-  // The rest of an answer with overlays takes about a thousandth of this time.
+  // The whole time is counted for the overlays, since the rest of such an answer takes about a thousandth of it.
   Blend(seconds_per_overlay_pixel_, absl::ToDoubleSeconds(spent) / static_cast<double>(overlay_pixels));
 }
 

@@ -44,8 +44,8 @@ class ModelCost {
   absl::Duration Predict(int64_t tokens, int64_t pixels, int64_t overlay_pixels = 0) const;
   // Predicts the forward pass of one batch: a fixed cost plus the cost of its tokens.
   absl::Duration PredictBatch(int64_t tokens) const;
-  // Returns a margin to add to PredictBatch that few batches exceed: 1.5 times the root mean square of the excess of
-  // recent batches over their prediction. At most PredictBatch.
+  // Returns a margin for PredictBatch: few batches take longer than the prediction plus the margin. It is 1.5 times the
+  // root mean square of the excess of recent batches over their prediction, but at most PredictBatch.
   absl::Duration PredictionError(int64_t tokens) const;
   // Predicts the time of one request outside the forward pass: decoding, and making the answer.
   absl::Duration PredictBesideCompute(int64_t pixels, int64_t overlay_pixels = 0) const;
@@ -56,7 +56,8 @@ class ModelCost {
   double seconds_per_token_ ABSL_GUARDED_BY(mutex_) = 0;
   // mean square of the relative excess of batches over their prediction
   double excess_squared_ ABSL_GUARDED_BY(mutex_) = 0;
-  // Separate means, so that the fixed cost of small images is not charged per pixel of a large image.
+  // Means over images, whose quotient is the decoding time per pixel. With a mean of quotients instead, the fixed cost
+  // of small images would be charged for every pixel of a large image.
   double decode_seconds_ ABSL_GUARDED_BY(mutex_) = 0;
   double decode_pixels_ ABSL_GUARDED_BY(mutex_) = 0;
   double seconds_per_answer_ ABSL_GUARDED_BY(mutex_) = 0;         // answers without overlays
