@@ -44,7 +44,7 @@ class HttpPort {
         oip_(service, registry, identity, health),
         embeddings_(service, identity, oip_.parsed()) {}
 
-  // Begins the answer to a request: see Begin of the fronts.
+  // Begins the answer to a request, for example with HttpClassifyFront::Begin.
   HttpHandling Begin(const std::shared_ptr<HttpRequest>& request);
 
  private:

@@ -36,11 +36,12 @@ constexpr int QueuesFor(int executors) {
   return (executors + 7) / 8;
 }
 
-// A listener for gRPC: Classifier, Registry, the Open Inference Protocol, health, and (if the server accepts no
-// credentials) reflection; or health alone. A handler answers requests that are not gRPC. Thread-safe except Shutdown.
+// A listener for gRPC. It serves Classifier, Registry, the Open Inference Protocol, health and, if the server accepts
+// no credentials, reflection. A listener for probes serves only health. Another handler answers requests that are not
+// gRPC. Thread-safe except Shutdown.
 class RpcFront {
  public:
-  // The services behind the calls. They must outlive the front.
+  // The services behind the calls. They must outlive the RpcFront.
   struct Parts {
     ClassifyService& service;
     Registry& registry;

@@ -13,7 +13,7 @@
 
 namespace vitrine {
 
-// Numbers of layers or heads, or all of them. Empty: the default of the gRPC contract.
+// Numbers of layers or heads, or all of them. Empty: the default of the gRPC API.
 struct AttentionNumbers {
   std::vector<int32_t> numbers = {};
   bool all = false;

@@ -45,7 +45,8 @@ struct HttpClassifyFront::Pending {
 namespace {
 
 constexpr char kClassifyVerb[] = ":classify";
-// Replaces the gRPC contract's lower default limit: a client that requests maps or features needs all of them.
+// Limit on the attention and features in an answer. It replaces the lower default of the gRPC API, because a client
+// that requests maps or features needs all of them.
 constexpr int64_t kHttpAttentionBytes = int64_t{16} << 20;
 
 absl::Status NothingHere(const HttpRequest& request) {

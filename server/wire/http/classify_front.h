@@ -39,7 +39,7 @@ class HttpClassifyFront {
   // use the model.
   absl::Status ReadHead(const Target& target, const absl::StatusOr<Caller>& caller, const HttpRequest& request,
                         Pending& pending) const;
-  // Passes the request, or the error that rejects it, to the service, which counts both. An error is sent before Submit
+  // Passes the request, or the error that rejects it, to the service, which counts it. An error is sent before Submit
   // returns.
   void Submit(absl::StatusOr<ReceivedClassify> message, Pending& pending, std::shared_ptr<HttpReply> reply);
 

@@ -31,7 +31,7 @@ class PageFiles {
   static absl::StatusOr<std::unique_ptr<const PageFiles>> Open(const std::string& samples, bool burst);
 
   bool Has(std::string_view path) const { return files_.contains(path); }
-  // Returns the answer to a GET or HEAD of that path, or 304 if the client already has the file; nullopt if there is no
+  // Returns the answer to a GET or HEAD of `path`, or 304 if the client already has the file; nullopt if there is no
   // such file. `if_none_match` and `accept_encoding` are the values of these headers; empty if absent.
   std::optional<HttpResponse> Answer(std::string_view method, std::string_view path, std::string_view if_none_match,
                                      std::string_view accept_encoding) const;

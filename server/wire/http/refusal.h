@@ -20,14 +20,14 @@ std::string ErrorBody(const absl::Status& status);
 // Returns {"error": SENTENCE, "code": "INVALID_ARGUMENT"}, with the canonical name of the code.
 std::string TypedErrorBody(const absl::Status& status);
 
-// Returns {"error": {"message", "type", "param", "code"}, "code": CODE}: the error form of OpenAI's clients, with the
-// code where TypedErrorBody has it.
+// Returns {"error": {"message", "type", "param", "code"}, "code": CODE}. The member "error" has the form that OpenAI's
+// clients expect, and the outer "code" is as in TypedErrorBody.
 std::string OpenAiErrorBody(const absl::Status& status);
 // Adds to an error the name of the wrong member of the body. OpenAiErrorBody writes it as "param".
 absl::Status AboutMember(absl::Status status, absl::string_view member);
 
-// Returns the response to a rejected request. `body_of` is one of the functions above. Adds Retry-After if the status
-// has a delay, and WWW-Authenticate for 401. The status must not be OK.
+// Returns the response to a rejected request. `body_of` is ErrorBody, TypedErrorBody or OpenAiErrorBody. Adds
+// Retry-After if the status has a delay, and WWW-Authenticate for 401. The status must not be OK.
 HttpResponse Refusal(const absl::Status& status, std::string (*body_of)(const absl::Status&));
 
 // Returns 405 for a path that supports only the methods in `allow`, for example "GET, HEAD". `sentence` replaces the

@@ -55,7 +55,7 @@ absl::Status RefuseImages(std::string_view sentence) {
   return AboutMember(absl::InvalidArgumentError({sentence.data(), sentence.size()}), kInput);
 }
 
-// Returns true if the text begins like base64 of a file of a known type. Damage further on is named when the whole text
+// Returns true if the text begins like base64 of a file of a known type. Later damage is reported when the whole text
 // is decoded.
 bool BeginsLikeFile(absl::string_view text) {
   constexpr size_t kBegin = 64;  // characters of base64, a whole number of bytes

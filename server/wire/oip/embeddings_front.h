@@ -28,7 +28,7 @@ class EmbeddingsFront {
  private:
   struct Pending;
   absl::StatusOr<EmbeddingsRequest> ReadBody(const Pending& pending, absl::StatusOr<std::string> body);
-  // Passes the request, or the error that rejects it, to the service, which counts both. An error is sent before Submit
+  // Passes the request, or the error that rejects it, to the service, which counts it. An error is sent before Submit
   // returns.
   void Submit(absl::StatusOr<EmbeddingsRequest> read, Pending& pending, std::shared_ptr<HttpReply> reply);
 

@@ -52,7 +52,7 @@ class OipHttpFront {
   HttpHandling Infer(Target target, const std::shared_ptr<HttpRequest>& request);
   absl::Status ReadHead(const absl::StatusOr<Caller>& caller, const HttpRequest& request, Pending& pending) const;
   absl::StatusOr<HttpInferRequest> ReadBody(const Pending& pending, absl::StatusOr<std::string> body);
-  // Passes the request, or the error that rejects it, to the service, which counts both. An error is sent before Submit
+  // Passes the request, or the error that rejects it, to the service, which counts it. An error is sent before Submit
   // returns.
   void Submit(absl::StatusOr<HttpInferRequest> read, Pending& pending, std::shared_ptr<HttpReply> reply);
 

@@ -23,9 +23,9 @@ struct HttpInferRequest {
 
 // Parses a body. `json_bytes` is the value of Inference-Header-Content-Length: the length of the JSON; the inputs'
 // binary data follow it. Unset: the whole body is JSON. 0: the whole body is one image (Triton's raw binary request).
-// Does not set model and version, which are in the path. INVALID_ARGUMENT names the fault and its position. Needs at
-// most about 20 times the JSON's size, plus 4 times its long strings; binary data are not copied. A null member counts
-// as absent.
+// Does not set model and version, which are in the path. INVALID_ARGUMENT names the fault and its position. Needs
+// memory of at most about 20 times the JSON's size plus 4 times the size of its long strings. Binary data are not
+// copied. A null member counts as absent.
 absl::StatusOr<HttpInferRequest> ReadInferBody(std::string body, std::optional<size_t> json_bytes);
 
 // The body of an answer.

@@ -63,8 +63,8 @@ absl::StatusOr<int> ClassificationOf(const OutputTensor& output, int classes) {
   return static_cast<int>(std::min<int64_t>(*wanted, classes));
 }
 
-// Returns the attention kind with this name, as on the command line and in URLs ("class-attention") or as in the
-// contract ("CLASS_ATTENTION"); ignores case.
+// Returns the attention kind with this name, as on the command line and in URLs ("class-attention") or as in the .proto
+// ("CLASS_ATTENTION"); ignores case.
 std::optional<v1::AttentionKind> KindOf(const std::string& name) {
   const std::string word = absl::StrReplaceAll(absl::AsciiStrToLower(name), {{"_", "-"}});
   if (const std::optional<v1::AttentionKind> kind = AttentionKindOf(word); kind.has_value()) return kind;

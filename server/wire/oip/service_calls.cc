@@ -25,7 +25,7 @@ absl::StatusOr<inference::ModelReadyResponse> ModelReady(const CallParts& parts,
 
 }  // namespace
 
-// Adds the method of that name. Its handler uses `caller` and `request`.
+// Adds the method METHOD. The last argument is its handler's code, which may use `caller` and `request`.
 #define VITRINE_OIP_METHOD(METHOD, WHERE, RESPONSE)                                                               \
   AddPlainCall<inference::METHOD##Request, inference::METHOD##Response>(                                          \
       server, parts, "/inference.GRPCInferenceService/" #METHOD, CallPlace::WHERE,                                \

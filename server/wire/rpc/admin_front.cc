@@ -24,15 +24,16 @@
 namespace vitrine {
 namespace {
 
-// Messages contain only names and numbers.
+// Limits of the Admin listener, whose messages contain only names and numbers.
 constexpr int64_t kMaxMessageBytes = 1 << 20;
 constexpr int64_t kMaxReceivedBytes = 16 << 20;
 constexpr int kMaxConcurrentCalls = 32;
-// Several threads, since a call may wait for a model, and the call that undoes it must find a free thread.
+// Several threads, since a call may wait for a model, and there must be a free thread for the call that undoes it.
 constexpr int kThreads = 8;
 constexpr size_t kMaxWaitingCalls = 256;
 
-// Removes models that the caller may not see. The answer has them if the request named no model, which means all.
+// Removes models that the caller may not see. The answer contains such models if the request named no model, because it
+// then covers all models.
 void KeepVisible(const Caller& caller, v1::ServingStatus& status) {
   auto* const models = status.mutable_models();
   for (int i = models->size() - 1; i >= 0; --i) {

@@ -21,12 +21,13 @@ struct AdminOptions {
   std::string audit_log = {};
 };
 
-// The listener of the Admin service. It is a separate server, so that no policy can open its methods on the clients'
-// listener. Calls that reach a worker are checked for permission and audited, also if rejected. Thread-compatible.
+// The listener of the Admin service. It is a separate server, so that no access policy can allow its methods on the
+// clients' listener. Calls that reach a worker are checked for permission and audited, even if they are rejected.
+// Thread-compatible.
 class AdminFront {
  public:
-  // Starts the listener. The parts must outlive the front. UNAVAILABLE: the address cannot be bound. Other errors are
-  // those of AuditLog::Open.
+  // Starts the listener. The arguments must outlive the AdminFront. UNAVAILABLE: the address cannot be bound. Other
+  // errors are those of AuditLog::Open.
   static absl::StatusOr<std::unique_ptr<AdminFront>> Start(const AdminOptions& options, AdminService& service,
                                                            const Identity& identity, Metrics& metrics);
   virtual ~AdminFront() = default;
@@ -34,8 +35,8 @@ class AdminFront {
   // Bound address.
   virtual const std::string& address() const = 0;
 
-  // Stops listening, waits up to `grace` for calls and cancels the remaining ones. The registry must first end calls
-  // that wait for a model. Idempotent.
+  // Stops listening, waits up to `grace` for calls and cancels the remaining ones. Call Registry::Stop first, which
+  // ends calls that wait for a model. Idempotent.
   virtual void Shutdown(absl::Duration grace) = 0;
 };
 

@@ -59,8 +59,8 @@ struct CallParts {
   OpenEndedCalls watches = {};
 };
 
-// Returns the credentials in a request: the header "authorization" and the names in the client's certificate. Listeners
-// add the user id of a unix socket's peer and their own kind.
+// Returns the credentials in a request: the header "authorization" and the names in the client's certificate. The admin
+// listener adds uid and on_admin_listener.
 Credentials CredentialsOf(const HttpRequest& request);
 
 // Authorizes a gRPC call of a client with Identity::Authorize when the call begins. Counts and logs the result.

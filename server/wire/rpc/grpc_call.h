@@ -35,8 +35,8 @@ struct GrpcOpening {
 };
 
 // Base class of calls. Reads one message at a time, decompresses it if needed, and sends messages and the status. A
-// call lives until its stream is closed and no thread uses it; until then it counts as a stream of its connection.
-// Thread-safe.
+// call is destroyed when its stream is closed and no thread uses it; until then it counts as a stream of its
+// connection. Thread-safe.
 class GrpcCall : public HttpStreamHandler, public std::enable_shared_from_this<GrpcCall> {
  public:
   // Rejects messages larger than `max_message_bytes` or the server's limit. If `is_single`, the client must send one

@@ -20,8 +20,8 @@ namespace vitrine {
 // Limit on requests of one stream whose answers the client has not read. At the limit, the server stops reading the
 // stream, so that a client that reads no answers uses limited memory.
 inline constexpr int kMaxInFlight = 64;
-// The same limit in bytes: unread answers, plus the planned size of answers in flight. The last request read may exceed
-// it.
+// Limit on the bytes of one stream's unread answers, plus the planned size of answers in flight. The last request read
+// may exceed it.
 inline constexpr int64_t kMaxAnswerBytes = int64_t{8} << 20;
 
 // A bidirectional call: each message is a request that gets one answer. The call ends once nothing is in flight and one

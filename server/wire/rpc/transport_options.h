@@ -28,8 +28,8 @@ struct TransportOptions {
   absl::Duration max_connection_age = absl::Minutes(30);
   // Time that open requests have to finish after a connection reaches its maximum age.
   absl::Duration connection_age_grace = absl::Minutes(5);
-  // A connection without requests is closed after this time. Longer than the usual 60 s of load balancers, so that they
-  // send no request on a connection that is being closed. Infinite: no limit.
+  // A connection without requests is closed after this time. The default is longer than the usual 60 s of load
+  // balancers, so that they send no request on a connection that is being closed. Infinite: no limit.
   absl::Duration max_connection_idle = absl::Seconds(75);
   // Interval at which a silent HTTP/2 connection is pinged, and time to wait for the answer before it is closed.
   absl::Duration keepalive_time = absl::Minutes(1);
