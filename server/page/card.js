@@ -8,7 +8,7 @@ import {cellAt, KINDS, lack, ON_PICTURE, parametersOf, unknown} from "./question
 import {download, showModel} from "./sheet.js";
 
 const PATIENCE = 400, LONG = 2000;  // milliseconds until progress is shown, and until it shows seconds
-const LEAST_SHARE = 2;  // minimum end of the colour scale, times 1 / cells: uniform attention then looks flat
+const LEAST_SHARE = 2;  // minimum end of the colour scale, in units of 1 / cells, so that uniform attention looks flat
 const STAGES = [["queue", "waiting"], ["decode", "decoding"], ["compute", "computing"], ["encode", "maps"]];
 
 const flat = (map) => ({...map, values: Float32Array.from(map.values.flat())});
@@ -156,7 +156,7 @@ export class Card {
 
   drawPicture(picture, state) {
     const {canvas, map} = this;
-    this.element.classList.toggle("blank", !picture.shown);  // null if the browser cannot decode it
+    this.element.classList.toggle("blank", !picture.shown);  // `shown` is null if the browser cannot decode the image
     canvas.classList.toggle("matrix", Boolean(map) && !map.covers);
     if (!picture.shown) return;
     this.part = null;

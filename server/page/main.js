@@ -214,7 +214,7 @@ function clearPicture() {
   showControls();
 }
 
-// Shows and scrolls to the sentence: a file can be dropped anywhere on the page.
+// Shows the sentence and scrolls to it, because a file can be dropped anywhere on the page.
 function refuseGiven(sentence) {
   refuse(sentence);
   at("trouble").scrollIntoView({block: "nearest"});
@@ -273,7 +273,8 @@ function lock(wanted) {
   document.body.classList.toggle("locked", wanted);
 }
 
-// Returns the promise of the initial image: the address's sample or, if the address has no model either, the first one.
+// Returns the promise of the initial image: the address's sample or, if the address has no model either, the first
+// sample.
 function firstPicture() {
   if (!state.sample && !state.models.length && samples.length) state.sample = picker.nameOf(samples[0]);
   const found = samples.find((each) => picker.nameOf(each) === state.sample);
