@@ -42,7 +42,7 @@ void Add(CLI::App& app, const std::string& flag, T& value, const std::string& he
   app.add_option(flag, value, help)->capture_default_str()->type_name(type);
 }
 
-// Adds a flag that is noted in ServerOptions::chosen if it is given.
+// Adds a flag whose name is added to ServerOptions::chosen if it is given.
 template <typename T>
 void AddChosen(CLI::App& app, ServerOptions& options, const std::string& flag, T& value, const std::string& help,
                const std::string& type) {

@@ -14,12 +14,12 @@ namespace {
 // Maximum time in which the open calls of a listener end and their clients read the answers. A busy machine needs more
 // than half a second; an idle one ends in less than 100 ms.
 constexpr absl::Duration kShutdownGrace = absl::Seconds(1);
-// The same for the Admin service, below ServerOptions::end_patience.
+// Maximum time in which the open calls of the Admin service end; it must be below ServerOptions::end_patience.
 constexpr absl::Duration kAdminGrace = absl::Milliseconds(400);
 // Maximum bytes of unread responses in addition to the answer budget.
 constexpr int64_t kUnsentBeside = int64_t{32} << 20;
 
-// Stores an opened front and its bound address. If it could not be opened, adds the error to `faults`.
+// Stores an opened listener and its bound address. If it could not be opened, adds the error to `faults`.
 template <typename Front>
 void Keep(absl::StatusOr<std::unique_ptr<Front>> opened, std::unique_ptr<Front>& front, std::string& address,
           std::vector<absl::Status>& faults) {

@@ -34,7 +34,7 @@ namespace vitrine {
 // may call the const functions.
 class Fronts {
  public:
-  // Objects that answer the calls; they must outlive the fronts.
+  // Objects that answer the calls; they must outlive the listeners.
   struct Parts {
     ClassifyService& service;
     Registry& registry;
@@ -49,15 +49,15 @@ class Fronts {
     std::string rpc, socket, metrics, health, admin, http;
   };
 
-  // `options` must outlive the fronts.
+  // `options` must outlive this object.
   Fronts(const ServerOptions& options, Parts parts);
 
   // Opens the listeners in the options. Adds to `faults` an error for each listener or file that cannot be opened.
   void Open(std::vector<absl::Status>& faults);
   const Addresses& addresses() const { return addresses_; }  // constant after Open
 
-  // The functions from here to Certificates may also be called while Open runs. Until it ends they report no listener
-  // and no connection.
+  // The functions from here to Certificates may also be called while Open runs. Until Open ends, they report no
+  // listener and no connection.
   bool TakeCalls() const { return IsOpen() && rpc_ != nullptr; }
   // Number of open connections of the clients' listeners.
   int64_t open_connections() const;

@@ -45,7 +45,7 @@
 namespace vitrine {
 namespace {
 
-// See ServerOptions::end_patience; part of the calculation in docs/operations/kubernetes.md.
+// Value of ServerOptions::end_patience, which the calculation in docs/operations/kubernetes.md uses.
 constexpr absl::Duration kEndPatience = absl::Seconds(2);
 // Time that the process may take after lame_duck and drain_deadline, to send the last answers and then wait up to
 // kEndPatience.

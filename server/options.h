@@ -31,8 +31,8 @@ namespace vitrine {
 // All settings of the server, with default, unit and trade-off. The settings of a component are in the component's
 // struct. BindFlags defines the flags and their help texts.
 struct ServerOptions {
-  // Folder that contains <model>/<version>/. It must exist at start and is never written. Or an address such as
-  // s3://bucket/prefix, which is copied to `remote.cache`.
+  // Folder that contains <model>/<version>/, or an address such as s3://bucket/prefix. A folder must exist at start and
+  // is never written. The content of an address is copied to `remote.cache`.
   std::string repository;
   // Models to import into `model_cache` at start, instead of `repository`: see process/model_import.h. The program sets
   // `repository` to the result.
@@ -55,7 +55,7 @@ struct ServerOptions {
   bool listen_grpc_only = false;
   // Origins of pages whose scripts may read the answers in a browser: see wire/http/cors.h.
   std::vector<std::string> http_cors_origins = {};
-  // True: the page for people is served. page_samples: its folder of sample images GROUP/NAME; empty: no samples.
+  // True: the web page is served. page_samples: its folder of sample images GROUP/NAME; empty: no samples.
   bool page = false;
   std::string page_samples = {};
   // True: visitors of the page may send many requests at once, as a demonstration.
@@ -114,7 +114,8 @@ struct ServerOptions {
   RequestLogOptions request_log;
   // Tracing: see otlp_options.h.
   OtlpOptions tracing;
-  // The given flags that set a memory budget or `device_batch`. A budget without its flag follows the machine's memory.
+  // Names of the given flags, among those that set a memory budget or `device_batch`. A budget whose flag is not given
+  // follows the machine's memory.
   std::set<std::string> chosen;
   // Commit that the program was built from, for display. The program sets it; there is no flag.
   std::string revision = {};

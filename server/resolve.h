@@ -22,8 +22,8 @@ std::string DescribeMachine(const Machine& machine, const ServerOptions& resolve
 // serving configuration, headers of the collector, the port file. Returns INVALID_ARGUMENT with one line per fault.
 absl::Status CheckConfiguration(const ServerOptions& options);
 
-// Checks that the audit log and the admin state can be written, and creates neither. INVALID_ARGUMENT, with one line
-// per fault. A start does not fail of these checks, because a disk may come later.
+// Checks that the audit log and the admin state can be written, and creates neither. Returns INVALID_ARGUMENT with one
+// line per fault. For --check only: a start does not fail because of these faults, since a disk may be mounted later.
 absl::Status CheckFiles(const ServerOptions& options);
 
 // Checks that the repository contains versions, or that allow_empty is set. UNAVAILABLE: the repository cannot be read
@@ -31,8 +31,9 @@ absl::Status CheckFiles(const ServerOptions& options);
 // version that the settings name and the repository does not have. Requires valid settings.
 absl::Status CheckRepository(const ServerOptions& options);
 
-// Returns the options of a start that creates no files, which would belong to the user who checks: without the audit
-// log, and without an admin state that no server can have locked. Requires options that CheckConfiguration accepts.
+// Returns the options of a start that creates no files, because these would belong to the user who runs --check. Omits
+// the audit log. Also omits the admin state if its lock file does not exist yet, since then no server holds the lock.
+// Requires options that CheckConfiguration accepts.
 ServerOptions WithoutNewFiles(ServerOptions options);
 
 }  // namespace vitrine

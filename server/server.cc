@@ -196,7 +196,8 @@ class RunningServer : public Server {
     TakeExecutors().reset();
     fronts_.EndCalls();
     if (tracing_ != nullptr) tracing_->Stop(kSpansGrace);
-    // All requests are answered. If a model load takes longer than end_patience, the second tick ends the process.
+    // All requests are answered. The first tick comes at once; if a model load takes longer than end_patience, the
+    // second one ends the process.
     const Ticker end(options_.end_patience, [this, calls = 0]() mutable {
       if (calls++ > 0) EndProcess(CountsNow().accepted == CountsNow().answered ? 0 : 1, [this] { LogStopped(); });
     });
@@ -211,7 +212,8 @@ class RunningServer : public Server {
   }
 
  private:
-  // Returns the sources of the gauges, which are read at each scrape. Executors and listeners may not exist then.
+  // Returns the sources of the gauges, which are read at each scrape. Executors and listeners may not exist at that
+  // time.
   Metrics::Sources MetricSources() {
     return {.versions = [this](MetricFamilies& families) { AddVersionFamilies(families, registry_.List()); },
             .queue = [this] { return scheduler_.depth(); },

@@ -51,14 +51,14 @@ class Server {
   // any, has computed a probe. From then on health is SERVING while a version is ready and computes or, with
   // allow_empty, while there is no version. Returns false on timeout or if the server starts to drain.
   virtual bool WaitUntilReady(absl::Duration timeout) = 0;
-  // Returns the reason that /readyz gives for 503; empty while it is 200. Thread-safe.
+  // Returns the reason in the text of /readyz if its answer is 503; empty if it is 200. Thread-safe.
   virtual std::string WhyNotReady() = 0;
 
   // Ends the service without losing an accepted request. Sets health NOT_SERVING and continues to serve for lame_duck
   // (see ServerOptions). Then rejects new requests with UNAVAILABLE and waits for accepted ones, at most for
-  // drain_deadline. After it, answers waiting requests with UNAVAILABLE and waits for running batches. Then ends the
-  // streams, closes the listeners and returns the final counts. If a model load takes longer than end_patience, ends
-  // the process instead, after the last log line.
+  // drain_deadline. After this time, answers waiting requests with UNAVAILABLE and waits for running batches. Then ends
+  // the streams, closes the listeners and returns the final counts. If a model load takes longer than end_patience,
+  // ends the process instead, after the last log line.
   virtual Counts Drain() = 0;
 
   // Reads the watched files again: TLS, tokens, policy and serving configuration. Returns an error with every fault,

@@ -48,7 +48,7 @@ class AdminService {
 
   // Removes a canary from traffic, for the canary guard. The canary stops getting requests at once, even during another
   // change or load. If the state file cannot be written, the removal still applies in this process. Does not wait.
-  // UNAVAILABLE: a change is running, call again after it. ABORTED: the version is no longer a canary.
+  // UNAVAILABLE: a change is running; call again when it has ended. ABORTED: the version is no longer a canary.
   absl::Status RollBackCanary(const VersionId& id, const std::string& reason);
 
  private:
@@ -64,8 +64,8 @@ class AdminService {
     absl::Duration patience = kLoadPatience;  // longest wait for the registry
   };
 
-  // Returns a step that loads versions while the version that serves (0: none) and all others stay, because a missing
-  // version may be rejected.
+  // Returns a step that loads `versions` while the version `serving` (0: none) keeps serving. Only a later step changes
+  // the traffic, because a load may fail.
   static Step Bring(int64_t serving, const std::vector<VersionId>& versions, const Verify& verify);
 
   absl::StatusOr<v1::ServingChange> Make(const std::string& model, const Edit& edit, const Verify& verify,

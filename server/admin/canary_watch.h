@@ -43,7 +43,7 @@ class CanaryWatch {
 
   // Calls Look every kPeriod on a separate thread with low priority, until Stop.
   void Start(RollBack roll_back);
-  // Waits for a running Look. Idempotent.
+  // Ends the calls of Look and waits for a running one. Idempotent.
   void Stop();
   // Judges the canaries of the models whose guard is on, then rolls back those that exceed a bound. Tries failed
   // rollbacks again.

@@ -19,7 +19,7 @@ namespace vitrine {
 struct AuthenticatedIdentity {
   enum class Kind { kAnonymous, kToken, kCertificate, kUid };
   Kind kind = Kind::kAnonymous;
-  // kToken and kUid: the one name; kCertificate: every name in the certificate; kAnonymous: empty.
+  // kToken and kUid: the only name; kCertificate: every name in the certificate; kAnonymous: empty.
   std::vector<std::string> names = {};
 };
 

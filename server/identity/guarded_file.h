@@ -15,7 +15,7 @@ enum class Guard {
   kNoOtherReaders,  // other users may neither read nor write the file: a private key
 };
 
-// Treatment of a file without any byte.
+// Treatment of an empty file.
 enum class Emptiness { kIsAnError, kIsAllowed };
 
 // Reads a regular file of at most 1 MiB. NOT_FOUND or PERMISSION_DENIED: the file cannot be read. FAILED_PRECONDITION:

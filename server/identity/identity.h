@@ -23,7 +23,7 @@
 namespace vitrine {
 
 struct IdentityOptions {
-  // Files for encryption, and for certificates as credentials.
+  // Files for encryption and for checking client certificates.
   TlsFileOptions tls;
   // File of bearer tokens: see token_table.h. Empty: the server accepts no tokens.
   std::string tokens = {};

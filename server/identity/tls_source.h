@@ -15,8 +15,8 @@
 
 namespace vitrine {
 
-// The certificate for new connections. Changed files replace the old certificate once they pass every check of the
-// start. During a rotation, the key may briefly not match the certificate; the old certificate then stays in use, so no
+// The certificate for new connections. Changed files replace the old certificate once they pass the checks of Open.
+// During a rotation, the key may briefly not match the certificate; the old certificate then stays in use, so no
 // handshake fails. Thread-safe.
 class TlsSource {
  public:

@@ -12,7 +12,7 @@
 namespace vitrine {
 
 // Counts the connections of a listener by the reason of their end. Logs connections that the server closed because of
-// the client, as a warning if a limit was reached; at most ten per second. Thread-safe.
+// the client, at most ten per second; the level is warning if the client reached a limit. Thread-safe.
 class ConnectionObserver final : public HttpObserver {
  public:
   // `listener` is logged: "grpc", "http", "admin". `counters` and `clock` must outlive the observer.

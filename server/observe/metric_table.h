@@ -17,8 +17,8 @@ struct MetricRow {
   std::string_view help;    // one sentence, with names of code and flags in backticks
 };
 
-// All metric families of the server. Scrapes are made from these rows. A test compares docs/reference/metrics.md with
-// them.
+// All metric families of the server. A scrape gets the name, type and help of each family from its row. A test compares
+// docs/reference/metrics.md with the rows.
 inline constexpr MetricRow kMetricTable[] = {
     {"vitrine_requests_total", prometheus::MetricType::Counter, "requests", "`model`, `method`, `code`",
      "Answered and rejected requests."},

@@ -46,7 +46,7 @@ struct ServerCounters {
 // State of one executor.
 struct ExecutorStatus {
   absl::Duration busy;       // time spent on batches since the start, including the running one; never decreases
-  uint64_t batches = 0;      // begun
+  uint64_t batches = 0;      // number of begun batches
   absl::Duration batch_age;  // age of the running batch; zero if idle
 };
 
@@ -67,7 +67,7 @@ struct AdmissionStatus {
 };
 
 struct AnswerStatus {
-  int64_t bytes = 0;  // reserved
+  int64_t bytes = 0;  // bytes reserved for answers
   int64_t limit = 0;
 };
 

@@ -47,7 +47,7 @@ struct RequestTotals {
   std::array<ByMethod, kMethods> methods;
   std::array<uint64_t, kShedReasons> shed{};
 
-  // Sums, for rates.
+  // Return sums over all methods, from which rates are computed.
   uint64_t OfCode(absl::StatusCode code) const;
   uint64_t All() const;
   uint64_t Errors() const { return All() - OfCode(absl::StatusCode::kOk); }

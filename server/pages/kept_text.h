@@ -41,7 +41,8 @@ class RateLimitedText {
 
   Mutex mutex_;
   std::string text_ ABSL_GUARDED_BY(mutex_);
-  // Time of the next text at a rate of one per period; a burst moves it into the future.
+  // Time at which the next text would be due at a rate of one per period. A burst of fresh texts moves it into the
+  // future.
   absl::Time due_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
 };
 

@@ -51,7 +51,7 @@ void CheckModels(const ServerStatus& status, Problems& problems) {
                                         RateText(model.shed_per_second), model.name,
                                         RateText(model.requests_per_second)));
     }
-    // This is a problem for one minute only, since the stable version now serves the requests.
+    // A rollback is reported for one minute only, since the stable version serves the requests after it.
     if (model.rollbacks_per_second > kRateFloor) {
       problems.Degraded(absl::StrCat("a canary of ", model.name, " was just taken out of traffic (", model.rollbacks,
                                      model.rollbacks == 1 ? " time" : " times", " since the start)"));
@@ -77,7 +77,7 @@ void CheckVersions(const ServerStatus& status, Problems& problems) {
   const std::map<std::string, int64_t> serving = ServingVersions(status);
   for (const ServerStatus::Version& version : status.versions) {
     const std::string name = absl::StrCat(version.model, " version ", version.version);
-    // repository_fault reports failures of kWholeModel.
+    // Failures of whole models (kWholeModel) are reported with repository_fault.
     if (version.state == "FAILED" && version.version != kWholeModel) {
       const auto other = serving.find(version.model);
       problems.Degraded(absl::StrCat(name, " was rejected: ", version.reason, "; ",

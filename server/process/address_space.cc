@@ -14,7 +14,7 @@ namespace {
 
 // Approximate number of other threads, for listeners, model loads and periodic tasks.
 constexpr int kOtherThreads = 40;
-// Room for heaps and temporary mappings.
+// Address space for heaps and temporary mappings.
 constexpr size_t kOther = size_t{128} << 20;
 
 size_t StackBytes() {

@@ -8,7 +8,7 @@
 
 namespace vitrine {
 
-// Exit codes: an executor hangs; the device is lost.
+// Exit codes: kExitHung if an executor hangs, kExitDevice if the device is lost.
 constexpr int kExitHung = 3;
 constexpr int kExitDevice = 4;
 

@@ -5,9 +5,9 @@
 namespace vitrine {
 
 // Opens /dev/null for each of stdin, stdout and stderr that the parent process has closed. Otherwise a connection could
-// get the descriptor number of stderr, and the log would be written into the connection. A program that calls this
-// function also runs it before the initializers of its libraries, because some of them open files. The call itself then
-// does nothing.
+// get the descriptor number of stderr, and the log would be written into the connection. In a program that calls this
+// function, it also runs before the initializers of the libraries, because some of them open files. The call from the
+// program then does nothing.
 void KeepStandardFiles();
 
 }  // namespace vitrine

@@ -77,7 +77,7 @@ struct ClientConnection::Lookup {
   }
   const FileDescriptor done{eventfd(0, EFD_CLOEXEC)};  // readable once Run has returned on the lookup thread
   std::atomic<int> error = 0;
-  addrinfo* addresses = nullptr;  // read after `error`
+  addrinfo* addresses = nullptr;  // read only after a load of `error`
 };
 
 ClientConnection::ClientConnection(HttpUrl url)
@@ -200,8 +200,8 @@ absl::Status ClientConnection::Encrypt() {
   return done > 0 ? absl::OkStatus() : absl::UnavailableError("the TLS handshake failed: the connection was closed");
 }
 
-// Repeats `call` until it has a result; 0: the server has closed its side. Plaintext waits for `events`, TLS for the
-// events that OpenSSL needs.
+// Repeats `call` until it has a result; 0: the server has closed its side. Between calls, a plaintext connection waits
+// for `events`, a TLS connection for the events that OpenSSL needs.
 absl::StatusOr<size_t> ClientConnection::Repeat(absl::string_view what, short events, absl::FunctionRef<int()> call) {
   for (;;) {
     if (SteadyClock().Now() >= end_) return absl::DeadlineExceededError("there was no answer before the timeout");

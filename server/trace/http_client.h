@@ -22,7 +22,7 @@ class HttpClient {
   struct Response {
     int code = 0;
     std::string type;         // content-type without parameters
-    std::string retry_after;  // the header of this name; empty if absent
+    std::string retry_after;  // the header retry-after; empty if absent
     std::string body;
   };
   static constexpr size_t kMaxBodyBytes = 1 << 20;

@@ -12,7 +12,7 @@
 
 namespace vitrine {
 
-// Maps the canonical code of an error to the HTTP code of the HTTP front's answer.
+// Maps the canonical code of an error to the HTTP code with which it is answered over HTTP.
 using HttpCodeOf = int (*)(absl::StatusCode);
 
 // Appends the span of a request and one span per stage. Adding `wall` to a time in `trace` gives wall-clock time. Names

@@ -42,7 +42,7 @@ struct RequestTrace {
 
   std::string model{};       // name sent by the client
   std::string request_id{};  // set by the client
-  std::string precision{};   // precision of the version; like `version` and `tokens`, unset if the request reached none
+  std::string precision{};   // precision of the version; like `version` and `tokens`, unset if no version was reached
   int64_t version = 0;
   int64_t tokens = 0;
   absl::StatusCode code = absl::StatusCode::kOk;
