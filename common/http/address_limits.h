@@ -16,8 +16,8 @@
 
 namespace vitrine {
 
-// Key under which AddressLimits counts a client: a byte for the family (4 or 6), then the IPv4 address (also if mapped
-// into IPv6) or the first 64 bits of an IPv6 address.
+// Key under which AddressLimits counts a client: a byte for the family (4 or 6), then the IPv4 address or the first 64
+// bits of the IPv6 address. An IPv4 address that is mapped into IPv6 counts as IPv4.
 using AddressKey = std::array<uint8_t, 9>;
 AddressKey AddressKeyOf(const sockaddr_storage& address);
 

@@ -14,7 +14,8 @@
 
 namespace vitrine {
 
-// Returns RESOURCE_EXHAUSTED for a body or message above the size limit, which a retry cannot cure; HTTP answers 413.
+// Returns RESOURCE_EXHAUSTED for a body or message above the size limit. Unlike other errors of this code, it must not
+// be retried; IsTooLarge distinguishes it. HTTP answers with 413.
 absl::Status TooLargeError(absl::string_view message);
 bool IsTooLarge(const absl::Status& status);
 
@@ -22,8 +23,8 @@ bool IsTooLarge(const absl::Status& status);
 absl::Status NoRoomError();
 
 // Checks the headers that describe the body. INVALID_ARGUMENT: a Content-Encoding other than gzip, deflate and
-// identity; or, with `needs_length`, neither Content-Length nor chunked encoding. TooLargeError: more than `max_bytes`
-// announced.
+// identity; or, with `needs_length`, neither Content-Length nor chunked encoding. TooLargeError: the announced length
+// exceeds `max_bytes`.
 absl::Status CheckAnnouncedBody(const HttpRequest& request, int64_t max_bytes, bool needs_length);
 
 // A received body. It is passed to HttpHandling::WithBody on a worker thread.

@@ -22,7 +22,7 @@ enum class CloseReason {
   kConnectRate,      // exceeded HttpAbuseLimits::connect_rate
   kHandshakeRate,    // exceeded HttpAbuseLimits::handshake_rate
   kAddressLimit,     // exceeded HttpAbuseLimits::connections
-  kConnectionLimit,  // idle longest at HttpServerOptions::max_connections or without free file descriptors, or new
+  kConnectionLimit,  // max_connections or no free descriptor: the connection that was idle longest, or the new one
   kShutdown,         // server shutdown
 };
 inline constexpr int kCloseReasons = static_cast<int>(CloseReason::kShutdown) + 1;
@@ -30,7 +30,7 @@ inline constexpr int kCloseReasons = static_cast<int>(CloseReason::kShutdown) + 
 // Returns the value of the metric's label: "client", "idle", "too_many_pings".
 const char* CloseReasonName(CloseReason reason);
 
-// Returns true if the reason is logged: the client misbehaved, or a limit was reached.
+// Returns true for a reason that is logged, because the client misbehaved or a limit was reached.
 bool IsCutOff(CloseReason reason);
 
 }  // namespace vitrine

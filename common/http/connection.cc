@@ -29,8 +29,8 @@ constexpr size_t kLingerBodyBytes = size_t{64} << 20;
 constexpr std::chrono::seconds kCertificateCheck{1};
 // Maximum time for open requests once the certificate of the client is no longer valid or trusted.
 constexpr absl::Duration kCertificateGrace = absl::Seconds(2);
-// Points are charged to the address's account in steps of this size, because all connections of the address share its
-// lock.
+// Points are charged to the address's account in steps of this size, because all connections of the address share the
+// account's lock.
 constexpr double kSettledAtOnce = 64;
 constexpr double kSharedFactor = 3;
 // If more than this share of its own points is left, a connection is not closed because of other connections from its
@@ -121,8 +121,8 @@ void HttpConnection::ReadProxy() {
   if (seen == 0 || (seen < 0 && errno != EAGAIN && errno != EINTR)) return Close(CloseReason::kClient);
   if (seen < 0) return;
   const absl::StatusOr<ProxyHeader> header = ReadProxyHeader(absl::string_view(bytes, static_cast<size_t>(seen)));
-  // The incomplete header stays in the socket. Waiting for the readable socket would return at once, so OnTick tries
-  // again.
+  // The incomplete header stays in the socket, which therefore stays readable. A wait for that would end at once, so
+  // OnTick tries again instead.
   if (absl::IsUnavailable(header.status())) return Await(false, false);
   if (!header.ok()) return Close(CloseReason::kProtocol);
   if (header->bytes > 0) (void)recv(descriptor(), bytes, header->bytes, 0);
@@ -145,7 +145,8 @@ void HttpConnection::BeginHandshake() {
   Await(true, false);
 }
 
-// Starts a step on another thread, because a signature takes a millisecond, which would delay other connections.
+// Starts a step of the handshake on another thread, because a signature takes a millisecond, which would delay other
+// connections.
 void HttpConnection::ContinueHandshake() {
   if (is_shaking_) return;
   is_shaking_ = true;

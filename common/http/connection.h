@@ -41,7 +41,7 @@ struct HttpCommon {
   std::atomic<bool> is_shutting_down = false;
 };
 
-// Points for a TLS KeyUpdate, which makes both sides derive new keys.
+// Points (see HttpAbuseLimits) that a TLS KeyUpdate costs, because both sides must then derive new keys.
 inline constexpr double kKeyUpdatePoints = 16;
 
 // Implements the HTTP version of a connection. All functions run on the loop's thread; none is called after OnClosed.
@@ -54,7 +54,7 @@ class HttpProtocol {
   virtual void OnWoken() = 0;
   // Called at every tick; handles timeouts.
   virtual void OnTick() = 0;
-  // Asks the client to leave; `reason` is reported when the connection closes.
+  // Asks the client to close the connection (GOAWAY, "Connection: close"). `reason` is reported when it closes.
   virtual void StartLeaving(CloseReason reason) = 0;
   // Called when the server shuts down. HTTP/1 aborts a request whose body is incomplete; HTTP/2 waits for the body.
   virtual void End() = 0;
@@ -73,8 +73,8 @@ class HttpConnection final : public Watched {
  public:
   using Time = EventLoop::Time;
 
-  // `account`: null if the connection counts against no address, or not before its PROXY header. `closed` is called
-  // once, when the connection closes.
+  // `account`: account of the client's address. Null for a unix socket and for a trusted proxy, whose PROXY header may
+  // give the client's address later. `closed` is called once, when the connection closes.
   HttpConnection(EventLoop& loop, FileDescriptor socket, const sockaddr_storage& address,
                  std::shared_ptr<AddressAccount> account, bool is_from_proxy, std::shared_ptr<HttpCommon> common,
                  std::vector<char>& scratch, std::function<void(HttpConnection&)> closed);
@@ -82,17 +82,18 @@ class HttpConnection final : public Watched {
 
   void Begin();
   void OnTick();
-  // Asks the client to leave. A connection without a request closes at once, unless `reason` is kShutdown.
+  // Asks the client to close the connection. Without a request, closes it at once, unless `reason` is kShutdown.
   void StartLeaving(CloseReason reason);
   // Called when the server shuts down.
   void End();
   void Close(CloseReason reason);
-  // Call after sending the last response. Discards bytes from the client for one second, up to 1 MiB, and then closes.
-  // An earlier close would make the kernel reset the connection before the client has read the response.
-  // With `awaits_body`, because many clients read only after they have sent their whole body, discards up to 64 MiB
-  // until no byte comes for one second, for at most `body_timeout`.
+  // Closes the connection after the last response was sent. First discards bytes from the client for one second, up to
+  // 1 MiB, because an immediate close would make the kernel reset the connection before the client has read the
+  // response. Many clients read only after they have sent their whole body. For them, `awaits_body` raises the limits:
+  // up to 64 MiB are discarded, until no byte has come for one second, but for at most `body_timeout`.
   void Linger(CloseReason reason, bool awaits_body = false);
-  // Charges points of HttpAbuseLimits. If it returns false, the caller must close the connection with kAbuse.
+  // Charges points (see HttpAbuseLimits). Returns false if the limit is exceeded; the caller must then close the
+  // connection with kAbuse.
   bool Spend(double points);
   // Returns true if the connection has spent more than a tenth of its points.
   bool IsSuspicious() { return points_.Share(loop().now()) < 0.9; }

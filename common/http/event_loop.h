@@ -18,8 +18,9 @@ namespace vitrine {
 
 class EventLoop;
 
-// A file descriptor watched by a loop. All functions except Wake run on the loop's thread. Owned by shared_ptr; the
-// loop keeps a closed object alive until the end of its round.
+// A file descriptor watched by a loop. All functions except Wake run on the loop's thread. A shared_ptr must own the
+// object. The loop keeps a closed object alive until the end of the current round, which is one epoll_wait and the
+// handling of its events.
 class Watched : public std::enable_shared_from_this<Watched> {
  public:
   Watched(EventLoop& loop, FileDescriptor descriptor);
@@ -33,7 +34,7 @@ class Watched : public std::enable_shared_from_this<Watched> {
   // Stops watching the descriptor until the next Await. Needed for a failed connection, which would otherwise call
   // OnReady in every round.
   void Ignore();
-  // Schedules a call of OnWoken; repeated calls before it runs cause one call. Any thread.
+  // Schedules a call of OnWoken. Several calls of Wake before OnWoken runs cause only one call. Any thread.
   void Wake();
 
   EventLoop& loop() const { return *loop_; }
@@ -57,7 +58,7 @@ class Watched : public std::enable_shared_from_this<Watched> {
 };
 
 // Waits on one thread for events of file descriptors, with level-triggered epoll; each ready descriptor is handled once
-// per round. (Asio's reactor needs an epoll_ctl and an allocation for each wait.)
+// per round. Asio is not used, because its reactor needs an epoll_ctl and an allocation for each wait.
 class EventLoop : public std::enable_shared_from_this<EventLoop> {
  public:
   using Time = std::chrono::steady_clock::time_point;

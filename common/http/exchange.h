@@ -38,7 +38,7 @@ struct HttpResponse {
   std::string type = "application/json";
   std::string body = {};
   HttpHeaders headers = {};         // headers besides type and length
-  std::shared_ptr<void> held = {};  // released when the kernel has the body or the client is gone; may be null
+  std::shared_ptr<void> held = {};  // released when the kernel has taken the body or the client is gone; may be null
 };
 
 // A request whose headers were read. A handler may add to `answer_headers` before it returns; afterwards only `hung_up`
@@ -67,8 +67,8 @@ class HttpReply {
 };
 
 // The server's side of a request with streamed body and response, as in gRPC. HTTP/2 only. Thread-safe. A connection
-// may have at most twice max_concurrent_streams referenced streams, including those that the client has reset. Work on
-// a request must keep a reference, so that this limit bounds the work.
+// may have at most twice max_concurrent_streams objects of this class, including those of streams that the client has
+// reset. Work on a request must keep a reference to its object, so that this limit also bounds the work.
 class HttpStream {
  public:
   // Part of a response. Parts are sent in the order of the calls.
@@ -77,7 +77,7 @@ class HttpStream {
     std::string bytes = {};           // body bytes
     bool is_last = false;             // true: ends the response
     HttpHeaders trailers = {};        // only in the last part; may be empty
-    std::shared_ptr<void> held = {};  // released when the kernel has `bytes` or the stream is closed
+    std::shared_ptr<void> held = {};  // released when the kernel has taken `bytes` or the stream is closed
   };
 
   virtual ~HttpStream() = default;
@@ -90,7 +90,7 @@ class HttpStream {
   virtual void SetBodyAwaited(bool awaited) = 0;
   // Resets the stream with an HTTP/2 error code. Unsent parts are dropped.
   virtual void Reset(uint32_t code) = 0;
-  // Returns the number of bytes of parts that the kernel does not have yet.
+  // Returns the number of bytes in parts that were not yet passed to the kernel.
   virtual size_t unsent_bytes() const = 0;
 };
 
@@ -113,9 +113,9 @@ class HttpStreamHandler {
 // Handling of a request after its headers were read. Exactly one member is set.
 struct HttpHandling {
   // Handles the whole body on a worker thread. The body is decompressed if its Content-Encoding is gzip or deflate.
-  // INVALID_ARGUMENT: another encoding, an HTTP/1 request without a length, or a truncated or corrupt body.
-  // RESOURCE_EXHAUSTED: the body exceeds the size limit or the budget of received bytes. DEADLINE_EXCEEDED: it arrives
-  // too slowly. UNAVAILABLE: the server shuts down (HTTP/1 only).
+  // `body` may be an error. INVALID_ARGUMENT: another encoding, an HTTP/1 request without a length, or a truncated or
+  // corrupt body. RESOURCE_EXHAUSTED: the body exceeds the size limit or the budget of received bytes.
+  // DEADLINE_EXCEEDED: it arrives too slowly. UNAVAILABLE: the server shuts down (HTTP/1 only).
   using WithBody = std::function<void(absl::StatusOr<std::string> body, std::shared_ptr<HttpReply> reply)>;
   // Returns the handler of the stream. Runs on the connection's thread.
   using Open = std::function<std::shared_ptr<HttpStreamHandler>(std::shared_ptr<HttpStream> stream)>;

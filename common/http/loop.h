@@ -50,8 +50,8 @@ class HttpLoop {
 
   EventLoop& events() { return *events_; }
   // Closes the connection that has been silent for the longest time, to free its descriptor. Chooses among connections
-  // without a request, or else among those that wait for a body. Returns false if there is no such connection. Loop's
-  // thread.
+  // without a request or, if there is none, among those that wait for a body. Returns false if there is no such
+  // connection. Loop's thread.
   bool CloseIdlest();
 
  private:

@@ -20,7 +20,8 @@
 namespace vitrine {
 namespace {
 
-// Descriptors reserved for files and other sockets of the process. If the limit is low, a quarter is reserved.
+// Maximum number of descriptors reserved for files and other sockets of the process. At most a quarter of the process's
+// limit is reserved.
 constexpr int64_t kReservedDescriptors = 128;
 constexpr int kAcceptsAtOnce = 64;
 constexpr size_t kMostWaiting = 4096;  // maximum number of requests that wait for a worker thread
@@ -126,7 +127,7 @@ class HttpServer::Parts::Acceptor final : public Watched {
     }
   }
 
-  // Called if no descriptor is left: closes the connection that has been idle longest. The next tick accepts again.
+  // Closes the connection that has been idle longest, because no descriptor is left. The next tick accepts again.
   void Pause() {
     first_.CloseIdlest();
     Await(false, false);

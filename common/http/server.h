@@ -18,7 +18,8 @@
 namespace vitrine {
 
 // Limits on the load that one connection, and all connections of one address, may cause in addition to answered
-// requests. An address is an IPv4 address or an IPv6 /64 network. Load is counted in points of about two microseconds:
+// requests. An address is an IPv4 address or an IPv6 /64 network. Load is counted in points. A point stands for about
+// two microseconds of work:
 // - A PING, SETTINGS, PRIORITY, CONTINUATION or empty DATA frame costs 1, a WINDOW_UPDATE 1/8, small DATA 1/32.
 // - A request that ends unanswered (a reset by the client, a protocol error) costs 1, and 1 more for each 16 headers
 //   and for each kilobyte of headers.
@@ -82,8 +83,9 @@ struct HttpServerOptions {
   int64_t least_rate = 32 << 10;
   // Time without requests after which a connection is closed. Zero closes HTTP/1 connections after each response.
   absl::Duration idle_timeout = absl::Seconds(75);
-  // Age (plus or minus 10 %) at which the client of a connection is asked to leave (GOAWAY, "Connection: close"). Its
-  // requests may continue for `age_grace`, or two seconds if its certificate has expired or lost its CA.
+  // Age (plus or minus 10 %) at which the client is asked to close its connection (GOAWAY, "Connection: close"). Its
+  // requests may continue for `age_grace`, or for two seconds if its certificate has expired or its CA is no longer
+  // trusted.
   absl::Duration max_age = absl::InfiniteDuration();
   absl::Duration age_grace = absl::Minutes(5);
   // Interval at which a silent HTTP/2 connection is pinged, and time limit for the answer to the PING.
@@ -96,8 +98,8 @@ struct HttpServerOptions {
   bool read_only = false;
   // Maximum size of a body for HttpHandling::Read.
   int64_t max_body_bytes = int64_t{16} << 20;
-  // Maximum size of a request's headers; HTTP/2 counts 32 bytes more for each header. Larger headers are answered with
-  // 431, or RESOURCE_EXHAUSTED in gRPC.
+  // Maximum size of a request's headers. In HTTP/2, each header counts 32 bytes more than its text. Larger headers are
+  // answered with 431, or RESOURCE_EXHAUSTED in gRPC.
   int64_t max_head_bytes = 16 << 10;
   // Maximum number of concurrent requests of one HTTP/2 connection.
   int max_concurrent_streams = 256;
@@ -105,9 +107,9 @@ struct HttpServerOptions {
   int64_t max_connections = 0;
   // Budget of received bodies in memory; listeners may share it. Null: a budget of 128 MiB for this server.
   std::shared_ptr<ByteBudget> received = {};
-  // Maximum number of bytes of responses that clients have not read, over all connections of this server. Above it,
-  // each loop closes its connection whose client has not read for the longest time, unless all these bytes belong to
-  // that connection.
+  // Maximum number of bytes of responses that clients have not read, over all connections of this server. If it is
+  // exceeded, each loop closes the connection whose client has not read for the longest time, unless all these bytes
+  // belong to that connection.
   int64_t max_unsent_bytes = int64_t{128} << 20;
   HttpAbuseLimits abuse = {};
   // Networks of proxies ("10.0.0.0/8", "::1/128"). Their connections are exempt from limits per address, and may start
@@ -152,8 +154,9 @@ class HttpServer {
   // Describes at most `most` open connections.
   std::vector<HttpConnectionStatus> Describe(size_t most) const;
 
-  // Asks clients to leave. Each further HTTP/1 response has "Connection: close". HTTP/2 clients get two GOAWAYs: one
-  // with the highest stream id, then one with the last accepted id. New connections are still accepted. Idempotent.
+  // Asks clients to close their connections. Each further HTTP/1 response has "Connection: close". HTTP/2 clients get
+  // two GOAWAYs: one with the highest stream id, then one with the last accepted id. New connections are still
+  // accepted. Idempotent.
   void StartLeaving();
   // Stops listening, waits for at most `grace` for responses in progress, and closes all connections. Does not wait for
   // incomplete HTTP/1 bodies. Idempotent.

@@ -24,14 +24,14 @@ class ByteStream {
   };
 
   virtual ~ByteStream() = default;
-  // Call before all other functions; repeat until the result is kGoOn.
+  // Performs a step of the TLS handshake. Must be repeated until the result is kGoOn, before any other call.
   virtual Result Handshake() = 0;
   virtual Result Read(char* bytes, size_t size) = 0;
   // Writes as much as possible of `first` followed by `second`. At least one must not be empty.
   virtual Result Write(absl::string_view first, absl::string_view second) = 0;
   // Tells the client that no more data will follow.
   virtual void EndWriting() = 0;
-  // Returns true if Read has buffered bytes; the socket may then not become readable.
+  // Returns true if bytes for Read are already buffered. The socket then need not become readable before Read.
   virtual bool HasPending() const { return false; }
 
   // Returns the number of TLS KeyUpdates received since the last call. KeyUpdates cost time and carry no data.
@@ -44,7 +44,7 @@ class ByteStream {
   virtual std::vector<std::string> CertificateNames() const { return {}; }
   // Returns the earliest expiry time in the client's certificate chain; infinite if there is no certificate.
   virtual absl::Time CertificateExpires() const { return absl::InfiniteFuture(); }
-  // Returns true if the authorities of that context trust the client's certificate, or if the client sent no
+  // Returns true if the authorities in the given context trust the client's certificate, or if the client sent no
   // certificate.
   virtual bool IsTrustedBy(const TlsContext&) const { return true; }
   // Returns true if the handshake failed because the client sent HTTP without TLS.

@@ -27,7 +27,8 @@ class UnixListening {
   const std::string& address() const { return address_; }
   // Returns the socket; may be called once. The caller must close it before this object is destroyed.
   FileDescriptor TakeSocket() { return std::move(socket_); }
-  // Removes the file. Call it while the socket still listens; later the file may be a successor's. Idempotent.
+  // Removes the file. Call it while the socket still listens; later the file may belong to another process's socket.
+  // Idempotent.
   void Unlink();
 
  private:

@@ -182,7 +182,7 @@ void Http2Session::Queue(Http2Stream& stream, HttpStream::Part part) {
 }
 
 void Http2Session::Reset(Http2Stream& stream, uint32_t code) {
-  // If the end of the response is sent or queued, OnSent resets the stream with NO_ERROR.
+  // If the end of the response is sent or queued, OnSent will reset the stream with NO_ERROR.
   const bool is_ending = !stream.parts.empty() && stream.parts.back().is_last;
   if (code == NGHTTP2_NO_ERROR && (is_ending || stream.has_local_ended)) return;
   stream.is_reset_here = true;
@@ -281,8 +281,8 @@ void Http2Session::CheckRates() {
       stream->answered_early.reset();
       nghttp2_submit_rst_stream(session_.get(), NGHTTP2_FLAG_NONE, id, NGHTTP2_NO_ERROR);
     }
-    // A client is slow only if it grants no window: on a slow line with many responses, each response progresses
-    // little. For the same reason the rate of bodies counts all streams.
+    // A client is slow only if it grants no window. Many responses on a slow line each make little progress, although
+    // the client reads all the time. For the same reason, the rate of a body counts the body bytes of all streams.
     const bool withholds = !has_window || nghttp2_session_get_stream_remote_window_size(session_.get(), id) <= 0;
     if (withholds && !stream->parts.empty() &&
         IsSlower(stream->taken, Now() - *stream->taking_since, options_.body_timeout, options_.least_rate)) {

@@ -47,7 +47,7 @@ class Http2Session final : public HttpProtocol {
   Time Now() const { return connection_.loop().now(); }
   void Read();
   void Feed(absl::string_view bytes);
-  // Handles requests of other threads, writes pending output, and sets the events to wait for.
+  // Handles the queued calls of other threads, writes pending output, and sets the events to wait for.
   void Continue();
   void DeliverMail();
   void Queue(Http2Stream& stream, HttpStream::Part part);
@@ -58,7 +58,7 @@ class Http2Session final : public HttpProtocol {
   void SayFailure();
   // Returns the reason for closing a connection that ended by HTTP/2's rules.
   CloseReason EndReason() const;
-  // Schedules the end of the connection with GOAWAY. Further input and requests of other threads are ignored.
+  // Schedules the end of the connection with GOAWAY. Further input and calls of other threads are ignored.
   void Fail(CloseReason reason, uint32_t code, const char* why);
   bool Spend(double points, const char* why);
   void Announce();

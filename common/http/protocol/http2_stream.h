@@ -18,10 +18,10 @@ namespace vitrine {
 
 class Http2Stream;
 
-// Requests of other threads for the streams of one connection. Thread-safe.
+// Queue of calls that other threads make on the streams of one connection. Thread-safe.
 class Http2Mailbox {
  public:
-  // Requests for one stream since the mailbox was last emptied.
+  // Calls on one stream since the mailbox was last emptied.
   struct Mail {
     std::vector<HttpStream::Part> parts;
     size_t consumed = 0;
@@ -71,7 +71,7 @@ class Http2Stream final : public HttpStream, public std::enable_shared_from_this
   std::deque<Part> parts;                         // to be sent
   size_t sent_of_first = 0;                       // bytes of parts.front() already sent
   bool is_deferred = false;                       // nghttp2 waits until data is queued
-  // For the minimum rate: time since which the stream waits for its client, and bytes transferred since then.
+  // For the minimum rate of the response: time since which the stream waits for its client, and bytes sent since then.
   std::optional<EventLoop::Time> taking_since;
   int64_t taken = 0;
   std::optional<EventLoop::Time> body_since;

@@ -33,8 +33,8 @@ bool IsFolded(absl::string_view head) {
 
 struct HttpRequestParser::Parser {
   // Body of Beast's parser: a string that grows with the bytes received. Beast's own string_body reserves the whole
-  // Content-Length at once, so that a client would take memory that it never fills. The capacity is at most twice the
-  // body.
+  // Content-Length at once, so that a client could occupy memory without sending a body of this size. The capacity is
+  // at most twice the body.
   struct GrowingBody {
     using value_type = std::string;
 
